@@ -18,7 +18,13 @@ fn server() -> &'static Server {
             kvmscope_fuzz::write("toy.dat", &trace);
         }
         let folder = kvmscope_fuzz::directory().to_owned();
-        let options = Options { folder, address: ([127, 0, 0, 1], 0).into(), token: None, upload_bytes: Some(1 << 12) };
+        let options = Options {
+            folder,
+            address: ([127, 0, 0, 1], 0).into(),
+            token: None,
+            upload_bytes: Some(1 << 12),
+            budget: None,
+        };
         Server::start(&options).expect("a port")
     })
 }

@@ -9,6 +9,7 @@
 //!                                         +-- vm_trace()   what another program would print, out of one reading
 //!                                         +-- machines()   their snapshots, opened
 //!                                         +-- benches()    their bench results, read
+//!                                         +-- judged()     the goals of the budget, judged
 //!                                         +-- results()    what programs that measure latencies found, read
 //!                                         +-- attributed() who took the time of their samples
 //!                                         +-- placements() who runs where, and better placements
@@ -22,6 +23,7 @@
 
 use crate::facts::attribution::{self, Attributed};
 use crate::facts::benches::Benches;
+use crate::facts::budget::{self, Budget, Judged};
 use crate::facts::chains;
 use crate::facts::ledger::build::Ledger;
 use crate::facts::ledger::model::Flow;
@@ -56,6 +58,7 @@ pub struct Case {
     chain_ranks: OnceLock<ChainRanks>,
     placements: OnceLock<(Vec<Model>, Vec<Problem>)>,
     stacks: OnceLock<Vec<VcpuStacks>>,
+    judged: OnceLock<Vec<Judged>>,
     results: OnceLock<ResultFiles>,
     attributed: OnceLock<Vec<Attributed>>,
     /// That of the only trace, where there is one alone.
@@ -81,6 +84,7 @@ impl Case {
             chain_ranks: OnceLock::new(),
             placements: OnceLock::new(),
             stacks: OnceLock::new(),
+            judged: OnceLock::new(),
             results: OnceLock::new(),
             attributed: OnceLock::new(),
             clock: OnceLock::new(),
@@ -206,6 +210,16 @@ impl Case {
             self.ledger.get_or_init(|| ledger);
             of_parts
         })
+    }
+
+    /// Which latencies are accepted, where the user states it.
+    pub fn budget(&self) -> Option<&Budget> {
+        self.given.budget.as_ref()
+    }
+
+    /// The verdicts on the goals of the budget; without one there are none.
+    pub fn judged(&self) -> &[Judged] {
+        self.judged.get_or_init(|| self.budget().map_or_else(Vec::new, |budget| budget::judged(self, budget)))
     }
 
     /// What was wrong with the recordings, as far as they were read by now.

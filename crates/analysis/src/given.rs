@@ -2,6 +2,7 @@
 
 use crate::contention::Trial;
 use crate::facts::align::names::GivenSymbols;
+use crate::facts::budget::Budget;
 use crate::flow::ranking::Ranking;
 use crate::nesting::plan::Asked;
 use crate::placement::Wishes;
@@ -26,6 +27,8 @@ pub struct Given {
     pub contention: Option<Trial>,
     /// What counts as lost.
     pub latency: LossOptions,
+    /// Which latencies are accepted.
+    pub budget: Option<Budget>,
 }
 
 /// What counts as lost time.

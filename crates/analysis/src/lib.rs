@@ -82,7 +82,7 @@ pub const QUESTIONS: &[Question] = &[
         question: latency::QUESTION,
         about: About::Happened,
         tables: latency::tables::TABLES,
-        rules: Vec::new,
+        rules: latency::rules::words,
         answer: latency::answer,
     },
     Question {

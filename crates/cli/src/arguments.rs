@@ -14,7 +14,7 @@ mod recordings;
 mod seconds;
 mod symbols;
 
-pub use budget::read_budget;
+pub use budget::{BudgetOption, read_budget};
 pub use destination::DestinationOptions;
 pub use fail_on::FailOn;
 pub use input::{Stdin, is_dash};
@@ -23,6 +23,6 @@ pub use level::machine_level;
 pub use machine::machine;
 pub use narrow::Narrow;
 pub use output::{Answered, OutputOptions, ReplaceOptions};
-pub use recordings::{Recordings, opened};
+pub use recordings::{Recordings, Wanted, opened};
 pub use seconds::{duration, instant, length, span};
 pub use symbols::SymbolFiles;

@@ -6,7 +6,7 @@
 mod columns;
 mod targets;
 
-use crate::arguments::{Narrow, Recordings, SymbolFiles, is_dash};
+use crate::arguments::{BudgetOption, Narrow, Recordings, SymbolFiles, is_dash};
 use crate::exit::{Exit, complain, is_wrong_use};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
@@ -64,6 +64,8 @@ pub struct Export {
     narrow: Narrow,
     #[command(flatten)]
     symbols: SymbolFiles,
+    #[command(flatten)]
+    budget: BudgetOption,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -78,6 +80,7 @@ impl Export {
     pub fn run(&self) -> anyhow::Result<Exit> {
         let mut given = self.narrow.given()?;
         given.traces.symbols = self.symbols.read()?;
+        given.budget = self.budget.read()?;
         let wanted = self.recordings.wanted();
         self.targets.check(wanted.len() > 1)?;
         if self.targets.parquet.is_some() || self.targets.arrow.is_some() {

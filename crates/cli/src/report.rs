@@ -5,19 +5,23 @@
 //! directory, or are put together by `--part`.
 
 mod drawn;
+mod judging;
 mod losses;
 mod ranking;
 
-use crate::arguments::{Answered, Narrow, OutputOptions, Recordings, ReplaceOptions, Stdin, SymbolFiles, opened};
+use crate::arguments::{
+    Answered, Narrow, OutputOptions, Recordings, ReplaceOptions, Stdin, SymbolFiles, Wanted, opened,
+};
 use crate::exit::{Exit, complain, is_wrong_use};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use analysis::{Answers, Case, Given, Input};
 use anyhow::anyhow;
-use base::recording::Recording;
 use clap::Args;
+use judging::JudgeOptions;
 use losses::LossArguments;
 use ranking::RankingOptions;
+use show::junit::Suite;
 use std::path::Path;
 
 /// Report what happened in a recording and what to change
@@ -31,8 +35,10 @@ use std::path::Path;
     kvmscope report --by reason --sort p99 --top 10 trace.dat\n  \
     kvmscope report --compat vm-trace trace.dat\n  \
     kvmscope report --html out.html trace.dat\n  \
-    kvmscope report --fail-on high trace.dat\n\n\
-    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
+    kvmscope report --fail-on high trace.dat\n  \
+    kvmscope report --budget kvm4nfv-2015 --junit verdicts.xml trace.dat\n\n\
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on, \
+    or a goal of --budget that is FAIL.")]
 pub struct Report {
     #[command(flatten)]
     recordings: Recordings,
@@ -50,14 +56,17 @@ pub struct Report {
     #[command(flatten)]
     symbols: SymbolFiles,
     #[command(flatten)]
+    judge: JudgeOptions,
+    #[command(flatten)]
     output: OutputOptions,
 }
 
 /// Reports on what `command` has just recorded, as `kvmscope report` does.
 pub fn of(path: &Path, command: &str, output: &OutputOptions, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let recording = opened(path, &Stdin::default(), interrupt)?;
-    let answered = answer(recording, &Given::default(), output, Progress::new(true))?;
-    output.end(command, &[answered], interrupt)
+    let progress = Progress::new(true);
+    let case = Case::new(Input::open(recording)?, Given::default()).with_progress(progress.hear());
+    output.end(command, &[answer(&case, output, progress)?], interrupt)
 }
 
 impl Report {
@@ -70,14 +79,14 @@ impl Report {
         let interrupt = Interrupt::watch()?;
         let wanted = self.recordings.wanted();
         self.output.check(wanted.len(), self.replace.force)?;
-        let mut answers = Vec::new();
+        given.budget = self.judge.budget(self.replace.force)?;
+        let (mut answers, mut suites) = (Vec::new(), Vec::new());
         for wanted in &wanted {
-            let answered = self
-                .recordings
-                .open(wanted, &interrupt)
-                .and_then(|recording| answer(recording, &given, &self.output, Progress::new(!self.no_progress)));
-            match answered {
-                Ok(answered) => answers.push(answered),
+            match self.one(wanted, &given, &interrupt) {
+                Ok((answered, suite)) => {
+                    answers.push(answered);
+                    suites.extend(suite);
+                }
                 Err(error) if is_wrong_use(&error) => return Err(error),
                 Err(error) => complain(&error),
             }
@@ -85,20 +94,33 @@ impl Report {
         if answers.is_empty() {
             return Ok(Exit::NoAnswer);
         }
-        self.output.end("report", &answers, &interrupt)
+        let exit = self.output.end("report", &answers, &interrupt)?;
+        self.judge.end(&suites, exit, &interrupt)
+    }
+
+    /// The answers about one recording, and the verdicts of the budget.
+    fn one(
+        &self,
+        wanted: &Wanted<'_>,
+        given: &Given,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<(Answered, Option<Suite>)> {
+        let recording = self.recordings.open(wanted, interrupt)?;
+        let progress = Progress::new(!self.no_progress);
+        let case = Case::new(Input::open(recording)?, given.clone()).with_progress(progress.hear());
+        let answered = answer(&case, &self.output, progress)?;
+        Ok((answered, self.judge.suite(&case)))
     }
 }
 
 /// Asks every question; one that fails is said on stderr and does not cost the others.
-fn answer(recording: Recording, given: &Given, output: &OutputOptions, progress: Progress) -> anyhow::Result<Answered> {
-    let title = recording.title();
-    let case = Case::new(Input::open(recording)?, given.clone()).with_progress(progress.hear());
+fn answer(case: &Case, output: &OutputOptions, progress: Progress) -> anyhow::Result<Answered> {
     if output.wants_page() {
         // Out of the reading that fills the ledger: the page then takes one more.
         case.chain_ranks();
     }
-    let Answers { sections, problems, failed } = Answers::of(&case);
-    let drawn = (output.wants_page() && !sections.is_empty()).then(|| drawn::draw(&case));
+    let Answers { sections, problems, failed } = Answers::of(case);
+    let drawn = (output.wants_page() && !sections.is_empty()).then(|| drawn::draw(case));
     progress.finish();
     let (asked, failed): (Vec<_>, Vec<_>) = failed.into_iter().partition(analysis::Error::is_of_what_was_asked);
     if let Some(error) = asked.into_iter().next() {
@@ -107,6 +129,7 @@ fn answer(recording: Recording, given: &Given, output: &OutputOptions, progress:
     if sections.is_empty() {
         return Err(failed.into_iter().next().map_or_else(
             || {
+                let title = case.input().recording.title();
                 anyhow!(
                     "{title} has no events that a question can use; record some with `kvmscope record --seconds 10`"
                 )

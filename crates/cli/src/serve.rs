@@ -2,6 +2,7 @@
 //!
 //! Only the full program has the server; the slim one takes the same arguments and says how to get it.
 
+use crate::arguments::BudgetOption;
 use crate::exit::Exit;
 use clap::Args;
 use std::net::IpAddr;
@@ -13,7 +14,8 @@ use std::path::PathBuf;
     kvmscope serve\n  \
     kvmscope serve recordings --port 0\n  \
     kvmscope serve recordings --listen 0.0.0.0\n  \
-    kvmscope serve recordings --allow-upload --upload-limit 500\n\n\
+    kvmscope serve recordings --allow-upload --upload-limit 500\n  \
+    kvmscope serve recordings --budget kvm4nfv-2015\n\n\
     Without --listen, only this machine can reach it; over ssh: ssh -L 7890:localhost:7890 host\n\
     Ctrl-C, SIGTERM and a hangup of its terminal stop it. Exit status: 0 stopped, 1 the server could not start, 2 wrong usage.")]
 #[cfg_attr(not(feature = "full"), allow(dead_code, reason = "the slim program only parses them"))]
@@ -33,6 +35,8 @@ pub struct Serve {
     /// Maximum size of an uploaded trace, in MiB
     #[arg(long, value_name = "MIB", default_value = "200", requires = "allow_upload")]
     upload_limit: u32,
+    #[command(flatten)]
+    budget: BudgetOption,
 }
 
 impl Serve {
@@ -51,6 +55,7 @@ impl Serve {
             address: (self.listen, self.port).into(),
             token: if self.listen.is_loopback() { None } else { Some(token()?) },
             upload_bytes: self.allow_upload.then(|| u64::from(self.upload_limit) * BYTES_PER_MIB),
+            budget: self.budget.read()?,
         };
         let server = ::serve::Server::start(&options)?.ending_on(&crate::interrupt::signals())?;
         println!("{}", server.url());

@@ -1,4 +1,5 @@
 //! `kvmscope budget`: the built-in budgets are printed as files that it reads again, and errors have line and column.
+//! `--budget`: verdicts, what they do to the exit status, and as which tests build servers read them.
 
 use std::process::Command;
 
@@ -52,4 +53,144 @@ fn the_file_of_the_documentation_is_a_budget() {
     std::fs::write(&file, example).unwrap();
     let (status, said, complaint) = kvmscope(&["budget", file.to_str().unwrap()]);
     assert!(status == 0 && said.ends_with("budget mine, 2 goals\n"), "{said}{complaint}");
+}
+
+fn fixture(name: &str) -> String {
+    format!("{}/../../fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A budget of one goal in a file.
+fn budget(directory: &tempfile::TempDir, goal: &str) -> String {
+    let file = directory.path().join("one.toml");
+    let text = format!("schema = \"kvmscope.budget/1\"\nname = \"one\"\n[[goal]]\nid = \"g\"\n{goal}");
+    std::fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// Losses of no more than 2 s in each ms, which no vCPU can break.
+const MET: &str = "metric = \"preempt_window\"\nwindow = \"1ms\"\nstat = \"sup\"\nop = \"<\"\nlimit = \"2s\"\n";
+const UNMEASURED: &str = "metric = \"irq_latency\"\nstat = \"max\"\nop = \"<=\"\nlimit = \"20us\"\n";
+
+#[test]
+fn a_broken_goal_ends_with_3_and_names_who_took_the_time() {
+    let hog = fixture("nested-vmx-shadow-off-hog");
+    let (status, said, _) = kvmscope(&["report", "--budget", "kvm4nfv-2015", "--no-progress", &hog]);
+    assert_eq!(status, 3);
+    for words in [
+        "Budget kvm4nfv-2015, 5 goals: 2 FAIL and 3 NOT MEASURED.",
+        "preempt-window FAIL: vCPU 0 of nestv-98 lost 1 ms in the 1 ms at",
+        "1 ms busybox",
+        "emulated by Bochs",
+        "LAT-GOAL",
+        "LAT-EVIDENCE",
+    ] {
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let (status, json, _) = kvmscope(&["report", "--json", "--budget", "kvm4nfv-2015", "--no-progress", &hog]);
+    let answer: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let latency = answer["sections"].as_array().unwrap().iter().find(|section| section["id"] == "latency").unwrap();
+    let table = &latency["tables"]["goals"];
+    let columns = table["columns"].as_array().unwrap();
+    let at = |name: &str| columns.iter().position(|column| column["name"] == name).unwrap();
+    let names: Vec<&str> = columns.iter().map(|column| column["name"].as_str().unwrap()).collect();
+    let contract = "machine goal metric vm vcpu stat window_ns limit_ns value_ns low_ns high_ns verdict at_ns samples over bound_p95";
+    assert_eq!(names[..16].join(" "), contract);
+    let verdicts: Vec<_> =
+        table["rows"].as_array().unwrap().iter().map(|row| (&row[at("goal")], &row[at("verdict")])).collect();
+    let expected = [
+        ("timer-mean", "NOT MEASURED"),
+        ("timer-max", "NOT MEASURED"),
+        ("irq-max", "NOT MEASURED"),
+        ("preempt-period", "FAIL"),
+        ("preempt-window", "FAIL"),
+    ];
+    assert!(
+        status == 3
+            && verdicts.iter().zip(expected).all(|(row, expected)| *row.0 == expected.0 && *row.1 == expected.1),
+        "{verdicts:?}"
+    );
+    assert_eq!(verdicts.len(), expected.len());
+}
+
+#[test]
+fn what_is_not_broken_ends_with_0_and_strictly_with_3() {
+    let (directory, hog) = (tempfile::tempdir().unwrap(), fixture("nested-vmx-shadow-off-hog"));
+    let status = |goal: &str, more: &[&str]| {
+        let file = budget(&directory, goal);
+        kvmscope(&[&["report", "--no-progress", "--budget", &file], more, &[&hog]].concat()).0
+    };
+    assert_eq!((status(MET, &[]), status(MET, &["--strict"])), (0, 0));
+    assert_eq!((status(UNMEASURED, &[]), status(UNMEASURED, &["--strict"])), (0, 3));
+    let long = format!("{MET}require = {{ trace = \"60s\" }}\n");
+    assert_eq!((status(&long, &[]), status(&long, &["--strict"])), (0, 3));
+    let elsewhere = format!("{MET}scope = {{ vm = \"nowhere\" }}\n");
+    assert_eq!((status(&elsewhere, &[]), status(&elsewhere, &["--strict"])), (0, 3));
+    assert_eq!(kvmscope(&["report", "--strict", &hog]).0, 2, "strict about no budget");
+    assert_eq!(kvmscope(&["report", "--budget", "none.toml", &hog]).0, 2);
+    let samples = fixture("samples/kvm4nfv-after.txt");
+    assert_eq!(kvmscope(&["report", "--no-progress", "--budget", "kvm4nfv-2015", &samples]).0, 3);
+    assert_eq!(
+        kvmscope(&["report", "--no-progress", "--budget", "kvm4nfv-future", &samples]).0,
+        0,
+        "it has no timer goal"
+    );
+}
+
+#[test]
+fn verdicts_are_tests_of_a_build_server() {
+    let (directory, hog) = (tempfile::tempdir().unwrap(), fixture("nested-vmx-shadow-off-hog"));
+    let file = directory.path().join("verdicts.xml");
+    let junit = file.to_str().unwrap();
+    let run = |more: &[&str]| {
+        let fixed = ["report", "--no-progress", "--budget", "kvm4nfv-2015", "--junit", junit];
+        let (status, ..) = kvmscope(&[&fixed[..], more, &[&hog]].concat());
+        (status, std::fs::read_to_string(&file).unwrap_or_default())
+    };
+    let (status, lenient) = run(&[]);
+    assert_eq!(status, 3);
+    assert!(lenient.contains("tests=\"5\" failures=\"2\" errors=\"0\" skipped=\"3\""), "{lenient}");
+    assert!(
+        lenient.contains("<testcase classname=\"kvm4nfv-2015.preempt-window\" name=\"vCPU 0 of nestv-98 on L0\">"),
+        "{lenient}"
+    );
+    assert!(lenient.contains("<skipped message=\"NOT MEASURED: the recording has no result"), "{lenient}");
+    assert_eq!(run(&[]).0, 2, "an existing file is not replaced");
+    let (_, strict) = run(&["--force", "--strict"]);
+    assert!(strict.contains("tests=\"5\" failures=\"2\" errors=\"3\" skipped=\"0\""), "{strict}");
+    // A reader of another project: Python's standard library.
+    let parse = "import sys, xml.etree.ElementTree as t; print(len(list(t.parse(sys.argv[1]).iter('testcase'))))";
+    match Command::new("python3").args(["-c", parse, junit]).output() {
+        Ok(output) => assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "5"),
+        Err(error) => println!("skipped: python3: {error}"),
+    }
+}
+
+#[test]
+fn samples_have_a_row_for_each_limit() {
+    let samples = fixture("samples/kvm4nfv-after.txt");
+    let rows = |more: &[&str]| -> Vec<serde_json::Value> {
+        let (_, json, _) = kvmscope(&[&["report", "--json", "--no-progress", &samples], more].concat());
+        let answer: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let table = &answer["sections"][0]["tables"]["samples"];
+        let columns: Vec<&str> =
+            table["columns"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+        let wanted = ["limit_ns", "count", "over_low", "over_high"]
+            .map(|name| columns.iter().position(|one| *one == name).unwrap());
+        table["rows"].as_array().unwrap().iter().map(|row| wanted.iter().map(|at| row[*at].clone()).collect()).collect()
+    };
+    assert_eq!(rows(&[]), [serde_json::json!([null, 79_810_183, null, null])]);
+    let judged = rows(&["--budget", "kvm4nfv-2015"]);
+    assert_eq!(judged[1], serde_json::json!([15_000, 79_810_183, 5, 54]), "{judged:?}");
+    assert_eq!(judged.len(), 2);
+}
+
+#[test]
+fn exported_tables_have_the_verdicts() {
+    let (directory, hog) = (tempfile::tempdir().unwrap(), fixture("nested-vmx-shadow-off-hog"));
+    let tables = directory.path().join("tables");
+    let (status, ..) =
+        kvmscope(&["export", "--no-progress", "--budget", "kvm4nfv-future", "--csv", tables.to_str().unwrap(), &hog]);
+    let goals = std::fs::read_to_string(tables.join("latency.goals.csv")).unwrap();
+    assert!(status == 0 && goals.contains("preempt-window") && goals.contains("FAIL"), "{goals}");
 }

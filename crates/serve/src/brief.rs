@@ -103,7 +103,7 @@ impl Briefs {
         let answered = match cache.opened_before(id, &stamp) {
             Some(opened) => opened.answered(None),
             None if is_large(&place) => return None,
-            None => Opened::new(place).and_then(|opened| opened.answered(None)),
+            None => Opened::new(place, &cache.given).and_then(|opened| opened.answered(None)),
         };
         let brief = Brief::of(answered);
         if known.len() >= KEPT {

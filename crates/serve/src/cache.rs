@@ -6,6 +6,7 @@
 use crate::error::Refused;
 use crate::folder::Place;
 use crate::opened::Opened;
+use analysis::Given;
 use base::recording::MANIFEST;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -17,6 +18,8 @@ const KEPT: usize = 4;
 /// A few opened recordings, the one asked for last at the end.
 #[derive(Default)]
 pub struct Cache {
+    /// What the user of the server states of all of them.
+    pub given: Given,
     kept: Mutex<Vec<Kept>>,
 }
 
@@ -33,13 +36,18 @@ type Slot = Arc<OnceLock<Result<Arc<Opened>, Refused>>>;
 pub type Stamp = Vec<Option<(u64, SystemTime)>>;
 
 impl Cache {
+    /// Nothing yet, of recordings of which the user states this.
+    pub fn new(given: Given) -> Self {
+        Self { given, ..Self::default() }
+    }
+
     /// The recording called `id`; `place` is where it lies, with its manifest as it is now.
     ///
     /// # Errors
     /// If it has to be opened and cannot be.
     pub fn get(&self, id: &str, place: Place) -> Result<Arc<Opened>, Refused> {
         let slot = self.slot(id, stamp(&place));
-        let opened = slot.get_or_init(|| Opened::new(place).map(Arc::new)).clone();
+        let opened = slot.get_or_init(|| Opened::new(place, &self.given).map(Arc::new)).clone();
         if opened.is_err() {
             // Whoever asks next tries again: what was missing may be there by then.
             self.locked().retain(|kept| !Arc::ptr_eq(&kept.opened, &slot));

@@ -48,11 +48,11 @@ pub struct Answered {
 }
 
 impl Opened {
-    /// Opens the traces.
+    /// Opens the traces; `given` is what the user of the server states of all recordings.
     ///
     /// # Errors
     /// If none of them can be opened.
-    pub fn new(place: Place) -> Result<Self, Refused> {
+    pub fn new(place: Place, given: &Given) -> Result<Self, Refused> {
         let unanswered = |error: archive::Error| Refused::unanswered(error.to_string());
         let (recording, unpacked) = match place {
             Place::Open(recording) => (recording, None),
@@ -65,7 +65,7 @@ impl Opened {
             }
         };
         let input = Arc::new(Input::open(recording).map_err(|error| Refused::unanswered(error.to_string()))?);
-        let case = Case::new(Arc::clone(&input), Given::default());
+        let case = Case::new(Arc::clone(&input), given.clone());
         let rows = input.parts.iter().map(|_| Known::default()).collect();
         let (answered, narrowed) = (OnceLock::new(), Narrowed::default());
         Ok(Self { input, case, _unpacked: unpacked, answered, narrowed, drawn: OnceLock::new(), rows })
@@ -78,7 +78,7 @@ impl Opened {
     pub fn answered(&self, window: Option<Span>) -> Result<Arc<Answered>, Refused> {
         if let Some(window) = window {
             let narrow = Narrow { window: Some(window), ..Narrow::default() };
-            let given = Given { narrow, ..Given::default() };
+            let given = Given { narrow, ..self.case.given().clone() };
             return self.narrowed.get(window, || answer(&Case::new(Arc::clone(&self.input), given)));
         }
         let answered = self.answered.get_or_init(|| answer(&self.case).map(Arc::new));

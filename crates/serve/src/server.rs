@@ -7,6 +7,8 @@ use crate::error::Error;
 use crate::folder::Folder;
 use crate::guard::Guard;
 use crate::routes::{Shared, router};
+use analysis::Given;
+use analysis::facts::budget::Budget;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -40,6 +42,8 @@ pub struct Options {
     pub token: Option<String>,
     /// The most bytes of an uploaded trace; `None`: uploads are refused.
     pub upload_bytes: Option<u64>,
+    /// The goals by which all recordings are judged.
+    pub budget: Option<Budget>,
 }
 
 /// A server that runs until it is dropped, or until the user has had enough.
@@ -75,7 +79,7 @@ impl Server {
             Guard { token: options.token.as_deref().map(Arc::from), cookie: format!("kvmscope_{}", address.port()) };
         let shared = Shared {
             folder,
-            cache: Cache::default(),
+            cache: Cache::new(Given { budget: options.budget.clone(), ..Given::default() }),
             briefs: Briefs::default(),
             watched: Arc::default(),
             upload_bytes: options.upload_bytes,

@@ -290,7 +290,13 @@ fn only_this_machine_and_pages_of_this_server_are_answered() {
 
 #[test]
 fn a_server_for_others_needs_a_token() {
-    let options = Options { folder: fixtures(), address: ([0, 0, 0, 0], 0).into(), token: None, upload_bytes: None };
+    let options = Options {
+        folder: fixtures(),
+        address: ([0, 0, 0, 0], 0).into(),
+        token: None,
+        upload_bytes: None,
+        budget: None,
+    };
     assert!(matches!(Server::start(&options), Err(Error::NeedsToken(_))));
     let client = Client::new(&Options { token: Some("s3cret".into()), ..options });
     assert_eq!((client.get("/metrics").status, client.get("/metrics?token=s3cret").status), (401, 200));
@@ -315,6 +321,7 @@ fn uploads_are_traces_of_a_bounded_size_and_replace_nothing() {
         address: ([127, 0, 0, 1], 0).into(),
         token: None,
         upload_bytes: Some(2 << 20),
+        budget: None,
     };
     let refused = Client::new(&Options { upload_bytes: None, ..options.clone() });
     let trace = std::fs::read(fixtures().join("nested-vmx-shadow-on/L0/trace.dat")).unwrap();
@@ -350,8 +357,13 @@ fn uploads_are_traces_of_a_bounded_size_and_replace_nothing() {
 fn a_packed_recording_is_served_and_its_manifest_names_its_own_files_only() {
     let place = tempfile::tempdir().unwrap();
     let address = ([127, 0, 0, 1], 0).into();
-    let client =
-        Client::new(&Options { folder: place.path().to_owned(), address, token: None, upload_bytes: Some(20 << 20) });
+    let client = Client::new(&Options {
+        folder: place.path().to_owned(),
+        address,
+        token: None,
+        upload_bytes: Some(20 << 20),
+        budget: None,
+    });
     std::fs::write(place.path().join("secret.txt"), "of another recording").unwrap();
     let packed = tempfile::tempdir().unwrap();
     let path = packed.path().join("hog.kvmscope");
@@ -384,7 +396,13 @@ fn a_recording_that_cannot_be_opened_is_listed_with_its_reason() {
     std::fs::write(place.path().join("new/recording.json"), r#"{"schema":"kvmscope-recording/9"}"#).unwrap();
     std::fs::write(place.path().join("cut.kvmscope"), b"\x28\xb5\x2f\xfd").unwrap();
     let folder = place.path().to_owned();
-    let client = Client::new(&Options { folder, address: ([127, 0, 0, 1], 0).into(), token: None, upload_bytes: None });
+    let client = Client::new(&Options {
+        folder,
+        address: ([127, 0, 0, 1], 0).into(),
+        token: None,
+        upload_bytes: None,
+        budget: None,
+    });
     let listed = client.json("/api/recordings");
     let problems: Vec<(&str, &str)> = listed["recordings"]
         .as_array()
@@ -422,7 +440,13 @@ fn a_brief_follows_the_files_and_has_the_reason_where_no_question_has_an_answer(
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("trace.dat");
     let folder = place.path().to_owned();
-    let client = Client::new(&Options { folder, address: ([127, 0, 0, 1], 0).into(), token: None, upload_bytes: None });
+    let client = Client::new(&Options {
+        folder,
+        address: ([127, 0, 0, 1], 0).into(),
+        token: None,
+        upload_bytes: None,
+        budget: None,
+    });
     std::fs::copy(fixtures().join("nested-vmx-shadow-off-hog/L0/trace.dat"), &file).unwrap();
     let before = client.json("/api/recordings/trace.dat/brief");
     assert_eq!(before["worst"]["rule"], "FLW-PREEMPT", "{before}");

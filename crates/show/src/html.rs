@@ -13,7 +13,7 @@ mod chains;
 mod curves;
 mod data;
 mod drawing;
-mod escape;
+pub(crate) mod escape;
 mod figure;
 mod finding;
 mod ladder;

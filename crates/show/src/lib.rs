@@ -4,6 +4,7 @@
 //! [Section] + [Problem]  --text::render-->    for people: paragraphs, findings, bars, tables that fit the page
 //!                        --json::write-->     for programs: everything, numbers exact
 //!                        --csv::write_csv-->  for spreadsheets: a file per table
+//! verdicts of goals      --junit::write-->   for build servers
 //! Drawn -> Picture       --perfetto::write-->  for ui.perfetto.dev
 //!                        --folded::write-->    stacks for flame graphs
 //!                        --speedscope::write-> for speedscope
@@ -17,6 +18,7 @@ pub mod csv;
 pub mod folded;
 pub mod html;
 pub mod json;
+pub mod junit;
 pub mod perfetto;
 pub mod picture;
 pub mod schema;

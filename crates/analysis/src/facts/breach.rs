@@ -7,7 +7,7 @@
 //! In: what has come to a recording that grows. Out: the goal that was exceeded by most. Nothing passes here; whether a budget
 //! is kept is judged of a whole recording.
 
-use crate::facts::budget::{Budget, Definition, Goal, Metric};
+use crate::facts::budget::{Budget, Goal, Metric};
 use crate::facts::events::roles;
 use crate::facts::ledger::build::Beside;
 use crate::facts::ledger::identity;
@@ -48,7 +48,7 @@ pub struct Breach {
 impl Judge {
     /// The goals of `budget` that the trace of a host can break; `None` if it has none.
     pub fn of(budget: &Budget) -> Option<Self> {
-        let is_seen = |goal: &&Goal| goal.metric.is_of_losses() && goal.definition == Definition::Involuntary;
+        let is_seen = |goal: &&Goal| goal.metric.is_of_losses() && goal.definition == Counted::Involuntary;
         let goals: Vec<Goal> = budget.goals.iter().filter(is_seen).cloned().collect();
         let reach_ns = goals.iter().map(|goal| goal.window_ns.unwrap_or(goal.limit_ns.saturating_add(1))).max()?;
         Some(Self { goals, walk: Continued::new(), reach_ns, begun_ns: None })

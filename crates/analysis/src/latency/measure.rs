@@ -1,11 +1,12 @@
 //! The losses of every vCPU become the numbers that tables, figures and sentences share.
 
+use crate::facts::budget::Budget;
 use crate::facts::ledger::line::TimeLine;
 use crate::facts::ledger::model::{PartFlow, StretchSums, Vcpu};
 use crate::facts::losses::{Cause, Definition, LostIn, Stretches, VcpuLosses, Worst};
 use crate::{Case, Given};
 use base::{Span, parallel};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Lengths of windows that are always answered for: 10 us to 1 s.
 pub(crate) const WINDOWS_NS: [u64; 16] = [
@@ -126,14 +127,14 @@ impl<'c> Measured<'c> {
             let high_ns = high.map_or(loss_ns, |high| high.loss_ns);
             Some(WorstWindow { window_ns, loss_ns, high_ns, at_ns: on_axis(at_ns) })
         };
-        let windows = WINDOWS_NS.iter().filter_map(|window_ns| worst(&lost, at_most.as_ref(), *window_ns)).collect();
-        let length_ns = MOMENT_NS;
+        let of_budget: Vec<u64> = given.budget.iter().flat_map(Budget::windows_ns).collect();
+        let length_ns = of_budget.first().copied().unwrap_or(MOMENT_NS);
+        let lengths: BTreeSet<u64> = WINDOWS_NS.into_iter().chain(of_budget).collect();
+        let windows = lengths.iter().filter_map(|window_ns| worst(&lost, at_most.as_ref(), *window_ns)).collect();
         let moments =
             lost.worst_disjoint(losses.span, length_ns, MOST_MOMENTS).into_iter().map(|Worst { at_ns, loss_ns }| {
-                let inside = losses.lost.causes_within(Span { from_ns: at_ns, to_ns: at_ns + length_ns });
-                let causes =
-                    grouped(inside.into_iter().map(|(cause, ns)| (Named::of(cause, part), ns)), |sum, ns| *sum += ns);
-                Moment { at_ns: on_axis(at_ns), length_ns, loss_ns, causes: most_first(causes, |ns| *ns) }
+                let causes = causes_within(losses, part, Span { from_ns: at_ns, to_ns: at_ns + length_ns });
+                Moment { at_ns: on_axis(at_ns), length_ns, loss_ns, causes }
             });
         let moments = moments.collect();
         let culprits = losses.lost.culprits().into_iter().map(|(cause, sums)| (Named::of(cause, part), sums));
@@ -162,6 +163,12 @@ impl<'c> Measured<'c> {
     pub fn unknown_ns(&self) -> u64 {
         self.losses.unknown.iter().map(Span::length_ns).sum()
     }
+}
+
+/// What took the time of a vCPU in `span`, most first.
+pub(super) fn causes_within(losses: &VcpuLosses, part: &PartFlow, span: Span) -> Vec<(Named, u64)> {
+    let inside = losses.lost.causes_within(span).into_iter().map(|(cause, ns)| (Named::of(cause, part), ns));
+    most_first(grouped(inside, |sum, ns| *sum += ns), |ns| *ns)
 }
 
 /// Sums of what has one name.

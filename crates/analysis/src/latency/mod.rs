@@ -10,12 +10,16 @@
 //! exits to entries --> Stretches ----- the same by the other definition table definitions
 //! stages of interrupts and timers ---- paths: a picture, what is unknown   tables irq_stages, timer_stages
 //! steal in a guest's /proc/stat ------ beside what the host took         table steal
+//! goals of a budget --> judged ------- verdicts, rules                  table goals
 //! ```
 
+pub(crate) mod checks;
 mod figure;
+mod goals;
 pub(crate) mod measure;
 mod paths;
 mod results;
+pub(crate) mod rules;
 mod section;
 mod summary;
 pub mod tables;

@@ -1,29 +1,36 @@
 //! All of it as one Section: the worst moment in a sentence, tables, and what is not known.
 
+use super::goals::{self, Verdicts};
 use super::measure::{Measured, measure};
+use super::rules::RULES;
 use super::{figure, paths, results, summary, tables};
 use crate::facts::ledger::asked;
 use crate::{Answer, Case, Error, Given};
 use base::number::{duration, percent};
-use base::{Section, Unknown};
+use base::{Finding, Section, Unknown, in_order};
 
 /// The question this folder answers.
 pub const QUESTION: &str = "How much time did the host take from each vCPU, when, and who took it?";
 
-/// Answers it; `None` where no vCPU was recorded, or none is wanted, which question `flow` says, and no program measured anything.
+/// Answers it; `None` where no vCPU was recorded, or none is wanted, which question `flow` says, and no program measured anything. A
+/// budget is judged all the same: that nothing measures its goals is a verdict.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let is_traced = !case.input().parts.is_empty();
     if is_traced && asked::check(case.ledger(), case.input(), case.given()).is_err() {
         return Ok(None);
     }
     let measured = if is_traced { measure(case) } else { Vec::new() };
-    if measured.is_empty() && case.results().is_empty() {
+    if measured.is_empty() && case.results().is_empty() && case.budget().is_none() {
         return Ok(None);
     }
     let mut section = Section::new("latency", QUESTION);
     section.about.extend(about(case, case.given(), !measured.is_empty()));
+    let verdicts = case.budget().map(|budget| goals::verdicts(case, budget)).unwrap_or_default();
+    let judged = case.budget().map(|budget| goals::summary(&budget.name, &verdicts));
     let losses = (!measured.is_empty()).then(|| summary::of(&measured));
-    section.summary = losses.into_iter().chain(results::sentences(case)).collect::<Vec<_>>().join("\n\n");
+    let sentences = judged.into_iter().chain(losses).chain(results::sentences(case));
+    section.summary = sentences.collect::<Vec<_>>().join("\n\n");
+    section.findings = findings(&verdicts, case);
     section.figures.extend(figure::losses_by_window(&measured));
     section.tables = tables::tables(&measured, case);
     section.figures.extend(paths::figures(&measured, case.ledger().emulated.is_some()));
@@ -31,6 +38,19 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     section.unknown.extend(paths::unknown(&measured));
     section.unknown.extend(results::unknown(case));
     Ok(Some(Answer { section, problems: Vec::new() }))
+}
+
+/// What the rules say of the verdicts.
+fn findings(verdicts: &[Verdicts<'_>], case: &Case) -> Vec<Finding> {
+    let level = case.ledger().host();
+    let hits =
+        RULES.iter().flat_map(|rule| (rule.check)(verdicts).into_iter().map(move |hit| rule.finding(hit, level)));
+    let mut findings: Vec<Finding> = hits.collect();
+    if let Some(emulator) = case.input().recording.emulated {
+        let costs = findings.iter_mut().map(|finding| &mut finding.cost).filter(|cost| cost.value.is_some());
+        costs.for_each(|cost| cost.unit = format!("{}, {}", cost.unit, goals::mark(emulator)));
+    }
+    in_order(findings)
 }
 
 fn about(case: &Case, given: &Given, has_vcpus: bool) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 mod beta;
 pub(crate) mod launches;
-pub mod proportion;
+pub(crate) mod proportion;
 pub(crate) mod ranks;
 pub(crate) mod spread;
 pub(crate) mod student;

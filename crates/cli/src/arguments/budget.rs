@@ -4,9 +4,26 @@ use crate::exit::WrongUse;
 use analysis::facts::budget::{BUILT_IN, Budget, MOST_BYTES, built_in};
 use anyhow::bail;
 use base::nearest::instead;
+use clap::{Args, ValueHint};
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Which budget judges.
+#[derive(Args)]
+#[command(next_help_heading = "Judge by a latency budget")]
+pub struct BudgetOption {
+    /// Judge the goals of this budget: kvm4nfv-2015, kvm4nfv-future, or a file (docs/budgets.md)
+    #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]
+    budget: Option<PathBuf>,
+}
+
+impl BudgetOption {
+    /// The budget, read.
+    pub fn read(&self) -> anyhow::Result<Option<Budget>> {
+        self.budget.as_deref().map(read_budget).transpose()
+    }
+}
 
 /// The budget that a user names. A built-in one goes before a file of its name, which `./NAME` means.
 pub fn read_budget(name: &Path) -> anyhow::Result<Budget> {

@@ -24,7 +24,13 @@ pub fn fixtures() -> PathBuf {
 
 impl Client {
     pub fn of_fixtures() -> Self {
-        Self::new(&Options { folder: fixtures(), address: ([127, 0, 0, 1], 0).into(), token: None, upload_bytes: None })
+        Self::new(&Options {
+            folder: fixtures(),
+            address: ([127, 0, 0, 1], 0).into(),
+            token: None,
+            upload_bytes: None,
+            budget: None,
+        })
     }
 
     pub fn new(options: &Options) -> Self {

@@ -25,7 +25,7 @@ fn folder() -> tempfile::TempDir {
 
 fn client(folder: &Path) -> Client {
     let (folder, address) = (folder.to_owned(), ([127, 0, 0, 1], 0).into());
-    Client::new(&Options { folder, address, token: None, upload_bytes: None })
+    Client::new(&Options { folder, address, token: None, upload_bytes: None, budget: None })
 }
 
 #[test]

@@ -29,6 +29,8 @@ impl Write for Escaping<'_, '_> {
                 '"' => self.0.write_str("&quot;")?,
                 '\'' => self.0.write_str("&#39;")?,
                 '\n' => self.0.write_char('\n')?,
+                // No characters of XML 1.0, which SVG is.
+                '\u{fffe}' | '\u{ffff}' => self.0.write_char(REPLACEMENT)?,
                 misleading if misleads(misleading) => self.0.write_char(REPLACEMENT)?,
                 plain => self.0.write_char(plain)?,
             }

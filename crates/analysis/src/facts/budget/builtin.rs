@@ -20,8 +20,9 @@ pub fn built_in(name: &str) -> Option<Budget> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Definition, Goal, Metric, Op, Stat};
+    use super::super::{Goal, Metric, Op, Stat};
     use super::*;
+    use crate::facts::losses::Definition;
 
     #[test]
     fn every_built_in_budget_reads_and_has_its_name() {

@@ -1,18 +1,36 @@
-//! Which latencies does the user accept?
+//! Which latencies does the user accept, and does a recording keep to them?
 //!
-//! In: a TOML file of schema `kvmscope.budget/1`, or the name of a built-in budget. Out: its goals, typed. Nothing here is of one
-//! question alone: whatever has a limit in time is judged by the same goals. docs/budgets.md has the file's keys.
+//! ```text
+//! TOML --read--> Budget: Goals --+
+//!                                +--judge--> Judged: a goal, a vCPU, the verdict and what it stands on
+//! losses and samples of a Case --+
+//! ```
+//! In: a budget, a TOML file of schema `kvmscope.budget/1` or a built-in one, and what was measured. Out: a verdict for each
+//! goal and vCPU. Nothing here is of one question alone: whatever has a limit in time is judged by the same goals.
+//! [docs/budgets.md](../../../../../docs/budgets.md) has the file's keys and the rules of the verdicts.
 
 mod builtin;
+mod episodes;
 mod fields;
+mod judged;
+mod on_losses;
+mod on_samples;
 mod quantity;
 mod read;
+mod verdict;
 
 pub use builtin::{BUILT_IN, built_in, built_in_text};
+pub use episodes::{BLOCK_NS, Episodes};
+pub(crate) use judged::judged;
+pub use judged::{Counts, Judged, Judgement, Whose};
 pub use quantity::exact;
 pub use read::{Error, MOST_BYTES, SCHEMA};
+pub use verdict::{Bounds, Doubt, Verdict};
 
+use crate::facts::losses::Definition;
+use crate::facts::samples::Measures;
 use base::CpuSet;
+use std::collections::BTreeSet;
 
 /// What a user accepts.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +48,7 @@ pub struct Goal {
     pub id: String,
     /// What is measured.
     pub metric: Metric,
-    /// What counts as a loss, for metrics of losses.
+    /// What counts as lost, for metrics of losses.
     pub definition: Definition,
     /// How long a window is, for metrics that have one.
     pub window_ns: Option<u64>,
@@ -61,15 +79,6 @@ pub enum Metric {
     PreemptPeriod,
     /// How much a vCPU lost in any window of a length.
     PreemptWindow,
-}
-
-/// What counts as a loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Definition {
-    /// What the host took without the guest's doing.
-    Involuntary,
-    /// From every exit to the next entry, halts apart: what tools that see exits alone report.
-    ExitToEntry,
 }
 
 /// Which number of all that was measured is judged.
@@ -115,6 +124,22 @@ pub struct Require {
     /// How sure the bound on the share of samples over the limit is.
     pub confidence: f64,
 }
+
+impl Budget {
+    /// The lengths of the windows that its goals are about, in their order.
+    pub fn windows_ns(&self) -> impl Iterator<Item = u64> {
+        self.goals.iter().filter_map(|goal| goal.window_ns)
+    }
+
+    /// The limits that its goals set to samples of this kind, each once.
+    pub(crate) fn limits_ns(&self, measures: Measures) -> BTreeSet<u64> {
+        let judged = self.goals.iter().filter(|goal| on_samples::measures(goal.metric) == Some(measures));
+        judged.map(|goal| goal.limit_ns).collect()
+    }
+}
+
+/// What may count as a loss.
+const DEFINITIONS: [Definition; 2] = [Definition::Involuntary, Definition::ExitToEntry { include_halts: false }];
 
 /// How sure a bound is where nobody says otherwise.
 pub const CONFIDENCE: f64 = 0.95;
@@ -164,19 +189,6 @@ impl Metric {
     /// True if it is of windows, whose length the goal states.
     pub fn has_window(self) -> bool {
         self == Metric::PreemptWindow
-    }
-}
-
-impl Definition {
-    /// All of them.
-    pub const ALL: [Definition; 2] = [Definition::Involuntary, Definition::ExitToEntry];
-
-    /// As files write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Definition::Involuntary => "involuntary",
-            Definition::ExitToEntry => "exit-to-entry",
-        }
     }
 }
 

@@ -4,7 +4,8 @@
 //! window for a metric that has none, a number of samples for a goal on losses.
 
 use super::fields::{Fields, Source, count, one_of, share, text, time};
-use super::{Budget, CONFIDENCE, Definition, Goal, Metric, Op, Require, Scope, Stat};
+use super::{Budget, CONFIDENCE, DEFINITIONS, Goal, Metric, Op, Require, Scope, Stat};
+use crate::facts::losses::Definition;
 use base::{CpuSet, MOST_CPUS};
 use toml::de::{DeTable, DeValue};
 
@@ -94,7 +95,7 @@ fn goal(fields: &Fields<'_, '_>) -> Result<Goal, Error> {
     if !metric.has_window() {
         fields.refuse("window", &format!("{} has none", metric.name()))?;
     }
-    let definition = fields.read("definition", |value| one_of(value, &Definition::ALL, Definition::name))?;
+    let definition = fields.read("definition", |value| one_of(value, &DEFINITIONS, Definition::name))?;
     let some_time = |value: &DeValue<'_>| match time(value)? {
         0 => Err("it is longer than 0".to_owned()),
         ns => Ok(ns),
@@ -189,7 +190,7 @@ require = { samples = 2995732, confidence = 0.99 }
             Goal {
                 id: "preempt-window".into(),
                 metric: Metric::PreemptWindow,
-                definition: Definition::ExitToEntry,
+                definition: Definition::ExitToEntry { include_halts: false },
                 window_ns: Some(1_000_000),
                 stat: Stat::Sup,
                 op: Op::Below,

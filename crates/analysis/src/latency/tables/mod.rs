@@ -4,6 +4,7 @@ mod attributed;
 mod cache_use;
 mod culprits;
 mod definitions;
+mod goals;
 mod helpers;
 mod moments;
 mod samples;
@@ -23,6 +24,7 @@ const I64: ColumnType = ColumnType::I64;
 
 /// All tables, in reading order.
 pub const TABLES: &[&TableSpec] = &[
+    &goals::GOALS,
     &moments::MOMENTS,
     &culprits::CULPRITS,
     &windows::WINDOWS,
@@ -40,6 +42,7 @@ pub const TABLES: &[&TableSpec] = &[
 /// All of them, filled.
 pub(super) fn tables(measured: &[Measured<'_>], case: &Case) -> Vec<Table> {
     let mut tables = vec![
+        goals::goals(case),
         moments::moments(measured),
         culprits::culprits(measured),
         windows::windows(measured),

@@ -3,6 +3,7 @@
 use super::U64;
 use crate::Case;
 use crate::facts::samples::{SampleFile, Samples};
+use crate::statistics::proportion::upper_bound;
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
@@ -54,18 +55,28 @@ pub const SAMPLES: TableSpec = TableSpec {
 
 pub(super) fn samples(case: &Case) -> Table {
     let mut table = Table::new(&SAMPLES);
-    case.results().each().for_each(|(file, samples)| table.push(row(file, samples)));
+    for (file, samples) in case.results().each() {
+        let limits = case.budget().map(|budget| budget.limits_ns(samples.measures())).unwrap_or_default();
+        if limits.is_empty() {
+            table.push(row(file, samples, None));
+        }
+        limits.iter().for_each(|limit_ns| table.push(row(file, samples, Some(*limit_ns))));
+    }
     table
 }
 
-fn row(file: &SampleFile, samples: &Samples) -> Vec<Cell> {
+/// How sure the bound of the table is.
+const SURE: f64 = 0.95;
+
+fn row(file: &SampleFile, samples: &Samples, limit_ns: Option<u64>) -> Vec<Cell> {
+    let over = limit_ns.map(|limit_ns| samples.over(limit_ns));
     let (min_ns, max_ns) = samples.extremes_ns();
     vec![
         file.machine.as_str().into(),
         samples.source.name().into(),
         samples.thread.as_str().into(),
         Cell::from(samples.cpu.map(u64::from)),
-        Cell::Missing,
+        limit_ns.into(),
         samples.count.into(),
         Cell::from(min_ns),
         samples.mean_ns.map_or(Cell::Missing, Cell::F64),
@@ -73,9 +84,9 @@ fn row(file: &SampleFile, samples: &Samples) -> Vec<Cell> {
         Cell::from(samples.quantile_ns(0.999)),
         Cell::from(max_ns),
         samples.overflow.into(),
-        Cell::Missing,
-        Cell::Missing,
-        Cell::Missing,
+        over.map(|(low, _)| low).into(),
+        over.map(|(_, high)| high).into(),
+        over.and_then(|(_, high)| upper_bound(high, samples.count, SURE)).into(),
         file.path.as_str().into(),
     ]
 }

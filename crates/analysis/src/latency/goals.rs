@@ -1,0 +1,213 @@
+//! The goals of the budget in sentences: each with its verdict, its number, the worst moment with its causes, and how sure it is.
+
+use super::measure::{Named, causes_within};
+use super::summary::instant;
+use crate::Case;
+use crate::facts::budget::{BLOCK_NS, Budget, Episodes, Goal, Judged, Metric, Stat, Verdict, exact};
+use crate::facts::losses::{Definition, VcpuLosses};
+use base::number::{counted, list, many, percent, thousands};
+use base::recording::Emulator;
+use std::cmp::Reverse;
+
+/// Causes of a worst moment that a sentence names.
+const MOST_CAUSES: usize = 4;
+
+/// A goal with all its verdicts.
+pub(crate) struct Verdicts<'c> {
+    pub case: &'c Case,
+    pub goal: &'c Goal,
+    /// Worst first: by verdict, then by the number. Never empty.
+    pub all: Vec<&'c Judged>,
+}
+
+/// The mark that every number of an emulated recording carries.
+pub(super) fn mark(emulator: Emulator) -> String {
+    format!("emulated by {}", emulator.name())
+}
+
+/// `95 %`.
+fn percents(share: f64) -> String {
+    format!("{} %", base::number::plain(share * 100.0))
+}
+
+/// The goals of the budget, in its order.
+pub(super) fn verdicts<'c>(case: &'c Case, budget: &'c Budget) -> Vec<Verdicts<'c>> {
+    let of = |(place, goal)| {
+        let mut all: Vec<&Judged> = case.judged().iter().filter(|judged| judged.goal == place).collect();
+        let value = |judged: &Judged| judged.judgement.bounds.map(|bounds| bounds.value_ns);
+        all.sort_by_key(|judged| (judged.judgement.verdict, Reverse(value(judged))));
+        Verdicts { case, goal, all }
+    };
+    budget.goals.iter().enumerate().map(of).filter(|verdicts| !verdicts.all.is_empty()).collect()
+}
+
+/// All of them in a paragraph each, below one that counts them.
+pub(super) fn summary(name: &str, verdicts: &[Verdicts<'_>]) -> String {
+    let having = |verdict: Verdict| verdicts.iter().filter(|goal| goal.verdict() == verdict).count() as u64;
+    let counts = [Verdict::Fail, Verdict::Inconclusive, Verdict::NotMeasured, Verdict::Pass];
+    let counts = counts.map(|verdict| (having(verdict), verdict.name()));
+    let counts: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
+    let goals = many(verdicts.len() as u64, "goal");
+    let head = format!("Budget {name}, {goals}: {}.", list(&counts));
+    let each = verdicts.iter().map(Verdicts::sentence);
+    std::iter::once(head).chain(each).collect::<Vec<_>>().join("\n\n")
+}
+
+impl<'c> Verdicts<'c> {
+    /// The worst one.
+    pub fn worst(&self) -> &'c Judged {
+        self.all[0]
+    }
+
+    /// The goal's own verdict: it is met if all meet it.
+    pub fn verdict(&self) -> Verdict {
+        self.worst().judgement.verdict
+    }
+
+    /// `preempt-window FAIL: vCPU 2 of vm1 lost 37 us in the 1 ms at 12.345678 s, limit < 20 us; 22 us kworker/3:1, ...`
+    fn sentence(&self) -> String {
+        let emulated = self.case.input().recording.emulated;
+        let judgement = &self.worst().judgement;
+        let mut clauses = vec![self.title()];
+        clauses.extend(self.causes_phrase());
+        clauses.extend(self.how_many());
+        clauses.extend(self.samples());
+        clauses.extend(judgement.episodes.and_then(|episodes| self.share_of_blocks(episodes)));
+        clauses.extend(judgement.why());
+        clauses.extend(self.future());
+        clauses.extend(self.goal.environment.as_ref().map(|load| format!("stated for {load}")));
+        clauses.extend(emulated.filter(|_| judgement.bounds.is_some()).map(mark));
+        clauses.dedup();
+        format!("{}.", clauses.join("; "))
+    }
+
+    /// The verdict and the number.
+    pub fn title(&self) -> String {
+        let (goal, worst) = (self.goal, self.worst());
+        let head = format!("{} {}", goal.id, worst.judgement.verdict.name());
+        let limit = format!("limit {} {}", goal.op.name(), exact(goal.limit_ns));
+        match worst.judgement.bounds {
+            None => format!("{head}, {limit}"),
+            Some(bounds) => format!("{head}: {}, {limit}", self.measured(bounds.value_ns)),
+        }
+    }
+
+    /// `vCPU 2 of vm1 lost 37 us in the 1 ms at 12.345678 s`.
+    fn measured(&self, value_ns: u64) -> String {
+        let (goal, worst, value) = (self.goal, self.worst(), exact(value_ns));
+        let at = worst.at_ns.map(|at_ns| format!(" at {}", instant(at_ns))).unwrap_or_default();
+        let whose = &worst.whose;
+        let vcpu = match (&whose.vm, whose.vcpu) {
+            (Some(vm), Some(vcpu)) => format!("vCPU {vcpu} of {vm}"),
+            (None, Some(cpu)) => format!("CPU {cpu}"),
+            (Some(vm), None) => vm.clone(),
+            (None, None) => String::new(),
+        };
+        match (goal.metric, goal.window_ns) {
+            (Metric::PreemptWindow, Some(window_ns)) => format!("{vcpu} lost {value} in the {}{at}", exact(window_ns)),
+            (Metric::PreemptWindow | Metric::PreemptPeriod, _) => format!("{vcpu} lost {value} without a break{at}"),
+            (Metric::TimerLatency | Metric::IrqLatency, _) => {
+                let stat = match goal.stat {
+                    Stat::Mean => "mean",
+                    Stat::Max | Stat::Sup => "maximum",
+                };
+                let thread = whose.thread.as_ref().map(|thread| format!("thread {thread}"));
+                let of: Vec<String> = thread.into_iter().chain((!vcpu.is_empty()).then_some(vcpu)).collect();
+                format!("{stat} {value} of {}", of.join(" on "))
+            }
+        }
+    }
+
+    /// Who took the time in the worst moment, most first.
+    pub fn causes(&self) -> Vec<(Named, u64)> {
+        let worst = self.worst();
+        let (Some(place), Some(span)) = (worst.whose.place, worst.judgement.worst) else { return Vec::new() };
+        if self.goal.definition != Definition::Involuntary {
+            return Vec::new();
+        }
+        let (part, losses) = (&self.case.ledger().parts[place.0], self.losses(place));
+        causes_within(losses, part, span)
+    }
+
+    fn losses(&self, (part, vcpu): (usize, usize)) -> &'c VcpuLosses {
+        &self.case.losses()[part].vcpus[vcpu]
+    }
+
+    fn causes_phrase(&self) -> Option<String> {
+        let causes = self.causes();
+        let mut named: Vec<String> =
+            causes.iter().take(MOST_CAUSES).map(|(named, ns)| format!("{} {}", exact(*ns), named.phrase())).collect();
+        let rest_ns: u64 = causes.iter().skip(MOST_CAUSES).map(|(_, ns)| ns).sum();
+        named.extend((rest_ns > 0).then(|| format!("{} other causes", exact(rest_ns))));
+        (!named.is_empty()).then(|| named.join(", "))
+    }
+
+    /// On how many of several it has this verdict.
+    fn how_many(&self) -> Option<String> {
+        let same = self.all.iter().filter(|judged| judged.judgement.verdict == self.verdict()).count();
+        let (what, several) = if self.goal.metric.is_of_losses() { ("vCPU", "vCPUs") } else { ("thread", "threads") };
+        (self.all.len() > 1).then(|| {
+            format!("{} on {same} of {}", self.verdict().name(), counted(self.all.len() as u64, what, several))
+        })
+    }
+
+    /// How many samples are over the limit, and how many of all there could be.
+    pub fn samples(&self) -> Option<String> {
+        let counts = self.worst().judgement.counts?;
+        let (samples, over_high) = (counts.samples?, counts.over_high?);
+        if self.goal.stat == Stat::Mean || samples == 0 {
+            return Some(format!("{} samples", thousands(samples)));
+        }
+        let over = match counts.over_low == over_high {
+            true => thousands(over_high),
+            false => format!("{} to {}", thousands(counts.over_low), thousands(over_high)),
+        };
+        let sure = self.goal.require.confidence;
+        let share = counts.bound(sure)?;
+        Some(format!(
+            "{over} of {} samples are over it, at most a share of {share:.2e} of all there could be ({} confidence)",
+            thousands(samples),
+            percents(sure)
+        ))
+    }
+
+    /// In how many episodes the limit was exceeded, and in which share of blocks of time at most one begins.
+    fn share_of_blocks(&self, episodes: Episodes) -> Option<String> {
+        let sure = self.goal.require.confidence;
+        let share = episodes.bound(sure)?;
+        let seen = match (episodes.low, episodes.high) {
+            (0, 0) => "in no episode over the limit".to_owned(),
+            (low, high) if low == high => format!("over the limit in {}", many(low, "episode")),
+            (low, high) => format!("over the limit in {low} to {high} episodes"),
+        };
+        Some(format!(
+            "{seen}; in at most {} of blocks of {} one begins ({} confidence)",
+            percent(share),
+            exact(BLOCK_NS),
+            percents(sure)
+        ))
+    }
+
+    /// Between which bounds the number lies, where they are not one.
+    pub fn between(&self) -> Option<String> {
+        let bounds = self.worst().judgement.bounds?;
+        let low = exact(bounds.low_ns);
+        match bounds.high_ns {
+            Some(high_ns) if high_ns == bounds.low_ns => None,
+            Some(high_ns) if self.goal.metric.is_of_losses() => {
+                Some(format!("between {low} and, if all unknown time was lost, {}", exact(high_ns)))
+            }
+            Some(high_ns) => Some(format!("between {low} and {}, as samples are rounded", exact(high_ns))),
+            None => Some(format!("at least {low}")),
+        }
+    }
+
+    /// Whether the limit that is wanted later is broken already.
+    fn future(&self) -> Option<String> {
+        let (goal, future_ns) = (self.goal, self.goal.future_ns?);
+        let bounds = self.worst().judgement.bounds?;
+        let broken = !goal.op.holds(bounds.low_ns, future_ns);
+        broken.then(|| format!("the future limit {} {} is broken", goal.op.name(), exact(future_ns)))
+    }
+}
