@@ -70,6 +70,20 @@ fn folded_stacks_come_out_of_the_walk_of_the_answers() {
 }
 
 #[test]
+fn losses_come_out_of_whichever_walk_is_the_first() {
+    let firsts: [fn(&Case); 4] =
+        [|case| _ = case.losses(), |case| _ = case.stacks(), |case| _ = case.chain_ranks(), |case| _ = case.windows()];
+    for first in firsts {
+        let walks = Walks::default();
+        let case = case("nested-svm-toy", &walks);
+        first(&case);
+        assert_eq!(case.losses().len(), case.ledger().parts.len());
+        assert!(case.losses()[0].vcpus[0].lost.total_ns() > 0);
+        assert_eq!(walks.count(), 1);
+    }
+}
+
+#[test]
 fn a_comparison_reads_each_side_once() {
     let (before, after) = (Walks::default(), Walks::default());
     let case = case("nested-svm-toy", &after).compared_with(case("nested-svm-toy", &before));
