@@ -399,7 +399,7 @@ pub(super) fn misspelt(host: &Host<'_>) -> Option<Told> {
         // The first letters are seldom wrong, and tell one subsystem's words from another's.
         let near = nearest(&name, KNOWN_WORDS.iter().copied());
         let near = near.filter(|known| name.len().abs_diff(known.len()) <= 1 && known.get(..3) == name.get(..3))?;
-        (!is_known && host.booted(near).is_none()).then(|| (name, near))
+        (!is_known && host.booted(near).is_none()).then_some((name, near))
     };
     let wrong: Vec<(String, &str)> = host.boot.iter().filter_map(meant).collect();
     let Some((first, near)) = wrong.first() else {
