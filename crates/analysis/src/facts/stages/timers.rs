@@ -7,8 +7,8 @@
 //! ```
 //! The deadline is one of the guest's counter. It is one of the host's where the trace counts by that counter and an event told
 //! the guest's offset, which must not change meanwhile; else the host's timer tells it (`hrtimer_start.expires`).
-//! Whose timer an hrtimer is, its start in the vCPU's thread tells, or that its expiry wakes the thread twice; one that expires
-//! while its vCPU has set none is somebody else's, and is never asked again.
+//! Whose timer an hrtimer is, its start in the vCPU's thread tells, or that its expiry wakes the thread, twice at least and far more
+//! often than it expires while the vCPU has set none.
 //! Beside all that KVM measures by itself how late the entry is (`kvm_wait_lapic_expire`): what the two do not agree in is the
 //! residual.
 //! Sources: `restart_apic_timer`, `apic_timer_fn`, `kvm_inject_pending_timer_irqs` and `__kvm_wait_lapic_expire` in
@@ -60,12 +60,28 @@ const MOST_OTHERS: u8 = 16;
 #[derive(Debug, Clone, Copy)]
 struct Owner {
     thread: usize,
-    /// How often that was seen; `None` if it was not so once.
-    seen: Option<u8>,
+    /// How often that was seen.
+    seen: u32,
+    /// How often it expired though that thread had set none, or was better known to have another one.
+    missed: u32,
 }
 
 /// Seen so often a thing is no chance.
-const ENOUGH: u8 = 2;
+const ENOUGH: u32 = 2;
+/// An hrtimer that was started in the exit by which the guest set its timer needs no other evidence.
+const CERTAIN: u32 = 1 << 20;
+/// An expiry that is missed speaks against an owner as much as so many speak for it.
+const MISSED: u32 = 4;
+
+impl Owner {
+    fn is_believed(&self) -> bool {
+        self.seen >= ENOUGH && self.missed.saturating_mul(MISSED) <= self.seen
+    }
+
+    fn is_of(&self, thread: usize) -> bool {
+        self.thread == thread && self.is_believed()
+    }
+}
 
 /// One vCPU's.
 #[derive(Debug, Clone, Copy, Default)]
@@ -172,7 +188,7 @@ impl Timers {
         if let Some(hrtimer) = programmed.and_then(|programmed| programmed.hrtimer)
             && let Some(owner) = self.owner(hrtimer, thread)
         {
-            owner.seen = owner.seen.filter(|_| owner.thread == thread).map(|_| ENOUGH);
+            *owner = Owner { thread, seen: CERTAIN, missed: 0 };
         }
     }
 
@@ -181,12 +197,12 @@ impl Timers {
         if self.owners.len() >= MOST_HRTIMERS && !self.owners.contains_key(&hrtimer) {
             return None;
         }
-        Some(self.owners.entry(hrtimer).or_insert(Owner { thread, seen: Some(0) }))
+        Some(self.owners.entry(hrtimer).or_insert(Owner { thread, seen: 0, missed: 0 }))
     }
 
     /// An hrtimer starts in the time of `thread`, whose guest was left at `exit_ns` if KVM works for it.
     pub fn start(&mut self, thread: usize, exit_ns: Option<u64>, hrtimer: u64, expires_ns: Option<u64>, now_ns: u64) {
-        let is_own = self.owners.get(&hrtimer).is_some_and(|owner| owner.thread == thread && owner.seen.is_some());
+        let is_own = self.owners.get(&hrtimer).is_some_and(|owner| owner.is_of(thread));
         let timer = self.of(thread);
         match &mut timer.set {
             // A vCPU that changes its CPU takes its timer along.
@@ -215,12 +231,26 @@ impl Timers {
         }
         let expiry = Expiry { at_ns: now_ns, hrtimer, now_ns: monotonic_ns };
         self.expired[cpu] = Some(expiry);
-        let Some(owner) = self.owners.get_mut(&hrtimer) else { return };
+        let Some(owner) = self.owners.get(&hrtimer).copied() else { return };
         let Some(timer) = self.vcpus.get_mut(owner.thread) else { return };
-        match (timer.set.as_mut().filter(|set| set.expired.is_none()), owner.seen) {
-            (Some(set), Some(ENOUGH..)) => set.expired = Some(expiry),
-            (None, Some(_)) if !timer.is_lost => owner.seen = None,
-            _ => {}
+        let wrong = match &mut timer.set {
+            Some(set) if owner.is_believed() => match set.expired.filter(|known| known.hrtimer != hrtimer) {
+                None if set.expired.is_none() => {
+                    set.expired = Some(expiry);
+                    return;
+                }
+                // Two seem to be this vCPU's: the one that is better known is.
+                Some(other) if self.owners.get(&other.hrtimer).is_none_or(|other| other.seen < owner.seen) => {
+                    set.expired = Some(expiry);
+                    other.hrtimer
+                }
+                _ => hrtimer,
+            },
+            None if !timer.is_lost => hrtimer,
+            _ => return,
+        };
+        if let Some(wrong) = self.owners.get_mut(&wrong) {
+            wrong.missed = wrong.missed.saturating_add(1);
         }
     }
 
@@ -233,8 +263,11 @@ impl Timers {
             return;
         }
         let Some(owner) = self.owner(expiry.hrtimer, thread) else { return };
-        owner.seen = owner.seen.filter(|_| owner.thread == thread).map(|seen| seen.saturating_add(1));
-        if owner.seen.is_some_and(|seen| seen >= ENOUGH)
+        match owner.thread == thread {
+            true => owner.seen = owner.seen.saturating_add(1),
+            false => owner.missed = owner.missed.saturating_add(1),
+        }
+        if owner.is_of(thread)
             && let Some(set) = &mut self.vcpus[thread].set
         {
             set.expired.get_or_insert(expiry);
@@ -245,7 +278,7 @@ impl Timers {
     pub fn expires_for(&self, cpu: usize, before_ns: u64, thread: usize) -> bool {
         let expiry = self.expired.get(cpu).copied().flatten().filter(|expiry| expiry.at_ns == before_ns);
         let owner = expiry.and_then(|expiry| self.owners.get(&expiry.hrtimer));
-        owner.is_some_and(|owner| owner.thread == thread && owner.seen.is_some())
+        owner.is_some_and(|owner| owner.is_of(thread))
     }
 
     /// KVM wrote the offset of the counter of `thread`'s guest.
@@ -379,18 +412,21 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_that_expires_unasked_is_somebody_elses_for_good() {
+    fn a_timer_that_expires_unasked_is_somebody_elses() {
         let mut timers = timers();
         for exit_ns in [1_000, 5_000] {
             set(&mut timers, exit_ns);
             expire(&mut timers, exit_ns + 1_080);
         }
         // The host's tick, which happened to wake the thread twice.
+        timers.set(THREAD, 6_500, Some(0), 6_600);
         timers.expire(CPU, HRTIMER, None, 6_900);
         for exit_ns in [8_000, 12_000, 16_000] {
             set(&mut timers, exit_ns);
             expire(&mut timers, exit_ns + 1_080);
             assert_eq!(timers.accept(THREAD, 0xec, (None, false), exit_ns + 1_200), None);
+            timers.set(THREAD, exit_ns + 2_000, Some(0), exit_ns + 2_050);
+            timers.expire(CPU, HRTIMER, None, exit_ns + 3_000);
         }
     }
 
