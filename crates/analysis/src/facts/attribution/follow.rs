@@ -196,19 +196,17 @@ fn lost_in(by: HostInterrupt) -> LostIn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::timeline::watch::Cpu;
 
     const VECTOR: HostInterrupt = HostInterrupt::Vector("local_timer");
 
     /// Thread 7 on CPU 0: it sleeps, an interrupt wakes it, a hog (5) has the CPU, it runs, and is interrupted.
     fn seen() -> Seen {
         let mut seen = Seen::default();
-        let cpu = Cpu {
-            holders: vec![(0, Some(5)), (300, Some(0)), (320, Some(7))],
-            above: vec![(90, Some(VECTOR)), (120, None), (400, Some(HostInterrupt::Softirq(Some(1)))), (430, None)],
-            ..Cpu::default()
-        };
-        seen.watch.cpus.push(cpu);
+        for (at_ns, tid) in [(0, 5), (300, 0), (320, 7)] {
+            seen.watch.has_cpu(0, Some(tid), at_ns);
+        }
+        seen.watch.cpus[0].above =
+            vec![(90, Some(VECTOR)), (120, None), (400, Some(HostInterrupt::Softirq(Some(1)))), (430, None)];
         let track =
             vec![(0, Doing::Running(0)), (50, Doing::Sleeping), (100, Doing::Runnable), (320, Doing::Running(0))];
         seen.tasks.by_tid.insert(7, track);
