@@ -297,7 +297,7 @@ mod tests {
         samples.between(Some(1), Some(15));
         samples.add(1, 10);
         samples.add(15, 4);
-        assert_eq!((samples.over(14_000), samples.over(13_999), samples.over(14_999)), ((1, 4), (4, 4), (0, 0)));
+        assert_eq!((samples.over(14_000), samples.over(13_999), samples.over(14_999)), ((0, 4), (4, 4), (0, 0)));
         assert_eq!(samples.extremes_ns(), (Some(1_000), Some(15_000)));
     }
 

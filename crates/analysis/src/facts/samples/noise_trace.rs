@@ -95,7 +95,7 @@ fn event(line: &str) -> Option<Heard> {
     }
     if let Some(thread) = NOISES.into_iter().find(|noise| event.starts_with(noise)) {
         let length_ns = number_after(event, "duration")?;
-        let (_, start) = event.split_once("start ")?;
+        let (_, start) = event.rsplit_once("start ")?;
         let start_ns = seconds_ns(start.split_whitespace().next()?)?;
         let end_ns = start_ns.saturating_add(length_ns);
         return Some(Heard::Sample(Sample { source: Source::Osnoise, thread, cpu, end_ns, length_ns }));
