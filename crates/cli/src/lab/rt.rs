@@ -31,7 +31,7 @@ pub struct Rt {
     /// How long each of the guest's four programs measures
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: u64,
-    /// What takes the vCPU's time on purpose, several times a second
+    /// What takes the vCPU's time on purpose, several times per second
     #[arg(long, value_enum, default_value = "none", value_name = "WHAT")]
     disturb: DisturbanceName,
     #[command(flatten)]

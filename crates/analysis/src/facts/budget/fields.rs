@@ -57,7 +57,7 @@ impl<'s, 'd> Fields<'s, 'd> {
     }
 
     /// The same of the table under a key of this one; `None` if it is not there.
-    pub fn table(&self, key: &str, what: &'static str, known: &[&str]) -> Result<Option<Self>, Error> {
+    pub fn fields_of(&self, key: &str, what: &'static str, known: &[&str]) -> Result<Option<Self>, Error> {
         let Some(value) = self.value(key) else { return Ok(None) };
         let DeValue::Table(table) = value.get_ref() else {
             return Err(self

@@ -117,7 +117,7 @@ fn goal(fields: &Fields<'_, '_>) -> Result<Goal, Error> {
 }
 
 fn scope(goal: &Fields<'_, '_>) -> Result<Scope, Error> {
-    let Some(fields) = goal.table("scope", "a scope", OF_SCOPE)? else { return Ok(Scope::default()) };
+    let Some(fields) = goal.fields_of("scope", "a scope", OF_SCOPE)? else { return Ok(Scope::default()) };
     let vm = fields.read("vm", text)?.map_or(Scope::default().vm, str::to_owned);
     let vcpus = fields.read("vcpus", |value| match text(value)? {
         "*" => Ok(None),
@@ -130,7 +130,7 @@ fn scope(goal: &Fields<'_, '_>) -> Result<Scope, Error> {
 }
 
 fn require(goal: &Fields<'_, '_>, metric: Metric) -> Result<Require, Error> {
-    let Some(fields) = goal.table("require", "a requirement", OF_REQUIRE)? else { return Ok(Require::default()) };
+    let Some(fields) = goal.fields_of("require", "a requirement", OF_REQUIRE)? else { return Ok(Require::default()) };
     if metric.is_of_losses() {
         let because = format!("{} is judged by a trace, which has no samples", metric.name());
         ["samples", "confidence"].iter().try_for_each(|key| fields.refuse(key, &because))?;
