@@ -209,7 +209,8 @@ fn a_host_that_is_as_wanted_has_no_finding_and_a_row_for_each_knob() {
 
 #[test]
 fn knobs_that_are_set_and_have_no_effect_are_worse_than_others() {
-    let cases: [(&str, &str, Box<dyn FnOnce(&mut Files)>); 9] = [
+    type Change = Box<dyn FnOnce(&mut Files)>;
+    let cases: [(&str, &str, Change); 9] = [
         (
             "LAT-NOHZ",
             "nohz_full is set and has no effect: the tick runs on CPUs 3: up to 250 local timer interrupts per second",

@@ -6,14 +6,33 @@ use lab::nested::default_cache;
 use lab::nested::packages::{self, Flavour};
 use lab::rt::{Disturbance, Truth};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+use trace::request::Wanted;
+use trace::{Event, Listener, Reading, Request};
 
 /// One guest at a time: it has a CPU for itself, and the rest of the machine records.
 static ONE: Mutex<()> = Mutex::new(());
+
+/// True if on each CPU every task leaves that came last.
+fn switches_are_whole(path: &Path) -> bool {
+    struct Cpus(BTreeMap<u32, u64>, bool);
+    impl Listener for Cpus {
+        fn event(&mut self, event: &Event<'_>) {
+            let came = event.get(1).and_then(|next| self.0.insert(event.cpu, next));
+            self.1 &= event.is_loss() || came.is_none_or(|came| event.get(0) == Some(came));
+        }
+    }
+    let fields = [["prev_pid"], ["next_pid"]].map(|names| names.map(String::from).to_vec()).to_vec();
+    let request = Request { events: vec![Wanted { names: vec!["sched_switch".into()], fields }] };
+    let mut cpus = Cpus(BTreeMap::new(), true);
+    trace::replay(trace::open(path).unwrap().as_ref(), &Reading { request: &request, fitted: None }, &mut cpus);
+    cpus.1
+}
 
 /// A place to run labs in, with the kernels of the user's own cache.
 struct Bench {
@@ -216,9 +235,13 @@ impl Ran {
         assert_eq!(aligned.len(), 1, "{aligned:?}");
         let row = &aligned[0];
         assert_eq!((&row[0], &row[1], &row[2]), (&"L1".into(), &"tsc_offset".into(), &"measured".into()));
-        // Where the host hides the switches of its own agent, a vCPU that follows it has a CPU unseen.
         let count = |place: usize| row[place].as_u64().unwrap();
-        assert!(count(3) > 1_000 && count(4) * 50 <= count(3), "{row:?}");
+        assert!(count(3) > 1_000, "{row:?}");
+        if switches_are_whole(&self.bench.output().join("L0/trace.dat")) {
+            assert!(count(4) * 1_000 <= count(3), "{row:?}");
+        } else {
+            println!("skipped: alignment: this machine hides the switches of a task, and a vCPU that follows it runs unseen");
+        }
     }
 }
 

@@ -38,7 +38,7 @@ pub struct Folder {
 #[derive(Debug)]
 pub enum Place {
     /// In the folder as it is: its manifest.
-    Open(Recording),
+    Open(Box<Recording>),
     /// In one file, to be unpacked.
     Packed(PathBuf),
 }
@@ -143,7 +143,7 @@ impl Folder {
             self.check_inside(&path)?;
             return Ok(Place::Packed(path));
         }
-        self.recording(&below).map(Place::Open)
+        self.recording(&below).map(|recording| Place::Open(Box::new(recording)))
     }
 
     fn recording(&self, below: &Path) -> Result<Recording, Refused> {

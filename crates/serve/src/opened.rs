@@ -55,7 +55,7 @@ impl Opened {
     pub fn new(place: Place, given: &Given) -> Result<Self, Refused> {
         let unanswered = |error: archive::Error| Refused::unanswered(error.to_string());
         let (recording, unpacked) = match place {
-            Place::Open(recording) => (recording, None),
+            Place::Open(recording) => (*recording, None),
             Place::Packed(path) => {
                 let unpacked = archive::private()
                     .map_err(|source| archive::Error::Io { path: std::env::temp_dir(), source })

@@ -96,7 +96,7 @@ fn masks_of_send_queues_are_not_typed() {
 fn polled(near: Vec<PmdQueue>, usage: Option<f64>, tied: &[(u32, u32)]) -> Finding {
     let mut machine = quiet();
     for cpu in [3, 5] {
-        let mut pmd = thread(Role::Pmd, 90 + cpu as i32, &cpu.to_string(), 1.0, 0.0);
+        let mut pmd = thread(Role::Pmd, 90 + cpu, &cpu.to_string(), 1.0, 0.0);
         (pmd.vm, pmd.name) = (None, format!("pmd-c{cpu:02}"));
         machine.threads.push(pmd);
     }

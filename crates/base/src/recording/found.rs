@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(recording.root.join(&recording.parts[2].path), result);
         assert_eq!(recording.machines[1].parent.as_deref(), Some("L0"));
         let guest = named(1, &directory.path().join("guest.txt"));
-        assert!(recording.clone().with_files(&[guest.clone()]).is_ok(), "the guest has no trace yet");
+        assert!(recording.clone().with_files(std::slice::from_ref(&guest)).is_ok(), "the guest has no trace yet");
         assert!(recording.with_files(&[guest.clone(), guest]).is_err());
     }
 

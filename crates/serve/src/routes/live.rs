@@ -29,10 +29,10 @@ pub async fn live(
     let (id, root, gauges) = at_work(move || {
         let found = match wanted.recording {
             Some(id) => {
-                let Place::Open(Recording { root, .. }) = shared.folder.place(&id)? else {
+                let Place::Open(recording) = shared.folder.place(&id)? else {
                     return Err(Refused::missing(format!("`{id}` is packed, so it is not being recorded")));
                 };
-                Some((id, root))
+                Some((id, recording.root))
             }
             None => live::latest(&shared.folder),
         };

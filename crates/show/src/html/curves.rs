@@ -159,9 +159,9 @@ pub fn heat(title: &str, heat: &Heat, out: &mut String) -> Result {
     }
     let [from, to] = [heat.ends.0, heat.ends.1].map(|value| number::amount(value, heat.x.unit));
     let most = number::amount(heat.most, heat.unit);
-    write!(
+    writeln!(
         out,
-        "</table><p class=\"quiet\">{}, {} to {}; {}, the strongest from {} on; hatched: not known</p></div>\n",
+        "</table><p class=\"quiet\">{}, {} to {}; {}, the strongest from {} on; hatched: not known</p></div>",
         Safe(&heat.x.title),
         Safe(from),
         Safe(to),

@@ -31,8 +31,9 @@ pub fn render(section: &str, table: &Table, out: &mut String) -> Result {
     }
     write!(
         out,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table data-table=\"{}\"><thead><tr>",
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table data-table=\"{}.{}\"><thead><tr>",
         Safe(shown.title),
+        Safe(table.spec.section),
         Safe(table.spec.name)
     )?;
     for headed in &columns {

@@ -110,15 +110,13 @@ fn drawn(curves: &Curves, x: Scale, y: Scale, columns: usize) -> Vec<String> {
             continue;
         }
         let (Some(first), Some(last)) = (curve.points.first(), curve.points.last()) else { continue };
-        for here in column(first.0)..=column(last.0) {
-            // Between two columns lie values that neither shows: the highest of them is drawn.
+        // Between two columns lie values that neither shows: the highest of them is drawn.
+        let value = |here: usize| {
             let inside = curve.points.iter().filter(|point| column(point.0) == here).map(|point| point.1);
-            let at = x.place(x.at(here as f64 / (columns - 1) as f64));
-            let value = inside.reduce(f64::max).or_else(|| between(curve, x, y, at));
-            if let Some(value) = value {
-                cells[row(y, value)][here] = glyph;
-            }
-        }
+            inside.reduce(f64::max).or_else(|| between(curve, x, y, here as f64 / (columns - 1) as f64))
+        };
+        let values = (column(first.0)..=column(last.0)).filter_map(|here| Some((here, value(here)?)));
+        values.for_each(|(here, value)| cells[row(y, value)][here] = glyph);
     }
     cells.into_iter().map(|line| line.into_iter().collect()).collect()
 }

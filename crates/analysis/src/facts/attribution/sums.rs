@@ -46,10 +46,13 @@ pub struct Sums {
     /// Samples that lie where the trace shows nothing, which are unexplained.
     pub outside: u64,
     /// The longest samples with what each cause took, longest first.
-    longest: Vec<(u64, Vec<(Arc<str>, u64)>)>,
+    longest: Vec<(u64, Shares)>,
     /// A sample was left out there.
     is_cut: bool,
 }
+
+/// What each cause took of one sample.
+type Shares = Vec<(Arc<str>, u64)>;
 
 /// So many of the longest samples are kept with their causes.
 const LONGEST: usize = 1 << 12;

@@ -154,7 +154,7 @@ impl Told {
             let met = || counts().filter(|(_, count)| *count > 0).map(|(length, _)| length);
             let overflow = self.overflows.as_ref().and_then(|list| of(list));
             // Without the lines behind the histogram its own ends are all that is known.
-            samples.between(of(&self.min).or(met().next()), of(&self.max).or(met().last()));
+            samples.between(of(&self.min).or(met().next()), of(&self.max).or(met().next_back()));
             counts().for_each(|(length, count)| samples.add(length, count));
             samples.overflow = overflow.unwrap_or(0);
             samples.add_unkept(end.saturating_mul(samples.unit_ns), samples.overflow);

@@ -50,7 +50,7 @@ impl ResultFiles {
                 }
                 Err(problem) => {
                     results.unread += 1;
-                    problems.push(problem);
+                    problems.push(*problem);
                 }
             }
             problems.extend(found.problems.list().iter().cloned());
@@ -69,11 +69,14 @@ impl ResultFiles {
     }
 }
 
-fn read_file(path: &Path, known: Known, found: &mut Found) -> Result<ResultFile, Problem> {
+fn read_file(path: &Path, known: Known, found: &mut Found) -> Result<ResultFile, Box<Problem>> {
     let file = found.file.clone();
-    let io = |error: std::io::Error| Problem::at(file.clone(), None, "a result", "none", 0, format!("{file}: {error}"));
+    let io = |error: std::io::Error| {
+        Box::new(Problem::at(file.clone(), None, "a result", "none", 0, format!("{file}: {error}")))
+    };
     if !std::fs::metadata(path).map_err(io)?.is_file() {
-        return Err(Problem::at(file.clone(), None, "a result", "no file", 0, format!("{file} is no file")));
+        let text = format!("{file} is no file");
+        return Err(Box::new(Problem::at(file.clone(), None, "a result", "no file", 0, text)));
     }
     let mut input = File::open(path).map_err(io)?;
     let mut first = Vec::new();
@@ -82,14 +85,8 @@ fn read_file(path: &Path, known: Known, found: &mut Found) -> Result<ResultFile,
         let text = format!(
             "{file} is no result of cyclictest, oslat, jitterdebugger, rtla, hwlatdetect, tscdeadline_latency or vm-trace"
         );
-        return Err(Problem::at(
-            file.clone(),
-            0,
-            "a result of a latency test",
-            "something else",
-            first.len() as u64,
-            text,
-        ));
+        let (expected, skipped) = ("a result of a latency test", first.len() as u64);
+        return Err(Box::new(Problem::at(file.clone(), 0, expected, "something else", skipped, text)));
     };
     input.seek(SeekFrom::Start(0)).map_err(io)?;
     read(kind, &mut BufReader::new(input), known, found);

@@ -32,7 +32,7 @@ impl Said<'_> {
     pub(super) fn samples(&self, thread: &str, cpu: Option<u32>) -> Samples {
         let mut samples = Samples { rounding: Rounding::Up, cpu, ..Samples::new(Source::Oslat, thread) };
         let met = || self.histogram.iter().filter(|(_, count)| **count > 0).map(|(length, count)| (*length, *count));
-        let Some((first, last)) = met().next().zip(met().last()) else { return samples };
+        let Some((first, last)) = met().next().zip(met().next_back()) else { return samples };
         // A file that was cut off may lack the extremes: then those of the buckets are all that is known.
         samples.between(self.min.or(Some(first.0)), self.max.or(Some(last.0)));
         samples.mean_ns = self.mean.map(|mean| mean * samples.unit_ns as f64);
