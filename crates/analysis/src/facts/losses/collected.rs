@@ -164,10 +164,12 @@ impl Collected {
         for place in self.open..self.pieces.len() {
             let piece = self.pieces[place];
             let cause = match (piece.cause & !BEGINS, exit) {
-                (HANDLING, None) => {
+                (HANDLING | BLOCKED, None) => {
                     self.unknown.push(piece.span());
                     continue;
                 }
+                // The guest halted, and its VMM sleeps in place of KVM.
+                (BLOCKED, Some((reason, _))) if reason.class() == Class::Halt => continue,
                 (USERSPACE, None) | (HANDLING | USERSPACE, Some((_, false))) => continue,
                 // An exit counts once, however many pieces the work on it has.
                 (open @ (HANDLING | USERSPACE), Some((reason, true))) => {
