@@ -28,6 +28,9 @@ fuzz_target!(|bytes: &[u8]| {
             Step::Process(owner) => assert!(owner.pid > 1, "{line}"),
             Step::LttngSession { name } => assert!(name.starts_with("kvmscope-"), "{line}"),
             Step::NetNamespace { name } => assert!(name.starts_with(ID), "{line}"),
+            Step::TriggerPipe { path } | Step::ControlGroup { path } => {
+                assert!(path.is_absolute() && !climbs(path), "{line}");
+            }
             Step::Mount { .. } | Step::NicMoved { .. } => {}
         }
     }

@@ -170,7 +170,7 @@ impl Ran {
             let mut all = table["columns"].as_array().unwrap().iter();
             all.position(|column| column["name"] == **name).unwrap()
         };
-        let places: Vec<usize> = columns.iter().map(|name| place(name)).collect();
+        let places: Vec<usize> = columns.iter().map(place).collect();
         let rows = table["rows"].as_array().unwrap().iter();
         rows.map(|row| places.iter().map(|place| row[*place].clone()).collect()).collect()
     }
@@ -240,7 +240,9 @@ impl Ran {
         if switches_are_whole(&self.bench.output().join("L0/trace.dat")) {
             assert!(count(4) * 1_000 <= count(3), "{row:?}");
         } else {
-            println!("skipped: alignment: this machine hides the switches of a task, and a vCPU that follows it runs unseen");
+            println!(
+                "skipped: alignment: this machine hides the switches of a task, and a vCPU that follows it runs unseen"
+            );
         }
     }
 }

@@ -69,7 +69,7 @@ pub struct Flight {
 
 /// What ends it before its time.
 enum Told {
-    Breach(Seen),
+    Breach(Box<Seen>),
     Trigger(String),
 }
 
@@ -125,7 +125,7 @@ impl Flight {
     pub fn is_over(&mut self, now: Instant) -> anyhow::Result<bool> {
         if self.told.is_none() {
             let seen = self.judged.as_mut().map_or(Ok(None), |judged| judged.look(now))?;
-            let told = seen.map(Told::Breach).or_else(|| self.pulled().map(Told::Trigger));
+            let told = seen.map(|seen| Told::Breach(Box::new(seen))).or_else(|| self.pulled().map(Told::Trigger));
             self.told = told.map(|told| (told, now + self.after));
         }
         Ok(self.told.as_ref().is_some_and(|(_, at)| now >= *at))

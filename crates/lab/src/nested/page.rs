@@ -101,7 +101,7 @@ unsafe impl Send for Page {}
 unsafe impl Sync for Page {}
 
 impl Page {
-    /// The first page of a file of at least [`BYTES`].
+    /// The first page of a file of at least 4,096 bytes.
     ///
     /// # Errors
     /// If the kernel does not map it.

@@ -9,7 +9,6 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use base::recording::Recording;
 use serde::Deserialize;
 
 /// Which recording; without one, the one that was written last.

@@ -8,7 +8,7 @@
 //! exit by the write --program--> host timer set ... deadline --expire--> hrtimer, or exit 52 --deliver--> kvm_inj_virq --enter--> kvm_entry
 //! ```
 //! In:  events, as the walk hands them on. Out: each stage as its end is seen, see [`Told`]; summed up in [`sums`].
-//! What a guest's own trace adds, the stages behind the entry, is found where both are on one time line: [`guest`].
+//! What a guest's own trace adds, the stages behind the entry, is found where both are on one time line: `guest.rs`.
 //! Events are those of arch/x86/kvm/{lapic,x86,irq_comm}.c and kernel/time/hrtimer.c, Linux 6.12.
 
 pub(crate) mod flights;
