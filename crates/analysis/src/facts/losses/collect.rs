@@ -48,10 +48,8 @@ impl Collector {
     }
 
     /// What of a stretch lies in the window; with [`BEGINS`] if it begins there.
-    #[inline]
     fn inside(&self, from_ns: u64, to_ns: u64) -> (Span, u32) {
-        let begins = if (self.window.from_ns..self.window.to_ns).contains(&from_ns) { BEGINS } else { 0 };
-        (Span { from_ns: from_ns.max(self.window.from_ns), to_ns: to_ns.min(self.window.to_ns) }, begins)
+        (inside(self.window, from_ns, to_ns), begins(self.window, from_ns))
     }
 
     /// Forgets what lies before `before_ns`: of a recording that grows, only windows behind it are asked for.
@@ -76,16 +74,28 @@ impl Collector {
     }
 }
 
+/// What of a stretch lies in the window.
+fn inside(window: Span, from_ns: u64, to_ns: u64) -> Span {
+    Span { from_ns: from_ns.max(window.from_ns), to_ns: to_ns.min(window.to_ns) }
+}
+
+/// [`BEGINS`] for what begins in the window.
+fn begins(window: Span, from_ns: u64) -> u32 {
+    if (window.from_ns..window.to_ns).contains(&from_ns) { BEGINS } else { 0 }
+}
+
 impl Sink for Collector {
     #[inline]
     fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64) {
-        let (span, begins) = self.inside(from_ns, to_ns);
         let window = self.window;
         if thread >= self.threads.len() {
             self.meet(thread);
         }
         let own = &mut self.threads[thread];
         own.reaches(to_ns);
+        // Most intervals are the guest's, which need none of these.
+        let span = || inside(window, from_ns, to_ns);
+        let begins = || begins(window, from_ns);
         match state {
             State::Guest(_) => {
                 own.runs_vcpu(window, from_ns);
@@ -93,24 +103,24 @@ impl Sink for Collector {
             }
             State::Handling(_) => {
                 own.runs_vcpu(window, from_ns);
-                own.lost(span, HANDLING);
+                own.lost(span(), HANDLING);
             }
             State::Userspace => {
                 own.runs_vcpu(window, from_ns);
-                own.lost(span, USERSPACE);
+                own.lost(span(), USERSPACE);
             }
             State::Irq | State::Softirq | State::Nmi => {
                 own.runs_vcpu(window, from_ns);
                 own.interrupted();
             }
             State::HaltPoll | State::Halted => own.runs_vcpu(window, from_ns),
-            State::WakeDelay => own.lost(span, WAKE_DELAY | begins),
-            State::Preempted => own.lost(span, PREEMPTED),
+            State::WakeDelay => own.lost(span(), WAKE_DELAY | begins()),
+            State::Preempted => own.lost(span(), PREEMPTED),
             State::Blocked if own.takes_stop() => {
-                own.lost(span, self.causes.place(LostIn::Blocked, By::Stopped) | begins);
+                own.lost(span(), self.causes.place(LostIn::Blocked, By::Stopped) | begins());
             }
-            State::Blocked => own.lost(span, BLOCKED | begins),
-            State::Unknown => own.unknown(span),
+            State::Blocked => own.lost(span(), BLOCKED | begins()),
+            State::Unknown => own.unknown(span()),
         }
     }
 

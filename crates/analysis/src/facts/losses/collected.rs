@@ -122,7 +122,11 @@ impl Collected {
 
     /// An exit is over, of which the guest or the host is the cause.
     pub fn exit(&mut self, exit: &Exit, is_host_initiated: bool, window: Span, causes: &mut Causes) {
-        if self.open < self.pieces.len() {
+        let waiting = self.pieces.get(self.open..).unwrap_or_default();
+        if !is_host_initiated && waiting.iter().all(|piece| matches!(piece.cause & !BEGINS, HANDLING | USERSPACE)) {
+            // Nearly always: the work on what the guest asked for is no loss.
+            self.pieces.truncate(self.open);
+        } else if !waiting.is_empty() {
             self.settle(Some((exit.reason, is_host_initiated)), causes);
         }
         self.left_ns = exit.cost_ns.is_none().then_some(exit.at_ns);

@@ -14,20 +14,23 @@ enum When {
     NotDevice,
 }
 
-const HOST_INITIATED: &[(Isa, u32, When)] = &[
-    (Isa::Vmx, 0, When::Nmi),
+const BY_VMX: &[(u32, When)] = &[
+    (0, When::Nmi),
     // EXTERNAL_INTERRUPT.
-    (Isa::Vmx, 1, When::Always),
-    (Isa::Vmx, 48, When::NotDevice),
+    (1, When::Always),
+    (48, When::NotDevice),
     // PREEMPTION_TIMER: it delivers the guest's own timer, and is a cause of its own for that reason.
-    (Isa::Vmx, 52, When::Always),
+    (52, When::Always),
     // PML_FULL.
-    (Isa::Vmx, 62, When::Always),
+    (62, When::Always),
+];
+
+const BY_SVM: &[(u32, When)] = &[
     // INTR, NMI, SMI.
-    (Isa::Svm, 0x60, When::Always),
-    (Isa::Svm, 0x61, When::Always),
-    (Isa::Svm, 0x62, When::Always),
-    (Isa::Svm, 0x400, When::NotDevice),
+    (0x60, When::Always),
+    (0x61, When::Always),
+    (0x62, When::Always),
+    (0x400, When::NotDevice),
 ];
 
 /// An arm64 guest was left for an interrupt of the host (arch/arm64/include/asm/kvm_asm.h, Linux 6.12).
@@ -35,12 +38,17 @@ const ARM_EXCEPTION_IRQ: u64 = 0;
 
 /// True if the host caused an exit for `reason` that was about `detail`.
 pub(super) fn is_host_initiated(reason: Reason, detail: Detail) -> bool {
-    let row = HOST_INITIATED.iter().find(|(isa, code, _)| (*isa, *code) == (reason.isa, reason.code));
-    match row {
-        Some((.., When::Always)) => true,
-        Some((.., When::Nmi)) => detail == Detail::Nmi,
-        Some((.., When::NotDevice)) => !matches!(detail, Detail::Mmio(..) | Detail::Apic(..)),
-        None => reason == Reason::of_arm64(0, Some(ARM_EXCEPTION_IRQ)),
+    let rows = match reason.isa {
+        Isa::Vmx => BY_VMX,
+        Isa::Svm => BY_SVM,
+        Isa::Arm64 => return reason == Reason::of_arm64(0, Some(ARM_EXCEPTION_IRQ)),
+        Isa::Other(_) | Isa::Printed(_) => return false,
+    };
+    match rows.iter().find(|(code, _)| *code == reason.code) {
+        Some((_, When::Always)) => true,
+        Some((_, When::Nmi)) => detail == Detail::Nmi,
+        Some((_, When::NotDevice)) => !matches!(detail, Detail::Mmio(..) | Detail::Apic(..)),
+        None => false,
     }
 }
 

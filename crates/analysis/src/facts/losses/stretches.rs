@@ -92,8 +92,10 @@ impl Over {
 impl Stretches {
     /// Of `spans` in the order of their starts; those that touch or overlap become one, empty ones nothing.
     pub fn of(spans: impl IntoIterator<Item = Span>) -> Self {
-        let mut merged: Vec<Span> = Vec::new();
-        for span in spans.into_iter().filter(|span| span.length_ns() > 0) {
+        let spans = spans.into_iter();
+        // Those that are given are in memory as well.
+        let mut merged: Vec<Span> = Vec::with_capacity(spans.size_hint().1.unwrap_or(0));
+        for span in spans.filter(|span| span.length_ns() > 0) {
             match merged.last_mut() {
                 Some(last) if span.from_ns <= last.to_ns => last.to_ns = last.to_ns.max(span.to_ns),
                 _ => merged.push(span),

@@ -41,6 +41,8 @@ struct Vcpu {
     pending: usize,
     /// Some are injected, and no later entry has shown that they have arrived.
     arriving: bool,
+    /// Some were accepted while the guest ran, which has not been left since.
+    met_guest: bool,
     /// The exit that KVM works on says that the guest takes interrupts again.
     window_ns: Option<u64>,
 }
@@ -104,6 +106,7 @@ impl Flights {
             return tell(vector, Told::Merged(now_ns));
         }
         vcpu.pending += 1;
+        vcpu.met_guest |= away == Away::InGuest;
         let (injected_ns, entered_ns) = (None, None);
         let accepted_ns = Some(now_ns);
         vcpu.flights.push(Flight { vector, accepted_ns, away, injected_ns, entered_ns, has_arrived: false, shot });
@@ -129,9 +132,12 @@ impl Flights {
 
     /// The guest of the thread is left.
     #[inline(always)]
-    pub fn leave(&mut self, thread: usize, now_ns: u64, reason: Reason, tell: impl FnMut(u8, Told)) {
+    pub fn leave(&mut self, thread: usize, now_ns: u64, (reason, class): (Reason, Class), tell: impl FnMut(u8, Told)) {
         if let Some(vcpu) = self.vcpus.get_mut(thread).filter(|vcpu| vcpu.pending > 0 || vcpu.arriving) {
-            vcpu.leave(now_ns, reason, tell);
+            vcpu.window_ns = reason.is_interrupt_window().then_some(now_ns);
+            if vcpu.met_guest || class == Class::Halt {
+                vcpu.leave(now_ns, class, tell);
+            }
         }
     }
 
@@ -220,14 +226,15 @@ impl Flights {
 
 impl Vcpu {
     #[inline(never)]
-    fn leave(&mut self, now_ns: u64, reason: Reason, mut tell: impl FnMut(u8, Told)) {
-        self.window_ns = reason.is_interrupt_window().then_some(now_ns);
-        if reason.class() == Class::Halt {
+    fn leave(&mut self, now_ns: u64, class: Class, mut tell: impl FnMut(u8, Told)) {
+        if class == Class::Halt {
             // A guest that halts has got what it was entered with.
             self.flights.iter_mut().for_each(|flight| flight.arrive(&mut tell));
             self.arriving = false;
         }
-        self.wake(Away::InGuest, now_ns, tell);
+        if std::mem::take(&mut self.met_guest) {
+            self.wake(Away::InGuest, now_ns, tell);
+        }
     }
 
     /// Those that met the thread `away` meet it no longer.
@@ -289,7 +296,7 @@ mod tests {
         /// By the exit of this code.
         fn leave(&mut self, now_ns: u64, code: u32) {
             let reason = Reason { isa: Isa::Vmx, code };
-            self.flights.leave(3, now_ns, reason, |_, told| self.told.push(told));
+            self.flights.leave(3, now_ns, (reason, reason.class()), |_, told| self.told.push(told));
         }
 
         fn enter(&mut self, now_ns: u64) {

@@ -279,7 +279,7 @@ impl<S: Sink> Walk<S> {
         };
         let class = reason.class();
         self.threads[me].exit(now_ns, (reason, class), rip, detail, cx);
-        self.flights.leave(me, now_ns, reason, |vector, told| self.sink.interrupt(me, vector, told));
+        self.flights.leave(me, now_ns, (reason, class), |vector, told| self.sink.interrupt(me, vector, told));
         self.seen.virtualization |= class.is_nested_sign();
         self.seen.exit = true;
     }
