@@ -1,8 +1,11 @@
 //! Clocks that are read without leaving the CPU, and that nobody corrects in between.
 
-use super::super::checks::{clock_source, invariant};
+use super::super::checks::Told;
+use super::super::host::Host;
 use super::{Group, Place, Rule, Want, Words, knob};
 use base::Needs;
+use base::number::list;
+use host::processor::Processor;
 
 pub(super) const KNOBS: &[Rule] = &[
     knob(
@@ -72,3 +75,34 @@ pub(super) const KNOBS: &[Rule] = &[
         },
     ),
 ];
+
+/// On bare metal the time-stamp counter; a guest may have a clock of its hypervisor that is read as cheaply.
+fn clock_source(host: &Host<'_>) -> Option<Told> {
+    const FILE: &str = "sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let value = host.last.line(FILE)?.trim().to_owned();
+    let is_guest = Processor::of(host.last).is_some_and(|processor| processor.flags.contains("hypervisor"));
+    let cheap = is_guest && matches!(value.as_str(), "kvm-clock" | "hyperv_clocksource_tsc_page");
+    let fits = value == "tsc" || cheap || value == "arch_sys_counter";
+    let told = Told::new(value, FILE, fits, "tsc");
+    Some(if fits { told } else { told.looking("dmesg | grep -i tsc   # why the kernel left the time-stamp counter") })
+}
+
+fn invariant(host: &Host<'_>) -> Option<Told> {
+    let processor = Processor::of(host.last)?;
+    let lacking: Vec<String> = ["constant_tsc", "nonstop_tsc"]
+        .iter()
+        .filter(|flag| !processor.flags.contains(**flag))
+        .map(|flag| (*flag).to_owned())
+        .collect();
+    // Processors of other architectures have a counter of their own.
+    if !processor.flags.contains("tsc") {
+        return None;
+    }
+    let value = if lacking.is_empty() { "both flags".to_owned() } else { format!("without {}", list(&lacking)) };
+    let told = Told::new(value, "proc/cpuinfo, flags", lacking.is_empty(), "constant_tsc and nonstop_tsc");
+    Some(match lacking.is_empty() {
+        true => told,
+        false => told
+            .looking("grep -m1 -o 'constant_tsc\\|nonstop_tsc' /proc/cpuinfo   # in a guest: ask its host for +invtsc"),
+    })
+}

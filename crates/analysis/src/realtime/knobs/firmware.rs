@@ -1,8 +1,33 @@
 //! What firmware and buses do on their own, and words on the command line that nobody reads.
 
-use super::super::checks::{link_power, misspelt, smi};
+use super::super::checks::{Told, chosen};
+use super::super::host::Host;
 use super::{Group, Place, Rule, Words, knob};
-use base::Needs;
+use base::nearest::nearest;
+use base::number::list;
+use base::{Needs, Setting};
+
+/// Words of the command line that knobs are known by, long enough to tell a mistake from another word.
+const KNOWN_WORDS: &[&str] = &[
+    "isolcpus",
+    "nohz_full",
+    "rcu_nocbs",
+    "irqaffinity",
+    "skew_tick",
+    "nosoftlockup",
+    "nowatchdog",
+    "nmi_watchdog",
+    "pcie_aspm",
+    "intel_pstate",
+    "clocksource",
+    "rcu_nocb_poll",
+    "processor.max_cstate",
+    "intel_idle.max_cstate",
+    "default_hugepagesz",
+    "transparent_hugepage",
+    "rcutree.nohz_full_patience_delay",
+    "rcupdate.rcu_normal_after_boot",
+];
 
 pub(super) const KNOBS: &[Rule] = &[
     knob(
@@ -48,3 +73,59 @@ pub(super) const KNOBS: &[Rule] = &[
         )
     },
 ];
+
+/// Words that were meant to be others.
+fn misspelt(host: &Host<'_>) -> Option<Told> {
+    if host.boot.is_empty() {
+        return None;
+    }
+    let meant = |(name, _): &(String, Option<String>)| {
+        let name = name.replace('-', "_");
+        let is_known = KNOWN_WORDS.contains(&name.as_str());
+        // The first letters are seldom wrong, and tell one subsystem's words from another's.
+        let near = nearest(&name, KNOWN_WORDS.iter().copied());
+        let near = near.filter(|known| name.len().abs_diff(known.len()) <= 1 && known.get(..3) == name.get(..3))?;
+        (!is_known && host.booted(near).is_none()).then_some((name, near))
+    };
+    let wrong: Vec<(String, &str)> = host.boot.iter().filter_map(meant).collect();
+    let Some((first, near)) = wrong.first() else {
+        return Some(Told::new("none", "proc/cmdline", true, "no word of them misspelt"));
+    };
+    let value = list(&wrong.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>());
+    let mut told = Told::new(
+        value,
+        "proc/cmdline",
+        false,
+        list(&wrong.iter().map(|(_, near)| (*near).to_owned()).collect::<Vec<_>>()),
+    );
+    let (are, they) = if wrong.len() == 1 { ("sets", "was") } else { ("set", "were") };
+    told.ignored =
+        Some(format!("{} on the kernel's command line {are} nothing: {} {they} meant", told.value, told.want));
+    let value = host.booted(first).flatten().map_or(String::new(), |value| format!("={value}"));
+    told.fix.push(format!("grubby --update-kernel=ALL --remove-args={first} --args=\"{near}{value}\"   # then reboot"));
+    told.undo.push(format!("grubby --update-kernel=ALL --remove-args={near} --args=\"{first}{value}\""));
+    Some(told)
+}
+
+/// The policy of links, or the word that turns power saving off.
+fn link_power(host: &Host<'_>) -> Option<Told> {
+    const FILE: &str = "sys/module/pcie_aspm/parameters/policy";
+    if host.booted("pcie_aspm") == Some(Some("off")) {
+        return Some(Told::new("pcie_aspm=off", "proc/cmdline", true, "off"));
+    }
+    let line = host.last.line(FILE)?;
+    let value = chosen(&line).to_owned();
+    let fits = value == "performance";
+    let mut told = Told::new(value.clone(), FILE, fits, "performance");
+    if !fits {
+        let path = FILE.trim_start_matches("sys/").to_owned();
+        told.changes.push(Setting::SysfsWrite { path }.change("performance", Some(value)));
+        told.needs = Some(Needs::Nothing);
+    }
+    Some(told)
+}
+
+/// No file of a snapshot tells of them.
+fn smi(_: &Host<'_>) -> Option<Told> {
+    None
+}

@@ -1,10 +1,11 @@
 //! CPUs that are kept for real time: from the scheduler, the tick, RCU, interrupts and other programs.
 
-use super::super::checks::{managed_irqs, programs, rcu};
+use super::super::checks::{Told, cpus_of};
 use super::super::effects::{self, interrupted, offloaded, others, ticks};
+use super::super::host::Host;
 use super::{Effect, Group, Place, Rule, Want, Words, knob, verified};
-use base::Needs;
 use base::rule::limit;
+use base::{CpuSet, Needs};
 
 pub(super) const KNOBS: &[Rule] = &[
     verified(
@@ -172,3 +173,44 @@ pub(super) const KNOBS: &[Rule] = &[
         },
     ),
 ];
+
+/// `rcu_nocbs=`, or `nohz_full=`, which implies it.
+fn rcu(host: &Host<'_>) -> Option<Told> {
+    if host.boot.is_empty() || host.cpus.is_empty() {
+        return None;
+    }
+    let of = |word: &str| match host.booted(word) {
+        Some(Some("all")) => host.machine.topology.online.clone(),
+        Some(Some(value)) => cpus_of(value),
+        Some(None) | None => CpuSet::default(),
+    };
+    let set = of("rcu_nocbs").or(&of("nohz_full"));
+    let fits = host.cpus.is_within(&set);
+    let value = if set.is_empty() { "none".to_owned() } else { set.to_string() };
+    let told = Told::new(value, "proc/cmdline", fits, host.cpus.to_string());
+    Some(if fits { told } else { told.booting(host, &format!("rcu_nocbs={}", host.cpus)) })
+}
+
+/// The flag of `isolcpus=`, where that is used.
+fn managed_irqs(host: &Host<'_>) -> Option<Told> {
+    let value = host.booted("isolcpus")??;
+    let fits = value.split(',').any(|flag| flag == "managed_irq");
+    let told = Told::new(if fits { "set" } else { "not set" }, "proc/cmdline", fits, "set");
+    Some(if fits { told } else { told.booting(host, &format!("isolcpus=managed_irq,domain,{}", cpus_of(value))) })
+}
+
+/// The set of the first process.
+fn programs(host: &Host<'_>) -> Option<Told> {
+    const FILE: &str = "proc/1/task/1/status";
+    let status = host.last.read(FILE)?;
+    let set = status.lines().find_map(|line| CpuSet::parse(line.strip_prefix("Cpus_allowed_list:")?))?;
+    let there = set.and(&host.cpus);
+    let told = Told::new(format!("CPUs {set}"), FILE, there.is_empty(), format!("none of CPUs {}", host.cpus));
+    Some(match there.is_empty() || host.rest().is_empty() {
+        true => told,
+        false => told.looking(format!(
+            "echo CPUAffinity={} >> /etc/systemd/system.conf   # for programs that systemd starts after the next boot",
+            host.rest()
+        )),
+    })
+}

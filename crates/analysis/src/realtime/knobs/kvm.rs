@@ -1,6 +1,7 @@
 //! Parameters of KVM's modules.
 
-use super::super::checks::{posted_interrupts, timer_advance};
+use super::super::checks::Told;
+use super::super::host::Host;
 use super::{Group, Place, Rule, Want, Words, knob};
 use base::Needs;
 
@@ -71,3 +72,34 @@ pub(super) const KNOBS: &[Rule] = &[
         },
     ),
 ];
+
+/// A number of ns in older kernels, of which -1 is adaptive, and yes or no since 6.10 (`lapic_timer_advance`).
+fn timer_advance(host: &Host<'_>) -> Option<Told> {
+    const PARAMETERS: &str = "sys/module/kvm/parameters";
+    let [new, old] = ["lapic_timer_advance", "lapic_timer_advance_ns"].map(|name| format!("{PARAMETERS}/{name}"));
+    let (path, want, off) = match host.last.line(&new) {
+        Some(_) => (new, "Y", ["N", "0"]),
+        None => (old, "-1", ["0", "0"]),
+    };
+    let value = host.last.line(&path)?.trim().to_owned();
+    let fits = !off.contains(&value.as_str());
+    let mut told = Told::new(&value, &path, fits, want);
+    if !fits {
+        told.set(&path, want.to_owned(), &value);
+    }
+    Some(told)
+}
+
+fn posted_interrupts(host: &Host<'_>) -> Option<Told> {
+    let of = |module: &str, parameter: &str| {
+        let path = format!("sys/module/{module}/parameters/{parameter}");
+        Some((host.last.line(&path)?.trim().to_owned(), path))
+    };
+    let (value, path) = of("kvm_intel", "enable_apicv").or_else(|| of("kvm_amd", "avic"))?;
+    let fits = matches!(value.as_str(), "Y" | "1");
+    let told = Told::new(value, path, fits, "Y");
+    Some(match fits {
+        true => told,
+        false => told.looking("kvmscope check   # rules NST and FLW say whether it can be on here, and what is typed"),
+    })
+}

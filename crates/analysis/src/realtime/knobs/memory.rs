@@ -1,8 +1,11 @@
 //! Memory that is there before it is touched, and stays.
 
-use super::super::checks::small_pages;
+use super::super::checks::Told;
+use super::super::host::Host;
 use super::{Group, Place, Rule, Want, Words, knob};
 use base::Needs;
+use base::number::list;
+use host::machine::Role;
 
 pub(super) const KNOBS: &[Rule] = &[
     knob(
@@ -62,3 +65,20 @@ pub(super) const KNOBS: &[Rule] = &[
         )
     },
 ];
+
+/// VMs whose vCPUs are on CPUs of real time, and that have no huge pages.
+fn small_pages(host: &Host<'_>) -> Option<Told> {
+    let has_vcpu = |name: &str| {
+        host.machine.threads_of(name).any(|thread| {
+            let set = thread.affinity.as_ref().map(|set| &set.value);
+            matches!(thread.role, Role::Vcpu(_)) && set.is_some_and(|set| !set.is_empty() && set.is_within(&host.cpus))
+        })
+    };
+    let domains: Vec<_> =
+        host.machine.domains.iter().filter(|domain| domain.whole.is_some() && has_vcpu(&domain.name)).collect();
+    let small: Vec<String> =
+        domains.iter().filter(|domain| !domain.huge_pages).map(|domain| domain.name.clone()).collect();
+    (!domains.is_empty()).then_some(())?;
+    let value = if small.is_empty() { "huge pages".to_owned() } else { format!("small pages: {}", list(&small)) };
+    Some(Told::new(value, "libvirt, memoryBacking", small.is_empty(), "huge pages"))
+}

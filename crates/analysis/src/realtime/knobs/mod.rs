@@ -1,4 +1,5 @@
-//! The knobs: where each is set, what real time wants there, and by what its effect is seen.
+//! The knobs: where each is set, what real time wants there, and by what its effect is seen. One file a group: its rows, then
+//! what is looked at for one of them alone.
 //!
 //! Sources: tuned 2.28, profiles realtime, realtime-virtual-host, cpu-partitioning and network-latency; OPNFV KVM4NFV, ci/envs;
 //! Documentation/admin-guide/kernel-parameters.txt, Linux 6.12.

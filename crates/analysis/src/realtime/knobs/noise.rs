@@ -1,7 +1,8 @@
 //! Work that the kernel does by itself, and where.
 
-use super::super::checks::machine_checks;
+use super::super::checks::Told;
 use super::super::effects::{self, kernel_work, nmis};
+use super::super::host::Host;
 use super::{Effect, Group, Place, Rule, Want, Words, knob, verified};
 use base::Needs;
 use base::rule::limit;
@@ -102,3 +103,18 @@ pub(super) const KNOBS: &[Rule] = &[
         },
     ),
 ];
+
+fn machine_checks(host: &Host<'_>) -> Option<Told> {
+    const FILE: &str = "sys/devices/system/machinecheck/machinecheck0/check_interval";
+    if let Some(Some(value @ ("off" | "ignore_ce"))) = host.booted("mce") {
+        return Some(Told::new(format!("mce={value}"), "proc/cmdline", true, "0"));
+    }
+    // The kernel prints it in hexadecimal (device_show_int of older kernels is decimal): 0 is never in both.
+    let value = host.last.line(FILE)?.trim().to_owned();
+    let fits = value == "0";
+    let mut told = Told::new(&value, FILE, fits, "0");
+    if !fits {
+        told.set(FILE, "0".to_owned(), &value);
+    }
+    Some(told)
+}

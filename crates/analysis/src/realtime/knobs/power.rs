@@ -1,10 +1,15 @@
 //! Frequencies and idle states: what a CPU needs to be awake and fast.
 
-use super::super::checks::siblings;
+use super::super::checks::Told;
 use super::super::effects::{self, deep_sleep, frequency};
+use super::super::host::Host;
 use super::{Effect, Group, Place, Rule, Want, Words, knob, verified};
-use base::Needs;
+use base::number::percent;
 use base::rule::limit;
+use base::{CpuSet, Needs};
+
+/// A sibling that is busier than this takes its part of the core: our own limit.
+const BUSY_SIBLING: f64 = 0.05;
 
 pub(super) const KNOBS: &[Rule] = &[
     verified(
@@ -110,3 +115,27 @@ pub(super) const KNOBS: &[Rule] = &[
         },
     ),
 ];
+
+/// The other threads of the cores, those of real time apart.
+fn siblings(host: &Host<'_>) -> Option<Told> {
+    let topology = &host.machine.topology;
+    if host.cpus.is_empty() || topology.cores_unknown {
+        return None;
+    }
+    let of = |cpu: u32| topology.cpus.get(&cpu).map(|about| topology.of_core(about.core)).unwrap_or_default();
+    let siblings = host.cpus.iter().fold(CpuSet::default(), |all, cpu| all.or(&of(cpu)));
+    let siblings = siblings.without(&host.cpus).and(&topology.online);
+    if siblings.is_empty() {
+        return Some(Told::new("none", "sys/devices/system/cpu/cpu*/topology", true, "none, or idle"));
+    }
+    let busy = |cpu: u32| Some((cpu, 1.0 - host.machine.cpu_use.get(&cpu)?.idle));
+    let (cpu, most) = siblings.iter().filter_map(busy).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let value = format!("CPU {cpu} was busy for {}", percent(most));
+    let told = Told::new(value, "proc/stat", most <= BUSY_SIBLING, format!("idle siblings, CPUs {siblings}"));
+    Some(match most <= BUSY_SIBLING {
+        true => told,
+        false => told.looking(format!(
+            "ps -eLo psr,tid,comm --sort psr   # what runs on CPUs {siblings}: start it elsewhere, or move it"
+        )),
+    })
+}
