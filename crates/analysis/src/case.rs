@@ -253,7 +253,8 @@ impl Case {
         }
     }
 
-    /// What the traces show of the time of these samples; of a machine's own threads that takes one more reading.
+    /// What the traces show of the time of these samples, with a budget of those over its limits; of a machine's own threads that
+    /// takes one more reading.
     pub fn attributed(&self) -> &[Attributed] {
         self.attributed.get_or_init(|| {
             if self.input.parts.is_empty() || self.input.results.is_empty() {
@@ -261,7 +262,7 @@ impl Case {
             }
             let hear = &mut |done, all| self.hear(done, all);
             let asked = (&*self.input, &self.given, self.results());
-            attribution::build(asked, (self.ledger(), self.losses()), None, hear)
+            attribution::build(asked, (self.ledger(), self.losses()), self.budget(), hear)
         })
     }
 

@@ -369,6 +369,8 @@ export const TABLES = {
     blocks: "u64",
     block_bound_p95: "f64",
     why: "text",
+    clock_error_low_ns: "u64",
+    clock_error_high_ns: "u64",
   },
   /** What one cause took from one vCPU in one of its worst windows, none of which overlap. */
   "latency.moments": {
@@ -485,7 +487,7 @@ export const TABLES = {
     bound_p95: "f64",
     file: "text",
   },
-  /** What one cause took from the samples of one result: from how many, how long in all, and the most from one sample. The totals of a file are the lengths of its samples over the limit; cause `unexplained` is what the trace shows no cause of. */
+  /** What one cause took from the samples of one result: from how many, how long in all, and the most from one sample. With a budget only samples over a limit count, and there are rows for each limit; the totals of a file and limit are the lengths of these samples. A sample ended at most clock_error_low_ns before and clock_error_high_ns after where it was looked for; cause `unexplained` is what the trace shows no cause of. */
   "latency.attributed": {
     machine: "text",
     source: "text",
@@ -496,6 +498,9 @@ export const TABLES = {
     max_without_ns: "u64",
     clock_error_ns: "u64",
     file: "text",
+    limit_ns: "u64",
+    clock_error_low_ns: "u64",
+    clock_error_high_ns: "u64",
   },
   /** How one group of CPUs used caches and memory, as pqos saw it: the mean of instructions per cycle, all misses, the most of the rest. */
   "latency.cache_use": {

@@ -3,7 +3,8 @@
 use super::measure::{Named, causes_within};
 use super::summary::instant;
 use crate::Case;
-use crate::facts::budget::{BLOCK_NS, Budget, Episodes, Goal, Judged, Metric, Stat, Verdict, exact};
+use crate::facts::attribution::ClockError;
+use crate::facts::budget::{BLOCK_NS, Budget, Doubt, Episodes, Goal, Judged, Metric, Stat, Verdict, exact};
 use crate::facts::losses::{Definition, VcpuLosses};
 use base::number::{counted, list, many, percent, thousands};
 use base::recording::Emulator;
@@ -75,6 +76,8 @@ impl<'c> Verdicts<'c> {
         clauses.extend(self.samples());
         clauses.extend(judgement.episodes.and_then(|episodes| self.share_of_blocks(episodes)));
         clauses.extend(judgement.why());
+        let is_said = judgement.doubts.iter().any(|doubt| matches!(doubt, Doubt::ClockError { .. }));
+        clauses.extend(judgement.clock_error.filter(|_| !is_said).map(ClockError::phrase));
         clauses.extend(self.future());
         clauses.extend(self.goal.environment.as_ref().map(|load| format!("stated for {load}")));
         clauses.extend(emulated.filter(|_| judgement.bounds.is_some()).map(mark));

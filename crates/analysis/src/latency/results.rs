@@ -1,16 +1,25 @@
 //! What programs measured, in sentences.
 
 use crate::Case;
-use crate::facts::attribution::{Attributed, FoundBy};
+use crate::facts::attribution::{Attributed, ClockError, FoundBy};
+use crate::facts::budget::exact;
 use crate::facts::samples::SampleFile;
 use base::Unknown;
 use base::number::{duration, many, percent};
+use std::collections::BTreeSet;
 
 /// Of each file the longest sample, and who took the time of its samples.
 pub(super) fn sentences(case: &Case) -> Vec<String> {
     let files = case.results().list.iter().filter(|file| !file.samples.is_empty());
     let measured = files.map(|file| measured(case, file));
-    measured.chain(case.attributed().iter().map(took)).collect()
+    let all = case.attributed();
+    // Limits that leave the same samples over have the same answer: that of the highest is said.
+    let is_again = |place: usize, next: &Attributed| {
+        let one = &all[place];
+        (&one.machine, &one.path, one.sums.samples) == (&next.machine, &next.path, next.sums.samples)
+    };
+    let said = (0..all.len()).filter(|place| !all.get(place + 1).is_some_and(|next| is_again(*place, next)));
+    measured.chain(said.map(|place| took(&all[place]))).collect()
 }
 
 /// `cyclictest on L1 measured 3,000 samples, the longest of 2.84 ms (run.json).`
@@ -23,13 +32,21 @@ fn measured(case: &Case, file: &SampleFile) -> String {
     format!("{program} on {} measured {}{longest} ({path}).", file.machine, many(count, "sample"))
 }
 
-/// `Of 1.20 s in all samples hog took 0.9 s (75 %), local_timer 12 ms; 10 % is unexplained. Without hog the longest would be 300 us.`
+/// `Of 1.20 s in 20 samples over 15 us of cyclictest, hog took 0.9 s (75 %); 10 % is unexplained, clocks are off by up to 40 ns. Without
+/// hog the longest would be 12 us, which keeps to the limit.`
 fn took(one: &Attributed) -> String {
     let (sums, named) = (&one.sums, one.sums.most_first());
     let share = |ns: u64| percent(ns as f64 / sums.total_ns.max(1) as f64);
-    let which = match one.above_ns {
+    let over = match one.over.limit_ns {
+        Some(limit_ns) => exact(limit_ns),
+        None => duration(one.over.above_ns as f64),
+    };
+    if sums.samples == 0 {
+        return format!("No sample of {} is over {over}.", one.source.name());
+    }
+    let which = match one.over.above_ns {
         0 => format!("all {}", many(sums.samples, "sample")),
-        above_ns => format!("{} over {}", many(sums.samples, "sample"), duration(above_ns as f64)),
+        _ => format!("{} over {over}", many(sums.samples, "sample")),
     };
     let causes: Vec<String> = named
         .iter()
@@ -38,11 +55,15 @@ fn took(one: &Attributed) -> String {
         .collect();
     let causes = if causes.is_empty() { String::new() } else { format!("{}; ", causes.join(", ")) };
     let without = named.first().map(|(name, _)| {
-        let longest = duration(sums.max_without_ns(name) as f64);
-        format!(" Without {name} the longest would be {longest}.")
+        let longest_ns = sums.max_without_ns(name);
+        let keeps = one.over.limit_ns.is_some_and(|limit_ns| longest_ns <= limit_ns);
+        let keeps = if keeps { ", which keeps to the limit" } else { "" };
+        format!(" Without {name} the longest would be {}{keeps}.", duration(longest_ns as f64))
     });
+    let clocks = one.by.clock_error().map(ClockError::phrase);
+    let clocks = clocks.map_or(String::new(), |off| format!(", {off}"));
     format!(
-        "Of {} in {which} of {}, {causes}{} is unexplained.{}",
+        "Of {} in {which} of {}, {causes}{} is unexplained{clocks}.{}",
         duration(sums.total_ns as f64),
         one.source.name(),
         share(sums.unexplained.total_ns),
@@ -59,14 +80,18 @@ pub(super) fn unknown(case: &Case) -> Vec<Unknown> {
         unit: unit.into(),
         text,
     };
-    for one in case.attributed() {
+    let mut said = BTreeSet::new();
+    for one in case.attributed().iter().filter(|one| said.insert((&one.machine, &one.path))) {
         let file = case.input().recording.as_named(&one.path);
         match one.by {
-            FoundBy::Time { error_ns } => unknown.push(of(
+            FoundBy::Time(error) => unknown.push(of(
                 "clock_error",
-                Some(error_ns as f64),
+                Some(error.most_ns() as f64),
                 "ns",
-                format!("Samples of {file} may lie up to {} from where they were looked for.", duration(error_ns as f64)),
+                format!(
+                    "Samples of {file} may lie up to {} from where they were looked for.",
+                    duration(error.most_ns() as f64)
+                ),
             )),
             FoundBy::Rank => unknown.push(of(
                 "samples_without_times",

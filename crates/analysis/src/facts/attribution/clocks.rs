@@ -5,6 +5,7 @@
 //! ```
 //! Every time carries how far it may be off; where nothing relates two clocks, nothing is told.
 
+use super::ClockError;
 use crate::Input;
 use crate::facts::align::{Axis, Map};
 use crate::facts::ledger::model::{Flow, PartFlow};
@@ -15,7 +16,7 @@ use base::recording::WallClock;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Instant {
     pub at_ns: u64,
-    pub error_ns: u64,
+    pub error: ClockError,
 }
 
 /// The times of a file on the clock of the trace of the same machine.
@@ -43,25 +44,27 @@ impl<'a> OwnClock<'a> {
     /// A time of the file.
     pub fn at(&self, file_ns: u64) -> Option<Instant> {
         match self.clock {
-            SampleClock::Monotonic => self.of_monotonic(file_ns, 0),
+            SampleClock::Monotonic => self.of_monotonic(file_ns, ClockError::default()),
             SampleClock::Realtime => {
                 let (monotonic_ns, error_ns) = self.wall.as_ref()?.monotonic_of(file_ns);
-                self.of_monotonic(monotonic_ns, error_ns)
+                self.of_monotonic(monotonic_ns, ClockError::both(error_ns))
             }
-            SampleClock::Local => (self.part.clock.name == "local").then_some(Instant { at_ns: file_ns, error_ns: 0 }),
+            SampleClock::Local => {
+                (self.part.clock.name == "local").then_some(Instant { at_ns: file_ns, error: ClockError::default() })
+            }
             SampleClock::None => None,
         }
     }
 
-    fn of_monotonic(&self, monotonic_ns: u64, error_ns: u64) -> Option<Instant> {
+    fn of_monotonic(&self, monotonic_ns: u64, error: ClockError) -> Option<Instant> {
         if self.is_monotonic() {
-            return Some(Instant { at_ns: monotonic_ns.saturating_add_signed(self.part.clock.offset_ns), error_ns });
+            return Some(Instant { at_ns: monotonic_ns.saturating_add_signed(self.part.clock.offset_ns), error });
         }
         if !self.axis.tsc {
             return None;
         }
         let (ticks, width_ns) = self.wall.as_ref()?.tsc_of(monotonic_ns)?;
-        Some(Instant { at_ns: self.axis.shown_ns(ticks), error_ns: error_ns.saturating_add(width_ns) })
+        Some(Instant { at_ns: self.axis.shown_ns(ticks), error: error.plus(ClockError::both(width_ns)) })
     }
 }
 
@@ -88,7 +91,9 @@ impl<'a> GuestClock<'a> {
     pub fn at(&self, file_ns: u64) -> Option<Instant> {
         let own = self.own.at(file_ns)?;
         let placed = self.map.place(self.own_axis.of_shown(own.at_ns))?;
-        let error_ns = self.axis.length_ns(placed.error() as f64).ceil() as u64;
-        Some(Instant { at_ns: self.axis.shown_ns(placed.value), error_ns: own.error_ns.saturating_add(error_ns) })
+        let length_ns = |units: u64| self.axis.length_ns(units as f64).ceil() as u64;
+        let error =
+            ClockError { low_ns: length_ns(placed.value - placed.low), high_ns: length_ns(placed.high - placed.value) };
+        Some(Instant { at_ns: self.axis.shown_ns(placed.value), error: own.error.plus(error) })
     }
 }

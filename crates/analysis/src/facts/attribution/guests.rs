@@ -2,7 +2,7 @@
 
 use super::clocks::{GuestClock, Instant};
 use super::sums::{Names, Sums, Taken};
-use super::{Attributed, FoundBy, above_ns};
+use super::{ClockError, Found, FoundBy, Over};
 use crate::Input;
 use crate::facts::ledger::model::Flow;
 use crate::facts::losses::{PartLosses, VcpuLosses};
@@ -15,34 +15,32 @@ pub(super) fn attribute(
     (input, flow, losses): (&Input, &Flow, &[PartLosses]),
     part: usize,
     file: &SampleFile,
-    limit_ns: Option<u64>,
-) -> Option<Attributed> {
-    let above_ns = above_ns(file, limit_ns);
+    over: &[Over],
+) -> Option<Found> {
     let guest = flow.parts.iter().position(|own| own.machine == file.machine && own.aligned.is_some())?;
-    let (mut sums, mut error_ns, mut any) = (Sums::default(), 0, false);
+    let mut sums: Vec<Sums> = over.iter().map(|over| Sums::above(over.above_ns)).collect();
+    let (mut error, mut any) = (ClockError::default(), false);
     let (first_ns, mut names) = (flow.parts[part].span.from_ns, Names::new(&flow.parts[part]));
     for samples in file.samples.iter().filter(|samples| super::is_timed(samples)) {
         let cpu = cpu_of(samples);
         let clock = GuestClock::new(input, flow, guest, cpu, samples.clock);
         let vcpu = vcpu(flow, guest, part, cpu).and_then(|vcpu| losses.get(part)?.vcpus.get(vcpu));
         any |= clock.is_some() && vcpu.is_some();
-        for sample in samples.timed.iter().filter(|sample| sample.length_ns > above_ns) {
+        for sample in &samples.timed {
             let found = clock.as_ref().and_then(|clock| clock.at(sample.end_ns));
             let explained = found
                 .zip(vcpu)
                 .and_then(|(at, vcpu)| Some((at, taken(vcpu, first_ns, at, sample.length_ns, &mut names)?)));
             match explained {
                 Some((at, taken)) => {
-                    error_ns = at.error_ns.max(error_ns);
-                    sums.add(sample.length_ns, &taken);
+                    error = error.widest(at.error);
+                    sums.iter_mut().for_each(|sums| sums.add(sample.length_ns, &taken));
                 }
-                None => sums.add_outside(sample.length_ns),
+                None => sums.iter_mut().for_each(|sums| sums.add_outside(sample.length_ns)),
             }
         }
     }
-    let (machine, path) = (file.machine.clone(), file.path.clone());
-    let source = file.samples.first()?.source;
-    any.then_some(Attributed { machine, path, source, part, by: FoundBy::Time { error_ns }, above_ns, sums })
+    any.then_some(Found { part, by: FoundBy::Time(error), sums })
 }
 
 /// The CPU that a thread measured: where the file names none, the thread's number, as each CPU has one thread.
@@ -65,8 +63,7 @@ fn taken(vcpu: &VcpuLosses, first_ns: u64, at: Instant, length_ns: u64, names: &
     if inside.from_ns < vcpu.span.from_ns || inside.to_ns > vcpu.span.to_ns {
         return None;
     }
-    let wide =
-        Span { from_ns: inside.from_ns.saturating_sub(at.error_ns), to_ns: inside.to_ns.saturating_add(at.error_ns) };
+    let wide = at.error.widened(inside);
     let within = vcpu.lost.causes_within(inside);
     let around = vcpu.lost.causes_within(wide).into_iter().map(|(cause, wide_ns)| {
         let inside_ns = within.iter().find(|(known, _)| *known == cause).map_or(0, |(_, ns)| *ns);

@@ -10,6 +10,7 @@
 //! ```
 //! A sample of which nothing is known is unexplained as a whole. What is unexplained is printed with the causes.
 
+mod clock_error;
 mod clocks;
 mod follow;
 mod guests;
@@ -18,15 +19,17 @@ mod ranked;
 mod sums;
 mod threads;
 
+pub use clock_error::ClockError;
 pub(crate) use narrowed::narrowed;
 pub use sums::{Part, Sums};
 
+use crate::facts::budget::Budget;
 use crate::facts::ledger::model::{Flow, PartFlow};
 use crate::facts::losses::PartLosses;
 use crate::facts::samples::{ResultFiles, SampleClock, SampleFile, Samples, Source};
 use crate::{Given, Input};
 
-/// The samples of one file, with their causes.
+/// The samples of one file that are over a limit, with their causes.
 #[derive(Debug)]
 pub struct Attributed {
     /// The machine that they were measured on.
@@ -39,8 +42,8 @@ pub struct Attributed {
     pub part: usize,
     /// By what samples were found in it.
     pub by: FoundBy,
-    /// Samples of at most this length are left out.
-    pub above_ns: u64,
+    /// Which of its samples are counted.
+    pub over: Over,
     /// Of all threads of the file.
     pub sums: Sums,
 }
@@ -48,33 +51,40 @@ pub struct Attributed {
 /// By what samples were found in a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoundBy {
-    /// By when they ended; the trace's clock shows that up to so much.
-    Time {
-        /// How far it may be off.
-        error_ns: u64,
-    },
+    /// By when they ended, which is known up to so much.
+    Time(ClockError),
     /// By their order: the file has no times.
     Rank,
 }
 
 impl FoundBy {
     /// How far a sample may lie from where it was looked for, where that is known.
-    pub fn error_ns(self) -> Option<u64> {
+    pub fn clock_error(self) -> Option<ClockError> {
         match self {
-            FoundBy::Time { error_ns } => Some(error_ns),
+            FoundBy::Time(error) => Some(error),
             FoundBy::Rank => None,
         }
     }
 }
 
+/// Which samples are counted: those that are longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Over {
+    /// The limit of the budget; `None` without one.
+    pub limit_ns: Option<u64>,
+    /// It, else the length above which samples are unusual: 0 of a file that has times.
+    pub above_ns: u64,
+}
+
 /// The share of samples that are left out where no limit is judged and samples have no times: lengths that every cycle has.
 const USUAL: f64 = 0.99;
 
-/// Attributes the results of a recording to what its traces show; `limit_ns` is the length above which samples are bad.
+/// Attributes the results of a recording to what its traces show: of each file the samples over each limit that `budget` sets to
+/// samples of its kind.
 pub(crate) fn build(
     (input, given, results): (&Input, &Given, &ResultFiles),
     (flow, losses): (&Flow, &[PartLosses]),
-    limit_ns: Option<u64>,
+    budget: Option<&Budget>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Vec<Attributed> {
     let mut all = Vec::new();
@@ -90,24 +100,41 @@ pub(crate) fn build(
             .and_then(|own| own.parent.clone());
         // What is below knows what it took from a guest; of an outermost machine its own trace tells.
         let part = below.as_deref().and_then(place).filter(|part| !flow.parts[*part].vcpus.is_empty());
+        let over = over(file, budget);
         let found = match part {
-            Some(part) => guests::attribute((input, flow, losses), part, file, limit_ns),
+            Some(part) => guests::attribute((input, flow, losses), part, file, &over),
             None => place(&file.machine)
-                .and_then(|part| threads::attribute((input, given, flow), part, file, limit_ns, &mut *progress)),
+                .and_then(|part| threads::attribute((input, given, flow), part, file, &over, &mut *progress)),
         };
-        all.extend(found);
+        let Some(Found { part, by, sums }) = found else { continue };
+        let Some(source) = file.samples.first().map(|samples| samples.source) else { continue };
+        all.extend(over.into_iter().zip(sums).map(|(over, sums)| {
+            let (machine, path) = (file.machine.clone(), file.path.clone());
+            Attributed { machine, path, source, part, by, over, sums }
+        }));
     }
     all
 }
 
-/// Above which length samples of a file are looked at: the limit, else all that have times, and of others the unusual ones.
-fn above_ns(file: &SampleFile, limit_ns: Option<u64>) -> u64 {
-    let usual = file.samples.iter().filter_map(|samples| samples.quantile_ns(USUAL)).max();
-    match limit_ns {
-        Some(limit_ns) => limit_ns,
-        None if file.samples.iter().any(is_timed) => 0,
-        None => usual.unwrap_or(0),
+/// Which samples of a file are counted: those over each limit, else all that have times, and of others the unusual ones.
+fn over(file: &SampleFile, budget: Option<&Budget>) -> Vec<Over> {
+    let measures = file.samples.first().map(Samples::measures);
+    let limits = budget.zip(measures).map(|(budget, measures)| budget.limits_ns(measures)).unwrap_or_default();
+    let usual = || file.samples.iter().filter_map(|samples| samples.quantile_ns(USUAL)).max().unwrap_or(0);
+    if limits.is_empty() {
+        let above_ns = if file.samples.iter().any(is_timed) { 0 } else { usual() };
+        return vec![Over { limit_ns: None, above_ns }];
     }
+    limits.into_iter().map(|limit_ns| Over { limit_ns: Some(limit_ns), above_ns: limit_ns }).collect()
+}
+
+/// What was found of the samples of a file.
+struct Found {
+    /// The trace that explains them.
+    part: usize,
+    by: FoundBy,
+    /// For each of the limits that were asked for.
+    sums: Vec<Sums>,
 }
 
 fn is_timed(samples: &Samples) -> bool {

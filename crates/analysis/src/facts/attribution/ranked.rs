@@ -7,6 +7,7 @@
 //! A delay is what took time from the thread without a pause. Where a program measured and the trace looked for the same time, order
 //! alone decides; where not, what does not fit is unexplained.
 
+use super::Over;
 use super::follow::{Hear, Seen};
 use super::sums::{Names, Sums, Taken};
 use crate::facts::losses::Cause;
@@ -76,21 +77,23 @@ impl Ranked {
         Self { threads: candidates.iter().map(|tid| (*tid, delays())).collect() }
     }
 
-    /// The samples of a file that are longer than `above_ns`, each with the delay of its rank.
-    pub fn sums(self, file: &[Samples], above_ns: u64, names: &mut Names<'_>) -> Sums {
+    /// The samples of a file, each with the delay of its rank, for each limit.
+    pub fn sums(self, file: &[Samples], over: &[Over], names: &mut Names<'_>) -> Vec<Sums> {
         let mut threads: BTreeMap<i32, Delays> =
             self.threads.into_iter().filter(|(_, delays)| delays.is_seen).collect();
         let measured = measuring(&threads.keys().copied().collect::<Vec<_>>(), file);
-        let mut sums = Sums::default();
+        let mut all: Vec<Sums> = over.iter().map(|over| Sums::above(over.above_ns)).collect();
         for (place, samples) in file.iter().enumerate() {
             let named = samples.tid.filter(|tid| threads.contains_key(tid));
             let tid = named.or(measured.get(place).copied());
             let mut delays = tid.and_then(|tid| threads.remove(&tid)).unwrap_or_default();
             delays.close();
             delays.longest();
-            rank(samples, above_ns, &delays.all, (&mut *names, &mut sums));
+            for (over, sums) in over.iter().zip(&mut all) {
+                rank(samples, over.above_ns, &delays.all, (&mut *names, sums));
+            }
         }
-        sums
+        all
     }
 }
 
@@ -109,11 +112,11 @@ fn measuring(tids: &[i32], file: &[Samples]) -> Vec<i32> {
     tids.iter().skip(skipped).take(threads).copied().collect()
 }
 
-/// Gives the samples of one thread the causes of its delays.
+/// Gives the samples of one thread that are longer than `above_ns` the causes of its delays.
 fn rank(samples: &Samples, above_ns: u64, delays: &[Delay], (names, sums): (&mut Names<'_>, &mut Sums)) {
     let mut delays = delays.iter();
     let mut longest = samples.extremes_ns().1;
-    for bucket in samples.buckets.iter().rev().take_while(|bucket| bucket.to_ns > above_ns.saturating_add(1)) {
+    for bucket in samples.buckets.iter().rev() {
         let interval = Span { from_ns: bucket.from_ns, to_ns: bucket.to_ns };
         let is_one_length = interval.length_ns() <= samples.unit_ns;
         for done in 0..bucket.count {
@@ -125,6 +128,10 @@ fn rank(samples: &Samples, above_ns: u64, delays: &[Delay], (names, sums): (&mut
                 None if is_one_length => samples.printed(interval),
                 None => shown_ns.clamp(bucket.from_ns, bucket.to_ns.saturating_sub(1).max(bucket.from_ns)),
             };
+            if length_ns <= above_ns {
+                // It is the longest that is left out: without a cause of the others it may be the longest of all.
+                return sums.add_unexplained(length_ns, 1);
+            }
             let Some(delay) = delay else {
                 let alike = if is_longest { 1 } else { bucket.count - done };
                 sums.add_unexplained(length_ns, alike);
@@ -197,7 +204,7 @@ mod tests {
         for us in [1, 10, 42] {
             samples.add(us, 1);
         }
-        let mut sums = Sums::default();
+        let mut sums = Sums::above(5_000);
         let comms = (1..4).map(|tid| (tid, format!("t{tid}"))).collect();
         let part = PartFlow { comms, ..quiet(Isa::Vmx) };
         rank(&samples, 5_000, &delays.all, (&mut Names::new(&part), &mut sums));

@@ -32,10 +32,14 @@ impl Part {
     }
 }
 
-/// Samples with their causes: the totals of all parts are the total of all lengths.
+/// Samples over a limit with their causes: the totals of all parts are the total of all lengths.
+///
+/// Shorter ones are not counted, but the longest of them may be the longest of all if a cause had taken nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Sums {
-    /// All samples.
+    /// Only longer ones are counted.
+    above_ns: u64,
+    /// All that are counted.
     pub samples: u64,
     /// Their lengths.
     pub total_ns: u64,
@@ -84,6 +88,11 @@ pub(super) struct Taken {
 }
 
 impl Sums {
+    /// Of samples that are longer than that.
+    pub(super) fn above(above_ns: u64) -> Self {
+        Self { above_ns, ..Self::default() }
+    }
+
     /// Adds a sample. What causes took beside it fills up what is left of its length.
     pub(super) fn add(&mut self, length_ns: u64, taken: &[Taken]) {
         let mut left_ns = length_ns;
@@ -99,10 +108,16 @@ impl Sums {
                 }
             }
         }
-        self.samples += 1;
-        self.total_ns = self.total_ns.saturating_add(length_ns);
-        self.unexplained.add(left_ns);
-        parts.iter().for_each(|(cause, ns)| self.causes.entry(cause.clone()).or_default().add(*ns));
+        if length_ns > self.above_ns {
+            self.samples += 1;
+            self.total_ns = self.total_ns.saturating_add(length_ns);
+            self.unexplained.add(left_ns);
+            parts.iter().for_each(|(cause, ns)| self.causes.entry(cause.clone()).or_default().add(*ns));
+        }
+        self.keep(length_ns, parts);
+    }
+
+    fn keep(&mut self, length_ns: u64, parts: Shares) {
         self.longest.push((length_ns, parts));
         if self.longest.len() >= 2 * LONGEST {
             self.cut();
@@ -111,15 +126,17 @@ impl Sums {
 
     /// Adds samples of which nothing is known.
     pub(super) fn add_unexplained(&mut self, length_ns: u64, count: u64) {
-        self.samples = self.samples.saturating_add(count);
-        self.total_ns = self.total_ns.saturating_add(length_ns.saturating_mul(count));
-        self.unexplained.add_many(length_ns, count);
+        if length_ns > self.above_ns {
+            self.samples = self.samples.saturating_add(count);
+            self.total_ns = self.total_ns.saturating_add(length_ns.saturating_mul(count));
+            self.unexplained.add_many(length_ns, count);
+        }
         if count > 0 {
-            self.longest.push((length_ns, Vec::new()));
+            self.keep(length_ns, Vec::new());
         }
     }
 
-    /// Adds samples of which only the sum of their lengths, and the longest, are left.
+    /// Adds samples over the limit of which only the sum of their lengths, and the longest, are left.
     pub(super) fn add_rest(&mut self, count: u64, total_ns: u64, max_ns: u64) {
         self.samples = self.samples.saturating_add(count);
         self.total_ns = self.total_ns.saturating_add(total_ns);
@@ -127,13 +144,13 @@ impl Sums {
         self.unexplained.total_ns = self.unexplained.total_ns.saturating_add(total_ns);
         self.unexplained.max_ns = self.unexplained.max_ns.max(max_ns);
         if count > 0 {
-            self.longest.push((max_ns, Vec::new()));
+            self.keep(max_ns, Vec::new());
         }
     }
 
     /// Adds a sample that lies where the trace shows nothing.
     pub(super) fn add_outside(&mut self, length_ns: u64) {
-        self.outside += 1;
+        self.outside += u64::from(length_ns > self.above_ns);
         self.add_unexplained(length_ns, 1);
     }
 
@@ -206,6 +223,24 @@ mod tests {
         assert_eq!(of("a"), Part { count: 2, total_ns: 110, max_ns: 60 }, "what lies beside fills the second one up");
         assert_eq!(of("b"), Part { count: 1, total_ns: 10, max_ns: 10 });
         assert_eq!((sums.unexplained.max_ns, sums.unexplained.count, sums.outside), (70, 6, 1));
+    }
+
+    #[test]
+    fn what_is_below_the_limit_is_not_counted_and_may_be_the_longest_without_a_cause() {
+        let mut sums = Sums::above(60);
+        sums.add(100, &[taken("a", 90, 0)]);
+        sums.add(50, &[taken("a", 5, 0)]);
+        sums.add(60, &[taken("b", 60, 0)]);
+        sums.add_unexplained(40, 7);
+        sums.add_outside(30);
+        sums.add_outside(70);
+        assert_eq!((sums.samples, sums.total_ns, sums.outside), (2, 170, 1));
+        let parts: u64 = sums.causes.values().map(|part| part.total_ns).sum();
+        assert_eq!((parts, sums.unexplained.total_ns, sums.causes.len()), (90, 80, 1));
+        let mut alone = Sums::above(60);
+        alone.add(100, &[taken("a", 90, 0)]);
+        alone.add(50, &[taken("a", 5, 0)]);
+        assert_eq!((alone.max_without_ns("a"), alone.max_ns()), (45, 100));
     }
 
     #[test]

@@ -7,9 +7,9 @@ use super::clocks::OwnClock;
 use super::follow::{Ear, Follow, Hear, Seen};
 use super::ranked::Ranked;
 use super::sums::{Names, Sums, Taken};
-use super::{Attributed, FoundBy, above_ns};
+use super::{ClockError, Found, FoundBy, Over};
 use crate::facts::ledger::model::{Flow, PartFlow};
-use crate::facts::samples::{SampleFile, Source};
+use crate::facts::samples::{SampleClock, SampleFile, Source};
 use crate::facts::walk::replay::{ExtraEvents, walked};
 use crate::{Given, Input};
 use base::Span;
@@ -20,35 +20,33 @@ pub(super) fn attribute(
     (input, given, flow): (&Input, &Given, &Flow),
     place: usize,
     file: &SampleFile,
-    limit_ns: Option<u64>,
+    over: &[Over],
     progress: &mut dyn FnMut(u64, u64),
-) -> Option<Attributed> {
+) -> Option<Found> {
     let (part, source) = (&flow.parts[place], file.samples.first()?.source);
     let candidates = threads_of(source, part);
     if candidates.is_empty() || !part.has_switches {
         return None;
     }
-    let above_ns = above_ns(file, limit_ns);
-    let (asked, error_ns) = Asked::of(file, above_ns, |samples| OwnClock::new(input, flow, place, samples));
+    let (asked, error) = Asked::of(file, |clock| OwnClock::new(input, flow, place, clock));
     let fitted = part.clock_fitted_to.is_some().then(|| part.clock.clone());
     let besides = || ExtraEvents { fitted: fitted.clone(), events: None };
     let traced = &input.parts[place];
     let (by, sums) = match asked {
         Some(asked) => {
-            let timed = InTime::new(asked, &candidates, part);
+            let timed = InTime::new(asked, over, (&candidates, part));
             let (mut walk, totals) = walked(traced, given, besides(), Follow::new(timed), &mut Ear { progress });
             walk.sink.end(totals.span_ns.map_or(0, |(_, end_ns)| end_ns));
-            (FoundBy::Time { error_ns }, walk.sink.hear.sums())
+            (FoundBy::Time(error), walk.sink.hear.sums())
         }
         None => {
             let ranked = Ranked::new(&candidates, part.span);
             let (mut walk, totals) = walked(traced, given, besides(), Follow::new(ranked), &mut Ear { progress });
             walk.sink.end(totals.span_ns.map_or(0, |(_, end_ns)| end_ns));
-            (FoundBy::Rank, walk.sink.hear.sums(&file.samples, above_ns, &mut Names::new(part)))
+            (FoundBy::Rank, walk.sink.hear.sums(&file.samples, over, &mut Names::new(part)))
         }
     };
-    let (machine, path) = (file.machine.clone(), file.path.clone());
-    Some(Attributed { machine, path, source, part: place, by, above_ns, sums })
+    Some(Found { part: place, by, sums })
 }
 
 /// Thread ids of a program's threads, in the order in which they were made.
@@ -69,7 +67,7 @@ struct Sample {
     /// Its place among the samples of the file.
     thread: usize,
     span: Span,
-    error_ns: u64,
+    error: ClockError,
     /// No sample from here on begins earlier.
     wanted_ns: u64,
 }
@@ -84,20 +82,16 @@ struct Asked {
 
 impl Asked {
     /// `None` if no sample has a time that leads to the trace; and the largest error.
-    fn of<'a>(
-        file: &SampleFile,
-        above_ns: u64,
-        clock: impl Fn(crate::facts::samples::SampleClock) -> Option<OwnClock<'a>>,
-    ) -> (Option<Self>, u64) {
-        let (mut asked, mut unplaced, mut most_ns) = (Vec::new(), Vec::new(), 0);
+    fn of<'a>(file: &SampleFile, clock: impl Fn(SampleClock) -> Option<OwnClock<'a>>) -> (Option<Self>, ClockError) {
+        let (mut asked, mut unplaced, mut widest) = (Vec::new(), Vec::new(), ClockError::default());
         for (thread, samples) in file.samples.iter().enumerate().filter(|(_, samples)| super::is_timed(samples)) {
             let clock = clock(samples.clock);
-            for sample in samples.timed.iter().filter(|sample| sample.length_ns > above_ns) {
+            for sample in &samples.timed {
                 match clock.as_ref().and_then(|clock| clock.at(sample.end_ns)) {
                     Some(at) => {
                         let span = Span { from_ns: at.at_ns.saturating_sub(sample.length_ns), to_ns: at.at_ns };
-                        most_ns = at.error_ns.max(most_ns);
-                        asked.push(Sample { thread, span, error_ns: at.error_ns, wanted_ns: 0 });
+                        widest = widest.widest(at.error);
+                        asked.push(Sample { thread, span, error: at.error, wanted_ns: 0 });
                     }
                     None => unplaced.push(sample.length_ns),
                 }
@@ -106,10 +100,10 @@ impl Asked {
         asked.sort_by_key(|sample| sample.span.to_ns);
         let mut wanted_ns = u64::MAX;
         for sample in asked.iter_mut().rev() {
-            wanted_ns = wanted_ns.min(sample.span.from_ns.saturating_sub(sample.error_ns));
+            wanted_ns = wanted_ns.min(sample.error.widened(sample.span).from_ns);
             sample.wanted_ns = wanted_ns;
         }
-        ((!asked.is_empty()).then_some(Self { samples: asked, unplaced }), most_ns)
+        ((!asked.is_empty()).then_some(Self { samples: asked, unplaced }), widest)
     }
 }
 
@@ -120,53 +114,85 @@ struct InTime<'c> {
     candidates: &'c [i32],
     span: Span,
     names: Names<'c>,
-    /// By samples of the file and thread of the trace: those at whose end the thread had a CPU.
-    found: BTreeMap<(usize, i32), Sums>,
     outside: Vec<u64>,
+    /// For each limit.
+    limits: Vec<OfLimit>,
+}
+
+/// What was found of the samples over one limit.
+struct OfLimit {
+    above_ns: u64,
+    /// By samples of the file and thread of the trace: those at whose end the thread had a CPU, shorter ones among them, and how
+    /// many these are.
+    found: BTreeMap<(usize, i32), (u64, Sums)>,
     /// By samples of the file: how many there are inside the trace, their length and the longest.
     inside: BTreeMap<usize, (u64, u64, u64)>,
 }
 
-impl<'c> InTime<'c> {
-    fn new(asked: Asked, candidates: &'c [i32], part: &'c PartFlow) -> Self {
-        let (found, outside, inside) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
-        let (span, names) = (part.span, Names::new(part));
-        Self { asked, next: 0, candidates, span, names, found, outside, inside }
+impl OfLimit {
+    fn new(over: &Over) -> Self {
+        Self { above_ns: over.above_ns, found: BTreeMap::new(), inside: BTreeMap::new() }
     }
 
-    fn judge(&mut self, seen: &Seen, sample: Sample) {
-        let Sample { thread, span, error_ns, .. } = sample;
-        if span.from_ns < self.span.from_ns || span.to_ns > self.span.to_ns {
-            return self.outside.push(span.length_ns());
-        }
+    /// Counts a sample that lies inside the trace.
+    fn count(&mut self, thread: usize, length_ns: u64) {
         let (count, total_ns, max_ns) = self.inside.entry(thread).or_default();
-        (*count, *total_ns) = (*count + 1, total_ns.saturating_add(span.length_ns()));
-        *max_ns = (*max_ns).max(span.length_ns());
-        for tid in self.candidates.iter().filter(|tid| seen.runs_at(**tid, span.to_ns)) {
-            let wide =
-                Span { from_ns: span.from_ns.saturating_sub(error_ns), to_ns: span.to_ns.saturating_add(error_ns) };
-            let taken = seen.taken(*tid, wide, false).into_iter().map(|(piece, cause)| {
-                let inside_ns = piece.to_ns.min(span.to_ns).saturating_sub(piece.from_ns.max(span.from_ns));
-                let beside_ns = piece.length_ns() - inside_ns;
-                Taken { cause: self.names.of(cause), inside_ns, beside_ns }
-            });
-            self.found.entry((thread, *tid)).or_default().add(span.length_ns(), &taken.collect::<Vec<_>>());
+        if length_ns > self.above_ns {
+            (*count, *total_ns) = (*count + 1, total_ns.saturating_add(length_ns));
+            *max_ns = (*max_ns).max(length_ns);
         }
     }
 
     /// Of each thread of the file, what was found by the thread of the trace that had a CPU at the end of most samples.
     fn sums(mut self) -> Sums {
-        let mut sums = Sums::default();
-        for (thread, (count, total_ns, max_ns)) in std::mem::take(&mut self.inside) {
+        let mut sums = Sums::above(self.above_ns);
+        for (thread, (count, total_ns, max_ns)) in self.inside {
             let of = self.found.range((thread, i32::MIN)..=(thread, i32::MAX));
-            let best = of.max_by_key(|(_, sums)| sums.samples).map(|(key, _)| *key);
-            let found = best.and_then(|best| self.found.remove(&best)).unwrap_or_default();
+            let best = of.max_by_key(|(_, (samples, _))| *samples).map(|(key, _)| *key);
+            let (_, found) = best.and_then(|best| self.found.remove(&best)).unwrap_or_default();
             let (left, left_ns) = (count - found.samples, total_ns.saturating_sub(found.total_ns));
             sums.merge(found);
             sums.add_rest(left, left_ns, if left > 0 { max_ns.min(left_ns) } else { 0 });
         }
-        let unknown = self.outside.iter().chain(&self.asked.unplaced);
-        unknown.for_each(|length_ns| sums.add_outside(*length_ns));
+        sums
+    }
+}
+
+impl<'c> InTime<'c> {
+    fn new(asked: Asked, over: &[Over], (candidates, part): (&'c [i32], &'c PartFlow)) -> Self {
+        let (span, names, limits) = (part.span, Names::new(part), over.iter().map(OfLimit::new).collect());
+        Self { asked, next: 0, candidates, span, names, outside: Vec::new(), limits }
+    }
+
+    fn judge(&mut self, seen: &Seen, sample: Sample) {
+        let Sample { thread, span, error, .. } = sample;
+        if span.from_ns < self.span.from_ns || span.to_ns > self.span.to_ns {
+            return self.outside.push(span.length_ns());
+        }
+        self.limits.iter_mut().for_each(|limit| limit.count(thread, span.length_ns()));
+        for tid in self.candidates.iter().filter(|tid| seen.runs_at(**tid, span.to_ns)) {
+            let taken = seen.taken(*tid, error.widened(span), false).into_iter().map(|(piece, cause)| {
+                let inside_ns = piece.to_ns.min(span.to_ns).saturating_sub(piece.from_ns.max(span.from_ns));
+                let beside_ns = piece.length_ns() - inside_ns;
+                Taken { cause: self.names.of(cause), inside_ns, beside_ns }
+            });
+            let taken: Vec<Taken> = taken.collect();
+            for limit in &mut self.limits {
+                let (samples, sums) =
+                    limit.found.entry((thread, *tid)).or_insert_with(|| (0, Sums::above(limit.above_ns)));
+                *samples += 1;
+                sums.add(span.length_ns(), &taken);
+            }
+        }
+    }
+
+    /// For each limit.
+    fn sums(self) -> Vec<Sums> {
+        let (outside, unplaced) = (self.outside, self.asked.unplaced);
+        let mut sums: Vec<Sums> = self.limits.into_iter().map(OfLimit::sums).collect();
+        for length_ns in outside.iter().chain(&unplaced) {
+            sums.iter_mut().for_each(|sums| sums.add_outside(*length_ns));
+        }
         sums
     }
 }
@@ -174,7 +200,7 @@ impl<'c> InTime<'c> {
 impl Hear for InTime<'_> {
     fn settled(&mut self, seen: &Seen, upto_ns: u64) -> u64 {
         while let Some(sample) = self.asked.samples.get(self.next).copied() {
-            let is_over = sample.span.to_ns.saturating_add(sample.error_ns) < upto_ns;
+            let is_over = sample.error.widened(sample.span).to_ns < upto_ns;
             if !is_over && upto_ns < self.span.to_ns {
                 return sample.wanted_ns.min(upto_ns);
             }

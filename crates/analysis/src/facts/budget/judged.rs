@@ -4,6 +4,7 @@ use super::on_losses::{Lost, lacking};
 use super::verdict::{Bounds, Doubt, Verdict, verdict};
 use super::{Budget, Episodes, Goal, on_losses, on_samples};
 use crate::Case;
+use crate::facts::attribution::ClockError;
 use crate::facts::ledger::line::TimeLine;
 use crate::facts::losses::Definition;
 use crate::statistics::proportion::upper_bound;
@@ -54,6 +55,8 @@ pub struct Judgement {
     pub counts: Option<Counts>,
     /// How often the limit was exceeded in bursts.
     pub episodes: Option<Episodes>,
+    /// How far samples may lie from where they were looked for in a trace; `None` where they were not.
+    pub clock_error: Option<ClockError>,
 }
 
 /// What was counted.
@@ -88,7 +91,7 @@ impl Judgement {
     fn absent(goal: &Goal, doubt: Doubt) -> Self {
         let doubts = vec![doubt];
         let verdict = verdict(goal, None, &doubts);
-        Self { verdict, bounds: None, doubts, worst: None, counts: None, episodes: None }
+        Self { verdict, bounds: None, doubts, worst: None, counts: None, episodes: None, clock_error: None }
     }
 }
 
@@ -172,7 +175,10 @@ fn on_results(case: &Case, budget: &Budget) -> Vec<Judged> {
                 thread: Some(samples.thread.clone()),
                 place: None,
             };
-            judged.push(Judged { goal: place, whose, judgement: on_samples::judge(goal, samples), at_ns: None });
+            let joined = case.attributed().iter().find(|one| one.machine == file.machine && one.path == file.path);
+            let clock_error = joined.and_then(|joined| joined.by.clock_error());
+            let judgement = on_samples::judge(goal, samples, clock_error);
+            judged.push(Judged { goal: place, whose, judgement, at_ns: None });
         }
     }
     judged

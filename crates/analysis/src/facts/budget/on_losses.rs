@@ -74,7 +74,15 @@ pub(super) fn judge(goal: &Goal, lost: &Lost, lacking: &[Doubt], clock_error_ns:
     doubts.extend(require.unknown_share.filter(|most| share > *most).map(|most| Doubt::UnknownShare { share, most }));
     let Some(Measured { bounds, worst, over, episodes }) = measured else {
         let verdict = verdict(goal, None, &doubts);
-        return Judgement { verdict, bounds: None, doubts, worst: None, counts: None, episodes: None };
+        return Judgement {
+            verdict,
+            bounds: None,
+            doubts,
+            worst: None,
+            counts: None,
+            episodes: None,
+            clock_error: None,
+        };
     };
     let broken = |ns: u64| !goal.op.holds(ns, goal.limit_ns);
     let unknown_breaks = bounds.high_ns.filter(|high_ns| broken(*high_ns) && !broken(bounds.low_ns));
@@ -86,6 +94,7 @@ pub(super) fn judge(goal: &Goal, lost: &Lost, lacking: &[Doubt], clock_error_ns:
         worst: Some(worst),
         counts: Some(Counts { samples: None, over_low: over, over_high: None }),
         episodes: Some(episodes),
+        clock_error: None,
     }
 }
 

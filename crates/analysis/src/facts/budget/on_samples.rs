@@ -5,6 +5,7 @@
 use super::episodes::Episodes;
 use super::verdict::{Bounds, Doubt, verdict};
 use super::{Counts, Goal, Judgement, Metric, Op, Stat};
+use crate::facts::attribution::ClockError;
 use crate::facts::samples::{Measures, Rounding, Samples};
 use base::Span;
 
@@ -16,8 +17,8 @@ pub(super) fn measures(metric: Metric) -> Option<Measures> {
     }
 }
 
-/// Judges one goal by the samples of one thread.
-pub(super) fn judge(goal: &Goal, samples: &Samples) -> Judgement {
+/// Judges one goal by the samples of one thread, which were looked for in a trace up to `clock_error`.
+pub(super) fn judge(goal: &Goal, samples: &Samples, clock_error: Option<ClockError>) -> Judgement {
     // The largest length that keeps to the limit.
     let most_ns = match goal.op {
         Op::AtMost => goal.limit_ns,
@@ -34,6 +35,7 @@ pub(super) fn judge(goal: &Goal, samples: &Samples) -> Judgement {
     }
     let few = goal.require.samples.filter(|least| samples.count < *least);
     doubts.extend(few.map(|least| Doubt::FewSamples { samples: samples.count, least }));
+    doubts.extend(clock_error.and_then(|error| Doubt::of_clock(goal, error.most_ns())));
     let holds = |ns: u64| goal.op.holds(ns, goal.limit_ns);
     if let Some(bounds) = bounds
         && holds(bounds.low_ns)
@@ -51,6 +53,7 @@ pub(super) fn judge(goal: &Goal, samples: &Samples) -> Judgement {
         worst: None,
         counts: Some(Counts { samples: Some(samples.count), over_low, over_high: Some(over_high) }),
         episodes: episodes(samples, most_ns),
+        clock_error,
     }
 }
 

@@ -40,6 +40,8 @@ pub const GOALS: TableSpec = TableSpec {
         Column::count("blocks"),
         Column::share("block_bound_p95"),
         Column::text("why"),
+        Column::ns("clock_error_low_ns"),
+        Column::ns("clock_error_high_ns"),
     ],
     shown: Some(Shown::of(
         "The goals of the budget",
@@ -96,6 +98,8 @@ pub(super) fn goals(case: &Case) -> Table {
             episodes.map(|episodes| episodes.blocks).into(),
             episodes.and_then(|episodes| episodes.bound(SURE)).into(),
             judgement.why().into(),
+            judgement.clock_error.map(|error| error.low_ns).into(),
+            judgement.clock_error.map(|error| error.high_ns).into(),
         ]);
     }
     table
