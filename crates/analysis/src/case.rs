@@ -21,7 +21,7 @@
 //! ```
 //! A question takes a case and nothing else; what two questions need is a fact here, never the other's answer.
 
-use crate::facts::attribution::{self, Attributed};
+use crate::facts::attribution::{self, Attributed, Attribution, Unattributed};
 use crate::facts::benches::Benches;
 use crate::facts::budget::{self, Budget, Judged};
 use crate::facts::chains;
@@ -60,7 +60,7 @@ pub struct Case {
     stacks: OnceLock<Vec<VcpuStacks>>,
     judged: OnceLock<Vec<Judged>>,
     results: OnceLock<ResultFiles>,
-    attributed: OnceLock<Vec<Attributed>>,
+    attributed: OnceLock<Attribution>,
     /// That of the only trace, where there is one alone.
     clock: OnceLock<Option<Clock>>,
     vm_trace: OnceLock<Vec<BTreeMap<u32, VmTrace>>>,
@@ -256,9 +256,18 @@ impl Case {
     /// What the traces show of the time of these samples, with a budget of those over its limits; of a machine's own threads that
     /// takes one more reading.
     pub fn attributed(&self) -> &[Attributed] {
+        &self.attribution().found
+    }
+
+    /// The results of whose samples the traces tell nothing, and what is missing.
+    pub fn unattributed(&self) -> &[Unattributed] {
+        &self.attribution().missing
+    }
+
+    fn attribution(&self) -> &Attribution {
         self.attributed.get_or_init(|| {
             if self.input.parts.is_empty() || self.input.results.is_empty() {
-                return Vec::new();
+                return Attribution::default();
             }
             let hear = &mut |done, all| self.hear(done, all);
             let asked = (&*self.input, &self.given, self.results());

@@ -34,7 +34,7 @@ pub struct Part {
     pub machine: String,
     /// The trace.
     pub trace: Box<dyn Trace>,
-    /// What KVM said there of the counters of its guests, where the recorder kept it.
+    /// What KVM said there of the counters of its guests, where the recorder or snapshots kept it.
     pub tsc: Option<TscReadings>,
     /// The processes that ran VMs there, by the recorder and by snapshots.
     pub processes: VmProcesses,
@@ -75,6 +75,7 @@ impl Input {
                         };
                         readings.map_err(|error| input.problems.push(damaged(error))).ok()
                     });
+                    let tsc = tsc.or_else(|| counters_in_snapshots(&input.machines, &machine));
                     let emulated = input.recording.emulated.is_some();
                     let (processes, damage) = processes_of(&input.recording, &input.machines, &machine);
                     input.problems.extend(damage);
@@ -100,6 +101,15 @@ impl Input {
             _ => Ok(input),
         }
     }
+}
+
+/// What the first and the last snapshot of `machine` say of its guests' counters; `None` if they say nothing.
+fn counters_in_snapshots(machines: &Machines, machine: &str) -> Option<TscReadings> {
+    let snapshots = &machines.of_machine(machine)?.snapshots;
+    let (first, others) = snapshots.split_first()?;
+    let last = others.last().map(host::machine::guest_counters).unwrap_or_default();
+    let readings = TscReadings { first: host::machine::guest_counters(first), last };
+    (readings != TscReadings::default()).then_some(readings)
 }
 
 /// The processes that ran VMs on `machine`: as the recorder saw them, as its snapshots have them, and as KVM names them in

@@ -10,6 +10,7 @@
 //! ```
 
 mod clock_pairs;
+mod clocks_file;
 mod cut_from;
 mod destination;
 mod draft;

@@ -9,6 +9,7 @@ mod arguments;
 mod bench;
 mod budget;
 mod check;
+mod clocks;
 mod compare;
 mod completions;
 mod cut;
@@ -67,6 +68,7 @@ enum Command {
     Check(check::Check),
     Explain(explain::Explain),
     Budget(budget::Budget),
+    Clocks(clocks::Clocks),
     Apply(apply::Apply),
     Compare(compare::Compare),
     Plan(plan::Plan),
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
         Command::Check(check) => check.run(),
         Command::Explain(explain) => explain.run(),
         Command::Budget(budget) => budget.run(),
+        Command::Clocks(clocks) => clocks.run(),
         Command::Apply(apply) => apply.run(),
         Command::Compare(compare) => compare.run(),
         Command::Plan(plan) => plan.run(),

@@ -116,6 +116,7 @@ fn every_command_has_an_example_and_a_page() {
         "check",
         "explain",
         "budget",
+        "clocks",
         "apply",
         "compare",
         "plan nested",

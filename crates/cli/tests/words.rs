@@ -121,6 +121,7 @@ fn the_help_is_in_the_fields_words() {
         "bench macro",
         "budget",
         "check",
+        "clocks",
         "compare",
         "completions",
         "schema",

@@ -16,6 +16,7 @@
 pub(crate) mod checks;
 mod figure;
 mod goals;
+mod lacking;
 pub(crate) mod measure;
 mod paths;
 mod results;

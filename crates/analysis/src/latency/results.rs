@@ -1,5 +1,6 @@
 //! What programs measured, in sentences.
 
+use super::lacking;
 use crate::Case;
 use crate::facts::attribution::{Attributed, ClockError, FoundBy};
 use crate::facts::budget::exact;
@@ -111,18 +112,6 @@ pub(super) fn unknown(case: &Case) -> Vec<Unknown> {
             unknown.push(of("samples_outside", Some(one.sums.outside as f64), "samples", text));
         }
     }
-    let attributed = |file: &&SampleFile| case.attributed().iter().any(|one| one.path == file.path);
-    let without = case.results().list.iter().filter(|file| !file.samples.is_empty() && !attributed(file));
-    if !case.input().parts.is_empty() {
-        unknown.extend(without.map(|file| {
-            let path = case.input().recording.as_named(&file.path);
-            let text = format!(
-                "No trace of this recording shows what happened during the samples of {path}: it takes a trace of {} or of the \
-                 machine below, times in the file, and clocks that are related.",
-                file.machine
-            );
-            of("samples_not_attributed", None, "", text)
-        }));
-    }
+    unknown.extend(lacking::unknown(case));
     unknown
 }

@@ -3,7 +3,7 @@
 use super::goals::{self, Verdicts};
 use super::measure::{Measured, measure};
 use super::rules::RULES;
-use super::{figure, paths, results, summary, tables};
+use super::{figure, lacking, paths, results, summary, tables};
 use crate::facts::ledger::asked;
 use crate::{Answer, Case, Error, Given};
 use base::number::{duration, percent};
@@ -37,6 +37,7 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     section.unknown = unknown(&measured);
     section.unknown.extend(paths::unknown(&measured));
     section.unknown.extend(results::unknown(case));
+    section.next = lacking::next(case);
     Ok(Some(Answer { section, problems: Vec::new() }))
 }
 

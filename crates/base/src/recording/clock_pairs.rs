@@ -44,8 +44,8 @@ pub enum Moment {
 /// A machine's CLOCK_REALTIME, by its pairs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WallClock {
-    first: ClockPair,
-    last: Option<ClockPair>,
+    pub(super) first: ClockPair,
+    pub(super) last: Option<ClockPair>,
 }
 
 /// An instant of CLOCK_REALTIME.
@@ -110,12 +110,37 @@ impl WallClock {
     }
 
     /// The time-stamp counter when CLOCK_MONOTONIC was `monotonic_ns`, by a line through both pairs, and how far that may be off:
-    /// by what each pair is, and where there is one pair alone, nothing tells.
+    /// by what each pair is, and outside of both by more, the further the more. Where there is one pair alone, nothing tells.
     pub fn tsc_of(&self, monotonic_ns: u64) -> Option<(u64, u64)> {
         let (from_ticks, ns_per_tick) = (self.first.tsc?, self.ns_per_tick().filter(|length| *length > 0.0)?);
         let passed_ns = monotonic_ns as f64 - self.first.monotonic_ns as f64;
-        let width_ns = self.last.as_ref().map_or(0, |last| last.error_ns).max(self.first.error_ns);
-        Some(((from_ticks as f64 + passed_ns / ns_per_tick).max(0.0).round() as u64, width_ns))
+        // The first tick in whole numbers: a counter of years has more digits than a float.
+        let ticks = i128::from(from_ticks) + (passed_ns / ns_per_tick).round() as i128;
+        Some((bounded(ticks.max(0).unsigned_abs()), self.width_ns(monotonic_ns)?))
+    }
+
+    /// CLOCK_MONOTONIC when the time-stamp counter was `ticks`, in the same way.
+    pub fn monotonic_at(&self, ticks: u64) -> Option<(u64, u64)> {
+        let passed = i128::from(ticks) - i128::from(self.first.tsc?);
+        let passed_ns = (passed as f64 * self.ns_per_tick()?).round() as i128;
+        let monotonic_ns = bounded((i128::from(self.first.monotonic_ns) + passed_ns).max(0).unsigned_abs());
+        Some((monotonic_ns, self.width_ns(monotonic_ns)?))
+    }
+
+    /// How far the line through both pairs may be off when CLOCK_MONOTONIC was `monotonic_ns`.
+    fn width_ns(&self, monotonic_ns: u64) -> Option<u64> {
+        let last = self.last.as_ref()?;
+        let width_ns = last.error_ns.max(self.first.error_ns);
+        let span_ns = last.monotonic_ns.checked_sub(self.first.monotonic_ns).filter(|span_ns| *span_ns > 0)?;
+        let before_ns = self.first.monotonic_ns.saturating_sub(monotonic_ns);
+        let outside_ns = before_ns.max(monotonic_ns.saturating_sub(last.monotonic_ns));
+        let more_ns = u128::from(width_ns) * 2 * u128::from(outside_ns) / u128::from(span_ns);
+        Some(width_ns.saturating_add(bounded(more_ns)))
+    }
+
+    /// How far another pair of the same machine lies from the line through both.
+    pub(super) fn bend_ns(&self, pair: &ClockPair) -> Option<u64> {
+        Some(self.monotonic_at(pair.tsc?)?.0.abs_diff(pair.monotonic_ns))
     }
 
     /// What it showed when the time-stamp counter was `ticks`. Between two pairs the length of a tick is theirs; else
@@ -149,6 +174,14 @@ mod tests {
         assert_eq!(steady.of_tsc(110_000, None), Some(WallTime { realtime_ns: 1_050_000, error_ns: 40 }));
         assert_eq!(steady.of_tsc(0, None).unwrap().realtime_ns, 995_000, "also before the first pair");
         assert_eq!(clock(Some(last(1_100_700))).of_monotonic(5_000).error_ns, 740, "the time was set meanwhile");
+        assert_eq!(steady.tsc_of(55_000), Some((110_000, 40)));
+        assert_eq!(steady.monotonic_at(110_000), Some((55_000, 40)));
+        assert_eq!(
+            steady.tsc_of(205_000),
+            Some((410_000, 120)),
+            "as far behind the pairs as they are apart: three times"
+        );
+        assert_eq!(clock(None).tsc_of(5_000), None);
         let alone = clock(None);
         assert_eq!(
             (alone.of_tsc(30_000, None), alone.of_tsc(30_000, Some(0.5)).unwrap().realtime_ns),

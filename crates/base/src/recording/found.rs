@@ -1,8 +1,9 @@
 //! Recordings without a manifest: bare files, and directories whose parts go by their default names.
 
+use super::clocks_file;
 use super::manifest::{MOST_MACHINES, MOST_PARTS};
 use super::result_file::LOOKED_AT;
-use super::{Emulator, Error, Identity, Machine, Part, PartKind, PartState, Recording, ResultFile};
+use super::{ClockPair, Emulator, Error, Identity, Machine, Part, PartKind, PartState, Recording, ResultFile};
 use crate::Problem;
 use std::fs::File;
 use std::io::Read;
@@ -149,8 +150,19 @@ pub(super) fn add_files(mut recording: Recording, files: &[Named]) -> Result<Rec
     files.sort_by_key(|file| file.level);
     for file in files {
         let machine = file.machine();
-        let kind = kind_of(&file.path)?;
         let is_known = recording.machines.iter().any(|known| known.id == machine);
+        if let Some(pairs) = clocks_of(&file.path, &machine)? {
+            if recording.wall_clock(&machine).is_some() {
+                let path = file.path.display();
+                return Err(Error::Named(format!("{path}: the recording has pairs of clocks of {machine} already")));
+            }
+            recording.clock_pairs.extend(pairs);
+            if !is_known {
+                add_machine(&mut recording.machines, machine, file.level, file.name.clone());
+            }
+            continue;
+        }
+        let kind = kind_of(&file.path)?;
         let has_trace = recording.parts.iter().any(|part| part.machine == machine && part.kind.is_trace());
         if has_trace && kind.is_trace() {
             let path = file.path.display();
@@ -180,6 +192,12 @@ fn add_machine(machines: &mut Vec<Machine>, id: String, level: u8, name: Option<
     let parent = machines.iter().rev().filter(|machine| machine.level < level).max_by_key(|machine| machine.level);
     let parent = parent.map(|machine| machine.id.clone());
     machines.push(Machine { id, level, parent, name, identity: Identity::default() });
+}
+
+/// The pairs of clocks that a bare file holds, if it is one of those.
+fn clocks_of(path: &Path, machine: &str) -> Result<Option<Vec<ClockPair>>, Error> {
+    let is_file = std::fs::metadata(path).is_ok_and(|about| about.is_file());
+    if is_file { clocks_file::read(path, machine) } else { Ok(None) }
 }
 
 /// The level that a machine's directory is named after: `L1`, `L1-web`.
@@ -311,6 +329,29 @@ mod tests {
         let guest = named(1, &directory.path().join("guest.txt"));
         assert!(recording.clone().with_files(std::slice::from_ref(&guest)).is_ok(), "the guest has no trace yet");
         assert!(recording.with_files(&[guest.clone(), guest]).is_err());
+    }
+
+    #[test]
+    fn pairs_of_clocks_are_no_part_and_a_machine_has_one_file_of_them() {
+        let directory = make(&["L0/trace.dat"]);
+        let file = |name: &str| {
+            let path = directory.path().join(name);
+            let pair = |monotonic_ns| ClockPair {
+                machine: String::new(),
+                at: super::super::Moment::Begin,
+                realtime_ns: monotonic_ns,
+                monotonic_ns,
+                tsc: Some(2 * monotonic_ns),
+                error_ns: 9,
+            };
+            std::fs::write(&path, pair(100).as_file() + &pair(900).as_file()).unwrap();
+            Named { level: 1, name: None, path }
+        };
+        let recording = Recording::open(directory.path()).unwrap().with_files(&[file("clocks.txt")]).unwrap();
+        assert_eq!((recording.parts.len(), recording.machines.len()), (1, 2));
+        assert_eq!(recording.wall_clock("L1").unwrap().tsc_of(500), Some((1_000, 9)));
+        let again = recording.with_files(&[file("again.txt")]).unwrap_err().to_string();
+        assert!(again.contains("pairs of clocks of L1 already"), "{again}");
     }
 
     #[test]

@@ -19,6 +19,11 @@ pub(super) struct Instant {
     pub error: ClockError,
 }
 
+/// Whether a trace's clock is CLOCK_MONOTONIC: perf and LTTng call it by its longer name.
+pub(super) fn is_monotonic(clock: &base::Clock) -> bool {
+    matches!(clock.name.as_str(), "mono" | "monotonic")
+}
+
 /// The times of a file on the clock of the trace of the same machine.
 pub(super) struct OwnClock<'a> {
     clock: SampleClock,
@@ -34,11 +39,6 @@ impl<'a> OwnClock<'a> {
         let axis = Axis::new(&input.parts[place].trace.facts().clock, &part.clock);
         let own = Self { clock, wall: input.recording.wall_clock(&part.machine), part, axis };
         own.at(0).is_some().then_some(own)
-    }
-
-    fn is_monotonic(&self) -> bool {
-        // perf and LTTng call the same clock by its longer name.
-        matches!(self.part.clock.name.as_str(), "mono" | "monotonic")
     }
 
     /// A time of the file.
@@ -57,7 +57,7 @@ impl<'a> OwnClock<'a> {
     }
 
     fn of_monotonic(&self, monotonic_ns: u64, error: ClockError) -> Option<Instant> {
-        if self.is_monotonic() {
+        if is_monotonic(&self.part.clock) {
             return Some(Instant { at_ns: monotonic_ns.saturating_add_signed(self.part.clock.offset_ns), error });
         }
         if !self.axis.tsc {

@@ -1,33 +1,66 @@
 //! Samples of a guest: what did its vCPU lose meanwhile?
 
 use super::clocks::{GuestClock, Instant};
+use super::counters::{CounterClock, Counters};
+use super::lacking::Lacking;
 use super::sums::{Names, Sums, Taken};
 use super::{ClockError, Found, FoundBy, Over};
-use crate::Input;
 use crate::facts::ledger::model::Flow;
 use crate::facts::losses::{PartLosses, VcpuLosses};
-use crate::facts::samples::{SampleFile, Samples};
+use crate::facts::samples::{SampleFile, Samples, Timed};
+use crate::{Given, Input};
 use base::Span;
 
-/// The samples of `file`, by what the trace at `part` shows of the machine's vCPUs; `None` where samples have no times, or no clock
-/// leads there.
+/// What leads from the times of samples to the trace below.
+enum Clock<'a> {
+    /// The guest's own trace, which is aligned.
+    Aligned(GuestClock<'a>),
+    /// Its time-stamp counter.
+    Counter(CounterClock<'a>),
+}
+
+impl Clock<'_> {
+    fn at(&self, sample: &Timed) -> Option<Instant> {
+        match self {
+            Clock::Aligned(clock) => clock.at(sample.end_ns),
+            Clock::Counter(clock) => clock.at(sample),
+        }
+    }
+}
+
+/// The samples of `file`, by what the trace at `part` shows of the machine's vCPUs.
 pub(super) fn attribute(
-    (input, flow, losses): (&Input, &Flow, &[PartLosses]),
+    (input, given, flow, losses): (&Input, &Given, &Flow, &[PartLosses]),
     part: usize,
     file: &SampleFile,
     over: &[Over],
-) -> Option<Found> {
-    let guest = flow.parts.iter().position(|own| own.machine == file.machine && own.aligned.is_some())?;
+) -> Result<Found, Lacking> {
+    let timed: Vec<&Samples> = file.samples.iter().filter(|samples| super::is_timed(samples)).collect();
+    if timed.is_empty() {
+        return Err(Lacking::Times);
+    }
+    let mut clocks: Vec<Option<(Clock<'_>, i32)>> =
+        timed.iter().map(|samples| aligned(input, flow, samples, file)).collect();
+    let counters;
+    if clocks.iter().all(Option::is_none) {
+        counters = Counters::of((input, given, flow), part, file)?;
+        let found: Vec<_> = timed.iter().map(|samples| counters.clock(cpu_of(samples), samples.clock)).collect();
+        if found.iter().all(Result::is_err) {
+            return Err(found.into_iter().find_map(Result::err).unwrap_or(Lacking::Times));
+        }
+        let found = found.into_iter().map(Result::ok);
+        clocks = found.map(|found| found.map(|(clock, tid)| (Clock::Counter(clock), tid))).collect();
+    }
     let mut sums: Vec<Sums> = over.iter().map(|over| Sums::above(over.above_ns)).collect();
-    let (mut error, mut any) = (ClockError::default(), false);
+    let mut error = ClockError::default();
     let (first_ns, mut names) = (flow.parts[part].span.from_ns, Names::new(&flow.parts[part]));
-    for samples in file.samples.iter().filter(|samples| super::is_timed(samples)) {
-        let cpu = cpu_of(samples);
-        let clock = GuestClock::new(input, flow, guest, cpu, samples.clock);
-        let vcpu = vcpu(flow, guest, part, cpu).and_then(|vcpu| losses.get(part)?.vcpus.get(vcpu));
-        any |= clock.is_some() && vcpu.is_some();
+    for (samples, clock) in timed.iter().zip(&clocks) {
+        let vcpu = clock.as_ref().and_then(|(_, tid)| {
+            let place = flow.parts[part].vcpus.iter().position(|vcpu| vcpu.tid == *tid)?;
+            losses.get(part)?.vcpus.get(place)
+        });
         for sample in &samples.timed {
-            let found = clock.as_ref().and_then(|clock| clock.at(sample.end_ns));
+            let found = clock.as_ref().and_then(|(clock, _)| clock.at(sample));
             let explained = found
                 .zip(vcpu)
                 .and_then(|(at, vcpu)| Some((at, taken(vcpu, first_ns, at, sample.length_ns, &mut names)?)));
@@ -40,19 +73,21 @@ pub(super) fn attribute(
             }
         }
     }
-    any.then_some(Found { part, by: FoundBy::Time(error), sums })
+    Ok(Found { part, by: FoundBy::Time(error), sums })
+}
+
+/// The clock of the guest's own trace and the thread below, where that trace is there and aligned.
+fn aligned<'a>(input: &Input, flow: &'a Flow, samples: &Samples, file: &SampleFile) -> Option<(Clock<'a>, i32)> {
+    let guest = flow.parts.iter().position(|own| own.machine == file.machine && own.aligned.is_some())?;
+    let alignment = &flow.parts[guest].aligned.as_ref()?.alignment;
+    let cpu = cpu_of(samples);
+    let tid = alignment.cpus.iter().find(|own| Some(own.cpu) == cpu)?.vcpu.tid;
+    Some((Clock::Aligned(GuestClock::new(input, flow, guest, cpu, samples.clock)?), tid))
 }
 
 /// The CPU that a thread measured: where the file names none, the thread's number, as each CPU has one thread.
 fn cpu_of(samples: &Samples) -> Option<u32> {
     samples.cpu.or_else(|| samples.thread.parse().ok())
-}
-
-/// The place of the vCPU that the guest's CPU is, among those of the trace below.
-fn vcpu(flow: &Flow, guest: usize, part: usize, cpu: Option<u32>) -> Option<usize> {
-    let alignment = &flow.parts[guest].aligned.as_ref()?.alignment;
-    let tid = alignment.cpus.iter().find(|own| Some(own.cpu) == cpu)?.vcpu.tid;
-    flow.parts[part].vcpus.iter().position(|vcpu| vcpu.tid == tid)
 }
 
 /// What the vCPU lost in a sample that ended at `at`, in a trace whose first event was at `first_ns`; `None` where the trace was not

@@ -1,7 +1,7 @@
 //! What did the machine below, or the machine itself, do while a sample lasted?
 //!
 //! ```text
-//! samples with times   --clocks--> spans of a trace --+-- of a guest: what its vCPU lost meanwhile          (facts::losses)
+//! samples with times   --clocks, counters--> spans of a trace --+-- of a guest: what its vCPU lost meanwhile          (facts::losses)
 //!                                                     +-- of the machine: what its thread waited for        (follow, threads)
 //! samples without      --ranked--> the k longest with the k longest delays of the thread that measured
 //!                                                     |
@@ -12,14 +12,17 @@
 
 mod clock_error;
 mod clocks;
+mod counters;
 mod follow;
 mod guests;
+mod lacking;
 mod narrowed;
 mod ranked;
 mod sums;
 mod threads;
 
 pub use clock_error::ClockError;
+pub use lacking::{Lacking, Unattributed};
 pub(crate) use narrowed::narrowed;
 pub use sums::{Part, Sums};
 
@@ -46,6 +49,15 @@ pub struct Attributed {
     pub over: Over,
     /// Of all threads of the file.
     pub sums: Sums,
+}
+
+/// What the traces of a recording tell of its results.
+#[derive(Debug, Default)]
+pub(crate) struct Attribution {
+    /// In the order of the files, for each of the limits.
+    pub found: Vec<Attributed>,
+    /// The other files.
+    pub missing: Vec<Unattributed>,
 }
 
 /// By what samples were found in a trace.
@@ -86,8 +98,8 @@ pub(crate) fn build(
     (flow, losses): (&Flow, &[PartLosses]),
     budget: Option<&Budget>,
     progress: &mut dyn FnMut(u64, u64),
-) -> Vec<Attributed> {
-    let mut all = Vec::new();
+) -> Attribution {
+    let mut all = Attribution::default();
     for file in &results.list {
         let answers =
             |part: &PartFlow, machine: &str| part.machine == machine && part.twin_of.is_none() && part.events > 0;
@@ -98,17 +110,29 @@ pub(crate) fn build(
             .iter()
             .find(|machine| machine.id == file.machine)
             .and_then(|own| own.parent.clone());
+        let Some(source) = file.samples.first().map(|samples| samples.source) else { continue };
         // What is below knows what it took from a guest; of an outermost machine its own trace tells.
         let part = below.as_deref().and_then(place).filter(|part| !flow.parts[*part].vcpus.is_empty());
         let over = over(file, budget);
         let found = match part {
-            Some(part) => guests::attribute((input, flow, losses), part, file, &over),
-            None => place(&file.machine)
-                .and_then(|part| threads::attribute((input, given, flow), part, file, &over, &mut *progress)),
+            Some(part) => guests::attribute((input, given, flow, losses), part, file, &over),
+            None => Err(Lacking::Trace),
         };
-        let Some(Found { part, by, sums }) = found else { continue };
-        let Some(source) = file.samples.first().map(|samples| samples.source) else { continue };
-        all.extend(over.into_iter().zip(sums).map(|(over, sums)| {
+        // Where that one cannot tell, the guest's own trace may.
+        let own = |lacking: Lacking| match place(&file.machine) {
+            None => Err(lacking),
+            Some(own) => threads::attribute((input, given, flow), own, file, &over, &mut *progress)
+                .ok_or(if lacking == Lacking::Trace { Lacking::Threads } else { lacking }),
+        };
+        let Found { part, by, sums } = match found.or_else(own) {
+            Ok(found) => found,
+            Err(lacking) => {
+                let (machine, path) = (file.machine.clone(), file.path.clone());
+                all.missing.push(Unattributed { machine, below, path, lacking });
+                continue;
+            }
+        };
+        all.found.extend(over.into_iter().zip(sums).map(|(over, sums)| {
             let (machine, path) = (file.machine.clone(), file.path.clone());
             Attributed { machine, path, source, part, by, over, sums }
         }));

@@ -1,0 +1,24 @@
+//! `kvmscope clocks`: what the clocks of this machine show now.
+
+use crate::exit::Exit;
+use base::recording::{Machine, Moment};
+use clap::Args;
+use std::io::Write;
+
+/// Print what CLOCK_MONOTONIC, CLOCK_REALTIME and the time-stamp counter show now
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope clocks >> clocks.txt\n\n\
+    In a guest, before and after a latency test: with --part L1=clocks.txt beside the result, `kvmscope report` finds\n\
+    its samples in the recording of the host, without a trace of the guest. docs/samples.md describes the file.\n\
+    Exit status: 0 printed, 2 wrong usage.")]
+pub struct Clocks {}
+
+impl Clocks {
+    /// Prints it.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        let pair = lab::clocks::pair(Machine::RECORDED, Moment::Begin);
+        std::io::stdout().lock().write_all(pair.as_file().as_bytes())?;
+        Ok(Exit::Answered)
+    }
+}
