@@ -6,18 +6,22 @@
 //!    --dry-run: ends here
 //!    asked, or --yes           journal, change, read back            --> `kvmscope undo` puts it back
 //!    --trial SECONDS           measured before and after             --> kept, or put back at once
+//!    --trial, several IDs      each tried alone by a budget          --> all put back, and ranked
 //! ```
 
+mod ablation;
 mod origin;
 mod proposal;
 mod trial;
 mod work;
 
-use crate::arguments::JournalPlace;
+use crate::arguments::{BudgetOption, JournalPlace};
 use crate::exit::{Exit, WrongUse};
 use crate::experiments::trial::{Now, SPAN, Watched, lines};
 use crate::interrupt::Interrupt;
 use crate::lines::Lines;
+use analysis::facts::ablation::least_runs;
+use analysis::facts::budget::{Budget, built_in};
 use analysis::facts::shares::Direction;
 use anyhow::bail;
 use base::Change;
@@ -42,13 +46,15 @@ const ROOT: &str = "/";
     kvmscope apply PLC-OVERLAP@web --from report.json\n  \
     kvmscope apply PLC-OVERLAP@web --trial\n  \
     kvmscope apply PLC-IRQ@irq24 --trial 300 --yes\n  \
+    kvmscope apply LAT-WORKQUEUE --trial --budget vnf.toml\n  \
+    kvmscope apply 'LAT-*' --trial --budget vnf.toml --yes\n  \
     kvmscope undo --list\n\n\
     Exit status: 0 done, or undone because it did not help; 1 nothing was changed, or no verdict was possible;\n\
     2 wrong usage.")]
 pub struct Apply {
-    /// The finding, such as PLC-OVERLAP@web
-    #[arg(value_name = "ID")]
-    id: String,
+    /// The finding, such as PLC-OVERLAP@web; with --trial several, or 'LAT-*' for all whose ids begin so: each is then tried alone
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
     /// Source of the finding: output of `check --json` or `report --json`, or a recording [default: this host, now]
     #[arg(long, value_name = "FILE|RECORDING")]
     from: Option<PathBuf>,
@@ -68,21 +74,77 @@ pub struct Apply {
         conflicts_with = "dry_run"
     )]
     trial: Option<u64>,
+    /// Into how many recordings the time of a trial by a budget is divided, before and after the change [default: 8, or as many
+    /// as it takes]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100), requires = "trial")]
+    runs: Option<u32>,
+    #[command(flatten)]
+    budget: BudgetOption,
     #[command(flatten)]
     place: JournalPlace,
 }
+
+/// How changes are tried by a budget.
+struct Tries {
+    /// How long without a change, and as long with it.
+    seconds: Duration,
+    /// In so many runs each.
+    runs: u32,
+}
+
+impl Tries {
+    /// How long a run is.
+    fn length(&self) -> Duration {
+        self.seconds / self.runs
+    }
+}
+
+/// Runs each way, where the user does not say; five are the least that can show an effect of one change by five numbers.
+const RUNS: u32 = 8;
+
+/// The budget by which real-time settings are tried, where the user names none.
+const BUDGET: &str = "kvm4nfv-2015";
 
 impl Apply {
     /// Plans, asks, changes.
     pub fn run(&self) -> anyhow::Result<Exit> {
         let interrupt = Interrupt::watch()?;
-        let proposal = Proposal::find(&self.id, self.from.as_deref(), &interrupt)?;
+        let budget = self.budget()?;
+        let proposals = Proposal::find(&self.ids, self.from.as_deref(), budget.as_ref(), &interrupt)?;
+        match (proposals.as_slice(), &self.ids[..]) {
+            ([proposal], [id]) if !proposal::is_pattern(id) => self.one(proposal, budget.as_ref(), &interrupt),
+            (several, _) => self.several(several, budget.as_ref(), &interrupt),
+        }
+    }
+
+    /// The budget that a trial is judged by: the user's, or for settings of real time the published one. `None`: it is judged by
+    /// who waits for a CPU.
+    fn budget(&self) -> anyhow::Result<Option<Budget>> {
+        let named = self.budget.read()?;
+        if self.trial.is_none() && named.is_some() {
+            bail!(WrongUse("a budget judges a trial: add --trial, or leave --budget out".to_owned()));
+        }
+        let of_latency = self.trial.is_some() && self.ids.iter().all(|id| id.starts_with("LAT-"));
+        let budget = named.or_else(|| built_in(BUDGET).filter(|_| of_latency));
+        if budget.is_none() && self.runs.is_some() {
+            bail!(WrongUse("--runs is of trials that a budget judges: add --budget".to_owned()));
+        }
+        Ok(budget)
+    }
+
+    /// How `changes` changes are tried by `budget`.
+    fn tries(&self, seconds: u64, budget: &Budget, changes: usize) -> Tries {
+        let least = u32::try_from(least_runs(budget, changes)).unwrap_or(RUNS);
+        Tries { seconds: Duration::from_secs(seconds), runs: self.runs.unwrap_or(RUNS.max(least)) }
+    }
+
+    /// Makes, or tries, the changes of one finding.
+    fn one(&self, proposal: &Proposal, budget: Option<&Budget>, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         let mut lines = Lines::default();
         let when = proposal.origin.created.as_ref().map_or_else(String::new, |when| format!(" (recorded {when})"));
-        lines.say(printable(&format!("{}: {}{when}", self.id, proposal.title)));
+        lines.say(printable(&format!("{}: {}{when}", self.ids[0], proposal.title)));
         if proposal.changes.is_empty() {
-            let commands = if proposal.fix.is_empty() { "none".to_owned() } else { proposal.fix.join("; ") };
-            bail!("kvmscope cannot make the change of {}; run the commands yourself: {commands}", self.id);
+            bail!("{}; run the commands yourself: {}", proposal.unmade(), proposal.commands());
         }
         if let Some(why) = proposal.origin.refusal(&host::identity(Path::new("/")), &proposal.changes) {
             print(&proposal.changes, &mut lines);
@@ -95,20 +157,21 @@ impl Apply {
             }
             bail!("changing this host needs root: run the commands above, or run this as root");
         }
-        let mut work = Work::plan(Host::at(Path::new(ROOT)), self.place.journal(), &proposal.changes, lines)?;
-        let exit = self.work(&mut work, &interrupt)?;
+        let planned = Work::plan(Host::at(Path::new(ROOT)), self.place.journal(), &proposal.changes, lines);
+        let mut work = planned.map_err(|(error, _)| error)?;
+        let exit = self.work(&mut work, budget, interrupt)?;
         work.lines.end()?;
         Ok(exit)
     }
 
-    fn work(&self, work: &mut Work<'_>, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+    fn work(&self, work: &mut Work<'_>, budget: Option<&Budget>, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         if work.altered.is_empty() {
             work.lines.say("  nothing to change");
             return Ok(Exit::Answered);
         }
         let (watched, direction) = match expected(work) {
-            // What cannot be modelled can be done; only a trial needs to know whom it concerns.
-            Err(error) if self.trial.is_none() => {
+            // What cannot be modelled can be done; only a trial by who waits needs to know whom it concerns.
+            Err(error) if self.trial.is_none() || budget.is_some() => {
                 work.lines.say(format_args!("  not modelled: {error:#}"));
                 (Watched::default(), Direction::Same)
             }
@@ -123,19 +186,69 @@ impl Apply {
                  it and keeps it only if it helps"
             );
         }
-        if !self.agreed()? {
+        if !self.agreed("Make these changes?")? {
             work.lines.say("  nothing was changed");
             return Ok(Exit::NoAnswer);
         }
         // What is changed from here on is either whole, or put back by the trial.
         let stop = interrupt.hold();
-        match self.trial {
-            None => keep(work, &stop),
-            Some(seconds) => trial::trial(work, &watched, Duration::from_secs(seconds), &stop),
+        match (self.trial, budget) {
+            (None, _) => keep(work, &stop),
+            (Some(seconds), None) => trial::trial(work, &watched, Duration::from_secs(seconds), &stop),
+            (Some(seconds), Some(budget)) => {
+                ablation::one(work, &self.ids[0], budget, &self.tries(seconds, budget, 1), &stop)
+            }
         }
     }
 
-    fn agreed(&self) -> anyhow::Result<bool> {
+    /// Tries the changes of several findings, each alone.
+    fn several(
+        &self,
+        proposals: &[Proposal],
+        budget: Option<&Budget>,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<Exit> {
+        let Some((seconds, budget)) = self.trial.zip(budget) else {
+            bail!(WrongUse(
+                "several findings are tried, not made: add --trial, and --budget where they are not all LAT- findings"
+                    .to_owned()
+            ));
+        };
+        let mut lines = Lines::default();
+        let (mut meant, here) = (Vec::new(), host::identity(Path::new("/")));
+        for proposal in proposals {
+            let why = match proposal.changes.is_empty() {
+                true => Some(proposal.unmade()),
+                false => proposal.origin.refusal(&here, &proposal.changes),
+            };
+            lines.say(printable(&format!("{}: {}", proposal.id, proposal.title)));
+            match why {
+                Some(why) => lines.say(format_args!("  not tried: {why}")),
+                None => {
+                    proposal.changes.iter().for_each(|change| lines.say(format_args!("  {}", change.command())));
+                    meant.push(proposal);
+                }
+            }
+        }
+        if meant.is_empty() {
+            bail!("none of these changes can be tried on this host");
+        }
+        if !rustix::process::geteuid().is_root() {
+            bail!("changing this host needs root; nothing was changed");
+        }
+        let tries = self.tries(seconds, budget, meant.len());
+        let takes = 2 * seconds * meant.len() as u64;
+        if !self.agreed(&format!("Try each of them, {takes} s in all?"))? {
+            lines.say("nothing was changed");
+            return lines.end().map(|()| Exit::NoAnswer);
+        }
+        let stop = interrupt.hold();
+        let exit = ablation::several(&meant, budget, &tries, || self.place.journal(), (&stop, &mut lines))?;
+        lines.end()?;
+        Ok(exit)
+    }
+
+    fn agreed(&self, question: &str) -> anyhow::Result<bool> {
         if self.yes {
             return Ok(true);
         }
@@ -143,7 +256,7 @@ impl Apply {
             bail!(WrongUse("no terminal to ask on; --yes makes the change without asking".to_owned()));
         }
         let mut stderr = std::io::stderr();
-        write!(stderr, "Make these changes? [y/N] ")?;
+        write!(stderr, "{question} [y/N] ")?;
         stderr.flush()?;
         let mut answer = String::new();
         std::io::stdin().lock().read_line(&mut answer)?;

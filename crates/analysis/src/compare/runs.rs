@@ -6,16 +6,13 @@
 //! several of one side     its spread stands for the other's, which is then a baseline
 //! ```
 //! Windows of one run share whatever made that run fast or slow, so they say how steady it was and nothing of the next run. With
-//! several recordings the chance of one false claim or more among all metrics is [`CHANCE`] (S. Holm, "A simple sequentially
-//! rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979).
+//! several recordings all metrics are tested together ([`holm`]).
 
 use super::Changed;
 use super::metrics::{Metric, Metrics};
 use super::ratio::{Ratio, Verdict};
+use crate::statistics::holm;
 use std::collections::BTreeSet;
-
-/// The chance that is taken of calling anything a change where nothing changed.
-const CHANCE: f64 = 0.05;
 
 /// The metrics that both sides have; each side is a list of recordings.
 pub(super) fn changed(before: &[Metrics], after: &[Metrics]) -> Vec<Changed> {
@@ -48,14 +45,10 @@ fn of_each(side: &[Metrics], metric: &Metric) -> Vec<f64> {
 
 /// Leaves those verdicts that hold for all metrics together.
 fn correct(all: &mut [Changed]) {
-    let mut order: Vec<(usize, f64)> =
-        all.iter().enumerate().filter_map(|(at, one)| Some((at, one.ratio.chance?))).collect();
-    order.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let tests = order.len();
-    let holds = order.iter().enumerate().take_while(|(rank, (_, chance))| *chance <= CHANCE / (tests - rank) as f64);
-    let first_doubtful = holds.count();
-    for (at, _) in &order[first_doubtful..] {
-        all[*at].verdict = Verdict::NoChange;
+    let (tested, chances): (Vec<usize>, Vec<f64>) =
+        all.iter().enumerate().filter_map(|(at, one)| Some((at, one.ratio.chance?))).unzip();
+    for (at, _) in tested.into_iter().zip(holm::hold(&chances)).filter(|(_, holds)| !holds) {
+        all[at].verdict = Verdict::NoChange;
     }
 }
 

@@ -13,6 +13,7 @@
 //! threads of a machine: what they ran and waited --> starvation (who is starved), shares (who would get how much CPU)
 //! ```
 
+pub mod ablation;
 pub mod align;
 pub(crate) mod apart;
 pub mod attribution;

@@ -1,7 +1,9 @@
-//! How sure a number is: the spread of launches and tests on ranks of them, and bounds on shares that were rarely seen.
+//! How sure a number is: the spread of launches and tests on them and on their ranks, and bounds on shares that were rarely seen.
 
 mod beta;
+pub(crate) mod holm;
 pub(crate) mod launches;
+pub(crate) mod permutation;
 pub(crate) mod proportion;
 pub(crate) mod ranks;
 pub(crate) mod spread;

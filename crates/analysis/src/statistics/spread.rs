@@ -33,7 +33,7 @@ pub fn interval(values: &[f64]) -> Option<(f64, f64)> {
     if values.len() < FEWEST {
         return None;
     }
-    let mut random = Random(0x5eed);
+    let mut random = Random::seeded();
     middle((0..DRAWS).filter_map(|_| drawn(values, &mut random)).collect())
 }
 
@@ -51,7 +51,7 @@ pub fn ratio_interval(before: &[f64], after: &[f64]) -> Option<(f64, f64)> {
     if before.len().min(after.len()) < FEWEST || before.iter().any(|value| *value <= 0.0) {
         return None;
     }
-    let mut random = Random(0x5eed);
+    let mut random = Random::seeded();
     let ratio = |_| Some(drawn(after, &mut random)? / drawn(before, &mut random)?);
     middle((0..DRAWS).filter_map(ratio).collect())
 }
@@ -84,10 +84,16 @@ pub fn deviation(samples: &Histogram) -> Option<(u64, u64)> {
 }
 
 /// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): small, and good enough to draw with.
-struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    fn below(&mut self, limit: usize) -> usize {
+    /// Draws the same each time: whoever asks twice gets one answer.
+    pub fn seeded() -> Self {
+        Self(0x5eed)
+    }
+
+    /// A number below `limit`, which is not 0.
+    pub fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

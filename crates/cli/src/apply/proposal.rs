@@ -5,6 +5,7 @@ use crate::arguments::{Stdin, opened};
 use crate::check::places::{SPAN, this_host};
 use crate::exit::WrongUse;
 use crate::interrupt::Interrupt;
+use analysis::facts::budget::Budget;
 use analysis::{Answers, Case, Given, Input, Listing};
 use anyhow::{Context, bail};
 use base::recording::{Emulator, Recording};
@@ -20,6 +21,8 @@ const PROPOSAL: &str = "PLC-PROPOSAL";
 
 /// What a finding proposes.
 pub struct Proposal {
+    /// The finding.
+    pub id: String,
     /// The finding in a line.
     pub title: String,
     /// Its typed changes.
@@ -31,45 +34,83 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// Looks for `id` in what `from` names - a report, a recording in any form, or standard input - or asks this host.
-    pub fn find(id: &str, from: Option<&Path>, interrupt: &Interrupt) -> anyhow::Result<Self> {
+    /// Looks for `ids` in what `from` names - a report, a recording in any form, or standard input - or asks this host. With a
+    /// `budget` findings cost what they did by its goals.
+    pub fn find(
+        ids: &[String],
+        from: Option<&Path>,
+        budget: Option<&Budget>,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<Vec<Self>> {
         // Kept until the answer is there, with what was unpacked.
         let stdin = Stdin::default();
         match from {
             Some(asked) => {
                 let path = stdin.path(asked)?;
                 if is_report(&path) {
-                    return Self::in_report(id, &path);
+                    return Self::in_report(ids, &path);
                 }
                 let recording = opened(&path, &stdin, interrupt)?;
                 let title = recording.title();
-                Self::in_answers(id, recording, &title)
+                Self::in_answers(ids, recording, budget, &title)
             }
             None => {
                 // Kept until the answer is there: facts are read from it as they are asked for.
                 let scratch = interrupt.temporary("kvmscope-apply-")?;
-                Self::in_answers(id, this_host(scratch.path(), None, SPAN)?, "this host")
+                Self::in_answers(ids, this_host(scratch.path(), None, SPAN)?, budget, "this host")
             }
         }
     }
 
-    fn in_answers(id: &str, recording: Recording, place: &str) -> anyhow::Result<Self> {
-        let mut origin = Origin {
+    /// That no typed change makes it.
+    pub fn unmade(&self) -> String {
+        format!("kvmscope cannot make the change of {}", self.id)
+    }
+
+    /// What a person can run instead.
+    pub fn commands(&self) -> String {
+        if self.fix.is_empty() { "none".to_owned() } else { self.fix.join("; ") }
+    }
+
+    fn in_answers(
+        ids: &[String],
+        recording: Recording,
+        budget: Option<&Budget>,
+        place: &str,
+    ) -> anyhow::Result<Vec<Self>> {
+        let origin = Origin {
             machines: recording.machines.clone(),
             emulated: recording.emulated.map(|emulator| emulator.name().to_owned()),
             created: recording.created.clone(),
             ..Origin::default()
         };
-        let given = Given { listing: Listing { all_features: true, ..Listing::default() }, ..Given::default() };
+        let given = Given {
+            listing: Listing { all_features: true, ..Listing::default() },
+            // Who names such a finding asks about real time.
+            realtime: ids.iter().any(|id| id.starts_with("LAT-")),
+            budget: budget.cloned(),
+            ..Given::default()
+        };
         let answers = Answers::of(&Case::new(Input::open(recording)?, given));
-        let mut findings: Vec<_> = answers.sections.into_iter().flat_map(|section| section.findings).collect();
-        let at = meant(id, place, &findings.iter().map(|finding| finding.id()).collect::<Vec<_>>())?;
-        let finding = findings.swap_remove(at);
-        (origin.level, origin.outer) = (finding.level.to_string(), finding.needs == Needs::OuterLevel);
-        Ok(Self { title: finding.title, changes: finding.changes, fix: finding.fix, origin })
+        let findings: Vec<_> = answers.sections.into_iter().flat_map(|section| section.findings).collect();
+        let known: Vec<String> = findings.iter().map(|finding| finding.id()).collect();
+        let chosen = chosen(ids, place, &known, |at| !findings[at].changes.is_empty())?;
+        let proposal = |at: usize| {
+            let (finding, id) = (&findings[at], known[at].clone());
+            let outer = finding.needs == Needs::OuterLevel;
+            let origin = Origin { level: finding.level.to_string(), outer, ..origin.clone() };
+            Self {
+                id,
+                title: finding.title.clone(),
+                changes: finding.changes.clone(),
+                fix: finding.fix.clone(),
+                origin,
+            }
+        };
+        Ok(chosen.into_iter().map(proposal).collect())
     }
 
-    fn in_report(id: &str, file: &Path) -> anyhow::Result<Self> {
+    fn in_report(ids: &[String], file: &Path) -> anyhow::Result<Vec<Self>> {
         let about = file.metadata().with_context(|| file.display().to_string())?;
         if about.len() > MOST_BYTES {
             bail!("{}: too large for a report ({} bytes)", file.display(), about.len());
@@ -77,7 +118,6 @@ impl Proposal {
         let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
         let report: Value = serde_json::from_str(&text)
             .map_err(|error| anyhow::anyhow!("{} is not the output of `check --json`: {error}", file.display()))?;
-        let list = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
         // Where a report is of several recordings, each section names its own.
         let of_section = |section: &Value| {
             let findings = list(section, "findings");
@@ -85,35 +125,49 @@ impl Proposal {
             findings.into_iter().map(move |finding| (recording.clone(), finding)).collect::<Vec<_>>()
         };
         let findings: Vec<_> = list(&report, "sections").iter().flat_map(of_section).collect();
-        let ids: Vec<_> = findings.iter().map(|(_, finding)| finding["id"].as_str().unwrap_or_default()).collect();
-        let (path, finding) = &findings[meant(id, &file.display().to_string(), &ids)?];
-        let recording = match &report["recording"] {
-            Value::Array(several) => several.iter().find(|one| one["path"] == *path).cloned().unwrap_or_default(),
-            one => one.clone(),
+        let known: Vec<_> = findings.iter().map(|(_, finding)| words(&finding["id"]).unwrap_or_default()).collect();
+        let has_changes = |at: usize| !list(&findings[at].1, "changes").is_empty();
+        let chosen = chosen(ids, &file.display().to_string(), &known, has_changes)?;
+        let proposal = |at: usize| {
+            let (path, finding) = &findings[at];
+            let recording = match &report["recording"] {
+                Value::Array(several) => several.iter().find(|one| one["path"] == *path).cloned().unwrap_or_default(),
+                one => one.clone(),
+            };
+            let id = known[at].clone();
+            let changes = serde_json::from_value(finding["changes"].clone()).map_err(|error| {
+                anyhow::anyhow!(
+                    "{}: this version cannot make the changes of {id} ({error}); nothing was changed",
+                    file.display()
+                )
+            })?;
+            Ok(Self {
+                id,
+                title: words(&finding["title"]).unwrap_or_default(),
+                changes,
+                fix: list(finding, "fix").iter().filter_map(words).collect(),
+                origin: Origin {
+                    machines: serde_json::from_value(recording["machines"].clone()).unwrap_or_default(),
+                    emulated: words(&recording["emulated"]).map(|mark| {
+                        serde_json::from_value(recording["emulated"].clone())
+                            .map_or(mark, |known: Emulator| known.name().to_owned())
+                    }),
+                    created: words(&recording["created"]),
+                    level: words(&finding["level"]).unwrap_or_default(),
+                    outer: serde_json::to_value(Needs::OuterLevel).is_ok_and(|outer| finding["needs"] == outer),
+                },
+            })
         };
-        let changes = serde_json::from_value(finding["changes"].clone()).map_err(|error| {
-            anyhow::anyhow!(
-                "{}: this version cannot make the changes of {id} ({error}); nothing was changed",
-                file.display()
-            )
-        })?;
-        let words = |value: &Value| value.as_str().map(str::to_owned);
-        Ok(Self {
-            title: words(&finding["title"]).unwrap_or_default(),
-            changes,
-            fix: list(finding, "fix").iter().filter_map(words).collect(),
-            origin: Origin {
-                machines: serde_json::from_value(recording["machines"].clone()).unwrap_or_default(),
-                emulated: words(&recording["emulated"]).map(|mark| {
-                    serde_json::from_value(recording["emulated"].clone())
-                        .map_or(mark, |known: Emulator| known.name().to_owned())
-                }),
-                created: words(&recording["created"]),
-                level: words(&finding["level"]).unwrap_or_default(),
-                outer: serde_json::to_value(Needs::OuterLevel).is_ok_and(|outer| finding["needs"] == outer),
-            },
-        })
+        chosen.into_iter().map(proposal).collect()
     }
+}
+
+fn list(value: &Value, key: &str) -> Vec<Value> {
+    value[key].as_array().cloned().unwrap_or_default()
+}
+
+fn words(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
 }
 
 /// A report is a bare file that begins as a JSON object does; everything else is a recording.
@@ -122,6 +176,37 @@ fn is_report(path: &Path) -> bool {
     let mut first = [0_u8; 1];
     path.is_file()
         && std::fs::File::open(path).is_ok_and(|mut file| file.read_exact(&mut first).is_ok() && first == *b"{")
+}
+
+/// True for the beginning of ids, with a star behind it.
+pub fn is_pattern(id: &str) -> bool {
+    id.ends_with('*')
+}
+
+/// The places of the findings that `ids` mean, each once. A pattern means those that have changes, because others are only for a
+/// person to make.
+fn chosen(
+    ids: &[String],
+    place: &str,
+    known: &[String],
+    has_changes: impl Fn(usize) -> bool,
+) -> Result<Vec<usize>, WrongUse> {
+    let mut chosen: Vec<usize> = Vec::new();
+    for id in ids {
+        let more = match id.strip_suffix('*') {
+            None => vec![meant(id, place, known)?],
+            Some(begins) => (0..known.len()).filter(|at| known[*at].starts_with(begins) && has_changes(*at)).collect(),
+        };
+        if more.is_empty() {
+            return Err(WrongUse(format!("{place} has no finding {id} whose change kvmscope can make")));
+        }
+        for at in more {
+            if !chosen.contains(&at) {
+                chosen.push(at);
+            }
+        }
+    }
+    Ok(chosen)
 }
 
 /// The place of the finding with this id, or with this rule if it is the rule's only one. Of several placements the rule
@@ -151,6 +236,13 @@ mod tests {
             [at("PLC-STACKED"), at("PLC-SMT@db"), at("NST-PMU"), at("PLC-SMT"), at("PLC")],
             [Some(0), Some(2), Some(3), None, None]
         );
+        let known = ids.map(str::to_owned);
+        let all = |ids: &[&str]| {
+            let ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
+            chosen(&ids, "here", &known, |at| at != 1).ok()
+        };
+        assert_eq!(all(&["PLC-S*", "NST-PMU"]), Some(vec![0, 2, 3]), "what has no change is for a person");
+        assert_eq!((all(&["LAT-*"]), all(&["PLC-SMT@web", "PLC-SMT@web"])), (None, Some(vec![1])));
         assert_eq!([at("PLC-PROPOSAL"), at("PLC-PROPOSAL@2"), at("PLC-PROPOSAL@3")], [Some(4), Some(5), None]);
     }
 }

@@ -1,6 +1,6 @@
 //! `apply --trial`: the change is kept if it helped, and put back at once if it did not.
 
-use super::work::Work;
+use super::work::{Told, Work};
 use crate::exit::Exit;
 use crate::experiments::trial::{Lost, Watched, described, drift, measure, settle, sums};
 use crate::experiments::{Better, Comparison, Effect, Ended, Experiment, Runs, State, run};
@@ -44,7 +44,7 @@ impl Experiment for Trial<'_, '_> {
     type Sample = Vec<Lost>;
     type Proposal = ();
     type Made = Entry;
-    const BETTER: Better = Better::Lower;
+    type Found = Comparison;
 
     fn measure(&mut self, state: State) -> anyhow::Result<Option<Vec<Lost>>> {
         let stopped = match state {
@@ -80,12 +80,12 @@ impl Experiment for Trial<'_, '_> {
     }
 
     fn undo(&mut self, made: Entry) -> anyhow::Result<()> {
-        self.work.put_back(made)
+        self.work.put_back(made, Told::All)
     }
 
-    fn amounts(&self, runs: &Runs<Vec<Lost>>) -> [Vec<f64>; 2] {
+    fn compare(&self, runs: &Runs<Vec<Lost>>) -> Comparison {
         let (before, after, _) = sums(&runs.before.concat(), &runs.after.concat());
-        [before, after]
+        Comparison::of(&before, &after, Better::Lower)
     }
 
     fn keeps(&mut self, runs: &Runs<Vec<Lost>>, found: &Comparison) -> anyhow::Result<bool> {
@@ -97,13 +97,7 @@ impl Experiment for Trial<'_, '_> {
         }
         drift(&before).iter().for_each(|drift| lines.say(format_args!("  measured: {drift}")));
         lines.say(format_args!("  measured: {}", described(found, self.watched.subject())));
-        for other in self.work.altered.iter().filter(|one| !one.holds(&self.work.host)) {
-            lines.say(format_args!("  changed by another program during the measurement: {other}"));
-            self.is_conclusive = false;
-        }
-        if !self.is_conclusive {
-            lines.say("  so the trial is inconclusive; find what else sets it (irqbalance, tuned, libvirt, systemd)");
-        }
+        self.is_conclusive = self.work.holds();
         Ok(self.is_conclusive && found.effect == Effect::Helped)
     }
 
@@ -113,7 +107,7 @@ impl Experiment for Trial<'_, '_> {
 }
 
 /// Says on a terminal why nothing happens for a while.
-fn waiting(span: Duration, how: &str) {
+pub(super) fn waiting(span: Duration, how: &str) {
     let mut stderr = std::io::stderr();
     if stderr.is_terminal() {
         // If stderr is closed nobody wants to know.

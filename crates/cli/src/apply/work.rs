@@ -9,6 +9,20 @@ use lab::journal::{Entry, Journal, Reverted};
 use lab::setting::{Altered, Host};
 use std::sync::atomic::AtomicBool;
 
+/// A change that this host did not take; nothing of it is left.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(String);
+
+/// How much of what is put back is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// Every step.
+    All,
+    /// What could not be put back.
+    Trouble,
+}
+
 /// What is to be done on a host, and what is said of it.
 pub struct Work<'a> {
     /// The host.
@@ -25,8 +39,19 @@ pub struct Work<'a> {
 
 impl<'a> Work<'a> {
     /// Holds `changes` against the host as it is, and says what is passed over and what would be done.
-    pub fn plan(host: Host, journal: Journal, changes: &'a [Change], mut lines: Lines) -> anyhow::Result<Self> {
-        let (altered, passed_over) = held(&host, changes)?;
+    ///
+    /// # Errors
+    /// Why they cannot be made, with the lines.
+    pub fn plan(
+        host: Host,
+        journal: Journal,
+        changes: &'a [Change],
+        mut lines: Lines,
+    ) -> Result<Self, (anyhow::Error, Lines)> {
+        let (altered, passed_over) = match held(&host, changes) {
+            Ok(held) => held,
+            Err(error) => return Err((error, lines)),
+        };
         passed_over.iter().for_each(|why| lines.say(format_args!("  skipped: {why}")));
         altered.iter().for_each(|one| lines.say(format_args!("  {one}")));
         Ok(Self { host, journal, changes, altered, lines })
@@ -35,13 +60,14 @@ impl<'a> Work<'a> {
     /// Makes all steps, or none; `None` if `stop` was set while another program was changing the host.
     ///
     /// # Errors
-    /// If a step was refused, or if the host is no longer as it was when the plan was printed.
+    /// [`Refused`] if a step was refused, or if the host is no longer as it was when the plan was printed.
     pub fn make(&mut self, stop: &AtomicBool) -> anyhow::Result<Option<Entry>> {
         let Some(_lock) = self.journal.lock(stop)? else { return Ok(None) };
         // What was planned may be old by now: somebody read it, a trial measured, another program changed the same thing.
         let (altered, _) = held(&self.host, self.changes)?;
         if let Some(new) = altered.iter().find(|one| !self.altered.contains(one)) {
-            bail!("nothing was changed: the host changed, and the plan would now be: {new}; run the command again");
+            let why = format!("nothing was changed: the host changed, and the plan would now be: {new}; run the command again");
+            bail!(Refused(why));
         }
         let mut entry = self.journal.begin("apply")?;
         match make(&mut entry, &altered, &self.host) {
@@ -50,18 +76,32 @@ impl<'a> Work<'a> {
                 Ok(Some(entry))
             }
             Err(error) => {
-                self.put_back(entry)?;
-                Err(error.into())
+                self.put_back(entry, Told::All)?;
+                bail!(Refused(error.to_string()))
             }
         }
     }
 
+    /// True if nobody else has set one of the values since they were set; else it is said.
+    pub fn holds(&mut self) -> bool {
+        let others: Vec<_> = self.altered.iter().filter(|one| !one.holds(&self.host)).collect();
+        for other in &others {
+            self.lines.say(format_args!("  changed by another program during the measurement: {other}"));
+        }
+        if !others.is_empty() {
+            let who = "irqbalance, tuned, libvirt, systemd";
+            self.lines.say(format_args!("  so the trial is inconclusive; find what else sets it ({who})"));
+        }
+        others.is_empty()
+    }
+
     /// Reverts all of an entry, and says so.
-    pub fn put_back(&mut self, entry: Entry) -> anyhow::Result<()> {
+    pub fn put_back(&mut self, entry: Entry, told: Told) -> anyhow::Result<()> {
         let id = entry.id.clone();
         let mut whole = true;
         for (step, outcome) in entry.finish(&self.host.proc)? {
             match outcome {
+                Reverted::Done if told == Told::Trouble => {}
                 Reverted::Done => self.lines.say(format_args!("  undone: {step}")),
                 Reverted::LeftAlone(why) => self.lines.say(format_args!("  left alone: {step}: {why}")),
                 Reverted::Failed(why) => {

@@ -10,6 +10,7 @@
 //! changed is an [`Experiment`]. Here the live side and the analysis meet: `lab` changes and records, `analysis` says what it
 //! was, and neither knows the other.
 
+pub mod recorded;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod starve;
 pub mod trial;
@@ -42,8 +43,8 @@ pub trait Experiment {
     type Proposal;
     /// What undoes a change that was made.
     type Made;
-    /// Which amounts are better.
-    const BETTER: Better;
+    /// What both states against each other say.
+    type Found;
 
     /// Prepares the first measurement; false: the user ended it.
     fn begin(&mut self) -> anyhow::Result<bool> {
@@ -62,14 +63,14 @@ pub trait Experiment {
     /// Puts everything back.
     fn undo(&mut self, made: Self::Made) -> anyhow::Result<()>;
 
-    /// The amounts of all runs, before and after, that are compared.
-    fn amounts(&self, runs: &Runs<Self::Sample>) -> [Vec<f64>; 2];
+    /// Holds all runs before against all runs after.
+    fn compare(&self, runs: &Runs<Self::Sample>) -> Self::Found;
 
     /// Both measurements of a turn are done.
     fn turned(&mut self, _runs: &Runs<Self::Sample>) {}
 
     /// True if the change of the last turn stays; asked while it is still made.
-    fn keeps(&mut self, _runs: &Runs<Self::Sample>, _found: &Comparison) -> anyhow::Result<bool> {
+    fn keeps(&mut self, _runs: &Runs<Self::Sample>, _found: &Self::Found) -> anyhow::Result<bool> {
         Ok(false)
     }
 
@@ -88,13 +89,13 @@ pub struct Runs<S> {
 
 /// How an experiment ended.
 #[derive(Debug)]
-pub enum Ended<S> {
+pub enum Ended<S, F> {
     /// The user ended it; nothing is changed.
     Interrupted,
     /// There was nothing to change.
     Unchanged(Runs<S>),
     /// Both states were measured.
-    Compared(Runs<S>, Comparison),
+    Compared(Runs<S>, F),
 }
 
 /// What a change did.
@@ -110,7 +111,7 @@ pub enum Effect {
     Unknown,
 }
 
-/// Both states against each other.
+/// The amounts of both states against each other, where one number of each run is compared.
 #[derive(Debug)]
 pub struct Comparison {
     /// The amounts; `None` if one of the states has none but zeros.
@@ -143,7 +144,7 @@ impl Comparison {
 ///
 /// # Errors
 /// Those of the experiment. If undoing fails, that is the error: the host is not as it was.
-pub fn run<E: Experiment>(experiment: &mut E, turns: u32) -> anyhow::Result<Ended<E::Sample>> {
+pub fn run<E: Experiment>(experiment: &mut E, turns: u32) -> anyhow::Result<Ended<E::Sample, E::Found>> {
     if !experiment.begin()? {
         return Ok(Ended::Interrupted);
     }
@@ -167,8 +168,8 @@ pub fn run<E: Experiment>(experiment: &mut E, turns: u32) -> anyhow::Result<Ende
         }
         experiment.turned(&runs);
     }
-    let comparison = compared(experiment, &runs);
-    Ok(Ended::Compared(runs, comparison))
+    let found = experiment.compare(&runs);
+    Ok(Ended::Compared(runs, found))
 }
 
 /// Measures with the change, and asks in the last turn whether it stays; `None`: the user ended it.
@@ -179,13 +180,11 @@ fn with_change<E: Experiment>(
 ) -> anyhow::Result<Option<bool>> {
     let Some(sample) = experiment.measure(State::After)? else { return Ok(None) };
     runs.after.push(sample);
-    let comparison = compared(experiment, runs);
-    Ok(Some(is_last && experiment.keeps(runs, &comparison)?))
-}
-
-fn compared<E: Experiment>(experiment: &E, runs: &Runs<E::Sample>) -> Comparison {
-    let [before, after] = experiment.amounts(runs);
-    Comparison::of(&before, &after, E::BETTER)
+    if !is_last {
+        return Ok(Some(false));
+    }
+    let found = experiment.compare(runs);
+    experiment.keeps(runs, &found).map(Some)
 }
 
 #[cfg(test)]

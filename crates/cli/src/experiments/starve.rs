@@ -140,7 +140,7 @@ impl Experiment for StarveExperiment<'_> {
     type Sample = f64;
     type Proposal = Vec<Change>;
     type Made = Entry;
-    const BETTER: Better = Better::Higher;
+    type Found = Comparison;
 
     fn begin(&mut self) -> anyhow::Result<bool> {
         if self.rest(SETTLE) {
@@ -206,8 +206,8 @@ impl Experiment for StarveExperiment<'_> {
         Ok(())
     }
 
-    fn amounts(&self, runs: &Runs<f64>) -> [Vec<f64>; 2] {
-        [runs.before.clone(), runs.after.clone()]
+    fn compare(&self, runs: &Runs<f64>) -> Comparison {
+        Comparison::of(&runs.before, &runs.after, Better::Higher)
     }
 
     fn turned(&mut self, runs: &Runs<f64>) {

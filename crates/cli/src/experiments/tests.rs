@@ -49,7 +49,7 @@ impl Experiment for Fake {
     type Sample = f64;
     type Proposal = ();
     type Made = ();
-    const BETTER: Better = Better::Lower;
+    type Found = Comparison;
 
     fn begin(&mut self) -> anyhow::Result<bool> {
         self.goes_on("begin")
@@ -80,8 +80,8 @@ impl Experiment for Fake {
         self.goes_on("undo").map(drop)
     }
 
-    fn amounts(&self, runs: &Runs<f64>) -> [Vec<f64>; 2] {
-        [runs.before.clone(), runs.after.clone()]
+    fn compare(&self, runs: &Runs<f64>) -> Comparison {
+        Comparison::of(&runs.before, &runs.after, Better::Lower)
     }
 
     fn keeps(&mut self, _runs: &Runs<f64>, found: &Comparison) -> anyhow::Result<bool> {

@@ -1,6 +1,6 @@
 //! Does `record --flight` keep the last stretch alone, and end when it is told? Live, on this machine's tracefs.
 
-use crate::live::AtWork;
+use crate::guest::AtWork;
 use crate::{begun, instance_of, oracle, place, signal, text};
 use base::recording::{EndedBy, PartState, Recording};
 use rustix::process::Signal;
