@@ -23,7 +23,7 @@
 
 use crate::facts::attribution::{self, Attributed, Attribution, Unattributed};
 use crate::facts::benches::Benches;
-use crate::facts::budget::{self, Budget, Judged};
+use crate::facts::budget::{self, Budget, Judged, RecordedBudget};
 use crate::facts::chains;
 use crate::facts::ledger::build::Ledger;
 use crate::facts::ledger::model::Flow;
@@ -212,9 +212,14 @@ impl Case {
         })
     }
 
-    /// Which latencies are accepted, where the user states it.
+    /// Which latencies are accepted: as the user states it, else as the recording does.
     pub fn budget(&self) -> Option<&Budget> {
-        self.given.budget.as_ref()
+        self.given.budget.as_ref().or_else(|| Some(&self.recorded_budget()?.budget))
+    }
+
+    /// The budget that the recording carries, if it carries one.
+    pub fn recorded_budget(&self) -> Option<&RecordedBudget> {
+        self.input.budget.as_ref()
     }
 
     /// The verdicts on the goals of the budget; without one there are none.

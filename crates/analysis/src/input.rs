@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::facts::benches::Benches;
+use crate::facts::budget::RecordedBudget;
 use crate::facts::machines::Machines;
 use crate::facts::samples::ResultFiles;
 use base::recording::{CutTrace, Recording, TscReadings, VmProcess, VmProcesses};
@@ -20,6 +21,8 @@ pub struct Input {
     pub benches: Benches,
     /// What programs that measure latencies found on them.
     pub results: ResultFiles,
+    /// The latency budget that it carries.
+    pub budget: Option<RecordedBudget>,
     /// Damage found while opening.
     pub problems: Vec<Problem>,
 }
@@ -56,8 +59,9 @@ impl Input {
         let (machines, unopened) = Machines::of(&recording);
         let (benches, unread) = Benches::of(&recording);
         let (results, damaged) = ResultFiles::of(&recording);
-        problems.extend(unopened.into_iter().chain(unread).chain(damaged));
-        let mut input = Self { recording, parts: Vec::new(), machines, benches, results, problems };
+        let (budget, unused) = RecordedBudget::of(&recording);
+        problems.extend(unopened.into_iter().chain(unread).chain(damaged).chain(unused));
+        let mut input = Self { recording, parts: Vec::new(), machines, benches, results, budget, problems };
         let mut first_error = None;
         for (index, part) in input.recording.parts.iter().enumerate() {
             if !part.kind.is_trace() {

@@ -43,6 +43,9 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+/// Name of a budget inside its machine's directory.
+pub const BUDGET_FILE: &str = "budget.toml";
+
 /// Name of the manifest inside a recording's directory.
 pub const MANIFEST: &str = "recording.json";
 
@@ -195,6 +198,9 @@ pub enum PartKind {
     /// A QMP event stream.
     #[serde(rename = "qmp")]
     Qmp,
+    /// The latency budget that the recording is judged by: TOML.
+    #[serde(rename = "budget")]
+    Budget,
     /// Free text.
     #[serde(rename = "notes")]
     Notes,
@@ -226,6 +232,7 @@ impl Part {
             PartKind::Ctf => Path::new("ctf"),
             PartKind::PerfData => Path::new("perf.data"),
             PartKind::Text => Path::new("trace.txt"),
+            PartKind::Budget => Path::new(BUDGET_FILE),
             PartKind::Samples => return Path::new(&self.machine).join("samples").join(own),
             PartKind::Host | PartKind::Bench | PartKind::Qmp | PartKind::Notes => own,
         };

@@ -202,12 +202,7 @@ impl Apply {
     }
 
     /// Tries the changes of several findings, each alone.
-    fn several(
-        &self,
-        proposals: &[Proposal],
-        budget: Option<&Budget>,
-        interrupt: &Interrupt,
-    ) -> anyhow::Result<Exit> {
+    fn several(&self, proposals: &[Proposal], budget: Option<&Budget>, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         let Some((seconds, budget)) = self.trial.zip(budget) else {
             bail!(WrongUse(
                 "several findings are tried, not made: add --trial, and --budget where they are not all LAT- findings"

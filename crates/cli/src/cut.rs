@@ -102,7 +102,12 @@ impl Cut {
                     // A text without events is none of a trace.
                     None => continue,
                 },
-                PartKind::Host | PartKind::Bench | PartKind::Samples | PartKind::Qmp | PartKind::Notes => {
+                PartKind::Host
+                | PartKind::Bench
+                | PartKind::Samples
+                | PartKind::Qmp
+                | PartKind::Budget
+                | PartKind::Notes => {
                     tree::copy(&from, &to).with_context(|| format!("copying {}", from.display()))?;
                 }
             }

@@ -127,8 +127,12 @@ impl Record {
         self.beside.describe().into_iter().for_each(|what| status.say(what));
         let before = self.beside.before(live.root(), machine);
         let asked = interrupt.hold();
-        let mut flight = match self.flight.start(live.root(), &journal) {
-            Ok(flight) => flight,
+        let started = self.flight.start(live.root(), &journal).and_then(|flight| {
+            let kept = goals.as_ref().map(|goals| goals.keep(live.root(), machine)).transpose()?;
+            Ok((flight, kept))
+        });
+        let (mut flight, budget) = match started {
+            Ok(started) => started,
             Err(error) => {
                 live.abandon()?;
                 return Err(error);
@@ -157,6 +161,7 @@ impl Record {
             return Ok(Exit::Interrupted);
         }
         let mut notes: Vec<Part> = checked.iter().filter_map(|checked| checked.notes.clone()).collect();
+        notes.extend(budget);
         live.with([notes.clone(), tracing.partial(), beside.parts, before.parts].concat())?;
         let meter = tracing.meter();
         if let (Some(flight), Some(goals), Some(every)) = (&mut flight, goals, self.flight.looks()) {

@@ -18,7 +18,7 @@ use crate::progress::Progress;
 use analysis::{Answers, Case, Given, Input};
 use anyhow::anyhow;
 use clap::Args;
-use judging::JudgeOptions;
+pub use judging::JudgeOptions;
 use losses::LossArguments;
 use ranking::RankingOptions;
 use show::junit::Suite;
@@ -38,7 +38,7 @@ use std::path::Path;
     kvmscope report --fail-on high trace.dat\n  \
     kvmscope report --budget kvm4nfv-2015 --junit verdicts.xml trace.dat\n\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on, \
-    or a goal of --budget that is FAIL.")]
+    or a goal of --budget, or of the budget that the recording carries, that is FAIL.")]
 pub struct Report {
     #[command(flatten)]
     recordings: Recordings,

@@ -113,6 +113,73 @@ fn a_broken_goal_ends_with_3_and_names_who_took_the_time() {
     assert_eq!(verdicts.len(), expected.len());
 }
 
+/// A goal that the hog breaks.
+const BROKEN: &str = "metric = \"preempt_window\"\nwindow = \"1ms\"\nstat = \"sup\"\nop = \"<\"\nlimit = \"20us\"\n";
+
+/// One line out of several.
+fn in_line(said: &str) -> String {
+    said.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_recording_may_carry_its_budget_and_the_option_wins() {
+    let (directory, hog) = (tempfile::tempdir().unwrap(), fixture("nested-vmx-shadow-off-hog"));
+    let report = |goal: &str, more: &[&str]| {
+        let part = format!("L0={}", budget(&directory, goal));
+        kvmscope(&[&["report", "--no-progress", &hog, "--part", &part], more].concat())
+    };
+    let (status, said, _) = report(BROKEN, &[]);
+    let said = in_line(&said);
+    assert!(status == 3 && said.contains("Judged by budget one, which the recording carries ("), "{status} {said}");
+    assert!(
+        said.contains("one.toml); --budget judges by another.") && said.contains("g FAIL: vCPU 0 of nestv-98"),
+        "{said}"
+    );
+    assert_eq!((report(MET, &[]).0, report(UNMEASURED, &["--strict"]).0), (0, 3));
+    let (status, said, _) = report(MET, &["--budget", "kvm4nfv-2015"]);
+    let said = in_line(&said);
+    assert!(
+        status == 3 && said.contains("Judged by budget kvm4nfv-2015; the recording carries budget one ("),
+        "{said}"
+    );
+    let (status, json, _) = report("metric = \"none\"\n", &["--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert!(status == 0 && answer["problems"].to_string().contains("one.toml:5:10"), "{}", answer["problems"]);
+}
+
+#[test]
+fn both_sides_of_a_comparison_are_judged_and_the_later_one_decides() {
+    let (directory, hog) = (tempfile::tempdir().unwrap(), fixture("nested-vmx-shadow-off-hog"));
+    let compare = |goal: &str, after: &str, more: &[&str]| {
+        let file = budget(&directory, goal);
+        kvmscope(&[&["compare", &hog, after, "--budget", &file], more].concat())
+    };
+    let (status, json, complaint) = compare(BROKEN, &hog, &["--json"]);
+    assert_eq!(status, 3, "{complaint}");
+    let answer: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let table = &answer["sections"][0]["tables"]["goals"];
+    let names: Vec<&str> =
+        table["columns"].as_array().unwrap().iter().map(|column| column["name"].as_str().unwrap()).collect();
+    let row = &table["rows"][0];
+    let of = |name: &str| row[names.iter().position(|known| *known == name).unwrap()].clone();
+    assert_eq!((of("goal"), of("before_verdict"), of("after_verdict")), ("g".into(), "FAIL".into(), "FAIL".into()));
+    assert_eq!((of("before_ns"), of("after_ns"), of("limit_ns")), (1_000_000.into(), 1_000_000.into(), 20_000.into()));
+    assert_eq!((of("before_failed"), of("after_recordings")), (1.into(), 1.into()));
+    let (status, said, _) = compare(MET, &hog, &[]);
+    assert!(
+        status == 0 && in_line(&said).contains("Budget one: g: PASS (1 ms) before, PASS (1 ms) after, limit < 2 s."),
+        "{said}"
+    );
+    // What a change mended is no failure; what nothing measures any more is none either, unless asked strictly.
+    let scoped = format!("{BROKEN}scope = {{ vm = \"nestv-98\" }}\n");
+    let other = fixture("vmx-linux-shadow-on");
+    let (status, said, complaint) = compare(&scoped, &other, &[]);
+    assert!(status == 0, "{said}{complaint}");
+    assert!(in_line(&said).contains("g: FAIL (1 ms) before, NOT MEASURED after"), "{said}");
+    assert_eq!(compare(&scoped, &other, &["--strict"]).0, 3);
+    assert_eq!(kvmscope(&["compare", &hog, &hog, "--strict"]).0, 2, "strict about no budget");
+}
+
 #[test]
 fn what_is_not_broken_ends_with_0_and_strictly_with_3() {
     let (directory, hog) = (tempfile::tempdir().unwrap(), fixture("nested-vmx-shadow-off-hog"));

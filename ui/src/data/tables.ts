@@ -863,6 +863,27 @@ export const TABLES = {
     value: "f64",
     status: "text",
   },
+  /** One goal of the budget on both sides: the worst verdict over all recordings of a side, and its number. */
+  "compare.goals": {
+    goal: "text",
+    metric: "text",
+    stat: "text",
+    window_ns: "u64",
+    op: "text",
+    limit_ns: "u64",
+    before_verdict: "text",
+    before_ns: "u64",
+    after_verdict: "text",
+    after_ns: "u64",
+    before_vm: "text",
+    before_vcpu: "u64",
+    after_vm: "text",
+    after_vcpu: "u64",
+    before_failed: "u64",
+    before_recordings: "u64",
+    after_failed: "u64",
+    after_recordings: "u64",
+  },
   /** One metric before and after, and whether the change is more than noise. */
   "compare.change": {
     metric: "text",

@@ -6,10 +6,12 @@
 //! recordings after  --metrics--/
 //! ```
 //! In: recordings of the same load, one or several a side. Out: a Section whose table has a row for each metric that both have.
+//! Where there is a budget, the goals of both sides stand side by side (`goals`).
 //! A single recording is cut into windows because one number has no spread; bench results bring their own repetitions, and have
 //! a table of their own (`benches`). Where the machines are not alike (`unlike`), a finding says so.
 
 pub(crate) mod benches;
+mod goals;
 mod metrics;
 pub(crate) mod ratio;
 mod runs;
@@ -88,12 +90,14 @@ fn section(before: &[&Case], after: &[&Case]) -> Result<Section, Error> {
         }
     }
     let mut sentences = Vec::new();
+    let judged = goals::goals(before, after);
+    let is_judged = judged.is_some();
     let metrics = |side: &[&Case]| side.iter().map(|case| metrics::of(case)).collect::<Result<Vec<Metrics>, Error>>();
     match metrics(before).and_then(|one| Ok((one, metrics(after)?))) {
         Ok((one, two)) => {
             let changed = runs::changed(&one, &two);
             let has_metrics = one.iter().chain(&two).any(|metrics| !metrics.is_empty());
-            if changed.is_empty() && tests.is_empty() {
+            if changed.is_empty() && tests.is_empty() && !is_judged {
                 let why = "the recordings have no common metric, so nothing can be compared".to_owned();
                 return Err(Error::NoEvents(why));
             }
@@ -104,12 +108,16 @@ fn section(before: &[&Case], after: &[&Case]) -> Result<Section, Error> {
                 section.findings.extend(unlike);
             }
         }
-        Err(error) if tests.is_empty() => return Err(error),
+        Err(error) if tests.is_empty() && !is_judged => return Err(error),
         Err(error) => sentences.push(format!("The traces are not compared: {error}.")),
     }
     if let Some(said) = benches::summary(&tests) {
         sentences.push(said);
         sentences.extend(say_benches(&mut section, &sides, &tests));
+    }
+    if let Some((table, said)) = judged {
+        section.tables.insert(0, table);
+        sentences.insert(0, said);
     }
     section.summary = sentences.join(" ");
     Ok(section)
@@ -203,7 +211,7 @@ fn summary(changed: &[Changed], [before, after]: [usize; 2]) -> String {
 }
 
 /// All tables of a comparison, in reading order.
-pub const TABLES: &[&TableSpec] = &[&CHANGE, &benches::BENCH, &benches::FINGERPRINT];
+pub const TABLES: &[&TableSpec] = &[&goals::GOALS, &CHANGE, &benches::BENCH, &benches::FINGERPRINT];
 
 /// What changed, what is certain first, then by how much it changed.
 pub const CHANGE: TableSpec = TableSpec {

@@ -4,11 +4,10 @@ use super::measure::{Named, causes_within};
 use super::summary::instant;
 use crate::Case;
 use crate::facts::attribution::ClockError;
-use crate::facts::budget::{BLOCK_NS, Budget, Doubt, Episodes, Goal, Judged, Metric, Stat, Verdict, exact};
+use crate::facts::budget::{BLOCK_NS, Doubt, Episodes, Goal, Judged, Metric, Stat, Verdict, by_goal, exact};
 use crate::facts::losses::{Definition, VcpuLosses};
 use base::number::{counted, list, many, percent, thousands};
 use base::recording::Emulator;
-use std::cmp::Reverse;
 
 /// Causes of a worst moment that a sentence names.
 const MOST_CAUSES: usize = 4;
@@ -32,14 +31,8 @@ fn percents(share: f64) -> String {
 }
 
 /// The goals of the budget, in its order.
-pub(super) fn verdicts<'c>(case: &'c Case, budget: &'c Budget) -> Vec<Verdicts<'c>> {
-    let of = |(place, goal)| {
-        let mut all: Vec<&Judged> = case.judged().iter().filter(|judged| judged.goal == place).collect();
-        let value = |judged: &Judged| judged.judgement.bounds.map(|bounds| bounds.value_ns);
-        all.sort_by_key(|judged| (judged.judgement.verdict, Reverse(value(judged))));
-        Verdicts { case, goal, all }
-    };
-    budget.goals.iter().enumerate().map(of).filter(|verdicts| !verdicts.all.is_empty()).collect()
+pub(super) fn verdicts(case: &Case) -> Vec<Verdicts<'_>> {
+    by_goal(case).into_iter().map(|facts| Verdicts { case, goal: facts.goal, all: facts.all }).collect()
 }
 
 /// All of them in a paragraph each, below one that counts them.

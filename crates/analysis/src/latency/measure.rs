@@ -1,10 +1,9 @@
 //! The losses of every vCPU become the numbers that tables, figures and sentences share.
 
-use crate::facts::budget::Budget;
+use crate::Case;
 use crate::facts::ledger::line::TimeLine;
 use crate::facts::ledger::model::{PartFlow, StretchSums, Vcpu};
 use crate::facts::losses::{Cause, Definition, LostIn, Stretches, VcpuLosses, Worst};
-use crate::{Case, Given};
 use base::{Span, parallel};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -104,10 +103,12 @@ pub(crate) fn measure(case: &Case) -> Vec<Measured<'_>> {
     let vcpus = answering.flat_map(|(place, (part, losses))| {
         part.vcpus.iter().zip(&losses.vcpus).map(move |(vcpu, losses)| (place, part, vcpu, losses))
     });
+    let of_budget: Vec<u64> = case.budget().into_iter().flat_map(|budget| budget.windows_ns()).collect();
+    let include_halts = given.latency.include_halts;
     let wanted: Vec<_> = vcpus.filter(|(_, _, vcpu, _)| given.narrow.wants_vcpu(&vcpu.vm, vcpu.vcpu)).collect();
     parallel::map(wanted.len(), |number| {
         let (place, part, vcpu, losses) = wanted[number];
-        Measured::of(part, vcpu, losses, given, |since_ns| line.on_axis(place, since_ns))
+        Measured::of(part, vcpu, losses, &of_budget, include_halts, |since_ns| line.on_axis(place, since_ns))
     })
 }
 
@@ -116,7 +117,8 @@ impl<'c> Measured<'c> {
         part: &'c PartFlow,
         vcpu: &'c Vcpu,
         losses: &'c VcpuLosses,
-        given: &Given,
+        of_budget: &[u64],
+        include_halts: bool,
         on_axis: impl Fn(u64) -> u64,
     ) -> Self {
         let lost = losses.stretches(Definition::Involuntary);
@@ -127,9 +129,8 @@ impl<'c> Measured<'c> {
             let high_ns = high.map_or(loss_ns, |high| high.loss_ns);
             Some(WorstWindow { window_ns, loss_ns, high_ns, at_ns: on_axis(at_ns) })
         };
-        let of_budget: Vec<u64> = given.budget.iter().flat_map(Budget::windows_ns).collect();
         let length_ns = of_budget.first().copied().unwrap_or(MOMENT_NS);
-        let lengths: BTreeSet<u64> = WINDOWS_NS.into_iter().chain(of_budget).collect();
+        let lengths: BTreeSet<u64> = WINDOWS_NS.into_iter().chain(of_budget.iter().copied()).collect();
         let windows = lengths.iter().filter_map(|window_ns| worst(&lost, at_most.as_ref(), *window_ns)).collect();
         let moments =
             lost.worst_disjoint(losses.span, length_ns, MOST_MOMENTS).into_iter().map(|Worst { at_ns, loss_ns }| {
@@ -143,7 +144,6 @@ impl<'c> Measured<'c> {
             sum.total_ns += more.total_ns;
             sum.max_ns = sum.max_ns.max(more.max_ns);
         });
-        let include_halts = given.latency.include_halts;
         let exits = losses.stretches(Definition::ExitToEntry { include_halts });
         let by = |definition, lost: &Stretches, count| ByDefinition {
             definition,

@@ -25,7 +25,7 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     }
     let mut section = Section::new("latency", QUESTION);
     section.about.extend(about(case, case.given(), !measured.is_empty()));
-    let verdicts = case.budget().map(|budget| goals::verdicts(case, budget)).unwrap_or_default();
+    let verdicts = goals::verdicts(case);
     let judged = case.budget().map(|budget| goals::summary(&budget.name, &verdicts));
     let losses = (!measured.is_empty()).then(|| summary::of(&measured));
     let sentences = judged.into_iter().chain(losses).chain(results::sentences(case));
@@ -57,6 +57,15 @@ fn findings(verdicts: &[Verdicts<'_>], case: &Case) -> Vec<Finding> {
 fn about(case: &Case, given: &Given, has_vcpus: bool) -> Vec<String> {
     let lost = "Lost time: preempted, host interrupts, wake-up delay, blocked, and work on exits that the host caused.";
     let mut lines: Vec<String> = has_vcpus.then(|| lost.to_owned()).into_iter().collect();
+    if let Some(recorded) = case.recorded_budget() {
+        let (name, path) = (&recorded.budget.name, &recorded.path);
+        lines.push(match &given.budget {
+            None => {
+                format!("Judged by budget {name}, which the recording carries ({path}); --budget judges by another.")
+            }
+            Some(asked) => format!("Judged by budget {}; the recording carries budget {name} ({path}).", asked.name),
+        });
+    }
     if let Some(level) = given.narrow.level {
         lines.push(format!("--level {level}: losses are of vCPU threads, whatever level their guests run at."));
     }

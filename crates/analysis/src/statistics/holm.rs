@@ -9,7 +9,8 @@ pub const CHANCE: f64 = 0.05;
 pub fn hold(tests: &[f64]) -> Vec<bool> {
     let mut order: Vec<(usize, f64)> = tests.iter().copied().enumerate().collect();
     order.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let holds = order.iter().enumerate().take_while(|(rank, (_, chance))| *chance <= CHANCE / (tests.len() - rank) as f64);
+    let holds =
+        order.iter().enumerate().take_while(|(rank, (_, chance))| *chance <= CHANCE / (tests.len() - rank) as f64);
     let mut hold = vec![false; tests.len()];
     holds.for_each(|(_, (at, _))| hold[*at] = true);
     hold

@@ -92,7 +92,11 @@ mod tests {
             (&[7.0, 7.0], &[7.0, 7.0, 7.0], 10, 10),
         ] {
             let p = permutation(before, after).unwrap();
-            assert!((p - f64::from(as_far) / f64::from(of)).abs() < 1e-12, "{before:?} {after:?}: {}", p * f64::from(of));
+            assert!(
+                (p - f64::from(as_far) / f64::from(of)).abs() < 1e-12,
+                "{before:?} {after:?}: {}",
+                p * f64::from(of)
+            );
         }
         assert_eq!((permutation(&[], &[1.0]), permutation(&[1.0], &[])), (None, None));
     }

@@ -3,7 +3,9 @@
 use super::clocks_file;
 use super::manifest::{MOST_MACHINES, MOST_PARTS};
 use super::result_file::LOOKED_AT;
-use super::{ClockPair, Emulator, Error, Identity, Machine, Part, PartKind, PartState, Recording, ResultFile};
+use super::{
+    BUDGET_FILE, ClockPair, Emulator, Error, Identity, Machine, Part, PartKind, PartState, Recording, ResultFile,
+};
 use crate::Problem;
 use std::fs::File;
 use std::io::Read;
@@ -41,6 +43,7 @@ const DEFAULTS: &[(&str, PartKind, PartState)] = &[
     ("trace.partial", PartKind::TraceDat, PartState::Partial),
     ("ctf", PartKind::Ctf, PartState::Complete),
     ("perf.data", PartKind::PerfData, PartState::Complete),
+    (BUDGET_FILE, PartKind::Budget, PartState::Complete),
     ("host/0", PartKind::Host, PartState::Complete),
     ("host/1", PartKind::Host, PartState::Complete),
 ];
@@ -219,8 +222,16 @@ fn kind_of(path: &Path) -> Result<PartKind, Error> {
         [0x17, 0x08, 0x44, b't', b'r', b'a', b'c', b'i', b'n', b'g', ..] => PartKind::TraceDat,
         bytes if bytes.starts_with(b"PERFILE2") || bytes.starts_with(b"2ELIFREP") => PartKind::PerfData,
         bytes if ResultFile::of(bytes).is_some() => PartKind::Samples,
+        bytes if is_budget(bytes) => PartKind::Budget,
         _ => PartKind::Text,
     })
+}
+
+/// True for the beginning of a budget: TOML that names its schema, `schema = "kvmscope.budget/1"`.
+fn is_budget(bytes: &[u8]) -> bool {
+    const SCHEMA: &[u8] = b"kvmscope.budget/";
+    let names = |line: &[u8]| line.starts_with(b"schema") && line.windows(SCHEMA.len()).any(|word| word == SCHEMA);
+    bytes.split(|byte| *byte == b'\n').any(|line| names(line.trim_ascii_start()))
 }
 
 /// True if a file called `metadata` lies in `directory` or below it. Links are not followed, so there is no circle.
@@ -257,6 +268,7 @@ mod tests {
             "L0/trace.dat",
             "L1-web/ctf/metadata",
             "L1/perf.data",
+            "L1/budget.toml",
             "L2/trace.partial/x",
             "L2/bench/exits.json",
             "L2/samples/readme",
@@ -271,13 +283,14 @@ mod tests {
             [
                 ("L0/trace.dat", PartKind::TraceDat),
                 ("L1/perf.data", PartKind::PerfData),
+                ("L1/budget.toml", PartKind::Budget),
                 ("L1-web/ctf", PartKind::Ctf),
                 ("L2/trace.partial", PartKind::TraceDat),
                 ("L2/bench/exits.json", PartKind::Bench),
                 ("L2/samples/run.txt", PartKind::Samples),
             ]
         );
-        assert_eq!(recording.parts[3].state, PartState::Partial);
+        assert_eq!(recording.parts[4].state, PartState::Partial);
         let parents: Vec<_> = recording.machines.iter().map(|machine| machine.parent.as_deref()).collect();
         assert_eq!(parents, [None, Some("L0"), Some("L0"), Some("L1")]);
     }
@@ -365,6 +378,9 @@ mod tests {
         assert_eq!(write("a.txt", b"\x17\x08\x44tracing6"), PartKind::TraceDat);
         assert_eq!(write("b.dat", b"PERFILE2...."), PartKind::PerfData);
         assert_eq!(write("c", b""), PartKind::Text);
+        let budget = "# ours\n schema = \"kvmscope.budget/1\"\nname = \"x\"\n";
+        assert_eq!(write("d", budget.as_bytes()), PartKind::Budget);
+        assert_eq!(write("e", b"# schema = \"kvmscope.budget/1\"\n"), PartKind::Text, "only a comment");
         assert!(matches!(kind_of(&directory.path().join("none")), Err(Error::Io { .. })));
     }
 }

@@ -20,10 +20,10 @@ use base::number::{many, percent, plain};
 use lab::journal::Entry;
 use lab::setting::Host;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// After a change, or its end, before the next run; never more than a run takes.
+/// After a change, or its end, before the next run; never more than a quarter of a run.
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// Tries the planned changes of one finding: they stay if they helped.
@@ -36,7 +36,7 @@ pub(super) fn one(
 ) -> anyhow::Result<Exit> {
     work.lines.say(format_args!("  watched: {}", watched(budget, tries)));
     let recorder = RunRecorder::new(budget, work.journal.clone(), tries.length(), stop)?;
-    let mut trial = Trial { work, name, budget, recorder, tries, stop, may_stay: true, is_conclusive: true };
+    let mut trial = Trial { work, name, budget, recorder, tries, stop, may_stay: true, is_conclusive: true, turns: 0 };
     Ok(match run(&mut trial, tries.runs)? {
         Ended::Interrupted => Exit::Interrupted,
         Ended::Compared(..) if !trial.is_conclusive => Exit::NoAnswer,
@@ -104,7 +104,7 @@ fn alone(
         return Ok(Some(Tried { name: name.to_owned(), before: Vec::new(), after: Vec::new() }));
     }
     let recorder = RunRecorder::new(budget, work.journal.clone(), tries.length(), stop)?;
-    let mut trial = Trial { work, name, budget, recorder, tries, stop, may_stay: false, is_conclusive: true };
+    let mut trial = Trial { work, name, budget, recorder, tries, stop, may_stay: false, is_conclusive: true, turns: 0 };
     let ended = run(&mut trial, tries.runs)?;
     Ok(match ended {
         Ended::Interrupted => None,
@@ -127,6 +127,8 @@ struct Trial<'a, 'b> {
     may_stay: bool,
     /// True if nobody else set one of the values meanwhile.
     is_conclusive: bool,
+    /// Turns that were begun.
+    turns: u32,
 }
 
 impl Experiment for Trial<'_, '_> {
@@ -141,7 +143,7 @@ impl Experiment for Trial<'_, '_> {
     }
 
     fn measure(&mut self, state: State) -> anyhow::Result<Option<Run>> {
-        if rest(SETTLE.min(self.tries.length()), self.stop) {
+        if rest(SETTLE.min(self.tries.length() / 4), self.stop) {
             return Ok(None);
         }
         let run = self.recorder.run()?;
@@ -158,12 +160,14 @@ impl Experiment for Trial<'_, '_> {
     }
 
     fn make(&mut self, (): &()) -> anyhow::Result<Option<Entry>> {
+        self.turns += 1;
         self.work.make(self.stop)
     }
 
     fn undo(&mut self, made: Entry) -> anyhow::Result<()> {
         // Said once a change, and not once a turn.
-        let told = if self.may_stay { Told::All } else { Told::Trouble };
+        let ends = self.turns == self.tries.runs || self.stop.load(Ordering::Relaxed);
+        let told = if ends { Told::All } else { Told::Trouble };
         self.work.put_back(made, told)
     }
 
@@ -199,8 +203,9 @@ fn doubts(runs: &Runs<Run>) -> Vec<String> {
     let unknown = all().filter(|run| run.unknown_share > MOST_UNKNOWN).count() as u64;
     let vcpus = |pick: fn(usize, usize) -> usize| all().map(|run| run.vcpus).reduce(pick).unwrap_or(0);
     let (fewest, most) = (vcpus(usize::min), vcpus(usize::max));
-    let unknown = (unknown > 0)
-        .then(|| format!("in {} more than {} of the vCPUs' time is unknown", many(unknown, "run"), percent(MOST_UNKNOWN)));
+    let unknown = (unknown > 0).then(|| {
+        format!("in {} more than {} of the vCPUs' time is unknown", many(unknown, "run"), percent(MOST_UNKNOWN))
+    });
     let differ = (fewest < most).then(|| format!("runs had {fewest} to {most} vCPUs: keep the same VMs running"));
     unknown.into_iter().chain(differ).collect()
 }
@@ -221,7 +226,9 @@ fn words(found: &Ranked, tries: &Tries) -> String {
     match found.effect {
         Effect::Helped => "it helped".to_owned(),
         Effect::Harmed => "it made something worse".to_owned(),
-        Effect::NoneFound => format!("no effect found: in {runs} each way nothing differs by more than chance explains"),
+        Effect::NoneFound => {
+            format!("no effect found: in {runs} each way nothing differs by more than chance explains")
+        }
         Effect::TooFew => format!("no answer: {runs} each way cannot show an effect among so many numbers; use --runs"),
     }
 }

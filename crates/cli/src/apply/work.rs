@@ -66,7 +66,9 @@ impl<'a> Work<'a> {
         // What was planned may be old by now: somebody read it, a trial measured, another program changed the same thing.
         let (altered, _) = held(&self.host, self.changes)?;
         if let Some(new) = altered.iter().find(|one| !self.altered.contains(one)) {
-            let why = format!("nothing was changed: the host changed, and the plan would now be: {new}; run the command again");
+            let why = format!(
+                "nothing was changed: the host changed, and the plan would now be: {new}; run the command again"
+            );
             bail!(Refused(why));
         }
         let mut entry = self.journal.begin("apply")?;

@@ -1,7 +1,7 @@
 //! `--budget NAME|FILE`: a built-in budget, or one in a file.
 
 use crate::exit::WrongUse;
-use analysis::facts::budget::{BUILT_IN, Budget, MOST_BYTES, built_in};
+use analysis::facts::budget::{BUILT_IN, Budget, MOST_BYTES, built_in, built_in_text};
 use anyhow::bail;
 use base::nearest::instead;
 use clap::{Args, ValueHint};
@@ -25,17 +25,23 @@ impl BudgetOption {
     }
 }
 
-/// The budget that a user names. A built-in one goes before a file of its name, which `./NAME` means.
+/// The budget that a user names.
 pub fn read_budget(name: &Path) -> anyhow::Result<Budget> {
-    if let Some(budget) = name.to_str().and_then(built_in) {
-        return Ok(budget);
+    Ok(read_budget_text(name)?.0)
+}
+
+/// The budget that a user names, with its text. A built-in one goes before a file of its name, which `./NAME` means.
+pub fn read_budget_text(name: &Path) -> anyhow::Result<(Budget, String)> {
+    let known = name.to_str().and_then(|name| built_in(name).zip(built_in_text(name)));
+    if let Some((budget, text)) = known {
+        return Ok((budget, text.to_owned()));
     }
     let shown = name.display().to_string();
     let mut text = String::new();
     // One byte more than is read, so that a longer file is refused and not cut.
     let read = File::open(name).and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_string(&mut text));
     match read {
-        Ok(_) => Ok(Budget::read(&shown, &text).map_err(|error| WrongUse(error.to_string()))?),
+        Ok(_) => Ok((Budget::read(&shown, &text).map_err(|error| WrongUse(error.to_string()))?, text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let instead = instead(&shown, BUILT_IN.iter().map(|(name, _)| *name));
             bail!(WrongUse(format!("{shown} is neither a built-in budget nor a file; {instead}")))

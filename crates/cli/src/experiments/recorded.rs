@@ -4,10 +4,10 @@
 //! tracefs --recorded for a moment into a scratch directory--> Case --losses, goals--> Run
 //! ```
 
-use anyhow::{Context, bail};
 use analysis::facts::ablation::{Run, measures};
 use analysis::facts::budget::Budget;
 use analysis::{Case, Given, Input};
+use anyhow::{Context, bail};
 use base::recording::{Machine, Recording};
 use lab::Recorder;
 use lab::journal::Journal;

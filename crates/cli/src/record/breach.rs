@@ -8,8 +8,9 @@ use super::live::{MOST_BYTES, sweep};
 use crate::exit::WrongUse;
 use analysis::facts::breach::{Breach, Judge};
 use analysis::facts::budget::{Budget, exact};
+use anyhow::Context;
 use base::number::{duration, list};
-use base::recording::VmProcesses;
+use base::recording::{BUDGET_FILE, Part, PartKind, PartState, VmProcesses};
 use lab::tracefs::LATE;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -32,18 +33,33 @@ pub fn every(keep: Duration) -> Duration {
 /// What a recording is judged by.
 pub struct Goals {
     budget: String,
+    /// The file that it was read from, as it is.
+    text: String,
     judge: Judge,
 }
 
 impl Goals {
     /// The goals of `budget` that a recorder can see broken, if it has any.
-    pub fn of(budget: &Budget) -> Result<Self, WrongUse> {
+    pub fn of(budget: &Budget, text: String) -> Result<Self, WrongUse> {
         let name = budget.name.clone();
-        Judge::of(budget).map(|judge| Self { budget: name.clone(), judge }).ok_or_else(|| {
+        Judge::of(budget).map(|judge| Self { budget: name.clone(), text, judge }).ok_or_else(|| {
             WrongUse(format!(
                 "budget {name} has no goal of what vCPUs lose by definition `involuntary`, and a recorder sees no others"
             ))
         })
+    }
+}
+
+impl Goals {
+    /// Writes the budget into a recording in `root`, which is judged by it from then on; the part that it is.
+    pub fn keep(&self, root: &Path, machine: &str) -> anyhow::Result<Part> {
+        let (machine, kind, state) = (machine.to_owned(), PartKind::Budget, PartState::Complete);
+        let path = Path::new(&machine).join(BUDGET_FILE);
+        let place = root.join(&path);
+        let directory = place.parent().unwrap_or(root);
+        let written = std::fs::create_dir_all(directory).and_then(|()| std::fs::write(&place, &self.text));
+        written.with_context(|| place.display().to_string())?;
+        Ok(Part { path, machine, kind, clock: None, state })
     }
 }
 

@@ -6,7 +6,7 @@
 //! ```
 
 use super::breach::{Goals, Judged, Seen, every};
-use crate::arguments::{duration, read_budget};
+use crate::arguments::{duration, read_budget_text};
 use base::recording::{Ended, EndedBy};
 use clap::{Args, ValueEnum, ValueHint};
 use lab::journal::Journal;
@@ -81,7 +81,11 @@ impl FlightOptions {
 
     /// The goals of the budget that ends it.
     pub fn goals(&self) -> anyhow::Result<Option<Goals>> {
-        self.stop_on.as_ref().map(|name| Ok(Goals::of(&read_budget(name)?)?)).transpose()
+        let goals = |name: &PathBuf| {
+            let (budget, text) = read_budget_text(name)?;
+            Ok(Goals::of(&budget, text)?)
+        };
+        self.stop_on.as_ref().map(goals).transpose()
     }
 
     /// How often the recording is looked at, if it is judged.

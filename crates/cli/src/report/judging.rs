@@ -1,4 +1,4 @@
-//! `--budget`: how verdicts decide the exit status, and as which tests build servers read them.
+//! `--budget`, or the budget of the recording: how verdicts decide the exit status, and as which tests build servers read them.
 //!
 //! ```text
 //! PASS                          passed
@@ -7,7 +7,7 @@
 //! ```
 
 use crate::arguments::BudgetOption;
-use crate::exit::Exit;
+use crate::exit::{Exit, WrongUse};
 use crate::interrupt::Interrupt;
 use crate::staging::Staging;
 use analysis::Case;
@@ -21,11 +21,11 @@ use std::path::PathBuf;
 pub struct JudgeOptions {
     #[command(flatten)]
     budget: BudgetOption,
-    /// Exit with status 3 also if a goal of --budget is INCONCLUSIVE or NOT MEASURED, not only if one is FAIL
-    #[arg(long, requires = "budget", help_heading = "Judge by a latency budget")]
+    /// Exit with status 3 also if a goal of the budget is INCONCLUSIVE or NOT MEASURED, not only if one is FAIL
+    #[arg(long, help_heading = "Judge by a latency budget")]
     strict: bool,
-    /// Also write the verdicts of --budget to FILE, as JUnit XML
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "budget", help_heading = "Judge by a latency budget")]
+    /// Also write the verdicts on the goals of the budget to FILE, as JUnit XML
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Judge by a latency budget")]
     junit: Option<PathBuf>,
 }
 
@@ -46,6 +46,11 @@ impl JudgeOptions {
 
     /// Writes the file of verdicts, and says how the command ends that would end with `exit` else.
     pub fn end(&self, suites: &[Suite], exit: Exit, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+        if suites.is_empty() && (self.strict || self.junit.is_some()) {
+            let why =
+                "--strict and --junit are about a budget: name one with --budget, because no recording carries one";
+            return Err(WrongUse(why.to_owned()).into());
+        }
         if let Some(file) = &self.junit {
             Staging::new(interrupt).file(file, |out| junit::write(out, suites))?;
         }

@@ -1,8 +1,6 @@
 //! `kvmscope apply` and `undo` on threads of a process of the test's own.
 
 mod ablation;
-#[path = "../shared/guest.rs"]
-mod guest;
 #[path = "../shared/hangup.rs"]
 mod hangup;
 mod killed;

@@ -1,6 +1,6 @@
 //! Does `record --flight` keep the last stretch alone, and end when it is told? Live, on this machine's tracefs.
 
-use crate::guest::AtWork;
+use crate::live::AtWork;
 use crate::{begun, instance_of, oracle, place, signal, text};
 use base::recording::{EndedBy, PartState, Recording};
 use rustix::process::Signal;
@@ -193,6 +193,10 @@ fn a_breach_ends_it_and_who_took_the_time_is_named() {
     let sections = report["sections"].as_array().unwrap();
     let latency = sections.iter().find(|section| section["id"] == "latency").unwrap();
     assert!(latency["tables"]["culprits"].to_string().contains("hogger"), "the report names it as well");
+    // The recording carries the budget that ended it, and is judged by it.
+    let kept = recording.parts.iter().find(|part| part.kind == base::recording::PartKind::Budget).unwrap();
+    assert_eq!(std::fs::read_to_string(place.join("new").join(&kept.path)).unwrap(), BUDGET);
+    assert!(latency["about"].to_string().contains("Judged by budget strict, which the recording carries"), "{latency}");
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Does `record --live` tell while it records what the recording will hold? Live, on this machine's tracefs.
 
-use crate::guest::AtWork;
 use crate::{kvmscope, place};
 use base::gauges::{Gauges, Sample};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 use trace::lane::Reading;
 use trace::replay::{Event, Listener, replay};
@@ -23,7 +25,7 @@ fn record(place: &Path, more: &[&str]) -> Command {
 fn samples_that_were_taken_meanwhile_count_what_the_recording_holds() {
     let Some(place) = place("live") else { return };
     let place = place.path();
-    let guest = AtWork::guest_on(None, 1_000);
+    let guest = AtWork::guest();
     let mut recorder = record(place, &["--clock", "mono"]).spawn().unwrap();
     wait_for_samples(place, 3);
     interrupt(&recorder);
@@ -62,6 +64,50 @@ fn wait_for_samples(place: &Path, samples: usize) {
 
 fn interrupt(child: &Child) {
     kill_process(Pid::from_child(child), Signal::INT).unwrap();
+}
+
+/// A test guest that works until it is told to end.
+pub struct AtWork {
+    enough: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl AtWork {
+    /// `None`, and the reason printed, where none can run.
+    fn guest() -> Option<Self> {
+        Self::guest_on(None, 1_000)
+    }
+
+    /// The same on one CPU, which leaves its guest so often before it begins anew.
+    #[cfg(target_arch = "x86_64")]
+    pub fn guest_on(cpu: Option<u32>, rounds: u32) -> Option<Self> {
+        use lab::guest::{Guest, open, programs};
+        let kvm = open(Path::new("/dev/kvm")).inspect_err(|error| println!("skipped: guest: {error}")).ok()?;
+        let enough = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&enough);
+        let thread = std::thread::spawn(move || {
+            if let Some(cpu) = cpu {
+                lab::setting::thread::set_affinity(lab::setting::thread::own(), &base::CpuSet::one(cpu)).unwrap();
+            }
+            while !over.load(Ordering::Relaxed) {
+                let program = programs::named("port-out").unwrap();
+                Guest::new(&kvm).unwrap().run(program, rounds, Duration::from_secs(60)).unwrap();
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        Some(Self { enough, thread })
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    pub fn guest_on(_: Option<u32>, _: u32) -> Option<Self> {
+        println!("skipped: guest: the test guests are x86 code");
+        None
+    }
+
+    pub fn ends_well(self) -> bool {
+        self.enough.store(true, Ordering::Relaxed);
+        self.thread.join().is_ok()
+    }
 }
 
 /// Events within the first `length_ns` of a trace.
@@ -105,7 +151,7 @@ fn a_server_tells_the_samples_while_they_are_taken() {
 
     let Some(place) = place("live, served") else { return };
     let place = place.path();
-    let guest = AtWork::guest_on(None, 1_000);
+    let guest = AtWork::guest();
     let mut recorder = record(place, &[]).stdout(Stdio::null()).spawn().unwrap();
     let mut server = kvmscope(place).args(["serve", "--port", "0"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut url = String::new();

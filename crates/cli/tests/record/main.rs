@@ -4,8 +4,6 @@
 //! the kernel lists its instances.
 
 mod flight;
-#[path = "../shared/guest.rs"]
-mod guest;
 #[path = "../shared/hangup.rs"]
 mod hangup;
 mod live;

@@ -167,7 +167,11 @@ mod tests {
     #[test]
     fn so_few_runs_that_nothing_can_be_found_are_said() {
         let few = ranked(&budget(), &[tried("helps", &NOISY[..4], &NONE[..4])]);
-        assert_eq!(few[0].effect, Effect::TooFew, "of four runs each way 2 of 70 ways are apart, and five numbers are tested");
+        assert_eq!(
+            few[0].effect,
+            Effect::TooFew,
+            "of four runs each way 2 of 70 ways are apart, and five numbers are tested"
+        );
         assert_eq!((least_runs(&budget(), 1), least_runs(&budget(), 10)), (5, 7));
         let enough = ranked(&budget(), &[tried("helps", &NOISY[..5], &NONE[..5])]);
         assert_eq!(enough[0].effect, Effect::Helped);

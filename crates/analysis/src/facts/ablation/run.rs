@@ -13,7 +13,7 @@ pub enum Measure {
     Broken(Goal),
     /// The largest number that a goal judges, in nanoseconds.
     Worst(Goal),
-    /// What a vCPU lost of each second on average, in nanoseconds.
+    /// What a vCPU lost of each known second on average, in nanoseconds.
     Lost,
 }
 
@@ -82,7 +82,8 @@ impl Run {
             }
             Measure::Lost => {
                 let lost = vcpus.iter().map(|losses| losses.stretches(Definition::Involuntary).total_ns());
-                Some(lost.sum::<u64>() as f64 * 1e9 / time_ns as f64)
+                let known_ns = time_ns.saturating_sub(unknown_ns);
+                (known_ns > 0).then(|| lost.sum::<u64>() as f64 * 1e9 / known_ns as f64)
             }
         });
         let values = values.collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty())?;

@@ -9,6 +9,7 @@ use crate::facts::ledger::line::TimeLine;
 use crate::facts::losses::Definition;
 use crate::statistics::proportion::upper_bound;
 use base::{Span, parallel};
+use std::cmp::Reverse;
 
 /// A goal's verdict on one vCPU, or on one thread of a program that measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,6 +94,32 @@ impl Judgement {
         let verdict = verdict(goal, None, &doubts);
         Self { verdict, bounds: None, doubts, worst: None, counts: None, episodes: None, clock_error: None }
     }
+}
+
+/// A goal with all its verdicts.
+pub(crate) struct Verdicts<'c> {
+    pub goal: &'c Goal,
+    /// Worst first: by verdict, then by the number. Never empty.
+    pub all: Vec<&'c Judged>,
+}
+
+impl<'c> Verdicts<'c> {
+    /// The worst one, whose verdict is the goal's: it is met if all meet it.
+    pub fn worst(&self) -> &'c Judged {
+        self.all[0]
+    }
+}
+
+/// The goals of a case's budget that were judged, in its order; without a budget none.
+pub(crate) fn by_goal(case: &Case) -> Vec<Verdicts<'_>> {
+    let goals = case.budget().map_or(&[][..], |budget| &budget.goals);
+    let of = |(place, goal)| {
+        let mut all: Vec<&Judged> = case.judged().iter().filter(|judged| judged.goal == place).collect();
+        let value = |judged: &Judged| judged.judgement.bounds.map(|bounds| bounds.value_ns);
+        all.sort_by_key(|judged| (judged.judgement.verdict, Reverse(value(judged))));
+        Verdicts { goal, all }
+    };
+    goals.iter().enumerate().map(of).filter(|verdicts| !verdicts.all.is_empty()).collect()
 }
 
 /// Judges every goal: in the budget's order, each for all of its scope.

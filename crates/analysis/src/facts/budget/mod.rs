@@ -17,14 +17,17 @@ mod on_losses;
 mod on_samples;
 mod quantity;
 mod read;
+mod recorded;
 mod verdict;
 
 pub use builtin::{BUILT_IN, built_in, built_in_text};
 pub use episodes::{BLOCK_NS, Episodes};
 pub(crate) use judged::judged;
 pub use judged::{Counts, Judged, Judgement, Whose};
+pub(crate) use judged::{Verdicts, by_goal};
 pub use quantity::exact;
 pub use read::{Error, MOST_BYTES, SCHEMA};
+pub use recorded::RecordedBudget;
 pub use verdict::{Bounds, Doubt, Verdict};
 
 use crate::facts::losses::Definition;
