@@ -2,6 +2,8 @@
 
 use base::recording::Recording;
 use base::{Finding, Section, Severity};
+use kvmscope_analysis::facts::budget::Budget;
+use kvmscope_analysis::facts::losses::{Definition, VcpuLosses};
 use kvmscope_analysis::{Answers, Case, Given, Input};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -343,6 +345,8 @@ fn ordinary_hosts_are_not_asked() {
     let asked = |given: Given| sections(&files, given).iter().any(|section| section.id == "realtime");
     assert!(!asked(Given::default()), "no CPU is isolated, no vCPU is of real-time policy");
     assert!(asked(Given { realtime: true, ..Given::default() }));
+    let budget = kvmscope_analysis::facts::budget::built_in("kvm4nfv-2015");
+    assert!(asked(Given { budget, ..Given::default() }), "who has a budget for latencies asks about real time");
 }
 
 /// The wanted host with a trace in which a program had the CPU of a vCPU.
@@ -359,9 +363,16 @@ fn what_a_trace_lost_is_divided_among_the_knobs_that_could_remove_it() {
     });
     json["parts"].as_array_mut().unwrap().push(part);
     std::fs::write(&manifest, json.to_string()).unwrap();
-    let case = Case::new(Input::open(Recording::open(root.path()).unwrap()).unwrap(), Given::default());
-    let sections = Answers::about(&case, &[kvmscope_analysis::About::Setup]).sections;
-    let section = sections.iter().find(|section| section.id == "realtime").unwrap();
+    let case_of = |budget: Option<Budget>| {
+        let given = Given { budget, ..Given::default() };
+        Case::new(Input::open(Recording::open(root.path()).unwrap()).unwrap(), given)
+    };
+    let audit_of = |case: &Case| {
+        let sections = Answers::about(case, &[kvmscope_analysis::About::Setup]).sections;
+        sections.into_iter().find(|section| section.id == "realtime").unwrap()
+    };
+    let case = case_of(None);
+    let section = audit_of(&case);
     let ranking = section.table("ranking").expect("there is a trace");
     let total: f64 = ranking.rows().filter_map(|row| row.number("total_ns")).sum();
     let lost: u64 = case.losses().iter().flat_map(|part| &part.vcpus).map(|vcpu| vcpu.lost.total_ns()).sum();
@@ -371,6 +382,27 @@ fn what_a_trace_lost_is_divided_among_the_knobs_that_could_remove_it() {
     assert_eq!(hog.number("rank"), Some(1.0), "nothing took more");
     let last = ranking.rows().last().unwrap();
     assert!(last.text("id").is_none(), "what no knob is about is not spread over others");
+    assert!(ranking.rows().all(|row| row.number("in_breaches_ns").is_none()), "there is no budget");
+    // With a budget: only what was lost in one of the long losses, by knob; together all of these.
+    let text = "schema = \"kvmscope.budget/1\"\nname = \"b\"\n[[goal]]\nid = \"long\"\nmetric = \"preempt_period\"\nstat = \"max\"\n\
+                op = \"<=\"\nlimit = \"3ms\"\n";
+    let case = case_of(Some(Budget::read("b", text).unwrap()));
+    let section = audit_of(&case);
+    let ranking = section.table("ranking").unwrap();
+    let sum = |column: &str| ranking.rows().filter_map(|row| row.number(column)).sum::<f64>();
+    let long = |vcpu: &VcpuLosses| -> u64 {
+        let spans = vcpu.stretches(Definition::Involuntary);
+        spans.spans().iter().map(base::Span::length_ns).filter(|ns| *ns > 3_000_000).sum()
+    };
+    let expected: u64 = case.losses().iter().flat_map(|part| &part.vcpus).map(long).sum();
+    assert!(
+        expected > 0 && sum("in_breaches_ns") == expected as f64 && sum("total_ns") > expected as f64,
+        "{expected}"
+    );
+    let finding = section.findings.iter().find(|finding| finding.cost.value.is_some());
+    let evidence = finding.map(|finding| format!("{:?}", finding.evidence)).unwrap_or_default();
+    assert!(evidence.is_empty() || evidence.contains("while a goal of budget b was broken"), "{evidence}");
+    assert!(section.about[0].contains("there is a latency budget (b)"), "{:?}", section.about);
 }
 
 #[test]

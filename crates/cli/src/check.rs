@@ -41,6 +41,7 @@ use show::text::Step;
     kvmscope check --paste ticket.txt top.txt\n  \
     kvmscope check --goal latency --keep web --reserve 0-1\n  \
     kvmscope check --keep eth0 --keep pmd\n  \
+    kvmscope check recording --budget vnf.toml\n  \
     kvmscope check --paste ticket.txt --xml > pins.xml\n  \
     kvmscope check --json > report.json && kvmscope apply PLC-PROPOSAL@2 --from report.json --dry-run\n  \
     kvmscope check --json | jq '.sections[].tables.features'\n  \
@@ -82,7 +83,7 @@ impl Check {
             recording.problems.extend(probe::fire(&self.journal.journal(), tree, &interrupt));
         }
         let title = recording.title();
-        let given = self.machines.given();
+        let given = self.machines.given()?;
         let progress = Progress::new(true);
         let case = Case::new(Input::open(recording)?, given).with_progress(progress.hear());
         // Where there are traces, they tell what the findings cost.

@@ -748,7 +748,7 @@ export const TABLES = {
     by_tid: "i64",
     part_of_waits: "f64",
   },
-  /** What the vCPUs of the traces lost to causes that one knob is about, which is the most that it could have removed; the last row is what no knob is about. The totals are all that was lost. */
+  /** What the vCPUs of the traces lost to causes that one knob is about, which is the most that it could have removed; with a budget, how much of it while one of its goals was broken, which then ranks them. The last row is what no knob is about. The totals are all that was lost. */
   "realtime.ranking": {
     machine: "text",
     rank: "u64",
@@ -760,6 +760,7 @@ export const TABLES = {
     max_ns: "u64",
     lost_share: "f64",
     by: "text",
+    in_breaches_ns: "u64",
   },
   /** One setting that real time depends on: how it is set, what is wanted, and what was seen of its effect. */
   "realtime.knobs": {

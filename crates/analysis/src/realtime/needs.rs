@@ -4,8 +4,8 @@ use super::host::{Host, is_real_time, set_apart};
 use base::number::many;
 
 /// Why the audit is made, as half sentences; of an ordinary host none.
-pub(super) fn reasons(host: &Host<'_>, asked: &[&str]) -> Vec<String> {
-    let mut reasons: Vec<String> = asked.iter().map(|reason| (*reason).to_owned()).collect();
+pub(super) fn reasons(host: &Host<'_>, asked: &[String]) -> Vec<String> {
+    let mut reasons = asked.to_vec();
     let apart = set_apart(host.machine);
     let on_apart = |thread: &&host::machine::Thread| {
         let set = thread.affinity.as_ref().map(|set| &set.value);

@@ -3,6 +3,7 @@
 //! ```text
 //! losses of each vCPU, by cause --CAUSES--> a knob each, or none --> sums: they add up to all that was lost
 //! ```
+//! With a budget what counts first is what was lost while a goal of it was broken: the knobs are ranked for those goals.
 //! Only causes count that a knob ends by what it is: ticks end with nohz_full, a worker that is tied to no CPU moves with the mask
 //! of workqueues. Timers of the guest are local timer interrupts too, so that the amount is an upper bound.
 
@@ -12,6 +13,7 @@ use crate::facts::kernel_threads::is_bound;
 use crate::facts::ledger::model::PartFlow;
 use crate::facts::losses::{By, Cause};
 use base::number::list;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Causes that a knob is about.
@@ -67,6 +69,8 @@ pub(super) struct Sums {
     pub count: u64,
     pub total_ns: u64,
     pub max_ns: u64,
+    /// How much of it while a goal of the budget was broken; 0 without a budget.
+    pub in_breaches_ns: u64,
     /// Names of the causes with what each took.
     by: BTreeMap<String, u64>,
 }
@@ -75,7 +79,7 @@ impl Sums {
     /// The causes that took most.
     pub fn names(&self) -> String {
         let mut names: Vec<(&String, u64)> = self.by.iter().map(|(name, ns)| (name, *ns)).collect();
-        names.sort_by_key(|(name, ns)| (std::cmp::Reverse(*ns), *name));
+        names.sort_by_key(|(name, ns)| (Reverse(*ns), *name));
         let more = names.len().saturating_sub(MOST_NAMED);
         let mut said: Vec<String> = names.iter().take(MOST_NAMED).map(|(name, _)| (*name).clone()).collect();
         said.extend((more > 0).then(|| format!("{more} more")));
@@ -89,10 +93,10 @@ impl Lost {
         self.by_knob.get(&Some(id))
     }
 
-    /// All of it, the largest amount first, and last what no knob is about.
+    /// All of it, first what took most from breaches of the budget, then the largest amount, and last what no knob is about.
     pub fn ranked(&self) -> Vec<(Option<&'static str>, &Sums)> {
         let mut ranked: Vec<_> = self.by_knob.iter().map(|(id, sums)| (*id, sums)).collect();
-        ranked.sort_by_key(|(id, sums)| (id.is_none(), std::cmp::Reverse(sums.total_ns), *id));
+        ranked.sort_by_key(|(id, sums)| (id.is_none(), Reverse(sums.in_breaches_ns), Reverse(sums.total_ns), *id));
         ranked
     }
 }
@@ -110,6 +114,13 @@ pub(super) fn lost(case: &Case, machine: &str) -> Lost {
             own.total_ns += sums.total_ns;
             own.max_ns = own.max_ns.max(sums.max_ns);
             *own.by.entry(cause.by.name(part)).or_default() += sums.total_ns;
+        }
+        let Some(budget) = case.budget() else { continue };
+        for (vcpu, losses) in part.vcpus.iter().zip(&losses.vcpus) {
+            let breaches = budget.breaches(&vcpu.vm, vcpu.vcpu, losses);
+            for (cause, ns) in breaches.spans().iter().flat_map(|span| losses.lost.causes_within(*span)) {
+                lost.by_knob.entry(knob_of(part, cause)).or_default().in_breaches_ns += ns;
+            }
         }
     }
     lost.by_knob.retain(|_, sums| sums.total_ns > 0);
@@ -145,6 +156,20 @@ fn knob_of(part: &PartFlow, cause: Cause) -> Option<&'static str> {
 mod tests {
     use super::super::knobs;
     use super::*;
+
+    #[test]
+    fn what_took_most_from_breaches_is_first_and_what_no_knob_is_about_is_last() {
+        let sums = |total_ns, in_breaches_ns| Sums { total_ns, in_breaches_ns, ..Sums::default() };
+        let by_knob = [
+            (Some("most"), sums(900, 1)),
+            (None, sums(999, 99)),
+            (Some("in breaches"), sums(50, 40)),
+            (Some("a"), sums(7, 1)),
+        ];
+        let lost = Lost { by_knob: by_knob.into() };
+        let order: Vec<_> = lost.ranked().into_iter().map(|(id, _)| id).collect();
+        assert_eq!(order, [Some("in breaches"), Some("most"), Some("a"), None]);
+    }
 
     #[test]
     fn causes_belong_to_knobs_that_there_are() {

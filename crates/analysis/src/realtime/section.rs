@@ -26,6 +26,8 @@ pub(super) struct Audit<'a> {
     pub judged: Vec<Judged>,
     /// What vCPUs lost to causes that a knob is about, where there is a trace.
     pub lost: Lost,
+    /// The name of the budget for whose goals knobs are ranked.
+    pub budget: Option<&'a str>,
 }
 
 /// A knob of a machine.
@@ -66,15 +68,18 @@ impl State {
 /// # Errors
 /// None: what was not read is unknown.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
-    let asked: &[&str] = if case.given().realtime { &["you asked (--realtime)"] } else { &[] };
+    let budget = case.budget().map(|budget| budget.name.as_str());
+    let mut asked: Vec<String> = budget.iter().map(|name| format!("there is a latency budget ({name})")).collect();
+    asked.extend(case.given().realtime.then(|| "you asked (--realtime)".to_owned()));
     let (models, _) = case.placements();
     let audits = models.iter().filter_map(|model| {
         let samples = &case.machines().of_machine(&model.id)?.snapshots;
         let host = Host::of(&model.id, &model.machine, samples)?;
-        let reasons = needs::reasons(&host, asked);
+        let reasons = needs::reasons(&host, &asked);
         let wanted = !reasons.is_empty();
         wanted.then(|| Audit {
             lost: ranking::lost(case, &model.id),
+            budget,
             judged: knobs::all().map(|rule| judge(rule, &host)).collect(),
             host,
             level: model.level,
@@ -111,7 +116,7 @@ fn section(audits: &[Audit<'_>]) -> Section {
     if !ranking.rows.is_empty() {
         section.tables.insert(0, ranking);
     }
-    section.unknown = audits.iter().filter_map(unknown).collect();
+    section.unknown = audits.iter().flat_map(|audit| unknown(audit).into_iter().chain(unranked(audit))).collect();
     section
 }
 
@@ -168,8 +173,11 @@ fn finding(audit: &Audit<'_>, judged: &Judged) -> Option<Finding> {
     let row = Evidence::in_table(format!("real time is asked for: {}", list(&audit.reasons)), "realtime.knobs");
     hit = hit.with(row.key("machine", audit.host.id).key("id", rule.id));
     if let Some(lost) = audit.lost.by_knob(rule.id) {
-        let what =
-            format!("vCPUs lost at most {} to what this is about: {}", duration(lost.total_ns as f64), lost.names());
+        let in_breaches = audit.budget.map_or_else(String::new, |budget| {
+            format!(", {} of it while a goal of budget {budget} was broken", duration(lost.in_breaches_ns as f64))
+        });
+        let total = duration(lost.total_ns as f64);
+        let what = format!("vCPUs lost at most {total} to what this is about{in_breaches}: {}", lost.names());
         let row = Evidence::in_table(what, "realtime.ranking").key("machine", audit.host.id).key("id", rule.id);
         hit = hit.with(row);
         hit.cost = Cost::of(CostKind::Measured, lost.total_ns as f64, "ns that vCPUs lost to it, at most");
@@ -191,6 +199,21 @@ fn same(machine: &str, subject: &str) -> Vec<String> {
     let ids =
         SAME_SETTINGS.iter().flat_map(|rule| [format!("{rule}@{subject}"), format!("{rule}@{machine}:{subject}")]);
     ids.collect()
+}
+
+/// That nothing shows which knobs matter for the budget.
+fn unranked(audit: &Audit<'_>) -> Option<Unknown> {
+    let budget = audit.budget.filter(|_| audit.lost.ranked().is_empty())?;
+    Some(Unknown {
+        what: "ranking".to_owned(),
+        amount: None,
+        unit: String::new(),
+        text: format!(
+            "Which knobs of {} matter for budget {budget}: there is no trace in which its vCPUs lost time. `kvmscope record` and \
+             `kvmscope report --budget` rank them, `kvmscope apply 'LAT-*' --trial` measures them.",
+            audit.host.id
+        ),
+    })
 }
 
 fn unknown(audit: &Audit<'_>) -> Option<Unknown> {

@@ -45,8 +45,8 @@ const RANKING: TableSpec = TableSpec {
     section: "realtime",
     name: "ranking",
     version: 1,
-    row: "What the vCPUs of the traces lost to causes that one knob is about, which is the most that it could have removed; the last \
-          row is what no knob is about. The totals are all that was lost.",
+    row: "What the vCPUs of the traces lost to causes that one knob is about, which is the most that it could have removed; with a \
+          budget, how much of it while one of its goals was broken, which then ranks them. The last row is what no knob is about. The totals are all that was lost.",
     columns: &[
         Column::key("machine"),
         Column::key_of("rank", ColumnType::U64),
@@ -58,12 +58,14 @@ const RANKING: TableSpec = TableSpec {
         Column::ns("max_ns"),
         Column::share("lost_share"),
         Column::text("by"),
+        Column::ns("in_breaches_ns"),
     ],
     shown: Some(Shown::of(
         "What knobs could remove, at most",
         &[
             ("knob", "knob"),
             ("state", "state"),
+            ("in_breaches_ns", "in breaches"),
             ("total_ns", "lost"),
             ("lost_share", "of all"),
             ("max_ns", "longest"),
@@ -92,6 +94,7 @@ pub(super) fn ranking(audits: &[Audit<'_>]) -> Table {
                 Cell::U64(sums.max_ns),
                 Cell::F64(sums.total_ns as f64 / all.max(1) as f64),
                 sums.names().into(),
+                audit.budget.map(|_| sums.in_breaches_ns).into(),
             ]);
         }
     }

@@ -19,6 +19,11 @@ pub struct BudgetOption {
 }
 
 impl BudgetOption {
+    /// What the user named.
+    pub fn name(&self) -> Option<&Path> {
+        self.budget.as_deref()
+    }
+
     /// The budget, read.
     pub fn read(&self) -> anyhow::Result<Option<Budget>> {
         self.budget.as_deref().map(read_budget).transpose()

@@ -2,7 +2,7 @@
 
 use super::places::{self, Root};
 use super::wishes::WishOptions;
-use crate::arguments::{Stdin, is_dash, opened, span};
+use crate::arguments::{BudgetOption, Stdin, is_dash, opened, span};
 use crate::exit::WrongUse;
 use crate::interrupt::Interrupt;
 use analysis::{Given, Listing};
@@ -32,6 +32,8 @@ pub struct MachineOptions {
     /// real-time policy, or the kernel is PREEMPT_RT
     #[arg(long)]
     realtime: bool,
+    #[command(flatten)]
+    budget: BudgetOption,
     /// Seconds between two samples of this host, from which CPU shares and waiting are computed; 0: a single sample
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds, conflicts_with_all = ["path", "paste"])]
     span: Duration,
@@ -85,9 +87,13 @@ impl MachineOptions {
     }
 
     /// What is asked of them.
-    pub fn given(&self) -> Given {
+    ///
+    /// # Errors
+    /// If the budget cannot be read.
+    pub fn given(&self) -> anyhow::Result<Given> {
         let listing = Listing { all_features: true, ..Listing::default() };
-        Given { listing, placement: self.wishes.wishes(), realtime: self.realtime, ..Given::default() }
+        let (placement, budget) = (self.wishes.wishes(), self.budget.read()?);
+        Ok(Given { listing, placement, realtime: self.realtime, budget, ..Given::default() })
     }
 
     /// The same machines in the words of a command line.
@@ -97,6 +103,7 @@ impl MachineOptions {
         words.extend(self.root.iter().map(|root| format!("--root {}", quoted(&root.to_string()))));
         words.extend(self.wishes.words());
         words.extend(self.realtime.then(|| "--realtime".to_owned()));
+        words.extend(self.budget.name().map(|name| format!("--budget {}", word(name))));
         if self.span != places::SPAN {
             words.push(format!("--span {}", self.span.as_secs_f64()));
         }

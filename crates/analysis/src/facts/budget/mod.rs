@@ -30,7 +30,7 @@ pub use read::{Error, MOST_BYTES, SCHEMA};
 pub use recorded::RecordedBudget;
 pub use verdict::{Bounds, Doubt, Verdict};
 
-use crate::facts::losses::Definition;
+use crate::facts::losses::{Definition, Stretches, VcpuLosses};
 use crate::facts::samples::Measures;
 use base::CpuSet;
 use std::collections::BTreeSet;
@@ -132,6 +132,11 @@ impl Budget {
     /// The lengths of the windows that its goals are about, in their order.
     pub fn windows_ns(&self) -> impl Iterator<Item = u64> {
         self.goals.iter().filter_map(|goal| goal.window_ns)
+    }
+
+    /// When a vCPU broke a goal on losses, for certain.
+    pub(crate) fn breaches(&self, vm: &str, vcpu: u32, losses: &VcpuLosses) -> Stretches {
+        on_losses::breaches(self.goals.iter().filter(|goal| goal.scope.has(vm, vcpu)), losses)
     }
 
     /// The limits that its goals set to samples of this kind, each once.

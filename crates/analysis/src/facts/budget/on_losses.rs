@@ -98,6 +98,36 @@ pub(super) fn judge(goal: &Goal, lost: &Lost, lacking: &[Doubt], clock_error_ns:
     }
 }
 
+/// When a vCPU broke any of `goals`, for certain: the windows that lost too much, the losses that were too long.
+pub(super) fn breaches<'g>(goals: impl Iterator<Item = &'g Goal>, losses: &VcpuLosses) -> Stretches {
+    let mut all: Vec<Span> = Vec::new();
+    for goal in goals.filter(|goal| goal.metric.is_of_losses()) {
+        let lost = losses.stretches(goal.definition);
+        match goal.window_ns {
+            Some(window_ns) => {
+                let over = lost.over(losses.span, window_ns, limit(goal)).map(|over| over.spans).unwrap_or_default();
+                let window = |ends: Span| Span { from_ns: ends.from_ns.saturating_sub(window_ns), to_ns: ends.to_ns };
+                all.extend(over.into_iter().map(window));
+            }
+            None => all.extend(too_long(goal, &lost)),
+        }
+    }
+    all.sort_by_key(|span| span.from_ns);
+    Stretches::of(all)
+}
+
+fn limit(goal: &Goal) -> Limit {
+    match goal.op {
+        Op::Below => Limit::AtLeast(goal.limit_ns),
+        Op::AtMost => Limit::Above(goal.limit_ns),
+    }
+}
+
+/// The losses that break a goal on their length.
+fn too_long(goal: &Goal, lost: &Stretches) -> Vec<Span> {
+    lost.spans().iter().filter(|span| !goal.op.holds(span.length_ns(), goal.limit_ns)).copied().collect()
+}
+
 /// What a metric is for one vCPU.
 struct Measured {
     bounds: Bounds,
@@ -110,10 +140,7 @@ struct Measured {
 
 /// The largest loss in any window; `None` if the trace is shorter.
 fn in_windows(goal: &Goal, lost: &Lost, window_ns: u64) -> Option<Measured> {
-    let limit = match goal.op {
-        Op::Below => Limit::AtLeast(goal.limit_ns),
-        Op::AtMost => Limit::Above(goal.limit_ns),
-    };
+    let limit = limit(goal);
     let worst = lost.certain.sup(lost.span, window_ns)?;
     let high = lost.possible.sup(lost.span, window_ns)?;
     let over = |stretches: &Stretches| stretches.over(lost.span, window_ns, limit).map(|over| over.spans);
@@ -128,11 +155,7 @@ fn in_windows(goal: &Goal, lost: &Lost, window_ns: u64) -> Option<Measured> {
 
 /// The longest loss without a break.
 fn without_break(goal: &Goal, lost: &Lost) -> Option<Measured> {
-    let over = |stretches: &Stretches| -> Vec<Span> {
-        let long = |span: &&Span| !goal.op.holds(span.length_ns(), goal.limit_ns);
-        stretches.spans().iter().filter(long).copied().collect()
-    };
-    let (certain, possible) = (over(&lost.certain), over(&lost.possible));
+    let (certain, possible) = (too_long(goal, &lost.certain), too_long(goal, &lost.possible));
     let nothing = Span { from_ns: lost.span.from_ns, to_ns: lost.span.from_ns };
     let worst = lost.certain.longest().unwrap_or(nothing);
     let high_ns = lost.possible.longest().unwrap_or(nothing).length_ns();
