@@ -13,6 +13,7 @@ mod finding;
 pub mod gaps;
 pub mod gauges;
 mod histogram;
+pub mod interrupts;
 mod level;
 mod narrow;
 pub mod nearest;

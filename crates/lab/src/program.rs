@@ -3,9 +3,11 @@
 //! What they print is parsed, so they print it in English: [`untranslated`] is the one place that says so.
 
 use crate::Error;
+use rustix::io::FdFlags;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use std::ffi::OsStr;
 use std::io::Read;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -127,6 +129,14 @@ pub fn tie(command: &mut Command, signal: Signal) {
     // SAFETY: between fork and exec only one system call is made, which allocates nothing and takes no lock.
     unsafe {
         command.pre_exec(move || Ok(set_parent_process_death_signal(Some(signal))?));
+    }
+}
+
+/// Leaves the file of that number open in the program, which finds it under the same number; it must stay open until then.
+pub fn lend(command: &mut Command, file: RawFd) {
+    // SAFETY: as in `tie`; the file is open until the program has started.
+    unsafe {
+        command.pre_exec(move || Ok(rustix::io::fcntl_setfd(BorrowedFd::borrow_raw(file), FdFlags::empty())?));
     }
 }
 

@@ -18,9 +18,17 @@ pub const WATCHDOG: i32 = 2;
 /// # Errors
 /// If the kernel does not allow it; the sentence says what would.
 pub fn fifo(priority: i32) -> Result<(), Error> {
+    fifo_of(0, priority)
+}
+
+/// The same of thread `tid`.
+///
+/// # Errors
+/// As [`fifo`].
+pub fn fifo_of(tid: i32, priority: i32) -> Result<(), Error> {
     let wanted = libc::sched_param { sched_priority: priority };
     // SAFETY: 0 is this thread, and the structure is ours.
-    if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &wanted) } == 0 {
+    if unsafe { libc::sched_setscheduler(tid, libc::SCHED_FIFO, &wanted) } == 0 {
         return Ok(());
     }
     let error = std::io::Error::last_os_error();

@@ -59,8 +59,9 @@ pub enum Phase {
     Measured = 2,
 }
 
+/// Its words; those who speak with a machine that is not this program use the same.
 #[derive(Clone, Copy)]
-enum Word {
+pub(crate) enum Word {
     Order,
     Phase,
     Asked,
@@ -82,6 +83,12 @@ impl Bounds {
     pub fn and(self, other: Self) -> Option<Self> {
         let both = Self { low: self.low.max(other.low), high: self.high.min(other.high) };
         (both.low <= both.high).then_some(both)
+    }
+
+    /// One constant that explains both; where there is none, all that either allows.
+    pub fn around(self, other: Self) -> Self {
+        let hull = Self { low: self.low.min(other.low), high: self.high.max(other.high) };
+        self.and(other).unwrap_or(hull)
     }
 
     /// The middle, and how far the true one may be from it.
@@ -243,6 +250,7 @@ mod tests {
         let [wide, low, high] = [(-10, 10), (-20, -5), (6, 9)].map(|(low, high)| Bounds { low, high });
         assert_eq!(wide.and(low), Some(Bounds { low: -10, high: -5 }));
         assert_eq!(low.and(high), None);
+        assert_eq!((wide.around(low), low.around(high)), (Bounds { low: -10, high: -5 }, Bounds { low: -20, high: 9 }));
         assert_eq!((high.middle(), wide.middle()), ((7, 2), (0, 10)));
         assert_eq!(Bounds { low: i64::MIN, high: i64::MAX }.middle().1, 1 << 63);
     }

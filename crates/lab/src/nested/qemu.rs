@@ -2,6 +2,10 @@
 
 use super::packages::Kernel;
 use super::settings::{Guest, Settings};
+use crate::Error;
+use crate::setting::thread;
+use base::CpuSet;
+use std::path::Path;
 use std::process::Command;
 
 /// The program, here and in machines that have guests of their own.
@@ -50,4 +54,22 @@ pub fn command(settings: &Settings, kernel: &Kernel, initramfs: &str, console: &
         command.arg("-drive").arg(format!("if=virtio,format=raw,cache=unsafe,file={disk}"));
     }
     command
+}
+
+/// Puts the only vCPU of process `pid` on `cpu` and its other threads on `others`, and gives the vCPU's thread; to be called once it
+/// runs. The process needs `-name NAME,debug-threads=on`.
+pub fn seat(pid: u32, cpu: u32, others: &CpuSet, proc: &Path) -> Result<u32, Error> {
+    let tasks = proc.join(pid.to_string()).join("task");
+    let mut vcpu = None;
+    for task in std::fs::read_dir(&tasks).map_err(|error| Error::io(&tasks, error))?.flatten() {
+        let Some(tid) = task.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let name = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+        if name.trim_end() == "CPU 0/TCG" {
+            thread::set_affinity(tid, &CpuSet::one(cpu))?;
+            vcpu = Some(tid);
+        } else {
+            thread::set_affinity(tid, others)?;
+        }
+    }
+    vcpu.ok_or_else(|| Error::Absent(format!("process {pid} has no thread CPU 0/TCG")))
 }

@@ -12,8 +12,6 @@ use crate::nested::packages::Kernel;
 use crate::nested::page::{DEVICE_BYTES, Page};
 use crate::nested::scratch::Scratch;
 use crate::nested::{KERNEL_ARGUMENTS, qemu};
-use crate::setting::thread;
-use base::CpuSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -128,19 +126,7 @@ impl<'a> Guest<'a> {
         let file = self.scratch.join(PID);
         let text = std::fs::read_to_string(&file).map_err(|error| Error::io(&file, error))?;
         let pid: u32 = text.trim().parse().map_err(|_| Error::Malformed(format!("{}: no pid", file.display())))?;
-        let tasks = proc.join(pid.to_string()).join("task");
-        let mut vcpu = None;
-        for task in std::fs::read_dir(&tasks).map_err(|error| Error::io(&tasks, error))?.flatten() {
-            let Some(tid) = task.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-            let name = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
-            if name.trim_end() == "CPU 0/TCG" {
-                thread::set_affinity(tid, &CpuSet::one(seats.vcpu))?;
-                vcpu = Some(tid);
-            } else {
-                thread::set_affinity(tid, &seats.others)?;
-            }
-        }
-        let vcpu = vcpu.ok_or_else(|| Error::Absent(format!("process {pid} has no thread CPU 0/TCG")))?;
+        let vcpu = qemu::seat(pid, seats.vcpu, &seats.others, proc)?;
         Ok(Threads { pid, vcpu })
     }
 }
