@@ -17,7 +17,7 @@ pub const THREAD: &str = "irq";
 pub struct Interrupts {
     /// [`SCHEMA`].
     pub schema: String,
-    /// The threads that an interrupt goes through: the vCPU's first, the one that rings last.
+    /// The threads that an interrupt goes through, in order: the one that rings first, that of the vCPU last.
     pub tids: Vec<i32>,
     /// The CPU that the vCPU was bound to.
     pub cpu: u32,

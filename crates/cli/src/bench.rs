@@ -3,11 +3,14 @@
 //! ```text
 //! exits, clock   the same program again, once for each launch --> results --\
 //! timer          a loop that reads the counter, and the host beside it -----------/
+//! irq            interrupts from outside a guest, and the host beside it ----------/
 //! macro -- CMD   the command, again and again --------------------------------> a recording --> its answer
 //! ```
 
+mod beside;
 mod clock;
 mod exits;
+mod irq;
 mod launches;
 mod place;
 mod status;
@@ -29,6 +32,7 @@ enum What {
     Exits(exits::Exits),
     Clock(clock::Clock),
     Timer(timer::Timer),
+    Irq(irq::Irq),
     Macro(whole::Macro),
     /// One launch of a bench, its orders on standard input
     #[command(hide = true)]
@@ -45,6 +49,7 @@ impl Bench {
             What::Exits(exits) => exits.run(),
             What::Clock(clock) => clock.run(),
             What::Timer(timer) => timer.run(),
+            What::Irq(irq) => irq.run(),
             What::Macro(whole) => whole.run(),
             What::Launch => {
                 lab::bench::launch::inside()?;

@@ -487,6 +487,24 @@ export const TABLES = {
     bound_p95: "f64",
     file: "text",
   },
+  /** How long interrupts took from their edge outside a guest to the guest's handler: one run of `bench irq`, or a published result. kind is measured, emulated or published. Edges were answered (count), merged with an older one, unanswered or lost; what was not published is missing. */
+  "latency.interrupts": {
+    machine: "text",
+    kind: "text",
+    origin: "text",
+    guest: "text",
+    period_ns: "u64",
+    edges: "u64",
+    merged: "u64",
+    unanswered: "u64",
+    lost: "u64",
+    extra: "u64",
+    count: "u64",
+    min_ns: "u64",
+    mean_ns: "f64",
+    max_ns: "u64",
+    error_ns: "u64",
+  },
   /** What one cause took from the samples of one result: from how many, how long in all, and the most from one sample. With a budget only samples over a limit count, and there are rows for each limit; the totals of a file and limit are the lengths of these samples. A sample ended at most clock_error_low_ns before and clock_error_high_ns after where it was looked for; cause `unexplained` is what the trace shows no cause of. */
   "latency.attributed": {
     machine: "text",

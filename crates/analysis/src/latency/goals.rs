@@ -194,6 +194,9 @@ impl<'c> Verdicts<'c> {
             Some(high_ns) if self.goal.metric.is_of_losses() => {
                 Some(format!("between {low} and, if all unknown time was lost, {}", exact(high_ns)))
             }
+            Some(high_ns) if self.goal.metric == Metric::IrqLatency => {
+                Some(format!("between {low} and {}, as far as the clocks are known", exact(high_ns)))
+            }
             Some(high_ns) => Some(format!("between {low} and {}, as samples are rounded", exact(high_ns))),
             None => Some(format!("at least {low}")),
         }

@@ -1,18 +1,22 @@
 //! What programs measured, in sentences.
 
 use super::lacking;
+use super::tables::interrupts::{PUBLISHED, kind};
 use crate::Case;
 use crate::facts::attribution::{Attributed, ClockError, FoundBy};
 use crate::facts::budget::exact;
-use crate::facts::samples::SampleFile;
+use crate::facts::samples::{Edges, SampleFile};
 use base::Unknown;
-use base::number::{duration, many, percent};
+use base::number::{duration, list, many, percent, thousands};
 use std::collections::BTreeSet;
 
 /// Of each file the longest sample, and who took the time of its samples.
 pub(super) fn sentences(case: &Case) -> Vec<String> {
     let files = case.results().list.iter().filter(|file| !file.samples.is_empty());
-    let measured = files.map(|file| measured(case, file));
+    let measured = files.map(|file| match file.edges {
+        Some(edges) => interrupts(case, file, edges),
+        None => measured(case, file),
+    });
     let all = case.attributed();
     // Limits that leave the same samples over have the same answer: that of the highest is said.
     let is_again = |place: usize, next: &Attributed| {
@@ -31,6 +35,34 @@ fn measured(case: &Case, file: &SampleFile) -> String {
     let program = file.samples.first().map_or("", |samples| samples.source.name());
     let path = case.input().recording.as_named(&file.path);
     format!("{program} on {} measured {}{longest} ({path}).", file.machine, many(count, "sample"))
+}
+
+/// `A guest that spins took 9,950 interrupts of 10,000 from outside on L0, 50 merged (run/irq.json): from edge to handler min 4.1 us, mean
+/// 5.2 us, max 31 us (measured). KVM4NFV published 3.98 us, 4.42 us and 9.10 us (published).`
+fn interrupts(case: &Case, file: &SampleFile, edges: Edges) -> String {
+    let path = case.input().recording.as_named(&file.path);
+    let guest = if edges.halts { "halts between them" } else { "spins" };
+    let others = [(edges.merged, "merged with an older one"), (edges.unanswered, "unanswered"), (edges.lost, "lost")];
+    let others = others.into_iter().filter(|(count, _)| *count > 0);
+    let others: Vec<String> = others.map(|(count, what)| format!("{} {what}", thousands(count))).collect();
+    let others = if others.is_empty() { String::new() } else { format!("; {}", list(&others)) };
+    let lengths = file.samples.iter().filter(|samples| samples.count > 0).map(|samples| {
+        let (min, max) = samples.extremes_ns();
+        let [min, mean, max] =
+            [min.map(|ns| ns as f64), samples.mean_ns, max.map(|ns| ns as f64)].map(|ns| duration(ns.unwrap_or(0.0)));
+        let error = duration(samples.error_ns as f64);
+        format!("From edge to handler: min {min}, mean {mean}, max {max}, each +- {error} ({}).", kind(case))
+    });
+    let answered: u64 = file.samples.iter().map(|samples| samples.count).fold(0, u64::saturating_add);
+    let head = format!(
+        "A guest on {} that {guest} took {} of {} from outside{others} ({path}).",
+        file.machine,
+        thousands(answered),
+        many(edges.count, "interrupt")
+    );
+    let [min, mean, max] = [PUBLISHED.min_ns, PUBLISHED.mean_ns, PUBLISHED.max_ns].map(exact);
+    let published = format!("{}: min {min}, mean {mean}, max {max} (published).", PUBLISHED.origin);
+    std::iter::once(head).chain(lengths).chain([published]).collect::<Vec<_>>().join(" ")
 }
 
 /// `Of 1.20 s in 20 samples over 15 us of cyclictest, hog took 0.9 s (75 %); 10 % is unexplained, clocks are off by up to 40 ns. Without

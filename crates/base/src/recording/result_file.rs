@@ -39,6 +39,8 @@ pub enum ResultFile {
     PqosCsv,
     /// What `kvmscope bench timer` keeps.
     Gaps,
+    /// What `kvmscope bench irq` keeps.
+    Interrupts,
 }
 
 /// How many bytes of a file [`ResultFile::of`] has to see.
@@ -60,6 +62,7 @@ enum Sign {
 /// In the order in which they are tried.
 const SIGNS: &[(ResultFile, Sign)] = &[
     (ResultFile::Gaps, Sign::Json(&["\"kvmscope-gaps/1\""])),
+    (ResultFile::Interrupts, Sign::Json(&["\"kvmscope-irq/1\""])),
     (ResultFile::CyclictestJson, Sign::Json(&["\"rt_test_version", "cyclictest"])),
     (ResultFile::OslatJson, Sign::Json(&["\"rt_test_version", "oslat"])),
     (ResultFile::CyclictestJson, Sign::Json(&["\"thread\"", "\"cycles\""])),

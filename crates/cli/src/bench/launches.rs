@@ -77,7 +77,7 @@ impl LaunchOptions {
         options: &PlaceOptions,
         interrupt: Interrupt,
     ) -> anyhow::Result<Exit> {
-        let mut place = options.begin(&bench.bench, interrupt)?;
+        let mut place = options.begin(&bench.bench, None, interrupt)?;
         let processes = u64::from(self.launches) * u64::from(work.rounds);
         let status = Status::new(!options.no_progress, processes * work.results as u64);
         let program = std::env::current_exe()?;

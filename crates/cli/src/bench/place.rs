@@ -11,7 +11,7 @@ use crate::exit::{Exit, complain};
 use crate::interrupt::{Interrupt, remove};
 use analysis::{Answers, Case, Given, Input};
 use anyhow::anyhow;
-use base::recording::{ClockPair, Destination, Live, Machine, Moment, Part, PartKind, PartState, Recording};
+use base::recording::{ClockPair, Destination, Emulator, Live, Machine, Moment, Part, PartKind, PartState, Recording};
 use base::{Bench, Utc};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -45,8 +45,8 @@ pub struct Place {
 }
 
 impl PlaceOptions {
-    /// Makes the recording of a bench called `name`.
-    pub fn begin(&self, name: &str, interrupt: Interrupt) -> anyhow::Result<Place> {
+    /// Makes the recording of a bench called `name`, of a guest that is `emulated` or of a real one.
+    pub fn begin(&self, name: &str, emulated: Option<Emulator>, interrupt: Interrupt) -> anyhow::Result<Place> {
         self.output.check(1, self.destination.replaces())?;
         let utc = Utc::of(SystemTime::now());
         let temporary = match (self.destination.is_named(), self.output.json()) {
@@ -62,7 +62,7 @@ impl PlaceOptions {
             root: PathBuf::new(),
             created: Some(utc.stamp()),
             tool: Some(format!("kvmscope bench {name} {}", env!("CARGO_PKG_VERSION"))),
-            emulated: None,
+            emulated,
             machines: vec![Machine { identity: host::identity(Path::new("/")), ..self.machine.clone() }],
             parts: Vec::new(),
             problems: Vec::new(),

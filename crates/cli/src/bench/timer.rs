@@ -5,6 +5,7 @@
 //! tracefs  the same time, the same clock                     --> what the host did in each of them
 //! ```
 
+use super::beside::{Beside, monotonic};
 use super::launches::OnCpu;
 use super::place::{Place, PlaceOptions};
 use crate::arguments::{JournalPlace, duration, length};
@@ -12,21 +13,16 @@ use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use anyhow::anyhow;
 use base::bench::{Measured, NS_PER_TICK, Params};
-use base::recording::{ClockPair, Moment, Part, PartKind, PartState};
+use base::recording::{Moment, Part, PartKind, PartState};
 use base::{Bench, Histogram, gaps};
 use clap::Args;
-use lab::Recorder;
 use lab::bench::environment::{self, How};
 use lab::bench::gaps::{Gaps, Place as At, Plan};
 use lab::bench::launch;
-use lab::tracefs::{Mounted, Plan as Traced, TracefsRecorder};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-
-/// How often the recorder is asked to do what has piled up.
-const POLL: Duration = Duration::from_millis(100);
 
 /// Look for gaps in the time of a guest that never rests, and record what the host did meanwhile
 #[derive(Args)]
@@ -65,21 +61,14 @@ impl Timer {
         let mut environment = environment::here(How { fifo: plan.fifo, ..How::default() });
         environment.insert(NS_PER_TICK.to_owned(), plan.ns_per_tick.to_string());
         let mut bench = Bench::new("timer", environment);
-        let mut place = self.place.begin("timer", Interrupt::watch()?)?;
+        let mut place = self.place.begin("timer", None, Interrupt::watch()?)?;
         let stop = place.interrupt.hold();
         place.note_clocks(Moment::Begin);
-        let recorder = self.record(&place);
-        if let Err(error) = &recorder {
-            bench.notes.push(format!("Nothing of the host was recorded, so no gap is explained: {error}."));
-        }
-        let (looked, parts) = match recorder {
-            Ok((recorder, mounted)) => {
-                let (looked, parts) = self.while_recording(recorder, &plan, &stop, &mut bench.notes);
-                drop(mounted);
-                (looked, parts)
-            }
-            Err(_) => (self.look(&plan, &stop, &mut bench.notes), Ok(Vec::new())),
-        };
+        let beside = Beside::begin(&place, &self.journal);
+        bench.notes.extend(
+            beside.absent().map(|error| format!("Nothing of the host was recorded, so no gap is explained: {error}.")),
+        );
+        let (looked, parts) = beside.during("the loop", || self.look(&plan, &stop, &mut bench.notes));
         let (looked, parts) = match looked.and_then(|looked| Ok((looked, parts?))) {
             Ok(done) => done,
             Err(error) => {
@@ -104,38 +93,6 @@ impl Timer {
             ns_per_tick,
             fifo: self.on.fifo()?,
         })
-    }
-
-    /// Begins to record the host.
-    fn record(&self, place: &Place) -> Result<(TracefsRecorder, Mounted), lab::Error> {
-        let journal = self.journal.journal();
-        let mounted = Mounted::at(Path::new("/"), &journal)?;
-        // The counter alone is the clock of both.
-        let traced = Traced { clock: Some("x86-tsc".to_owned()), ..Traced::default() };
-        let recorder = TracefsRecorder::start(mounted.tracefs(), &journal, &traced, place.root(), place.machine())?;
-        Ok((recorder, mounted))
-    }
-
-    /// Looks for gaps while the host is recorded.
-    fn while_recording(
-        &self,
-        mut recorder: TracefsRecorder,
-        plan: &Plan,
-        stop: &Arc<AtomicBool>,
-        notes: &mut Vec<String>,
-    ) -> (Result<Gaps, lab::Error>, Result<Vec<Part>, lab::Error>) {
-        let (looked, polled) = std::thread::scope(|scope| {
-            let looking = scope.spawn(|| self.look(plan, stop, notes));
-            let mut polled = Ok(());
-            while !looking.is_finished() {
-                polled = polled.and_then(|()| recorder.poll());
-                std::thread::sleep(POLL);
-            }
-            let failed = || Err(lab::Error::Died("the loop's thread has failed".to_owned()));
-            (looking.join().unwrap_or_else(|_| failed()), polled)
-        });
-        let parts = Box::new(recorder).stop();
-        (looked, polled.and(parts))
     }
 
     /// Looks in a guest if one can run, else in this process.
@@ -167,17 +124,6 @@ impl Timer {
         let path = place.root().join(&samples.path);
         found.write(&path).map_err(|error| anyhow!("{}: {error}", path.display()))?;
         Ok([recorded, vec![samples]].concat())
-    }
-}
-
-/// CLOCK_MONOTONIC by the time-stamp counter, as both were read at the beginning and at the end.
-fn monotonic(pairs: &[ClockPair]) -> impl Fn(u64) -> u64 {
-    let read = pairs.iter().filter_map(|pair| Some((pair.tsc?, pair.monotonic_ns)));
-    let (first, last) = (read.clone().next().unwrap_or((0, 0)), read.clone().next_back().unwrap_or((0, 0)));
-    let (ticks, ns) = (last.0.saturating_sub(first.0).max(1), last.1.saturating_sub(first.1));
-    move |at| {
-        let since = i128::from(at) - i128::from(first.0);
-        (i128::from(first.1) + since * i128::from(ns) / i128::from(ticks)) as u64
     }
 }
 

@@ -38,7 +38,7 @@ impl Macro {
     pub fn run(&self) -> anyhow::Result<Exit> {
         let root = Path::new("/");
         let mut bench = Bench::new("macro", environment::here(How::default()));
-        let mut place = self.place.begin("macro", Interrupt::watch()?)?;
+        let mut place = self.place.begin("macro", None, Interrupt::watch()?)?;
         let status = Status::new(!self.place.no_progress, u64::from(self.runs));
         let least_rss_bytes = least_max_rss_bytes().unwrap_or(u64::MAX);
         let mut small = false;

@@ -1,6 +1,7 @@
 //! `kvmscope bench` from end to end: names, counts and order, never a time.
 
 mod cpuid;
+mod irq;
 mod timer;
 mod witness;
 

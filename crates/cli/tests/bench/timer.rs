@@ -11,10 +11,10 @@ use trace::replay::{Event, Listener, replay};
 use trace::request::{Request, Wanted};
 
 /// A program that never rests, on one CPU; it ends with the test.
-struct Hog(Child);
+pub struct Hog(Child);
 
 impl Hog {
-    fn on(cpu: u32) -> Self {
+    pub fn on(cpu: u32) -> Self {
         let script = "echo hogger > /proc/self/comm; while :; do :; done";
         let mut hog = Command::new("setsid");
         hog.args(["taskset", "-c", &cpu.to_string(), "bash", "-c", script]).stdin(Stdio::null());

@@ -126,6 +126,21 @@ impl Seen {
         (doing == Doing::Runnable).then_some(from_ns)
     }
 
+    /// What kept these threads, one after the other, from running in `span`, and when the last of them did run. Something goes through
+    /// them: each has it once it runs, and has no part in what comes later.
+    pub fn taken_on_the_way(&self, tids: &[i32], span: Span) -> (Vec<(Span, Cause)>, u64) {
+        let (mut taken, mut at_ns) = (Vec::new(), span.from_ns);
+        for tid in tids {
+            let rest = Span { from_ns: at_ns, to_ns: span.to_ns };
+            let runs = self.pieces(*tid, rest).find(|(_, doing, _)| matches!(doing, Doing::Running(_)));
+            // One that does not run at all has nothing to do with it.
+            let Some((piece, ..)) = runs else { continue };
+            taken.extend(self.taken(*tid, Span { from_ns: at_ns, to_ns: piece.from_ns }, true));
+            at_ns = piece.from_ns;
+        }
+        (taken, at_ns)
+    }
+
     /// What took time from the thread in `span`, in order; `awake` leaves out what came while it slept.
     pub fn taken(&self, tid: i32, span: Span, awake: bool) -> Vec<(Span, Cause)> {
         let mut taken = Vec::new();
@@ -238,6 +253,22 @@ mod tests {
             "cut at both ends"
         );
         assert!(seen().taken(8, Span { from_ns: 0, to_ns: 500 }, false).is_empty());
+    }
+
+    #[test]
+    fn what_goes_through_threads_waits_for_each_until_it_runs() {
+        let mut seen = seen();
+        // Thread 3 rings at 80 and sleeps on at once; thread 7 hears of it, and thread 8, which spins on CPU 1, is last.
+        seen.tasks.by_tid.insert(3, vec![(0, Doing::Running(1)), (85, Doing::Sleeping)]);
+        let (taken, at_ns) = seen.taken_on_the_way(&[3, 7], Span { from_ns: 80, to_ns: 500 });
+        let expected = [
+            (100, 120, LostIn::Irq, By::Interrupt(VECTOR)),
+            (120, 300, LostIn::WakeDelay, By::Task(5)),
+            (300, 320, LostIn::WakeDelay, By::Task(0)),
+        ];
+        assert_eq!((told(taken), at_ns), (expected.to_vec(), 320), "and not the softirq that came after it ran");
+        let (taken, at_ns) = seen.taken_on_the_way(&[3, 9], Span { from_ns: 200, to_ns: 310 });
+        assert_eq!((told(taken), at_ns), (Vec::new(), 200), "neither runs in that time");
     }
 
     #[test]

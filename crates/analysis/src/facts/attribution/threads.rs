@@ -24,7 +24,7 @@ pub(super) fn attribute(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Option<Found> {
     let (part, source) = (&flow.parts[place], file.samples.first()?.source);
-    let candidates = threads_of(source, part);
+    let candidates = threads_of(file, source, part);
     if candidates.is_empty() || !part.has_switches {
         return None;
     }
@@ -34,7 +34,7 @@ pub(super) fn attribute(
     let traced = &input.parts[place];
     let (by, sums) = match asked {
         Some(asked) => {
-            let timed = InTime::new(asked, over, (&candidates, part));
+            let timed = InTime::new(asked, over, file, (&candidates, part));
             let (mut walk, totals) = walked(traced, given, besides(), Follow::new(timed), &mut Ear { progress });
             walk.sink.end(totals.span_ns.map_or(0, |(_, end_ns)| end_ns));
             (FoundBy::Time(error), walk.sink.hear.sums())
@@ -49,16 +49,19 @@ pub(super) fn attribute(
     Some(Found { part: place, by, sums })
 }
 
-/// Thread ids of a program's threads, in the order in which they were made.
-fn threads_of(source: Source, part: &PartFlow) -> Vec<i32> {
-    let is_one = |name: &str| match source {
+/// Thread ids of a program's threads, in the order in which they were made; of interrupts that of the vCPU, whose name is up to
+/// whoever runs the guest.
+fn threads_of(file: &SampleFile, source: Source, part: &PartFlow) -> Vec<i32> {
+    let is_own = |tid: i32| file.samples.iter().any(|samples| samples.tid == Some(tid));
+    let is_one = |tid: i32, name: &str| match source {
         Source::Cyclictest | Source::Oslat | Source::Jitterdebugger | Source::Gaps => name == source.name(),
         Source::Timerlat => name.starts_with("timerlat"),
         Source::Osnoise => name.starts_with("osnoise/"),
         Source::Hwlatdetect => name.starts_with("hwlatd"),
+        Source::Irq => is_own(tid),
         Source::TscDeadline | Source::VmTrace => false,
     };
-    part.comms.iter().filter(|(_, name)| is_one(name)).map(|(tid, _)| *tid).collect()
+    part.comms.iter().filter(|(tid, name)| is_one(**tid, name)).map(|(tid, _)| *tid).collect()
 }
 
 /// A sample to be found in the trace, by its time.
@@ -112,6 +115,8 @@ struct InTime<'c> {
     asked: Asked,
     next: usize,
     candidates: &'c [i32],
+    /// Of each thread of the file, those that what it waited for goes through before.
+    through: Vec<&'c [i32]>,
     span: Span,
     names: Names<'c>,
     outside: Vec<u64>,
@@ -159,9 +164,10 @@ impl OfLimit {
 }
 
 impl<'c> InTime<'c> {
-    fn new(asked: Asked, over: &[Over], (candidates, part): (&'c [i32], &'c PartFlow)) -> Self {
+    fn new(asked: Asked, over: &[Over], file: &'c SampleFile, (candidates, part): (&'c [i32], &'c PartFlow)) -> Self {
+        let through = file.samples.iter().map(|samples| samples.through.as_slice()).collect();
         let (span, names, limits) = (part.span, Names::new(part), over.iter().map(OfLimit::new).collect());
-        Self { asked, next: 0, candidates, span, names, outside: Vec::new(), limits }
+        Self { asked, next: 0, candidates, through, span, names, outside: Vec::new(), limits }
     }
 
     fn judge(&mut self, seen: &Seen, sample: Sample) {
@@ -170,8 +176,11 @@ impl<'c> InTime<'c> {
             return self.outside.push(span.length_ns());
         }
         self.limits.iter_mut().for_each(|limit| limit.count(thread, span.length_ns()));
+        let wide = error.widened(span);
+        let (before, from_ns) = seen.taken_on_the_way(&self.through[thread], wide);
         for tid in self.candidates.iter().filter(|tid| seen.runs_at(**tid, span.to_ns)) {
-            let taken = seen.taken(*tid, error.widened(span), false).into_iter().map(|(piece, cause)| {
+            let own = seen.taken(*tid, Span { from_ns, ..wide }, false);
+            let taken = before.iter().cloned().chain(own).map(|(piece, cause)| {
                 let inside_ns = piece.to_ns.min(span.to_ns).saturating_sub(piece.from_ns.max(span.from_ns));
                 let beside_ns = piece.length_ns() - inside_ns;
                 Taken { cause: self.names.of(cause), inside_ns, beside_ns }

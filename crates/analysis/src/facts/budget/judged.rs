@@ -204,7 +204,7 @@ fn on_results(case: &Case, budget: &Budget) -> Vec<Judged> {
             };
             let joined = case.attributed().iter().find(|one| one.machine == file.machine && one.path == file.path);
             let clock_error = joined.and_then(|joined| joined.by.clock_error());
-            let judgement = on_samples::judge(goal, samples, clock_error);
+            let judgement = on_samples::judge(goal, samples, clock_error, case.input().recording.emulated);
             judged.push(Judged { goal: place, whose, judgement, at_ns: None });
         }
     }

@@ -8,17 +8,25 @@ use super::{Counts, Goal, Judgement, Metric, Op, Stat};
 use crate::facts::attribution::ClockError;
 use crate::facts::samples::{Measures, Rounding, Samples};
 use base::Span;
+use base::recording::Emulator;
 
 /// What a goal's metric is called where programs measure it; `None`: none does.
 pub(super) fn measures(metric: Metric) -> Option<Measures> {
     match metric {
         Metric::TimerLatency => Some(Measures::Timer),
-        Metric::IrqLatency | Metric::PreemptPeriod | Metric::PreemptWindow => None,
+        Metric::IrqLatency => Some(Measures::Interrupt),
+        Metric::PreemptPeriod | Metric::PreemptWindow => None,
     }
 }
 
-/// Judges one goal by the samples of one thread, which were looked for in a trace up to `clock_error`.
-pub(super) fn judge(goal: &Goal, samples: &Samples, clock_error: Option<ClockError>) -> Judgement {
+/// Judges one goal by the samples of one thread, which were looked for in a trace up to `clock_error`; `emulated` tells who emulated
+/// the machine that they are of.
+pub(super) fn judge(
+    goal: &Goal,
+    samples: &Samples,
+    clock_error: Option<ClockError>,
+    emulated: Option<Emulator>,
+) -> Judgement {
     // The largest length that keeps to the limit.
     let most_ns = match goal.op {
         Op::AtMost => goal.limit_ns,
@@ -35,7 +43,9 @@ pub(super) fn judge(goal: &Goal, samples: &Samples, clock_error: Option<ClockErr
     }
     let few = goal.require.samples.filter(|least| samples.count < *least);
     doubts.extend(few.map(|least| Doubt::FewSamples { samples: samples.count, least }));
-    doubts.extend(clock_error.and_then(|error| Doubt::of_clock(goal, error.most_ns())));
+    let off_ns = clock_error.map_or(0, ClockError::most_ns).max(samples.error_ns);
+    doubts.extend(Doubt::of_clock(goal, off_ns));
+    doubts.extend(emulated.map(Doubt::Emulated));
     let holds = |ns: u64| goal.op.holds(ns, goal.limit_ns);
     if let Some(bounds) = bounds
         && holds(bounds.low_ns)
@@ -60,12 +70,13 @@ pub(super) fn judge(goal: &Goal, samples: &Samples, clock_error: Option<ClockErr
 /// The longest sample.
 fn longest(samples: &Samples) -> Option<Bounds> {
     let interval = samples.max?;
-    let high_ns = interval.to_ns.saturating_sub(1).max(interval.from_ns);
+    let longest_ns = interval.to_ns.saturating_sub(1).max(interval.from_ns);
     let value_ns = match samples.rounding {
         Rounding::Down => interval.from_ns,
-        Rounding::Up => high_ns,
+        Rounding::Up => longest_ns,
     };
-    Some(Bounds { low_ns: interval.from_ns, value_ns, high_ns: Some(high_ns) })
+    let low_ns = interval.from_ns.saturating_sub(samples.error_ns);
+    Some(Bounds { low_ns, value_ns, high_ns: Some(longest_ns.saturating_add(samples.error_ns)) })
 }
 
 /// The mean, which is off by what the program cuts off each sample; and, where it did not keep every sample, by what it cuts off
@@ -75,9 +86,10 @@ fn mean(samples: &Samples) -> Option<Bounds> {
     let unit_ns = samples.unit_ns as f64;
     let is_whole = samples.buckets.iter().all(|bucket| bucket.to_ns.saturating_sub(bucket.from_ns) <= samples.unit_ns);
     let own_ns = if is_whole { 0.0 } else { unit_ns };
+    let error_ns = samples.error_ns as f64;
     let (low_ns, high_ns) = match samples.rounding {
-        Rounding::Down => (printed_ns, printed_ns + unit_ns - 1.0 + own_ns),
-        Rounding::Up => (printed_ns - unit_ns, printed_ns - 1.0 + own_ns),
+        Rounding::Down => (printed_ns - error_ns, printed_ns + unit_ns - 1.0 + own_ns + error_ns),
+        Rounding::Up => (printed_ns - unit_ns - error_ns, printed_ns - 1.0 + own_ns + error_ns),
     };
     let (low_ns, high_ns) = (low_ns.max(0.0).floor() as u64, high_ns.max(0.0).ceil() as u64);
     Some(Bounds { low_ns, value_ns: (printed_ns.round() as u64).clamp(low_ns, high_ns), high_ns: Some(high_ns) })

@@ -11,6 +11,7 @@
 use super::quantity::exact;
 use super::{Goal, Metric};
 use base::number::{counted, percent, thousands};
+use base::recording::Emulator;
 use std::fmt;
 
 /// What is to be said of a goal.
@@ -93,6 +94,8 @@ pub enum Doubt {
     },
     /// The mean is known to be between two numbers, and the limit lies between them.
     UnsureMean,
+    /// The machine was emulated: its times are not those of a processor.
+    Emulated(Emulator),
     /// No program measured it.
     NoSamples(Metric),
     /// No vCPU of the goal's scope is there.
@@ -131,6 +134,7 @@ impl Doubt {
             | Doubt::FewSamples { .. }
             | Doubt::InBucket { .. }
             | Doubt::UnsureMean
+            | Doubt::Emulated(_)
             | Doubt::NoSamples(_)
             | Doubt::NoVcpu => false,
         }
@@ -199,6 +203,7 @@ impl fmt::Display for Doubt {
                 thousands(*over_high)
             ),
             Doubt::UnsureMean => write!(f, "the limit lies inside the interval that holds the mean"),
+            Doubt::Emulated(emulator) => write!(f, "{} emulated it, and a PASS takes a processor", emulator.name()),
             Doubt::NoSamples(metric) => {
                 write!(f, "the recording has no result of a program that measures {}", metric.words())
             }

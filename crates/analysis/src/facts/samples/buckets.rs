@@ -50,6 +50,8 @@ pub struct Samples {
     pub thread: String,
     /// Its thread id, where the file has it.
     pub tid: Option<i32>,
+    /// Threads that what it waited for went through before, in their order, where the file has them.
+    pub through: Vec<i32>,
     /// The CPU that it was bound to, where the file has it.
     pub cpu: Option<u32>,
     /// Every sample is in one; ascending.
@@ -68,6 +70,8 @@ pub struct Samples {
     pub unit_ns: u64,
     /// Which end of an interval it printed.
     pub rounding: Rounding,
+    /// How far each length may be off beside that, where it is a difference of two clocks.
+    pub error_ns: u64,
     /// Those with a time, in time order.
     pub timed: Vec<Timed>,
     /// By which clock.
@@ -84,6 +88,7 @@ impl Samples {
             source,
             thread: thread.into(),
             tid: None,
+            through: Vec::new(),
             cpu: None,
             buckets: Vec::new(),
             count: 0,
@@ -93,6 +98,7 @@ impl Samples {
             mean_ns: None,
             unit_ns: 1_000,
             rounding: Rounding::Down,
+            error_ns: 0,
             timed: Vec::new(),
             clock: SampleClock::None,
         }
@@ -121,9 +127,10 @@ impl Samples {
         let sum = |wanted: &dyn Fn(&Bucket) -> bool| {
             self.buckets.iter().filter(|bucket| wanted(bucket)).fold(0, |sum: u64, one| sum.saturating_add(one.count))
         };
-        let low = sum(&|bucket| bucket.from_ns > limit_ns);
-        let high = sum(&|bucket| bucket.to_ns > limit_ns.saturating_add(1));
-        let is_longest = self.max.is_some_and(|max| max.from_ns > limit_ns);
+        let (most_ns, least_ns) = (limit_ns.saturating_add(self.error_ns), limit_ns.saturating_sub(self.error_ns));
+        let low = sum(&|bucket| bucket.from_ns > most_ns);
+        let high = sum(&|bucket| bucket.to_ns > least_ns.saturating_add(1));
+        let is_longest = self.max.is_some_and(|max| max.from_ns > most_ns);
         let low = low.max(u64::from(is_longest && self.count > 0));
         (low, high.max(low))
     }

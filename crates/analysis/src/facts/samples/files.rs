@@ -1,6 +1,6 @@
 //! The results of a recording, read.
 
-use super::{CacheUse, Found, Known, Samples, read};
+use super::{CacheUse, Edges, Found, Known, Samples, read};
 use base::recording::result_file::LOOKED_AT;
 use base::recording::{PartKind, Recording, ResultFile};
 use base::{Level, Problem};
@@ -32,6 +32,8 @@ pub struct SampleFile {
     pub samples: Vec<Samples>,
     /// How caches were used, by groups of CPUs.
     pub cache_use: Vec<CacheUse>,
+    /// What became of the edges, of interrupts.
+    pub edges: Option<Edges>,
 }
 
 impl ResultFiles {
@@ -45,8 +47,8 @@ impl ResultFiles {
             match read_file(&recording.root.join(&part.path), known, &mut found) {
                 Ok(kind) => {
                     let (machine, level) = (part.machine.clone(), recording.level_of(&part.machine));
-                    let Found { samples, cache_use, .. } = found;
-                    results.list.push(SampleFile { path, machine, level, kind, samples, cache_use });
+                    let Found { samples, cache_use, edges, .. } = found;
+                    results.list.push(SampleFile { path, machine, level, kind, samples, cache_use, edges });
                 }
                 Err(problem) => {
                     results.unread += 1;

@@ -14,6 +14,7 @@ mod cyclictest_text;
 mod files;
 mod gaps;
 mod hwlatdetect;
+mod interrupts;
 mod jitterdebugger;
 mod lines;
 mod noise_trace;
@@ -29,6 +30,7 @@ mod vm_trace_binary;
 
 pub use buckets::{Bucket, Rounding, Samples, Timed};
 pub use files::{ResultFiles, SampleFile};
+pub use interrupts::Edges;
 pub use pqos::CacheUse;
 
 use base::Problem;
@@ -55,6 +57,8 @@ pub enum Source {
     VmTrace,
     /// The loop of `kvmscope bench timer`.
     Gaps,
+    /// The interrupts of `kvmscope bench irq`.
+    Irq,
 }
 
 impl Source {
@@ -70,6 +74,7 @@ impl Source {
             Source::TscDeadline => "tscdeadline_latency",
             Source::VmTrace => "vm-trace",
             Source::Gaps => base::gaps::THREAD,
+            Source::Irq => base::interrupts::THREAD,
         }
     }
 
@@ -79,6 +84,7 @@ impl Source {
             Source::Cyclictest | Source::Jitterdebugger | Source::Timerlat | Source::TscDeadline => Measures::Timer,
             Source::Oslat | Source::Osnoise | Source::Hwlatdetect | Source::Gaps => Measures::Noise,
             Source::VmTrace => Measures::ExitToEntry,
+            Source::Irq => Measures::Interrupt,
         }
     }
 }
@@ -92,6 +98,8 @@ pub enum Measures {
     Noise,
     /// From an exit of a guest to its next entry.
     ExitToEntry,
+    /// From a device's edge to the guest's handler.
+    Interrupt,
 }
 
 /// By which clock a file tells when samples ended.
@@ -117,6 +125,8 @@ pub(crate) struct Found {
     pub samples: Vec<Samples>,
     /// How caches were used meanwhile.
     pub cache_use: Vec<CacheUse>,
+    /// What became of the edges, of interrupts.
+    pub edges: Option<Edges>,
     /// Damage.
     pub problems: base::Problems,
 }
@@ -156,5 +166,6 @@ pub(crate) fn read(kind: ResultFile, input: &mut dyn std::io::BufRead, known: Kn
         ResultFile::NoiseTrace => noise_trace::read(input, found),
         ResultFile::PqosCsv => pqos::read(input, found),
         ResultFile::Gaps => gaps::read(input, found),
+        ResultFile::Interrupts => interrupts::read(input, found),
     }
 }

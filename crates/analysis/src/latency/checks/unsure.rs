@@ -2,7 +2,7 @@
 
 use super::super::goals::Verdicts;
 use super::seen;
-use crate::facts::budget::{Doubt, Verdict};
+use crate::facts::budget::{Doubt, Metric, Verdict};
 use crate::rule::Hit;
 use base::Severity;
 use base::number::{counted, list};
@@ -41,6 +41,8 @@ fn remedy(verdicts: &Verdicts<'_>, doubt: &Doubt) -> Option<String> {
             let least_ns = verdicts.goal.require.trace_ns.unwrap_or(10_000_000_000);
             Some(format!("kvmscope record --seconds {} -o again   # on the host", least_ns.div_ceil(1_000_000_000)))
         }
+        Doubt::FewSamples { least, .. } if verdicts.goal.metric == Metric::IrqLatency => Some(irq(*least)),
+        Doubt::NoSamples(Metric::IrqLatency) => Some(irq(verdicts.goal.require.samples.unwrap_or(0))),
         Doubt::FewSamples { least, .. } => Some(format!(
             "cyclictest -m -a -t -p 99 -i 1000 -l {least} -h 100 -q --json=cyclictest.json   # in the guest"
         )),
@@ -50,6 +52,13 @@ fn remedy(verdicts: &Verdicts<'_>, doubt: &Doubt) -> Option<String> {
         | Doubt::Uncalibrated
         | Doubt::ClockError { .. }
         | Doubt::InBucket { .. }
+        | Doubt::Emulated(_)
         | Doubt::UnsureMean => None,
     }
+}
+
+/// What measures so many interrupts, one each millisecond, and a tenth more: some are merged.
+fn irq(least: u64) -> String {
+    let seconds = (least + least / 10).div_ceil(1_000).max(10);
+    format!("kvmscope bench irq --seconds {seconds}   # on the host")
 }

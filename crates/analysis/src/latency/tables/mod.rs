@@ -6,6 +6,7 @@ mod culprits;
 mod definitions;
 mod goals;
 mod helpers;
+pub(super) mod interrupts;
 mod moments;
 mod samples;
 mod stages;
@@ -34,6 +35,7 @@ pub const TABLES: &[&TableSpec] = &[
     &steal::STEAL,
     &definitions::DEFINITIONS,
     &samples::SAMPLES,
+    &interrupts::INTERRUPTS,
     &attributed::ATTRIBUTED,
     &cache_use::CACHE_USE,
     &vm_trace::VM_TRACE,
@@ -52,6 +54,7 @@ pub(super) fn tables(measured: &[Measured<'_>], case: &Case) -> Vec<Table> {
         steal::steal(case),
         definitions::definitions(measured),
         samples::samples(case),
+        interrupts::interrupts(case),
         attributed::attributed(case),
         cache_use::cache_use(case),
         vm_trace::vm_trace(case),

@@ -39,7 +39,7 @@ pub struct Plan {
 /// What was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interrupts {
-    /// The threads that an interrupt goes through: the vCPU's first, the one that rings last.
+    /// The threads that an interrupt goes through, in order: the one that rings first, that of the vCPU last.
     pub tids: Vec<i32>,
     /// How many edges there were.
     pub edges: u64,
@@ -115,8 +115,7 @@ impl Plan {
         }
         probe.order(Task::Spin)?;
         let ahead = before.around(probe.ahead()?);
-        let mut tids = probe.tids();
-        tids.push(ringer);
+        let tids = [vec![ringer], probe.tids()].concat();
         Ok(Interrupts { tids, edges: edges.count.load(Ordering::Acquire), pairing, ahead })
     }
 

@@ -119,7 +119,7 @@ impl Probe {
         matches!(self.runs, Runs::Qemu(_))
     }
 
-    /// The threads that an interrupt goes through, that of the vCPU first.
+    /// The threads that an interrupt goes through, in order: that of the vCPU is last.
     pub fn tids(&self) -> Vec<i32> {
         match &self.runs {
             Runs::Kvm(running) => vec![running.tid],

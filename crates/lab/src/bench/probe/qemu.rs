@@ -66,9 +66,9 @@ impl Running {
         }
     }
 
-    /// The vCPU's, and the main one, which hears of events.
+    /// The main one, which hears of events, and the vCPU's.
     pub fn tids(&self) -> Vec<i32> {
-        self.vcpu.into_iter().chain([self.child.id() as i32]).collect()
+        std::iter::once(self.child.id() as i32).chain(self.vcpu).collect()
     }
 
     pub fn look(&mut self) -> Result<(), Error> {

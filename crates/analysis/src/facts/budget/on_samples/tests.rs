@@ -51,7 +51,7 @@ fn the_published_histogram_breaks_both_timer_goals() {
         assert_eq!((absent.judgement.verdict, bounds(absent)), (Verdict::NotMeasured, None), "{absent:?}");
     }
     // Over 16 us are none for certain, and 5 at most: 16 us hold [16, 17).
-    let at_16 = judge(&Goal { limit_ns: 16 * US, ..goal("timer-max") }, &case.results().list[0].samples[0], None);
+    let at_16 = judge(&Goal { limit_ns: 16 * US, ..goal("timer-max") }, &case.results().list[0].samples[0], None, None);
     assert_eq!(
         (at_16.verdict, at_16.doubts),
         (Verdict::Inconclusive, vec![Doubt::InBucket { over_low: 0, over_high: 5 }])
@@ -62,15 +62,15 @@ fn the_published_histogram_breaks_both_timer_goals() {
 #[test]
 fn the_latest_run_misses_the_mean_and_is_no_proof_of_the_maximum() {
     let latest = Samples { mean_ns: Some(6_000.0), ..samples(&[(11, 1)]) };
-    assert_eq!(judge(&goal("timer-mean"), &latest, None).verdict, Verdict::Fail);
-    let max = judge(&goal("timer-max"), &latest, None);
+    assert_eq!(judge(&goal("timer-mean"), &latest, None, None).verdict, Verdict::Fail);
+    let max = judge(&goal("timer-max"), &latest, None, None);
     assert_eq!((max.verdict, max.bounds.unwrap().value_ns), (Verdict::Inconclusive, 11 * US));
     assert_eq!(max.doubts, [Doubt::FewSamples { samples: 1, least: 2_995_732 }]);
 }
 
 #[test]
 fn a_maximum_passes_with_enough_samples_and_fails_with_one() {
-    let verdict = |buckets: &[(u64, u64)]| judge(&goal("timer-max"), &samples(buckets), None).verdict;
+    let verdict = |buckets: &[(u64, u64)]| judge(&goal("timer-max"), &samples(buckets), None, None).verdict;
     assert_eq!(verdict(&[(6, 2_995_732)]), Verdict::Pass);
     assert_eq!(verdict(&[(6, 2_995_731)]), Verdict::Inconclusive);
     assert_eq!(verdict(&[(16, 1)]), Verdict::Fail);
@@ -78,12 +78,16 @@ fn a_maximum_passes_with_enough_samples_and_fails_with_one() {
     assert_eq!(verdict(&[(6, 2_995_732), (14, 1)]), Verdict::Pass, "[14, 15) us are not over 15");
     assert_eq!(verdict(&[]), Verdict::NotMeasured);
     let below = Goal { op: Op::Below, ..goal("timer-max") };
-    assert_eq!(judge(&below, &samples(&[(15, 3_000_000)]), None).verdict, Verdict::Fail, "15 us are not below 15");
+    assert_eq!(
+        judge(&below, &samples(&[(15, 3_000_000)]), None, None).verdict,
+        Verdict::Fail,
+        "15 us are not below 15"
+    );
 }
 
 #[test]
 fn a_mean_is_known_to_a_unit() {
-    let verdict = |us| judge(&goal("timer-mean"), &samples(&[(us, 1_000)]), None).verdict;
+    let verdict = |us| judge(&goal("timer-mean"), &samples(&[(us, 1_000)]), None, None).verdict;
     assert_eq!((verdict(4), verdict(5), verdict(6)), (Verdict::Pass, Verdict::Inconclusive, Verdict::Fail));
 }
 
@@ -92,10 +96,10 @@ fn samples_with_times_have_episodes() {
     let mut timed = samples(&[(3, 3), (20, 3)]);
     let at = |ms: u64, us: u64| Timed { end_ns: ms * 1_000_000, length_ns: us * US };
     timed.timed = vec![at(0, 3), at(1, 20), at(2, 20), at(3, 3), at(50, 20), at(1_000, 3)];
-    let episodes = judge(&goal("timer-max"), &timed, None).episodes.unwrap();
+    let episodes = judge(&goal("timer-max"), &timed, None, None).episodes.unwrap();
     assert_eq!((episodes.low, episodes.high, episodes.blocks), (2, 2, 100));
     timed.timed.pop();
-    assert_eq!(judge(&goal("timer-max"), &timed, None).episodes, None, "not every sample has a time");
+    assert_eq!(judge(&goal("timer-max"), &timed, None, None).episodes, None, "not every sample has a time");
 }
 
 proptest! {
@@ -110,7 +114,7 @@ proptest! {
         let longest = all.iter().rposition(|(_, count)| *count > 0).unwrap_or(0);
         let fewer: Vec<(u64, u64)> =
             fewer.iter().enumerate().map(|(at, (us, count))| (*us, if at == longest { all[at].1 } else { *count })).collect();
-        let (first, second) = (judge(&goal("timer-max"), &samples(&all), None), judge(&goal("timer-max"), &samples(&fewer), None));
+        let (first, second) = (judge(&goal("timer-max"), &samples(&all), None, None), judge(&goal("timer-max"), &samples(&fewer), None, None));
         prop_assert!(second.verdict != Verdict::Pass || first.verdict == Verdict::Pass);
     }
 }
@@ -118,10 +122,48 @@ proptest! {
 #[test]
 fn clocks_that_are_off_by_more_than_a_quarter_of_the_limit_decide_nothing() {
     let broken = samples(&[(900, 10)]);
-    let by = |ns| judge(&goal("timer-max"), &broken, Some(ClockError { low_ns: 0, high_ns: ns }));
+    let by = |ns| judge(&goal("timer-max"), &broken, Some(ClockError { low_ns: 0, high_ns: ns }), None);
     assert_eq!(by(3_750).verdict, Verdict::Fail, "a quarter of 15 us");
     let off = by(3_751);
     assert_eq!(off.verdict, Verdict::Inconclusive);
     assert_eq!(off.doubts.last(), Some(&Doubt::ClockError { error_ns: 3_751, most_ns: 3_750 }));
-    assert_eq!(judge(&goal("timer-max"), &broken, None).verdict, Verdict::Fail, "a file alone needs no other clock");
+    assert_eq!(
+        judge(&goal("timer-max"), &broken, None, None).verdict,
+        Verdict::Fail,
+        "a file alone needs no other clock"
+    );
+}
+
+/// Interrupts of a length, each known up to an error.
+fn interrupts(length_ns: u64, count: u64, error_ns: u64) -> Samples {
+    let length = Span { from_ns: length_ns, to_ns: length_ns + 1 };
+    Samples {
+        buckets: vec![Bucket { from_ns: length.from_ns, to_ns: length.to_ns, count }],
+        count,
+        min: Some(length),
+        max: Some(length),
+        mean_ns: Some(length_ns as f64),
+        unit_ns: 1,
+        error_ns,
+        ..Samples::new(Source::Irq, "7")
+    }
+}
+
+#[test]
+fn interrupts_pass_on_a_processor_alone_and_by_clocks_that_are_known_well() {
+    const ENOUGH: u64 = 2_995_732;
+    let by = |samples: &Samples, emulated| judge(&goal("irq-max"), samples, None, emulated);
+    let real = |length_ns, error_ns| by(&interrupts(length_ns, ENOUGH, error_ns), None).verdict;
+    assert_eq!((real(9_100, 100), real(21_000, 100)), (Verdict::Pass, Verdict::Fail));
+    assert_eq!(
+        (real(19_950, 100), real(20_050, 100)),
+        (Verdict::Inconclusive, Verdict::Inconclusive),
+        "20 us +- 100 ns"
+    );
+    assert_eq!((real(9_100, 5_000), real(9_100, 5_001)), (Verdict::Pass, Verdict::Inconclusive), "a quarter of 20 us");
+    assert_eq!(by(&interrupts(9_100, ENOUGH - 1, 100), None).verdict, Verdict::Inconclusive);
+    let emulated = by(&interrupts(9_100, ENOUGH, 100), Some(Emulator::Tcg));
+    assert_eq!((emulated.verdict, emulated.doubts), (Verdict::Inconclusive, vec![Doubt::Emulated(Emulator::Tcg)]));
+    let over = interrupts(19_950, ENOUGH, 100).over(20_000);
+    assert_eq!((over, interrupts(20_101, 5, 100).over(20_000)), ((0, ENOUGH), (5, 5)));
 }

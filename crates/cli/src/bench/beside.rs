@@ -1,0 +1,67 @@
+//! The host, recorded while something is measured on it: by the counter alone, which is the clock of both.
+
+use super::place::Place;
+use crate::arguments::JournalPlace;
+use base::recording::{ClockPair, Part};
+use lab::Recorder;
+use lab::tracefs::{Mounted, Plan, TracefsRecorder};
+use std::path::Path;
+use std::time::Duration;
+
+/// How often the recorder is asked to do what has piled up.
+const POLL: Duration = Duration::from_millis(100);
+
+/// A recorder at work, or why there is none.
+pub struct Beside(Result<(TracefsRecorder, Mounted), lab::Error>);
+
+impl Beside {
+    /// Begins to record the host into `place`.
+    pub fn begin(place: &Place, journal: &JournalPlace) -> Self {
+        let record = || {
+            let journal = journal.journal();
+            let mounted = Mounted::at(Path::new("/"), &journal)?;
+            let plan = Plan { clock: Some("x86-tsc".to_owned()), ..Plan::default() };
+            let recorder = TracefsRecorder::start(mounted.tracefs(), &journal, &plan, place.root(), place.machine())?;
+            Ok((recorder, mounted))
+        };
+        Self(record())
+    }
+
+    /// Why nothing is recorded.
+    pub fn absent(&self) -> Option<&lab::Error> {
+        self.0.as_ref().err()
+    }
+
+    /// Measures in another thread, which `name`s it, while the host is recorded; gives what was recorded too.
+    pub fn during<T: Send>(
+        self,
+        name: &str,
+        measure: impl FnOnce() -> Result<T, lab::Error> + Send,
+    ) -> (Result<T, lab::Error>, Result<Vec<Part>, lab::Error>) {
+        let Ok((mut recorder, mounted)) = self.0 else { return (measure(), Ok(Vec::new())) };
+        let (measured, polled) = std::thread::scope(|scope| {
+            let measuring = scope.spawn(measure);
+            let mut polled = Ok(());
+            while !measuring.is_finished() {
+                polled = polled.and_then(|()| recorder.poll());
+                std::thread::sleep(POLL);
+            }
+            let failed = || Err(lab::Error::Died(format!("the thread of {name} has failed")));
+            (measuring.join().unwrap_or_else(|_| failed()), polled)
+        });
+        let parts = Box::new(recorder).stop();
+        drop(mounted);
+        (measured, polled.and(parts))
+    }
+}
+
+/// CLOCK_MONOTONIC by the time-stamp counter, as both were read at the beginning and at the end.
+pub fn monotonic(pairs: &[ClockPair]) -> impl Fn(u64) -> u64 {
+    let read = pairs.iter().filter_map(|pair| Some((pair.tsc?, pair.monotonic_ns)));
+    let (first, last) = (read.clone().next().unwrap_or((0, 0)), read.clone().next_back().unwrap_or((0, 0)));
+    let (ticks, ns) = (last.0.saturating_sub(first.0).max(1), last.1.saturating_sub(first.1));
+    move |at| {
+        let since = i128::from(at) - i128::from(first.0);
+        (i128::from(first.1) + since * i128::from(ns) / i128::from(ticks)) as u64
+    }
+}
