@@ -5,9 +5,8 @@
 //! counter   one each     one for two    one for four   1,024 counters for each doubling
 //! ```
 //! HdrHistogram's layout at three significant digits (<https://hdrhistogram.org>; relative error below 0.1 %), with its
-//! rule for quantiles. Sum and maximum are exact. Every exit of a trace is counted, so a sample takes a few instructions,
-//! and samples wait until some of them are counted together: their counters lie far apart, and the CPU fetches several
-//! at once in the time of one.
+//! rule for quantiles. Sum and maximum are exact. Every exit of a trace is counted, so a sample takes a few instructions:
+//! its counter lies far from others, so the CPU is asked to fetch it, and some samples are counted together when it has.
 
 use crate::counters::{Counters, STRIDE};
 use std::borrow::Cow;
@@ -51,7 +50,9 @@ impl Histogram {
     /// Adds one sample.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        self.waiting[self.waits % MOST_WAITING] = number(value);
+        let number = number(value);
+        self.counters.fetch(number);
+        self.waiting[self.waits % MOST_WAITING] = number;
         self.waits += 1;
         if self.waits == MOST_WAITING {
             self.settle();

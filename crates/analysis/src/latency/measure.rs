@@ -3,7 +3,7 @@
 use crate::Case;
 use crate::facts::ledger::line::TimeLine;
 use crate::facts::ledger::model::{PartFlow, StretchSums, Vcpu};
-use crate::facts::losses::{Cause, Definition, LostIn, Stretches, VcpuLosses, Worst};
+use crate::facts::losses::{Cause, Definition, InAll, LostIn, VcpuLosses, Worst};
 use base::{Span, parallel};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -123,15 +123,15 @@ impl<'c> Measured<'c> {
     ) -> Self {
         let lost = losses.stretches(Definition::Involuntary);
         let at_most = (!losses.unknown.is_empty()).then(|| losses.at_most(&lost));
-        let worst = |lost: &Stretches, at_most: Option<&Stretches>, window_ns: u64| {
+        let worst = |window_ns: u64| {
             let Worst { at_ns, loss_ns } = lost.sup(losses.span, window_ns)?;
-            let high = at_most.and_then(|at_most| at_most.sup(losses.span, window_ns));
+            let high = at_most.as_ref().and_then(|at_most| at_most.sup(losses.span, window_ns));
             let high_ns = high.map_or(loss_ns, |high| high.loss_ns);
             Some(WorstWindow { window_ns, loss_ns, high_ns, at_ns: on_axis(at_ns) })
         };
         let length_ns = of_budget.first().copied().unwrap_or(MOMENT_NS);
         let lengths: BTreeSet<u64> = WINDOWS_NS.into_iter().chain(of_budget.iter().copied()).collect();
-        let windows = lengths.iter().filter_map(|window_ns| worst(&lost, at_most.as_ref(), *window_ns)).collect();
+        let windows = lengths.iter().filter_map(|window_ns| worst(*window_ns)).collect();
         let moments =
             lost.worst_disjoint(losses.span, length_ns, MOST_MOMENTS).into_iter().map(|Worst { at_ns, loss_ns }| {
                 let causes = causes_within(losses, part, Span { from_ns: at_ns, to_ns: at_ns + length_ns });
@@ -144,17 +144,22 @@ impl<'c> Measured<'c> {
             sum.total_ns += more.total_ns;
             sum.max_ns = sum.max_ns.max(more.max_ns);
         });
-        let exits = losses.stretches(Definition::ExitToEntry { include_halts });
-        let by = |definition, lost: &Stretches, count| ByDefinition {
-            definition,
-            count,
-            total_ns: lost.total_ns(),
-            longest_ns: lost.longest().map_or(0, |longest| longest.length_ns()),
-            worst: worst(lost, None, length_ns),
+        let by = |definition, count, InAll { total_ns, longest_ns, worst }: InAll| {
+            let worst = worst.map(|Worst { at_ns, loss_ns }| WorstWindow {
+                window_ns: length_ns,
+                loss_ns,
+                high_ns: loss_ns,
+                at_ns: on_axis(at_ns),
+            });
+            ByDefinition { definition, count, total_ns, longest_ns, worst }
         };
         let definitions = [
-            by(Definition::Involuntary, &lost, lost.spans().len() as u64),
-            by(Definition::ExitToEntry { include_halts }, &exits, losses.exit_count(include_halts)),
+            by(Definition::Involuntary, lost.spans().len() as u64, lost.in_all(losses.span, length_ns)),
+            by(
+                Definition::ExitToEntry { include_halts },
+                losses.exit_count(include_halts),
+                losses.exits_in_all(include_halts, length_ns),
+            ),
         ];
         Self { part, vcpu, losses, windows, moments, culprits: most_first(culprits, |sum| sum.total_ns), definitions }
     }

@@ -1,7 +1,8 @@
 //! Numbers for causes, so that a piece needs not hold its own.
 
 use super::model::{By, Cause, LostIn};
-use rustc_hash::FxHashMap;
+use crate::facts::events::host_interrupts::HostInterrupt;
+use crate::facts::keyed::{Key, Keyed};
 use std::sync::Arc;
 
 /// Places of the causes that are not known yet: each state by itself.
@@ -18,12 +19,13 @@ const OPEN: [LostIn; 5] = [LostIn::Handling, LostIn::Userspace, LostIn::Blocked,
 #[derive(Clone)]
 pub(super) struct Causes {
     all: Vec<Cause>,
-    places: FxHashMap<Cause, u32>,
+    /// One more than their places.
+    numbers: Keyed<Cause, u32>,
 }
 
 impl Default for Causes {
     fn default() -> Self {
-        let mut causes = Self { all: Vec::new(), places: FxHashMap::default() };
+        let mut causes = Self { all: Vec::new(), numbers: Keyed::default() };
         for state in OPEN {
             causes.place(state, By::Unknown);
         }
@@ -35,10 +37,12 @@ impl Causes {
     /// The place of a cause.
     pub fn place(&mut self, state: LostIn, by: By) -> u32 {
         let cause = Cause { state, by };
-        *self.places.entry(cause).or_insert_with(|| {
+        let number = self.numbers.at(cause);
+        if *number == 0 {
             self.all.push(cause);
-            self.all.len() as u32 - 1
-        })
+            *number = self.all.len() as u32;
+        }
+        *number - 1
     }
 
     /// The place of the cause that is known now of a piece whose own was `open`.
@@ -49,5 +53,20 @@ impl Causes {
     /// All, by their places.
     pub fn into_all(self) -> Arc<[Cause]> {
         self.all.into()
+    }
+}
+
+impl Key for Cause {
+    #[inline]
+    fn word(&self) -> u64 {
+        let by = match self.by {
+            By::Task(tid) => tid as u64,
+            By::Interrupt(HostInterrupt::Irq(number)) => number.map_or(0, u64::from),
+            By::Interrupt(HostInterrupt::Softirq(number)) => number.map_or(0, u64::from),
+            By::Interrupt(HostInterrupt::Vector(name)) => name.len() as u64,
+            By::Exit(reason) => u64::from(reason.code),
+            By::Interrupt(HostInterrupt::Nmi) | By::Throttled | By::Stopped | By::Unknown => 0,
+        };
+        by << 3 | self.state as u64
     }
 }

@@ -11,7 +11,6 @@
 use super::causes::{BLOCKED, Causes, HANDLING, PREEMPTED, USERSPACE, WAKE_DELAY};
 use super::collected::Collected;
 use super::holders::Holders;
-use super::host_initiated::is_host_initiated;
 use super::model::{BEGINS, By, LostIn, PartLosses};
 use crate::facts::events::host_interrupts::HostInterrupt;
 use crate::facts::ledger::build::Beside;
@@ -34,6 +33,39 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
+    #[inline(never)]
+    fn rare_interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64) {
+        let (window, own) = (self.window, &mut self.threads[thread]);
+        let span = inside(window, from_ns, to_ns);
+        let begins = begins(window, from_ns);
+        match state {
+            State::Guest(_) => {
+                own.runs_vcpu(window, from_ns);
+                own.enters(&mut self.causes);
+            }
+            State::Handling(_) => {
+                own.runs_vcpu(window, from_ns);
+                own.works(span, HANDLING);
+            }
+            State::Userspace => {
+                own.runs_vcpu(window, from_ns);
+                own.works(span, USERSPACE);
+            }
+            State::Irq | State::Softirq | State::Nmi => {
+                own.runs_vcpu(window, from_ns);
+                own.interrupted();
+            }
+            State::HaltPoll | State::Halted => own.runs_vcpu(window, from_ns),
+            State::WakeDelay => own.lost(span, WAKE_DELAY | begins),
+            State::Preempted => own.lost(span, PREEMPTED),
+            State::Blocked if own.takes_stop() => {
+                own.lost(span, self.causes.place(LostIn::Blocked, By::Stopped) | begins);
+            }
+            State::Blocked => own.lost(span, BLOCKED | begins),
+            State::Unknown => own.unknown(span),
+        }
+    }
+
     #[cold]
     fn meet(&mut self, thread: usize) {
         let window = self.window;
@@ -85,52 +117,27 @@ fn begins(window: Span, from_ns: u64) -> u32 {
 }
 
 impl Sink for Collector {
-    #[inline]
+    #[inline(always)]
     fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64) {
-        let window = self.window;
         if thread >= self.threads.len() {
             self.meet(thread);
         }
         let own = &mut self.threads[thread];
         own.reaches(to_ns);
-        // Most intervals are the guest's, which need none of these.
-        let span = || inside(window, from_ns, to_ns);
-        let begins = || begins(window, from_ns);
+        // Nearly all are one of these two.
         match state {
-            State::Guest(_) => {
-                own.runs_vcpu(window, from_ns);
-                own.enters(&mut self.causes);
-            }
-            State::Handling(_) => {
-                own.runs_vcpu(window, from_ns);
-                own.lost(span(), HANDLING);
-            }
-            State::Userspace => {
-                own.runs_vcpu(window, from_ns);
-                own.lost(span(), USERSPACE);
-            }
-            State::Irq | State::Softirq | State::Nmi => {
-                own.runs_vcpu(window, from_ns);
-                own.interrupted();
-            }
-            State::HaltPoll | State::Halted => own.runs_vcpu(window, from_ns),
-            State::WakeDelay => own.lost(span(), WAKE_DELAY | begins()),
-            State::Preempted => own.lost(span(), PREEMPTED),
-            State::Blocked if own.takes_stop() => {
-                own.lost(span(), self.causes.place(LostIn::Blocked, By::Stopped) | begins());
-            }
-            State::Blocked => own.lost(span(), BLOCKED | begins()),
-            State::Unknown => own.unknown(span()),
+            State::Guest(_) if !own.entry_is_news() => {}
+            State::Handling(_) if own.is_known() => own.works(inside(self.window, from_ns, to_ns), HANDLING),
+            _ => self.rare_interval(thread, state, from_ns, to_ns),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn exit(&mut self, thread: usize, exit: &Exit) {
-        let is_host_initiated = is_host_initiated(exit.reason, exit.detail);
         if thread >= self.threads.len() {
             self.meet(thread);
         }
-        self.threads[thread].exit(exit, is_host_initiated, self.window, &mut self.causes);
+        self.threads[thread].exit(exit, self.window, &mut self.causes);
     }
 
     fn chain(&mut self, _: usize, _: &Chain) {}

@@ -1,6 +1,7 @@
 //! What one thread lost, as far as the walk has told it.
 
 use super::causes::{BLOCKED, Causes, HANDLING, USERSPACE};
+use super::host_initiated::is_host_initiated;
 use super::model::{BEGINS, By, Cause, Piece, Pieces, VcpuLosses};
 use super::packed::Packed;
 use super::shares;
@@ -21,6 +22,8 @@ pub(super) struct Collected {
     pieces: Vec<Piece>,
     /// From here on they wait for their exit.
     open: usize,
+    /// Some of those that wait are losses whatever the exit was.
+    open_is_lost: bool,
     /// Interrupts whose intervals are still to come.
     interrupts: VecDeque<(Span, u32)>,
     /// Who ran while the thread waited; empty ones for who took the CPU and did not run.
@@ -49,6 +52,18 @@ impl Collected {
     /// Intervals were told up to `end_ns`.
     pub fn reaches(&mut self, end_ns: u64) {
         self.end_ns = end_ns;
+    }
+
+    /// It has shown that it runs a vCPU.
+    #[inline(always)]
+    pub fn is_known(&self) -> bool {
+        self.runs_vcpu
+    }
+
+    /// That its guest runs is news: nothing has shown that it is a vCPU, or pieces wait for an exit that was not seen.
+    #[inline(always)]
+    pub fn entry_is_news(&self) -> bool {
+        !self.runs_vcpu || self.open < self.pieces.len()
     }
 
     /// The thread runs a vCPU, for all that the trace shows from `from_ns` on. What it did before is not known to be a loss.
@@ -86,10 +101,18 @@ impl Collected {
     }
 
     /// It was lost, as far as is known now, because of `cause`.
+    #[inline]
     pub fn lost(&mut self, span: Span, cause: u32) {
         if self.runs_vcpu {
+            self.open_is_lost = true;
             add(&mut self.pieces, span, cause);
         }
+    }
+
+    /// KVM or the VMM worked on an exit, which tells whether that is a loss.
+    #[inline(always)]
+    pub fn works(&mut self, span: Span, cause: u32) {
+        add(&mut self.pieces, span, cause);
     }
 
     /// An interrupt, whose interval will come if it takes any time.
@@ -104,6 +127,7 @@ impl Collected {
     /// The interval of the first interrupt that waits for it.
     pub fn interrupted(&mut self) {
         if let Some((span, cause)) = self.interrupts.pop_front() {
+            self.open_is_lost = true;
             add(&mut self.pieces, span, cause);
         }
     }
@@ -120,19 +144,20 @@ impl Collected {
         }
     }
 
-    /// An exit is over, of which the guest or the host is the cause.
-    pub fn exit(&mut self, exit: &Exit, is_host_initiated: bool, window: Span, causes: &mut Causes) {
-        let waiting = self.pieces.get(self.open..).unwrap_or_default();
-        if !is_host_initiated && waiting.iter().all(|piece| matches!(piece.cause & !BEGINS, HANDLING | USERSPACE)) {
-            // Nearly always: the work on what the guest asked for is no loss.
-            self.pieces.truncate(self.open);
-        } else if !waiting.is_empty() {
+    /// An exit is over. Nearly always the work on it was what the guest asked for, which is no loss.
+    #[inline(always)]
+    pub fn exit(&mut self, exit: &Exit, window: Span, causes: &mut Causes) {
+        let is_host_initiated = is_host_initiated(exit.reason, exit.detail);
+        if is_host_initiated || self.open_is_lost {
             self.settle(Some((exit.reason, is_host_initiated)), causes);
+        } else {
+            self.pieces.truncate(self.open);
         }
-        self.left_ns = exit.cost_ns.is_none().then_some(exit.at_ns);
         if exit.cost_ns.is_none() {
+            self.left_ns = Some(exit.at_ns);
             return;
         }
+        self.left_ns = None;
         // All intervals up to the entry have been told.
         let span = Span { from_ns: exit.at_ns.max(window.from_ns), to_ns: self.end_ns.min(window.to_ns) };
         if span.from_ns <= span.to_ns {
@@ -147,7 +172,7 @@ impl Collected {
         let Some(left_ns) = self.left_ns.filter(|_| ended) else { return };
         let last = self.pieces.partition_point(|piece| piece.from_ns < left_ns);
         self.pieces.truncate(last);
-        self.open = last;
+        (self.open, self.open_is_lost) = (last, false);
         self.unknown.push(Span { from_ns: left_ns.max(window.from_ns), to_ns: self.end_ns.min(window.to_ns) });
     }
 
@@ -163,6 +188,7 @@ impl Collected {
     }
 
     /// What the exit that pieces wait for says of them, if there is one.
+    #[inline(never)]
     fn settle(&mut self, exit: Option<(Reason, bool)>, causes: &mut Causes) {
         let (mut kept, mut begins) = (self.open, BEGINS);
         for place in self.open..self.pieces.len() {
@@ -186,7 +212,7 @@ impl Collected {
             kept += 1;
         }
         self.pieces.truncate(kept);
-        self.open = kept;
+        (self.open, self.open_is_lost) = (kept, false);
     }
 
     /// The trace is over: its losses since `origin_ns`, of a thread that turned out to run a vCPU.
@@ -215,7 +241,18 @@ impl Collected {
 }
 
 /// A stretch as pieces, several if it is too long for one.
+#[inline(always)]
 fn add(to: &mut Vec<Piece>, span: Span, cause: u32) {
+    let length_ns = span.to_ns.saturating_sub(span.from_ns);
+    match u32::try_from(length_ns) {
+        Ok(0) => {}
+        Ok(length_ns) => to.push(Piece { from_ns: span.from_ns, length_ns, cause }),
+        Err(_) => add_long(to, span, cause),
+    }
+}
+
+#[cold]
+fn add_long(to: &mut Vec<Piece>, span: Span, cause: u32) {
     let (mut from_ns, mut cause) = (span.from_ns, cause);
     while from_ns < span.to_ns {
         let length_ns = u32::try_from(span.to_ns - from_ns).unwrap_or(u32::MAX);

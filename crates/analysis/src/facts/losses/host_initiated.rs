@@ -5,50 +5,24 @@
 use crate::facts::events::details::Detail;
 use crate::facts::events::reasons::{Isa, Reason};
 
-/// When an exit is the host's.
-enum When {
-    Always,
-    /// If its event says that an NMI of the host was the cause.
-    Nmi,
-    /// If no device answered: memory of the guest was not mapped, and the guest cannot know.
-    NotDevice,
-}
-
-const BY_VMX: &[(u32, When)] = &[
-    (0, When::Nmi),
-    // EXTERNAL_INTERRUPT.
-    (1, When::Always),
-    (48, When::NotDevice),
-    // PREEMPTION_TIMER: it delivers the guest's own timer, and is a cause of its own for that reason.
-    (52, When::Always),
-    // PML_FULL.
-    (62, When::Always),
-];
-
-const BY_SVM: &[(u32, When)] = &[
-    // INTR, NMI, SMI.
-    (0x60, When::Always),
-    (0x61, When::Always),
-    (0x62, When::Always),
-    (0x400, When::NotDevice),
-];
-
 /// An arm64 guest was left for an interrupt of the host (arch/arm64/include/asm/kvm_asm.h, Linux 6.12).
 const ARM_EXCEPTION_IRQ: u64 = 0;
 
 /// True if the host caused an exit for `reason` that was about `detail`.
+#[inline(always)]
 pub(super) fn is_host_initiated(reason: Reason, detail: Detail) -> bool {
-    let rows = match reason.isa {
-        Isa::Vmx => BY_VMX,
-        Isa::Svm => BY_SVM,
-        Isa::Arm64 => return reason == Reason::of_arm64(0, Some(ARM_EXCEPTION_IRQ)),
-        Isa::Other(_) | Isa::Printed(_) => return false,
-    };
-    match rows.iter().find(|(code, _)| *code == reason.code) {
-        Some((_, When::Always)) => true,
-        Some((_, When::Nmi)) => detail == Detail::Nmi,
-        Some((_, When::NotDevice)) => !matches!(detail, Detail::Mmio(..) | Detail::Apic(..)),
-        None => false,
+    match (reason.isa, reason.code) {
+        // EXTERNAL_INTERRUPT; PREEMPTION_TIMER, which delivers the guest's own timer and is a cause of its own for that reason;
+        // PML_FULL.
+        (Isa::Vmx, 1 | 52 | 62) => true,
+        // INTR, NMI, SMI.
+        (Isa::Svm, 0x60..=0x62) => true,
+        // EXCEPTION_NMI, if its event says that it was an NMI of the host.
+        (Isa::Vmx, 0) => detail == Detail::Nmi,
+        // EPT_VIOLATION and NPF, if no device answered: memory of the guest was not mapped, and the guest cannot know.
+        (Isa::Vmx, 48) | (Isa::Svm, 0x400) => !matches!(detail, Detail::Mmio(..) | Detail::Apic(..)),
+        (Isa::Arm64, _) => reason == Reason::of_arm64(0, Some(ARM_EXCEPTION_IRQ)),
+        (Isa::Vmx | Isa::Svm | Isa::Other(_) | Isa::Printed(_), _) => false,
     }
 }
 

@@ -25,5 +25,5 @@ pub mod vm_trace;
 
 pub(crate) use collect::Collector;
 pub use model::{By, Cause, Definition, Lost, LostIn, PartLosses, Pieces, VcpuLosses};
-pub use stretches::{Limit, Over, Stretches, Worst};
+pub use stretches::{InAll, Limit, Over, Stretches, Worst};
 pub use vm_trace::VmTrace;

@@ -1,7 +1,7 @@
 //! What the vCPUs of a trace lost, in types.
 
-use super::packed::Packed;
-use super::stretches::Stretches;
+use super::packed::{Packed, Sums};
+use super::stretches::{InAll, Stretches, Worst};
 use crate::facts::events::host_interrupts::{Handlers, HostInterrupt};
 use crate::facts::events::reasons::Reason;
 use crate::facts::ledger::model::{PartFlow, StretchSums};
@@ -263,6 +263,19 @@ impl VcpuLosses {
                 Stretches::of(self.exits.iter()).or(&Stretches::of(self.halts.iter()))
             }
         }
+    }
+
+    /// What is lost in all from exits to entries. Exits are so many that no stretches are made of them where sums will do.
+    pub fn exits_in_all(&self, include_halts: bool, window_ns: u64) -> InAll {
+        let stretches = || self.stretches(Definition::ExitToEntry { include_halts });
+        if include_halts {
+            return stretches().in_all(self.span, window_ns);
+        }
+        let Sums { total_ns, longest_ns, first_long_ns } = self.exits.sums(window_ns);
+        // No window loses more than one that is lost whole.
+        let lost_whole = first_long_ns.map(|at_ns| Worst { at_ns, loss_ns: window_ns });
+        let worst = lost_whole.or_else(|| stretches().sup(self.span, window_ns));
+        InAll { total_ns, longest_ns, worst }
     }
 
     /// The same if all that is unknown was lost as well.

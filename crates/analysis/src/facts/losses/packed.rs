@@ -18,6 +18,14 @@ pub(super) struct Packed {
     count: u64,
 }
 
+/// What all stretches come to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Sums {
+    pub total_ns: u64,
+    pub longest_ns: u64,
+    pub first_long_ns: Option<u64>,
+}
+
 const MOST: u64 = u32::MAX as u64;
 
 impl Packed {
@@ -27,8 +35,21 @@ impl Packed {
     }
 
     /// The next one; what overlaps the one before is left out of it.
+    #[inline(always)]
     pub fn push(&mut self, span: Span) {
         self.count += 1;
+        let (gap_ns, length_ns) = (span.from_ns.wrapping_sub(self.to_ns), span.to_ns.wrapping_sub(span.from_ns));
+        if gap_ns <= MOST && length_ns.wrapping_sub(1) < MOST {
+            self.to_ns = span.to_ns;
+            self.pairs.push([gap_ns as u32, length_ns as u32]);
+        } else {
+            self.push_odd(span);
+        }
+    }
+
+    /// One that overlaps, is empty or does not fit.
+    #[cold]
+    fn push_odd(&mut self, span: Span) {
         let from_ns = span.from_ns.max(self.to_ns);
         let (mut gap_ns, mut length_ns) = (from_ns - self.to_ns, span.to_ns.saturating_sub(from_ns));
         if length_ns == 0 {
@@ -50,6 +71,26 @@ impl Packed {
     pub fn since(self, origin_ns: u64) -> Self {
         let since = |at_ns: u64| at_ns.saturating_sub(origin_ns);
         Self { from_ns: since(self.from_ns), to_ns: since(self.to_ns), ..self }
+    }
+
+    /// How long all are together and the longest is, and where the first one begins that takes `enough_ns`; those that touch
+    /// are one.
+    pub fn sums(&self, enough_ns: u64) -> Sums {
+        let mut sums = Sums::default();
+        let mut whole = Span { from_ns: self.from_ns, to_ns: self.from_ns };
+        for [gap, length] in &self.pairs {
+            if *gap > 0 {
+                whole.from_ns = whole.to_ns + u64::from(*gap);
+                whole.to_ns = whole.from_ns;
+            }
+            whole.to_ns += u64::from(*length);
+            sums.total_ns += u64::from(*length);
+            sums.longest_ns = sums.longest_ns.max(whole.length_ns());
+            if sums.first_long_ns.is_none() && whole.length_ns() >= enough_ns {
+                sums.first_long_ns = Some(whole.from_ns);
+            }
+        }
+        sums
     }
 
     /// How many there were.
@@ -87,5 +128,18 @@ mod tests {
         }
         assert_eq!(merged, spans.map(|(from_ns, to_ns)| (from_ns - 2, to_ns - 2)));
         assert_eq!(packed.count(), 4);
+    }
+
+    #[test]
+    fn sums_are_those_of_stretches_that_touch() {
+        let mut packed = Packed::from(100);
+        for (from_ns, to_ns) in [(100, 103), (110, 115), (115, 119), (119, 120), (2 * MOST, 2 * MOST + 4), (20, 40)] {
+            packed.push(Span { from_ns, to_ns });
+        }
+        assert_eq!(packed.sums(10), Sums { total_ns: 17, longest_ns: 10, first_long_ns: Some(110) });
+        assert_eq!(packed.sums(11), Sums { total_ns: 17, longest_ns: 10, first_long_ns: None });
+        let mut long = Packed::from(0);
+        long.push(Span { from_ns: 1, to_ns: 2 * MOST });
+        assert_eq!(long.sums(MOST + 1).first_long_ns, Some(1), "in pieces");
     }
 }

@@ -17,8 +17,19 @@ pub struct Stretches {
     spans: Vec<Span>,
     /// How much of them lies before each, and before the end.
     before_ns: Vec<u64>,
+    /// Those that are longer than all before them; the last one is the longest.
+    longer: Vec<usize>,
+}
+
+/// What stretches come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InAll {
+    /// All of them together.
+    pub total_ns: u64,
     /// The longest one.
-    longest: usize,
+    pub longest_ns: u64,
+    /// The worst window; `None` if what was looked at is shorter.
+    pub worst: Option<Worst>,
 }
 
 /// The window in which most was lost; the earliest of several.
@@ -94,7 +105,13 @@ impl Stretches {
     pub fn of(spans: impl IntoIterator<Item = Span>) -> Self {
         let spans = spans.into_iter();
         // Those that are given are in memory as well.
-        let mut merged: Vec<Span> = Vec::with_capacity(spans.size_hint().1.unwrap_or(0));
+        let most = spans.size_hint().1.unwrap_or(0);
+        Self::of_most(most, spans)
+    }
+
+    /// The same of `most` spans at most.
+    fn of_most(most: usize, spans: impl Iterator<Item = Span>) -> Self {
+        let mut merged: Vec<Span> = Vec::with_capacity(most);
         for span in spans.filter(|span| span.length_ns() > 0) {
             match merged.last_mut() {
                 Some(last) if span.from_ns <= last.to_ns => last.to_ns = last.to_ns.max(span.to_ns),
@@ -102,16 +119,17 @@ impl Stretches {
             }
         }
         let mut before_ns = Vec::with_capacity(merged.len() + 1);
-        let (mut sum_ns, mut longest) = (0, 0);
+        let (mut sum_ns, mut longest_ns, mut longer) = (0, 0, Vec::new());
         for (place, span) in merged.iter().enumerate() {
             before_ns.push(sum_ns);
             sum_ns += span.length_ns();
-            if span.length_ns() > merged[longest].length_ns() {
-                longest = place;
+            if span.length_ns() > longest_ns {
+                longest_ns = span.length_ns();
+                longer.push(place);
             }
         }
         before_ns.push(sum_ns);
-        Self { spans: merged, before_ns, longest }
+        Self { spans: merged, before_ns, longer }
     }
 
     /// What is in one of them or in both.
@@ -123,7 +141,7 @@ impl Stretches {
             (None, _) => others.next(),
             _ => own.next(),
         });
-        Self::of(earlier.copied())
+        Self::of_most(self.spans.len() + other.spans.len(), earlier.copied())
     }
 
     /// The stretches, in order.
@@ -133,7 +151,13 @@ impl Stretches {
 
     /// The longest one; the earliest of several.
     pub fn longest(&self) -> Option<Span> {
-        self.spans.get(self.longest).copied()
+        self.longer.last().map(|place| self.spans[*place])
+    }
+
+    /// What they come to, with the worst window of `window_ns` inside `span`.
+    pub fn in_all(&self, span: Span, window_ns: u64) -> InAll {
+        let longest_ns = self.longest().map_or(0, |longest| longest.length_ns());
+        InAll { total_ns: self.total_ns(), longest_ns, worst: self.sup(span, window_ns) }
     }
 
     /// All of them together.
@@ -165,6 +189,11 @@ impl Stretches {
         }
         // The last start of a window, and the first end of one.
         let (last_ns, first_ns) = (span.to_ns - window_ns, span.from_ns + window_ns);
+        // None loses more than one that is lost whole.
+        let fills = self.longer.iter().map(|place| self.spans[*place]).find(|long| long.length_ns() >= window_ns);
+        if let Some(at_ns) = fills.map(|long| long.from_ns).filter(|at_ns| (span.from_ns..=last_ns).contains(at_ns)) {
+            return Some(Worst { at_ns, loss_ns: window_ns });
+        }
         let loss_from = |at_ns: u64| self.within(Span { from_ns: at_ns, to_ns: at_ns + window_ns });
         let mut worst = Worst { at_ns: span.from_ns, loss_ns: loss_from(span.from_ns) };
         // What is likely to be the worst rules out most of the rest.

@@ -56,6 +56,7 @@ impl InterruptSums {
     }
 
     /// Adds what is told.
+    #[inline]
     pub fn add(&mut self, told: Told) {
         match told {
             Told::Irq(stage, from_ns, to_ns) => self.irq[stage as usize].record(to_ns.saturating_sub(from_ns)),

@@ -401,7 +401,8 @@ impl Thread {
         self.ledger.end(Label::Plain(State::Unknown), now_ns.max(last_ns), cx);
     }
 
-    #[inline]
+    /// The open exit is over: the guest was entered at `entered_ns`, if that was seen.
+    #[inline(always)]
     fn finish_exit(&mut self, entered_ns: Option<u64>, cx: &mut Surroundings<'_, impl Sink>) {
         let Some(open) = &mut self.open_exit else { return };
         if !self.ledger.is_settled() {
