@@ -1,6 +1,6 @@
 //! Machines out of snapshots: trees made here, and this machine against `lscpu`.
 
-use kvmscope_host::machine::Role;
+use kvmscope_host::machine::{Quota, Role};
 use kvmscope_host::{Machine, Snapshot, paste};
 use std::fs;
 use std::path::Path;
@@ -253,8 +253,8 @@ fn cgroups_of_both_versions_leave_cpus() {
     assert_eq!(cpus, Some(("2".to_owned(), "sys/fs/cgroup/cpuset/machine/web/cpuset.cpus".to_owned())));
 }
 
-/// What two samples say of the quota above the first thread: CPUs, the throttled part of the periods, CPUs' worth lost.
-fn quota(files: [&[(&str, &str)]; 2]) -> Option<(f64, Option<(f64, f64)>)> {
+/// What two samples say of the quotas above the first thread.
+fn quotas(files: [&[(&str, &str)]; 2]) -> Vec<Quota> {
     let root = tempfile::tempdir().unwrap();
     let samples = [0, 1].map(|sample| {
         let at = root.path().join(sample.to_string());
@@ -271,8 +271,13 @@ fn quota(files: [&[(&str, &str)]; 2]) -> Option<(f64, Option<(f64, f64)>)> {
         Snapshot::open(&at).unwrap()
     });
     let machine = Machine::of_snapshots(&samples);
-    let (_, quota) = machine.quotas_of(&machine.threads[0]).next()?;
-    Some((quota.cpus.value, quota.measured.as_ref().map(|measured| (measured.value.share(), measured.value.cpus))))
+    machine.quotas_of(&machine.threads[0]).map(|(_, quota)| quota.clone()).collect()
+}
+
+/// Of the first of them: CPUs, the throttled part of the periods, CPUs' worth lost.
+fn quota(files: [&[(&str, &str)]; 2]) -> Option<(f64, Option<(f64, f64)>)> {
+    let quota = quotas(files).into_iter().next()?;
+    Some((quota.cpus.value, quota.measured.map(|measured| (measured.value.share(), measured.value.cpus))))
 }
 
 #[test]
@@ -290,18 +295,49 @@ fn quotas_of_both_versions_and_what_they_took() {
     assert_eq!(quota([&[group, other], &[group, other]]), None, "a name that begins alike is another group");
     // Version 1: the CPU controller has a path of its own, and counts nanoseconds.
     let group = ("proc/10/task/10/cgroup", "4:cpuset:/elsewhere\n3:cpu,cpuacct:/machine/web\n0::/y\n");
-    let at = |file: &str| format!("sys/fs/cgroup/cpu,cpuacct/machine/web/{file}");
-    let (allowed, period, stat) = (at("cpu.cfs_quota_us"), at("cpu.cfs_period_us"), at("cpu.stat"));
-    let looks = |allowed_us, [before, after]: [&'static str; 2]| {
-        let of = |text| [group, (&allowed, allowed_us), (&period, "100000\n"), (&stat, text)];
-        quota([&of(before), &of(after)])
-    };
     let counts = [
         "nr_periods 1\nnr_throttled 1\nthrottled_time 5\n",
         "nr_periods 5\nnr_throttled 3\nthrottled_time 2000000005\n",
     ];
-    assert_eq!(looks("150000\n", counts), Some((1.5, Some((0.5, 1.0)))));
-    assert_eq!(looks("-1\n", counts), None, "-1 is no limit");
+    // The controller is mounted under each of these names, by itself or with the one that counts time.
+    for mount in ["cpu", "cpu,cpuacct", "cpuacct,cpu"] {
+        let at = |file: &str| format!("sys/fs/cgroup/{mount}/machine/web/{file}");
+        let (allowed, period, stat) = (at("cpu.cfs_quota_us"), at("cpu.cfs_period_us"), at("cpu.stat"));
+        let looks = |allowed_us, period_us| {
+            let of = |text| [group, (&allowed, allowed_us), (&period, period_us), (&stat, text)];
+            quotas([&of(counts[0]), &of(counts[1])])
+        };
+        let [quota] = &looks("150000\n", "100000\n")[..] else { panic!("one below {mount}") };
+        let measured = quota.measured.as_ref().unwrap();
+        assert_eq!((quota.cpus.value, measured.value.share(), measured.value.cpus), (1.5, 0.5, 1.0), "{mount}");
+        assert_eq!((&quota.cpus.place, &measured.place), (&allowed, &stat), "{mount}");
+        let since_start = quota.since_start.unwrap();
+        assert_eq!((since_start.periods, since_start.throttled, since_start.ns), (5, 3, 2_000_000_005), "{mount}");
+        assert!(looks("-1\n", "100000\n").is_empty(), "-1 is no limit");
+        assert!(looks("150000\n", "0\n").is_empty(), "no period is no limit");
+    }
+}
+
+#[test]
+fn every_quota_above_a_thread_counts_and_says_as_much_as_was_read() {
+    let group = ("proc/10/task/10/cgroup", "0::/machine.slice/web/libvirt/vcpu0\n");
+    let own = ("sys/fs/cgroup/machine.slice/web/libvirt/vcpu0/cpu.max", "20000 100000\n");
+    let above = ("sys/fs/cgroup/machine.slice/cpu.max", "400000 100000\n");
+    let both = [group, own, above];
+    let found = quotas([&both, &both]);
+    assert_eq!(found.iter().map(|quota| quota.cpus.value).collect::<Vec<_>>(), [4.0, 0.2]);
+    assert!(found.iter().all(|quota| quota.measured.is_none() && quota.since_start.is_none()), "no cpu.stat was read");
+    // A kernel whose controller is off tells of the time alone.
+    let stat = |text| ("sys/fs/cgroup/machine.slice/web/libvirt/vcpu0/cpu.stat", text);
+    let idle = [group, own, stat("usage_usec 7\nuser_usec 3\n")];
+    assert!(quotas([&idle, &idle])[0].since_start.is_none());
+    // A group that was made anew counts from nothing: what was counted since then is all that is known.
+    let first = [group, own, stat("nr_periods 90\nnr_throttled 80\nthrottled_usec 5000000\n")];
+    let last = [group, own, stat("nr_periods 4\nnr_throttled 1\nthrottled_usec 1000\n")];
+    for first in [&first[..], &[group]] {
+        let quota = quotas([first, &last]).remove(0);
+        assert_eq!((quota.measured, quota.since_start.unwrap().throttled), (None, 1));
+    }
 }
 
 #[test]

@@ -54,11 +54,12 @@ fn quota(samples: &Samples<'_>, path: &str) -> Option<Quota> {
         let cpus = (period_us > 0).then(|| allowed_us as f64 / period_us as f64)?;
         let stat = of("cpu.stat");
         let measured = samples.both(&stat).and_then(|(first, last, span_ns)| {
+            // Counts that went back are those of a group that was made anew.
             let (first, last) = (throttled(&first)?, throttled(&last)?);
-            let ns = last.ns.saturating_sub(first.ns);
+            let ns = last.ns.checked_sub(first.ns)?;
             let passed = Throttled {
-                periods: last.periods.saturating_sub(first.periods),
-                throttled: last.throttled.saturating_sub(first.throttled),
+                periods: last.periods.checked_sub(first.periods)?,
+                throttled: last.throttled.checked_sub(first.throttled)?,
                 ns,
                 cpus: ns as f64 / span_ns as f64,
             };
