@@ -271,6 +271,11 @@ impl Recording {
         }
     }
 
+    /// A recording as `tool` begins it: nothing is in it yet, and where it will lie is not known.
+    pub fn made(tool: &str, created: String) -> Self {
+        Self { created: Some(created), ..Self::of_nothing(tool) }
+    }
+
     /// Takes bare files and CTF directories as the parts of one recording.
     ///
     /// # Errors

@@ -1,19 +1,15 @@
 //! `kvmscope lab`: a reproducible experiment on any computer; the result is a recording.
 
+mod booted;
 mod netns;
 mod rt;
 
 use crate::arguments::{DestinationOptions, OutputOptions};
-use crate::exit::{Exit, WrongUse};
-use crate::interrupt::Interrupt;
-use anyhow::bail;
-use base::utc::Utc;
+use crate::exit::Exit;
+use booted::Booted;
 use clap::{Args, Subcommand, ValueEnum};
-use lab::nested::{self, Arch, Guest, Places, Settings};
-use std::io::Write;
+use lab::nested::{self, Arch, Guest, Settings};
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
-use std::time::{Instant, SystemTime};
 
 /// Run an experiment and record it
 #[derive(Args)]
@@ -106,27 +102,12 @@ impl Nested {
             GuestName::Bench => Guest::Bench,
         };
         let settings = Settings::new(arch, guest, &self.set)?;
-        let Some(cache) = self.cache.clone().or_else(|| nested::default_cache(|name| std::env::var_os(name))) else {
-            bail!(WrongUse("neither $XDG_CACHE_HOME nor $HOME names a directory; use --cache DIR".to_owned()));
+        let booted = Booted {
+            name: "nested",
+            cache: self.cache.as_deref(),
+            destination: &self.destination,
+            output: &self.output,
         };
-        self.output.check(1, self.destination.replaces())?;
-        let output = self.destination.of("nested", Utc::of(SystemTime::now()))?;
-        let programs = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
-        let places = Places { program: std::env::current_exe()?, cache, programs, output };
-        let created = Utc::of(SystemTime::now()).stamp();
-        let interrupt = Interrupt::watch()?;
-        let stop = interrupt.hold();
-        let began = Instant::now();
-        let mut say = |line: &str| {
-            // If stderr is closed nobody wants to know.
-            let _ = writeln!(std::io::stderr(), "lab: {:3} s  {line}", began.elapsed().as_secs());
-        };
-        let recording = match nested::run(&settings, &places, created, &mut say, &stop) {
-            Err(_) if stop.load(Ordering::Relaxed) => return Ok(Exit::Interrupted),
-            recorded => recorded?,
-        };
-        let place = self.destination.finished(&recording, &interrupt)?;
-        say(&format!("the recording is {}", place.display()));
-        crate::report::of(&place, "lab", &self.output, &interrupt)
+        booted.run(|places, created, say, stop| nested::run(&settings, places, created, say, stop))
     }
 }

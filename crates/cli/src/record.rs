@@ -31,7 +31,7 @@ use live::{Watch, sweep};
 use status::Status;
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 use until::Until;
@@ -292,16 +292,8 @@ impl Record {
         let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let name = self.machine.name.clone().or_else(|| (name != UNNAMED).then_some(name));
         Recording {
-            root: PathBuf::new(),
-            created: Some(now.stamp()),
-            tool: Some(format!("kvmscope record {}", env!("CARGO_PKG_VERSION"))),
-            emulated: None,
             machines: vec![Machine { name, identity: host::identity(Path::new("/")), ..self.machine.clone() }],
-            parts: Vec::new(),
-            problems: Vec::new(),
-            clock_pairs: Vec::new(),
-            ended: None,
-            shown: Vec::new(),
+            ..Recording::made(&format!("kvmscope record {}", env!("CARGO_PKG_VERSION")), now.stamp())
         }
     }
 }

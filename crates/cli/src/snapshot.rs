@@ -75,16 +75,9 @@ impl Snapshot {
             bail!("{}: no file of a snapshot found", self.root.display());
         }
         let recording = Recording {
-            root: PathBuf::new(),
-            created: Some(utc.stamp()),
-            tool: Some(concat!("kvmscope snapshot ", env!("CARGO_PKG_VERSION")).to_owned()),
-            emulated: None,
             machines: vec![Machine { identity: host::identity(&self.root), ..self.machine.clone() }],
             parts,
-            problems: Vec::new(),
-            clock_pairs: Vec::new(),
-            ended: None,
-            shown: Vec::new(),
+            ..Recording::made(concat!("kvmscope snapshot ", env!("CARGO_PKG_VERSION")), utc.stamp())
         };
         let recording = interrupt.whole(|| draft.finish(recording))?;
         let place = self.destination.finished(&Recording { root: destination.path, ..recording }, &interrupt)?;

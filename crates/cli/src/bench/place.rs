@@ -14,7 +14,7 @@ use anyhow::anyhow;
 use base::recording::{ClockPair, Destination, Emulator, Live, Machine, Moment, Part, PartKind, PartState, Recording};
 use base::{Bench, Utc};
 use clap::Args;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 use tempfile::TempDir;
 
@@ -59,16 +59,9 @@ impl PlaceOptions {
         };
         let output = destination.path.clone();
         let recording = Recording {
-            root: PathBuf::new(),
-            created: Some(utc.stamp()),
-            tool: Some(format!("kvmscope bench {name} {}", env!("CARGO_PKG_VERSION"))),
             emulated,
             machines: vec![Machine { identity: host::identity(Path::new("/")), ..self.machine.clone() }],
-            parts: Vec::new(),
-            problems: Vec::new(),
-            clock_pairs: Vec::new(),
-            ended: None,
-            shown: Vec::new(),
+            ..Recording::made(&format!("kvmscope bench {name} {}", env!("CARGO_PKG_VERSION")), utc.stamp())
         };
         let path = Path::new(&self.machine.id).join("bench").join(format!("{name}.json"));
         let make = || Live::begin(&destination, recording);

@@ -1,17 +1,12 @@
 //! `kvmscope lab rt`: a real-time guest whose latencies have known causes.
 
+use super::booted::Booted;
 use crate::arguments::{DestinationOptions, JournalPlace, OutputOptions};
-use crate::exit::{Exit, WrongUse};
-use crate::interrupt::Interrupt;
+use crate::exit::Exit;
 use anyhow::bail;
-use base::utc::Utc;
 use clap::{Args, ValueEnum};
-use lab::nested::{Places, default_cache};
 use lab::rt::{self, Disturbance, Environment, Settings};
-use std::io::Write;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
-use std::time::{Instant, SystemTime};
 
 /// Measure latencies in a real-time guest, disturb it on purpose, and record guest and host
 #[derive(Args)]
@@ -81,28 +76,10 @@ impl Rt {
         if !rustix::process::geteuid().is_root() {
             bail!("recording this host needs root; run `sudo kvmscope lab rt`");
         }
-        let Some(cache) = self.cache.clone().or_else(|| default_cache(|name| std::env::var_os(name))) else {
-            bail!(WrongUse("neither $XDG_CACHE_HOME nor $HOME names a directory; use --cache DIR".to_owned()));
-        };
-        self.output.check(1, self.destination.replaces())?;
-        let output = self.destination.of("rt", Utc::of(SystemTime::now()))?;
-        let programs = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
-        let places = Places { program: std::env::current_exe()?, cache, programs, output };
-        let created = Utc::of(SystemTime::now()).stamp();
-        let interrupt = Interrupt::watch()?;
-        let stop = interrupt.hold();
-        let began = Instant::now();
-        let mut say = |line: &str| {
-            // If stderr is closed nobody wants to know.
-            let _ = writeln!(std::io::stderr(), "lab: {:3} s  {line}", began.elapsed().as_secs());
-        };
-        let recording = match rt::run(&self.settings(), &places, &self.place.journal(), created, &mut say, &stop) {
-            Err(_) if stop.load(Ordering::Relaxed) => return Ok(Exit::Interrupted),
-            recorded => recorded?,
-        };
-        let place = self.destination.finished(&recording, &interrupt)?;
-        say(&format!("the recording is {}", place.display()));
-        crate::report::of(&place, "lab", &self.output, &interrupt)
+        let (settings, journal) = (self.settings(), self.place.journal());
+        let booted =
+            Booted { name: "rt", cache: self.cache.as_deref(), destination: &self.destination, output: &self.output };
+        booted.run(|places, created, say, stop| rt::run(&settings, places, &journal, created, say, stop))
     }
 
     fn settings(&self) -> Settings {

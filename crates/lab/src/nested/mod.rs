@@ -90,18 +90,14 @@ pub fn run(
     }
     let recording = Recording {
         root: places.output.path.clone(),
-        created: Some(created),
-        tool: Some(format!("kvmscope lab nested {}: {settings}", env!("CARGO_PKG_VERSION"))),
         emulated: Some(match settings.arch {
             Arch::Svm => recording::Emulator::Tcg,
             Arch::Vmx => recording::Emulator::Bochs,
         }),
         machines,
         parts,
-        problems: Vec::new(),
         clock_pairs,
-        ended: None,
-        shown: Vec::new(),
+        ..Recording::made(&format!("kvmscope lab nested {}: {settings}", env!("CARGO_PKG_VERSION")), created)
     };
     Ok(draft.finish(recording)?)
 }

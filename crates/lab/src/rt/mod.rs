@@ -172,18 +172,14 @@ pub fn run(
     };
     let recording = Recording {
         root: places.output.path.clone(),
-        created: Some(created),
-        tool: Some(format!("kvmscope lab rt {}: {settings}", env!("CARGO_PKG_VERSION"))),
         emulated: Some(Emulator::Tcg),
         machines: vec![
             machine(HOST, 0, None, None),
             machine(crate::nested::inside::measurement::MACHINE, 1, Some(HOST), Some(guest::NAME)),
         ],
         parts,
-        problems: Vec::new(),
         clock_pairs,
-        ended: None,
-        shown: Vec::new(),
+        ..Recording::made(&format!("kvmscope lab rt {}: {settings}", env!("CARGO_PKG_VERSION")), created)
     };
     Ok(draft.finish(recording)?)
 }

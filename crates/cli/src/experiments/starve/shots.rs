@@ -16,7 +16,7 @@ use lab::journal::Journal;
 use lab::snapshot::{Around, More};
 use lab::tracefs::{Mounted, Plan, TracefsRecorder};
 use rustix::process::{getpriority_process, setpriority_process};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 /// The machine that is recorded.
@@ -141,10 +141,6 @@ impl<'a> Shots<'a> {
             let machine = MACHINE.to_owned();
             parts.push(Part { path, machine, kind: PartKind::Bench, clock: None, state: PartState::Complete });
             draft.finish(Recording {
-                root: PathBuf::new(),
-                created: Some(Utc::of(SystemTime::now()).stamp()),
-                tool: Some(concat!("kvmscope lab netns ", env!("CARGO_PKG_VERSION")).to_owned()),
-                emulated: None,
                 machines: vec![Machine {
                     id: MACHINE.to_owned(),
                     level: 0,
@@ -153,10 +149,11 @@ impl<'a> Shots<'a> {
                     identity: host::identity(Path::new("/")),
                 }],
                 parts,
-                problems: Vec::new(),
                 clock_pairs,
-                ended: None,
-                shown: Vec::new(),
+                ..Recording::made(
+                    concat!("kvmscope lab netns ", env!("CARGO_PKG_VERSION")),
+                    Utc::of(SystemTime::now()).stamp(),
+                )
             })?;
         }
         Ok(())
