@@ -117,11 +117,15 @@ impl<'a> Quotas<'a> {
     }
 }
 
+/// Whether threads of a role carry a domain's packets and disks or manage it.
+pub(in crate::placement) fn is_helper(role: Role) -> bool {
+    matches!(role, Role::Vhost | Role::Emulator | Role::IoThread(_))
+}
+
 impl Model {
     /// Threads that carry a domain's packets and disks or manage it: everything but its vCPUs.
     pub fn helpers<'a>(&'a self, domain: &'a Domain) -> impl Iterator<Item = &'a Thread> {
-        let threads = self.machine.threads_of(&domain.name);
-        threads.filter(|thread| matches!(thread.role, Role::Vhost | Role::Emulator | Role::IoThread(_)))
+        self.machine.threads_of(&domain.name).filter(|thread| is_helper(thread.role))
     }
 
     /// A domain's vCPU threads.

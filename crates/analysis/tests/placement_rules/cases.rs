@@ -2,11 +2,11 @@
 //! them: the cause is named first, all that is typed together leaves no more CPUs missing, sends nothing where a vCPU is pinned,
 //! and has the old value to go back to.
 
-use super::culprits::{clean, evidence, of_vm, refill, second, used};
+use super::culprits::{clean, evidence, of_vm, program, refill, second, used, waits};
 use super::quiet::{fact, set, thread};
 use base::{Change, CpuSet, Finding, Setting};
 use host::Machine;
-use host::machine::{CpuUse, Irq, Quota, Role, Throttled};
+use host::machine::{CpuUse, Irq, Quota, Role, Thread, Throttled};
 use kvmscope_analysis::placement::model::Model;
 use kvmscope_analysis::placement::{Wishes, build, section::section};
 
@@ -138,4 +138,48 @@ fn the_emulator_of_another_vm_on_a_pinned_cpu() {
     assert_eq!(found.rule, "PLC-STARVED");
     assert!(found.title.contains(": emulator of db (20) ran on CPU 0"), "{}", found.title);
     clean(host(0.01, 0.0), "it sleeps, and nobody waits");
+}
+
+#[test]
+fn the_iothread_of_another_vm_on_a_pinned_cpu() {
+    let host = |cpu: &str, wait: f64| {
+        let mut machine = used();
+        machine.threads[0] = thread(Role::Vcpu(0), 11, "0", 0.5, wait);
+        let threads = vec![thread(Role::Vcpu(0), 21, "5", 0.3, 0.0), thread(Role::IoThread(1), 22, cpu, 0.48, wait)];
+        second(&mut machine, "db", threads);
+        machine
+    };
+    let found = first(host("0", 0.5));
+    assert!(found.title.contains("iothread 1 of db (22) ran on CPU 0"), "{}", found.title);
+    clean(host("6", 0.0), "it has a CPU of its own");
+}
+
+#[test]
+fn threads_of_qemu_for_disks_on_the_cpu_of_their_own_vcpu() {
+    let host = |run: f64, wait: f64| {
+        let mut machine = used();
+        machine.threads[0] = thread(Role::Vcpu(0), 11, "0", 0.5, wait);
+        machine.threads.push(Thread { name: "worker".to_owned(), ..thread(Role::Other, 61, "0", run, wait) });
+        machine
+    };
+    let found = first(host(0.48, 0.45));
+    assert!(found.title.contains("worker of web (61) ran on CPU 0"), "{}", found.title);
+    assert!(evidence(&found).contains("worker (61) ran 48.0 %"), "{}", evidence(&found));
+    clean(host(0.01, 0.0), "they sleep");
+}
+
+/// The CPU of a pinned vCPU is taken by softirqs, and its neighbour's is the one with the least other work on it: a free CPU, not
+/// the neighbour's, is what it gets.
+#[test]
+fn a_vcpu_that_has_to_move_leaves_its_neighbour_alone() {
+    let mut machine = used();
+    waits(&mut machine);
+    machine.threads[1] = thread(Role::Vcpu(1), 12, "1", 0.9, 0.0);
+    for cpu in [2, 3] {
+        machine.threads.push(program("cron", 70 + cpu, &cpu.to_string(), 0.02));
+    }
+    machine.cpu_use.insert(0, CpuUse { softirq: 0.45, ..CpuUse::default() });
+    let found = first(machine);
+    let moved: Vec<&Change> = found.changes.iter().collect();
+    assert!(matches!(moved[..], [Change { setting: Setting::VcpuPin { vcpu: 0, .. }, .. }]), "{moved:?}");
 }

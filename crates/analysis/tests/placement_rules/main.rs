@@ -5,6 +5,7 @@ mod cases;
 mod culprits;
 mod devices;
 mod evidence;
+mod explained;
 mod host_settings;
 mod quiet;
 mod rivals;

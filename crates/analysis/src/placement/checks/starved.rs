@@ -5,7 +5,7 @@
 use super::place::managed;
 use crate::facts::kernel_threads::{handles, is_bound};
 use crate::facts::starvation::UNIT;
-use crate::placement::culprits::{Kind, Reporter, Verdict, cpus_named, explained, name};
+use crate::placement::culprits::{Kind, Reporter, Verdict, called, cpus_named, explained, name};
 use crate::placement::model::Model;
 use crate::placement::proposal::What;
 use crate::rule::Hit;
@@ -62,7 +62,7 @@ fn hit(model: &Model, subject: &str, verdicts: &[&Verdict]) -> Hit {
     let several = whose.len() > 1;
     let whose = if several { many(whose.len() as u64, "VM") } else { subject.to_owned() };
     let who = match verdicts {
-        [one] if victim(model, one).vm.is_some() => format!("{} of {whose}", victim(model, one).role),
+        [one] if victim(model, one).vm.is_some() => format!("{} of {whose}", called(victim(model, one))),
         _ => format!("{} of {whose}", many(verdicts.len() as u64, "thread")),
     };
     let title = format!("{who} starved, {short:.2} CPUs short: {}", causes(verdicts));
@@ -207,7 +207,7 @@ fn sentence(thread: &Thread) -> String {
     let last = thread.last_cpu.as_ref().map_or(String::new(), |cpu| format!(", last on CPU {}", cpu.value));
     format!(
         "{} ({}) ran {} and waited {} of the span{last}",
-        thread.role,
+        called(thread),
         thread.tid.map_or(thread.name.clone(), |tid| tid.to_string()),
         share(&thread.run_share),
         share(&thread.wait_share),

@@ -240,8 +240,13 @@ pub(super) fn starves(thread: &Thread) -> bool {
 
 /// `vcpu 1 of web (4711)`; a thread of no VM by its own name: `make (4712)`.
 pub(super) fn name(thread: &Thread) -> String {
-    let name = thread.vm.as_ref().map_or_else(|| thread.name.clone(), |vm| format!("{} of {vm}", thread.role));
+    let name = thread.vm.as_ref().map_or_else(|| thread.name.clone(), |vm| format!("{} of {vm}", called(thread)));
     thread.tid.map_or(name.clone(), |tid| format!("{name} ({tid})"))
+}
+
+/// What a thread of a VM does, or what it is called where no role is known of it.
+pub(super) fn called(thread: &Thread) -> String {
+    if thread.role == Role::Other { thread.name.clone() } else { thread.role.to_string() }
 }
 
 /// `CPU 2`, `CPUs 2-3`.

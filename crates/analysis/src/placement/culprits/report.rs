@@ -2,7 +2,8 @@
 
 use super::kinds::{frequent, roams};
 use super::{Kind, Verdict};
-use crate::placement::model::{BUSY, UNSTABLE_STEAL};
+use crate::placement::model::{BUSY, UNSTABLE_STEAL, is_helper};
+use base::CpuSet;
 use host::Machine;
 use host::machine::{Fact, Role, Thread};
 
@@ -64,6 +65,15 @@ pub(super) fn reporter(machine: &Machine, verdict: &Verdict) -> Reporter {
     let stacked = busiest.is_some_and(|rival| stack_of(rival).is_some() && stack_of(rival) == stack_of(victim));
     let known =
         |thread: &Thread| thread.vm.as_ref().is_some_and(|vm| machine.domains.iter().any(|domain| domain.name == *vm));
+    // What PLC-OVERLAP is about: helpers and vCPUs of a VM whose sets are known and meet.
+    let overlaps = |thread: &Thread| {
+        let set = |wanted: &dyn Fn(&&Thread) -> bool| {
+            let threads = machine.threads.iter().filter(|other| other.vm == thread.vm).filter(wanted);
+            let sets = threads.filter_map(|other| Some(&other.affinity.as_ref()?.value));
+            sets.fold(CpuSet::default(), |all, set| all.or(set))
+        };
+        known(thread) && set(&|other| is_helper(other.role)).meets(&set(&|other| is_vcpu(other)))
+    };
     // A polling thread that is bound to a CPU of a pinned vCPU.
     let polled = |pmd: &Thread, vcpu: &Thread| {
         let set = vcpu.affinity.as_ref().map(|set| &set.value);
@@ -83,8 +93,8 @@ pub(super) fn reporter(machine: &Machine, verdict: &Verdict) -> Reporter {
         Kind::Polling if busiest.is_some_and(|pmd| polled(pmd, victim)) => Reporter::Pmd,
         Kind::Neighbours if busiest.is_some_and(|vcpu| polled(victim, vcpu)) => Reporter::Pmd,
         Kind::Vcpus | Kind::Neighbours if stacked => Reporter::Stacked,
-        Kind::Vcpus if !is_vcpu(victim) && known(victim) => Reporter::Overlap,
-        Kind::Helpers if is_vcpu(victim) && known(victim) => Reporter::Overlap,
+        Kind::Vcpus if !is_vcpu(victim) && overlaps(victim) => Reporter::Overlap,
+        Kind::Helpers if is_vcpu(victim) && overlaps(victim) => Reporter::Overlap,
         Kind::Neighbours if busiest.is_some_and(|rival| floats(victim, rival) || floats(rival, victim)) => {
             Reporter::Float
         }

@@ -18,6 +18,10 @@ const TRIED: usize = 4;
 /// Points that a command must bring: a hundredth of a CPU.
 pub(crate) const WORTH: f64 = 10.0;
 
+/// Points that it must bring more where it makes a unit give its CPU to another one: two hundredths of a CPU that is wanted and
+/// not got, which count twice. What a CPU is busy with by itself moves by as much from look to look.
+const PASSED_ON: f64 = 40.0;
+
 /// Whether every CPU can be tried for every unit.
 pub(super) fn is_small(task: &Task) -> bool {
     task.cpus.len() * task.units.len() <= SMALL
@@ -113,7 +117,8 @@ fn swap(ground: &Ground<'_>, places: &mut [CpuSet], movable: &[usize], best: &mu
     }
 }
 
-/// Leaves every unit where it was whose move brings less than [`WORTH`] for each command.
+/// Leaves every unit where it was whose move brings less than [`WORTH`] for each command; one whose place was passed on keeps it
+/// where the other does nearly as well on the CPU that it would have had.
 pub(super) fn pruned(ground: &Ground<'_>, now: &[CpuSet], mut places: Vec<CpuSet>) -> Vec<CpuSet> {
     let moved: Vec<usize> = (0..places.len()).filter(|unit| places[*unit] != now[*unit]).collect();
     let (mut score, mut work) = (Score::of(ground, &places).0.total, 0);
@@ -124,7 +129,12 @@ pub(super) fn pruned(ground: &Ground<'_>, now: &[CpuSet], mut places: Vec<CpuSet
         if without <= score + worth {
             score = without
         } else {
-            places[unit] = new
+            places[unit] = new;
+            if let Some(heir) = heir(ground, now, &places, unit) {
+                places.swap(unit, heir);
+                let kept = Score::of(ground, &places).0.total;
+                if kept <= score + worth + PASSED_ON { score = kept } else { places.swap(unit, heir) }
+            }
         }
         work += ground.work(&places);
         if work > MOST_WORK {
@@ -132,4 +142,16 @@ pub(super) fn pruned(ground: &Ground<'_>, now: &[CpuSet], mut places: Vec<CpuSet
         }
     }
     places
+}
+
+/// The unit of its kind that was moved to just where this one was.
+fn heir(ground: &Ground<'_>, now: &[CpuSet], places: &[CpuSet], unit: usize) -> Option<usize> {
+    let units = &ground.task.units;
+    (0..places.len()).find(|heir| {
+        units[*heir].kind == units[unit].kind
+            && !units[*heir].kept
+            && places[*heir] == now[unit]
+            && now[*heir] != now[unit]
+            && places[unit].is_within(ground.allowed(*heir))
+    })
 }
