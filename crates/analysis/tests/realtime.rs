@@ -53,6 +53,14 @@ fn interrupts(files: &mut Files, loc: [u64; 4], nmi: [u64; 4], device: [u64; 4])
 const BOOT: &str = "BOOT_IMAGE=/vmlinuz-6.1.0 ro isolcpus=managed_irq,domain,2-3 nohz=on nohz_full=2-3 rcu_nocbs=2-3 \
                     irqaffinity=0-1 skew_tick=1 tsc=reliable processor.max_cstate=1 pcie_aspm=off mce=ignore_ce";
 
+const QEMU: &str = "/usr/bin/qemu-system-x86_64\0-name\0guest=rt,debug-threads=on\0-enable-kvm\0-cpu\0";
+
+/// What `ethtool -l eth0` prints of a card with eight channels at most.
+fn channels(now: u32) -> String {
+    let table = |combined: u32| format!("RX:\t\tn/a\nTX:\t\tn/a\nOther:\t\tn/a\nCombined:\t{combined}\n");
+    format!("Channel parameters for eth0:\nPre-set maximums:\n{}Current hardware settings:\n{}", table(8), table(now))
+}
+
 /// Four CPUs, of which 2 and 3 are for the two vCPUs of a guest with a real-time policy.
 fn wanted() -> Files {
     let mut files = Files::new();
@@ -75,6 +83,7 @@ fn wanted() -> Files {
         same(all, &of("topology/physical_package_id"), "0");
         same(all, &of("cpufreq/scaling_governor"), "performance");
         put(all, &of("cpufreq/scaling_cur_freq"), "3000000", "3010000");
+        same(all, &of("power/energy_perf_bias"), "0");
         same(all, &of("cpuidle/state2/name"), "C6");
         same(all, &of("cpuidle/state2/latency"), "133");
         put(all, &of("cpuidle/state2/usage"), "500", if cpu < 2 { "2500" } else { "500" });
@@ -107,6 +116,7 @@ fn wanted() -> Files {
         ("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]"),
         ("sys/kernel/realtime", "1"),
         ("sys/module/kvm/parameters/kvmclock_periodic_sync", "N"),
+        ("sys/module/kvm/parameters/halt_poll_ns", "0"),
         ("sys/module/kvm/parameters/lapic_timer_advance", "Y"),
         ("sys/module/kvm/parameters/nx_huge_pages", "N"),
         ("sys/module/kvm_intel/parameters/enable_apicv", "Y"),
@@ -122,7 +132,11 @@ fn wanted() -> Files {
     task(all, (31, 31), "rcuop/2", 0, 0, 0, 0);
     task(all, (32, 32), "rcuop/3", 0, 0, 0, 0);
     task(all, (41, 41), "ksoftirqd/2", 2, 1, 2, 0);
-    same(all, "proc/10/cmdline", "/usr/bin/qemu-system-x86_64\0-name\0guest=rt,debug-threads=on\0-enable-kvm\0");
+    same(all, "proc/10/cmdline", &format!("{QEMU}host,pmu=off,migratable=off\0"));
+    task(all, (50, 50), "irqbalance", 0, 0, 0, 0);
+    same(all, "etc/default/irqbalance", "IRQBALANCE_ARGS=");
+    same(all, "sys/class/net/eth0/type", "1");
+    same(all, "commands/ethtool_-l_eth0", &channels(2));
     task(all, (10, 10), "qemu-system-x86", 0, 0, 0, 10_000_000);
     task(all, (10, 12), "CPU 0/KVM", 2, 1, 1, 1_900_000_000);
     task(all, (10, 13), "CPU 1/KVM", 3, 1, 1, 1_900_000_000);
@@ -141,7 +155,8 @@ fn write(root: &Path, files: &Files) {
         }
         let times = serde_json::json!({ "clock": "monotonic", "files": times });
         std::fs::write(tree.join("times.json"), times.to_string()).unwrap();
-        std::fs::write(tree.join("links.json"), "{}").unwrap();
+        let links = serde_json::json!({ "sys/class/net/eth0/device": "../../../0000:04:00.0" });
+        std::fs::write(tree.join("links.json"), links.to_string()).unwrap();
     }
     let part = |sample: u32| {
         let path = format!("L0/host/{sample}");
@@ -294,6 +309,19 @@ fn what_is_not_set_is_typed_with_the_way_back() {
         fix.starts_with("echo 3 > /proc/irq/default_smp_affinity") && undo.starts_with("echo f > "),
         "{fix} / {undo}"
     );
+    let (fix, undo) = set("LAT-ENERGYBIAS", "sys/devices/system/cpu/cpu2/power/energy_perf_bias", "6");
+    assert!(fix.contains("cpu2/power/energy_perf_bias") && undo.contains("echo 6 "), "{fix} / {undo}");
+    let (fix, undo) = set("LAT-HALTPOLL", "sys/module/kvm/parameters/halt_poll_ns", "200000");
+    assert!(fix.starts_with("echo 0 > ") && undo.starts_with("echo 200000 > "), "{fix} / {undo}");
+    let (fix, undo) = set("LAT-CHANNELS", "commands/ethtool_-l_eth0", &channels(8));
+    assert_eq!((fix.as_str(), undo.as_str()), ("ethtool -L eth0 combined 2", "ethtool -L eth0 combined 8"));
+    let (fix, undo) = set("LAT-IRQBALANCE", "etc/default/irqbalance", "IRQBALANCE_BANNED_CPUS=8");
+    assert!(fix.starts_with("echo IRQBALANCE_BANNED_CPULIST=2-3 >> /etc/default/irqbalance"), "{fix}");
+    assert!(undo.contains("/^IRQBALANCE_BANNED_CPULIST=2-3$/d"), "{undo}");
+    let (fix, _) = set("LAT-GUESTPMU", "proc/10/cmdline", &format!("{QEMU}host,migratable=off\0"));
+    assert!(fix.starts_with("virsh edit rt ") && fix.contains("<pmu state='off'/>"), "{fix}");
+    let (fix, _) = set("LAT-MIGRATABLE", "proc/10/cmdline", &format!("{QEMU}host,pmu=off\0"));
+    assert!(fix.contains("migratable=off"), "{fix}");
     let finding = found("LAT-KTHREADS", |files| task(files, (41, 41), "ksoftirqd/2", 2, 0, 0, 0));
     assert_eq!(
         (finding.fix[0].as_str(), finding.undo[0].as_str()),
@@ -327,6 +355,18 @@ fn another_way_to_the_same_effect_is_as_good() {
     let mut files = wanted();
     same(&mut files, "proc/cmdline", &BOOT.replace("processor.max_cstate=1 ", ""));
     assert!(audit(&files).findings.is_empty(), "somebody holds /dev/cpu_dma_latency, or the states are off");
+    for (path, text) in [
+        // A guest whose counter is shown as invariant, one that sleeps, cards and CPUs that nobody asks.
+        ("proc/10/cmdline", format!("{QEMU}host,pmu=off,+invtsc\0")),
+        ("etc/default/irqbalance", "IRQBALANCE_BANNED_CPULIST=1-3".to_owned()),
+        ("commands/ethtool_-l_eth0", channels(1)),
+    ] {
+        same(&mut files, path, &text);
+    }
+    assert!(audit(&files).findings.is_empty());
+    task(&mut files, (10, 13), "CPU 1/KVM", 3, 1, 1, 200_000_000);
+    same(&mut files, "sys/module/kvm/parameters/halt_poll_ns", "200000");
+    assert!(audit(&files).findings.is_empty(), "a guest that sleeps is woken sooner");
     put(&mut files, "sys/devices/system/cpu/cpu3/cpuidle/state2/usage", "500", "700");
     let finding = audit(&files).findings.remove(0);
     assert_eq!((finding.rule, finding.severity), ("LAT-CSTATE", Severity::Low));

@@ -59,7 +59,8 @@ impl Told {
     }
 
     /// How a file below `/sys` or `/proc/sys` is set. Parameters of KVM's modules are read-only while the module is loaded but for
-    /// nx_huge_pages (mode 0444 in arch/x86/kvm/x86.c and vmx/vmx.c, Linux 6.12); those of RCU are given at boot.
+    /// nx_huge_pages and halt_poll_ns (mode 0444 in arch/x86/kvm/x86.c and vmx/vmx.c, 0644 in virt/kvm/kvm_main.c, Linux 6.12);
+    /// those of RCU are given at boot.
     pub fn set(&mut self, path: &str, to: String, from: &str) {
         let parameter = path.strip_prefix("sys/module/").and_then(|rest| rest.split_once("/parameters/"));
         match parameter {
@@ -68,7 +69,7 @@ impl Told {
                 self.fix.push(boot_command("--args", &format!("{word}={to}")));
                 self.undo.push(boot_command("--args", &format!("{word}={from}")));
             }
-            Some((module, parameter)) if parameter != "nx_huge_pages" => {
+            Some((module, parameter)) if !matches!(parameter, "nx_huge_pages" | "halt_poll_ns") => {
                 let file = format!("/etc/modprobe.d/kvmscope-{parameter}.conf");
                 self.fix.push(format!(
                     "echo options {module} {parameter}={to} > {file}   # holds when {module} is loaded next, with all VMs stopped"

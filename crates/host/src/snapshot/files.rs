@@ -88,6 +88,8 @@ pub const FILES: &[Wanted] = &[
     copy("sys/devices/system/cpu/cpu*/topology/*", "packages, dies, cores, siblings"),
     copy("sys/devices/system/cpu/cpu*/cache/index*/{id,level,type,size,ways_of_associativity,coherency_line_size,shared_cpu_list}", "CPUs that share caches"),
     copy("sys/devices/system/cpu/cpu*/cpufreq/*", "governor, limits and current frequency"),
+    copy("sys/devices/system/cpu/cpu*/power/energy_perf_bias", "bias between performance and energy"),
+    copy("etc/{default,sysconfig}/irqbalance", "CPUs that irqbalance keeps away from"),
     copy("sys/firmware/acpi/platform_profile", "firmware's power profile"),
     copy("sys/bus/event_source/devices/*/{type,cpumask}", "performance counters; none in a guest without a PMU"),
     // Memory.

@@ -59,6 +59,19 @@ pub(super) const KNOBS: &[Rule] = &[
         },
     ),
     knob(
+        "LAT-HALTPOLL",
+        Group::Kvm,
+        Place::Told(halt_polling),
+        Needs::Nothing,
+        Words {
+            name: "halt_poll_ns",
+            looks_at: "Whether KVM polls on a CPU after a halt (halt_poll_ns) although the guests there poll themselves.",
+            why: "A guest that polls halts by chance, and KVM then keeps the CPU from its kernel threads, and from its sibling, for so \
+                long. Caveat: guests that sleep between packets wake up later without it: only vCPUs that are always busy are told.",
+            source: "Documentation/virt/kvm/halt-polling.rst, Linux 6.12; our own limit of what is always busy",
+        },
+    ),
+    knob(
         "LAT-VMXTIMER",
         Group::Kvm,
         Place::File("sys/module/kvm_intel/parameters/preemption_timer", Want::Is(&["Y", "1"])),
@@ -72,6 +85,26 @@ pub(super) const KNOBS: &[Rule] = &[
         },
     ),
 ];
+
+/// A vCPU that ran more than this of the time polls, or computes without a rest: our own limit.
+const ALWAYS_BUSY: f64 = 0.9;
+
+fn halt_polling(host: &Host<'_>) -> Option<Told> {
+    const FILE: &str = "sys/module/kvm/parameters/halt_poll_ns";
+    let value = host.last.line(FILE)?.trim().to_owned();
+    let shares: Vec<f64> = host.vcpus().filter_map(|thread| Some(thread.run_share.as_ref()?.value)).collect();
+    if shares.is_empty() {
+        return None;
+    }
+    let all_busy = shares.iter().all(|share| *share > ALWAYS_BUSY);
+    let fits = value == "0" || !all_busy;
+    let mut told = Told::new(&value, FILE, fits, if all_busy { "0" } else { "any: not all vCPUs are always busy" });
+    told.same_as.push(FILE.replace('/', "."));
+    if !fits {
+        told.set(FILE, "0".to_owned(), &value);
+    }
+    Some(told)
+}
 
 /// A number of ns in older kernels, of which -1 is adaptive, and yes or no since 6.10 (`lapic_timer_advance`).
 fn timer_advance(host: &Host<'_>) -> Option<Told> {

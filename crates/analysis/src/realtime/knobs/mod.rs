@@ -6,6 +6,8 @@
 
 mod clock;
 mod firmware;
+mod guests;
+mod interrupts;
 mod isolation;
 mod kvm;
 mod memory;
@@ -103,8 +105,10 @@ pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
         firmware::KNOBS,
         scheduler::KNOBS,
         noise::KNOBS,
+        interrupts::KNOBS,
         memory::KNOBS,
         kvm::KNOBS,
+        guests::KNOBS,
     ];
     groups.into_iter().flatten()
 }

@@ -58,6 +58,19 @@ pub(super) const KNOBS: &[Rule] = &[
             source: "Documentation/admin-guide/pm/intel_pstate.rst, energy_performance_preference, Linux 6.12",
         },
     ),
+    knob(
+        "LAT-ENERGYBIAS",
+        Group::Power,
+        Place::EachCpu("power/energy_perf_bias", Want::Is(&["0"])),
+        Needs::Nothing,
+        Words {
+            name: "energy_perf_bias",
+            looks_at: "The bias of each of these CPUs between performance (0) and energy (15).",
+            why: "By it the processor decides how fast it raises frequencies and leaves idle states. Caveat: it costs power, also while \
+                nothing runs; processors of AMD have none.",
+            source: "Documentation/admin-guide/pm/intel_epb.rst, Linux 6.12; tuned 2.28, profile network-latency (energy_perf_bias)",
+        },
+    ),
     verified(
         knob(
             "LAT-CSTATE",
