@@ -13,12 +13,14 @@ use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use anyhow::anyhow;
 use base::bench::{Measured, NS_PER_TICK, Params};
-use base::recording::{Moment, Part, PartKind, PartState};
+use base::recording::{Emulator, Moment, Part, PartKind, PartState};
 use base::{Bench, Histogram, gaps};
 use clap::Args;
 use lab::bench::environment::{self, How};
 use lab::bench::gaps::{Gaps, Place as At, Plan};
 use lab::bench::launch;
+use lab::bench::probe::{Probe, Seats};
+use lab::setting::thread;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -29,6 +31,7 @@ use std::time::Duration;
 #[command(after_help = "Examples:\n  \
     sudo kvmscope bench timer\n  \
     sudo kvmscope bench timer --seconds 60 --threshold 5us --cpu 3 --fifo -o cpu3\n  \
+    kvmscope bench timer --emulate --threshold 200us\n  \
     kvmscope bench timer --in-process --json | jq '.sections[].tables.attributed'\n\n\
     Without root nothing of the host is recorded, and all gaps stay unexplained.\n\
     Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
@@ -43,6 +46,9 @@ pub struct Timer {
     /// Look in a thread of this process, also where a guest could
     #[arg(long)]
     in_process: bool,
+    /// Look in a guest that QEMU emulates, which takes no KVM; the recording is marked
+    #[arg(long, conflicts_with = "in_process")]
+    emulate: bool,
     /// KVM's device
     #[arg(long, value_name = "FILE", default_value = "/dev/kvm")]
     device: PathBuf,
@@ -61,14 +67,20 @@ impl Timer {
         let mut environment = environment::here(How { fifo: plan.fifo, ..How::default() });
         environment.insert(NS_PER_TICK.to_owned(), plan.ns_per_tick.to_string());
         let mut bench = Bench::new("timer", environment);
-        let mut place = self.place.begin("timer", None, Interrupt::watch()?)?;
+        let interrupt = Interrupt::watch()?;
+        let scratch = self.emulate.then(|| interrupt.temporary("kvmscope-timer-")).transpose()?;
+        let probe = scratch.as_ref().map(|scratch| self.emulated(&plan, scratch.path())).transpose()?;
+        let mut place = self.place.begin("timer", probe.as_ref().map(|_| Emulator::Tcg), interrupt)?;
         let stop = place.interrupt.hold();
         place.note_clocks(Moment::Begin);
         let beside = Beside::begin(&place, &self.journal);
         bench.notes.extend(
             beside.absent().map(|error| format!("Nothing of the host was recorded, so no gap is explained: {error}.")),
         );
-        let (looked, parts) = beside.during("the loop", || self.look(&plan, &stop, &mut bench.notes));
+        let (looked, parts) = beside.during("the loop", || match probe {
+            Some(mut probe) => plan.emulated(&mut probe, &stop),
+            None => self.look(&plan, &stop, &mut bench.notes),
+        });
         let (looked, parts) = match looked.and_then(|looked| Ok((looked, parts?))) {
             Ok(done) => done,
             Err(error) => {
@@ -95,14 +107,20 @@ impl Timer {
         })
     }
 
+    /// A guest in QEMU.
+    fn emulated(&self, plan: &Plan, scratch: &Path) -> anyhow::Result<Probe> {
+        let seats = Seats::of(&thread::affinity(thread::own())?, plan.cpu, plan.fifo);
+        Ok(Probe::in_qemu(scratch, &seats)?)
+    }
+
     /// Looks in a guest if one can run, else in this process.
     fn look(&self, plan: &Plan, stop: &Arc<AtomicBool>, notes: &mut Vec<String>) -> Result<Gaps, lab::Error> {
         if self.in_process {
-            return plan.run(At::Here, stop);
+            return plan.here(stop);
         }
-        plan.run(At::Guest, stop).or_else(|error| {
+        plan.guest(stop).or_else(|error| {
             notes.push(format!("No guest can look for gaps here, so this process did: {error}."));
-            plan.run(At::Here, stop)
+            plan.here(stop)
         })
     }
 
@@ -133,9 +151,10 @@ fn measured(looked: &Gaps, plan: &Plan) -> Measured {
     let ns = |(from, to): &(u64, u64)| ((to - from) as f64 * plan.ns_per_tick) as u64;
     looked.gaps.iter().for_each(|gap| lengths.record(ns(gap)));
     let place = match looked.place {
-        At::Guest => "guest",
+        At::Guest | At::Emulated => "guest",
         At::Here => "here",
     };
+    let ring = if looked.place == At::Emulated { 0 } else { 3 };
     let looked_ns: u64 = looked.looked.iter().map(ns).sum();
     let interference = looked.is_full.then(|| {
         let seconds = looked_ns as f64 / 1e9;
@@ -143,7 +162,7 @@ fn measured(looked: &Gaps, plan: &Plan) -> Measured {
     });
     Measured {
         name: "gaps".to_owned(),
-        params: Params { place: place.to_owned(), ring: Some(3), ..Params::default() },
+        params: Params { place: place.to_owned(), ring: Some(ring), ..Params::default() },
         unit: "ns".to_owned(),
         hdr: lengths.buckets(),
         interference: interference.into_iter().collect(),

@@ -66,6 +66,19 @@ fn off(place: &Path, tid: i32) -> Vec<(u64, u64)> {
 
 #[test]
 fn each_time_that_the_loop_is_off_its_cpu_is_a_gap() {
+    every_switch_is_a_gap(&[]);
+}
+
+#[test]
+fn each_time_that_an_emulated_guest_is_off_its_cpu_is_a_gap_too() {
+    let there = Command::new("qemu-system-x86_64").arg("--version").stdout(Stdio::null()).status().is_ok();
+    if !there {
+        return println!("skipped: gaps of an emulated guest: qemu-system-x86_64 is not installed");
+    }
+    every_switch_is_a_gap(&["--emulate"]);
+}
+
+fn every_switch_is_a_gap(options: &[&str]) {
     if !rustix::process::geteuid().is_root() || !Path::new("/sys/kernel/tracing/instances").is_dir() {
         return println!("skipped: gaps: recording the host needs root and /sys/kernel/tracing");
     }
@@ -79,6 +92,7 @@ fn each_time_that_the_loop_is_off_its_cpu_is_a_gap() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
     command.current_dir(place).env("KVMSCOPE_JOURNAL", place.join("journal"));
     command.args(["bench", "timer", "--seconds", "2", "--cpu", &cpu.to_string(), "--json", "-o", "new"]);
+    command.args(options);
     let output = command.output().unwrap();
     drop(hog);
     let complaint = String::from_utf8_lossy(&output.stderr);

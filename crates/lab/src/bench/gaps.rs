@@ -5,11 +5,13 @@
 //!                     [ a gap  ]             the processor did something that no program sees
 //! ```
 //! The loop is a guest's on `/dev/kvm`, at ring 3, where one can run, else this process's own: then a gap is what a thread
-//! loses, without what KVM adds. A guest reads the counter of its host, as far as KVM can set the offset to 0; that is checked.
+//! loses, without what KVM adds. A guest that QEMU emulates looks on request: there gaps are also what the emulator adds. A guest reads the counter of its host, as far as KVM can set the offset to 0; that is checked.
 
 use super::exits::machine::{Machine, Stop, Turn};
 use super::exits::{catalogue, here, layout, payload};
 use super::priority;
+use super::probe::shared::{COUNT, THRESHOLD};
+use super::probe::{Probe, Task};
 use crate::Error;
 use crate::guest::{self, watchdog::watched};
 use crate::setting::thread;
@@ -20,7 +22,7 @@ use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How the loop runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +48,8 @@ pub enum Place {
     Guest,
     /// In this process.
     Here,
+    /// In a guest that QEMU emulates.
+    Emulated,
 }
 
 /// What it found.
@@ -72,43 +76,79 @@ const GRACE: Duration = Duration::from_secs(10);
 /// The loop leaves its guest so often, to see whether it is to end.
 const ROUND: Duration = Duration::from_secs(1);
 
+/// Notes of an emulated guest are taken so often: it has room for 32,768 gaps.
+const EVERY: Duration = Duration::from_millis(50);
+
 impl Plan {
-    /// Runs the loop at `place` until its time is over, or until `stop` is set.
+    /// Runs the loop in a thread of this process until its time is over, or until `stop` is set.
     ///
     /// # Errors
-    /// If there is no thread, or if it may not stay on its CPU. In a guest: if there is no KVM, if the guest does not run as it
-    /// should, or if its counter is not the host's.
-    pub fn run(&self, place: Place, stop: &Arc<AtomicBool>) -> Result<Gaps, Error> {
+    /// If there is no thread, or if it may not stay on its CPU.
+    pub fn here(&self, stop: &Arc<AtomicBool>) -> Result<Gaps, Error> {
         let (own, stop) = (self.clone(), Arc::clone(stop));
-        match place {
-            Place::Here => {
-                let work = move || {
-                    let tid = own.begin()?;
-                    let round = |turn: &Turn| Ok(here::gaps(turn));
-                    let looked = own.rounds(&stop, round).map_err(|_: Stop| Error::Stopped)?;
-                    Ok(Gaps { place, tid, ..looked })
-                };
-                let refused = |error| Error::refused("no thread for the loop", error);
-                let thread = std::thread::Builder::new().name("gaps".to_owned()).spawn(work).map_err(refused)?;
-                thread.join().unwrap_or_else(|_| Err(Error::Died("the loop's thread has failed".to_owned())))
-            }
-            Place::Guest => {
-                let kvm = guest::open(&self.device)?;
-                let done = watched(self.length + GRACE, move |late| {
-                    let tid = own.begin()?;
-                    let looked = own.in_guest(&kvm, &stop, late)?;
-                    Ok(looked.map(|looked| Gaps { place, tid, ..looked }))
-                })?;
-                match done {
-                    Some(Ok(Ok(gaps))) => Ok(gaps),
-                    Some(Ok(Err(Stop::Failed(why)))) => Err(Error::Absent(why)),
-                    Some(Err(error)) => Err(error),
-                    Some(Ok(Err(Stop::Stuck))) | None => {
-                        Err(Error::TimedOut("the guest did not end and was stopped by the watchdog".to_owned()))
-                    }
-                }
+        let work = move || {
+            let tid = own.begin()?;
+            let round = |turn: &Turn| Ok(here::gaps(turn));
+            let looked = own.rounds(&stop, round).map_err(|_: Stop| Error::Stopped)?;
+            Ok(Gaps { place: Place::Here, tid, ..looked })
+        };
+        let refused = |error| Error::refused("no thread for the loop", error);
+        let thread = std::thread::Builder::new().name("gaps".to_owned()).spawn(work).map_err(refused)?;
+        thread.join().unwrap_or_else(|_| Err(Error::Died("the loop's thread has failed".to_owned())))
+    }
+
+    /// The same in a guest on KVM.
+    ///
+    /// # Errors
+    /// As [`here`](Self::here), and if there is no KVM, if the guest does not run as it should, or if its counter is not the host's.
+    pub fn guest(&self, stop: &Arc<AtomicBool>) -> Result<Gaps, Error> {
+        let (own, stop) = (self.clone(), Arc::clone(stop));
+        let kvm = guest::open(&self.device)?;
+        let done = watched(self.length + GRACE, move |late| {
+            let tid = own.begin()?;
+            let looked = own.in_guest(&kvm, &stop, late)?;
+            Ok(looked.map(|looked| Gaps { place: Place::Guest, tid, ..looked }))
+        })?;
+        match done {
+            Some(Ok(Ok(gaps))) => Ok(gaps),
+            Some(Ok(Err(Stop::Failed(why)))) => Err(Error::Absent(why)),
+            Some(Err(error)) => Err(error),
+            Some(Ok(Err(Stop::Stuck))) | None => {
+                Err(Error::TimedOut("the guest did not end and was stopped by the watchdog".to_owned()))
             }
         }
+    }
+
+    /// The same in a guest that QEMU emulates.
+    ///
+    /// # Errors
+    /// If it ends early, or does not say what its counter shows.
+    pub fn emulated(&self, probe: &mut Probe, stop: &AtomicBool) -> Result<Gaps, Error> {
+        let before = probe.ahead()?;
+        let tid = probe.tids().last().copied().unwrap_or(0);
+        let mut seen = probe.shared.get(COUNT);
+        probe.shared.set(THRESHOLD, self.threshold_ticks);
+        let (since, begun) = (now(), Instant::now());
+        probe.order(Task::Gaps)?;
+        let (mut readings, mut is_full, mut until) = (Vec::new(), false, since);
+        while begun.elapsed() < self.length && !is_full && !stop.load(Ordering::Relaxed) {
+            std::thread::sleep(EVERY);
+            let looked = now();
+            let taken = probe.shared.take(&mut seen);
+            // Behind notes that were written over nobody knows what is missing.
+            is_full = taken.lost > 0 || readings.len() + taken.notes.len() >= 2 * MOST_GAPS as usize;
+            if taken.lost == 0 {
+                readings.extend(taken.notes);
+                until = looked;
+            }
+            probe.look()?;
+        }
+        probe.order(Task::Spin)?;
+        let (ahead, _) = before.around(probe.ahead()?).middle();
+        let of_host = |reading: u64| reading.wrapping_sub(ahead as u64);
+        let gaps = readings.chunks_exact(2).map(|pair| (of_host(pair[0]), of_host(pair[1])));
+        let gaps = gaps.filter(|(from, to)| from <= to).collect();
+        Ok(Gaps { place: Place::Emulated, tid, gaps, looked: vec![(since, until)], is_full })
     }
 
     fn begin(&self) -> Result<i32, Error> {
@@ -186,6 +226,7 @@ fn now() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::probe::Seats;
     use std::path::Path;
 
     fn plan(threshold_ticks: u64) -> Plan {
@@ -206,21 +247,36 @@ mod tests {
     #[test]
     fn gaps_are_as_long_as_the_threshold_and_lie_within_the_run() {
         let own = plan(20_000);
-        holds(&own.run(Place::Here, &Arc::default()).unwrap(), &own);
+        holds(&own.here(&Arc::default()).unwrap(), &own);
         if !Path::new("/dev/kvm").exists() {
             return println!("skipped: gaps of a guest: /dev/kvm does not exist");
         }
-        match own.run(Place::Guest, &Arc::default()) {
+        match own.guest(&Arc::default()) {
             Ok(found) => holds(&found, &own),
             Err(error) => println!("skipped: gaps of a guest: {error}"),
         }
     }
 
     #[test]
+    fn gaps_of_an_emulated_guest_are_by_the_hosts_counter() {
+        let own = plan(20_000);
+        let seats = Seats::of(&thread::affinity(thread::own()).unwrap(), own.cpu, false);
+        let scratch = tempfile::tempdir().unwrap();
+        match Probe::in_qemu(scratch.path(), &seats) {
+            Err(error) => println!("skipped: gaps of an emulated guest: {error}"),
+            Ok(mut probe) => {
+                let found = own.emulated(&mut probe, &AtomicBool::default()).unwrap();
+                holds(&found, &own);
+                assert_eq!((found.place, Some(&found.tid)), (Place::Emulated, probe.tids().last()));
+            }
+        }
+    }
+
+    #[test]
     fn a_loop_without_room_ends_early_and_so_does_one_that_is_stopped() {
-        let found = plan(0).run(Place::Here, &Arc::default()).unwrap();
+        let found = plan(0).here(&Arc::default()).unwrap();
         assert!(found.is_full && found.gaps.len() as u64 == MOST_GAPS, "{}", found.gaps.len());
-        let stopped = plan(0).run(Place::Here, &Arc::new(AtomicBool::new(true))).unwrap();
+        let stopped = plan(0).here(&Arc::new(AtomicBool::new(true))).unwrap();
         assert_eq!((stopped.gaps.len(), stopped.is_full), (0, false));
     }
 }

@@ -49,16 +49,16 @@ pub(super) fn attribute(
     Some(Found { part: place, by, sums })
 }
 
-/// Thread ids of a program's threads, in the order in which they were made; of interrupts that of the vCPU, whose name is up to
-/// whoever runs the guest.
+/// Thread ids of a program's threads, in the order in which they were made; of our own benches the one that the file
+/// names: what a vCPU is called is up to whoever runs the guest.
 fn threads_of(file: &SampleFile, source: Source, part: &PartFlow) -> Vec<i32> {
     let is_own = |tid: i32| file.samples.iter().any(|samples| samples.tid == Some(tid));
     let is_one = |tid: i32, name: &str| match source {
-        Source::Cyclictest | Source::Oslat | Source::Jitterdebugger | Source::Gaps => name == source.name(),
+        Source::Cyclictest | Source::Oslat | Source::Jitterdebugger => name == source.name(),
         Source::Timerlat => name.starts_with("timerlat"),
         Source::Osnoise => name.starts_with("osnoise/"),
         Source::Hwlatdetect => name.starts_with("hwlatd"),
-        Source::Irq => is_own(tid),
+        Source::Gaps | Source::Irq => is_own(tid),
         Source::TscDeadline | Source::VmTrace => false,
     };
     part.comms.iter().filter(|(tid, name)| is_one(**tid, name)).map(|(tid, _)| *tid).collect()
