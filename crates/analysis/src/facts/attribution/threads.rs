@@ -177,7 +177,7 @@ impl<'c> InTime<'c> {
         }
         self.limits.iter_mut().for_each(|limit| limit.count(thread, span.length_ns()));
         let wide = error.widened(span);
-        let (before, from_ns) = seen.taken_on_the_way(&self.through[thread], wide);
+        let (before, from_ns) = seen.taken_on_the_way(self.through[thread], wide);
         for tid in self.candidates.iter().filter(|tid| seen.runs_at(**tid, span.to_ns)) {
             let own = seen.taken(*tid, Span { from_ns, ..wide }, false);
             let taken = before.iter().cloned().chain(own).map(|(piece, cause)| {

@@ -90,7 +90,7 @@ impl Shared {
     }
 
     fn word(&self, at: usize) -> &AtomicU64 {
-        assert!(at + 8 <= BYTES && at % 8 == 0, "{at:#x} is no word of the memory");
+        assert!(at + 8 <= BYTES && at.is_multiple_of(8), "{at:#x} is no word of the memory");
         // SAFETY: the mapping lives as long as `self`, begins at a page, and the word lies in it.
         unsafe { &*self.start.as_ptr().byte_add(at).cast::<AtomicU64>() }
     }
