@@ -206,6 +206,27 @@ const V1: &[(u64, u64)] = &[(200, 212), (990, 1_004), (1_500, 1_509), (1_985, 1_
 const V2: &[(u64, u64)] = &[(100, 110), (500, 8_498), (9_000, 9_005)];
 const V3: &[(u64, u64)] = &[(10, 20), (950, 965), (1_015, 1_030), (1_990, 2_000), (3_005, 3_006)];
 
+/// Where neither entries nor exits fire, as with kvm_pvm, KVM's other work shows whose time is lost; why a guest sleeps it does not.
+#[test]
+fn a_guest_whose_exits_are_silent_loses_to_tasks_and_sleeps_for_unknown_reasons() {
+    let (vcpu, idle, hog, leaves) = ("CPU 0/KVM", "swapper/0", ("hog", 700), ("hog", 700, "S"));
+    let mut trace = Ftrace::default();
+    trace.switch(0, (idle, 0, "R"), (vcpu, 98)).switch(500, (vcpu, 98, "R"), hog).switch(900, leaves, (vcpu, 98));
+    trace.vcpu(1_000, "kvm_cpuid: func 0 idx 0 rax d rbx 1 rcx 2 rdx 3, cpuid entry found");
+    trace.switch(2_000, (vcpu, 98, "R"), hog).switch(5_000, leaves, (vcpu, 98));
+    trace.switch(6_000, (vcpu, 98, "S"), (idle, 0));
+    trace.line("<idle>-0", 8_000, "sched_waking: comm=CPU 0/KVM pid=98 prio=120 target_cpu=000");
+    trace.switch(8_100, (idle, 0, "R"), (vcpu, 98)).vcpu(9_000, "kvm_cpuid: func 0 idx 0 rax d rbx 1 rcx 2 rdx 3");
+    let case = trace.case(Given::default());
+    let losses = only(&case);
+    assert_eq!(us(losses.stretches(Definition::Involuntary).spans()), [(2_000, 5_000), (8_000, 8_100)]);
+    assert_eq!(
+        us(&losses.unknown),
+        [(0, 2_000), (5_000, 8_000), (8_100, 9_000)],
+        "before anything shows that it is a vCPU, in KVM_RUN, and asleep, for its guest may have halted"
+    );
+}
+
 #[test]
 fn tables_have_the_exact_answers_and_those_of_vm_trace_beside() {
     for (stretches, end_us, exact_us, vm_trace_us) in

@@ -164,6 +164,11 @@ impl Sink for Collector {
         self.of(thread).interrupt(span, from_ns == to_ns, if by.begins { cause | begins } else { cause });
     }
 
+    fn serves(&mut self, thread: usize, at_ns: u64) {
+        let window = self.window;
+        self.of(thread).runs_vcpu(window, at_ns);
+    }
+
     fn has_cpu(&mut self, cpu: usize, tid: Option<i32>, at_ns: u64) {
         self.holders.has_cpu(cpu, tid, at_ns);
     }

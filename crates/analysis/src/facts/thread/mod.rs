@@ -258,6 +258,9 @@ impl Thread {
     /// `kvm_fpu` that loads, where KVM_RUN ended without a sign of what it did: it begins again (T21).
     pub fn run_begins(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
         self.is_vcpu = true;
+        if !cx.seen.exit {
+            cx.sink.serves(cx.me, now_ns);
+        }
         if self.blind && self.mode == Mode::User {
             self.arrive(now_ns, cx);
             self.mode = Mode::Unknown;
@@ -265,8 +268,9 @@ impl Thread {
     }
 
     /// KVM works for its guest, and nothing else is known of what it does.
-    pub fn serves(&mut self, cx: &mut Surroundings<'_, impl Sink>) {
+    pub fn serves(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
         self.is_on_cpu(cx);
+        cx.sink.serves(cx.me, now_ns);
     }
 
     /// An event that says what the open exit was about.

@@ -212,7 +212,7 @@ impl<S: Sink> Walk<S> {
             Role::NestedEntryFailed => thread.nested_entry_failed(now_ns, cx),
             Role::NestedIntercepts => thread.nested_intercepts(now_ns, cx),
             Role::UserspaceExit => thread.userspace_exit(now_ns, cx),
-            Role::Served => thread.serves(cx),
+            Role::Served => thread.serves(now_ns, cx),
             Role::Fpu if event.or_zero(0) == 1 => thread.run_begins(now_ns, cx),
             Role::Waking => {
                 thread.host_event(now_ns, cx);

@@ -18,6 +18,8 @@ pub trait Sink {
     /// While `thread` had its CPU, an interrupt or softirq ran there: a piece of the states `Irq`, `Softirq` and `Nmi` each,
     /// and an empty one for what takes no time.
     fn interrupted(&mut self, _thread: usize, _by: &Interruption, _from_ns: u64, _to_ns: u64) {}
+    /// KVM works for the guest of `thread`, of a trace that shows neither entries nor exits.
+    fn serves(&mut self, _thread: usize, _at_ns: u64) {}
     /// From `at_ns` on task `tid` has `cpu`; `None` if from then on nothing tells which one has it.
     fn has_cpu(&mut self, _cpu: usize, _tid: Option<i32>, _at_ns: u64) {}
     /// The guest hypervisor on `thread` asked to enter the nested guest behind `vmcb`.
@@ -66,6 +68,11 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
     fn interrupted(&mut self, thread: usize, by: &Interruption, from_ns: u64, to_ns: u64) {
         self.0.interrupted(thread, by, from_ns, to_ns);
         self.1.interrupted(thread, by, from_ns, to_ns);
+    }
+
+    fn serves(&mut self, thread: usize, at_ns: u64) {
+        self.0.serves(thread, at_ns);
+        self.1.serves(thread, at_ns);
     }
 
     fn has_cpu(&mut self, cpu: usize, tid: Option<i32>, at_ns: u64) {
