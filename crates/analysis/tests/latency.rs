@@ -184,7 +184,12 @@ fn a_guest_that_qemu_translates_loses_to_tasks_limits_and_signals() {
     trace.switch(60_020, (idle, 0, "R"), (vcpu, 98)).switch(61_000, (vcpu, 98, "T"), (idle, 0));
     trace.line("<idle>-0", 91_000, "sched_waking: comm=CPU 0/TCG pid=98 prio=120 target_cpu=000");
     trace.switch(91_005, (idle, 0, "R"), (vcpu, 98)).switch(100_000, (vcpu, 98, "S"), (idle, 0));
-    let section = section(&trace.case(Given::default()));
+    let case = trace.case(Given::default());
+    let flow = kvmscope_analysis::flow::answer(&case).unwrap().unwrap().section;
+    assert!(flow.summary.contains("translates the guest's code"), "{}", flow.summary);
+    let section = section(&case);
+    let missing = |section: &base::Section| section.unknown.iter().any(|unknown| unknown.text.contains("kvm_exit"));
+    assert!(!missing(&flow) && !missing(&section), "there is no KVM whose events could be missing");
     let rows = section.table("culprits").unwrap().rows().map(|row| {
         let named = format!("{} {} {:?}", text(&row, "state"), text(&row, "by"), row.cell("by_tid").cloned().unwrap());
         (named, number(&row, "count"), number(&row, "total_ns") / 1_000)

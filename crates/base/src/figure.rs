@@ -4,8 +4,12 @@
 //! characters in a terminal, SVG in a page.
 
 mod curves;
+mod histogram;
 
 pub use curves::{Axis, Curve, Curves, Form, Heat, HeatRow, Limit, On, Scale};
+pub use histogram::{Bin, Edge, Histogram, Kind};
+
+use crate::Span;
 
 /// One picture.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +20,8 @@ pub struct Figure {
     pub title: String,
     /// The answer in one sentence.
     pub caption: String,
+    /// Whether a terminal shows it unasked, where it takes the room of what others say; pages show all.
+    pub in_terminals: bool,
     /// What is drawn.
     pub drawing: Drawing,
 }
@@ -29,6 +35,8 @@ pub enum Drawing {
     Topology(Vec<Panel>),
     /// Single numbers of unlike sizes on a logarithmic scale, in groups; each group has a scale of its own.
     Points(Vec<PointGroup>),
+    /// How often something had which length.
+    Histogram(Histogram),
     /// How quantities depend on another one.
     Curves(Curves),
     /// How much there is of something by two others.
@@ -77,6 +85,8 @@ pub struct BarGroup {
     pub total: f64,
     /// The bars, in drawing order.
     pub bars: Vec<Bar>,
+    /// The stretch of the recording that they are about, where it is not all of it: a page opens its timeline there.
+    pub span: Option<Span>,
 }
 
 /// One bar.

@@ -127,6 +127,8 @@ pub struct Shown {
     pub whole: &'static [&'static str],
     /// Rows that differ only in one column stand side by side.
     pub across: Option<Across>,
+    /// Whether a terminal shows it unasked; pages show it in any case.
+    pub in_terminals: bool,
 }
 
 /// Each value of one column becomes a column of its own for people, after the first of [`Shown::columns`].
@@ -226,6 +228,7 @@ impl Shown {
             rest: None,
             whole: &[],
             across: None,
+            in_terminals: true,
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use analysis::{Answers, Case, Given, Input};
 use anyhow::anyhow;
+use base::Section;
 use clap::Args;
 pub use judging::JudgeOptions;
 use losses::LossArguments;
@@ -35,6 +36,7 @@ use std::path::Path;
     kvmscope report --by reason --sort p99 --top 10 trace.dat\n  \
     kvmscope report --compat vm-trace trace.dat\n  \
     kvmscope report --html out.html trace.dat\n  \
+    kvmscope report --all trace.dat\n  \
     kvmscope report --fail-on high trace.dat\n  \
     kvmscope report --budget kvm4nfv-2015 --junit verdicts.xml trace.dat\n\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on, \
@@ -49,6 +51,9 @@ pub struct Report {
     no_progress: bool,
     #[command(flatten)]
     narrow: Narrow,
+    /// Print all tables and figures that the page of --html has
+    #[arg(long)]
+    all: bool,
     #[command(flatten)]
     ranking: RankingOptions,
     #[command(flatten)]
@@ -108,9 +113,19 @@ impl Report {
         let recording = self.recordings.open(wanted, interrupt)?;
         let progress = Progress::new(!self.no_progress);
         let case = Case::new(Input::open(recording)?, given.clone()).with_progress(progress.hear());
-        let answered = answer(&case, &self.output, progress)?;
+        let mut answered = answer(&case, &self.output, progress)?;
+        if self.all {
+            answered.sections.iter_mut().for_each(show_all);
+        }
         Ok((answered, self.judge.suite(&case)))
     }
+}
+
+/// A terminal shows what else only pages do.
+fn show_all(section: &mut Section) {
+    section.figures.iter_mut().for_each(|figure| figure.in_terminals = true);
+    let shown = section.tables.iter_mut().filter_map(|table| table.shown.as_mut());
+    shown.for_each(|shown| shown.in_terminals = true);
 }
 
 /// Asks every question; one that fails is said on stderr and does not cost the others.

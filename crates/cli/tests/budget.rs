@@ -78,7 +78,7 @@ fn a_broken_goal_ends_with_3_and_names_who_took_the_time() {
     assert_eq!(status, 3);
     for words in [
         "Budget kvm4nfv-2015, 5 goals: 2 FAIL and 3 NOT MEASURED.",
-        "preempt-window FAIL: vCPU 0 of nestv-98 lost 1 ms in the 1 ms at",
+        "preempt-window FAIL: vCPU 0 of nestv-98 lost 1 ms in the millisecond at 0.092026 s: 1 ms busybox; budget < 20 us.",
         "1 ms busybox",
         "emulated by Bochs",
         "LAT-GOAL",

@@ -16,6 +16,7 @@ mod drawing;
 pub(crate) mod escape;
 mod figure;
 mod finding;
+mod histogram;
 mod ladder;
 mod look;
 mod points;

@@ -9,6 +9,7 @@ mod brief;
 mod curves;
 mod figure;
 mod finding;
+mod histogram;
 mod line;
 mod paint;
 mod points;
@@ -119,16 +120,16 @@ fn render_findings(sections: &[Section], out: &mut Lines) {
 }
 
 fn has_details(section: &Section) -> bool {
-    !section.figures.is_empty()
+    section.figures.iter().any(|figure| figure.in_terminals)
         || !section.unknown.is_empty()
-        || section.tables.iter().any(|table| table.shown.is_some())
+        || section.tables.iter().any(|table| table.shown.is_some_and(|shown| shown.in_terminals))
 }
 
 /// Tables that give the overview, figures, the other tables, and what is not known.
 fn render_details(section: &Section, out: &mut Lines) {
     let leads = |table: &&Table| table.shown.as_ref().is_some_and(|shown| shown.leads);
     section.tables.iter().filter(leads).for_each(|table| table::render(table, out));
-    section.figures.iter().filter(|figure| figure::is_shown(figure)).for_each(|figure| figure::render(figure, out));
+    section.figures.iter().filter(|figure| figure.in_terminals).for_each(|figure| figure::render(figure, out));
     section.tables.iter().filter(|table| !leads(table)).for_each(|table| table::render(table, out));
     render_unknown(&section.unknown, out);
 }

@@ -73,6 +73,8 @@ export interface BarGroup {
   unit: string;
   total: number;
   bars: Bar[];
+  /** The stretch of the recording that they are about; without one, all of it. */
+  span?: { from_ns: number; to_ns: number } | null;
 }
 
 export interface Point {
@@ -117,7 +119,7 @@ export interface CurvesData {
   x: Axis;
   y: Axis;
   curves: Curve[];
-  limits: { label: string; on: "x" | "y"; value: number }[];
+  limits: { label: string; on: "x" | "y"; value: number; until?: number | null }[];
 }
 
 export interface Curve {
@@ -126,6 +128,15 @@ export interface Curve {
   /** Of single points: where they come from. */
   mark: Mark | null;
   points: [number, number][];
+}
+
+/** How often something had which length; each bin begins where the one before it ends. */
+export interface HistogramData {
+  x: Axis;
+  counted: string;
+  kinds: { label: string; hue: string }[];
+  bins: { from: number; to: number; counts: number[] }[];
+  limits: { label: string; value: number }[];
 }
 
 /** Rows of cells along an axis; null where nothing is known. */
@@ -143,6 +154,7 @@ export interface HeatData {
 export type FigureData = { id: string; title: string; caption: string } & (
   | { drawing: "bars"; groups: BarGroup[] }
   | { drawing: "points"; scales: PointGroup[] }
+  | ({ drawing: "histogram" } & HistogramData)
   | ({ drawing: "curves" } & CurvesData)
   | ({ drawing: "heat" } & HeatData)
   | { drawing: "topology"; panels: Panel[] }

@@ -82,6 +82,12 @@ export function fillOf(name: string): string {
   return `url(#pat-${name in LOOKS ? name : "unknown"})`;
 }
 
+/** The fill of what has a state or a level as its hue; what has none is grey. */
+export function hueOf(name: string): string {
+  if (name in LOOKS) return fillOf(name);
+  return /^(L\d|VMM)$/.test(name) ? fillOf(levelState(name)) : "var(--soft)";
+}
+
 export function colourOf(name: string, theme: Theme): string {
   return lookOf(name)[theme];
 }

@@ -18,6 +18,11 @@ export function roundDuration(ns: number): string {
   return duration(ns).replace(".0 ", " ");
 }
 
+/** The same for an amount in any unit. */
+export function roundAmount(value: number, unit: string): string {
+  return amount(value, unit).replace(".0 ", " ");
+}
+
 /** One decimal, digits grouped. */
 function decimal(value: number): string {
   return value.toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });

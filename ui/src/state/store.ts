@@ -48,6 +48,15 @@ export function show(window: Window): void {
   go(all ? { t0: null, t1: null } : { t0: next.t0, t1: next.t1 });
 }
 
+/** Opens the timeline around a stretch of it, with a mark where it begins, and says what lies there. */
+export function openTimeline({ t0, t1 }: Window, words: string): void {
+  go({ view: "timeline" }, true);
+  const rim = Math.max(50, (t1 - t0) * 0.4);
+  show({ t0: t0 - rim, t1: t1 + rim });
+  go({ mark: Math.round(t0) });
+  notice.value = words;
+}
+
 const systemDark = matchMedia("(prefers-color-scheme: dark)");
 const system = signal<Theme>(systemDark.matches ? "dark" : "light");
 systemDark.addEventListener("change", () => {

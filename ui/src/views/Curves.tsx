@@ -2,7 +2,7 @@
 import { useRef } from "preact/hooks";
 import type { Axis, Curve, CurvesData, Mark } from "../data/types";
 import { CURVE_DASHES } from "../draw/tokens";
-import { amount } from "../maths/format";
+import { roundAmount } from "../maths/format";
 import { type Scale, scaleOf } from "../maths/scale";
 import { useWidth } from "./useSize";
 
@@ -12,6 +12,10 @@ const HEIGHT = 260;
 const LEFT = 78;
 const TOP = 22;
 const BELOW = 38;
+/** A limit that ends before this share of the picture has its words behind its end. */
+const SHORT = 0.6;
+/** So many pixels are enough for a mark along the page. */
+const MARK = 78;
 
 export function Curves({ title, drawn }: { title: string; drawn: CurvesData }) {
   const box = useRef<HTMLDivElement>(null);
@@ -20,6 +24,7 @@ export function Curves({ title, drawn }: { title: string; drawn: CurvesData }) {
   const limits = (on: "x" | "y") => drawn.limits.filter((limit) => limit.on === on).map(({ value }) => value);
   const across = scaleOf(drawn.x, [...points.map(([x]) => x), ...limits("x")]);
   const up = scaleOf(drawn.y, [...points.map(([, y]) => y), ...limits("y")]);
+  const every = Math.ceil(MARK / ((width - LEFT) / across.marks.length));
   const x = (value: number) => LEFT + across.place(value) * (width - LEFT - 14);
   const y = (value: number) => TOP + (1 - up.place(value)) * HEIGHT;
   return (
@@ -35,24 +40,39 @@ export function Curves({ title, drawn }: { title: string; drawn: CurvesData }) {
           {drawn.y.title}
         </text>
         <Marks axis={drawn.y} scale={up} place={y} width={width} />
-        {across.marks.map((mark) => (
-          <text class="faint" key={mark} x={x(mark)} y={TOP + HEIGHT + 16} text-anchor="middle">
-            {words(drawn.x, mark)}
-          </text>
-        ))}
+        {across.marks.map((mark, i) =>
+          i % every === 0 ? (
+            <text
+              class="faint"
+              key={mark}
+              x={x(mark)}
+              y={TOP + HEIGHT + 16}
+              text-anchor={i > 0 && i === across.marks.length - 1 ? "end" : "middle"}
+            >
+              {words(drawn.x, mark)}
+            </text>
+          ) : null,
+        )}
         <text class="faint" x={LEFT + (width - LEFT) / 2} y={TOP + HEIGHT + 33} text-anchor="middle">
           {drawn.x.title}
         </text>
         {drawn.limits.map((limit) => {
           const at = limit.on === "y" ? y(limit.value) : x(limit.value);
+          const { until = null } = limit;
+          const end = until === null ? width : x(until);
+          const top = until === null ? TOP : y(until);
           return (
             <g key={limit.label + limit.on}>
               <path
-                d={limit.on === "y" ? `M${LEFT} ${at}H${width}` : `M${at} ${TOP}v${HEIGHT}`}
+                d={limit.on === "y" ? `M${LEFT} ${at}H${end}` : `M${at} ${top}V${TOP + HEIGHT}`}
                 stroke="var(--ink)"
               />
               {limit.on === "y" ? (
-                <text x={width} y={at - 5} text-anchor="end">
+                <text
+                  x={end > width * SHORT ? end : end + 6}
+                  y={end > width * SHORT ? at - 5 : at + 4}
+                  text-anchor={end > width * SHORT ? "end" : "start"}
+                >
                   {limitWords(drawn, limit)}
                 </text>
               ) : (
@@ -160,5 +180,5 @@ function limitWords(drawn: CurvesData, limit: CurvesData["limits"][number]): str
 }
 
 function words(axis: Axis, value: number): string {
-  return amount(value, axis.unit).replace(".0 ", " ");
+  return roundAmount(value, axis.unit);
 }

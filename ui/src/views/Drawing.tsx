@@ -1,8 +1,10 @@
 /** A Section's figure, by its kind: bars, points on a scale, curves, cells, a machine. */
 import { useRef } from "preact/hooks";
 import type { Bar, BarGroup, FigureData } from "../data/types";
-import { fillOf, levelState, STATE_NAMES } from "../draw/tokens";
+import { hueOf } from "../draw/tokens";
 import { amount, percent } from "../maths/format";
+import { openTimeline, recording } from "../state/store";
+import { Bins } from "./Bins";
 import { Curves } from "./Curves";
 import { Heat } from "./Heat";
 import { Points } from "./Points";
@@ -30,6 +32,8 @@ export function Drawing({ figure }: { figure: FigureData }) {
           ))}
         </>
       );
+    case "histogram":
+      return <Bins title={figure.title} drawn={figure} />;
     case "curves":
       return <Curves title={figure.title} drawn={figure} />;
     case "heat":
@@ -47,11 +51,6 @@ function Unknown({ drawing }: { drawing: never }) {
   return <p class="soft">This page does not know how to draw "{name}"; a newer kvmscope does.</p>;
 }
 
-function fill(hue: string): string {
-  if (STATE_NAMES.includes(hue)) return fillOf(hue);
-  return /^(L\d|VMM)$/.test(hue) ? fillOf(levelState(hue)) : "var(--soft)";
-}
-
 /** The longest bar of all groups with one unit: their bars have one scale. */
 function mostOf(groups: BarGroup[], unit: string): number {
   const bars = groups.filter((group) => group.unit === unit).flatMap((group) => group.bars);
@@ -67,8 +66,19 @@ function Bars({ group, most }: { group: BarGroup; most: number }) {
   const height = group.bars.length * row + 26;
   const wide = (bar: Bar) => Math.max(1.5, (bar.value / most) * (below ? width - 2 : width - 420));
   const [amountAt, shareAt] = below ? [width - 60, width] : [218, 278];
+  const { span } = group;
   return (
     <div ref={box}>
+      {span && recording.value?.timeline && (
+        <button
+          type="button"
+          class="link"
+          aria-label={`See it on the timeline: ${group.title}`}
+          onClick={() => openTimeline({ t0: span.from_ns, t1: span.to_ns }, group.title)}
+        >
+          timeline
+        </button>
+      )}
       <svg
         class="picture bars"
         viewBox={`0 0 ${width} ${height}`}
@@ -95,7 +105,7 @@ function Bars({ group, most }: { group: BarGroup; most: number }) {
               y={below ? 19 : 2}
               width={wide(bar)}
               height={below ? 10 : ROW - 8}
-              fill={fill(bar.hue)}
+              fill={hueOf(bar.hue)}
               stroke="var(--soft)"
               stroke-width="0.5"
             />

@@ -8,7 +8,7 @@ import { aboutOf, addressOf, hasInstant, rowsAbout } from "../maths/about";
 import { byCause, findingsOf } from "../maths/findings";
 import { amount, counted, shellWord } from "../maths/format";
 import { rowsOf, tableOf } from "../maths/rows";
-import { go, hash, notice, show } from "../state/store";
+import { go, hash, notice, openTimeline } from "../state/store";
 import { MARKS, SEVERITIES } from "./severity";
 
 /** What a change needs before it works, by the word of the report. */
@@ -111,15 +111,12 @@ function Answer({ section }: { section: Section }) {
 /** Opens the timeline at the worst instant of what the evidence is about, else of what the finding is about. */
 async function see(recording: Recording, finding: Finding, { about }: Evidence): Promise<void> {
   const place = (await placeOf(recording, about)) ?? (await placeOf(recording, aboutOf(finding)));
-  go({ view: "timeline" }, true);
   if (!place) {
+    go({ view: "timeline" }, true);
     notice.value = "No single instant shows this: it is about the whole recording.";
     return;
   }
-  const rim = Math.max(50, (place.t1 - place.t0) * 0.4);
-  show({ t0: place.t0 - rim, t1: place.t1 + rim });
-  go({ mark: Math.round(place.t0) });
-  notice.value = place.words;
+  openTimeline(place, place.words);
 }
 
 function Card({ finding, recording }: { finding: Finding; recording: Recording }) {

@@ -32,6 +32,7 @@ pub fn where_the_time_went(measure: &Measures<'_>) -> Option<Figure> {
             percent(share),
             title(measure.part.level, state)
         ),
+        in_terminals: true,
         drawing: Drawing::Bars(groups),
     })
 }
@@ -58,12 +59,13 @@ fn group(measure: &Measures<'_>, vcpu: &Vcpu) -> BarGroup {
         unit: "ns",
         total: vcpu.sums.wall_ns() as f64,
         bars,
+        span: None,
     }
 }
 
 fn note(measure: &Measures<'_>, state: State) -> String {
     match state {
-        State::Unknown if !measure.part.seen.exit => "in KVM_RUN: guest or KVM".into(),
+        State::Unknown if measure.part.lacks_exits() => "in KVM_RUN: guest or KVM".into(),
         State::Unknown => "before its first KVM event, or lost".into(),
         State::Preempted => "runnable, another task ran".into(),
         State::Guest(level) | State::Handling(level) if level.is_open() => "level unknown".into(),

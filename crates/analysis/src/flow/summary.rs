@@ -23,7 +23,12 @@ pub fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String> {
         return aligned.or_else(|| measure.part.vcpus.is_empty().then(|| nothing_to_answer(measure.part)));
     }
     let mut sentences = Vec::new();
-    if !measure.part.seen.exit {
+    if measure.vcpus.iter().all(|vcpu| vcpu.is_translated()) {
+        sentences.push(
+            "The VMM translates the guest's code (TCG): there are no exits, and time of the guest is also the VMM's for it."
+                .to_owned(),
+        );
+    } else if !measure.part.seen.exit {
         sentences.push(
             "No kvm_exit fired, so guest time and KVM time cannot be separated; the answer uses the other events."
                 .to_owned(),

@@ -96,7 +96,7 @@ fn causes_of_unknown(part: &PartFlow) -> String {
     let lost = part.lost_events() > 0 || part.damaged_places() > 0;
     let unseen = part.doubts.unseen_switches + part.doubts.unseen_entries > 0;
     let causes = [
-        (!part.seen.exit, "in KVM_RUN, because kvm_exit did not fire and guest and KVM cannot be separated"),
+        (part.lacks_exits(), "in KVM_RUN, because kvm_exit did not fire and guest and KVM cannot be separated"),
         (true, "before a thread's first KVM event"),
         (lost, "where events are lost"),
         (!part.unseen_cpus.is_empty(), "while a CPU is missing"),

@@ -1,7 +1,7 @@
 //! The goals of the budget in sentences: each with its verdict, its number, the worst moment with its causes, and how sure it is.
 
 use super::measure::{Named, causes_within};
-use super::summary::instant;
+use super::summary::{instant, window};
 use crate::Case;
 use crate::facts::attribution::ClockError;
 use crate::facts::budget::{BLOCK_NS, Doubt, Episodes, Goal, Judged, Metric, Stat, Verdict, by_goal, exact};
@@ -11,6 +11,9 @@ use base::recording::Emulator;
 
 /// Causes of a worst moment that a sentence names.
 const MOST_CAUSES: usize = 4;
+
+/// A smaller share is not written as a percentage: it would be rounded to nothing.
+const LEAST_PERCENT: f64 = 0.001;
 
 /// A goal with all its verdicts.
 pub(crate) struct Verdicts<'c> {
@@ -35,7 +38,7 @@ pub(super) fn verdicts(case: &Case) -> Vec<Verdicts<'_>> {
     by_goal(case).into_iter().map(|facts| Verdicts { case, goal: facts.goal, all: facts.all }).collect()
 }
 
-/// All of them in a paragraph each, below one that counts them.
+/// A paragraph for each, the broken ones first, below one that counts them; those that nothing measures are told together.
 pub(super) fn summary(name: &str, verdicts: &[Verdicts<'_>]) -> String {
     let having = |verdict: Verdict| verdicts.iter().filter(|goal| goal.verdict() == verdict).count() as u64;
     let counts = [Verdict::Fail, Verdict::Inconclusive, Verdict::NotMeasured, Verdict::Pass];
@@ -44,8 +47,25 @@ pub(super) fn summary(name: &str, verdicts: &[Verdicts<'_>]) -> String {
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
     let goals = many(verdicts.len() as u64, "goal");
     let head = format!("Budget {name}, {goals}: {}.", list(&counts));
-    let each = verdicts.iter().map(Verdicts::sentence);
+    let judged = [Verdict::Fail, Verdict::Inconclusive, Verdict::Pass].into_iter();
+    let judged = judged.flat_map(|verdict| verdicts.iter().filter(move |goal| goal.verdict() == verdict));
+    let each = judged.map(Verdicts::sentence).chain(not_measured(verdicts));
     std::iter::once(head).chain(each).collect::<Vec<_>>().join("\n\n")
+}
+
+/// `timer-mean and timer-max NOT MEASURED: the recording has no result of a program that measures timer latency.`
+fn not_measured(verdicts: &[Verdicts<'_>]) -> Option<String> {
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for goal in verdicts.iter().filter(|goal| goal.verdict() == Verdict::NotMeasured) {
+        let why = goal.worst().judgement.why().unwrap_or_default();
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, goals)) => goals.push(goal.goal.id.clone()),
+            None => reasons.push((why, vec![goal.goal.id.clone()])),
+        }
+    }
+    let told = reasons.iter().map(|(why, goals)| format!("{} {}: {why}.", list(goals), Verdict::NotMeasured.name()));
+    let told = told.collect::<Vec<_>>().join(" ");
+    (!told.is_empty()).then_some(told)
 }
 
 impl<'c> Verdicts<'c> {
@@ -59,12 +79,12 @@ impl<'c> Verdicts<'c> {
         self.worst().judgement.verdict
     }
 
-    /// `preempt-window FAIL: vCPU 2 of vm1 lost 37 us in the 1 ms at 12.345678 s, limit < 20 us; 22 us kworker/3:1, ...`
+    /// `preempt-window FAIL: vCPU 2 of vm1 lost 37 us in the millisecond at 12.345678 s: 22 us kworker/3:1, 15 us local_timer;
+    /// budget < 20 us. FAIL on 1 of 4 vCPUs; ...`
     fn sentence(&self) -> String {
         let emulated = self.case.input().recording.emulated;
         let judgement = &self.worst().judgement;
-        let mut clauses = vec![self.title()];
-        clauses.extend(self.causes_phrase());
+        let mut clauses = Vec::new();
         clauses.extend(self.how_many());
         clauses.extend(self.samples());
         clauses.extend(judgement.episodes.and_then(|episodes| self.share_of_blocks(episodes)));
@@ -75,21 +95,31 @@ impl<'c> Verdicts<'c> {
         clauses.extend(self.goal.environment.as_ref().map(|load| format!("stated for {load}")));
         clauses.extend(emulated.filter(|_| judgement.bounds.is_some()).map(mark));
         clauses.dedup();
-        format!("{}.", clauses.join("; "))
+        let rest = clauses.join("; ");
+        let mut letters = rest.chars();
+        let rest =
+            letters.next().map_or(String::new(), |first| format!(" {}{}.", first.to_uppercase(), letters.as_str()));
+        format!("{}.{rest}", self.stated(self.causes_phrase()))
     }
 
-    /// The verdict and the number.
+    /// The verdict, the number and the limit.
     pub fn title(&self) -> String {
+        self.stated(None)
+    }
+
+    /// The same, with who took the time.
+    fn stated(&self, causes: Option<String>) -> String {
         let (goal, worst) = (self.goal, self.worst());
         let head = format!("{} {}", goal.id, worst.judgement.verdict.name());
-        let limit = format!("limit {} {}", goal.op.name(), exact(goal.limit_ns));
+        let limit = format!("budget {} {}", goal.op.name(), exact(goal.limit_ns));
+        let causes = causes.map_or(String::new(), |causes| format!(": {causes}"));
         match worst.judgement.bounds {
-            None => format!("{head}, {limit}"),
-            Some(bounds) => format!("{head}: {}, {limit}", self.measured(bounds.value_ns)),
+            None => format!("{head}: {limit}"),
+            Some(bounds) => format!("{head}: {}{causes}; {limit}", self.measured(bounds.value_ns)),
         }
     }
 
-    /// `vCPU 2 of vm1 lost 37 us in the 1 ms at 12.345678 s`.
+    /// `vCPU 2 of vm1 lost 37 us in the millisecond at 12.345678 s`.
     fn measured(&self, value_ns: u64) -> String {
         let (goal, worst, value) = (self.goal, self.worst(), exact(value_ns));
         let at = worst.at_ns.map(|at_ns| format!(" at {}", instant(at_ns))).unwrap_or_default();
@@ -101,7 +131,7 @@ impl<'c> Verdicts<'c> {
             (None, None) => String::new(),
         };
         match (goal.metric, goal.window_ns) {
-            (Metric::PreemptWindow, Some(window_ns)) => format!("{vcpu} lost {value} in the {}{at}", exact(window_ns)),
+            (Metric::PreemptWindow, Some(window_ns)) => format!("{vcpu} lost {value} in the {}{at}", window(window_ns)),
             (Metric::PreemptWindow | Metric::PreemptPeriod, _) => format!("{vcpu} lost {value} without a break{at}"),
             (Metric::TimerLatency | Metric::IrqLatency, _) => {
                 let stat = match goal.stat {
@@ -110,7 +140,7 @@ impl<'c> Verdicts<'c> {
                 };
                 let thread = whose.thread.as_ref().map(|thread| format!("thread {thread}"));
                 let of: Vec<String> = thread.into_iter().chain((!vcpu.is_empty()).then_some(vcpu)).collect();
-                format!("{stat} {value} of {}", of.join(" on "))
+                format!("the {stat} of {} is {value}", of.join(" on "))
             }
         }
     }
@@ -161,11 +191,12 @@ impl<'c> Verdicts<'c> {
         };
         let sure = self.goal.require.confidence;
         let share = counts.bound(sure)?;
-        Some(format!(
-            "{over} of {} samples are over it, at most a share of {share:.2e} of all there could be ({} confidence)",
-            thousands(samples),
-            percents(sure)
-        ))
+        let seen = format!("{over} of {} samples are over it", thousands(samples));
+        if over_high == samples {
+            return Some(seen);
+        }
+        let share = if share < LEAST_PERCENT { format!("{share:.2e}") } else { percent(share) };
+        Some(format!("{seen}, at most {share} of all there could be ({} confidence)", percents(sure)))
     }
 
     /// In how many episodes the limit was exceeded, and in which share of blocks of time at most one begins.
@@ -178,7 +209,7 @@ impl<'c> Verdicts<'c> {
             (low, high) => format!("over the limit in {low} to {high} episodes"),
         };
         Some(format!(
-            "{seen}; in at most {} of blocks of {} one begins ({} confidence)",
+            "{seen}; one begins in at most {} of blocks of {} ({} confidence)",
             percent(share),
             exact(BLOCK_NS),
             percents(sure)

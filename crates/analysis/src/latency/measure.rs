@@ -1,5 +1,6 @@
 //! The losses of every vCPU become the numbers that tables, figures and sentences share.
 
+use super::figures::{self, OverTime, Pauses};
 use crate::Case;
 use crate::facts::ledger::line::TimeLine;
 use crate::facts::ledger::model::{PartFlow, StretchSums, Vcpu};
@@ -47,6 +48,10 @@ pub(crate) struct Measured<'c> {
     pub culprits: Vec<(Named, StretchSums)>,
     /// The same losses by both definitions.
     pub definitions: [ByDefinition; 2],
+    /// How often it was away for how long.
+    pub pauses: Pauses,
+    /// When it lost how much.
+    pub over_time: OverTime,
 }
 
 /// The worst window of a length.
@@ -94,6 +99,15 @@ impl Named {
     }
 }
 
+/// What is asked of every vCPU.
+struct Asked {
+    /// Windows of the budget.
+    windows_ns: Vec<u64>,
+    /// Where the bins of lengths begin.
+    lengths_ns: Vec<u64>,
+    include_halts: bool,
+}
+
 /// The vCPUs of all traces that answer for a machine, as far as they are wanted.
 pub(crate) fn measure(case: &Case) -> Vec<Measured<'_>> {
     let (flow, given) = (case.ledger(), case.given());
@@ -103,12 +117,15 @@ pub(crate) fn measure(case: &Case) -> Vec<Measured<'_>> {
     let vcpus = answering.flat_map(|(place, (part, losses))| {
         part.vcpus.iter().zip(&losses.vcpus).map(move |(vcpu, losses)| (place, part, vcpu, losses))
     });
-    let of_budget: Vec<u64> = case.budget().into_iter().flat_map(|budget| budget.windows_ns()).collect();
-    let include_halts = given.latency.include_halts;
+    let asked = Asked {
+        windows_ns: case.budget().into_iter().flat_map(|budget| budget.windows_ns()).collect(),
+        lengths_ns: figures::ends(case.budget()),
+        include_halts: given.latency.include_halts,
+    };
     let wanted: Vec<_> = vcpus.filter(|(_, _, vcpu, _)| given.narrow.wants_vcpu(&vcpu.vm, vcpu.vcpu)).collect();
     parallel::map(wanted.len(), |number| {
         let (place, part, vcpu, losses) = wanted[number];
-        Measured::of(part, vcpu, losses, &of_budget, include_halts, |since_ns| line.on_axis(place, since_ns))
+        Measured::of(part, vcpu, losses, &asked, |since_ns| line.on_axis(place, since_ns))
     })
 }
 
@@ -117,8 +134,7 @@ impl<'c> Measured<'c> {
         part: &'c PartFlow,
         vcpu: &'c Vcpu,
         losses: &'c VcpuLosses,
-        of_budget: &[u64],
-        include_halts: bool,
+        asked: &Asked,
         on_axis: impl Fn(u64) -> u64,
     ) -> Self {
         let lost = losses.stretches(Definition::Involuntary);
@@ -129,8 +145,8 @@ impl<'c> Measured<'c> {
             let high_ns = high.map_or(loss_ns, |high| high.loss_ns);
             Some(WorstWindow { window_ns, loss_ns, high_ns, at_ns: on_axis(at_ns) })
         };
-        let length_ns = of_budget.first().copied().unwrap_or(MOMENT_NS);
-        let lengths: BTreeSet<u64> = WINDOWS_NS.into_iter().chain(of_budget.iter().copied()).collect();
+        let length_ns = asked.windows_ns.first().copied().unwrap_or(MOMENT_NS);
+        let lengths: BTreeSet<u64> = WINDOWS_NS.into_iter().chain(asked.windows_ns.iter().copied()).collect();
         let windows = lengths.iter().filter_map(|window_ns| worst(*window_ns)).collect();
         let moments =
             lost.worst_disjoint(losses.span, length_ns, MOST_MOMENTS).into_iter().map(|Worst { at_ns, loss_ns }| {
@@ -144,6 +160,7 @@ impl<'c> Measured<'c> {
             sum.total_ns += more.total_ns;
             sum.max_ns = sum.max_ns.max(more.max_ns);
         });
+        let include_halts = asked.include_halts;
         let by = |definition, count, InAll { total_ns, longest_ns, worst }: InAll| {
             let worst = worst.map(|Worst { at_ns, loss_ns }| WorstWindow {
                 window_ns: length_ns,
@@ -161,7 +178,10 @@ impl<'c> Measured<'c> {
                 losses.exits_in_all(include_halts, length_ns),
             ),
         ];
-        Self { part, vcpu, losses, windows, moments, culprits: most_first(culprits, |sum| sum.total_ns), definitions }
+        let pauses = Pauses::of(&lost, &losses.lost, &asked.lengths_ns);
+        let over_time = OverTime::of(losses, &lost, on_axis);
+        let culprits = most_first(culprits, |sum| sum.total_ns);
+        Self { part, vcpu, losses, windows, moments, culprits, definitions, pauses, over_time }
     }
 
     /// How long nothing shows whether time was lost.

@@ -14,7 +14,7 @@
 //! ```
 
 pub(crate) mod checks;
-mod figure;
+mod figures;
 mod goals;
 mod lacking;
 pub(crate) mod measure;

@@ -2,6 +2,7 @@
 
 use super::measure::Measured;
 use super::tables::parts;
+use crate::Case;
 use crate::facts::ledger::model::PartFlow;
 use crate::facts::stages::sums::InterruptSums;
 use crate::facts::stages::{IrqStage, TimerStage};
@@ -15,11 +16,11 @@ use std::collections::BTreeMap;
 const MOST_DRAWN: usize = 1;
 
 /// The stages of the most frequent interrupts of each machine: median, and up to the 99th percentile.
-pub(super) fn figures(measured: &[Measured<'_>], is_emulated: bool) -> Vec<Figure> {
-    parts(measured).into_iter().filter_map(|part| figure(measured, part, is_emulated)).collect()
+pub(super) fn figures(measured: &[Measured<'_>], case: &Case) -> Vec<Figure> {
+    parts(measured).into_iter().filter_map(|part| figure(measured, part, case)).collect()
 }
 
-fn figure(measured: &[Measured<'_>], part: &PartFlow, is_emulated: bool) -> Option<Figure> {
+fn figure(measured: &[Measured<'_>], part: &PartFlow, case: &Case) -> Option<Figure> {
     let mut vectors: BTreeMap<(&str, u8), BTreeMap<IrqStage, Histogram>> = BTreeMap::new();
     for one in measured.iter().filter(|one| std::ptr::eq(one.part, part)) {
         for (vector, sums) in one.vcpu.sums.interrupts.iter() {
@@ -40,7 +41,7 @@ fn figure(measured: &[Measured<'_>], part: &PartFlow, is_emulated: bool) -> Opti
          them. Each dot is a median, each line ends at the 99th percentile.",
         duration(median_ns as f64)
     );
-    let mark = if is_emulated { Mark::Emulated } else { Mark::Measured };
+    let mark = if case.ledger().emulated.is_some() { Mark::Emulated } else { Mark::Measured };
     let group = |((vm, vector), stages): ((&str, u8), BTreeMap<IrqStage, Histogram>)| PointGroup {
         title: format!("vm {vm}   vector {vector}"),
         unit: "ns",
@@ -50,6 +51,7 @@ fn figure(measured: &[Measured<'_>], part: &PartFlow, is_emulated: bool) -> Opti
         id: format!("irq-stages-{}", part.machine),
         title: "Virtual interrupts by stage".into(),
         caption,
+        in_terminals: case.budget().is_some(),
         drawing: Drawing::Points(vectors.into_iter().map(group).collect()),
     })
 }
@@ -125,16 +127,15 @@ pub(super) fn unknown(measured: &[Measured<'_>]) -> Vec<Unknown> {
             Some(told_by_memory),
             "paravirtual_ends",
             format!(
-                "{} memory and reported by the next exit (PV EOI): their stage eoi is an upper bound.",
-                counted(told_by_memory, "end of an interrupt was written to", "ends of interrupts were written to")
+                "{} by PV EOI: stage eoi is an upper bound.",
+                counted(told_by_memory, "interrupt ended", "interrupts ended")
             ),
         ),
         (
             handled == 0 && entered > 0,
             None,
             "no_guest_stages",
-            "Stages guest and thread need the guest's own trace with irq_vectors, hrtimer and sched events (docs/alignment.md)."
-                .to_owned(),
+            "Stages guest and thread take a trace of the guest (docs/latency-paths.md).".to_owned(),
         ),
         (
             handled > 0,
@@ -150,7 +151,7 @@ pub(super) fn unknown(measured: &[Measured<'_>]) -> Vec<Unknown> {
             Some(moved),
             "changed_counters",
             format!(
-                "The guest's time-stamp counter was changed while {}: their lateness is not split.",
+                "{} while the guest's TSC was changed: their lateness is not split.",
                 counted(moved, "timer was set", "timers were set")
             ),
         ),

@@ -3,7 +3,7 @@
 use super::goals::{self, Verdicts};
 use super::measure::{Measured, measure};
 use super::rules::RULES;
-use super::{figure, lacking, paths, results, summary, tables};
+use super::{figures, lacking, paths, results, summary, tables};
 use crate::facts::ledger::asked;
 use crate::{Answer, Case, Error, Given};
 use base::number::{duration, percent};
@@ -27,13 +27,14 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     section.about.extend(about(case, case.given(), !measured.is_empty()));
     let verdicts = goals::verdicts(case);
     let judged = case.budget().map(|budget| goals::summary(&budget.name, &verdicts));
-    let losses = (!measured.is_empty()).then(|| summary::of(&measured));
+    let losses = (!measured.is_empty()).then(|| summary::of(&measured, case.budget().is_some()));
     let sentences = judged.into_iter().chain(losses).chain(results::sentences(case));
     section.summary = sentences.collect::<Vec<_>>().join("\n\n");
     section.findings = findings(&verdicts, case);
-    section.figures.extend(figure::losses_by_window(&measured));
+    section.figures.extend(figures::of_losses(&measured, case));
     section.tables = tables::tables(&measured, case);
-    section.figures.extend(paths::figures(&measured, case.ledger().emulated.is_some()));
+    section.figures.extend(paths::figures(&measured, case));
+    section.figures.extend(figures::of_samples(case));
     section.unknown = unknown(&measured);
     section.unknown.extend(paths::unknown(&measured));
     section.unknown.extend(results::unknown(case));
@@ -55,7 +56,7 @@ fn findings(verdicts: &[Verdicts<'_>], case: &Case) -> Vec<Finding> {
 }
 
 fn about(case: &Case, given: &Given, has_vcpus: bool) -> Vec<String> {
-    let lost = "Lost time: preempted, host interrupts, wake-up delay, blocked, and work on exits that the host caused.";
+    let lost = "Lost: preempted, host interrupts, wake-ups, blocked, exits that the host caused.";
     let mut lines: Vec<String> = has_vcpus.then(|| lost.to_owned()).into_iter().collect();
     if let Some(recorded) = case.recorded_budget() {
         let (name, path) = (&recorded.budget.name, &recorded.path);
@@ -84,7 +85,7 @@ fn unknown(measured: &[Measured<'_>]) -> Vec<Unknown> {
         amount: Some(unknown_ns as f64),
         unit: "ns".into(),
         text: format!(
-            "Whether {} of vCPU time ({}) was lost is unknown; high_ns counts it as lost.",
+            "Whether {} of vCPU time ({}) was lost is unknown.",
             duration(unknown_ns as f64),
             percent(unknown_ns as f64 / wall_ns.max(1) as f64)
         ),
@@ -96,7 +97,7 @@ fn unknown(measured: &[Measured<'_>]) -> Vec<Unknown> {
             "Without sched_switch, preemption, wake-up delay and blocked time cannot be seen: losses are lower bounds.",
         ),
         (
-            measured.iter().any(|one| !one.part.seen.exit),
+            measured.iter().any(|one| one.part.lacks_exits()),
             "no_exits",
             "Without kvm_exit, work on exits that the host caused cannot be seen: losses are lower bounds.",
         ),

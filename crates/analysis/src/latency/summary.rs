@@ -1,18 +1,24 @@
 //! The answer in sentences, as a person would say it.
 
 use super::measure::{Measured, Moment, Named};
+use crate::facts::budget::exact;
 use crate::facts::losses::LostIn;
 use base::number::{duration, list, percent};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Causes that a sentence names one by one.
 const MOST_CAUSES: usize = 4;
 
-/// The worst moment of all vCPUs, how much was lost in all, and the same by the other definition.
-pub(super) fn of(measured: &[Measured<'_>]) -> String {
+/// The worst moment of all vCPUs, how much was lost in all, and the same by the other definition; where goals are judged, they have
+/// said all but how much was lost in all.
+pub(super) fn of(measured: &[Measured<'_>], is_judged: bool) -> String {
     let moments = measured.iter().filter_map(|one| Some((one, one.moments.first()?)));
     let worst = moments.min_by_key(|(_, moment)| (Reverse(moment.loss_ns), moment.at_ns));
     let total_ns = measured.iter().map(|one| one.definitions[0].total_ns).sum::<u64>();
+    if is_judged && total_ns > 0 {
+        return in_all(measured, total_ns);
+    }
     let mut sentences: Vec<String> = match worst {
         Some((one, moment)) => vec![worst_moment(one, moment), in_all(measured, total_ns)],
         None if total_ns > 0 => vec![in_all(measured, total_ns)],
@@ -45,14 +51,16 @@ fn worst_moment(one: &Measured<'_>, moment: &Moment) -> String {
 
 fn in_all(measured: &[Measured<'_>], total_ns: u64) -> String {
     let wall_ns: u64 = measured.iter().map(|one| one.losses.span.length_ns()).sum();
-    let whose = if measured.len() == 1 { "the vCPU" } else { "all vCPUs together" };
-    let mut most: Vec<(&Named, u64)> =
-        measured.iter().flat_map(|one| one.culprits.iter().map(|(named, sums)| (named, sums.total_ns))).collect();
+    let whose = if measured.len() == 1 { "In all, the vCPU" } else { "All vCPUs together" };
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    for (named, taken) in measured.iter().flat_map(|one| &one.culprits) {
+        *sums.entry(named.phrase()).or_default() += taken.total_ns;
+    }
+    let mut most: Vec<(String, u64)> = sums.into_iter().collect();
     most.sort_by_key(|(_, ns)| Reverse(*ns));
-    most.dedup_by_key(|(named, _)| named.phrase());
-    let most: Vec<String> = most.into_iter().take(3).map(|(named, _)| named.phrase()).collect();
+    let most: Vec<String> = most.into_iter().take(3).map(|(phrase, _)| phrase).collect();
     format!(
-        "In all, {whose} lost {} ({} of the time), most of it to {}.",
+        "{whose} lost {} ({} of the time), mostly to {}.",
         duration(total_ns as f64),
         percent(total_ns as f64 / wall_ns.max(1) as f64),
         list(&most)
@@ -64,15 +72,19 @@ fn exit_to_entry(measured: &[Measured<'_>]) -> Option<String> {
     let worst = measured.iter().filter_map(|one| one.definitions[1].worst.as_ref());
     let worst = worst.max_by_key(|worst| worst.loss_ns).filter(|worst| worst.loss_ns > 0)?;
     Some(format!(
-        "From exit to entry, which tools measure that see exits alone, the worst {} has {}.",
-        window(worst.window_ns),
-        duration(worst.loss_ns as f64)
+        "Tools that count all time from exit to entry find {} in the worst {}.",
+        duration(worst.loss_ns as f64),
+        window(worst.window_ns)
     ))
 }
 
-/// `millisecond`, `2.0 ms`.
-fn window(length_ns: u64) -> String {
-    if length_ns == 1_000_000 { "millisecond".to_owned() } else { duration(length_ns as f64) }
+/// `millisecond`, `2 ms`.
+pub(super) fn window(length_ns: u64) -> String {
+    match length_ns {
+        1_000_000 => "millisecond".to_owned(),
+        1_000_000_000 => "second".to_owned(),
+        _ => exact(length_ns),
+    }
 }
 
 /// To the microsecond, in seconds since the recording's first event, as `--from` takes it.
@@ -89,7 +101,7 @@ impl Named {
             LostIn::WakeDelay if by == "idle" || by == "unknown" => "wake-up delay".to_owned(),
             LostIn::WakeDelay => format!("wake-up delay behind {by}"),
             LostIn::Blocked => format!("blocked ({by})"),
-            LostIn::Handling => by.clone(),
+            LostIn::Handling => format!("{by} exits"),
             LostIn::Userspace => format!("{by} in the VMM"),
         }
     }

@@ -29,7 +29,13 @@ pub fn topology(model: &Model) -> Option<Figure> {
         ),
     };
     let title = format!("what runs where on {}", model.id);
-    Some(Figure { id: format!("topology-{}", model.id), title, caption, drawing: Drawing::Topology(panels) })
+    Some(Figure {
+        id: format!("topology-{}", model.id),
+        title,
+        caption,
+        in_terminals: true,
+        drawing: Drawing::Topology(panels),
+    })
 }
 
 /// A CPU's node, package and last-level cache: what its box stands for.

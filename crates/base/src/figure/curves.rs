@@ -57,6 +57,8 @@ pub struct Limit {
     pub on: On,
     /// The value.
     pub value: f64,
+    /// Up to which value of the other axis it holds; `None`: for all of them.
+    pub until: Option<f64>,
 }
 
 /// Which axis has a value.

@@ -11,6 +11,12 @@ const SQUARE: f64 = 1_000.0;
 /// How many dashes tell curves apart: hue means level and nothing else. `style.css` has them, and so has the dashboard.
 pub const DASHES: usize = 6;
 
+/// A limit that ends before so many per cent of the page has its words behind its end.
+const SHORT: f64 = 60.0;
+
+/// Marks with more characters crowd a narrow screen, which then shows every other one.
+const LONG: usize = 8;
+
 /// Curves with their axes, limits and legend.
 pub fn render(title: &str, curves: &Curves, out: &mut String) -> Result {
     let (x, y) = curves.scales();
@@ -30,13 +36,20 @@ pub fn render(title: &str, curves: &Curves, out: &mut String) -> Result {
         match limit.on {
             On::X => {
                 let at = across(x, limit.value);
-                write!(out, "<line class=\"limit\" x1=\"{at:.2}%\" x2=\"{at:.2}%\" y1=\"0\" y2=\"100%\"/>")?;
+                let top = limit.until.map_or(0.0, |end| up(y, end));
+                write!(out, "<line class=\"limit\" x1=\"{at:.2}%\" x2=\"{at:.2}%\" y1=\"{top:.2}%\" y2=\"100%\"/>")?;
                 write!(out, "<text class=\"limit\" x=\"{at:.2}%\" dx=\"5\" y=\"12\">{text}</text>")?;
             }
             On::Y => {
                 let at = up(y, limit.value);
-                write!(out, "<line class=\"limit\" x1=\"0\" x2=\"100%\" y1=\"{at:.2}%\" y2=\"{at:.2}%\"/>")?;
-                write!(out, "<text class=\"limit end\" x=\"100%\" y=\"{at:.2}%\" dy=\"-5\">{text}</text>")?;
+                let end = limit.until.map_or(100.0, |end| across(x, end));
+                write!(out, "<line class=\"limit\" x1=\"0\" x2=\"{end:.2}%\" y1=\"{at:.2}%\" y2=\"{at:.2}%\"/>")?;
+                // Words that have no room before a line's end stand behind it.
+                let (side, away, up) = if end > SHORT { (" end", 0, -5) } else { ("", 6, 4) };
+                write!(
+                    out,
+                    "<text class=\"limit{side}\" x=\"{end:.2}%\" dx=\"{away}\" y=\"{at:.2}%\" dy=\"{up}\">{text}</text>"
+                )?;
             }
         }
     }
@@ -69,19 +82,23 @@ pub fn render(title: &str, curves: &Curves, out: &mut String) -> Result {
 
 fn axis(axis: &Axis, scale: Scale, out: &mut String) -> Result {
     out.push_str("<svg class=\"axis\" aria-hidden=\"true\">");
-    for mark in scale.marks() {
-        let at = across(scale, mark);
-        let end = if at < 2.0 {
-            " class=\"first\""
-        } else if at > 97.0 {
-            " class=\"last\""
+    let marks: Vec<(f64, String)> =
+        scale.marks().into_iter().map(|mark| (across(scale, mark), words(axis, mark))).collect();
+    let crowds = marks.iter().any(|(_, words)| words.len() > LONG);
+    for (place, (at, words)) in marks.iter().enumerate() {
+        let end = if *at < 2.0 {
+            "first"
+        } else if *at > 97.0 {
+            "last"
         } else {
             ""
         };
+        let between = if crowds && place % 2 == 1 { " between" } else { "" };
         write!(
             out,
-            "<line x1=\"{at:.2}%\" x2=\"{at:.2}%\" y1=\"0\" y2=\"5\"/><text{end} x=\"{at:.2}%\" y=\"18\">{}</text>",
-            Safe(words(axis, mark))
+            "<line x1=\"{at:.2}%\" x2=\"{at:.2}%\" y1=\"0\" y2=\"5\"/>\
+             <text class=\"{end}{between}\" x=\"{at:.2}%\" y=\"18\">{}</text>",
+            Safe(words)
         )?;
     }
     write!(out, "</svg><p class=\"quiet along\">{}</p>", Safe(&axis.title))

@@ -4,7 +4,7 @@
 //! without stretching its patterns or its words.
 
 use super::escape::Safe;
-use super::{curves, look, points};
+use super::{curves, histogram, look, points};
 use base::figure::{BarGroup, Drawing, Figure};
 use base::number;
 use std::fmt::{Result, Write};
@@ -22,6 +22,7 @@ pub fn render(section: &str, figure: &Figure, out: &mut String) -> Result {
         Drawing::Bars(groups) => bars(groups, out)?,
         Drawing::Topology(panels) => super::topology::render(panels, out)?,
         Drawing::Points(groups) => points::render(groups, out)?,
+        Drawing::Histogram(drawn) => histogram::render(&figure.title, drawn, out)?,
         Drawing::Curves(drawn) => curves::render(&figure.title, drawn, out)?,
         Drawing::Heat(drawn) => curves::heat(&figure.title, drawn, out)?,
     }

@@ -96,7 +96,8 @@ impl Serialize for FigureShown<'_> {
                 let bar = |bar: &base::figure::Bar| json!({"label": bar.label, "value": bar.value, "note": bar.note, "hue": bar.hue});
                 let groups = groups.iter().map(|group| {
                     let bars: Vec<_> = group.bars.iter().map(bar).collect();
-                    json!({"title": group.title, "unit": group.unit, "total": group.total, "bars": bars})
+                    let span = group.span.map(|span| json!({"from_ns": span.from_ns, "to_ns": span.to_ns}));
+                    json!({"title": group.title, "unit": group.unit, "total": group.total, "bars": bars, "span": span})
                 });
                 map.serialize_entry("drawing", "bars")?;
                 map.serialize_entry("groups", &groups.collect::<Vec<_>>())?;
@@ -125,6 +126,17 @@ impl Serialize for FigureShown<'_> {
                 map.serialize_entry("drawing", "points")?;
                 map.serialize_entry("scales", &groups.collect::<Vec<_>>())?;
             }
+            Drawing::Histogram(drawn) => {
+                let kinds = drawn.kinds.iter().map(|kind| json!({"label": kind.label, "hue": kind.hue}));
+                let bins = drawn.bins.iter().map(|bin| json!({"from": bin.from, "to": bin.to, "counts": bin.counts}));
+                let limits = drawn.limits.iter().map(|limit| json!({"label": limit.label, "value": limit.value}));
+                map.serialize_entry("drawing", "histogram")?;
+                map.serialize_entry("x", &axis(&drawn.x))?;
+                map.serialize_entry("counted", drawn.counted)?;
+                map.serialize_entry("kinds", &kinds.collect::<Vec<_>>())?;
+                map.serialize_entry("bins", &bins.collect::<Vec<_>>())?;
+                map.serialize_entry("limits", &limits.collect::<Vec<_>>())?;
+            }
             Drawing::Curves(drawn) => {
                 let curves = drawn.curves.iter().map(|curve| {
                     let (form, mark) = match curve.form {
@@ -136,7 +148,7 @@ impl Serialize for FigureShown<'_> {
                 });
                 let limits = drawn.limits.iter().map(|limit| {
                     let on = if limit.on == On::X { "x" } else { "y" };
-                    json!({"label": limit.label, "on": on, "value": limit.value})
+                    json!({"label": limit.label, "on": on, "value": limit.value, "until": limit.until})
                 });
                 map.serialize_entry("drawing", "curves")?;
                 map.serialize_entry("x", &axis(&drawn.x))?;

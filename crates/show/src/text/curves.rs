@@ -97,10 +97,13 @@ fn row(scale: Scale, value: f64) -> usize {
 fn drawn(curves: &Curves, x: Scale, y: Scale, columns: usize) -> Vec<String> {
     let mut cells = vec![vec![' '; columns]; ROWS];
     let column = |value: f64| (x.place(value) * (columns - 1) as f64).round() as usize;
-    for Limit { on, value, .. } in &curves.limits {
+    for Limit { on, value, until, .. } in &curves.limits {
         match on {
-            On::Y => cells[row(y, *value)].fill('┄'),
-            On::X => cells.iter_mut().for_each(|line| line[column(*value)] = '┆'),
+            On::Y => cells[row(y, *value)][..until.map_or(columns, |end| column(end) + 1)].fill('┄'),
+            On::X => {
+                let top = until.map_or(0, |end| row(y, end));
+                cells[top..].iter_mut().for_each(|line| line[column(*value)] = '┆');
+            }
         }
     }
     for (place, curve) in curves.curves.iter().enumerate().rev() {

@@ -2,7 +2,7 @@
 
 use super::line::{Lines, bar, capitals, elided, heading, left, right, width};
 use super::paint::Role;
-use super::{curves, points};
+use super::{curves, histogram, points};
 use base::Figure;
 use base::figure::{BarGroup, Drawing};
 use base::number::{self, SHARE_COLUMNS};
@@ -15,15 +15,6 @@ const SHORTEST_BAR: usize = 6;
 
 /// Groups drawn one below the other; a VM of 64 vCPUs would fill pages with bars that look the same.
 const MOST_GROUPS: usize = 8;
-
-/// True if a terminal is the place for a figure: curves take most of its height, so only those that are held against a limit are
-/// drawn. Pages have all.
-pub fn is_shown(figure: &Figure) -> bool {
-    match &figure.drawing {
-        Drawing::Curves(curves) => !curves.limits.is_empty(),
-        Drawing::Bars(_) | Drawing::Topology(_) | Drawing::Points(_) | Drawing::Heat(_) => true,
-    }
-}
 
 /// Renders one figure under its title.
 pub fn render(figure: &Figure, out: &mut Lines) {
@@ -40,6 +31,7 @@ pub fn render(figure: &Figure, out: &mut Lines) {
         Drawing::Bars(groups) => bars(groups, out),
         Drawing::Topology(panels) => super::topology::render(panels, out),
         Drawing::Points(groups) => points::render(groups, out),
+        Drawing::Histogram(drawn) => histogram::render(drawn, out),
         Drawing::Curves(drawn) => curves::render(drawn, out),
         Drawing::Heat(drawn) => curves::heat(drawn, out),
     }

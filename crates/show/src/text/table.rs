@@ -84,7 +84,7 @@ impl Shaped {
 
 /// Renders a table if people are to see it: its groups one after the other, each as a table.
 pub fn render(table: &Table, out: &mut Lines) {
-    let Some(shown) = &table.shown else { return };
+    let Some(shown) = table.shown.as_ref().filter(|shown| shown.in_terminals) else { return };
     let groups = table.groups();
     if groups.is_empty() {
         return render_group(shown, &View::of(table, shown, &[]), out);

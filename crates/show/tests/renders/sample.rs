@@ -2,7 +2,8 @@
 //! recording, so that the pages can be judged by eye.
 
 use base::figure::{
-    Axis, Bar, BarGroup, Curve, Curves, Drawing, Figure, Form, Heat, HeatRow, Limit, Mark, On, Point, PointGroup,
+    Axis, Bar, BarGroup, Bin, Curve, Curves, Drawing, Edge, Figure, Form, Heat, HeatRow, Histogram, Kind, Limit, Mark,
+    On, Point, PointGroup,
 };
 use base::recording::{Emulator, Named, PartKind, Recording};
 use base::table::{Shown, TableSpec};
@@ -23,7 +24,7 @@ pub fn section() -> Section {
         ready to run and did not for 46 % of the recording: mostly busybox had its CPU."
         .into();
     section.findings = vec![shadowing(), preempted()];
-    section.figures = vec![ledger(), points(), curves(), heat()];
+    section.figures = vec![ledger(), points(), curves(), histogram(), heat()];
     section.tables = vec![exits(), chains(), losses()];
     section.unknown = vec![Unknown {
         what: "before_first_event".into(),
@@ -102,11 +103,18 @@ fn ledger() -> Figure {
         bar("wake-up delay", 1.2e6, "wake_delay", ""),
         bar("NMI", 40.0, "nmi", ""),
     ];
-    let group = BarGroup { title: "vm nestv-98 (assumed)   vCPU 0   tid 98".into(), unit: "ns", total: 638e6, bars };
+    let group = BarGroup {
+        title: "vm nestv-98 (assumed)   vCPU 0   tid 98".into(),
+        unit: "ns",
+        total: 638e6,
+        bars,
+        span: None,
+    };
     Figure {
         id: "ledger".into(),
         title: "Where the time went".into(),
         caption: String::new(),
+        in_terminals: true,
         drawing: Drawing::Bars(vec![group]),
     }
 }
@@ -247,6 +255,7 @@ fn points() -> Figure {
         id: "ladder".into(),
         title: "From level to level".into(),
         caption: "Dots are ours, diamonds were published.".into(),
+        in_terminals: true,
         drawing: Drawing::Points(vec![PointGroup { title: "cpuid".into(), unit: "cycles", points }]),
     }
 }
@@ -261,13 +270,36 @@ fn curves() -> Figure {
         curve("vCPU 1", Form::Steps, &quiet),
         curve("another host", Form::Points(Mark::Published), &[(1e6, 2e4)]),
     ];
-    let limits = vec![Limit { label: "budget of 1 ms".into(), on: On::Y, value: 2e4 }];
+    let limits = vec![Limit { label: "budget of 1 ms".into(), on: On::Y, value: 2e4, until: Some(1e6) }];
     let (x, y) = (axis("window"), axis("lost in the worst window"));
     Figure {
         id: "loss-curve".into(),
         title: "How much of any window is lost".into(),
         caption: "The worst millisecond of vCPU 0 lost 140.0 us.".into(),
+        in_terminals: true,
         drawing: Drawing::Curves(Curves { x, y, curves, limits }),
+    }
+}
+
+fn histogram() -> Figure {
+    let kind = |label: &str, hue: &str| Kind { label: label.into(), hue: hue.into() };
+    let ends = [1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5];
+    let counts = [(900, 3), (41, 12), (0, 0), (0, 7), (1, 1), (0, 1)];
+    let bins = ends.windows(2).zip(counts);
+    let bins = bins.map(|(ends, (irq, task))| Bin { from: ends[0], to: ends[1], counts: vec![irq, task] });
+    let drawn = Histogram {
+        x: Axis { title: "length of a loss".into(), unit: "ns", is_logarithmic: true },
+        counted: "losses",
+        kinds: vec![kind("irq", "irq"), kind("preempted", "preempted")],
+        bins: bins.collect(),
+        limits: vec![Edge { label: "preempt-period".into(), value: 1e4 }],
+    };
+    Figure {
+        id: "pauses".into(),
+        title: "How long vCPUs were away".into(),
+        caption: "10 of 966 losses are longer than 10.0 us.".into(),
+        in_terminals: true,
+        drawing: Drawing::Histogram(drawn),
     }
 }
 
@@ -284,6 +316,7 @@ fn heat() -> Figure {
         id: "heat".into(),
         title: "When it was lost".into(),
         caption: String::new(),
+        in_terminals: true,
         drawing: Drawing::Heat(Heat { x, ends: (0.0, 638e6), what, unit: "ns", most: 3e4, rows }),
     }
 }

@@ -146,6 +146,16 @@ impl Budget {
     }
 }
 
+impl Goal {
+    /// The largest amount that keeps to the limit.
+    pub(crate) fn most_ns(&self) -> u64 {
+        match self.op {
+            Op::AtMost => self.limit_ns,
+            Op::Below => self.limit_ns.saturating_sub(1),
+        }
+    }
+}
+
 /// What may count as a loss.
 const DEFINITIONS: [Definition; 2] = [Definition::Involuntary, Definition::ExitToEntry { include_halts: false }];
 

@@ -4,7 +4,7 @@
 
 use super::episodes::Episodes;
 use super::verdict::{Bounds, Doubt, verdict};
-use super::{Counts, Goal, Judgement, Metric, Op, Stat};
+use super::{Counts, Goal, Judgement, Metric, Stat};
 use crate::facts::attribution::ClockError;
 use crate::facts::samples::{Measures, Rounding, Samples};
 use base::Span;
@@ -27,11 +27,7 @@ pub(super) fn judge(
     clock_error: Option<ClockError>,
     emulated: Option<Emulator>,
 ) -> Judgement {
-    // The largest length that keeps to the limit.
-    let most_ns = match goal.op {
-        Op::AtMost => goal.limit_ns,
-        Op::Below => goal.limit_ns.saturating_sub(1),
-    };
+    let most_ns = goal.most_ns();
     let (over_low, over_high) = samples.over(most_ns);
     let bounds = match goal.stat {
         Stat::Mean => mean(samples),

@@ -207,7 +207,7 @@ impl fmt::Display for Doubt {
             Doubt::NoSamples(metric) => {
                 write!(f, "the recording has no result of a program that measures {}", metric.words())
             }
-            Doubt::NoVcpu => write!(f, "the recording has no vCPU of the goal's scope"),
+            Doubt::NoVcpu => write!(f, "the recording has no vCPU in the goal's scope"),
         }
     }
 }

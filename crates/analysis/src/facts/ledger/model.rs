@@ -13,6 +13,7 @@ use crate::facts::state::{LEVELS, STATES, State, TracedLevel};
 use crate::facts::thread::{Context, Doubts, Handled, Seen};
 use crate::facts::walk::Waker;
 use crate::facts::walk::samples::Mode;
+use crate::facts::walk::vcpu_names;
 use base::timeline::LaneKind;
 use base::{Clock, Histogram, Level, Problem};
 use rustc_hash::FxHashMap;
@@ -193,6 +194,20 @@ pub struct Vcpu {
     pub sums: Sums,
     /// Nested guests it ran.
     pub contexts: Vec<Context>,
+}
+
+impl Vcpu {
+    /// True if the VMM translates the guest's code: no KVM is there that its exits could go to.
+    pub fn is_translated(&self) -> bool {
+        vcpu_names::translated(&self.comm).is_some()
+    }
+}
+
+impl PartFlow {
+    /// True if guests and KVM run in one another's time, and nothing tells them apart.
+    pub fn lacks_exits(&self) -> bool {
+        !self.seen.exit && !self.vcpus.iter().all(Vcpu::is_translated)
+    }
 }
 
 /// Sums over one thread.

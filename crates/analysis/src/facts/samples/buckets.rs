@@ -147,9 +147,18 @@ impl Samples {
             below = below.saturating_add(bucket.count);
             below >= rank
         })?;
-        let is_kept = bucket.to_ns.saturating_sub(bucket.from_ns) <= self.unit_ns;
+        self.is_kept(bucket).then(|| self.length_ns(bucket))
+    }
+
+    /// Whether the program told the length of these samples.
+    pub(crate) fn is_kept(&self, bucket: &Bucket) -> bool {
+        bucket.to_ns.saturating_sub(bucket.from_ns) <= self.unit_ns
+    }
+
+    /// The length that the program prints of them; of those whose length it did not tell, the least that it can be.
+    pub(crate) fn length_ns(&self, bucket: &Bucket) -> u64 {
         let interval = Span { from_ns: bucket.from_ns, to_ns: bucket.to_ns };
-        is_kept.then(|| self.printed(interval))
+        if self.is_kept(bucket) { self.printed(interval) } else { bucket.from_ns }
     }
 
     /// The samples that ended when they are `wanted`; `None` if not every sample has a time.

@@ -52,7 +52,10 @@ fn unit(verdicts: &Verdicts<'_>) -> String {
 fn moment(verdicts: &Verdicts<'_>) -> Evidence {
     let worst = verdicts.worst();
     let what: Vec<String> = [verdicts.between(), verdicts.samples()].into_iter().flatten().collect();
-    let what = if what.is_empty() { verdicts.title() } else { what.join("; ") };
+    let exactly = || {
+        worst.judgement.bounds.map_or_else(|| verdicts.title(), |bounds| format!("exactly {}", exact(bounds.value_ns)))
+    };
+    let what = if what.is_empty() { exactly() } else { what.join("; ") };
     let seen = seen(verdicts, worst, what);
     let span = worst.at_ns.zip(worst.judgement.worst);
     let span = span.map(|(from_ns, own)| About::Span(Span { from_ns, to_ns: from_ns + own.length_ns() }));

@@ -43,15 +43,20 @@ pub const TABLES: &[&TableSpec] = &[
 
 /// All of them, filled.
 pub(super) fn tables(measured: &[Measured<'_>], case: &Case) -> Vec<Table> {
+    // A terminal shows these to who has a budget: others want to know how much was lost, and to whom.
+    let detail = |mut table: Table| {
+        table.shown.iter_mut().for_each(|shown| shown.in_terminals = case.budget().is_some());
+        table
+    };
     let mut tables = vec![
         goals::goals(case),
-        moments::moments(measured),
+        detail(moments::moments(measured)),
         culprits::culprits(measured),
         windows::windows(measured),
         stages::irq_stages(measured),
-        stages::timer_stages(measured),
-        helpers::helper_wakeups(measured),
-        steal::steal(case),
+        detail(stages::timer_stages(measured)),
+        detail(helpers::helper_wakeups(measured)),
+        detail(steal::steal(case)),
         definitions::definitions(measured),
         samples::samples(case),
         interrupts::interrupts(case),

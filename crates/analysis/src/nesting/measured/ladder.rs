@@ -185,6 +185,7 @@ fn drawn(ops: &[String], rungs: &[Rung]) -> Figure {
             "Dots are {ours}, with the interval of the median; diamonds were published, by the source named, on other \
              machines. Scales are logarithmic."
         ),
+        in_terminals: true,
         drawing: Drawing::Points(groups),
     }
 }

@@ -1,7 +1,7 @@
 //! Goals on samples, held against the results that KVM4NFV published.
 
 use super::*;
-use crate::facts::budget::{Judged, Verdict, built_in};
+use crate::facts::budget::{Judged, Op, Verdict, built_in};
 use crate::facts::samples::{Bucket, Source, Timed};
 use crate::{Case, Given, Input};
 use base::recording::Recording;

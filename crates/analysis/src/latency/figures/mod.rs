@@ -1,0 +1,98 @@
+//! The pictures of section `latency`.
+//!
+//! ```text
+//! losses     by_window    what any window of time lost, below the budget's limit
+//!            pauses       how often a vCPU was away for how long, and in which state
+//!            over_time    when it was lost
+//!            culprits     who took it in all
+//!            moments      who took it in the worst windows
+//! stages     paths        (beside this folder)
+//! samples    percentiles, lengths
+//! ```
+//! Pages have all of them. A terminal shows those that are held against a limit, and `report --all` all.
+
+mod by_window;
+mod culprits;
+mod lengths;
+mod moments;
+mod over_time;
+mod pauses;
+mod percentiles;
+
+pub(super) use over_time::OverTime;
+pub(super) use pauses::{Pauses, ends};
+
+use super::measure::Measured;
+use crate::Case;
+use crate::facts::budget::{Goal, Metric, Stat};
+use crate::facts::losses::{Definition, LostIn};
+use crate::facts::samples::{Measures, Samples};
+use base::Figure;
+use base::number::many;
+
+/// All of what vCPUs lost.
+pub(super) fn of_losses(measured: &[Measured<'_>], case: &Case) -> Vec<Figure> {
+    let one = [by_window::figure(measured, case), pauses::figure(measured, case), culprits::figure(measured)];
+    let several = over_time::figures(measured).into_iter().chain(moments::figure(measured));
+    one.into_iter().flatten().chain(several).collect()
+}
+
+/// All of what programs measured.
+pub(super) fn of_samples(case: &Case) -> Vec<Figure> {
+    let files = case.results().list.iter().enumerate();
+    files
+        .flat_map(|(place, file)| [percentiles::figure(case, place, file), lengths::figure(case, place, file)])
+        .flatten()
+        .collect()
+}
+
+/// The goals of the budget about this metric of losses, as far as they are judged by what the host took.
+fn goals(case: &Case, metric: Metric) -> impl Iterator<Item = &Goal> {
+    let goals = case.budget().into_iter().flat_map(|budget| &budget.goals);
+    goals.filter(move |goal| goal.metric == metric && goal.definition == Definition::Involuntary)
+}
+
+/// The goals of the budget about the longest of such samples.
+fn goals_of<'c>(case: &'c Case, samples: &Samples) -> impl Iterator<Item = &'c Goal> {
+    let is_of_timers = samples.measures() == Measures::Timer;
+    goals(case, Metric::TimerLatency).filter(move |goal| is_of_timers && goal.stat == Stat::Max)
+}
+
+/// The state whose colour a loss has.
+fn hue(state: LostIn) -> &'static str {
+    match state {
+        LostIn::Preempted | LostIn::Irq | LostIn::Softirq | LostIn::Nmi | LostIn::WakeDelay | LostIn::Blocked => {
+            state.name()
+        }
+        LostIn::Handling => "handling_l1",
+        LostIn::Userspace => "userspace",
+    }
+}
+
+/// What happened to the vCPU in that state, in words.
+fn words(state: LostIn) -> &'static str {
+    match state {
+        LostIn::Preempted => "preempted",
+        LostIn::Irq => "host interrupt",
+        LostIn::Softirq => "softirq",
+        LostIn::Nmi => "NMI",
+        LostIn::WakeDelay => "wake-up delay",
+        LostIn::Blocked => "blocked",
+        LostIn::Handling => "exit that the host caused",
+        LostIn::Userspace => "VMM",
+    }
+}
+
+/// `vCPU 2 of vm1`.
+fn name(one: &Measured<'_>) -> String {
+    format!("vCPU {} of {}", one.vcpu.vcpu, one.vcpu.vm)
+}
+
+/// `the 6 of 64 vCPUs that lost most`, `all 4 vCPUs`, `vCPU 2 of vm1`: whom a picture of `drawn` of them shows.
+fn whom(drawn: usize, measured: &[Measured<'_>]) -> String {
+    match measured {
+        [one] => name(one),
+        _ if drawn < measured.len() => format!("the {drawn} of {} that lost most", many(measured.len() as u64, "vCPU")),
+        _ => format!("all {}", many(drawn as u64, "vCPU")),
+    }
+}

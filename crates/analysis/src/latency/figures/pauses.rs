@@ -1,0 +1,133 @@
+//! How often was a vCPU away for how long, without a break, and why?
+
+use super::super::measure::Measured;
+use super::{goals, hue, whom, words};
+use crate::Case;
+use crate::facts::budget::{Budget, Goal, Metric, exact};
+use crate::facts::losses::{Definition, LostIn, Pieces, Stretches};
+use base::Figure;
+use base::figure::{Axis, Bin, Drawing, Edge, Histogram, Kind};
+use base::number::{duration, list, thousands};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Culprits that a state's key names.
+const MOST_NAMED: usize = 2;
+
+/// Lengths up to this power of ten ns, eleven days, have a bin.
+const LONGEST_POWER: u32 = 15;
+
+/// Losses without a break of one vCPU, by the state that took most of each and by length.
+#[derive(Debug, Default)]
+pub(crate) struct Pauses {
+    /// One number for each bin.
+    counts: BTreeMap<LostIn, Vec<u64>>,
+}
+
+/// Where bins begin: at 1, 2 and 5 times powers of ten ns, and where a limit of the budget is broken.
+pub(crate) fn ends(budget: Option<&Budget>) -> Vec<u64> {
+    let round = (0..=LONGEST_POWER).flat_map(|power| [1, 2, 5].map(|times| times * 10_u64.pow(power)));
+    let mut ends: BTreeSet<u64> = round.collect();
+    let goals = budget.into_iter().flat_map(|budget| &budget.goals);
+    for goal in goals.filter(|goal| goal.metric == Metric::PreemptPeriod && goal.definition == Definition::Involuntary)
+    {
+        // A bin of one nanosecond between the limit and what breaks it would be none.
+        ends.remove(&goal.limit_ns);
+        ends.insert(breaks_ns(goal));
+    }
+    ends.into_iter().collect()
+}
+
+/// The least length that breaks the goal.
+fn breaks_ns(goal: &Goal) -> u64 {
+    goal.most_ns().saturating_add(1)
+}
+
+impl Pauses {
+    /// Those of `pieces`, which `lost` has without their breaks.
+    pub fn of(lost: &Stretches, pieces: &Pieces, ends: &[u64]) -> Self {
+        let mut counts: BTreeMap<LostIn, Vec<u64>> = BTreeMap::new();
+        let mut pieces = pieces.iter().peekable();
+        for stretch in lost.spans() {
+            let mut taken: BTreeMap<LostIn, u64> = BTreeMap::new();
+            while let Some(piece) = pieces.next_if(|piece| piece.span.from_ns < stretch.to_ns) {
+                *taken.entry(piece.cause.state).or_default() += piece.span.length_ns();
+            }
+            let Some((most, _)) = taken.into_iter().min_by_key(|(state, ns)| (Reverse(*ns), *state)) else { continue };
+            let bin = ends.partition_point(|end| *end <= stretch.length_ns()).saturating_sub(1);
+            counts.entry(most).or_insert_with(|| vec![0; ends.len()])[bin] += 1;
+        }
+        Self { counts }
+    }
+}
+
+/// All of them in one picture; none where nothing was lost.
+pub(super) fn figure(measured: &[Measured<'_>], case: &Case) -> Option<Figure> {
+    let ends = ends(case.budget());
+    let mut counts: BTreeMap<LostIn, Vec<u64>> = BTreeMap::new();
+    for (state, more) in measured.iter().flat_map(|one| &one.pauses.counts) {
+        let sums = counts.entry(*state).or_insert_with(|| vec![0; ends.len()]);
+        sums.iter_mut().zip(more).for_each(|(sum, count)| *sum += count);
+    }
+    let in_bin = |bin: usize| counts.values().map(|counts| counts[bin]).sum::<u64>();
+    let goals: Vec<&Goal> = goals(case, Metric::PreemptPeriod).collect();
+    let bin_of = |ns: u64| ends.partition_point(|end| *end <= ns).saturating_sub(1);
+    let filled: Vec<usize> = (0..ends.len() - 1).filter(|bin| in_bin(*bin) > 0).collect();
+    // Both sides of a limit are seen, though nothing lies there.
+    let limits = goals.iter().map(|goal| bin_of(breaks_ns(goal)));
+    let (first, last) = (*filled.first()?, *filled.last()?);
+    let first = limits.clone().map(|bin| bin.saturating_sub(1)).fold(first, usize::min);
+    let last = limits.fold(last, usize::max).min(ends.len() - 2);
+    let bins = (first..=last).map(|bin| Bin {
+        from: ends[bin] as f64,
+        to: ends[bin + 1] as f64,
+        counts: counts.values().map(|counts| counts[bin]).collect(),
+    });
+    let over = goals.iter().map(|goal| {
+        let over: u64 = (bin_of(breaks_ns(goal))..ends.len()).map(in_bin).sum();
+        let none = if over == 0 { "none".to_owned() } else { thousands(over) };
+        format!("; {none} over the limit of {} ({})", exact(goal.limit_ns), goal.id)
+    });
+    let total: u64 = (0..ends.len()).map(in_bin).sum();
+    let longest_ns = measured.iter().map(|one| one.definitions[0].longest_ns).max().unwrap_or(0);
+    let mut caption = format!(
+        "{} without a break, of {}: the longest {}{}.",
+        base::number::counted(total, "loss", "losses"),
+        whom(measured.len(), measured),
+        duration(longest_ns as f64),
+        over.collect::<String>()
+    );
+    let unknown_ns: u64 = measured.iter().map(Measured::unknown_ns).sum();
+    if unknown_ns > 0 {
+        caption.push_str(&format!(" Not counted: {} of which nothing is known.", duration(unknown_ns as f64)));
+    }
+    let kind = |state: &LostIn| Kind { label: label(*state, measured), hue: hue(*state).into() };
+    let edge = |goal: &&Goal| Edge { label: goal.id.clone(), value: goal.limit_ns as f64 };
+    Some(Figure {
+        id: "pauses".into(),
+        title: "How long vCPUs were away without a break".into(),
+        caption,
+        in_terminals: !goals.is_empty(),
+        drawing: Drawing::Histogram(Histogram {
+            x: Axis { title: "length".into(), unit: "ns", is_logarithmic: true },
+            counted: "losses",
+            kinds: counts.keys().map(kind).collect(),
+            bins: bins.collect(),
+            limits: goals.iter().map(edge).collect(),
+        }),
+    })
+}
+
+/// `preempted (busybox, kworker/0:1)`: the state with those who took most in it.
+fn label(state: LostIn, measured: &[Measured<'_>]) -> String {
+    let mut names: BTreeMap<&str, u64> = BTreeMap::new();
+    for (named, sums) in measured.iter().flat_map(|one| &one.culprits).filter(|(named, _)| named.state == state) {
+        *names.entry(&named.by).or_default() += sums.total_ns;
+    }
+    let mut names: Vec<(&str, u64)> = names.into_iter().collect();
+    names.sort_by_key(|(_, ns)| Reverse(*ns));
+    let more = if names.len() > MOST_NAMED { ", .." } else { "" };
+    let named: Vec<String> = names.into_iter().take(MOST_NAMED).map(|(by, _)| by.to_owned()).collect();
+    let named = if more.is_empty() { list(&named) } else { named.join(", ") };
+    format!("{} ({named}{more})", words(state))
+}

@@ -1,0 +1,118 @@
+/** A histogram of a Section: bars of equal width, each in the shares of its kinds, with the limits across them. */
+import { useRef } from "preact/hooks";
+import type { HistogramData } from "../data/types";
+import { hueOf } from "../draw/tokens";
+import { grouped, roundAmount } from "../maths/format";
+import { decadesOf, heightOf, placeIn, totalOf } from "../maths/histogram";
+import { useWidth } from "./useSize";
+
+const WIDTH = 860;
+const HEIGHT = 240;
+/** Room for the counts beside the bars, and below them for the ends of bins. */
+const LEFT = 78;
+const TOP = 22;
+const BELOW = 38;
+/** A value of the axis takes this much of its length. */
+const MARK = 78;
+
+export function Bins({ title, drawn }: { title: string; drawn: HistogramData }) {
+  const box = useRef<HTMLDivElement>(null);
+  const width = Math.min(WIDTH, useWidth(box));
+  const { bins } = drawn;
+  const decades = decadesOf(bins);
+  const x = (share: number) => LEFT + share * (width - LEFT - 14);
+  const y = (count: number) => TOP + (1 - heightOf(count, decades)) * HEIGHT;
+  const wide = (width - LEFT - 14) / Math.max(1, bins.length);
+  const every = Math.max(1, Math.ceil(MARK / wide));
+  const words = (value: number) => roundAmount(value, drawn.x.unit);
+  const ends = [...bins.slice(0, 1).map(({ from }) => from), ...bins.map(({ to }) => to)];
+  const counts = Array.from({ length: decades + 1 }, (_, power) => 10 ** power);
+  return (
+    <div ref={box}>
+      <svg
+        class="picture"
+        viewBox={`0 0 ${width} ${TOP + HEIGHT + BELOW}`}
+        style={{ maxWidth: `${WIDTH}px` }}
+        role="img"
+        aria-label={title}
+      >
+        <text class="faint" x="0" y="12">
+          {`${drawn.counted}, logarithmic`}
+        </text>
+        {counts.map((count) => (
+          <g key={count}>
+            <path d={`M${LEFT} ${y(count)}H${width}`} stroke="var(--grid)" />
+            <text class="faint" x={LEFT - 8} y={y(count) + 4} text-anchor="end">
+              {grouped(count)}
+            </text>
+          </g>
+        ))}
+        {bins.map((bin, i) => {
+          const total = totalOf(bin);
+          const high = TOP + HEIGHT - y(total);
+          let top = y(total);
+          return bin.counts.map((count, kind) => {
+            if (count === 0) return null;
+            const at = top;
+            top += (high * count) / total;
+            return (
+              <rect
+                key={drawn.kinds[kind]!.label}
+                x={x(i / bins.length)}
+                y={at}
+                width={wide}
+                height={top - at}
+                fill={hueOf(drawn.kinds[kind]!.hue)}
+                stroke="var(--page)"
+              >
+                <title>{`${words(bin.from)} to ${words(bin.to)}: ${grouped(count)} ${drawn.counted}, ${drawn.kinds[kind]!.label}`}</title>
+              </rect>
+            );
+          });
+        })}
+        <path d={`M${LEFT} ${TOP + HEIGHT}H${width}`} stroke="var(--soft)" />
+        {ends.map((end, i) =>
+          i % every === 0 ? (
+            <text
+              class="faint"
+              key={end}
+              x={x(i / bins.length)}
+              y={TOP + HEIGHT + 16}
+              text-anchor={i === bins.length ? "end" : "middle"}
+            >
+              {words(end)}
+            </text>
+          ) : null,
+        )}
+        <text class="faint" x={LEFT + (width - LEFT) / 2} y={TOP + HEIGHT + 33} text-anchor="middle">
+          {drawn.x.title}
+        </text>
+        {drawn.limits.map((limit) => {
+          const share = placeIn(bins, limit.value);
+          return (
+            <g key={limit.label}>
+              <path d={`M${x(share)} ${TOP - 8}V${TOP + HEIGHT}`} stroke="var(--ink)" />
+              <text
+                x={x(share) + (share > 0.6 ? -5 : 5)}
+                y={TOP - 10}
+                text-anchor={share > 0.6 ? "end" : "start"}
+              >
+                {`${limit.label}, ${words(limit.value)}`}
+              </text>
+            </g>
+          );
+        })}
+      </svg>
+      <ul class="keys">
+        {drawn.kinds.map((kind) => (
+          <li key={kind.label}>
+            <svg width="24" height="12" aria-hidden="true">
+              <rect width="24" height="12" fill={hueOf(kind.hue)} />
+            </svg>
+            {kind.label}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
