@@ -322,6 +322,15 @@ fn what_is_not_set_is_typed_with_the_way_back() {
     assert!(fix.starts_with("virsh edit rt ") && fix.contains("<pmu state='off'/>"), "{fix}");
     let (fix, _) = set("LAT-MIGRATABLE", "proc/10/cmdline", &format!("{QEMU}host,pmu=off\0"));
     assert!(fix.contains("migratable=off"), "{fix}");
+    let smi = |last: &str| {
+        let mut files = wanted();
+        put(&mut files, "smi.json", "{\"0\":7,\"2\":7}", last);
+        audit(&files).findings
+    };
+    assert!(smi("{\"0\":7,\"2\":7}").is_empty(), "none came");
+    let finding = &smi("{\"0\":8,\"2\":10}")[..];
+    assert!(finding.len() == 1 && finding[0].rule == "LAT-SMI", "{finding:?}");
+    assert!(finding[0].title.contains("3 on CPU 2"), "{}", finding[0].title);
     let finding = found("LAT-KTHREADS", |files| task(files, (41, 41), "ksoftirqd/2", 2, 0, 0, 0));
     assert_eq!(
         (finding.fix[0].as_str(), finding.undo[0].as_str()),

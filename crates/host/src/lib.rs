@@ -22,6 +22,7 @@ pub mod paste;
 pub mod processor;
 pub mod release;
 pub mod sched;
+pub mod smi;
 pub mod snapshot;
 pub mod timing;
 pub mod usage;

@@ -73,8 +73,10 @@ impl<'c> Side<'c> {
     fn words(&self) -> String {
         let value = self.value_ns().map(|ns| format!(" ({})", exact(ns))).unwrap_or_default();
         let name = self.worst.judgement.verdict.name();
-        let several = self.recordings > 1 && self.failed > 0;
-        let count = several.then(|| format!(" in {} of {}", self.failed, self.recordings)).unwrap_or_default();
+        let count = match (self.recordings, self.failed) {
+            (1, _) | (_, 0) => String::new(),
+            (recordings, failed) => format!(" in {failed} of {recordings}"),
+        };
         format!("{name}{count}{value}")
     }
 }

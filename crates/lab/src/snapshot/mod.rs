@@ -6,6 +6,7 @@
 //! ```text
 //! root/proc/<pid>/task/*/stat --find, read, redact--> into/proc/...      times.json  links.json
 //! CPUID and its time, KVM, virsh (of this machine) --> into/{cpuid,timing,kvm}.json, into/libvirt/*.xml
+//! dev/cpu/*/msr, the count of SMIs                 --> into/smi.json
 //! /dev/kmsg, what concerns virtualization (likewise) --> into/kernel-log.txt
 //! ethtool, Open vSwitch's tools (likewise)         --> into/commands/*
 //! what was there and could not be read            --> into/unreadable.txt
@@ -23,6 +24,7 @@ mod kvm;
 mod libvirt;
 mod log;
 pub mod redact;
+mod smi;
 #[cfg(target_arch = "x86_64")]
 mod timing;
 
@@ -35,6 +37,7 @@ use host::Snapshot;
 use host::budget::FILE_BYTES;
 use host::cpuid::CPUID_FILE;
 use host::kernel_log::LOG_FILE;
+use host::smi::SMI_FILE;
 use host::snapshot::{
     COMMANDS, DOMAINS, FILES, How, LINKS, LINKS_FILE, OTHERS, OUTPUTS, TIMES_FILE, Times, UNREADABLE_FILE, Wanted,
     is_gone,
@@ -117,6 +120,7 @@ pub fn take_more(root: &Path, into: &Path, more: &More, now: &dyn Fn() -> u64) -
     {
         copy.take(wanted)?;
     }
+    copy.system_management_interrupts()?;
     copy.links()?;
     match &more.here {
         Some(virsh) => copy.this_machine(virsh, &more.tools)?,
@@ -230,6 +234,15 @@ impl<'a> Copy<'a> {
         fs::metadata(self.from.root().join(path)).map_or(true, |about| about.permissions().mode() & 0o444 != 0)
     }
 
+    fn system_management_interrupts(&mut self) -> Result<(), Error> {
+        let counts = smi::counts(self.from);
+        if counts.is_empty() {
+            return Ok(());
+        }
+        self.times.insert(SMI_FILE.to_owned(), (self.now)());
+        self.write(SMI_FILE, json(&counts).as_bytes())
+    }
+
     fn links(&mut self) -> Result<(), Error> {
         let mut links: BTreeMap<String, String> = self
             .from
@@ -283,7 +296,7 @@ impl<'a> Copy<'a> {
     fn what_another_snapshot_has(&mut self) -> Result<(), Error> {
         let redacted = redact::xml as fn(&str) -> String;
         let mut taken: Vec<_> =
-            [CPUID_FILE, TIMING_FILE, KVM_FILE, LOG_FILE].map(|name| (name.to_owned(), redacted)).into();
+            [CPUID_FILE, TIMING_FILE, KVM_FILE, LOG_FILE, SMI_FILE].map(|name| (name.to_owned(), redacted)).into();
         for (patterns, redact) in [(DOMAINS, redacted), (OUTPUTS, redact::words), (OTHERS, redact::words)] {
             let found = patterns.iter().flat_map(|pattern| self.from.find(pattern));
             taken.extend(found.map(|path| (path, redact)));

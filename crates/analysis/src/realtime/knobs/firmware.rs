@@ -6,6 +6,7 @@ use super::{Group, Place, Rule, Words, knob};
 use base::nearest::nearest;
 use base::number::list;
 use base::{Needs, Setting};
+use std::cmp::Reverse;
 
 /// Words of the command line that knobs are known by, long enough to tell a mistake from another word.
 const KNOWN_WORDS: &[&str] = &[
@@ -56,22 +57,20 @@ pub(super) const KNOBS: &[Rule] = &[
             source: "Documentation/admin-guide/kernel-parameters.txt, pcie_aspm, Linux 6.12; OPNFV KVM4NFV, ci/envs",
         },
     ),
-    Rule {
-        fix: &["rdmsr -a 0x34; sleep 60; rdmsr -a 0x34   # the count of SMIs must not grow (Intel)"],
-        ..knob(
-            "LAT-SMI",
-            Group::Firmware,
-            Place::Told(smi),
-            Needs::Nothing,
-            Words {
-                name: "SMIs",
-                looks_at: "System management interrupts: a snapshot has no model-specific registers, so they are not seen.",
-                why: "The firmware takes the CPU for tens of microseconds or more, and the kernel cannot see it. Caveat: some SMIs are \
-                    for safety, such as those of fans and memory errors; ask the vendor before any is turned off.",
-                source: "Intel SDM vol. 4, MSR_SMI_COUNT (0x34); KVM4NFV (legacy USB off)",
-            },
-        )
-    },
+    knob(
+        "LAT-SMI",
+        Group::Firmware,
+        Place::Told(smi),
+        Needs::Nothing,
+        Words {
+            name: "SMIs",
+            looks_at: "System management interrupts that came to any CPU between two samples, where their count could be read \
+                (processors of Intel, root, and the module msr).",
+            why: "The firmware takes the CPU for tens of microseconds or more, and the kernel cannot see it. Caveat: some SMIs are \
+                for safety, such as those of fans and memory errors; ask the vendor before any is turned off.",
+            source: "Intel SDM vol. 4, MSR_SMI_COUNT (0x34); KVM4NFV (legacy USB off)",
+        },
+    ),
 ];
 
 /// Words that were meant to be others.
@@ -125,7 +124,16 @@ fn link_power(host: &Host<'_>) -> Option<Told> {
     Some(told)
 }
 
-/// No file of a snapshot tells of them.
-fn smi(_: &Host<'_>) -> Option<Told> {
-    None
+/// They come to all CPUs at once, so that those of other CPUs count as well.
+fn smi(host: &Host<'_>) -> Option<Told> {
+    let came = host::smi::between(host.first?, host.last)?;
+    let (cpu, most) = came.into_iter().max_by_key(|(cpu, came)| (*came, Reverse(*cpu)))?;
+    let value = if most == 0 { "none between two samples".to_owned() } else { format!("{most} on CPU {cpu}") };
+    let told = Told::new(value, host::smi::SMI_FILE, most == 0, "none between two samples");
+    Some(match most {
+        0 => told,
+        _ => told.looking(
+            "rdmsr -a 0x34; sleep 60; rdmsr -a 0x34   # how fast it grows; then turn off legacy USB in the firmware, and ask its vendor",
+        ),
+    })
 }

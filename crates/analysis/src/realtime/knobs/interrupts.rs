@@ -93,8 +93,8 @@ fn balanced(host: &Host<'_>) -> Option<Told> {
 /// The CPUs that a configuration bans, the list before the mask, of each the last line; `None`: it leaves the default.
 fn banned(text: &str) -> Option<CpuSet> {
     let value = |name: &str| {
-        let lines = text.lines().filter_map(|line| line.trim().strip_prefix(name)?.strip_prefix('='));
-        lines.last().map(|value| value.trim().trim_matches(['"', '\'']).to_owned()).filter(|value| !value.is_empty())
+        let mut lines = text.lines().rev().filter_map(|line| line.trim().strip_prefix(name)?.strip_prefix('='));
+        lines.next().map(|value| value.trim().trim_matches(['"', '\'']).to_owned()).filter(|value| !value.is_empty())
     };
     let listed = value("IRQBALANCE_BANNED_CPULIST").and_then(|list| CpuSet::parse(&list));
     listed.or_else(|| CpuSet::parse_mask(&value("IRQBALANCE_BANNED_CPUS")?))
