@@ -58,6 +58,7 @@ fn a_finding_is_shown_whole_and_alone_with_the_rows_that_show_it() {
         assert!(text.contains(wanted), "{wanted} is not in\n{text}");
     }
     assert!(!text.contains("PLC-PMD ") && !text.contains("PLACEMENTS TO CHOOSE FROM"), "{text}");
+    assert!(!text.contains("WHAT RUNS WHERE"), "a figure is of all of it: {text}");
     let text = answer(&["explain", "PLC-LATE@vnf", "hosts-sosreport"]);
     assert!(text.contains("taskset -cp 0,4 4300") && text.contains("undo         taskset -cp 0-7 4300"), "{text}");
     let one = json(&["explain", "FLW-PREEMPT", "nested-vmx-shadow-off-hog"]);

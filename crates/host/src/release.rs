@@ -66,4 +66,22 @@ mod tests {
         assert_eq!(numbers("custom"), None);
         assert!(Release::from_text("6.12.117").unwrap().is_of((6, 12)));
     }
+
+    #[test]
+    fn what_the_kernel_says_itself_comes_before_what_others_say_of_it() {
+        let tree = tempfile::tempdir().unwrap();
+        let told = |file: &str, text: &str| {
+            let path = tree.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+            Release::of(&Snapshot::open(tree.path()).unwrap()).map(|release| release.text)
+        };
+        assert_eq!(told("proc/uptime", "1 1\n"), None);
+        let boot = "BOOT_IMAGE=(hd0,gpt2)/vmlinuz-5.14.0-427.el9.x86_64 root=/dev/sda1 ro\n";
+        assert_eq!(told("proc/cmdline", boot).as_deref(), Some("5.14.0-427.el9.x86_64"));
+        let uname = "Linux host 5.14.1 #1 SMP x86_64 GNU/Linux\n";
+        assert_eq!(told("sos_commands/kernel/uname_-a", uname).as_deref(), Some("5.14.1"));
+        assert_eq!(told("proc/version", "Linux version 5.14.2 (gcc) #1\n").as_deref(), Some("5.14.2"));
+        assert_eq!(told("proc/sys/kernel/osrelease", "5.14.3\n").as_deref(), Some("5.14.3"));
+    }
 }

@@ -183,3 +183,15 @@ fn a_vcpu_that_has_to_move_leaves_its_neighbour_alone() {
     let moved: Vec<&Change> = found.changes.iter().collect();
     assert!(matches!(moved[..], [Change { setting: Setting::VcpuPin { vcpu: 0, .. }, .. }]), "{moved:?}");
 }
+
+#[test]
+fn a_placement_that_wins_no_cpu_says_so() {
+    let mut machine = used();
+    machine.threads[2] = thread(Role::Emulator, 10, "0-1", 0.01, 0.0);
+    machine.threads[3] = thread(Role::Vhost, 13, "0-1", 0.3, 0.0);
+    refill(&mut machine);
+    let found = section(&[model(machine)]).findings;
+    let placement = found.iter().find(|finding| finding.rule == "PLC-PROPOSAL").expect("helpers can be moved");
+    assert!(placement.title.ends_with("1 command, 0.00 CPUs short as now"), "{}", placement.title);
+    assert!(evidence(placement).contains("CPUs short: 0.00, now and with it (modelled)"), "{}", evidence(placement));
+}

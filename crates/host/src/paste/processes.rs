@@ -217,6 +217,8 @@ mod tests {
         for command in [
             "$ ps -eLo pid,tid,psr,pcpu,comm | grep -E 'KVM|vhost|qemu'",
             "# ps -eL -o pid= -o tid= -o psr= -o pcpu= -o comm=",
+            // An option of the program behind the pipe asks for no column.
+            "$ ps -eLo pid,tid,psr,pcpu,comm | grep -o '.*'",
         ] {
             let machine = of(command);
             assert_eq!(machine.sources[0].2, 0, "{command}: {:?}", machine.strange);

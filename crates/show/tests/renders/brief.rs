@@ -1,7 +1,7 @@
 //! The first page: ten lines at most, alike findings and explained ones in one.
 
 use crate::sample;
-use base::{Finding, Section, Severity};
+use base::{Change, Finding, Section, Setting, Severity};
 use kvmscope_show::text::{Page, Step, render_brief};
 
 fn finding(rule: &'static str, subject: &str, severity: Severity, explains: &[String]) -> Finding {
@@ -40,6 +40,19 @@ fn findings_that_are_alike_are_one_line_and_others_are_not() {
     let text = page(found, 100);
     assert!(text.contains("vm0 waits (and 15 more VMs)\n") && text.contains("other waits\n"), "{text}");
     assert!(!text.contains("vm1 waits"), "{text}");
+}
+
+#[test]
+fn the_command_on_a_line_is_the_change_and_not_what_is_looked_at_first() {
+    let line = |changes: Vec<Change>| {
+        let fix = ["# a remark", "grep -c avic /proc/cpuinfo", "echo 1 > /sys/module/kvm_amd/x"].map(String::from);
+        let one = Finding { changes, fix: fix.into(), ..finding("NST-AVIC", "L0", Severity::Low, &[]) };
+        page(vec![one], 100)
+    };
+    let change = Setting::SysfsWrite { path: "module/kvm_amd/x".into() }.change("1".to_owned(), Some("0".to_owned()));
+    let (typed, looked) = (line(vec![change]), line(Vec::new()));
+    assert!(typed.contains("echo 1 > /sys/module/kvm_amd/x") && !typed.contains("grep"), "{typed}");
+    assert!(looked.contains("grep -c avic") && !looked.contains("a remark"), "{looked}");
 }
 
 #[test]
