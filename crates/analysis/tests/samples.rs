@@ -175,6 +175,18 @@ fn rows_of_pqos_become_the_use_of_each_group() {
     assert_eq!(others.local_bytes_per_s, Some(12.5 * 1_048_576.0));
 }
 
+/// 49 edges in 50 ms: 14 answered, 35 of them merged, between 50,905 and 20,411,608 ns.
+#[test]
+fn interrupts_are_answered_or_merged() {
+    let (results, problems) = read(&fixture("irq.json"));
+    assert!(problems.is_empty(), "{problems:?}");
+    let edges = results.list[0].edges.unwrap();
+    assert_eq!((edges.count, edges.merged, edges.unanswered, edges.lost, edges.extra), (49, 35, 0, 0, 0));
+    let [samples] = results.list[0].samples.as_slice() else { panic!("{results:?}") };
+    assert_eq!((samples.count, samples.extremes_ns()), (14, (Some(50_905), Some(20_411_608))));
+    assert_eq!((samples.through.len(), samples.timed.len()), (2, 14));
+}
+
 /// Every fixture, cut off at every byte: it gives what it holds, says what is missing, and never more samples than the whole.
 #[test]
 fn a_file_that_is_cut_off_gives_what_it_holds() {

@@ -123,10 +123,10 @@ impl Irq {
         match Probe::on_kvm(&self.device, &plan.seats, plan.length) {
             Ok(probe) => Ok(probe),
             Err(why) => {
-                let why = format!("No guest on KVM takes interrupts from outside here, so QEMU emulated one: {why}.");
-                let probe =
-                    Probe::in_qemu(scratch, &plan.seats).map_err(|error| anyhow!("{why} That failed too: {error}"))?;
-                notes.push(why);
+                let probe = Probe::in_qemu(scratch, &plan.seats);
+                let probe = probe
+                    .map_err(|error| anyhow!("no guest can take interrupts here; on KVM: {why}; in QEMU: {error}"))?;
+                notes.push(format!("No guest on KVM takes interrupts from outside here, so QEMU emulated one: {why}."));
                 Ok(probe)
             }
         }

@@ -115,6 +115,25 @@ fn a_signal_ends_it_and_what_was_measured_stays() {
 }
 
 #[test]
+fn where_kvm_cannot_qemu_emulates_and_without_either_both_reasons_are_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = ["bench", "irq", "--device", "/dev/null", "--seconds", "0.2", "--json", "-o", "new"];
+    let output = kvmscope(directory.path(), &arguments).env("PATH", "/nonexistent").output().unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{complaint}");
+    assert!(complaint.contains("on KVM: /dev/null") && complaint.contains("package qemu-system-x86"), "{complaint}");
+    assert!(!directory.path().join("new").exists(), "nothing was measured");
+    if !is_installed() {
+        return;
+    }
+    let output = kvmscope(directory.path(), &arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(rows(&output, "interrupts")[0]["kind"], "emulated");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("so QEMU emulated one: /dev/null"), "the kernel's answer is told: {said}");
+}
+
+#[test]
 fn a_run_of_no_or_too_many_interrupts_is_wrong_use() {
     let directory = tempfile::tempdir().unwrap();
     for (seconds, period) in [("1", "2s"), ("100000", "1us")] {
