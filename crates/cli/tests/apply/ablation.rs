@@ -5,6 +5,7 @@ use crate::{Running, cpus_of, kvmscope, moved, places, report_of, said};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A goal that a hog of the same priority breaks all the time, and that a CPU of its own seldom breaks.
@@ -91,10 +92,15 @@ struct Bed {
     _guest: Running,
     hog: Running,
     interval: String,
+    /// The last to go: by then hog and guest have ended.
+    _alone: MutexGuard<'static, ()>,
 }
 
 impl Bed {
     fn make(test: &str) -> Option<Self> {
+        // Two such guests would be hogs to each other.
+        static ALONE: Mutex<()> = Mutex::new(());
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let (_, all) = places(test)?;
         if !Path::new("/sys/kernel/tracing/instances").is_dir() {
             println!("skipped: {test}: recording needs tracefs");
@@ -120,7 +126,7 @@ impl Bed {
         let more = more.map(|report| report["sections"][0].clone());
         report["sections"].as_array_mut().unwrap().extend(more);
         std::fs::write(place.path().join("report.json"), report.to_string()).unwrap();
-        Some(Self { place, _guest: guest, hog, interval })
+        Some(Self { place, _guest: guest, hog, interval, _alone: alone })
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -145,7 +151,7 @@ impl Bed {
 fn the_knob_that_takes_a_hog_away_is_found_and_one_that_concerns_nobody_is_not() {
     let Some(bed) = Bed::make("an ablation") else { return };
     let tried = || {
-        let output = bed.apply(&["LAT-*"], &["--trial", "3", "--runs", "6"]);
+        let output = bed.apply(&["LAT-*"], &["--trial", "2", "--runs", "6"]);
         let told = said(&output);
         assert!(output.status.success() && bed.is_as_it_was(), "{told}");
         told
@@ -156,7 +162,7 @@ fn the_knob_that_takes_a_hog_away_is_found_and_one_that_concerns_nobody_is_not()
         println!("once more, after:\n{told}");
         told = tried();
     }
-    assert!(told.contains("watched: what vCPUs lose, by budget tenth: 6 runs of 0.5 s without the change"), "{told}");
+    assert!(told.contains("watched: what vCPUs lose, by budget tenth: 6 runs of 0.3 s without the change"), "{told}");
     assert!(told.contains("  1. LAT-ISOLCPUS@L0: it helped\n"), "{told}");
     assert!(told.contains("lost per second of a vCPU: "), "{told}");
     assert!(told.contains("  2. LAT-VMSTAT@L0: no effect found: in 6 runs each way nothing differs"), "{told}");
@@ -167,7 +173,7 @@ fn the_knob_that_takes_a_hog_away_is_found_and_one_that_concerns_nobody_is_not()
 #[test]
 fn one_knob_stays_if_it_helped() {
     let Some(bed) = Bed::make("a trial by a budget") else { return };
-    let output = bed.apply(&["LAT-ISOLCPUS@L0"], &["--trial", "3", "--runs", "6"]);
+    let output = bed.apply(&["LAT-ISOLCPUS@L0"], &["--trial", "2", "--runs", "5"]);
     let told = said(&output);
     assert!(output.status.success() && told.contains("measured: it helped"), "{told}");
     assert!(told.contains("kept; `kvmscope undo ") && policy(bed.hog.0.id()) == "SCHED_IDLE 0", "{told}");
