@@ -117,6 +117,13 @@ pub enum Class {
     Plain,
 }
 
+impl Class {
+    /// True if only a hypervisor inside the guest causes such exits.
+    pub fn is_nested_sign(self) -> bool {
+        matches!(self, Class::EntryRequest | Class::Virtualization | Class::VmcsAccess)
+    }
+}
+
 impl Hash for Reason {
     /// One word instead of a field at a time: every exit looks its reason up.
     fn hash<H: Hasher>(&self, state: &mut H) {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::facts::events::host_interrupts::HostInterrupt;
 use crate::facts::events::reasons::Isa;
+use crate::facts::state::State;
 use crate::facts::walk::Preemptor;
 
 const CPUID: u32 = 10;

@@ -90,6 +90,32 @@ impl<S: Sink> Walk<S> {
         }
     }
 
+    /// A `sched_waking`, in the context of thread `by` if it is one of ours.
+    pub(super) fn waken_by(&mut self, by: Option<usize>, event: &Event<'_>, now_ns: u64, before_ns: u64) {
+        let Some(tid) = event.get(roles::waking::TID) else { return };
+        // A task that an interrupt wakes on its own CPU never slept: it goes on.
+        if by.is_none_or(|by| self.threads[by].tid != tid as i32) {
+            let last_cpu = event.get(roles::waking::LAST_CPU);
+            self.waking(tid as i32, self.waker(event, last_cpu.is_some()), last_cpu, now_ns);
+            if let Some(me) = self.by_tid.get(&(tid as i32)) {
+                self.timers.wake(event.cpu as usize, before_ns, *me);
+            }
+        }
+    }
+
+    /// In whose time a task is made ready, if the event comes in it: `sched_wakeup`, which stands in for `sched_waking`, may
+    /// come later on another CPU.
+    fn waker(&self, event: &Event<'_>, is_waking: bool) -> Waker {
+        let here = &self.cpus[event.cpu as usize];
+        let task = if event.tid == trace::batch::NO_TID { here.current } else { Some(event.tid) };
+        match (here.begun.top(), task) {
+            _ if !is_waking => Waker::Unknown,
+            (Some(by), _) => Waker::Interrupt(by),
+            (None, Some(tid)) => Waker::Task(tid),
+            (None, None) => Waker::Unknown,
+        }
+    }
+
     /// A task is made ready by `waker`; `slept_on` is the CPU that it ran on last, where the event says it.
     pub(super) fn waking(&mut self, tid: i32, waker: Waker, slept_on: Option<u64>, now_ns: u64) {
         self.seen.waking = true;

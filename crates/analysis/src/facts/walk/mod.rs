@@ -22,8 +22,9 @@ pub(crate) mod witnesses;
 pub use sink::{Interruption, Preemptor, Sink, Waker};
 
 use crate::facts::events::details::Detail;
+use crate::facts::events::exit_reason::reason;
 use crate::facts::events::host_interrupts::Handlers;
-use crate::facts::events::reasons::{Isa, Reason};
+use crate::facts::events::reasons::Isa;
 use crate::facts::events::roles::{self, ROLES, Role};
 use crate::facts::stages::flights::{Away, Flights};
 use crate::facts::stages::timers::{self, Check, Timers};
@@ -335,32 +336,6 @@ impl<S: Sink> Walk<S> {
         self.threads[me].interrupted(now_ns, interruption, cx);
     }
 
-    /// A `sched_waking`, in the context of thread `by` if it is one of ours.
-    fn waken_by(&mut self, by: Option<usize>, event: &Event<'_>, now_ns: u64, before_ns: u64) {
-        let Some(tid) = event.get(roles::waking::TID) else { return };
-        // A task that an interrupt wakes on its own CPU never slept: it goes on.
-        if by.is_none_or(|by| self.threads[by].tid != tid as i32) {
-            let last_cpu = event.get(roles::waking::LAST_CPU);
-            self.waking(tid as i32, self.waker(event, last_cpu.is_some()), last_cpu, now_ns);
-            if let Some(me) = self.by_tid.get(&(tid as i32)) {
-                self.timers.wake(event.cpu as usize, before_ns, *me);
-            }
-        }
-    }
-
-    /// In whose time a task is made ready, if the event comes in it: `sched_wakeup`, which stands in for `sched_waking`, may
-    /// come later on another CPU.
-    fn waker(&self, event: &Event<'_>, is_waking: bool) -> Waker {
-        let here = &self.cpus[event.cpu as usize];
-        let task = if event.tid == trace::batch::NO_TID { here.current } else { Some(event.tid) };
-        match (here.begun.top(), task) {
-            _ if !is_waking => Waker::Unknown,
-            (Some(by), _) => Waker::Interrupt(by),
-            (None, Some(tid)) => Waker::Task(tid),
-            (None, None) => Waker::Unknown,
-        }
-    }
-
     /// Makes room for a CPU not met before; false if the number can only be damage. It comes from the file, and must not
     /// size an allocation.
     #[cold]
@@ -381,32 +356,6 @@ pub const LONGEST_NS: u64 = 1 << 52;
 /// CPU numbers above this are damage (NR_CPUS is 8,192 at most on x86, arch/x86/Kconfig, Linux 6.12).
 const MOST_CPUS: usize = 65_535;
 
-/// The reason in an event, by number or by name; `silent` is the instruction set where the event names none.
-#[inline(always)]
-pub(in crate::facts) fn reason(event: &Event<'_>, number: usize, isa: usize, name: usize, silent: Isa) -> Reason {
-    if let Isa::Arm64 = silent {
-        return of_arm64(*event, number, isa, name);
-    }
-    let isa = event.get(isa).map_or(silent, Isa::of);
-    match event.get(number) {
-        Some(code) => Reason::of(isa, code),
-        None => named(*event, name, isa),
-    }
-}
-
-#[cold]
-fn of_arm64(event: Event<'_>, class: usize, kind: usize, name: usize) -> Reason {
-    match event.get(class).filter(|_| event.get(name).is_none()) {
-        Some(number) => Reason::of_arm64(number, event.get(kind)),
-        None => named(event, name, Isa::Arm64),
-    }
-}
-
-#[cold]
-fn named(event: Event<'_>, name: usize, isa: Isa) -> Reason {
-    Reason::named(&event.content(name).map(String::from_utf8_lossy).unwrap_or_default(), isa)
-}
-
 impl Role {
     /// True for events that only a vCPU thread emits.
     fn is_positional(self) -> bool {
@@ -422,13 +371,5 @@ impl Role {
                 | Role::UserspaceExit
                 | Role::Served
         )
-    }
-}
-
-impl crate::facts::events::reasons::Class {
-    /// True if only a hypervisor inside the guest causes such exits.
-    pub fn is_nested_sign(self) -> bool {
-        use crate::facts::events::reasons::Class;
-        matches!(self, Class::EntryRequest | Class::Virtualization | Class::VmcsAccess)
     }
 }
