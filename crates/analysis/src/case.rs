@@ -32,6 +32,7 @@ use crate::facts::losses::{PartLosses, VmTrace, vm_trace};
 use crate::facts::machines::Machines;
 use crate::facts::on_axis::{self, Axis};
 use crate::facts::samples::ResultFiles;
+use crate::facts::samples::traced::{TracedSamples, with_traced};
 use crate::facts::windows::{self, Window};
 use crate::placement::build::build as models;
 use crate::placement::model::Model;
@@ -248,14 +249,23 @@ impl Case {
         &self.input.benches
     }
 
-    /// What programs that measure latencies found, in the window that is asked for where their files tell times.
+    /// What programs that measure latencies found, and what traces tell of them, in the window that is asked for where there are times.
     pub fn results(&self) -> &ResultFiles {
-        match self.given.narrow.window {
-            Some(window) if !self.input.parts.is_empty() && !self.input.results.is_empty() => {
-                self.results.get_or_init(|| attribution::narrowed(&self.input, self.ledger(), window))
-            }
-            _ => &self.input.results,
+        if self.input.parts.is_empty() {
+            return &self.input.results;
         }
+        let Ledger { flow, traced, .. } = self.walked();
+        let window = self.given.narrow.window.filter(|_| !self.input.results.is_empty());
+        if window.is_none() && traced.iter().all(TracedSamples::is_empty) {
+            return &self.input.results;
+        }
+        self.results.get_or_init(|| {
+            let all = with_traced(&self.input.results, flow, traced);
+            match self.given.narrow.window {
+                Some(window) => attribution::narrowed(&self.input, flow, &all, window),
+                None => all,
+            }
+        })
     }
 
     /// What the traces show of the time of these samples, with a budget of those over its limits; of a machine's own threads that
@@ -271,7 +281,7 @@ impl Case {
 
     fn attribution(&self) -> &Attribution {
         self.attributed.get_or_init(|| {
-            if self.input.parts.is_empty() || self.input.results.is_empty() {
+            if self.input.parts.is_empty() || self.results().is_empty() {
                 return Attribution::default();
             }
             let hear = &mut |done, all| self.hear(done, all);

@@ -210,6 +210,26 @@ impl Ran {
         }
     }
 
+    /// Panics unless the samples with times are attributed whole: what took them and what nothing explains are their lengths, and
+    /// the one who took the vCPU is among those who took their time.
+    fn attributes_samples(&self) {
+        let file = "L1/samples/jitterdebugger.csv";
+        let Ok(text) = std::fs::read_to_string(self.bench.output().join(file)) else {
+            return println!("skipped: causes of samples: jitterdebugger ended before it had stored any");
+        };
+        let us = text.lines().filter_map(|line| line.rsplit(';').next()?.trim().parse::<u64>().ok());
+        let rows = self
+            .rows("latency.attributed", &["file", "cause", "total_ns", "clock_error_low_ns", "clock_error_high_ns"]);
+        let own: Vec<_> = rows.iter().filter(|row| row[0] == file).collect();
+        let total = |row: &&Vec<Value>| row[2].as_u64().unwrap();
+        assert_eq!(own.iter().map(|row| total(row)).sum::<u64>(), us.sum::<u64>() * 1_000, "{own:?}");
+        assert_eq!(own.iter().filter(|row| row[1] == "unexplained").count(), 1, "{own:?}");
+        assert!(own.iter().all(|row| row[3].is_u64() && row[4].is_u64()), "each states its clock error: {own:?}");
+        if let Some(by) = &self.truth.by {
+            assert!(own.iter().any(|row| row[1] == by.as_str() && total(row) > 0), "{by}: {own:?}");
+        }
+    }
+
     /// Panics unless the recording is whole, and the guest's events lie where its vCPU had a CPU.
     fn is_whole(&self) {
         let recording = Recording::open(&self.bench.output()).unwrap();
@@ -252,6 +272,7 @@ fn a_hog_beside_a_real_time_guest_is_named_and_nothing_is_left() {
     let Some(ran) = Ran::of(&["--disturb", "hog"]) else { return };
     ran.is_whole();
     ran.names_who_did_it();
+    ran.attributes_samples();
     assert!(ran.state_ns("guest_l1_ns") > 0 && ran.state_ns("blocked_ns") == 0);
 }
 
@@ -298,6 +319,7 @@ fn every_disturbance_is_found_in_every_environment() {
             ran.is_whole();
             assert_eq!(ran.truth.environment.name(), environment);
             ran.names_who_did_it();
+            ran.attributes_samples();
         }
     }
 }

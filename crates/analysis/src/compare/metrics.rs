@@ -72,11 +72,12 @@ pub(super) type Metrics = BTreeMap<Metric, Vec<f64>>;
 /// # Errors
 /// If the recording does not hold what the user asked for, or nothing that could be measured.
 pub(super) fn of(case: &Case) -> Result<Metrics, Error> {
-    let mut metrics = repetitions(case);
     if case.input().parts.is_empty() {
-        return Ok(metrics);
+        return Ok(repetitions(case));
     }
+    // Asked for first: the one reading that they take gives what all else needs.
     let windows = case.windows();
+    let mut metrics = repetitions(case);
     let whole = facts::ledger::asked::check(case.ledger(), case.input(), case.given());
     if let Err(error) = &whole
         && error.is_of_what_was_asked()

@@ -90,7 +90,7 @@ impl<'c> Verdicts<'c> {
         clauses.extend(judgement.episodes.and_then(|episodes| self.share_of_blocks(episodes)));
         clauses.extend(judgement.why());
         let is_said = judgement.doubts.iter().any(|doubt| matches!(doubt, Doubt::ClockError { .. }));
-        clauses.extend(judgement.clock_error.filter(|_| !is_said).map(ClockError::phrase));
+        clauses.extend(judgement.clock_error.filter(|error| error.most_ns() > 0 && !is_said).map(ClockError::phrase));
         clauses.extend(self.future());
         clauses.extend(self.goal.environment.as_ref().map(|load| format!("stated for {load}")));
         clauses.extend(emulated.filter(|_| judgement.bounds.is_some()).map(mark));

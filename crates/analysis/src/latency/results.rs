@@ -21,7 +21,8 @@ pub(super) fn sentences(case: &Case) -> Vec<String> {
     // Limits that leave the same samples over have the same answer: that of the highest is said.
     let is_again = |place: usize, next: &Attributed| {
         let one = &all[place];
-        (&one.machine, &one.path, one.sums.samples) == (&next.machine, &next.path, next.sums.samples)
+        let of = |one: &Attributed| (one.source, one.sums.samples);
+        (&one.machine, &one.path, of(one)) == (&next.machine, &next.path, of(next))
     };
     let said = (0..all.len()).filter(|place| !all.get(place + 1).is_some_and(|next| is_again(*place, next)));
     measured.chain(said.map(|place| took(&all[place]))).collect()
@@ -78,6 +79,7 @@ fn took(one: &Attributed) -> String {
         return format!("No sample of {} is over {over}.", one.source.name());
     }
     let which = match one.over.above_ns {
+        0 if sums.samples == 1 => "1 sample".to_owned(),
         0 => format!("all {}", many(sums.samples, "sample")),
         _ => format!("{} over {over}", many(sums.samples, "sample")),
     };
@@ -93,7 +95,7 @@ fn took(one: &Attributed) -> String {
         let keeps = if keeps { ", which keeps to the limit" } else { "" };
         format!(" Without {name} the longest would be {}{keeps}.", duration(longest_ns as f64))
     });
-    let clocks = one.by.clock_error().map(ClockError::phrase);
+    let clocks = one.by.clock_error().filter(|error| error.most_ns() > 0).map(ClockError::phrase);
     let clocks = clocks.map_or(String::new(), |off| format!(", {off}"));
     format!(
         "Of {} in {which} of {}, {causes}{} is unexplained{clocks}.{}",
@@ -114,7 +116,7 @@ pub(super) fn unknown(case: &Case) -> Vec<Unknown> {
         text,
     };
     let mut said = BTreeSet::new();
-    for one in case.attributed().iter().filter(|one| said.insert((&one.machine, &one.path))) {
+    for one in case.attributed().iter().filter(|one| said.insert((&one.machine, &one.path, one.source))) {
         let file = case.input().recording.as_named(&one.path);
         match one.by {
             FoundBy::Time(error) => unknown.push(of(

@@ -82,6 +82,8 @@ impl TracefsRecorder {
         instance.set("trace_clock", &clock)?;
         instance.set("buffer_size_kb", &plan.buffer_kib.to_string())?;
         instance.set_if_there("buffer_percent", WAKE_PERCENT)?;
+        // Programs write their marks into the main instance; where the kernel has this, they are in ours as well.
+        instance.set_if_there("options/copy_trace_marker", "1")?;
         let filtered: BTreeSet<u32> = plan.tids.iter().copied().collect();
         let switches = names.iter().any(|(system, name)| (system.as_str(), name.as_str()) == filter::SWITCH);
         let narrowed = match (filtered.is_empty(), switches) {

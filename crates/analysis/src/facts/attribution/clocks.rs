@@ -52,6 +52,7 @@ impl<'a> OwnClock<'a> {
             SampleClock::Local => {
                 (self.part.clock.name == "local").then_some(Instant { at_ns: file_ns, error: ClockError::default() })
             }
+            SampleClock::Trace => Some(Instant { at_ns: file_ns, error: ClockError::default() }),
             SampleClock::None => None,
         }
     }

@@ -91,7 +91,7 @@ impl Counters {
     pub fn clock(&self, cpu: Option<u32>, clock: SampleClock) -> Result<(CounterClock<'_>, i32), Lacking> {
         match clock {
             SampleClock::Monotonic | SampleClock::Realtime => {}
-            SampleClock::Local => return Err(Lacking::Trace),
+            SampleClock::Local | SampleClock::Trace => return Err(Lacking::Trace),
             SampleClock::None => return Err(Lacking::Times),
         }
         let vcpu = self.vcpus.iter().find(|vcpu| Some(vcpu.number) == cpu).ok_or(Lacking::Vcpu(cpu))?;
@@ -109,7 +109,9 @@ impl CounterClock<'_> {
                 let (end_ns, error_ns) = guest.monotonic_of(sample.end_ns);
                 (end_ns, ClockError::both(error_ns))
             }
-            SampleClock::Monotonic | SampleClock::Local | SampleClock::None => (sample.end_ns, ClockError::default()),
+            SampleClock::Monotonic | SampleClock::Local | SampleClock::Trace | SampleClock::None => {
+                (sample.end_ns, ClockError::default())
+            }
         };
         let (ticks, width_ns) = guest.tsc_of(end_ns)?;
         let (begin, _) = guest.tsc_of(end_ns.saturating_sub(sample.length_ns))?;

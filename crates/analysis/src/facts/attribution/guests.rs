@@ -14,7 +14,7 @@ use base::Span;
 /// What leads from the times of samples to the trace below.
 enum Clock<'a> {
     /// The guest's own trace, which is aligned.
-    Aligned(GuestClock<'a>),
+    Aligned(Box<GuestClock<'a>>),
     /// Its time-stamp counter.
     Counter(CounterClock<'a>),
 }
@@ -82,7 +82,7 @@ fn aligned<'a>(input: &Input, flow: &'a Flow, samples: &Samples, file: &SampleFi
     let alignment = &flow.parts[guest].aligned.as_ref()?.alignment;
     let cpu = cpu_of(samples);
     let tid = alignment.cpus.iter().find(|own| Some(own.cpu) == cpu)?.vcpu.tid;
-    Some((Clock::Aligned(GuestClock::new(input, flow, guest, cpu, samples.clock)?), tid))
+    Some((Clock::Aligned(Box::new(GuestClock::new(input, flow, guest, cpu, samples.clock)?)), tid))
 }
 
 /// The CPU that a thread measured: where the file names none, the thread's number, as each CPU has one thread.

@@ -84,7 +84,7 @@ impl FoundBy {
 pub struct Over {
     /// The limit of the budget; `None` without one.
     pub limit_ns: Option<u64>,
-    /// It, else the length above which samples are unusual: 0 of a file that has times.
+    /// It, else 0 of a file that has times, and of others what is just below the unusual lengths.
     pub above_ns: u64,
 }
 
@@ -146,7 +146,7 @@ fn over(file: &SampleFile, budget: Option<&Budget>) -> Vec<Over> {
     let limits = budget.zip(measures).map(|(budget, measures)| budget.limits_ns(measures)).unwrap_or_default();
     let usual = || file.samples.iter().filter_map(|samples| samples.quantile_ns(USUAL)).max().unwrap_or(0);
     if limits.is_empty() {
-        let above_ns = if file.samples.iter().any(is_timed) { 0 } else { usual() };
+        let above_ns = if file.samples.iter().any(is_timed) { 0 } else { usual().saturating_sub(1) };
         return vec![Over { limit_ns: None, above_ns }];
     }
     limits.into_iter().map(|limit_ns| Over { limit_ns: Some(limit_ns), above_ns: limit_ns }).collect()

@@ -10,8 +10,8 @@ use crate::facts::ledger::model::Flow;
 use crate::facts::samples::{ResultFiles, SampleFile};
 use base::Span;
 
-/// The results of `window`.
-pub(crate) fn narrowed(input: &Input, flow: &Flow, window: Span) -> ResultFiles {
+/// Those of `results` that are of `window`.
+pub(crate) fn narrowed(input: &Input, flow: &Flow, results: &ResultFiles, window: Span) -> ResultFiles {
     let line = TimeLine::new(input, &flow.parts);
     let of_file = |file: &SampleFile| {
         let place = flow.parts.iter().position(|part| part.machine == file.machine && part.twin_of.is_none());
@@ -28,5 +28,5 @@ pub(crate) fn narrowed(input: &Input, flow: &Flow, window: Span) -> ResultFiles 
         });
         SampleFile { samples: samples.collect(), ..file.clone() }
     };
-    ResultFiles { list: input.results.list.iter().map(of_file).collect(), unread: input.results.unread }
+    ResultFiles { list: results.list.iter().map(of_file).collect(), unread: results.unread }
 }

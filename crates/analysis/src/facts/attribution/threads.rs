@@ -49,8 +49,8 @@ pub(super) fn attribute(
     Some(Found { part: place, by, sums })
 }
 
-/// Thread ids of a program's threads, in the order in which they were made; of our own benches the one that the file
-/// names: what a vCPU is called is up to whoever runs the guest.
+/// Thread ids of a program's threads, in the order in which they were made; of our own benches and of a mark the one that is
+/// named: what a vCPU is called is up to whoever runs the guest.
 fn threads_of(file: &SampleFile, source: Source, part: &PartFlow) -> Vec<i32> {
     let is_own = |tid: i32| file.samples.iter().any(|samples| samples.tid == Some(tid));
     let is_one = |tid: i32, name: &str| match source {
@@ -58,7 +58,7 @@ fn threads_of(file: &SampleFile, source: Source, part: &PartFlow) -> Vec<i32> {
         Source::Timerlat => name.starts_with("timerlat"),
         Source::Osnoise => name.starts_with("osnoise/"),
         Source::Hwlatdetect => name.starts_with("hwlatd"),
-        Source::Gaps | Source::Irq => is_own(tid),
+        Source::Tracemark | Source::Gaps | Source::Irq => is_own(tid),
         Source::TscDeadline | Source::VmTrace => false,
     };
     part.comms.iter().filter(|(tid, name)| is_one(**tid, name)).map(|(tid, _)| *tid).collect()

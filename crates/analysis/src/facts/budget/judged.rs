@@ -2,11 +2,12 @@
 
 use super::on_losses::{Lost, lacking};
 use super::verdict::{Bounds, Doubt, Verdict, verdict};
-use super::{Budget, Episodes, Goal, on_losses, on_samples};
+use super::{Budget, Episodes, Goal, Stat, on_losses, on_samples};
 use crate::Case;
-use crate::facts::attribution::ClockError;
+use crate::facts::attribution::{Attributed, ClockError};
 use crate::facts::ledger::line::TimeLine;
 use crate::facts::losses::Definition;
+use crate::facts::samples::Source;
 use crate::statistics::proportion::upper_bound;
 use base::{Span, parallel};
 use std::cmp::Reverse;
@@ -194,6 +195,10 @@ fn on_results(case: &Case, budget: &Budget) -> Vec<Judged> {
             {
                 continue;
             }
+            if samples.source == Source::Tracemark && goal.stat == Stat::Mean {
+                // One sample, chosen because it was long, is no mean.
+                continue;
+            }
             let whose = Whose {
                 machine: Some(file.machine.clone()),
                 vm,
@@ -202,7 +207,10 @@ fn on_results(case: &Case, budget: &Budget) -> Vec<Judged> {
                 thread: Some(samples.thread.clone()),
                 place: None,
             };
-            let joined = case.attributed().iter().find(|one| one.machine == file.machine && one.path == file.path);
+            let is_its = |one: &&Attributed| {
+                (&one.machine, &one.path, one.source) == (&file.machine, &file.path, samples.source)
+            };
+            let joined = case.attributed().iter().find(is_its);
             let clock_error = joined.and_then(|joined| joined.by.clock_error());
             let judgement = on_samples::judge(goal, samples, clock_error, case.input().recording.emulated);
             judged.push(Judged { goal: place, whose, judgement, at_ns: None });

@@ -6,6 +6,7 @@ use super::line::TimeLine;
 use super::model::{Flow, Helper, Loss, PartFlow, Sums, Vcpu};
 use super::tally::Tally;
 use crate::facts::losses::{Collector, PartLosses};
+use crate::facts::samples::traced::{self, Traced, TracedSamples};
 use crate::facts::state::{LEVELS, State, TracedLevel};
 use crate::facts::thread::Thread;
 use crate::facts::walk::backfill::backfilled;
@@ -38,6 +39,7 @@ impl Beside for () {}
 struct Windowed<'a> {
     window: Option<Span>,
     progress: &'a mut dyn FnMut(u64, u64),
+    traced: Traced,
 }
 
 /// What every walk of the ledger fills, and what somebody else sums up beside.
@@ -59,6 +61,10 @@ impl<B: Beside> WalkObserver<Sinks<B>> for Windowed<'_> {
         walk.sink.1.1.event(event);
     }
 
+    fn other(&mut self, _: &mut Walk<Sinks<B>>, event: &Event<'_>) {
+        self.traced.event(event);
+    }
+
     fn progress(&mut self, done: u64, all: u64) {
         (self.progress)(done, all);
     }
@@ -71,6 +77,15 @@ pub struct Ledger {
     pub flow: Flow,
     /// What every vCPU lost, in the order of the flow's parts.
     pub losses: Vec<PartLosses>,
+    /// Samples among the events of each part.
+    pub(crate) traced: Vec<TracedSamples>,
+}
+
+/// What one walk gives beside the ledger.
+struct OfPart<B> {
+    losses: PartLosses,
+    traced: TracedSamples,
+    beside: B,
 }
 
 /// Builds the ledger of all traces of a recording.
@@ -101,10 +116,15 @@ pub fn build_beside<B: Beside>(input: &Input, given: &Given, progress: &mut dyn 
     super::affinity::add(&input.machines, &mut parts);
     let mut flow = Flow { parts, emulated: input.recording.emulated };
     super::line::say(input, &mut flow);
-    let (mut losses, beside): (Vec<PartLosses>, Vec<B>) = sums.into_iter().unzip();
+    let (mut losses, mut traced, mut beside) = (Vec::new(), Vec::new(), Vec::new());
+    for of_part in sums {
+        losses.push(of_part.losses);
+        traced.push(of_part.traced);
+        beside.push(of_part.beside);
+    }
     let twins = losses.iter_mut().zip(&flow.parts).filter(|(_, part)| part.twin_of.is_some());
-    twins.for_each(|(losses, _)| losses.vcpus.clear());
-    (Ledger { flow, losses }, beside)
+    twins.for_each(|(losses, _): (&mut PartLosses, _)| losses.vcpus.clear());
+    (Ledger { flow, losses, traced }, beside)
 }
 
 /// A window is one of the recording's axis: traces that begin elsewhere on it, which were read by their own, are read again.
@@ -112,7 +132,7 @@ fn narrow<B: Beside>(
     input: &Input,
     given: &Given,
     parts: &mut [PartFlow],
-    sums: &mut [(PartLosses, B)],
+    sums: &mut [OfPart<B>],
     progress: &mut dyn FnMut(u64, u64),
 ) {
     let Some(window) = given.narrow.window else { return };
@@ -151,12 +171,12 @@ fn build_part<B: Beside>(
     fitted: Option<Clock>,
     given: &Given,
     progress: &mut dyn FnMut(u64, u64),
-) -> (PartFlow, (PartLosses, B)) {
+) -> (PartFlow, OfPart<B>) {
     let facts = part.trace.facts();
     let clock = fitted.clone().unwrap_or_else(|| facts.clock.clone());
     let sink = (Tally::default(), (Collector::default(), B::default()));
-    let mut ear = Windowed { window: given.narrow.window, progress };
-    let besides = ExtraEvents { fitted, events: None };
+    let mut ear = Windowed { window: given.narrow.window, progress, traced: Traced::default() };
+    let besides = ExtraEvents { fitted, events: Some(traced::wanted()) };
     let (mut walk, totals) = walked(part, given, besides, sink, &mut ear);
     let (origin_ns, end_ns) = totals.span_ns.unwrap_or((0, 0));
     let settled = settle_levels(&mut walk);
@@ -241,7 +261,7 @@ fn build_part<B: Beside>(
     };
     flow.helpers = workers::of(&flow).into_iter().filter_map(helper).collect();
     let losses = collector.of_part(&flow);
-    (flow, (losses, beside))
+    (flow, OfPart { losses, traced: ear.traced.end(), beside })
 }
 
 /// From waking to running, by thread, of those that run no vCPU.

@@ -7,11 +7,12 @@
 //!        0:      12:      77                         thread, cycle, length
 //! T: 0 (17159) P: 0 I:1000 C:   1000 Min:     68 Act:   77 Avg:   76 Max:      93
 //! ```
+//! With `-b` it names the thread that broke off, and its sample: `# Break thread: 2219`, `# Break value: 22`.
 //! Lengths are whole us, cut off; with `-N` they are ns, and nothing in the text says so.
 
 use super::buckets::Lengths;
 use super::lines::{self, number_after, numbers};
-use super::{Found, Samples, Source};
+use super::{Breach, Found, Samples, Source};
 use base::MOST_CPUS;
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -34,6 +35,11 @@ struct Told {
     missing: u64,
     /// The last line of each thread, by its number.
     summaries: BTreeMap<u32, Summary>,
+    /// Thread ids of all threads, which it prints with `-b`.
+    tids: Vec<u64>,
+    /// The thread whose sample was over the limit of `-b`, and that sample.
+    break_thread: Option<u64>,
+    break_value: Option<u64>,
 }
 
 #[derive(Clone, Copy)]
@@ -71,6 +77,12 @@ impl Told {
             self.max = max;
         } else if let Some(overflows) = head("# Histogram Overflows:") {
             self.overflows = Some(overflows);
+        } else if let Some(tids) = head("# Thread Ids:") {
+            self.tids = tids;
+        } else if let Some(thread) = head("# Break thread:") {
+            self.break_thread = thread.first().copied();
+        } else if let Some(value) = head("# Break value:") {
+            self.break_value = value.first().copied();
         } else if line.starts_with("# Thread ") {
             self.listed += 1;
         } else if line.starts_with("T:") {
@@ -115,7 +127,23 @@ impl Told {
         Some(())
     }
 
+    /// The thread id of a thread, by its number.
+    fn tid(&self, thread: u32) -> Option<i32> {
+        let listed = || self.tids.get(thread as usize).and_then(|tid| i32::try_from(*tid).ok());
+        self.summaries.get(&thread).and_then(|summary| summary.tid).or_else(listed)
+    }
+
+    /// The sample after which it broke off.
+    fn breach(&self) -> Option<Breach> {
+        let unit_ns = Samples::new(Source::Cyclictest, "").unit_ns;
+        Some(Breach {
+            tid: i32::try_from(self.break_thread?).ok()?,
+            length_ns: self.break_value?.saturating_mul(unit_ns),
+        })
+    }
+
     fn finish(mut self, found: &mut Found) {
+        found.breach = self.breach();
         if !self.rows.is_empty() {
             return self.histogram(found);
         }
@@ -124,7 +152,8 @@ impl Told {
             found.damaged(0, "a line for every cycle", "gaps", text);
         }
         for (thread, (lengths, _)) in std::mem::take(&mut self.each) {
-            let tid = self.summaries.remove(&thread).and_then(|summary| summary.tid);
+            let tid = self.tid(thread);
+            self.summaries.remove(&thread);
             let samples = Samples { tid, ..Samples::new(Source::Cyclictest, thread.to_string()) };
             found.samples.push(lengths.of(samples));
         }
@@ -148,7 +177,7 @@ impl Told {
         for thread in 0..threads {
             let of = |list: &[u64]| list.get(thread).copied();
             let number = u32::try_from(thread).ok();
-            let tid = number.and_then(|number| self.summaries.get(&number)?.tid);
+            let tid = number.and_then(|number| self.tid(number));
             let mut samples = Samples { tid, ..Samples::new(Source::Cyclictest, thread.to_string()) };
             let counts = || self.rows.iter().filter_map(|(length, row)| Some((*length, *row.get(thread)?)));
             let met = || counts().filter(|(_, count)| *count > 0).map(|(length, _)| length);

@@ -1,6 +1,6 @@
 //! The results of a recording, read.
 
-use super::{CacheUse, Edges, Found, Known, Samples, read};
+use super::{Breach, CacheUse, Edges, Found, Known, Samples, read};
 use base::recording::result_file::LOOKED_AT;
 use base::recording::{PartKind, Recording, ResultFile};
 use base::{Level, Problem};
@@ -34,6 +34,8 @@ pub struct SampleFile {
     pub cache_use: Vec<CacheUse>,
     /// What became of the edges, of interrupts.
     pub edges: Option<Edges>,
+    /// The sample after which the program broke off.
+    pub breach: Option<Breach>,
 }
 
 impl ResultFiles {
@@ -47,8 +49,8 @@ impl ResultFiles {
             match read_file(&recording.root.join(&part.path), known, &mut found) {
                 Ok(kind) => {
                     let (machine, level) = (part.machine.clone(), recording.level_of(&part.machine));
-                    let Found { samples, cache_use, edges, .. } = found;
-                    results.list.push(SampleFile { path, machine, level, kind, samples, cache_use, edges });
+                    let Found { samples, cache_use, edges, breach, .. } = found;
+                    results.list.push(SampleFile { path, machine, level, kind, samples, cache_use, edges, breach });
                 }
                 Err(problem) => {
                     results.unread += 1;

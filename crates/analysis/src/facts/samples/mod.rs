@@ -24,6 +24,7 @@ mod pqos;
 mod rtla;
 mod rtla_top;
 mod threads;
+pub(crate) mod traced;
 mod tscdeadline;
 mod vm_trace;
 mod vm_trace_binary;
@@ -32,6 +33,7 @@ pub use buckets::{Bucket, Rounding, Samples, Timed};
 pub use files::{ResultFiles, SampleFile};
 pub use interrupts::Edges;
 pub use pqos::CacheUse;
+pub use traced::Breach;
 
 use base::Problem;
 use base::recording::ResultFile;
@@ -41,6 +43,8 @@ use base::recording::ResultFile;
 pub enum Source {
     /// cyclictest of rt-tests.
     Cyclictest,
+    /// cyclictest, of the one sample after which it broke off and left a mark in a trace.
+    Tracemark,
     /// oslat of rt-tests.
     Oslat,
     /// jitterdebugger.
@@ -66,6 +70,7 @@ impl Source {
     pub fn name(self) -> &'static str {
         match self {
             Source::Cyclictest => "cyclictest",
+            Source::Tracemark => "cyclictest --tracemark",
             Source::Oslat => "oslat",
             Source::Jitterdebugger => "jitterdebugger",
             Source::Timerlat => "timerlat",
@@ -81,7 +86,11 @@ impl Source {
     /// What its samples are lengths of.
     pub fn measures(self) -> Measures {
         match self {
-            Source::Cyclictest | Source::Jitterdebugger | Source::Timerlat | Source::TscDeadline => Measures::Timer,
+            Source::Cyclictest
+            | Source::Tracemark
+            | Source::Jitterdebugger
+            | Source::Timerlat
+            | Source::TscDeadline => Measures::Timer,
             Source::Oslat | Source::Osnoise | Source::Hwlatdetect | Source::Gaps => Measures::Noise,
             Source::VmTrace => Measures::ExitToEntry,
             Source::Irq => Measures::Interrupt,
@@ -111,6 +120,8 @@ pub enum SampleClock {
     Realtime,
     /// The kernel's clock `local`, which traces have unless they are told another.
     Local,
+    /// That of the machine's own trace, among whose events the samples are.
+    Trace,
     /// It does not tell.
     #[default]
     None,
@@ -127,6 +138,8 @@ pub(crate) struct Found {
     pub cache_use: Vec<CacheUse>,
     /// What became of the edges, of interrupts.
     pub edges: Option<Edges>,
+    /// The sample after which the program broke off.
+    pub breach: Option<Breach>,
     /// Damage.
     pub problems: base::Problems,
 }
