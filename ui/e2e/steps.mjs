@@ -8,6 +8,7 @@ import { gzipSync } from "node:zlib";
 import { copies } from "./copies.mjs";
 import { findings } from "./findings.mjs";
 import { frames } from "./frames.mjs";
+import { latency } from "./latency.mjs";
 import { growing, live } from "./live.mjs";
 import { perfetto } from "./perfetto.mjs";
 import { recordings } from "./recordings.mjs";
@@ -350,6 +351,7 @@ export const steps = [
   ...perfetto,
   ...copies,
   ...frames,
+  ...latency,
   ...live,
   ...growing,
   ...VIEWS.map((view) => [

@@ -9,7 +9,7 @@ import { useWidth } from "./useSize";
 const WIDTH = 860;
 const HEIGHT = 240;
 /** Room for the counts beside the bars, and below them for the ends of bins. */
-const LEFT = 78;
+const LEFT = 90;
 const TOP = 22;
 const BELOW = 38;
 /** A value of the axis takes this much of its length. */
@@ -91,10 +91,13 @@ export function Bins({ title, drawn }: { title: string; drawn: HistogramData }) 
           const share = placeIn(bins, limit.value);
           return (
             <g key={limit.label}>
-              <path d={`M${x(share)} ${TOP - 8}V${TOP + HEIGHT}`} stroke="var(--ink)" />
+              <path d={`M${x(share)} ${TOP}V${TOP + HEIGHT}`} stroke="var(--ink)" />
               <text
                 x={x(share) + (share > 0.6 ? -5 : 5)}
-                y={TOP - 10}
+                y={TOP + 11}
+                stroke="var(--page)"
+                stroke-width="3"
+                paint-order="stroke"
                 text-anchor={share > 0.6 ? "end" : "start"}
               >
                 {`${limit.label}, ${words(limit.value)}`}

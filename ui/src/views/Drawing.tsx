@@ -12,6 +12,9 @@ import { Topology } from "./Topology";
 import { useWidth } from "./useSize";
 
 const ROW = 24;
+const HEAD = 26;
+/** A character of a remark takes no more. */
+const NOTE = 6.4;
 const WIDTH = 860;
 
 export function Drawing({ figure }: { figure: FigureData }) {
@@ -62,22 +65,30 @@ function Bars({ group, most }: { group: BarGroup; most: number }) {
   const box = useRef<HTMLDivElement>(null);
   const width = Math.min(WIDTH, useWidth(box));
   const below = width < 600;
-  const row = below ? ROW + 14 : ROW;
-  const height = group.bars.length * row + 26;
-  const wide = (bar: Bar) => Math.max(1.5, (bar.value / most) * (below ? width - 2 : width - 420));
-  const [amountAt, shareAt] = below ? [width - 60, width] : [218, 278];
   const { span } = group;
+  // What has a place on the timeline has a heading with a link there.
+  const head = span ? 4 : HEAD;
+  const row = below ? ROW + 14 : ROW;
+  const height = group.bars.length * row + head;
+  const notes = Math.max(130, NOTE * Math.max(0, ...group.bars.map(({ note }) => note.length)));
+  const wide = (bar: Bar) => Math.max(1.5, (bar.value / most) * (below ? width - 2 : width - 290 - notes));
+  const [amountAt, shareAt] = below ? [width - 60, width] : [218, 278];
   return (
     <div ref={box}>
-      {span && recording.value?.timeline && (
-        <button
-          type="button"
-          class="link"
-          aria-label={`See it on the timeline: ${group.title}`}
-          onClick={() => openTimeline({ t0: span.from_ns, t1: span.to_ns }, group.title)}
-        >
-          timeline
-        </button>
+      {span && (
+        <p>
+          <b>{group.title}</b>{" "}
+          {recording.value?.timeline && (
+            <button
+              type="button"
+              class="link"
+              aria-label={`See it on the timeline: ${group.title}`}
+              onClick={() => openTimeline({ t0: span.from_ns, t1: span.to_ns }, group.title)}
+            >
+              timeline
+            </button>
+          )}
+        </p>
       )}
       <svg
         class="picture bars"
@@ -86,11 +97,13 @@ function Bars({ group, most }: { group: BarGroup; most: number }) {
         role="img"
         aria-label={group.title}
       >
-        <text x="0" y="15" font-weight="600">
-          {group.title.replace(/ {2,}/g, ", ")}
-        </text>
+        {!span && (
+          <text x="0" y="15" font-weight="600">
+            {group.title.replace(/ {2,}/g, ", ")}
+          </text>
+        )}
         {group.bars.map((bar, i) => (
-          <g key={bar.label} transform={`translate(0 ${26 + i * row})`}>
+          <g key={bar.label} transform={`translate(0 ${head + i * row})`}>
             <text x="0" y="14">
               {bar.label}
             </text>

@@ -20,7 +20,7 @@ export function Heat({ title, drawn }: { title: string; drawn: HeatData }) {
     <div ref={box}>
       <svg
         class="picture"
-        viewBox={`0 0 ${width} ${below + 44}`}
+        viewBox={`0 0 ${width} ${below + 22}`}
         style={{ maxWidth: `${WIDTH}px` }}
         role="img"
         aria-label={title}
@@ -51,10 +51,10 @@ export function Heat({ title, drawn }: { title: string; drawn: HeatData }) {
         <text class="faint" x={width} y={below + 16} text-anchor="end">
           {amount(drawn.to, drawn.x.unit)}
         </text>
-        <text class="faint" x={LABELS} y={below + 36}>
-          {`${drawn.what}; the strongest from ${amount(drawn.most, drawn.unit)} on; hatched: not known`}
-        </text>
       </svg>
+      <p class="soft">
+        {`${drawn.what}; the strongest from ${amount(drawn.most, drawn.unit)} on; hatched: not known`}
+      </p>
     </div>
   );
 }

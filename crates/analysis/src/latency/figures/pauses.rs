@@ -48,12 +48,19 @@ impl Pauses {
     pub fn of(lost: &Stretches, pieces: &Pieces, ends: &[u64]) -> Self {
         let mut counts: BTreeMap<LostIn, Vec<u64>> = BTreeMap::new();
         let mut pieces = pieces.iter().peekable();
+        // Of one stretch; there may be a million.
+        let mut taken: Vec<(LostIn, u64)> = Vec::new();
         for stretch in lost.spans() {
-            let mut taken: BTreeMap<LostIn, u64> = BTreeMap::new();
+            taken.clear();
             while let Some(piece) = pieces.next_if(|piece| piece.span.from_ns < stretch.to_ns) {
-                *taken.entry(piece.cause.state).or_default() += piece.span.length_ns();
+                let (state, ns) = (piece.cause.state, piece.span.length_ns());
+                match taken.iter_mut().find(|(known, _)| *known == state) {
+                    Some((_, sum)) => *sum += ns,
+                    None => taken.push((state, ns)),
+                }
             }
-            let Some((most, _)) = taken.into_iter().min_by_key(|(state, ns)| (Reverse(*ns), *state)) else { continue };
+            let most = taken.iter().min_by_key(|(state, ns)| (Reverse(*ns), *state));
+            let Some((most, _)) = most.copied() else { continue };
             let bin = ends.partition_point(|end| *end <= stretch.length_ns()).saturating_sub(1);
             counts.entry(most).or_insert_with(|| vec![0; ends.len()])[bin] += 1;
         }
