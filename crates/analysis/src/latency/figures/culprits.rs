@@ -19,20 +19,27 @@ struct Taken {
     max_ns: u64,
 }
 
+/// What was taken from one VM.
+#[derive(Default)]
+struct OfVm<'m> {
+    vcpus: u64,
+    taken: BTreeMap<&'m Named, Taken>,
+}
+
 /// Bars for each VM that lost anything, the one that lost most first.
 pub(super) fn figure(measured: &[Measured<'_>]) -> Option<Figure> {
-    let mut vms: BTreeMap<(&str, &str), (u64, BTreeMap<&Named, Taken>)> = BTreeMap::new();
+    let mut vms: BTreeMap<(&str, &str), OfVm<'_>> = BTreeMap::new();
     for one in measured {
-        let (vcpus, taken) = vms.entry((&one.part.machine, &one.vcpu.vm)).or_default();
-        *vcpus += 1;
+        let of_vm = vms.entry((&one.part.machine, &one.vcpu.vm)).or_default();
+        of_vm.vcpus += 1;
         for (named, sums) in &one.culprits {
-            let sum = taken.entry(named).or_default();
+            let sum = of_vm.taken.entry(named).or_default();
             sum.count += sums.count;
             sum.total_ns += sums.total_ns;
             sum.max_ns = sum.max_ns.max(sums.max_ns);
         }
     }
-    let group = |((_, vm), (vcpus, taken)): ((&str, &str), (u64, BTreeMap<&Named, Taken>))| {
+    let group = |((_, vm), OfVm { vcpus, taken }): ((&str, &str), OfVm<'_>)| {
         let title = format!("vm {vm}   {}", many(vcpus, "vCPU"));
         let total = taken.values().map(|taken| taken.total_ns).sum::<u64>() as f64;
         BarGroup { title, unit: "ns", total, bars: bars(taken), span: None }
