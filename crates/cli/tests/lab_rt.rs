@@ -222,7 +222,7 @@ impl Ran {
             .rows("latency.attributed", &["file", "cause", "total_ns", "clock_error_low_ns", "clock_error_high_ns"]);
         let own: Vec<_> = rows.iter().filter(|row| row[0] == file).collect();
         let total = |row: &&Vec<Value>| row[2].as_u64().unwrap();
-        assert_eq!(own.iter().map(|row| total(row)).sum::<u64>(), us.sum::<u64>() * 1_000, "{own:?}");
+        assert_eq!(own.iter().map(&total).sum::<u64>(), us.sum::<u64>() * 1_000, "{own:?}");
         assert_eq!(own.iter().filter(|row| row[1] == "unexplained").count(), 1, "{own:?}");
         assert!(own.iter().all(|row| row[3].is_u64() && row[4].is_u64()), "each states its clock error: {own:?}");
         if let Some(by) = &self.truth.by {
