@@ -18,8 +18,8 @@ pub const RULES: &[Rule] = &[
             bucket that has the limit count as below it.",
         limits: &[],
         check: broken,
-        why: "A goal is broken if one vCPU breaks it once. The worst moment shows who took the time then; other moments may have \
-              other causes, which tables moments and culprits list.",
+        why: "A goal is broken if one vCPU or one sample breaks it once. What is named took the time when it was worst; other \
+              moments may have other causes: tables moments and culprits list those of vCPUs, attributed those of samples.",
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,
