@@ -98,6 +98,7 @@ fn causes_of_unknown(part: &PartFlow) -> String {
     let causes = [
         (part.lacks_exits(), "in KVM_RUN, because kvm_exit did not fire and guest and KVM cannot be separated"),
         (true, "before a thread's first KVM event"),
+        (part.vcpus.iter().any(|vcpu| part.gone.contains(&vcpu.tid)), "after a thread's end"),
         (lost, "where events are lost"),
         (!part.unseen_cpus.is_empty(), "while a CPU is missing"),
         (unseen, "where the trace lacks a switch or an entry"),

@@ -3,6 +3,7 @@
 use super::{Ftrace, case_of, fixture, golden, number, only, section, text, us};
 use base::Cell;
 use kvmscope_analysis::Given;
+use kvmscope_analysis::facts::State;
 use kvmscope_analysis::facts::losses::{Definition, LostIn};
 
 #[test]
@@ -147,4 +148,24 @@ fn a_vmm_that_sleeps_because_its_guest_halted_takes_nothing_from_it() {
     };
     assert_eq!(slept("HLT"), [(900, 910)], "the wake-up delay alone");
     assert_eq!(slept("IO_INSTRUCTION"), [(120, 910)]);
+}
+
+/// A VM that was shut down: its vCPU is not blocked until the recording ends.
+#[test]
+fn a_thread_that_has_ended_waits_for_nothing() {
+    let vcpu = "CPU 0/KVM";
+    let mut trace = Ftrace::default();
+    trace
+        .entry(0)
+        .exit(1_000, "CPUID")
+        .entry(1_010)
+        .exit(2_000, "IO_INSTRUCTION")
+        .vcpu(2_100, "kvm_userspace_exit: reason KVM_EXIT_IO (2)");
+    trace.switch(3_000, (vcpu, 98, "X"), ("swapper/0", 0));
+    trace.line("<idle>-0", 10_000, "local_timer_entry: vector=236");
+    let case = trace.case(Given::default());
+    assert!(only(&case).lost.total_ns() == 0, "{:?}", only(&case).lost.iter().collect::<Vec<_>>());
+    let [part] = case.ledger().parts.as_slice() else { panic!("one trace") };
+    let sums = &part.vcpus[0].sums;
+    assert_eq!((sums.ns(State::Blocked), sums.ns(State::Unknown)), (0, 7_000_000));
 }

@@ -21,6 +21,8 @@ pub enum Off {
     WokenFirst,
     /// Woken, not yet running.
     Waking,
+    /// It ran for the last time.
+    Ended,
 }
 
 /// A gap in which a thread that is off its CPU may have run unseen.
@@ -44,7 +46,7 @@ impl Off {
             Off::Preempted => State::Preempted,
             Off::Halted => State::Halted,
             Off::Blocked => State::Blocked,
-            Off::Asleep | Off::WokenFirst => State::Unknown,
+            Off::Asleep | Off::WokenFirst | Off::Ended => State::Unknown,
             Off::Waking => State::WakeDelay,
         }
     }
@@ -139,6 +141,12 @@ impl Thread {
     pub fn is_stopped(&mut self, cx: &mut Surroundings<'_, impl Sink>) {
         self.off = Some(Off::Blocked);
         cx.sink.stopped(cx.me);
+    }
+
+    /// It left its CPU just now to end: what follows is nobody's time.
+    pub fn ends(&mut self) {
+        self.gone = true;
+        self.off = Some(Off::Ended);
     }
 
     /// Why it sleeps, if it does.

@@ -65,7 +65,10 @@ impl<S: Sink> Walk<S> {
             if !ready && roles::stops(&event) {
                 thread.is_stopped(cx);
             }
-            thread.gone = roles::ends(&event);
+            thread.gone = false;
+            if roles::ends(&event) {
+                thread.ends();
+            }
             if now_ns < self.lossy_until_ns {
                 // This CPU tells its story, so it is another one whose events are missing.
                 thread.lost(now_ns, self.lossy_until_ns, false, cx);
