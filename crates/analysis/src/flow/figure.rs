@@ -66,9 +66,7 @@ fn group(measure: &Measures<'_>, vcpu: &Vcpu) -> BarGroup {
 fn note(measure: &Measures<'_>, vcpu: &Vcpu, state: State) -> String {
     match state {
         State::Unknown if measure.part.lacks_exits() => "in KVM_RUN: guest or KVM".into(),
-        State::Unknown if measure.part.gone.contains(&vcpu.tid) => {
-            "before its first KVM event, after its end, or lost".into()
-        }
+        State::Unknown if measure.part.gone.contains(&vcpu.tid) => "not yet started, ended, or lost".into(),
         State::Unknown => "before its first KVM event, or lost".into(),
         State::Preempted => "runnable, another task ran".into(),
         State::Guest(level) | State::Handling(level) if level.is_open() => "level unknown".into(),
