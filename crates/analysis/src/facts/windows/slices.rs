@@ -51,7 +51,9 @@ impl<T: Merge> Slices<T> {
         self.slice(to_ns - 1);
         while from_ns < to_ns {
             let number = (from_ns - self.within.from_ns) >> self.shift;
-            let end_ns = self.within.from_ns.saturating_add((number + 1) << self.shift).min(to_ns);
+            // Damaged times may lie at the end of all that a number holds.
+            let begin_ns = self.within.from_ns + (number << self.shift);
+            let end_ns = begin_ns.saturating_add(1 << self.shift).min(to_ns);
             add(self.slice(from_ns), end_ns - from_ns);
             from_ns = end_ns;
         }
@@ -87,7 +89,8 @@ impl<T: Merge> Slices<T> {
         // Behind the last event may be time in which nothing was summed up.
         let slices = ((end_ns - within.from_ns) >> shift) as usize + 1;
         let edge = |number: usize| slices * number / count;
-        let at = |slice: usize| within.from_ns.saturating_add((slice as u64) << shift).min(end_ns);
+        let length_ns = 1_u64 << shift;
+        let at = |slice: usize| within.from_ns.saturating_add((slice as u64).saturating_mul(length_ns)).min(end_ns);
         let mut sums = sums.into_iter();
         (0..count)
             .map(|number| {
@@ -133,6 +136,17 @@ mod tests {
                 let (least, most) = (lengths.clone().min().unwrap(), lengths.max().unwrap());
                 assert!(most < least + least / 60, "{length_ns}: {least} to {most}");
             }
+        }
+    }
+
+    #[test]
+    fn damaged_times_at_the_end_of_all_that_a_number_holds_are_slices_too() {
+        for from_ns in [0, 77, 1 << 63, u64::MAX - 3] {
+            let mut slices = Slices::<u64>::new(Span { from_ns: 0, to_ns: u64::MAX });
+            slices.spread(from_ns, u64::MAX, |sum, ns| *sum += ns);
+            let windows = slices.windows(8, u64::MAX);
+            assert_eq!(windows.iter().map(|(_, sum)| sum).sum::<u64>(), u64::MAX - from_ns);
+            assert!(windows.iter().all(|(span, _)| span.from_ns <= span.to_ns), "{windows:?}");
         }
     }
 
