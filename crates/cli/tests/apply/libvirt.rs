@@ -107,6 +107,7 @@ fn kvmscope(journal: &Path, arguments: &[&str]) -> String {
 
 #[test]
 fn pins_of_a_running_domain_are_made_and_undone_exactly() {
+    let _alone = super::alone();
     let bed = match bed() {
         Ok(bed) => bed,
         Err(why) => return println!("skipped: libvirtd: {why}"),

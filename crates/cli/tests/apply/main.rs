@@ -10,6 +10,13 @@ mod trial;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// For tests whose guests would be hogs to each other, or whose changes make nothing better on a busy CPU.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A process that is ended with the test.
 struct Running(Child);

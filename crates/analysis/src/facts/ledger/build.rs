@@ -12,7 +12,7 @@ use crate::facts::thread::Thread;
 use crate::facts::walk::backfill::backfilled;
 use crate::facts::walk::cut_from;
 use crate::facts::walk::replay::{ExtraEvents, WalkObserver, walked};
-use crate::facts::walk::{Sink, Walk};
+use crate::facts::walk::{LONGEST_NS, Sink, Walk};
 use crate::facts::workers;
 use crate::input::Part;
 use crate::{Given, Input};
@@ -179,6 +179,8 @@ fn build_part<B: Beside>(
     let besides = ExtraEvents { fitted, events: Some(traced::wanted()) };
     let (mut walk, totals) = walked(part, given, besides, sink, &mut ear);
     let (origin_ns, end_ns) = totals.span_ns.unwrap_or((0, 0));
+    // As the walk has ended it.
+    let end_ns = end_ns.min(origin_ns.saturating_add(LONGEST_NS));
     let settled = settle_levels(&mut walk);
     walk.sink.1.0.end(&walk.threads);
     walk.sink.1.1.end(&walk.threads);
