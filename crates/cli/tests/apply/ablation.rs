@@ -147,6 +147,9 @@ impl Bed {
 
 #[test]
 fn the_knob_that_takes_a_hog_away_is_found_and_one_that_concerns_nobody_is_not() {
+    if std::env::var_os("KVMSCOPE_TORTURE").is_none() {
+        return println!("skipped: an ablation: it takes minutes; make torture runs it");
+    }
     let Some(bed) = Bed::make("an ablation") else { return };
     let tried = || {
         let output = bed.apply(&["LAT-*"], &["--trial", "4", "--runs", "6"]);
