@@ -8,6 +8,7 @@ pub mod bench;
 mod change;
 mod counters;
 pub mod cpus;
+pub mod datapath;
 pub mod figure;
 mod finding;
 pub mod gaps;

@@ -198,6 +198,12 @@ pub enum PartKind {
     /// A QMP event stream.
     #[serde(rename = "qmp")]
     Qmp,
+    /// What Open vSwitch and testpmd print of the packets they forward.
+    #[serde(rename = "pmd")]
+    Pmd,
+    /// What a datapath carried, measured: a file of [`DatapathRuns`](crate::datapath::DatapathRuns).
+    #[serde(rename = "datapath")]
+    Datapath,
     /// The latency budget that the recording is judged by: TOML.
     #[serde(rename = "budget")]
     Budget,
@@ -234,6 +240,8 @@ impl Part {
             PartKind::Text => Path::new("trace.txt"),
             PartKind::Budget => Path::new(BUDGET_FILE),
             PartKind::Samples => return Path::new(&self.machine).join("samples").join(own),
+            PartKind::Pmd => return Path::new(&self.machine).join("pmd").join(own),
+            PartKind::Datapath => return Path::new(&self.machine).join("datapath").join(own),
             PartKind::Host | PartKind::Bench | PartKind::Qmp | PartKind::Notes => own,
         };
         Path::new(&self.machine).join(name)

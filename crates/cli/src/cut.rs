@@ -106,6 +106,8 @@ impl Cut {
                 | PartKind::Bench
                 | PartKind::Samples
                 | PartKind::Qmp
+                | PartKind::Pmd
+                | PartKind::Datapath
                 | PartKind::Budget
                 | PartKind::Notes => {
                     tree::copy(&from, &to).with_context(|| format!("copying {}", from.display()))?;

@@ -87,13 +87,14 @@ pub(super) fn in_directory(root: &Path, problems: Vec<Problem>) -> Result<Record
                 recording.parts.push(Part { path, machine: machine.clone(), kind: *kind, clock: None, state: *state });
             }
         }
-        for path in benches(root, &machine).into_iter().take(MOST_PARTS) {
-            let (kind, state) = (PartKind::Bench, PartState::Complete);
-            recording.parts.push(Part { path, machine: machine.clone(), kind, clock: None, state });
-        }
-        for path in samples(root, &machine).into_iter().take(MOST_PARTS) {
-            let (kind, state) = (PartKind::Samples, PartState::Complete);
-            recording.parts.push(Part { path, machine: machine.clone(), kind, clock: None, state });
+        for (kind, paths) in [
+            (PartKind::Bench, json_files(root, &machine, "bench")),
+            (PartKind::Datapath, json_files(root, &machine, "datapath")),
+            (PartKind::Samples, files_of(PartKind::Samples, root, &machine, "samples")),
+            (PartKind::Pmd, files_of(PartKind::Pmd, root, &machine, "pmd")),
+        ] {
+            let part = |path| Part { path, machine: machine.clone(), kind, clock: None, state: PartState::Complete };
+            recording.parts.extend(paths.into_iter().take(MOST_PARTS).map(part));
         }
         if recording.parts.len() > before {
             add_machine(&mut recording.machines, machine, level, None);
@@ -110,16 +111,16 @@ pub(super) fn in_directory(root: &Path, problems: Vec<Problem>) -> Result<Record
     Ok(recording)
 }
 
-/// Results of benches, which have names of their own: `<machine>/bench/<name>.json`.
-fn benches(root: &Path, machine: &str) -> Vec<PathBuf> {
+/// Our own results, which have names of their own: `<machine>/bench/<name>.json`.
+fn json_files(root: &Path, machine: &str, directory: &str) -> Vec<PathBuf> {
     let is_one = |path: &PathBuf| path.extension().is_some_and(|end| end == "json");
-    files_in(root, &Path::new(machine).join("bench")).into_iter().filter(is_one).collect()
+    files_in(root, &Path::new(machine).join(directory)).into_iter().filter(is_one).collect()
 }
 
 /// Results of other programs, under the names that their files have: `<machine>/samples/<file>`.
-fn samples(root: &Path, machine: &str) -> Vec<PathBuf> {
-    let is_one = |path: &PathBuf| matches!(kind_of(&root.join(path)), Ok(PartKind::Samples));
-    files_in(root, &Path::new(machine).join("samples")).into_iter().filter(is_one).collect()
+fn files_of(kind: PartKind, root: &Path, machine: &str, directory: &str) -> Vec<PathBuf> {
+    let is_one = |path: &PathBuf| kind_of(&root.join(path)).is_ok_and(|found| found == kind);
+    files_in(root, &Path::new(machine).join(directory)).into_iter().filter(is_one).collect()
 }
 
 /// The paths of what lies in `directory` of `root`, in order.
@@ -223,6 +224,8 @@ fn kind_of(path: &Path) -> Result<PartKind, Error> {
         bytes if bytes.starts_with(b"PERFILE2") || bytes.starts_with(b"2ELIFREP") => PartKind::PerfData,
         bytes if ResultFile::of(bytes).is_some() => PartKind::Samples,
         bytes if is_budget(bytes) => PartKind::Budget,
+        bytes if is_datapath(bytes) => PartKind::Datapath,
+        bytes if is_of_switch(bytes) => PartKind::Pmd,
         _ => PartKind::Text,
     })
 }
@@ -232,6 +235,26 @@ fn is_budget(bytes: &[u8]) -> bool {
     const SCHEMA: &[u8] = b"kvmscope.budget/";
     let names = |line: &[u8]| line.starts_with(b"schema") && line.windows(SCHEMA.len()).any(|word| word == SCHEMA);
     bytes.split(|byte| *byte == b'\n').any(|line| names(line.trim_ascii_start()))
+}
+
+/// True for the beginning of a file of measured rates, whose schema stands first.
+fn is_datapath(bytes: &[u8]) -> bool {
+    bytes.starts_with(br#"{"schema":"kvmscope-datapath/"#)
+}
+
+/// Lines that Open vSwitch (3.1) and testpmd (DPDK 22.11) print of the packets they forward, by their beginnings.
+const OF_SWITCH: &[&str] = &[
+    "pmd thread numa_id ",
+    "flow-dump from ",
+    "{ovs_rx_qos_drops=",
+    "######################## NIC statistics for port ",
+    "---------------------- Forward statistics for port ",
+];
+
+/// True if one of these lines is there.
+fn is_of_switch(bytes: &[u8]) -> bool {
+    let begins = |line: &[u8]| OF_SWITCH.iter().any(|sign| line.starts_with(sign.as_bytes()));
+    bytes.split(|byte| *byte == b'\n').any(|line| begins(line.trim_ascii_start()))
 }
 
 /// True if a file called `metadata` lies in `directory` or below it. Links are not followed, so there is no circle.
@@ -380,6 +403,9 @@ mod tests {
         assert_eq!(write("c", b""), PartKind::Text);
         let budget = "# ours\n schema = \"kvmscope.budget/1\"\nname = \"x\"\n";
         assert_eq!(write("d", budget.as_bytes()), PartKind::Budget);
+        assert_eq!(write("f", br#"{"schema":"kvmscope-datapath/1","runs":[]}"#), PartKind::Datapath);
+        assert_eq!(write("g", b"$ ovs-appctl x\npmd thread numa_id 0 core_id 4:\n"), PartKind::Pmd);
+        assert_eq!(write("h", b"  ######################## NIC statistics for port 0  ###\n"), PartKind::Pmd);
         assert_eq!(write("e", b"# schema = \"kvmscope.budget/1\"\n"), PartKind::Text, "only a comment");
         assert!(matches!(kind_of(&directory.path().join("none")), Err(Error::Io { .. })));
     }
