@@ -36,6 +36,24 @@ fn a_screen_of_threads_alone_has_a_vm_and_lacks_the_topology_first() {
 }
 
 #[test]
+fn vcpus_that_nobody_saw_are_not_counted() {
+    let rows = "top -Hp 49440\n\n   PID USER      PR  NI    VIRT    RES    SHR S %CPU %MEM     TIME+ COMMAND\n\
+                \x20 49451 qemu      20   0 6428280   1.9g  21188 R 99.3  0.5 142:35.05 CPU 3/TCG\n\
+                \x20 49452 qemu      20   0 6428280   1.9g  21188 R 99.3  0.5   3:58.55 CPU 4/TCG\n";
+    let section = of(rows);
+    assert!(
+        section.about[0].contains("1 VM with 2 vCPUs,") && section.about[1].contains(", 0 not"),
+        "{:?}",
+        section.about
+    );
+    let vcpus = section.unknown.iter().find(|unknown| unknown.what == "vcpus").unwrap();
+    assert_eq!(vcpus.text, "VM 1 has 5 vCPUs or more; threads were seen for these numbers alone: 3-4.");
+    assert!(found(&section, "PLC-TCG").is_some());
+    let all = of(&rows.replace("CPU 3/", "CPU 0/").replace("CPU 4/", "CPU 1/"));
+    assert!(all.unknown.iter().all(|unknown| unknown.what != "vcpus"), "{:?}", all.unknown);
+}
+
+#[test]
 fn that_there_is_no_vm_says_only_who_saw_all_processes() {
     let pasted = of(LSCPU);
     assert!(pasted.summary.starts_with("The pasted text has no thread of a VM; also paste"), "{}", pasted.summary);

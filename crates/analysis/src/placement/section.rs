@@ -8,7 +8,7 @@ use crate::{Answer, Case, Error};
 use base::in_order;
 use base::number::{duration, list, many};
 use base::shell::quoted;
-use base::{Section, Severity, Unknown};
+use base::{CpuSet, Section, Severity, Unknown};
 use host::machine::{Role, Topology};
 
 /// The question this folder answers.
@@ -194,6 +194,21 @@ fn unknown(model: &Model) -> Vec<Unknown> {
         let files = |line: &&String| !line.starts_with("proc/") && !line.starts_with("sys/");
         machine.unread.iter().filter(files).take(8).for_each(|line| say("unread", None, "", line.clone()));
         return unknown;
+    }
+    for domain in machine.domains.iter().filter(|domain| domain.vcpu_count() == 0) {
+        // A number above that of a thread nobody saw: there are more than those that were seen.
+        let of_domain = machine.threads.iter().filter(|thread| thread.vm.as_deref() == Some(&domain.name));
+        let number = |role: Role| if let Role::Vcpu(number) = role { Some(number) } else { None };
+        let seen: CpuSet = of_domain.filter_map(|thread| number(thread.role)).collect();
+        let least = seen.last().map_or(0, |last| last + 1);
+        if seen.len() < least as usize {
+            let text = format!(
+                "{} has {} or more; threads were seen for these numbers alone: {seen}.",
+                domain.name,
+                many(least.into(), "vCPU")
+            );
+            say("vcpus", Some(f64::from(least)), "vCPUs", text);
+        }
     }
     let silent =
         machine.threads.iter().filter(|thread| thread.role != Role::Other && thread.wait_share.is_none()).count();

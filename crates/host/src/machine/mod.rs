@@ -32,4 +32,5 @@ pub use processes::vm_processes;
 pub(crate) use roles::ALL_VCPUS;
 pub use roles::{role_of, vm_named_in};
 pub use switch::{Bridge, Pmd, PmdQueue, Switch, SwitchPort};
+pub(crate) use topology::booted_cpus;
 pub use topology::{Cpu, Topology};

@@ -102,3 +102,11 @@ impl Topology {
         self.cores().values().any(|cpus| cpus.len() > 1)
     }
 }
+
+/// A set of CPUs on the kernel's command line: `isolcpus=managed_irq,domain,2-7`, flags before the list
+/// (Documentation/admin-guide/kernel-parameters.txt, Linux 6.12).
+pub(crate) fn booted_cpus(line: &str, option: &str) -> Option<CpuSet> {
+    let value = line.split_whitespace().filter_map(|word| word.strip_prefix(option)?.strip_prefix('=')).next_back()?;
+    let is_flag = |item: &&str| item.starts_with(|first: char| first.is_ascii_alphabetic());
+    CpuSet::parse(&value.split(',').skip_while(is_flag).collect::<Vec<_>>().join(","))
+}

@@ -10,8 +10,8 @@ use base::CpuSet;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Labels with which people begin a copy of it.
-const BEGINNINGS: &[&str] = &["Architecture", "CPU op-mode(s)", "CPU(s)"];
+/// Labels with which people begin a copy of it; of many they copy nothing but the nodes.
+const BEGINNINGS: &[&str] = &["Architecture", "CPU op-mode(s)", "CPU(s)", "NUMA node0 CPU(s)"];
 
 /// `Architecture: x86_64` and the lines below it, as far as they have labels.
 pub(super) fn summary(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
@@ -53,7 +53,6 @@ fn collect<'a>(fields: &'a Value, labels: &mut BTreeMap<&'a str, &'a str>) {
 fn take(labels: &BTreeMap<&str, &str>, place: &str, pasted: &mut Pasted) -> bool {
     let number = |label: &str| labels.get(label)?.parse::<u32>().ok();
     let online = labels.get("On-line CPU(s) list").and_then(|list| CpuSet::parse(list));
-    let Some(count) = number("CPU(s)").filter(|count| *count <= base::cpus::MOST_CPUS) else { return false };
     let nodes: Vec<(u32, CpuSet)> = labels
         .iter()
         .filter_map(|(label, list)| {
@@ -64,16 +63,19 @@ fn take(labels: &BTreeMap<&str, &str>, place: &str, pasted: &mut Pasted) -> bool
         .collect();
     // Without a list the CPUs are as many as are counted, from 0 on.
     let of_nodes = nodes.iter().fold(CpuSet::default(), |all, (_, cpus)| all.or(cpus));
-    let online = online.unwrap_or(if of_nodes.is_empty() { (0..count).collect() } else { of_nodes });
+    let counted = || Some((0..number("CPU(s)").filter(|count| *count <= base::cpus::MOST_CPUS)?).collect());
+    let Some(online) = online.or(Some(of_nodes).filter(|cpus| !cpus.is_empty())).or_else(counted) else { return false };
     let topology = &mut pasted.machine.topology;
-    let threads = number("Thread(s) per core");
+    // Where there is one core, or one CPU a core, nobody has to say who shares which.
+    let is_one = number("Core(s) per socket") == Some(1) && number("Socket(s)") == Some(1);
     if topology.cpus.is_empty() {
-        topology.cores_unknown = threads != Some(1);
+        topology.cores_unknown = !is_one && number("Thread(s) per core") != Some(1);
         topology.place = place.to_owned();
     }
     for cpu in online.iter() {
         topology.online.insert(cpu);
-        let about = topology.cpus.entry(cpu).or_insert(Cpu { core: cpu, ..Cpu::default() });
+        let core = if is_one { 0 } else { cpu };
+        let about = topology.cpus.entry(cpu).or_insert(Cpu { core, ..Cpu::default() });
         let node = nodes.iter().find(|(_, cpus)| cpus.contains(cpu)).map(|(node, _)| *node);
         about.node = about.node.or(node);
         about.package = about.package.or((number("Socket(s)") == Some(1)).then_some(0));
@@ -107,6 +109,22 @@ mod tests {
         let one = SUMMARY.replace("core:  2", "core:  1");
         let one = read(&[("t".to_owned(), one)]).topology;
         assert!(!one.cores_unknown && one.cores().len() == 15, "each CPU is a core");
+    }
+
+    #[test]
+    fn nodes_alone_tell_which_cpus_there_are() {
+        let of = |text: &str| read(&[("t".to_owned(), text.to_owned())]);
+        let machine = of("NUMA node0 CPU(s):     0-5,12-17\nNUMA node1 CPU(s):     6-11,18-23\n");
+        let topology = &machine.topology;
+        assert_eq!((topology.cpus.len(), topology.nodes().len(), topology.cores_unknown), (24, 2, true));
+        assert!(of("Architecture: x86_64\n").topology.cpus.is_empty(), "a label alone counts nothing");
+    }
+
+    #[test]
+    fn all_cpus_of_a_machine_with_one_core_share_it() {
+        let text = "CPU(s):              2\nThread(s) per core:  2\nCore(s) per socket:  1\nSocket(s):           1\n";
+        let topology = read(&[("t".to_owned(), text.to_owned())]).topology;
+        assert_eq!((topology.of_core(0).to_string(), topology.cores_unknown), ("0-1".to_owned(), false));
     }
 
     #[test]

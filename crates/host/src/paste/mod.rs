@@ -3,12 +3,13 @@
 //! In: texts, each a mix of prose, prompts and outputs, in any order. Out: one [`Machine`] with what was told, and how many
 //! lines of each text were understood. Recognized: `lscpu`, `lscpu -p`, `-e` and `-J`, `virsh vcpupin`, `vcpuinfo`, `emulatorpin`,
 //! `iothreadinfo`, domain XML, `top`, `ps`, `pidstat -t`, `taskset -acp`, `/proc/interrupts` and `softirqs`, `mpstat -P ALL`, `numactl -H`,
-//! `lsvmbus -vv`, `ovs-appctl dpif-netdev/pmd-rxq-show`, `ovs-vsctl show`, `list`, `get`, `ethtool -c`, `-k`, `-l`, `iperf3`.
+//! `/proc/cmdline`, `lsvmbus -vv`, `ovs-appctl dpif-netdev/pmd-rxq-show`, `ovs-vsctl show`, `list`, `get`, `ethtool -c`, `-k`, `-l`, `iperf3`.
 //! ```text
 //! line by line: which block begins here? --> it takes its lines --> Pasted --threads--> Machine
 //! ```
 //! A block is known by its header, never by the file's name, and a line that no block takes is counted and shown, not guessed.
 
+mod boot;
 mod counters;
 mod cpus;
 mod ethtool;
@@ -208,6 +209,7 @@ const BLOCKS: &[Block] = &[
     ethtool::channels,
     iperf::text,
     iperf::json,
+    boot::line,
     pins::command,
     prompt::line,
 ];

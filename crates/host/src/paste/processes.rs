@@ -13,6 +13,15 @@ const OF_PS: &[&str] = &["TID", "LWP", "SPID", "PSR", "CMD", "STAT", "PPID", "CL
 /// Columns whose values hold blanks, so that the columns behind them have no fixed place.
 const WITH_BLANKS: &[&str] = &["LSTART", "STARTED"];
 
+/// Columns of `ps` without `-o`, by the options that ask for them: ps(1), procps-ng 4.0.
+const USUAL: &[(&[&str], &str)] = &[
+    (&["aux", "auxw", "auxww", "auxwww", "-aux"], "USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND"),
+    (&["-ef"], "UID PID PPID C STIME TTY TIME CMD"),
+    (&["-eLf", "-efL"], "UID PID PPID LWP C NLWP STIME TTY TIME CMD"),
+    (&["-eT", "-T", "-Tp"], "PID SPID TTY TIME CMD"),
+    (&["-eL", "-L", "-Lp"], "PID LWP TTY TIME CMD"),
+];
+
 /// Where the columns stand. The command has blanks, so that columns behind it are counted from the row's end.
 struct Columns {
     width: usize,
@@ -48,8 +57,8 @@ impl Columns {
         })
     }
 
-    /// Columns of `ps` whose header was cut off, as `grep` does: those that its command asked for with `-o`. Names: ps(1),
-    /// procps-ng 4.0, standard format specifiers.
+    /// Columns of `ps` whose header was cut off, as `grep` does: those that its command asked for with `-o`, or the usual ones of
+    /// its options. Names: ps(1), procps-ng 4.0, standard format specifiers.
     fn asked(command: &str) -> Option<Self> {
         let words = prompt::command(command)?;
         let until = words.iter().position(|word| *word == "|").unwrap_or(words.len());
@@ -68,7 +77,11 @@ impl Columns {
             name => name.to_ascii_uppercase(),
         };
         let header: Vec<String> = asked.iter().map(header).collect();
-        Self::of(&header.join(" "))
+        let usual = || USUAL.iter().find(|(options, _)| words[1..until].iter().any(|word| options.contains(word)));
+        match usual().filter(|_| is_ps && header.is_empty()) {
+            Some((_, usual)) => Self::of(usual),
+            None => Self::of(&header.join(" ")),
+        }
     }
 
     /// Columns of `pidstat -t` whose header was cut off, as `grep` does: `09:00:03 107 - 12 0.00 10.00 0.00 40.00 10.00 2 |__name`.
@@ -229,6 +242,19 @@ mod tests {
         let unknown = of("$ grep KVM saved.txt");
         assert!(unknown.threads.is_empty() && unknown.sources[0].2 == 3, "nobody knows what the columns are");
         assert!(of("$ ps -eLo pid,lstart,psr,pcpu,comm").threads.is_empty(), "a date has blanks");
+    }
+
+    #[test]
+    fn rows_of_ps_without_a_header_have_the_usual_columns_of_its_options() {
+        let threads = "$ ps -eT | grep 4180\n 4180  4180 ?        00:00:08 qemu-system-x86\n 4180  4187 ?        00:01:24 CPU 0/KVM\n";
+        let workers = "# ps aux | grep vhost-\nroot      4190  0.0  0.0      0     0 ?        S    20:32   0:00 [vhost-4180]\n\
+                       root      4191 12.5  0.0      0     0 ?        R    20:32   1:00 [vhost-4180]\n";
+        let machine = read(&[("t".to_owned(), format!("{threads}{workers}"))]);
+        assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
+        let roles: Vec<_> = machine.threads.iter().map(|thread| (thread.role, thread.tid)).collect();
+        let vhost = |tid| (Role::Vhost, Some(tid));
+        assert_eq!(roles, [(Role::Vcpu(0), Some(4187)), (Role::Emulator, Some(4180)), vhost(4190), vhost(4191)]);
+        assert_eq!(machine.threads[3].run_share.as_ref().unwrap().value, 0.125);
     }
 
     #[test]

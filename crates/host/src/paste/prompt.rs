@@ -23,15 +23,17 @@ const PROGRAMS: &[&str] = &[
 ];
 
 /// The words of the command on a line, from its program on: `[root@host ~]# LC_ALL=C lscpu -e` has `lscpu` and `-e`.
-/// A line without a prompt has one if it is nothing but a program and its options.
+/// A line without a prompt has one if it is nothing but a program and its options, with numbers as their values.
 pub(super) fn command(line: &str) -> Option<Vec<&str>> {
     let is_program = |word: &str| PROGRAMS.contains(&word.rsplit('/').next().unwrap_or(word));
     let at = line.split_whitespace().position(is_program)?;
     let words: Vec<&str> = line.split_whitespace().collect();
     let comes_before =
         |word: &str| word.ends_with(['#', '$', '%', '>']) || word.contains('=') || matches!(word, "sudo" | "time");
+    let is_option = |word: &str| word.len() > 1 && word.starts_with('-');
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
     let is_asked = match at {
-        0 => words[1..].iter().all(|word| word.len() > 1 && word.starts_with('-')),
+        0 => words.windows(2).all(|pair| is_option(pair[1]) || is_option(pair[0]) && is_number(pair[1])),
         _ => comes_before(words[at - 1]),
     };
     is_asked.then(|| words[at..].to_vec())
@@ -53,11 +55,20 @@ mod tests {
             ("# lscpu --parse=node,core,cpu", vec!["lscpu", "--parse=node,core,cpu"]),
             ("user@host:~$ sudo /usr/bin/top -H -b", vec!["/usr/bin/top", "-H", "-b"]),
             ("lscpu", vec!["lscpu"]),
+            ("top -Hp 41190", vec!["top", "-Hp", "41190"]),
             ("$ pidstat -t 1 | grep vhost", vec!["pidstat", "-t", "1", "|", "grep", "vhost"]),
         ] {
             assert_eq!(command(line), Some(words), "{line}");
         }
-        for line in ["top - 10:22:31 up 41 days", "the top of the list", "lscpu says that", "# Node,Core,CPU", ""] {
+        for line in [
+            "top - 10:22:31 up 41 days",
+            "the top of the list",
+            "lscpu says that",
+            "top 10 threads",
+            "top -H 5 shows",
+            "# Node,Core,CPU",
+            "",
+        ] {
             assert_eq!(command(line), None, "{line}");
         }
     }

@@ -48,14 +48,14 @@ pub(super) fn head(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
 pub(super) fn top(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let header: Vec<&str> = text.at(at).split_whitespace().collect();
     let column = |name: &str| header.iter().position(|known| *known == name);
-    let (Some(0), Some(share), Some(command)) = (column("PID"), column("%CPU"), column("COMMAND")) else { return 0 };
+    let (Some(id), Some(share), Some(command)) = (column("PID"), column("%CPU"), column("COMMAND")) else { return 0 };
     let [state, time, processor] = ["S", "TIME+", "P"].map(column);
     let mut screen = Screen { place: text.place(at), ..Screen::default() };
     let mut end = at + 1;
     while end < text.lines.len() {
         let cells: Vec<&str> = text.at(end).split_whitespace().collect();
-        let told =
-            cells.first().and_then(|pid| pid.parse::<i32>().ok()).zip(cells.get(share).and_then(|cell| percent(cell)));
+        let pid = cells.get(id).and_then(|pid| pid.parse::<i32>().ok());
+        let told = pid.zip(cells.get(share).and_then(|cell| percent(cell)));
         let Some((pid, share)) = told.filter(|_| cells.len() > command) else { break };
         // Columns after the command stand at the row's end, where the terminal was wide enough for them.
         let behind = processor.filter(|column| *column > command);
@@ -122,6 +122,17 @@ mod tests {
         let [first, last] = [0, 13].map(|cpu| machine.cpu_use[&cpu]);
         assert!((first.softirq - 0.015).abs() < 1e-9 && (first.busy - 0.381).abs() < 1e-9, "{first:?}");
         assert_eq!(last.idle, 1.0);
+    }
+
+    #[test]
+    fn columns_may_stand_before_the_id() {
+        let text = " PPID   PID nTH USER      PR  NI    VIRT    RES    SHR   SWAP S  %CPU  %MEM     TIME+ COMMAND\n\
+                    3100 41190  14 qemu      20   0   13.3g  11.2g   4948      0 S  27.6  17.9   6445:29 qemu-kvm\n\
+                    3100 41203  14 qemu      20   0   13.3g  11.2g   4948      0 R  37.5  17.9   8973:06 CPU 0/KVM\n";
+        let machine = crate::paste::read(&[("t".to_owned(), text.to_owned())]);
+        assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
+        let vcpu = &machine.threads[0];
+        assert_eq!((vcpu.tid, vcpu.run_share.as_ref().unwrap().value), (Some(41203), 0.375));
     }
 
     #[test]

@@ -7,12 +7,13 @@ use crate::budget;
 use crate::machine::ovsdb::{Row, printed};
 use crate::machine::{Bridge, Pmd, PmdQueue, SwitchPort};
 
-/// `pmd thread numa_id 0 core_id 4:` and what it serves.
+/// `pmd thread numa_id 0 core_id 4:` and what it serves. People retype it: without the first words, with commas, all on one line.
 pub(super) fn pmd(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     if text.at(at).starts_with("Displaying last ") && text.at(at).ends_with("pmd usage %") {
         return 1;
     }
-    let Some(rest) = text.at(at).strip_prefix("pmd thread numa_id ") else { return 0 };
+    let heading = text.at(at);
+    let Some(rest) = heading.strip_prefix("pmd thread ").unwrap_or(heading).strip_prefix("numa_id ") else { return 0 };
     let mut words = rest.trim_end_matches(':').split_whitespace();
     let node = words.next().and_then(|node| node.parse().ok());
     let cpu = words.nth(1).and_then(|cpu| cpu.parse().ok()).filter(|cpu| *cpu < base::cpus::MOST_CPUS);
@@ -27,6 +28,7 @@ pub(super) fn pmd(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
             told.overhead = percent(value);
         } else if let Some(queue) = queue(line) {
             told.queues.push(queue);
+            told.overhead = line.split_once("overhead:").map_or(told.overhead, |(_, value)| percent(value));
         } else {
             break;
         }
@@ -45,9 +47,10 @@ pub(super) fn pmd(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
 /// `port: dpdk0   queue-id:  0 (enabled)   pmd usage: 95 %`.
 fn queue(line: &str) -> Option<PmdQueue> {
     let (port, rest) = line.strip_prefix("port:")?.split_once("queue-id:")?;
-    let usage = rest.split_once("pmd usage:").and_then(|(_, usage)| percent(usage));
+    let usage = rest.split_once("pmd usage:").and_then(|(_, usage)| percent(usage.split(',').next()?));
     let queue = rest.split_whitespace().next()?.parse().ok()?;
-    Some(PmdQueue { port: port.trim().to_owned(), queue, enabled: !rest.contains("(disabled)"), usage })
+    let port = port.trim().trim_end_matches(',').to_owned();
+    Some(PmdQueue { port, queue, enabled: !rest.contains("(disabled)"), usage })
 }
 
 /// `95 %` as a share; `NOT AVAIL` is none.
@@ -148,6 +151,17 @@ mod tests {
         assert_eq!((second.cpu, second.busy()), (5, None));
         assert_eq!(machine.switch.pmd_cpus().to_string(), "4-5");
         assert_eq!(machine.sources[0].2, 1, "a line of another command");
+    }
+
+    #[test]
+    fn a_retyped_list_of_polling_threads_is_the_same() {
+        let text =
+            "numa_id 0 core_id 2:\nisolated: true\nport: dpdk0, queue-id: 3 (enabled), pmd usage: 15%, overhead: 2%\n";
+        let machine = read(&[("t".to_owned(), text.to_owned())]);
+        assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
+        let [pmd] = &machine.switch.pmds[..] else { panic!("{:?}", machine.switch.pmds) };
+        assert_eq!((pmd.cpu, pmd.node, pmd.isolated, pmd.queues[0].port.as_str()), (2, Some(0), true, "dpdk0"));
+        assert!((pmd.busy().unwrap() - 0.17).abs() < 1e-9 && pmd.queues[0].enabled, "{pmd:?}");
     }
 
     #[test]

@@ -188,8 +188,9 @@ fn of_domain(domain: &Domain, rows: &[&TopRow], owner: Option<i32>) -> Vec<Threa
         (thread.vm, thread.pid, thread.affinity) = (Some(domain.name.clone()), owner, pin.cloned());
         thread
     };
-    let count = vcpus.last_key_value().map_or(0, |(last, _)| last.saturating_add(1)).max(domain.vcpu_count());
-    for vcpu in 0..count.min(base::cpus::MOST_CPUS) {
+    // Those that a domain must have, and those that were seen: vCPU 4 does not say that there is a thread of vCPU 0.
+    let numbers: BTreeSet<u32> = (0..domain.vcpu_count()).chain(vcpus.keys().copied()).collect();
+    for vcpu in numbers.iter().copied().take_while(|vcpu| *vcpu < base::cpus::MOST_CPUS) {
         let mut thread = make(Role::Vcpu(vcpu), &format!("CPU {vcpu}"), domain.vcpu_pin(vcpu));
         if let Some((tid, assumed)) = vcpus.get(&vcpu) {
             (thread.tid, thread.assumed) = (Some(*tid), *assumed);
@@ -202,7 +203,7 @@ fn of_domain(domain: &Domain, rows: &[&TopRow], owner: Option<i32>) -> Vec<Threa
         thread.last_cpu = thread.last_cpu.or_else(|| domain.vcpu_last_cpus.get(&vcpu).cloned());
         threads.push(thread);
     }
-    if count > 0 || owner.is_some() {
+    if !numbers.is_empty() || owner.is_some() {
         let mut thread = make(Role::Emulator, "qemu", domain.emulator_pin());
         thread.tid = owner;
         if let Some(rows) = owner.and_then(|owner| by_id.get(&owner)) {

@@ -12,7 +12,7 @@ pub const OUTPUTS: &[&str] = &[
     "sos_commands/networking/ethtool_-{c,k,l}_*",
     "sos_commands/openvswitch/ovs-vsctl_-t_5_{show,get_Open_vSwitch_._other_config,list_bridge,list_port,list_interface}",
     "sos_commands/openvswitch/ovs-appctl_dpif-netdev.pmd-rxq-show",
-    "sos_commands/processor/lscpu_-ae",
+    "sos_commands/processor/{lscpu,lscpu_-ae}",
     "sos_commands/numa/numactl_--hardware",
     "sos_commands/process/{pidstat_-tl,ps_-elfL}",
     "{lscpu,ethtool_features,ethtool_channels}",

@@ -1,7 +1,7 @@
 //! CPUs, nodes and how busy each CPU was: Documentation/ABI/stable/sysfs-devices-system-cpu and filesystems/proc.rst.
 
 use super::Samples;
-use crate::machine::{Cpu, CpuUse, Node, Topology};
+use crate::machine::{Cpu, CpuUse, Node, Topology, booted_cpus};
 use crate::{Snapshot, usage};
 use base::CpuSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,13 +23,9 @@ fn list_or_mask(snapshot: &Snapshot, list: &str, mask: &str) -> Option<CpuSet> {
     set(snapshot, list).or_else(|| CpuSet::parse_mask(&snapshot.line(mask)?))
 }
 
-/// A set of CPUs on the kernel's command line: `isolcpus=managed_irq,domain,2-7`, flags before the list
-/// (Documentation/admin-guide/kernel-parameters.txt, Linux 6.12). Must-gathers have the line in a file of their own.
+/// A set of CPUs on the kernel's command line; must-gathers have the line in a file of their own.
 fn booted(snapshot: &Snapshot, option: &str) -> Option<CpuSet> {
-    let line = ["proc/cmdline", "proc_cmdline"].iter().find_map(|path| snapshot.line(path))?;
-    let value = line.split_whitespace().filter_map(|word| word.strip_prefix(option)?.strip_prefix('=')).next_back()?;
-    let is_flag = |item: &&str| item.starts_with(|first: char| first.is_ascii_alphabetic());
-    CpuSet::parse(&value.split(',').skip_while(is_flag).collect::<Vec<_>>().join(","))
+    booted_cpus(&["proc/cmdline", "proc_cmdline"].iter().find_map(|path| snapshot.line(path))?, option)
 }
 
 /// A set that a CPU belongs to, by its list, else by its mask: one without the CPU is not its own.

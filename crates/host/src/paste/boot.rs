@@ -1,0 +1,51 @@
+//! The kernel's command line, as `/proc/cmdline` has it or a boot loader's file.
+
+use super::{Pasted, Text};
+use crate::machine::booted_cpus;
+
+/// Parameters that tell such a line from other lists of `key=value`.
+const PARAMETERS: &[&str] = &["BOOT_IMAGE=", "initrd=", "root=", "isolcpus=", "nohz_full=", "rcu_nocbs="];
+
+/// A line of parameters, most of which have values; sentences about parameters have other words between them.
+pub(super) fn line(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    // `GRUB_CMDLINE_LINUX="..."`, or quoted within prose by Markdown.
+    let line = text.at(at).trim_matches(['`', '"']);
+    let line = line.split_once("=\"").map_or(line, |(_, parameters)| parameters);
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let with_values = words.iter().filter(|word| word.contains('=')).count();
+    let is_known = |word: &&str| PARAMETERS.iter().any(|parameter| word.starts_with(parameter));
+    if !words.iter().any(|word| is_known(&word)) || with_values * 2 <= words.len() {
+        return 0;
+    }
+    let topology = &mut pasted.machine.topology;
+    for (option, cpus) in [("isolcpus", &mut topology.isolated), ("nohz_full", &mut topology.nohz_full)] {
+        *cpus = booted_cpus(line, option).or_else(|| cpus.take());
+    }
+    1
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::paste::read;
+
+    #[test]
+    fn parameters_tell_which_cpus_are_kept_apart() {
+        for line in [
+            "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro quiet isolcpus=managed_irq,domain,2-7 nohz_full=2-7 nosoftlockup",
+            "`intel_iommu=on isolcpus=2-7 nohz_full=2-7 rcu_nocbs=2-7`",
+            "GRUB_CMDLINE_LINUX=\"intel_iommu=on isolcpus=2-7 nohz_full=2-7\"",
+        ] {
+            let topology = read(&[("t".to_owned(), format!("# cat /proc/cmdline\n{line}\n"))]).topology;
+            let sets = [topology.isolated, topology.nohz_full].map(|cpus| cpus.unwrap().to_string());
+            assert_eq!(sets, ["2-7", "2-7"], "{line}");
+        }
+    }
+
+    #[test]
+    fn a_sentence_about_parameters_is_none() {
+        for line in ["I tried isolcpus=2-7 but it did not help", "isolcpus=2-7 is not set here", "", "a=1 b=2"] {
+            let machine = read(&[("t".to_owned(), line.to_owned())]);
+            assert!(machine.topology.isolated.is_none(), "{line}");
+        }
+    }
+}
