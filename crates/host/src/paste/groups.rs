@@ -82,7 +82,7 @@ pub(super) fn of_rows(rows: &[&TopRow]) -> Vec<Group> {
     };
     for (tid, (vcpu, cpu)) in loose {
         let from = last.map_or(0, |(last, _)| last + 1);
-        let first = firsts.range(from..tid).next_back().copied();
+        let first = first_of(firsts.range(from..tid).rev().copied());
         let follows = last.is_some_and(|(last, number)| {
             let room = i64::from(vcpu) - i64::from(number);
             i64::from(tid) - i64::from(last) <= room * i64::from(MOST_BETWEEN)
@@ -98,6 +98,19 @@ pub(super) fn of_rows(rows: &[&TopRow]) -> Vec<Group> {
     close(current);
     let known = known.into_iter().map(|(process, group)| Group { process: Some(process), ..group });
     known.chain(nameless).collect()
+}
+
+/// The first thread of a process, out of those before its vCPUs, the nearest first: helpers that QEMU starts before its vCPUs may
+/// have its name as well.
+fn first_of(before: impl Iterator<Item = i32>) -> Option<i32> {
+    let mut lowest = None;
+    for earlier in before {
+        if lowest.is_some_and(|lowest| i64::from(lowest) - i64::from(earlier) > i64::from(MOST_BETWEEN)) {
+            break;
+        }
+        lowest = Some(earlier);
+    }
+    lowest
 }
 
 /// The domain of each group, by their positions: the only one if there is one of both, else the one that alone fits it and that
@@ -183,6 +196,16 @@ mod tests {
         );
         assert_eq!(vms(&[(10, "CPU 0/KVM", 0), (11, "vhost-9", 3), (12, "qemu-kvm", 3), (13, "CPU 1/KVM", 1)]), 2);
         assert_eq!(vms(&[(10, "CPU 0/KVM", 0), (500, "CPU 1/KVM", 1)]), 2, "QEMU starts them one after the other");
+    }
+
+    #[test]
+    fn a_helper_of_qemu_before_its_vcpus_is_no_process() {
+        let command = "$ ps aux | grep qemu\nqemu 100 99.0 17.8 1399 1177 ? SLl Jul17 36:46 /usr/libexec/qemu-kvm -name guest=web -S\n\n";
+        let rows = [(100, "qemu-kvm", 0), (102, "qemu-kvm", 1), (108, "CPU 0/KVM", 2), (109, "CPU 1/KVM", 3)];
+        let machine = of(&(command.to_owned() + &top(&rows)));
+        let expected = [Role::Vcpu(0), Role::Vcpu(1), Role::Emulator].into_iter().zip([108, 109, 100]);
+        let expected: Vec<_> = expected.map(|(role, tid)| ("web", role, Some(tid))).collect();
+        assert_eq!(threads(&machine), expected);
     }
 
     #[test]
