@@ -1,6 +1,7 @@
 //! What the user states beside the recording: what is wanted of it, and what is known better than it says.
 
 use crate::contention::Trial;
+use crate::datapath;
 use crate::facts::align::names::GivenSymbols;
 use crate::facts::budget::Budget;
 use crate::flow::ranking::Ranking;
@@ -23,6 +24,8 @@ pub struct Given {
     pub realtime: bool,
     /// What the cost model is asked for.
     pub plan: Option<Asked>,
+    /// What the planner of datapaths is asked.
+    pub datapath: Option<datapath::Asked>,
     /// What an experiment measured, where one was made.
     pub contention: Option<Trial>,
     /// What counts as lost.

@@ -8,6 +8,7 @@ pub mod answers;
 mod case;
 pub mod compare;
 pub mod contention;
+pub mod datapath;
 pub mod facts;
 pub mod flow;
 mod given;
@@ -116,6 +117,14 @@ pub const QUESTIONS: &[Question] = &[
         tables: nesting::plan::TABLES,
         rules: Vec::new,
         answer: nesting::plan::answer,
+    },
+    Question {
+        id: "datapath",
+        question: datapath::QUESTION,
+        about: About::Plan,
+        tables: datapath::TABLES,
+        rules: datapath::words,
+        answer: datapath::answer,
     },
     Question {
         id: compare::ID,

@@ -1,5 +1,6 @@
 //! `kvmscope plan`: what would happen if.
 
+mod chain;
 mod nested;
 mod numbers;
 
@@ -15,6 +16,7 @@ pub struct Plan {
 
 #[derive(Subcommand)]
 enum Of {
+    Chain(Box<chain::ChainOptions>),
     Nested(Box<nested::Nested>),
 }
 
@@ -22,6 +24,7 @@ impl Plan {
     /// Predicts.
     pub fn run(&self) -> anyhow::Result<Exit> {
         match &self.of {
+            Of::Chain(chain) => chain.run(),
             Of::Nested(nested) => nested.run(),
         }
     }

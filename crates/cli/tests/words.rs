@@ -136,6 +136,7 @@ fn the_help_is_in_the_fields_words() {
         "man",
         "pack",
         "plan",
+        "plan chain",
         "plan nested",
         "record",
         "report",
@@ -176,6 +177,11 @@ fn answers_about_the_fixtures_are_in_the_fields_words() {
         wrong.extend(check(&["compare", &before, &after], &not_ours));
     }
     wrong.extend(check(&["plan", "nested", "--validate"], &not_ours));
+    wrong.extend(check(&["plan", "chain", "--validate"], &not_ours));
+    wrong.extend(check(
+        &["plan", "chain", "--vnfs", "1,8", "--size", "64", "--nic", "XL710", "--must-migrate"],
+        &not_ours,
+    ));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

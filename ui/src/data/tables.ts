@@ -882,6 +882,68 @@ export const TABLES = {
     value: "f64",
     status: "text",
   },
+  /** What one design carries of frames of one size or mix, modelled: chain_pps from end to end (north-south: of each VM), system_pps where VNFs send, all of them together; size_bytes with the frame check sequence. */
+  "datapath.rates": {
+    design: "text",
+    pattern: "text",
+    vnfs: "u64",
+    size_bytes: "u64",
+    chain_pps: "f64",
+    system_pps: "f64",
+    gbps: "f64",
+    bound_by: "text",
+    runner_up: "text",
+    runner_up_pps: "f64",
+    cores: "u64",
+    migratable: "bool",
+    window_pps: "f64",
+    low_pps: "f64",
+    high_pps: "f64",
+    mix: "text",
+    kind: "text",
+    nearest: "text",
+    nic: "text",
+    shape: "text",
+  },
+  /** Where one design overtakes another, modelled: pmd_cores, tie_size, longest_chain or migration_rate. */
+  "datapath.breakeven": {
+    question: "text",
+    size_bytes: "u64",
+    value: "f64",
+    unit: "text",
+    by: "text",
+    vnfs: "u64",
+    hop_cycles: "f64",
+  },
+  /** One resource that packets of a design pass: the rate of the chain at which it is exhausted, and the share of it that is used at the rate that binds. */
+  "datapath.stages": {
+    design: "text",
+    vnfs: "u64",
+    size_bytes: "u64",
+    stage: "text",
+    capacity_pps: "f64",
+    used: "f64",
+    pattern: "text",
+    mix: "text",
+    nic: "text",
+  },
+  /** One value that the prediction rests on, and where it comes from. */
+  "datapath.assumptions": {
+    what: "text",
+    value: "text",
+    from: "text",
+  },
+  /** One number that somebody published, and what the model says of the same. */
+  "datapath.validate": {
+    point: "text",
+    model: "f64",
+    published: "f64",
+    unit: "text",
+    error: "f64",
+    status: "text",
+    note: "text",
+    source: "text",
+  },
   /** One goal of the budget on both sides: the worst verdict over all recordings of a side, and its number. */
   "compare.goals": {
     goal: "text",

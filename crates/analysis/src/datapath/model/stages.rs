@@ -1,0 +1,350 @@
+//! What a packet passes in a design, and how much of it each resource carries.
+//!
+//! ```text
+//! wire --line--> NIC --PCIe--> VM 1 --PCIe, NIC (hairpin) or PMD--> VM 2 .. VM N --PCIe--> NIC --line--> wire
+//! each resource: capacity of its own / how often a packet of the chain uses it = packets a second of the chain; the least binds
+//! ```
+//! A chain's rate is that of packets from end to end; the system's is that times the VNFs, counted where they send (the counting
+//! of the talk of 2017, docs/datapath.md). North-south it is the sum over all VMs.
+
+use super::design::{Datapath, Design, Pattern};
+use super::frames::Frames;
+use super::nic::{Hairpin, Nic};
+use super::pcie::{Detours, Link};
+use super::switch::{HopCost, heaviest};
+use super::wire::frames_per_s;
+
+/// What may bind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Resource {
+    /// The link on the wire.
+    Line,
+    /// The link between card and memory.
+    Pcie,
+    /// Packets a second of the card.
+    Nic,
+    /// What the card forwards from VF to VF.
+    Hairpin,
+    /// A VNF itself.
+    Guest,
+    /// Polling threads of the switch.
+    Pmd,
+    /// What the switch takes in from one port.
+    Ingress,
+    /// The kernel's threads for virtio.
+    Vhost,
+}
+
+impl Resource {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Resource::Line => "line",
+            Resource::Pcie => "pcie",
+            Resource::Nic => "nic",
+            Resource::Hairpin => "hairpin",
+            Resource::Guest => "guest",
+            Resource::Pmd => "pmd",
+            Resource::Ingress => "ingress",
+            Resource::Vhost => "vhost",
+        }
+    }
+}
+
+/// What there is to carry packets.
+#[derive(Debug, Clone)]
+pub struct Bed {
+    /// Bits a second of a port.
+    pub line_bits_per_s: f64,
+    /// Ports in use.
+    pub ports: u32,
+    /// Of the card, the worst on its way to the root.
+    pub pcie: Option<Link>,
+    /// What makes the card's accesses slower.
+    pub detours: Detours,
+    /// The card, where it is known.
+    pub nic: Option<Nic>,
+    /// Queues from which the switch takes what a port receives.
+    pub port_queues: u32,
+    /// CPUs that poll for the switch.
+    pub pmd_cores: u32,
+    /// Cycles a second of each.
+    pub core_hz: f64,
+    /// What a hop of the switch takes.
+    pub hop: Option<HopCost>,
+    /// What the switch takes in from a port at most, where that was measured.
+    pub ingress_pps: Option<f64>,
+    /// What a VNF forwards at most.
+    pub guest_pps: Option<f64>,
+    /// What one thread of vhost-net carries, where that was measured.
+    pub vhost_pps: Option<f64>,
+    /// 2 if packets take a chain in both directions; rates count both together.
+    pub directions: u32,
+}
+
+/// VNFs and what joins them.
+#[derive(Debug, Clone, Copy)]
+pub struct Load<'d> {
+    /// The paths.
+    pub design: &'d Design,
+    /// Where packets go.
+    pub pattern: Pattern,
+    /// How many VNFs.
+    pub vnfs: u32,
+}
+
+/// A resource that packets of the chain use.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stage {
+    /// Which.
+    pub resource: Resource,
+    /// Packets a second of the chain (north-south: of each VM) that it carries.
+    pub capacity_pps: f64,
+}
+
+/// What a design carries, and what binds it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rate {
+    /// All resources, the scarcest first.
+    pub stages: Vec<Stage>,
+    /// VNFs.
+    pub vnfs: u32,
+}
+
+impl Rate {
+    /// Packets a second from end to end (north-south: of each VM); `None` where nothing is known that binds.
+    pub fn chain_pps(&self) -> Option<f64> {
+        self.stages.first().map(|stage| stage.capacity_pps)
+    }
+
+    /// The same, counted where each VNF sends.
+    pub fn system_pps(&self) -> Option<f64> {
+        self.chain_pps().map(|pps| pps * f64::from(self.vnfs))
+    }
+
+    /// What binds.
+    pub fn bound(&self) -> Option<&Stage> {
+        self.stages.first()
+    }
+
+    /// What would bind next.
+    pub fn runner_up(&self) -> Option<&Stage> {
+        self.stages.get(1)
+    }
+}
+
+/// What `load` carries of `frames`, while the loads `beside` it carry as many; those on the same card are marked true.
+pub fn rate(bed: &Bed, load: Load<'_>, beside: &[(Load<'_>, bool)], frames: &Frames) -> Rate {
+    let mut uses = Uses::of(bed, load);
+    beside.iter().for_each(|(other, on_card)| uses.add(Uses::of(bed, *other), *on_card));
+    let mut stages = Vec::new();
+    let mut stage = |resource, capacity_pps: Option<f64>| {
+        stages.extend(capacity_pps.map(|capacity_pps| Stage { resource, capacity_pps }));
+    };
+    let ports = f64::from(bed.ports.max(1));
+    let line = frames.rate(|bytes| frames_per_s(bed.line_bits_per_s, bytes)) * ports;
+    stage(Resource::Line, Some(line / uses.line));
+    let of_link = |link: Link| frames.rate(|bytes| link.packets_per_s(bytes) * bed.detours.left(bytes));
+    stage(Resource::Pcie, bed.pcie.map(|link| of_link(link) / uses.crossings));
+    stage(Resource::Nic, bed.nic.and_then(|nic| of_card(&nic, bed.ports, &uses, frames)));
+    let is_bound = bed.nic.is_some_and(|nic| nic.hairpin == Hairpin::PortSpeed);
+    stage(Resource::Hairpin, (uses.hairpins > 0.0 && is_bound).then(|| line / uses.hairpins));
+    stage(Resource::Guest, bed.guest_pps);
+    if let Some(hop) = bed.hop.as_ref().filter(|_| !uses.queues.is_empty()) {
+        let busy = heaviest(uses.queues.clone(), bed.pmd_cores);
+        stage(Resource::Pmd, Some(bed.core_hz / (busy * frames.mean(|bytes| hop.of(bytes)))));
+    }
+    let ingress = bed.ingress_pps.filter(|_| uses.ingress > 0.0);
+    stage(Resource::Ingress, ingress.map(|pps| pps * ports / uses.ingress));
+    stage(Resource::Vhost, bed.vhost_pps.filter(|_| uses.vhost > 0.0).map(|pps| pps / uses.vhost));
+    stages.sort_by(|a, b| a.capacity_pps.total_cmp(&b.capacity_pps).then(a.resource.cmp(&b.resource)));
+    Rate { stages, vnfs: load.vnfs }
+}
+
+/// What the card itself carries: packets a second, and bits a second of two ports together.
+fn of_card(nic: &Nic, ports: u32, uses: &Uses, frames: &Frames) -> Option<f64> {
+    let twice = uses.hairpins > 0.0 && nic.hairpin == Hairpin::CountsTwice;
+    let times = if twice { 2.0 } else { 1.0 };
+    let packets = nic.packets.and_then(|limit| {
+        let counted = limit.below_bytes.map_or(1.0, |bytes| frames.below(bytes));
+        (counted > 0.0).then(|| limit.of_ports(ports) / (uses.crossings * times * counted))
+    });
+    let of_two = nic.port_of_two_bits_per_s.filter(|_| ports > 1);
+    let bits = of_two.map(|bits| bits * f64::from(ports) / (8.0 * frames.bytes() * uses.line));
+    packets.into_iter().chain(bits).reduce(f64::min)
+}
+
+/// CPUs that a design keeps busy beside its VNFs: polling threads of the switch, and threads of vhost-net.
+pub fn helper_cores(bed: &Bed, load: Load<'_>) -> u32 {
+    let uses = Uses::of(bed, load);
+    let edges = load.design.edges();
+    let vhost = match load.pattern {
+        Pattern::NorthSouth if edges.iter().any(|edge| edge.is_of_vhost_net()) => load.vnfs,
+        Pattern::NorthSouth => 0,
+        Pattern::Chain => {
+            edges.windows(2).filter(|edges| edges.iter().any(|edge| edge.is_of_vhost_net())).count() as u32
+        }
+    };
+    bed.pmd_cores.min(uses.queues.len() as u32) + vhost
+}
+
+/// How often a packet of the chain uses each resource; north-south what all VMs do while one of them has a packet.
+struct Uses {
+    line: f64,
+    /// Times it crosses PCIe in the direction that it crosses more often.
+    crossings: f64,
+    /// Times the card forwards it from VF to VF.
+    hairpins: f64,
+    /// Load of each receive queue of the switch.
+    queues: Vec<f64>,
+    /// Times the switch takes it from a port.
+    ingress: f64,
+    /// Load of the busiest thread of vhost-net.
+    vhost: f64,
+}
+
+/// A switch with polling threads serves the queues behind it; in a VM it does so at best as on the host.
+fn is_polled(path: Datapath) -> bool {
+    matches!(path, Datapath::OvsDpdk | Datapath::VswitchVm)
+}
+
+impl Uses {
+    fn of(bed: &Bed, load: Load<'_>) -> Self {
+        let edges = load.design.edges();
+        let enters_switch = edges.first().is_some_and(|path| is_polled(*path));
+        let port_queues = bed.port_queues.max(1);
+        match load.pattern {
+            Pattern::NorthSouth => {
+                let each = f64::from(load.vnfs.max(1));
+                let mut queues = Vec::new();
+                if enters_switch {
+                    // What the port brings is all of it; each VM sends its part.
+                    queues.extend((0..port_queues).map(|_| each / f64::from(port_queues)));
+                    queues.extend((0..load.vnfs).map(|_| 1.0));
+                }
+                let ingress = if enters_switch { each } else { 0.0 };
+                let vhost = edges.iter().take(2).filter(|edge| edge.is_of_vhost_net()).count() as f64;
+                Self { line: each, crossings: each, hairpins: 0.0, queues, ingress, vhost }
+            }
+            Pattern::Chain => {
+                let hairpins = load.design.inner().iter().filter(|edge| **edge == Datapath::Sriov).count() as f64;
+                // A queue on each side of an edge, of which one direction fills one; the port may have several.
+                let directions = bed.directions.clamp(1, 2);
+                let mut queues = Vec::new();
+                for (at, _) in edges.iter().enumerate().filter(|(_, path)| is_polled(**path)) {
+                    let of_edge = if at == 0 { port_queues } else { 1 } * directions;
+                    queues.extend((0..of_edge).map(|_| 1.0 / f64::from(of_edge)));
+                }
+                let of_vnf = |edges: &[Datapath]| edges.iter().filter(|edge| edge.is_of_vhost_net()).count();
+                let vhost = edges.windows(2).map(of_vnf).max().unwrap_or(0) as f64;
+                let ingress = if enters_switch { 1.0 } else { 0.0 };
+                // Once from the port, and once more for each edge between two VFs.
+                Self { line: 1.0, crossings: hairpins + 1.0, hairpins, queues, ingress, vhost }
+            }
+        }
+    }
+
+    /// What another load uses at the same rate; threads of vhost-net are each VM's own.
+    fn add(&mut self, other: Self, on_card: bool) {
+        if on_card {
+            self.line += other.line;
+            self.crossings += other.crossings;
+            self.hairpins += other.hairpins;
+            self.ingress += other.ingress;
+        }
+        self.queues.extend(other.queues);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::nic::named;
+    use super::*;
+
+    /// The bed of the talk of 2017: one XL710 on a third generation link of eight lanes.
+    fn bed(mps_bytes: u32) -> Bed {
+        Bed {
+            line_bits_per_s: 40e9,
+            ports: 1,
+            pcie: Some(Link { generation: 3, lanes: 8, mps_bytes, mrrs_bytes: 512 }),
+            detours: Detours::default(),
+            port_queues: 1,
+            directions: 1,
+            nic: named("XL710").copied(),
+            pmd_cores: 1,
+            core_hz: 2.2e9,
+            hop: None,
+            ingress_pps: None,
+            guest_pps: None,
+            vhost_pps: None,
+        }
+    }
+
+    fn of(bed: &Bed, path: Datapath, pattern: Pattern, vnfs: u32, bytes: u32) -> Rate {
+        let design = &Design::uniform(path, pattern, vnfs);
+        rate(bed, Load { design, pattern, vnfs }, &[], &Frames::of(bytes))
+    }
+
+    #[test]
+    fn chains_of_vfs_share_the_card_whatever_their_length() {
+        for vnfs in [2, 4, 8] {
+            let short = of(&bed(128), Datapath::Sriov, Pattern::Chain, vnfs, 64);
+            assert!((short.system_pps().unwrap() - 18.5e6).abs() < 1e3, "{vnfs}");
+            assert_eq!(short.bound().unwrap().resource, Resource::Nic);
+            let long = of(&bed(128), Datapath::Sriov, Pattern::Chain, vnfs, 1518);
+            assert!((long.system_pps().unwrap() * 1518.0 * 8.0 - 43.8e9).abs() < 0.05e9, "44 Gb/s at every length");
+            assert_eq!(long.bound().unwrap().resource, Resource::Pcie);
+        }
+        let per_vm = |vnfs| of(&bed(128), Datapath::Sriov, Pattern::Chain, vnfs, 64).chain_pps().unwrap() / 1e6;
+        assert!((per_vm(8) - 2.31).abs() < 0.005 && (per_vm(4) - 4.63).abs() < 0.006);
+    }
+
+    #[test]
+    fn vfs_share_the_line_north_to_south_whatever_their_number() {
+        for vms in 2..=8 {
+            let long = of(&bed(256), Datapath::Sriov, Pattern::NorthSouth, vms, 512);
+            assert_eq!(long.bound().unwrap().resource, Resource::Line);
+            assert!((long.system_pps().unwrap() * 512.0 * 8.0 - 38.5e9).abs() < 0.05e9);
+        }
+        let short = of(&bed(256), Datapath::Sriov, Pattern::NorthSouth, 8, 64).system_pps().unwrap();
+        assert!((36e6..=37e6).contains(&short), "a bound, of which 32 to 33 were reached");
+    }
+
+    #[test]
+    fn five_hops_of_ten_gigabits_exhaust_a_third_generation_link() {
+        let carried =
+            |vnfs| of(&bed(128), Datapath::Sriov, Pattern::Chain, vnfs, 1518).chain_pps().unwrap() * 1518.0 * 8.0;
+        assert!(carried(4) > 10e9 && carried(5) < 10e9);
+    }
+
+    #[test]
+    fn a_switch_of_one_thread_divides_and_one_of_enough_threads_does_not() {
+        let hop = HopCost::through_64_bytes(200.0, 0.0009, 1.1, None);
+        let switch = |pmd_cores| Bed { pmd_cores, hop: Some(hop.clone()), ..bed(256) };
+        let chain = |cores, vnfs| of(&switch(cores), Datapath::OvsDpdk, Pattern::Chain, vnfs, 64).chain_pps().unwrap();
+        assert!((chain(1, 8) * 9.0 - 11e6).abs() < 1.0 && (chain(1, 4) * 5.0 - 11e6).abs() < 1.0);
+        assert_eq!(chain(9, 4), chain(9, 8), "the talk's own rows");
+        let both_ways =
+            |cores| of(&switch(cores), Datapath::OvsDpdk, Pattern::NorthSouth, 8, 64).system_pps().unwrap() / 11e6;
+        assert!((both_ways(1) - 0.5).abs() < 1e-9 && (both_ways(2) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn vfs_at_the_ends_of_a_switched_chain_spare_two_of_nine_hops() {
+        let bed = Bed { hop: Some(HopCost::through_64_bytes(200.0, 0.0009, 1.1, None)), ..bed(256) };
+        let of = |design: Design| {
+            let load = Load { design: &design, pattern: Pattern::Chain, vnfs: 8 };
+            rate(&bed, load, &[], &Frames::of(64)).chain_pps().unwrap()
+        };
+        let all = of(Design::uniform(Datapath::OvsDpdk, Pattern::Chain, 8));
+        let hybrid = of(Design::ends(Datapath::Sriov, Datapath::OvsDpdk, 8));
+        assert!((hybrid / all - 9.0 / 7.0).abs() < 1e-9, "29 % more");
+    }
+
+    #[test]
+    fn what_is_not_known_of_a_card_binds_nothing() {
+        let unknown = Bed { nic: None, pcie: None, ..bed(256) };
+        let rate = of(&unknown, Datapath::Sriov, Pattern::Chain, 8, 64);
+        assert_eq!(rate.stages.iter().map(|stage| stage.resource).collect::<Vec<_>>(), [Resource::Line]);
+    }
+}

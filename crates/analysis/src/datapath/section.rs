@@ -1,0 +1,135 @@
+//! The answer.
+
+use super::model::stages::Stage;
+use super::plan::Plan;
+use super::predict::{Predicted, predict};
+use super::rules::{self, Planned};
+use super::{Asked, break_even, published, tables};
+use crate::{Answer, Case, Error};
+use base::number::{decimals, list};
+use base::{Section, Unknown};
+
+/// The question.
+pub const QUESTION: &str = "How many packets does a datapath carry, what binds it, and what does it cost?";
+
+/// What every prediction leaves out.
+const LIMITS: &[(&str, &str)] = &[
+    (
+        "steady_flows",
+        "Steady flows are assumed: a new flow costs the switch 10,000 to 100,000 cycles, and the model has no input for that.",
+    ),
+    (
+        "quiet_cores",
+        "Cores that poll are assumed to have nothing else to do; what pre-empts them is in a recording, not in this model.",
+    ),
+];
+
+/// Answers it; `None` if nobody asks.
+///
+/// # Errors
+/// None: what is missing for a prediction is part of the answer.
+pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
+    let Some(asked) = &case.given().datapath else { return Ok(None) };
+    let section = match asked {
+        Asked::Plan(plan) => planned(plan),
+        Asked::Validate => validated(),
+    };
+    Ok(Some(Answer { section, problems: Vec::new() }))
+}
+
+/// Whether a chain of the plan misses its target, by the model, in every design that keeps to its constraints.
+pub fn misses_target(plan: &Plan) -> bool {
+    rules::misses_target(&Planned { plan, rates: &predict(plan) })
+}
+
+fn planned(plan: &Plan) -> Section {
+    let rates = predict(plan);
+    let of = Planned { plan, rates: &rates };
+    let mut section = Section::new("datapath", QUESTION);
+    section.summary = summary(&rates);
+    section.findings = rules::findings(&of);
+    let answers = break_even::answers(plan, &rates);
+    let card = |one: &Predicted<'_>| plan.cards.get(one.chain.card).map_or("", |card| card.model.as_str());
+    let with_card: Vec<(Predicted<'_>, &str)> = rates.iter().map(|one| (one.clone(), card(one))).collect();
+    section.tables = vec![
+        tables::rates(&with_card),
+        tables::break_even(&answers),
+        tables::stages(&with_card),
+        tables::assumptions(&plan.assumptions),
+    ];
+    let unknown = |(what, text): &(&str, &str)| Unknown {
+        what: (*what).to_owned(),
+        amount: None,
+        unit: String::new(),
+        text: (*text).to_owned(),
+    };
+    section.unknown = LIMITS.iter().map(unknown).collect();
+    section
+}
+
+/// The best design of each chain and size, and what binds it.
+fn summary(rates: &[Predicted<'_>]) -> String {
+    const MOST: usize = 4;
+    let asked: Vec<&Predicted<'_>> = rules::asked(rates).collect();
+    let sentence = |one: &&Predicted<'_>| {
+        let subject = rules::subject(one);
+        let Some(best) = rules::allowed(rates, one).first().copied() else {
+            return format!("{subject}: no design has more than a bound.");
+        };
+        let pps = best.rate.chain_pps().unwrap_or_default();
+        let bound = best.rate.bound().map_or("nothing", |stage: &Stage| stage.resource.name());
+        let then = best.rate.runner_up().map_or(String::new(), |stage| {
+            format!(", before {} at {} Mpps", stage.resource.name(), decimals(stage.capacity_pps / 1e6, 2))
+        });
+        let each = if best.chain.pattern == super::Pattern::NorthSouth { " for each VM" } else { "" };
+        format!(
+            "{subject}: of the designs that are calibrated, {} carries most: {} Mpps{each}, bound by {bound}{then}.",
+            best.design.shape(),
+            decimals(pps / 1e6, 2)
+        )
+    };
+    let mut sentences: Vec<String> = asked.iter().take(MOST).map(sentence).collect();
+    if asked.len() > MOST {
+        sentences.push("Further sizes and lengths are in the table of rates.".to_owned());
+    }
+    sentences.push("This is modelled, not measured.".to_owned());
+    sentences.join(" ")
+}
+
+/// How far the model is to be trusted.
+fn validated() -> Section {
+    let mut section = Section::new("datapath", "How accurate is the model of datapaths?");
+    let count = |status: published::Status| published::points().filter(|point| point.status == Some(status)).count();
+    section.summary = format!(
+        "Of the published numbers, {} are met by a model that did not know them, {} lie below a ceiling of the model, and {} \
+         refute it; what stands behind these is listed below. {} were used to fit a constant and prove nothing. \
+         Messages of a stream socket are no frames and are not compared.",
+        count(published::Status::Validated),
+        count(published::Status::Bound),
+        count(published::Status::Fails),
+        count(published::Status::Fitted),
+    );
+    section.tables = vec![published::table()];
+    let failed = published::points().filter(|point| point.status == Some(published::Status::Fails));
+    let mut told: Vec<(&str, Vec<String>)> = Vec::new();
+    for point in failed {
+        match told.iter_mut().find(|(note, _)| *note == point.note) {
+            Some((_, ids)) => ids.push(point.id.to_owned()),
+            None => told.push((point.note, vec![point.id.to_owned()])),
+        }
+    }
+    let doubt = |(note, ids): (&str, Vec<String>)| Unknown {
+        what: "open_question".to_owned(),
+        amount: None,
+        unit: String::new(),
+        text: format!("{} (refuted by {}).", capital(note.strip_prefix("open: ").unwrap_or(note)), list(&ids)),
+    };
+    section.unknown = told.into_iter().map(doubt).collect();
+    section
+}
+
+/// The same as the beginning of a sentence.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}

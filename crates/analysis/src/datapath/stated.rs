@@ -1,0 +1,254 @@
+//! What a user states of a plan, a part of it at least, and what is taken where nothing is said.
+
+use super::model::design::{Datapath, Design, Pattern};
+use super::model::frames::Frames;
+use super::model::nic::{Hairpin, NICS, Nic, PacketLimit, named};
+use super::model::pcie::{Detours, Link};
+use super::model::switch::HopCost;
+use super::plan::{Assumption, Card, Chain, Plan};
+use base::nearest::instead;
+use base::number::plain;
+
+/// A value, and where it comes from: `given`, a file, a recording.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Known<T> {
+    /// The value.
+    pub value: T,
+    /// Its source.
+    pub from: String,
+}
+
+/// A card, as far as it is stated.
+#[derive(Debug, Clone, Default)]
+pub struct StatedCard {
+    /// Its model.
+    pub model: Option<Known<String>>,
+    /// Bits a second of a port.
+    pub line_bits_per_s: Option<Known<f64>>,
+    /// Ports in use.
+    pub ports: Option<Known<u32>>,
+    /// Generation and lanes of its link.
+    pub pcie: Option<Known<(u8, u8)>>,
+    /// Largest payload on the way to the root.
+    pub mps_bytes: Option<Known<u32>>,
+    /// Largest read request.
+    pub mrrs_bytes: Option<Known<u32>>,
+    /// Its packets a second, over those of the list.
+    pub packets_per_s: Option<Known<f64>>,
+    /// What makes its accesses slower.
+    pub detours: Detours,
+}
+
+/// A chain, as far as it is stated.
+#[derive(Debug, Clone)]
+pub struct StatedChain {
+    /// How many VNFs.
+    pub vnfs: u32,
+    /// Paths, each for all edges; the usual designs where neither these nor edges are named.
+    pub paths: Vec<Datapath>,
+    /// A path for each edge.
+    pub edges: Option<Vec<Datapath>>,
+    /// Whether all its VMs have to be movable.
+    pub must_migrate: bool,
+    /// Position of its card.
+    pub card: usize,
+}
+
+/// A plan, as far as it is stated.
+#[derive(Debug, Clone, Default)]
+pub struct Stated {
+    /// Cards.
+    pub cards: Vec<StatedCard>,
+    /// Chains.
+    pub chains: Vec<StatedChain>,
+    /// Whether they run at the same time.
+    pub together: bool,
+    /// Sizes and mixes.
+    pub frames: Vec<Frames>,
+    /// Where packets go.
+    pub pattern: Pattern,
+    /// 2 if packets go both ways.
+    pub directions: Option<u32>,
+    /// What each chain has to carry.
+    pub target_pps: Option<f64>,
+    /// CPUs that poll for the switch.
+    pub pmd_cores: Option<Known<u32>>,
+    /// Cycles a second of each.
+    pub core_hz: Option<Known<f64>>,
+    /// Queues from which the switch takes what a port receives.
+    pub port_queues: Option<u32>,
+    /// CPUs that each VM has for itself.
+    pub reserved_cores_per_vm: u32,
+    /// What a hop of the switch takes.
+    pub hop: Option<Known<HopCost>>,
+    /// What the switch takes in from a port at most.
+    pub ingress_pps: Option<Known<f64>>,
+    /// What a VNF forwards at most.
+    pub guest_pps: Option<Known<f64>>,
+    /// What one thread of vhost-net carries.
+    pub vhost_pps: Option<Known<f64>>,
+}
+
+/// What is taken of a PCIe link where nothing is said: the payload with which every device starts (PCI Express Base Specification 3.0,
+/// 7.8.4), and the read request likewise.
+const MPS_BYTES: u32 = 128;
+const MRRS_BYTES: u32 = 512;
+/// The clock of the published break-even of cores.
+const CORE_HZ: f64 = 2.2e9;
+const PMD_CORES: u32 = 1;
+
+const ASSUMED: &str = "assumed";
+
+impl<T> Known<T> {
+    /// By the user.
+    pub fn given(value: T) -> Self {
+        Self { value, from: "given".to_owned() }
+    }
+}
+
+/// Where each value comes from, as it is collected.
+#[derive(Default)]
+struct Sources(Vec<Assumption>);
+
+impl Sources {
+    /// A value that is known, or taken because nothing is said; `show` writes it with its unit.
+    fn take<T: Clone>(
+        &mut self,
+        what: &str,
+        known: Option<&Known<T>>,
+        otherwise: Known<T>,
+        show: impl Fn(&T) -> String,
+    ) -> T {
+        let Known { value, from } = known.cloned().unwrap_or(otherwise);
+        self.0.push(Assumption { what: what.to_owned(), value: show(&value), from });
+        value
+    }
+
+    /// A value that is known or not.
+    fn note<T: Clone>(&mut self, what: &str, known: Option<&Known<T>>, show: impl Fn(&T) -> String) -> Option<T> {
+        let Known { value, from } = known.cloned()?;
+        self.0.push(Assumption { what: what.to_owned(), value: show(&value), from });
+        Some(value)
+    }
+}
+
+fn gbps(bits: &f64) -> String {
+    format!("{} Gb/s", plain(bits / 1e9))
+}
+
+fn mpps(pps: &f64) -> String {
+    format!("{} Mpps", plain(pps / 1e6))
+}
+
+fn bytes(bytes: &u32) -> String {
+    format!("{bytes} bytes")
+}
+
+impl Stated {
+    /// The plan, complete; or what is missing.
+    ///
+    /// # Errors
+    /// A sentence for the user: what cannot be planned, and what to state.
+    pub fn plan(&self) -> Result<Plan, String> {
+        let mut sources = Sources::default();
+        let cards: Vec<Card> = self.cards.iter().map(|card| card.card(&mut sources)).collect::<Result<_, _>>()?;
+        let assumed = |value| Known { value, from: ASSUMED.to_owned() };
+        let pmd_cores =
+            sources.take("polling CPUs of the switch", self.pmd_cores.as_ref(), assumed(PMD_CORES), u32::to_string);
+        let hz = |hz: &f64| format!("{} GHz", plain(hz / 1e9));
+        let core_hz = sources.take(
+            "clock of a polling CPU",
+            self.core_hz.as_ref(),
+            Known { value: CORE_HZ, from: ASSUMED.to_owned() },
+            hz,
+        );
+        let hop = sources.note("cycles of a hop of the switch", self.hop.as_ref(), |hop| {
+            format!("{} and {} for each byte", plain(hop.cycles), plain(hop.cycles_per_byte))
+        });
+        let each = |pps: &f64| mpps(pps);
+        Ok(Plan {
+            cards,
+            chains: self.chains.iter().map(|chain| chain.chain(self.pattern)).collect(),
+            together: self.together,
+            frames: self.frames.clone(),
+            directions: self.directions.unwrap_or(1),
+            target_pps: self.target_pps,
+            pmd_cores,
+            core_hz,
+            port_queues: self.port_queues.unwrap_or(1),
+            reserved_cores_per_vm: self.reserved_cores_per_vm,
+            hop,
+            ingress_pps: sources.note("what the switch takes from a port", self.ingress_pps.as_ref(), each),
+            guest_pps: sources.note("what a VNF forwards", self.guest_pps.as_ref(), each),
+            vhost_pps: sources.note("what a thread of vhost-net carries", self.vhost_pps.as_ref(), each),
+            assumptions: sources.0,
+        })
+    }
+}
+
+impl StatedCard {
+    fn card(&self, sources: &mut Sources) -> Result<Card, String> {
+        let model = self.model.as_ref().map_or("", |model| model.value.as_str());
+        let known = named(model);
+        let name = if model.is_empty() { "NIC" } else { model };
+        let of = |what: &str| format!("{what} of {name}");
+        let Some(line) = self.line_bits_per_s.clone().or(known.map(|nic| from_list(nic.line_bits_per_s, nic))) else {
+            let models = instead(model, NICS.iter().map(|nic| nic.model));
+            return Err(format!(
+                "{name} is not in the list of NICs, so its speed has to be given, such as 40G; {models}"
+            ));
+        };
+        let line_bits_per_s = sources.take(&of("port speed"), None, line, gbps);
+        let one = Known { value: 1, from: ASSUMED.to_owned() };
+        let ports = sources.take(&of("ports"), self.ports.as_ref(), one, u32::to_string);
+        let pcie = self.pcie.clone().or(known.map(|nic| from_list(nic.pcie, nic)));
+        let pcie =
+            sources.note(&of("PCIe link"), pcie.as_ref(), |(generation, lanes)| format!("gen{generation} x{lanes}"));
+        let link = pcie.map(|(generation, lanes)| {
+            let assumed = |value| Known { value, from: ASSUMED.to_owned() };
+            let mps = self.mps_bytes.as_ref();
+            let mps_bytes = sources.take(&of("largest PCIe payload"), mps, assumed(MPS_BYTES), bytes);
+            let mrrs = self.mrrs_bytes.as_ref();
+            let mrrs_bytes = sources.take(&of("largest PCIe read request"), mrrs, assumed(MRRS_BYTES), bytes);
+            Link { generation, lanes, mps_bytes, mrrs_bytes }
+        });
+        let own = known.and_then(|nic| Some(from_list(nic.packets?, nic)));
+        let stated = self.packets_per_s.clone().map(|known| Known {
+            value: PacketLimit { per_s: known.value, is_of_device: true, below_bytes: None },
+            from: known.from,
+        });
+        let packets = sources.note(&of("packet limit"), stated.or(own).as_ref(), shown_limit);
+        let of_limits = packets.map(|_| Nic {
+            model: "",
+            packets,
+            hairpin: Hairpin::Unknown,
+            port_of_two_bits_per_s: None,
+            line_bits_per_s,
+            pcie: pcie.unwrap_or_default(),
+            source: "",
+        });
+        let nic = known.copied().map(|nic| Nic { packets, ..nic }).or(of_limits);
+        Ok(Card { model: name.to_owned(), nic, line_bits_per_s, ports, pcie: link, detours: self.detours })
+    }
+}
+
+fn from_list<T>(value: T, nic: &Nic) -> Known<T> {
+    Known { value, from: nic.source.to_owned() }
+}
+
+fn shown_limit(limit: &PacketLimit) -> String {
+    let whose = if limit.is_of_device { "of the card" } else { "of each port" };
+    let below = limit.below_bytes.map_or(String::new(), |bytes| format!(" below {bytes} bytes"));
+    format!("{} {whose}{below}", mpps(&limit.per_s))
+}
+
+impl StatedChain {
+    fn chain(&self, pattern: Pattern) -> Chain {
+        let designs = match &self.edges {
+            Some(edges) => vec![Design::of(edges.clone())],
+            None if self.paths.is_empty() => Chain::usual_designs(pattern, self.vnfs),
+            None => self.paths.iter().map(|path| Design::uniform(*path, pattern, self.vnfs)).collect(),
+        };
+        Chain { vnfs: self.vnfs, pattern, designs, must_migrate: self.must_migrate, card: self.card }
+    }
+}

@@ -1,0 +1,243 @@
+//! The tables of a planned datapath.
+
+use super::break_even::Answer;
+use super::plan::Assumption;
+use super::predict::Predicted;
+use super::published;
+use base::table::{Shown, TableSpec};
+use base::{Cell, Column, ColumnType, Table};
+
+/// All of them.
+pub const TABLES: &[&TableSpec] = &[&RATES, &BREAK_EVEN, &STAGES, &ASSUMPTIONS, &published::VALIDATE];
+
+const MOST_ROWS: usize = 60;
+
+const RATES: TableSpec = TableSpec {
+    section: "datapath",
+    name: "rates",
+    version: 1,
+    row: "What one design carries of frames of one size or mix, modelled: chain_pps from end to end (north-south: of each VM), \
+          system_pps where VNFs send, all of them together; size_bytes with the frame check sequence.",
+    columns: &[
+        Column::key("design"),
+        Column::key("pattern"),
+        Column { key: true, ..Column::value("vnfs", "count", ColumnType::U64) },
+        Column { key: true, ..Column::value("size_bytes", "", ColumnType::U64) },
+        Column::value("chain_pps", "", ColumnType::F64),
+        Column::value("system_pps", "", ColumnType::F64),
+        Column::value("gbps", "", ColumnType::F64),
+        Column::text("bound_by"),
+        Column::text("runner_up"),
+        Column::value("runner_up_pps", "", ColumnType::F64),
+        Column::value("cores", "count", ColumnType::U64),
+        Column::value("migratable", "", ColumnType::Bool),
+        Column::value("window_pps", "", ColumnType::F64),
+        Column::value("low_pps", "", ColumnType::F64),
+        Column::value("high_pps", "", ColumnType::F64),
+        Column::key("mix"),
+        Column::text("kind"),
+        Column::text("nearest"),
+        Column::key("nic"),
+        Column::text("shape"),
+    ],
+    shown: Some(Shown {
+        whole: &["shape", "bound_by"],
+        ..Shown::of(
+            "What each design carries, in packets per second",
+            &[
+                ("shape", "design"),
+                ("vnfs", "VNFs"),
+                ("size_bytes", "bytes"),
+                ("mix", "mix"),
+                ("chain_pps", "chain"),
+                ("bound_by", "bound by"),
+                ("low_pps", "least"),
+                ("high_pps", "most"),
+                ("cores", "cores"),
+                ("system_pps", "system"),
+                ("gbps", "Gb/s"),
+                ("runner_up", "then"),
+                ("migratable", "migratable"),
+            ],
+            MOST_ROWS,
+        )
+    }),
+};
+
+const BREAK_EVEN: TableSpec = TableSpec {
+    section: "datapath",
+    name: "breakeven",
+    version: 1,
+    row: "Where one design overtakes another, modelled: pmd_cores, tie_size, longest_chain or migration_rate.",
+    columns: &[
+        Column::key("question"),
+        Column { key: true, ..Column::value("size_bytes", "", ColumnType::U64) },
+        Column::value("value", "", ColumnType::F64),
+        Column::text("unit"),
+        Column::key("by"),
+        Column { key: true, ..Column::value("vnfs", "count", ColumnType::U64) },
+        Column { key: true, ..Column::value("hop_cycles", "", ColumnType::F64) },
+    ],
+    shown: Some(Shown::of(
+        "Break-even",
+        &[
+            ("question", "question"),
+            ("vnfs", "VNFs"),
+            ("size_bytes", "bytes"),
+            ("value", "value"),
+            ("unit", "unit"),
+            ("by", "by"),
+            ("hop_cycles", "cycles per hop"),
+        ],
+        MOST_ROWS,
+    )),
+};
+
+const STAGES: TableSpec = TableSpec {
+    section: "datapath",
+    name: "stages",
+    version: 1,
+    row: "One resource that packets of a design pass: the rate of the chain at which it is exhausted, and the share of it that is \
+          used at the rate that binds.",
+    columns: &[
+        Column::key("design"),
+        Column { key: true, ..Column::value("vnfs", "count", ColumnType::U64) },
+        Column { key: true, ..Column::value("size_bytes", "", ColumnType::U64) },
+        Column::key("stage"),
+        Column::value("capacity_pps", "", ColumnType::F64),
+        Column::share("used"),
+        Column::key("pattern"),
+        Column::key("mix"),
+        Column::key("nic"),
+    ],
+    shown: Some(Shown {
+        in_terminals: false,
+        ..Shown::of(
+            "Resources that packets pass",
+            &[
+                ("design", "design"),
+                ("vnfs", "VNFs"),
+                ("size_bytes", "bytes"),
+                ("mix", "mix"),
+                ("stage", "resource"),
+                ("capacity_pps", "carries"),
+                ("used", "used"),
+            ],
+            MOST_ROWS,
+        )
+    }),
+};
+
+const ASSUMPTIONS: TableSpec = TableSpec {
+    section: "datapath",
+    name: "assumptions",
+    version: 1,
+    row: "One value that the prediction rests on, and where it comes from.",
+    columns: &[Column::key("what"), Column::text("value"), Column::text("from")],
+    shown: Some(Shown::of(
+        "What the prediction rests on",
+        &[("what", "what"), ("value", "value"), ("from", "from")],
+        MOST_ROWS,
+    )),
+};
+
+/// Columns that tell rows apart in several tables.
+struct Keys {
+    design: Cell,
+    vnfs: Cell,
+    size_bytes: Cell,
+    mix: Cell,
+}
+
+impl Keys {
+    fn of(one: &Predicted<'_>) -> Self {
+        Self {
+            design: one.design.to_string().into(),
+            vnfs: u64::from(one.chain.vnfs).into(),
+            size_bytes: one.frames.size_bytes().into(),
+            mix: one.frames.mix_name().into(),
+        }
+    }
+}
+
+/// What each design carries.
+pub(super) fn rates(rates: &[(Predicted<'_>, &str)]) -> Table {
+    let mut table = Table::new(&RATES);
+    for (one, nic) in rates {
+        let Keys { design, vnfs, size_bytes, mix } = Keys::of(one);
+        let system_pps = one.rate.system_pps();
+        let runner_up = one.rate.runner_up();
+        table.push(vec![
+            design,
+            one.chain.pattern.name().into(),
+            vnfs,
+            size_bytes,
+            one.rate.chain_pps().into(),
+            system_pps.into(),
+            system_pps.map(|pps| pps * one.frames.bytes() * 8.0 / 1e9).into(),
+            one.rate.bound().map(|stage| stage.resource.name()).into(),
+            runner_up.map(|stage| stage.resource.name()).into(),
+            runner_up.map(|stage| stage.capacity_pps).into(),
+            u64::from(one.cores).into(),
+            one.design.is_migratable().into(),
+            one.window_pps.into(),
+            one.band.map(|band| band.low_pps).into(),
+            one.band.map(|band| band.high_pps).or(one.rate.chain_pps()).into(),
+            mix,
+            if one.band.is_some() { "modelled" } else { "bound, not calibrated" }.into(),
+            Some(one.nearest.join(" ")).filter(|ids| !ids.is_empty()).into(),
+            (*nic).into(),
+            one.design.shape().into(),
+        ]);
+    }
+    table
+}
+
+/// What each resource carries.
+pub(super) fn stages(rates: &[(Predicted<'_>, &str)]) -> Table {
+    let mut table = Table::new(&STAGES);
+    for (one, nic) in rates {
+        let bound = one.rate.chain_pps().unwrap_or_default();
+        for stage in &one.rate.stages {
+            let Keys { design, vnfs, size_bytes, mix } = Keys::of(one);
+            table.push(vec![
+                design,
+                vnfs,
+                size_bytes,
+                stage.resource.name().into(),
+                stage.capacity_pps.into(),
+                (bound / stage.capacity_pps).into(),
+                one.chain.pattern.name().into(),
+                mix,
+                (*nic).into(),
+            ]);
+        }
+    }
+    table
+}
+
+/// Where designs cross.
+pub(super) fn break_even(answers: &[Answer]) -> Table {
+    let mut table = Table::new(&BREAK_EVEN);
+    for one in answers {
+        table.push(vec![
+            one.question.into(),
+            one.size_bytes.into(),
+            one.value.into(),
+            one.unit.into(),
+            one.by.as_str().into(),
+            u64::from(one.vnfs).into(),
+            one.hop_cycles.into(),
+        ]);
+    }
+    table
+}
+
+/// What all of it rests on.
+pub(super) fn assumptions(all: &[Assumption]) -> Table {
+    let mut table = Table::new(&ASSUMPTIONS);
+    for one in all {
+        table.push(vec![one.what.as_str().into(), one.value.as_str().into(), one.from.as_str().into()]);
+    }
+    table
+}

@@ -1,0 +1,179 @@
+//! `kvmscope plan chain`: what each datapath of a service chain carries.
+
+use crate::arguments::{Answered, OutputOptions, ReplaceOptions};
+use crate::exit::{Exit, WrongUse, complain};
+use crate::interrupt::Interrupt;
+use analysis::datapath::quantity::{bits_per_s, hop, imix, payload, pcie, pps, size};
+use analysis::datapath::{
+    self, Asked, DATAPATHS, Datapath, Detours, Frames, HopCost, Known, Pattern, Plan, Stated, StatedCard, StatedChain,
+};
+use analysis::{About, Answers, Case, Given, Input};
+use anyhow::bail;
+use base::nearest::instead;
+use base::recording::Recording;
+use clap::{Args, ValueEnum};
+
+/// Predict what SR-IOV, OVS-DPDK and other datapaths carry, which resource binds, and how many cores they take
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope plan chain --vnfs 8 --size 64 --nic XL710\n  \
+    kvmscope plan chain --vnfs 2,4,8 --size 64,512,1518 --nic XL710 --mps 256 --hop 240+0.24 --pmd-cores 4 --ghz 2.2\n  \
+    kvmscope plan chain --vnfs 8 --imix 64:7,594:4,1518:1 --nic XL710 --pattern north-south\n  \
+    kvmscope plan chain --vnfs 8 --size 64 --nic XL710 --hop 240+0.24 --pmd-cores 9 --target '5 Mpps' --must-migrate\n  \
+    kvmscope plan chain --validate\n\n\
+    What a hop of the switch costs (--hop) must be measured; it is never assumed. docs/datapath.md has the formulae.\n\
+    Exit status: 0 answered, 1 no answer, 2 wrong usage, 3 the target is missed, or a finding of at least the severity of --fail-on.")]
+pub struct ChainOptions {
+    /// VNFs of the chain, or VMs side by side with --pattern north-south; several answer one after the other
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=256))]
+    vnfs: Vec<u32>,
+    /// Bytes of a frame with its check sequence; several answer one after the other
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = frame)]
+    size: Vec<Frames>,
+    /// A mix of sizes, with how many frames have each: 64:7,594:4,1518:1
+    #[arg(long, value_name = "MIX", value_parser = imix)]
+    imix: Option<Frames>,
+    /// Where packets go
+    #[arg(long, value_name = "WHERE", default_value = "chain")]
+    pattern: Where,
+    /// The card: 82599, X520, X710, XL710, XXV710, E810-CQ, or another one with --link
+    #[arg(long, value_name = "MODEL")]
+    nic: Option<String>,
+    /// Speed of a port: 40G [default: the card's]
+    #[arg(long, value_name = "SPEED", value_parser = bits_per_s)]
+    link: Option<f64>,
+    /// Ports in use [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    ports: Option<u32>,
+    /// Generation and lanes of the card's link as negotiated: 3x8 [default: the card's]
+    #[arg(long, value_name = "LINK", value_parser = pcie)]
+    pcie: Option<(u8, u8)>,
+    /// Largest PCIe payload of all bridges up to the root [default: 128, assumed]
+    #[arg(long, value_name = "BYTES", value_parser = power)]
+    mps: Option<u32>,
+    /// Largest PCIe read request [default: 512, assumed]
+    #[arg(long, value_name = "BYTES", value_parser = power)]
+    mrrs: Option<u32>,
+    /// The IOMMU maps pages of 4 KiB
+    #[arg(long)]
+    iommu_small_pages: bool,
+    /// The card is on another NUMA node than the VMs
+    #[arg(long)]
+    remote_node: bool,
+    /// Cycles of a hop of OVS-DPDK on this host, and more for each byte: 240+0.24
+    #[arg(long, value_name = "CYCLES", value_parser = hop)]
+    hop: Option<HopCost>,
+    /// CPUs that poll for OVS-DPDK [default: 1, assumed]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1024))]
+    pmd_cores: Option<u32>,
+    /// Clock of these CPUs [default: 2.2, assumed]
+    #[arg(long, value_name = "GHZ", value_parser = super::numbers::ghz)]
+    ghz: Option<f64>,
+    /// What OVS-DPDK takes in from a port at most: '6 Mpps'
+    #[arg(long, value_name = "RATE", value_parser = pps)]
+    ingress: Option<f64>,
+    /// What one VNF forwards at most: '8 Mpps'
+    #[arg(long, value_name = "RATE", value_parser = pps)]
+    vnf_pps: Option<f64>,
+    /// What one thread of vhost-net carries on this host: '0.8 Mpps'
+    #[arg(long, value_name = "RATE", value_parser = pps)]
+    vhost_pps: Option<f64>,
+    /// Datapaths to weigh [default: all, and VFs at the ends of OVS-DPDK]
+    #[arg(long, value_name = "PATH", value_delimiter = ',', value_parser = path)]
+    datapath: Vec<Datapath>,
+    /// Only designs whose VMs can be moved may meet the target
+    #[arg(long)]
+    must_migrate: bool,
+    /// What the chain has to carry: '5 Mpps'
+    #[arg(long, value_name = "RATE", value_parser = pps)]
+    target: Option<f64>,
+    /// Instead, compare the model with published numbers
+    #[arg(long, conflicts_with_all = ["vnfs", "size", "imix", "nic"])]
+    validate: bool,
+    #[command(flatten)]
+    replace: ReplaceOptions,
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Where {
+    Chain,
+    NorthSouth,
+}
+
+fn frame(text: &str) -> Result<Frames, String> {
+    text.parse().map_err(|_| "write bytes, such as 64".to_owned()).and_then(size)
+}
+
+fn power(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "write bytes, such as 256".to_owned()).and_then(payload)
+}
+
+fn path(text: &str) -> Result<Datapath, String> {
+    Datapath::named(text).ok_or_else(|| instead(text, DATAPATHS.iter().map(|(_, name)| *name)))
+}
+
+impl ChainOptions {
+    /// Predicts, or validates.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        self.output.check(1, self.replace.force)?;
+        let interrupt = Interrupt::watch()?;
+        let plan = if self.validate { None } else { Some(self.plan()?) };
+        let is_missed = plan.as_ref().is_some_and(datapath::misses_target);
+        let asked = plan.map_or(Asked::Validate, |plan| Asked::Plan(Box::new(plan)));
+        let recording = Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION")));
+        let given = Given { datapath: Some(asked), ..Given::default() };
+        let case = Case::new(Input::open(recording)?, given);
+        let Answers { sections, problems, failed } = Answers::about(&case, &[About::Plan]);
+        failed.into_iter().for_each(|error| complain(&error.into()));
+        let answered = Answered::of(case.input().recording.clone(), sections, problems);
+        let exit = self.output.end("plan", &[answered], &interrupt)?;
+        Ok(if is_missed && exit == Exit::Answered { Exit::FailOn } else { exit })
+    }
+
+    fn plan(&self) -> anyhow::Result<Plan> {
+        let has_sizes = !self.size.is_empty() || self.imix.is_some();
+        if self.vnfs.is_empty() || !has_sizes || (self.nic.is_none() && self.link.is_none()) {
+            bail!(WrongUse("name VNFs, a size and a card: --vnfs 8 --size 64 --nic XL710; or --validate".to_owned()));
+        }
+        Ok(self.stated().plan().map_err(WrongUse)?)
+    }
+
+    fn stated(&self) -> Stated {
+        let card = StatedCard {
+            model: self.nic.clone().map(Known::given),
+            line_bits_per_s: self.link.map(Known::given),
+            ports: self.ports.map(Known::given),
+            pcie: self.pcie.map(Known::given),
+            mps_bytes: self.mps.map(Known::given),
+            mrrs_bytes: self.mrrs.map(Known::given),
+            packets_per_s: None,
+            detours: Detours { iommu_small_pages: self.iommu_small_pages, remote_node: self.remote_node },
+        };
+        let chain = |vnfs: &u32| StatedChain {
+            vnfs: *vnfs,
+            paths: self.datapath.clone(),
+            edges: None,
+            must_migrate: self.must_migrate,
+            card: 0,
+        };
+        Stated {
+            cards: vec![card],
+            chains: self.vnfs.iter().map(chain).collect(),
+            frames: self.size.iter().chain(&self.imix).cloned().collect(),
+            pattern: match self.pattern {
+                Where::Chain => Pattern::Chain,
+                Where::NorthSouth => Pattern::NorthSouth,
+            },
+            target_pps: self.target,
+            pmd_cores: self.pmd_cores.map(Known::given),
+            core_hz: self.ghz.map(Known::given),
+            hop: self.hop.clone().map(Known::given),
+            ingress_pps: self.ingress.map(Known::given),
+            guest_pps: self.vnf_pps.map(Known::given),
+            vhost_pps: self.vhost_pps.map(Known::given),
+            ..Stated::default()
+        }
+    }
+}

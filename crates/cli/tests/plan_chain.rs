@@ -1,0 +1,141 @@
+//! `kvmscope plan chain` as its users meet it.
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+fn kvmscope(arguments: &[&str]) -> (i32, String, String) {
+    let arguments = [&["plan", "chain"], arguments].concat();
+    let output = Command::cargo_bin("kvmscope").unwrap().args(arguments).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn answer(arguments: &[&str]) -> Value {
+    let (code, out, complaints) = kvmscope(&[&["--json"], arguments].concat());
+    assert!([0, 3].contains(&code) && complaints.is_empty(), "{code}: {complaints}");
+    let answer: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(answer["sections"][0]["id"], "datapath");
+    answer["sections"][0].clone()
+}
+
+/// A table of the answer, each row as an object.
+fn table(arguments: &[&str], name: &str) -> Vec<Value> {
+    let section = answer(arguments);
+    let table = &section["tables"][name];
+    let names: Vec<&str> =
+        table["columns"].as_array().unwrap().iter().map(|column| column["name"].as_str().unwrap()).collect();
+    let object = |row: &Value| {
+        names.iter().map(|name| (*name).to_owned()).zip(row.as_array().unwrap().iter().cloned()).collect()
+    };
+    table["rows"].as_array().unwrap().iter().map(object).collect()
+}
+
+fn row<'a>(rows: &'a [Value], design: &str, vnfs: u64) -> &'a Value {
+    rows.iter().find(|row| row["design"] == design && row["vnfs"] == vnfs).unwrap_or_else(|| panic!("no {design}"))
+}
+
+fn number(row: &Value, column: &str) -> f64 {
+    row[column].as_f64().unwrap_or_else(|| panic!("{column} of {row}"))
+}
+
+const COMMON: [&str; 6] = ["--vnfs", "4,8", "--size", "64", "--nic", "XL710"];
+const SWITCH: [&str; 6] = ["--hop", "234.64+0.24", "--pmd-cores", "9", "--ghz", "2.2"];
+
+#[test]
+fn a_chain_of_vfs_is_bound_by_the_card_whatever_its_length() {
+    let rows = table(&COMMON, "rates");
+    for vnfs in [4, 8] {
+        let vfs = row(&rows, "sriov", vnfs);
+        assert_eq!((&vfs["bound_by"], &vfs["runner_up"]), (&"nic".into(), &"pcie".into()));
+        assert!((number(vfs, "system_pps") - 18.5e6).abs() < 1.0);
+        assert!((number(vfs, "gbps") - 18.5e6 * 64.0 * 8.0 / 1e9).abs() < 1e-6);
+        assert!(
+            number(vfs, "low_pps") < number(vfs, "chain_pps") && number(vfs, "chain_pps") < number(vfs, "high_pps")
+        );
+        assert_eq!((&vfs["migratable"], &vfs["kind"]), (&false.into(), &"modelled".into()));
+    }
+}
+
+#[test]
+fn the_talks_conclusion_comes_out_of_first_principles() {
+    let chains = table(&[&COMMON[..], &SWITCH].concat(), "rates");
+    let pps = |rows: &[Value], design: &str| number(row(rows, design, 8), "system_pps");
+    assert!(pps(&chains, "ovs-dpdk") > 2.0 * pps(&chains, "sriov"), "the switch wins east-west");
+    let switched = number(row(&chains, "ovs-dpdk", 8), "chain_pps");
+    assert_eq!(switched, number(row(&chains, "ovs-dpdk", 4), "chain_pps"), "a thread for each hop");
+    let north_south = table(&[&COMMON[..], &SWITCH, &["--pattern", "north-south"]].concat(), "rates");
+    assert!(pps(&north_south, "sriov") > 2.0 * pps(&north_south, "ovs-dpdk"), "VFs win north-south");
+}
+
+#[test]
+fn a_switch_that_nobody_measured_has_a_bound_and_a_finding() {
+    let section = answer(&COMMON);
+    let rules: Vec<&str> =
+        section["findings"].as_array().unwrap().iter().map(|finding| finding["rule"].as_str().unwrap()).collect();
+    assert_eq!(rules, ["DTP-CALIBRATE"]);
+    let rows = table(&COMMON, "rates");
+    for design in ["ovs-dpdk", "ovs-kernel", "macvtap", "bridge", "channel", "vswitch-vm"] {
+        let bound = row(&rows, design, 8);
+        assert_eq!((&bound["kind"], &bound["low_pps"]), (&"bound, not calibrated".into(), &Value::Null), "{design}");
+    }
+    let cores = table(&COMMON, "breakeven");
+    let of_8: Vec<f64> = cores
+        .iter()
+        .filter(|row| row["question"] == "pmd_cores" && row["vnfs"] == 8)
+        .map(|row| number(row, "value"))
+        .collect();
+    assert!((of_8[0] - 2.4).abs() < 0.05 && (of_8[1] - 4.0).abs() < 0.05, "{of_8:?}");
+}
+
+#[test]
+fn a_missed_target_is_a_finding_and_the_exit_status() {
+    let with = |target: &str| kvmscope(&[&COMMON[..], &SWITCH, &["--target", target]].concat());
+    assert_eq!(with("3 Mpps").0, 0);
+    let (code, out, _) = with("30 Mpps");
+    assert_eq!(code, 3, "{out}");
+    assert!(out.contains("DTP-TARGET"), "{out}");
+    // VFs carry it, and may not.
+    let only = ["--vnfs", "2", "--size", "64", "--nic", "XL710", "--datapath", "sriov", "--target", "5 Mpps"];
+    assert_eq!(kvmscope(&only).0, 0);
+    assert_eq!(kvmscope(&[&only[..], &["--must-migrate"]].concat()).0, 3);
+}
+
+#[test]
+fn the_model_is_held_against_what_was_published() {
+    let rows = table(&["--validate"], "validate");
+    for row in &rows {
+        let known = ["fitted", "validated", "bound", "fails"];
+        let is_message = row["point"].as_str().unwrap().starts_with("netperf");
+        assert_eq!(row["status"].as_str().is_some_and(|status| known.contains(&status)), !is_message, "{row}");
+    }
+    let (_, out, _) = kvmscope(&["--validate"]);
+    let out = out.replace("\n     ", " ");
+    assert!(out.contains("Devices lose 15 to 20 %"), "{out}");
+}
+
+#[test]
+fn an_unknown_card_has_bounds_only() {
+    let given = ["--vnfs", "4", "--size", "512", "--nic", "CX6", "--link", "100G", "--pcie", "5x16"];
+    let rows = table(&given, "rates");
+    let vfs = row(&rows, "sriov", 4);
+    assert_eq!(
+        (&vfs["kind"], &vfs["low_pps"], &vfs["bound_by"]),
+        (&"bound, not calibrated".into(), &Value::Null, &"pcie".into())
+    );
+    let (_, out, _) = kvmscope(&given);
+    assert!(out.contains("NIC limit unknown"), "{out}");
+}
+
+#[test]
+fn wrong_use_says_what_to_write() {
+    let refused = |arguments: &[&str], word: &str| {
+        let (code, _, complaints) = kvmscope(arguments);
+        assert_eq!(code, 2, "{complaints}");
+        assert!(complaints.contains(word), "{complaints}");
+    };
+    refused(&[], "--vnfs 8 --size 64 --nic XL710");
+    refused(&["--vnfs", "8", "--size", "64", "--nic", "XL701"], "did you mean `XL710`?");
+    refused(&["--vnfs", "8", "--size", "65536", "--nic", "XL710"], "netperf");
+    refused(&["--vnfs", "8", "--size", "64", "--nic", "XL710", "--datapath", "sr-iov"], "did you mean `sriov`?");
+    refused(&["--vnfs", "8", "--size", "64", "--nic", "XL710", "--target", "5"], "unit");
+}
