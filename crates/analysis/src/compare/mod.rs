@@ -6,11 +6,13 @@
 //! recordings after  --metrics--/
 //! ```
 //! In: recordings of the same load, one or several a side. Out: a Section whose table has a row for each metric that both have.
-//! Where there is a budget, the goals of both sides stand side by side (`goals`).
+//! Where there is a budget, the goals of both sides stand side by side (`goals`). What vCPUs lost, and what programs measured, is drawn
+//! with a curve for each side (`figures`).
 //! A single recording is cut into windows because one number has no spread; bench results bring their own repetitions, and have
 //! a table of their own (`benches`). Where the machines are not alike (`unlike`), a finding says so.
 
 pub(crate) mod benches;
+mod figures;
 mod goals;
 mod metrics;
 pub(crate) mod ratio;
@@ -102,6 +104,7 @@ fn section(before: &[&Case], after: &[&Case]) -> Result<Section, Error> {
                 return Err(Error::NoEvents(why));
             }
             if has_metrics || tests.is_empty() {
+                section.figures = figures::figures(before, after);
                 sentences.push(say_traces(&mut section, changed, [before.len(), after.len()]));
                 let unlike = unlike::finding(before, after, &one, &two);
                 sentences.extend(unlike.as_ref().map(|finding| format!("{}.", finding.title)));

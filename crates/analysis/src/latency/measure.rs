@@ -2,34 +2,12 @@
 
 use super::figures::{self, OverTime, Pauses};
 use crate::Case;
+use crate::facts::budget::{moment_ns, windows_ns};
 use crate::facts::ledger::line::TimeLine;
 use crate::facts::ledger::model::{PartFlow, StretchSums, Vcpu};
 use crate::facts::losses::{Cause, Definition, InAll, LostIn, VcpuLosses, Worst};
 use base::{Span, parallel};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Lengths of windows that are always answered for: 10 us to 1 s.
-pub(crate) const WINDOWS_NS: [u64; 16] = [
-    10_000,
-    20_000,
-    50_000,
-    100_000,
-    200_000,
-    500_000,
-    1_000_000,
-    2_000_000,
-    5_000_000,
-    10_000_000,
-    20_000_000,
-    50_000_000,
-    100_000_000,
-    200_000_000,
-    500_000_000,
-    1_000_000_000,
-];
-
-/// The length of the windows that are listed one by one: that of KVM4NFV's goal, "cumulative preemption in any 1 ms".
-const MOMENT_NS: u64 = 1_000_000;
 
 /// Moments of each vCPU.
 const MOST_MOMENTS: usize = 10;
@@ -101,8 +79,10 @@ impl Named {
 
 /// What is asked of every vCPU.
 struct Asked {
-    /// Windows of the budget.
-    windows_ns: Vec<u64>,
+    /// Lengths of windows.
+    windows_ns: BTreeSet<u64>,
+    /// How long the windows are that are listed one by one.
+    moment_ns: u64,
     /// Where the bins of lengths begin.
     lengths_ns: Vec<u64>,
     include_halts: bool,
@@ -118,7 +98,8 @@ pub(crate) fn measure(case: &Case) -> Vec<Measured<'_>> {
         part.vcpus.iter().zip(&losses.vcpus).map(move |(vcpu, losses)| (place, part, vcpu, losses))
     });
     let asked = Asked {
-        windows_ns: case.budget().into_iter().flat_map(|budget| budget.windows_ns()).collect(),
+        windows_ns: windows_ns(case.budget()),
+        moment_ns: moment_ns(case.budget()),
         lengths_ns: figures::ends(case.budget()),
         include_halts: given.latency.include_halts,
     };
@@ -145,9 +126,8 @@ impl<'c> Measured<'c> {
             let high_ns = high.map_or(loss_ns, |high| high.loss_ns);
             Some(WorstWindow { window_ns, loss_ns, high_ns, at_ns: on_axis(at_ns) })
         };
-        let length_ns = asked.windows_ns.first().copied().unwrap_or(MOMENT_NS);
-        let lengths: BTreeSet<u64> = WINDOWS_NS.into_iter().chain(asked.windows_ns.iter().copied()).collect();
-        let windows = lengths.iter().filter_map(|window_ns| worst(*window_ns)).collect();
+        let length_ns = asked.moment_ns;
+        let windows = asked.windows_ns.iter().filter_map(|window_ns| worst(*window_ns)).collect();
         let moments =
             lost.worst_disjoint(losses.span, length_ns, MOST_MOMENTS).into_iter().map(|Worst { at_ns, loss_ns }| {
                 let causes = causes_within(losses, part, Span { from_ns: at_ns, to_ns: at_ns + length_ns });

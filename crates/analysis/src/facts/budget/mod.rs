@@ -19,6 +19,7 @@ mod quantity;
 mod read;
 mod recorded;
 mod verdict;
+mod windows;
 
 pub use builtin::{BUILT_IN, built_in, built_in_text};
 pub use episodes::{BLOCK_NS, Episodes};
@@ -29,10 +30,12 @@ pub use quantity::exact;
 pub use read::{Error, MOST_BYTES, SCHEMA};
 pub use recorded::RecordedBudget;
 pub use verdict::{Bounds, Doubt, Verdict};
+pub(crate) use windows::{moment_ns, windows_ns};
 
 use crate::facts::losses::{Definition, Stretches, VcpuLosses};
 use crate::facts::samples::Measures;
 use base::CpuSet;
+use base::figure::{Limit, On};
 use std::collections::BTreeSet;
 
 /// What a user accepts.
@@ -134,6 +137,20 @@ impl Budget {
         self.goals.iter().filter_map(|goal| goal.window_ns)
     }
 
+    /// Its goals on this metric of losses, as far as they are judged by what the host took.
+    pub(crate) fn on_losses(&self, metric: Metric) -> impl Iterator<Item = &Goal> {
+        let is_of_losses = metric.is_of_losses();
+        self.goals
+            .iter()
+            .filter(move |goal| is_of_losses && goal.metric == metric && goal.definition == Definition::Involuntary)
+    }
+
+    /// Its goals on the longest sample of this kind.
+    pub(crate) fn on_longest(&self, measures: Measures) -> impl Iterator<Item = &Goal> {
+        let is_of = move |goal: &&Goal| on_samples::measures(goal.metric) == Some(measures) && goal.stat == Stat::Max;
+        self.goals.iter().filter(is_of)
+    }
+
     /// When a vCPU broke a goal on losses, for certain.
     pub(crate) fn breaches(&self, vm: &str, vcpu: u32, losses: &VcpuLosses) -> Stretches {
         on_losses::breaches(self.goals.iter().filter(|goal| goal.scope.has(vm, vcpu)), losses)
@@ -153,6 +170,13 @@ impl Goal {
             Op::AtMost => self.limit_ns,
             Op::Below => self.limit_ns.saturating_sub(1),
         }
+    }
+
+    /// The limit as a picture has it whose axis `on` is what the goal judges. What is lost in a window is no less in a longer one, so
+    /// a limit on windows holds for all shorter ones as well.
+    pub(crate) fn drawn(&self, on: On) -> Limit {
+        let until = self.window_ns.map(|window_ns| window_ns as f64);
+        Limit { label: self.id.clone(), on, value: self.limit_ns as f64, until }
     }
 }
 

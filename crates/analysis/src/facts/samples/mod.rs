@@ -20,6 +20,7 @@ mod lines;
 mod noise_trace;
 mod oslat;
 mod oslat_text;
+mod percentiles;
 mod pqos;
 mod rtla;
 mod rtla_top;
@@ -32,6 +33,7 @@ mod vm_trace_binary;
 pub use buckets::{Bucket, Rounding, Samples, Timed};
 pub use files::{ResultFiles, SampleFile};
 pub use interrupts::Edges;
+pub(crate) use percentiles::by_percentile;
 pub use pqos::CacheUse;
 pub use traced::Breach;
 

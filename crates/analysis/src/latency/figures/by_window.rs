@@ -3,7 +3,7 @@
 use super::super::measure::{Measured, WorstWindow};
 use super::{goals, name};
 use crate::Case;
-use crate::facts::budget::{Goal, Metric};
+use crate::facts::budget::Metric;
 use base::Figure;
 use base::figure::{Axis, Curve, Curves, Drawing, Form, Limit, On};
 use base::number::{duration, many, percent};
@@ -26,14 +26,7 @@ pub(super) fn figure(measured: &[Measured<'_>], case: &Case) -> Option<Figure> {
         form: Form::Line,
         points: one.windows.iter().map(|window| (window.window_ns as f64, window.loss_ns as f64)).collect(),
     };
-    // What is lost in a window is no less in a longer one, so a limit holds for all shorter ones as well.
-    let limit = |goal: &Goal| Limit {
-        label: goal.id.clone(),
-        on: On::Y,
-        value: goal.limit_ns as f64,
-        until: goal.window_ns.map(|window_ns| window_ns as f64),
-    };
-    let limits: Vec<Limit> = goals(case, Metric::PreemptWindow).map(limit).collect();
+    let limits: Vec<Limit> = goals(case, Metric::PreemptWindow).map(|goal| goal.drawn(On::Y)).collect();
     let mut caption = format!(
         "In its worst {} {} lost {}, {} of it.",
         duration(*window_ns as f64),

@@ -24,9 +24,9 @@ pub(super) use pauses::{Pauses, ends};
 
 use super::measure::Measured;
 use crate::Case;
-use crate::facts::budget::{Goal, Metric, Stat};
-use crate::facts::losses::{Definition, LostIn};
-use crate::facts::samples::{Measures, Samples};
+use crate::facts::budget::{Goal, Metric};
+use crate::facts::losses::LostIn;
+use crate::facts::samples::Samples;
 use base::Figure;
 use base::number::many;
 
@@ -46,16 +46,15 @@ pub(super) fn of_samples(case: &Case) -> Vec<Figure> {
         .collect()
 }
 
-/// The goals of the budget about this metric of losses, as far as they are judged by what the host took.
+/// The goals of the budget about this metric of losses.
 fn goals(case: &Case, metric: Metric) -> impl Iterator<Item = &Goal> {
-    let goals = case.budget().into_iter().flat_map(|budget| &budget.goals);
-    goals.filter(move |goal| goal.metric == metric && goal.definition == Definition::Involuntary)
+    case.budget().into_iter().flat_map(move |budget| budget.on_losses(metric))
 }
 
 /// The goals of the budget about the longest of such samples.
 fn goals_of<'c>(case: &'c Case, samples: &Samples) -> impl Iterator<Item = &'c Goal> {
-    let is_of_timers = samples.measures() == Measures::Timer;
-    goals(case, Metric::TimerLatency).filter(move |goal| is_of_timers && goal.stat == Stat::Max)
+    let measures = samples.measures();
+    case.budget().into_iter().flat_map(move |budget| budget.on_longest(measures))
 }
 
 /// The state whose colour a loss has.

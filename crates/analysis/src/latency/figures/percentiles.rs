@@ -2,18 +2,14 @@
 
 use super::goals_of;
 use crate::Case;
-use crate::facts::budget::Goal;
-use crate::facts::samples::{SampleFile, Samples};
+use crate::facts::samples::{SampleFile, Samples, by_percentile};
 use base::Figure;
-use base::figure::{Axis, Curve, Curves, Drawing, Form, Limit, On};
+use base::figure::{Axis, Curve, Curves, Drawing, Form, On};
 use base::number::{duration, many, thousands};
 use std::cmp::Reverse;
 
 /// Curves that are told apart.
 const MOST_CURVES: usize = 6;
-
-/// Points of a curve are this far apart: 0.5 % along the page, less than a pixel.
-const APART: f64 = 1.005;
 
 /// A curve for each thread of a result, the one with the longest sample first; none where no lengths were kept.
 pub(super) fn figure(case: &Case, place: usize, file: &SampleFile) -> Option<Figure> {
@@ -22,13 +18,17 @@ pub(super) fn figure(case: &Case, place: usize, file: &SampleFile) -> Option<Fig
     let left_out = threads.len().saturating_sub(MOST_CURVES) as u64;
     threads.truncate(MOST_CURVES);
     let first = threads.first()?;
-    let limit = |goal: &Goal| Limit { label: goal.id.clone(), on: On::Y, value: goal.limit_ns as f64, until: None };
     let one_in = |share: f64| first.quantile_ns(share).map(|ns| duration(ns as f64));
     let mut caption = format!("{} of {}", many(first.count, "sample"), label(first, file));
     for (share, name) in [(0.5, "half"), (0.99, "99 %"), (0.9999, "99.99 %")] {
         caption.extend(one_in(share).map(|ns| format!(", {name} within {ns}")));
     }
     caption.push('.');
+    let curve = |samples: &&Samples| Curve {
+        label: label(samples, file),
+        form: Form::Steps,
+        points: by_percentile(std::slice::from_ref(samples)),
+    };
     let unkept: u64 = threads.iter().flat_map(|samples| unkept(samples)).sum();
     if unkept > 0 {
         let text =
@@ -50,8 +50,8 @@ pub(super) fn figure(case: &Case, place: usize, file: &SampleFile) -> Option<Fig
                 is_logarithmic: true,
             },
             y: Axis { title: "length".into(), unit: "ns", is_logarithmic: true },
-            curves: threads.iter().map(|samples| curve(samples, label(samples, file))).collect(),
-            limits: goals_of(case, first).map(limit).collect(),
+            curves: threads.iter().map(curve).collect(),
+            limits: goals_of(case, first).map(|goal| goal.drawn(On::Y)).collect(),
         }),
     })
 }
@@ -73,20 +73,4 @@ fn label(samples: &Samples, file: &SampleFile) -> String {
 /// Counts of samples whose lengths the program did not keep.
 pub(super) fn unkept(samples: &Samples) -> impl Iterator<Item = u64> {
     samples.buckets.iter().filter(|bucket| !samples.is_kept(bucket)).map(|bucket| bucket.count)
-}
-
-/// From which share on samples are as long: a step for each length.
-fn curve(samples: &Samples, label: String) -> Curve {
-    let (mut before, mut points) = (0_u64, Vec::new());
-    let mut last = 0.0;
-    for bucket in &samples.buckets {
-        let one_in = samples.count as f64 / samples.count.saturating_sub(before).max(1) as f64;
-        if one_in >= last * APART {
-            points.push((one_in, samples.length_ns(bucket) as f64));
-            last = one_in;
-        }
-        before = before.saturating_add(bucket.count);
-    }
-    points.extend(samples.extremes_ns().1.map(|max_ns| (samples.count as f64, max_ns as f64)));
-    Curve { label, form: Form::Steps, points }
 }
