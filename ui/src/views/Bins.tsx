@@ -4,6 +4,7 @@ import type { HistogramData } from "../data/types";
 import { hueOf } from "../draw/tokens";
 import { grouped, roundAmount } from "../maths/format";
 import { decadesOf, heightOf, placeIn, totalOf } from "../maths/histogram";
+import { Axes } from "./Axes";
 import { useWidth } from "./useSize";
 
 const WIDTH = 860;
@@ -12,8 +13,6 @@ const HEIGHT = 240;
 const LEFT = 90;
 const TOP = 22;
 const BELOW = 38;
-/** A value of the axis takes this much of its length. */
-const MARK = 78;
 
 export function Bins({ title, drawn }: { title: string; drawn: HistogramData }) {
   const box = useRef<HTMLDivElement>(null);
@@ -23,7 +22,6 @@ export function Bins({ title, drawn }: { title: string; drawn: HistogramData }) 
   const x = (share: number) => LEFT + share * (width - LEFT - 14);
   const y = (count: number) => TOP + (1 - heightOf(count, decades)) * HEIGHT;
   const wide = (width - LEFT - 14) / Math.max(1, bins.length);
-  const every = Math.max(1, Math.ceil(MARK / wide));
   const words = (value: number) => roundAmount(value, drawn.x.unit);
   const ends = [...bins.slice(0, 1).map(({ from }) => from), ...bins.map(({ to }) => to)];
   const counts = Array.from({ length: decades + 1 }, (_, power) => 10 ** power);
@@ -36,17 +34,19 @@ export function Bins({ title, drawn }: { title: string; drawn: HistogramData }) 
         role="img"
         aria-label={title}
       >
-        <text class="faint" x="0" y="12">
-          {`${drawn.counted}, logarithmic`}
-        </text>
-        {counts.map((count) => (
-          <g key={count}>
-            <path d={`M${LEFT} ${y(count)}H${width}`} stroke="var(--grid)" />
-            <text class="faint" x={LEFT - 8} y={y(count) + 4} text-anchor="end">
-              {grouped(count)}
-            </text>
-          </g>
-        ))}
+        <Axes
+          left={LEFT}
+          bottom={TOP + HEIGHT}
+          width={width}
+          up={{
+            title: `${drawn.counted}, logarithmic`,
+            ticks: counts.map((count) => ({ at: y(count), text: grouped(count) })),
+          }}
+          along={{
+            title: drawn.x.title,
+            ticks: ends.map((end, i) => ({ at: x(i / bins.length), text: words(end) })),
+          }}
+        />
         {bins.map((bin, i) => {
           const total = totalOf(bin);
           const high = TOP + HEIGHT - y(total);
@@ -71,22 +71,6 @@ export function Bins({ title, drawn }: { title: string; drawn: HistogramData }) 
           });
         })}
         <path d={`M${LEFT} ${TOP + HEIGHT}H${width}`} stroke="var(--soft)" />
-        {ends.map((end, i) =>
-          i % every === 0 ? (
-            <text
-              class="faint"
-              key={end}
-              x={x(i / bins.length)}
-              y={TOP + HEIGHT + 16}
-              text-anchor={i === bins.length ? "end" : "middle"}
-            >
-              {words(end)}
-            </text>
-          ) : null,
-        )}
-        <text class="faint" x={LEFT + (width - LEFT) / 2} y={TOP + HEIGHT + 33} text-anchor="middle">
-          {drawn.x.title}
-        </text>
         {drawn.limits.map((limit) => {
           const share = placeIn(bins, limit.value);
           return (

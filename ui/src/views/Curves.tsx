@@ -4,6 +4,7 @@ import type { Axis, Curve, CurvesData, Mark } from "../data/types";
 import { CURVE_DASHES } from "../draw/tokens";
 import { roundAmount } from "../maths/format";
 import { type Scale, scaleOf } from "../maths/scale";
+import { Axes, type Tick } from "./Axes";
 import { useWidth } from "./useSize";
 
 const WIDTH = 860;
@@ -14,8 +15,6 @@ const TOP = 22;
 const BELOW = 38;
 /** A limit that ends before this share of the picture has its words behind its end. */
 const SHORT = 0.6;
-/** So many pixels are enough for a mark along the page. */
-const MARK = 78;
 
 export function Curves({ title, drawn }: { title: string; drawn: CurvesData }) {
   const box = useRef<HTMLDivElement>(null);
@@ -24,7 +23,6 @@ export function Curves({ title, drawn }: { title: string; drawn: CurvesData }) {
   const limits = (on: "x" | "y") => drawn.limits.filter((limit) => limit.on === on).map(({ value }) => value);
   const across = scaleOf(drawn.x, [...points.map(([x]) => x), ...limits("x")]);
   const up = scaleOf(drawn.y, [...points.map(([, y]) => y), ...limits("y")]);
-  const every = Math.ceil(MARK / ((width - LEFT) / across.marks.length));
   const x = (value: number) => LEFT + across.place(value) * (width - LEFT - 14);
   const y = (value: number) => TOP + (1 - up.place(value)) * HEIGHT;
   return (
@@ -36,26 +34,13 @@ export function Curves({ title, drawn }: { title: string; drawn: CurvesData }) {
         role="img"
         aria-label={title}
       >
-        <text class="faint" x="0" y="12">
-          {drawn.y.title}
-        </text>
-        <Marks axis={drawn.y} scale={up} place={y} width={width} />
-        {across.marks.map((mark, i) =>
-          i % every === 0 ? (
-            <text
-              class="faint"
-              key={mark}
-              x={x(mark)}
-              y={TOP + HEIGHT + 16}
-              text-anchor={i > 0 && i === across.marks.length - 1 ? "end" : "middle"}
-            >
-              {words(drawn.x, mark)}
-            </text>
-          ) : null,
-        )}
-        <text class="faint" x={LEFT + (width - LEFT) / 2} y={TOP + HEIGHT + 33} text-anchor="middle">
-          {drawn.x.title}
-        </text>
+        <Axes
+          left={LEFT}
+          bottom={TOP + HEIGHT}
+          width={width}
+          up={{ title: drawn.y.title, ticks: ticks(drawn.y, up, y) }}
+          along={{ title: drawn.x.title, ticks: ticks(drawn.x, across, x) }}
+        />
         {drawn.limits.map((limit) => {
           const at = limit.on === "y" ? y(limit.value) : x(limit.value);
           const { until = null } = limit;
@@ -92,19 +77,8 @@ export function Curves({ title, drawn }: { title: string; drawn: CurvesData }) {
   );
 }
 
-function Marks(props: { axis: Axis; scale: Scale; place: (value: number) => number; width: number }) {
-  return (
-    <>
-      {props.scale.marks.map((mark) => (
-        <g key={mark}>
-          <path d={`M${LEFT} ${props.place(mark)}H${props.width}`} stroke="var(--grid)" />
-          <text class="faint" x={LEFT - 8} y={props.place(mark) + 4} text-anchor="end">
-            {words(props.axis, mark)}
-          </text>
-        </g>
-      ))}
-    </>
-  );
+function ticks(axis: Axis, scale: Scale, place: (value: number) => number): Tick[] {
+  return scale.marks.map((mark) => ({ at: place(mark), text: words(axis, mark) }));
 }
 
 function Drawn(props: {
