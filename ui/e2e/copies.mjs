@@ -1,7 +1,7 @@
 // What one takes along: true vectors of what is drawn on a canvas, and the numbers behind it.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { LINUX, open } from "./shared.mjs";
+import { ask, LINUX, NESTED, open } from "./shared.mjs";
 
 /** Presses a copy button with the clipboard out of reach, as in many browsers: a file comes instead. */
 async function file(page, name) {
@@ -41,6 +41,33 @@ export const copies = [
       await open(page, base, `r=${LINUX}&view=costs`);
       const heat = String(await file(page, "Copy Does the cost of a chain change over time? as SVG"));
       assert.ok(!heat.includes("<image") && heat.split("<rect").length > 100);
+    },
+  ],
+  [
+    "a copy of a figure with several groups has them all",
+    async ({ page, base }) => {
+      await page.addInitScript(noClipboard);
+      const { sections } = await ask(base, NESTED, "report");
+      const figures = sections.find(({ id }) => id === "latency").figures;
+      const { title, groups } = figures.find(({ id }) => id === "moments");
+      assert.ok(groups.length > 1, "one group would show nothing");
+      await open(page, base, `r=${NESTED}&view=sections`);
+      const svg = String(await file(page, `Copy ${title} as SVG`));
+      const told = await page.evaluate((text) => {
+        const copy = new DOMParser().parseFromString(text, "image/svg+xml");
+        const parts = [...copy.querySelectorAll("svg > svg")];
+        return {
+          headings: [...copy.querySelectorAll("svg > text")].map(({ textContent }) => textContent),
+          ends: parts.map((part) => Number(part.getAttribute("y")) + Number(part.getAttribute("height"))),
+          height: Number(copy.documentElement.getAttribute("height")),
+        };
+      }, svg);
+      assert.deepEqual(
+        told.headings.slice(0, groups.length),
+        groups.map((group) => group.title),
+      );
+      assert.equal(told.ends.length, groups.length);
+      assert.equal(told.ends.at(-1), told.height);
     },
   ],
 ];

@@ -68,6 +68,11 @@ fn nanoseconds_are_told_by_their_own_field() {
     assert_eq!(json[0].unit_ns, 1);
     assert!(json[0].buckets.iter().all(|bucket| bucket.to_ns == bucket.from_ns + 1), "{:?}", json[0].buckets);
     assert_eq!((json[0].count, json[0].overflow), (60, 0));
+    let (results, problems) = read(&fixture("cyclictest-break.txt"));
+    let text = &results.list[0];
+    assert!(problems.is_empty(), "{problems:?}");
+    assert_eq!((text.samples[0].unit_ns, text.samples[0].mean_ns), (1, Some(71_969.0)));
+    assert_eq!(text.breach.as_ref().unwrap().length_ns, 71_969, "printed text tells it by how wide a field is");
 }
 
 #[test]

@@ -2,43 +2,56 @@
 import { theme } from "../state/store";
 import { token } from "./tokens";
 
-// No style attributes: the page's content policy refuses them, also in what is made of it.
-const SVG = "http://www.w3.org/2000/svg";
+/** Room between the drawings of one picture. */
+const GAP = 12;
 
-/** An SVG element that stands alone: custom properties replaced by the colours of the theme. */
-export function svgText(svg: SVGSVGElement): string {
+/** What a heading above a drawing takes, which the page has outside of it: `data-heading`. */
+const HEADING = 20;
+
+/** SVG elements, one below the other, as one that stands alone. */
+export function svgText(drawn: SVGSVGElement[]): string {
+  let [width, height] = [0, 0];
+  const inside = drawn.map((svg) => {
+    const box = svg.getBoundingClientRect();
+    const { heading } = svg.dataset;
+    if (height > 0) height += GAP;
+    if (heading) height += HEADING;
+    const y = height;
+    width = Math.max(width, Math.round(box.width));
+    height += Math.round(box.height);
+    return (heading ? headingText(heading, y - 6) : "") + placed(svg, box, y);
+  });
+  return standalone(inside.join(""), width, height);
+}
+
+function headingText(heading: string, y: number): string {
+  const text = document.createElementNS("http://www.w3.org/2000/svg", "text");
+  for (const [name, value] of Object.entries({ y, fill: "var(--ink)", "font-size": 12, "font-weight": 600 }))
+    text.setAttribute(name, String(value));
+  text.textContent = heading;
+  return new XMLSerializer().serializeToString(text);
+}
+
+/** An SVG element as it is on the page, as a part of another at that height. */
+function placed(svg: SVGSVGElement, { width, height }: DOMRect, y: number): string {
   const copy = svg.cloneNode(true) as SVGSVGElement;
-  const { width, height } = svg.getBoundingClientRect();
-  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.setAttribute("y", String(y));
   copy.setAttribute("width", String(Math.round(width)));
   copy.setAttribute("height", String(Math.round(height)));
   if (!copy.hasAttribute("viewBox")) copy.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  const [left = 0, top = 0] = copy.getAttribute("viewBox")!.split(" ").map(Number);
-  const ground = document.createElementNS(SVG, "rect");
-  for (const [name, value] of Object.entries({
-    x: left,
-    y: top,
-    width: "100%",
-    height: "100%",
-    fill: "var(--page)",
-  }))
-    ground.setAttribute(name, String(value));
-  copy.prepend(ground);
-  const defs = document.querySelector("#patterns defs");
-  if (defs) copy.prepend(defs.cloneNode(true));
   // On the page a style sheet says this.
   for (const text of copy.querySelectorAll("text, tspan")) {
     const faint = text.classList.contains("faint");
     if (!text.hasAttribute("fill") && (faint || text.tagName === "text"))
       text.setAttribute("fill", faint ? "var(--soft)" : "var(--ink)");
   }
+  // The page's content policy refuses style attributes, also in what is made of it.
   copy.removeAttribute("style");
-  copy.setAttribute("font-family", "system-ui, sans-serif");
   copy.setAttribute("font-size", "12");
-  return coloured(new XMLSerializer().serializeToString(copy));
+  return new XMLSerializer().serializeToString(copy);
 }
 
-/** An SVG that stands alone, out of elements drawn as text: with the patterns, and colours for custom properties. */
+/** An SVG that stands alone, out of elements drawn as text: with the patterns, and the colours of the theme for custom properties. */
 export function standalone(inside: string, width: number, height: number): string {
   const defs = document.querySelector("#patterns defs")?.outerHTML ?? "";
   return coloured(

@@ -92,6 +92,7 @@ function Bars({ group, most }: { group: BarGroup; most: number }) {
       )}
       <svg
         class="picture bars"
+        data-heading={span && group.title}
         viewBox={`0 0 ${width} ${height}`}
         style={{ maxWidth: `${WIDTH}px` }}
         role="img"

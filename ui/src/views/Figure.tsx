@@ -25,8 +25,8 @@ interface Props {
 export function Figure({ id, title, note, caption, svg, csv, tools, children, picture = true }: Props) {
   const body = useRef<HTMLDivElement>(null);
   const copy = async (kind: "png" | "svg" | "csv") => {
-    const drawn = body.current?.querySelector<SVGSVGElement>("svg.picture");
-    const vectors = () => svg?.() ?? (drawn ? svgText(drawn) : null);
+    const drawn = [...(body.current?.querySelectorAll<SVGSVGElement>("svg.picture") ?? [])];
+    const vectors = () => svg?.() ?? (drawn.length > 0 ? svgText(drawn) : null);
     try {
       let blob: Blob | null = null;
       if (kind === "csv") blob = csv ? new Blob([csv()], { type: "text/csv" }) : null;

@@ -8,7 +8,8 @@
 //! T: 0 (17159) P: 0 I:1000 C:   1000 Min:     68 Act:   77 Avg:   76 Max:      93
 //! ```
 //! With `-b` it names the thread that broke off, and its sample: `# Break thread: 2219`, `# Break value: 22`.
-//! Lengths are whole us, cut off; with `-N` they are ns, and nothing in the text says so.
+//! Lengths are whole us, cut off; with `-N` they are ns, and nothing but the width of `Act:` says so: 8 letters, not 5
+//! (print_stat of rt-tests 2.4).
 
 use super::buckets::Lengths;
 use super::lines::{self, number_after, numbers};
@@ -35,11 +36,22 @@ struct Told {
     missing: u64,
     /// The last line of each thread, by its number.
     summaries: BTreeMap<u32, Summary>,
+    /// With `-N`.
+    is_ns: bool,
     /// Thread ids of all threads, which it prints with `-b`.
     tids: Vec<u64>,
     /// The thread whose sample was over the limit of `-b`, and that sample.
     break_thread: Option<u64>,
     break_value: Option<u64>,
+}
+
+/// How wide `Act:` is in ns.
+const NS_WIDTH: usize = 8;
+
+/// How wide the number is that a text begins with, with the blanks before it.
+fn width(text: &str) -> usize {
+    let digits = text.trim_start_matches(' ');
+    text.len() - digits.trim_start_matches(|letter: char| letter.is_ascii_digit()).len()
 }
 
 #[derive(Clone, Copy)]
@@ -107,6 +119,7 @@ impl Told {
     fn summary(&mut self, line: &str) -> Option<()> {
         let thread = u32::try_from(number_after(line, "T:")?).ok()?;
         let tid = number_after(line, "(").and_then(|tid| i32::try_from(tid).ok());
+        self.is_ns |= line.split_once("Act:").is_some_and(|(_, rest)| width(rest) >= NS_WIDTH);
         let [cycles, min, mean, max] = ["C:", "Min:", "Avg:", "Max:"].map(|name| number_after(line, name));
         let summary = Summary { tid, cycles: cycles?, min: min?, mean: mean?, max: max? };
         self.summaries.insert(thread, summary);
@@ -135,11 +148,16 @@ impl Told {
 
     /// The sample after which it broke off.
     fn breach(&self) -> Option<Breach> {
-        let unit_ns = Samples::new(Source::Cyclictest, "").unit_ns;
         Some(Breach {
             tid: i32::try_from(self.break_thread?).ok()?,
-            length_ns: self.break_value?.saturating_mul(unit_ns),
+            length_ns: self.break_value?.saturating_mul(self.samples(None, String::new()).unit_ns),
         })
+    }
+
+    /// Samples of a thread, in the unit of this text.
+    fn samples(&self, tid: Option<i32>, thread: String) -> Samples {
+        let samples = Samples { tid, ..Samples::new(Source::Cyclictest, thread) };
+        if self.is_ns { Samples { unit_ns: 1, ..samples } } else { samples }
     }
 
     fn finish(mut self, found: &mut Found) {
@@ -154,11 +172,10 @@ impl Told {
         for (thread, (lengths, _)) in std::mem::take(&mut self.each) {
             let tid = self.tid(thread);
             self.summaries.remove(&thread);
-            let samples = Samples { tid, ..Samples::new(Source::Cyclictest, thread.to_string()) };
-            found.samples.push(lengths.of(samples));
+            found.samples.push(lengths.of(self.samples(tid, thread.to_string())));
         }
-        for (thread, summary) in self.summaries {
-            let mut samples = Samples { tid: summary.tid, ..Samples::new(Source::Cyclictest, thread.to_string()) };
+        for (thread, summary) in &self.summaries {
+            let mut samples = self.samples(summary.tid, thread.to_string());
             if summary.cycles > 0 {
                 samples.between(Some(summary.min), Some(summary.max));
                 samples.mean_ns = Some(summary.mean as f64 * samples.unit_ns as f64);
@@ -178,7 +195,7 @@ impl Told {
             let of = |list: &[u64]| list.get(thread).copied();
             let number = u32::try_from(thread).ok();
             let tid = number.and_then(|number| self.tid(number));
-            let mut samples = Samples { tid, ..Samples::new(Source::Cyclictest, thread.to_string()) };
+            let mut samples = self.samples(tid, thread.to_string());
             let counts = || self.rows.iter().filter_map(|(length, row)| Some((*length, *row.get(thread)?)));
             let met = || counts().filter(|(_, count)| *count > 0).map(|(length, _)| length);
             let overflow = self.overflows.as_ref().and_then(|list| of(list));
