@@ -11,6 +11,7 @@
 //! trigger   a named pipe: a line written into it ends a flight recorder
 //! snapshot  copies of /proc and /sys, CPUID, domains --------------------------> host/0, host/1 of a recording
 //! netns     client, forwarder and server in namespaces, with a fault ------------> bytes that arrived
+//! search    trials at rates, until bounds are close ---> lower and upper bounds of NDR and PDR
 //! rt        a real-time guest, emulated, disturbed on purpose -> a recording of both, and the truth
 //! vmx       what hypervisors of ours that use VMX share
 //! nested    a host, its guest and the guest's guest, emulated -> a recording
@@ -34,6 +35,7 @@ pub mod program;
 mod recorder;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod rt;
+pub mod search;
 pub mod setting;
 pub mod snapshot;
 pub mod tracefs;
