@@ -1,5 +1,6 @@
 //! A hog was put in the way of programs that measured: is it named, do the sums close, and does a script come to the same?
 
+use base::figure::{Bin, Drawing, Histogram, Kind};
 use base::recording::Recording;
 use base::{Cell, Narrow, Span, Table};
 use kvmscope_analysis::facts::attribution::{Attributed, FoundBy};
@@ -49,6 +50,43 @@ fn samples_without_times_name_the_hog_by_their_rank() {
     assert_eq!(causes[0].0, "hog", "{causes:?}");
     let explained: u64 = causes.iter().map(|(_, part)| part.total_ns).sum();
     assert_eq!(explained + one.sums.unexplained.total_ns, one.sums.total_ns);
+}
+
+/// The histogram of a program's samples.
+fn by_length(case: &Case, source: Source) -> Histogram {
+    let section = kvmscope_analysis::latency::answer(case).unwrap().unwrap().section;
+    let title = format!("Samples of {} on L0 by length", source.name());
+    let figure = section.figures.into_iter().find(|figure| figure.title == title).unwrap();
+    let Drawing::Histogram(drawn) = figure.drawing else { panic!("{title}") };
+    drawn
+}
+
+#[test]
+fn samples_have_the_colour_of_what_took_most_of_them() {
+    let case = case(Given::default());
+    let text = std::fs::read_to_string(fixture().join("L0/samples/jitterdebugger.csv")).unwrap();
+    let us: Vec<u64> = text.lines().map(|line| line.rsplit(';').next().unwrap().parse().unwrap()).collect();
+    let drawn = by_length(&case, Source::Jitterdebugger);
+    for bin in &drawn.bins {
+        let inside = us.iter().filter(|us| (bin.from..bin.to).contains(&(**us as f64 * 1e3))).count() as u64;
+        assert_eq!(bin.total(), inside, "no sample is lost by a colour: {bin:?}");
+    }
+    // The hog spins for milliseconds; without it no sample is as long as a fifth of one, and most are short.
+    let is_hogs = |kind: &Kind| kind.hue == "wake_delay" && kind.label.contains("(hog");
+    let hogs = drawn.kinds.iter().position(is_hogs).unwrap_or_else(|| panic!("{:?}", drawn.kinds));
+    let long = drawn.bins.iter().filter(|bin| bin.from >= 500e3);
+    assert!(long.clone().count() > 2 && long.clone().all(|bin| bin.counts[hogs] == bin.total()), "{drawn:?}");
+    let short = drawn.bins.iter().filter(|bin| bin.to <= 100e3);
+    assert!(short.clone().all(|bin| bin.counts[hogs] == 0), "{drawn:?}");
+
+    let ranked = by_length(&case, Source::Cyclictest);
+    let asked: u64 = of(&case, Source::Cyclictest).sums.samples;
+    let plain: u64 = ranked.bins.iter().map(|bin| bin.counts[0]).sum();
+    assert_eq!(ranked.kinds[0].label, "samples whose cause was not looked for");
+    let total: u64 = ranked.bins.iter().map(Bin::total).sum();
+    // Of each thread the longest one that is not asked for is looked at: it may be the longest of all without a cause of the others.
+    assert!((asked..=asked + 2).contains(&(total - plain)), "{asked} asked, {plain} of {total} not");
+    assert!(ranked.kinds.iter().any(is_hogs), "{:?}", ranked.kinds);
 }
 
 fn table<'a>(answers: &'a Answers, name: &str) -> &'a Table {

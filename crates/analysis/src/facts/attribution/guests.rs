@@ -102,7 +102,7 @@ fn taken(vcpu: &VcpuLosses, first_ns: u64, at: Instant, length_ns: u64, names: &
     let within = vcpu.lost.causes_within(inside);
     let around = vcpu.lost.causes_within(wide).into_iter().map(|(cause, wide_ns)| {
         let inside_ns = within.iter().find(|(known, _)| *known == cause).map_or(0, |(_, ns)| *ns);
-        Taken { cause: names.of(cause), inside_ns, beside_ns: wide_ns.saturating_sub(inside_ns) }
+        Taken { cause: names.of(cause), state: cause.state, inside_ns, beside_ns: wide_ns.saturating_sub(inside_ns) }
     });
     Some(around.collect())
 }

@@ -140,8 +140,12 @@ fn rank(samples: &Samples, above_ns: u64, delays: &[Delay], (names, sums): (&mut
                 }
                 break;
             };
-            let taken =
-                delay.taken.iter().map(|(cause, ns)| Taken { cause: names.of(*cause), inside_ns: *ns, beside_ns: 0 });
+            let taken = delay.taken.iter().map(|(cause, ns)| Taken {
+                cause: names.of(*cause),
+                state: cause.state,
+                inside_ns: *ns,
+                beside_ns: 0,
+            });
             sums.add(length_ns, &taken.collect::<Vec<_>>());
         }
     }

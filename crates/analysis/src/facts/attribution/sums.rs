@@ -1,7 +1,7 @@
 //! Causes of samples, added up.
 
 use crate::facts::ledger::model::PartFlow;
-use crate::facts::losses::Cause;
+use crate::facts::losses::{Cause, LostIn};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -49,6 +49,11 @@ pub struct Sums {
     pub unexplained: Part,
     /// Samples that lie where the trace shows nothing, which are unexplained.
     pub outside: u64,
+    /// All samples of which it is known what took how much of them, shorter ones too, by length and by the state that took most of each;
+    /// `None`: no state took more than is unexplained.
+    pub by_length: BTreeMap<(u64, Option<LostIn>), u64>,
+    /// What causes took in each state, by their names.
+    pub by_state: BTreeMap<LostIn, BTreeMap<Arc<str>, u64>>,
     /// The longest samples with what each cause took, longest first.
     longest: Vec<(u64, Shares)>,
     /// A sample was left out there.
@@ -81,6 +86,7 @@ impl<'p> Names<'p> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Taken {
     pub cause: Arc<str>,
+    pub state: LostIn,
     /// Inside the sample.
     pub inside_ns: u64,
     /// Beside it, where it may lie because the clocks are not the same.
@@ -97,10 +103,16 @@ impl Sums {
     pub(super) fn add(&mut self, length_ns: u64, taken: &[Taken]) {
         let mut left_ns = length_ns;
         let mut parts: Vec<(Arc<str>, u64)> = Vec::new();
+        let mut states: BTreeMap<LostIn, u64> = BTreeMap::new();
         for of in [|taken: &Taken| taken.inside_ns, |taken: &Taken| taken.beside_ns] {
             for one in taken {
                 let ns = of(one).min(left_ns);
                 left_ns -= ns;
+                if ns > 0 {
+                    *states.entry(one.state).or_default() += ns;
+                    let named = self.by_state.entry(one.state).or_default().entry(one.cause.clone()).or_default();
+                    *named = named.saturating_add(ns);
+                }
                 match parts.iter_mut().find(|(cause, _)| *cause == one.cause) {
                     Some((_, sum)) => *sum += ns,
                     None if ns > 0 => parts.push((one.cause.clone(), ns)),
@@ -114,7 +126,18 @@ impl Sums {
             self.unexplained.add(left_ns);
             parts.iter().for_each(|(cause, ns)| self.causes.entry(cause.clone()).or_default().add(*ns));
         }
+        let most = states.into_iter().min_by_key(|(state, ns)| (Reverse(*ns), *state));
+        self.count_length(length_ns, most.filter(|(_, ns)| *ns > left_ns).map(|(state, _)| state), 1);
         self.keep(length_ns, parts);
+    }
+
+    /// Lengths in nanoseconds are cut off to three digits, but not below the limit: there may be millions of them.
+    fn count_length(&mut self, length_ns: u64, most: Option<LostIn>, count: u64) {
+        let unit_ns = 10_u64.pow(length_ns.checked_ilog10().unwrap_or(0).saturating_sub(2));
+        let cut_ns = length_ns / unit_ns * unit_ns;
+        let kept_ns = if length_ns >= self.above_ns { cut_ns.max(self.above_ns) } else { cut_ns };
+        let alike = self.by_length.entry((kept_ns, most)).or_default();
+        *alike = alike.saturating_add(count);
     }
 
     fn keep(&mut self, length_ns: u64, parts: Shares) {
@@ -132,6 +155,7 @@ impl Sums {
             self.unexplained.add_many(length_ns, count);
         }
         if count > 0 {
+            self.count_length(length_ns, None, count);
             self.keep(length_ns, Vec::new());
         }
     }
@@ -171,6 +195,17 @@ impl Sums {
         self.outside += other.outside;
         add(&mut self.unexplained, other.unexplained);
         other.causes.into_iter().for_each(|(cause, part)| add(self.causes.entry(cause).or_default(), part));
+        for (key, count) in other.by_length {
+            let alike = self.by_length.entry(key).or_default();
+            *alike = alike.saturating_add(count);
+        }
+        for (state, names) in other.by_state {
+            let known = self.by_state.entry(state).or_default();
+            for (name, ns) in names {
+                let sum = known.entry(name).or_default();
+                *sum = sum.saturating_add(ns);
+            }
+        }
         self.longest.extend(other.longest);
         self.is_cut |= other.is_cut;
         self.cut();
@@ -206,7 +241,7 @@ mod tests {
     use super::*;
 
     fn taken(name: &str, inside_ns: u64, beside_ns: u64) -> Taken {
-        Taken { cause: name.into(), inside_ns, beside_ns }
+        Taken { cause: name.into(), state: LostIn::Preempted, inside_ns, beside_ns }
     }
 
     #[test]
@@ -223,6 +258,32 @@ mod tests {
         assert_eq!(of("a"), Part { count: 2, total_ns: 110, max_ns: 60 }, "what lies beside fills the second one up");
         assert_eq!(of("b"), Part { count: 1, total_ns: 10, max_ns: 10 });
         assert_eq!((sums.unexplained.max_ns, sums.unexplained.count, sums.outside), (70, 6, 1));
+    }
+
+    #[test]
+    fn lengths_go_by_the_state_that_took_most_if_that_is_more_than_is_unexplained() {
+        let mut sums = Sums::above(123_456);
+        let waits = |ns: u64| Taken { state: LostIn::WakeDelay, ..taken("hog", ns, 0) };
+        sums.add(100, &[taken("a", 30, 0), taken("b", 30, 0), waits(40)]);
+        sums.add(100, &[taken("a", 50, 0)]);
+        sums.add(123_455, &[taken("a", 123_455, 0)]);
+        sums.add(123_456, &[waits(123_456)]);
+        sums.add_outside(123_999);
+        let told: Vec<(u64, Option<LostIn>, u64)> = sums.by_length.iter().map(|(key, n)| (key.0, key.1, *n)).collect();
+        let expected = [
+            (100, None, 1),
+            (100, Some(LostIn::Preempted), 1),
+            (123_000, Some(LostIn::Preempted), 1),
+            // Three digits are kept, but no length falls below the limit by it.
+            (123_456, None, 1),
+            (123_456, Some(LostIn::WakeDelay), 1),
+        ];
+        assert_eq!(told, expected);
+        let names: Vec<_> = sums.by_state[&LostIn::Preempted].iter().map(|(name, ns)| (&**name, *ns)).collect();
+        assert_eq!(names, [("a", 123_535), ("b", 30)]);
+        let mut all = sums.clone();
+        all.merge(sums);
+        assert_eq!(all.by_length[&(100, None)], 2);
     }
 
     #[test]

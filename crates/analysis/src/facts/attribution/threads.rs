@@ -183,7 +183,7 @@ impl<'c> InTime<'c> {
             let taken = before.iter().cloned().chain(own).map(|(piece, cause)| {
                 let inside_ns = piece.to_ns.min(span.to_ns).saturating_sub(piece.from_ns.max(span.from_ns));
                 let beside_ns = piece.length_ns() - inside_ns;
-                Taken { cause: self.names.of(cause), inside_ns, beside_ns }
+                Taken { cause: self.names.of(cause), state: cause.state, inside_ns, beside_ns }
             });
             let taken: Vec<Taken> = taken.collect();
             for limit in &mut self.limits {

@@ -1,9 +1,11 @@
 //! How many samples have which length?
 
-use super::goals_of;
 use super::percentiles::{title, unkept};
+use super::{goals_of, kind};
 use crate::Case;
+use crate::facts::attribution::{Attributed, Sums};
 use crate::facts::budget::{Goal, exact};
+use crate::facts::losses::LostIn;
 use crate::facts::samples::{SampleFile, Samples};
 use base::Figure;
 use base::figure::{Axis, Bin, Drawing, Edge, Histogram, Kind};
@@ -47,6 +49,9 @@ pub(super) fn figure(case: &Case, place: usize, file: &SampleFile) -> Option<Fig
     } else {
         bins.iter_mut().for_each(|bin| bin.counts.truncate(1));
     }
+    if let Some(sums) = causes(case, file) {
+        coloured(sums, bin_of, &mut kinds, &mut bins);
+    }
     let total = file.samples.iter().fold(0_u64, |sum, samples| sum.saturating_add(samples.count));
     let caption = format!(
         "{} of {}, as the program rounds them: the longest {}{}.",
@@ -69,6 +74,46 @@ pub(super) fn figure(case: &Case, place: usize, file: &SampleFile) -> Option<Fig
             limits: goals.iter().map(edge).collect(),
         }),
     })
+}
+
+/// What is known of who took the time of a result's samples: of several limits by the lowest, which counts the most of them.
+fn causes<'c>(case: &'c Case, file: &SampleFile) -> Option<&'c Sums> {
+    let source = file.samples.first()?.source;
+    let of_file = |one: &&Attributed| (&one.machine, &one.path, one.source) == (&file.machine, &file.path, source);
+    case.attributed().iter().filter(of_file).min_by_key(|one| one.over.above_ns).map(|one| &one.sums)
+}
+
+/// Gives samples the colour of the state that took most of them; those of which it was not asked keep theirs.
+fn coloured(sums: &Sums, bin_of: impl Fn(u64) -> usize, kinds: &mut Vec<Kind>, bins: &mut [Bin]) {
+    let known: BTreeSet<Option<LostIn>> = sums.by_length.keys().map(|(_, most)| *most).collect();
+    let plain = kinds.len();
+    bins.iter_mut().for_each(|bin| bin.counts.resize(plain + known.len(), 0));
+    for ((length_ns, most), count) in &sums.by_length {
+        let place = plain + known.iter().position(|one| one == most).unwrap_or(0);
+        let Some(bin) = bins.get_mut(bin_of(*length_ns)) else { continue };
+        let mut left = *count;
+        for from in 0..plain {
+            let moved = left.min(bin.counts[from]);
+            bin.counts[from] -= moved;
+            bin.counts[place] += moved;
+            left -= moved;
+        }
+    }
+    let taken = |state: LostIn| sums.by_state.get(&state).into_iter().flatten().map(|(name, ns)| (&**name, *ns));
+    kinds.extend(known.iter().map(|most| match most {
+        Some(state) => kind(*state, taken(*state)),
+        None => Kind { label: "unexplained".into(), hue: "unknown".into() },
+    }));
+    if let Some(first) = kinds.first_mut() {
+        first.label = "samples whose cause was not looked for".into();
+    }
+    let is_used: Vec<bool> = (0..kinds.len()).map(|kind| bins.iter().any(|bin| bin.counts[kind] > 0)).collect();
+    let mut used = is_used.iter();
+    kinds.retain(|_| *used.next().unwrap_or(&true));
+    for bin in bins {
+        let mut used = is_used.iter();
+        bin.counts.retain(|_| *used.next().unwrap_or(&true));
+    }
 }
 
 /// `; 5 to 54 over the limit of 15 us (timer-max)`.

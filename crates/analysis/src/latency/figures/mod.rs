@@ -28,7 +28,13 @@ use crate::facts::budget::{Goal, Metric};
 use crate::facts::losses::LostIn;
 use crate::facts::samples::Samples;
 use base::Figure;
-use base::number::many;
+use base::figure::Kind;
+use base::number::{list, many};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Culprits that the key of a state names.
+const MOST_NAMED: usize = 2;
 
 /// All of what vCPUs lost.
 pub(super) fn of_losses(measured: &[Measured<'_>], case: &Case) -> Vec<Figure> {
@@ -80,6 +86,18 @@ fn words(state: LostIn) -> &'static str {
         LostIn::Handling => "exit that the host caused",
         LostIn::Userspace => "VMM",
     }
+}
+
+/// What has the colour of a state, with those who took most in it: `preempted (busybox and kworker/0:1)`.
+fn kind<'n>(state: LostIn, taken: impl Iterator<Item = (&'n str, u64)>) -> Kind {
+    let mut names: BTreeMap<&str, u64> = BTreeMap::new();
+    taken.for_each(|(by, ns)| *names.entry(by).or_default() += ns);
+    let mut names: Vec<(&str, u64)> = names.into_iter().collect();
+    names.sort_by_key(|(_, ns)| Reverse(*ns));
+    let more = if names.len() > MOST_NAMED { ", .." } else { "" };
+    let named: Vec<String> = names.into_iter().take(MOST_NAMED).map(|(by, _)| by.to_owned()).collect();
+    let named = if more.is_empty() { list(&named) } else { named.join(", ") };
+    Kind { label: format!("{} ({named}{more})", words(state)), hue: hue(state).into() }
 }
 
 /// `vCPU 2 of vm1`.

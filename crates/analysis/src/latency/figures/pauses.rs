@@ -1,18 +1,15 @@
 //! How often was a vCPU away for how long, without a break, and why?
 
 use super::super::measure::Measured;
-use super::{goals, hue, whom, words};
+use super::{goals, kind, whom};
 use crate::Case;
 use crate::facts::budget::{Budget, Goal, Metric, exact};
 use crate::facts::losses::{Definition, LostIn, Pieces, Stretches};
 use base::Figure;
-use base::figure::{Axis, Bin, Drawing, Edge, Histogram, Kind};
-use base::number::{duration, list, thousands};
+use base::figure::{Axis, Bin, Drawing, Edge, Histogram};
+use base::number::{duration, thousands};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Culprits that a state's key names.
-const MOST_NAMED: usize = 2;
 
 /// Lengths up to this power of ten ns, eleven days, have a bin.
 const LONGEST_POWER: u32 = 15;
@@ -108,7 +105,11 @@ pub(super) fn figure(measured: &[Measured<'_>], case: &Case) -> Option<Figure> {
     if unknown_ns > 0 {
         caption.push_str(&format!(" Not counted: {} of which nothing is known.", duration(unknown_ns as f64)));
     }
-    let kind = |state: &LostIn| Kind { label: label(*state, measured), hue: hue(*state).into() };
+    let taken = |state: LostIn| {
+        let culprits = measured.iter().flat_map(|one| &one.culprits).filter(move |(named, _)| named.state == state);
+        culprits.map(|(named, sums)| (named.by.as_str(), sums.total_ns))
+    };
+    let kind = |state: &LostIn| kind(*state, taken(*state));
     let edge = |goal: &&Goal| Edge { label: goal.id.clone(), value: goal.limit_ns as f64 };
     Some(Figure {
         id: "pauses".into(),
@@ -123,18 +124,4 @@ pub(super) fn figure(measured: &[Measured<'_>], case: &Case) -> Option<Figure> {
             limits: goals.iter().map(edge).collect(),
         }),
     })
-}
-
-/// `preempted (busybox, kworker/0:1)`: the state with those who took most in it.
-fn label(state: LostIn, measured: &[Measured<'_>]) -> String {
-    let mut names: BTreeMap<&str, u64> = BTreeMap::new();
-    for (named, sums) in measured.iter().flat_map(|one| &one.culprits).filter(|(named, _)| named.state == state) {
-        *names.entry(&named.by).or_default() += sums.total_ns;
-    }
-    let mut names: Vec<(&str, u64)> = names.into_iter().collect();
-    names.sort_by_key(|(_, ns)| Reverse(*ns));
-    let more = if names.len() > MOST_NAMED { ", .." } else { "" };
-    let named: Vec<String> = names.into_iter().take(MOST_NAMED).map(|(by, _)| by.to_owned()).collect();
-    let named = if more.is_empty() { list(&named) } else { named.join(", ") };
-    format!("{} ({named}{more})", words(state))
 }
