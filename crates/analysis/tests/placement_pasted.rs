@@ -36,6 +36,21 @@ fn a_screen_of_threads_alone_has_a_vm_and_lacks_the_topology_first() {
 }
 
 #[test]
+fn what_siblings_take_from_each_other_is_told_apart_from_waiting() {
+    let pins =
+        |second: u32| format!("$ virsh vcpupin web\n VCPU   CPU Affinity\n-----\n 0      1\n 1      {second}\n\n");
+    let busy =
+        TOP.replace(" 92.3", " 99.0").replace("99.0  0.0   3123:02 2 vhost-41190", "99.0  6.4   8000:00 1 CPU 1/KVM");
+    let short = |second: u32| {
+        let section = of(&(LSCPU.to_owned() + "\n" + &pins(second) + &busy));
+        let found = found(&section, "PLC-PROPOSAL").unwrap_or_else(|| panic!("{:?}", section.findings));
+        found.evidence[0].what.clone()
+    };
+    assert!(short(5).contains("0.72 of those now are what busy siblings take from each other"), "{}", short(5));
+    assert!(!short(1).contains("siblings"), "two on one CPU wait: {}", short(1));
+}
+
+#[test]
 fn vcpus_that_nobody_saw_are_not_counted() {
     let rows = "top -Hp 49440\n\n   PID USER      PR  NI    VIRT    RES    SHR S %CPU %MEM     TIME+ COMMAND\n\
                 \x20 49451 qemu      20   0 6428280   1.9g  21188 R 99.3  0.5 142:35.05 CPU 3/TCG\n\

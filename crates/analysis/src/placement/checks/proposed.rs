@@ -24,6 +24,12 @@ fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
         true => format!("CPUs short: {had}, now and with it (modelled)"),
         false => format!("CPUs short: {had} now, {gets} with it (modelled)"),
     };
+    let siblings = model.proposal.beside_siblings(now);
+    if siblings > 0.005 {
+        short += &format!(
+            "; {siblings:.2} of those now are what busy siblings take from each other, and nobody waits for them"
+        );
+    }
     if let Some(waited) = model.unexplained() {
         short += &format!("; threads waited {waited:.2} CPUs (measured), more than the model explains");
     }

@@ -20,7 +20,7 @@ pub use units::{Subject, What};
 
 use super::expected::Expectations;
 use super::model::Wishes;
-use super::solver::{Goal, Kind, NOW, Plan, REMOTE_DISTANCE, Room, Task, WORTH, continued, plans};
+use super::solver::{Goal, Kind, NOW, Plan, REMOTE_DISTANCE, Room, Task, WORTH, continued, load, plans};
 use base::CpuSet;
 use base::number::counted;
 use host::Machine;
@@ -195,7 +195,18 @@ impl Proposal {
 
     /// CPUs that are wanted and not given under a plan, all threads together.
     pub fn missing(&self, plan: &Plan) -> f64 {
-        self.task.units.iter().zip(&plan.shares).map(|(unit, share)| (unit.demand - share).max(0.0)).sum()
+        self.lacking(&plan.shares)
+    }
+
+    /// What of that busy siblings take from each other: nobody waits for it.
+    pub fn beside_siblings(&self, plan: &Plan) -> f64 {
+        let mut apart = self.task.clone();
+        (0..).zip(&mut apart.cpus).for_each(|(core, room)| room.core = core);
+        (self.missing(plan) - self.lacking(&load(&apart, &plan.places).shares)).max(0.0)
+    }
+
+    fn lacking(&self, shares: &[f64]) -> f64 {
+        self.task.units.iter().zip(shares).map(|(unit, share)| (unit.demand - share).max(0.0)).sum()
     }
 
     /// CPUs missing in the best plan, and what must be missing in every plan; `None` where the best is proven, or nothing
