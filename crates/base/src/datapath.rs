@@ -267,13 +267,7 @@ impl DatapathRuns {
     /// # Errors
     /// If the operating system refuses.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
-        let io = |source| Error::Io { path: path.to_owned(), source };
-        if let Some(above) = path.parent() {
-            std::fs::create_dir_all(above).map_err(io)?;
-        }
-        let mut text = serde_json::to_vec(self).map_err(|error| io(error.into()))?;
-        text.push(b'\n');
-        std::fs::write(path, text).map_err(io)
+        crate::json_line::write(self, path).map_err(|source| Error::Io { path: path.to_owned(), source })
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! `kvmscope bench timer` writes it, with a trace of the host beside it.
 
+use crate::json_line;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::path::Path;
@@ -38,7 +39,7 @@ impl Gaps {
     /// # Errors
     /// If it cannot be read, or holds something else.
     pub fn read(input: impl Read) -> std::io::Result<Self> {
-        Ok(serde_json::from_reader(input.take(MOST_BYTES))?)
+        json_line::read(input, MOST_BYTES)
     }
 
     /// Writes the file.
@@ -46,9 +47,6 @@ impl Gaps {
     /// # Errors
     /// If the operating system refuses.
     pub fn write(&self, path: &Path) -> std::io::Result<()> {
-        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-        let mut text = serde_json::to_vec(self)?;
-        text.push(b'\n');
-        std::fs::write(path, text)
+        json_line::write(self, path)
     }
 }

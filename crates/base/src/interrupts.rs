@@ -2,6 +2,7 @@
 //!
 //! `kvmscope bench irq` writes it, with a trace of the host beside it.
 
+use crate::json_line;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::path::Path;
@@ -50,7 +51,7 @@ impl Interrupts {
     /// # Errors
     /// If it cannot be read, or holds something else.
     pub fn read(input: impl Read) -> std::io::Result<Self> {
-        Ok(serde_json::from_reader(input.take(MOST_BYTES))?)
+        json_line::read(input, MOST_BYTES)
     }
 
     /// Writes the file.
@@ -58,9 +59,6 @@ impl Interrupts {
     /// # Errors
     /// If the operating system refuses.
     pub fn write(&self, path: &Path) -> std::io::Result<()> {
-        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-        let mut text = serde_json::to_vec(self)?;
-        text.push(b'\n');
-        std::fs::write(path, text)
+        json_line::write(self, path)
     }
 }

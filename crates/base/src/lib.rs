@@ -15,6 +15,7 @@ pub mod gaps;
 pub mod gauges;
 mod histogram;
 pub mod interrupts;
+mod json_line;
 mod level;
 mod narrow;
 pub mod nearest;

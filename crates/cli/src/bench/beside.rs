@@ -2,7 +2,8 @@
 
 use super::place::Place;
 use crate::arguments::JournalPlace;
-use base::recording::{ClockPair, Part};
+use anyhow::anyhow;
+use base::recording::{ClockPair, Moment, Part, PartKind, PartState};
 use lab::Recorder;
 use lab::tracefs::{Mounted, Plan, TracefsRecorder};
 use std::path::Path;
@@ -12,11 +13,11 @@ use std::time::Duration;
 const POLL: Duration = Duration::from_millis(100);
 
 /// A recorder at work, or why there is none.
-pub struct Beside(Result<(TracefsRecorder, Mounted), lab::Error>);
+struct Beside(Result<(TracefsRecorder, Mounted), lab::Error>);
 
 impl Beside {
     /// Begins to record the host into `place`.
-    pub fn begin(place: &Place, journal: &JournalPlace) -> Self {
+    fn begin(place: &Place, journal: &JournalPlace) -> Self {
         let record = || {
             let journal = journal.journal();
             let mounted = Mounted::at(Path::new("/"), &journal)?;
@@ -28,12 +29,12 @@ impl Beside {
     }
 
     /// Why nothing is recorded.
-    pub fn absent(&self) -> Option<&lab::Error> {
+    fn absent(&self) -> Option<&lab::Error> {
         self.0.as_ref().err()
     }
 
     /// Measures in another thread, which `name`s it, while the host is recorded; gives what was recorded too.
-    pub fn during<T: Send>(
+    fn during<T: Send>(
         self,
         name: &str,
         measure: impl FnOnce() -> Result<T, lab::Error> + Send,
@@ -53,6 +54,51 @@ impl Beside {
         drop(mounted);
         (measured, polled.and(parts))
     }
+}
+
+/// What is measured while the host is recorded.
+pub struct Task<'a> {
+    /// What measures, for people.
+    pub name: &'a str,
+    /// What it means if nothing of the host is recorded.
+    pub unexplained: &'a str,
+    /// What people should know of the run.
+    pub notes: &'a mut Vec<String>,
+}
+
+/// Measures, and records the host into `place` meanwhile; gives what was measured and recorded. If either fails, the place is
+/// taken back.
+pub fn measured<T: Send>(
+    mut place: Place,
+    journal: &JournalPlace,
+    task: Task<'_>,
+    measure: impl FnOnce(&mut Vec<String>) -> Result<T, lab::Error> + Send,
+) -> anyhow::Result<(Place, T, Vec<Part>)> {
+    let Task { name, unexplained, notes } = task;
+    place.note_clocks(Moment::Begin);
+    let beside = Beside::begin(&place, journal);
+    let absent = beside.absent();
+    notes.extend(absent.map(|error| format!("Nothing of the host was recorded, so {unexplained}: {error}.")));
+    let (measured, parts) = beside.during(name, || measure(notes));
+    match measured.and_then(|measured| Ok((measured, parts?))) {
+        Ok((measured, parts)) => {
+            place.note_clocks(Moment::End);
+            Ok((place, measured, parts))
+        }
+        Err(error) => {
+            place.abandon()?;
+            Err(error.into())
+        }
+    }
+}
+
+/// Writes `file` into the recording, and gives the part that it is.
+pub fn samples(place: &Place, file: &str, write: impl FnOnce(&Path) -> std::io::Result<()>) -> anyhow::Result<Part> {
+    let machine = place.machine().to_owned();
+    let path = Path::new(&machine).join("samples").join(file);
+    let whole = place.root().join(&path);
+    write(&whole).map_err(|error| anyhow!("{}: {error}", whole.display()))?;
+    Ok(Part { path, machine, kind: PartKind::Samples, clock: None, state: PartState::Complete })
 }
 
 /// CLOCK_MONOTONIC by the time-stamp counter, as both were read at the beginning and at the end.

@@ -6,7 +6,7 @@
 //! tracefs  the same time, the same clock                              --> what the host did in each of them
 //! ```
 
-use super::beside::{Beside, monotonic};
+use super::beside::{self, Task, monotonic};
 use super::launches::OnCpu;
 use super::place::{Place, PlaceOptions};
 use crate::arguments::{JournalPlace, duration, length};
@@ -14,7 +14,7 @@ use crate::exit::{Exit, WrongUse};
 use crate::interrupt::Interrupt;
 use anyhow::{anyhow, bail};
 use base::bench::{Measured, NS_PER_TICK, Params};
-use base::recording::{Emulator, Moment, Part, PartKind, PartState};
+use base::recording::Emulator;
 use base::{Bench, Histogram, interrupts};
 use clap::Args;
 use lab::bench::environment::{self, How};
@@ -72,32 +72,15 @@ impl Irq {
         let interrupt = Interrupt::watch()?;
         let scratch = interrupt.temporary("kvmscope-irq-")?;
         let mut probe = self.guest(&plan, scratch.path(), &mut bench.notes)?;
-        let mut place = self.place.begin("irq", probe.is_emulated().then_some(Emulator::Tcg), interrupt)?;
+        let place = self.place.begin("irq", probe.is_emulated().then_some(Emulator::Tcg), interrupt)?;
         let stop = place.interrupt.hold();
-        place.note_clocks(Moment::Begin);
-        let beside = Beside::begin(&place, &self.journal);
-        bench.notes.extend(
-            beside
-                .absent()
-                .map(|error| format!("Nothing of the host was recorded, so nothing explains long ones: {error}.")),
-        );
-        let (measured, parts) = beside.during("the interrupts", || plan.run(&mut probe, &stop));
+        let task = Task { name: "the interrupts", unexplained: "nothing explains long ones", notes: &mut bench.notes };
+        let run = |_: &mut Vec<String>| plan.run(&mut probe, &stop);
+        let (mut place, measured, parts) = beside::measured(place, &self.journal, task, run)?;
         drop(probe);
-        let (measured, parts) = match measured.and_then(|measured| Ok((measured, parts?))) {
-            Ok(done) => done,
-            Err(error) => {
-                place.abandon()?;
-                return Err(error.into());
-            }
-        };
-        place.note_clocks(Moment::End);
         let kept = self.kept(&place, &measured, &plan, ns_per_tick);
         bench.results.push(told(&kept));
-        let path = Path::new(place.machine()).join("samples/irq.json");
-        let machine = place.machine().to_owned();
-        let samples = Part { path, machine, kind: PartKind::Samples, clock: None, state: PartState::Complete };
-        let path = place.root().join(&samples.path);
-        kept.write(&path).map_err(|error| anyhow!("{}: {error}", path.display()))?;
+        let samples = beside::samples(&place, "irq.json", |path| kept.write(path))?;
         place.add([parts, vec![samples]].concat());
         place.finish(&bench, &self.place)
     }

@@ -5,15 +5,14 @@
 //! tracefs  the same time, the same clock                     --> what the host did in each of them
 //! ```
 
-use super::beside::{Beside, monotonic};
+use super::beside::{self, Task, monotonic};
 use super::launches::OnCpu;
 use super::place::{Place, PlaceOptions};
 use crate::arguments::{JournalPlace, duration, length};
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use anyhow::anyhow;
 use base::bench::{Measured, NS_PER_TICK, Params};
-use base::recording::{Emulator, Moment, Part, PartKind, PartState};
+use base::recording::Emulator;
 use base::{Bench, Histogram, gaps};
 use clap::Args;
 use lab::bench::environment::{self, How};
@@ -70,27 +69,17 @@ impl Timer {
         let interrupt = Interrupt::watch()?;
         let scratch = self.emulate.then(|| interrupt.temporary("kvmscope-timer-")).transpose()?;
         let probe = scratch.as_ref().map(|scratch| self.emulated(&plan, scratch.path())).transpose()?;
-        let mut place = self.place.begin("timer", probe.as_ref().map(|_| Emulator::Tcg), interrupt)?;
+        let place = self.place.begin("timer", probe.as_ref().map(|_| Emulator::Tcg), interrupt)?;
         let stop = place.interrupt.hold();
-        place.note_clocks(Moment::Begin);
-        let beside = Beside::begin(&place, &self.journal);
-        bench.notes.extend(
-            beside.absent().map(|error| format!("Nothing of the host was recorded, so no gap is explained: {error}.")),
-        );
-        let (looked, parts) = beside.during("the loop", || match probe {
+        let task = Task { name: "the loop", unexplained: "no gap is explained", notes: &mut bench.notes };
+        let (mut place, looked, parts) = beside::measured(place, &self.journal, task, |notes| match probe {
             Some(mut probe) => plan.emulated(&mut probe, &stop),
-            None => self.look(&plan, &stop, &mut bench.notes),
-        });
-        let (looked, parts) = match looked.and_then(|looked| Ok((looked, parts?))) {
-            Ok(done) => done,
-            Err(error) => {
-                place.abandon()?;
-                return Err(error.into());
-            }
-        };
-        place.note_clocks(Moment::End);
+            None => self.look(&plan, &stop, notes),
+        })?;
         bench.results.push(measured(&looked, &plan));
-        place.add(self.kept(&place, &looked, &plan, parts)?);
+        let kept = self.kept(&place, &looked, &plan);
+        let samples = beside::samples(&place, "gaps.json", |path| kept.write(path))?;
+        place.add([parts, vec![samples]].concat());
         place.finish(&bench, &self.place)
     }
 
@@ -124,24 +113,18 @@ impl Timer {
         })
     }
 
-    /// What goes into the recording beside the bench: `recorded`, and the gaps.
-    fn kept(&self, place: &Place, looked: &Gaps, plan: &Plan, recorded: Vec<Part>) -> anyhow::Result<Vec<Part>> {
-        let machine = place.machine().to_owned();
+    /// What goes into the recording beside the bench.
+    fn kept(&self, place: &Place, looked: &Gaps, plan: &Plan) -> gaps::Gaps {
         let monotonic_ns = monotonic(place.clock_pairs());
         let length_ns = |(from, to): (u64, u64)| ((to - from) as f64 * plan.ns_per_tick) as u64;
-        let found = gaps::Gaps {
+        gaps::Gaps {
             schema: gaps::SCHEMA.to_owned(),
             tid: looked.tid,
             cpu: plan.cpu,
             threshold_ns: self.threshold.as_nanos() as u64,
             looked: looked.looked.iter().map(|(from, to)| (monotonic_ns(*from), monotonic_ns(*to))).collect(),
             gaps: looked.gaps.iter().map(|gap| (monotonic_ns(gap.1), length_ns(*gap))).collect(),
-        };
-        let path = Path::new(&machine).join("samples/gaps.json");
-        let samples = Part { path, machine, kind: PartKind::Samples, clock: None, state: PartState::Complete };
-        let path = place.root().join(&samples.path);
-        found.write(&path).map_err(|error| anyhow!("{}: {error}", path.display()))?;
-        Ok([recorded, vec![samples]].concat())
+        }
     }
 }
 

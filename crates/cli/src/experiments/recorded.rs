@@ -78,17 +78,12 @@ impl<'a> RunRecorder<'a> {
         let parts = Box::new(recorder).stop();
         polled?;
         let parts = parts?;
-        Ok((!asked()).then(|| Recording {
+        let whole = |parts| Recording {
             root: root.to_owned(),
-            created: None,
-            tool: None,
-            emulated: None,
             machines: vec![machine],
             parts,
-            clock_pairs: Vec::new(),
-            ended: None,
-            problems: Vec::new(),
-            shown: Vec::new(),
-        }))
+            ..Recording::of_nothing("kvmscope")
+        };
+        Ok((!asked()).then(|| whole(parts)))
     }
 }

@@ -6,6 +6,9 @@ use crate::rule::Hit;
 use base::number::{counted, list, many};
 use base::{About, Change, Cost, CostKind, CpuSet, Evidence, Setting, Severity};
 
+/// So many CPUs that siblings take from each other are told: our own limit, below which the model's ripple lies.
+const WORTH_A_WORD: f64 = 0.05;
+
 /// One finding for each placement that scores better than what holds now; its subject is the rank in table `proposal`.
 pub fn proposed(model: &Model) -> Vec<Hit> {
     let Some(now) = model.proposal.now() else { return Vec::new() };
@@ -25,7 +28,7 @@ fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
         false => format!("CPUs short: {had} now, {gets} with it (modelled)"),
     };
     let siblings = model.proposal.beside_siblings(now);
-    if siblings > 0.005 {
+    if siblings > WORTH_A_WORD {
         short += &format!(
             "; {siblings:.2} of those now are what busy siblings take from each other, and nobody waits for them"
         );

@@ -1,0 +1,19 @@
+//! One value as one line of JSON: the files that benches leave.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io::{Read, Result};
+use std::path::Path;
+
+/// Reads a file of at most so many bytes; a longer one is cut, and so is none.
+pub(crate) fn read<Value: DeserializeOwned>(input: impl Read, most_bytes: u64) -> Result<Value> {
+    Ok(serde_json::from_reader(input.take(most_bytes))?)
+}
+
+/// Writes the file, and makes the directory that it lies in.
+pub(crate) fn write(value: &impl Serialize, path: &Path) -> Result<()> {
+    path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+    let mut text = serde_json::to_vec(value)?;
+    text.push(b'\n');
+    std::fs::write(path, text)
+}
