@@ -10,6 +10,7 @@ pub mod compare;
 pub mod contention;
 pub mod datapath;
 pub mod facts;
+mod fields;
 pub mod flow;
 mod given;
 pub mod input;

@@ -126,6 +126,64 @@ fn an_unknown_card_has_bounds_only() {
     assert!(out.contains("NIC limit unknown"), "{out}");
 }
 
+const PLAN: &str = r#"
+schema = "kvmscope.chain/1"
+[host]
+pmd_cores = "search"
+core_hz = 2.2e9
+[nic.wan]
+model = "XL710"
+[traffic]
+sizes = [64]
+imix = "64:7,594:4,1518:1"
+target = "5 Mpps"
+[[chain]]
+vnfs = 8
+must_migrate = true
+[calibration]
+ovs = { source = "lab:recording", c0 = 240.0, c1 = 0.24 }
+vnf_pps = "8 Mpps"
+"#;
+
+#[test]
+fn a_file_is_planned_and_searched_and_its_errors_have_a_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("chain.toml");
+    std::fs::write(&file, PLAN).unwrap();
+    let path = file.to_str().unwrap();
+    let rows = table(&[path], "rates");
+    let of_64: Vec<&Value> = rows.iter().filter(|row| row["size_bytes"] == 64).collect();
+    assert!(of_64.iter().all(|row| row["migratable"] == true), "VFs are no choice: {of_64:?}");
+    let pairs: Vec<(f64, f64)> = of_64.iter().map(|row| (number(row, "chain_pps"), number(row, "cores"))).collect();
+    assert!(pairs.windows(2).all(|pair| pair[0].0 > pair[1].0 && pair[0].1 > pair[1].1), "{pairs:?}");
+    let mixed = rows.iter().find(|row| row["mix"] == "64:7,594:4,1518:1").unwrap();
+    assert_eq!(mixed["size_bytes"], Value::Null);
+    let assumed = table(&[path], "assumptions");
+    let from = |what: &str| &assumed.iter().find(|row| row["what"].as_str().unwrap().contains(what)).unwrap()["from"];
+    assert_eq!((from("hop of"), from("VNF")), (&"lab:recording".into(), &"assumed".into()));
+    assert_eq!(kvmscope(&[path]).0, 0);
+    std::fs::write(&file, PLAN.replace("5 Mpps", "9 Mpps")).unwrap();
+    assert_eq!(kvmscope(&[path]).0, 3, "VNFs forward 8 Mpps");
+    std::fs::write(&file, PLAN.replace("sizes = [64]", "size = [64]")).unwrap();
+    let (code, _, complaints) = kvmscope(&[path]);
+    assert_eq!(code, 2);
+    assert!(complaints.contains("chain.toml:9:1: traffic has no key `size`; did you mean `sizes`?"), "{complaints}");
+}
+
+/// Two chains through one card get half of it each.
+#[test]
+fn chains_of_a_file_share_what_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("chain.toml");
+    let chain = "[[chain]]\nvnfs = 4\ndatapath = \"sriov\"\n";
+    let head = "schema = \"kvmscope.chain/1\"\n[nic.a]\nmodel = \"XL710\"\n[traffic]\nsizes = [64]\n";
+    let pps = |chains: usize| {
+        std::fs::write(&file, format!("{head}{}", chain.repeat(chains))).unwrap();
+        number(&table(&[file.to_str().unwrap()], "rates")[0], "chain_pps")
+    };
+    assert!((pps(1) - 2.0 * pps(2)).abs() < 1.0);
+}
+
 #[test]
 fn wrong_use_says_what_to_write() {
     let refused = |arguments: &[&str], word: &str| {

@@ -904,6 +904,8 @@ export const TABLES = {
     nearest: "text",
     nic: "text",
     shape: "text",
+    pmd_cores: "u64",
+    frames: "text",
   },
   /** Where one design overtakes another, modelled: pmd_cores, tie_size, longest_chain or migration_rate. */
   "datapath.breakeven": {
@@ -926,6 +928,29 @@ export const TABLES = {
     pattern: "text",
     mix: "text",
     nic: "text",
+    pmd_cores: "u64",
+  },
+  /** What a calibrated design would carry after one change, modelled: gain is a share of its rate now. */
+  "datapath.sensitivity": {
+    design: "text",
+    vnfs: "u64",
+    size_bytes: "u64",
+    change: "text",
+    chain_pps: "f64",
+    gain: "f64",
+    bound_by: "text",
+    mix: "text",
+    nic: "text",
+    pmd_cores: "u64",
+    shape: "text",
+  },
+  /** Huge pages that the packet buffers of Open vSwitch with DPDK need, by one of the ways to size them. */
+  "datapath.memory": {
+    way: "text",
+    mtu: "u64",
+    size: "u64",
+    huge_pages_2mb: "u64",
+    applies: "text",
   },
   /** One value that the prediction rests on, and where it comes from. */
   "datapath.assumptions": {

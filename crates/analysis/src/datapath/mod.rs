@@ -11,13 +11,17 @@
 
 mod band;
 mod break_even;
+mod memory;
 mod model;
 mod plan;
 mod predict;
 mod published;
 pub mod quantity;
+mod read;
 mod rules;
+mod search;
 mod section;
+mod sensitivity;
 mod stated;
 mod tables;
 
@@ -27,6 +31,7 @@ pub use model::nic::{NICS, Nic};
 pub use model::pcie::{Detours, Link};
 pub use model::switch::HopCost;
 pub use plan::{Assumption, Card, Chain, Plan};
+pub use read::{MOST_BYTES, SCHEMA, read};
 pub use rules::words;
 pub use section::{QUESTION, answer, misses_target};
 pub use stated::{Known, Stated, StatedCard, StatedChain};

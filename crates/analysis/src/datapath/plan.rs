@@ -24,6 +24,8 @@ pub struct Plan {
     pub target_pps: Option<f64>,
     /// CPUs that poll for the switch.
     pub pmd_cores: u32,
+    /// Designs, and so many polling CPUs at most, are to be searched.
+    pub search_up_to: Option<u32>,
     /// Cycles a second of each.
     pub core_hz: f64,
     /// Queues from which the switch takes what a port receives.
@@ -79,6 +81,8 @@ pub struct Chain {
     pub pattern: Pattern,
     /// Which paths are weighed.
     pub designs: Vec<Design>,
+    /// The user named none of them, so a search may take others.
+    pub is_open: bool,
     /// Whether all its VMs have to be movable.
     pub must_migrate: bool,
     /// Position of its card.

@@ -5,11 +5,14 @@ use super::model::design::{Datapath, Design, Pattern};
 use super::model::frames::Frames;
 use super::model::stages::{Bed, Load, Rate, helper_cores, rate};
 use super::plan::{Chain, Plan};
+use super::search;
 
 /// A design at one size.
 #[derive(Debug, Clone)]
 pub(super) struct Predicted<'p> {
-    pub design: &'p Design,
+    pub design: Design,
+    /// CPUs that poll for the switch, where it takes part.
+    pub pmd_cores: Option<u32>,
     pub chain: &'p Chain,
     pub frames: &'p Frames,
     pub rate: Rate,
@@ -23,26 +26,55 @@ pub(super) struct Predicted<'p> {
     pub nearest: Vec<&'static str>,
 }
 
-/// All of them: sizes in order, within a size chains, within a chain designs.
+/// All of them: sizes in order, within a size chains, within a chain designs. A search keeps those that no other one beats.
 pub(super) fn predict(plan: &Plan) -> Vec<Predicted<'_>> {
     let mut all = Vec::new();
     for frames in &plan.frames {
         for (at, chain) in plan.chains.iter().enumerate() {
             let Some(card) = plan.cards.get(chain.card) else { continue };
             let bed = plan.bed(card);
-            for (nth, design) in chain.designs.iter().enumerate() {
-                let beside = beside(plan, at, nth);
-                let load = Load { design, pattern: chain.pattern, vnfs: chain.vnfs };
-                let rate = rate(&bed, load, &beside, frames);
-                let band = is_calibrated(&bed, design).then(|| band(&bed, load, &rate, frames));
-                let window_pps = band.and_then(|_| window(&bed, load, &beside, frames));
-                let cores = helper_cores(&bed, load) + plan.reserved_cores_per_vm.saturating_mul(chain.vnfs);
-                let nearest = near(load, frames).map(|point| point.id).collect();
-                all.push(Predicted { design, chain, frames, rate, cores, window_pps, band, nearest });
+            match plan.search_up_to {
+                None => all.extend(
+                    chain
+                        .designs
+                        .iter()
+                        .enumerate()
+                        .map(|(nth, design)| one(plan, &bed, (chain, frames), design, &beside(plan, at, nth))),
+                ),
+                Some(most) => {
+                    let found = search::candidates(&bed, chain, most).into_iter().map(|(design, pmd_cores)| {
+                        let bed = Bed { pmd_cores, ..bed.clone() };
+                        one(plan, &bed, (chain, frames), &design, &beside(plan, at, 0))
+                    });
+                    all.extend(search::front(found.collect()));
+                }
             }
         }
     }
     all
+}
+
+fn one<'p>(
+    plan: &Plan,
+    bed: &Bed,
+    (chain, frames): (&'p Chain, &'p Frames),
+    design: &Design,
+    beside: &[(Load<'_>, bool)],
+) -> Predicted<'p> {
+    let load = Load { design, pattern: chain.pattern, vnfs: chain.vnfs };
+    let rate = rate(bed, load, beside, frames);
+    let band = is_calibrated(bed, design).then(|| band(bed, load, &rate, frames));
+    Predicted {
+        design: design.clone(),
+        pmd_cores: design.edges().iter().any(|path| path.is_polled()).then_some(bed.pmd_cores),
+        chain,
+        frames,
+        rate,
+        cores: helper_cores(bed, load) + plan.reserved_cores_per_vm.saturating_mul(chain.vnfs),
+        window_pps: band.and_then(|_| window(bed, load, beside, frames)),
+        band,
+        nearest: near(load, frames).map(|point| point.id).collect(),
+    }
 }
 
 /// What runs beside the chain `at` while it has its `nth` design: the others with theirs.
@@ -72,7 +104,8 @@ fn window(bed: &Bed, load: Load<'_>, beside: &[(Load<'_>, bool)], frames: &Frame
     if load.design.is_migratable() {
         return rate(bed, load, beside, frames).chain_pps();
     }
-    let standby = [(Datapath::OvsDpdk, bed.hop.is_some()), (Datapath::OvsKernel, bed.vhost_pps.is_some())];
+    let standby =
+        [(Datapath::OvsDpdk, bed.hop.is_some() && bed.pmd_cores > 0), (Datapath::OvsKernel, bed.vhost_pps.is_some())];
     let (standby, _) = standby.into_iter().find(|(_, is_known)| *is_known)?;
     let vms = match load.pattern {
         Pattern::Chain => load.vnfs,

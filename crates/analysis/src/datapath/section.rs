@@ -4,9 +4,9 @@ use super::model::stages::Stage;
 use super::plan::Plan;
 use super::predict::{Predicted, predict};
 use super::rules::{self, Planned};
-use super::{Asked, break_even, published, tables};
+use super::{Asked, break_even, memory, published, tables};
 use crate::{Answer, Case, Error};
-use base::number::{decimals, list};
+use base::number::{decimals, list, many};
 use base::{Section, Unknown};
 
 /// The question.
@@ -51,10 +51,18 @@ fn planned(plan: &Plan) -> Section {
     let answers = break_even::answers(plan, &rates);
     let card = |one: &Predicted<'_>| plan.cards.get(one.chain.card).map_or("", |card| card.model.as_str());
     let with_card: Vec<(Predicted<'_>, &str)> = rates.iter().map(|one| (one.clone(), card(one))).collect();
+    // Of a search, only the best of each chain and size: what would move the others is no reason to take them.
+    let is_best = |one: &Predicted<'_>| {
+        let best = rules::allowed(&rates, one).first().copied();
+        plan.search_up_to.is_none() || best.is_some_and(|best| best.design == one.design && best.cores == one.cores)
+    };
+    let moved: Vec<_> = with_card.iter().filter(|(one, _)| is_best(one)).cloned().collect();
     section.tables = vec![
         tables::rates(&with_card),
         tables::break_even(&answers),
         tables::stages(&with_card),
+        tables::sensitivity(&moved, plan),
+        tables::memory(&memory::sizes(plan)),
         tables::assumptions(&plan.assumptions),
     ];
     let unknown = |(what, text): &(&str, &str)| Unknown {
@@ -82,8 +90,10 @@ fn summary(rates: &[Predicted<'_>]) -> String {
             format!(", before {} at {} Mpps", stage.resource.name(), decimals(stage.capacity_pps / 1e6, 2))
         });
         let each = if best.chain.pattern == super::Pattern::NorthSouth { " for each VM" } else { "" };
+        let cores =
+            best.pmd_cores.map_or(String::new(), |cores| format!(", with {}", many(u64::from(cores), "polling CPU")));
         format!(
-            "{subject}: of the designs that are calibrated, {} carries most: {} Mpps{each}, bound by {bound}{then}.",
+            "{subject}: of the designs that are calibrated, {} carries most: {} Mpps{each}, bound by {bound}{then}{cores}.",
             best.design.shape(),
             decimals(pps / 1e6, 2)
         )

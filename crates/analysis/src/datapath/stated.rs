@@ -1,6 +1,6 @@
 //! What a user states of a plan, a part of it at least, and what is taken where nothing is said.
 
-use super::model::design::{Datapath, Design, Pattern};
+use super::model::design::{Design, Pattern};
 use super::model::frames::Frames;
 use super::model::nic::{Hairpin, NICS, Nic, PacketLimit, named};
 use super::model::pcie::{Detours, Link};
@@ -44,10 +44,8 @@ pub struct StatedCard {
 pub struct StatedChain {
     /// How many VNFs.
     pub vnfs: u32,
-    /// Paths, each for all edges; the usual designs where neither these nor edges are named.
-    pub paths: Vec<Datapath>,
-    /// A path for each edge.
-    pub edges: Option<Vec<Datapath>>,
+    /// Designs to weigh; the usual ones where none is named.
+    pub designs: Vec<Design>,
     /// Whether all its VMs have to be movable.
     pub must_migrate: bool,
     /// Position of its card.
@@ -73,6 +71,8 @@ pub struct Stated {
     pub target_pps: Option<f64>,
     /// CPUs that poll for the switch.
     pub pmd_cores: Option<Known<u32>>,
+    /// Whether designs and numbers of polling CPUs are searched; where these are given, no more are taken.
+    pub search: bool,
     /// Cycles a second of each.
     pub core_hz: Option<Known<f64>>,
     /// Queues from which the switch takes what a port receives.
@@ -96,8 +96,10 @@ const MRRS_BYTES: u32 = 512;
 /// The clock of the published break-even of cores.
 const CORE_HZ: f64 = 2.2e9;
 const PMD_CORES: u32 = 1;
+/// Most polling CPUs that a search tries where no number is given.
+const MOST_CORES: u32 = 1024;
 
-const ASSUMED: &str = "assumed";
+pub(super) const ASSUMED: &str = "assumed";
 
 impl<T> Known<T> {
     /// By the user.
@@ -152,9 +154,17 @@ impl Stated {
     pub fn plan(&self) -> Result<Plan, String> {
         let mut sources = Sources::default();
         let cards: Vec<Card> = self.cards.iter().map(|card| card.card(&mut sources)).collect::<Result<_, _>>()?;
-        let assumed = |value| Known { value, from: ASSUMED.to_owned() };
-        let pmd_cores =
-            sources.take("polling CPUs of the switch", self.pmd_cores.as_ref(), assumed(PMD_CORES), u32::to_string);
+        let search_up_to = self.search.then(|| self.pmd_cores.as_ref().map_or(MOST_CORES, |known| known.value));
+        let pmd_cores = match search_up_to {
+            Some(most) => {
+                let searched = Known { value: most, from: "searched".to_owned() };
+                sources.take("polling CPUs of the switch", None, searched, |most| format!("up to {most}"))
+            }
+            None => {
+                let one = Known { value: PMD_CORES, from: ASSUMED.to_owned() };
+                sources.take("polling CPUs of the switch", self.pmd_cores.as_ref(), one, u32::to_string)
+            }
+        };
         let hz = |hz: &f64| format!("{} GHz", plain(hz / 1e9));
         let core_hz = sources.take(
             "clock of a polling CPU",
@@ -174,6 +184,7 @@ impl Stated {
             directions: self.directions.unwrap_or(1),
             target_pps: self.target_pps,
             pmd_cores,
+            search_up_to,
             core_hz,
             port_queues: self.port_queues.unwrap_or(1),
             reserved_cores_per_vm: self.reserved_cores_per_vm,
@@ -187,12 +198,17 @@ impl Stated {
 }
 
 impl StatedCard {
+    /// Whether enough is stated of it.
+    pub(super) fn is_complete(&self) -> Result<(), String> {
+        self.card(&mut Sources::default()).map(|_| ())
+    }
+
     fn card(&self, sources: &mut Sources) -> Result<Card, String> {
         let model = self.model.as_ref().map_or("", |model| model.value.as_str());
         let known = named(model);
         let name = if model.is_empty() { "NIC" } else { model };
         let of = |what: &str| format!("{what} of {name}");
-        let Some(line) = self.line_bits_per_s.clone().or(known.map(|nic| from_list(nic.line_bits_per_s, nic))) else {
+        let Some(line) = self.line_bits_per_s.clone().or(known.map(|nic| of_sheet(nic.line_bits_per_s, nic))) else {
             let models = instead(model, NICS.iter().map(|nic| nic.model));
             return Err(format!(
                 "{name} is not in the list of NICs, so its speed has to be given, such as 40G; {models}"
@@ -201,7 +217,7 @@ impl StatedCard {
         let line_bits_per_s = sources.take(&of("port speed"), None, line, gbps);
         let one = Known { value: 1, from: ASSUMED.to_owned() };
         let ports = sources.take(&of("ports"), self.ports.as_ref(), one, u32::to_string);
-        let pcie = self.pcie.clone().or(known.map(|nic| from_list(nic.pcie, nic)));
+        let pcie = self.pcie.clone().or(known.map(|nic| of_sheet(nic.pcie, nic)));
         let pcie =
             sources.note(&of("PCIe link"), pcie.as_ref(), |(generation, lanes)| format!("gen{generation} x{lanes}"));
         let link = pcie.map(|(generation, lanes)| {
@@ -226,10 +242,15 @@ impl StatedCard {
             line_bits_per_s,
             pcie: pcie.unwrap_or_default(),
             source: "",
+            link_source: "",
         });
         let nic = known.copied().map(|nic| Nic { packets, ..nic }).or(of_limits);
         Ok(Card { model: name.to_owned(), nic, line_bits_per_s, ports, pcie: link, detours: self.detours })
     }
+}
+
+fn of_sheet<T>(value: T, nic: &Nic) -> Known<T> {
+    Known { value, from: nic.link_source.to_owned() }
 }
 
 fn from_list<T>(value: T, nic: &Nic) -> Known<T> {
@@ -244,11 +265,8 @@ fn shown_limit(limit: &PacketLimit) -> String {
 
 impl StatedChain {
     fn chain(&self, pattern: Pattern) -> Chain {
-        let designs = match &self.edges {
-            Some(edges) => vec![Design::of(edges.clone())],
-            None if self.paths.is_empty() => Chain::usual_designs(pattern, self.vnfs),
-            None => self.paths.iter().map(|path| Design::uniform(*path, pattern, self.vnfs)).collect(),
-        };
-        Chain { vnfs: self.vnfs, pattern, designs, must_migrate: self.must_migrate, card: self.card }
+        let is_open = self.designs.is_empty();
+        let designs = if is_open { Chain::usual_designs(pattern, self.vnfs) } else { self.designs.clone() };
+        Chain { vnfs: self.vnfs, pattern, designs, is_open, must_migrate: self.must_migrate, card: self.card }
     }
 }

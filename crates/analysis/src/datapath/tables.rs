@@ -1,14 +1,17 @@
 //! The tables of a planned datapath.
 
 use super::break_even::Answer;
-use super::plan::Assumption;
+use super::memory::Sized;
+use super::plan::{Assumption, Plan};
 use super::predict::Predicted;
-use super::published;
+use super::sensitivity::Moved;
+use super::{published, sensitivity};
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
 /// All of them.
-pub const TABLES: &[&TableSpec] = &[&RATES, &BREAK_EVEN, &STAGES, &ASSUMPTIONS, &published::VALIDATE];
+pub const TABLES: &[&TableSpec] =
+    &[&RATES, &BREAK_EVEN, &STAGES, &SENSITIVITY, &MEMORY, &ASSUMPTIONS, &published::VALIDATE];
 
 const MOST_ROWS: usize = 60;
 
@@ -39,21 +42,22 @@ const RATES: TableSpec = TableSpec {
         Column::text("nearest"),
         Column::key("nic"),
         Column::text("shape"),
+        Column { key: true, ..Column::value("pmd_cores", "count", ColumnType::U64) },
+        Column::text("frames"),
     ],
     shown: Some(Shown {
-        whole: &["shape", "bound_by"],
+        whole: &["shape"],
         ..Shown::of(
             "What each design carries, in packets per second",
             &[
                 ("shape", "design"),
                 ("vnfs", "VNFs"),
-                ("size_bytes", "bytes"),
-                ("mix", "mix"),
+                ("frames", "bytes"),
                 ("chain_pps", "chain"),
-                ("bound_by", "bound by"),
+                ("bound_by", "limit"),
+                ("cores", "cores"),
                 ("low_pps", "least"),
                 ("high_pps", "most"),
-                ("cores", "cores"),
                 ("system_pps", "system"),
                 ("gbps", "Gb/s"),
                 ("runner_up", "then"),
@@ -109,6 +113,7 @@ const STAGES: TableSpec = TableSpec {
         Column::key("pattern"),
         Column::key("mix"),
         Column::key("nic"),
+        Column { key: true, ..Column::value("pmd_cores", "count", ColumnType::U64) },
     ],
     shown: Some(Shown {
         in_terminals: false,
@@ -122,6 +127,71 @@ const STAGES: TableSpec = TableSpec {
                 ("stage", "resource"),
                 ("capacity_pps", "carries"),
                 ("used", "used"),
+            ],
+            MOST_ROWS,
+        )
+    }),
+};
+
+const SENSITIVITY: TableSpec = TableSpec {
+    section: "datapath",
+    name: "sensitivity",
+    version: 1,
+    row: "What a calibrated design would carry after one change, modelled: gain is a share of its rate now.",
+    columns: &[
+        Column::key("design"),
+        Column { key: true, ..Column::value("vnfs", "count", ColumnType::U64) },
+        Column { key: true, ..Column::value("size_bytes", "", ColumnType::U64) },
+        Column::key("change"),
+        Column::value("chain_pps", "", ColumnType::F64),
+        Column::share("gain"),
+        Column::text("bound_by"),
+        Column::key("mix"),
+        Column::key("nic"),
+        Column { key: true, ..Column::value("pmd_cores", "count", ColumnType::U64) },
+        Column::text("shape"),
+    ],
+    shown: Some(Shown {
+        whole: &["change"],
+        ..Shown::of(
+            "What moves the bottleneck",
+            &[
+                ("shape", "design"),
+                ("vnfs", "VNFs"),
+                ("size_bytes", "bytes"),
+                ("mix", "mix"),
+                ("change", "with"),
+                ("gain", "gain"),
+                ("bound_by", "then limit"),
+                ("chain_pps", "chain"),
+            ],
+            MOST_ROWS,
+        )
+    }),
+};
+
+const MEMORY: TableSpec = TableSpec {
+    section: "datapath",
+    name: "memory",
+    version: 1,
+    row: "Huge pages that the packet buffers of Open vSwitch with DPDK need, by one of the ways to size them.",
+    columns: &[
+        Column::key("way"),
+        Column::value("mtu", "", ColumnType::U64),
+        Column::value("size", "bytes", ColumnType::U64),
+        Column::value("huge_pages_2mb", "count", ColumnType::U64),
+        Column::text("applies"),
+    ],
+    shown: Some(Shown {
+        whole: &["applies"],
+        ..Shown::of(
+            "Memory for packet buffers of the switch",
+            &[
+                ("way", "sized by"),
+                ("mtu", "MTU"),
+                ("size", "memory"),
+                ("huge_pages_2mb", "pages of 2 MB"),
+                ("applies", "applies"),
             ],
             MOST_ROWS,
         )
@@ -188,6 +258,8 @@ pub(super) fn rates(rates: &[(Predicted<'_>, &str)]) -> Table {
             Some(one.nearest.join(" ")).filter(|ids| !ids.is_empty()).into(),
             (*nic).into(),
             one.design.shape().into(),
+            one.pmd_cores.map(u64::from).into(),
+            one.frames.to_string().into(),
         ]);
     }
     table
@@ -210,6 +282,7 @@ pub(super) fn stages(rates: &[(Predicted<'_>, &str)]) -> Table {
                 one.chain.pattern.name().into(),
                 mix,
                 (*nic).into(),
+                one.pmd_cores.map(u64::from).into(),
             ]);
         }
     }
@@ -228,6 +301,45 @@ pub(super) fn break_even(answers: &[Answer]) -> Table {
             one.by.as_str().into(),
             u64::from(one.vnfs).into(),
             one.hop_cycles.into(),
+        ]);
+    }
+    table
+}
+
+/// What moves the bottleneck.
+pub(super) fn sensitivity(rates: &[(Predicted<'_>, &str)], plan: &Plan) -> Table {
+    let mut table = Table::new(&SENSITIVITY);
+    for (one, nic) in rates {
+        for Moved { change, chain_pps, gain, bound_by } in sensitivity::of(plan, one) {
+            let Keys { design, vnfs, size_bytes, mix } = Keys::of(one);
+            table.push(vec![
+                design,
+                vnfs,
+                size_bytes,
+                change.into(),
+                chain_pps.into(),
+                gain.into(),
+                bound_by.into(),
+                mix,
+                (*nic).into(),
+                one.pmd_cores.map(u64::from).into(),
+                one.design.shape().into(),
+            ]);
+        }
+    }
+    table
+}
+
+/// What buffers of packets take.
+pub(super) fn memory(sizes: &[Sized]) -> Table {
+    let mut table = Table::new(&MEMORY);
+    for one in sizes {
+        table.push(vec![
+            one.way.into(),
+            one.mtu.into(),
+            one.bytes.into(),
+            one.bytes.div_ceil(2 << 20).into(),
+            one.applies.into(),
         ]);
     }
     table

@@ -5,13 +5,17 @@ use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use analysis::datapath::quantity::{bits_per_s, hop, imix, payload, pcie, pps, size};
 use analysis::datapath::{
-    self, Asked, DATAPATHS, Datapath, Detours, Frames, HopCost, Known, Pattern, Plan, Stated, StatedCard, StatedChain,
+    self, Asked, DATAPATHS, Datapath, Design, Detours, Frames, HopCost, Known, Pattern, Plan, Stated, StatedCard,
+    StatedChain,
 };
 use analysis::{About, Answers, Case, Given, Input};
 use anyhow::bail;
 use base::nearest::instead;
 use base::recording::Recording;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 /// Predict what SR-IOV, OVS-DPDK and other datapaths carry, which resource binds, and how many cores they take
 #[derive(Args)]
@@ -20,10 +24,18 @@ use clap::{Args, ValueEnum};
     kvmscope plan chain --vnfs 2,4,8 --size 64,512,1518 --nic XL710 --mps 256 --hop 240+0.24 --pmd-cores 4 --ghz 2.2\n  \
     kvmscope plan chain --vnfs 8 --imix 64:7,594:4,1518:1 --nic XL710 --pattern north-south\n  \
     kvmscope plan chain --vnfs 8 --size 64 --nic XL710 --hop 240+0.24 --pmd-cores 9 --target '5 Mpps' --must-migrate\n  \
+    kvmscope plan chain --vnfs 8 --size 64 --nic XL710 --hop 240+0.24 --search\n  \
+    kvmscope plan chain chain.toml --search\n  \
     kvmscope plan chain --validate\n\n\
     What a hop of the switch costs (--hop) must be measured; it is never assumed. docs/datapath.md has the formulae.\n\
     Exit status: 0 answered, 1 no answer, 2 wrong usage, 3 the target is missed, or a finding of at least the severity of --fail-on.")]
 pub struct ChainOptions {
+    /// A plan in TOML (docs/datapath.md), in place of the options
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = [
+        "vnfs", "size", "imix", "pattern", "nic", "link", "ports", "pcie", "mps", "mrrs", "iommu_small_pages", "remote_node",
+        "hop", "pmd_cores", "ghz", "ingress", "vnf_pps", "vhost_pps", "datapath", "must_migrate", "target", "validate",
+    ])]
+    file: Option<PathBuf>,
     /// VNFs of the chain, or VMs side by side with --pattern north-south; several answer one after the other
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=256))]
     vnfs: Vec<u32>,
@@ -81,6 +93,9 @@ pub struct ChainOptions {
     /// Datapaths to weigh [default: all, and VFs at the ends of OVS-DPDK]
     #[arg(long, value_name = "PATH", value_delimiter = ',', value_parser = path)]
     datapath: Vec<Datapath>,
+    /// Search designs with a path for each edge, and numbers of polling CPUs up to --pmd-cores: those that no other one beats
+    #[arg(long)]
+    search: bool,
     /// Only designs whose VMs can be moved may meet the target
     #[arg(long)]
     must_migrate: bool,
@@ -133,9 +148,17 @@ impl ChainOptions {
     }
 
     fn plan(&self) -> anyhow::Result<Plan> {
+        if let Some(file) = &self.file {
+            let mut stated = read_plan(file)?;
+            stated.search |= self.search;
+            return Ok(stated.plan().map_err(WrongUse)?);
+        }
         let has_sizes = !self.size.is_empty() || self.imix.is_some();
         if self.vnfs.is_empty() || !has_sizes || (self.nic.is_none() && self.link.is_none()) {
-            bail!(WrongUse("name VNFs, a size and a card: --vnfs 8 --size 64 --nic XL710; or --validate".to_owned()));
+            bail!(WrongUse(
+                "name VNFs, a size and a card: --vnfs 8 --size 64 --nic XL710; a plan in TOML; or --validate"
+                    .to_owned()
+            ));
         }
         Ok(self.stated().plan().map_err(WrongUse)?)
     }
@@ -151,10 +174,13 @@ impl ChainOptions {
             packets_per_s: None,
             detours: Detours { iommu_small_pages: self.iommu_small_pages, remote_node: self.remote_node },
         };
+        let pattern = match self.pattern {
+            Where::Chain => Pattern::Chain,
+            Where::NorthSouth => Pattern::NorthSouth,
+        };
         let chain = |vnfs: &u32| StatedChain {
             vnfs: *vnfs,
-            paths: self.datapath.clone(),
-            edges: None,
+            designs: self.datapath.iter().map(|path| Design::uniform(*path, pattern, *vnfs)).collect(),
             must_migrate: self.must_migrate,
             card: 0,
         };
@@ -162,10 +188,8 @@ impl ChainOptions {
             cards: vec![card],
             chains: self.vnfs.iter().map(chain).collect(),
             frames: self.size.iter().chain(&self.imix).cloned().collect(),
-            pattern: match self.pattern {
-                Where::Chain => Pattern::Chain,
-                Where::NorthSouth => Pattern::NorthSouth,
-            },
+            pattern,
+            search: self.search,
             target_pps: self.target,
             pmd_cores: self.pmd_cores.map(Known::given),
             core_hz: self.ghz.map(Known::given),
@@ -176,4 +200,14 @@ impl ChainOptions {
             ..Stated::default()
         }
     }
+}
+
+/// The plan in a file.
+fn read_plan(file: &Path) -> anyhow::Result<Stated> {
+    let shown = file.display().to_string();
+    let mut text = String::new();
+    // One byte more than is read, so that a longer file is refused and not cut.
+    let read = File::open(file).and_then(|file| file.take(datapath::MOST_BYTES as u64 + 1).read_to_string(&mut text));
+    read.map_err(|error| WrongUse(format!("{shown}: {error}")))?;
+    Ok(datapath::read(&shown, &text).map_err(|error| WrongUse(error.to_string()))?)
 }

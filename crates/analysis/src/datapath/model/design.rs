@@ -38,6 +38,16 @@ impl Datapath {
         DATAPATHS.iter().find(|(_, known)| *known == name).map(|(path, _)| *path)
     }
 
+    /// The same, and shorter names that files may have.
+    pub fn called(name: &str) -> Option<Self> {
+        match name {
+            "vf" => Some(Datapath::Sriov),
+            "ovs" => Some(Datapath::OvsDpdk),
+            "kernel" => Some(Datapath::OvsKernel),
+            name => Self::named(name),
+        }
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         DATAPATHS.iter().find(|(path, _)| *path == self).map_or("", |(_, name)| name)
@@ -48,9 +58,9 @@ impl Datapath {
         matches!(self, Datapath::OvsKernel | Datapath::Macvtap | Datapath::Bridge)
     }
 
-    /// Nobody has published what it carries: there are bounds only, until it is measured.
-    pub fn is_never_calibrated(self) -> bool {
-        matches!(self, Datapath::Macvtap | Datapath::Bridge | Datapath::Channel | Datapath::VswitchVm)
+    /// Threads that poll serve its queues; a switch in a VM has them at best as one on the host.
+    pub fn is_polled(self) -> bool {
+        matches!(self, Datapath::OvsDpdk | Datapath::VswitchVm)
     }
 
     /// A VM that has it cannot be moved as it is.

@@ -1,5 +1,7 @@
 //! Sizes of the frames that a design carries: one, or a mix of several.
 
+use std::fmt;
+
 /// Frames with their check sequence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frames {
@@ -52,9 +54,23 @@ impl Frames {
         self.sizes.iter().filter(|(_, size)| *size < f64::from(bytes)).map(|(share, _)| share).sum()
     }
 
+    /// Bytes of the longest frame.
+    pub fn longest_bytes(&self) -> f64 {
+        self.sizes.iter().map(|(_, bytes)| *bytes).fold(0.0, f64::max)
+    }
+
     /// Bytes of a frame on average.
     pub fn bytes(&self) -> f64 {
         self.mean(|bytes| bytes)
+    }
+}
+
+impl fmt::Display for Frames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.mix {
+            Some(mix) => f.write_str(mix),
+            None => write!(f, "{}", self.bytes()),
+        }
     }
 }
 

@@ -15,8 +15,10 @@ pub struct Nic {
     pub line_bits_per_s: f64,
     /// Generation and lanes of PCIe that the card has; the slot may give less.
     pub pcie: (u8, u8),
-    /// Where that stands.
+    /// Where its limits stand.
     pub source: &'static str,
+    /// Where its port and its PCIe stand.
+    pub link_source: &'static str,
 }
 
 /// Most packets a second that a card takes in, and as many out.
@@ -51,45 +53,49 @@ const fn port(per_s: f64) -> Option<PacketLimit> {
 
 const fn card(
     model: &'static str,
-    (line_bits_per_s, pcie): (f64, (u8, u8)),
+    (line_bits_per_s, pcie, link_source): (f64, (u8, u8), &'static str),
     packets: Option<PacketLimit>,
     hairpin: Hairpin,
     source: &'static str,
 ) -> Nic {
-    Nic { model, packets, hairpin, port_of_two_bits_per_s: None, line_bits_per_s, pcie, source }
+    Nic { model, packets, hairpin, port_of_two_bits_per_s: None, line_bits_per_s, pcie, source, link_source }
 }
 
-const CSIT: &str = "FD.io CSIT, resources/libraries/python/Constants.py; link and PCIe: the card's data sheet";
+const CSIT: &str = "FD.io CSIT, resources/libraries/python/Constants.py";
+
+const DATA_SHEET_82599: &str = "Intel 331520, data sheet";
+const DATA_SHEET_700: &str = "Intel 332464, data sheet";
+const DATA_SHEET_E810: &str = "Intel 613875, data sheet";
 
 /// All that are known.
 pub const NICS: &[Nic] = &[
     card(
         "82599",
-        (10e9, (2, 8)),
+        (10e9, (2, 8), DATA_SHEET_82599),
         None,
         Hairpin::Unknown,
-        "Intel forum 277795: some 20 Gb/s between VFs; link and PCIe: Intel 331520",
+        "Intel forum 277795: some 20 Gb/s between VFs",
     ),
-    card("X520", (10e9, (2, 8)), port(14.88e6), Hairpin::Unknown, CSIT),
-    card("X710", (10e9, (3, 8)), port(14.88e6), Hairpin::Unknown, CSIT),
+    card("X520", (10e9, (2, 8), DATA_SHEET_82599), port(14.88e6), Hairpin::Unknown, CSIT),
+    card("X710", (10e9, (3, 8), DATA_SHEET_700), port(14.88e6), Hairpin::Unknown, CSIT),
     Nic {
         port_of_two_bits_per_s: Some(24.5e9),
         ..card(
             "XL710",
-            (40e9, (3, 8)),
+            (40e9, (3, 8), DATA_SHEET_700),
             device(37e6, 160),
             Hairpin::CountsTwice,
             "Intel 683749; FD.io CSIT, Constants.py; that a packet from VF to VF counts twice is fitted to the talk of \
              2017 (Kutch)",
         )
     },
-    card("XXV710", (25e9, (3, 8)), port(18.75e6), Hairpin::Unknown, CSIT),
+    card("XXV710", (25e9, (3, 8), DATA_SHEET_700), port(18.75e6), Hairpin::Unknown, CSIT),
     card(
         "E810-CQ",
-        (100e9, (4, 16)),
+        (100e9, (4, 16), DATA_SHEET_E810),
         port(58.5e6),
         Hairpin::PortSpeed,
-        "FD.io CSIT, Constants.py; Linux commit a59618b98543 (6.11), devlink local_forwarding; link and PCIe: Intel 613875",
+        "FD.io CSIT, Constants.py; Linux commit a59618b98543 (6.11), devlink local_forwarding",
     ),
 ];
 

@@ -203,15 +203,10 @@ struct Uses {
     vhost: f64,
 }
 
-/// A switch with polling threads serves the queues behind it; in a VM it does so at best as on the host.
-fn is_polled(path: Datapath) -> bool {
-    matches!(path, Datapath::OvsDpdk | Datapath::VswitchVm)
-}
-
 impl Uses {
     fn of(bed: &Bed, load: Load<'_>) -> Self {
         let edges = load.design.edges();
-        let enters_switch = edges.first().is_some_and(|path| is_polled(*path));
+        let enters_switch = edges.first().is_some_and(|path| path.is_polled());
         let port_queues = bed.port_queues.max(1);
         match load.pattern {
             Pattern::NorthSouth => {
@@ -231,7 +226,7 @@ impl Uses {
                 // A queue on each side of an edge, of which one direction fills one; the port may have several.
                 let directions = bed.directions.clamp(1, 2);
                 let mut queues = Vec::new();
-                for (at, _) in edges.iter().enumerate().filter(|(_, path)| is_polled(**path)) {
+                for (at, _) in edges.iter().enumerate().filter(|(_, path)| path.is_polled()) {
                     let of_edge = if at == 0 { port_queues } else { 1 } * directions;
                     queues.extend((0..of_edge).map(|_| 1.0 / f64::from(of_edge)));
                 }

@@ -11,7 +11,6 @@
 
 mod builtin;
 mod episodes;
-mod fields;
 mod judged;
 mod on_losses;
 mod on_samples;
@@ -21,13 +20,14 @@ mod recorded;
 mod verdict;
 mod windows;
 
+pub use crate::fields::Error;
 pub use builtin::{BUILT_IN, built_in, built_in_text};
 pub use episodes::{BLOCK_NS, Episodes};
 pub(crate) use judged::judged;
 pub use judged::{Counts, Judged, Judgement, Whose};
 pub(crate) use judged::{Verdicts, by_goal};
 pub use quantity::exact;
-pub use read::{Error, MOST_BYTES, SCHEMA};
+pub use read::{MOST_BYTES, SCHEMA};
 pub use recorded::RecordedBudget;
 pub use verdict::{Bounds, Doubt, Verdict};
 pub(crate) use windows::{moment_ns, windows_ns};

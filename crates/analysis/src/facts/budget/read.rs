@@ -3,9 +3,9 @@
 //! Whatever a file says that would not act is an error with its place: a key that is not known, a time without a unit, a
 //! window for a metric that has none, a number of samples for a goal on losses.
 
-use super::fields::{Fields, Source, count, one_of, share, text, time};
 use super::{Budget, CONFIDENCE, DEFINITIONS, Goal, Metric, Op, Require, Scope, Stat};
 use crate::facts::losses::Definition;
+use crate::fields::{Error, Fields, Source, count, one_of, share, text};
 use base::{CpuSet, MOST_CPUS};
 use toml::de::{DeTable, DeValue};
 
@@ -21,18 +21,17 @@ const OF_GOAL: &[&str] =
 const OF_SCOPE: &[&str] = &["vm", "vcpus"];
 const OF_REQUIRE: &[&str] = &["trace", "unknown_share", "clock_error", "samples", "confidence"];
 
-/// What is wrong with a budget, and where.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}:{column}: {text}")]
-pub struct Error {
-    /// The file, as the user calls it.
-    pub file: String,
-    /// The line, from 1.
-    pub line: usize,
-    /// The character in it, from 1.
-    pub column: usize,
-    /// What is wrong, and what to write.
-    pub text: String,
+/// A time with its unit, in ns.
+fn time(value: &DeValue<'_>) -> Result<u64, String> {
+    match value {
+        DeValue::String(text) => super::quantity::time(text),
+        DeValue::Integer(_)
+        | DeValue::Float(_)
+        | DeValue::Boolean(_)
+        | DeValue::Datetime(_)
+        | DeValue::Array(_)
+        | DeValue::Table(_) => Err("write a time with its unit in quotes, such as \"20us\"".to_owned()),
+    }
 }
 
 impl Budget {
@@ -53,23 +52,12 @@ impl Budget {
             _ => Err(format!("this program reads \"{SCHEMA}\"")),
         })?;
         let name = fields.needed("name", self::text)?.to_owned();
-        let tables = fields.needed("goal", |value| match value {
-            DeValue::Array(goals) if !goals.is_empty() => Ok(goals),
-            DeValue::Array(_)
-            | DeValue::String(_)
-            | DeValue::Integer(_)
-            | DeValue::Float(_)
-            | DeValue::Boolean(_)
-            | DeValue::Datetime(_)
-            | DeValue::Table(_) => Err("goals are tables, each under a line [[goal]]".to_owned()),
-        })?;
+        let tables = fields.tables_of("goal", "a goal", OF_GOAL)?;
+        if tables.is_empty() {
+            return Err(fields.error("a budget needs goals, each under a line [[goal]]"));
+        }
         let mut goals: Vec<Goal> = Vec::new();
-        for table in tables.iter() {
-            let at = table.span().start;
-            let DeValue::Table(table) = table.get_ref() else {
-                return Err(source.error(at, "goals are tables, each under a line [[goal]]"));
-            };
-            let fields = Fields::of(source, "a goal", at, table, OF_GOAL)?;
+        for fields in tables {
             let goal = goal(&fields)?;
             if goals.iter().any(|other| other.id == goal.id) {
                 return Err(fields.error("another goal has the same id"));

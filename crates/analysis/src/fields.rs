@@ -1,6 +1,7 @@
 //! The keys of a table of TOML, each read with its place, so that an error names line and column.
+//!
+//! What every file shares that a user writes: budgets and plans.
 
-use super::Error;
 use base::nearest::instead;
 use base::plain::{beginning, plain};
 use toml::Spanned;
@@ -9,9 +10,23 @@ use toml::de::{DeTable, DeValue};
 /// As much of a key that nobody knows as an error repeats.
 const MOST_KEY_BYTES: usize = 60;
 
+/// What is wrong with a file, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}:{column}: {text}")]
+pub struct Error {
+    /// The file, as the user calls it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The character in it, from 1.
+    pub column: usize,
+    /// What is wrong, and what to write.
+    pub text: String,
+}
+
 /// The text that is read.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'s> {
+pub(crate) struct Source<'s> {
     /// What the user calls it.
     pub file: &'s str,
     /// All of it.
@@ -29,7 +44,7 @@ impl Source<'_> {
 }
 
 /// A table of which all keys are known.
-pub(super) struct Fields<'s, 'd> {
+pub(crate) struct Fields<'s, 'd> {
     source: Source<'s>,
     what: &'static str,
     at: usize,
@@ -67,6 +82,44 @@ impl<'s, 'd> Fields<'s, 'd> {
         Self::of(self.source, what, value.span().start, table, known).map(Some)
     }
 
+    /// The tables under a key that is repeated, such as `[[goal]]`; none if it is not there.
+    pub fn tables_of(&self, key: &str, what: &'static str, known: &[&str]) -> Result<Vec<Self>, Error> {
+        let Some(value) = self.value(key) else { return Ok(Vec::new()) };
+        let how = || format!("{key}: write tables, each under a line [[{key}]]");
+        let DeValue::Array(tables) = value.get_ref() else {
+            return Err(self.source.error(value.span().start, how()));
+        };
+        let table = |value: &'d Spanned<DeValue<'s>>| match value.get_ref() {
+            DeValue::Table(table) => Self::of(self.source, what, value.span().start, table, known),
+            DeValue::Array(_)
+            | DeValue::String(_)
+            | DeValue::Integer(_)
+            | DeValue::Float(_)
+            | DeValue::Boolean(_)
+            | DeValue::Datetime(_) => Err(self.source.error(value.span().start, how())),
+        };
+        tables.iter().map(table).collect()
+    }
+
+    /// The tables under a key with their own names, such as `[nic.wan]`; none if it is not there.
+    pub fn named_of(&self, key: &str, what: &'static str, known: &[&str]) -> Result<Vec<(String, Self)>, Error> {
+        let Some(value) = self.value(key) else { return Ok(Vec::new()) };
+        let how = || format!("{key}: write tables, each under a line [{key}.NAME]");
+        let DeValue::Table(all) = value.get_ref() else {
+            return Err(self.source.error(value.span().start, how()));
+        };
+        let mut named: Vec<_> = all.iter().collect();
+        named.sort_by_key(|(name, _)| name.span().start);
+        let table = |(name, value): (&'d Spanned<_>, &'d Spanned<DeValue<'s>>)| {
+            let name: &std::borrow::Cow<'_, str> = name.get_ref();
+            let DeValue::Table(table) = value.get_ref() else {
+                return Err(self.source.error(value.span().start, how()));
+            };
+            Ok((name.clone().into_owned(), Self::of(self.source, what, value.span().start, table, known)?))
+        };
+        named.into_iter().map(table).collect()
+    }
+
     /// What a key says, as `how` reads it; `None` if it is not there.
     pub fn read<T>(
         &self,
@@ -101,7 +154,7 @@ impl<'s, 'd> Fields<'s, 'd> {
 }
 
 /// A text that is not empty.
-pub(super) fn text<'d>(value: &'d DeValue<'_>) -> Result<&'d str, String> {
+pub(crate) fn text<'d>(value: &'d DeValue<'_>) -> Result<&'d str, String> {
     match value {
         DeValue::String(text) if !text.trim().is_empty() => Ok(text),
         DeValue::String(_)
@@ -114,27 +167,14 @@ pub(super) fn text<'d>(value: &'d DeValue<'_>) -> Result<&'d str, String> {
     }
 }
 
-/// A time with its unit, in ns.
-pub(super) fn time(value: &DeValue<'_>) -> Result<u64, String> {
-    match value {
-        DeValue::String(text) => super::quantity::time(text),
-        DeValue::Integer(_)
-        | DeValue::Float(_)
-        | DeValue::Boolean(_)
-        | DeValue::Datetime(_)
-        | DeValue::Array(_)
-        | DeValue::Table(_) => Err("write a time with its unit in quotes, such as \"20us\"".to_owned()),
-    }
-}
-
 /// A number of things.
-pub(super) fn count(value: &DeValue<'_>) -> Result<u64, String> {
+pub(crate) fn count(value: &DeValue<'_>) -> Result<u64, String> {
     let number = value.as_integer().and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok());
     number.ok_or_else(|| "write a whole number from 0".to_owned())
 }
 
 /// A share, from 0 to 1.
-pub(super) fn share(value: &DeValue<'_>) -> Result<f64, String> {
+pub(crate) fn share(value: &DeValue<'_>) -> Result<f64, String> {
     let written = match value {
         DeValue::Float(number) => number.as_str(),
         DeValue::Integer(number) => number.as_str(),
@@ -144,8 +184,24 @@ pub(super) fn share(value: &DeValue<'_>) -> Result<f64, String> {
     share.ok_or_else(|| "write a number from 0 to 1, such as 0.0001".to_owned())
 }
 
+/// A number from 0, whole or not.
+pub(crate) fn number(value: &DeValue<'_>) -> Result<f64, String> {
+    let written = match value {
+        DeValue::Float(number) => number.as_str(),
+        DeValue::Integer(number) => number.as_str(),
+        DeValue::String(_) | DeValue::Boolean(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => "",
+    };
+    let number = written.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "write a number from 0".to_owned())
+}
+
+/// True or false.
+pub(crate) fn flag(value: &DeValue<'_>) -> Result<bool, String> {
+    value.as_bool().ok_or_else(|| "write true or false".to_owned())
+}
+
 /// One of some choices, by its name.
-pub(super) fn one_of<T: Copy>(value: &DeValue<'_>, choices: &[T], name: fn(T) -> &'static str) -> Result<T, String> {
+pub(crate) fn one_of<T: Copy>(value: &DeValue<'_>, choices: &[T], name: fn(T) -> &'static str) -> Result<T, String> {
     let written = text(value)?;
     let found = choices.iter().find(|choice| name(**choice) == written);
     found.copied().ok_or_else(|| {
