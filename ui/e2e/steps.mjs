@@ -11,6 +11,7 @@ import { frames } from "./frames.mjs";
 import { latency } from "./latency.mjs";
 import { growing, live } from "./live.mjs";
 import { perfetto } from "./perfetto.mjs";
+import { plan } from "./plan.mjs";
 import { recordings } from "./recordings.mjs";
 import { LINUX, length, NESTED, open, param, SHADOWED, VIEWS } from "./shared.mjs";
 import { span } from "./span.mjs";
@@ -352,6 +353,7 @@ export const steps = [
   ...copies,
   ...frames,
   ...latency,
+  ...plan,
   ...live,
   ...growing,
   ...VIEWS.map((view) => [

@@ -32,9 +32,10 @@ impl Error {
 }
 
 impl Answers {
-    /// Asks every question about what happened and how machines are set up.
+    /// Asks every question about what happened and how machines are set up, and about what the recording plans.
     pub fn of(case: &Case) -> Self {
-        Self::about(case, &[About::Happened, About::Setup])
+        let planned = case.input().plan.as_ref().map(|_| About::Plan);
+        Self::about(case, &[About::Happened, About::Setup].into_iter().chain(planned).collect::<Vec<_>>())
     }
 
     /// Asks every question about these.

@@ -23,7 +23,8 @@
 
 use crate::facts::attribution::{self, Attributed, Attribution, Unattributed};
 use crate::facts::benches::Benches;
-use crate::facts::budget::{self, Budget, Judged, RecordedBudget};
+use crate::facts::budget::{self, Budget, Judged};
+use crate::facts::carried::Carried;
 use crate::facts::chains;
 use crate::facts::ledger::build::Ledger;
 use crate::facts::ledger::model::Flow;
@@ -215,11 +216,11 @@ impl Case {
 
     /// Which latencies are accepted: as the user states it, else as the recording does.
     pub fn budget(&self) -> Option<&Budget> {
-        self.given.budget.as_ref().or_else(|| Some(&self.recorded_budget()?.budget))
+        self.given.budget.as_ref().or_else(|| Some(&self.recorded_budget()?.value))
     }
 
     /// The budget that the recording carries, if it carries one.
-    pub fn recorded_budget(&self) -> Option<&RecordedBudget> {
+    pub fn recorded_budget(&self) -> Option<&Carried<Budget>> {
         self.input.budget.as_ref()
     }
 

@@ -8,6 +8,7 @@ use crate::flow::ranking::Ranking;
 use crate::nesting::plan::Asked;
 use crate::placement::Wishes;
 use base::Narrow;
+use std::collections::BTreeMap;
 
 /// All that the user states. The facts depend on [`narrow`](Given::narrow) and [`traces`](Given::traces) alone.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +31,8 @@ pub struct Given {
     pub contention: Option<Trial>,
     /// What counts as lost.
     pub latency: LossOptions,
+    /// What is set otherwise of the [controls](base::Section::controls) of a question, by their ids.
+    pub controls: BTreeMap<String, String>,
     /// Which latencies are accepted.
     pub budget: Option<Budget>,
 }

@@ -1,11 +1,13 @@
 //! A recording with its traces opened: what every question is asked of.
 
 use crate::Error;
+use crate::datapath::{self, Stated};
 use crate::facts::benches::Benches;
-use crate::facts::budget::RecordedBudget;
+use crate::facts::budget::{self, Budget};
+use crate::facts::carried::Carried;
 use crate::facts::machines::Machines;
 use crate::facts::samples::ResultFiles;
-use base::recording::{CutTrace, Recording, TscReadings, VmProcess, VmProcesses};
+use base::recording::{CutTrace, PartKind, Recording, TscReadings, VmProcess, VmProcesses};
 use base::{Level, Problem};
 use trace::Trace;
 
@@ -22,7 +24,9 @@ pub struct Input {
     /// What programs that measure latencies found on them.
     pub results: ResultFiles,
     /// The latency budget that it carries.
-    pub budget: Option<RecordedBudget>,
+    pub budget: Option<Carried<Budget>>,
+    /// The plan of service chains that it carries.
+    pub plan: Option<Carried<Stated>>,
     /// Damage found while opening.
     pub problems: Vec<Problem>,
 }
@@ -59,9 +63,12 @@ impl Input {
         let (machines, unopened) = Machines::of(&recording);
         let (benches, unread) = Benches::of(&recording);
         let (results, damaged) = ResultFiles::of(&recording);
-        let (budget, unused) = RecordedBudget::of(&recording);
-        problems.extend(unopened.into_iter().chain(unread).chain(damaged).chain(unused));
-        let mut input = Self { recording, parts: Vec::new(), machines, benches, results, budget, problems };
+        let of_budget = (PartKind::Budget, "latency budget", budget::MOST_BYTES);
+        let (budget, unused) = Carried::of(&recording, of_budget, Budget::read);
+        let of_plan = (PartKind::Plan, "plan of service chains", datapath::MOST_BYTES);
+        let (plan, unplanned) = Carried::of(&recording, of_plan, datapath::read);
+        problems.extend(unopened.into_iter().chain(unread).chain(damaged).chain(unused).chain(unplanned));
+        let mut input = Self { recording, parts: Vec::new(), machines, benches, results, budget, plan, problems };
         let mut first_error = None;
         for (index, part) in input.recording.parts.iter().enumerate() {
             if !part.kind.is_trace() {

@@ -37,7 +37,7 @@ fn record(story: &Story, (at_ns, tid, name): (u64, i32, &str), given: &[(&str, V
         |field: &FieldSchema| given.iter().find(|(name, _)| *name == field.name).map(|(_, value)| value.clone());
     let values = story.schema.events[event].fields.iter().map(|field| value(field).unwrap_or(Value::Integer(0)));
     let values = values.zip(&story.schema.events[event].fields).map(|(value, field)| match (&value, field.shape) {
-        (Value::Integer(_), Shape::Chars { .. } | Shape::Dynamic | Shape::Rest) => Value::Text(String::new()),
+        (Value::Integer(_), Shape::Chars { .. } | Shape::Dynamic) => Value::Text(String::new()),
         _ => value,
     });
     Record { ticks: story.truth.from_ns + FROM_NS + at_ns, cpu: CPU, tid, event, values: values.collect() }
@@ -55,15 +55,12 @@ fn switch(story: &Story, at_ns: u64, (from, state): ((&str, i32), u64), to: (&st
     record(story, (at_ns, from.1, "sched_switch"), &given)
 }
 
-/// What cyclictest 2.4 writes to trace_marker.
-const MARK: &str = "hit latency threshold (45 > 30)\n";
-
 /// A hog has the CPU from 0 to 50 us; cyclictest, woken at 10 us, marks the breach at 55 us. Then tracers tell of noise.
 fn story() -> Story {
     let mut story = Scenario::named("hogs").unwrap().run(1);
     let long = Shape::Integer { bytes: 8, signed: false };
     let int = Shape::Integer { bytes: 4, signed: true };
-    add_event(&mut story, "ftrace", "print", &[("ip", "unsigned long", long), ("buf", "char", Shape::Rest)]);
+    add_event(&mut story, "ftrace", "print", &[("ip", "unsigned long", long)]);
     add_event(
         &mut story,
         "osnoise",
@@ -95,7 +92,7 @@ fn story() -> Story {
         switch(&story, 0, (idle, 0), hog),
         record(&story, (10_000, HOG, "sched_waking"), &waking),
         switch(&story, 50_000, (hog, 1), own),
-        record(&story, (55_000, CYCLICTEST, "print"), &[("buf", Value::Text(MARK.into()))]),
+        record(&story, (55_000, CYCLICTEST, "print"), &[]),
         switch(&story, 60_000, (own, 1), idle),
         record(&story, (70_000, 0, "irq_noise"), &irq),
         record(&story, (71_000, 0, "nmi_noise"), &noise(700)),
@@ -176,57 +173,6 @@ fn the_sample_after_which_cyclictest_broke_off_is_the_hogs() {
             .map(|judged| (judged.goal, judged.judgement.verdict))
             .collect();
         assert_eq!(judged, [(1, Verdict::Fail)], "its maximum is one, its mean is none");
-    }
-}
-
-#[test]
-fn a_mark_alone_tells_how_long_the_sample_was() {
-    let story = story();
-    for target in targets() {
-        let directory = tempfile::tempdir().unwrap();
-        let trace = Named::at_l0(story.write(target, directory.path()).unwrap());
-        let recording = Recording::of_files(&[trace], None).unwrap();
-        let case = Case::new(Input::open(recording).unwrap(), Given::default());
-        let marks = case.results().list.iter().flat_map(|file| &file.samples);
-        let marks: Vec<_> = marks.filter(|samples| samples.source == Source::Tracemark).collect();
-        let told: Vec<_> = marks.iter().map(|one| (one.tid, one.count, one.timed[0].length_ns, one.cpu)).collect();
-        assert_eq!(told, [(Some(CYCLICTEST), 1, 45_000, Some(CPU))], "{}", target.name());
-        let one = case.attributed().iter().find(|one| one.source == Source::Tracemark).unwrap();
-        let causes: Vec<_> = one.sums.causes.iter().map(|(name, part)| (&**name, part.total_ns)).collect();
-        assert_eq!(causes, [("hog", 40_000)], "{}", target.name());
-    }
-}
-
-#[test]
-fn printed_traces_have_the_same_samples() {
-    // As ftrace prints into its own files, as `trace-cmd report` does, and with -R; kernel 6.12, trace-cmd 3.1.
-    let ftrace = "\
-     osnoise/3-961     [003] d.h..  5789.857532: irq_noise: local_timer:236 start 5789.857529929 duration 1845 ns\n\
-     osnoise/3-961     [003] .....  5789.858000: softirq_noise:   TIMER:1 start 5789.857999000 duration 700 ns\n\
-     osnoise/3-961     [003] .....  5789.859000: thread_noise: kworker/3:1:88 start 5789.858000100 duration 5000 ns\n\
-     osnoise/3-961     [003] .....  5789.860000: nmi_noise: start 5789.859990000 duration 90 ns\n\
-     osnoise/3-961     [003] .....  5789.861000: sample_threshold: start 5789.860000000 duration 9000 ns interference 2\n\
-  cyclictest-5001    [003] .....  5789.862000: tracing_mark_write: hit latency threshold (45 > 30)\n";
-    let trace_cmd = ftrace.replace("tracing_mark_write:", "print:                tracing_mark_write:");
-    let raw = ftrace.replace("tracing_mark_write:", "print:                ip=0xffffffff81000000 buf=");
-    let raw = raw.replace("buf= ", "buf=");
-    for text in [ftrace.to_owned(), trace_cmd, raw] {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("trace.txt");
-        std::fs::write(&path, &text).unwrap();
-        let recording = Recording::of_files(&[Named::at_l0(path)], None).unwrap();
-        let case = Case::new(Input::open(recording).unwrap(), Given::default());
-        let all = case.results().list.iter().flat_map(|file| &file.samples);
-        let told: Vec<_> = all.map(|one| (one.source, one.thread.as_str(), one.timed[0].length_ns)).collect();
-        let expected = [
-            (Source::Tracemark, "5001", 45_000),
-            (Source::Osnoise, "irq_noise-003", 1_845),
-            (Source::Osnoise, "nmi_noise-003", 90),
-            (Source::Osnoise, "sample_threshold-003", 9_000),
-            (Source::Osnoise, "softirq_noise-003", 700),
-            (Source::Osnoise, "thread_noise-003", 5_000),
-        ];
-        assert_eq!(told, expected, "{text}");
     }
 }
 

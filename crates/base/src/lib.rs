@@ -6,6 +6,7 @@
 
 pub mod bench;
 mod change;
+mod control;
 mod counters;
 pub mod cpus;
 pub mod datapath;
@@ -37,6 +38,7 @@ pub mod utc;
 
 pub use bench::{Bench, Measured, Params};
 pub use change::Change;
+pub use control::Control;
 pub use cpus::{CpuSet, MOST_CPUS};
 pub use figure::Figure;
 pub use finding::{About, Cost, CostKind, Evidence, Finding, Needs, Severity, in_order};

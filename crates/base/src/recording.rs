@@ -46,6 +46,9 @@ use std::path::{Path, PathBuf};
 /// Name of a budget inside its machine's directory.
 pub const BUDGET_FILE: &str = "budget.toml";
 
+/// Name of a plan below its machine.
+pub const PLAN_FILE: &str = "plan.toml";
+
 /// Name of the manifest inside a recording's directory.
 pub const MANIFEST: &str = "recording.json";
 
@@ -207,6 +210,9 @@ pub enum PartKind {
     /// The latency budget that the recording is judged by: TOML.
     #[serde(rename = "budget")]
     Budget,
+    /// What is asked of the planner of datapaths: TOML.
+    #[serde(rename = "plan")]
+    Plan,
     /// Free text.
     #[serde(rename = "notes")]
     Notes,
@@ -239,6 +245,7 @@ impl Part {
             PartKind::PerfData => Path::new("perf.data"),
             PartKind::Text => Path::new("trace.txt"),
             PartKind::Budget => Path::new(BUDGET_FILE),
+            PartKind::Plan => Path::new(PLAN_FILE),
             PartKind::Samples => return Path::new(&self.machine).join("samples").join(own),
             PartKind::Pmd => return Path::new(&self.machine).join("pmd").join(own),
             PartKind::Datapath => return Path::new(&self.machine).join("datapath").join(own),

@@ -2,7 +2,7 @@
 //!
 //! Every output (text, HTML, JSON, dashboard, Python, Parquet) renders Sections and knows no question by name.
 
-use crate::{Figure, Finding, Table};
+use crate::{Control, Figure, Finding, Table};
 use serde::Serialize;
 
 /// One answer.
@@ -22,6 +22,8 @@ pub struct Section {
     pub figures: Vec<Figure>,
     /// Tables, in reading order.
     pub tables: Vec<Table>,
+    /// What a reader may set, to be answered anew.
+    pub controls: Vec<Control>,
     /// What is not known or was lost, as amounts.
     pub unknown: Vec<Unknown>,
     /// What to do or type next, a command or a sentence each.
@@ -52,6 +54,7 @@ impl Section {
             findings: Vec::new(),
             figures: Vec::new(),
             tables: Vec::new(),
+            controls: Vec::new(),
             unknown: Vec::new(),
             next: Vec::new(),
         }

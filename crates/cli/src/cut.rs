@@ -109,6 +109,7 @@ impl Cut {
                 | PartKind::Pmd
                 | PartKind::Datapath
                 | PartKind::Budget
+                | PartKind::Plan
                 | PartKind::Notes => {
                     tree::copy(&from, &to).with_context(|| format!("copying {}", from.display()))?;
                 }

@@ -8,10 +8,12 @@ use crate::events::{self, Rows};
 use crate::folder::Place;
 use crate::narrowed::Narrowed;
 use analysis::facts::timeline::draw;
-use analysis::{Answers, Case, Given, Input};
+use analysis::{Answers, Case, Given, Input, QUESTIONS};
 use archive::{Links, Unpacked};
+use base::nearest::instead;
 use base::timeline::Drawn;
 use base::{Narrow, Section, Span};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -90,6 +92,33 @@ impl Opened {
         self.answered.get()?.as_deref().ok()
     }
 
+    /// The section called `id` with `controls` set so.
+    ///
+    /// # Errors
+    /// If there is no such section, if it has no such control, or if that has no such value.
+    pub fn set(&self, id: &str, controls: BTreeMap<String, String>) -> Result<Section, Refused> {
+        let answered = self.answered(None)?;
+        let section = find(&answered.sections, id)?;
+        for (name, value) in &controls {
+            let control = section.controls.iter().find(|control| control.id == *name).ok_or_else(|| {
+                let known = section.controls.iter().map(|control| control.id.as_str());
+                Refused::wrong(format!("{id} has no control `{name}`: {}", instead(name, known)))
+            })?;
+            if !control.values.contains(value) {
+                let known = control.values.iter().map(String::as_str);
+                return Err(Refused::wrong(format!("`{name}`: {}", instead(value, known))));
+            }
+        }
+        let case = Case::new(Arc::clone(&self.input), Given { controls, ..self.case.given().clone() });
+        let questions = QUESTIONS.iter().filter(|question| question.id == id);
+        let answer = questions.map(|question| (question.answer)(&case)).find_map(Result::transpose);
+        match answer {
+            Some(Ok(answer)) => Ok(answer.section),
+            Some(Err(error)) => Err(Refused::unanswered(error.to_string())),
+            None => Err(Refused::unanswered(format!("nothing answers `{id}` with these settings"))),
+        }
+    }
+
     /// The timeline and the chains.
     pub fn drawn(&self) -> &Drawn {
         self.drawn.get_or_init(|| draw(&self.input, self.case.given(), self.case.ledger(), &mut |_, _| {}))
@@ -123,6 +152,17 @@ impl Opened {
     fn count(&self, part: usize) {
         self.rows[part].total.get_or_init(|| events::count(&self.case, part));
     }
+}
+
+/// The section called `id`.
+///
+/// # Errors
+/// If there is none.
+pub fn find<'s>(sections: &'s [Section], id: &str) -> Result<&'s Section, Refused> {
+    sections.iter().find(|known| known.id == id).ok_or_else(|| {
+        let known: Vec<&str> = sections.iter().map(|section| section.id).collect();
+        Refused::missing(format!("no section `{id}`; there is {}", known.join(", ")))
+    })
 }
 
 fn answer(case: &Case) -> Result<Answered, String> {

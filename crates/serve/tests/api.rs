@@ -159,6 +159,41 @@ fn bins_sum_to_the_exits_they_belong_to() {
 }
 
 #[test]
+fn a_section_is_answered_anew_as_its_controls_are_set() {
+    const PLAN: &str = "/api/recordings/plan-chain";
+    let client = Client::of_fixtures();
+    let asked = |controls: &str| client.json(&format!("{PLAN}/sections/datapath?{controls}"));
+    let value = |section: &Value, id: &str| {
+        let controls = section["controls"].as_array().unwrap();
+        let control = controls.iter().find(|control| control["id"] == id).unwrap();
+        control["values"][control["chosen"].as_u64().unwrap() as usize].clone()
+    };
+    let report = client.json(&format!("{PLAN}/report"));
+    assert_eq!(asked(""), report["sections"][0], "as it stands in the report");
+    let four = asked("vnfs=4&mps=256");
+    assert_eq!(
+        (value(&four, "vnfs"), value(&four, "mps"), value(&four, "size")),
+        ("4".into(), "256".into(), "64".into())
+    );
+    let rates = |section: &Value, design: &str| {
+        let table = &section["tables"]["rates"];
+        let columns = table["columns"].as_array().unwrap();
+        let place = |name: &str| columns.iter().position(|column| column["name"] == name).unwrap();
+        let row = table["rows"].as_array().unwrap().iter().find(|row| row[place("design")] == design).unwrap();
+        (row[place("vnfs")].clone(), row[place("system_pps")].as_f64().unwrap())
+    };
+    let (vfs_of_8, vfs_of_4) = (rates(&report["sections"][0], "sriov"), rates(&four, "sriov"));
+    assert_eq!((vfs_of_8.0, vfs_of_4.0), (8.into(), 4.into()));
+    assert_eq!(vfs_of_8.1, vfs_of_4.1, "the card binds at 64 bytes, whatever the length and the payload");
+    for (wrong, says) in [("vnfs=5000", "`vnfs`"), ("vnf=4", "did you mean `vnfs`?"), ("nic=XL711", "XL710")] {
+        let reply = client.get(&format!("{PLAN}/sections/datapath?{wrong}"));
+        assert!(reply.status == 400 && reply.text().contains(says), "{wrong}: {}", reply.text());
+    }
+    assert_eq!(client.get(&format!("{PLAN}/sections/flow")).status, 404);
+    assert_eq!(client.get(&format!("{HOG}/sections/flow?vnfs=4")).status, 400, "it has no controls");
+}
+
+#[test]
 fn a_tile_sums_to_the_exact_states() {
     let client = Client::of_fixtures();
     let timeline = client.json(&format!("{HOG}/timeline"));

@@ -59,6 +59,15 @@ pub fn write_rules(out: impl Write, command: &str, rules: &[Words]) -> io::Resul
     out.write_all(b"\n")
 }
 
+/// Writes one section as it stands in `--json`.
+///
+/// # Errors
+/// If `out` refuses.
+pub fn write_section(out: impl Write, section: &Section) -> io::Result<()> {
+    let ranks = ranks(std::slice::from_ref(section));
+    Ok(serde_json::to_writer(out, &Shown { section, of: None, ranks: &ranks })?)
+}
+
 /// Writes one table as it stands in `--json`: `{version, columns, rows}`.
 ///
 /// # Errors

@@ -27,7 +27,6 @@ enum Step {
     Integer { offset: usize, size: usize, signed: bool },
     Fixed { offset: usize, size: usize, chars: bool },
     Located { offset: usize, relative: bool, chars: bool },
-    Rest { offset: usize, chars: bool },
 }
 
 impl Extract {
@@ -80,7 +79,6 @@ impl Extract {
                 let from = if relative { from + offset + 4 } else { from };
                 (record.get(from..from + length), chars)
             }
-            Step::Rest { offset, chars } => (record.get(offset..), chars),
         };
         let content = content.unwrap_or_default();
         store(bytes, if chars { up_to_nul(content) } else { content })
@@ -94,7 +92,6 @@ impl Step {
             Step::Absent => 0,
             Step::Integer { offset, size, .. } | Step::Fixed { offset, size, .. } => offset + size,
             Step::Located { offset, .. } => offset + 4,
-            Step::Rest { offset, .. } => offset,
         }
     }
 
@@ -105,7 +102,7 @@ impl Step {
             Step::Absent => Some(Load::ABSENT),
             Step::Integer { offset, size, signed } => Load::new(offset, 0, size as u8 * 8, signed),
             Step::Fixed { offset, .. } => Load::new(offset, 0, 64, false),
-            Step::Located { .. } | Step::Rest { .. } => None,
+            Step::Located { .. } => None,
         }
     }
 
@@ -125,7 +122,6 @@ fn step(field: &Field) -> Step {
         Storage::Bytes => Step::Fixed { offset, size, chars: false },
         Storage::DataLoc(chars) => Step::Located { offset, relative: false, chars },
         Storage::RelLoc(chars) => Step::Located { offset, relative: true, chars },
-        Storage::Rest(chars) => Step::Rest { offset, chars },
     }
 }
 
@@ -165,33 +161,5 @@ mod tests {
         batch.clear(0);
         extract.add(&record[..26], &mut batch);
         assert_eq!(batch.values[0], 0b0100, "only comm fits");
-    }
-
-    #[test]
-    fn an_array_without_a_size_reaches_to_the_end_of_its_record() {
-        // As a kernel 6.18 describes what is written to trace_marker, and one before 5.10.
-        for field in ["char buf[]", "char buf"] {
-            let text = format!(
-                "name: print\nID: 5\nformat:\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
-                 \tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n\
-                 \tfield:{field};\toffset:16;\tsize:0;\tsigned:0;\n\nprint fmt: \"%ps: %s\", (void *)REC->ip, REC->buf\n"
-            );
-            let format = EventFormat::parse("ftrace", &text).unwrap();
-            let wanted = Wanted { names: vec!["print".into()], fields: vec![vec!["buf".into()], vec!["ip".into()]] };
-            let extract = Extract::compile(&format, &wanted, Endian::Little);
-            assert!(extract.in_place().is_none(), "it has no size");
-            let mut record = vec![7; 16];
-            record.extend_from_slice(b"hit latency threshold (123 > 50)\n\0\0\0");
-            let mut batch = Batch::default();
-            extract.add(&record, &mut batch);
-            assert_eq!(batch.values[0], 0b11);
-            assert_eq!(batch.content(batch.values[1]), b"hit latency threshold (123 > 50)\n");
-            batch.clear(0);
-            extract.add(&record[..16], &mut batch);
-            assert_eq!((batch.values[0], batch.content(batch.values[1])), (0b11, &b""[..]));
-            batch.clear(0);
-            extract.add(&record[..12], &mut batch);
-            assert_eq!(batch.values[0], 0, "the record ends before");
-        }
     }
 }

@@ -61,8 +61,6 @@ pub enum Storage {
     DataLoc(bool),
     /// `__rel_loc`: the same, the offset counted from the end of the field.
     RelLoc(bool),
-    /// All that is left of the record, as in `char buf[]` of ftrace's `print`: its size is printed as 0. True: characters.
-    Rest(bool),
 }
 
 /// Byte order of a recording.
@@ -187,9 +185,6 @@ impl Field {
             Storage::DataLoc(of_chars)
         } else if type_text.starts_with("__rel_loc") {
             Storage::RelLoc(of_chars)
-        } else if size == 0 {
-            // Kernels before 5.10 print `char buf` without brackets.
-            Storage::Rest(of_chars)
         } else if brackets.is_some() {
             if of_chars { Storage::Chars } else { Storage::Bytes }
         } else if matches!(size, 1 | 2 | 4 | 8) {
@@ -205,10 +200,8 @@ impl Field {
         match self.storage {
             Storage::Integer if self.signed => FieldKind::Signed,
             Storage::Integer => FieldKind::Unsigned,
-            Storage::Chars | Storage::DataLoc(true) | Storage::RelLoc(true) | Storage::Rest(true) => FieldKind::Text,
-            Storage::Bytes | Storage::DataLoc(false) | Storage::RelLoc(false) | Storage::Rest(false) => {
-                FieldKind::Bytes
-            }
+            Storage::Chars | Storage::DataLoc(true) | Storage::RelLoc(true) => FieldKind::Text,
+            Storage::Bytes | Storage::DataLoc(false) | Storage::RelLoc(false) => FieldKind::Bytes,
         }
     }
 }

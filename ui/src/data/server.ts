@@ -12,6 +12,7 @@ import type {
   EventPage,
   RecordingInfo,
   Report,
+  Section,
   Slices,
   Timeline,
 } from "./types";
@@ -37,8 +38,8 @@ async function answer(path: string, how: RequestInit = {}): Promise<Response> {
   throw new Error(sentence);
 }
 
-async function json<T>(path: string): Promise<T> {
-  return JSON.parse(plain(await (await answer(path)).text())) as T;
+async function json<T>(path: string, how: RequestInit = {}): Promise<T> {
+  return JSON.parse(plain(await (await answer(path, how)).text())) as T;
 }
 
 function query(values: object): string {
@@ -100,6 +101,10 @@ class ServedRecording implements Recording {
 
   reportOf(t0: number, t1: number): Promise<Report> {
     return json(`${this.base}/report?${query({ t0: Math.floor(t0), t1: Math.ceil(t1) })}`);
+  }
+
+  set(section: string, controls: Record<string, string>, signal?: AbortSignal): Promise<Section> {
+    return json(`${this.base}/sections/${section}?${query(controls)}`, signal ? { signal } : {});
   }
 
   async perfetto(t0: number, t1: number): Promise<{ buffer: ArrayBuffer; left_out: number }> {

@@ -14,6 +14,7 @@ import type {
   EventPage,
   RecordingInfo,
   Report,
+  Section,
   Slices,
   Timeline,
 } from "./types";
@@ -49,6 +50,8 @@ export interface Recording {
   readonly chainsHeld: number | null;
   /** The report of a window alone. */
   reportOf(t0: number, t1: number): Promise<Report | null>;
+  /** A section with some of its controls set; only a server computes one. */
+  set?(section: string, controls: Record<string, string>, signal?: AbortSignal): Promise<Section>;
   /** A window as the Perfetto UI reads it, and how many slices did not fit; only a server has it. */
   perfetto?(t0: number, t1: number): Promise<{ buffer: ArrayBuffer; left_out: number }>;
   events(offset: number, limit: number): Promise<EventPage | null>;

@@ -160,6 +160,15 @@ export type FigureData = { id: string; title: string; caption: string } & (
   | { drawing: "topology"; panels: Panel[] }
 );
 
+/** A slider where all values are numbers, else a choice. */
+export interface Control {
+  id: string;
+  title: string;
+  values: string[];
+  /** The index of the value that the answer is for. */
+  chosen: number;
+}
+
 export interface Section {
   id: string;
   question: string;
@@ -168,6 +177,8 @@ export interface Section {
   findings: Finding[];
   tables: Record<string, Table>;
   figures: FigureData[];
+  /** What can be set, for an answer that is computed anew. */
+  controls?: Control[];
   unknown: { what: string; amount: number; unit: string; text: string }[];
   next?: unknown;
 }

@@ -7,6 +7,7 @@ import { amount, counted, grouped } from "../maths/format";
 import { csv, matches, rowsOf, sorted, tableOf } from "../maths/rows";
 import type { Window } from "../maths/window";
 import { go, hash } from "../state/store";
+import { useControls } from "./Controls";
 import { Drawing } from "./Drawing";
 import { Events } from "./Events";
 import { Figure } from "./Figure";
@@ -33,7 +34,7 @@ export function Sections({ recording }: { recording: Recording }) {
 }
 
 function Whole({
-  section,
+  section: reported,
   recording,
   window,
 }: {
@@ -41,6 +42,7 @@ function Whole({
   recording: Recording;
   window: Window | null;
 }) {
+  const { section, controls } = useControls(recording, reported);
   const names = Object.keys(section.tables);
   const filled = names.filter((name) => section.tables[name]!.rows.length > 0);
   const empty = names.filter((name) => section.tables[name]!.rows.length === 0);
@@ -48,6 +50,8 @@ function Whole({
   return (
     <section>
       <h2 class="heading">{section.question}</h2>
+      {controls}
+      {controls && <p>{section.summary}</p>}
       {section.figures.map((figure) => (
         <Figure
           key={figure.id}

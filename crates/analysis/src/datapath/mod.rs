@@ -11,6 +11,7 @@
 
 mod band;
 mod break_even;
+mod controls;
 mod memory;
 mod model;
 mod plan;

@@ -4,7 +4,7 @@ use super::model::stages::Stage;
 use super::plan::Plan;
 use super::predict::{Predicted, predict};
 use super::rules::{self, Planned};
-use super::{Asked, break_even, memory, published, tables};
+use super::{Asked, break_even, controls, memory, published, tables};
 use crate::{Answer, Case, Error};
 use base::number::{decimals, list, many};
 use base::{Section, Unknown};
@@ -24,15 +24,20 @@ const LIMITS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Answers it; `None` if nobody asks.
+/// Answers it; `None` if nobody asks, and the recording has no plan.
 ///
 /// # Errors
-/// None: what is missing for a prediction is part of the answer.
+/// If the plan of the recording cannot be set as the user wants it; what is missing for a prediction is part of the answer.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
-    let Some(asked) = &case.given().datapath else { return Ok(None) };
-    let section = match asked {
-        Asked::Plan(plan) => planned(plan),
-        Asked::Validate => validated(),
+    let section = match (&case.given().datapath, &case.input().plan) {
+        (Some(Asked::Plan(plan)), _) => planned(plan.as_ref()),
+        (Some(Asked::Validate), _) => validated(),
+        (None, Some(carried)) => {
+            let stated = controls::set(&carried.value, &case.given().controls);
+            let plan = stated.plan().map_err(Error::NoSuch)?;
+            Section { controls: controls::of(&stated), ..planned(&plan) }
+        }
+        (None, None) => return Ok(None),
     };
     Ok(Some(Answer { section, problems: Vec::new() }))
 }

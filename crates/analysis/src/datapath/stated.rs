@@ -91,11 +91,11 @@ pub struct Stated {
 
 /// What is taken of a PCIe link where nothing is said: the payload with which every device starts (PCI Express Base Specification 3.0,
 /// 7.8.4), and the read request likewise.
-const MPS_BYTES: u32 = 128;
+pub(super) const MPS_BYTES: u32 = 128;
 const MRRS_BYTES: u32 = 512;
 /// The clock of the published break-even of cores.
 const CORE_HZ: f64 = 2.2e9;
-const PMD_CORES: u32 = 1;
+pub(super) const PMD_CORES: u32 = 1;
 /// Most polling CPUs that a search tries where no number is given.
 const MOST_CORES: u32 = 1024;
 

@@ -21,6 +21,7 @@ pub(crate) mod avic;
 pub(crate) mod benches;
 pub mod breach;
 pub mod budget;
+pub mod carried;
 pub(crate) mod chains;
 pub mod events;
 pub(crate) mod kernel_threads;

@@ -59,7 +59,7 @@ fn about(case: &Case, given: &Given, has_vcpus: bool) -> Vec<String> {
     let lost = "Lost: preempted, host interrupts, wake-ups, blocked, exits that the host caused.";
     let mut lines: Vec<String> = has_vcpus.then(|| lost.to_owned()).into_iter().collect();
     if let Some(recorded) = case.recorded_budget() {
-        let (name, path) = (&recorded.budget.name, &recorded.path);
+        let (name, path) = (&recorded.value.name, &recorded.path);
         lines.push(match &given.budget {
             None => {
                 format!("Judged by budget {name}, which the recording carries ({path}); --budget judges by another.")

@@ -4,7 +4,8 @@ use super::clocks_file;
 use super::manifest::{MOST_MACHINES, MOST_PARTS};
 use super::result_file::LOOKED_AT;
 use super::{
-    BUDGET_FILE, ClockPair, Emulator, Error, Identity, Machine, Part, PartKind, PartState, Recording, ResultFile,
+    BUDGET_FILE, ClockPair, Emulator, Error, Identity, Machine, PLAN_FILE, Part, PartKind, PartState, Recording,
+    ResultFile,
 };
 use crate::Problem;
 use std::fs::File;
@@ -44,6 +45,7 @@ const DEFAULTS: &[(&str, PartKind, PartState)] = &[
     ("ctf", PartKind::Ctf, PartState::Complete),
     ("perf.data", PartKind::PerfData, PartState::Complete),
     (BUDGET_FILE, PartKind::Budget, PartState::Complete),
+    (PLAN_FILE, PartKind::Plan, PartState::Complete),
     ("host/0", PartKind::Host, PartState::Complete),
     ("host/1", PartKind::Host, PartState::Complete),
 ];
@@ -223,17 +225,18 @@ fn kind_of(path: &Path) -> Result<PartKind, Error> {
         [0x17, 0x08, 0x44, b't', b'r', b'a', b'c', b'i', b'n', b'g', ..] => PartKind::TraceDat,
         bytes if bytes.starts_with(b"PERFILE2") || bytes.starts_with(b"2ELIFREP") => PartKind::PerfData,
         bytes if ResultFile::of(bytes).is_some() => PartKind::Samples,
-        bytes if is_budget(bytes) => PartKind::Budget,
+        bytes if names_schema(bytes, "kvmscope.budget/") => PartKind::Budget,
+        bytes if names_schema(bytes, "kvmscope.chain/") => PartKind::Plan,
         bytes if is_datapath(bytes) => PartKind::Datapath,
         bytes if is_of_switch(bytes) => PartKind::Pmd,
         _ => PartKind::Text,
     })
 }
 
-/// True for the beginning of a budget: TOML that names its schema, `schema = "kvmscope.budget/1"`.
-fn is_budget(bytes: &[u8]) -> bool {
-    const SCHEMA: &[u8] = b"kvmscope.budget/";
-    let names = |line: &[u8]| line.starts_with(b"schema") && line.windows(SCHEMA.len()).any(|word| word == SCHEMA);
+/// True for the beginning of TOML that names this schema: `schema = "kvmscope.budget/1"`.
+fn names_schema(bytes: &[u8], schema: &str) -> bool {
+    let names =
+        |line: &[u8]| line.starts_with(b"schema") && line.windows(schema.len()).any(|word| word == schema.as_bytes());
     bytes.split(|byte| *byte == b'\n').any(|line| names(line.trim_ascii_start()))
 }
 
@@ -406,6 +409,7 @@ mod tests {
         assert_eq!(write("f", br#"{"schema":"kvmscope-datapath/1","runs":[]}"#), PartKind::Datapath);
         assert_eq!(write("g", b"$ ovs-appctl x\npmd thread numa_id 0 core_id 4:\n"), PartKind::Pmd);
         assert_eq!(write("h", b"  ######################## NIC statistics for port 0  ###\n"), PartKind::Pmd);
+        assert_eq!(write("i", b"schema = 'kvmscope.chain/1'\n[host]\n"), PartKind::Plan);
         assert_eq!(write("e", b"# schema = \"kvmscope.budget/1\"\n"), PartKind::Text, "only a comment");
         assert!(matches!(kind_of(&directory.path().join("none")), Err(Error::Io { .. })));
     }

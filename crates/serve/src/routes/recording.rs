@@ -4,12 +4,13 @@ use super::asked::{Asked, Named};
 use super::{Answer, Served, at_work, json};
 use crate::chains::MOST;
 use crate::error::Refused;
+use crate::opened::find;
 use crate::page::with_type;
 use axum::extract::State;
 use base::recording::Emulator;
 use base::{Level, Span};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default, Serialize)]
 struct Listed {
@@ -76,6 +77,21 @@ pub async fn report(State(shared): Served, Named(id): Named<String>, Asked(part)
     .await
 }
 
+/// A section as it is with its controls set as the address says.
+pub async fn section(
+    State(shared): Served,
+    Named((id, section)): Named<(String, String)>,
+    Asked(controls): Asked<BTreeMap<String, String>>,
+) -> Answer {
+    at_work(move || {
+        let mut bytes = Vec::new();
+        let section = shared.open(&id)?.set(&section, controls)?;
+        show::json::write_section(&mut bytes, &section).map_err(|error| Refused::unanswered(error.to_string()))?;
+        Ok(with_type(bytes, "application/json"))
+    })
+    .await
+}
+
 #[derive(Deserialize)]
 pub struct As {
     #[serde(default)]
@@ -101,10 +117,7 @@ pub async fn table(
         let opened = shared.open(&id)?;
         let answered = opened.answered(Part { t0, t1 }.window()?)?;
         let sections = &answered.sections;
-        let found = sections.iter().find(|known| known.id == section).ok_or_else(|| {
-            let known: Vec<&str> = sections.iter().map(|section| section.id).collect();
-            Refused::missing(format!("no section `{section}`; there is {}", known.join(", ")))
-        })?;
+        let found = find(sections, &section)?;
         let found = found.table(&table).ok_or_else(|| {
             let known: Vec<&str> = found.tables.iter().map(|table| table.spec.name).collect();
             Refused::missing(format!("{section} has no table `{table}`; there is {}", known.join(", ")))

@@ -28,6 +28,7 @@ impl Serialize for Shown<'_> {
         map.serialize_entry("findings", &Findings(&section.findings, self.ranks))?;
         map.serialize_entry("tables", &Tables(&section.tables))?;
         map.serialize_entry("figures", &Figures(&section.figures))?;
+        map.serialize_entry("controls", &section.controls)?;
         map.serialize_entry("unknown", &section.unknown)?;
         map.serialize_entry("next", &section.next)?;
         map.end()

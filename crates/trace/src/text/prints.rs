@@ -1,7 +1,7 @@
 //! How do kernels and trace-cmd print KVM's and the scheduler's events?
 //!
 //! Per event the patterns (see `body.rs`), those with more fields first. Sources: the `TP_printk` of
-//! arch/x86/kvm/trace.h, include/trace/events/{kvm,sched,irq,timer,osnoise}.h in Linux 3.10, 4.8, 5.2, 5.10, 6.1, 6.12, 6.18, and
+//! arch/x86/kvm/trace.h, include/trace/events/{kvm,sched,irq,timer}.h in Linux 3.10, 4.8, 5.2, 5.10, 6.1, 6.12, 6.18, and
 //! plugins/plugin_{kvm,sched_switch}.c of libtraceevent 1.7, which trace-cmd prints by.
 //!
 //! Names stand beside the numbers they were printed for, because a text does not always tell the number:
@@ -12,8 +12,6 @@
 //! | `prev_state_text` | `R`, `R+`, `S`, `D`, ..; `prev_state` is there only where the text is a number (`trace-cmd report -R`) |
 //! | `reg_name`, `dm_name`, `tm_name`, `action` | an APIC register, a delivery mode, a trigger mode (`edge`, `level`), a softirq |
 //! | `guest_pgd_name` | what `guest_pgd` is: `guest_cr3`, `nested_cr3`, `nested_eptp` |
-//! | `latency`, `threshold` of marks | what cyclictest writes with `--tracemark` when it breaks off, in us |
-//! | `start_s`, `start_fraction` of osnoise | the two parts of `start` |
 //! | `dst`, `vec` of `kvm_msi_set_irq` | what the kernel computes from `address` and `data` before it prints them |
 
 /// Fields that hold a name, with the field that holds its number where the printer knew no name.
@@ -198,25 +196,5 @@ const PRINTS: &[(&str, &str, &[&str])] = &[
         "timer",
         &["hrtimer={hrtimer:x} function={function:w} expires={expires} softexpires={softexpires} mode={mode=ABS|REL}"],
     ),
-    // ftrace calls a mark after the kernel's function, trace-cmd `print`.
-    ("tracing_mark_write", "ftrace", &["hit latency threshold ({latency} > {threshold})"]),
-    (
-        "print",
-        "ftrace",
-        &[
-            "{function:w} hit latency threshold ({latency} > {threshold})",
-            "ip={ip:x} buf=hit latency threshold ({latency} > {threshold})",
-        ],
-    ),
-    ("irq_noise", "osnoise", &["{desc:s}:{vector} start {start_s}.{start_fraction} duration {duration} ns"]),
-    ("softirq_noise", "osnoise", &["{action:s}:{vector} start {start_s}.{start_fraction} duration {duration} ns"]),
-    ("thread_noise", "osnoise", &["{comm:s}:{pid} start {start_s}.{start_fraction} duration {duration} ns"]),
-    ("nmi_noise", "osnoise", &["start {start_s}.{start_fraction} duration {duration} ns"]),
-    (
-        "sample_threshold",
-        "osnoise",
-        &["start {start_s}.{start_fraction} duration {duration} ns interference {interference}"],
-    ),
-    ("timerlat", "ftrace", &["seq:{seqnum}\tcontext:{context}\ttimer_latency:{timer_latency}"]),
     ("hrtimer_expire_entry", "timer", &["hrtimer={hrtimer:x} function={function:w} now={now}"]),
 ];

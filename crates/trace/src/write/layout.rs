@@ -88,7 +88,6 @@ fn place_field(field: &FieldSchema, end: u32, machine: Machine) -> Field {
         Shape::Chars { bytes } => (u32::from(bytes), 1, false, Storage::Chars),
         Shape::Bytes { bytes } => (u32::from(bytes), 1, false, Storage::Bytes),
         Shape::Dynamic => (4, 4, false, Storage::DataLoc(true)),
-        Shape::Rest => (0, 1, false, Storage::Rest(true)),
     };
     let offset = end.next_multiple_of(align);
     Field { name: field.name.clone(), type_text: field.c_type.clone(), offset, size, signed, storage }
@@ -109,7 +108,7 @@ fn plain_print_fmt(schema: &EventSchema) -> String {
             Shape::Integer { .. } => "%u",
             Shape::Long { signed: true } => "%ld",
             Shape::Long { .. } => "0x%lx",
-            Shape::Chars { .. } | Shape::Dynamic | Shape::Rest => "%s",
+            Shape::Chars { .. } | Shape::Dynamic => "%s",
             Shape::Bytes { .. } => continue,
         };
         words.push(format!("{name}={conversion}"));
@@ -138,7 +137,6 @@ fn field_line(text: &mut String, field: &Field) {
     let Field { name, type_text, offset, size, signed, storage } = field;
     let brackets = match storage {
         Storage::Chars | Storage::Bytes => format!("[{size}]"),
-        Storage::Rest(_) => "[]".to_owned(),
         _ => String::new(),
     };
     let signed = u8::from(*signed);
@@ -171,10 +169,6 @@ pub fn encode(format: &EventFormat, record: &Record, machine: Machine, out: &mut
                 out.extend_from_slice(content);
                 out.push(0);
                 machine.put_at(out, at, place, 4);
-            }
-            Storage::Rest(_) => {
-                out.extend_from_slice(value.content());
-                out.push(0);
             }
         }
     }

@@ -74,8 +74,6 @@ pub enum Shape {
     },
     /// Characters of any length behind the fixed part (`__data_loc`).
     Dynamic,
-    /// Characters up to the end of the record (`char buf[]`), as the last field of an event.
-    Rest,
     /// Bytes in an array of fixed size.
     Bytes {
         /// Size of the array.

@@ -114,9 +114,7 @@ fn raw(field: &FieldSchema, value: &Value) -> String {
         }
         (Shape::Integer { bytes: 8, .. } | Shape::Long { .. }, value) => format!("{:#x}", value.integer()),
         (Shape::Integer { .. }, value) => value.integer().to_string(),
-        (Shape::Chars { .. } | Shape::Dynamic | Shape::Rest, value) => {
-            String::from_utf8_lossy(value.content()).into_owned()
-        }
+        (Shape::Chars { .. } | Shape::Dynamic, value) => String::from_utf8_lossy(value.content()).into_owned(),
         (Shape::Bytes { .. }, value) => {
             let bytes: Vec<_> = value.content().iter().map(|byte| format!("{byte:02x}")).collect();
             format!("ARRAY[{}]", bytes.join(", "))

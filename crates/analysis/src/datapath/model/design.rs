@@ -119,6 +119,19 @@ impl Design {
         Self { edges }
     }
 
+    /// The same of a chain of another length; `None` if nothing says what the edges are that come or go.
+    pub fn stretched(&self, pattern: Pattern, vnfs: u32) -> Option<Self> {
+        match &self.edges[..] {
+            [first, others @ ..] if others.iter().all(|path| path == first) => {
+                Some(Self::uniform(*first, pattern, vnfs))
+            }
+            [first, between, inner @ .., last] if first == last && inner.iter().all(|path| path == between) => {
+                Some(Self::ends(*first, *between, vnfs))
+            }
+            _ => None,
+        }
+    }
+
     /// Its edges for people: `sriov + 7 x ovs-dpdk + sriov`.
     pub fn shape(&self) -> String {
         let of = |same: &[Datapath]| {

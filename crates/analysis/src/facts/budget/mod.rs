@@ -16,7 +16,6 @@ mod on_losses;
 mod on_samples;
 mod quantity;
 mod read;
-mod recorded;
 mod verdict;
 mod windows;
 
@@ -28,7 +27,6 @@ pub use judged::{Counts, Judged, Judgement, Whose};
 pub(crate) use judged::{Verdicts, by_goal};
 pub use quantity::exact;
 pub use read::{MOST_BYTES, SCHEMA};
-pub use recorded::RecordedBudget;
 pub use verdict::{Bounds, Doubt, Verdict};
 pub(crate) use windows::{moment_ns, windows_ns};
 

@@ -27,9 +27,8 @@ const NAMES: [&str; 8] = [
     "tracing_mark_write",
 ];
 
-/// The fields that tell these apart. A mark has its text, or of a printed trace the length in it.
-const FIELDS: [&str; 9] =
-    ["duration", "timer_latency", "context", "interference", "desc", "vector", "pid", "buf", "latency"];
+/// The fields that tell these apart: a mark has none of them.
+const FIELDS: [&str; 7] = ["duration", "timer_latency", "context", "interference", "desc", "vector", "pid"];
 const DURATION: usize = 0;
 const TIMER_LATENCY: usize = 1;
 const CONTEXT: usize = 2;
@@ -37,11 +36,6 @@ const INTERFERENCE: usize = 3;
 const DESC: usize = 4;
 const VECTOR: usize = 5;
 const PID: usize = 6;
-const BUF: usize = 7;
-const LATENCY: usize = 8;
-
-/// What cyclictest writes when it breaks off, before the length and its limit (src/cyclictest/cyclictest.c, rt-tests 2.4).
-const BROKE_OFF: &str = "hit latency threshold (";
 
 /// What timerlat's contexts are called by those who print it: `timerlat_lat_context` of kernel/trace/trace_output.c.
 const CONTEXTS: [&str; 3] = ["IRQ", "Thr", "Usr"];
@@ -60,8 +54,6 @@ pub(crate) struct Mark {
     at_ns: u64,
     cpu: u32,
     tid: i32,
-    /// The length that it tells, as cyclictest prints it.
-    length_us: Option<u64>,
 }
 
 /// What a trace has of samples, while it is read.
@@ -82,9 +74,7 @@ impl Traced {
             (None, Some(length_ns)) => (noise(event), Source::Osnoise, length_ns),
             (None, None) => {
                 if self.marks.len() < MOST_MARKS {
-                    let told = || length_us(event.content(BUF).unwrap_or_default());
-                    let length_us = event.get(LATENCY).or_else(told);
-                    self.marks.push(Mark { at_ns: event.time_ns, cpu: event.cpu, tid: event.tid, length_us });
+                    self.marks.push(Mark { at_ns: event.time_ns, cpu: event.cpu, tid: event.tid });
                 }
                 return;
             }
@@ -103,12 +93,6 @@ impl Traced {
         let samples = self.threads.into_values().map(|(lengths, samples)| lengths.of(samples)).collect();
         TracedSamples { samples, marks: self.marks }
     }
-}
-
-/// `hit latency threshold (123 > 50)`: 123.
-fn length_us(text: &[u8]) -> Option<u64> {
-    let told = std::str::from_utf8(text).ok()?.strip_prefix(BROKE_OFF)?;
-    told.split_once(' ')?.0.parse().ok()
 }
 
 /// Who made a noise.
@@ -148,28 +132,16 @@ impl TracedSamples {
     /// The sample of `breach`, if its thread marked when that ended.
     fn breach(&self, breach: Breach) -> Option<Samples> {
         let mark = self.marks.iter().find(|mark| mark.tid == breach.tid)?;
-        Some(mark.sample(breach.length_ns))
-    }
-
-    /// Those of which the marks tell the length.
-    fn marked(&self) -> impl Iterator<Item = Samples> {
-        self.marks.iter().filter_map(|mark| Some(mark.sample(mark.length_us?.saturating_mul(1_000))))
-    }
-}
-
-impl Mark {
-    /// The sample of that length that ended with it.
-    fn sample(&self, length_ns: u64) -> Samples {
         let mut samples = Samples {
-            tid: Some(self.tid),
-            cpu: Some(self.cpu),
+            tid: Some(mark.tid),
+            cpu: Some(mark.cpu),
             clock: SampleClock::Trace,
-            ..Samples::new(Source::Tracemark, self.tid.to_string())
+            ..Samples::new(Source::Tracemark, mark.tid.to_string())
         };
         let mut lengths = Lengths::default();
-        lengths.add(length_ns / samples.unit_ns);
-        samples.add_timed(self.at_ns, length_ns);
-        lengths.of(samples)
+        lengths.add(breach.length_ns / samples.unit_ns);
+        samples.add_timed(mark.at_ns, breach.length_ns);
+        Some(lengths.of(samples))
     }
 }
 
@@ -184,10 +156,7 @@ pub(crate) fn with_traced(read: &ResultFiles, flow: &Flow, traced: &[TracedSampl
 /// A file for each program that measured.
 fn files(read: &ResultFiles, part: &PartFlow, traced: &TracedSamples) -> Vec<SampleFile> {
     let own = read.list.iter().filter(|file| file.machine == part.machine);
-    // What the program printed tells whose a breach is; without it the marks do.
-    let told: Vec<Breach> = own.filter_map(|file| file.breach).collect();
-    let marked = traced.marked().filter(|_| told.is_empty());
-    let breaches = told.iter().filter_map(|breach| traced.breach(*breach)).chain(marked);
+    let breaches = own.filter_map(|file| file.breach).filter_map(|breach| traced.breach(breach));
     let mut by_source: BTreeMap<Source, Vec<Samples>> = BTreeMap::new();
     for samples in traced.samples.iter().cloned().chain(breaches) {
         by_source.entry(samples.source).or_default().push(samples);

@@ -137,7 +137,7 @@ impl Classes {
             Shape::Long { signed } => self.integer(64, 8, signed, &[]),
             Shape::Chars { bytes } => json!({ "type": "static-length-string", "length": bytes }),
             Shape::Bytes { bytes } => json!({ "type": "static-length-blob", "length": bytes }),
-            Shape::Dynamic | Shape::Rest => json!({ "type": "null-terminated-string" }),
+            Shape::Dynamic => json!({ "type": "null-terminated-string" }),
         }
     }
 }

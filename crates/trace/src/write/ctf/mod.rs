@@ -179,7 +179,7 @@ impl Ctf {
                     out.extend(value.content().iter().take(usize::from(bytes)));
                     out.resize(end, 0);
                 }
-                Shape::Dynamic | Shape::Rest => {
+                Shape::Dynamic => {
                     out.extend(value.content().iter().take_while(|byte| **byte != 0));
                     out.push(0);
                 }

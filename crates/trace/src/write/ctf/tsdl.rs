@@ -101,7 +101,7 @@ fn member(out: &mut String, field: &FieldSchema) {
             "\t\tinteger {{ size = 8; align = 8; signed = 1; encoding = UTF8; base = 10; }} _{name}[{bytes}];"
         ),
         Shape::Bytes { bytes } => writeln!(out, "\t\t{} _{name}[{bytes}];", integer(8, false, 16)),
-        Shape::Dynamic | Shape::Rest => writeln!(out, "\t\tstring _{name};"),
+        Shape::Dynamic => writeln!(out, "\t\tstring _{name};"),
     };
 }
 
