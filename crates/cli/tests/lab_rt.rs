@@ -1,22 +1,20 @@
 //! `kvmscope lab rt`, small: who took the guest's time on purpose is found, and nothing is left behind. No latency is
 //! asserted.
 
+#[path = "shared/labs.rs"]
+mod labs;
+
 use base::recording::{Emulator, PartKind, Recording};
-use lab::nested::default_cache;
-use lab::nested::packages::{self, Flavour};
+use lab::nested::packages::Flavour;
 use lab::rt::{Disturbance, Truth};
+use labs::{Place, missing, processes_in, signal, until};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard};
-use std::time::{Duration, Instant};
 use trace::request::Wanted;
 use trace::{Event, Listener, Reading, Request};
-
-/// One guest at a time: it has a CPU for itself, and the rest of the machine records.
-static ONE: Mutex<()> = Mutex::new(());
 
 /// True if on each CPU every task leaves that came last.
 fn switches_are_whole(path: &Path) -> bool {
@@ -34,50 +32,26 @@ fn switches_are_whole(path: &Path) -> bool {
     cpus.1
 }
 
-/// A place to run labs in, with the kernels of the user's own cache.
-struct Bench {
-    directory: tempfile::TempDir,
-    kernels: PathBuf,
-    _alone: MutexGuard<'static, ()>,
-}
+/// A place to run labs in, with a journal.
+struct Bench(Place);
 
 impl Bench {
     /// Nothing, and a reason on stdout, where the lab cannot run.
     fn new() -> Option<Self> {
-        let alone = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let directory = tempfile::tempdir().unwrap();
-        let kernels = default_cache(|name| std::env::var_os(name)).unwrap_or_else(|| directory.path().join("kernels"));
-        let why = lacking().or_else(|| {
-            let kernel = packages::kernel(&kernels, Flavour::Realtime, &mut |_| {});
-            kernel.err().map(|error| format!("there is no kernel to boot: {error}"))
-        });
-        match why {
-            Some(why) => {
-                println!("skipped: lab rt: {why}");
-                None
-            }
-            None => Some(Self { directory, kernels, _alone: alone }),
-        }
-    }
-
-    fn kvmscope(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
-        command.env("KVMSCOPE_JOURNAL", self.journal());
-        command
+        Place::new("lab rt", lacking(), Flavour::Realtime).map(Self)
     }
 
     fn journal(&self) -> PathBuf {
-        self.directory.path().join("journal")
+        self.0.path().join("journal")
     }
 
     fn output(&self) -> PathBuf {
-        self.directory.path().join("recording")
+        self.0.output()
     }
 
     fn lab(&self, arguments: &[&str]) -> Command {
-        let mut command = self.kvmscope();
-        command.args(["lab", "rt", "--seconds", "1"]).args(arguments);
-        command.arg("--cache").arg(&self.kernels).arg("-o").arg(self.output());
+        let mut command = self.0.lab("rt");
+        command.args(["--seconds", "1"]).args(arguments).env("KVMSCOPE_JOURNAL", self.journal());
         command
     }
 
@@ -107,10 +81,7 @@ impl Bench {
     /// Panics if it left anything at all.
     fn assert_clean(&self, pid: u32) {
         self.assert_undone(pid);
-        let left: Vec<_> =
-            std::fs::read_dir(self.directory.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-        assert!(left.iter().all(|path| *path == self.journal()), "{left:?}");
-        assert!(!self.kernels.join(format!("scratch-{pid}")).exists());
+        self.0.assert_clean(pid, Some(&self.journal()));
     }
 }
 
@@ -123,17 +94,12 @@ fn lacking() -> Option<String> {
     if !clocks.contains("x86-tsc") {
         return Some("there is no tracing file system with clock x86-tsc".to_owned());
     }
-    let programs = [
+    missing(&[
         ("qemu-system-x86_64", "qemu-system-x86"),
         ("jitterdebugger", "jitterdebugger"),
         ("cyclictest", "rt-tests"),
         ("rtla", "rtla"),
-    ];
-    let missing = |program: &str| {
-        Command::new(program).arg("--help").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err()
-    };
-    let missing = programs.into_iter().find(|(program, _)| missing(program));
-    missing.map(|(program, package)| format!("{program} does not start; the Debian package {package} brings it"))
+    ])
 }
 
 /// A run, what it answered and what was done to the guest.
@@ -302,7 +268,11 @@ fn what_a_killed_lab_left_is_undone_and_its_guest_dies_with_it() {
     child.wait().unwrap();
     let scratch = format!("scratch-{}", child.id());
     until("the guest is gone", || processes_in(&scratch) == 0);
-    let undone = bench.kvmscope().arg("undo").output().unwrap();
+    let undone = Command::new(env!("CARGO_BIN_EXE_kvmscope"))
+        .arg("undo")
+        .env("KVMSCOPE_JOURNAL", bench.journal())
+        .output()
+        .unwrap();
     assert!(undone.status.success(), "{}", String::from_utf8_lossy(&undone.stderr));
     let told = String::from_utf8_lossy(&undone.stdout);
     assert!(told.contains("control group") && told.contains("tracing instance"), "{told}");
@@ -337,24 +307,4 @@ fn every_disturbance_is_found_in_every_environment() {
         }
     }
     assert!(failed.is_empty(), "{failed:?}");
-}
-
-fn signal(child: &Child, name: &str) {
-    assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
-}
-
-/// How many processes work in a directory of that name.
-fn processes_in(directory: &str) -> usize {
-    let entries = std::fs::read_dir("/proc").unwrap();
-    let places = entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path().join("cwd")).ok());
-    places.filter(|place| place.to_string_lossy().contains(directory)).count()
-}
-
-/// Waits for something that is to come about soon.
-fn until(what: &str, there: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !there() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }

@@ -1,7 +1,7 @@
 //! Does `kvmscope bench irq` account for every interrupt, and name who was in its way? Live, in QEMU's TCG, with a hog on the
 //! vCPU's CPU. No test asserts how long an interrupt took.
 
-use super::timer::Hog;
+use crate::hogs::Hogs;
 use base::interrupts::Interrupts;
 use serde_json::Value;
 use std::fs::File;
@@ -56,7 +56,7 @@ fn every_interrupt_is_accounted_for_and_the_hog_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let cpu = lab::setting::thread::affinity(lab::setting::thread::own()).unwrap().last().unwrap();
-    let hog = Hog::on(cpu);
+    let hog = Hogs::on(cpu, 1);
     let arguments = ["bench", "irq", "--emulate", "--seconds", "2", "--cpu", &cpu.to_string(), "--json", "-o", "new"];
     let output = kvmscope(place, &arguments).output().unwrap();
     drop(hog);

@@ -1,6 +1,8 @@
 //! `kvmscope bench` from end to end: names, counts and order, never a time.
 
 mod cpuid;
+#[path = "../shared/hogs.rs"]
+mod hogs;
 mod irq;
 mod timer;
 mod witness;

@@ -2,31 +2,14 @@
 //!
 //! Truth comes from the kernel's scheduler: the trace beside the gaps has a switch for each time the thread left its CPU.
 
+use crate::hogs::Hogs;
 use base::gaps::Gaps;
 use std::fs::File;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use trace::Reading;
 use trace::replay::{Event, Listener, replay};
 use trace::request::{Request, Wanted};
-
-/// A program that never rests, on one CPU; it ends with the test.
-pub struct Hog(Child);
-
-impl Hog {
-    pub fn on(cpu: u32) -> Self {
-        let script = "echo hogger > /proc/self/comm; while :; do :; done";
-        let mut hog = Command::new("setsid");
-        hog.args(["taskset", "-c", &cpu.to_string(), "bash", "-c", script]).stdin(Stdio::null());
-        Self(hog.spawn().expect("setsid and taskset start"))
-    }
-}
-
-impl Drop for Hog {
-    fn drop(&mut self) {
-        drop((self.0.kill(), self.0.wait()));
-    }
-}
 
 /// When a thread was off its CPU.
 struct Off {
@@ -88,7 +71,7 @@ fn every_switch_is_a_gap(options: &[&str]) {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let cpu = lab::setting::thread::affinity(lab::setting::thread::own()).unwrap().last().unwrap();
-    let hog = Hog::on(cpu);
+    let hog = Hogs::on(cpu, 1);
     let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
     command.current_dir(place).env("KVMSCOPE_JOURNAL", place.join("journal"));
     command.args(["bench", "timer", "--seconds", "2", "--cpu", &cpu.to_string(), "--json", "-o", "new"]);

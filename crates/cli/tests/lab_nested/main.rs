@@ -3,81 +3,45 @@
 //! The machines are emulated: each boot takes some ten seconds of a core. Without QEMU or without Debian's kernel there
 //! is nothing to boot, and the tests say so.
 
+#[path = "../shared/labs.rs"]
+mod labs;
 mod score;
 
-use lab::nested::default_cache;
-use lab::nested::packages::{self, Flavour};
+use ::lab::nested::packages::Flavour;
+use labs::{Place, missing, processes_in, signal, until};
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard};
-use std::time::{Duration, Instant};
 
 const SVM: [&str; 2] = ["--arch", "svm"];
 
-/// One emulator at a time: each takes a core or two.
-static ONE: Mutex<()> = Mutex::new(());
-
-/// A place to run labs in, with the kernels of the user's own cache.
-struct Bench {
-    directory: tempfile::TempDir,
-    kernels: PathBuf,
-    _alone: MutexGuard<'static, ()>,
+/// Nothing, and a reason on stdout, where the lab cannot run.
+fn place(emulator: &str, package: &str) -> Option<Place> {
+    Place::new(emulator, missing(&[(emulator, package)]), Flavour::Stock)
 }
 
-impl Bench {
-    /// Nothing, and a reason on stdout, where the lab cannot run: without `emulator`, or without a kernel.
-    fn new(emulator: &str, package: &str) -> Option<Self> {
-        let alone = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let directory = tempfile::tempdir().unwrap();
-        let kernels = default_cache(|name| std::env::var_os(name)).unwrap_or_else(|| directory.path().join("kernels"));
-        let tried = Command::new(emulator).arg("--help").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        if let Err(error) = tried {
-            println!("skipped: {emulator}: {error}; the Debian package {package} brings it");
-            return None;
-        }
-        if let Err(error) = packages::kernel(&kernels, Flavour::Stock, &mut |_| {}) {
-            println!("skipped: {emulator}: there is no kernel to boot: {error}");
-            return None;
-        }
-        Some(Self { directory, kernels, _alone: alone })
-    }
-
-    fn output(&self) -> PathBuf {
-        self.directory.path().join("recording")
-    }
-
-    fn lab(&self, arguments: &[&str], sets: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
-        command.args(["lab", "nested"]).args(arguments).arg("--cache").arg(&self.kernels).arg("-o").arg(self.output());
-        sets.iter().for_each(|set| {
-            command.args(["--set", set]);
-        });
-        command
-    }
-
-    /// Panics if a lab of process `pid` left anything.
-    fn assert_clean(&self, pid: u32) {
-        let left: Vec<_> =
-            std::fs::read_dir(self.directory.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-        assert!(left.is_empty(), "{left:?}");
-        assert!(!self.kernels.join(format!("scratch-{pid}")).exists());
-    }
+fn lab(place: &Place, arguments: &[&str], sets: &[&str]) -> Command {
+    let mut command = place.lab("nested");
+    command.args(arguments);
+    sets.iter().for_each(|set| {
+        command.args(["--set", set]);
+    });
+    command
 }
 
-fn with_qemu() -> Option<Bench> {
-    Bench::new("qemu-system-x86_64", "qemu-system-x86")
+fn with_qemu() -> Option<Place> {
+    place("qemu-system-x86_64", "qemu-system-x86")
 }
 
 /// Runs a lab in which `score` finds its recording right; gives what it printed.
 fn scored(arguments: &[&str], sets: &[&str], score: impl Fn(&Path)) -> Option<String> {
-    let bench = if arguments.contains(&"vmx") { Bench::new("bochs", "bochs") } else { with_qemu() }?;
-    let output = bench.lab(arguments, sets).output().unwrap();
+    let place = if arguments.contains(&"vmx") { place("bochs", "bochs") } else { with_qemu() }?;
+    let output = lab(&place, arguments, sets).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
-    assert!(errors.contains(&format!("the recording is {}", bench.output().display())), "{errors}");
-    score(&bench.output());
-    trace_cmd_reads(&bench.output().join("L0/trace.dat"));
+    assert!(errors.contains(&format!("the recording is {}", place.output().display())), "{errors}");
+    score(&place.output());
+    trace_cmd_reads(&place.output().join("L0/trace.dat"));
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
@@ -184,53 +148,33 @@ fn a_linux_l1_on_vmx_has_the_exits_that_l0_gave_it() {
 }
 
 /// A lab whose machine is booting.
-fn booting(bench: &Bench) -> Child {
-    let mut child = bench.lab(&SVM, &[]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+fn booting(place: &Place) -> Child {
+    let mut child = lab(place, &SVM, &[]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("booting L0")), "the machine starts");
     child
 }
 
-fn signal(child: &Child, name: &str) {
-    assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
-}
-
 #[test]
 fn a_lab_that_is_interrupted_leaves_nothing() {
-    let Some(bench) = with_qemu() else { return };
-    let mut child = booting(&bench);
+    let Some(place) = with_qemu() else { return };
+    let mut child = booting(&place);
     signal(&child, "-INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    bench.assert_clean(child.id());
+    place.assert_clean(child.id(), None);
 }
 
 #[test]
 fn a_lab_that_is_killed_takes_its_emulator_with_it_and_the_next_one_clears_up() {
-    let Some(bench) = with_qemu() else { return };
-    let mut child = booting(&bench);
+    let Some(place) = with_qemu() else { return };
+    let mut child = booting(&place);
     let scratch = format!("scratch-{}", child.id());
     until("the emulator runs", || processes_in(&scratch) == 1);
     signal(&child, "-KILL");
     child.wait().unwrap();
     until("the emulator is gone", || processes_in(&scratch) == 0);
-    let mut next = booting(&bench);
+    let mut next = booting(&place);
     signal(&next, "-TERM");
     next.wait().unwrap();
-    bench.assert_clean(child.id());
-}
-
-/// How many processes work in a directory of that name.
-fn processes_in(directory: &str) -> usize {
-    let entries = std::fs::read_dir("/proc").unwrap();
-    let places = entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path().join("cwd")).ok());
-    places.filter(|place| place.to_string_lossy().contains(directory)).count()
-}
-
-/// Waits for something that is to come about soon.
-fn until(what: &str, there: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !there() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    place.assert_clean(child.id(), None);
 }

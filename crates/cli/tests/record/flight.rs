@@ -1,11 +1,12 @@
 //! Does `record --flight` keep the last stretch alone, and end when it is told? Live, on this machine's tracefs.
 
+use crate::hogs::Hogs;
 use crate::live::AtWork;
 use crate::{begun, instance_of, oracle, place, signal, text};
 use base::recording::{EndedBy, PartState, Recording};
 use rustix::process::Signal;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Output;
 use std::time::{Duration, Instant};
 use trace::Reading;
 use trace::replay::{Event, Listener, replay};
@@ -128,28 +129,6 @@ fn the_end_of_its_time_or_of_its_command_ends_it_as_well() {
         let output = crate::record(&place, &arguments(&more));
         landed(&output, &place, by);
         assert!(held(&place.join("new/L0/trace.dat")).0 < 10_000_000_000);
-    }
-}
-
-/// Programs that never rest, on one CPU; they end with the test.
-struct Hogs(Vec<Child>);
-
-impl Hogs {
-    fn on(cpu: u32, count: usize) -> Self {
-        let hog = || {
-            // In a session of its own: where the kernel groups threads by session, it weighs as much as all of another.
-            let script = "echo hogger > /proc/self/comm; while :; do :; done";
-            let mut hog = Command::new("setsid");
-            hog.args(["taskset", "-c", &cpu.to_string(), "bash", "-c", script]).stdin(Stdio::null());
-            hog.spawn().expect("setsid and taskset start")
-        };
-        Self((0..count).map(|_| hog()).collect())
-    }
-}
-
-impl Drop for Hogs {
-    fn drop(&mut self) {
-        self.0.iter_mut().for_each(|hog| drop((hog.kill(), hog.wait())));
     }
 }
 

@@ -7,6 +7,8 @@ mod ends;
 mod flight;
 #[path = "../shared/hangup.rs"]
 mod hangup;
+#[path = "../shared/hogs.rs"]
+mod hogs;
 mod live;
 mod mounted;
 mod packed;

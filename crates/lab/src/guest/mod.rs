@@ -14,6 +14,7 @@ pub(crate) mod memory;
 pub mod programs;
 mod run;
 mod seen;
+pub(crate) mod tables;
 pub(crate) mod watchdog;
 
 pub use programs::Program;

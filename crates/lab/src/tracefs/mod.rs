@@ -24,6 +24,7 @@ mod clock;
 pub(crate) use clock::tsc;
 mod describe;
 mod drain;
+mod events;
 mod filter;
 mod instance;
 mod mounted;

@@ -5,7 +5,7 @@ use super::drain::{Drain, Meter};
 use super::instance::{Instance, Tracefs};
 use super::plan::Plan;
 use super::ring::Keep;
-use super::{describe, filter, pack, tsc};
+use super::{describe, events, filter, pack, tsc};
 use crate::journal::{Entry, Journal, Reverted};
 use crate::{Error, Recorder};
 use base::recording::{PROCESSES_FILE, Part, PartKind, PartState, TSC_FILE, TscReadings, VmProcesses};
@@ -77,7 +77,7 @@ impl TracefsRecorder {
         entry: &mut Entry,
     ) -> Result<Self, Error> {
         let clock = clock::choose(&tracefs.text("trace_clock"), plan.clock.as_deref())?;
-        let names = wanted(tracefs, plan)?;
+        let names = events::wanted(tracefs, plan)?;
         let instance = Instance::create(tracefs, &format!("kvmscope-{}", entry.owner.pid), entry)?;
         instance.set("trace_clock", &clock)?;
         instance.set("buffer_size_kb", &plan.buffer_kib.to_string())?;
@@ -100,7 +100,7 @@ impl TracefsRecorder {
             filter::set(&instance, &names, tids)?;
         }
         let first = clock::pair();
-        let enabled = enable(&instance, &names)?;
+        let enabled = events::enable(&instance, &names)?;
         let cpus = instance.cpus()?;
         let dat = describe::describe(tracefs, &instance, &enabled)?;
         std::thread::sleep(FIRST_SCALE);
@@ -340,37 +340,6 @@ impl Recorder for TracefsRecorder {
         }
         let notes = [self.write_pairs()?, self.write_readings()?, self.write_processes()?];
         Ok([Some(part)].into_iter().chain(notes).flatten().collect())
-    }
-}
-
-/// The events of the plan that this kernel has.
-fn wanted(tracefs: &Tracefs, plan: &Plan) -> Result<Vec<(String, String)>, Error> {
-    let events = tracefs.path("events");
-    let mut names = Vec::new();
-    for selection in &plan.events {
-        for name in selection.names(&events)? {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-    }
-    Ok(names)
-}
-
-/// Switches events on, and returns those that the kernel let us have.
-fn enable(instance: &Instance, names: &[(String, String)]) -> Result<Vec<(String, String)>, Error> {
-    let mut enabled = Vec::new();
-    let mut refused = None;
-    for (system, name) in names {
-        match instance.set(&format!("events/{system}/{name}/enable"), "1") {
-            Ok(()) => enabled.push((system.clone(), name.clone())),
-            Err(error) => refused = refused.or(Some(error)),
-        }
-    }
-    match refused {
-        Some(error) if enabled.is_empty() => Err(error),
-        _ if enabled.is_empty() => Err(Error::Absent("this kernel has none of the events to record".to_owned())),
-        _ => Ok(enabled),
     }
 }
 

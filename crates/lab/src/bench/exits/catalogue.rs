@@ -3,7 +3,8 @@
 //! Names are those of kvm-unit-tests' `x86/vmexit.c` where it has the test, and the work is the same, so that its means
 //! can stand beside ours; the doorbells of its PCI test device carry the device's names for their kinds.
 
-use super::layout::{COALESCED, DEVICE, DEVICE_DATAMATCH, DEVICE_WILDCARD, NEW_PAGES, VECTOR};
+use super::layout::{COALESCED, DEVICE, DEVICE_DATAMATCH, DEVICE_WILDCARD, NEW_PAGES};
+use super::test::{At, DISTURBING, ICR, IPI, L1_VMX, L2, RING_0, RING_3, SELF_IPI, Test, ipi, msr, timer};
 use super::{payload, privileged, svm, vmx};
 
 /// The in-kernel interrupt controller's edge/level register: KVM answers without leaving the kernel.
@@ -16,77 +17,6 @@ pub const DOORBELL: u64 = 0x600;
 pub const DOORBELL_WILDCARD: u64 = 0x604;
 /// See [`DOORBELL`].
 pub const DOORBELL_DATAMATCH: u64 = 0x608;
-
-/// Who runs a test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum At {
-    /// The guest.
-    Guest,
-    /// The guest, as a hypervisor that uses SVM.
-    Svm,
-    /// The same, with VMX.
-    Vmx,
-    /// The guest's guest, by whichever of them there is.
-    Nested,
-}
-
-/// One test of a guest.
-#[derive(Debug, Clone, Copy)]
-pub struct Test {
-    /// Its name.
-    pub name: &'static str,
-    /// What one operation does, for people.
-    pub does: &'static str,
-    /// Privilege level.
-    pub ring: u8,
-    /// Where its body lies in the payload.
-    pub body: fn() -> u64,
-    /// What the body finds in r15: a port or an address.
-    pub r15: u64,
-    /// What it finds in rbx.
-    pub rbx: u64,
-    /// Fewest and most exits of an operation on VMX and SVM.
-    pub exits: (u32, u32),
-    /// Who runs it.
-    pub at: At,
-    /// What a second vCPU runs meanwhile.
-    pub partner: Option<fn() -> u64>,
-    /// Whether each operation takes one interrupt, which is then counted.
-    pub interrupts: bool,
-    /// Why it is not run, unless it is one that [`disturbs`](Self::disturbs) and such were asked for.
-    pub why_not: Option<&'static str>,
-    /// Whether other programs of the host feel it.
-    pub disturbs: bool,
-    /// Whether it needs the AVX registers.
-    pub avx: bool,
-    /// New memory that an operation takes; what there is of it limits how often.
-    pub takes_bytes: u64,
-}
-
-const RING_3: Test = Test {
-    name: "",
-    does: "",
-    ring: 3,
-    body: payload::empty,
-    r15: 0,
-    rbx: 0,
-    exits: (0, 0),
-    at: At::Guest,
-    interrupts: false,
-    partner: None,
-    why_not: None,
-    disturbs: false,
-    avx: false,
-    takes_bytes: 0,
-};
-
-/// A guest of ring 0.
-pub const RING_0: Test = Test { ring: 0, ..RING_3 };
-
-/// Without VMCS shadowing its accesses are exits.
-const L1_VMX: Test = Test { at: At::Vmx, exits: (0, 1), ..RING_0 };
-
-const L2: Test = Test { at: At::Nested, ..RING_0 };
 
 /// The loop around all others; measured like them.
 pub const EMPTY: Test = Test { name: "empty", does: "nothing", ..RING_3 };
@@ -344,41 +274,6 @@ pub const TESTS: &[Test] = &[
         ..L2
     },
 ];
-
-/// Where KVM lets WBINVD through, every core waits for its caches meanwhile (Intel SDM volume 2, WBINVD).
-const DISTURBING: Test = Test {
-    exits: (1, 1),
-    why_not: Some("it may flush the caches of the whole host; --disturb runs it anyway"),
-    disturbs: true,
-    ..RING_0
-};
-
-const IPI: Test = Test { body: privileged::ipi_other, rbx: VECTOR, exits: (1, 4), interrupts: true, ..RING_0 };
-
-/// The interrupt command register of the x2APIC, and the register that interrupts the CPU itself.
-const ICR: u64 = 0x830;
-const SELF_IPI: u64 = 0x83f;
-
-const fn msr(
-    name: &'static str,
-    does: &'static str,
-    body: fn() -> u64,
-    index: u64,
-    value: u64,
-    exits: (u32, u32),
-) -> Test {
-    Test { name, does, body, r15: index, rbx: value, exits, ..RING_0 }
-}
-
-const fn timer(name: &'static str, does: &'static str, body: fn() -> u64, ticks: u64, exits: (u32, u32)) -> Test {
-    Test { name, does, body, rbx: ticks, exits, interrupts: true, ..RING_0 }
-}
-
-const fn ipi(name: &'static str, does: &'static str, body: fn() -> u64, register: u64) -> Test {
-    const TO_ITSELF: u64 = 1 << 18;
-    let rbx = if register == ICR { TO_ITSELF | VECTOR } else { VECTOR };
-    Test { name, does, body, r15: register, rbx, exits: (0, 4), interrupts: true, ..RING_0 }
-}
 
 /// The names of tests that take a hypervisor inside the guest, and of those to which they are compared.
 pub fn nested() -> impl Iterator<Item = &'static str> {

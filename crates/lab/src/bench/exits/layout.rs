@@ -13,6 +13,7 @@
 use super::{payload, privileged};
 use crate::Error;
 use crate::guest::memory::Memory;
+use crate::guest::tables::{flat_segment, identity, interrupt_gate};
 use kvm_bindings::{kvm_dtable, kvm_segment, kvm_sregs};
 
 /// Memory from address 0 on.
@@ -95,21 +96,28 @@ pub fn fill(memory: &mut Memory) -> Result<(), Error> {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         memory.load(at as usize, &bytes)
     };
-    let flat = |access: u64, flags: u64| 0xffff | 0xf << 48 | access << 40 | flags << 52;
     let task = TASK_LIMIT & 0xffff | (TSS & 0xff_ffff) << 16 | 0x8b << 40;
-    words(GDT, &[0, flat(0x9b, 0xa), flat(0x93, 0xc), flat(0xfb, 0xa), flat(0xf3, 0xc), task, 0])?;
+    words(
+        GDT,
+        &[
+            0,
+            flat_segment(0x9b, 0xa),
+            flat_segment(0x93, 0xc),
+            flat_segment(0xfb, 0xa),
+            flat_segment(0xf3, 0xc),
+            task,
+            0,
+        ],
+    )?;
     // RSP0 stands at byte 4, where the map of ports begins at byte 102.
     words(TSS, &[KERNEL_STACK << 32, KERNEL_STACK >> 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, TSS_BYTES << 48])?;
     words(TSS + TASK_LIMIT, &[u64::MAX])?;
     const PRESENT_WRITABLE_USER: u64 = 0x7;
-    const LARGE: u64 = 0x80;
     words(PAGE_TABLES, &[(PAGE_TABLES + 0x1000) | PRESENT_WRITABLE_USER])?;
     for gigabyte in 0..4 {
         let directory = PAGE_TABLES + 0x2000 + gigabyte * 0x1000;
         words(PAGE_TABLES + 0x1000 + 8 * gigabyte, &[directory | PRESENT_WRITABLE_USER])?;
-        let entries: Vec<u64> =
-            (0..512).map(|entry| gigabyte << 30 | entry << 21 | LARGE | PRESENT_WRITABLE_USER).collect();
-        words(directory, &entries)?;
+        words(directory, &identity(gigabyte, PRESENT_WRITABLE_USER))?;
     }
     for vector in 0..256 {
         let handler = match vector {
@@ -117,7 +125,7 @@ pub fn fill(memory: &mut Memory) -> Result<(), Error> {
             VECTOR => privileged::interrupt(),
             _ => stub(vector),
         };
-        words(IDT + 16 * vector, &gate(handler))?;
+        words(IDT + 16 * vector, &interrupt_gate(handler, CODE_0))?;
     }
     for vector in 0..256_u64 {
         // mov al, VECTOR; out PORT, al; jmp to itself
@@ -130,12 +138,6 @@ pub fn fill(memory: &mut Memory) -> Result<(), Error> {
 
 fn stub(vector: u64) -> u64 {
     STUBS + 8 * vector
-}
-
-/// An interrupt gate to ring 0.
-fn gate(handler: u64) -> [u64; 2] {
-    let low = handler & 0xffff | u64::from(CODE_0) << 16 | 0x8e << 40 | (handler >> 16 & 0xffff) << 48;
-    [low, handler >> 32]
 }
 
 /// Puts a vCPU into long mode at privilege level `ring`.

@@ -5,11 +5,12 @@
 //!                  go(Turn)     again, in the same guest
 //! ```
 
-use super::catalogue::{DOORBELL_DATAMATCH, DOORBELL_WILDCARD, Test};
+use super::catalogue::{DOORBELL_DATAMATCH, DOORBELL_WILDCARD};
 use super::layout::{
     self, COALESCED, DEVICE_DATAMATCH, DEVICE_WILDCARD, END_PORT, ERROR_PORT, EXCEPTION_PORT, NEW_BYTES, REASON_PORT,
 };
 use super::partner::Partner;
+use super::test::Test;
 use super::{nesting, payload};
 use crate::Error;
 use crate::bench::stats::{Counted, Stats, growth};

@@ -5,9 +5,10 @@
 //!                             sizing                       control: what to subtract    samples, KVM's counters
 //! ```
 
-use super::catalogue::{self, Test};
+use super::catalogue;
 use super::layout::{MOST_SAMPLES, NEW_BYTES};
 use super::machine::{Machine, Stop, Turn};
+use super::test::{RING_0, Test};
 use super::{Plan, here as native, payload};
 use crate::Error;
 use crate::bench::audit::Audit;
@@ -91,7 +92,7 @@ pub fn guest(test: &'static Test, plan: &Plan) -> Measured {
 pub fn interpreted(plan: &Plan) -> Result<Option<String>, Error> {
     let kvm = guest::open(&plan.device)?;
     let took = watched(plan.limit, move |stop| -> Result<Result<u64, Stop>, Error> {
-        let mut machine = Machine::new(&kvm, &catalogue::RING_0, None)?;
+        let mut machine = Machine::new(&kvm, &RING_0, None)?;
         let mut least = |turns: u64| {
             let turn = Turn { entry: payload::turns(), samples: turns, ..Turn::default() };
             let once = |machine: &mut Machine| {

@@ -19,10 +19,12 @@ mod partner;
 pub mod payload;
 mod privileged;
 mod svm;
+mod test;
 mod vmx;
 
-pub use catalogue::{TESTS, Test};
+pub use catalogue::TESTS;
 pub use measure::{guest, here, names};
+pub use test::Test;
 
 use crate::Error;
 use crate::bench::launch::Job;

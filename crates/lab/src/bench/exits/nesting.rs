@@ -1,6 +1,6 @@
 //! Which hypervisor runs inside the guest: the one for the extension that KVM offers there.
 
-use super::catalogue::At;
+use super::test::At;
 use super::{svm, vmx};
 use crate::Error;
 use crate::guest::memory::Memory;

@@ -15,6 +15,7 @@
 //! 3.0, 6.2.5, 6.8.2; docs/specs/ivshmem-spec.txt, QEMU 7.2.
 
 use super::shared::{ANSWERED, ASKED, COUNT, FAULT, NOTES, PHASE, SHARED, STAMP, TASK, THRESHOLD};
+use crate::guest::tables::{flat_segment, identity, interrupt_gate};
 
 /// How much there is: the least that QEMU takes.
 pub const BYTES: usize = 0x1_0000;
@@ -248,8 +249,7 @@ pub fn bytes() -> Vec<u8> {
         });
     };
     // Flat segments: code of 32 bits, data, code of 64 bits. All bits that a processor would set are set: it cannot write here.
-    let flat = |access: u64, flags: u64| 0xffff | 0xf << 48 | access << 40 | flags << 52;
-    words(GDT, &[0, flat(0x9b, 0xc), flat(0x93, 0xc), flat(0x9b, 0xa)]);
+    words(GDT, &[0, flat_segment(0x9b, 0xc), flat_segment(0x93, 0xc), flat_segment(0x9b, 0xa)]);
     let pointer = |limit: u64, at: usize| [limit | (BASE + at as u64) << 16, (BASE + at as u64) >> 48];
     words(GDT_POINTER, &pointer(0x1f, GDT));
     words(IDT_POINTER, &pointer(0xfff, IDT));
@@ -258,19 +258,16 @@ pub fn bytes() -> Vec<u8> {
     let (interrupt, fault) = (of(&raw const kvmscope_rom_interrupt), of(&raw const kvmscope_rom_fault));
     for vector in 0..=u8::MAX {
         let handler = if vector == VECTOR { interrupt } else { fault };
-        // An interrupt gate of ring 0, to the code segment of 64 bits.
-        let gate = [handler & 0xffff | 0x18 << 16 | 0x8e << 40 | (handler >> 16 & 0xffff) << 48, handler >> 32];
-        words(IDT + 16 * usize::from(vector), &gate);
+        // To the code segment of 64 bits.
+        words(IDT + 16 * usize::from(vector), &interrupt_gate(handler, 0x18));
     }
     /// Present, writable, accessed, dirty.
     const PAGE: u64 = 0x63;
-    const LARGE: u64 = 0x80;
     let table = |number: usize| BASE + (PAGE_TABLES + 0x1000 * number) as u64;
     words(PAGE_TABLES, &[table(1) | PAGE]);
     for gigabyte in 0..4 {
         words(PAGE_TABLES + 0x1000 + 8 * gigabyte, &[table(2 + gigabyte) | PAGE]);
-        let entries: Vec<u64> = (0..512).map(|entry| (gigabyte as u64) << 30 | entry << 21 | LARGE | PAGE).collect();
-        words(PAGE_TABLES + 0x1000 * (2 + gigabyte), &entries);
+        words(PAGE_TABLES + 0x1000 * (2 + gigabyte), &identity(gigabyte as u64, PAGE));
     }
     rom[..code().len()].copy_from_slice(code());
     // A near jump: its distance counts from the instruction behind it, and wraps at 64 KB.
