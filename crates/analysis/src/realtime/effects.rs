@@ -3,10 +3,11 @@
 //! Each function returns `None` where that was not measured: one sample, a file that is not there, no such CPUs.
 
 use super::host::{Host, is_real_time};
+use crate::facts::apart::interrupt_leaves;
 use crate::facts::kernel_threads::is_bound;
 use base::number::{list, percent};
-use base::{CpuSet, Evidence};
-use host::machine::{Role, Thread};
+use base::{Change, CpuSet, Evidence};
+use host::machine::{Irq, Role, Thread};
 
 /// Part of a CPU that a task has to run to be told: less is not listed of a machine.
 pub(super) const WORTH_TELLING: f64 = 0.05;
@@ -43,10 +44,12 @@ pub(super) struct Seen {
     /// Whether the knob's purpose is reached.
     pub works: bool,
     pub evidence: Evidence,
+    /// Typed changes that end what was seen, beside those of the knob.
+    pub changes: Vec<Change>,
 }
 
 fn seen(works: bool, what: String, place: &str) -> Option<Seen> {
-    Some(Seen { works, evidence: Evidence::new(what, place) })
+    Some(Seen { works, evidence: Evidence::new(what, place), changes: Vec::new() })
 }
 
 /// The worst of some names with amounts, which come in any order.
@@ -152,12 +155,15 @@ pub(super) fn offloaded(host: &Host<'_>) -> Option<Seen> {
 pub(super) fn interrupted(host: &Host<'_>) -> Option<Seen> {
     host.both("proc/interrupts")?;
     (!host.cpus.is_empty()).then_some(())?;
-    let came = |irq: &host::machine::Irq| {
-        let there: f64 = irq.per_s.iter().filter(|(cpu, _)| host.cpus.contains(**cpu)).map(|(_, rate)| rate).sum();
-        let managed = if irq.is_managed() { ", managed by the kernel" } else { "" };
-        (there > IRQS_PER_S).then(|| (format!("{} (interrupt {}{managed})", irq.name, irq.number), there))
+    let there = |irq: &Irq| -> f64 {
+        irq.per_s.iter().filter(|(cpu, _)| host.cpus.contains(**cpu)).map(|(_, rate)| rate).sum()
     };
-    let found: Vec<(String, f64)> = host.machine.irqs.iter().filter_map(came).collect();
+    let came: Vec<&Irq> = host.machine.irqs.iter().filter(|irq| there(irq) > IRQS_PER_S).collect();
+    let name = |irq: &&Irq| {
+        let managed = if irq.is_managed() { ", managed by the kernel" } else { "" };
+        (format!("{} (interrupt {}{managed})", irq.name, irq.number), there(irq))
+    };
+    let found: Vec<(String, f64)> = came.iter().map(name).collect();
     let what = match found.is_empty() {
         true => format!("no device interrupt came to CPUs {} once a second", host.cpus),
         false => {
@@ -165,7 +171,8 @@ pub(super) fn interrupted(host: &Host<'_>) -> Option<Seen> {
             format!("device interrupts came to CPUs {}: {named}", host.cpus)
         }
     };
-    seen(found.is_empty(), what, "proc/interrupts")
+    let changes = came.into_iter().filter_map(|irq| interrupt_leaves(irq, &host.cpus)).collect();
+    seen(found.is_empty(), what, "proc/interrupts").map(|seen| Seen { changes, ..seen })
 }
 
 /// Non-maskable interrupts.

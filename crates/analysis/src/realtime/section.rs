@@ -187,6 +187,7 @@ fn finding(audit: &Audit<'_>, judged: &Judged) -> Option<Finding> {
         (hit.changes, hit.fix, hit.undo) = (told.changes.clone(), told.fix.clone(), told.undo.clone());
         hit.explains = told.same_as.iter().flat_map(|subject| same(audit.host.id, subject)).collect();
     }
+    hit.changes.extend(bad.iter().flat_map(|seen| seen.changes.clone()));
     if let (Some(effect), true) = (&rule.check.effect, bad.is_some()) {
         let cpus = format!("CPUs {}", audit.host.cpus);
         hit.fix.push(effect.look.replace("CPUS", &cpus));

@@ -126,6 +126,29 @@ fn knobs_that_are_set_and_have_no_effect_are_worse_than_others() {
 }
 
 #[test]
+fn interrupts_that_come_to_cpus_of_real_time_are_typed_away_from_there() {
+    let finding = found("LAT-IRQAFFINITY", |files| {
+        interrupts(files, [2_000, 2_000, 20, 30], [0; 4], [600, 0, 0, 900]);
+        same(files, "proc/irq/24/smp_affinity_list", "0-3");
+    });
+    let typed: Vec<_> = finding.changes.iter().map(|change| (change.command(), change.undo().unwrap())).collect();
+    let path = "/proc/irq/24/smp_affinity_list";
+    assert_eq!(typed, [(format!("echo 0-1 > {path}"), format!("echo 0-3 > {path}"))], "and back to what was read");
+    let rare = wanted_with(|files| {
+        interrupts(files, [2_000, 2_000, 20, 30], [0; 4], [600, 0, 0, 1]);
+        same(files, "proc/irq/24/smp_affinity_list", "0-3");
+    });
+    assert!(rare.findings.is_empty(), "it may come there, and does not: {:?}", rare.findings);
+}
+
+/// The audit of the wanted host after a change.
+fn wanted_with(change: impl FnOnce(&mut Files)) -> Section {
+    let mut files = wanted();
+    change(&mut files);
+    audit(&files)
+}
+
+#[test]
 fn what_is_not_set_is_typed_with_the_way_back() {
     let set = |rule: &str, path: &str, text: &str| {
         let finding = found(rule, |files| same(files, path, text));

@@ -114,7 +114,7 @@ pub(super) const KNOBS: &[Rule] = &[
         ),
         Effect {
             metric: "device interrupts per second there",
-            look: "grep . /proc/irq/*/effective_affinity_list   # which may come to CPUS; PLC-IRQ types a move where a vCPU is disturbed",
+            look: "grep . /proc/irq/*/effective_affinity_list   # which may come to CPUS; irqbalance moves them again where it runs",
             seen: interrupted,
             suffices: false,
         },
