@@ -184,6 +184,60 @@ fn chains_of_a_file_share_what_there_is() {
     assert!((pps(1) - 2.0 * pps(2)).abs() < 1.0);
 }
 
+/// A tree with one XL710 behind a bridge of smaller payloads.
+#[test]
+fn a_snapshot_gives_the_card_its_link_and_its_payload() {
+    let root = tempfile::tempdir().unwrap();
+    let write = |file: &str, bytes: &[u8]| {
+        let path = root.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    };
+    let space = |payload: u8| {
+        let mut space = vec![0_u8; 256];
+        (space[0x34], space[0x40], space[0x48], space[0x49]) = (0x40, 0x10, payload << 5, 2 << 4);
+        space
+    };
+    let of = |address: &str, file: &str| format!("sys/bus/pci/devices/{address}/{file}");
+    for (file, text) in [
+        ("class", "0x020000"),
+        ("vendor", "0x8086"),
+        ("device", "0x1583"),
+        ("current_link_speed", "8.0 GT/s PCIe"),
+        ("current_link_width", "8"),
+    ] {
+        write(&of("0000:3b:00.0", file), text.as_bytes());
+    }
+    write(&of("0000:3b:00.0", "config"), &space(2));
+    write(&of("0000:3a:00.0", "config"), &space(1));
+    write("proc/cmdline", b"intel_iommu=on iommu=pt");
+    write("sys/class/iommu/dmar0/intel-iommu/version", b"1:0");
+    let link = r#"{"sys/bus/pci/devices/0000:3b:00.0": "../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0"}"#;
+    write("links.json", link.as_bytes());
+    let path = root.path().to_str().unwrap();
+    let given = ["--vnfs", "8", "--size", "1518", "--snapshot", path];
+    let vfs = table(&given, "rates");
+    let gbps = number(row(&vfs, "sriov", 8), "gbps");
+    assert!((gbps - 48.3).abs() < 0.05, "a payload of 256 bytes, not of 512: {gbps}");
+    let values = table(&given, "assumptions");
+    let value = |what: &str| &values.iter().find(|row| row["what"].as_str().unwrap().contains(what)).unwrap()["value"];
+    assert_eq!(value("largest PCIe payload"), "256 bytes");
+    assert_eq!(value("IOMMU"), "passes the host's own accesses through");
+    let (code, _, complaints) = kvmscope(&[&given[..], &["--nic", "X710"]].concat());
+    assert_eq!(code, 2);
+    assert!(complaints.contains("0000:3b:00.0 (XL710)"), "{complaints}");
+}
+
+#[test]
+fn pictures_have_published_points_beside_the_model() {
+    let section = answer(&[&COMMON[..], &SWITCH].concat());
+    let figures = section["figures"].as_array().unwrap();
+    let ids: Vec<&str> = figures.iter().map(|figure| figure["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["rate_over_sizes", "rate_over_vms", "cores_that_break_even", "resources_used"]);
+    let text = figures[1].to_string();
+    assert!(text.contains("sriov of others") && text.contains("ovs-dpdk of others"), "{text}");
+}
+
 #[test]
 fn wrong_use_says_what_to_write() {
     let refused = |arguments: &[&str], word: &str| {

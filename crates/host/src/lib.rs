@@ -19,6 +19,7 @@ pub mod kernel_log;
 pub mod machine;
 pub mod parameters;
 pub mod paste;
+pub mod pci;
 pub mod processor;
 pub mod release;
 pub mod sched;

@@ -56,7 +56,7 @@ fn hops(bed: &Bed) -> Vec<HopCost> {
 }
 
 /// Cores that poll for a switch which carries what VFs carry.
-fn cores(bed: &Bed, chain: &Chain, frames: &Frames) -> Vec<Answer> {
+pub(super) fn cores(bed: &Bed, chain: &Chain, frames: &Frames) -> Vec<Answer> {
     let vfs = Design::uniform(Datapath::Sriov, Pattern::Chain, chain.vnfs);
     let load = Load { design: &vfs, pattern: Pattern::Chain, vnfs: chain.vnfs };
     let of_vfs = rate(bed, load, &[], frames);

@@ -12,8 +12,10 @@
 mod band;
 mod break_even;
 mod controls;
+mod figures;
 mod memory;
 mod model;
+mod of_host;
 mod plan;
 mod predict;
 mod published;
@@ -31,6 +33,7 @@ pub use model::frames::Frames;
 pub use model::nic::{NICS, Nic};
 pub use model::pcie::{Detours, Link};
 pub use model::switch::HopCost;
+pub use of_host::of_host;
 pub use plan::{Assumption, Card, Chain, Plan};
 pub use read::{MOST_BYTES, SCHEMA, read};
 pub use rules::words;

@@ -4,7 +4,7 @@ use super::model::stages::Stage;
 use super::plan::Plan;
 use super::predict::{Predicted, predict};
 use super::rules::{self, Planned};
-use super::{Asked, break_even, controls, memory, published, tables};
+use super::{Asked, break_even, controls, figures, memory, published, tables};
 use crate::{Answer, Case, Error};
 use base::number::{decimals, list, many};
 use base::{Section, Unknown};
@@ -53,6 +53,7 @@ fn planned(plan: &Plan) -> Section {
     let mut section = Section::new("datapath", QUESTION);
     section.summary = summary(&rates);
     section.findings = rules::findings(&of);
+    section.figures = figures::figures(plan, &rates);
     let answers = break_even::answers(plan, &rates);
     let card = |one: &Predicted<'_>| plan.cards.get(one.chain.card).map_or("", |card| card.model.as_str());
     let with_card: Vec<(Predicted<'_>, &str)> = rates.iter().map(|one| (one.clone(), card(one))).collect();

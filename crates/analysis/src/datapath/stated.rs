@@ -33,6 +33,8 @@ pub struct StatedCard {
     pub mps_bytes: Option<Known<u32>>,
     /// Largest read request.
     pub mrrs_bytes: Option<Known<u32>>,
+    /// Its NUMA node.
+    pub node: Option<Known<u32>>,
     /// Its packets a second, over those of the list.
     pub packets_per_s: Option<Known<f64>>,
     /// What makes its accesses slower.
@@ -75,6 +77,10 @@ pub struct Stated {
     pub search: bool,
     /// Cycles a second of each.
     pub core_hz: Option<Known<f64>>,
+    /// CPUs of the host that are online.
+    pub host_cpus: Option<Known<u32>>,
+    /// What its IOMMU does.
+    pub iommu: Option<Known<String>>,
     /// Queues from which the switch takes what a port receives.
     pub port_queues: Option<u32>,
     /// CPUs that each VM has for itself.
@@ -154,7 +160,9 @@ impl Stated {
     pub fn plan(&self) -> Result<Plan, String> {
         let mut sources = Sources::default();
         let cards: Vec<Card> = self.cards.iter().map(|card| card.card(&mut sources)).collect::<Result<_, _>>()?;
-        let search_up_to = self.search.then(|| self.pmd_cores.as_ref().map_or(MOST_CORES, |known| known.value));
+        let search_up_to = self
+            .search
+            .then(|| self.pmd_cores.as_ref().or(self.host_cpus.as_ref()).map_or(MOST_CORES, |known| known.value));
         let pmd_cores = match search_up_to {
             Some(most) => {
                 let searched = Known { value: most, from: "searched".to_owned() };
@@ -172,6 +180,8 @@ impl Stated {
             Known { value: CORE_HZ, from: ASSUMED.to_owned() },
             hz,
         );
+        sources.note("CPUs of the host", self.host_cpus.as_ref(), u32::to_string);
+        sources.note("IOMMU of the host", self.iommu.as_ref(), String::clone);
         let hop = sources.note("cycles of a hop of the switch", self.hop.as_ref(), |hop| {
             format!("{} and {} for each byte", plain(hop.cycles), plain(hop.cycles_per_byte))
         });
@@ -217,6 +227,7 @@ impl StatedCard {
         let line_bits_per_s = sources.take(&of("port speed"), None, line, gbps);
         let one = Known { value: 1, from: ASSUMED.to_owned() };
         let ports = sources.take(&of("ports"), self.ports.as_ref(), one, u32::to_string);
+        sources.note(&of("NUMA node"), self.node.as_ref(), u32::to_string);
         let pcie = self.pcie.clone().or(known.map(|nic| of_sheet(nic.pcie, nic)));
         let pcie =
             sources.note(&of("PCIe link"), pcie.as_ref(), |(generation, lanes)| format!("gen{generation} x{lanes}"));

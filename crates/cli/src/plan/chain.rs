@@ -1,6 +1,6 @@
 //! `kvmscope plan chain`: what each datapath of a service chain carries.
 
-use crate::arguments::{Answered, OutputOptions, ReplaceOptions};
+use crate::arguments::{Answered, OutputOptions, ReplaceOptions, Stdin, opened};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use analysis::datapath::quantity::{bits_per_s, hop, imix, payload, pcie, pps, size};
@@ -11,8 +11,9 @@ use analysis::datapath::{
 use analysis::{About, Answers, Case, Given, Input};
 use anyhow::bail;
 use base::nearest::instead;
-use base::recording::Recording;
+use base::recording::{Part, PartKind, Recording};
 use clap::{Args, ValueEnum, ValueHint};
+use host::Snapshot;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ use std::path::{Path, PathBuf};
     kvmscope plan chain --vnfs 8 --imix 64:7,594:4,1518:1 --nic XL710 --pattern north-south\n  \
     kvmscope plan chain --vnfs 8 --size 64 --nic XL710 --hop 240+0.24 --pmd-cores 9 --target '5 Mpps' --must-migrate\n  \
     kvmscope plan chain --vnfs 8 --size 64 --nic XL710 --hop 240+0.24 --search\n  \
+    kvmscope plan chain --vnfs 8 --size 64 --from-host --nic ens1f0\n  \
     kvmscope plan chain chain.toml --search\n  \
     kvmscope plan chain --validate\n\n\
     What a hop of the switch costs (--hop) must be measured; it is never assumed. docs/datapath.md has the formulae.\n\
@@ -34,6 +36,7 @@ pub struct ChainOptions {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = [
         "vnfs", "size", "imix", "pattern", "nic", "link", "ports", "pcie", "mps", "mrrs", "iommu_small_pages", "remote_node",
         "hop", "pmd_cores", "ghz", "ingress", "vnf_pps", "vhost_pps", "datapath", "must_migrate", "target", "validate",
+        "from_host", "snapshot",
     ])]
     file: Option<PathBuf>,
     /// VNFs of the chain, or VMs side by side with --pattern north-south; several answer one after the other
@@ -51,6 +54,12 @@ pub struct ChainOptions {
     /// The card: 82599, X520, X710, XL710, XXV710, E810-CQ, or another one with --link
     #[arg(long, value_name = "MODEL")]
     nic: Option<String>,
+    /// Read cards, PCIe links, payloads and clocks of this host; --nic then names an interface, an address or a model
+    #[arg(long)]
+    from_host: bool,
+    /// The same of a snapshot: a recording, or a directory with proc and sys
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath, conflicts_with = "from_host")]
+    snapshot: Option<PathBuf>,
     /// Speed of a port: 40G [default: the card's]
     #[arg(long, value_name = "SPEED", value_parser = bits_per_s)]
     link: Option<f64>,
@@ -103,8 +112,10 @@ pub struct ChainOptions {
     #[arg(long, value_name = "RATE", value_parser = pps)]
     target: Option<f64>,
     /// Instead, compare the model with published numbers
-    #[arg(long, conflicts_with_all = ["vnfs", "size", "imix", "nic"])]
+    #[arg(long, conflicts_with_all = ["vnfs", "size", "imix", "nic", "from_host", "snapshot"])]
     validate: bool,
+    #[arg(skip)]
+    stdin: Stdin,
     #[command(flatten)]
     replace: ReplaceOptions,
     #[command(flatten)]
@@ -134,7 +145,7 @@ impl ChainOptions {
     pub fn run(&self) -> anyhow::Result<Exit> {
         self.output.check(1, self.replace.force)?;
         let interrupt = Interrupt::watch()?;
-        let plan = if self.validate { None } else { Some(self.plan()?) };
+        let plan = if self.validate { None } else { Some(self.plan(&interrupt)?) };
         let is_missed = plan.as_ref().is_some_and(datapath::misses_target);
         let asked = plan.map_or(Asked::Validate, |plan| Asked::Plan(Box::new(plan)));
         let recording = Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION")));
@@ -147,30 +158,55 @@ impl ChainOptions {
         Ok(if is_missed && exit == Exit::Answered { Exit::FailOn } else { exit })
     }
 
-    fn plan(&self) -> anyhow::Result<Plan> {
+    fn plan(&self, interrupt: &Interrupt) -> anyhow::Result<Plan> {
         if let Some(file) = &self.file {
             let mut stated = read_plan(file)?;
             stated.search |= self.search;
             return Ok(stated.plan().map_err(WrongUse)?);
         }
         let has_sizes = !self.size.is_empty() || self.imix.is_some();
-        if self.vnfs.is_empty() || !has_sizes || (self.nic.is_none() && self.link.is_none()) {
+        let host = self.host(interrupt)?;
+        let has_card = self.nic.is_some() || self.link.is_some() || host.is_some();
+        if self.vnfs.is_empty() || !has_sizes || !has_card {
             bail!(WrongUse(
                 "name VNFs, a size and a card: --vnfs 8 --size 64 --nic XL710; a plan in TOML; or --validate"
                     .to_owned()
             ));
         }
-        Ok(self.stated().plan().map_err(WrongUse)?)
+        let of_host = host.map(|host| datapath::of_host(&host, self.nic.as_deref())).transpose().map_err(WrongUse)?;
+        Ok(self.stated(of_host.unwrap_or_default()).plan().map_err(WrongUse)?)
     }
 
-    fn stated(&self) -> Stated {
+    /// The host that is asked, if one is.
+    fn host(&self, interrupt: &Interrupt) -> anyhow::Result<Option<Snapshot>> {
+        if self.from_host {
+            return Ok(Some(Snapshot::open(Path::new("/"))?));
+        }
+        let Some(path) = &self.snapshot else { return Ok(None) };
+        if path.join("sys").is_dir() {
+            return Ok(Some(Snapshot::open(path)?));
+        }
+        let recording = opened(path, &self.stdin, interrupt)?;
+        let is_host = |part: &&Part| part.kind == PartKind::Host && part.machine == "L0";
+        let Some(part) = recording.parts.iter().rfind(is_host) else {
+            bail!("{} has no snapshot of a host; kvmscope snapshot takes one", recording.title());
+        };
+        Ok(Some(Snapshot::open(&recording.root.join(&part.path))?))
+    }
+
+    /// What the options say, over what the host says.
+    fn stated(&self, host: Stated) -> Stated {
+        let of_host = host.cards.into_iter().next();
+        let named = of_host.is_none().then(|| self.nic.clone()).flatten();
+        let of_host = of_host.unwrap_or_default();
         let card = StatedCard {
-            model: self.nic.clone().map(Known::given),
-            line_bits_per_s: self.link.map(Known::given),
+            model: named.map(Known::given).or(of_host.model),
+            line_bits_per_s: self.link.map(Known::given).or(of_host.line_bits_per_s),
             ports: self.ports.map(Known::given),
-            pcie: self.pcie.map(Known::given),
-            mps_bytes: self.mps.map(Known::given),
-            mrrs_bytes: self.mrrs.map(Known::given),
+            pcie: self.pcie.map(Known::given).or(of_host.pcie),
+            mps_bytes: self.mps.map(Known::given).or(of_host.mps_bytes),
+            mrrs_bytes: self.mrrs.map(Known::given).or(of_host.mrrs_bytes),
+            node: of_host.node,
             packets_per_s: None,
             detours: Detours { iommu_small_pages: self.iommu_small_pages, remote_node: self.remote_node },
         };
@@ -192,7 +228,9 @@ impl ChainOptions {
             search: self.search,
             target_pps: self.target,
             pmd_cores: self.pmd_cores.map(Known::given),
-            core_hz: self.ghz.map(Known::given),
+            core_hz: self.ghz.map(Known::given).or(host.core_hz),
+            host_cpus: host.host_cpus,
+            iommu: host.iommu,
             hop: self.hop.clone().map(Known::given),
             ingress_pps: self.ingress.map(Known::given),
             guest_pps: self.vnf_pps.map(Known::given),

@@ -107,6 +107,7 @@ pub const FILES: &[Wanted] = &[
     copy("sys/class/net/*/{bridge,brport,bonding}/*", "bridges and bonds"),
     copy("sys/class/net/*/macvtap/tap*/dev", "the file of a macvtap, which QEMU opens"),
     copy("sys/bus/pci/devices/*/{class,vendor,device,numa_node,local_cpulist,sriov_numvfs,sriov_totalvfs,msi_irqs/*}", "location of devices"),
+    copy("sys/bus/pci/devices/*/{current_link_speed,current_link_width,config}", "links and payloads of PCIe, of devices and of the bridges above them"),
     copy("sys/block/*/{size,ro,queue/{scheduler,rotational,nr_requests,read_ahead_kb,write_cache,nr_hw_queues,nomerges},mq/*/cpu_list}", "disks"),
     copy("sys/bus/vmbus/devices/*/{id,class_id,device_id,vendor,device,numa_node,monitor_id,channel_vp_mapping,channels/*/*}", "Hyper-V's devices and the CPUs of their channels"),
     // Below us.
@@ -125,6 +126,7 @@ pub const FILES: &[Wanted] = &[
 pub const LINKS: &[(&str, &str)] = &[
     ("sys/class/net/*/{device,master,lower_*,upper_*}", "device and master of a NIC"),
     ("sys/class/net/*/device/{driver,physfn,virtfn*,iommu_group}", "driver; physical and virtual functions"),
+    ("sys/bus/pci/devices/*", "bridges above a device"),
     ("sys/bus/pci/devices/*/{driver,physfn,iommu_group}", "devices assigned to guests (vfio-pci)"),
     ("sys/bus/vmbus/devices/*/driver", "drivers of Hyper-V's devices"),
     ("sys/block/*/device", "device of a disk"),

@@ -99,6 +99,24 @@ pub const NICS: &[Nic] = &[
     ),
 ];
 
+/// Devices of Intel, as PCI numbers them, and what the list calls them (pci.ids, 2024; drivers ixgbe, i40e and ice, Linux 6.12).
+const DEVICES: &[(u16, &str)] = &[
+    (0x10fb, "82599"),
+    (0x154d, "X520"),
+    (0x1572, "X710"),
+    (0x1583, "XL710"),
+    (0x1584, "XL710"),
+    (0x158a, "XXV710"),
+    (0x158b, "XXV710"),
+    (0x1592, "E810-CQ"),
+];
+const INTEL: u16 = 0x8086;
+
+/// What the list calls a PCI device.
+pub fn model_of((vendor, device): (u16, u16)) -> Option<&'static str> {
+    DEVICES.iter().find(|(id, _)| vendor == INTEL && *id == device).map(|(_, model)| *model)
+}
+
 /// The card that is called so.
 pub fn named(model: &str) -> Option<&'static Nic> {
     NICS.iter().find(|nic| nic.model.eq_ignore_ascii_case(model))

@@ -42,6 +42,8 @@ pub(super) struct Point {
     pub id: &'static str,
     /// What was measured, where one design was.
     pub of: Option<(Datapath, Pattern)>,
+    /// VMs that forwarded.
+    pub vnfs: Option<u32>,
     /// Of what size.
     pub counted: Counted,
     /// The number.
@@ -57,6 +59,12 @@ pub(super) struct Point {
     /// Where it was published.
     pub source: &'static str,
 }
+
+/// Units of rates: of all VMs together, of each, and bits of frames with their check sequence and without.
+const MPPS: &str = "Mpps";
+const EACH: &str = "Mpps of each VM";
+const GBPS: &str = "Gb/s";
+const BARE: &str = "Gb/s without FCS";
 
 /// Every point, in reading order.
 pub(super) fn points() -> impl Iterator<Item = &'static Point> {
@@ -80,6 +88,18 @@ impl Point {
         match self.counted {
             Counted::Frames(bytes) => Some(bytes),
             Counted::Messages(_) | Counted::Other => None,
+        }
+    }
+
+    /// The number as Mpps of all VMs together, where it is a rate of so many.
+    pub fn system_mpps(&self) -> Option<f64> {
+        let (bytes, vnfs) = (self.frame_bytes()?, f64::from(self.vnfs?));
+        match self.unit {
+            MPPS => Some(self.published),
+            EACH => Some(self.published * vnfs),
+            GBPS => Some(self.published * 1e3 / 8.0 / bytes),
+            BARE => Some(self.published * 1e3 / 8.0 / (bytes - 4.0)),
+            _ => None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What others published of links, cards and switches.
 
 use super::models::{link, shared};
-use super::{Counted, Point, Status};
+use super::{Counted, GBPS, MPPS, Point, Status};
 use crate::datapath::model::design::{Datapath, Pattern};
 
 const CSIT: &str = "FD.io CSIT, resources/libraries/python/Constants.py: a limit that its tests set";
@@ -20,7 +20,7 @@ const fn row(
     (status, note): (Status, &'static str),
 ) -> Point {
     let counted = Counted::Frames(counted);
-    Point { id, of: None, counted, published, unit, model, status: Some(status), note, source }
+    Point { id, of: None, vnfs: None, counted, published, unit, model, status: Some(status), note, source }
 }
 
 /// The same of a chain through a switch.
@@ -33,9 +33,6 @@ const fn chain(
     let of = Some((Datapath::OvsDpdk, Pattern::Chain));
     Point { of, ..row((id, CNCF), 64.0, (published, MPPS), model, (status, note)) }
 }
-
-const MPPS: &str = "Mpps";
-const GBPS: &str = "Gb/s";
 
 /// The card's bits a second of frames, in and out at once.
 fn packets(mps_bytes: u32, bytes: f64) -> Option<f64> {
