@@ -89,6 +89,11 @@ for database in fixtures/*/etc/openvswitch/conf.db fixtures/*/*/etc/openvswitch/
         add ovsdb "$(echo "$database" | tr / -)" "$database"
     fi
 done
+for text in fixtures/*/L0/pmd/*.txt; do
+    if [ -f "$text" ]; then
+        add polled "$(echo "$text" | tr / -)" "$text"
+    fi
+done
 for result in fixtures/*/*/bench/*.json; do
     if [ -f "$result" ]; then
         add bench "$(echo "$result" | tr / -)" "$result"

@@ -26,6 +26,7 @@ use crate::facts::benches::Benches;
 use crate::facts::budget::{self, Budget, Judged};
 use crate::facts::carried::Carried;
 use crate::facts::chains;
+use crate::facts::datapaths::Datapaths;
 use crate::facts::ledger::build::Ledger;
 use crate::facts::ledger::model::Flow;
 use crate::facts::ledger::{build, stacks};
@@ -243,6 +244,11 @@ impl Case {
     /// The snapshots of each machine that has some.
     pub fn machines(&self) -> &Machines {
         &self.input.machines
+    }
+
+    /// What datapaths carried, measured, and what switches printed.
+    pub fn datapaths(&self) -> &Datapaths {
+        &self.input.datapaths
     }
 
     /// The results of benches.

@@ -5,6 +5,7 @@ use crate::datapath::{self, Stated};
 use crate::facts::benches::Benches;
 use crate::facts::budget::{self, Budget};
 use crate::facts::carried::Carried;
+use crate::facts::datapaths::Datapaths;
 use crate::facts::machines::Machines;
 use crate::facts::samples::ResultFiles;
 use base::recording::{CutTrace, PartKind, Recording, TscReadings, VmProcess, VmProcesses};
@@ -23,6 +24,8 @@ pub struct Input {
     pub benches: Benches,
     /// What programs that measure latencies found on them.
     pub results: ResultFiles,
+    /// What datapaths carried, measured, and what switches printed.
+    pub datapaths: Datapaths,
     /// The latency budget that it carries.
     pub budget: Option<Carried<Budget>>,
     /// The plan of service chains that it carries.
@@ -67,8 +70,11 @@ impl Input {
         let (budget, unused) = Carried::of(&recording, of_budget, Budget::read);
         let of_plan = (PartKind::Plan, "plan of service chains", datapath::MOST_BYTES);
         let (plan, unplanned) = Carried::of(&recording, of_plan, datapath::read);
+        let (datapaths, unknown) = Datapaths::of(&recording);
+        problems.extend(unknown);
         problems.extend(unopened.into_iter().chain(unread).chain(damaged).chain(unused).chain(unplanned));
-        let mut input = Self { recording, parts: Vec::new(), machines, benches, results, budget, plan, problems };
+        let mut input =
+            Self { recording, parts: Vec::new(), machines, benches, results, datapaths, budget, plan, problems };
         let mut first_error = None;
         for (index, part) in input.recording.parts.iter().enumerate() {
             if !part.kind.is_trace() {

@@ -88,6 +88,14 @@ pub const QUESTIONS: &[Question] = &[
         answer: latency::answer,
     },
     Question {
+        id: "datapath",
+        question: datapath::measured::QUESTION,
+        about: About::Happened,
+        tables: datapath::measured::TABLES,
+        rules: Vec::new,
+        answer: datapath::measured::answer,
+    },
+    Question {
         id: "nesting",
         question: nesting::QUESTION,
         about: About::Setup,

@@ -87,7 +87,8 @@ fn of_lab(error: &lab::Error) -> Exit {
         | Cause::Recording(_)
         | Cause::Bench(_)
         | Cause::Trace(_)
-        | Cause::Host(_) => Exit::NoAnswer,
+        | Cause::Host(_)
+        | Cause::Datapath(_) => Exit::NoAnswer,
     }
 }
 

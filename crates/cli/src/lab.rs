@@ -2,6 +2,7 @@
 
 mod booted;
 mod netns;
+mod ovs;
 mod rt;
 
 use crate::arguments::{DestinationOptions, OutputOptions};
@@ -22,6 +23,7 @@ pub struct Lab {
 enum Experiment {
     Nested(Box<Nested>),
     Netns(Box<netns::Netns>),
+    Ovs(Box<ovs::Ovs>),
     Rt(Box<rt::Rt>),
     /// The first process of a machine of the lab
     #[command(hide = true)]
@@ -81,6 +83,7 @@ impl Lab {
         match &self.experiment {
             Experiment::Nested(nested) => nested.run(),
             Experiment::Netns(netns) => netns.run(),
+            Experiment::Ovs(ovs) => ovs.run(),
             Experiment::Rt(rt) => rt.run(),
             Experiment::Inside => {
                 nested::inside::run()?;

@@ -132,6 +132,7 @@ fn the_help_is_in_the_fields_words() {
         "lab",
         "lab nested",
         "lab netns",
+        "lab ovs",
         "lab rt",
         "man",
         "pack",

@@ -20,6 +20,7 @@ pub mod machine;
 pub mod parameters;
 pub mod paste;
 pub mod pci;
+pub mod polled;
 pub mod processor;
 pub mod release;
 pub mod sched;

@@ -88,6 +88,9 @@ pub enum Error {
     /// The result of a bench could not be written.
     #[error(transparent)]
     Bench(#[from] base::bench::Error),
+    /// What a datapath carried could not be written.
+    #[error(transparent)]
+    Datapath(#[from] base::datapath::Error),
     /// What was recorded could not be read back.
     #[error(transparent)]
     Trace(#[from] trace::Error),

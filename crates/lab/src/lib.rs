@@ -12,6 +12,7 @@
 //! snapshot  copies of /proc and /sys, CPUID, domains --------------------------> host/0, host/1 of a recording
 //! netns     client, forwarder and server in namespaces, with a fault ------------> bytes that arrived
 //! search    trials at rates, until bounds are close ---> lower and upper bounds of NDR and PDR
+//! ovs       Open vSwitch with DPDK and VNFs, private -------> packets that arrived, and where the others are
 //! rt        a real-time guest, emulated, disturbed on purpose -> a recording of both, and the truth
 //! vmx       what hypervisors of ours that use VMX share
 //! nested    a host, its guest and the guest's guest, emulated -> a recording
@@ -21,6 +22,8 @@
 pub mod apply;
 #[cfg(target_arch = "x86_64")]
 pub mod bench;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod child;
 pub mod clocks;
 pub mod drive;
 mod error;
@@ -31,6 +34,8 @@ pub mod journal;
 pub mod nested;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod netns;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub mod ovs;
 pub mod program;
 mod recorder;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

@@ -7,12 +7,14 @@
 //!                                                                             '--where two designs cross--> break-even
 //! published/ --the same model--> table validate: fitted | validated | bound | fails --> bands
 //! ```
+//! What was measured is the question of [`measured`], whose rates stand in the same table.
 //! docs/datapath.md has the formulae and where each constant comes from.
 
 mod band;
 mod break_even;
 mod controls;
 mod figures;
+pub mod measured;
 mod memory;
 mod model;
 mod of_host;

@@ -15,11 +15,11 @@ pub const TABLES: &[&TableSpec] =
 
 const MOST_ROWS: usize = 60;
 
-const RATES: TableSpec = TableSpec {
+pub(super) const RATES: TableSpec = TableSpec {
     section: "datapath",
     name: "rates",
     version: 1,
-    row: "What one design carries of frames of one size or mix, modelled: chain_pps from end to end (north-south: of each VM), \
+    row: "What one design carries of frames of one size or mix, modelled or measured (kind): chain_pps from end to end (north-south: of each VM), \
           system_pps where VNFs send, all of them together; size_bytes with the frame check sequence.",
     columns: &[
         Column::key("design"),

@@ -29,6 +29,7 @@ impl Reach {
             Step::ControlGroup { path } => is_plain(path) && is_group(path, &self.root),
             Step::LttngSession { name } => name.starts_with(OURS),
             Step::Mount { path } => *path == self.root.join("sys/kernel/tracing"),
+            Step::RunDirectory { path } => path.parent() == Some(&self.root.join("run")) && is_ours(path),
             Step::TriggerPipe { path } => is_plain(path) && path.file_name() == Some(TRIGGER.as_ref()),
             // Process 1 is never one that we started.
             Step::Process(owner) => owner.pid > 1,
@@ -63,16 +64,19 @@ fn is_plain(path: &Path) -> bool {
     path.is_absolute() && path.components().all(plain)
 }
 
+/// True for a path whose last name is `kvmscope-NAME`.
+fn is_ours(path: &Path) -> bool {
+    is_plain(path) && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(OURS))
+}
+
 /// True for `.../kvmscope-NAME` where control groups are mounted.
 fn is_group(path: &Path, root: &Path) -> bool {
-    let named = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(OURS));
-    named && path.starts_with(root.join("sys/fs/cgroup"))
+    is_ours(path) && path.starts_with(root.join("sys/fs/cgroup"))
 }
 
 /// True for `.../instances/kvmscope-NAME`, wherever tracefs is mounted.
 fn is_instance(path: &Path) -> bool {
-    let named = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(OURS));
-    named && path.parent().is_some_and(|above| above.ends_with("instances"))
+    is_ours(path) && path.parent().is_some_and(|above| above.ends_with("instances"))
 }
 
 #[cfg(test)]
@@ -93,6 +97,7 @@ mod tests {
         let pipe = |path: &str| Step::TriggerPipe { path: path.into() };
         let group = |path: &str| Step::ControlGroup { path: path.into() };
         let namespace = |name: &str| Step::NetNamespace { name: name.into() };
+        let directory = |path: &str| Step::RunDirectory { path: path.into() };
         for step in [
             write("module/kvm/parameters/halt_poll_ns"),
             write("fs/cgroup/machine.slice/cpuset.cpus"),
@@ -107,6 +112,7 @@ mod tests {
             Step::Mount { path: "/sys/kernel/tracing".into() },
             pipe("/home/me/web/trigger"),
             namespace("netns-7-0-client"),
+            directory("/run/kvmscope-ovs-7-0"),
         ] {
             assert!(reach.allow("netns-7-0", &step).is_ok(), "{step}");
         }
@@ -135,6 +141,10 @@ mod tests {
             pipe("web/trigger"),
             pipe("/home/me/../trigger"),
             namespace("netns-7-01"),
+            directory("/run/openvswitch"),
+            directory("/run/kvmscope-7/.."),
+            directory("/run/kvmscope-7/db"),
+            directory("/home/kvmscope-7"),
         ] {
             let error = reach.allow("netns-7-0", &step).unwrap_err().to_string();
             assert!(error.contains("not a change that kvmscope makes"), "{step}: {error}");

@@ -52,6 +52,14 @@ pub(super) fn remove_directory(path: &Path) -> Reverted {
     of(again(|| std::fs::remove_dir(path)))
 }
 
+/// Removes a directory with all that lies in it; a link that took its place is somebody's, and nothing behind it is touched.
+pub(super) fn remove_tree(path: &Path) -> Reverted {
+    match std::fs::symlink_metadata(path) {
+        Ok(there) if !there.is_dir() => Reverted::LeftAlone("it is no directory any more".to_owned()),
+        _ => of(again(|| std::fs::remove_dir_all(path))),
+    }
+}
+
 /// Removes a named pipe; what lies there and is none is somebody's.
 pub(super) fn remove_pipe(path: &Path) -> Reverted {
     match std::fs::symlink_metadata(path) {

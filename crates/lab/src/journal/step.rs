@@ -4,7 +4,7 @@
 
 use super::network::{self, Nic};
 use super::owner::Owner;
-use super::revert::{Reverted, destroy_session, end, remove_directory, remove_pipe, unmount};
+use super::revert::{Reverted, destroy_session, end, remove_directory, remove_pipe, remove_tree, unmount};
 use crate::setting::{Altered, Host};
 use base::shell::printable;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,11 @@ pub enum Step {
     },
     /// A named pipe was made; it is removed.
     TriggerPipe {
+        /// Where.
+        path: PathBuf,
+    },
+    /// A directory for sockets and files of programs that we started was made; it is removed with all that lies in it.
+    RunDirectory {
         /// Where.
         path: PathBuf,
     },
@@ -71,7 +76,7 @@ impl Step {
     pub(super) fn outlives_boot(&self, host: &Host) -> bool {
         match self {
             Step::Setting(altered) => altered.outlives_boot(host),
-            Step::TriggerPipe { .. } => true,
+            Step::TriggerPipe { .. } | Step::RunDirectory { .. } => true,
             Step::TracefsInstance { .. }
             | Step::Process(_)
             | Step::LttngSession { .. }
@@ -96,6 +101,7 @@ impl Step {
             | Step::LttngSession { .. }
             | Step::Mount { .. }
             | Step::TriggerPipe { .. }
+            | Step::RunDirectory { .. }
             | Step::NetNamespace { .. }
             | Step::ControlGroup { .. }
             | Step::NicMoved { .. } => false,
@@ -113,6 +119,7 @@ impl Step {
             Step::LttngSession { name } => destroy_session(name),
             Step::Mount { path } => unmount(path, &host.proc),
             Step::TriggerPipe { path } => remove_pipe(path),
+            Step::RunDirectory { path } => remove_tree(path),
         }
     }
 
@@ -128,6 +135,7 @@ impl Step {
             Step::LttngSession { name } => format!("LTTng session {name}"),
             Step::Mount { path } => format!("tracing file system mounted at {}", path.display()),
             Step::TriggerPipe { path } => format!("named pipe {}", path.display()),
+            Step::RunDirectory { path } => format!("directory {}", path.display()),
         }
     }
 }

@@ -8,9 +8,9 @@
 //! Without vhost-net QEMU's main loop copies every frame, and the vCPU's thread runs the guest's network stack: both are the
 //! forwarder, and both can be starved. In: the kernel and initramfs as for [`crate::nested`]. Out: the threads' ids.
 
-use super::child::ChildProcess;
 use super::{Addresses, pin, tap};
 use crate::Error;
+use crate::child::ChildProcess;
 use crate::nested::KERNEL_ARGUMENTS;
 use crate::nested::initramfs::{self, Contents};
 use crate::nested::inside::router::{FORWARDS, Port, Router};

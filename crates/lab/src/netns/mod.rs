@@ -19,7 +19,6 @@
 //! between them.
 
 mod busy;
-mod child;
 mod forward;
 mod guest;
 mod inside;

@@ -5,7 +5,7 @@
 
 use super::Ends;
 use crate::Error;
-use crate::netns::child::ChildProcess;
+use crate::child::ChildProcess;
 use base::CpuSet;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};

@@ -1,4 +1,4 @@
-//! Programs of others that belong to the bench: they end with it, also after kill -9 of ours.
+//! Programs of others that belong to a bench: they end with it, also after kill -9 of ours.
 //!
 //! In: a program's words, the namespace and the CPUs it is to have. Out: what it printed, kept in a file without a name, so
 //! that it never waits for us.
@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
 /// Most of what it printed that is read: an answer of iperf3 with 128 streams over an hour is some ten megabytes.
@@ -21,7 +21,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 /// A program at work; dropping it ends it.
 #[derive(Debug)]
-pub(super) struct ChildProcess {
+pub(crate) struct ChildProcess {
     child: Child,
     out: File,
     complaints: File,
@@ -29,12 +29,12 @@ pub(super) struct ChildProcess {
 
 impl ChildProcess {
     /// Fails with the package that brings it where a program is missing.
-    pub(super) fn is_installed(name: &str, package: &'static str) -> Result<(), Error> {
+    pub(crate) fn is_installed(name: &str, package: &'static str) -> Result<(), Error> {
         Program::new(name, package).run(&["--version"], LIMIT).map(|_| ())
     }
 
     /// Starts `words`, in a namespace if it has one, on `cpus`.
-    pub(super) fn start(namespace: Option<&str>, words: &[&str], cpus: &CpuSet) -> Result<Self, Error> {
+    pub(crate) fn start(namespace: Option<&str>, words: &[&str], cpus: &CpuSet) -> Result<Self, Error> {
         let within = namespace.map_or_else(Vec::new, |namespace| vec!["ip", "netns", "exec", namespace]);
         let words = [within.as_slice(), words].concat();
         let (program, arguments) = words.split_first().ok_or_else(|| Error::Malformed("no program".to_owned()))?;
@@ -43,14 +43,20 @@ impl ChildProcess {
         Self::of(command, cpus)
     }
 
-    /// Starts a command, on `cpus`. Call it from a thread that lives as long as the program shall.
-    pub(super) fn of(mut command: Command, cpus: &CpuSet) -> Result<Self, Error> {
+    /// Starts a command that reads nothing, on `cpus`. Call it from a thread that lives as long as the program shall.
+    pub(crate) fn of(mut command: Command, cpus: &CpuSet) -> Result<Self, Error> {
+        command.stdin(Stdio::null());
+        Self::of_reader(command, cpus)
+    }
+
+    /// The same for a command whose standard input is set.
+    pub(crate) fn of_reader(mut command: Command, cpus: &CpuSet) -> Result<Self, Error> {
         let name = command.get_program().to_string_lossy().into_owned();
         let file = || tempfile::tempfile().map_err(|error| Error::io(std::env::temp_dir(), error));
         let again = |file: &File| file.try_clone().map_err(|error| Error::io(std::env::temp_dir(), error));
         let (out, complaints) = (file()?, file()?);
         untranslated(&mut command).process_group(0);
-        command.stdin(Stdio::null()).stdout(again(&out)?).stderr(again(&complaints)?);
+        command.stdout(again(&out)?).stderr(again(&complaints)?);
         tie(&mut command, Signal::KILL);
         let child = command.spawn().map_err(|error| Error::refused(format_args!("{name} does not start"), error))?;
         let started = Self { child, out, complaints };
@@ -59,29 +65,39 @@ impl ChildProcess {
         Ok(started)
     }
 
+    /// Where it reads, if its standard input is a pipe of ours.
+    pub(crate) fn input(&mut self) -> Option<&mut ChildStdin> {
+        self.child.stdin.as_mut()
+    }
+
+    /// What it has complained about so far.
+    pub(crate) fn complaints(&self) -> String {
+        text(&self.complaints)
+    }
+
     /// Its process.
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// True once it has ended.
-    pub(super) fn has_ended(&mut self) -> bool {
+    pub(crate) fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Waits for its end.
-    pub(super) fn wait(&mut self) {
+    pub(crate) fn wait(&mut self) {
         // Somebody who waited before us has seen its end.
         let _ = self.child.wait();
     }
 
     /// What it has printed so far.
-    pub(super) fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         text(&self.out)
     }
 
     /// The last line of what it complained about, or that there is none.
-    pub(super) fn complaint(&self) -> String {
+    pub(crate) fn complaint(&self) -> String {
         let all = text(&self.complaints);
         let last = all.lines().rev().map(str::trim).find(|line| !line.is_empty());
         last.map_or_else(String::new, |line| format!("({line})"))

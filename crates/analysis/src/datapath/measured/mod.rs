@@ -1,0 +1,16 @@
+//! How many packets did a datapath carry when it was measured, where did the others go, and what did each cost?
+//!
+//! In: trials of a datapath ([`base::datapath`]), and what Open vSwitch and testpmd printed. Out: one Section: rates over the
+//! trials of each kind with their spread, the books of each trial, cycles of each packet, who disturbed the threads that poll.
+//! ```text
+//! trials --of one kind--> Kind --median, least, most--> rates      (kind: measured)
+//!    '--each--> trials, books, pollers --by size and ports--> cycles: what the planner is calibrated with
+//! text --> pmds, queues, flows, ports
+//! ```
+
+mod kinds;
+mod section;
+mod tables;
+
+pub use section::{QUESTION, answer};
+pub use tables::TABLES;

@@ -1,0 +1,110 @@
+//! What datapaths carried while they were measured, and what switches and testpmd printed, as a recording has them.
+
+use base::datapath::DatapathRuns;
+use base::recording::{PartKind, Recording};
+use base::{Level, Problem};
+use host::polled::{flows, pmd, testpmd};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+
+/// What switches print of a thousand ports is some megabytes.
+const MOST_BYTES: u64 = 32 << 20;
+
+/// All of it.
+#[derive(Debug, Default)]
+pub struct Datapaths {
+    /// Measured trials, by file.
+    pub beds: Vec<Bed>,
+    /// What programs printed, by file.
+    pub printed: Vec<Printed>,
+}
+
+/// One file of trials.
+#[derive(Debug)]
+pub struct Bed {
+    /// The machine's id.
+    pub machine: String,
+    /// Its level.
+    pub level: Level,
+    /// The trials.
+    pub runs: DatapathRuns,
+}
+
+/// What stands in one text.
+#[derive(Debug)]
+pub struct Printed {
+    /// The machine's id.
+    pub machine: String,
+    /// The file, as the user names it.
+    pub path: String,
+    /// Polling threads, each as it was printed last.
+    pub pmds: Vec<pmd::PmdStatistics>,
+    /// Their queues.
+    pub queues: Vec<host::machine::Pmd>,
+    /// Flows of the datapath.
+    pub flows: Vec<flows::Flow>,
+    /// Ports of testpmd.
+    pub testpmd: testpmd::Testpmd,
+}
+
+impl Printed {
+    fn of(machine: &str, path: String, text: String) -> Self {
+        let (flows, testpmd) = (flows::read(&text), testpmd::read(&text));
+        let last: BTreeMap<Option<u32>, _> = pmd::read(&text).into_iter().map(|thread| (thread.cpu, thread)).collect();
+        let pmds = last.into_values().collect();
+        let queues = host::paste::read(&[(path.clone(), text)]).switch.pmds;
+        Self { machine: machine.to_owned(), path, pmds, queues, flows, testpmd }
+    }
+}
+
+impl Datapaths {
+    /// Reads the parts of `recording`; what cannot be read becomes a problem.
+    pub fn of(recording: &Recording) -> (Self, Vec<Problem>) {
+        let (mut found, mut problems) = (Self::default(), Vec::new());
+        for part in &recording.parts {
+            let file = recording.root.join(&part.path);
+            let path = recording.as_named(&part.path.display().to_string()).into_owned();
+            let mut problem = |expected, error: String| {
+                problems.push(Problem::at(&path, None, expected, "none", 0, error));
+            };
+            match part.kind {
+                PartKind::Datapath => match DatapathRuns::read(&file) {
+                    Ok(runs) => {
+                        let level = recording.level_of(&part.machine);
+                        found.beds.push(Bed { machine: part.machine.clone(), level, runs });
+                    }
+                    Err(error) => problem("measured rates of a datapath", error.to_string()),
+                },
+                PartKind::Pmd => {
+                    let mut bytes = Vec::new();
+                    let read = File::open(&file).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
+                    match read {
+                        Ok(_) => {
+                            let text = String::from_utf8_lossy(&bytes).into_owned();
+                            found.printed.push(Printed::of(&part.machine, path, text));
+                        }
+                        Err(error) => problem("what a switch printed", error.to_string()),
+                    }
+                }
+                PartKind::TraceDat
+                | PartKind::Ctf
+                | PartKind::PerfData
+                | PartKind::Text
+                | PartKind::Host
+                | PartKind::Bench
+                | PartKind::Samples
+                | PartKind::Qmp
+                | PartKind::Budget
+                | PartKind::Plan
+                | PartKind::Notes => {}
+            }
+        }
+        (found, problems)
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.beds.is_empty() && self.printed.is_empty()
+    }
+}

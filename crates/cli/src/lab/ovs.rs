@@ -1,0 +1,105 @@
+//! `kvmscope lab ovs`: what a chain of VNFs behind Open vSwitch with DPDK carries on this computer.
+
+use crate::arguments::{DestinationOptions, JournalPlace, OutputOptions};
+use crate::exit::{Exit, WrongUse};
+use crate::interrupt::Interrupt;
+use anyhow::bail;
+use base::datapath::Traffic;
+use base::utc::Utc;
+use clap::{Args, ValueEnum};
+use lab::ovs::{self, MOST_VNFS, Memory, Places, SIZES_BYTES, Settings};
+use std::io::Write;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant, SystemTime};
+
+/// Measure what a chain of VNFs behind Open vSwitch with DPDK carries, without a NIC
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope lab ovs\n  \
+    kvmscope lab ovs --vnfs 1,2,4,8 --size 64,512,1518 --repeats 3 -o chain\n  \
+    kvmscope lab ovs --pattern north-south --vnfs 2 --size 64\n  \
+    kvmscope lab ovs --seconds 1 --repeats 1 --no-huge --json\n\n\
+    Needs root. The switch is private, whatever switch this machine runs. Everything it creates is removed at the end, also on\n\
+    Ctrl-C; after kill -9, by `kvmscope undo` and the next `lab ovs`.\n\
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
+    130 Ctrl-C.")]
+pub struct Ovs {
+    /// Way of the packets: through all VNFs, one behind the other, or in and out of each
+    #[arg(long, value_enum, default_value = "chain")]
+    pattern: PatternName,
+    /// Number of VNFs; each of several is measured
+    #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_VNFS)))]
+    vnfs: Vec<u32>,
+    /// Size of frames in bytes, FCS counted; each of several is measured
+    #[arg(long, value_name = "BYTES,BYTES", value_delimiter = ',', default_value = "64,1518", value_parser = clap::value_parser!(u32).range(i64::from(*SIZES_BYTES.start())..=i64::from(*SIZES_BYTES.end())))]
+    size: Vec<u32>,
+    /// Length of each trial's window
+    #[arg(long, value_name = "S", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    seconds: u64,
+    /// What of each trial is discarded before its window
+    #[arg(long, value_name = "S", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=60))]
+    warm_up: u64,
+    /// How often everything is measured, in turns
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    repeats: u32,
+    /// Keep packets in ordinary memory, where the machine has no huge pages to give
+    #[arg(long)]
+    no_huge: bool,
+    #[command(flatten)]
+    destination: DestinationOptions,
+    #[command(flatten)]
+    place: JournalPlace,
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum PatternName {
+    /// From one VNF to the next (east-west)
+    Chain,
+    /// Through one VNF each
+    NorthSouth,
+}
+
+impl Ovs {
+    /// Runs all trials, then reports on the recording.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        if !rustix::process::geteuid().is_root() {
+            bail!("huge pages and a switch need root; run `sudo kvmscope lab ovs`");
+        }
+        if self.vnfs.is_empty() || self.size.is_empty() {
+            bail!(WrongUse("name at least one number of VNFs and one size".to_owned()));
+        }
+        self.output.check(1, self.destination.replaces())?;
+        let output = self.destination.of("ovs", Utc::of(SystemTime::now()))?;
+        let programs = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
+        let (places, journal) = (Places { programs, output }, self.place.journal());
+        let created = Utc::of(SystemTime::now()).stamp();
+        let interrupt = Interrupt::watch()?;
+        let stop = interrupt.hold();
+        let began = Instant::now();
+        let mut say = |line: &str| {
+            // If stderr is closed nobody wants to know.
+            let _ = writeln!(std::io::stderr(), "lab: {:3} s  {line}", began.elapsed().as_secs());
+        };
+        let recording = match ovs::run(&self.settings(), &places, &journal, created, &mut say, &stop) {
+            Err(error @ lab::Error::LeftBehind(_)) => return Err(error.into()),
+            Err(_) if stop.load(Ordering::Relaxed) => return Ok(Exit::Interrupted),
+            recorded => recorded?,
+        };
+        let place = self.destination.finished(&recording, &interrupt)?;
+        say(&format!("the recording is {}", place.display()));
+        crate::report::of(&place, "lab", &self.output, &interrupt)
+    }
+
+    fn settings(&self) -> Settings {
+        let pattern = match self.pattern {
+            PatternName::Chain => Traffic::Chain,
+            PatternName::NorthSouth => Traffic::NorthSouth,
+        };
+        let memory = if self.no_huge { Memory::Ordinary } else { Memory::HugePages };
+        let [window, warm_up] = [self.seconds, self.warm_up].map(Duration::from_secs);
+        let (vnfs, sizes_bytes, repeats) = (self.vnfs.clone(), self.size.clone(), self.repeats);
+        Settings { pattern, vnfs, sizes_bytes, window, warm_up, repeats, memory }
+    }
+}

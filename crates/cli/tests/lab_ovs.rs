@@ -1,0 +1,158 @@
+//! `kvmscope lab ovs`, small: the books close, the counters of all programs agree, and nothing is left behind, however the lab
+//! ends. No rate is asserted.
+
+use base::datapath::DatapathRuns;
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard};
+
+/// One lab at a time: each has threads that take a whole CPU.
+static ONE: Mutex<()> = Mutex::new(());
+
+const PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+
+/// A lab, and what the machine was before it.
+struct Bed {
+    directory: tempfile::TempDir,
+    huge_pages: Option<String>,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Bed {
+    /// Nothing, and a reason on stdout, where the lab cannot run.
+    fn new() -> Option<Self> {
+        let alone = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(why) = lacking() {
+            println!("skipped: lab ovs: {why}");
+            return None;
+        }
+        Some(Self {
+            directory: tempfile::tempdir().unwrap(),
+            huge_pages: std::fs::read_to_string(PAGES).ok(),
+            _alone: alone,
+        })
+    }
+
+    fn output(&self) -> PathBuf {
+        self.directory.path().join("chain")
+    }
+
+    fn kvmscope(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
+        command.env("KVMSCOPE_JOURNAL", self.directory.path().join("journal"));
+        command
+    }
+
+    /// A chain of two at one size; ordinary memory where the machine has no huge pages to give.
+    fn lab(&self, seconds: &str) -> Command {
+        let mut command = self.kvmscope();
+        command.args(["lab", "ovs", "--vnfs", "2", "--size", "64", "--repeats", "1", "--seconds", seconds, "-o"]);
+        command.arg(self.output()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if self.huge_pages.is_none() {
+            command.arg("--no-huge");
+        }
+        command
+    }
+
+    /// What is left of a lab of that process.
+    fn left(&self, lab: u32) -> Vec<String> {
+        let directory = format!("/run/kvmscope-ovs-{lab}-0");
+        let mut left: Vec<String> = Path::new(&directory).exists().then(|| directory.clone()).into_iter().collect();
+        for process in std::fs::read_dir("/proc").unwrap().flatten() {
+            let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            left.extend(line.contains(&directory).then_some(line));
+        }
+        if std::fs::read_to_string(PAGES).ok() != self.huge_pages {
+            left.push("huge pages".to_owned());
+        }
+        left
+    }
+
+    /// A lab whose VNFs are connected, and which goes on for minutes.
+    fn at_work(&self) -> Child {
+        let mut lab = self.lab("600").spawn().unwrap();
+        let said = BufReader::new(lab.stderr.take().unwrap());
+        let starting = said.lines().map_while(Result::ok).find(|line| line.contains("VNFs are connected"));
+        assert!(starting.is_some(), "the lab ended early");
+        lab
+    }
+}
+
+fn lacking() -> Option<String> {
+    if !rustix::process::geteuid().is_root() {
+        return Some("it needs root".to_owned());
+    }
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return Some("it needs two CPUs".to_owned());
+    }
+    let there = |name: &str| Path::new(name).exists();
+    let needs = ["/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk", "/usr/bin/dpdk-testpmd"];
+    let missing: Vec<&str> = needs.into_iter().filter(|name| !there(name)).collect();
+    (!missing.is_empty()).then(|| {
+        format!("{} missing; the Debian packages openvswitch-switch-dpdk and dpdk-dev bring it", missing.join(", "))
+    })
+}
+
+fn complaints(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn every_packet_is_somewhere_and_all_is_put_back() {
+    let Some(bed) = Bed::new() else { return };
+    let lab = bed.lab("1").arg("--json").spawn().unwrap();
+    let pid = lab.id();
+    let output = lab.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", complaints(&output));
+    assert_eq!(bed.left(pid), Vec::<String>::new());
+    let runs = DatapathRuns::read(&bed.output().join("L0/datapath/ovs.json")).unwrap();
+    let [run] = &runs.runs[..] else { panic!("{} trials", runs.runs.len()) };
+    let books = &run.books;
+    assert_eq!(books.faults(), Vec::<String>::new());
+    // Two rings for each VNF; the flow of the generator, and before, in and behind each VNF.
+    assert_eq!((books.dropped.len(), books.held.len(), books.agreements.len()), (4, 4, 7));
+    assert!(books.sent > 0 && books.received > 0 && run.window_received <= books.received, "{books:?}");
+    assert_eq!(run.pollers.len(), 2, "{:?}", run.pollers);
+    let answered: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let section = &answered["sections"][0];
+    assert_eq!(section["id"], "datapath");
+    let rows = |table: &str| section["tables"][table]["rows"].as_array().unwrap().len();
+    assert_eq!((rows("rates"), rows("trials"), rows("cycles"), rows("pmds")), (1, 1, 1, 1));
+    // The programs' own text says the same as the books.
+    let flows = section["tables"]["flows"]["rows"].as_array().unwrap();
+    let arrived = flows.iter().filter(|row| row[3] == "drop").map(|row| row[4].as_u64().unwrap()).sum::<u64>();
+    assert!(arrived >= books.received, "{arrived} in the flows, {} in the books", books.received);
+}
+
+#[test]
+fn nothing_is_left_however_the_lab_is_ended() {
+    let Some(bed) = Bed::new() else { return };
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        let lab = bed.at_work();
+        let pid = lab.id();
+        assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
+        let output = lab.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{signal}");
+        assert_eq!(bed.left(pid), Vec::<String>::new(), "{signal}");
+        assert!(!bed.output().exists(), "{signal}");
+    }
+    let mut lab = bed.at_work();
+    let pid = lab.id();
+    lab.kill().unwrap();
+    lab.wait().unwrap();
+    let undone = bed.kvmscope().args(["undo"]).output().unwrap();
+    assert!(undone.status.success(), "{}", complaints(&undone));
+    assert_eq!(bed.left(pid), Vec::<String>::new(), "killed, and undone");
+}
+
+#[test]
+fn a_missing_program_names_its_package() {
+    let Some(bed) = Bed::new() else { return };
+    let output = bed.lab("1").env("PATH", bed.directory.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = complaints(&output);
+    assert!(said.contains("ovs-vsctl") && said.contains("apt-get install") && said.contains("dpdk-dev"), "{said}");
+}

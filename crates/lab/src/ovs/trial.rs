@@ -1,0 +1,242 @@
+//! One trial: generators send, the beginning is discarded, packets are counted over a window, and the books are made once
+//! nothing moves any more.
+//!
+//! ```text
+//! still | send ...... | window: flows, cycles, who ran ........ | stop .. still |
+//!       ^ counters      ^ cleared, sampled        read, sampled ^               ^ counters: books
+//! ```
+
+use super::books::{books, bound_by};
+use super::counters::{by_port, received, sent, when_still};
+use super::ports::Wiring;
+use super::seats::Seats;
+use super::switch::Switch;
+use super::vnfs::Vnfs;
+use super::{Settings, Watch};
+use crate::Error;
+use crate::clocks;
+use base::datapath::{DatapathRun, FCS_BYTES, Poller, PollerCycles, Traffic};
+use base::number::percent;
+use base::recording::Moment;
+use host::polled::pmd::{self, PmdStatistics};
+use host::sched::{Load, Sample};
+use host::usage;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long generators send for the first time: the packet that makes a flow is in no flow's count, so that flows are made
+/// before anything is counted.
+const FLOWS_ARE_MADE: Duration = Duration::from_millis(100);
+/// Other threads that ran for a smaller share of the window disturbed nobody.
+const DISTURBS: f64 = 0.01;
+/// Threads that are named.
+const MOST_NAMED: usize = 8;
+/// Steal above which CSIT's kind of search discards a trial (2 %); here it is told.
+const MUCH_STEAL: f64 = 0.02;
+
+/// What is measured.
+pub(super) struct Trial<'a> {
+    pub(super) wiring: Wiring,
+    pub(super) size_bytes: u32,
+    pub(super) repeat: u32,
+    pub(super) settings: &'a Settings,
+    pub(super) seats: &'a Seats,
+}
+
+/// What came of it.
+pub(super) struct Trialled {
+    pub(super) run: DatapathRun,
+    /// What both programs printed.
+    pub(super) text: String,
+}
+
+/// The machine at one end of the window.
+struct Edge {
+    at_ns: u64,
+    error_ns: u64,
+    sent: u64,
+    received: u64,
+    threads: Sample,
+    stat: String,
+}
+
+impl Trial<'_> {
+    /// For people who wait.
+    pub(super) fn words(&self) -> String {
+        let what = match self.wiring.pattern {
+            Traffic::Chain => "chain of",
+            Traffic::NorthSouth => "north-south,",
+        };
+        let vnfs = base::number::many(u64::from(self.wiring.vnfs), "VNF");
+        let of = self.settings.repeats;
+        format!("{what} {vnfs}, {} bytes, trial {} of {of}", self.size_bytes, self.repeat + 1)
+    }
+
+    /// For files.
+    pub(super) fn name(&self) -> String {
+        let pattern = self.wiring.pattern.name();
+        format!("{pattern}-{}-vnfs-{}-bytes-{}", self.wiring.vnfs, self.size_bytes, self.repeat)
+    }
+
+    /// Runs it.
+    pub(super) fn run(&self, switch: &mut Switch, vnfs: &mut Vnfs, watch: &Watch<'_>) -> Result<Trialled, Error> {
+        switch.add_generators(self.wiring, self.size_bytes.saturating_sub(FCS_BYTES))?;
+        let trialled = self.measured(switch, vnfs, watch)?;
+        switch.remove_generators(self.wiring)?;
+        Ok(trialled)
+    }
+
+    fn measured(&self, switch: &mut Switch, vnfs: &mut Vnfs, watch: &Watch<'_>) -> Result<Trialled, Error> {
+        switch.send(self.wiring, true)?;
+        watch.rest(FLOWS_ARE_MADE)?;
+        switch.send(self.wiring, false)?;
+        let (before, _) = when_still(switch, vnfs, self.wiring, watch)?;
+        switch.send(self.wiring, true)?;
+        watch.rest(self.settings.warm_up)?;
+        switch.control.ask("dpif-netdev/pmd-stats-clear", &[])?;
+        let begin = self.edge(switch)?;
+        watch.rest(self.settings.window)?;
+        let end = self.edge(switch)?;
+        let performance = switch.control.ask("dpif-netdev/pmd-perf-show", &["-nh"]);
+        let statistics = switch.control.ask("dpif-netdev/pmd-stats-show", &[]);
+        // Either of them: versions before 2.10 have no `pmd-perf-show`, 4.0 has no `pmd-stats-show`.
+        let performance = performance.or_else(|_| statistics.as_ref().map(Clone::clone).map_err(told))?;
+        let queues = switch.control.ask("dpif-netdev/pmd-rxq-show", &[])?;
+        switch.send(self.wiring, false)?;
+        let (after, counted) = when_still(switch, vnfs, self.wiring, watch)?;
+        let books = books(self.wiring, &after.since(&before));
+        let loads = begin.threads.until(&end.threads);
+        let cycles = pmd::read(&performance);
+        let mut pollers = self.pollers(switch.pid(), vnfs.pid(), &loads);
+        // A queue of each port: the switch polls those that lead into VNFs as well.
+        let polled = (self.wiring.of_vnfs().count() + self.wiring.generators().count()) as u32;
+        for poller in &mut pollers {
+            let own = cycles.iter().find(|pmd| pmd.cpu == Some(poller.cpu) && poller.name.starts_with(PMD));
+            poller.cycles = own.and_then(|pmd| account(pmd, polled));
+        }
+        let steal_share = steal(&begin.stat, &end.stat, &pollers);
+        let run = DatapathRun {
+            design: "ovs-dpdk".to_owned(),
+            pattern: self.wiring.pattern,
+            vnfs: self.wiring.vnfs,
+            size_bytes: self.size_bytes,
+            repeat: self.repeat,
+            offered_pps: None,
+            begin_ns: begin.at_ns,
+            window_ns: end.at_ns.saturating_sub(begin.at_ns),
+            window_error_ns: begin.error_ns + end.error_ns,
+            window_sent: end.sent.saturating_sub(begin.sent),
+            window_received: end.received.saturating_sub(begin.received),
+            bound_by: Some(bound_by(&books).to_owned()),
+            books,
+            interference: interference(&pollers, &loads, steal_share),
+            pollers,
+            steal_share,
+            cores: Some(1),
+        };
+        // What is printed last of a thread counts, and this says most.
+        let text = [statistics.unwrap_or_default(), performance, queues, counted].join("\n");
+        Ok(Trialled { run, text })
+    }
+
+    /// Reads the counters of flows between two readings of the clock.
+    fn edge(&self, switch: &mut Switch) -> Result<Edge, Error> {
+        let proc = Path::new("/proc");
+        let now = || clocks::pair(super::HOST, Moment::Begin).monotonic_ns;
+        let threads = Sample::take(proc, &now).map_err(|error| Error::io(proc, error))?;
+        let stat = std::fs::read_to_string(proc.join("stat")).map_err(|error| Error::io(proc.join("stat"), error))?;
+        let before_ns = now();
+        let (flows, _) = by_port(switch)?;
+        let error_ns = now().saturating_sub(before_ns);
+        let at_ns = before_ns + error_ns / 2;
+        let (sent, received) = (sent(self.wiring, &flows), received(self.wiring, &flows));
+        Ok(Edge { at_ns, error_ns, sent, received, threads, stat })
+    }
+
+    /// The polling thread of the switch, and the thread of testpmd that forwards.
+    fn pollers(&self, switch: u32, vnfs: u32, loads: &[Load]) -> Vec<Poller> {
+        let is_pmd = |load: &&Load| load.id.pid == switch && load.name.starts_with(PMD);
+        // `rte-worker-1`, before DPDK 22.11 `lcore-worker-1` and `lcore-slave-1`.
+        let is_vnf =
+            |load: &&Load| load.id.pid == vnfs && ["rte-w", "lcore-"].iter().any(|own| load.name.starts_with(own));
+        let poller = |load: &Load, cpu| Poller {
+            name: load.name.clone(),
+            tid: load.id.tid,
+            cpu,
+            run_share: load.run,
+            wait_share: load.wait,
+            cycles: None,
+        };
+        let pmds = loads.iter().filter(is_pmd).map(|load| poller(load, self.seats.pmd));
+        pmds.chain(loads.iter().filter(is_vnf).map(|load| poller(load, self.seats.vnfs))).collect()
+    }
+}
+
+/// What the names of polling threads begin with (`pmd_thread_main` of lib/dpif-netdev.c, Open vSwitch 3.1).
+const PMD: &str = "pmd-c";
+
+fn told(error: &Error) -> Error {
+    Error::Malformed(error.to_string())
+}
+
+/// What a polling thread says of its cycles.
+fn account(pmd: &PmdStatistics, queues: u32) -> Option<PollerCycles> {
+    let (used, busy, packets) = (pmd.used_cycles?, pmd.busy_cycles?, pmd.packets?);
+    Some(PollerCycles { used, busy, packets, batches: pmd.tx_batches, queues })
+}
+
+/// The most that the machine below took of a poller's CPU.
+fn steal(first: &str, last: &str, pollers: &[Poller]) -> Option<f64> {
+    let used = usage::between(first, last);
+    pollers.iter().filter_map(|poller| used.get(&poller.cpu)).map(|cpu| cpu.steal).reduce(f64::max)
+}
+
+/// Who took CPU time from pollers, a sentence each, the worst first.
+fn interference(pollers: &[Poller], loads: &[Load], steal_share: Option<f64>) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some(share) = steal_share.filter(|share| *share > MUCH_STEAL) {
+        found.push(format!("the machine below took {} of a poller's CPU", percent(share)));
+    }
+    for poller in pollers.iter().filter(|poller| poller.wait_share > DISTURBS) {
+        let (name, cpu) = (&poller.name, poller.cpu);
+        found.push(format!("{name} was ready and did not run for {} of the window", percent(poller.wait_share)));
+        let is_other = |load: &&Load| load.id.tid != poller.tid && load.cpu == cpu && load.run > DISTURBS;
+        let mut others: Vec<&Load> = loads.iter().filter(is_other).collect();
+        others.sort_by(|one, other| other.run.total_cmp(&one.run));
+        found.extend(others.into_iter().take(MOST_NAMED).map(|other| {
+            format!("{} (thread {}) ran {} of the window on CPU {cpu}", other.name, other.id.tid, percent(other.run))
+        }));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::CpuSet;
+    use host::sched::ThreadId;
+
+    fn poller(wait_share: f64) -> Poller {
+        Poller { name: "pmd-c00/id:9".into(), tid: 9, cpu: 0, run_share: 0.5, wait_share, cycles: None }
+    }
+
+    #[test]
+    fn who_ran_instead_of_a_poller_is_named_and_nobody_where_it_did_not_wait() {
+        let load = |tid, name: &str, cpu, run| {
+            let id = ThreadId { pid: 1, tid, start_ticks: 1 };
+            Load { id, name: name.into(), cpu, allowed: CpuSet::one(cpu), run, wait: 0.0 }
+        };
+        let loads =
+            [load(9, "pmd-c00/id:9", 0, 0.5), load(5, "cc1", 0, 0.4), load(6, "ld", 1, 0.9), load(7, "sh", 0, 0.001)];
+        let found = interference(&[poller(0.4)], &loads, Some(0.03));
+        assert_eq!(
+            found,
+            [
+                "the machine below took 3.0 % of a poller's CPU",
+                "pmd-c00/id:9 was ready and did not run for 40.0 % of the window",
+                "cc1 (thread 5) ran 40.0 % of the window on CPU 0",
+            ]
+        );
+        assert!(interference(&[poller(0.0)], &loads, Some(0.0)).is_empty());
+    }
+}
