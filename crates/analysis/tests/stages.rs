@@ -309,3 +309,19 @@ fn what_the_guest_saw_stolen_stands_beside_what_the_host_took() {
     assert!((difference_ns - expected_ns).abs() < 1.0, "{difference_ns} and {expected_ns}");
     assert!(host_ns > 0);
 }
+
+#[test]
+fn without_entries_and_exits_nothing_tells_whose_number_an_accepted_interrupt_has() {
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/svm-linux");
+    let said = |ignored: &[&str]| -> Vec<(String, Option<f64>)> {
+        let mut given = Given::default();
+        given.traces.ignore_events = ignored.iter().map(|name| (*name).to_owned()).collect();
+        let input = Input::open(Recording::open(fixture.as_ref()).unwrap()).unwrap();
+        let unknown = section(&Case::new(input, given)).unknown;
+        let of_accepts = unknown.into_iter().filter(|unknown| unknown.what.ends_with("_accepts"));
+        of_accepts.map(|unknown| (unknown.what, unknown.amount)).collect()
+    };
+    assert_eq!(said(&[]), []);
+    // As under kvm_pvm: 2,247 of them are in the trace (trace-cmd report), and its threads' names have no numbers.
+    assert_eq!(said(&["kvm_entry", "kvm_exit"]), [("unnumbered_accepts".to_owned(), Some(2_247.0))]);
+}

@@ -30,7 +30,7 @@ pub fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String> {
         );
     } else if !measure.part.seen.exit {
         sentences.push(
-            "No kvm_exit fired, so guest time and KVM time cannot be separated; the answer uses the other events."
+            "The trace has no kvm_exit, so guest time and KVM time cannot be separated; the answer uses the other events."
                 .to_owned(),
         );
     } else if measure.exits == 0 {

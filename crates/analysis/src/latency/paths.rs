@@ -84,7 +84,11 @@ pub(super) fn unknown(measured: &[Measured<'_>]) -> Vec<Unknown> {
     let handled = sum(&|sums| sums.irq(IrqStage::Guest).count());
     let moved = sum(&|sums| sums.moved);
     let contradicted = sum(&|sums| sums.contradicted);
-    let ambiguous: u64 = parts.iter().map(|part| part.ambiguous_accepts).sum();
+    // A local APIC's event has the vCPU's number and not its thread; entries and exits have both.
+    let accepts = |lacks_exits: bool| -> u64 {
+        parts.iter().filter(|part| part.lacks_exits() == lacks_exits).map(|part| part.ambiguous_accepts).sum()
+    };
+    let (ambiguous, unnumbered) = (accepts(false), accepts(true));
     let ends = fired(&["kvm_eoi", "kvm_x86_eoi"]);
     let told_by_memory = fired(&["kvm_pv_eoi", "kvm_x86_pv_eoi"]);
     let measures = fired(&["kvm_wait_lapic_expire"]);
@@ -108,6 +112,16 @@ pub(super) fn unknown(measured: &[Measured<'_>]) -> Vec<Unknown> {
             format!(
                 "{} a vCPU number that no thread or more than one VM has, so stages that begin with them are missing.",
                 counted(ambiguous, "accepted interrupt names", "accepted interrupts name")
+            ),
+        ),
+        (
+            unnumbered > 0,
+            Some(unnumbered),
+            "unnumbered_accepts",
+            format!(
+                "{} the number of a vCPU, and without kvm_entry and kvm_exit nothing tells which thread has it: stages that \
+                 begin with them are missing.",
+                counted(unnumbered, "accepted interrupt has", "accepted interrupts have")
             ),
         ),
         (
