@@ -237,6 +237,9 @@ fn another_way_to_the_same_effect_is_as_good() {
         same(&mut files, path, &text);
     }
     assert!(audit(&files).findings.is_empty());
+    same(&mut files, "etc/default/irqbalance", "IRQBALANCE_BANNED_CPULIST=1");
+    same(&mut files, "proc/50/task/50/comm", "sleep");
+    assert!(audit(&files).findings.is_empty(), "a configuration that nobody reads");
     task(&mut files, (10, 13), "CPU 1/KVM", 3, 1, 1, 200_000_000);
     same(&mut files, "sys/module/kvm/parameters/halt_poll_ns", "200000");
     assert!(audit(&files).findings.is_empty(), "a guest that sleeps is woken sooner");
