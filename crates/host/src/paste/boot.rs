@@ -14,7 +14,7 @@ pub(super) fn line(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let words: Vec<&str> = line.split_whitespace().collect();
     let with_values = words.iter().filter(|word| word.contains('=')).count();
     let is_known = |word: &&str| PARAMETERS.iter().any(|parameter| word.starts_with(parameter));
-    if !words.iter().any(|word| is_known(&word)) || with_values * 2 <= words.len() {
+    if !words.iter().any(is_known) || with_values * 2 <= words.len() {
         return 0;
     }
     let topology = &mut pasted.machine.topology;
