@@ -30,7 +30,7 @@ fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
     let siblings = model.proposal.beside_siblings(now);
     if siblings > WORTH_A_WORD {
         short += &format!(
-            "; {siblings:.2} of those now are what busy siblings take from each other, and nobody waits for them"
+            "; {siblings:.2} of those now are what busy siblings take from each other: no thread waits for them"
         );
     }
     if let Some(waited) = model.unexplained() {
