@@ -3,6 +3,7 @@
 use base::recording::Recording;
 use base::table::TableSpec;
 use base::{ColumnType, Section};
+use kvmscope_analysis::datapath;
 use kvmscope_analysis::facts::budget::built_in;
 use kvmscope_analysis::nesting::plan;
 use kvmscope_analysis::{Answers, Case, Given, Input, Listing, compare, tables};
@@ -10,7 +11,16 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Tables whose rows belong to no machine: they are about a comparison, a model, or a pair of machines.
-const OF_NO_MACHINE: &[&str] = &["nesting.flags"];
+const OF_NO_MACHINE: &[&str] = &[
+    "nesting.flags",
+    "datapath.rates",
+    "datapath.breakeven",
+    "datapath.stages",
+    "datapath.sensitivity",
+    "datapath.memory",
+    "datapath.assumptions",
+    "datapath.validate",
+];
 const SECTIONS_OF_NO_MACHINE: &[&str] = &["plan", "contention", "compare"];
 
 /// Tables that no bundled recording fills.
@@ -83,6 +93,8 @@ fn every_table_of_every_fixture_is_as_specified() {
     let validate = Some(plan::Asked { validate: true, ..plan::Asked::default() });
     let asked = Given { plan: validate, ..Given::default() };
     seen.extend(checked(&plan::answer(&case(&fixture("svm-linux"), asked)).unwrap().unwrap().section));
+    let asked = Given { datapath: Some(datapath::Asked::Validate), ..Given::default() };
+    seen.extend(checked(&datapath::answer(&case(&fixture("svm-linux"), asked)).unwrap().unwrap().section));
     // Predictions, the netns loop, programs, starved threads and real time have no fixture; their own tests fill them.
     let unseen: Vec<String> = tables().map(TableSpec::address).filter(|address| !seen.contains(address)).collect();
     let without_fixture = |address: &String| {

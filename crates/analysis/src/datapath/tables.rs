@@ -80,7 +80,7 @@ const BREAK_EVEN: TableSpec = TableSpec {
         Column::text("unit"),
         Column::key("by"),
         Column { key: true, ..Column::value("vnfs", "count", ColumnType::U64) },
-        Column { key: true, ..Column::value("hop_cycles", "", ColumnType::F64) },
+        Column { key: true, ..Column::value("hop_cycles", "cycles", ColumnType::F64) },
     ],
     shown: Some(Shown::of(
         "Break-even",
