@@ -110,7 +110,7 @@ const CYCLES: TableSpec = TableSpec {
             ("cycles", "cycles"),
             ("low_cycles", "least"),
             ("high_cycles", "most"),
-            ("counted_cycles", "with pre-emption"),
+            ("counted_cycles", "as counted"),
             ("dropped_share", "dropped"),
         ],
         MOST_ROWS,
