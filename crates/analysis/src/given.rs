@@ -5,6 +5,7 @@ use crate::datapath;
 use crate::facts::align::names::GivenSymbols;
 use crate::facts::budget::Budget;
 use crate::flow::ranking::Ranking;
+use crate::migration;
 use crate::nesting::plan::Asked;
 use crate::placement::Wishes;
 use base::Narrow;
@@ -27,6 +28,8 @@ pub struct Given {
     pub plan: Option<Asked>,
     /// What the planner of datapaths is asked.
     pub datapath: Option<datapath::Asked>,
+    /// What a migration is asked about.
+    pub migration: Option<migration::Asked>,
     /// What an experiment measured, where one was made.
     pub contention: Option<Trial>,
     /// What counts as lost.

@@ -7,6 +7,7 @@ use crate::facts::budget::{self, Budget};
 use crate::facts::carried::Carried;
 use crate::facts::datapaths::Datapaths;
 use crate::facts::machines::Machines;
+use crate::facts::migrations::Migrations;
 use crate::facts::samples::ResultFiles;
 use base::recording::{CutTrace, PartKind, Recording, TscReadings, VmProcess, VmProcesses};
 use base::{Level, Problem};
@@ -28,6 +29,8 @@ pub struct Input {
     pub datapaths: Datapaths,
     /// The latency budget that it carries.
     pub budget: Option<Carried<Budget>>,
+    /// Its live migrations.
+    pub migrations: Migrations,
     /// The plan of service chains that it carries.
     pub plan: Option<Carried<Stated>>,
     /// Damage found while opening.
@@ -68,13 +71,24 @@ impl Input {
         let (results, damaged) = ResultFiles::of(&recording);
         let of_budget = (PartKind::Budget, "latency budget", budget::MOST_BYTES);
         let (budget, unused) = Carried::of(&recording, of_budget, Budget::read);
+        let (migrations, untold) = Migrations::of(&recording);
         let of_plan = (PartKind::Plan, "plan of service chains", datapath::MOST_BYTES);
         let (plan, unplanned) = Carried::of(&recording, of_plan, datapath::read);
         let (datapaths, unknown) = Datapaths::of(&recording);
-        problems.extend(unknown);
         problems.extend(unopened.into_iter().chain(unread).chain(damaged).chain(unused).chain(unplanned));
-        let mut input =
-            Self { recording, parts: Vec::new(), machines, benches, results, datapaths, budget, plan, problems };
+        problems.extend(unknown.into_iter().chain(untold));
+        let mut input = Self {
+            recording,
+            parts: Vec::new(),
+            machines,
+            benches,
+            results,
+            datapaths,
+            budget,
+            migrations,
+            plan,
+            problems,
+        };
         let mut first_error = None;
         for (index, part) in input.recording.parts.iter().enumerate() {
             if !part.kind.is_trace() {

@@ -15,6 +15,7 @@ pub mod flow;
 mod given;
 pub mod input;
 pub mod latency;
+pub mod migration;
 pub mod nesting;
 pub mod placement;
 pub mod realtime;
@@ -96,6 +97,14 @@ pub const QUESTIONS: &[Question] = &[
         answer: datapath::measured::answer,
     },
     Question {
+        id: "migration",
+        question: migration::measured::QUESTION,
+        about: About::Happened,
+        tables: migration::measured::TABLES,
+        rules: Vec::new,
+        answer: migration::measured::answer,
+    },
+    Question {
         id: "nesting",
         question: nesting::QUESTION,
         about: About::Setup,
@@ -134,6 +143,14 @@ pub const QUESTIONS: &[Question] = &[
         tables: datapath::TABLES,
         rules: datapath::words,
         answer: datapath::answer,
+    },
+    Question {
+        id: "migration",
+        question: migration::QUESTION,
+        about: About::Plan,
+        tables: migration::TABLES,
+        rules: migration::rules::words,
+        answer: migration::answer,
     },
     Question {
         id: compare::ID,

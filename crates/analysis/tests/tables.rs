@@ -21,13 +21,17 @@ const OF_NO_MACHINE: &[&str] = &[
     "datapath.assumptions",
     "datapath.validate",
 ];
-const SECTIONS_OF_NO_MACHINE: &[&str] = &["plan", "contention", "compare"];
+const SECTIONS_OF_NO_MACHINE: &[&str] = &["plan", "contention", "compare", "migration"];
 
 /// Tables that no bundled recording fills.
 const OF_OWN_TESTS: &[&str] = &[
     "nesting.programs",
     "nesting.program_runs",
     "nesting.clocks",
+    "migration.memory",
+    "migration.prediction",
+    "migration.ways_out",
+    "migration.working_set",
     "placement.preemptors",
     "placement.rivals",
     "realtime.knobs",

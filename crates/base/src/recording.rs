@@ -46,6 +46,9 @@ use std::path::{Path, PathBuf};
 /// Name of a budget inside its machine's directory.
 pub const BUDGET_FILE: &str = "budget.toml";
 
+/// Name of a prediction below its machine.
+pub const PREDICTION_FILE: &str = "prediction.json";
+
 /// Name of a plan below its machine.
 pub const PLAN_FILE: &str = "plan.toml";
 
@@ -210,6 +213,9 @@ pub enum PartKind {
     /// The latency budget that the recording is judged by: TOML.
     #[serde(rename = "budget")]
     Budget,
+    /// What a model said before a run: a [`Prediction`](crate::prediction::Prediction).
+    #[serde(rename = "prediction")]
+    Prediction,
     /// What is asked of the planner of datapaths: TOML.
     #[serde(rename = "plan")]
     Plan,
@@ -246,10 +252,12 @@ impl Part {
             PartKind::Text => Path::new("trace.txt"),
             PartKind::Budget => Path::new(BUDGET_FILE),
             PartKind::Plan => Path::new(PLAN_FILE),
+            PartKind::Prediction => Path::new(PREDICTION_FILE),
             PartKind::Samples => return Path::new(&self.machine).join("samples").join(own),
             PartKind::Pmd => return Path::new(&self.machine).join("pmd").join(own),
             PartKind::Datapath => return Path::new(&self.machine).join("datapath").join(own),
-            PartKind::Host | PartKind::Bench | PartKind::Qmp | PartKind::Notes => own,
+            PartKind::Qmp => return Path::new(&self.machine).join("qmp").join(own),
+            PartKind::Host | PartKind::Bench | PartKind::Notes => own,
         };
         Path::new(&self.machine).join(name)
     }

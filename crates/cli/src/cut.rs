@@ -110,6 +110,7 @@ impl Cut {
                 | PartKind::Datapath
                 | PartKind::Budget
                 | PartKind::Plan
+                | PartKind::Prediction
                 | PartKind::Notes => {
                     tree::copy(&from, &to).with_context(|| format!("copying {}", from.display()))?;
                 }

@@ -1,6 +1,7 @@
 //! `kvmscope lab`: a reproducible experiment on any computer; the result is a recording.
 
 mod booted;
+mod migrate;
 mod netns;
 mod ovs;
 mod rt;
@@ -21,6 +22,7 @@ pub struct Lab {
 
 #[derive(Subcommand)]
 enum Experiment {
+    Migrate(Box<migrate::Migrate>),
     Nested(Box<Nested>),
     Netns(Box<netns::Netns>),
     Ovs(Box<ovs::Ovs>),
@@ -81,6 +83,7 @@ impl Lab {
     /// Runs the experiment, then reports on it.
     pub fn run(&self) -> anyhow::Result<Exit> {
         match &self.experiment {
+            Experiment::Migrate(migrate) => migrate.run(),
             Experiment::Nested(nested) => nested.run(),
             Experiment::Netns(netns) => netns.run(),
             Experiment::Ovs(ovs) => ovs.run(),

@@ -1,8 +1,10 @@
 //! `kvmscope plan`: what would happen if.
 
 mod chain;
+mod migration;
 mod nested;
 mod numbers;
+pub mod quantities;
 
 use crate::exit::Exit;
 use clap::{Args, Subcommand};
@@ -17,6 +19,7 @@ pub struct Plan {
 #[derive(Subcommand)]
 enum Of {
     Chain(Box<chain::ChainOptions>),
+    Migration(Box<migration::Migration>),
     Nested(Box<nested::Nested>),
 }
 
@@ -25,6 +28,7 @@ impl Plan {
     pub fn run(&self) -> anyhow::Result<Exit> {
         match &self.of {
             Of::Chain(chain) => chain.run(),
+            Of::Migration(migration) => migration.run(),
             Of::Nested(nested) => nested.run(),
         }
     }

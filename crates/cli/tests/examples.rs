@@ -75,7 +75,18 @@ fn run(example: &str, folder: &Path) -> (i32, String) {
 fn examples_run_on_the_bundled_recordings() {
     let folder = folder();
     let (mut understood, mut answered) = (0, 0);
-    for command in ["report", "cut", "export", "compare", "join", "plan chain", "plan nested", "check", "explain"] {
+    for command in [
+        "report",
+        "cut",
+        "export",
+        "compare",
+        "join",
+        "plan chain",
+        "plan migration",
+        "plan nested",
+        "check",
+        "explain",
+    ] {
         let examples = examples(command);
         assert!(examples.len() >= 2, "kvmscope {command} --help has examples");
         // What names no file is about this host.
@@ -106,6 +117,7 @@ fn every_command_has_an_example_and_a_page() {
         "snapshot",
         "join",
         "lab nested",
+        "lab migrate",
         "lab netns",
         "lab rt",
         "bench exits",
@@ -120,6 +132,7 @@ fn every_command_has_an_example_and_a_page() {
         "apply",
         "compare",
         "plan chain",
+        "plan migration",
         "plan nested",
         "completions",
         "schema",

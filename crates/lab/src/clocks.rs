@@ -19,6 +19,16 @@ pub fn pair(machine: &str, at: Moment) -> ClockPair {
     (1..TRIES).map(|_| read()).fold(first, |best, pair| if pair.error_ns < best.error_ns { pair } else { best })
 }
 
+/// How often the time-stamp counter ticks in a second, as CLOCK_MONOTONIC counts it; `None` where there is none.
+pub fn tsc_hz() -> Option<f64> {
+    const WATCHED: std::time::Duration = std::time::Duration::from_millis(50);
+    let first = pair("", Moment::Begin);
+    std::thread::sleep(WATCHED);
+    let last = pair("", Moment::End);
+    let ticks = last.tsc?.checked_sub(first.tsc?).filter(|ticks| *ticks > 0)?;
+    Some(ticks as f64 * 1e9 / last.monotonic_ns.saturating_sub(first.monotonic_ns).max(1) as f64)
+}
+
 fn now_ns(clock: ClockId) -> u64 {
     let now = clock_gettime(clock);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64

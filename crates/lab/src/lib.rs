@@ -31,12 +31,14 @@ mod error;
 pub mod guest;
 pub mod journal;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub mod migrate;
 pub mod nested;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod netns;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod ovs;
 pub mod program;
+pub mod qmp;
 mod recorder;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod rt;
@@ -47,6 +49,7 @@ pub mod tracefs;
 pub mod trigger;
 #[cfg(target_arch = "x86_64")]
 mod vmx;
+mod watch;
 
 pub use error::Error;
 pub use recorder::Recorder;

@@ -649,6 +649,39 @@ export const TABLES = {
     rx_pps: "u64",
     tx_pps: "u64",
   },
+  /** One pass over the guest's memory; pass 0 is QEMU's first. Times count from the command `migrate`. What no answer between two passes told is missing; `dirty_pages` is what was left to send when the pass was over. */
+  "migration.passes": {
+    pass: "u64",
+    start_ns: "u64",
+    end_ns: "u64",
+    bytes: "u64",
+    pages: "u64",
+    zero_pages: "u64",
+    dirty_pages: "u64",
+    rate_bytes_per_s: "f64",
+    throttle: "f64",
+    run: "u64",
+  },
+  /** The dark time of one run by one definition: `vmm_reported` by QEMU's own account, `vmm_events` from its event STOP on the source to RESUME on the target. `difference_ns` is to the row before. */
+  "migration.downtimes": {
+    definition: "text",
+    value_ns: "u64",
+    error_ns: "u64",
+    difference_ns: "i64",
+    cause: "text",
+    run: "u64",
+  },
+  /** What was said of one quantity before one run, and what it was: ns, or a count. Null is never; `passes` counts those before the final one. */
+  "migration.residuals": {
+    run: "u64",
+    what: "text",
+    predicted_low: "f64",
+    predicted_high: "f64",
+    actual: "f64",
+    inside: "bool",
+    naive: "f64",
+    unit: "text",
+  },
   /** Whether one virtualization feature is on at one level, and what shows it; no machine where it is another level's. */
   "nesting.features": {
     machine: "text",
@@ -1075,6 +1108,34 @@ export const TABLES = {
     status: "text",
     note: "text",
     source: "text",
+  },
+  /** What the model says of one quantity: `low` and `likely` with dirty bits cleared as pages are sent, `high` as passes begin, `naive` without a working set; null is never. `passes` counts those before the final one. */
+  "migration.prediction": {
+    what: "text",
+    low: "f64",
+    likely: "f64",
+    high: "f64",
+    unit: "text",
+    naive: "f64",
+  },
+  /** The least change of one thing alone that ends a migration whose passes never get short enough. */
+  "migration.ways_out": {
+    change: "text",
+    value: "f64",
+    unit: "text",
+  },
+  /** Pages that the guest dirties in a window of time, and where that is known from. */
+  "migration.working_set": {
+    window_ns: "u64",
+    pages: "u64",
+    by: "text",
+  },
+  /** How much of the guest's memory is of one kind. */
+  "migration.memory": {
+    share: "f64",
+    low: "f64",
+    high: "f64",
+    kind: "text",
   },
   /** One goal of the budget on both sides: the worst verdict over all recordings of a side, and its number. */
   "compare.goals": {

@@ -97,6 +97,7 @@ impl Datapaths {
                 | PartKind::Qmp
                 | PartKind::Budget
                 | PartKind::Plan
+                | PartKind::Prediction
                 | PartKind::Notes => {}
             }
         }

@@ -30,6 +30,7 @@ pub(crate) mod keyed;
 pub mod ledger;
 pub mod losses;
 pub(crate) mod machines;
+pub mod migrations;
 pub(crate) mod on_axis;
 pub mod samples;
 pub mod shares;

@@ -27,6 +27,7 @@ pub use memory::Memory;
 
 use crate::journal::{Entry, Journal, Reverted};
 use crate::nested::needs::{self, Need};
+use crate::watch::Watch;
 use crate::{Error, bench::environment, clocks};
 use base::bench::NS_PER_TICK;
 use base::datapath::{DatapathRuns, FCS_BYTES, Traffic};
@@ -35,7 +36,7 @@ use base::recording::{ClockPair, Destination, Draft, Identity, Machine, Moment, 
 use ports::Wiring;
 use seats::Seats;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use switch::Switch;
 use trial::{Trial, Trialled};
@@ -86,34 +87,6 @@ pub struct Places {
     pub programs: Vec<PathBuf>,
     /// The recording.
     pub output: Destination,
-}
-
-/// What tells a run of the lab what happens, and what ends it.
-struct Watch<'a> {
-    say: &'a mut dyn FnMut(&str),
-    stop: &'a AtomicBool,
-}
-
-impl Watch<'_> {
-    /// # Errors
-    /// If the user has had enough.
-    fn check(&self) -> Result<(), Error> {
-        if self.stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
-    }
-
-    /// Waits, unless the user has had enough before.
-    fn rest(&self, length: Duration) -> Result<(), Error> {
-        const LOOK_EVERY: Duration = Duration::from_millis(20);
-        let until = std::time::Instant::now() + length;
-        loop {
-            self.check()?;
-            let left = until.saturating_duration_since(std::time::Instant::now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            std::thread::sleep(left.min(LOOK_EVERY));
-        }
-    }
 }
 
 /// Runs all trials. `created` is when, for the manifest; `say` hears what is going on, `stop` ends it early.

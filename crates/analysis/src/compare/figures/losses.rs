@@ -146,7 +146,7 @@ fn by_window<'g>(
     let said = groups.iter().filter_map(|group| {
         let [before, after] = both(group);
         // The length that goals are about, or the longest that both sides reach.
-        let common = before.iter().zip(&after).filter(|(one, _)| one.0 <= moment_ns).next_back()?;
+        let common = before.iter().zip(&after).rfind(|(one, _)| one.0 <= moment_ns)?;
         let ((window_ns, before_ns), (_, after_ns)) = common;
         Some(format!(
             "In its worst {} {} lost {} before, {} after.",

@@ -129,7 +129,7 @@ impl Link {
     }
 
     /// Bytes towards the host for one packet in and one out.
-    fn to_host_bytes(&self, frame_bytes: f64) -> f64 {
+    fn to_host_bytes(self, frame_bytes: f64) -> f64 {
         let frame = frame_bytes + WRITE_BYTES * self.payloads(frame_bytes);
         let requests = READ_BYTES * self.requests(frame_bytes) + READ_BYTES;
         let descriptors = DESCRIPTOR_BYTES + WRITE_BYTES;
@@ -139,7 +139,7 @@ impl Link {
     }
 
     /// Bytes towards the device for one packet in and one out.
-    fn to_device_bytes(&self, frame_bytes: f64) -> f64 {
+    fn to_device_bytes(self, frame_bytes: f64) -> f64 {
         let frame = frame_bytes + COMPLETION_BYTES * self.payloads(frame_bytes);
         let descriptor = DESCRIPTOR_BYTES + COMPLETION_BYTES;
         let fetched = (FETCHED_BYTES + COMPLETION_BYTES * self.payloads(FETCHED_BYTES)) / FETCHED_DESCRIPTORS;

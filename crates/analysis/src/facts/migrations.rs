@@ -1,0 +1,253 @@
+//! Live migrations that a recording holds: sessions of QEMU's machine protocol, and what was said before.
+//!
+//! ```text
+//! source session: migrate .. MIGRATION_PASS .. query-migrate .. STOP .. completed    \
+//! target session: migrate-incoming .. RESUME                                          >-- Migration, one for each run
+//! prediction.json                                                                       said
+//! ```
+//! Events carry the time of QEMU's own host, to the microsecond; answers the time at which they came. Fields are looked for by name:
+//! what a QEMU does not tell is missing, never 0 (7.2 and 10.0 differ, qapi/migration.json).
+
+use base::Problem;
+use base::prediction::Prediction;
+use base::qmp::{Event, Message, Way, read};
+use base::recording::{PartKind, Recording};
+use serde_json::Value;
+
+/// All migrations of a recording.
+#[derive(Debug, Default)]
+pub struct Migrations {
+    /// In the order in which they began.
+    pub list: Vec<Migration>,
+    /// What was said before.
+    pub said: Option<Prediction>,
+}
+
+/// One migration.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Migration {
+    /// When the source was told to, CLOCK_REALTIME.
+    pub began_ns: u64,
+    /// When each pass began, by its number, from 1.
+    pub passes: Vec<(u64, u64)>,
+    /// When the source stopped the guest.
+    pub stopped_ns: Option<u64>,
+    /// When the target let it run.
+    pub resumed_ns: Option<u64>,
+    /// How it ended and when: `completed`, `failed`, `cancelled`.
+    pub ended: Option<(u64, String)>,
+    /// What the source answered meanwhile, and when.
+    pub polls: Vec<(u64, Poll)>,
+}
+
+/// An answer to `query-migrate`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Poll {
+    /// Why it failed.
+    pub error: Option<String>,
+    /// As QEMU counts it.
+    pub total_ms: Option<u64>,
+    /// As QEMU counts it.
+    pub downtime_ms: Option<u64>,
+    /// Sent until then.
+    pub transferred_bytes: Option<u64>,
+    /// Pages of zeros among them.
+    pub zero_pages: Option<u64>,
+    /// Other pages among them.
+    pub normal_pages: Option<u64>,
+    /// Still to be sent.
+    pub remaining_bytes: Option<u64>,
+    /// Bytes of a page.
+    pub page_bytes: Option<u64>,
+    /// How much of its time is taken from the guest, in percent.
+    pub throttle_percent: Option<u64>,
+}
+
+impl Poll {
+    fn of(answer: &Value) -> Self {
+        let ram = &answer["ram"];
+        Self {
+            error: answer["error-desc"].as_str().map(str::to_owned),
+            total_ms: answer["total-time"].as_u64(),
+            downtime_ms: answer["downtime"].as_u64(),
+            transferred_bytes: ram["transferred"].as_u64(),
+            zero_pages: ram["duplicate"].as_u64(),
+            normal_pages: ram["normal"].as_u64(),
+            remaining_bytes: ram["remaining"].as_u64(),
+            page_bytes: ram["page-size"].as_u64(),
+            throttle_percent: answer["cpu-throttle-percentage"].as_u64(),
+        }
+    }
+}
+
+impl Migration {
+    /// That of a source's session; `None` if it migrates nothing. Of several, the last one.
+    fn of_source(messages: &[Message]) -> Option<Self> {
+        let mut found: Option<Self> = None;
+        let mut asked: Vec<(Value, String)> = Vec::new();
+        for Message { at_ns, way, message } in messages {
+            if *way == Way::ToQemu {
+                let command = message["execute"].as_str().unwrap_or_default();
+                if command == "migrate" {
+                    found = Some(Self { began_ns: *at_ns, ..Self::default() });
+                }
+                asked.push((message["id"].clone(), command.to_owned()));
+                continue;
+            }
+            let event = Event::of(message);
+            if event.is_none() {
+                // Answers come in the order of the commands; those of the greeting belong to none.
+                let place = asked.iter().position(|(id, _)| *id == message["id"]);
+                let Some((_, command)) = place.map(|place| asked.remove(place)) else { continue };
+                if command == "query-migrate"
+                    && let Some(migration) = &mut found
+                {
+                    migration.polls.push((*at_ns, Poll::of(&message["return"])));
+                }
+                continue;
+            }
+            let (Some(event), Some(migration)) = (event, &mut found) else { continue };
+            let at_ns = event.at_ns.unwrap_or(*at_ns);
+            match event.name.as_str() {
+                "MIGRATION_PASS" => migration.passes.extend(event.data["pass"].as_u64().map(|pass| (pass, at_ns))),
+                "STOP" => migration.stopped_ns = Some(at_ns),
+                "MIGRATION" => {
+                    let status = event.data["status"].as_str().unwrap_or_default();
+                    if ["completed", "failed", "cancelled"].contains(&status) {
+                        migration.ended = Some((at_ns, status.to_owned()));
+                    }
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// When a guest came to run in a target's session.
+    fn resumed(messages: &[Message]) -> Option<u64> {
+        let is_target =
+            messages.iter().any(|one| one.way == Way::ToQemu && one.message["execute"] == "migrate-incoming");
+        let events = messages
+            .iter()
+            .filter(|one| is_target && one.way == Way::FromQemu)
+            .filter_map(|one| Event::of(&one.message));
+        events.filter(|event| event.name == "RESUME").find_map(|event| event.at_ns)
+    }
+
+    /// The last answer that has something.
+    pub fn last<T>(&self, of: impl Fn(&Poll) -> Option<T>) -> Option<T> {
+        self.polls.iter().rev().find_map(|(_, poll)| of(poll))
+    }
+
+    /// The first answer that came at `at_ns` or later.
+    pub fn poll_at(&self, at_ns: u64) -> Option<&Poll> {
+        let place = self.polls.partition_point(|(came_ns, _)| *came_ns < at_ns);
+        self.polls.get(place).map(|(_, poll)| poll)
+    }
+
+    /// Whether the guest was moved.
+    pub fn is_completed(&self) -> bool {
+        self.ended.as_ref().is_some_and(|(_, how)| how == "completed")
+    }
+}
+
+impl Migrations {
+    /// Those of `recording`, and what was wrong with its files.
+    pub fn of(recording: &Recording) -> (Self, Vec<Problem>) {
+        let (mut migrations, mut problems) = (Self::default(), Vec::new());
+        let (mut sources, mut resumes) = (Vec::new(), Vec::new());
+        for part in &recording.parts {
+            let path = recording.root.join(&part.path);
+            let named = || recording.as_named(&part.path.display().to_string()).into_owned();
+            match part.kind {
+                PartKind::Qmp => match read(&path) {
+                    Ok((messages, damaged)) => {
+                        if damaged > 0 {
+                            let text =
+                                format!("{damaged} of its lines are none of a session of QEMU's machine protocol");
+                            problems.push(Problem::at(named(), None, "a message a line", "others", 0, text));
+                        }
+                        sources.extend(Migration::of_source(&messages));
+                        resumes.extend(Migration::resumed(&messages));
+                    }
+                    Err(error) => problems.push(Problem::at(named(), None, "a session", "none", 0, error.to_string())),
+                },
+                PartKind::Prediction => match Prediction::read(&path) {
+                    Ok(said) if said.about == "migration" => migrations.said = Some(said),
+                    Ok(_) => {}
+                    Err(error) => {
+                        problems.push(Problem::at(named(), None, "a prediction", "none", 0, error.to_string()))
+                    }
+                },
+                _ => {}
+            }
+        }
+        sources.sort_by_key(|migration| migration.began_ns);
+        resumes.sort_unstable();
+        for migration in &mut sources {
+            // The first one that runs elsewhere after it was stopped here; the clocks of two hosts differ by less than a run takes.
+            let place = migration.stopped_ns.and_then(|stopped_ns| {
+                resumes.iter().position(|resumed_ns| resumed_ns.saturating_add(CLOCKS_NS) >= stopped_ns)
+            });
+            migration.resumed_ns = place.filter(|_| migration.is_completed()).map(|place| resumes.remove(place));
+        }
+        migrations.list = sources;
+        (migrations, problems)
+    }
+}
+
+/// Hosts that keep time by NTP differ by less.
+const CLOCKS_NS: u64 = 100_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn to(at_ns: u64, id: u64, command: &str) -> Message {
+        Message { at_ns, way: Way::ToQemu, message: json!({ "execute": command, "id": id }) }
+    }
+
+    fn from(at_ns: u64, message: Value) -> Message {
+        Message { at_ns, way: Way::FromQemu, message }
+    }
+
+    fn event(us: u64, name: &str, data: Value) -> Message {
+        from(0, json!({ "event": name, "data": data, "timestamp": { "seconds": 1, "microseconds": us } }))
+    }
+
+    #[test]
+    fn a_session_tells_when_passes_began_and_what_was_answered_to_what() {
+        let ram =
+            |transferred: u64| json!({ "status": "active", "ram": { "transferred": transferred, "page-size": 4096 } });
+        let messages = [
+            from(1, json!({ "QMP": {} })),
+            to(2, 0, "migrate"),
+            from(3, json!({ "return": {}, "id": 0 })),
+            event(10, "MIGRATION_PASS", json!({ "pass": 1 })),
+            to(5, 1, "query-migrate"),
+            to(6, 2, "query-status"),
+            event(20, "MIGRATION_PASS", json!({ "pass": 2 })),
+            from(7, json!({ "return": { "status": "running" }, "id": 2 })),
+            from(8, json!({ "return": ram(100), "id": 1 })),
+            event(30, "STOP", Value::Null),
+            event(40, "MIGRATION", json!({ "status": "device" })),
+            event(50, "MIGRATION", json!({ "status": "completed" })),
+        ];
+        let migration = Migration::of_source(&messages).unwrap();
+        let us = |us: u64| 1_000_000_000 + us * 1_000;
+        assert_eq!(migration.began_ns, 2);
+        assert_eq!(migration.passes, [(1, us(10)), (2, us(20))]);
+        assert_eq!(
+            (migration.stopped_ns, migration.ended.clone()),
+            (Some(us(30)), Some((us(50), "completed".to_owned())))
+        );
+        let [(8, poll)] = &migration.polls[..] else { panic!("{:?}", migration.polls) };
+        assert_eq!((poll.transferred_bytes, poll.zero_pages), (Some(100), None), "what is not told is missing");
+        assert_eq!(Migration::of_source(&messages[..1]), None);
+        assert_eq!(Migration::resumed(&messages), None);
+        let target = [to(1, 0, "migrate-incoming"), event(60, "RESUME", Value::Null)];
+        assert_eq!(Migration::resumed(&target), Some(us(60)));
+        assert_eq!(Migration::resumed(&target[1..]), None, "somebody let a guest go on that was never moved");
+    }
+}

@@ -1,0 +1,67 @@
+//! How long was the guest dark, by each way to tell?
+
+use crate::facts::migrations::Migration;
+use base::table::{Shown, TableSpec};
+use base::{Cell, Column, ColumnType, Table};
+
+pub const DOWNTIMES: TableSpec = TableSpec {
+    section: "migration",
+    name: "downtimes",
+    version: 1,
+    row: "The dark time of one run by one definition: `vmm_reported` by QEMU's own account, `vmm_events` from its event STOP on the source to \
+          RESUME on the target. `difference_ns` is to the row before.",
+    columns: &[
+        Column::key("definition"),
+        Column::ns("value_ns"),
+        Column::ns("error_ns"),
+        Column::value("difference_ns", "ns", ColumnType::I64),
+        Column::text("cause"),
+        Column::key_of("run", ColumnType::U64),
+    ],
+    shown: Some(Shown::of(
+        "How long the guest was dark",
+        &[
+            ("run", "run"),
+            ("definition", "by"),
+            ("value_ns", "dark"),
+            ("error_ns", "give or take"),
+            ("difference_ns", "difference"),
+            ("cause", "because of"),
+        ],
+        40,
+    )),
+};
+
+/// QEMU counts whole milliseconds.
+const REPORTED_ERROR_NS: u64 = 1_000_000;
+/// Its events have microseconds, two of them.
+const EVENTS_ERROR_NS: u64 = 2_000;
+
+/// From STOP to RESUME.
+pub(super) fn by_events(migration: &Migration) -> Option<u64> {
+    migration.resumed_ns?.checked_sub(migration.stopped_ns?)
+}
+
+pub(super) fn table(migrations: &[Migration]) -> Table {
+    let mut table = Table::new(&DOWNTIMES);
+    for (run, migration) in migrations.iter().enumerate() {
+        let reported = migration.last(|poll| poll.downtime_ms).map(|ms| ms.saturating_mul(1_000_000));
+        let rows =
+            [("vmm_reported", reported, REPORTED_ERROR_NS), ("vmm_events", by_events(migration), EVENTS_ERROR_NS)];
+        let mut before: Option<u64> = None;
+        for (definition, value_ns, error_ns) in rows {
+            let Some(value_ns) = value_ns else { continue };
+            let difference = before.map(|before| value_ns as i64 - before as i64);
+            table.push(vec![
+                definition.into(),
+                value_ns.into(),
+                error_ns.into(),
+                difference.map_or(Cell::Missing, Cell::I64),
+                if difference.is_some() { "unexplained".into() } else { Cell::Missing },
+                (run as u64).into(),
+            ]);
+            before = Some(value_ns);
+        }
+    }
+    table
+}

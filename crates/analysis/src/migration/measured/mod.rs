@@ -1,0 +1,18 @@
+//! How did live migrations go that were recorded, and was what was said before them right?
+//!
+//! ```text
+//! Migration --passes--> table passes        events, and QEMU's own account --downtimes--> table downtimes
+//!     '--with what was said before--> table residuals
+//! ```
+
+mod downtimes;
+mod passes;
+mod residuals;
+mod section;
+
+pub use section::{QUESTION, answer};
+
+use base::table::TableSpec;
+
+/// All tables, in reading order.
+pub const TABLES: &[&TableSpec] = &[&passes::PASSES, &downtimes::DOWNTIMES, &residuals::RESIDUALS];

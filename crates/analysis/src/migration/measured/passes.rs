@@ -1,0 +1,103 @@
+//! What each pass sent, how long it took, and what it left.
+
+use crate::facts::migrations::{Migration, Poll};
+use base::table::{Shown, TableSpec};
+use base::{Cell, Column, ColumnType, Table};
+
+const U64: ColumnType = ColumnType::U64;
+const F64: ColumnType = ColumnType::F64;
+
+pub const PASSES: TableSpec = TableSpec {
+    section: "migration",
+    name: "passes",
+    version: 1,
+    row: "One pass over the guest's memory; pass 0 is QEMU's first. Times count from the command `migrate`. What no answer between two \
+          passes told is missing; `dirty_pages` is what was left to send when the pass was over.",
+    columns: &[
+        Column::key_of("pass", U64),
+        Column::ns("start_ns"),
+        Column::ns("end_ns"),
+        Column::value("bytes", "bytes", U64),
+        Column::count("pages"),
+        Column::count("zero_pages"),
+        Column::count("dirty_pages"),
+        Column::value("rate_bytes_per_s", "bytes/s", F64),
+        Column::share("throttle"),
+        Column::key_of("run", U64),
+    ],
+    shown: Some(Shown::of(
+        "Passes",
+        &[
+            ("run", "run"),
+            ("pass", "pass"),
+            ("start_ns", "since"),
+            ("end_ns", "until"),
+            ("bytes", "sent"),
+            ("zero_pages", "zero pages"),
+            ("dirty_pages", "pages left"),
+            ("rate_bytes_per_s", "per second"),
+        ],
+        40,
+    )),
+};
+
+/// One pass.
+pub(super) struct Pass {
+    pub start_ns: u64,
+    pub end_ns: u64,
+    pub bytes: Option<u64>,
+    pages: Option<u64>,
+    zero_pages: Option<u64>,
+    dirty_pages: Option<u64>,
+    throttle: Option<f64>,
+}
+
+/// Those of one migration; the last one is sent while the guest stands still.
+pub(super) fn of(migration: &Migration) -> Vec<Pass> {
+    let end_ns = migration.ended.as_ref().map(|(at_ns, _)| *at_ns);
+    let starts = migration.passes.iter().map(|(_, at_ns)| *at_ns);
+    let ends = starts.clone().skip(1).map(Some).chain([end_ns]);
+    let pass = |(start_ns, end_ns): (u64, Option<u64>)| {
+        let end_ns = end_ns?;
+        // An answer tells of the pass before if it came before the pass after.
+        let before = migration.poll_at(start_ns);
+        let after = migration.poll_at(end_ns);
+        let grown = |of: fn(&Poll) -> Option<u64>| of(after?)?.checked_sub(of(before?)?);
+        let left = after.and_then(|poll| Some(poll.remaining_bytes? / poll.page_bytes?.max(1)));
+        Some(Pass {
+            start_ns: start_ns.saturating_sub(migration.began_ns),
+            end_ns: end_ns.saturating_sub(migration.began_ns),
+            bytes: grown(|poll| poll.transferred_bytes),
+            pages: grown(|poll| poll.normal_pages),
+            zero_pages: grown(|poll| poll.zero_pages),
+            dirty_pages: left,
+            throttle: after.and_then(|poll| Some(poll.throttle_percent? as f64 / 100.0)),
+        })
+    };
+    starts.zip(ends).filter_map(pass).collect()
+}
+
+pub(super) fn table(migrations: &[Migration]) -> Table {
+    let mut table = Table::new(&PASSES);
+    for (run, migration) in migrations.iter().enumerate() {
+        for (number, pass) in of(migration).iter().enumerate() {
+            let length_s = pass.end_ns.saturating_sub(pass.start_ns) as f64 / 1e9;
+            let rate = pass.bytes.filter(|_| length_s > 0.0).map(|bytes| bytes as f64 / length_s);
+            let count = |value: Option<u64>| value.map_or(Cell::Missing, Cell::U64);
+            let real = |value: Option<f64>| value.map_or(Cell::Missing, Cell::F64);
+            table.push(vec![
+                (number as u64).into(),
+                pass.start_ns.into(),
+                pass.end_ns.into(),
+                count(pass.bytes),
+                count(pass.pages),
+                count(pass.zero_pages),
+                count(pass.dirty_pages),
+                real(rate),
+                real(pass.throttle),
+                (run as u64).into(),
+            ]);
+        }
+    }
+    table
+}

@@ -1,0 +1,96 @@
+//! The answer.
+
+use super::{downtimes, passes, residuals};
+use crate::facts::migrations::{Migration, Migrations};
+use crate::{Answer, Case, Error};
+use base::number::{counted, duration, many};
+use base::{Section, Unknown};
+
+/// The question.
+pub const QUESTION: &str = "How did the live migration go, how long was the guest dark, and was the prediction right?";
+
+/// Answers it; `None` if no migration was recorded.
+///
+/// # Errors
+/// None: what a session does not tell is missing in the answer.
+pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
+    let migrations = &case.input().migrations;
+    if migrations.list.is_empty() {
+        return Ok(None);
+    }
+    let mut section = Section::new("migration", QUESTION);
+    if let Some(emulator) = case.input().recording.emulated {
+        section.about.push(format!(
+            "EMULATED by {}: which pages were sent is real, how fast the guest computed is not.",
+            emulator.name()
+        ));
+    }
+    section.summary = summary(migrations);
+    section.tables =
+        vec![passes::table(&migrations.list), downtimes::table(&migrations.list), residuals::table(migrations)];
+    section.unknown = unknown(migrations);
+    Ok(Some(Answer { section, problems: Vec::new() }))
+}
+
+fn summary(migrations: &Migrations) -> String {
+    let of_several = migrations.list.len() > 1;
+    let sentences = migrations.list.iter().enumerate().map(|(run, migration)| {
+        let whose = if of_several { format!("Run {run}") } else { "The migration".to_owned() };
+        format!("{whose} {}.", course(migration))
+    });
+    let mut sentences: Vec<String> = sentences.collect();
+    sentences.extend(verdict(migrations));
+    sentences.join(" ")
+}
+
+/// `took 1.8 s and 5 passes before the final one; the guest was dark for 12.7 ms (QEMU reports 2.0 ms)`
+fn course(migration: &Migration) -> String {
+    let Some(total_ns) = residuals::actual(migration, "total") else {
+        let why = migration.last(|poll| poll.error.clone()).map_or(String::new(), |why| format!(": {why}"));
+        let passes = counted(migration.passes.len() as u64, "pass", "passes");
+        return match &migration.ended {
+            Some((_, how)) => format!("ended as {how} after {passes}{why}"),
+            None => format!("had not ended after {passes}, as far as the session goes{why}"),
+        };
+    };
+    let before = residuals::actual(migration, "passes").unwrap_or_default() as u64;
+    let reported = migration.last(|poll| poll.downtime_ms);
+    let dark = downtimes::by_events(migration).map_or(String::new(), |dark_ns| {
+        let reported = reported.map_or(String::new(), |ms| format!(" (QEMU reports {ms} ms)"));
+        format!("; the guest was dark for {}{reported}", duration(dark_ns as f64))
+    });
+    format!("took {} and {} before the final one{dark}", duration(total_ns), counted(before, "pass", "passes"))
+}
+
+/// How often the prediction held.
+fn verdict(migrations: &Migrations) -> Option<String> {
+    let prediction = migrations.said.as_ref()?;
+    let total = prediction.said.iter().find(|said| said.what == "total")?;
+    let held = migrations.list.iter().filter(|one| total.holds(residuals::actual(one, "total"))).count();
+    let range = match (total.low, total.high) {
+        (Some(low), Some(high)) => format!("{} to {}", duration(low), duration(high)),
+        (Some(low), None) => format!("at least {}, perhaps never", duration(low)),
+        (None, _) => "never".to_owned(),
+    };
+    Some(format!("Said before: {range}, which held in {held} of {}.", many(migrations.list.len() as u64, "run")))
+}
+
+fn unknown(migrations: &Migrations) -> Vec<Unknown> {
+    let lacks_bytes = migrations.list.iter().flat_map(passes::of).filter(|pass| pass.bytes.is_none()).count();
+    let no_target = migrations.list.iter().any(|one| one.is_completed() && one.resumed_ns.is_none());
+    let lines = [
+        (
+            lacks_bytes > 0,
+            "pass_bytes",
+            format!("{} began and ended between two answers: what they sent is not known.", counted(lacks_bytes as u64, "pass", "passes")),
+        ),
+        (
+            no_target,
+            "no_target",
+            "Without a session of the target, when the guest ran again is not known: QEMU's own account is all that there is.".to_owned(),
+        ),
+        (true, "network", "How long the network was dark was not measured.".to_owned()),
+    ];
+    let lines = lines.into_iter().filter(|(holds, ..)| *holds);
+    lines.map(|(_, what, text)| Unknown { what: what.into(), amount: None, unit: String::new(), text }).collect()
+}

@@ -1,0 +1,22 @@
+//! Does a live migration end, how long does it take, and how long is the guest dark?
+//!
+//! In: what the user states of a guest and of its way; no trace. Out: one Section with an interval for each answer, what a model
+//! without a working set says beside, and, where passes never end, what would end them.
+//! ```text
+//! Asked --model/: courses with dirty bits cleared at sync, on send, and naive--> Prediction --tables, rules, figure--> Section
+//!                \--ways_out--> the least limit, bandwidth or throttle
+//! ```
+//! docs/migration.md has the formulae and where each constant comes from.
+
+mod checks;
+mod figure;
+pub mod measured;
+pub mod model;
+mod predict;
+pub(crate) mod rules;
+mod section;
+mod tables;
+
+pub use predict::{Asked, Order, Prediction};
+pub use section::{QUESTION, answer};
+pub use tables::TABLES;

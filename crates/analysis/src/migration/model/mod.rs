@@ -1,0 +1,15 @@
+//! What a pre-copy migration does, by arithmetic alone.
+//!
+//! ```text
+//! WorkingSet  W(T): pages dirtied in T     \
+//! Memory      what the first pass sends     >-- passes: one pass after another, until what is left is short enough --> Course
+//! bytes/s, limit, throttle                 /    sweep: the same page by page, with dirty bits cleared on send
+//!                                               ways_out: where it would never end, the least change that ends it
+//! ```
+//! Sources: `migration_iteration_run`, `ram_save_iterate` and `migration_bitmap_sync` in migration/{migration,ram}.c, QEMU 7.2 and 10.0.
+
+pub mod memory;
+pub mod passes;
+pub mod sweep;
+pub mod ways_out;
+pub mod working_set;

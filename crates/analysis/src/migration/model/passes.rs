@@ -1,0 +1,129 @@
+//! Which passes does a pre-copy migration make, and when does it end?
+//!
+//! V0 = all memory, T_i = V_i / B, V_(i+1) = what was dirtied in T_i. The source stops as soon as what is left takes no longer than
+//! the limit: `migration_iteration_run` compares it with `downtime-limit` times the bandwidth (migration/migration.c, QEMU 7.2).
+
+use super::memory::{Memory, PAGE_BYTES};
+use super::working_set::WorkingSet;
+
+/// A migration that makes more passes does not end. QEMU has no such bound, operators do.
+pub const MOST_PASSES: usize = 200;
+
+/// What decides how a migration goes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting {
+    /// What the first pass sends.
+    pub memory: Memory,
+    /// What the guest dirties meanwhile.
+    pub working_set: WorkingSet,
+    /// What really goes over: of link, limit, scan and copy the least.
+    pub bytes_per_s: f64,
+    /// `downtime-limit`.
+    pub limit_s: f64,
+    /// How much of its time is taken from the guest while it is sent, 0 to 1.
+    pub throttle: f64,
+}
+
+/// How it goes, without what setting up and devices take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Course {
+    /// Bytes of each pass but the last one.
+    pub passes_bytes: Vec<f64>,
+    /// What is sent while the guest stands still; `None` if it never comes to that.
+    pub last_bytes: Option<f64>,
+    /// How fast.
+    pub bytes_per_s: f64,
+}
+
+impl Course {
+    /// The course of one whose passes leave what `dirtied_bytes` says of how long each one took.
+    pub fn of(setting: &Setting, mut dirtied_bytes: impl FnMut(f64) -> f64) -> Self {
+        let Setting { memory, bytes_per_s, limit_s, .. } = *setting;
+        let mut passes_bytes = Vec::new();
+        let mut left_bytes = memory.sent_bytes();
+        while left_bytes / bytes_per_s > limit_s {
+            if passes_bytes.len() == MOST_PASSES {
+                return Self { passes_bytes, last_bytes: None, bytes_per_s };
+            }
+            passes_bytes.push(left_bytes);
+            left_bytes = dirtied_bytes(left_bytes / bytes_per_s);
+        }
+        Self { passes_bytes, last_bytes: Some(left_bytes), bytes_per_s }
+    }
+
+    /// With dirty bits that are cleared as each pass begins: every page that the guest writes to during a pass is sent again.
+    pub fn cleared_at_sync(setting: &Setting) -> Self {
+        let running = 1.0 - setting.throttle;
+        Self::of(setting, |pass_s| PAGE_BYTES * setting.working_set.pages(pass_s * running))
+    }
+
+    /// As if the guest never wrote to a page twice: the geometric model, which others use.
+    pub fn naive(setting: &Setting) -> Self {
+        let pages_per_s = setting.working_set.first_rate() * (1.0 - setting.throttle);
+        let course = Self::of(setting, |pass_s| PAGE_BYTES * pages_per_s * pass_s);
+        // Where passes do not shrink, none is the last one, however small numbers of a finite machine make them.
+        let shrinks = PAGE_BYTES * pages_per_s < setting.bytes_per_s || course.passes_bytes.is_empty();
+        if shrinks { course } else { Self { last_bytes: None, ..course } }
+    }
+
+    /// Until the last byte of memory is sent; `None` if never.
+    pub fn total_s(&self) -> Option<f64> {
+        Some(self.bytes()? / self.bytes_per_s)
+    }
+
+    /// How long the guest stands still for its memory; `None` if it never comes to that.
+    pub fn last_s(&self) -> Option<f64> {
+        Some(self.last_bytes? / self.bytes_per_s)
+    }
+
+    /// Bytes of memory that go over; `None` if it never ends.
+    pub fn bytes(&self) -> Option<f64> {
+        Some(self.passes_bytes.iter().sum::<f64>() + self.last_bytes?)
+    }
+}
+
+#[cfg(test)]
+pub(in crate::migration) mod tests {
+    use super::super::working_set::Hot;
+    use super::*;
+
+    /// 65,536 pages, none of them zeros, of which 16,384 are hot; 200 MB/s and a limit of 50 ms.
+    pub fn bed(working_set: impl Fn(Hot) -> WorkingSet, pages_per_s: f64) -> Setting {
+        let memory = Memory { pages: 65_536.0, zero_share: 0.0 };
+        let working_set = working_set(Hot { pages: 16_384.0, pages_per_s });
+        Setting { memory, working_set, bytes_per_s: 200e6, limit_s: 0.05, throttle: 0.0 }
+    }
+
+    /// Milliseconds in all, and passes but the last one.
+    pub fn told(course: &Course) -> Option<(u64, usize)> {
+        Some(((course.total_s()? * 1e3).round() as u64, course.passes_bytes.len()))
+    }
+
+    #[test]
+    fn published_vectors_hold_to_the_last_digit() {
+        let rows = [
+            (10_000.0, Some((1_689, 3)), Some((1_689, 3))),
+            (24_000.0, Some((2_612, 5)), Some((1_968, 4))),
+            (40_000.0, Some((7_290, 17)), Some((3_007, 11))),
+            (46_000.0, Some((23_184, 58)), Some((6_545, 35))),
+            (60_000.0, None, None),
+        ];
+        for (rate, naive, at_sync) in rows {
+            let setting = bed(WorkingSet::Cyclic, rate);
+            assert_eq!(told(&Course::naive(&setting)), naive, "{rate}");
+            assert_eq!(told(&Course::cleared_at_sync(&setting)), at_sync, "{rate}");
+        }
+        let rows = [(10_000.0, Some((1_570, 2))), (40_000.0, Some((2_172, 6))), (60_000.0, None), (200_000.0, None)];
+        for (rate, at_sync) in rows {
+            assert_eq!(told(&Course::cleared_at_sync(&bed(WorkingSet::Uniform, rate))), at_sync, "{rate}");
+        }
+    }
+
+    #[test]
+    fn memory_that_fits_into_the_limit_needs_no_pass_before() {
+        let setting = Setting { limit_s: 2.0, ..bed(WorkingSet::Cyclic, 60_000.0) };
+        for course in [Course::naive(&setting), Course::cleared_at_sync(&setting)] {
+            assert_eq!(told(&course), Some((1_345, 0)));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The answer.
+
+use super::predict::{Asked, Interval, Order, Prediction};
+use super::rules::{Planned, RULES};
+use super::{figure, tables};
+use crate::{Answer, Case, Error};
+use base::number::{bytes, decimals, duration, percent};
+use base::{Finding, Level, Section, Unknown, in_order};
+
+/// The question.
+pub const QUESTION: &str = "Does a live migration end, how long does it take, and how long is the guest dark?";
+
+/// Answers it; `None` if nobody asks.
+///
+/// # Errors
+/// None today.
+pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
+    let section = case.given().migration.as_ref().map(section);
+    Ok(section.map(|section| Answer { section, problems: Vec::new() }))
+}
+
+fn section(asked: &Asked) -> Section {
+    let said = Prediction::of(asked);
+    let mut section = Section::new("migration", QUESTION);
+    section.about = vec![about(asked)];
+    section.summary = summary(asked, &said);
+    section.findings = findings(Planned { asked, said: &said });
+    section.figures = vec![figure::passes(asked, &said)];
+    section.tables = vec![
+        tables::prediction(&said.kept(asked).said),
+        tables::ways_out(&said),
+        tables::working_set(&asked.setting.working_set),
+        tables::memory(&asked.setting.memory),
+    ];
+    section.unknown = unknown(asked);
+    section
+}
+
+fn findings(planned: Planned<'_>) -> Vec<Finding> {
+    let hits = RULES.iter().filter_map(|rule| Some(rule.finding((rule.check)(planned)?, Level::L0)));
+    in_order(hits.collect())
+}
+
+fn about(asked: &Asked) -> String {
+    let setting = &asked.setting;
+    format!(
+        "{} of memory on the wire at {}/s, downtime limit {}.",
+        bytes(setting.memory.sent_bytes()),
+        bytes(setting.bytes_per_s),
+        duration(setting.limit_s * 1e9)
+    )
+}
+
+fn summary(asked: &Asked, said: &Prediction) -> String {
+    let time = |seconds: f64| duration(seconds * 1e9);
+    let mut sentences = Vec::new();
+    match (said.total_s.low, said.total_s.high) {
+        (Some(low), Some(high)) => {
+            let passes = between(said.passes, |count| decimals(count, 0));
+            sentences.push(format!(
+                "The migration ends: {}, after {passes} {} before the final one, and the guest is dark for {}.",
+                if time(low) == time(high) {
+                    format!("in {}", time(low))
+                } else {
+                    format!("in {} to {}", time(low), time(high))
+                },
+                if passes == "1" { "pass" } else { "passes" },
+                dark(asked, said.downtime_s),
+            ));
+        }
+        (Some(low), None) => sentences.push(format!(
+            "Whether the migration ends depends on when dirty bits are cleared: in {} at best, never at worst.",
+            time(low)
+        )),
+        (None, _) => sentences.push(format!(
+            "The migration never ends: each pass leaves pages for another {} of sending, and the limit is {}.",
+            time(said.fixed_point_s),
+            time(asked.setting.limit_s)
+        )),
+    }
+    if let Some(ways) = said.ways_out {
+        let mut ways_out =
+            vec![format!("a downtime limit of {}", time(ways.limit_s)), format!("{}/s", bytes(ways.bytes_per_s))];
+        ways_out.extend(ways.throttle.map(|throttle| format!("taking {} of the guest's time", percent(throttle))));
+        sentences.push(format!("It would end for certain with {}.", ways_out.join(" or ")));
+    }
+    sentences.push(match said.total_s.naive {
+        Some(naive) => format!("A model without a working set says {}.", time(naive)),
+        None => "A model without a working set says that it never ends.".to_owned(),
+    });
+    sentences.push("This is modelled, not measured.".to_owned());
+    sentences.join(" ")
+}
+
+/// `up to 50.0 ms`, or one time where nothing else is possible.
+fn dark(asked: &Asked, interval: Interval) -> String {
+    let time = |seconds: f64| duration(seconds * 1e9);
+    match (asked.order, interval.high) {
+        (Order::Unknown, Some(high)) if asked.devices_s == 0.0 => format!("up to {}", time(high)),
+        _ => between(interval, time),
+    }
+}
+
+/// `2 to 11`, or one number where both read the same.
+fn between(interval: Interval, print: impl Fn(f64) -> String) -> String {
+    let (low, high) = (interval.low.map(&print), interval.high.map(&print));
+    match (low, high) {
+        (Some(low), Some(high)) if low != high => format!("{low} to {high}"),
+        (Some(one), _) | (_, Some(one)) => one,
+        (None, None) => "never".to_owned(),
+    }
+}
+
+fn unknown(asked: &Asked) -> Vec<Unknown> {
+    let devices = (asked.devices_s == 0.0).then_some((
+        "devices",
+        "What saving and loading devices takes is not included; --devices adds it to the dark time.",
+    ));
+    let order = (asked.order == Order::Unknown).then_some((
+        "dirty_bits",
+        "When dirty bits are cleared, as passes begin or as pages are sent, depends on accelerator and kernel; the interval has both.",
+    ));
+    let others = [
+        (
+            "network",
+            "The network may be dark longer than the guest: its switches learn of the new place by an announcement.",
+        ),
+        ("same_rate", "The guest is assumed to write during the migration as it did before."),
+    ];
+    let lines = devices.into_iter().chain(order).chain(others);
+    lines
+        .map(|(what, text)| Unknown { what: what.into(), amount: None, unit: String::new(), text: text.into() })
+        .collect()
+}

@@ -1,0 +1,125 @@
+//! The tables of section `migration`.
+
+use super::model::memory::Memory;
+use super::model::working_set::WorkingSet;
+use super::predict::Prediction;
+use base::prediction::Said;
+use base::table::{Shown, TableSpec};
+use base::{Cell, Column, ColumnType, Table};
+
+/// All tables, in reading order.
+pub const TABLES: &[&TableSpec] = &[&PREDICTION, &WAYS_OUT, &WORKING_SET, &MEMORY];
+
+const F64: ColumnType = ColumnType::F64;
+const U64: ColumnType = ColumnType::U64;
+const MOST_ROWS: usize = 20;
+
+const PREDICTION: TableSpec = TableSpec {
+    section: "migration",
+    name: "prediction",
+    version: 1,
+    row: "What the model says of one quantity: `low` and `likely` with dirty bits cleared as pages are sent, `high` as passes begin, \
+          `naive` without a working set; null is never. `passes` counts those before the final one.",
+    columns: &[
+        Column::key("what"),
+        Column::value("low", "", F64),
+        Column::value("likely", "", F64),
+        Column::value("high", "", F64),
+        Column::text("unit"),
+        Column::value("naive", "", F64),
+    ],
+    shown: None,
+};
+
+const WAYS_OUT: TableSpec = TableSpec {
+    section: "migration",
+    name: "ways_out",
+    version: 1,
+    row: "The least change of one thing alone that ends a migration whose passes never get short enough.",
+    columns: &[Column::key("change"), Column::value("value", "", F64), Column::text("unit")],
+    shown: None,
+};
+
+const WORKING_SET: TableSpec = TableSpec {
+    section: "migration",
+    name: "working_set",
+    version: 1,
+    row: "Pages that the guest dirties in a window of time, and where that is known from.",
+    columns: &[
+        Column { key: true, ..Column::ns("window_ns") },
+        Column::value("pages", "count", U64),
+        Column::text("by"),
+    ],
+    shown: Some(Shown::of(
+        "Pages that the guest dirties",
+        &[("window_ns", "in"), ("pages", "pages"), ("by", "from")],
+        MOST_ROWS,
+    )),
+};
+
+const MEMORY: TableSpec = TableSpec {
+    section: "migration",
+    name: "memory",
+    version: 1,
+    row: "How much of the guest's memory is of one kind.",
+    columns: &[Column::share("share"), Column::share("low"), Column::share("high"), Column::key("kind")],
+    shown: None,
+};
+
+/// Windows of the working set that are listed.
+const WINDOWS_NS: [u64; 9] = [
+    10_000_000,
+    20_000_000,
+    50_000_000,
+    100_000_000,
+    200_000_000,
+    500_000_000,
+    1_000_000_000,
+    2_000_000_000,
+    5_000_000_000,
+];
+
+pub(super) fn prediction(said: &[Said]) -> Table {
+    let mut table = Table::new(&PREDICTION);
+    for said in said {
+        let cell = |value: Option<f64>| value.map_or(Cell::Missing, Cell::F64);
+        let [low, likely, high, naive] = [said.low, said.likely, said.high, said.naive].map(cell);
+        table.push(vec![said.what.as_str().into(), low, likely, high, said.unit.as_str().into(), naive]);
+    }
+    table
+}
+
+pub(super) fn ways_out(said: &Prediction) -> Table {
+    let mut table = Table::new(&WAYS_OUT);
+    let Some(ways) = &said.ways_out else { return table };
+    let rows = [
+        ("downtime_limit", Some(ways.limit_s * 1e9), "ns"),
+        ("bandwidth", Some(ways.bytes_per_s), "bytes/s"),
+        ("throttle", ways.throttle, "share"),
+    ];
+    for (change, value, unit) in rows {
+        table.push(vec![change.into(), value.map_or(Cell::Missing, Cell::F64), unit.into()]);
+    }
+    table
+}
+
+pub(super) fn working_set(working_set: &WorkingSet) -> Table {
+    let mut table = Table::new(&WORKING_SET);
+    let by = match working_set {
+        WorkingSet::Cyclic(_) => "model: written in order",
+        WorkingSet::Uniform(_) => "model: written anywhere",
+        WorkingSet::Measured(_) => "points, straight between them",
+    };
+    for window_ns in WINDOWS_NS {
+        let pages = working_set.pages(window_ns as f64 / 1e9).round() as u64;
+        table.push(vec![window_ns.into(), pages.into(), by.into()]);
+    }
+    table
+}
+
+pub(super) fn memory(memory: &Memory) -> Table {
+    let mut table = Table::new(&MEMORY);
+    let share = Cell::F64(memory.zero_share);
+    table.push(vec![share.clone(), share.clone(), share, "zero".into()]);
+    table
+}

@@ -1,0 +1,61 @@
+//! Recorded migrations, against their sessions read line by line.
+
+use base::Cell;
+use base::recording::Recording;
+use kvmscope_analysis::{Answers, Case, Given, Input};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/migrate-tcg")
+}
+
+/// Times of the events of this name in a session, in microseconds.
+fn events(session: &str, name: &str) -> Vec<u64> {
+    let text = std::fs::read_to_string(fixture().join("L0/qmp").join(session)).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let of = lines.filter(|line| line["message"]["event"] == name);
+    let us = |line: Value| {
+        let stamp = &line["message"]["timestamp"];
+        stamp["seconds"].as_u64().unwrap() * 1_000_000 + stamp["microseconds"].as_u64().unwrap()
+    };
+    of.map(us).collect()
+}
+
+#[test]
+fn passes_dark_time_and_residuals_are_those_of_the_sessions() {
+    let case = Case::new(Input::open(Recording::open(&fixture()).unwrap()).unwrap(), Given::default());
+    let sections = Answers::of(&case).sections;
+    let section = sections.iter().find(|section| section.id == "migration").unwrap();
+    let table = |name: &str| section.table(name).unwrap();
+    for run in 0..3_u64 {
+        let (source, target) = (format!("{run}-source.jsonl"), format!("{run}-target.jsonl"));
+        let of_run = |name: &str| {
+            let table = table(name);
+            (0..table.rows.len())
+                .filter(move |row| table.cell(*row, "run") == Some(&Cell::U64(run)))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of_run("passes").len(), events(&source, "MIGRATION_PASS").len());
+        let [stopped] = events(&source, "STOP")[..] else { panic!("one STOP") };
+        let [resumed] = events(&target, "RESUME")[..] else { panic!("one RESUME") };
+        let dark = of_run("downtimes")
+            .into_iter()
+            .find(|row| table("downtimes").cell(*row, "definition") == Some(&Cell::from("vmm_events")));
+        assert_eq!(table("downtimes").cell(dark.unwrap(), "value_ns"), Some(&Cell::U64((resumed - stopped) * 1_000)));
+        let before = events(&source, "MIGRATION_PASS").into_iter().filter(|at| *at < stopped).count();
+        let residual = |what: &str, column: &str| {
+            let row = of_run("residuals")
+                .into_iter()
+                .find(|row| table("residuals").cell(*row, "what") == Some(&Cell::from(what)));
+            table("residuals").cell(row.unwrap(), column).cloned()
+        };
+        assert_eq!(residual("passes", "actual"), Some(Cell::F64(before as f64 - 1.0)));
+        let (Some(Cell::F64(total)), Some(Cell::F64(low)), Some(Cell::F64(high))) =
+            (residual("total", "actual"), residual("total", "predicted_low"), residual("total", "predicted_high"))
+        else {
+            panic!("a total of run {run}")
+        };
+        assert_eq!(residual("total", "inside"), Some(Cell::Bool(low <= total && total <= high)));
+    }
+}

@@ -1,0 +1,134 @@
+//! `kvmscope plan migration`: whether a live migration ends, and when.
+
+use super::numbers::share;
+use super::quantities::{bandwidth, dirtied, memory, time};
+use crate::arguments::{Answered, OutputOptions, ReplaceOptions};
+use crate::exit::{Exit, WrongUse, complain};
+use crate::interrupt::Interrupt;
+use analysis::migration::model::memory::{Memory, PAGE_MEMORY_BYTES};
+use analysis::migration::model::passes::Setting;
+use analysis::migration::model::working_set::{Hot, Measured, WorkingSet};
+use analysis::migration::{Asked, Order};
+use analysis::{About, Answers, Case, Given, Input};
+use anyhow::{Context, bail};
+use base::recording::Recording;
+use clap::{Args, ValueEnum};
+use std::path::{Path, PathBuf};
+
+/// Predict whether a live migration ends, how long it takes and how long the guest is dark
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope plan migration --ram 8G --zero 60% --hot 64M --rate 160M/s --bandwidth 10Gbit\n  \
+    kvmscope plan migration --ram 16G --hot 2G --rate 900M/s --bandwidth 10Gbit --limit 10ms\n  \
+    kvmscope plan migration --ram 1G --hot 64M --rate 9000pages/s --order sync --bandwidth 1Gbit\n\n\
+    A curve of the guest's working set (--curve) has a line for each window: its length and what was dirtied, `1s 32M`.\n\
+    Exit status: 0 answered, 1 no answer, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
+pub struct Migration {
+    /// Memory of the guest
+    #[arg(long, value_name = "BYTES", value_parser = memory)]
+    ram: f64,
+    /// How much of it is zeros: 0.6 or 60%
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0")]
+    zero: f64,
+    /// Memory that the guest writes to again and again
+    #[arg(long, value_name = "BYTES", value_parser = memory, requires = "rate", required_unless_present = "curve")]
+    hot: Option<f64>,
+    /// What it dirties of that in a second: 160M/s, or 40000pages/s
+    #[arg(long, value_name = "RATE", value_parser = dirtied, requires = "hot")]
+    rate: Option<f64>,
+    /// How it writes: in order, anywhere, or in order where dirty bits are cleared as each pass begins
+    #[arg(long, value_name = "ORDER", default_value = "cyclic", conflicts_with = "curve")]
+    order: Written,
+    /// Instead of --hot and --rate, what was measured: windows of time and what was dirtied in each
+    #[arg(long, value_name = "FILE", conflicts_with = "hot")]
+    curve: Option<PathBuf>,
+    /// What link, scan and copy carry
+    #[arg(long, value_name = "RATE", value_parser = bandwidth)]
+    bandwidth: f64,
+    /// QEMU's max-bandwidth, where it is less
+    #[arg(long, value_name = "RATE", value_parser = bandwidth)]
+    max_bandwidth: Option<f64>,
+    /// QEMU's downtime-limit
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "300ms")]
+    limit: f64,
+    /// How much of its time is taken from the guest meanwhile
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0")]
+    throttle: f64,
+    /// What saving and loading devices adds to the dark time
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "0s")]
+    devices: f64,
+    /// What setting up adds to the time in all
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "0s")]
+    setup: f64,
+    #[command(flatten)]
+    replace: ReplaceOptions,
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Written {
+    Cyclic,
+    Uniform,
+    Sync,
+}
+
+impl Migration {
+    /// Predicts.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        self.output.check(1, self.replace.force)?;
+        let interrupt = Interrupt::watch()?;
+        let recording = Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION")));
+        let given = Given { migration: Some(self.asked()?), ..Given::default() };
+        let case = Case::new(Input::open(recording)?, given);
+        let Answers { sections, problems, failed } = Answers::about(&case, &[About::Plan]);
+        failed.into_iter().for_each(|error| complain(&error.into()));
+        let answered = Answered::of(case.input().recording.clone(), sections, problems);
+        self.output.end("plan", &[answered], &interrupt)
+    }
+
+    fn asked(&self) -> anyhow::Result<Asked> {
+        let memory = Memory { pages: self.ram / PAGE_MEMORY_BYTES, zero_share: self.zero };
+        let working_set = match (&self.curve, self.hot.zip(self.rate)) {
+            (Some(path), _) => WorkingSet::Measured(curve(path)?),
+            (None, Some((hot, rate))) => {
+                let hot = Hot { pages: hot / PAGE_MEMORY_BYTES, pages_per_s: rate / PAGE_MEMORY_BYTES };
+                if self.order == Written::Uniform { WorkingSet::Uniform(hot) } else { WorkingSet::Cyclic(hot) }
+            }
+            (None, None) => {
+                bail!(WrongUse("say what the guest dirties: --hot 64M --rate 160M/s, or --curve FILE".to_owned()))
+            }
+        };
+        if working_set.most_pages() > memory.pages {
+            bail!(WrongUse("the guest cannot have more hot memory than --ram".to_owned()));
+        }
+        let bytes_per_s = self.max_bandwidth.map_or(self.bandwidth, |most| most.min(self.bandwidth));
+        Ok(Asked {
+            setting: Setting { memory, working_set, bytes_per_s, limit_s: self.limit, throttle: self.throttle },
+            order: if self.order == Written::Sync { Order::AtSync } else { Order::Unknown },
+            link_bytes_per_s: self.bandwidth,
+            devices_s: self.devices,
+            setup_s: self.setup,
+        })
+    }
+}
+
+/// Lines of a window's length and what was dirtied in it; `#` begins a comment.
+fn curve(path: &Path) -> anyhow::Result<Measured> {
+    const MOST_BYTES: usize = 1 << 20;
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    if text.len() > MOST_BYTES {
+        bail!(WrongUse(format!("{}: a curve of more than 1 MiB is none", path.display())));
+    }
+    let lines =
+        text.lines().enumerate().map(|(number, line)| (number + 1, line.split('#').next().unwrap_or("").trim()));
+    let mut points = Vec::new();
+    for (number, line) in lines.filter(|(_, line)| !line.is_empty()) {
+        let wrong = |how: String| WrongUse(format!("{}:{number}: {how}", path.display()));
+        let (window, dirty) = line
+            .split_once(char::is_whitespace)
+            .ok_or_else(|| wrong("write a window and what was dirtied in it, such as `1s 32M`".to_owned()))?;
+        points.push((time(window).map_err(wrong)?, memory(dirty).map_err(wrong)? / PAGE_MEMORY_BYTES));
+    }
+    Ok(Measured::of(&points).ok_or_else(|| WrongUse(format!("{}: no window that is longer than 0", path.display())))?)
+}

@@ -1,0 +1,124 @@
+//! `kvmscope lab migrate`, small: the guest arrives and goes on, the books of its passes hold, and nothing is left behind, however the
+//! lab ends. No time is asserted.
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A lab with a cache of its own; `None`, and a reason on stdout, where it cannot run.
+fn lab(directory: &Path, more: &[&str]) -> Option<Command> {
+    if Command::new("qemu-system-x86_64").arg("--version").stdout(Stdio::null()).status().is_err() {
+        println!(
+            "skipped: lab migrate: qemu-system-x86_64 is not installed; the Debian package qemu-system-x86 brings it"
+        );
+        return None;
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
+    command.args(["lab", "migrate", "--ram", "128M", "--hot", "32M"]).args(more);
+    command.arg("--cache").arg(directory.join("cache")).arg("-o").arg(directory.join("moved"));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    Some(command)
+}
+
+/// Processes that name the cache, and what is in it.
+fn left(directory: &Path) -> Vec<String> {
+    let cache = directory.join("cache");
+    let in_cache = std::fs::read_dir(&cache).into_iter().flatten().flatten();
+    let mut left: Vec<String> = in_cache.map(|entry| entry.path().display().to_string()).collect();
+    for process in std::fs::read_dir("/proc").unwrap().flatten() {
+        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        left.extend((line.starts_with("qemu") && line.contains(cache.to_str().unwrap())).then_some(line));
+    }
+    left
+}
+
+fn rows<'a>(section: &'a Value, table: &str) -> (impl Fn(&str) -> usize + use<'a>, &'a Vec<Value>) {
+    let table = &section["tables"][table];
+    let columns = table["columns"].as_array().unwrap();
+    let place = move |name: &str| columns.iter().position(|column| column["name"] == name).unwrap();
+    (place, table["rows"].as_array().unwrap())
+}
+
+#[test]
+fn the_guest_arrives_and_its_passes_sum_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(mut lab) = lab(directory.path(), &["--bandwidth", "100MB/s", "--rate", "4000pages/s", "--json"]) else {
+        return;
+    };
+    let output = lab.output().unwrap();
+    let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && complaints.contains("the guest runs on the target"), "{complaints}");
+    assert_eq!(left(directory.path()), [""; 0]);
+    let answered: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let section = answered["sections"].as_array().unwrap().iter().find(|one| one["id"] == "migration").unwrap();
+    let (place, passes) = rows(section, "passes");
+    let number = |row: &Value, column: &str| row[place(column)].as_u64();
+    assert!(passes.len() >= 3, "the first one, one that finds little left, and the final one: {passes:?}");
+    let times: Vec<u64> =
+        passes.iter().flat_map(|row| [number(row, "start_ns").unwrap(), number(row, "end_ns").unwrap()]).collect();
+    assert!(times.is_sorted(), "{times:?}");
+    let (of, residuals) = rows(section, "residuals");
+    let was =
+        |what: &str| residuals.iter().find(|row| row[of("what")] == what).unwrap()[of("actual")].as_f64().unwrap();
+    let sent: u64 = passes.iter().filter_map(|row| number(row, "bytes")).sum();
+    assert!(sent as f64 <= was("bytes"), "{sent} in passes, {} in all", was("bytes"));
+    // 8,192 hot pages at least, each with its header.
+    assert!(was("bytes") >= 8_192.0 * 4_104.0 && was("total") > was("downtime"));
+    let (by, downtimes) = rows(section, "downtimes");
+    assert_eq!(
+        downtimes.iter().map(|row| row[by("definition")].clone()).collect::<Vec<_>>(),
+        ["vmm_reported", "vmm_events"]
+    );
+    let said = base::prediction::Prediction::read(&directory.path().join("moved/L0/prediction.json")).unwrap();
+    assert_eq!(
+        said.said.iter().map(|said| said.what.as_str()).collect::<Vec<_>>(),
+        ["total", "downtime", "passes", "bytes"]
+    );
+}
+
+#[test]
+fn one_that_never_ends_is_cancelled_and_said_to_be_before() {
+    let directory = tempfile::tempdir().unwrap();
+    // Its hot pages are dirty again three times faster than they are sent.
+    let more = ["--rate", "60000pages/s", "--bandwidth", "80MB/s", "--limit", "5ms", "--patience", "2s"];
+    let Some(mut lab) = lab(directory.path(), &more) else { return };
+    let output = lab.output().unwrap();
+    let (text, complaints) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{complaints}");
+    assert!(
+        text.contains("ended as cancelled") && text.contains("Said before: never, which held in 1 of 1 run"),
+        "{text}"
+    );
+    assert_eq!(left(directory.path()), [""; 0]);
+}
+
+/// A lab that has said this.
+fn at_work(mut lab: Command, word: &str) -> Child {
+    let mut lab = lab.spawn().unwrap();
+    let said = BufReader::new(lab.stderr.take().unwrap());
+    assert!(said.lines().map_while(Result::ok).any(|line| line.contains(word)), "the lab ended early");
+    lab
+}
+
+#[test]
+fn nothing_is_left_after_ctrl_c_and_no_program_after_kill_9() {
+    for (signal, status) in [("INT", Some(130)), ("KILL", None)] {
+        let directory = tempfile::tempdir().unwrap();
+        let Some(command) = lab(directory.path(), &["--rate", "100pages/s", "--repeats", "100"]) else { return };
+        let mut lab = at_work(command, "booting the guest");
+        let sent = Command::new("kill").args([format!("-{signal}"), lab.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        assert_eq!(lab.wait().unwrap().code(), status, "{signal}");
+        let is_program = |line: &String| line.starts_with("qemu");
+        let until = Instant::now() + Duration::from_secs(10);
+        while left(directory.path()).iter().any(is_program) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let left = left(directory.path());
+        assert!(!left.iter().any(is_program), "{signal}: {left:?}");
+        assert!(status.is_none() || left.is_empty(), "{signal}: {left:?}");
+    }
+}

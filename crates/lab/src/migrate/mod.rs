@@ -1,0 +1,122 @@
+//! Live migrations of a guest whose working set is known, between two QEMUs of this machine.
+//!
+//! ```text
+//! source: QEMU (TCG) with a guest of 512 bytes      --unix socket, QEMU's own bandwidth limit-->      target: QEMU, -incoming defer
+//!    '--QMP: MIGRATION_PASS, STOP, query-migrate                                       QMP: RESUME --'
+//! ```
+//! In: [`Settings`], and what a model said before. Out: a recording with both sessions of each run, and that prediction. Nothing else is
+//! on the machine: both end with this program, also if it is killed. The guest is emulated: which pages are sent is real, how fast it
+//! computes is not.
+
+pub mod sector;
+
+mod qemu;
+mod session;
+
+use crate::nested::scratch::Scratch;
+use crate::nested::{Places, needs};
+use crate::watch::Watch;
+use crate::{Error, clocks};
+use base::prediction::Prediction;
+use base::recording::{
+    Draft, Emulator, Identity, Machine, Moment, PREDICTION_FILE, Part, PartKind, PartState, Recording,
+};
+use qemu::{PROGRAM, Side};
+use sector::Work;
+use session::Ran;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// This computer, as the recording calls it.
+const HOST: &str = "L0";
+
+/// What is migrated, and how.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Of the guest; all but its hot pages are zeros.
+    pub memory_bytes: u64,
+    /// What the guest does meanwhile.
+    pub work: Work,
+    /// `max-bandwidth`.
+    pub bandwidth_bytes_per_s: u64,
+    /// `downtime-limit`.
+    pub limit: Duration,
+    /// After which a migration counts as one that does not end, and is cancelled.
+    pub patience: Duration,
+    /// How often it is migrated, each time anew.
+    pub repeats: u32,
+}
+
+/// Migrates the guest as often as asked. `said` is what a model says of it, kept as it is; `created` is when, for the manifest;
+/// `say` hears what is going on, `stop` ends it early.
+///
+/// # Errors
+/// If something is missing or goes wrong on the way; the sentence says what. Nothing is left behind then, unless it says so.
+pub fn run(
+    settings: &Settings,
+    said: &Prediction,
+    places: &Places,
+    created: String,
+    say: &mut dyn FnMut(&str),
+    stop: &AtomicBool,
+) -> Result<Recording, Error> {
+    needs::require(&[PROGRAM], &places.programs, Path::new("/"))?;
+    let cache = std::path::absolute(&places.cache).map_err(|error| Error::io(&places.cache, error))?;
+    let draft = Draft::new(&places.output)?;
+    let mut parts = Vec::new();
+    let part =
+        |path: PathBuf, kind| Part { path, machine: HOST.to_owned(), kind, clock: None, state: PartState::Complete };
+    // Written before anything runs: whoever says what will be cannot know it.
+    let path = Path::new(HOST).join(PREDICTION_FILE);
+    let whole = draft.part(&path)?;
+    said.write(&whole).map_err(|error| Error::io(&whole, error))?;
+    parts.push(part(path, PartKind::Prediction));
+    let mut watch = Watch { say, stop };
+    let begin = clocks::pair(HOST, Moment::Begin);
+    for repeat in 0..settings.repeats {
+        let scratch = Scratch::new(&cache)?;
+        (watch.say)(&format!("run {} of {}: booting the guest", repeat + 1, settings.repeats));
+        let Ran { source, target, has_moved } = session::migrate(settings, scratch.path(), &mut watch)?;
+        (watch.say)(&format!(
+            "run {}: the guest {}",
+            repeat + 1,
+            if has_moved { "runs on the target" } else { "stayed where it was" }
+        ));
+        for (side, messages) in [(Side::Source, source), (Side::Target, target)] {
+            let path = Path::new(HOST).join("qmp").join(format!("{repeat}-{}.jsonl", side.name()));
+            let whole = draft.part(&path)?;
+            base::qmp::write(&messages, &whole).map_err(|error| Error::io(&whole, error))?;
+            parts.push(part(path, PartKind::Qmp));
+        }
+    }
+    let recording = Recording {
+        root: places.output.path.clone(),
+        emulated: Some(Emulator::Tcg),
+        machines: vec![Machine {
+            id: HOST.to_owned(),
+            level: 0,
+            parent: None,
+            name: None,
+            identity: Identity::default(),
+        }],
+        parts,
+        clock_pairs: vec![begin, clocks::pair(HOST, Moment::End)],
+        ..Recording::made(&format!("kvmscope lab migrate {}: {settings}", env!("CARGO_PKG_VERSION")), created)
+    };
+    Ok(draft.finish(recording)?)
+}
+
+impl std::fmt::Display for Settings {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            out,
+            "--ram {}M --hot {} pages --ticks {} --bandwidth {} B/s --limit {} ms",
+            self.memory_bytes >> 20,
+            self.work.pages,
+            self.work.ticks,
+            self.bandwidth_bytes_per_s,
+            self.limit.as_millis()
+        )
+    }
+}

@@ -1,0 +1,211 @@
+//! A guest of 512 bytes whose working set, rate and heartbeat are known: a boot sector.
+//!
+//! ```text
+//! BIOS -> 0x7c00: flat protected mode -> fills its hot pages -> writes one word to one page after the other (or to any), counts the
+//! write at the heartbeat, waits until so many ticks of the TSC have passed, and so on for ever
+//! 0x100000  heartbeat: writes, sweeps      0x200000  hot pages
+//! ```
+//! It makes no exits of its own but those of its pages, and needs no disk but the floppy that holds it. The code is assembled by the
+//! compiler; what it reads at its end is put there by [`image`].
+//! Sources: BIOS Boot Specification 1.01, 6.5.1 (where a boot sector lies); Intel SDM vol. 3A, 9.9.1 (switching to protected mode).
+
+/// Where the hot pages begin.
+pub const HOT_AT: u32 = 0x20_0000;
+/// Where it counts its writes, and 4 bytes behind them its sweeps, each modulo 2^32.
+pub const HEARTBEAT_AT: u32 = 0x10_0000;
+/// A sector.
+const BYTES: usize = 512;
+
+/// What the guest does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Work {
+    /// Hot pages, of 4 KiB.
+    pub pages: u32,
+    /// Ticks of the TSC between two writes.
+    pub ticks: u32,
+    /// Pages are written to in any order, not one after the other.
+    pub anywhere: bool,
+}
+
+/// Where the sector holds these, from its begin.
+const PAGES: usize = 0x1e4;
+const TICKS: usize = 0x1e8;
+const ANYWHERE: usize = 0x1ec;
+
+std::arch::global_asm!(
+    ".pushsection .rodata",
+    // The compiler may put the code that names them into another object file.
+    ".globl kvmscope_sector, kvmscope_sector_end",
+    ".hidden kvmscope_sector, kvmscope_sector_end",
+    "kvmscope_sector:",
+    ".code16",
+    "cli",
+    "xor ax, ax",
+    "mov ds, ax",
+    // The descriptors behind the code; an absolute address in real mode.
+    ".byte 0x0f, 0x01, 0x16",
+    ".short 0x7c00 + 9f - kvmscope_sector",
+    "mov eax, cr0",
+    "or al, 1",
+    "mov cr0, eax",
+    ".byte 0x66, 0xea",
+    ".long 0x7c00 + 2f - kvmscope_sector",
+    ".short 8",
+    ".code32",
+    "2:",
+    "mov ax, 0x10",
+    "mov ds, ax",
+    "mov es, ax",
+    "mov ss, ax",
+    // No page is like another, and none is zero.
+    "mov edi, {hot}",
+    "mov ecx, [0x7c00 + {pages}]",
+    "shl ecx, 10",
+    "mov eax, 0x5a5a5a01",
+    "3:",
+    "mov [edi], eax",
+    "add eax, 0x9e3779b9",
+    "add edi, 4",
+    "dec ecx",
+    "jnz 3b",
+    "xor ebx, ebx",
+    "mov esi, 1",
+    "4:",
+    "cmp dword ptr [0x7c00 + {anywhere}], 0",
+    "jne 5f",
+    "mov eax, ebx",
+    "inc ebx",
+    "cmp ebx, [0x7c00 + {pages}]",
+    "jb 6f",
+    "xor ebx, ebx",
+    "inc dword ptr [{heartbeat} + 4]",
+    "jmp 6f",
+    "5:",
+    // A linear congruential generator (Numerical Recipes, 7.1.2), whose high bits are used.
+    "imul esi, esi, 1664525",
+    "add esi, 1013904223",
+    "mov eax, esi",
+    "shr eax, 8",
+    "xor edx, edx",
+    "div dword ptr [0x7c00 + {pages}]",
+    "mov eax, edx",
+    "6:",
+    "shl eax, 12",
+    "inc dword ptr [eax + {hot}]",
+    "inc dword ptr [{heartbeat}]",
+    "rdtsc",
+    "mov edi, eax",
+    "7:",
+    "rdtsc",
+    "sub eax, edi",
+    "cmp eax, [0x7c00 + {ticks}]",
+    "jb 7b",
+    "jmp 4b",
+    // Nothing, flat code of 32 bits, flat data.
+    ".balign 8",
+    "8:",
+    ".quad 0, 0x00cf9b000000ffff, 0x00cf93000000ffff",
+    "9:",
+    ".short 23",
+    ".long 0x7c00 + 8b - kvmscope_sector",
+    "kvmscope_sector_end:",
+    ".code64",
+    ".popsection",
+    hot = const HOT_AT,
+    heartbeat = const HEARTBEAT_AT,
+    pages = const PAGES,
+    ticks = const TICKS,
+    anywhere = const ANYWHERE,
+);
+
+unsafe extern "C" {
+    static kvmscope_sector: u8;
+    static kvmscope_sector_end: u8;
+}
+
+/// The sector that does `work`.
+pub fn image(work: Work) -> [u8; BYTES] {
+    let begin = &raw const kvmscope_sector;
+    let length = (&raw const kvmscope_sector_end).addr() - begin.addr();
+    assert!(length <= PAGES, "the code ends before what it reads");
+    // SAFETY: both symbols are of the one block above, and what lies between them is never written to.
+    let code = unsafe { std::slice::from_raw_parts(begin, length) };
+    let mut image = [0; BYTES];
+    image[..length].copy_from_slice(code);
+    for (at, value) in [(PAGES, work.pages), (TICKS, work.ticks), (ANYWHERE, u32::from(work.anywhere))] {
+        image[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+    image[BYTES - 2..].copy_from_slice(&[0x55, 0xaa]);
+    image
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+
+    const WORK: Work = Work { pages: 256, ticks: 100_000, anywhere: false };
+
+    #[test]
+    fn what_it_does_stands_at_its_end_and_it_is_bootable() {
+        let image = image(Work { pages: 0x1234, ticks: 7, anywhere: true });
+        assert_eq!(image[0x1e4..0x1f0], [0x34, 0x12, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0]);
+        assert_eq!(image[510..], [0x55, 0xaa]);
+        assert_eq!(image[0], 0xfa, "CLI");
+    }
+
+    /// Runs it until it has swept twice; its memory then.
+    fn memory_of(work: Work) -> Option<Vec<u8>> {
+        let folder = tempfile::tempdir().unwrap();
+        let (floppy, memory) = (folder.path().join("floppy"), folder.path().join("memory"));
+        std::fs::write(&floppy, [image(work).to_vec(), vec![0; 1_474_560 - BYTES]].concat()).unwrap();
+        let backend = format!("memory-backend-file,id=ram,share=on,mem-path={},size=16M", memory.display());
+        let started = Command::new("qemu-system-x86_64")
+            .args(["-accel", "tcg", "-M", "q35,memory-backend=ram", "-m", "16M", "-nodefaults", "-display", "none"])
+            .args(["-no-user-config", "-object", &backend])
+            .args(["-drive", &format!("if=none,id=f,format=raw,readonly=on,file={}", floppy.display())])
+            .args(["-device", "isa-fdc,fdtypeA=144", "-device", "floppy,drive=f"])
+            .spawn();
+        let Ok(mut program) = started else {
+            eprintln!("skipped: qemu-system-x86_64 is not installed");
+            return None;
+        };
+        let until = Instant::now() + Duration::from_secs(60);
+        let mut beat = [0; 4];
+        while Instant::now() < until && u32::from_le_bytes(beat) < 2 * work.pages {
+            std::thread::sleep(Duration::from_millis(20));
+            if let Ok(file) = File::open(&memory) {
+                let _ = file.read_exact_at(&mut beat, u64::from(HEARTBEAT_AT));
+            }
+        }
+        program.kill().unwrap();
+        program.wait().unwrap();
+        Some(std::fs::read(&memory).unwrap())
+    }
+
+    #[test]
+    fn a_real_qemu_runs_it_and_its_pages_are_what_was_asked_for() {
+        for work in [WORK, Work { anywhere: true, ..WORK }] {
+            let Some(memory) = memory_of(work) else { return };
+            let word = |at: usize| u32::from_le_bytes(memory[at..at + 4].try_into().unwrap());
+            let writes = word(HEARTBEAT_AT as usize);
+            assert!(writes >= 2 * work.pages, "{writes} writes in a minute");
+            // The first word of each page, less what filling put there.
+            let first = |page: u32| 0x5a5a_5a01_u32.wrapping_add(0x9e37_79b9_u32.wrapping_mul(page * 1024));
+            let counts: Vec<u32> =
+                (0..work.pages).map(|page| word((HOT_AT + page * 4096) as usize).wrapping_sub(first(page))).collect();
+            // The page is written to before the heartbeat.
+            assert!((writes..=writes + 1).contains(&counts.iter().sum()), "{writes}");
+            let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+            assert_eq!(most - least <= 1, !work.anywhere, "in order: {least} to {most}");
+            if !work.anywhere {
+                assert_eq!(word(HEARTBEAT_AT as usize + 4), (counts.iter().sum::<u32>()) / work.pages);
+            }
+            let behind = (HOT_AT + work.pages * 4096) as usize;
+            assert!(memory[behind..behind + 4096].iter().all(|byte| *byte == 0), "what is not hot is zero");
+        }
+    }
+}
