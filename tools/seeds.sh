@@ -131,3 +131,7 @@ for tree in fixtures/hosts-must-gather fixtures/seed-vhost; do
         { printf '\0'; tar -cJf - "$tree"; } | head -c "$most_bytes" >"$corpus/archive/$(basename "$tree")-xz"
     fi
 done
+
+for session in fixtures/migrate-tcg/L0/qmp/*.jsonl; do
+    add qmp "$(basename "$session")" "$session"
+done

@@ -51,7 +51,10 @@ pub(super) fn table(migrations: &[Migration]) -> Table {
         let mut before: Option<u64> = None;
         for (definition, value_ns, error_ns) in rows {
             let Some(value_ns) = value_ns else { continue };
-            let difference = before.map(|before| value_ns as i64 - before as i64);
+            let difference = before.map(|before| {
+                let difference = i128::from(value_ns) - i128::from(before);
+                difference.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+            });
             table.push(vec![
                 definition.into(),
                 value_ns.into(),
