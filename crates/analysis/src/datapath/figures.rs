@@ -32,6 +32,7 @@ pub(super) fn figures(plan: &Plan, rates: &[Predicted<'_>]) -> Vec<Figure> {
     );
     all.extend((chain.pattern == Pattern::Chain).then(|| cores(&bed, chain)));
     all.retain(|figure| matches!(&figure.drawing, Drawing::Curves(curves) if !curves.curves.is_empty()));
+    all.extend(links(rates));
     all.extend(used(rates));
     all
 }
@@ -148,6 +149,47 @@ fn cores(bed: &Bed, chain: &Chain) -> Figure {
         ("bytes of a frame", "polling CPUs"),
         curves,
     )
+}
+
+/// Chains longer than this have more links than anybody reads.
+const MOST_LINKS: usize = 33;
+
+/// The best chain as a packet goes through it: each link with its load, and where it crosses PCIe.
+fn links(rates: &[Predicted<'_>]) -> Option<Figure> {
+    let group = |one: &Predicted<'_>| {
+        let best = rules::allowed(rates, one).first().copied()?;
+        let edges = best.design.edges();
+        if best.chain.pattern != Pattern::Chain || edges.len() > MOST_LINKS {
+            return None;
+        }
+        let load = best.rate.chain_pps()? * best.frames.bytes() * 8.0 / 1e9;
+        let end = |at: usize| if at == 0 || at == edges.len() { "wire".to_owned() } else { format!("VNF {at}") };
+        let bar = |(at, path): (usize, &Datapath)| {
+            let crossing = match (at == 0, at + 1 == edges.len(), path) {
+                (true, _, _) => ", PCIe to host",
+                (_, true, _) => ", PCIe to device",
+                (_, _, Datapath::Sriov) => ", PCIe to device, hairpin, PCIe to host",
+                (_, _, _) => "",
+            };
+            let (label, note) = (format!("{} to {}", end(at), end(at + 1)), format!("{}{crossing}", path.name()));
+            Bar { label, value: load, note, hue: String::new() }
+        };
+        Some(BarGroup {
+            title: format!("{}, {}", best.design.shape(), rules::subject(best)),
+            unit: "Gb/s",
+            total: load,
+            bars: edges.iter().enumerate().map(bar).collect(),
+            span: None,
+        })
+    };
+    let groups: Vec<BarGroup> = rules::asked(rates).filter_map(group).collect();
+    (!groups.is_empty()).then(|| Figure {
+        id: "links_of_the_chain".to_owned(),
+        title: "Which links does a packet take through the best chain, and where does it cross PCIe?".to_owned(),
+        caption: "Modelled load of each link; bits of frames with their check sequence, one direction.".to_owned(),
+        in_terminals: false,
+        drawing: Drawing::Bars(groups),
+    })
 }
 
 /// How full each resource is at the rate of the best design.
