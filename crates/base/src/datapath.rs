@@ -8,6 +8,10 @@
 //! `lab` writes it, `analysis` reads it. Nothing here is averaged, and no count is computed from the others: each one was read
 //! from a counter of the program that keeps it, so that books that do not close show it.
 
+mod beside;
+
+pub use beside::{RateBounds, StreamRun};
+
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,6 +38,12 @@ pub struct DatapathRuns {
     pub notes: Vec<String>,
     /// The trials, in the order in which they were made.
     pub runs: Vec<DatapathRun>,
+    /// Bounds that searches found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<RateBounds>,
+    /// Streams of messages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<StreamRun>,
 }
 
 /// Which way packets go.
@@ -239,7 +249,14 @@ pub enum Error {
 impl DatapathRuns {
     /// A bed without trials yet.
     pub fn new(environment: BTreeMap<String, String>) -> Self {
-        Self { schema: SCHEMA.to_owned(), environment, notes: Vec::new(), runs: Vec::new() }
+        Self {
+            schema: SCHEMA.to_owned(),
+            environment,
+            notes: Vec::new(),
+            runs: Vec::new(),
+            bounds: Vec::new(),
+            streams: Vec::new(),
+        }
     }
 
     /// Reads a file.

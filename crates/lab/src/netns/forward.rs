@@ -109,7 +109,7 @@ pub(super) fn offloads(namespace: &str, device: &str, switches: &[&str]) -> Resu
 }
 
 /// Carries frames one way until it is told to end.
-fn carry(from: &Port, to: &Port, stop: &Stop) -> Result<(), Error> {
+pub(super) fn carry(from: &Port, to: &Port, stop: &Stop) -> Result<(), Error> {
     let gone = |error| Error::refused("the forwarder's port is gone", error);
     let mut frame = vec![0; LONGEST_FRAME];
     while !stop.asked() {
@@ -122,7 +122,7 @@ fn carry(from: &Port, to: &Port, stop: &Stop) -> Result<(), Error> {
 }
 
 /// Ids of processes whose name begins so; kernel threads are processes of one thread.
-fn named(proc: &Path, start: &str) -> Vec<u32> {
+pub(super) fn named(proc: &Path, start: &str) -> Vec<u32> {
     let processes = std::fs::read_dir(proc).into_iter().flatten().flatten();
     processes
         .filter(|process| {

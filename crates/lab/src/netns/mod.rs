@@ -25,6 +25,7 @@ mod inside;
 mod load;
 pub mod own;
 mod packet;
+pub mod paths;
 mod tap;
 mod testbed;
 

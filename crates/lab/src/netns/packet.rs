@@ -84,6 +84,19 @@ impl Port {
         }
     }
 
+    /// Frames that the kernel dropped since the last call, because none of this socket's memory was free (packet(7),
+    /// PACKET_STATISTICS).
+    pub(super) fn dropped(&self) -> io::Result<u64> {
+        let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
+        let into = (&raw mut statistics).cast();
+        // SAFETY: the kernel writes at most `length` bytes into `statistics`, which lives until the call returns.
+        let got = unsafe {
+            libc::getsockopt(self.0.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS, into, &raw mut length)
+        };
+        if got < 0 { Err(io::Error::last_os_error()) } else { Ok(statistics.tp_drops.into()) }
+    }
+
     fn set<T>(&self, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
         let length = size_of::<T>() as libc::socklen_t;
         // SAFETY: the kernel reads `length` bytes of `value`, which lives until the call returns.

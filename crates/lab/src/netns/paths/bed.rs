@@ -1,0 +1,177 @@
+//! Three namespaces, a chain of VNFs between two of them, and what carries frames through each VNF.
+
+use super::super::forward::{carry, offloads};
+use super::super::inside::WorkerThreads;
+use super::super::packet::Port;
+use super::super::{APPEARS, pin};
+use super::Cpus;
+use crate::Error;
+use crate::journal::network::ip;
+use crate::journal::{Entry, Step};
+use std::sync::{Arc, mpsc};
+use std::time::Instant;
+
+/// What carries frames through a VNF.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Path {
+    /// The kernel's traffic control redirects from one veth to the next.
+    Veth,
+    /// A bridge joins two veths.
+    Bridge,
+    /// A thread copies between two packet sockets.
+    AfPacket,
+}
+
+impl Path {
+    /// As tables have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Path::Veth => "veth",
+            Path::Bridge => "bridge",
+            Path::AfPacket => "af-packet",
+        }
+    }
+}
+
+/// Where the two ends of streams are (RFC 2544, C.2.2).
+pub(super) const SOURCE_ADDRESS: &str = "198.18.0.1";
+pub(super) const SINK_ADDRESS: &str = "198.18.0.2";
+
+/// A bed.
+#[derive(Debug)]
+pub(super) struct Bed {
+    pub(super) path: Path,
+    pub(super) vnfs: u32,
+    pub(super) cpus: Cpus,
+    pub(super) source: String,
+    pub(super) chain: String,
+    pub(super) sink: String,
+    /// Packet sockets that frames go into on their way to the sink, VNF by VNF.
+    pub(super) sockets: Vec<Arc<Port>>,
+}
+
+impl Bed {
+    /// Builds it; `entry` notes what has to be removed.
+    pub(super) fn build(
+        path: Path,
+        vnfs: u32,
+        cpus: Cpus,
+        entry: &mut Entry,
+        workers: &mut WorkerThreads,
+        proc: &std::path::Path,
+    ) -> Result<Self, Error> {
+        let name = |role: &str| format!("{}-{role}", entry.id);
+        let [source, chain, sink] = ["source", "chain", "sink"].map(name);
+        for namespace in [&source, &chain, &sink] {
+            entry.intend(Step::NetNamespace { name: namespace.clone() })?;
+            ip(&["netns", "add", namespace])?;
+            // Nothing but what is sent by the bench may be on its links.
+            shell(namespace, "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6")?;
+            ip(&["-n", namespace, "link", "set", "lo", "up"])?;
+        }
+        let mut bed = Self { path, vnfs, cpus, source, chain, sink, sockets: Vec::new() };
+        let last = format!("port{}", 2 * vnfs - 1);
+        bed.link(&bed.source, "source0", "port0")?;
+        for vnf in 1..vnfs {
+            bed.link(&bed.chain, &format!("port{}", 2 * vnf - 1), &format!("port{}", 2 * vnf))?;
+        }
+        bed.link(&bed.sink, "sink0", &last)?;
+        for (namespace, device, address) in
+            [(&bed.source, "source0", SOURCE_ADDRESS), (&bed.sink, "sink0", SINK_ADDRESS)]
+        {
+            ip(&["-n", namespace, "addr", "add", &format!("{address}/24"), "dev", device])?;
+            ip(&["-n", namespace, "link", "set", device, "up"])?;
+            // A veth hands frames to its peer's NAPI only where it does not segment itself (drivers/net/veth.c,
+            // `veth_skb_is_eligible_for_gro`, Linux 6.12).
+            offloads(namespace, device, &["tso", "off", "gso", "off", "tx", "off"])?;
+        }
+        for vnf in 0..vnfs {
+            bed.vnf(vnf, workers)?;
+        }
+        bed.poll(proc)?;
+        Ok(bed)
+    }
+
+    fn link(&self, end: &str, device: &str, port: &str) -> Result<(), Error> {
+        ip(&["link", "add", "name", device, "netns", end, "type", "veth", "peer", "name", port, "netns", &self.chain])?;
+        if end == self.chain {
+            ip(&["-n", &self.chain, "link", "set", device, "up"])?;
+        }
+        ip(&["-n", &self.chain, "link", "set", port, "up"]).map(|_| ())
+    }
+
+    /// Joins the two ports of a VNF.
+    fn vnf(&mut self, vnf: u32, workers: &mut WorkerThreads) -> Result<(), Error> {
+        let [near, far] = [format!("port{}", 2 * vnf), format!("port{}", 2 * vnf + 1)];
+        match self.path {
+            Path::Veth => {
+                for (from, to) in [(&near, &far), (&far, &near)] {
+                    let exec = ["netns", "exec", &self.chain, "tc"];
+                    ip(&[&exec[..], &["qdisc", "add", "dev", from, "clsact"]].concat())?;
+                    let filter =
+                        ["filter", "add", "dev", from, "ingress", "protocol", "all", "u32", "match", "u32", "0", "0"];
+                    let action = ["action", "mirred", "egress", "redirect", "dev", to];
+                    ip(&[&exec[..], &filter, &action].concat())?;
+                }
+            }
+            Path::Bridge => {
+                let bridge = format!("bridge{vnf}");
+                ip(&["-n", &self.chain, "link", "add", "name", &bridge, "type", "bridge", "mcast_snooping", "0"])?;
+                for port in [&near, &far] {
+                    ip(&["-n", &self.chain, "link", "set", port, "master", &bridge])?;
+                }
+                ip(&["-n", &self.chain, "link", "set", &bridge, "up"])?;
+            }
+            Path::AfPacket => {
+                for (from, to, is_onward) in [(near.clone(), far.clone(), true), (far, near, false)] {
+                    let (tell, told) = mpsc::channel();
+                    let prepare = move || {
+                        let (from, to) = (Arc::new(Port::open(&from)?), Port::open(&to)?);
+                        let _ = tell.send(Arc::clone(&from));
+                        Ok((from, to))
+                    };
+                    let work = |(from, to): (Arc<Port>, Port), stop: &_| carry(&from, &to, stop);
+                    let tid = workers.start(&format!("vnf-{vnf}"), Some(&self.chain), prepare, work)?;
+                    pin(tid, self.cpus.chain)?;
+                    if is_onward {
+                        self.sockets.extend(told.try_recv());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives each port a polling thread of the kernel, on the chain's CPU.
+    fn poll(&self, proc: &std::path::Path) -> Result<(), Error> {
+        let ports: Vec<String> = (0..2 * self.vnfs).map(|port| format!("port{port}")).collect();
+        let known = kernel_threads(proc);
+        for port in &ports {
+            offloads(&self.chain, port, &["gro", "on", "tso", "off", "gso", "off", "tx", "off"])?;
+            shell(&self.chain, &format!("echo 1 > /sys/class/net/{port}/threaded"))?;
+        }
+        let since = Instant::now();
+        loop {
+            let mut polling = kernel_threads(proc);
+            polling.retain(|tid| !known.contains(tid));
+            if polling.len() >= ports.len() {
+                return polling.into_iter().try_for_each(|tid| pin(tid, self.cpus.chain));
+            }
+            if since.elapsed() > APPEARS {
+                let why = "the kernel made no NAPI threads for the ports; this needs Linux 5.12";
+                return Err(Error::Absent(why.to_owned()));
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+}
+
+/// Ids of the kernel's threads that poll ports named as ours are.
+fn kernel_threads(proc: &std::path::Path) -> Vec<u32> {
+    super::super::forward::named(proc, "napi/port")
+}
+
+/// `ip netns exec` gives the command a /sys of the namespace, which a thread of ours would not have.
+fn shell(namespace: &str, script: &str) -> Result<(), Error> {
+    ip(&["netns", "exec", namespace, "sh", "-c", script]).map(|_| ())
+}

@@ -1,0 +1,104 @@
+//! One trial: frames are sent, what arrives is counted, and every other one is looked for.
+
+use super::bed::Bed;
+use super::counters::{Counters, books};
+use super::{check, sender};
+use crate::Error;
+use crate::clocks;
+use base::datapath::{DatapathRun, Traffic};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// What is sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Offer {
+    /// Size of each frame, FCS counted.
+    pub(super) size_bytes: u32,
+    /// Frames per second; `None`: as many as the sender can.
+    pub(super) pps: Option<u64>,
+    /// For how long.
+    pub(super) length: Duration,
+}
+
+/// Frames on their way have arrived when the sink's counter stands still for so long.
+const STANDS_STILL: Duration = Duration::from_millis(20);
+/// A chain that moves frames for longer after the last was sent is no chain.
+const ARRIVES: Duration = Duration::from_secs(5);
+
+impl Bed {
+    /// Makes one trial. Its window is the time of sending; what is on its way then is waited for and counted.
+    pub(super) fn trial(&self, offer: &Offer, stop: &AtomicBool) -> Result<DatapathRun, Error> {
+        let (before, busy_before) = (Counters::read(self)?, Busy::read()?);
+        let begin_ns = clocks::pair("L0", base::recording::Moment::Begin).monotonic_ns;
+        let sent = sender::send(&self.source, self.cpus.sender, offer, stop)?;
+        check(stop)?;
+        let busy = Busy::read()?;
+        let after = self.at_rest(&before)?;
+        let books = books(&before, &after, self.vnfs, sent.frames);
+        Ok(DatapathRun {
+            design: self.path.name().to_owned(),
+            pattern: Traffic::Chain,
+            vnfs: self.vnfs,
+            size_bytes: offer.size_bytes,
+            repeat: 0,
+            offered_pps: offer.pps.map(|pps| pps as f64),
+            begin_ns,
+            window_ns: sent.took_ns,
+            window_error_ns: 0,
+            window_sent: sent.frames,
+            window_received: books.received,
+            books,
+            pollers: Vec::new(),
+            steal_share: busy.stolen_since(&busy_before),
+            interference: Vec::new(),
+            bound_by: None,
+            cores: Some(1),
+        })
+    }
+
+    /// The counters once nothing moves any more. What packet sockets dropped is summed up over all readings.
+    fn at_rest(&self, before: &Counters) -> Result<Counters, Error> {
+        let since = Instant::now();
+        let mut last = Counters::read(self)?;
+        loop {
+            std::thread::sleep(STANDS_STILL);
+            let mut now = Counters::read(self)?;
+            for (now, last) in now.sockets_dropped.iter_mut().zip(&last.sockets_dropped) {
+                *now += last;
+            }
+            if now.devices == last.devices {
+                return Ok(now);
+            }
+            if since.elapsed() > ARRIVES {
+                let moved = now.devices.len().max(before.devices.len());
+                return Err(Error::TimedOut(format!(
+                    "frames still moved on {moved} devices long after the last was sent"
+                )));
+            }
+            last = now;
+        }
+    }
+}
+
+/// Ticks of all CPUs, and those that the machine below kept for itself (proc_stat(5), eighth number).
+struct Busy {
+    all: u64,
+    stolen: u64,
+}
+
+impl Busy {
+    fn read() -> Result<Self, Error> {
+        const PATH: &str = "/proc/stat";
+        let text = std::fs::read_to_string(PATH).map_err(|error| Error::io(PATH, error))?;
+        let ticks =
+            |line: &str| line.split_whitespace().skip(1).map_while(|word| word.parse().ok()).collect::<Vec<u64>>();
+        let ticks = text.lines().next().map(ticks).unwrap_or_default();
+        // Guests' time is part of the user's.
+        Ok(Self { all: ticks.iter().take(8).sum(), stolen: ticks.get(7).copied().unwrap_or(0) })
+    }
+
+    fn stolen_since(&self, before: &Self) -> Option<f64> {
+        let all = self.all.checked_sub(before.all).filter(|all| *all > 0)?;
+        Some(self.stolen.checked_sub(before.stolen)? as f64 / all as f64)
+    }
+}
