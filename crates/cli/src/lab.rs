@@ -4,6 +4,7 @@ mod booted;
 mod migrate;
 mod netns;
 mod ovs;
+mod paths;
 mod rt;
 
 use crate::arguments::{DestinationOptions, OutputOptions};

@@ -1,5 +1,6 @@
-//! `kvmscope lab ovs`: what a chain of VNFs behind Open vSwitch with DPDK carries on this computer.
+//! `kvmscope lab ovs`: what a chain of VNFs behind Open vSwitch with DPDK carries on this computer, or on the kernel's own paths.
 
+use super::paths::PathOptions;
 use crate::arguments::{DestinationOptions, JournalPlace, OutputOptions};
 use crate::exit::{Exit, WrongUse};
 use crate::interrupt::Interrupt;
@@ -18,7 +19,9 @@ use std::time::{Duration, Instant, SystemTime};
     kvmscope lab ovs\n  \
     kvmscope lab ovs --vnfs 1,2,4,8 --size 64,512,1518 --repeats 3 -o chain\n  \
     kvmscope lab ovs --pattern north-south --vnfs 2 --size 64\n  \
-    kvmscope lab ovs --seconds 1 --repeats 1 --no-huge --json\n\n\
+    kvmscope lab ovs --seconds 1 --repeats 1 --no-huge --json\n  \
+    kvmscope lab ovs --path veth --search ndr,pdr --vnfs 1 --size 64\n  \
+    kvmscope lab ovs --path veth,bridge,af-packet --messages 64,512,65536 --vnfs 1\n\n\
     Needs root. The switch is private, whatever switch this machine runs. Everything it creates is removed at the end, also on\n\
     Ctrl-C; after kill -9, by `kvmscope undo` and the next `lab ovs`.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
@@ -46,6 +49,8 @@ pub struct Ovs {
     #[arg(long)]
     no_huge: bool,
     #[command(flatten)]
+    paths: PathOptions,
+    #[command(flatten)]
     destination: DestinationOptions,
     #[command(flatten)]
     place: JournalPlace,
@@ -65,7 +70,7 @@ impl Ovs {
     /// Runs all trials, then reports on the recording.
     pub fn run(&self) -> anyhow::Result<Exit> {
         if !rustix::process::geteuid().is_root() {
-            bail!("huge pages and a switch need root; run `sudo kvmscope lab ovs`");
+            bail!("huge pages, namespaces and a switch need root; run `sudo kvmscope lab ovs`");
         }
         if self.vnfs.is_empty() || self.size.is_empty() {
             bail!(WrongUse("name at least one number of VNFs and one size".to_owned()));
@@ -82,7 +87,11 @@ impl Ovs {
             // If stderr is closed nobody wants to know.
             let _ = writeln!(std::io::stderr(), "lab: {:3} s  {line}", began.elapsed().as_secs());
         };
-        let recording = match ovs::run(&self.settings(), &places, &journal, created, &mut say, &stop) {
+        let recorded = match self.paths.settings(&self.vnfs, &self.size, self.repeats) {
+            Some(settings) => self.paths.measure(&settings, &places.output, &journal, created, &mut say, &stop),
+            None => ovs::run(&self.settings(), &places, &journal, created, &mut say, &stop),
+        };
+        let recording = match recorded {
             Err(error @ lab::Error::LeftBehind(_)) => return Err(error.into()),
             Err(_) if stop.load(Ordering::Relaxed) => return Ok(Exit::Interrupted),
             recorded => recorded?,

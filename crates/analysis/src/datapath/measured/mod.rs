@@ -8,6 +8,7 @@
 //! text --> pmds, queues, flows, ports
 //! ```
 
+mod beside;
 mod kinds;
 mod section;
 mod tables;

@@ -1,5 +1,6 @@
 //! The answer of what was measured.
 
+use super::beside;
 use super::kinds::{self, Kind};
 use super::tables;
 use crate::facts::datapaths::{Datapaths, Printed};
@@ -37,6 +38,7 @@ fn section(datapaths: &Datapaths) -> Section {
         section.tables.extend([tables::rates(&kinds), tables::trials(beds), tables::books(beds)]);
         section.tables.extend((!cycles.is_empty()).then(|| tables::cycles(&cycles)));
         section.tables.push(tables::pollers(beds));
+        section.tables.extend(beside::tables(beds));
     }
     section.tables.extend(tables::printed(printed));
     section.unknown = unknown(datapaths);

@@ -1,5 +1,6 @@
 //! The tables of a measured datapath. `rates` is the planner's, with kind `measured`.
 
+use super::beside::{BOUNDS, STREAMS};
 use super::kinds::{Cycles, Kind, dropped_share};
 use crate::datapath::tables::RATES;
 use crate::facts::datapaths::{Bed, Printed};
@@ -8,7 +9,8 @@ use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
 /// All of them but [`RATES`].
-pub const TABLES: &[&TableSpec] = &[&TRIALS, &BOOKS, &CYCLES, &POLLERS, &PMDS, &QUEUES, &FLOWS, &PORTS];
+pub const TABLES: &[&TableSpec] =
+    &[&TRIALS, &BOOKS, &CYCLES, &POLLERS, &BOUNDS, &STREAMS, &PMDS, &QUEUES, &FLOWS, &PORTS];
 
 const MOST_ROWS: usize = 60;
 

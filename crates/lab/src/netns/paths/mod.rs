@@ -12,11 +12,13 @@
 
 mod bed;
 mod counters;
+mod record;
 mod sender;
 mod streams;
 mod trial;
 
 pub use bed::Path;
+pub use record::record;
 
 use super::inside::WorkerThreads;
 use crate::journal::{Journal, Reverted};
