@@ -54,9 +54,9 @@ fn a_chain_of_two_has_books_bounds_and_streams() {
     assert_eq!(runs.runs[0].books.faults(), Vec::<String>::new());
     let told: Value = serde_json::from_slice(&ran.stdout).unwrap();
     let section = told["sections"].as_array().unwrap().iter().find(|section| section["id"] == "datapath").unwrap();
-    let names: Vec<&str> =
-        section["tables"].as_array().unwrap().iter().filter_map(|table| table["name"].as_str()).collect();
-    assert!(["rates", "trials", "books", "bounds", "streams"].iter().all(|name| names.contains(name)), "{names:?}");
+    for name in ["rates", "trials", "books", "bounds", "streams"] {
+        assert!(!section["tables"][name]["rows"].as_array().unwrap().is_empty(), "{name}");
+    }
     assert_eq!(left(pid), Vec::<String>::new());
 }
 

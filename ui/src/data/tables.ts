@@ -604,6 +604,35 @@ export const TABLES = {
     run_share: "f64",
     wait_share: "f64",
   },
+  /** Between which offered rates a measured datapath begins to lose more than loss_ratio; a bound that was not found is missing, and ended says why. Trials are those of all goals of one search; discarded ones did not count. */
+  "datapath.bounds": {
+    machine: "text",
+    design: "text",
+    vnfs: "u64",
+    size_bytes: "u64",
+    goal: "text",
+    method: "text",
+    loss_ratio: "f64",
+    lower_pps: "u64",
+    upper_pps: "u64",
+    ended: "text",
+    trials: "u64",
+    discarded: "u64",
+  },
+  /** TCP streams over one path whose program writes messages of one size, measured: the median of all runs, and the least and the most. A message is no frame, so nothing here is a rate of frames. */
+  "datapath.streams": {
+    machine: "text",
+    path: "text",
+    vnfs: "u64",
+    message_bytes: "u64",
+    runs: "u64",
+    gbps: "f64",
+    low_gbps: "f64",
+    high_gbps: "f64",
+    sender_cpu_s_per_gb: "f64",
+    receiver_cpu_s_per_gb: "f64",
+    retransmits: "u64",
+  },
   /** What one polling thread of Open vSwitch says of itself since its counters were cleared. */
   "datapath.pmds": {
     machine: "text",

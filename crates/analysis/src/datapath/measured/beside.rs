@@ -30,7 +30,7 @@ pub(super) const BOUNDS: TableSpec = TableSpec {
         Column::value("discarded", "count", ColumnType::U64),
     ],
     shown: Some(Shown {
-        whole: &["ended"],
+        whole: &["lower_pps", "upper_pps"],
         ..Shown::of(
             "Rates between which frames begin to be lost, measured",
             &[

@@ -25,8 +25,8 @@ pub const RESIDUALS: TableSpec = TableSpec {
     shown: Some(Shown::of(
         "What was said before, and what it was",
         &[
-            ("run", "run"),
             ("what", "quantity"),
+            ("run", "run"),
             ("predicted_low", "at least"),
             ("predicted_high", "at most"),
             ("actual", "it was"),
