@@ -8,7 +8,7 @@ use base::datapath::DatapathRun;
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
-/// All of them but [`RATES`].
+/// All of them but `rates`.
 pub const TABLES: &[&TableSpec] =
     &[&TRIALS, &BOOKS, &CYCLES, &POLLERS, &BOUNDS, &STREAMS, &PMDS, &QUEUES, &FLOWS, &PORTS];
 

@@ -6,7 +6,7 @@
 //! sender, another CPU        veth: redirected by tc · bridge: a bridge · af-packet: a thread of ours copies
 //! ```
 //! In: [`Settings`]. Out: trials in the form of all datapaths ([`DatapathRuns`]): at the highest rate that the sender reaches, with
-//! books in which every frame is somewhere; bounds that a [search](crate::search) finds; streams of messages.
+//! books in which every frame is somewhere; bounds that the search (`search/`) finds; streams of messages.
 //!
 //! Namespaces stand in the journal, and everything else lies inside them.
 
