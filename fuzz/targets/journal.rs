@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
             Step::Process(owner) => assert!(owner.pid > 1, "{line}"),
             Step::LttngSession { name } => assert!(name.starts_with("kvmscope-"), "{line}"),
             Step::NetNamespace { name } => assert!(name.starts_with(ID), "{line}"),
-            Step::TriggerPipe { path } | Step::ControlGroup { path } => {
+            Step::TriggerPipe { path } | Step::ControlGroup { path } | Step::RunDirectory { path } => {
                 assert!(path.is_absolute() && !climbs(path), "{line}");
             }
             Step::Mount { .. } | Step::NicMoved { .. } => {}
