@@ -1,6 +1,7 @@
 //! `kvmscope lab`: a reproducible experiment on any computer; the result is a recording.
 
 mod booted;
+mod course;
 mod migrate;
 mod netns;
 mod ovs;

@@ -47,7 +47,7 @@ impl TriggerPipe {
         match pipe {
             Ok(pipe) => Ok(Self { pipe, path, line: Vec::new(), proc, entry: Some(entry) }),
             Err(error) => {
-                entry.finish(&proc)?;
+                entry.put_back(&proc)?;
                 Err(error)
             }
         }

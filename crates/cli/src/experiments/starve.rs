@@ -14,11 +14,10 @@ use super::{Better, Comparison, Effect, Ended, Experiment, Runs, State, run};
 use crate::interrupt::{LOOK_EVERY, rest};
 use analysis::contention::{Moved, Starved, Trial, finding, starved, throughput};
 use analysis::facts::shares::best_moves;
-use anyhow::bail;
 use base::recording::Destination;
 use base::{Change, CpuSet, Finding};
 use lab::apply::{Prepared, make};
-use lab::journal::{Entry, Journal, Reverted};
+use lab::journal::{Entry, Journal};
 use lab::netns::Load as Traffic;
 use lab::setting::Host;
 use shots::Shots;
@@ -194,14 +193,14 @@ impl Experiment for StarveExperiment<'_> {
         match make(&mut entry, &altered, &host) {
             Ok(_) => Ok(Some(entry)),
             Err(error) => {
-                undone(entry, &host.proc)?;
+                entry.put_back(&host.proc)?;
                 Err(error.into())
             }
         }
     }
 
     fn undo(&mut self, made: Entry) -> anyhow::Result<()> {
-        undone(made, &self.setup.root.join("proc"))?;
+        made.put_back(&self.setup.root.join("proc"))?;
         self.rest(SETTLE);
         Ok(())
     }
@@ -241,14 +240,4 @@ fn words(effect: Effect) -> &'static str {
         Effect::NoDifference => "the difference is within noise",
         Effect::Unknown => "one run each gives no estimate of noise; use --repeats",
     }
-}
-
-fn undone(entry: Entry, proc: &Path) -> anyhow::Result<()> {
-    let id = entry.id.clone();
-    for (step, outcome) in entry.finish(proc)? {
-        if let Reverted::Failed(why) = outcome {
-            bail!("{step} could not be undone: {why}; `kvmscope undo {id}` tries again");
-        }
-    }
-    Ok(())
 }

@@ -1,16 +1,14 @@
-//! Experiments that boot a machine from Debian's packages: where things lie, what is said meanwhile, what becomes of the recording.
+//! Experiments that boot a machine from Debian's packages: where things lie.
 
 use crate::arguments::{DestinationOptions, OutputOptions};
 use crate::exit::{Exit, WrongUse};
-use crate::interrupt::Interrupt;
 use anyhow::bail;
 use base::recording::Recording;
 use base::utc::Utc;
 use lab::nested::{Places, default_cache};
-use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Instant, SystemTime};
+use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
 
 /// What the user said of it.
 pub(super) struct Booted<'a> {
@@ -35,20 +33,6 @@ impl Booted<'_> {
         let output = self.destination.of(self.name, Utc::of(SystemTime::now()))?;
         let programs = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
         let places = Places { program: std::env::current_exe()?, cache, programs, output };
-        let created = Utc::of(SystemTime::now()).stamp();
-        let interrupt = Interrupt::watch()?;
-        let stop = interrupt.hold();
-        let began = Instant::now();
-        let mut say = |line: &str| {
-            // If stderr is closed nobody wants to know.
-            let _ = writeln!(std::io::stderr(), "lab: {:3} s  {line}", began.elapsed().as_secs());
-        };
-        let recording = match experiment(&places, created, &mut say, &stop) {
-            Err(_) if stop.load(Ordering::Relaxed) => return Ok(Exit::Interrupted),
-            recorded => recorded?,
-        };
-        let place = self.destination.finished(&recording, &interrupt)?;
-        say(&format!("the recording is {}", place.display()));
-        crate::report::of(&place, "lab", self.output, &interrupt)
+        super::course::run(self.destination, self.output, |created, say, stop| experiment(&places, created, say, stop))
     }
 }

@@ -1,5 +1,6 @@
 //! `kvmscope lab netns`: starve a forwarder on purpose, find who did it, move it, and measure both.
 
+use super::course::unless_stopped;
 use crate::arguments::{Answered, DestinationOptions, JournalPlace, OutputOptions};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::experiments::starve::{Bench, STATES, Setup, StarveExperiment, in_state};
@@ -17,7 +18,6 @@ use lab::netns::{self, Forwarder, LoadKind, Places, Settings};
 use lab::setting::thread;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Starve a packet forwarder on purpose, find the cause, move the thread, and measure before and after
@@ -144,22 +144,20 @@ impl Netns {
             None => {
                 let guest = if matches!(self.forwarder, ForwarderName::Tap) { ", booting the guest" } else { "" };
                 say(&format!("making namespaces, forwarder and load{guest}"));
-                let testbed = match netns::start(&self.settings(cpus[0], load_cpus)?, entry, proc, &stop) {
-                    Err(_) if stop.load(Ordering::Relaxed) => return Ok(Exit::Interrupted),
-                    begun => begun?,
-                };
+                let begun = netns::start(&self.settings(cpus[0], load_cpus)?, entry, proc, &stop);
+                let Some(testbed) = unless_stopped(begun, &stop)? else { return Ok(Exit::Interrupted) };
                 let through = format!("{} TCP streams through {}", self.streams, self.forwarder.what());
                 (testbed, format!("{through}, {}; {} busy threads", self.load.what(), self.busy))
             }
         };
         let bench = Bench { load: &testbed.load, forwarders: &testbed.forwarders, what: &what };
         let answered = StarveExperiment::new(&setup, &bench).answer();
-        let (answered, left) = (or_trouble(answered, testbed.trouble()), testbed.end()?);
-        left.iter().for_each(|what| complain(&anyhow!("left behind: {what}; `kvmscope undo` tries again")));
+        let (answered, put_back) = (or_trouble(answered, testbed.trouble()), testbed.end());
         match answered? {
             None => {
                 // What was recorded is not whole and already gone; what stays is an empty directory.
                 let _ = std::fs::remove_dir(output);
+                put_back?;
                 Ok(Exit::Interrupted)
             }
             Some(trial) => {
@@ -170,7 +168,8 @@ impl Netns {
                 failed.into_iter().for_each(|error| complain(&error.into()));
                 let answered = Answered::of(case.input().recording.clone(), sections, problems);
                 let exit = self.output.end("lab", &[answered], &interrupt)?;
-                Ok(if left.is_empty() { exit } else { Exit::NoAnswer })
+                put_back?;
+                Ok(exit)
             }
         }
     }

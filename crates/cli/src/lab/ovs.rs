@@ -1,17 +1,15 @@
 //! `kvmscope lab ovs`: what a chain of VNFs behind Open vSwitch with DPDK carries on this computer, or on the kernel's own paths.
 
+use super::course;
 use super::paths::PathOptions;
 use crate::arguments::{DestinationOptions, JournalPlace, OutputOptions};
 use crate::exit::{Exit, WrongUse};
-use crate::interrupt::Interrupt;
 use anyhow::bail;
 use base::datapath::Traffic;
 use base::utc::Utc;
 use clap::{Args, ValueEnum};
 use lab::ovs::{self, MOST_VNFS, Memory, Places, SIZES_BYTES, Settings};
-use std::io::Write;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 /// Measure what a chain of VNFs behind Open vSwitch with DPDK carries, without a NIC
 #[derive(Args)]
@@ -79,26 +77,12 @@ impl Ovs {
         let output = self.destination.of("ovs", Utc::of(SystemTime::now()))?;
         let programs = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
         let (places, journal) = (Places { programs, output }, self.place.journal());
-        let created = Utc::of(SystemTime::now()).stamp();
-        let interrupt = Interrupt::watch()?;
-        let stop = interrupt.hold();
-        let began = Instant::now();
-        let mut say = |line: &str| {
-            // If stderr is closed nobody wants to know.
-            let _ = writeln!(std::io::stderr(), "lab: {:3} s  {line}", began.elapsed().as_secs());
-        };
-        let recorded = match self.paths.settings(&self.vnfs, &self.size, self.repeats) {
-            Some(settings) => self.paths.measure(&settings, &places.output, &journal, created, &mut say, &stop),
-            None => ovs::run(&self.settings(), &places, &journal, created, &mut say, &stop),
-        };
-        let recording = match recorded {
-            Err(error @ lab::Error::LeftBehind(_)) => return Err(error.into()),
-            Err(_) if stop.load(Ordering::Relaxed) => return Ok(Exit::Interrupted),
-            recorded => recorded?,
-        };
-        let place = self.destination.finished(&recording, &interrupt)?;
-        say(&format!("the recording is {}", place.display()));
-        crate::report::of(&place, "lab", &self.output, &interrupt)
+        course::run(&self.destination, &self.output, |created, say, stop| {
+            match self.paths.settings(&self.vnfs, &self.size, self.repeats) {
+                Some(settings) => self.paths.measure(&settings, &places.output, &journal, created, say, stop),
+                None => ovs::run(&self.settings(), &places, &journal, created, say, stop),
+            }
+        })
     }
 
     fn settings(&self) -> Settings {

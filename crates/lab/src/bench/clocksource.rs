@@ -8,7 +8,7 @@
 
 use super::clock::{CLOCKSOURCE, clocksources};
 use crate::Error;
-use crate::journal::{Entry, Journal, Reverted, Step};
+use crate::journal::{Entry, Journal, Step};
 use crate::setting::{Altered, Host};
 use base::Setting;
 use std::path::{Path, PathBuf};
@@ -62,14 +62,7 @@ impl Switch {
     /// # Errors
     /// If that fails; the journal keeps what is left to undo.
     pub fn back(self) -> Result<(), Error> {
-        for (step, reverted) in self.entry.finish(&self.proc)? {
-            if let Reverted::Failed(why) | Reverted::LeftAlone(why) = reverted {
-                return Err(Error::LeftBehind(format!(
-                    "{step} was not undone: {why}; check it, then run `kvmscope undo`"
-                )));
-            }
-        }
-        Ok(())
+        self.entry.put_back(&self.proc)
     }
 }
 

@@ -145,7 +145,7 @@ impl LttngRecorder {
     fn end(&mut self) -> Result<(), Error> {
         let destroyed = self.lttng.run(&["destroy", &self.session]);
         let _ = std::fs::remove_file(self.lttng.home.join(NOTE)); // not there if the session never was
-        let undone = self.entry.take().map_or(Ok(()), |entry| entry.finish(&self.proc).map(drop));
+        let undone = self.entry.take().map_or(Ok(()), |entry| entry.put_back(&self.proc));
         destroyed.map(drop).and(undone)
     }
 }

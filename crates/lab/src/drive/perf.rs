@@ -116,7 +116,7 @@ impl PerfRecorder {
         tie(&mut command, Signal::INT);
         let child = match options.program.start(command) {
             Ok(child) => child,
-            Err(error) => return Err(entry.finish(journal.proc()).map_or_else(|other| other, |_| error)),
+            Err(error) => return Err(entry.put_back(journal.proc()).err().unwrap_or(error)),
         };
         // Only now has it a pid to note; as it waits to be enabled, it changes nothing before.
         let noted = Owner::of(journal.proc(), child.id()).and_then(|owner| entry.intend(Step::Process(owner)));
@@ -182,7 +182,7 @@ impl PerfRecorder {
     }
 
     fn undone(&mut self) -> Result<(), Error> {
-        self.entry.take().map_or(Ok(()), |entry| entry.finish(&self.proc).map(drop))
+        self.entry.take().map_or(Ok(()), |entry| entry.put_back(&self.proc))
     }
 }
 

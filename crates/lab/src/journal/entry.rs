@@ -179,6 +179,31 @@ impl Entry {
         Ok(outcomes)
     }
 
+    /// Reverts all steps, as [`Entry::finish`] does, for who has nothing to say but that the host is as it was.
+    ///
+    /// # Errors
+    /// [`Error::LeftBehind`] if it is not, other than for what running programs share: the sentence says what stays, why, and
+    /// the command that tries again where that may help.
+    pub fn put_back(self, proc: &Path) -> Result<(), Error> {
+        let id = self.id.clone();
+        let (mut stays, mut may_help) = (Vec::new(), false);
+        for (step, outcome) in self.finish(proc)? {
+            match outcome {
+                Reverted::Failed(why) => {
+                    stays.push(format!("{step} could not be put back: {why}"));
+                    may_help = true;
+                }
+                Reverted::LeftAlone(why) if !step.is_shared() => stays.push(format!("{step} was left as it is: {why}")),
+                Reverted::LeftAlone(_) | Reverted::Done => {}
+            }
+        }
+        if stays.is_empty() {
+            return Ok(());
+        }
+        let again = if may_help { format!("; run `kvmscope undo {id}`") } else { String::new() };
+        Err(Error::LeftBehind(format!("{}{again}", stays.join("; "))))
+    }
+
     fn write(&self) -> Result<(), Error> {
         let noted = Noted {
             id: self.id.clone(),

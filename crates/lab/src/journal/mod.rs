@@ -111,6 +111,28 @@ impl Journal {
         unfinished.into_iter().map(|(name, _)| directory.remove(&name).map(|()| name)).collect()
     }
 
+    /// Puts back what earlier runs of `command` left that were killed. What others have changed since, or a reboot has ended,
+    /// is nothing that stays.
+    ///
+    /// # Errors
+    /// If the journal cannot be read, or something cannot be put back.
+    pub fn clear(&self, command: &str) -> Result<(), Error> {
+        for entry in self.entries()?.into_iter().flatten() {
+            if entry.command != command || self.is_owned(&entry) {
+                continue;
+            }
+            let id = entry.id.clone();
+            for (step, outcome) in entry.finish(&self.proc)? {
+                if let Reverted::Failed(why) = outcome {
+                    return Err(Error::LeftBehind(format!(
+                        "an earlier `kvmscope lab` was killed, and {step} could not be put back: {why}; run `kvmscope undo {id}`"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// True if the process that made `entry` still runs.
     pub fn is_owned(&self, entry: &Entry) -> bool {
         entry.is_owned(&self.proc)

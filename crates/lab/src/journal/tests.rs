@@ -72,6 +72,49 @@ fn a_value_that_somebody_else_changed_meanwhile_is_left_alone() {
 }
 
 #[test]
+fn who_puts_all_back_hears_of_what_stays_and_whether_undo_may_help() {
+    let directory = tempfile::tempdir().unwrap();
+    let proc = Path::new("/proc");
+    let said = |entry: Entry| entry.put_back(proc).map_err(|error| error.to_string());
+    let knob = knob(directory.path(), "2\n");
+    assert_eq!(said(left_behind(directory.path(), write("1", "2"))), Ok(()));
+    fs::write(&knob, "9\n").unwrap();
+    let left = said(left_behind(directory.path(), write("1", "2"))).unwrap_err();
+    assert!(left.contains("left as it is") && !left.contains("kvmscope undo"), "{left}");
+    // A directory that is not empty is no instance that could be removed.
+    let path = directory.path().join("instances/kvmscope-1");
+    fs::create_dir_all(path.join("full")).unwrap();
+    let entry = left_behind(directory.path(), Step::TracefsInstance { path: path.clone() });
+    let undo = format!("run `kvmscope undo {}`", entry.id);
+    let left = said(entry).unwrap_err();
+    assert!(left.contains("could not be put back") && left.ends_with(&undo), "{left}");
+    assert_eq!(journal(directory.path()).entries().unwrap().len(), 1, "it can be tried again");
+}
+
+#[test]
+fn a_command_clears_what_its_killed_runs_left_and_nothing_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let knob = knob(directory.path(), "2\n");
+    let boot = boot::boot_id(Path::new("/proc")).unwrap();
+    let journal = journal(directory.path());
+    drop(left_behind(directory.path(), write("1", "2")));
+    journal.clear("record").unwrap();
+    assert_eq!(journal.entries().unwrap().len(), 1, "its owner, this process, still runs");
+    let pid = format!("\"pid\": {}", std::process::id());
+    rewrite(directory.path(), &pid, "\"pid\": 4194303");
+    journal.clear("ovs").unwrap();
+    assert_eq!(fs::read_to_string(&knob).unwrap(), "2\n", "it is another command's");
+    journal.clear("record").unwrap();
+    assert_eq!(fs::read_to_string(&knob).unwrap(), "1");
+    assert!(journal.entries().unwrap().is_empty());
+    // What a reboot has ended stands in nobody's way.
+    drop(left_behind(directory.path(), write("1", "2")));
+    rewrite(directory.path(), &boot, "0f0f0f0f-0000-4000-8000-000000000000");
+    journal.clear("record").unwrap();
+    assert!(journal.entries().unwrap().is_empty());
+}
+
+#[test]
 fn an_owner_with_another_start_time_is_dead() {
     let this = Owner::this(Path::new("/proc")).unwrap();
     assert!(this.is_alive(Path::new("/proc")));

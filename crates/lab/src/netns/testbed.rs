@@ -4,7 +4,7 @@ use super::guest::Guest;
 use super::inside::WorkerThreads;
 use super::load::Load;
 use crate::Error;
-use crate::journal::{Entry, Reverted, Step};
+use crate::journal::Entry;
 use std::path::{Path, PathBuf};
 
 /// A bench at work.
@@ -55,33 +55,21 @@ impl Testbed {
         self.workers.trouble()
     }
 
-    /// Ends the load and puts everything back; the steps that could not be reverted are told.
+    /// Ends the load and puts everything back.
     ///
     /// # Errors
-    /// If the journal cannot be written.
-    pub fn end(self) -> Result<Vec<String>, Error> {
+    /// If something stays as the bench made it, or the journal cannot be written.
+    pub fn end(self) -> Result<(), Error> {
         self.workers.end();
         drop((self.load, self.guest));
-        Ok(left_behind(self.entry.finish(&self.proc)?))
+        self.entry.put_back(&self.proc)
     }
-}
-
-/// What of a bench could not be put back.
-fn left_behind(outcomes: Vec<(Step, Reverted)>) -> Vec<String> {
-    let told = |(step, outcome)| match outcome {
-        Reverted::Done => None,
-        Reverted::LeftAlone(why) | Reverted::Failed(why) => Some(format!("{step}: {why}")),
-    };
-    outcomes.into_iter().filter_map(told).collect()
 }
 
 /// Takes down what was built until `error` came; what could not be put back is said with it.
 fn taken_down(error: Error, entry: Entry, proc: &Path) -> Error {
-    match entry.finish(proc).map(left_behind) {
-        Ok(left) if left.is_empty() => error,
-        Ok(left) => {
-            Error::LeftBehind(format!("{error}; left behind: {}; run `kvmscope undo` to try again", left.join("; ")))
-        }
-        Err(more) => Error::LeftBehind(format!("{error}; and nothing was restored: {more}; run `kvmscope undo`")),
+    match entry.put_back(proc) {
+        Ok(()) => error,
+        Err(left) => Error::LeftBehind(format!("{error}; and {left}")),
     }
 }

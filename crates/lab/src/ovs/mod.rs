@@ -25,7 +25,7 @@ mod vnfs;
 
 pub use memory::Memory;
 
-use crate::journal::{Entry, Journal, Reverted};
+use crate::journal::{Entry, Journal};
 use crate::nested::needs::{self, Need};
 use crate::watch::Watch;
 use crate::{Error, bench::environment, clocks};
@@ -107,11 +107,11 @@ pub fn run(
     let seats = Seats::here()?;
     // Two labs at a time would measure each other.
     let Some(_lock) = journal.lock(stop)? else { return Err(Error::Stopped) };
-    clear(journal)?;
+    journal.clear(COMMAND)?;
     let mut watch = Watch { say, stop };
     let mut entry = journal.begin(COMMAND)?;
     let measured = measure(settings, &seats, &mut entry, journal, &mut watch);
-    let left = left_behind(entry, journal.proc());
+    let left = entry.put_back(journal.proc());
     let measured = measured?;
     left?;
     record(settings, places, measured, created)
@@ -119,16 +119,6 @@ pub fn run(
 
 /// The command, as the journal has it.
 const COMMAND: &str = "ovs";
-
-/// Takes away what a lab left that was killed.
-fn clear(journal: &Journal) -> Result<(), Error> {
-    for entry in journal.entries()?.into_iter().flatten() {
-        if entry.command == COMMAND && !journal.is_owned(&entry) {
-            left_behind(entry, journal.proc())?;
-        }
-    }
-    Ok(())
-}
 
 /// All that was measured.
 struct Measurements {
@@ -217,17 +207,6 @@ fn record(settings: &Settings, places: &Places, measured: Measurements, created:
         ..Recording::made(&format!("kvmscope lab ovs {}: {settings}", env!("CARGO_PKG_VERSION")), created)
     };
     Ok(draft.finish(recording)?)
-}
-
-/// Reverts what stands in the journal; what stays is an error.
-fn left_behind(entry: Entry, proc: &Path) -> Result<(), Error> {
-    let id = entry.id.clone();
-    for (step, outcome) in entry.finish(proc)? {
-        if let Reverted::Failed(why) | Reverted::LeftAlone(why) = outcome {
-            return Err(Error::LeftBehind(format!("{step} could not be put back: {why}; run `kvmscope undo {id}`")));
-        }
-    }
-    Ok(())
 }
 
 impl std::fmt::Display for Settings {

@@ -23,7 +23,7 @@ mod tools;
 pub use disturb::{Burst, Truth};
 
 use crate::Error;
-use crate::journal::{Entry, Journal, Reverted};
+use crate::journal::Journal;
 use crate::nested::packages::{self, Flavour};
 use crate::nested::scratch::Scratch;
 use crate::nested::{Places, harvest, needs};
@@ -153,7 +153,7 @@ pub fn run(
     let mut entry = journal.begin("rt")?;
     let session = measure::Session { settings, seats: &seats, guest: &guest, scratch: &scratch, journal };
     let measured = session.run(&mut entry, say, stop);
-    let left = left_behind(entry, journal.proc());
+    let left = entry.put_back(journal.proc());
     let measured = measured?;
     left?;
     say("putting the recording together");
@@ -182,17 +182,6 @@ pub fn run(
         ..Recording::made(&format!("kvmscope lab rt {}: {settings}", env!("CARGO_PKG_VERSION")), created)
     };
     Ok(draft.finish(recording)?)
-}
-
-/// Reverts what stands in the journal; what stays is an error.
-fn left_behind(entry: Entry, proc: &Path) -> Result<(), Error> {
-    let id = entry.id.clone();
-    for (step, outcome) in entry.finish(proc)? {
-        if let Reverted::Failed(why) | Reverted::LeftAlone(why) = outcome {
-            return Err(Error::LeftBehind(format!("{step} could not be removed: {why}; run `kvmscope undo {id}`")));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

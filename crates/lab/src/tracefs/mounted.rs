@@ -55,7 +55,7 @@ impl Mounted {
         match mounted {
             Ok(tracefs) => Ok(Self { tracefs, proc, entry: Some(entry) }),
             Err(error) => {
-                entry.finish(&proc)?;
+                entry.put_back(&proc)?;
                 Err(error)
             }
         }

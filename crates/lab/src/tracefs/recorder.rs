@@ -6,7 +6,7 @@ use super::instance::{Instance, Tracefs};
 use super::plan::Plan;
 use super::ring::Keep;
 use super::{describe, events, filter, pack, tsc};
-use crate::journal::{Entry, Journal, Reverted};
+use crate::journal::{Entry, Journal};
 use crate::{Error, Recorder};
 use base::recording::{PROCESSES_FILE, Part, PartKind, PartState, TSC_FILE, TscReadings, VmProcesses};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,7 +62,7 @@ impl TracefsRecorder {
         match Self::prepare(tracefs, journal.proc(), plan, root, machine, &mut entry) {
             Ok(recorder) => Ok(Self { entry: Some(entry), ..recorder }),
             Err(error) => {
-                undone(entry, journal.proc())?;
+                entry.put_back(journal.proc())?;
                 Err(error)
             }
         }
@@ -324,7 +324,7 @@ impl Recorder for TracefsRecorder {
         let completed = self.complete();
         self.drain = None;
         if let Some(entry) = self.entry.take() {
-            undone(entry, &self.proc)?;
+            entry.put_back(&self.proc)?;
         }
         completed?;
         let part = self.part("trace.dat", PartState::Complete);
@@ -351,16 +351,6 @@ fn losses(stats: &str) -> u64 {
 }
 
 /// Reverts an entry; what stays changed is an error.
-fn undone(entry: Entry, proc: &Path) -> Result<(), Error> {
-    let id = entry.id.clone();
-    for (step, outcome) in entry.finish(proc)? {
-        if let Reverted::Failed(why) = outcome {
-            return Err(Error::LeftBehind(format!("{step} could not be removed: {why}; run `kvmscope undo {id}`")));
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::losses;

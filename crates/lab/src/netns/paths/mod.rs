@@ -21,7 +21,7 @@ pub use bed::Path;
 pub use record::record;
 
 use super::inside::WorkerThreads;
-use crate::journal::{Journal, Reverted};
+use crate::journal::Journal;
 use crate::search::{self, Ended, Found, Goal, Outcome, Range};
 use crate::setting::thread;
 use crate::{Error, bench::environment};
@@ -95,7 +95,7 @@ pub fn run(
     };
     // Two labs at a time would measure each other.
     let Some(_lock) = journal.lock(stop)? else { return Err(Error::Stopped) };
-    clear(journal)?;
+    journal.clear(COMMAND)?;
     let lab = Lab { settings, cpus: Cpus { sender, chain }, journal, stop };
     let mut told = environment::here(environment::How::default());
     told.insert("CPU of the sender".to_owned(), sender.to_string());
@@ -134,16 +134,9 @@ impl Lab<'_> {
             .and_then(|bed| self.measured(&bed, repeat, runs, say));
         let trouble = workers.trouble();
         workers.end();
-        let left = entry.finish(self.journal.proc())?;
-        let why = left.into_iter().find_map(|(step, outcome)| match outcome {
-            Reverted::Done => None,
-            Reverted::LeftAlone(why) | Reverted::Failed(why) => Some(format!("{step}: {why}; run `kvmscope undo`")),
-        });
-        match (why, trouble) {
-            (Some(why), _) => Err(Error::LeftBehind(why)),
-            (None, Some(trouble)) => measured.and(Err(Error::Died(trouble))),
-            (None, None) => measured,
-        }
+        entry.put_back(self.journal.proc())?;
+        measured?;
+        trouble.map_or(Ok(()), |trouble| Err(Error::Died(trouble)))
     }
 
     fn measured(
@@ -193,16 +186,6 @@ impl Lab<'_> {
             Method::Binary => search::binary(goals, &range, trial),
         }
     }
-}
-
-/// Takes away what a lab left that was killed.
-fn clear(journal: &Journal) -> Result<(), Error> {
-    for entry in journal.entries()?.into_iter().flatten() {
-        if entry.command == COMMAND && !journal.is_owned(&entry) {
-            entry.finish(journal.proc())?;
-        }
-    }
-    Ok(())
 }
 
 fn bounds(bed: &Bed, size_bytes: u32, method: Method, outcome: &Outcome, found: &Found) -> RateBounds {
