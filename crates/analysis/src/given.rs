@@ -1,5 +1,6 @@
 //! What the user states beside the recording: what is wanted of it, and what is known better than it says.
 
+use crate::ablation;
 use crate::contention::Trial;
 use crate::datapath;
 use crate::facts::align::names::GivenSymbols;
@@ -32,6 +33,8 @@ pub struct Given {
     pub migration: Option<migration::Asked>,
     /// What an experiment measured, where one was made.
     pub contention: Option<Trial>,
+    /// What a trial of changes measured by a budget, where one was made.
+    pub ablation: Option<ablation::Trial>,
     /// What counts as lost.
     pub latency: LossOptions,
     /// What is set otherwise of the [controls](base::Section::controls) of a question, by their ids.

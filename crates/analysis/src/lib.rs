@@ -4,6 +4,7 @@
 //! other, nor read what another prints; what several need is a [fact](facts). Everything here is pure: it reads a
 //! [`Recording`](base::recording::Recording) and nothing else, and needs no root.
 
+pub mod ablation;
 pub mod answers;
 mod case;
 pub mod compare;
@@ -167,6 +168,14 @@ pub const QUESTIONS: &[Question] = &[
         tables: contention::tables::TABLES,
         rules: Vec::new,
         answer: contention::answer,
+    },
+    Question {
+        id: ablation::ID,
+        question: ablation::QUESTION,
+        about: About::Trial,
+        tables: ablation::tables::TABLES,
+        rules: Vec::new,
+        answer: ablation::answer,
     },
 ];
 

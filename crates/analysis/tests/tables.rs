@@ -99,10 +99,11 @@ fn every_table_of_every_fixture_is_as_specified() {
     seen.extend(checked(&plan::answer(&case(&fixture("svm-linux"), asked)).unwrap().unwrap().section));
     let asked = Given { datapath: Some(datapath::Asked::Validate), ..Given::default() };
     seen.extend(checked(&datapath::answer(&case(&fixture("svm-linux"), asked)).unwrap().unwrap().section));
-    // Predictions, the netns loop, programs, starved threads and real time have no fixture; their own tests fill them.
+    // Predictions, the netns loop, trials by a budget, programs, starved threads and real time have no fixture; their own tests fill them.
     let unseen: Vec<String> = tables().map(TableSpec::address).filter(|address| !seen.contains(address)).collect();
     let without_fixture = |address: &String| {
-        address.starts_with("plan.") || address.starts_with("contention.") || OF_OWN_TESTS.contains(&address.as_str())
+        ["plan.", "contention.", "ablation."].iter().any(|section| address.starts_with(section))
+            || OF_OWN_TESTS.contains(&address.as_str())
     };
     assert!(unseen.iter().all(without_fixture), "{unseen:?}");
 }

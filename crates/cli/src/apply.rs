@@ -15,16 +15,19 @@ mod proposal;
 mod trial;
 mod work;
 
-use crate::arguments::{BudgetOption, JournalPlace};
-use crate::exit::{Exit, WrongUse};
+use crate::arguments::{Answered, BudgetOption, JournalPlace, OutputOptions, ReplaceOptions};
+use crate::exit::{Exit, WrongUse, complain};
 use crate::experiments::trial::{Now, SPAN, Watched, lines};
 use crate::interrupt::Interrupt;
 use crate::lines::Lines;
+use analysis::ablation::Trial;
 use analysis::facts::ablation::least_runs;
 use analysis::facts::budget::{Budget, built_in};
 use analysis::facts::shares::Direction;
+use analysis::{About, Answers, Case, Given, Input};
 use anyhow::bail;
 use base::Change;
+use base::recording::Recording;
 use base::shell::printable;
 use clap::Args;
 use lab::setting::Host;
@@ -48,6 +51,7 @@ const ROOT: &str = "/";
     kvmscope apply PLC-IRQ@irq24 --trial 300 --yes\n  \
     kvmscope apply LAT-WORKQUEUE --trial --budget vnf.toml\n  \
     kvmscope apply 'LAT-*' --trial --budget vnf.toml --yes\n  \
+    kvmscope apply 'LAT-*' --trial 600 --yes --json\n  \
     kvmscope undo --list\n\n\
     Exit status: 0 done, or undone because it did not help; 1 nothing was changed, or no verdict was possible;\n\
     2 wrong usage.")]
@@ -82,6 +86,10 @@ pub struct Apply {
     budget: BudgetOption,
     #[command(flatten)]
     place: JournalPlace,
+    #[command(flatten)]
+    replace: ReplaceOptions,
+    #[command(flatten)]
+    output: OutputOptions,
 }
 
 /// How changes are tried by a budget.
@@ -110,6 +118,12 @@ impl Apply {
     pub fn run(&self) -> anyhow::Result<Exit> {
         let interrupt = Interrupt::watch()?;
         let budget = self.budget()?;
+        if budget.is_none() && (self.output.json() || self.output.writes_files()) {
+            bail!(WrongUse(
+                "--json, --csv and --html show what a trial by a budget measured: add --trial and --budget".to_owned()
+            ));
+        }
+        self.output.check(1, self.replace.force)?;
         let proposals = Proposal::find(&self.ids, self.from.as_deref(), budget.as_ref(), &interrupt)?;
         match (proposals.as_slice(), &self.ids[..]) {
             ([proposal], [id]) if !proposal::is_pattern(id) => self.one(proposal, budget.as_ref(), &interrupt),
@@ -140,7 +154,7 @@ impl Apply {
 
     /// Makes, or tries, the changes of one finding.
     fn one(&self, proposal: &Proposal, budget: Option<&Budget>, interrupt: &Interrupt) -> anyhow::Result<Exit> {
-        let mut lines = Lines::default();
+        let mut lines = self.lines();
         let when = proposal.origin.created.as_ref().map_or_else(String::new, |when| format!(" (recorded {when})"));
         lines.say(printable(&format!("{}: {}{when}", self.ids[0], proposal.title)));
         if proposal.changes.is_empty() {
@@ -196,7 +210,9 @@ impl Apply {
             (None, _) => keep(work, &stop),
             (Some(seconds), None) => trial::trial(work, &watched, Duration::from_secs(seconds), &stop),
             (Some(seconds), Some(budget)) => {
-                ablation::one(work, &self.ids[0], budget, &self.tries(seconds, budget, 1), &stop)
+                let tries = self.tries(seconds, budget, 1);
+                let (exit, trial) = ablation::one(work, &self.ids[0], budget, &tries, &stop)?;
+                self.answered(exit, trial, interrupt)
             }
         }
     }
@@ -209,7 +225,7 @@ impl Apply {
                     .to_owned()
             ));
         };
-        let mut lines = Lines::default();
+        let mut lines = self.lines();
         let (mut meant, here) = (Vec::new(), host::identity(Path::new("/")));
         for proposal in proposals {
             let why = match proposal.changes.is_empty() {
@@ -238,9 +254,26 @@ impl Apply {
             return lines.end().map(|()| Exit::NoAnswer);
         }
         let stop = interrupt.hold();
-        let exit = ablation::several(&meant, budget, &tries, || self.place.journal(), (&stop, &mut lines))?;
+        let (exit, trial) = ablation::several(&meant, budget, &tries, || self.place.journal(), (&stop, &mut lines))?;
         lines.end()?;
-        Ok(exit)
+        self.answered(exit, trial, interrupt)
+    }
+
+    /// Where lines go while something is tried.
+    fn lines(&self) -> Lines {
+        Lines::new(self.output.json() || self.output.page_is_printed())
+    }
+
+    /// Shows what a trial found, if it came to an end.
+    fn answered(&self, exit: Exit, trial: Option<Trial>, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+        let Some(trial) = trial else { return Ok(exit) };
+        let recording = Recording::of_nothing(concat!("kvmscope apply ", env!("CARGO_PKG_VERSION")));
+        let case = Case::new(Input::open(recording)?, Given { ablation: Some(trial), ..Given::default() });
+        let Answers { sections, problems, failed } = Answers::about(&case, &[About::Trial]);
+        failed.into_iter().for_each(|error| complain(&error.into()));
+        let answered = Answered::of(case.input().recording.clone(), sections, problems);
+        let shown = self.output.end("apply", &[answered], interrupt)?;
+        Ok(if matches!(exit, Exit::Answered) { shown } else { exit })
     }
 
     fn agreed(&self, question: &str) -> anyhow::Result<bool> {

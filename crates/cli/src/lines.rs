@@ -1,4 +1,4 @@
-//! Lines on stdout of commands that change a host.
+//! Lines of commands that change a host: on stdout, or on stderr where stdout is for something that programs read.
 //!
 //! A reader that goes away, or a disk that is full, must not end such a command between two changes: the first error is
 //! kept, nothing more is written, and the command says so when the host is as it should be.
@@ -10,13 +10,20 @@ use std::io::{self, Write};
 #[derive(Debug, Default)]
 pub struct Lines {
     failed: Option<io::Error>,
+    aside: bool,
 }
 
 impl Lines {
+    /// Nothing yet; on stderr if `aside`.
+    pub fn new(aside: bool) -> Self {
+        Self { aside, ..Self::default() }
+    }
+
     /// Says a line.
     pub fn say(&mut self, line: impl Display) {
         if self.failed.is_none() {
-            self.failed = writeln!(io::stdout(), "{line}").err();
+            let said = if self.aside { writeln!(io::stderr(), "{line}") } else { writeln!(io::stdout(), "{line}") };
+            self.failed = said.err();
         }
     }
 

@@ -1239,6 +1239,27 @@ export const TABLES = {
     high: "f64",
     verdict: "text",
   },
+  /** One number that the budget judges, as a mean over the runs without one change and over those with it. `chance` is how likely a difference as large is if the change did nothing (permutation of the runs, two-sided); `certain` is 1 where that is too little to believe, for all rows together (Holm, 5 %). `effect` is of the change as a whole: helped, harmed, none found, too few runs. */
+  "ablation.effects": {
+    change: "text",
+    measure: "text",
+    unit: "text",
+    before: "f64",
+    after: "f64",
+    chance: "f64",
+    certain: "u64",
+    effect: "text",
+    runs: "u64",
+  },
+  /** One number that the budget judges, in one run. Runs without the change (`state` is `before`) and with it (`after`) took turns. */
+  "ablation.runs": {
+    change: "text",
+    state: "text",
+    run: "u64",
+    measure: "text",
+    unit: "text",
+    value: "f64",
+  },
 } as const;
 
 /** `section.table`. */

@@ -14,9 +14,10 @@ use crate::experiments::recorded::RunRecorder;
 use crate::experiments::{Ended, Experiment, Runs, State, run};
 use crate::interrupt::rest;
 use crate::lines::Lines;
-use analysis::facts::ablation::{Change, Effect, Ranked, Run, Tried, ranked};
+use analysis::ablation::Trial as Measured;
+use analysis::facts::ablation::{Effect, Ranked, Run, Tried, ranked};
 use analysis::facts::budget::Budget;
-use base::number::{many, percent, plain};
+use base::number::{many, percent};
 use lab::journal::Entry;
 use lab::setting::Host;
 use std::path::Path;
@@ -26,22 +27,41 @@ use std::time::Duration;
 /// After a change, or its end, before the next run; never more than a quarter of a run.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// Tries the planned changes of one finding: they stay if they helped.
+/// What hosts do every second, such as the throttling of real-time tasks (`kernel.sched_rt_period_us`), must not meet all runs of
+/// one kind at the same moment: so each begins at another phase of it.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Which part of a period the run of this number waits: multiples of the golden ratio leave no gaps and do not repeat (Knuth, The
+/// Art of Computer Programming 3, 6.4).
+fn phase(number: u32) -> f64 {
+    (f64::from(number) * 0.618_033_988_749_895).fract()
+}
+
+/// Tries the planned changes of one finding: they stay if they helped. Nothing is measured of a trial that was ended.
 pub(super) fn one(
     work: &mut Work<'_>,
     name: &str,
     budget: &Budget,
     tries: &Tries,
     stop: &AtomicBool,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<(Exit, Option<Measured>)> {
     work.lines.say(format_args!("  watched: {}", watched(budget, tries)));
     let recorder = RunRecorder::new(budget, work.journal.clone(), tries.length(), stop)?;
-    let mut trial = Trial { work, name, budget, recorder, tries, stop, may_stay: true, is_conclusive: true, turns: 0 };
-    Ok(match run(&mut trial, tries.runs)? {
-        Ended::Interrupted => Exit::Interrupted,
-        Ended::Compared(..) if !trial.is_conclusive => Exit::NoAnswer,
-        Ended::Compared(..) | Ended::Unchanged(_) => Exit::Answered,
+    let mut trial = Trial::new(work, name, budget, recorder, tries, stop, true);
+    let ended = run(&mut trial, tries.runs)?;
+    let (is_conclusive, kept) = (trial.is_conclusive, trial.kept.then(|| name.to_owned()));
+    Ok(match ended {
+        Ended::Interrupted => (Exit::Interrupted, None),
+        Ended::Compared(..) if !is_conclusive => (Exit::NoAnswer, None),
+        Ended::Compared(runs, _) | Ended::Unchanged(runs) => {
+            let tried = Tried { name: name.to_owned(), before: runs.before, after: runs.after };
+            (Exit::Answered, Some(Measured { kept, ..measured(budget, tries, vec![tried], Vec::new()) }))
+        }
     })
+}
+
+fn measured(budget: &Budget, tries: &Tries, tried: Vec<Tried>, not_tried: Vec<(String, String)>) -> Measured {
+    Measured { budget: budget.clone(), run_s: tries.length().as_secs_f64(), tried, not_tried, kept: None }
 }
 
 /// Tries the changes of several findings, each alone; none stays. Those that cannot be made are passed over, and said.
@@ -51,9 +71,13 @@ pub(super) fn several(
     tries: &Tries,
     journal: impl Fn() -> lab::journal::Journal,
     (stop, lines): (&AtomicBool, &mut Lines),
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<(Exit, Option<Measured>)> {
     lines.say(format_args!("watched: {}", watched(budget, tries)));
-    let mut tried = Vec::new();
+    let (mut tried, mut not_tried) = (Vec::new(), Vec::new());
+    let mut passed_over = |lines: &mut Lines, proposal: &Proposal, why: String| {
+        lines.say(format_args!("  not tried: {why}"));
+        not_tried.push((proposal.id.clone(), why));
+    };
     for proposal in proposals {
         lines.say(format_args!("{}:", proposal.id));
         let host = Host::at(Path::new(super::ROOT));
@@ -61,7 +85,7 @@ pub(super) fn several(
             Ok(work) => work,
             Err((error, said)) => {
                 *lines = said;
-                lines.say(format_args!("  not tried: {error:#}"));
+                passed_over(lines, proposal, format!("{error:#}"));
                 continue;
             }
         };
@@ -71,24 +95,18 @@ pub(super) fn several(
             Ok(Some(runs)) => tried.push(runs),
             Ok(None) => {
                 lines.say("  ended before the runs were complete; nothing stays changed");
-                return Ok(Exit::Interrupted);
+                return Ok((Exit::Interrupted, None));
             }
-            Err(error) if error.is::<Refused>() => lines.say(format_args!("  not tried: {error:#}")),
+            Err(error) if error.is::<Refused>() => passed_over(lines, proposal, format!("{error:#}")),
             Err(error) => return Err(error),
         }
     }
     tried.retain(|one| !one.after.is_empty());
     if tried.is_empty() {
         lines.say("none of them could be tried");
-        return Ok(Exit::NoAnswer);
+        return Ok((Exit::NoAnswer, None));
     }
-    lines.say("what each change did by itself, most first:");
-    for (place, one) in ranked(budget, &tried).iter().enumerate() {
-        lines.say(format_args!("{:>3}. {}: {}", place + 1, one.name, words(one, tries)));
-        changes(one).for_each(|change| lines.say(format_args!("       {}", described(change))));
-    }
-    lines.say("nothing stays changed; `kvmscope apply ID` makes a change");
-    Ok(Exit::Answered)
+    Ok((Exit::Answered, Some(measured(budget, tries, tried, not_tried))))
 }
 
 /// All runs of one of several changes; `None`: the user ended it. No run at all: there was nothing to change.
@@ -104,7 +122,7 @@ fn alone(
         return Ok(Some(Tried { name: name.to_owned(), before: Vec::new(), after: Vec::new() }));
     }
     let recorder = RunRecorder::new(budget, work.journal.clone(), tries.length(), stop)?;
-    let mut trial = Trial { work, name, budget, recorder, tries, stop, may_stay: false, is_conclusive: true, turns: 0 };
+    let mut trial = Trial::new(work, name, budget, recorder, tries, stop, false);
     let ended = run(&mut trial, tries.runs)?;
     Ok(match ended {
         Ended::Interrupted => None,
@@ -129,6 +147,36 @@ struct Trial<'a, 'b> {
     is_conclusive: bool,
     /// Turns that were begun.
     turns: u32,
+    /// Runs that were begun.
+    measured: u32,
+    /// Whether the change stays.
+    kept: bool,
+}
+
+impl<'a, 'b> Trial<'a, 'b> {
+    fn new(
+        work: &'a mut Work<'b>,
+        name: &'a str,
+        budget: &'a Budget,
+        recorder: RunRecorder<'a>,
+        tries: &'a Tries,
+        stop: &'a AtomicBool,
+        may_stay: bool,
+    ) -> Self {
+        Self {
+            work,
+            name,
+            budget,
+            recorder,
+            tries,
+            stop,
+            may_stay,
+            is_conclusive: true,
+            turns: 0,
+            measured: 0,
+            kept: false,
+        }
+    }
 }
 
 impl Experiment for Trial<'_, '_> {
@@ -143,7 +191,9 @@ impl Experiment for Trial<'_, '_> {
     }
 
     fn measure(&mut self, state: State) -> anyhow::Result<Option<Run>> {
-        if rest(SETTLE.min(self.tries.length() / 4), self.stop) {
+        let settled = SETTLE.min(self.tries.length() / 4) + PERIOD.mul_f64(phase(self.measured));
+        self.measured += 1;
+        if rest(settled, self.stop) {
             return Ok(None);
         }
         let run = self.recorder.run()?;
@@ -183,13 +233,12 @@ impl Experiment for Trial<'_, '_> {
     }
 
     fn keeps(&mut self, _: &Runs<Run>, found: &Option<Ranked>) -> anyhow::Result<bool> {
-        let Some(found) = found.as_ref().filter(|_| self.may_stay && self.is_conclusive) else { return Ok(false) };
-        changes(found).for_each(|change| self.work.lines.say(format_args!("  measured: {}", described(change))));
-        self.work.lines.say(format_args!("  measured: {}", words(found, self.tries)));
-        Ok(found.effect == Effect::Helped)
+        let found = found.as_ref().filter(|_| self.may_stay && self.is_conclusive);
+        Ok(found.is_some_and(|found| found.effect == Effect::Helped))
     }
 
     fn keep(&mut self, made: Entry) {
+        self.kept = true;
         self.work.lines.say(format_args!("  kept; `kvmscope undo {}` reverts it", made.id));
     }
 }
@@ -220,34 +269,20 @@ fn watched(budget: &Budget, tries: &Tries) -> String {
     )
 }
 
-/// What a change did, in words.
-fn words(found: &Ranked, tries: &Tries) -> String {
-    let runs = many(u64::from(tries.runs), "run");
-    match found.effect {
-        Effect::Helped => "it helped".to_owned(),
-        Effect::Harmed => "it made something worse".to_owned(),
-        Effect::NoneFound => {
-            format!("no effect found: in {runs} each way nothing differs by more than chance explains")
+#[cfg(test)]
+mod tests {
+    use super::phase;
+
+    #[test]
+    fn runs_of_both_kinds_begin_all_over_a_period() {
+        // Without and with the change take turns, so the one kind has even numbers, the other odd ones.
+        for kind in 0..2 {
+            let mut phases: Vec<f64> = (0..8).map(|turn| phase(2 * turn + kind)).collect();
+            phases.sort_by(f64::total_cmp);
+            let gaps = phases.windows(2).map(|two| two[1] - two[0]);
+            let around = 1.0 - phases[7] + phases[0];
+            let widest = gaps.chain([around]).fold(0.0, f64::max);
+            assert!(widest < 0.25, "eight runs, and {widest} of the period without one: {phases:?}");
         }
-        Effect::TooFew => format!("no answer: {runs} each way cannot show an effect among so many numbers; use --runs"),
     }
-}
-
-/// What is worth a line: what changed for certain, or all of it where nothing did.
-fn changes(found: &Ranked) -> impl Iterator<Item = &Change> {
-    let any = found.changes.iter().any(|change| change.is_certain);
-    found.changes.iter().filter(move |change| change.is_certain || !any)
-}
-
-fn described(change: &Change) -> String {
-    let Change { measure, before, after, chance, is_certain } = change;
-    let ratio = if *before > 0.0 && *after > 0.0 { format!(", x{}", plain(after / before)) } else { String::new() };
-    let certain = if *is_certain { "" } else { ": chance explains it" };
-    format!(
-        "{}: {} before, {} after{ratio}, p = {}{certain}",
-        measure.name(),
-        measure.shown(*before),
-        measure.shown(*after),
-        plain(*chance)
-    )
 }

@@ -151,7 +151,8 @@ impl OutputOptions {
         Ok(self.verdict(answers))
     }
 
-    fn page_is_printed(&self) -> bool {
+    /// Whether stdout is for the page.
+    pub fn page_is_printed(&self) -> bool {
         self.html.path().is_some_and(is_dash)
     }
 

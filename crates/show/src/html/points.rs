@@ -27,7 +27,7 @@ pub fn render(groups: &[PointGroup], out: &mut String) -> Result {
                 "<tr><th scope=\"row\">{}</th><td class=\"n\" data-v=\"{}\">{}</td><td>{}</td><td class=\"bar\">",
                 Safe(&point.label),
                 point.value,
-                Safe(number::amount(point.value.round(), group.unit)),
+                Safe(number::amount(whole(point.value), group.unit)),
                 point.mark.name()
             )?;
             drawing(point, scale, out)?;
@@ -36,6 +36,11 @@ pub fn render(groups: &[PointGroup], out: &mut String) -> Result {
         out.push_str("</table></div>\n");
     }
     Ok(())
+}
+
+/// Large numbers without a fraction, which would say more than is known.
+fn whole(value: f64) -> f64 {
+    if value.abs() >= 100.0 { value.round() } else { value }
 }
 
 fn drawing(point: &Point, scale: LogScale, out: &mut String) -> Result {

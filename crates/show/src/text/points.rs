@@ -34,7 +34,7 @@ pub fn render(groups: &[PointGroup], out: &mut Lines) {
     for group in groups {
         let scale = LogScale::of(&group.points);
         let ends = [scale.from, scale.to].map(|power| words(10_f64.powi(power), group.unit));
-        let unit = if group.unit == "ns" { "" } else { group.unit };
+        let unit = if group.unit == "cycles" { group.unit } else { "" };
         let range = format!("{}   {} to {} {unit}", group.title, ends[0], ends[1]);
         out.wrapped("   ", "     ", range.trim_end(), out.page.width);
         for point in &group.points {

@@ -29,6 +29,18 @@ pub enum Effect {
     TooFew,
 }
 
+impl Effect {
+    /// The word for it in every output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Effect::Helped => "helped",
+            Effect::Harmed => "harmed",
+            Effect::NoneFound => "none found",
+            Effect::TooFew => "too few runs",
+        }
+    }
+}
+
 /// A change, and what it did.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranked {
@@ -132,7 +144,7 @@ mod tests {
     /// Runs whose every measure is one of `values`.
     fn runs(values: &[f64]) -> Vec<Run> {
         let count = measures(&budget()).len();
-        values.iter().map(|value| Run { values: vec![*value; count], vcpus: 1, unknown_share: 0.0 }).collect()
+        values.iter().map(|value| Run::for_tests(&vec![*value; count])).collect()
     }
 
     fn tried(name: &str, before: &[f64], after: &[f64]) -> Tried {

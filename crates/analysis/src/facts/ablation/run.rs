@@ -39,6 +39,14 @@ impl Measure {
         }
     }
 
+    /// The unit of its values.
+    pub fn unit(&self) -> &'static str {
+        match self {
+            Measure::Broken(_) => "1/s",
+            Measure::Worst(_) | Measure::Lost => "ns",
+        }
+    }
+
     /// A value of it, as people read it.
     pub fn shown(&self, value: f64) -> String {
         match self {
@@ -88,6 +96,19 @@ impl Run {
         });
         let values = values.collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty())?;
         Some(Self { values, vcpus: vcpus.len(), unknown_share: unknown_ns as f64 / time_ns as f64 })
+    }
+}
+
+impl Run {
+    /// A value of each measure, in the budget's order.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// One that came to these values.
+    #[cfg(test)]
+    pub(crate) fn for_tests(values: &[f64]) -> Self {
+        Self { values: values.to_vec(), vcpus: 1, unknown_share: 0.0 }
     }
 }
 
