@@ -3,9 +3,10 @@
 use super::figures::{self, OverTime, Pauses};
 use crate::Case;
 use crate::facts::budget::{moment_ns, windows_ns};
+use crate::facts::events::host_interrupts::HostInterrupt;
 use crate::facts::ledger::line::TimeLine;
 use crate::facts::ledger::model::{PartFlow, StretchSums, Vcpu};
-use crate::facts::losses::{Cause, Definition, InAll, LostIn, VcpuLosses, Worst};
+use crate::facts::losses::{By, Cause, Definition, InAll, LostIn, VcpuLosses, Worst};
 use base::{Span, parallel};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,6 +59,8 @@ pub(crate) struct Named {
     pub state: LostIn,
     pub by: String,
     pub by_tid: Option<i32>,
+    /// The number of a device's interrupt.
+    pub irq: Option<u32>,
 }
 
 /// What was lost by one definition.
@@ -73,7 +76,11 @@ pub(crate) struct ByDefinition {
 
 impl Named {
     fn of(cause: Cause, part: &PartFlow) -> Self {
-        Self { state: cause.state, by: cause.by.name(part), by_tid: cause.by.tid() }
+        let irq = match cause.by {
+            By::Interrupt(by @ HostInterrupt::Irq(_)) => part.handlers.number(by),
+            _ => None,
+        };
+        Self { state: cause.state, by: cause.by.name(part), by_tid: cause.by.tid(), irq }
     }
 }
 

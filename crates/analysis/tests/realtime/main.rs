@@ -265,6 +265,57 @@ fn ordinary_hosts_are_not_asked() {
     assert!(asked(Given { budget, ..Given::default() }), "who has a budget for latencies asks about real time");
 }
 
+/// Adds a trace of the host to the recording in `root`.
+fn add_part(root: &Path, path: &str, kind: &str) {
+    let manifest = root.join("recording.json");
+    let mut json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&manifest).unwrap()).unwrap();
+    let part = serde_json::json!({ "path": path, "machine": "L0", "kind": kind, "clock": "mono", "state": "complete" });
+    json["parts"].as_array_mut().unwrap().push(part);
+    std::fs::write(&manifest, json.to_string()).unwrap();
+}
+
+/// What a goal of 20 us in each millisecond, which an interrupt of a device breaks, has typed, on a host where that interrupt may come
+/// to these CPUs.
+fn typed_for_a_broken_goal(irq_cpus: &str) -> (Vec<(String, String)>, Vec<String>) {
+    let root = tempfile::tempdir().unwrap();
+    let mut files = wanted();
+    same(&mut files, "proc/irq/24/smp_affinity_list", irq_cpus);
+    write(root.path(), &files);
+    let line = |us: u32, event: &str| format!(" CPU 0/KVM-12 [002] d..2. 1.{us:06}: {event}\n");
+    let entry = "kvm_entry: vcpu 0, rip 0x1000";
+    let exit = "kvm_exit: vcpu 0 reason EXTERNAL_INTERRUPT rip 0x1000 info1 0x0 info2 0x0 intr_info 0x0 error_code 0x0";
+    let text = [
+        line(0, entry),
+        line(5_000, exit),
+        line(5_010, "irq_handler_entry: irq=24 name=eth0-rx-0"),
+        line(5_310, "irq_handler_exit: irq=24 ret=handled"),
+        line(5_320, entry),
+        line(9_000, exit),
+        line(9_001, entry),
+        line(9_500, exit),
+    ];
+    std::fs::write(root.path().join("L0/trace.txt"), format!("# tracer: nop\n#\n{}", text.concat())).unwrap();
+    add_part(root.path(), "L0/trace.txt", "text");
+    let text = "schema = \"kvmscope.budget/1\"\nname = \"b\"\n[[goal]]\nid = \"g\"\nmetric = \"preempt_window\"\nwindow = \"1ms\"\n\
+                stat = \"sup\"\nop = \"<\"\nlimit = \"20us\"\n";
+    let given = Given { budget: Some(Budget::read("b", text).unwrap()), ..Given::default() };
+    let case = Case::new(Input::open(Recording::open(root.path()).unwrap()).unwrap(), given);
+    let sections = Answers::about(&case, &[kvmscope_analysis::About::Happened]).sections;
+    let findings = sections.into_iter().find(|section| section.id == "latency").unwrap().findings;
+    let goal = findings.into_iter().find(|finding| finding.rule == "LAT-GOAL").expect("300 us are more than 20");
+    assert!(goal.evidence.iter().any(|seen| seen.what.contains("eth0-rx-0")), "{:?}", goal.evidence);
+    (goal.changes.iter().map(|change| (change.command(), change.undo().unwrap())).collect(), goal.fix)
+}
+
+#[test]
+fn an_interrupt_that_broke_a_goal_is_typed_away_from_the_vcpu_if_it_may_leave() {
+    let path = "/proc/irq/24/smp_affinity_list";
+    let (typed, _) = typed_for_a_broken_goal("0-3");
+    assert_eq!(typed, [(format!("echo 0-1,3 > {path}"), format!("echo 0-3 > {path}"))], "the vCPU is on CPU 2");
+    let (typed, fix) = typed_for_a_broken_goal("2");
+    assert!(typed.is_empty() && fix[0].starts_with("kvmscope check"), "it has no other CPU: {typed:?}, {fix:?}");
+}
+
 /// The wanted host with a trace in which a program had the CPU of a vCPU.
 #[test]
 fn what_a_trace_lost_is_divided_among_the_knobs_that_could_remove_it() {
@@ -272,13 +323,7 @@ fn what_a_trace_lost_is_divided_among_the_knobs_that_could_remove_it() {
     write(root.path(), &wanted());
     let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/nested-vmx-shadow-off-hog/L0/trace.dat");
     std::fs::copy(trace, root.path().join("L0/trace.dat")).unwrap();
-    let manifest = root.path().join("recording.json");
-    let mut json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&manifest).unwrap()).unwrap();
-    let part = serde_json::json!({
-        "path": "L0/trace.dat", "machine": "L0", "kind": "trace.dat", "clock": "mono", "state": "complete"
-    });
-    json["parts"].as_array_mut().unwrap().push(part);
-    std::fs::write(&manifest, json.to_string()).unwrap();
+    add_part(root.path(), "L0/trace.dat", "trace.dat");
     let case_of = |budget: Option<Budget>| {
         let given = Given { budget, ..Given::default() };
         Case::new(Input::open(Recording::open(root.path()).unwrap()).unwrap(), given)

@@ -1,7 +1,7 @@
-//! Where may threads run that waited for a CPU, and those that ran meanwhile, and how is the machine set up? No trace tells;
+//! Where may threads run that waited for a CPU or were interrupted, and those that ran meanwhile, and how is the machine set up? No trace tells;
 //! a snapshot of the same machine in the same recording does.
 
-use super::model::PartFlow;
+use super::model::{PartFlow, Vcpu};
 use crate::facts::machines::{HostSnapshots, Machines};
 use crate::facts::state::State;
 use host::Machine;
@@ -24,10 +24,11 @@ pub fn add(machines: &Machines, parts: &mut [PartFlow]) {
     }
 }
 
-/// vCPUs that were pre-empted, and who ran.
+/// vCPUs that were pre-empted or interrupted, and who ran.
 fn threads(part: &PartFlow) -> BTreeSet<i32> {
     let mut threads = BTreeSet::new();
-    for vcpu in part.vcpus.iter().filter(|vcpu| vcpu.sums.ns(State::Preempted) > 0) {
+    let lost = |vcpu: &&Vcpu| [State::Preempted, State::Irq].iter().any(|state| vcpu.sums.ns(*state) > 0);
+    for vcpu in part.vcpus.iter().filter(lost) {
         threads.insert(vcpu.tid);
         let mut by: Vec<_> = vcpu.sums.preemptors.iter().collect();
         by.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.total_ns));

@@ -2,12 +2,14 @@
 
 use super::super::goals::Verdicts;
 use super::seen;
-use crate::facts::apart::{affinity, apart, ends_by_itself};
+use crate::Case;
+use crate::facts::apart::{affinity, apart, ends_by_itself, interrupt_leaves};
 use crate::facts::budget::{Verdict, exact};
 use crate::facts::ledger::model::PartFlow;
 use crate::facts::losses::LostIn;
 use crate::rule::Hit;
-use base::{About, Cost, CostKind, Evidence, Severity, Span};
+use base::{About, Change, Cost, CostKind, Evidence, Severity, Span};
+use host::machine::Machine;
 
 /// Causes, and other vCPUs, that a finding lists; tables have the others.
 const MOST_LISTED: usize = 5;
@@ -73,6 +75,8 @@ fn culprits(verdicts: &Verdicts<'_>, part: &PartFlow, own: i32, hit: &mut Hit) {
         let seen = of_vcpu(Evidence::in_table(what, "latency.culprits")).key("by", named.by.as_str());
         let thread = named.by_tid.filter(|tid| *tid != 0);
         hit.evidence.push(seen.about(thread.map(|tid| About::Thread { tid })));
+        let moved = named.irq.and_then(|irq| interrupt_moved(verdicts.case, part, own, irq));
+        hit.changes.extend(moved.filter(|change| !hit.changes.contains(change)));
         let waited = matches!(named.state, LostIn::Preempted | LostIn::WakeDelay);
         let Some(rival) = thread.filter(|tid| waited && !ends_by_itself(part, *tid)) else { continue };
         if let (Some(own_cpus), Some(cpus)) = (affinity(part, own), affinity(part, rival)) {
@@ -83,4 +87,11 @@ fn culprits(verdicts: &Verdicts<'_>, part: &PartFlow, own: i32, hit: &mut Hit) {
     if hit.changes.is_empty() {
         hit.fix.push("kvmscope check   # shows which threads share CPUs with vCPUs".to_owned());
     }
+}
+
+/// A device's interrupt leaves the CPUs of the vCPU that it interrupted, where a snapshot says which both may use.
+fn interrupt_moved(case: &Case, part: &PartFlow, own: i32, irq: u32) -> Option<Change> {
+    let own_cpus = affinity(part, own)?;
+    let machine = Machine::of_snapshots(&case.machines().of_machine(&part.machine)?.snapshots);
+    interrupt_leaves(machine.irqs.iter().find(|one| one.number == irq)?, own_cpus)
 }
