@@ -13,6 +13,7 @@ zstd        zstd         unpacking the large recordings
 cpio        cpio         the archive that a lab machine boots from
 qemu-system-x86_64 qemu-system-x86 the nested lab: SVM toys, booted, recorded and scored
 jitterdebugger jitterdebugger the real-time lab: what its guest measures with
+jittersamples jitterdebugger-utils the same
 cyclictest  rt-tests     the same
 rtla        rtla         the same
 lstopo-no-graphics hwloc-nox topologies of generated hosts and of this machine

@@ -97,6 +97,7 @@ fn lacking() -> Option<String> {
     missing(&[
         ("qemu-system-x86_64", "qemu-system-x86"),
         ("jitterdebugger", "jitterdebugger"),
+        ("jittersamples", "jitterdebugger-utils"),
         ("cyclictest", "rt-tests"),
         ("rtla", "rtla"),
     ])

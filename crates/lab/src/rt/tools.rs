@@ -13,7 +13,7 @@ use std::time::Duration;
 /// What must be installed.
 pub(super) const NEEDS: &[Need] = &[
     ("jitterdebugger", "jitterdebugger"),
-    ("jittersamples", "jitterdebugger"),
+    ("jittersamples", "jitterdebugger-utils"),
     ("cyclictest", "rt-tests"),
     ("rtla", "rtla"),
 ];
