@@ -21,7 +21,7 @@ const OF_NO_MACHINE: &[&str] = &[
     "datapath.assumptions",
     "datapath.validate",
 ];
-const SECTIONS_OF_NO_MACHINE: &[&str] = &["plan", "contention", "compare", "migration"];
+const SECTIONS_OF_NO_MACHINE: &[&str] = &["plan", "contention", "compare", "migration", "ablation"];
 
 /// Tables that no bundled recording fills.
 const OF_OWN_TESTS: &[&str] = &[

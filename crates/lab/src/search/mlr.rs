@@ -12,6 +12,7 @@
 use super::sums::{Class, Database};
 use super::trials::{Refused, Trials};
 use super::{Ended, Found, Goal, Outcome, Range, Trial, is_narrow};
+use std::collections::BTreeSet;
 
 /// Stages before the last, each with bounds half as far apart.
 const COARSE_STAGES: u32 = 2;
@@ -89,6 +90,7 @@ where
     fn narrow(&mut self, goal: &Goal, needed: u32, hints: &[u64]) -> Result<Ended, Refused<E>> {
         let Range { least_pps, most_pps, .. } = self.range;
         let mut reach = goal.width;
+        let mut tried = BTreeSet::new();
         loop {
             let (lower, upper) = self.database.bounds(goal, needed);
             let top = upper.map_or(self.trials.ceiling_pps, |upper| upper.min(self.trials.ceiling_pps));
@@ -109,6 +111,10 @@ where
                     self.on_grid(pps).clamp(lower.map_or(least_pps, |lower| lower + 1), most_pps.min(top - 1))
                 }
             };
+            // What was settled is a bound since, and what was missed the ceiling: neither is asked for again.
+            if !tried.insert(pps) {
+                return Ok(Ended::Trials);
+            }
             match self.settle(pps, goal, needed) {
                 Ok(()) | Err(Refused::Missed) => {}
                 Err(over) => return Err(over),

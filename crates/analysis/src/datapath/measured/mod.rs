@@ -10,6 +10,7 @@
 
 mod beside;
 mod kinds;
+mod printed;
 mod section;
 mod tables;
 

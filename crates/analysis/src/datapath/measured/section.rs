@@ -40,7 +40,7 @@ fn section(datapaths: &Datapaths) -> Section {
         section.tables.push(tables::pollers(beds));
         section.tables.extend(beside::tables(beds));
     }
-    section.tables.extend(tables::printed(printed));
+    section.tables.extend(super::printed::tables(printed));
     section.unknown = unknown(datapaths);
     section
 }

@@ -7,12 +7,16 @@ use crate::program::{Program, tie};
 use base::datapath::StreamRun;
 use rustix::process::Signal;
 use serde_json::Value;
+use std::net::Ipv4Addr;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How long a server may take to listen.
-const LISTENS: Duration = Duration::from_millis(300);
+/// How long a server may take to listen, and how often we look.
+const LISTENS: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Where it listens (iperf3(1), `-p`).
+const PORT: u16 = 5201;
 /// How long a client may take beyond its run.
 const SLACK: Duration = Duration::from_secs(20);
 const PACKAGE: &str = "iperf3";
@@ -35,7 +39,12 @@ pub(super) fn run(
         command
     };
     let mut server = ip.start(within(&bed.sink, bed.cpus.chain, &["--server", "--one-off", "--bind", SINK_ADDRESS]))?;
-    std::thread::sleep(LISTENS);
+    let listening = until_it_listens(server.id(), stop);
+    if listening.is_err() {
+        let _ = server.kill();
+        let _ = server.wait();
+    }
+    listening?;
     let (message, seconds) = (message_bytes.to_string(), length.as_secs().max(1).to_string());
     let words = ["--client", SINK_ADDRESS, "--length", &message, "--time", &seconds, "--json"];
     let client = within(&bed.source, bed.cpus.sender, &words);
@@ -48,6 +57,31 @@ pub(super) fn run(
     let Counted { gbps, sender_cpu_s_per_gb, receiver_cpu_s_per_gb, retransmits } = counted;
     let (path, vnfs) = (bed.path.name().to_owned(), bed.vnfs);
     Ok(StreamRun { path, vnfs, message_bytes, repeat, gbps, sender_cpu_s_per_gb, receiver_cpu_s_per_gb, retransmits })
+}
+
+/// Waits until the server has its socket: in its own namespace, which its `/proc` shows.
+fn until_it_listens(pid: u32, stop: &AtomicBool) -> Result<(), Error> {
+    let table = format!("/proc/{pid}/net/tcp");
+    let address: Ipv4Addr = SINK_ADDRESS.parse().map_err(|_| Error::Malformed(SINK_ADDRESS.to_owned()))?;
+    let until = Instant::now() + LISTENS;
+    while Instant::now() < until {
+        check(stop)?;
+        if std::fs::read_to_string(&table).is_ok_and(|sockets| listens(&sockets, address, PORT)) {
+            return Ok(());
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Err(Error::TimedOut(format!("iperf3's server did not listen within {} s", LISTENS.as_secs())))
+}
+
+/// Whether a table of sockets (`/proc/net/tcp`, net/ipv4/tcp_ipv4.c, `get_tcp4_sock`, Linux 6.1) has one that listens there: the address
+/// is the number that lies in memory, and state 0A is TCP_LISTEN.
+fn listens(sockets: &str, address: Ipv4Addr, port: u16) -> bool {
+    let there = format!("{:08X}:{port:04X}", u32::from_ne_bytes(address.octets()));
+    sockets.lines().skip(1).any(|socket| {
+        let mut columns = socket.split_whitespace().skip(1);
+        columns.next() == Some(there.as_str()) && columns.nth(1) == Some("0A")
+    })
 }
 
 #[derive(Debug, PartialEq)]
@@ -82,6 +116,19 @@ fn counted(json: &str) -> Result<Counted, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_listens_when_the_kernel_says_so_at_its_own_address() {
+        let listener = std::net::TcpListener::bind("127.0.0.77:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let now = |address: &str| {
+            listens(&std::fs::read_to_string("/proc/self/net/tcp").unwrap(), address.parse().unwrap(), port)
+        };
+        assert!(now("127.0.0.77") && !now("127.0.0.78"));
+        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        drop(listener);
+        assert!(!now("127.0.0.77"), "a connection of that port is no listener: {client:?}");
+    }
 
     #[test]
     fn a_stream_is_what_the_receiver_read_and_what_both_computed() {
