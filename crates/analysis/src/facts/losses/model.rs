@@ -1,7 +1,7 @@
 //! What the vCPUs of a trace lost, in types.
 
 use super::packed::{Packed, Sums};
-use super::stretches::{InAll, Stretches, Worst};
+use super::stretches::{HELD, InAll, Stretches, Worst, sup_of_many};
 use crate::facts::events::host_interrupts::{Handlers, HostInterrupt};
 use crate::facts::events::reasons::Reason;
 use crate::facts::ledger::model::{PartFlow, StretchSums};
@@ -274,7 +274,7 @@ impl VcpuLosses {
         let Sums { total_ns, longest_ns, first_long_ns } = self.exits.sums(window_ns);
         // No window loses more than one that is lost whole.
         let lost_whole = first_long_ns.map(|at_ns| Worst { at_ns, loss_ns: window_ns });
-        let worst = lost_whole.or_else(|| stretches().sup(self.span, window_ns));
+        let worst = lost_whole.or_else(|| sup_of_many(self.exits.iter(), HELD, self.span, window_ns));
         InAll { total_ns, longest_ns, worst }
     }
 

@@ -64,6 +64,9 @@ pub struct Over {
 /// Stretches that are ruled out together.
 const BLOCK: usize = 16;
 
+/// Of very many stretches so many are held at a time: 1.5 MB.
+pub(super) const HELD: usize = 1 << 16;
+
 impl Worst {
     fn or(&mut self, at_ns: u64, loss_ns: u64) {
         if loss_ns > self.loss_ns || loss_ns == self.loss_ns && at_ns < self.at_ns {
@@ -98,6 +101,38 @@ impl Over {
     pub fn share(&self) -> f64 {
         if self.of_ns == 0 { 0.0 } else { self.total_ns as f64 / self.of_ns as f64 }
     }
+}
+
+/// [`Stretches::sup`] of very many spans in order, of which `most` are held at a time, and those that any window may need.
+///
+/// ```text
+/// span       |-----------------------------------------|
+/// looked at  |---------------|
+///                        |------------|                   each begins a window before the end of the one before,
+///                                 |--------------------|  so every window lies in one of them
+/// ```
+pub(super) fn sup_of_many(spans: impl Iterator<Item = Span>, most: usize, span: Span, window_ns: u64) -> Option<Worst> {
+    let mut worst: Option<Worst> = None;
+    let mut look = |held: &[Span], part: Span| {
+        let found = Stretches::of(held.iter().copied()).sup(part, window_ns);
+        match (&mut worst, found) {
+            (Some(worst), Some(found)) => worst.or(found.at_ns, found.loss_ns),
+            (None, found) => worst = found,
+            (Some(_), None) => {}
+        }
+    };
+    let (mut held, mut from_ns) = (Vec::with_capacity(most), span.from_ns);
+    for next in spans.take_while(|next| next.from_ns < span.to_ns) {
+        let is_long = next.from_ns.saturating_sub(from_ns) >= window_ns.saturating_mul(2);
+        if held.len() >= most && is_long {
+            look(&held, Span { from_ns, to_ns: next.from_ns });
+            from_ns = next.from_ns - window_ns;
+            held.retain(|known: &Span| known.to_ns > from_ns);
+        }
+        held.push(next);
+    }
+    look(&held, Span { from_ns, to_ns: span.to_ns });
+    worst
 }
 
 impl Stretches {

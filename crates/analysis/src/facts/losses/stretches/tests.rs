@@ -192,6 +192,12 @@ proptest! {
     }
 
     #[test]
+    fn what_is_held_in_parts_gives_the_same_worst_window((stretches, span, window_ns) in any_case(), most in 1usize..9) {
+        let parts = sup_of_many(stretches.spans().iter().copied(), most, span, window_ns);
+        prop_assert_eq!(parts, stretches.sup(span, window_ns));
+    }
+
+    #[test]
     fn the_laws_of_windows_hold((stretches, span, window_ns) in any_case(), more_ns in 1u64..200) {
         let Some(worst) = stretches.sup(span, window_ns) else { return Ok(()) };
         prop_assert!(worst.loss_ns <= window_ns);
