@@ -184,6 +184,9 @@ pub struct PollerCycles {
     pub batches: Option<u64>,
     /// Queues that it polls.
     pub queues: u32,
+    /// Cycles of a packet that a full ring refuses, only those during which the thread ran: measured with the VNFs stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_cycles: Option<f64>,
 }
 
 impl Books {

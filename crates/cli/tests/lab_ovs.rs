@@ -116,6 +116,10 @@ fn every_packet_is_somewhere_and_all_is_put_back() {
     assert_eq!((books.dropped.len(), books.held.len(), books.agreements.len()), (4, 4, 7));
     assert!(books.sent > 0 && books.received > 0 && run.window_received <= books.received, "{books:?}");
     assert_eq!(run.pollers.len(), 2, "{:?}", run.pollers);
+    // What a refused packet costs is told, and is less than twice the mean of all, most of which were refused.
+    let account = run.pollers.iter().find_map(|poller| poller.cycles.as_ref()).unwrap();
+    let refused = account.refused_cycles.unwrap();
+    assert!(refused > 0.0 && refused < 2.0 * account.busy as f64 / account.packets as f64, "{account:?}");
     let answered: Value = serde_json::from_slice(&output.stdout).unwrap();
     let section = &answered["sections"][0];
     assert_eq!(section["id"], "datapath");

@@ -26,15 +26,16 @@ pub(super) fn band(bed: &Bed, load: Load<'_>, rate: &Rate, frames: &Frames) -> B
     let off = rate.bound().map_or(OF_DEVICES, |stage| match stage.resource {
         Resource::Line => 0.0,
         Resource::Pcie | Resource::Nic | Resource::Hairpin => OF_DEVICES,
-        Resource::Pmd | Resource::Vhost | Resource::Guest | Resource::Ingress => {
-            bed.hop.as_ref().map_or(OF_SWITCH, |hop| (hop.spread - 1.0).max(OF_SWITCH))
-        }
+        Resource::Pmd | Resource::Vhost | Resource::Guest | Resource::Ingress => OF_SWITCH,
     });
+    // A factor by which cycles may be off; as a share it would put the least below nothing.
+    let is_polled = rate.bound().is_some_and(|stage| stage.resource == Resource::Pmd);
+    let spread = bed.hop.as_ref().filter(|_| is_polled).map_or(1.0, |hop| hop.spread.max(1.0));
     let off = near(load, frames).filter_map(published::Point::error).map(f64::abs).fold(off, f64::max);
     // Nothing is faster than the wire.
     let wire =
         rate.stages.iter().find(|stage| stage.resource == Resource::Line).map_or(f64::INFINITY, |s| s.capacity_pps);
-    Band { low_pps: pps * (1.0 - off).max(0.0), high_pps: (pps * (1.0 + off)).min(wire) }
+    Band { low_pps: pps * (1.0 - off).max(0.0).min(1.0 / spread), high_pps: (pps * (1.0 + off).max(spread)).min(wire) }
 }
 
 /// The published points next to a prediction that say something of the model.

@@ -12,6 +12,7 @@
 
 mod band;
 mod break_even;
+mod calibrate;
 mod controls;
 mod figures;
 pub mod measured;
@@ -30,6 +31,7 @@ mod sensitivity;
 mod stated;
 mod tables;
 
+pub use calibrate::{Calibration, calibration};
 pub use model::design::{DATAPATHS, Datapath, Design, Pattern};
 pub use model::frames::Frames;
 pub use model::nic::{NICS, Nic};

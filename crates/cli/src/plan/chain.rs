@@ -27,9 +27,10 @@ use std::path::{Path, PathBuf};
     kvmscope plan chain --vnfs 8 --size 64 --nic XL710 --hop 240+0.24 --pmd-cores 9 --target '5 Mpps' --must-migrate\n  \
     kvmscope plan chain --vnfs 8 --size 64 --nic XL710 --hop 240+0.24 --search\n  \
     kvmscope plan chain --vnfs 8 --size 64 --from-host --nic ens1f0\n  \
+    kvmscope plan chain --vnfs 3 --size 512 --nic XL710 --calibrate fixtures/ovs-dpdk-chain\n  \
     kvmscope plan chain chain.toml --search\n  \
     kvmscope plan chain --validate\n\n\
-    What a hop of the switch costs (--hop) must be measured; it is never assumed. docs/datapath.md has the formulae.\n\
+    What a hop of the switch costs must be measured (--calibrate, --hop); it is never assumed. docs/datapath.md has the formulae.\n\
     Exit status: 0 answered, 1 no answer, 2 wrong usage, 3 the target is missed, or a finding of at least the severity of --fail-on.")]
 pub struct ChainOptions {
     /// A plan in TOML (docs/datapath.md), in place of the options
@@ -84,6 +85,9 @@ pub struct ChainOptions {
     /// Cycles of a hop of OVS-DPDK on this host, and more for each byte: 240+0.24
     #[arg(long, value_name = "CYCLES", value_parser = hop)]
     hop: Option<HopCost>,
+    /// A recording of `kvmscope lab ovs` on this host: cycles of a hop, their clock and spread come from its trials
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath, conflicts_with_all = ["hop", "ghz", "validate"])]
+    calibrate: Option<PathBuf>,
     /// CPUs that poll for OVS-DPDK [default: 1, assumed]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1024))]
     pmd_cores: Option<u32>,
@@ -162,6 +166,7 @@ impl ChainOptions {
         if let Some(file) = &self.file {
             let mut stated = read_plan(file)?;
             stated.search |= self.search;
+            self.calibrated(&mut stated, interrupt)?;
             return Ok(stated.plan().map_err(WrongUse)?);
         }
         let has_sizes = !self.size.is_empty() || self.imix.is_some();
@@ -174,7 +179,20 @@ impl ChainOptions {
             ));
         }
         let of_host = host.map(|host| datapath::of_host(&host, self.nic.as_deref())).transpose().map_err(WrongUse)?;
-        Ok(self.stated(of_host.unwrap_or_default()).plan().map_err(WrongUse)?)
+        let mut stated = self.stated(of_host.unwrap_or_default());
+        self.calibrated(&mut stated, interrupt)?;
+        Ok(stated.plan().map_err(WrongUse)?)
+    }
+
+    /// Puts in what the user's own recording measured, over what a file says.
+    fn calibrated(&self, stated: &mut Stated, interrupt: &Interrupt) -> anyhow::Result<()> {
+        let Some(path) = &self.calibrate else { return Ok(()) };
+        let input = Input::open(opened(path, &self.stdin, interrupt)?)?;
+        let from = input.recording.title();
+        let measured = datapath::calibration(&input, stated.pattern, &from).map_err(anyhow::Error::msg)?;
+        stated.hop = Some(measured.hop);
+        stated.core_hz = Some(measured.core_hz);
+        Ok(())
     }
 
     /// The host that is asked, if one is.

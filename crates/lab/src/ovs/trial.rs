@@ -27,6 +27,10 @@ use std::time::Duration;
 /// How long generators send for the first time: the packet that makes a flow is in no flow's count, so that flows are made
 /// before anything is counted.
 const FLOWS_ARE_MADE: Duration = Duration::from_millis(100);
+/// Until rings of stopped VNFs are full: 1,024 packets are there within a millisecond where a CPU is free.
+const RINGS_FILL: Duration = Duration::from_millis(100);
+/// How long packets are refused, to tell what one costs.
+const REFUSED: Duration = Duration::from_millis(500);
 /// Other threads that ran for a smaller share of the window disturbed nobody.
 const DISTURBS: f64 = 0.01;
 /// Threads that are named.
@@ -97,11 +101,12 @@ impl Trial<'_> {
         let begin = self.edge(switch)?;
         watch.rest(self.settings.window)?;
         let end = self.edge(switch)?;
-        let performance = switch.control.ask("dpif-netdev/pmd-perf-show", &["-nh"]);
+        let performance = switch.control.ask(PERFORMANCE, &["-nh"]);
         let statistics = switch.control.ask("dpif-netdev/pmd-stats-show", &[]);
         // Either of them: versions before 2.10 have no `pmd-perf-show`, 4.0 has no `pmd-stats-show`.
         let performance = performance.or_else(|_| statistics.as_ref().map(Clone::clone).map_err(told))?;
         let queues = switch.control.ask("dpif-netdev/pmd-rxq-show", &[])?;
+        let refused_cycles = self.refused_cycles(switch, vnfs, watch)?;
         switch.send(self.wiring, false)?;
         let (after, counted) = when_still(switch, vnfs, self.wiring, watch)?;
         let books = books(self.wiring, &after.since(&before));
@@ -113,6 +118,7 @@ impl Trial<'_> {
         for poller in &mut pollers {
             let own = cycles.iter().find(|pmd| pmd.cpu == Some(poller.cpu) && poller.name.starts_with(PMD));
             poller.cycles = own.and_then(|pmd| account(pmd, polled));
+            poller.cycles.iter_mut().for_each(|cycles| cycles.refused_cycles = refused_cycles);
         }
         let steal_share = steal(&begin.stat, &end.stat, &pollers);
         let run = DatapathRun {
@@ -137,6 +143,25 @@ impl Trial<'_> {
         // What is printed last of a thread counts, and this says most.
         let text = [statistics.unwrap_or_default(), performance, queues, counted].join("\n");
         Ok(Trialled { run, text })
+    }
+
+    /// Cycles of a packet that a full ring refuses, those during which the polling thread ran: once the VNFs are stopped and rings are
+    /// full, every packet is one. Older switches without `pmd-perf-show` do not tell.
+    fn refused_cycles(&self, switch: &mut Switch, vnfs: &Vnfs, watch: &Watch<'_>) -> Result<Option<f64>, Error> {
+        let stopped = vnfs.stop()?;
+        watch.rest(RINGS_FILL)?;
+        switch.control.ask("dpif-netdev/pmd-stats-clear", &[])?;
+        let begin = self.edge(switch)?;
+        watch.rest(REFUSED)?;
+        let end = self.edge(switch)?;
+        let performance = switch.control.ask(PERFORMANCE, &["-nh"]);
+        drop(stopped);
+        let Ok(performance) = performance else { return Ok(None) };
+        let loads = begin.threads.until(&end.threads);
+        let pollers = self.pollers(switch.pid(), vnfs.pid(), &loads);
+        let of = |poller: &Poller| pmd::read(&performance).into_iter().find(|pmd| pmd.cpu == Some(poller.cpu));
+        let told = pollers.iter().find_map(|poller| Some((poller.run_share, account(&of(poller)?, 0)?)));
+        Ok(told.and_then(|(run_share, cycles)| each_on_cpu(&cycles, run_share)))
     }
 
     /// Reads the counters of flows between two readings of the clock.
@@ -172,6 +197,13 @@ impl Trial<'_> {
     }
 }
 
+/// Cycles of each packet during which the thread ran; `None` if there were none.
+fn each_on_cpu(cycles: &PollerCycles, run_share: f64) -> Option<f64> {
+    (cycles.packets > 0).then(|| cycles.busy as f64 * run_share.clamp(0.0, 1.0) / cycles.packets as f64)
+}
+
+/// Where a polling thread tells of its cycles.
+const PERFORMANCE: &str = "dpif-netdev/pmd-perf-show";
 /// What the names of polling threads begin with (`pmd_thread_main` of lib/dpif-netdev.c, Open vSwitch 3.1).
 const PMD: &str = "pmd-c";
 
@@ -182,7 +214,7 @@ fn told(error: &Error) -> Error {
 /// What a polling thread says of its cycles.
 fn account(pmd: &PmdStatistics, queues: u32) -> Option<PollerCycles> {
     let (used, busy, packets) = (pmd.used_cycles?, pmd.busy_cycles?, pmd.packets?);
-    Some(PollerCycles { used, busy, packets, batches: pmd.tx_batches, queues })
+    Some(PollerCycles { used, busy, packets, batches: pmd.tx_batches, queues, refused_cycles: None })
 }
 
 /// The most that the machine below took of a poller's CPU.

@@ -12,6 +12,7 @@ use crate::child::ChildProcess;
 use crate::journal::{Entry, Owner, Step};
 use base::CpuSet;
 use host::polled::testpmd::{self, Testpmd};
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -28,6 +29,16 @@ const BUFFERS_OF_VNF: u32 = 4096;
 /// How long it may take to be ready, and to answer.
 const LIMIT: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// testpmd, stopped; dropping this has it go on.
+#[derive(Debug)]
+pub(super) struct Stopped(Pid);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        let _ = kill_process(self.0, Signal::CONT); // it may have ended: the next command tells
+    }
+}
 
 /// testpmd at work; dropping it ends it.
 #[derive(Debug)]
@@ -79,6 +90,14 @@ impl Vnfs {
     /// The process.
     pub(super) fn pid(&self) -> u32 {
         self.program.pid()
+    }
+
+    /// Stops it where it is, until what is returned is dropped.
+    pub(super) fn stop(&self) -> Result<Stopped, Error> {
+        let refused = || Error::Died("testpmd has no process that could be stopped".to_owned());
+        let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw).ok_or_else(refused)?;
+        kill_process(pid, Signal::STOP).map_err(|error| Error::refused("testpmd takes no signal", error))?;
+        Ok(Stopped(pid))
     }
 
     /// What it has forwarded so far, and the text that says so.
