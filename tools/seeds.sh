@@ -67,6 +67,11 @@ for manifest in fixtures/*/recording.json; do
         add manifest "$(basename "$(dirname "$manifest")")" "$manifest"
     fi
 done
+for plan in fixtures/*/*/plan.toml; do
+    if [ -f "$plan" ]; then
+        add chain "$(basename "$(dirname "$(dirname "$plan")")")" "$plan"
+    fi
+done
 for trace in fixtures/*/*/trace.dat; do
     if [ -f "$trace" ]; then
         name=$(echo "$trace" | tr / -)

@@ -56,17 +56,23 @@ impl Bed {
         command
     }
 
-    /// What is left of a lab of that process.
+    /// What is left of a lab of that process, and of the huge pages of any.
     fn left(&self, lab: u32) -> Vec<String> {
+        let mut left = self.left_by(lab);
+        if std::fs::read_to_string(PAGES).ok() != self.huge_pages {
+            left.push("huge pages".to_owned());
+        }
+        left
+    }
+
+    /// What is left of a lab of that process.
+    fn left_by(&self, lab: u32) -> Vec<String> {
         let directory = format!("/run/kvmscope-ovs-{lab}-0");
         let mut left: Vec<String> = Path::new(&directory).exists().then(|| directory.clone()).into_iter().collect();
         for process in std::fs::read_dir("/proc").unwrap().flatten() {
             let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
             let line = String::from_utf8_lossy(&line).replace('\0', " ");
             left.extend(line.contains(&directory).then_some(line));
-        }
-        if std::fs::read_to_string(PAGES).ok() != self.huge_pages {
-            left.push("huge pages".to_owned());
         }
         left
     }
@@ -150,6 +156,16 @@ fn nothing_is_left_however_the_lab_is_ended() {
     let undone = bed.kvmscope().args(["undo"]).output().unwrap();
     assert!(undone.status.success(), "{}", complaints(&undone));
     assert_eq!(bed.left(pid), Vec::<String>::new(), "killed, and undone");
+    let mut lab = bed.at_work();
+    let killed = lab.id();
+    lab.kill().unwrap();
+    lab.wait().unwrap();
+    let next = bed.at_work();
+    let pid = next.id();
+    assert_eq!(bed.left_by(killed), Vec::<String>::new(), "killed, and cleared by the next one");
+    assert!(Command::new("kill").args(["-INT", &pid.to_string()]).status().unwrap().success());
+    assert_eq!(next.wait_with_output().unwrap().status.code(), Some(130));
+    assert_eq!(bed.left(pid), Vec::<String>::new(), "all huge pages are given back, also the first one's");
 }
 
 #[test]

@@ -14,8 +14,9 @@ use super::{Memory, Watch};
 use crate::Error;
 use crate::child::ChildProcess;
 use crate::journal::{Entry, Owner, Step};
-use crate::program::Program;
+use crate::program::{Program, tie};
 use base::CpuSet;
+use rustix::process::Signal;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -218,6 +219,8 @@ impl Place<'_> {
         let program = Program::new(program, "openvswitch-switch-dpdk");
         let mut command = program.command(words);
         command.env("OVS_RUNDIR", self.directory);
+        // Else one that a killed lab has asked would wait for the switch.
+        tie(&mut command, Signal::KILL);
         Ok(program.finish(command, LIMIT)?.stdout)
     }
 
