@@ -9,7 +9,7 @@
 //! lost         [handling][irq]    [handling][preempted]        [wake delay]       involuntary: definition B
 //! exits        [-------------]    [--------------------]                          exit to entry: definition A
 //! ```
-//! [`stretches`] answers what windows of any length lost. Memory: 16 bytes for each piece, 8 for each exit. What counts as lost is
+//! [`stretches`] answers what windows of any length lost. Memory: 16 bytes for each piece, 4 for most exits. What counts as lost is
 //! said in docs/latency.md.
 
 mod causes;
