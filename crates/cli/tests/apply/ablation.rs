@@ -184,7 +184,7 @@ fn one_knob_stays_if_it_helped() {
     assert!(undone.status.success() && bed.is_as_it_was(), "{}", said(&undone));
     // What programs read is on stdout, what was done meanwhile on stderr.
     let few = bed.apply(&["LAT-ISOLCPUS@L0"], &["--trial", "1", "--runs", "2", "--json"]);
-    let json: Value = serde_json::from_slice(&few.stdout).unwrap();
+    let json: Value = serde_json::from_slice(&few.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(&few)));
     let section = &json["sections"][0];
     assert_eq!((section["id"].as_str(), json["command"].as_str()), (Some("ablation"), Some("apply")), "{json}");
     let summary = section["summary"].as_str().unwrap();

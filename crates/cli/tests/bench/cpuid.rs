@@ -68,7 +68,7 @@ fn the_kernels_own_events_say_who_handled_a_cpuid() {
     if emulated == 0 {
         assert!(each < 0.05, "KVM emulated no CPUID, and the bench counts exits: {row}");
         assert_eq!(row["handled_by"], "outer level");
-        assert!(row["note"].as_str().unwrap().contains("a hypervisor below answers"), "{row}");
+        assert!(row["note"].as_str().unwrap().contains("a hypervisor below handles it"), "{row}");
     } else {
         assert_eq!(emulated as u64, all, "KVM emulated some of them");
         assert!((0.95..=1.05).contains(&each), "{row}");
