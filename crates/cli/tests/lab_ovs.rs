@@ -80,9 +80,9 @@ impl Bed {
     /// A lab whose VNFs are connected, and which goes on for minutes.
     fn at_work(&self) -> Child {
         let mut lab = self.lab("600").spawn().unwrap();
-        let said = BufReader::new(lab.stderr.take().unwrap());
-        let starting = said.lines().map_while(Result::ok).find(|line| line.contains("VNFs are connected"));
-        assert!(starting.is_some(), "the lab ended early");
+        let mut lines = BufReader::new(lab.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let said: Vec<String> = lines.by_ref().take_while(|line| !line.contains("VNFs are connected")).collect();
+        assert!(lab.try_wait().unwrap().is_none(), "the lab ended early, having said:\n{}", said.join("\n"));
         lab
     }
 }

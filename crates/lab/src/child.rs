@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 /// Most of what it printed that is read: an answer of iperf3 with 128 streams over an hour is some ten megabytes.
@@ -25,6 +25,8 @@ pub(crate) struct ChildProcess {
     child: Child,
     out: File,
     complaints: File,
+    /// How it ended, if it was seen to.
+    ended: Option<ExitStatus>,
 }
 
 impl ChildProcess {
@@ -59,7 +61,7 @@ impl ChildProcess {
         command.stdout(again(&out)?).stderr(again(&complaints)?);
         tie(&mut command, Signal::KILL);
         let child = command.spawn().map_err(|error| Error::refused(format_args!("{name} does not start"), error))?;
-        let started = Self { child, out, complaints };
+        let started = Self { child, out, complaints, ended: None };
         // It has one thread so early, and those that it starts inherit the mask.
         thread::set_affinity(started.pid(), cpus)?;
         Ok(started)
@@ -82,13 +84,20 @@ impl ChildProcess {
 
     /// True once it has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
+        match self.child.try_wait() {
+            Ok(None) => false,
+            Ok(status) => {
+                self.ended = status;
+                true
+            }
+            Err(_) => true,
+        }
     }
 
     /// Waits for its end.
     pub(crate) fn wait(&mut self) {
         // Somebody who waited before us has seen its end.
-        let _ = self.child.wait();
+        self.ended = self.child.wait().ok();
     }
 
     /// What it has printed so far.
@@ -96,11 +105,13 @@ impl ChildProcess {
         text(&self.out)
     }
 
-    /// The last line of what it complained about, or that there is none.
+    /// The last line of what it complained about and how it ended, in parentheses; nothing if nothing is known.
     pub(crate) fn complaint(&self) -> String {
         let all = text(&self.complaints);
-        let last = all.lines().rev().map(str::trim).find(|line| !line.is_empty());
-        last.map_or_else(String::new, |line| format!("({line})"))
+        let last = all.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
+        let ended = self.ended.filter(|status| !status.success()).map(|status| status.to_string());
+        let known: Vec<String> = last.into_iter().chain(ended).collect();
+        if known.is_empty() { String::new() } else { format!("({})", known.join("; ")) }
     }
 }
 
@@ -139,6 +150,9 @@ mod tests {
         let slow = ChildProcess::start(None, &["sleep", "60"], &first).unwrap();
         assert_eq!(thread::affinity(slow.pid()).unwrap(), first);
         let owner = Owner::of(Path::new("/proc"), slow.pid()).unwrap();
+        let mut killed = ChildProcess::start(None, &["sh", "-c", "echo why >&2; kill -9 $$"], &all).unwrap();
+        killed.wait();
+        assert_eq!(killed.complaint(), "(why; signal: 9 (SIGKILL))");
         drop(slow);
         assert!(!owner.is_alive(Path::new("/proc")));
         assert!(ChildProcess::start(None, &["/nonexistent/program"], &all).is_err());

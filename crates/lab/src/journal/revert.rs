@@ -75,7 +75,7 @@ pub(super) fn end(owner: Owner, proc: &Path) -> Reverted {
     };
     for (signal, tries) in [(Signal::TERM, TRIES_TO_END), (Signal::KILL, TRIES)] {
         for attempt in 0..tries {
-            if !owner.is_alive(proc) {
+            if !owner.has_threads(proc) {
                 return Reverted::Done;
             }
             if attempt == 0
