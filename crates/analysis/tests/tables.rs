@@ -25,6 +25,7 @@ const SECTIONS_OF_NO_MACHINE: &[&str] = &["plan", "contention", "compare", "migr
 
 /// Tables that no bundled recording fills.
 const OF_OWN_TESTS: &[&str] = &[
+    "datapath.predicted",
     "nesting.programs",
     "nesting.program_runs",
     "nesting.clocks",

@@ -294,3 +294,24 @@ fn a_recording_calibrates_the_switch_and_is_named() {
     let (code, _, complaint) = kvmscope(&[&asked[..], &["--pattern", "north-south"]].concat());
     assert!(code == 1 && complaint.contains("no trials of OVS-DPDK") && complaint.contains("lab ovs"), "{complaint}");
 }
+
+#[test]
+fn vnfs_that_share_cpus_bind_a_chain_and_are_named_with_their_source() {
+    let given = ["--vnfs", "4,8", "--size", "64", "--nic", "XL710", "--datapath", "ovs-dpdk"];
+    let given = [&given[..], &["--hop", "240+0.24", "--pmd-cores", "9", "--vnf", "468+0.5", "--ghz", "2"]].concat();
+    let pps = |cores: &[&str], vnfs| {
+        let rates = table(&[&given[..], cores].concat(), "rates");
+        let rate = row(&rates, "ovs-dpdk", vnfs);
+        (number(rate, "chain_pps"), rate["bound_by"].as_str().unwrap().to_owned())
+    };
+    // 468 + 0.5 x 64 = 500 cycles of 2e9 a second.
+    for vnfs in [4, 8] {
+        assert_eq!(pps(&[], vnfs), (4e6, "guest".to_owned()), "a CPU each");
+    }
+    assert_eq!(pps(&["--vnf-cores", "2"], 4).0, 2e6);
+    assert_eq!(pps(&["--vnf-cores", "3"], 8), (4e6 / 3.0, "guest".to_owned()));
+    let assumptions = table(&[&given[..], &["--vnf-cores", "2"]].concat(), "assumptions");
+    let value = |what: &str| assumptions.iter().find(|row| row["what"] == what).map(|row| row["value"].clone());
+    assert_eq!(value("CPUs that VNFs share"), Some("2".into()));
+    assert_eq!(value("cycles of a VNF for a packet"), Some("468 and 0.5 for each byte".into()));
+}

@@ -591,6 +591,21 @@ export const TABLES = {
     dropped_share: "f64",
     tsc_hz: "f64",
   },
+  /** A chain of one length and size on OVS-DPDK, predicted from the trials of other lengths and other sizes alone, beside the median that was measured. inside: between low_pps and high_pps; error: how much more was predicted. */
+  "datapath.predicted": {
+    machine: "text",
+    pattern: "text",
+    vnfs: "u64",
+    size_bytes: "u64",
+    trials: "u64",
+    low_pps: "f64",
+    chain_pps: "f64",
+    high_pps: "f64",
+    bound_by: "text",
+    measured_pps: "f64",
+    error: "f64",
+    inside: "bool",
+  },
   /** One thread that polls for packets, within the window of one trial: the shares of it that it ran, and that it was ready and another thread ran. */
   "datapath.pollers": {
     machine: "text",

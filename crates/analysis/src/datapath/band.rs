@@ -29,8 +29,12 @@ pub(super) fn band(bed: &Bed, load: Load<'_>, rate: &Rate, frames: &Frames) -> B
         Resource::Pmd | Resource::Vhost | Resource::Guest | Resource::Ingress => OF_SWITCH,
     });
     // A factor by which cycles may be off; as a share it would put the least below nothing.
-    let is_polled = rate.bound().is_some_and(|stage| stage.resource == Resource::Pmd);
-    let spread = bed.hop.as_ref().filter(|_| is_polled).map_or(1.0, |hop| hop.spread.max(1.0));
+    let cost = match rate.bound().map(|stage| stage.resource) {
+        Some(Resource::Pmd) => bed.hop.as_ref(),
+        Some(Resource::Guest) => bed.vnf.as_ref(),
+        _ => None,
+    };
+    let spread = cost.map_or(1.0, |cost| cost.spread.max(1.0));
     let off = near(load, frames).filter_map(published::Point::error).map(f64::abs).fold(off, f64::max);
     // Nothing is faster than the wire.
     let wire =

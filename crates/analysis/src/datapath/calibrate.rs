@@ -1,10 +1,12 @@
-//! What a hop of the switch costs, out of the user's own trials of `kvmscope lab ovs`.
+//! What a hop of the switch and a packet in a VNF cost, out of the user's own trials of `kvmscope lab ovs`.
 //!
 //! ```text
 //! trial: cycles of a packet while the thread ran (y), share of the packets that a full ring refused (x)
 //! y = x refused + (1 - x) hop   ->   hop = (y - x refused) / (1 - x)     refused: measured with the VNFs stopped
 //! hops of all trials --least squares over sizes--> c0 + c1 s; the trial that is furthest off is the spread
 //! ```
+//! What a VNF takes for a packet comes out of the trials that the VNFs bound: cycles that their thread ran / packets that left VNFs.
+//!
 //! A generator that never rests fills the first ring, and the switch spends cycles on packets that go no further. Where a trial does not
 //! tell what one of these costs, it is between nothing and a whole hop, and the hop between y and y / (1 - x): that range is then part of
 //! the spread.
@@ -15,15 +17,51 @@ use super::quantity::hop_of;
 use super::stated::Known;
 use crate::Input;
 use base::bench::NS_PER_TICK;
-use base::datapath::{DatapathRun, Traffic};
+use base::datapath::{DatapathRun, DatapathRuns, Traffic};
 
 /// What a recording tells the planner.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
     /// What a hop takes, with the spread of the trials.
     pub hop: Known<HopCost>,
+    /// What testpmd takes for a packet, where it bound trials of two sizes.
+    pub vnf: Option<Known<HopCost>>,
     /// The clock in whose cycles that is: the time-stamp counter's.
     pub core_hz: Known<f64>,
+}
+
+/// What trials of one pattern cost.
+pub(super) struct Costs {
+    pub hop: HopCost,
+    /// Where VNFs bound trials of two sizes.
+    pub vnf: Option<HopCost>,
+    /// Trials that tell what a hop costs.
+    trials: usize,
+    /// Those of them that tell what a refused packet costs.
+    corrected: usize,
+}
+
+/// The costs by these trials; `None` where they have one size only.
+pub(super) fn costs(runs: &[&DatapathRun], hz: f64) -> Option<Costs> {
+    let hops: Vec<Hop> = runs.iter().filter_map(|run| hop(run)).collect();
+    let vnfs: Vec<Hop> = runs.iter().filter_map(|run| of_vnf(run, hz)).collect();
+    Some(Costs {
+        hop: fit(&hops)?,
+        vnf: fit(&vnfs),
+        trials: hops.len(),
+        corrected: hops.iter().filter(|hop| hop.is_corrected).count(),
+    })
+}
+
+/// Cycles a second of the time-stamp counter of a bed.
+pub(super) fn tsc_hz(runs: &DatapathRuns) -> Option<f64> {
+    let tick = runs.environment.get(NS_PER_TICK)?.parse::<f64>().ok()?;
+    Some(1e9 / tick).filter(|hz| (1e8..=1e11).contains(hz))
+}
+
+/// The trials that tell what a hop of that pattern costs.
+pub(super) fn telling(runs: &DatapathRuns, traffic: Traffic) -> Vec<&DatapathRun> {
+    runs.runs.iter().filter(|run| run.pattern == traffic && hop(run).is_some()).collect()
 }
 
 /// The calibration by the trials of `input` that went the way of `pattern`: chains and north-south are kept apart. `from` is its name.
@@ -37,30 +75,31 @@ pub fn calibration(input: &Input, pattern: Pattern, from: &str) -> Result<Calibr
     };
     let how =
         format!("measure some: kvmscope lab ovs --pattern {} --vnfs 1,2 --size 64,512,1518 -o DIR", traffic.name());
-    let beds = input.datapaths.beds.iter();
-    let bed = beds.into_iter().find(|bed| bed.runs.runs.iter().any(|run| hop(run, traffic).is_some()));
-    let Some(bed) = bed else {
+    let mut beds = input.datapaths.beds.iter().map(|bed| (&bed.runs, telling(&bed.runs, traffic)));
+    let Some((bed, runs)) = beds.find(|(_, runs)| !runs.is_empty()) else {
         return Err(format!("{from} has no trials of OVS-DPDK with cycles, pattern {}; {how}", traffic.name()));
     };
-    let hz = bed.runs.environment.get(NS_PER_TICK).and_then(|text| text.parse::<f64>().ok()).map(|tick| 1e9 / tick);
-    let Some(hz) = hz.filter(|hz| (1e8..=1e11).contains(hz)) else {
+    let Some(hz) = tsc_hz(bed) else {
         return Err(format!("{from} does not tell the length of a tick of the time-stamp counter; {how}"));
     };
-    let hops: Vec<Hop> = bed.runs.runs.iter().filter_map(|run| hop(run, traffic)).collect();
-    let cost =
-        fit(&hops).ok_or_else(|| format!("{from} has trials of one size only, and a hop's cost needs two; {how}"))?;
-    let count = hops.len();
-    let corrected = hops.iter().filter(|hop| hop.is_corrected).count();
+    let Costs { hop, vnf, trials, corrected } = costs(&runs, hz)
+        .ok_or_else(|| format!("{from} has trials of one size only, and a hop's cost needs two; {how}"))?;
+    let vnf = vnf.map(|cost| {
+        let from = format!("testpmd, measured, from {from}; off by a factor of {:.2} at most", cost.spread);
+        Known { value: cost, from }
+    });
     let from = format!(
-        "measured, from {from}: {count} trials, refused packets taken off in {corrected}; off by a factor of {:.2} at most",
-        cost.spread
+        "measured, from {from}: {trials} trials, refused packets taken off in {corrected}; off by a factor of {:.2} at most",
+        hop.spread
     );
-    Ok(Calibration { core_hz: Known { value: hz, from: from.clone() }, hop: Known { value: cost, from } })
+    Ok(Calibration { core_hz: Known { value: hz, from: from.clone() }, hop: Known { value: hop, from }, vnf })
 }
 
 /// What a hop took in one trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Hop {
+    /// VNFs of the chain.
+    vnfs: u32,
     bytes: f64,
     low: f64,
     high: f64,
@@ -68,18 +107,47 @@ struct Hop {
     is_corrected: bool,
 }
 
-fn hop(run: &DatapathRun, traffic: Traffic) -> Option<Hop> {
-    if run.pattern != traffic || run.offered_pps.is_some() {
+impl Hop {
+    /// Of a range whose ends are factors away the middle is a factor too.
+    fn middle(&self) -> f64 {
+        (self.low * self.high).sqrt()
+    }
+}
+
+/// Packets that left VNFs: each VNF of a chain, and one VNF north-south.
+fn left_vnfs(run: &DatapathRun) -> f64 {
+    let received = run.window_received as f64;
+    match run.pattern {
+        Traffic::Chain => f64::from(run.vnfs) * received,
+        Traffic::NorthSouth => received,
+    }
+}
+
+/// What a VNF took for a packet in a trial that the VNFs bound; their thread is the one without cycles of the switch.
+fn of_vnf(run: &DatapathRun, hz: f64) -> Option<Hop> {
+    if run.bound_by.as_deref() != Some("guest") || run.offered_pps.is_some() {
+        return None;
+    }
+    let thread = run.pollers.iter().find(|poller| poller.cycles.is_none())?;
+    let ran = thread.run_share.clamp(0.0, 1.0) * run.window_ns as f64 / 1e9 * hz;
+    let each = ran / left_vnfs(run);
+    let is_known = each.is_finite() && each >= 1.0;
+    is_known.then(|| Hop {
+        vnfs: run.vnfs,
+        bytes: f64::from(run.size_bytes),
+        low: each,
+        high: each,
+        is_corrected: false,
+    })
+}
+
+fn hop(run: &DatapathRun) -> Option<Hop> {
+    if run.offered_pps.is_some() {
         return None;
     }
     let (poller, cycles) = run.pollers.iter().find_map(|poller| Some((poller, poller.cycles.as_ref()?)))?;
-    // Packets come out of each VNF of a chain, and out of one VNF north-south.
-    let left_vnfs = match traffic {
-        Traffic::Chain => f64::from(run.vnfs) * run.window_received as f64,
-        Traffic::NorthSouth => run.window_received as f64,
-    };
     let (sent, received) = (run.window_sent as f64, run.window_received as f64);
-    let refused = ((sent - received) / (sent + left_vnfs)).max(0.0);
+    let refused = ((sent - received) / (sent + left_vnfs(run))).max(0.0);
     let each = cycles.busy as f64 * poller.run_share.clamp(0.0, 1.0) / cycles.packets as f64;
     let (low, high) = match cycles.refused_cycles {
         // What is refused has not cost more than what is delivered.
@@ -90,22 +158,35 @@ fn hop(run: &DatapathRun, traffic: Traffic) -> Option<Hop> {
         None => (each, each / (1.0 - refused)),
     };
     let is_known = low.is_finite() && high.is_finite() && low >= 1.0;
-    is_known.then(|| Hop { bytes: f64::from(run.size_bytes), low, high, is_corrected: cycles.refused_cycles.is_some() })
+    is_known.then(|| Hop {
+        vnfs: run.vnfs,
+        bytes: f64::from(run.size_bytes),
+        low,
+        high,
+        is_corrected: cycles.refused_cycles.is_some(),
+    })
 }
 
-/// The line of least squares through the middle of each trial; `None` where they have one size. Cycles that fall with the size are
+/// The middle one of the trials of each length and size: a trial that somebody disturbed is no part of the line.
+fn medians(hops: &[Hop]) -> Vec<Hop> {
+    let mut sorted: Vec<Hop> = hops.to_vec();
+    let of_kind = |hop: &Hop| (hop.vnfs, hop.bytes.to_bits());
+    sorted.sort_by(|a, b| of_kind(a).cmp(&of_kind(b)).then(a.middle().total_cmp(&b.middle())));
+    sorted.chunk_by(|a, b| of_kind(a) == of_kind(b)).map(|kind| kind[kind.len() / 2]).collect()
+}
+
+/// The line of least squares through the median trial of each length and size; `None` where they have one size. Cycles that fall with the size are
 /// noise: no byte is then taken to cost anything, and the spread says how far off that is.
 fn fit(hops: &[Hop]) -> Option<HopCost> {
-    let count = hops.len() as f64;
-    // Of a range whose ends are factors away the middle is a factor too.
-    let middle = |hop: &Hop| (hop.low * hop.high).sqrt();
-    let bytes = hops.iter().map(|hop| hop.bytes).sum::<f64>() / count;
-    let cycles = hops.iter().map(middle).sum::<f64>() / count;
-    let across: f64 = hops.iter().map(|hop| (hop.bytes - bytes).powi(2)).sum();
+    let points = medians(hops);
+    let count = points.len() as f64;
+    let bytes = points.iter().map(|hop| hop.bytes).sum::<f64>() / count;
+    let cycles = points.iter().map(Hop::middle).sum::<f64>() / count;
+    let across: f64 = points.iter().map(|hop| (hop.bytes - bytes).powi(2)).sum();
     if across <= 0.0 || !across.is_finite() {
         return None;
     }
-    let rise = hops.iter().map(|hop| (hop.bytes - bytes) * (middle(hop) - cycles)).sum::<f64>() / across;
+    let rise = points.iter().map(|hop| (hop.bytes - bytes) * (hop.middle() - cycles)).sum::<f64>() / across;
     let rise = rise.clamp(0.0, (cycles - 1.0) / bytes);
     let line = hop_of((cycles - rise * bytes).max(1.0), rise)?;
     let off = |hop: &Hop| (hop.high / line.of(hop.bytes)).max(line.of(hop.bytes) / hop.low);
@@ -166,7 +247,7 @@ mod tests {
         for pattern in [Traffic::Chain, Traffic::NorthSouth] {
             let hops: Vec<Hop> = [(1, 64), (1, 1518), (2, 64), (4, 1518)]
                 .into_iter()
-                .filter_map(|(vnfs, size)| hop(&trial(vnfs, size, pattern, Some(60.0)), pattern))
+                .filter_map(|(vnfs, size)| hop(&trial(vnfs, size, pattern, Some(60.0))))
                 .collect();
             let cost = fit(&hops).unwrap();
             assert!((cost.cycles - 200.0).abs() < 1e-3 && (cost.cycles_per_byte - 0.25).abs() < 1e-6, "{cost:?}");
@@ -175,9 +256,38 @@ mod tests {
     }
 
     #[test]
+    fn vnfs_that_bound_a_trial_tell_what_a_packet_takes_them() {
+        // A million packets leave each VNF of a chain in a second, in which the VNFs' thread ran 0.8 s of a clock of 2 GHz.
+        let bound = |vnfs, size, by: &str| {
+            let run = trial(vnfs, size, Traffic::Chain, Some(60.0));
+            let thread = Poller { name: "rte-worker-1".into(), cycles: None, run_share: 0.8, ..run.pollers[0].clone() };
+            let pollers = [run.pollers.clone(), vec![thread]].concat();
+            DatapathRun { bound_by: Some(by.into()), pollers, ..run }
+        };
+        assert_eq!(of_vnf(&bound(4, 64, "guest"), 2e9).unwrap().low, 400.0);
+        assert_eq!(of_vnf(&bound(4, 64, "pmd"), 2e9), None, "it had nothing to do part of the time");
+        let trials = [bound(4, 64, "guest"), bound(2, 1518, "guest"), bound(1, 1518, "pmd")];
+        let costs = costs(&trials.iter().collect::<Vec<_>>(), 2e9).unwrap();
+        let vnf = costs.vnf.unwrap();
+        assert!((vnf.of(64.0) - 400.0).abs() < 1e-6 && (vnf.of(1518.0) - 800.0).abs() < 1e-6, "{vnf:?}");
+        assert_eq!((costs.trials, costs.corrected), (3, 3));
+    }
+
+    #[test]
+    fn a_disturbed_trial_widens_the_band_and_does_not_move_the_line() {
+        let hops: Vec<Hop> = [64, 1518, 64, 1518, 64]
+            .map(|size| hop(&trial(1, size, Traffic::Chain, Some(60.0))).unwrap())
+            .into_iter()
+            .collect();
+        let mut disturbed = hops.clone();
+        disturbed[4] = Hop { low: 864.0, high: 864.0, ..hops[4] };
+        let (quiet, cost) = (fit(&hops).unwrap(), fit(&disturbed).unwrap());
+        assert!((quiet.cycles - cost.cycles).abs() < 1e-6 && (cost.spread - 4.0).abs() < 1e-6, "{cost:?}");
+    }
+
+    #[test]
     fn the_truth_is_within_the_spread_where_refused_packets_were_not_measured() {
-        let hops: Vec<Hop> =
-            [64, 1518].map(|size| hop(&trial(1, size, Traffic::Chain, None), Traffic::Chain).unwrap()).into();
+        let hops: Vec<Hop> = [64, 1518].map(|size| hop(&trial(1, size, Traffic::Chain, None)).unwrap()).into();
         let cost = fit(&hops).unwrap();
         for size in [64.0, 1518.0] {
             let truth = 200.0 + 0.25 * size;
@@ -189,8 +299,13 @@ mod tests {
 
     #[test]
     fn chains_and_north_south_are_apart_and_one_size_is_none() {
-        assert_eq!(hop(&trial(1, 64, Traffic::Chain, None), Traffic::NorthSouth), None);
-        let one = hop(&trial(1, 64, Traffic::Chain, Some(60.0)), Traffic::Chain).unwrap();
+        let runs = DatapathRuns {
+            runs: vec![trial(1, 64, Traffic::Chain, None)],
+            ..DatapathRuns::new(std::collections::BTreeMap::new())
+        };
+        let kept = [Traffic::Chain, Traffic::NorthSouth].map(|traffic| telling(&runs, traffic).len());
+        assert_eq!((kept, tsc_hz(&runs)), ([1, 0], None));
+        let one = hop(&trial(1, 64, Traffic::Chain, Some(60.0))).unwrap();
         assert_eq!(fit(&[one, one]), None);
         assert_eq!(fit(&[]), None);
         let falling = [one, Hop { bytes: 1518.0, low: 150.0, high: 150.0, ..one }];

@@ -38,6 +38,10 @@ pub struct Plan {
     pub ingress_pps: Option<f64>,
     /// What a VNF forwards at most.
     pub guest_pps: Option<f64>,
+    /// Cycles that a VNF takes for a packet.
+    pub vnf: Option<HopCost>,
+    /// CPUs that all VNFs share; `None`: each has its own.
+    pub vnf_cores: Option<u32>,
     /// What one thread of vhost-net carries, where that was measured.
     pub vhost_pps: Option<f64>,
     /// Where each of these values comes from.
@@ -104,6 +108,8 @@ impl Plan {
             hop: self.hop.clone(),
             ingress_pps: self.ingress_pps,
             guest_pps: self.guest_pps,
+            vnf: self.vnf.clone(),
+            vnf_cores: self.vnf_cores,
             vhost_pps: self.vhost_pps,
             directions: self.directions,
         }

@@ -28,14 +28,14 @@ const MOST_CARDS: usize = 16;
 const MOST_CORES: u64 = 1024;
 
 const OF_FILE: &[&str] = &["schema", "host", "nic", "traffic", "chain", "calibration"];
-const OF_HOST: &[&str] = &["pmd_cores", "core_hz", "port_queues", "reserve"];
+const OF_HOST: &[&str] = &["pmd_cores", "core_hz", "port_queues", "vnf_cores", "reserve"];
 const OF_RESERVE: &[&str] = &["vnf_cores_per_vm"];
 const OF_NIC: &[&str] = &["model", "link", "ports", "pcie", "pps", "iommu_small_pages", "remote_node"];
 const OF_PCIE: &[&str] = &["gen", "lanes", "mps", "mrrs"];
 const OF_TRAFFIC: &[&str] = &["sizes", "imix", "pattern", "target", "directions"];
 const OF_CHAIN: &[&str] = &["vnfs", "datapath", "edges", "must_migrate", "nic"];
-const OF_CALIBRATION: &[&str] = &["ovs", "vnf_pps", "ingress_pps", "vhost_pps"];
-const OF_OVS: &[&str] = &["source", "c0", "c1", "spread"];
+const OF_CALIBRATION: &[&str] = &["ovs", "vnf", "vnf_pps", "ingress_pps", "vhost_pps"];
+const OF_COST: &[&str] = &["source", "c0", "c1", "spread"];
 const OF_RATE: &[&str] = &["source", "value"];
 
 /// A name in a file that stands for VFs at both ends of a switched chain.
@@ -114,6 +114,7 @@ fn of_host(fields: &Fields<'_, '_>, stated: &mut Stated) -> Result<(), Error> {
     };
     stated.core_hz = fields.read("core_hz", hz)?.map(Known::given);
     stated.port_queues = fields.read("port_queues", |value| within(value, 1, MOST_CORES))?;
+    stated.vnf_cores = fields.read("vnf_cores", |value| within(value, 1, MOST_CORES))?.map(Known::given);
     if let Some(reserve) = fields.fields_of("reserve", "a reserve", OF_RESERVE)? {
         let each = reserve.read("vnf_cores_per_vm", |value| within(value, 0, MOST_CORES))?;
         stated.reserved_cores_per_vm = each.unwrap_or_default();
@@ -181,21 +182,26 @@ fn of_chain(fields: &Fields<'_, '_>, cards: &[&str], pattern: Pattern) -> Result
 }
 
 fn of_calibration(fields: &Fields<'_, '_>, stated: &mut Stated) -> Result<(), Error> {
-    if let Some(ovs) = fields.fields_of("ovs", "the cost of a hop", OF_OVS)? {
-        let (c0, c1) = (ovs.needed("c0", number)?, ovs.read("c1", number)?.unwrap_or_default());
-        let how = "a hop takes 1 cycle to 1e9, and 0 to 1e6 more for each byte";
-        let hop = quantity::hop_of(c0, c1).ok_or_else(|| ovs.error(how))?;
-        let spread = ovs.read("spread", |value| match number(value)? {
-            spread if spread < 1.0 => Ok(1.0 + spread),
-            _ => Err("write a share below 1, such as 0.1".to_owned()),
-        })?;
-        let value = HopCost { spread: spread.unwrap_or(1.0), ..hop };
-        stated.hop = Some(Known { value, from: source(&ovs)? });
-    }
+    stated.hop = known_cost(fields, "ovs", "the cost of a hop")?;
+    stated.vnf = known_cost(fields, "vnf", "the cost of a packet in a VNF")?;
     stated.guest_pps = known_rate(fields, "vnf_pps")?;
     stated.ingress_pps = known_rate(fields, "ingress_pps")?;
     stated.vhost_pps = known_rate(fields, "vhost_pps")?;
     Ok(())
+}
+
+/// Cycles with their source.
+fn known_cost(fields: &Fields<'_, '_>, key: &str, what: &'static str) -> Result<Option<Known<HopCost>>, Error> {
+    let Some(table) = fields.fields_of(key, what, OF_COST)? else { return Ok(None) };
+    let (c0, c1) = (table.needed("c0", number)?, table.read("c1", number)?.unwrap_or_default());
+    let how = "a packet takes 1 cycle to 1e9, and 0 to 1e6 more for each byte";
+    let cost = quantity::hop_of(c0, c1).ok_or_else(|| table.error(how))?;
+    let spread = table.read("spread", |value| match number(value)? {
+        spread if spread < 1.0 => Ok(1.0 + spread),
+        _ => Err("write a share below 1, such as 0.1".to_owned()),
+    })?;
+    let value = HopCost { spread: spread.unwrap_or(1.0), ..cost };
+    Ok(Some(Known { value, from: source(&table)? }))
 }
 
 /// A rate with its source, or one alone, which is then assumed.
@@ -240,6 +246,7 @@ schema = "kvmscope.chain/1"
 [host]
 pmd_cores = 4
 core_hz = 2.2e9
+vnf_cores = 4
 reserve = { vnf_cores_per_vm = 1 }
 [nic.wan]
 model = "XL710"
@@ -264,6 +271,7 @@ edges = ["vf", "ovs", "kernel"]
 nic = "lan"
 [calibration]
 ovs = { source = "lab:recording", c0 = 240.0, c1 = 0.24, spread = 0.15 }
+vnf = { source = "own VNF", c0 = 900.0, spread = 0.2 }
 vnf_pps = "8 Mpps"
 vhost_pps = { value = "0.8 Mpps", source = "own bed" }
 "#;
@@ -282,10 +290,12 @@ vhost_pps = { value = "0.8 Mpps", source = "own bed" }
         assert_eq!((short.designs[0].to_string(), short.card), ("sriov+ovs-dpdk+ovs-kernel".into(), 1));
         let hop = plan.hop.unwrap();
         assert_eq!((hop.cycles, hop.cycles_per_byte, hop.spread), (240.0, 0.24, 1.15));
+        let vnf = plan.vnf.unwrap();
+        assert_eq!((vnf.cycles, vnf.cycles_per_byte, vnf.spread, plan.vnf_cores), (900.0, 0.0, 1.2, Some(4)));
         let from =
             |what: &str| plan.assumptions.iter().find(|one| one.what.contains(what)).map(|one| one.from.as_str());
         assert_eq!(
-            (from("hop of"), from("VNF"), from("vhost")),
+            (from("hop of"), from("a VNF forwards"), from("vhost")),
             (Some("lab:recording"), Some("assumed"), Some("own bed"))
         );
     }
@@ -296,26 +306,26 @@ vhost_pps = { value = "0.8 Mpps", source = "own bed" }
             ("kvmscope.chain/1", "kvmscope.chain/2", "f:2:10: schema: this program reads \"kvmscope.chain/1\""),
             ("pmd_cores", "pmd_core", "f:4:1: a host has no key `pmd_core`; did you mean `pmd_cores`?"),
             ("pmd_cores = 4", "pmd_cores = \"all\"", "f:4:13: pmd_cores: write a number, or \"search\""),
-            ("lanes = 8", "lanes = 7", "f:10:27: lanes: a link has 1, 2, 4, 8, 12, 16 or 32 lanes"),
-            ("mps = 128", "mps = 100", "f:10:36: mps: PCIe knows 128, 256, 512, 1024, 2048 and 4096 bytes"),
+            ("lanes = 8", "lanes = 7", "f:11:27: lanes: a link has 1, 2, 4, 8, 12, 16 or 32 lanes"),
+            ("mps = 128", "mps = 100", "f:11:36: mps: PCIe knows 128, 256, 512, 1024, 2048 and 4096 bytes"),
             (
                 "target = \"5 Mpps\"",
                 "target = 5",
-                "f:18:10: target: write packets per second with their unit, such as \"5 Mpps\"",
+                "f:19:10: target: write packets per second with their unit, such as \"5 Mpps\"",
             ),
-            ("\"40G\"", "\"40\"", "f:9:8: link: write the speed of a port with its unit, such as \"40G\""),
-            ("vnfs = 8", "vnfs = 0", "f:21:8: vnfs: write a whole number from 1 to 256"),
-            ("ovs-dpdk", "ovs-dpkd", "f:22:12: datapath: `ovs-dpkd` is not known; did you mean `ovs-dpdk`?"),
-            ("\"vf\", ", "", "f:26:9: edges: write 3 edges, such as [\"vf\", .., \"vf\"], in order"),
-            ("nic = \"lan\"", "nic = \"lam\"", "f:27:7: nic: there is no [nic.lam]; did you mean `lan`?"),
-            ("link = \"25G\"\n", "", "f:11:1: NIC is not in the list of NICs"),
+            ("\"40G\"", "\"40\"", "f:10:8: link: write the speed of a port with its unit, such as \"40G\""),
+            ("vnfs = 8", "vnfs = 0", "f:22:8: vnfs: write a whole number from 1 to 256"),
+            ("ovs-dpdk", "ovs-dpkd", "f:23:12: datapath: `ovs-dpkd` is not known; did you mean `ovs-dpdk`?"),
+            ("\"vf\", ", "", "f:27:9: edges: write 3 edges, such as [\"vf\", .., \"vf\"], in order"),
+            ("nic = \"lan\"", "nic = \"lam\"", "f:28:7: nic: there is no [nic.lam]; did you mean `lan`?"),
+            ("link = \"25G\"\n", "", "f:12:1: NIC is not in the list of NICs"),
         ] {
             assert!(WHOLE.contains(from), "{from}");
             let error = read("f", &WHOLE.replacen(from, to, 1)).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{to}: {error}");
         }
         let netperf = read("f", &WHOLE.replacen("[64, 512, 1518]", "[64, 65536]", 1)).unwrap_err().to_string();
-        assert!(netperf.starts_with("f:15:9: sizes: ") && netperf.contains("netperf"), "{netperf}");
+        assert!(netperf.starts_with("f:16:9: sizes: ") && netperf.contains("netperf"), "{netperf}");
         assert!(read("f", "").is_err() && read("f", "x = ").is_err());
     }
 }

@@ -46,8 +46,11 @@ const CHANGES: &[(&str, Change)] = &[
     }),
     ("one more port of the card", |bed| Some(Bed { ports: bed.ports + 1, ..bed })),
     ("VNFs that forward a tenth more", |bed| {
-        let pps = bed.guest_pps?;
-        Some(Bed { guest_pps: Some(pps * 1.1), ..bed })
+        let guest_pps = bed.guest_pps.map(|pps| pps * 1.1);
+        let tenth_less =
+            |cost: HopCost| HopCost { cycles: cost.cycles / 1.1, cycles_per_byte: cost.cycles_per_byte / 1.1, ..cost };
+        let vnf = bed.vnf.clone().map(tenth_less);
+        (guest_pps.is_some() || vnf.is_some()).then_some(Bed { guest_pps, vnf, ..bed })
     }),
 ];
 

@@ -91,6 +91,10 @@ pub struct Stated {
     pub ingress_pps: Option<Known<f64>>,
     /// What a VNF forwards at most.
     pub guest_pps: Option<Known<f64>>,
+    /// Cycles that a VNF takes for a packet.
+    pub vnf: Option<Known<HopCost>>,
+    /// CPUs that all VNFs share.
+    pub vnf_cores: Option<Known<u32>>,
     /// What one thread of vhost-net carries.
     pub vhost_pps: Option<Known<f64>>,
 }
@@ -182,9 +186,9 @@ impl Stated {
         );
         sources.note("CPUs of the host", self.host_cpus.as_ref(), u32::to_string);
         sources.note("IOMMU of the host", self.iommu.as_ref(), String::clone);
-        let hop = sources.note("cycles of a hop of the switch", self.hop.as_ref(), |hop| {
-            format!("{} and {} for each byte", plain(hop.cycles), plain(hop.cycles_per_byte))
-        });
+        let cycles =
+            |cost: &HopCost| format!("{} and {} for each byte", plain(cost.cycles), plain(cost.cycles_per_byte));
+        let hop = sources.note("cycles of a hop of the switch", self.hop.as_ref(), cycles);
         let each = |pps: &f64| mpps(pps);
         Ok(Plan {
             cards,
@@ -201,6 +205,8 @@ impl Stated {
             hop,
             ingress_pps: sources.note("what the switch takes from a port", self.ingress_pps.as_ref(), each),
             guest_pps: sources.note("what a VNF forwards", self.guest_pps.as_ref(), each),
+            vnf: sources.note("cycles of a VNF for a packet", self.vnf.as_ref(), cycles),
+            vnf_cores: sources.note("CPUs that VNFs share", self.vnf_cores.as_ref(), u32::to_string),
             vhost_pps: sources.note("what a thread of vhost-net carries", self.vhost_pps.as_ref(), each),
             assumptions: sources.0,
         })

@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
     kvmscope plan chain --vnfs 8 --size 64 --nic XL710 --hop 240+0.24 --search\n  \
     kvmscope plan chain --vnfs 8 --size 64 --from-host --nic ens1f0\n  \
     kvmscope plan chain --vnfs 3 --size 512 --nic XL710 --calibrate fixtures/ovs-dpdk-chain\n  \
+    kvmscope plan chain --vnfs 4,8 --size 64 --nic XL710 --hop 240+0.24 --vnf 180+0.1 --vnf-cores 2\n  \
     kvmscope plan chain chain.toml --search\n  \
     kvmscope plan chain --validate\n\n\
     What a hop of the switch costs must be measured (--calibrate, --hop); it is never assumed. docs/datapath.md has the formulae.\n\
@@ -36,7 +37,7 @@ pub struct ChainOptions {
     /// A plan in TOML (docs/datapath.md), in place of the options
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = [
         "vnfs", "size", "imix", "pattern", "nic", "link", "ports", "pcie", "mps", "mrrs", "iommu_small_pages", "remote_node",
-        "hop", "pmd_cores", "ghz", "ingress", "vnf_pps", "vhost_pps", "datapath", "must_migrate", "target", "validate",
+        "hop", "pmd_cores", "ghz", "ingress", "vnf_pps", "vnf", "vnf_cores", "vhost_pps", "datapath", "must_migrate", "target", "validate",
         "from_host", "snapshot",
     ])]
     file: Option<PathBuf>,
@@ -100,6 +101,12 @@ pub struct ChainOptions {
     /// What one VNF forwards at most: '8 Mpps'
     #[arg(long, value_name = "RATE", value_parser = pps)]
     vnf_pps: Option<f64>,
+    /// Cycles that a VNF takes for a packet, and more for each byte: 900+0.1
+    #[arg(long, value_name = "CYCLES", value_parser = hop)]
+    vnf: Option<HopCost>,
+    /// CPUs that all VNFs share [default: one each]; with --calibrate a VNF takes what testpmd took in the recording
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    vnf_cores: Option<u32>,
     /// What one thread of vhost-net carries on this host: '0.8 Mpps'
     #[arg(long, value_name = "RATE", value_parser = pps)]
     vhost_pps: Option<f64>,
@@ -192,6 +199,10 @@ impl ChainOptions {
         let measured = datapath::calibration(&input, stated.pattern, &from).map_err(anyhow::Error::msg)?;
         stated.hop = Some(measured.hop);
         stated.core_hz = Some(measured.core_hz);
+        // A VNF with a CPU of its own is the user's, and not the testpmd that shares one here.
+        if stated.vnf_cores.is_some() && stated.vnf.is_none() {
+            stated.vnf = measured.vnf;
+        }
         Ok(())
     }
 
@@ -252,6 +263,8 @@ impl ChainOptions {
             hop: self.hop.clone().map(Known::given),
             ingress_pps: self.ingress.map(Known::given),
             guest_pps: self.vnf_pps.map(Known::given),
+            vnf: self.vnf.clone().map(Known::given),
+            vnf_cores: self.vnf_cores.map(Known::given),
             vhost_pps: self.vhost_pps.map(Known::given),
             ..Stated::default()
         }

@@ -13,6 +13,7 @@ mod kinds;
 mod printed;
 mod section;
 mod tables;
+mod unseen;
 
 pub use section::{QUESTION, answer};
 pub use tables::TABLES;

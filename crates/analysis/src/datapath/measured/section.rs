@@ -37,6 +37,7 @@ fn section(datapaths: &Datapaths) -> Section {
     if !beds.is_empty() {
         section.tables.extend([tables::rates(&kinds), tables::trials(beds), tables::books(beds)]);
         section.tables.extend((!cycles.is_empty()).then(|| tables::cycles(&cycles)));
+        section.tables.extend(super::unseen::table(beds, &kinds));
         section.tables.push(tables::pollers(beds));
         section.tables.extend(beside::tables(beds));
     }

@@ -3,6 +3,7 @@
 use super::beside::{BOUNDS, STREAMS};
 use super::kinds::{Cycles, Kind, dropped_share};
 use super::printed::{FLOWS, PMDS, PORTS, QUEUES};
+use super::unseen::PREDICTED;
 use crate::datapath::tables::RATES;
 use crate::facts::datapaths::Bed;
 use base::datapath::DatapathRun;
@@ -11,7 +12,7 @@ use base::{Cell, Column, ColumnType, Table};
 
 /// All of them but `rates`.
 pub const TABLES: &[&TableSpec] =
-    &[&TRIALS, &BOOKS, &CYCLES, &POLLERS, &BOUNDS, &STREAMS, &PMDS, &QUEUES, &FLOWS, &PORTS];
+    &[&TRIALS, &BOOKS, &CYCLES, &PREDICTED, &POLLERS, &BOUNDS, &STREAMS, &PMDS, &QUEUES, &FLOWS, &PORTS];
 
 pub(super) const MOST_ROWS: usize = 60;
 

@@ -62,6 +62,8 @@ mod tests {
             hop: None,
             ingress_pps: None,
             guest_pps: None,
+            vnf: None,
+            vnf_cores: None,
             vhost_pps: None,
         }
     }

@@ -76,6 +76,10 @@ pub struct Bed {
     pub ingress_pps: Option<f64>,
     /// What a VNF forwards at most.
     pub guest_pps: Option<f64>,
+    /// Cycles that a VNF takes for a packet.
+    pub vnf: Option<HopCost>,
+    /// CPUs that all VNFs share; `None`: each has its own.
+    pub vnf_cores: Option<u32>,
     /// What one thread of vhost-net carries, where that was measured.
     pub vhost_pps: Option<f64>,
     /// 2 if packets take a chain in both directions; rates count both together.
@@ -149,7 +153,7 @@ pub fn rate(bed: &Bed, load: Load<'_>, beside: &[(Load<'_>, bool)], frames: &Fra
     stage(Resource::Nic, bed.nic.and_then(|nic| of_card(&nic, bed.ports, &uses, frames)));
     let is_bound = bed.nic.is_some_and(|nic| nic.hairpin == Hairpin::PortSpeed);
     stage(Resource::Hairpin, (uses.hairpins > 0.0 && is_bound).then(|| line / uses.hairpins));
-    stage(Resource::Guest, bed.guest_pps);
+    stage(Resource::Guest, of_vnfs(bed, &uses, frames));
     if let Some(hop) = bed.hop.as_ref().filter(|_| !uses.queues.is_empty()) {
         let busy = heaviest(uses.queues.clone(), bed.pmd_cores);
         stage(Resource::Pmd, Some(bed.core_hz / (busy * frames.mean(|bytes| hop.of(bytes)))));
@@ -159,6 +163,14 @@ pub fn rate(bed: &Bed, load: Load<'_>, beside: &[(Load<'_>, bool)], frames: &Fra
     stage(Resource::Vhost, bed.vhost_pps.filter(|_| uses.vhost > 0.0).map(|pps| pps / uses.vhost));
     stages.sort_by(|a, b| a.capacity_pps.total_cmp(&b.capacity_pps).then(a.resource.cmp(&b.resource)));
     Rate { stages, vnfs: load.vnfs }
+}
+
+/// What each VNF forwards while those that share its CPU forward as much.
+fn of_vnfs(bed: &Bed, uses: &Uses, frames: &Frames) -> Option<f64> {
+    let by_cycles = bed.vnf.as_ref().map(|cost| bed.core_hz / frames.mean(|bytes| cost.of(bytes)));
+    let alone = bed.guest_pps.into_iter().chain(by_cycles).reduce(f64::min)?;
+    let on_one = bed.vnf_cores.map_or(1.0, |cores| (uses.vnfs / f64::from(cores.max(1))).ceil());
+    Some(alone / on_one)
 }
 
 /// What the card itself carries: packets a second, and bits a second of two ports together.
@@ -201,6 +213,8 @@ struct Uses {
     ingress: f64,
     /// Load of the busiest thread of vhost-net.
     vhost: f64,
+    /// VNFs that forward it, or their part of all.
+    vnfs: f64,
 }
 
 impl Uses {
@@ -208,6 +222,7 @@ impl Uses {
         let edges = load.design.edges();
         let enters_switch = edges.first().is_some_and(|path| path.is_polled());
         let port_queues = bed.port_queues.max(1);
+        let vnfs = f64::from(load.vnfs);
         match load.pattern {
             Pattern::NorthSouth => {
                 let each = f64::from(load.vnfs.max(1));
@@ -219,7 +234,7 @@ impl Uses {
                 }
                 let ingress = if enters_switch { each } else { 0.0 };
                 let vhost = edges.iter().take(2).filter(|edge| edge.is_of_vhost_net()).count() as f64;
-                Self { line: each, crossings: each, hairpins: 0.0, queues, ingress, vhost }
+                Self { line: each, crossings: each, hairpins: 0.0, queues, ingress, vhost, vnfs }
             }
             Pattern::Chain => {
                 let hairpins = load.design.inner().iter().filter(|edge| **edge == Datapath::Sriov).count() as f64;
@@ -234,7 +249,7 @@ impl Uses {
                 let vhost = edges.windows(2).map(of_vnf).max().unwrap_or(0) as f64;
                 let ingress = if enters_switch { 1.0 } else { 0.0 };
                 // Once from the port, and once more for each edge between two VFs.
-                Self { line: 1.0, crossings: hairpins + 1.0, hairpins, queues, ingress, vhost }
+                Self { line: 1.0, crossings: hairpins + 1.0, hairpins, queues, ingress, vhost, vnfs }
             }
         }
     }
@@ -248,6 +263,7 @@ impl Uses {
             self.ingress += other.ingress;
         }
         self.queues.extend(other.queues);
+        self.vnfs += other.vnfs;
     }
 }
 
@@ -271,6 +287,8 @@ mod tests {
             hop: None,
             ingress_pps: None,
             guest_pps: None,
+            vnf: None,
+            vnf_cores: None,
             vhost_pps: None,
         }
     }
@@ -334,6 +352,25 @@ mod tests {
         let all = of(Design::uniform(Datapath::OvsDpdk, Pattern::Chain, 8));
         let hybrid = of(Design::ends(Datapath::Sriov, Datapath::OvsDpdk, 8));
         assert!((hybrid / all - 9.0 / 7.0).abs() < 1e-9, "29 % more");
+    }
+
+    #[test]
+    fn vnfs_that_share_cpus_share_their_cycles() {
+        let cost = HopCost { cycles: 180.0, cycles_per_byte: 0.625, spread: 1.0, source: None };
+        let with = |vnf_cores| Bed { vnf: Some(cost.clone()), vnf_cores, ..bed(256) };
+        let pps = |vnf_cores, pattern, vnfs| {
+            let rate = of(&with(vnf_cores), Datapath::Sriov, pattern, vnfs, 64);
+            rate.stages.iter().find(|stage| stage.resource == Resource::Guest).unwrap().capacity_pps
+        };
+        // 2.2e9 cycles a second, 220 for a packet of 64 bytes: 10 million of one VNF.
+        for pattern in [Pattern::Chain, Pattern::NorthSouth] {
+            assert_eq!([1, 2, 8].map(|vnfs| pps(None, pattern, vnfs)), [1e7; 3], "a CPU each");
+            assert_eq!([1, 2, 8].map(|vnfs| pps(Some(1), pattern, vnfs)), [1e7, 5e6, 1.25e6]);
+            assert_eq!([3, 4].map(|vnfs| pps(Some(2), pattern, vnfs)), [5e6; 2], "the fullest CPU binds");
+        }
+        let known = Bed { guest_pps: Some(8e6), ..with(Some(1)) };
+        let rate = of(&known, Datapath::Sriov, Pattern::Chain, 2, 64);
+        assert!(rate.stages.iter().any(|stage| stage.capacity_pps == 4e6), "the less of two limits: {rate:?}");
     }
 
     #[test]

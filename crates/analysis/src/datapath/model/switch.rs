@@ -1,6 +1,7 @@
 //! What a software switch spends on a packet, and how its polling threads share the work.
 
 /// Cycles that a switch takes for one hop of a packet, affine in its size: polling, lookup, and the copy into the next guest.
+/// What a VNF takes for a packet has the same form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HopCost {
     /// Of a frame without bytes.

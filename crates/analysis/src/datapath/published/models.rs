@@ -34,6 +34,8 @@ pub(super) fn vf(mps_bytes: u32, pattern: Pattern, vnfs: u32, bytes: u32) -> Opt
         hop: None,
         ingress_pps: None,
         guest_pps: None,
+        vnf: None,
+        vnf_cores: None,
         vhost_pps: None,
         directions: 1,
     };
