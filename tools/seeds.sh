@@ -137,6 +137,6 @@ for tree in fixtures/hosts-must-gather fixtures/seed-vhost; do
     fi
 done
 
-for session in fixtures/migrate-tcg/L0/qmp/*.jsonl; do
+for session in fixtures/migrate-tcg/L0/qmp/*.jsonl fixtures/migrate-logs/L0/qmp/*; do
     add qmp "$(basename "$session")" "$session"
 done

@@ -59,3 +59,30 @@ fn passes_dark_time_and_residuals_are_those_of_the_sessions() {
         assert_eq!(residual("total", "inside"), Some(Cell::Bool(low <= total && total <= high)));
     }
 }
+
+#[test]
+fn what_qemu_printed_is_taken_apart_to_the_microsecond() {
+    let logs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/migrate-logs");
+    let case = Case::new(Input::open(Recording::open(&logs).unwrap()).unwrap(), Given::default());
+    let sections = Answers::of(&case).sections;
+    let section = sections.iter().find(|section| section.id == "migration").unwrap();
+    // By hand: src-downtime-start at .271955, dst-precopy-bh-vm-started at .278052, src-downtime-end at .274546.
+    let downtimes: Vec<_> = section.table("downtimes").unwrap().rows().collect();
+    let row = |definition: &str| downtimes.iter().find(|row| row.text("definition") == Some(definition)).unwrap();
+    assert_eq!(row("vmm_reported").number("value_ns"), Some(2e6));
+    let checkpoints = row("vmm_checkpoints");
+    assert_eq!((checkpoints.number("value_ns"), checkpoints.number("difference_ns")), (Some(6_097e3), Some(4_097e3)));
+    assert_eq!(checkpoints.text("cause"), Some("device load, after the source's end"));
+    let devices = section.table("devices").unwrap();
+    let sum = |side: &str| -> f64 {
+        devices.rows().filter(|row| row.text("side") == Some(side)).map(|row| row.number("total_ns").unwrap()).sum()
+    };
+    assert_eq!(sum("source"), (274_546.0 - 271_955.0) * 1e3);
+    // The first line of the target is of memory, which took 11 us until then.
+    assert_eq!(sum("target"), (278_052.0 - 273_846.0 + 11.0) * 1e3);
+    let log = std::fs::read_to_string(logs.join("L0/qmp/source.log")).unwrap();
+    let took = log.lines().find(|line| line.contains("virtio-rng")).unwrap().rsplit_once('=').unwrap().1;
+    let rng = devices.rows().find(|row| row.text("device") == Some("0000:00:02.0/virtio-rng")).unwrap();
+    assert_eq!(rng.number("total_ns"), Some(took.parse::<f64>().unwrap() * 1e3));
+    assert!(section.summary.contains("dark for 6.1 ms (reported: 2 ms)"), "{}", section.summary);
+}

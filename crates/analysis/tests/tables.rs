@@ -29,6 +29,7 @@ const OF_OWN_TESTS: &[&str] = &[
     "nesting.programs",
     "nesting.program_runs",
     "nesting.clocks",
+    "migration.devices",
     "migration.memory",
     "migration.prediction",
     "migration.ways_out",

@@ -17,6 +17,7 @@ pub mod hypervisor;
 mod identity;
 pub mod kernel_log;
 pub mod machine;
+pub mod migrated;
 pub mod parameters;
 pub mod paste;
 pub mod pci;

@@ -706,13 +706,23 @@ export const TABLES = {
     throttle: "f64",
     run: "u64",
   },
-  /** The dark time of one run by one definition: `vmm_reported` by QEMU's own account, `vmm_events` from its event STOP on the source to RESUME on the target. `difference_ns` is to the row before. */
+  /** The dark time of one run by one definition: `vmm_reported` by QEMU's own account, `vmm_events` from its event STOP on the source to RESUME on the target, `vmm_checkpoints` from src-downtime-start to vm-started in its trace of both. `difference_ns` is to the row before. */
   "migration.downtimes": {
     definition: "text",
     value_ns: "u64",
     error_ns: "u64",
     difference_ns: "i64",
     cause: "text",
+    run: "u64",
+  },
+  /** What one device took on one side while the guest stood still, all its instances together, by QEMU's trace: kind is iterable, non-iterable, checkpoint (from the line before to this one) or unnamed. `work_ns` and `waiting_ns` part it where the thread was recorded. */
+  "migration.devices": {
+    side: "text",
+    device: "text",
+    kind: "text",
+    total_ns: "u64",
+    work_ns: "u64",
+    waiting_ns: "u64",
     run: "u64",
   },
   /** What was said of one quantity before one run, and what it was: ns, or a count. Null is never; `passes` counts those before the final one. */

@@ -4,6 +4,8 @@
 //! source session: migrate .. MIGRATION_PASS .. query-migrate .. STOP .. completed    \
 //! target session: migrate-incoming .. RESUME                                          >-- Migration, one for each run
 //! prediction.json                                                                       said
+//! text: virsh domjobinfo, info migrate             one more, of sums alone
+//! text: vmstate_downtime of source and target      the sides of the migration during which they were printed, or of the one there is
 //! ```
 //! Events carry the time of QEMU's own host, to the microsecond; answers the time at which they came. Fields are looked for by name:
 //! what a QEMU does not tell is missing, never 0 (7.2 and 10.0 differ, qapi/migration.json).
@@ -12,7 +14,10 @@ use base::Problem;
 use base::prediction::Prediction;
 use base::qmp::{Event, Message, Way, read};
 use base::recording::{PartKind, Recording};
+use host::migrated::{Account, Side, account, downtime_log};
 use serde_json::Value;
+use std::io::Read;
+use std::path::Path;
 
 /// All migrations of a recording.
 #[derive(Debug, Default)]
@@ -38,6 +43,14 @@ pub struct Migration {
     pub ended: Option<(u64, String)>,
     /// What the source answered meanwhile, and when.
     pub polls: Vec<(u64, Poll)>,
+    /// Passes, where sums alone are known, the final one counted.
+    pub counted_passes: Option<u64>,
+    /// Who printed these sums; `None` for one whose session was recorded.
+    pub by: Option<account::By>,
+    /// What each device took on the source.
+    pub source: Option<Side>,
+    /// What each device took on the target.
+    pub target: Option<Side>,
 }
 
 /// An answer to `query-migrate`.
@@ -81,6 +94,41 @@ impl Poll {
 }
 
 impl Migration {
+    /// One of which sums alone are known.
+    fn of_account(account: Account) -> Self {
+        let poll = Poll {
+            error: account.error,
+            total_ms: account.total_ms,
+            downtime_ms: account.downtime_ms,
+            transferred_bytes: account.transferred_bytes,
+            zero_pages: account.zero_pages,
+            normal_pages: account.normal_pages,
+            remaining_bytes: account.remaining_bytes,
+            page_bytes: account.page_bytes,
+            throttle_percent: account.throttle_percent,
+        };
+        let has_ended = ENDS.contains(&account.status.as_str());
+        Self {
+            polls: vec![(0, poll)],
+            ended: has_ended.then_some((0, account.status)),
+            counted_passes: account.passes,
+            by: Some(account.by),
+            ..Self::default()
+        }
+    }
+
+    /// Whether a side of it may have been printed at that time: what has no times was printed by hand, afterwards.
+    fn was_at(&self, at_ns: u64) -> bool {
+        let end_ns = self.ended.as_ref().map_or(u64::MAX, |(end_ns, _)| end_ns.saturating_add(CLOCKS_NS));
+        self.by.is_some() || (self.began_ns.saturating_sub(CLOCKS_NS)..=end_ns).contains(&at_ns)
+    }
+
+    /// From the moment at which the source began to stop the guest until the target let it run.
+    pub fn by_checkpoints(&self) -> Option<u64> {
+        let began_ns = self.source.as_ref()?.passed("src-downtime-start")?;
+        self.target.as_ref()?.started()?.checked_sub(began_ns)
+    }
+
     /// That of a source's session; `None` if it migrates nothing. Of several, the last one.
     fn of_source(messages: &[Message]) -> Option<Self> {
         let mut found: Option<Self> = None;
@@ -113,7 +161,7 @@ impl Migration {
                 "STOP" => migration.stopped_ns = Some(at_ns),
                 "MIGRATION" => {
                     let status = event.data["status"].as_str().unwrap_or_default();
-                    if ["completed", "failed", "cancelled"].contains(&status) {
+                    if ENDS.contains(&status) {
                         migration.ended = Some((at_ns, status.to_owned()));
                     }
                 }
@@ -156,20 +204,31 @@ impl Migrations {
     pub fn of(recording: &Recording) -> (Self, Vec<Problem>) {
         let (mut migrations, mut problems) = (Self::default(), Vec::new());
         let (mut sources, mut resumes) = (Vec::new(), Vec::new());
+        let (mut accounts, mut sides) = (Vec::new(), Vec::new());
         for part in &recording.parts {
             let path = recording.root.join(&part.path);
             let named = || recording.as_named(&part.path.display().to_string()).into_owned();
             match part.kind {
-                PartKind::Qmp => match read(&path) {
-                    Ok((messages, damaged)) => {
-                        if damaged > 0 {
-                            let text =
-                                format!("{damaged} of its lines are none of a session of QEMU's machine protocol");
-                            problems.push(Problem::at(named(), None, "a message a line", "others", 0, text));
-                        }
-                        sources.extend(Migration::of_source(&messages));
-                        resumes.extend(Migration::resumed(&messages));
+                PartKind::Qmp => match printed(&path) {
+                    Ok(Some(printed)) => {
+                        accounts.extend(printed.accounts.into_iter().map(Migration::of_account));
+                        sides.extend(printed.sides);
+                        continue;
                     }
+                    Ok(None) => match read(&path) {
+                        Ok((messages, damaged)) => {
+                            if damaged > 0 {
+                                let text =
+                                    format!("{damaged} of its lines are none of a session of QEMU's machine protocol");
+                                problems.push(Problem::at(named(), None, "a message a line", "others", 0, text));
+                            }
+                            sources.extend(Migration::of_source(&messages));
+                            resumes.extend(Migration::resumed(&messages));
+                        }
+                        Err(error) => {
+                            problems.push(Problem::at(named(), None, "a session", "none", 0, error.to_string()))
+                        }
+                    },
                     Err(error) => problems.push(Problem::at(named(), None, "a session", "none", 0, error.to_string())),
                 },
                 PartKind::Prediction => match Prediction::read(&path) {
@@ -191,10 +250,53 @@ impl Migrations {
             });
             migration.resumed_ns = place.filter(|_| migration.is_completed()).map(|place| resumes.remove(place));
         }
+        sources.extend(accounts);
         migrations.list = sources;
+        sides.sort_by_key(|side: &Side| side.steps.first().map_or(0, |step| step.at_ns));
+        sides.into_iter().for_each(|side| migrations.take(side));
         (migrations, problems)
     }
 }
+
+impl Migrations {
+    /// Gives a side to the migration that it is of; one of its own where there is none.
+    fn take(&mut self, side: Side) {
+        let at_ns = side.steps.last().map_or(0, |step| step.at_ns);
+        let lacks = |one: &Migration| if side.is_source() { one.source.is_none() } else { one.target.is_none() };
+        let place = self.list.iter().position(|one| lacks(one) && one.was_at(at_ns));
+        let place = place.unwrap_or_else(|| {
+            self.list.push(Migration { by: Some(account::By::Monitor), ..Migration::default() });
+            self.list.len() - 1
+        });
+        let Some(migration) = self.list.get_mut(place) else { return };
+        let place = if side.is_source() { &mut migration.source } else { &mut migration.target };
+        *place = Some(side);
+    }
+}
+
+/// What a text holds that QEMU or libvirt printed.
+struct Printed {
+    accounts: Vec<Account>,
+    sides: Vec<Side>,
+}
+
+/// Reads one; `None` if it is none of these, so that it is a session.
+fn printed(path: &Path) -> std::io::Result<Option<Printed>> {
+    let mut text = Vec::new();
+    std::fs::File::open(path)?.take(MOST_BYTES).read_to_end(&mut text)?;
+    if text.starts_with(b"{") {
+        return Ok(None);
+    }
+    let text = String::from_utf8_lossy(&text);
+    let printed = Printed { accounts: account::read(&text), sides: downtime_log::read(&text) };
+    Ok((!printed.accounts.is_empty() || !printed.sides.is_empty()).then_some(printed))
+}
+
+/// A log of `-trace migration_*` has some 100 bytes an event, hundreds of thousands of them.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// How a migration may end.
+const ENDS: [&str; 3] = ["completed", "failed", "cancelled"];
 
 /// Hosts that keep time by NTP differ by less.
 const CLOCKS_NS: u64 = 100_000_000;

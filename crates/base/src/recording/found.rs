@@ -94,6 +94,7 @@ pub(super) fn in_directory(root: &Path, problems: Vec<Problem>) -> Result<Record
             (PartKind::Datapath, json_files(root, &machine, "datapath")),
             (PartKind::Samples, files_of(PartKind::Samples, root, &machine, "samples")),
             (PartKind::Pmd, files_of(PartKind::Pmd, root, &machine, "pmd")),
+            (PartKind::Qmp, files_of(PartKind::Qmp, root, &machine, "qmp")),
         ] {
             let part = |path| Part { path, machine: machine.clone(), kind, clock: None, state: PartState::Complete };
             recording.parts.extend(paths.into_iter().take(MOST_PARTS).map(part));
@@ -229,6 +230,7 @@ fn kind_of(path: &Path) -> Result<PartKind, Error> {
         bytes if names_schema(bytes, "kvmscope.chain/") => PartKind::Plan,
         bytes if is_datapath(bytes) => PartKind::Datapath,
         bytes if is_of_switch(bytes) => PartKind::Pmd,
+        bytes if is_of_migration(bytes) => PartKind::Qmp,
         _ => PartKind::Text,
     })
 }
@@ -258,6 +260,17 @@ const OF_SWITCH: &[&str] = &[
 fn is_of_switch(bytes: &[u8]) -> bool {
     let begins = |line: &[u8]| OF_SWITCH.iter().any(|sign| line.starts_with(sign.as_bytes()));
     bytes.split(|byte| *byte == b'\n').any(|line| begins(line.trim_ascii_start()))
+}
+
+/// True for a session of QEMU's machine protocol as it is recorded, and for what QEMU and libvirt print of a migration.
+fn is_of_migration(bytes: &[u8]) -> bool {
+    let is_sign = |line: &[u8]| {
+        line.starts_with(b"Migration status:")
+            || line.starts_with(b"Job type:")
+            || line.windows(17).any(|word| word == b":vmstate_downtime")
+    };
+    bytes.starts_with(br#"{"at_ns":"#)
+        || bytes.split(|byte| *byte == b'\n').any(|line| is_sign(line.trim_ascii_start()))
 }
 
 /// True if a file called `metadata` lies in `directory` or below it. Links are not followed, so there is no circle.
@@ -408,6 +421,9 @@ mod tests {
         assert_eq!(write("d", budget.as_bytes()), PartKind::Budget);
         assert_eq!(write("f", br#"{"schema":"kvmscope-datapath/1","runs":[]}"#), PartKind::Datapath);
         assert_eq!(write("g", b"$ ovs-appctl x\npmd thread numa_id 0 core_id 4:\n"), PartKind::Pmd);
+        assert_eq!(write("i", b"{\"at_ns\":1,\"way\":\"to-qemu\",\"message\":{}}\n"), PartKind::Qmp);
+        assert_eq!(write("j", b"warning\n7@1.000001:vmstate_downtime_checkpoint src-vm-stopped\n"), PartKind::Qmp);
+        assert_eq!(write("k", b"$ virsh domjobinfo x\nJob type:   Completed\n"), PartKind::Qmp);
         assert_eq!(write("h", b"  ######################## NIC statistics for port 0  ###\n"), PartKind::Pmd);
         assert_eq!(write("i", b"schema = 'kvmscope.chain/1'\n[host]\n"), PartKind::Plan);
         assert_eq!(write("e", b"# schema = \"kvmscope.budget/1\"\n"), PartKind::Text, "only a comment");

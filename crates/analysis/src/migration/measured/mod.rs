@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! Migration --passes--> table passes        events, and QEMU's own account --downtimes--> table downtimes
+//!     |--traces of both sides--> table devices
 //!     '--with what was said before--> table residuals
 //! ```
 
+mod devices;
 mod downtimes;
 mod passes;
 mod residuals;
@@ -15,4 +17,4 @@ pub use section::{QUESTION, answer};
 use base::table::TableSpec;
 
 /// All tables, in reading order.
-pub const TABLES: &[&TableSpec] = &[&passes::PASSES, &downtimes::DOWNTIMES, &residuals::RESIDUALS];
+pub const TABLES: &[&TableSpec] = &[&passes::PASSES, &downtimes::DOWNTIMES, &devices::DEVICES, &residuals::RESIDUALS];

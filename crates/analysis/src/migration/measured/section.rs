@@ -1,9 +1,9 @@
 //! The answer.
 
-use super::{downtimes, passes, residuals};
+use super::{devices, downtimes, passes, residuals};
 use crate::facts::migrations::{Migration, Migrations};
 use crate::{Answer, Case, Error};
-use base::number::{counted, duration, many};
+use base::number::{bytes, counted, duration, many};
 use base::{Section, Unknown};
 
 /// The question.
@@ -26,8 +26,9 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
         ));
     }
     section.summary = summary(migrations);
-    section.tables =
-        vec![passes::table(&migrations.list), downtimes::table(&migrations.list), residuals::table(migrations)];
+    let tables = [passes::table(&migrations.list), downtimes::table(&migrations.list)];
+    let tables = tables.into_iter().chain([devices::table(&migrations.list), residuals::table(migrations)]);
+    section.tables = tables.filter(|table| !table.rows.is_empty()).collect();
     section.unknown = unknown(migrations);
     Ok(Some(Answer { section, problems: Vec::new() }))
 }
@@ -36,7 +37,8 @@ fn summary(migrations: &Migrations) -> String {
     let of_several = migrations.list.len() > 1;
     let sentences = migrations.list.iter().enumerate().map(|(run, migration)| {
         let whose = if of_several { format!("Run {run}") } else { "The migration".to_owned() };
-        format!("{whose} {}.", course(migration))
+        let course = if migration.by.is_some() { by_sums(migration) } else { course(migration) };
+        format!("{whose} {course}.{}", of_devices(migration))
     });
     let mut sentences: Vec<String> = sentences.collect();
     sentences.extend(verdict(migrations));
@@ -62,6 +64,39 @@ fn course(migration: &Migration) -> String {
     format!("took {} and {} before the final one{dark}", duration(total_ns), counted(before, "pass", "passes"))
 }
 
+/// `took 17 ms and 2 passes by its own account, which says that the guest was dark for 2 ms`
+fn by_sums(migration: &Migration) -> String {
+    let dark = migration.by_checkpoints().map(|dark_ns| duration(dark_ns as f64));
+    let reported = migration.last(|poll| poll.downtime_ms);
+    let dark = match (dark, reported) {
+        (Some(dark), Some(ms)) => format!("; the guest was dark for {dark} (reported: {ms} ms)"),
+        (Some(dark), None) => format!("; the guest was dark for {dark}"),
+        (None, Some(ms)) => format!(", which says that the guest was dark for {ms} ms"),
+        (None, None) => String::new(),
+    };
+    let sent = migration.last(|poll| poll.transferred_bytes).map(|sent| format!(" for {}", bytes(sent as f64)));
+    let passes = migration.counted_passes.map(|passes| format!(" and {}", counted(passes, "pass", "passes")));
+    let why = migration.last(|poll| poll.error.clone()).map_or(String::new(), |why| format!(": {why}"));
+    match (migration.last(|poll| poll.total_ms), &migration.ended) {
+        (_, Some((_, how))) if how != "completed" => format!("ended as {how}{why}"),
+        (Some(ms), ended) => format!(
+            "{} {}{}{} by its own account{dark}",
+            if ended.is_some() { "took" } else { "has taken" },
+            duration(ms as f64 * 1e6),
+            passes.unwrap_or_default(),
+            sent.unwrap_or_default()
+        ),
+        (None, _) => format!("was traced{dark}"),
+    }
+}
+
+/// The device that took most, where devices were traced.
+fn of_devices(migration: &Migration) -> String {
+    devices::most(migration).map_or(String::new(), |(side, device, ns)| {
+        format!(" Of the devices {device} took most: {} on the {side}.", duration(ns as f64))
+    })
+}
+
 /// How often the prediction held.
 fn verdict(migrations: &Migrations) -> Option<String> {
     let prediction = migrations.said.as_ref()?;
@@ -77,7 +112,9 @@ fn verdict(migrations: &Migrations) -> Option<String> {
 
 fn unknown(migrations: &Migrations) -> Vec<Unknown> {
     let lacks_bytes = migrations.list.iter().flat_map(passes::of).filter(|pass| pass.bytes.is_none()).count();
-    let no_target = migrations.list.iter().any(|one| one.is_completed() && one.resumed_ns.is_none());
+    let sums_alone = migrations.list.iter().any(|one| one.by.is_some() && one.by_checkpoints().is_none());
+    let no_target =
+        migrations.list.iter().any(|one| one.by.is_none() && one.is_completed() && one.resumed_ns.is_none());
     let lines = [
         (
             lacks_bytes > 0,
@@ -88,6 +125,13 @@ fn unknown(migrations: &Migrations) -> Vec<Unknown> {
             no_target,
             "no_target",
             "Without a session of the target, when the guest ran again is not known: QEMU's own account is all that there is.".to_owned(),
+        ),
+        (
+            sums_alone,
+            "sums_alone",
+            "Sums hide when each pass was, what the target took after the source believed that it was over, and how long the network was \
+             dark; kvmscope lab migrate, or -trace 'vmstate_downtime*' of QEMU 8.2 on both sides, tells more."
+                .to_owned(),
         ),
         (true, "network", "How long the network was dark was not measured.".to_owned()),
     ];

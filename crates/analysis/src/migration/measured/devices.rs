@@ -1,0 +1,126 @@
+//! What did each device take while the guest stood still?
+//!
+//! ```text
+//! src-downtime-start --stop--> src-vm-stopped --ram, cpu, .. saved--> src-downtime-end
+//! first load ..... cpu, .. loaded ..... dst-precopy-loadvm-completed --start--> dst-precopy-bh-vm-started
+//! all rows of a side = its last line - its first; what lies between two lines and was taken by no device is `unnamed`
+//! ```
+
+use crate::facts::migrations::Migration;
+use base::table::{Shown, TableSpec};
+use base::{Cell, Column, ColumnType, Table};
+use host::migrated::Side;
+use host::migrated::downtime_log::What;
+use std::collections::BTreeMap;
+
+pub const DEVICES: TableSpec = TableSpec {
+    section: "migration",
+    name: "devices",
+    version: 1,
+    row: "What one device took on one side while the guest stood still, all its instances together, by QEMU's trace: kind is iterable, non-iterable, \
+          checkpoint (from the line before to this one) or unnamed. `work_ns` and `waiting_ns` part it where the thread was recorded.",
+    columns: &[
+        Column::key("side"),
+        Column::key("device"),
+        Column::key("kind"),
+        Column::ns("total_ns"),
+        Column::ns("work_ns"),
+        Column::ns("waiting_ns"),
+        Column::key_of("run", ColumnType::U64),
+    ],
+    shown: Some(Shown {
+        largest_first: Some("total_ns"),
+        ..Shown::of(
+            "What devices took while the guest stood still",
+            &[
+                ("run", "run"),
+                ("side", "side"),
+                ("device", "device"),
+                ("kind", "kind"),
+                ("total_ns", "took"),
+                ("work_ns", "worked"),
+                ("waiting_ns", "waited for a CPU"),
+            ],
+            16,
+        )
+    }),
+};
+
+/// Device or place, and kind.
+type Key = (String, &'static str);
+
+/// What a side spent its time on; the sum is that of the whole side.
+pub(super) fn of(side: &Side) -> BTreeMap<Key, u64> {
+    let mut taken: BTreeMap<Key, u64> = BTreeMap::new();
+    let mut before_ns: Option<u64> = None;
+    for step in &side.steps {
+        let (key, took_ns) = match &step.what {
+            What::Device { name, is_iterable, took_ns, .. } => {
+                ((name.clone(), if *is_iterable { "iterable" } else { "non-iterable" }), *took_ns)
+            }
+            What::Checkpoint(name) => {
+                let since_ns = before_ns.map_or(0, |before_ns| step.at_ns.saturating_sub(before_ns));
+                ((name.clone(), "checkpoint"), since_ns)
+            }
+        };
+        // A device of which the first line tells took its time before that line.
+        let since_ns = before_ns.map_or(took_ns, |before_ns| step.at_ns.saturating_sub(before_ns));
+        let own_ns = took_ns.min(since_ns);
+        *taken.entry(key).or_default() += own_ns;
+        if since_ns > own_ns {
+            *taken.entry(("between the lines".to_owned(), "unnamed")).or_default() += since_ns - own_ns;
+        }
+        before_ns = Some(step.at_ns);
+    }
+    taken.retain(|_, took_ns| *took_ns > 0);
+    taken
+}
+
+/// Table [`DEVICES`]; without rows where nobody traced any.
+pub(super) fn table(migrations: &[Migration]) -> Table {
+    let mut table = Table::new(&DEVICES);
+    for (run, migration) in migrations.iter().enumerate() {
+        for (side, name) in [(&migration.source, "source"), (&migration.target, "target")] {
+            let mut taken: Vec<(Key, u64)> = side.as_ref().map(of).unwrap_or_default().into_iter().collect();
+            taken.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+            for ((device, kind), total_ns) in taken {
+                let row = [name.into(), device.into(), kind.into(), total_ns.into(), Cell::Missing, Cell::Missing];
+                table.push(row.into_iter().chain([(run as u64).into()]).collect());
+            }
+        }
+    }
+    table
+}
+
+/// The device that took most on any side.
+pub(super) fn most(migration: &Migration) -> Option<(&'static str, String, u64)> {
+    let sides = [(&migration.source, "source"), (&migration.target, "target")];
+    let of_side = |(side, name): (&Option<Side>, &'static str)| {
+        let taken = side.as_ref().map(of).unwrap_or_default().into_iter();
+        let devices = taken.filter(|((_, kind), _)| kind.ends_with("iterable"));
+        devices.map(|((device, _), ns)| (name, device, ns)).collect::<Vec<_>>()
+    };
+    sides.into_iter().flat_map(of_side).max_by_key(|(.., ns)| *ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use host::migrated::downtime_log::read;
+
+    #[test]
+    fn all_rows_of_a_side_are_its_time_and_a_gap_is_unnamed() {
+        let log = "1@5.000100:vmstate_downtime_checkpoint src-downtime-start\n\
+            1@5.000150:vmstate_downtime_checkpoint src-vm-stopped\n\
+            1@5.000400:vmstate_downtime_save type=iterable idstr=ram instance_id=0 downtime=200\n\
+            1@5.000450:vmstate_downtime_save type=non-iterable idstr=cpu instance_id=0 downtime=50\n\
+            1@5.000460:vmstate_downtime_save type=non-iterable idstr=cpu instance_id=1 downtime=11\n\
+            1@5.000500:vmstate_downtime_checkpoint src-downtime-end\n";
+        let taken = of(&read(log)[0]);
+        let us = |device: &str, kind| taken.get(&(device.to_owned(), kind)).map(|ns| ns / 1_000);
+        assert_eq!([us("ram", "iterable"), us("cpu", "non-iterable")], [Some(200), Some(60)]);
+        assert_eq!([us("src-vm-stopped", "checkpoint"), us("src-downtime-end", "checkpoint")], [Some(50), Some(40)]);
+        assert_eq!((us("between the lines", "unnamed"), us("src-downtime-start", "checkpoint")), (Some(50), None));
+        assert_eq!(taken.values().sum::<u64>(), 400_000);
+    }
+}

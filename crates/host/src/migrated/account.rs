@@ -1,0 +1,212 @@
+//! Sums of a migration, by its own program's account.
+//!
+//! ```text
+//! Job type:         Completed            Migration status: completed
+//! Time elapsed:     2271         ms      total time: 17 ms
+//! Constant pages:   1875309              duplicate: 32778 pages
+//! ```
+//! Sources: `cmdDomjobinfo` of tools/virsh-domain.c, libvirt 9.0; `hmp_info_migrate` of monitor/hmp-cmds.c, QEMU 7.2, and of
+//! migration/migration-hmp-cmds.c, QEMU 10.0. Both count sizes in powers of 1024, the monitor's `kbytes` too.
+
+/// Who printed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// `virsh domjobinfo`.
+    Libvirt,
+    /// `info migrate`.
+    Monitor,
+}
+
+/// What it says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Account {
+    /// Who.
+    pub by: By,
+    /// As QEMU has it: `active`, `completed`, `failed`, `cancelled`.
+    pub status: String,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Milliseconds from its begin to its end, or until now.
+    pub total_ms: Option<u64>,
+    /// Milliseconds that the source takes the guest to have been stopped.
+    pub downtime_ms: Option<u64>,
+    /// Bytes that were sent.
+    pub transferred_bytes: Option<u64>,
+    /// Bytes that are still to be sent.
+    pub remaining_bytes: Option<u64>,
+    /// Pages of one value.
+    pub zero_pages: Option<u64>,
+    /// Other pages.
+    pub normal_pages: Option<u64>,
+    /// Bytes of a page.
+    pub page_bytes: Option<u64>,
+    /// How often dirty bits were fetched: passes, the final one counted.
+    pub passes: Option<u64>,
+    /// What auto-converge takes of the guest's time, in percent.
+    pub throttle_percent: Option<u64>,
+}
+
+/// What a line may tell.
+#[derive(Clone, Copy)]
+enum Field {
+    TotalMs,
+    DowntimeMs,
+    Transferred,
+    Remaining,
+    ZeroPages,
+    NormalPages,
+    PageSize,
+    Passes,
+    Throttle,
+}
+
+/// How libvirt and the monitor call it.
+const LABELS: &[(&str, &str, Field)] = &[
+    ("Time elapsed", "total time", Field::TotalMs),
+    ("Total downtime", "downtime", Field::DowntimeMs),
+    ("Memory processed", "transferred ram", Field::Transferred),
+    ("Memory remaining", "remaining ram", Field::Remaining),
+    ("Constant pages", "duplicate", Field::ZeroPages),
+    ("Normal pages", "normal", Field::NormalPages),
+    ("Page size", "page size", Field::PageSize),
+    ("Iteration", "dirty sync count", Field::Passes),
+    ("Auto converge throttle", "cpu throttle percentage", Field::Throttle),
+];
+
+/// Lines that an account begins with.
+const BEGINS: [(&str, By); 2] = [("Job type", By::Libvirt), ("Migration status", By::Monitor)];
+
+/// How libvirt calls what became of a job, and QEMU (`virshDomainJobToString`).
+const STATUS: &[(&str, &str)] = &[
+    ("Bounded", "active"),
+    ("Unbounded", "active"),
+    ("Completed", "completed"),
+    ("Failed", "failed"),
+    ("Cancelled", "cancelled"),
+];
+
+/// All accounts in a text, in order. A job of libvirt that is no migration out of this host is none.
+pub fn read(text: &str) -> Vec<Account> {
+    let mut accounts: Vec<Account> = Vec::new();
+    let mut is_open = false;
+    for line in text.lines() {
+        let Some((label, value)) = line.trim().split_once(':') else { continue };
+        let (label, value) = (label.trim(), value.trim());
+        if let Some((_, by)) = BEGINS.iter().find(|(begin, _)| *begin == label) {
+            let account = Account::new(*by, value);
+            is_open = account.is_some();
+            accounts.extend(account);
+        } else if label == "Operation" && is_open && !value.starts_with("Outgoing migration") {
+            accounts.pop();
+            is_open = false;
+        } else if is_open && let Some(account) = accounts.last_mut() {
+            account.take(label, value);
+        }
+    }
+    accounts
+}
+
+impl Account {
+    /// One that has a status alone; `None` where there is no job.
+    fn new(by: By, status: &str) -> Option<Self> {
+        let (status, error) = match status.split_once('(') {
+            Some((status, why)) => (status.trim(), Some(why.trim_end_matches(')').to_owned())),
+            None => (status, None),
+        };
+        let status = match by {
+            By::Monitor => status,
+            By::Libvirt => STATUS.iter().find(|(word, _)| *word == status)?.1,
+        };
+        Some(Self {
+            by,
+            status: status.to_owned(),
+            error,
+            total_ms: None,
+            downtime_ms: None,
+            transferred_bytes: None,
+            remaining_bytes: None,
+            zero_pages: None,
+            normal_pages: None,
+            page_bytes: None,
+            passes: None,
+            throttle_percent: None,
+        })
+    }
+
+    fn take(&mut self, label: &str, value: &str) {
+        let called = |(libvirt, monitor, _): &&(&str, &str, Field)| match self.by {
+            By::Libvirt => *libvirt == label,
+            By::Monitor => *monitor == label,
+        };
+        let Some((.., field)) = LABELS.iter().find(called) else { return };
+        let count = || value.split_whitespace().next()?.parse().ok();
+        match field {
+            Field::TotalMs => self.total_ms = count(),
+            Field::DowntimeMs => self.downtime_ms = count(),
+            Field::Transferred => self.transferred_bytes = size(value),
+            Field::Remaining => self.remaining_bytes = size(value),
+            Field::ZeroPages => self.zero_pages = count(),
+            Field::NormalPages => self.normal_pages = count(),
+            Field::PageSize => self.page_bytes = size(value),
+            Field::Passes => self.passes = count(),
+            Field::Throttle => self.throttle_percent = count(),
+        }
+    }
+}
+
+/// `1.234 GiB`, `4096 bytes`, `959 kbytes`, in bytes.
+fn size(value: &str) -> Option<u64> {
+    let mut words = value.split_whitespace();
+    let number: f64 = words.next()?.parse().ok()?;
+    let power = match words.next()? {
+        "B" | "bytes" => 0,
+        "KiB" | "kbytes" => 1,
+        "MiB" => 2,
+        "GiB" => 3,
+        "TiB" => 4,
+        "PiB" => 5,
+        _ => return None,
+    };
+    let bytes = number * 1024_f64.powi(power);
+    (0.0..=1e18).contains(&bytes).then(|| bytes.round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libvirt_and_the_monitor_say_the_same_in_their_own_words() {
+        let libvirt = "$ virsh domjobinfo web --completed\nJob type:         Completed   \nOperation:        Outgoing migration\n\
+            Time elapsed:     2271         ms\nTime elapsed w/o network: 2270         ms\nData processed:   875.123 MiB\n\
+            Memory processed: 874.000 MiB\nMemory remaining: 0.000 B\nMemory total:     8.016 GiB\nPage size:        4096         bytes\n\
+            Iteration:        4           \nConstant pages:   1875309     \nNormal pages:     223744      \nTotal downtime:   26           ms\n\
+            Downtime w/o network: 25           ms\nAuto converge throttle: 20           \n\n";
+        let monitor = "(qemu) info migrate\r\nglobals:\r\nstore-global-state: on\r\nMigration status: completed\r\ntotal time: 2271 ms\r\n\
+            downtime: 26 ms\r\nsetup: 9 ms\r\ntransferred ram: 894976 kbytes\r\nremaining ram: 0 kbytes\r\nduplicate: 1875309 pages\r\n\
+            normal: 223744 pages\r\nnormal bytes: 894976 kbytes\r\ndirty sync count: 4\r\npage size: 4 kbytes\r\ncpu throttle percentage: 20\r\n";
+        let ([one], [other]) = (&read(libvirt)[..], &read(monitor)[..]) else { panic!("one each") };
+        assert_eq!((one.by, other.by), (By::Libvirt, By::Monitor));
+        assert_eq!(*one, Account { by: By::Libvirt, ..other.clone() });
+        assert_eq!((one.total_ms, one.downtime_ms, one.passes), (Some(2271), Some(26), Some(4)));
+        assert_eq!((one.transferred_bytes, one.page_bytes), (Some(874 << 20), Some(4096)));
+        assert_eq!((one.zero_pages, one.throttle_percent, one.error.as_ref()), (Some(1_875_309), Some(20), None));
+        assert_eq!(read(&[libvirt, monitor].concat()).len(), 2);
+    }
+
+    #[test]
+    fn other_jobs_are_none_and_a_failure_has_its_reason() {
+        let job = |kind: &str, what: &str| format!("Job type:  {kind}\nOperation:  {what}\nTime elapsed: 5 ms\n");
+        assert_eq!(read("Job type:         None        \n"), []);
+        assert_eq!(read(&job("Completed", "Save")), []);
+        assert_eq!(read(&job("Unbounded", "Outgoing migration"))[0].status, "active");
+        let failed = &read("Migration status: failed (Failed to connect to 'x': No such file)\ntotal time: 0 ms\n")[0];
+        assert_eq!((failed.status.as_str(), failed.total_ms), ("failed", Some(0)));
+        assert_eq!(failed.error.as_deref(), Some("Failed to connect to 'x': No such file"));
+        assert_eq!(read("downtime: 5 ms\n"), [], "nobody knows of what");
+        assert_eq!(
+            [size("1 GiB"), size("-1 GiB"), size("1 parsec"), size("1e300 PiB")],
+            [Some(1 << 30), None, None, None]
+        );
+    }
+}
