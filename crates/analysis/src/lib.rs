@@ -102,7 +102,7 @@ pub const QUESTIONS: &[Question] = &[
         question: migration::measured::QUESTION,
         about: About::Happened,
         tables: migration::measured::TABLES,
-        rules: Vec::new,
+        rules: migration::measured::words,
         answer: migration::measured::answer,
     },
     Question {

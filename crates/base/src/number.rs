@@ -139,6 +139,7 @@ pub fn amount(value: f64, unit: &str) -> String {
     match first {
         "ns" => behind(duration(value), rest),
         "bytes" => behind(bytes(value), rest),
+        "bytes/s" => behind(format!("{}/s", bytes(value)), rest),
         "share" => behind(percent(value), rest),
         "count" => behind(plain(value), rest),
         _ => {
@@ -177,6 +178,7 @@ mod tests {
         assert_eq!(amount(12.0, "exits per chain"), "12 exits per chain");
         assert_eq!(amount(1.0, "exits per chain"), "1 exit per chain");
         assert_eq!(amount(1.0, "Gbit/s"), "1 Gbit/s");
+        assert_eq!(amount(203_880_455.6, "bytes/s"), "203.9 MB/s");
         assert_eq!([amount(1.0, "times the throughput"), amount(1.0, "")], ["1 times the throughput", "1"]);
         assert_eq!(amount(4_500_000.0, "ns per second"), "4.5 ms per second");
         assert_eq!(amount(1_234_567.0, "events"), "1,234,567 events");

@@ -59,6 +59,7 @@ export function amount(value: number, unit: string): string {
   if (unit === "ns") return duration(value);
   if (unit === "share") return percent(value);
   if (unit === "bytes") return bytes(value);
+  if (unit === "bytes/s") return `${bytes(value)}/s`;
   if (Number.isInteger(value)) return grouped(value);
   return Math.abs(value) >= 100 ? grouped(value) : value.toFixed(2);
 }

@@ -103,6 +103,20 @@ pub(super) fn most(migration: &Migration) -> Option<(&'static str, String, u64)>
     sides.into_iter().flat_map(of_side).max_by_key(|(.., ns)| *ns)
 }
 
+/// The device that took most on both sides together, and what each of them took.
+pub(super) fn slowest(migration: &Migration) -> Option<(String, u64, u64)> {
+    let mut both: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for (side, is_source) in [(&migration.source, true), (&migration.target, false)] {
+        let taken = side.as_ref().map(of).unwrap_or_default().into_iter();
+        for ((device, _), ns) in taken.filter(|((_, kind), _)| kind.ends_with("iterable")) {
+            let (saved_ns, loaded_ns) = both.entry(device).or_default();
+            *(if is_source { saved_ns } else { loaded_ns }) += ns;
+        }
+    }
+    let slowest = both.into_iter().max_by_key(|(_, (saved_ns, loaded_ns))| saved_ns + loaded_ns);
+    slowest.map(|(device, (saved_ns, loaded_ns))| (device, saved_ns, loaded_ns))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

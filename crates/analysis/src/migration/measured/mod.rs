@@ -3,15 +3,18 @@
 //! ```text
 //! Migration --passes--> table passes        events, and QEMU's own account --downtimes--> table downtimes
 //!     |--traces of both sides--> table devices
-//!     '--with what was said before--> table residuals
+//!     |--with what was said before--> table residuals
+//!     '--rules--> findings
 //! ```
 
 mod devices;
 mod downtimes;
 mod passes;
 mod residuals;
+mod rules;
 mod section;
 
+pub use rules::words;
 pub use section::{QUESTION, answer};
 
 use base::table::TableSpec;

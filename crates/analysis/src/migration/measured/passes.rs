@@ -48,8 +48,16 @@ pub(super) struct Pass {
     pub bytes: Option<u64>,
     pages: Option<u64>,
     zero_pages: Option<u64>,
-    dirty_pages: Option<u64>,
+    pub dirty_pages: Option<u64>,
     throttle: Option<f64>,
+}
+
+impl Pass {
+    /// What it sent in a second.
+    pub fn bytes_per_s(&self) -> Option<f64> {
+        let length_s = self.end_ns.saturating_sub(self.start_ns) as f64 / 1e9;
+        self.bytes.filter(|_| length_s > 0.0).map(|bytes| bytes as f64 / length_s)
+    }
 }
 
 /// Those of one migration; the last one is sent while the guest stands still.
@@ -81,8 +89,6 @@ pub(super) fn table(migrations: &[Migration]) -> Table {
     let mut table = Table::new(&PASSES);
     for (run, migration) in migrations.iter().enumerate() {
         for (number, pass) in of(migration).iter().enumerate() {
-            let length_s = pass.end_ns.saturating_sub(pass.start_ns) as f64 / 1e9;
-            let rate = pass.bytes.filter(|_| length_s > 0.0).map(|bytes| bytes as f64 / length_s);
             let count = |value: Option<u64>| value.map_or(Cell::Missing, Cell::U64);
             let real = |value: Option<f64>| value.map_or(Cell::Missing, Cell::F64);
             table.push(vec![
@@ -93,7 +99,7 @@ pub(super) fn table(migrations: &[Migration]) -> Table {
                 count(pass.pages),
                 count(pass.zero_pages),
                 count(pass.dirty_pages),
-                real(rate),
+                real(pass.bytes_per_s()),
                 real(pass.throttle),
                 (run as u64).into(),
             ]);

@@ -1,6 +1,6 @@
 //! The answer.
 
-use super::{devices, downtimes, passes, residuals};
+use super::{devices, downtimes, passes, residuals, rules};
 use crate::facts::migrations::{Migration, Migrations};
 use crate::{Answer, Case, Error};
 use base::number::{bytes, counted, duration, many};
@@ -26,6 +26,7 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
         ));
     }
     section.summary = summary(migrations);
+    section.findings = rules::findings(&migrations.list);
     let tables = [passes::table(&migrations.list), downtimes::table(&migrations.list)];
     let tables = tables.into_iter().chain([devices::table(&migrations.list), residuals::table(migrations)]);
     section.tables = tables.filter(|table| !table.rows.is_empty()).collect();
