@@ -86,3 +86,14 @@ fn what_qemu_printed_is_taken_apart_to_the_microsecond() {
     assert_eq!(rng.number("total_ns"), Some(took.parse::<f64>().unwrap() * 1e3));
     assert!(section.summary.contains("dark for 6.1 ms (reported: 2 ms)"), "{}", section.summary);
 }
+
+#[test]
+fn the_trace_of_one_side_says_what_it_lacks() {
+    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/migrate-logs/L0/qmp/target.log");
+    let case = Case::new(Input::open(Recording::open(&log).unwrap()).unwrap(), Given::default());
+    let sections = Answers::of(&case).sections;
+    let section = sections.iter().find(|section| section.id == "migration").unwrap();
+    let lacks: Vec<&str> = section.unknown.iter().map(|one| one.what.as_ref()).collect();
+    assert_eq!(lacks, ["one_side", "network"]);
+    assert!(!section.summary.contains("saved"), "{}", section.summary);
+}

@@ -92,17 +92,6 @@ pub(super) fn table(migrations: &[Migration]) -> Table {
     table
 }
 
-/// The device that took most on any side.
-pub(super) fn most(migration: &Migration) -> Option<(&'static str, String, u64)> {
-    let sides = [(&migration.source, "source"), (&migration.target, "target")];
-    let of_side = |(side, name): (&Option<Side>, &'static str)| {
-        let taken = side.as_ref().map(of).unwrap_or_default().into_iter();
-        let devices = taken.filter(|((_, kind), _)| kind.ends_with("iterable"));
-        devices.map(|((device, _), ns)| (name, device, ns)).collect::<Vec<_>>()
-    };
-    sides.into_iter().flat_map(of_side).max_by_key(|(.., ns)| *ns)
-}
-
 /// The device that took most on both sides together, and what each of them took.
 pub(super) fn slowest(migration: &Migration) -> Option<(String, u64, u64)> {
     let mut both: BTreeMap<String, (u64, u64)> = BTreeMap::new();

@@ -93,8 +93,10 @@ fn by_sums(migration: &Migration) -> String {
 
 /// The device that took most, where devices were traced.
 fn of_devices(migration: &Migration) -> String {
-    devices::most(migration).map_or(String::new(), |(side, device, ns)| {
-        format!(" Of the devices {device} took most: {} on the {side}.", duration(ns as f64))
+    devices::slowest(migration).map_or(String::new(), |(device, saved_ns, loaded_ns)| {
+        let took = |ns: u64, how: &str| (ns > 0).then(|| format!("{} to be {how}", duration(ns as f64)));
+        let took: Vec<String> = took(saved_ns, "saved").into_iter().chain(took(loaded_ns, "loaded")).collect();
+        format!(" Of the devices {device} took most: {}.", took.join(", "))
     })
 }
 
@@ -113,7 +115,10 @@ fn verdict(migrations: &Migrations) -> Option<String> {
 
 fn unknown(migrations: &Migrations) -> Vec<Unknown> {
     let lacks_bytes = migrations.list.iter().flat_map(passes::of).filter(|pass| pass.bytes.is_none()).count();
-    let sums_alone = migrations.list.iter().any(|one| one.by.is_some() && one.by_checkpoints().is_none());
+    let lacks_trace = |one: &Migration| one.by.is_some() && one.by_checkpoints().is_none();
+    let is_traced = |one: &Migration| one.source.is_some() || one.target.is_some();
+    let sums_alone = migrations.list.iter().any(|one| lacks_trace(one) && !is_traced(one));
+    let one_side = migrations.list.iter().any(|one| lacks_trace(one) && is_traced(one));
     let no_target =
         migrations.list.iter().any(|one| one.by.is_none() && one.is_completed() && one.resumed_ns.is_none());
     let lines = [
@@ -130,8 +135,15 @@ fn unknown(migrations: &Migrations) -> Vec<Unknown> {
         (
             sums_alone,
             "sums_alone",
-            "Sums hide when each pass was, what the target took after the source believed that it was over, and how long the network was \
-             dark; kvmscope lab migrate, or -trace 'vmstate_downtime*' of QEMU 8.2 on both sides, tells more."
+            "Sums hide when each pass was, and what the target took after the source believed that it was over; kvmscope lab migrate, \
+             or -trace 'vmstate_downtime*' of QEMU 8.2 on both sides, tells more."
+                .to_owned(),
+        ),
+        (
+            one_side,
+            "one_side",
+            "The trace of one side, or a part of it, does not tell how long the guest was dark; add that of the other: \
+             report source.log --part L0=target.log."
                 .to_owned(),
         ),
         (true, "network", "How long the network was dark was not measured.".to_owned()),
