@@ -4,7 +4,7 @@ use crate::ablation;
 use crate::contention::Trial;
 use crate::datapath;
 use crate::facts::align::names::GivenSymbols;
-use crate::facts::budget::Budget;
+use crate::facts::budget::{Budget, Workload};
 use crate::flow::ranking::Ranking;
 use crate::migration;
 use crate::nesting::plan::Asked;
@@ -41,6 +41,8 @@ pub struct Given {
     pub controls: BTreeMap<String, String>,
     /// Which latencies are accepted.
     pub budget: Option<Budget>,
+    /// What a migrated guest is busy with.
+    pub workload: Option<Workload>,
 }
 
 /// What counts as lost time.

@@ -14,7 +14,7 @@ mod recordings;
 mod seconds;
 mod symbols;
 
-pub use budget::{BudgetOption, read_budget, read_budget_text};
+pub use budget::{BudgetOption, WorkloadOption, read_budget, read_budget_text};
 pub use destination::DestinationOptions;
 pub use fail_on::FailOn;
 pub use input::{Stdin, is_dash};

@@ -10,7 +10,7 @@ mod losses;
 mod ranking;
 
 use crate::arguments::{
-    Answered, Narrow, OutputOptions, Recordings, ReplaceOptions, Stdin, SymbolFiles, Wanted, opened,
+    Answered, Narrow, OutputOptions, Recordings, ReplaceOptions, Stdin, SymbolFiles, Wanted, WorkloadOption, opened,
 };
 use crate::exit::{Exit, complain, is_wrong_use};
 use crate::interrupt::Interrupt;
@@ -63,6 +63,8 @@ pub struct Report {
     #[command(flatten)]
     judge: JudgeOptions,
     #[command(flatten)]
+    workload: WorkloadOption,
+    #[command(flatten)]
     output: OutputOptions,
 }
 
@@ -85,6 +87,7 @@ impl Report {
         let wanted = self.recordings.wanted();
         self.output.check(wanted.len(), self.replace.force)?;
         given.budget = self.judge.budget(self.replace.force)?;
+        given.workload = self.workload.workload();
         let (mut answers, mut suites) = (Vec::new(), Vec::new());
         for wanted in &wanted {
             match self.one(wanted, &given, &interrupt) {

@@ -13,7 +13,7 @@ fn kvmscope(arguments: &[&str]) -> (i32, String, String) {
 fn built_in_budgets_are_listed_and_what_is_printed_reads_again() {
     let directory = tempfile::tempdir().unwrap();
     let (status, list, _) = kvmscope(&["budget"]);
-    assert_eq!((status, list.as_str()), (0, "kvm4nfv-2015    5 goals\nkvm4nfv-future  3 goals\n"));
+    assert_eq!((status, list.as_str()), (0, "kvm4nfv-2015    9 goals\nkvm4nfv-future  4 goals\n"));
     for name in list.lines().map(|line| line.split(' ').next().unwrap()) {
         let (status, text, _) = kvmscope(&["budget", name]);
         assert!(status == 0 && text.contains("schema = \"kvmscope.budget/1\""), "{text}");
@@ -77,7 +77,7 @@ fn a_broken_goal_ends_with_3_and_names_who_took_the_time() {
     let (status, said, _) = kvmscope(&["report", "--budget", "kvm4nfv-2015", "--no-progress", &hog]);
     assert_eq!(status, 3);
     for words in [
-        "Budget kvm4nfv-2015, 5 goals: 2 FAIL and 3 NOT MEASURED.",
+        "Budget kvm4nfv-2015, 9 goals: 2 FAIL and 7 NOT MEASURED.",
         "preempt-window FAIL: vCPU 0 of nestv-98 lost 1 ms in the millisecond at 0.092026 s: 1 ms busybox; budget < 20 us.",
         "1 ms busybox",
         "emulated by Bochs",
@@ -104,6 +104,10 @@ fn a_broken_goal_ends_with_3_and_names_who_took_the_time() {
         ("irq-max", "NOT MEASURED"),
         ("preempt-period", "FAIL"),
         ("preempt-window", "FAIL"),
+        ("migration-total", "NOT MEASURED"),
+        ("downtime-vmm-io", "NOT MEASURED"),
+        ("downtime-vmm-memory", "NOT MEASURED"),
+        ("downtime-net", "NOT MEASURED"),
     ];
     assert!(
         status == 3
@@ -216,7 +220,7 @@ fn verdicts_are_tests_of_a_build_server() {
     };
     let (status, lenient) = run(&[]);
     assert_eq!(status, 3);
-    assert!(lenient.contains("tests=\"5\" failures=\"2\" errors=\"0\" skipped=\"3\""), "{lenient}");
+    assert!(lenient.contains("tests=\"9\" failures=\"2\" errors=\"0\" skipped=\"7\""), "{lenient}");
     assert!(
         lenient.contains("<testcase classname=\"kvm4nfv-2015.preempt-window\" name=\"vCPU 0 of nestv-98 on L0\">"),
         "{lenient}"
@@ -224,11 +228,11 @@ fn verdicts_are_tests_of_a_build_server() {
     assert!(lenient.contains("<skipped message=\"NOT MEASURED: the recording has no result"), "{lenient}");
     assert_eq!(run(&[]).0, 2, "an existing file is not replaced");
     let (_, strict) = run(&["--force", "--strict"]);
-    assert!(strict.contains("tests=\"5\" failures=\"2\" errors=\"3\" skipped=\"0\""), "{strict}");
+    assert!(strict.contains("tests=\"9\" failures=\"2\" errors=\"7\" skipped=\"0\""), "{strict}");
     // A reader of another project: Python's standard library.
     let parse = "import sys, xml.etree.ElementTree as t; print(len(list(t.parse(sys.argv[1]).iter('testcase'))))";
     match Command::new("python3").args(["-c", parse, junit]).output() {
-        Ok(output) => assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "5"),
+        Ok(output) => assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "9"),
         Err(error) => println!("skipped: python3: {error}"),
     }
 }
@@ -260,4 +264,61 @@ fn exported_tables_have_the_verdicts() {
         kvmscope(&["export", "--no-progress", "--budget", "kvm4nfv-future", "--csv", tables.to_str().unwrap(), &hog]);
     let goals = std::fs::read_to_string(tables.join("latency.goals.csv")).unwrap();
     assert!(status == 0 && goals.contains("preempt-window") && goals.contains("FAIL"), "{goals}");
+}
+
+/// Rows of `migration.goals` by goal: verdict and kind.
+fn of_migration(arguments: &[&str]) -> (i32, Vec<(String, String, String)>) {
+    let (status, json, complaint) = kvmscope(arguments);
+    let answer: serde_json::Value = serde_json::from_str(&json).expect(&complaint);
+    let migration = answer["sections"].as_array().unwrap().iter().find(|section| section["id"] == "migration").unwrap();
+    let table = &migration["tables"]["goals"];
+    let columns = table["columns"].as_array().unwrap();
+    let contract = ["metric", "limit_ns", "value_ns", "low_ns", "high_ns", "verdict"];
+    assert!(columns.iter().zip(contract).all(|(column, name)| column["name"] == name), "{columns:?}");
+    let at = |name: &str| columns.iter().position(|column| column["name"] == name).unwrap();
+    let places = [at("goal"), at("verdict"), at("kind")];
+    let row = |row: &serde_json::Value| places.map(|place| row[place].as_str().unwrap().to_owned()).into();
+    (status, table["rows"].as_array().unwrap().iter().map(row).collect())
+}
+
+#[test]
+fn a_planned_migration_is_judged_by_its_interval_and_ends_with_3_where_it_breaks_a_goal() {
+    let plan = |more: &[&str]| {
+        let bed = ["plan", "migration", "--json", "--ram", "256M", "--hot", "64M", "--bandwidth", "200MB/s"];
+        of_migration(&[&bed, more, &["--budget", "kvm4nfv-2015"]].concat())
+    };
+    let named = |rows: &[(String, String, String)], goal: &str| {
+        let row = rows.iter().find(|row| row.0 == goal).map(|row| row.1.clone());
+        row.unwrap_or_default()
+    };
+    let (status, rows) = plan(&["--rate", "24000pages/s", "--limit", "10ms", "--workload", "io"]);
+    let met =
+        ["downtime-vmm-io", "migration-total", "downtime-net", "downtime-vmm-memory"].map(|goal| named(&rows, goal));
+    assert_eq!((status, met), (0, ["PASS", "PASS", "NOT MEASURED", ""].map(str::to_owned)), "of 1.7 to 1.97 s");
+    assert!(rows.iter().all(|row| row.2 == "modelled"));
+    let (status, rows) = plan(&["--rate", "24000pages/s", "--limit", "600ms", "--devices", "20ms", "--workload", "io"]);
+    assert_eq!((status, named(&rows, "downtime-vmm-io")), (3, "FAIL".into()), "its devices alone take longer");
+    let (status, rows) = plan(&["--rate", "40000pages/s", "--limit", "50ms"]);
+    assert_eq!((status, named(&rows, "migration-total")), (0, "INCONCLUSIVE".into()), "1.7 to 3.0 s");
+    let (status, rows) = plan(&["--rate", "60000pages/s", "--limit", "50ms"]);
+    assert_eq!((status, named(&rows, "migration-total")), (3, "FAIL".into()), "it never ends");
+}
+
+#[test]
+fn a_recorded_migration_is_judged_by_what_was_seen_of_the_guest() {
+    let moved = fixture("migrate-tcg");
+    let (status, rows) = of_migration(&["report", "--json", "--no-progress", "--budget", "kvm4nfv-2015", &moved]);
+    assert_eq!((status, rows.len()), (0, 12), "{rows:?}");
+    assert!(rows.iter().all(|row| row.2 == "measured" && row.1 != "PASS"), "emulated: {rows:?}");
+    let memory = of_migration(&[
+        "report",
+        "--json",
+        "--no-progress",
+        "--budget",
+        "kvm4nfv-2015",
+        "--workload",
+        "memory",
+        &moved,
+    ]);
+    assert!(memory.1.iter().all(|row| row.0 != "downtime-vmm-io"), "a goal of other guests: {:?}", memory.1);
 }

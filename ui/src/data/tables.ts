@@ -340,7 +340,7 @@ export const TABLES = {
     samples: "u64",
     period: "u64",
   },
-  /** One goal of the budget, judged for one vCPU, or for one thread of a program that measured; without any, once: NOT MEASURED. */
+  /** One goal of the budget, judged for one vCPU, or for one thread of a program that measured; without any, once: NOT MEASURED. What a migration was judged by stands in `migration.goals`. */
   "latency.goals": {
     machine: "text",
     goal: "text",
@@ -1190,6 +1190,23 @@ export const TABLES = {
     low: "f64",
     high: "f64",
     kind: "text",
+  },
+  /** One goal of the budget, judged by one migration, measured or modelled. `downtime_vmm` is judged by what was seen of the guest (`vmm_events`); `reported_ns` is what the source believes. Null as a value is never, or not measured. */
+  "migration.goals": {
+    metric: "text",
+    limit_ns: "u64",
+    value_ns: "u64",
+    low_ns: "u64",
+    high_ns: "u64",
+    verdict: "text",
+    goal: "text",
+    run: "u64",
+    op: "text",
+    workload: "text",
+    future_ns: "u64",
+    reported_ns: "u64",
+    kind: "text",
+    why: "text",
   },
   /** One goal of the budget on both sides: the worst verdict over all recordings of a side, and its number. */
   "compare.goals": {

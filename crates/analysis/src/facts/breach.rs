@@ -139,8 +139,10 @@ fn exceeded(goal: &Goal, lost: &Stretches, span: Span, judged_ns: u64) -> Option
             Span { from_ns: at_ns, to_ns: at_ns + window_ns }
         }
         Metric::PreemptPeriod => lost.longest()?,
-        // Samples are not in a trace.
-        Metric::TimerLatency | Metric::IrqLatency => return None,
+        // Neither samples nor migrations are in a trace.
+        Metric::TimerLatency | Metric::IrqLatency | Metric::TotalTime | Metric::DowntimeVmm | Metric::DowntimeNet => {
+            return None;
+        }
     };
     (!goal.op.holds(lost.within(during), goal.limit_ns)).then_some(during)
 }

@@ -123,6 +123,16 @@ impl Migration {
         self.by.is_some() || (self.began_ns.saturating_sub(CLOCKS_NS)..=end_ns).contains(&at_ns)
     }
 
+    /// From the command until the guest ran on the target.
+    pub fn total_ns(&self) -> Option<u64> {
+        self.resumed_ns?.checked_sub(self.began_ns)
+    }
+
+    /// From STOP to RESUME.
+    pub fn by_events(&self) -> Option<u64> {
+        self.resumed_ns?.checked_sub(self.stopped_ns?)
+    }
+
     /// From the moment at which the source began to stop the guest until the target let it run.
     pub fn by_checkpoints(&self) -> Option<u64> {
         let began_ns = self.source.as_ref()?.passed("src-downtime-start")?;
@@ -291,6 +301,11 @@ fn printed(path: &Path) -> std::io::Result<Option<Printed>> {
     let printed = Printed { accounts: account::read(&text), sides: downtime_log::read(&text) };
     Ok((!printed.accounts.is_empty() || !printed.sides.is_empty()).then_some(printed))
 }
+
+/// QEMU counts whole milliseconds.
+pub const REPORTED_ERROR_NS: u64 = 1_000_000;
+/// Its events and traces have microseconds, two of them.
+pub const EVENTS_ERROR_NS: u64 = 2_000;
 
 /// A log of `-trace migration_*` has some 100 bytes an event, hundreds of thousands of them.
 const MOST_BYTES: u64 = 64 << 20;

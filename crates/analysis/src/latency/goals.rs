@@ -35,7 +35,10 @@ fn percents(share: f64) -> String {
 
 /// The goals of the budget, in its order.
 pub(super) fn verdicts(case: &Case) -> Vec<Verdicts<'_>> {
-    by_goal(case).into_iter().map(|facts| Verdicts { case, goal: facts.goal, all: facts.all }).collect()
+    // What a migration was judged by, its own question says.
+    let is_own = |facts: &crate::facts::budget::Verdicts<'_>| facts.worst().whose.run.is_none();
+    let own = by_goal(case).into_iter().filter(is_own);
+    own.map(|facts| Verdicts { case, goal: facts.goal, all: facts.all }).collect()
 }
 
 /// A paragraph for each, the broken ones first, below one that counts them; those that nothing measures are told together.
@@ -133,6 +136,7 @@ impl<'c> Verdicts<'c> {
         match (goal.metric, goal.window_ns) {
             (Metric::PreemptWindow, Some(window_ns)) => format!("{vcpu} lost {value} in the {}{at}", window(window_ns)),
             (Metric::PreemptWindow | Metric::PreemptPeriod, _) => format!("{vcpu} lost {value} without a break{at}"),
+            (Metric::TotalTime | Metric::DowntimeVmm | Metric::DowntimeNet, _) => goal.metric.words().to_owned(),
             (Metric::TimerLatency | Metric::IrqLatency, _) => {
                 let stat = match goal.stat {
                     Stat::Mean => "mean",

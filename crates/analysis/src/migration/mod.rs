@@ -10,6 +10,7 @@
 
 mod checks;
 mod figure;
+mod goals;
 pub mod measured;
 pub mod model;
 mod predict;
@@ -17,6 +18,7 @@ pub(crate) mod rules;
 mod section;
 mod tables;
 
+pub use goals::breaks;
 pub use predict::{Asked, Order, Prediction};
 pub use section::{QUESTION, answer};
 pub use tables::TABLES;

@@ -2,7 +2,7 @@
 
 use super::predict::{Asked, Interval, Order, Prediction};
 use super::rules::{Planned, RULES};
-use super::{figure, tables};
+use super::{figure, goals, tables};
 use crate::{Answer, Case, Error};
 use base::number::{bytes, decimals, duration, percent};
 use base::{Finding, Level, Section, Unknown, in_order};
@@ -15,15 +15,18 @@ pub const QUESTION: &str = "Does a live migration end, how long does it take, an
 /// # Errors
 /// None today.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
-    let section = case.given().migration.as_ref().map(section);
+    let section = case.given().migration.as_ref().map(|asked| section(case, asked));
     Ok(section.map(|section| Answer { section, problems: Vec::new() }))
 }
 
-fn section(asked: &Asked) -> Section {
+fn section(case: &Case, asked: &Asked) -> Section {
     let said = Prediction::of(asked);
     let mut section = Section::new("migration", QUESTION);
     section.about = vec![about(asked)];
-    section.summary = summary(asked, &said);
+    let budget = case.budget();
+    let judged = budget.map_or_else(Vec::new, |budget| goals::modelled(&said, budget, case.given().workload));
+    let verdicts = budget.and_then(|budget| goals::sentence(&budget.name, &judged));
+    section.summary = std::iter::once(summary(asked, &said)).chain(verdicts).collect::<Vec<_>>().join(" ");
     section.findings = findings(Planned { asked, said: &said });
     section.figures = vec![figure::passes(asked, &said)];
     section.tables = vec![
@@ -32,6 +35,7 @@ fn section(asked: &Asked) -> Section {
         tables::working_set(&asked.setting.working_set),
         tables::memory(&asked.setting.memory),
     ];
+    section.tables.extend((!judged.is_empty()).then(|| goals::table(&judged, "modelled")));
     section.unknown = unknown(asked);
     section
 }

@@ -1,10 +1,10 @@
 //! `--budget NAME|FILE`: a built-in budget, or one in a file.
 
 use crate::exit::WrongUse;
-use analysis::facts::budget::{BUILT_IN, Budget, MOST_BYTES, built_in, built_in_text};
+use analysis::facts::budget::{BUILT_IN, Budget, MOST_BYTES, Workload, built_in, built_in_text};
 use anyhow::bail;
 use base::nearest::instead;
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -27,6 +27,30 @@ impl BudgetOption {
     /// The budget, read.
     pub fn read(&self) -> anyhow::Result<Option<Budget>> {
         self.budget.as_deref().map(read_budget).transpose()
+    }
+}
+
+/// What a migrated guest is busy with.
+#[derive(Args)]
+pub struct WorkloadOption {
+    /// What the migrated guest is busy with: goals of a budget may be of one workload alone
+    #[arg(long, value_enum, value_name = "WORKLOAD", help_heading = "Judge by a latency budget")]
+    workload: Option<WorkloadName>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum WorkloadName {
+    Io,
+    Memory,
+}
+
+impl WorkloadOption {
+    /// The one that the user states.
+    pub fn workload(&self) -> Option<Workload> {
+        self.workload.map(|name| match name {
+            WorkloadName::Io => Workload::Io,
+            WorkloadName::Memory => Workload::Memory,
+        })
     }
 }
 

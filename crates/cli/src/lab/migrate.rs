@@ -4,6 +4,7 @@ use super::booted::Booted;
 use crate::arguments::{DestinationOptions, OutputOptions};
 use crate::exit::{Exit, WrongUse};
 use crate::plan::quantities::{bandwidth, dirtied, memory, time};
+use analysis::facts::budget::{WORKLOAD, Workload};
 use analysis::migration::model::memory::{Memory, PAGE_MEMORY_BYTES};
 use analysis::migration::model::passes::Setting;
 use analysis::migration::model::working_set::{Hot, WorkingSet};
@@ -73,7 +74,8 @@ impl Migrate {
     /// Predicts, migrates, then reports on the recording.
     pub fn run(&self) -> anyhow::Result<Exit> {
         let (asked, settings) = (self.asked()?, self.settings()?);
-        let said = Prediction::of(&asked).kept(&asked);
+        let mut said = Prediction::of(&asked).kept(&asked);
+        said.given.insert(WORKLOAD.to_owned(), Workload::Memory.name().to_owned());
         let booted = Booted {
             name: "migrate",
             cache: self.cache.as_deref(),

@@ -2,14 +2,14 @@
 
 use super::numbers::share;
 use super::quantities::{bandwidth, dirtied, memory, time};
-use crate::arguments::{Answered, OutputOptions, ReplaceOptions};
+use crate::arguments::{Answered, BudgetOption, OutputOptions, ReplaceOptions, WorkloadOption};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use analysis::migration::model::memory::{Memory, PAGE_MEMORY_BYTES};
 use analysis::migration::model::passes::Setting;
 use analysis::migration::model::working_set::{Hot, Measured, WorkingSet};
 use analysis::migration::{Asked, Order};
-use analysis::{About, Answers, Case, Given, Input};
+use analysis::{About, Answers, Case, Given, Input, migration};
 use anyhow::{Context, bail};
 use base::recording::Recording;
 use clap::{Args, ValueEnum};
@@ -20,9 +20,11 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:\n  \
     kvmscope plan migration --ram 8G --zero 60% --hot 64M --rate 160M/s --bandwidth 10Gbit\n  \
     kvmscope plan migration --ram 16G --hot 2G --rate 900M/s --bandwidth 10Gbit --limit 10ms\n  \
-    kvmscope plan migration --ram 1G --hot 64M --rate 9000pages/s --order sync --bandwidth 1Gbit\n\n\
+    kvmscope plan migration --ram 1G --hot 64M --rate 9000pages/s --order sync --bandwidth 1Gbit\n  \
+    kvmscope plan migration --ram 8G --hot 64M --rate 160M/s --bandwidth 40Gbit --budget kvm4nfv-2015\n\n\
     A curve of the guest's working set (--curve) has a line for each window: its length and what was dirtied, `1s 32M`.\n\
-    Exit status: 0 answered, 1 no answer, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
+    Exit status: 0 answered, 1 no answer, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
+    or a goal of --budget that the model breaks for certain.")]
 pub struct Migration {
     /// Memory of the guest
     #[arg(long, value_name = "BYTES", value_parser = memory)]
@@ -61,6 +63,10 @@ pub struct Migration {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "0s")]
     setup: f64,
     #[command(flatten)]
+    budget: BudgetOption,
+    #[command(flatten)]
+    workload: WorkloadOption,
+    #[command(flatten)]
     replace: ReplaceOptions,
     #[command(flatten)]
     output: OutputOptions,
@@ -79,12 +85,15 @@ impl Migration {
         self.output.check(1, self.replace.force)?;
         let interrupt = Interrupt::watch()?;
         let recording = Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION")));
-        let given = Given { migration: Some(self.asked()?), ..Given::default() };
+        let (asked, budget, workload) = (self.asked()?, self.budget.read()?, self.workload.workload());
+        let is_broken = budget.as_ref().is_some_and(|budget| migration::breaks(&asked, budget, workload));
+        let given = Given { migration: Some(asked), budget, workload, ..Given::default() };
         let case = Case::new(Input::open(recording)?, given);
         let Answers { sections, problems, failed } = Answers::about(&case, &[About::Plan]);
         failed.into_iter().for_each(|error| complain(&error.into()));
         let answered = Answered::of(case.input().recording.clone(), sections, problems);
-        self.output.end("plan", &[answered], &interrupt)
+        let exit = self.output.end("plan", &[answered], &interrupt)?;
+        Ok(if is_broken && exit == Exit::Answered { Exit::FailOn } else { exit })
     }
 
     fn asked(&self) -> anyhow::Result<Asked> {

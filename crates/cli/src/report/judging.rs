@@ -83,6 +83,7 @@ fn name(judged: &Judged) -> String {
         whose.thread.as_ref().map(|thread| format!("thread {thread}")),
         whose.file.as_ref().map(|file| format!("in {file}")),
         whose.machine.as_ref().map(|machine| format!("on {machine}")),
+        whose.run.map(|run| format!("migration {run}")),
     ];
     let words: Vec<String> = words.into_iter().flatten().collect();
     if words.is_empty() { "nothing in the recording".to_owned() } else { words.join(" ") }

@@ -2,7 +2,7 @@
 
 use super::on_losses::{Lost, lacking};
 use super::verdict::{Bounds, Doubt, Verdict, verdict};
-use super::{Budget, Episodes, Goal, Stat, on_losses, on_samples};
+use super::{Budget, Episodes, Goal, Stat, Workload, on_losses, on_migrations, on_samples};
 use crate::Case;
 use crate::facts::attribution::{Attributed, ClockError};
 use crate::facts::ledger::line::TimeLine;
@@ -12,7 +12,7 @@ use crate::statistics::proportion::upper_bound;
 use base::{Span, parallel};
 use std::cmp::Reverse;
 
-/// A goal's verdict on one vCPU, or on one thread of a program that measured.
+/// A goal's verdict on one vCPU, on one thread of a program that measured, or on one migration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     /// Its place in [`Budget::goals`].
@@ -38,6 +38,8 @@ pub struct Whose {
     pub file: Option<String>,
     /// The thread in it.
     pub thread: Option<String>,
+    /// Of migrations: its number.
+    pub run: Option<u64>,
     /// Of traces: places among the ledger's parts, and among the vCPUs of that.
     pub place: Option<(usize, usize)>,
 }
@@ -90,10 +92,16 @@ impl Judgement {
     }
 
     /// What is said where nothing measured it.
-    fn absent(goal: &Goal, doubt: Doubt) -> Self {
+    pub(super) fn absent(goal: &Goal, doubt: Doubt) -> Self {
         let doubts = vec![doubt];
         let verdict = verdict(goal, None, &doubts);
-        Self { verdict, bounds: None, doubts, worst: None, counts: None, episodes: None, clock_error: None }
+        Self { verdict, ..Self::of(None, doubts) }
+    }
+
+    /// One that stands on a number alone, before its verdict.
+    pub(super) fn of(bounds: Option<Bounds>, doubts: Vec<Doubt>) -> Self {
+        let verdict = Verdict::Inconclusive;
+        Self { verdict, bounds, doubts, worst: None, counts: None, episodes: None, clock_error: None }
     }
 }
 
@@ -127,9 +135,14 @@ pub(crate) fn by_goal(case: &Case) -> Vec<Verdicts<'_>> {
 pub(crate) fn judged(case: &Case, budget: &Budget) -> Vec<Judged> {
     let mut all = on_traces(case, budget);
     all.extend(on_results(case, budget));
+    all.extend(on_runs(case, budget));
     for (place, goal) in budget.goals.iter().enumerate() {
         if all.iter().all(|judged| judged.goal != place) {
-            let doubt = if goal.metric.is_of_losses() { Doubt::NoVcpu } else { Doubt::NoSamples(goal.metric) };
+            let doubt = match goal.metric {
+                metric if metric.is_of_losses() => Doubt::NoVcpu,
+                metric if metric.is_of_migrations() => Doubt::NoMigration,
+                metric => Doubt::NoSamples(metric),
+            };
             let judgement = Judgement::absent(goal, doubt);
             all.push(Judged { goal: place, whose: Whose::default(), judgement, at_ns: None });
         }
@@ -205,7 +218,7 @@ fn on_results(case: &Case, budget: &Budget) -> Vec<Judged> {
                 vcpu: samples.cpu,
                 file: Some(file.path.clone()),
                 thread: Some(samples.thread.clone()),
-                place: None,
+                ..Whose::default()
             };
             let is_its = |one: &&Attributed| {
                 (&one.machine, &one.path, one.source) == (&file.machine, &file.path, samples.source)
@@ -218,3 +231,22 @@ fn on_results(case: &Case, budget: &Budget) -> Vec<Judged> {
     }
     judged
 }
+
+/// Goals on migrations, by each that was recorded.
+fn on_runs(case: &Case, budget: &Budget) -> Vec<Judged> {
+    let (migrations, emulated) = (&case.input().migrations, case.input().recording.emulated);
+    let noted = migrations.said.as_ref().and_then(|said| Workload::named(said.given.get(WORKLOAD)?));
+    let workload = case.given().workload.or(noted);
+    let goals = budget.goals.iter().enumerate().filter(|(_, goal)| goal.metric.is_of_migrations());
+    let judged = goals.flat_map(|(place, goal)| {
+        migrations.list.iter().enumerate().filter_map(move |(run, migration)| {
+            let judgement = on_migrations::judge(goal, migration, workload, emulated)?;
+            let whose = Whose { run: Some(run as u64), ..Whose::default() };
+            Some(Judged { goal: place, whose, judgement, at_ns: None })
+        })
+    });
+    judged.collect()
+}
+
+/// What a prediction calls the workload of the guest that it is about.
+pub const WORKLOAD: &str = "workload";

@@ -1,18 +1,19 @@
 //! Which latencies does the user accept, and does a recording keep to them?
 //!
 //! ```text
-//! TOML --read--> Budget: Goals --+
-//!                                +--judge--> Judged: a goal, a vCPU, the verdict and what it stands on
-//! losses and samples of a Case --+
+//! TOML --read--> Budget: Goals --------------+
+//!                                            +--judge--> Judged: a goal, whose it is, the verdict and what it stands on
+//! losses, samples and migrations of a Case --+
 //! ```
 //! In: a budget, a TOML file of schema `kvmscope.budget/1` or a built-in one, and what was measured. Out: a verdict for each
-//! goal and vCPU. Nothing here is of one question alone: whatever has a limit in time is judged by the same goals.
+//! goal, by vCPU, thread or migration. Nothing here is of one question alone: whatever has a limit in time is judged by the same goals.
 //! [docs/budgets.md](../../../../../docs/budgets.md) has the file's keys and the rules of the verdicts.
 
 mod builtin;
 mod episodes;
 mod judged;
 mod on_losses;
+mod on_migrations;
 mod on_samples;
 mod quantity;
 mod read;
@@ -22,9 +23,11 @@ mod windows;
 pub use crate::fields::Error;
 pub use builtin::{BUILT_IN, built_in, built_in_text};
 pub use episodes::{BLOCK_NS, Episodes};
+pub use judged::WORKLOAD;
 pub(crate) use judged::judged;
 pub use judged::{Counts, Judged, Judgement, Whose};
 pub(crate) use judged::{Verdicts, by_goal};
+pub(crate) use on_migrations::{Predicted, predicted};
 pub use quantity::exact;
 pub use read::{MOST_BYTES, SCHEMA};
 pub use verdict::{Bounds, Doubt, Verdict};
@@ -68,6 +71,8 @@ pub struct Goal {
     pub scope: Scope,
     /// The load under which it is to hold, as its author calls it: stated beside the verdict.
     pub environment: Option<String>,
+    /// Of migrations: what the guest has to be busy with for the goal to be its own; `None`: whatever.
+    pub workload: Option<Workload>,
     /// The evidence that a PASS takes.
     pub require: Require,
 }
@@ -83,6 +88,21 @@ pub enum Metric {
     PreemptPeriod,
     /// How much a vCPU lost in any window of a length.
     PreemptWindow,
+    /// From the command that migrates a guest until it runs on the target.
+    TotalTime,
+    /// How long a migrated guest stood still.
+    DowntimeVmm,
+    /// How long a migrated guest could not be reached.
+    DowntimeNet,
+}
+
+/// What a migrated guest is busy with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workload {
+    /// Input and output.
+    Io,
+    /// Its memory.
+    Memory,
 }
 
 /// Which number of all that was measured is judged.
@@ -186,8 +206,15 @@ pub const CONFIDENCE: f64 = 0.95;
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Metric; 4] =
-        [Metric::TimerLatency, Metric::IrqLatency, Metric::PreemptPeriod, Metric::PreemptWindow];
+    pub const ALL: [Metric; 7] = [
+        Metric::TimerLatency,
+        Metric::IrqLatency,
+        Metric::PreemptPeriod,
+        Metric::PreemptWindow,
+        Metric::TotalTime,
+        Metric::DowntimeVmm,
+        Metric::DowntimeNet,
+    ];
 
     /// As files and tables write it.
     pub fn name(self) -> &'static str {
@@ -196,6 +223,9 @@ impl Metric {
             Metric::IrqLatency => "irq_latency",
             Metric::PreemptPeriod => "preempt_period",
             Metric::PreemptWindow => "preempt_window",
+            Metric::TotalTime => "total_time",
+            Metric::DowntimeVmm => "downtime_vmm",
+            Metric::DowntimeNet => "downtime_net",
         }
     }
 
@@ -206,6 +236,9 @@ impl Metric {
             Metric::IrqLatency => "interrupt latency",
             Metric::PreemptPeriod => "the longest preemption",
             Metric::PreemptWindow => "losses in windows",
+            Metric::TotalTime => "the time that a migration takes",
+            Metric::DowntimeVmm => "how long a migrated guest stands still",
+            Metric::DowntimeNet => "how long a migrated guest cannot be reached",
         }
     }
 
@@ -213,7 +246,7 @@ impl Metric {
     pub fn stats(self) -> &'static [Stat] {
         match self {
             Metric::TimerLatency | Metric::IrqLatency => &[Stat::Mean, Stat::Max],
-            Metric::PreemptPeriod => &[Stat::Max],
+            Metric::PreemptPeriod | Metric::TotalTime | Metric::DowntimeVmm | Metric::DowntimeNet => &[Stat::Max],
             Metric::PreemptWindow => &[Stat::Sup],
         }
     }
@@ -221,14 +254,44 @@ impl Metric {
     /// True if a trace's losses are judged, and not samples that a program measured.
     pub fn is_of_losses(self) -> bool {
         match self {
-            Metric::TimerLatency | Metric::IrqLatency => false,
             Metric::PreemptPeriod | Metric::PreemptWindow => true,
+            Metric::TimerLatency
+            | Metric::IrqLatency
+            | Metric::TotalTime
+            | Metric::DowntimeVmm
+            | Metric::DowntimeNet => false,
+        }
+    }
+
+    /// True if a live migration is judged, recorded or predicted.
+    pub fn is_of_migrations(self) -> bool {
+        match self {
+            Metric::TotalTime | Metric::DowntimeVmm | Metric::DowntimeNet => true,
+            Metric::TimerLatency | Metric::IrqLatency | Metric::PreemptPeriod | Metric::PreemptWindow => false,
         }
     }
 
     /// True if it is of windows, whose length the goal states.
     pub fn has_window(self) -> bool {
         self == Metric::PreemptWindow
+    }
+}
+
+impl Workload {
+    /// All of them.
+    pub const ALL: [Workload; 2] = [Workload::Io, Workload::Memory];
+
+    /// As files and tables write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Workload::Io => "io",
+            Workload::Memory => "memory",
+        }
+    }
+
+    /// The one of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|workload| workload.name() == name)
     }
 }
 

@@ -15,7 +15,11 @@ pub(super) fn measures(metric: Metric) -> Option<Measures> {
     match metric {
         Metric::TimerLatency => Some(Measures::Timer),
         Metric::IrqLatency => Some(Measures::Interrupt),
-        Metric::PreemptPeriod | Metric::PreemptWindow => None,
+        Metric::PreemptPeriod
+        | Metric::PreemptWindow
+        | Metric::TotalTime
+        | Metric::DowntimeVmm
+        | Metric::DowntimeNet => None,
     }
 }
 

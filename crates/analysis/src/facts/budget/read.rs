@@ -3,7 +3,7 @@
 //! Whatever a file says that would not act is an error with its place: a key that is not known, a time without a unit, a
 //! window for a metric that has none, a number of samples for a goal on losses.
 
-use super::{Budget, CONFIDENCE, DEFINITIONS, Goal, Metric, Op, Require, Scope, Stat};
+use super::{Budget, CONFIDENCE, DEFINITIONS, Goal, Metric, Op, Require, Scope, Stat, Workload};
 use crate::facts::losses::Definition;
 use crate::fields::{Error, Fields, Source, count, one_of, share, text};
 use base::{CpuSet, MOST_CPUS};
@@ -16,8 +16,20 @@ pub const SCHEMA: &str = "kvmscope.budget/1";
 pub const MOST_BYTES: usize = 1 << 20;
 
 const OF_FILE: &[&str] = &["schema", "name", "goal"];
-const OF_GOAL: &[&str] =
-    &["id", "metric", "definition", "window", "stat", "op", "limit", "future", "scope", "environment", "require"];
+const OF_GOAL: &[&str] = &[
+    "id",
+    "metric",
+    "definition",
+    "window",
+    "stat",
+    "op",
+    "limit",
+    "future",
+    "scope",
+    "environment",
+    "workload",
+    "require",
+];
 const OF_SCOPE: &[&str] = &["vm", "vcpus"];
 const OF_REQUIRE: &[&str] = &["trace", "unknown_share", "clock_error", "samples", "confidence"];
 
@@ -78,7 +90,12 @@ fn goal(fields: &Fields<'_, '_>) -> Result<Goal, Error> {
         if metric.stats().contains(&stat) { Ok(stat) } else { Err(fits()) }
     })?;
     if !metric.is_of_losses() {
-        fields.refuse("definition", &format!("{} has none: a program measured it", metric.name()))?;
+        fields.refuse("definition", &format!("{} has none: it is no loss", metric.name()))?;
+    }
+    if metric.is_of_migrations() {
+        fields.refuse("scope", &format!("{} is of a whole guest, which no migration names", metric.name()))?;
+    } else {
+        fields.refuse("workload", &format!("{} has none: it is of migrations", metric.name()))?;
     }
     if !metric.has_window() {
         fields.refuse("window", &format!("{} has none", metric.name()))?;
@@ -100,6 +117,7 @@ fn goal(fields: &Fields<'_, '_>) -> Result<Goal, Error> {
         future_ns: fields.read("future", some_time)?,
         scope: scope(fields)?,
         environment: fields.read("environment", text)?.map(str::to_owned),
+        workload: fields.read("workload", |value| one_of(value, &Workload::ALL, Workload::name))?,
         require: require(fields, metric)?,
     })
 }
@@ -122,6 +140,10 @@ fn require(goal: &Fields<'_, '_>, metric: Metric) -> Result<Require, Error> {
     if metric.is_of_losses() {
         let because = format!("{} is judged by a trace, which has no samples", metric.name());
         ["samples", "confidence"].iter().try_for_each(|key| fields.refuse(key, &because))?;
+    } else if metric.is_of_migrations() {
+        let because = format!("{} is judged by one migration at a time", metric.name());
+        let others = ["trace", "unknown_share", "samples", "confidence"];
+        others.iter().try_for_each(|key| fields.refuse(key, &because))?;
     } else {
         let because = format!("{} is judged by samples, and not by a trace", metric.name());
         ["trace", "unknown_share"].iter().try_for_each(|key| fields.refuse(key, &because))?;
@@ -186,6 +208,7 @@ require = { samples = 2995732, confidence = 0.99 }
                 future_ns: Some(4_000),
                 scope: Scope { vm: "web*".into(), vcpus: CpuSet::parse("1-3") },
                 environment: Some("cpustress_idle".into()),
+                workload: None,
                 require: Require {
                     trace_ns: Some(60_000_000_000),
                     unknown_share: Some(0.0001),

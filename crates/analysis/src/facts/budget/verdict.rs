@@ -9,7 +9,7 @@
 //! ```
 
 use super::quantity::exact;
-use super::{Goal, Metric};
+use super::{Goal, Metric, Workload};
 use base::number::{counted, percent, thousands};
 use base::recording::Emulator;
 use std::fmt;
@@ -100,6 +100,19 @@ pub enum Doubt {
     NoSamples(Metric),
     /// No vCPU of the goal's scope is there.
     NoVcpu,
+    /// No live migration is there.
+    NoMigration,
+    /// A migration was recorded, and nothing of it shows this.
+    NotTold(Metric),
+    /// Only what the source of a migration believes is known.
+    AsReported {
+        /// What it believes.
+        reported_ns: u64,
+    },
+    /// The goal is one of guests with this workload, and nobody stated the guest's.
+    Workload(Workload),
+    /// The model's interval holds the limit.
+    Interval,
 }
 
 impl Verdict {
@@ -123,9 +136,9 @@ impl Bounds {
 
 impl Doubt {
     /// True if not even a FAIL is certain.
-    fn is_of_the_clock(&self) -> bool {
+    fn forbids_a_fail(&self) -> bool {
         match self {
-            Doubt::Uncalibrated | Doubt::ClockError { .. } => true,
+            Doubt::Uncalibrated | Doubt::ClockError { .. } | Doubt::Workload(_) => true,
             Doubt::NoWindow { .. }
             | Doubt::ShortTrace { .. }
             | Doubt::UnknownTime { .. }
@@ -136,13 +149,17 @@ impl Doubt {
             | Doubt::UnsureMean
             | Doubt::Emulated(_)
             | Doubt::NoSamples(_)
-            | Doubt::NoVcpu => false,
+            | Doubt::NoVcpu
+            | Doubt::NoMigration
+            | Doubt::NotTold(_)
+            | Doubt::AsReported { .. }
+            | Doubt::Interval => false,
         }
     }
 
     /// True if nothing was measured at all.
     fn is_of_absence(&self) -> bool {
-        matches!(self, Doubt::NoSamples(_) | Doubt::NoVcpu)
+        matches!(self, Doubt::NoSamples(_) | Doubt::NoVcpu | Doubt::NoMigration | Doubt::NotTold(_))
     }
 
     /// What clocks that are off by up to `error_ns` put in doubt: the goal allows a quarter of its limit, or less if it says so.
@@ -159,7 +176,7 @@ pub(super) fn verdict(goal: &Goal, bounds: Option<Bounds>, doubts: &[Doubt]) -> 
     if doubts.iter().any(Doubt::is_of_absence) {
         return Verdict::NotMeasured;
     }
-    if doubts.iter().any(Doubt::is_of_the_clock) {
+    if doubts.iter().any(Doubt::forbids_a_fail) {
         return Verdict::Inconclusive;
     }
     match bounds {
@@ -208,6 +225,19 @@ impl fmt::Display for Doubt {
                 write!(f, "the recording has no result of a program that measures {}", metric.words())
             }
             Doubt::NoVcpu => write!(f, "the recording has no vCPU in the goal's scope"),
+            Doubt::NoMigration => write!(f, "the recording has no live migration"),
+            Doubt::NotTold(metric) => write!(f, "nothing of the migration tells {}", metric.words()),
+            Doubt::AsReported { reported_ns } => write!(
+                f,
+                "only the source's own account is known, {}, and the guest may have stood still for less or more",
+                exact(*reported_ns)
+            ),
+            Doubt::Workload(workload) => write!(
+                f,
+                "it is a goal of guests whose workload is {}, and whether this guest is one was not stated",
+                workload.name()
+            ),
+            Doubt::Interval => write!(f, "the limit lies inside the interval that the model gives"),
         }
     }
 }

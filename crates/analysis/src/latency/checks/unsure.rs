@@ -53,6 +53,11 @@ fn remedy(verdicts: &Verdicts<'_>, doubt: &Doubt) -> Option<String> {
         | Doubt::ClockError { .. }
         | Doubt::InBucket { .. }
         | Doubt::Emulated(_)
+        | Doubt::NoMigration
+        | Doubt::NotTold(_)
+        | Doubt::AsReported { .. }
+        | Doubt::Workload(_)
+        | Doubt::Interval
         | Doubt::UnsureMean => None,
     }
 }

@@ -11,7 +11,8 @@ pub const GOALS: TableSpec = TableSpec {
     section: "latency",
     name: "goals",
     version: 1,
-    row: "One goal of the budget, judged for one vCPU, or for one thread of a program that measured; without any, once: NOT MEASURED.",
+    row: "One goal of the budget, judged for one vCPU, or for one thread of a program that measured; without any, once: NOT MEASURED. What a \
+          migration was judged by stands in `migration.goals`.",
     columns: &[
         Column::key("machine"),
         Column::key("goal"),
@@ -66,7 +67,7 @@ const SURE: f64 = 0.95;
 pub(super) fn goals(case: &Case) -> Table {
     let mut table = Table::new(&GOALS);
     let Some(budget) = case.budget() else { return table };
-    for Judged { goal, whose, judgement, at_ns } in case.judged() {
+    for Judged { goal, whose, judgement, at_ns } in case.judged().iter().filter(|judged| judged.whose.run.is_none()) {
         let goal = &budget.goals[*goal];
         let (bounds, counts, episodes) = (judgement.bounds, judgement.counts, judgement.episodes);
         let text = |text: &Option<String>| text.as_deref().into();

@@ -1,6 +1,6 @@
 //! How long was the guest dark, by each way to tell?
 
-use crate::facts::migrations::Migration;
+use crate::facts::migrations::{EVENTS_ERROR_NS, Migration, REPORTED_ERROR_NS};
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
@@ -32,16 +32,6 @@ pub const DOWNTIMES: TableSpec = TableSpec {
     )),
 };
 
-/// QEMU counts whole milliseconds.
-const REPORTED_ERROR_NS: u64 = 1_000_000;
-/// Its events and traces have microseconds, two of them.
-const MICROSECONDS_ERROR_NS: u64 = 2_000;
-
-/// From STOP to RESUME.
-pub(super) fn by_events(migration: &Migration) -> Option<u64> {
-    migration.resumed_ns?.checked_sub(migration.stopped_ns?)
-}
-
 /// How long the guest was still dark when the source believed that it was over: the target loads devices and starts it.
 fn after_the_source(migration: &Migration) -> Option<u64> {
     let believed_ns = migration.source.as_ref()?.passed("src-downtime-end")?;
@@ -67,8 +57,8 @@ pub(super) fn table(migrations: &[Migration]) -> Table {
         let reported = migration.last(|poll| poll.downtime_ms).map(|ms| ms.saturating_mul(1_000_000));
         let rows = [
             ("vmm_reported", reported, REPORTED_ERROR_NS),
-            ("vmm_events", by_events(migration), MICROSECONDS_ERROR_NS),
-            ("vmm_checkpoints", migration.by_checkpoints(), MICROSECONDS_ERROR_NS),
+            ("vmm_events", migration.by_events(), EVENTS_ERROR_NS),
+            ("vmm_checkpoints", migration.by_checkpoints(), EVENTS_ERROR_NS),
         ];
         let mut before: Option<(u64, u64)> = None;
         for (definition, value_ns, error_ns) in rows {

@@ -1,6 +1,5 @@
 //! Was what was said before a run right?
 
-use super::downtimes::by_events;
 use crate::facts::migrations::{Migration, Migrations};
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
@@ -40,10 +39,10 @@ pub const RESIDUALS: TableSpec = TableSpec {
 
 /// What a run was; `None` is never.
 pub(super) fn actual(migration: &Migration, what: &str) -> Option<f64> {
-    let resumed_ns = migration.resumed_ns?;
+    let total_ns = migration.total_ns()?;
     match what {
-        "total" => Some(resumed_ns.saturating_sub(migration.began_ns) as f64),
-        "downtime" => by_events(migration).map(|ns| ns as f64),
+        "total" => Some(total_ns as f64),
+        "downtime" => migration.by_events().map(|ns| ns as f64),
         // The last one before the guest was stopped found little enough left; the one after is the final one.
         "passes" => {
             let before = migration.passes.iter().filter(|(_, at_ns)| Some(*at_ns) < migration.stopped_ns).count();

@@ -2,6 +2,7 @@
 
 use super::{devices, passes};
 use crate::facts::migrations::Migration;
+use crate::migration::goals;
 use crate::rule::Hit;
 use base::number::{counted, duration, percent};
 use base::rule::{Words, limit};
@@ -50,7 +51,7 @@ const RULES: &[Rule] = &[
 
 /// What they say of themselves.
 pub fn words() -> Vec<Words> {
-    RULES.iter().map(Rule::words).collect()
+    RULES.iter().map(Rule::words).chain([goals::RULE.words()]).collect()
 }
 
 /// What they found.

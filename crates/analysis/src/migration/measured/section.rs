@@ -2,9 +2,10 @@
 
 use super::{devices, downtimes, passes, residuals, rules};
 use crate::facts::migrations::{Migration, Migrations};
+use crate::migration::goals;
 use crate::{Answer, Case, Error};
 use base::number::{bytes, counted, duration, many};
-use base::{Section, Unknown};
+use base::{Section, Unknown, in_order};
 
 /// The question.
 pub const QUESTION: &str = "How did the live migration go, how long was the guest dark, and was the prediction right?";
@@ -25,10 +26,14 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
             emulator.name()
         ));
     }
-    section.summary = summary(migrations);
-    section.findings = rules::findings(&migrations.list);
+    let judged = goals::measured(case);
+    let found = rules::findings(&migrations.list).into_iter().chain(goals::findings(&judged));
+    section.findings = in_order(found.collect());
+    let verdicts = case.budget().and_then(|budget| goals::sentence(&budget.name, &judged));
+    section.summary = std::iter::once(summary(migrations)).chain(verdicts).collect::<Vec<_>>().join(" ");
     let tables = [passes::table(&migrations.list), downtimes::table(&migrations.list)];
     let tables = tables.into_iter().chain([devices::table(&migrations.list), residuals::table(migrations)]);
+    let tables = tables.chain([goals::table(&judged, "measured")]);
     section.tables = tables.filter(|table| !table.rows.is_empty()).collect();
     section.unknown = unknown(migrations);
     Ok(Some(Answer { section, problems: Vec::new() }))
@@ -58,7 +63,7 @@ fn course(migration: &Migration) -> String {
     };
     let before = residuals::actual(migration, "passes").unwrap_or_default() as u64;
     let reported = migration.last(|poll| poll.downtime_ms);
-    let dark = downtimes::by_events(migration).map_or(String::new(), |dark_ns| {
+    let dark = migration.by_events().map_or(String::new(), |dark_ns| {
         let reported = reported.map_or(String::new(), |ms| format!(" (QEMU reports {ms} ms)"));
         format!("; the guest was dark for {}{reported}", duration(dark_ns as f64))
     });
