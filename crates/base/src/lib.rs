@@ -14,6 +14,7 @@ pub mod figure;
 mod finding;
 pub mod gaps;
 pub mod gauges;
+pub mod heartbeat;
 mod histogram;
 pub mod interrupts;
 mod json_line;

@@ -216,6 +216,9 @@ pub enum PartKind {
     /// What a model said before a run: a [`Prediction`](crate::prediction::Prediction).
     #[serde(rename = "prediction")]
     Prediction,
+    /// What was seen of the heartbeat of a guest that was moved: a [`Heartbeat`](crate::heartbeat::Heartbeat).
+    #[serde(rename = "heartbeat")]
+    Heartbeat,
     /// What is asked of the planner of datapaths: TOML.
     #[serde(rename = "plan")]
     Plan,
@@ -256,6 +259,7 @@ impl Part {
             PartKind::Samples => return Path::new(&self.machine).join("samples").join(own),
             PartKind::Pmd => return Path::new(&self.machine).join("pmd").join(own),
             PartKind::Datapath => return Path::new(&self.machine).join("datapath").join(own),
+            PartKind::Heartbeat => return Path::new(&self.machine).join("heartbeat").join(own),
             PartKind::Qmp => return Path::new(&self.machine).join("qmp").join(own),
             PartKind::Host | PartKind::Bench | PartKind::Notes => own,
         };

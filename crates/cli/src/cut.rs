@@ -111,6 +111,7 @@ impl Cut {
                 | PartKind::Budget
                 | PartKind::Plan
                 | PartKind::Prediction
+                | PartKind::Heartbeat
                 | PartKind::Notes => {
                     tree::copy(&from, &to).with_context(|| format!("copying {}", from.display()))?;
                 }

@@ -706,7 +706,7 @@ export const TABLES = {
     throttle: "f64",
     run: "u64",
   },
-  /** The dark time of one run by one definition: `vmm_reported` by QEMU's own account, `vmm_events` from its event STOP on the source to RESUME on the target, `vmm_checkpoints` from src-downtime-start to vm-started in its trace of both. `difference_ns` is to the row before. */
+  /** The dark time of one run by one definition: `vmm_reported` by QEMU's own account, `vmm_events` from its event STOP on the source to RESUME on the target, `vmm_checkpoints` from src-downtime-start to vm-started in its trace of both, `guest` by its heartbeat, seen in the memory of both sides. `difference_ns` is to the row before that has a value; where there is no value, `cause` says why. */
   "migration.downtimes": {
     definition: "text",
     value_ns: "u64",

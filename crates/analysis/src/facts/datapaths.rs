@@ -98,6 +98,7 @@ impl Datapaths {
                 | PartKind::Budget
                 | PartKind::Plan
                 | PartKind::Prediction
+                | PartKind::Heartbeat
                 | PartKind::Notes => {}
             }
         }

@@ -4,6 +4,7 @@
 //! source session: migrate .. MIGRATION_PASS .. query-migrate .. STOP .. completed    \
 //! target session: migrate-incoming .. RESUME                                          >-- Migration, one for each run
 //! prediction.json                                                                       said
+//! heartbeat: what was seen of the guest's memory on both sides                          of the last migration that had begun by then
 //! text: virsh domjobinfo, info migrate             one more, of sums alone
 //! text: vmstate_downtime of source and target      the sides of the migration during which they were printed, or of the one there is
 //! ```
@@ -11,6 +12,7 @@
 //! what a QEMU does not tell is missing, never 0 (7.2 and 10.0 differ, qapi/migration.json).
 
 use base::Problem;
+use base::heartbeat::Heartbeat;
 use base::prediction::Prediction;
 use base::qmp::{Event, Message, Way, read};
 use base::recording::{PartKind, Recording};
@@ -47,6 +49,8 @@ pub struct Migration {
     pub counted_passes: Option<u64>,
     /// Who printed these sums; `None` for one whose session was recorded.
     pub by: Option<account::By>,
+    /// When the guest itself stopped and went on, seen from outside.
+    pub heartbeat: Option<Heartbeat>,
     /// What each device took on the source.
     pub source: Option<Side>,
     /// What each device took on the target.
@@ -214,7 +218,7 @@ impl Migrations {
     pub fn of(recording: &Recording) -> (Self, Vec<Problem>) {
         let (mut migrations, mut problems) = (Self::default(), Vec::new());
         let (mut sources, mut resumes) = (Vec::new(), Vec::new());
-        let (mut accounts, mut sides) = (Vec::new(), Vec::new());
+        let (mut accounts, mut sides, mut beats) = (Vec::new(), Vec::new(), Vec::new());
         for part in &recording.parts {
             let path = recording.root.join(&part.path);
             let named = || recording.as_named(&part.path.display().to_string()).into_owned();
@@ -248,6 +252,12 @@ impl Migrations {
                         problems.push(Problem::at(named(), None, "a prediction", "none", 0, error.to_string()))
                     }
                 },
+                PartKind::Heartbeat => match Heartbeat::read(&path) {
+                    Ok(heartbeat) => beats.push(heartbeat),
+                    Err(error) => {
+                        problems.push(Problem::at(named(), None, "a heartbeat", "none", 0, error.to_string()))
+                    }
+                },
                 _ => {}
             }
         }
@@ -259,6 +269,11 @@ impl Migrations {
                 resumes.iter().position(|resumed_ns| resumed_ns.saturating_add(CLOCKS_NS) >= stopped_ns)
             });
             migration.resumed_ns = place.filter(|_| migration.is_completed()).map(|place| resumes.remove(place));
+        }
+        for heartbeat in beats {
+            let begun = sources.partition_point(|one| one.began_ns <= heartbeat.last_on_source_ns);
+            let last = begun.checked_sub(1).and_then(|place| sources.get_mut(place));
+            last.into_iter().for_each(|migration| migration.heartbeat = Some(heartbeat.clone()));
         }
         sources.extend(accounts);
         migrations.list = sources;

@@ -21,6 +21,7 @@ use std::time::Duration;
 #[command(after_help = "Examples:\n  \
     kvmscope lab migrate\n  \
     kvmscope lab migrate --ram 256M --hot 64M --rate 24000pages/s --bandwidth 200MB/s -o moved\n  \
+    kvmscope lab migrate --observe\n  \
     kvmscope lab migrate --hot 16M --rate 2000pages/s --order uniform --json\n\n\
     The guest is emulated (TCG): which pages are sent is real, how fast it computes is not. Both QEMUs end with this command, also if\n\
     it is killed.\n\
@@ -48,6 +49,9 @@ pub struct Migrate {
     /// Cancel a migration that has not ended by then
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
     patience: f64,
+    /// Watch the guest's heartbeat from outside, in memory that both sides share with this program; the first pass is slower for it
+    #[arg(long)]
+    observe: bool,
     /// How often it is migrated, each time anew
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     repeats: u32,
@@ -119,9 +123,11 @@ impl Migrate {
         Ok(Settings {
             memory_bytes: self.ram as u64,
             work: Work { pages: hot.pages as u32, ticks: ticks as u32, anywhere: self.order == Written::Uniform },
+            period: Duration::from_secs_f64(1.0 / hot.pages_per_s),
             bandwidth_bytes_per_s: self.bandwidth as u64,
             limit: Duration::from_secs_f64(self.limit),
             patience: Duration::from_secs_f64(self.patience),
+            is_observed: self.observe,
             repeats: self.repeats,
         })
     }

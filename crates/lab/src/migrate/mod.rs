@@ -10,6 +10,7 @@
 
 pub mod sector;
 
+mod observe;
 mod qemu;
 mod session;
 
@@ -38,12 +39,16 @@ pub struct Settings {
     pub memory_bytes: u64,
     /// What the guest does meanwhile.
     pub work: Work,
+    /// Between two of its writes, each of which is a beat.
+    pub period: Duration,
     /// `max-bandwidth`.
     pub bandwidth_bytes_per_s: u64,
     /// `downtime-limit`.
     pub limit: Duration,
     /// After which a migration counts as one that does not end, and is cancelled.
     pub patience: Duration,
+    /// The guest's memory is in shared files, in which its heartbeat is watched from outside.
+    pub is_observed: bool,
     /// How often it is migrated, each time anew.
     pub repeats: u32,
 }
@@ -77,7 +82,7 @@ pub fn run(
     for repeat in 0..settings.repeats {
         let scratch = Scratch::new(&cache)?;
         (watch.say)(&format!("run {} of {}: booting the guest", repeat + 1, settings.repeats));
-        let Ran { source, target, has_moved } = session::migrate(settings, scratch.path(), &mut watch)?;
+        let Ran { source, target, has_moved, heartbeat } = session::migrate(settings, scratch.path(), &mut watch)?;
         (watch.say)(&format!(
             "run {}: the guest {}",
             repeat + 1,
@@ -88,6 +93,12 @@ pub fn run(
             let whole = draft.part(&path)?;
             base::qmp::write(&messages, &whole).map_err(|error| Error::io(&whole, error))?;
             parts.push(part(path, PartKind::Qmp));
+        }
+        if let Some(heartbeat) = heartbeat {
+            let path = Path::new(HOST).join("heartbeat").join(format!("{repeat}.json"));
+            let whole = draft.part(&path)?;
+            heartbeat.write(&whole).map_err(|error| Error::io(&whole, error))?;
+            parts.push(part(path, PartKind::Heartbeat));
         }
     }
     let recording = Recording {
@@ -117,6 +128,7 @@ impl std::fmt::Display for Settings {
             self.work.ticks,
             self.bandwidth_bytes_per_s,
             self.limit.as_millis()
-        )
+        )?;
+        out.write_str(if self.is_observed { " --observe" } else { "" })
     }
 }

@@ -42,6 +42,11 @@ impl Side {
             Side::Target => "target",
         }
     }
+
+    /// Where its guest's memory lies, if it is observed.
+    pub fn memory(self, place: &Path) -> PathBuf {
+        place.join(format!("{}.memory", self.name()))
+    }
 }
 
 /// One that runs; it ends when this is dropped, and with this program.
@@ -67,7 +72,7 @@ impl Qemu {
         untranslated(&mut command);
         tie(&mut command, Signal::KILL);
         command
-            .args(["-name", &format!("kvmscope-{name},debug-threads=on"), "-accel", "tcg", "-M", "q35"])
+            .args(["-name", &format!("kvmscope-{name},debug-threads=on"), "-accel", "tcg"])
             .args([
                 "-m",
                 &format!("{}M", settings.memory_bytes >> 20),
@@ -79,6 +84,13 @@ impl Qemu {
             .args(["-qmp", &format!("unix:{},server=on,wait=off", socket.display())])
             .args(["-drive", &format!("if=none,id=f,format=raw,readonly=on,file={}", floppy.display())])
             .args(["-device", "isa-fdc,fdtypeA=144", "-device", "floppy,drive=f"]);
+        if settings.is_observed {
+            let (memory, size) = (side.memory(place), settings.memory_bytes >> 20);
+            let backend = format!("memory-backend-file,id=memory,share=on,mem-path={},size={size}M", memory.display());
+            command.args(["-object", &backend, "-M", "q35,memory-backend=memory"]);
+        } else {
+            command.args(["-M", "q35"]);
+        }
         if side == Side::Target {
             command.args(["-incoming", "defer"]);
         }

@@ -1,9 +1,11 @@
 //! One migration, from `migrate` until the guest runs on the other side, or does not.
 
 use super::Settings;
-use super::qemu::{ANSWER, Qemu, Side};
+use super::observe::Observer;
+use super::qemu::{ANSWER, Qemu, Side, realtime_ns};
 use crate::Error;
 use crate::watch::Watch;
+use base::heartbeat::Heartbeat;
 use base::qmp::Message;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -14,6 +16,9 @@ const ASK_EVERY: Duration = Duration::from_millis(50);
 /// After its STOP the guest runs again within the limit and what devices take; a target that has not said so by then does not.
 const RESUME: Duration = Duration::from_secs(30);
 
+/// A guest that runs on the target has beaten there by then, and an observer that gets a CPU at all has seen it.
+const BEAT: Duration = Duration::from_secs(2);
+
 /// What went over both connections.
 pub struct Ran {
     /// Of the source.
@@ -22,6 +27,8 @@ pub struct Ran {
     pub target: Vec<Message>,
     /// The guest went on counting there.
     pub has_moved: bool,
+    /// What was seen of it from outside, if that was wanted and it moved.
+    pub heartbeat: Option<Heartbeat>,
 }
 
 /// Starts both, migrates, and ends both. `place` is a directory of its own.
@@ -34,6 +41,9 @@ pub fn migrate(settings: &Settings, place: &Path, watch: &mut Watch<'_>) -> Resu
     let address = json!({ "uri": format!("unix:{}", place.join("migration").display()) });
     target.qmp.execute("migrate-incoming", address.clone(), ANSWER)?;
     let before = source.heartbeat()?;
+    let [from, to] = [Side::Source, Side::Target].map(|side| side.memory(place));
+    let observe = || Observer::start(&from, &to, settings.period, realtime_ns);
+    let observer = settings.is_observed.then(observe).transpose()?;
     source.qmp.execute("migrate", address, ANSWER)?;
     let status = follow(&mut source, settings, watch)?;
     let mut has_moved = false;
@@ -45,7 +55,9 @@ pub fn migrate(settings: &Settings, place: &Path, watch: &mut Watch<'_>) -> Resu
         watch.rest(ASK_EVERY)?;
         has_moved = after.wrapping_sub(before) < u32::MAX / 2 && target.heartbeat()? != after;
     }
-    Ok(Ran { source: source.qmp.messages().to_vec(), target: target.qmp.messages().to_vec(), has_moved })
+    let heartbeat = observer.filter(|_| has_moved).and_then(|observer| observer.end(BEAT));
+    let [source, target] = [&source, &target].map(|qemu| qemu.qmp.messages().to_vec());
+    Ok(Ran { source, target, has_moved, heartbeat })
 }
 
 /// What both have to be told alike.

@@ -1,6 +1,7 @@
 //! How long was the guest dark, by each way to tell?
 
 use crate::facts::migrations::{EVENTS_ERROR_NS, Migration, REPORTED_ERROR_NS};
+use base::number::duration;
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
@@ -9,7 +10,9 @@ pub const DOWNTIMES: TableSpec = TableSpec {
     name: "downtimes",
     version: 1,
     row: "The dark time of one run by one definition: `vmm_reported` by QEMU's own account, `vmm_events` from its event STOP on the source to \
-          RESUME on the target, `vmm_checkpoints` from src-downtime-start to vm-started in its trace of both. `difference_ns` is to the row before.",
+          RESUME on the target, `vmm_checkpoints` from src-downtime-start to vm-started in its trace of both, \
+          `guest` by its heartbeat, seen in the memory of both sides. `difference_ns` is to the row before that has a value; where there \
+          is no value, `cause` says why.",
     columns: &[
         Column::key("definition"),
         Column::ns("value_ns"),
@@ -31,6 +34,30 @@ pub const DOWNTIMES: TableSpec = TableSpec {
         40,
     )),
 };
+
+/// A poller that was away for more than this of what it says invents dark time.
+const MOST_GAP_SHARE: f64 = 0.1;
+
+/// What a row says: the value, or why there is none, and its error.
+type Said = (Option<u64>, Option<String>, u64);
+
+/// By the heartbeat; `None` where nobody looked.
+fn by_heartbeat(migration: &Migration) -> Option<Said> {
+    let heartbeat = migration.heartbeat.as_ref()?;
+    let dark_ns = heartbeat.dark_ns()?;
+    let gap_ns = heartbeat.poller_max_gap_ns;
+    let is_rejected = gap_ns as f64 > dark_ns as f64 * MOST_GAP_SHARE;
+    let why =
+        || format!("rejected: the poller was away for {} of {}", duration(gap_ns as f64), duration(dark_ns as f64));
+    Some((Some(dark_ns).filter(|_| !is_rejected), is_rejected.then(why), heartbeat.error_ns()))
+}
+
+/// By how much the guest was dark for less than its VMM kept it stopped, beyond the errors of both: one of the two is wrong.
+pub(super) fn breach_ns(migration: &Migration) -> Option<u64> {
+    let (guest_ns, _, error_ns) = by_heartbeat(migration)?;
+    let least_ns = migration.by_events()?.checked_sub(error_ns + EVENTS_ERROR_NS)?;
+    least_ns.checked_sub(guest_ns?).filter(|ns| *ns > 0)
+}
 
 /// How long the guest was still dark when the source believed that it was over: the target loads devices and starts it.
 fn after_the_source(migration: &Migration) -> Option<u64> {
@@ -55,14 +82,28 @@ pub(super) fn table(migrations: &[Migration]) -> Table {
     let mut table = Table::new(&DOWNTIMES);
     for (run, migration) in migrations.iter().enumerate() {
         let reported = migration.last(|poll| poll.downtime_ms).map(|ms| ms.saturating_mul(1_000_000));
-        let rows = [
-            ("vmm_reported", reported, REPORTED_ERROR_NS),
-            ("vmm_events", migration.by_events(), EVENTS_ERROR_NS),
-            ("vmm_checkpoints", migration.by_checkpoints(), EVENTS_ERROR_NS),
+        let known = |value_ns: Option<u64>, error_ns| value_ns.map(|ns| (Some(ns), None, error_ns));
+        let rows: [(&str, Option<Said>); 4] = [
+            ("vmm_reported", known(reported, REPORTED_ERROR_NS)),
+            ("vmm_events", known(migration.by_events(), EVENTS_ERROR_NS)),
+            ("vmm_checkpoints", known(migration.by_checkpoints(), EVENTS_ERROR_NS)),
+            ("guest", by_heartbeat(migration)),
         ];
         let mut before: Option<(u64, u64)> = None;
-        for (definition, value_ns, error_ns) in rows {
-            let Some(value_ns) = value_ns else { continue };
+        for (definition, said) in rows {
+            let Some((value_ns, why, error_ns)) = said else { continue };
+            let Some(value_ns) = value_ns else {
+                let why = why.map_or(Cell::Missing, Cell::from);
+                table.push(vec![
+                    definition.into(),
+                    Cell::Missing,
+                    error_ns.into(),
+                    Cell::Missing,
+                    why,
+                    (run as u64).into(),
+                ]);
+                continue;
+            };
             let difference = before.map(|(before, _)| {
                 let difference = i128::from(value_ns) - i128::from(before);
                 difference.clamp(i64::MIN.into(), i64::MAX.into()) as i64
@@ -80,4 +121,46 @@ pub(super) fn table(migrations: &[Migration]) -> Table {
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::heartbeat::{Heartbeat, SCHEMA};
+
+    /// Stopped for 20 ms by its events; the heartbeat was dark for so long, and the poller away.
+    fn moved(dark_us: u64, gap_us: u64) -> Migration {
+        let us = |us: u64| us * 1_000;
+        Migration {
+            stopped_ns: Some(us(10_000)),
+            resumed_ns: Some(us(30_000)),
+            heartbeat: Some(Heartbeat {
+                schema: SCHEMA.to_owned(),
+                last_on_source_ns: us(9_900),
+                first_on_target_ns: us(9_900 + dark_us),
+                poller_max_gap_ns: us(gap_us),
+                period_ns: us(100),
+            }),
+            ..Migration::default()
+        }
+    }
+
+    #[test]
+    fn a_poller_that_was_away_for_more_than_a_tenth_has_no_value_and_a_cause() {
+        let guest = |migration: &Migration| table(std::slice::from_ref(migration)).rows[1].clone();
+        let row = guest(&moved(21_000, 2_100));
+        assert_eq!(row[..4], ["guest".into(), 21_000_000_u64.into(), 2_200_000_u64.into(), Cell::I64(1_000_000)]);
+        assert_eq!(row[4], "within the error".into());
+        assert_eq!(guest(&moved(25_000, 2_100))[4], "unexplained".into());
+        let row = guest(&moved(21_000, 2_101));
+        assert_eq!((&row[1], &row[3]), (&Cell::Missing, &Cell::Missing));
+        assert_eq!(row[4], "rejected: the poller was away for 2.1 ms of 21.0 ms".into());
+    }
+
+    #[test]
+    fn a_guest_that_ran_while_its_vmm_had_stopped_it_is_a_breach() {
+        // 100 us of gap, 100 us of period, 2 us of events.
+        assert_eq!([20_000, 19_798, 19_797].map(|us| breach_ns(&moved(us, 100))), [None, None, Some(1_000)]);
+        assert_eq!(breach_ns(&moved(1_000, 101)), None, "what is rejected breaks no law");
+    }
 }

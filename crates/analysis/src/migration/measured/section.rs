@@ -126,6 +126,7 @@ fn unknown(migrations: &Migrations) -> Vec<Unknown> {
     let one_side = migrations.list.iter().any(|one| lacks_trace(one) && is_traced(one));
     let no_target =
         migrations.list.iter().any(|one| one.by.is_none() && one.is_completed() && one.resumed_ns.is_none());
+    let breach_ns = migrations.list.iter().filter_map(downtimes::breach_ns).max().unwrap_or_default();
     let lines = [
         (
             lacks_bytes > 0,
@@ -150,6 +151,19 @@ fn unknown(migrations: &Migrations) -> Vec<Unknown> {
             "The trace of one side, or a part of it, does not tell how long the guest was dark; add that of the other: \
              report source.log --part L0=target.log."
                 .to_owned(),
+        ),
+        (
+            breach_ns > 0,
+            "guest_before_resume",
+            format!(
+                "The guest was seen to be dark for {} less than its VMM kept it stopped, beyond the errors of both: one of the two is wrong.",
+                duration(breach_ns as f64)
+            ),
+        ),
+        (
+            !migrations.list.iter().any(|one| one.heartbeat.is_some()),
+            "guest",
+            "How long the guest itself stood still was not observed; kvmscope lab migrate --observe does.".to_owned(),
         ),
         (true, "network", "How long the network was dark was not measured.".to_owned()),
     ];
