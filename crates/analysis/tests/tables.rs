@@ -88,9 +88,11 @@ fn every_table_of_every_fixture_is_as_specified() {
         let answers = Answers::of(&case(path, given));
         seen.extend(answers.sections.iter().flat_map(checked));
     }
-    for [before, after] in
-        [["nested-vmx-shadow-off-hog", "nested-vmx-shadow-on"], ["bench-vmx-shadow-off", "bench-vmx-shadow-on"]]
-    {
+    for [before, after] in [
+        ["nested-vmx-shadow-off-hog", "nested-vmx-shadow-on"],
+        ["bench-vmx-shadow-off", "bench-vmx-shadow-on"],
+        ["kernel-paths", "kernel-paths"],
+    ] {
         let judged = || Given { budget: built_in("kvm4nfv-2015"), ..Given::default() };
         let [before, after] = [before, after].map(|name| case(&fixture(name), judged()));
         let answer = compare::answer(&after.compared_with(before)).unwrap().unwrap();

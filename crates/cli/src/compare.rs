@@ -19,10 +19,10 @@ use std::path::PathBuf;
     kvmscope compare off-1 on-1 --before off-2 --before off-3 --after on-2 --after on-3\n  \
     kvmscope compare --budget vnf.toml before after\n  \
     kvmscope compare --json before after | jq '.sections[].tables.change'\n\n\
-    Compares what both sides have: shares of states, exits per second, chains, benches.\n\
+    Compares what both sides have: shares of states, exits per second, chains, benches, rates of datapaths (lab ovs).\n\
     One recording a side shows what differs between these two runs, not whether the configuration is the cause:\n\
     runs of one configuration differ as well. Record each side several times for that; 3 and 3 are a good start.\n\
-    Benches need at least 4 launches on each side; a warning is printed if their machines differ.\n\
+    Benches need at least 4 launches on each side, datapaths 3 repeats; a warning is printed if their machines differ.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
     or a goal of a budget that is FAIL after the change.")]
 pub struct Compare {

@@ -158,3 +158,21 @@ fn what_a_thread_waits_is_what_its_vcpu_stood_ready() {
     let runs = share("nestv runs, share") + share("busybox runs, share");
     assert!((0.95..=1.0).contains(&runs), "{runs}");
 }
+
+#[test]
+fn a_measured_datapath_is_compared_and_one_trial_a_side_is_too_few() {
+    let answer = compared("ovs-dpdk-chain", "ovs-dpdk-chain");
+    let section = &answer["sections"][0];
+    let rows = section["tables"]["datapaths"]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 8, "a rate and its cycles of two lengths and two sizes");
+    assert!(rows.iter().all(|row| row[8] == 1.0 && row[11] == "too few"), "{rows:?}");
+    let summary = section["summary"].as_str().unwrap();
+    assert!(
+        summary.contains("1 repeat a side at most") && summary.contains("were the same on both sides"),
+        "{summary}"
+    );
+    let answer = compared("ovs-dpdk-chain", "kernel-paths");
+    let summary = answer["sections"][0]["summary"].as_str().unwrap();
+    assert!(summary.starts_with("Both sides measured datapaths, and no kind of trial is on both"), "{summary}");
+    assert!(summary.contains("Measured after alone, so not compared: bridge, chain of 1 VNF, 64 bytes"), "{summary}");
+}

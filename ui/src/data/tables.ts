@@ -1256,7 +1256,41 @@ export const TABLES = {
     before_launches: "u64",
     after_launches: "u64",
   },
-  /** One setting of machine or run that differs between the benches. */
+  /** One rate or cost of a kind of trial, before and after: the mean of its repeats (of several recordings a side: of their medians), the ratio with its 95 % interval, and whether that is more than noise, for all rows together. size_bytes is of frames, message_bytes of a stream's messages. Bound is what bound the trials. A kind that one side alone has has no ratio. */
+  "compare.datapaths": {
+    design: "text",
+    pattern: "text",
+    vnfs: "u64",
+    size_bytes: "u64",
+    message_bytes: "u64",
+    measure: "text",
+    before: "f64",
+    after: "f64",
+    ratio: "f64",
+    ratio_low: "f64",
+    ratio_high: "f64",
+    verdict: "text",
+    before_samples: "u64",
+    after_samples: "u64",
+    before_bound: "text",
+    after_bound: "text",
+  },
+  /** Between which rates frames begin to be lost, before and after, by searches for one goal: the lowest and the highest bound of all searches of a side. verdict: above or below if the interval after lies beyond the one before, overlap, or open where a bound that would tell was not found. */
+  "compare.bounds": {
+    design: "text",
+    vnfs: "u64",
+    size_bytes: "u64",
+    goal: "text",
+    method: "text",
+    before_lower_pps: "u64",
+    before_upper_pps: "u64",
+    after_lower_pps: "u64",
+    after_upper_pps: "u64",
+    verdict: "text",
+    before_searches: "u64",
+    after_searches: "u64",
+  },
+  /** One setting of machine or run that differs between the benches, or the measured datapaths, of both sides. */
   "compare.fingerprint": {
     name: "text",
     before: "text",

@@ -183,10 +183,10 @@ pub const FINGERPRINT: TableSpec = TableSpec {
     section: super::ID,
     name: "fingerprint",
     version: 1,
-    row: "One setting of machine or run that differs between the benches.",
+    row: "One setting of machine or run that differs between the benches, or the measured datapaths, of both sides.",
     columns: &[Column::key("name"), Column::text("before"), Column::text("after")],
     shown: Some(Shown::of(
-        "Settings that differ between the benches",
+        "Settings that differ between both sides",
         &[("name", "name"), ("before", "before"), ("after", "after")],
         40,
     )),
@@ -247,9 +247,14 @@ pub fn summary(changed: &[Changed]) -> Option<String> {
 
 /// What the two machines do not share: name, before, after.
 pub fn differences(before: &Side, after: &Side) -> Vec<(String, String, String)> {
-    let names: std::collections::BTreeSet<&String> =
-        before.environment.keys().chain(after.environment.keys()).collect();
-    let said = |side: &Side, name: &str| side.environment.get(name).cloned().unwrap_or_else(|| "unknown".to_owned());
+    differing(&before.environment, &after.environment)
+}
+
+/// The same of what any two runs say of their machines.
+pub fn differing(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<(String, String, String)> {
+    let names: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let said =
+        |side: &BTreeMap<String, String>, name: &str| side.get(name).cloned().unwrap_or_else(|| "unknown".to_owned());
     let steady = names.into_iter().filter(|name| !UNSTEADY.iter().any(|unsteady| name.starts_with(unsteady)));
     let all = steady.map(|name| (name.clone(), said(before, name), said(after, name)));
     all.filter(|(_, before, after)| before != after).collect()

@@ -9,9 +9,10 @@
 //! Where there is a budget, the goals of both sides stand side by side (`goals`). What vCPUs lost, and what programs measured, is drawn
 //! with a curve for each side (`figures`).
 //! A single recording is cut into windows because one number has no spread; bench results bring their own repetitions, and have
-//! a table of their own (`benches`). Where the machines are not alike (`unlike`), a finding says so.
+//! a table of their own (`benches`), as measured datapaths have (`datapaths`). Where the machines are not alike (`unlike`), a finding says so.
 
 pub(crate) mod benches;
+mod datapaths;
 mod figures;
 mod goals;
 mod metrics;
@@ -23,6 +24,7 @@ pub use metrics::Metric;
 pub use ratio::{Ratio, Verdict};
 pub(crate) use unlike::words;
 
+use crate::facts::datapaths::Bed;
 use crate::{Answer, Case, Error};
 use base::number::{list, many, plain};
 use base::table::{Shown, TableSpec};
@@ -81,6 +83,8 @@ fn section(before: &[&Case], after: &[&Case]) -> Result<Section, Error> {
     let benches = |side: &[&Case]| benches::Side::of(side.iter().map(|case| case.benches()));
     let sides = [benches(before), benches(after)];
     let tests = benches::changed(&sides[0], &sides[1]);
+    let carried = datapaths::compared(&beds(before), &beds(after));
+    let has_others = !tests.is_empty() || carried.is_some();
     let mut section = Section::new(ID, QUESTION);
     for (side, cases) in [("before", before), ("after", after)] {
         for recording in cases.iter().map(|case| &case.input().recording) {
@@ -99,11 +103,11 @@ fn section(before: &[&Case], after: &[&Case]) -> Result<Section, Error> {
         Ok((one, two)) => {
             let changed = runs::changed(&one, &two);
             let has_metrics = one.iter().chain(&two).any(|metrics| !metrics.is_empty());
-            if changed.is_empty() && tests.is_empty() && !is_judged {
+            if changed.is_empty() && !has_others && !is_judged {
                 let why = "the recordings have no common metric, so nothing can be compared".to_owned();
                 return Err(Error::NoEvents(why));
             }
-            if has_metrics || tests.is_empty() {
+            if has_metrics || !has_others {
                 section.figures = figures::figures(before, after);
                 sentences.push(say_traces(&mut section, changed, [before.len(), after.len()]));
                 let unlike = unlike::finding(before, after, &one, &two);
@@ -111,19 +115,33 @@ fn section(before: &[&Case], after: &[&Case]) -> Result<Section, Error> {
                 section.findings.extend(unlike);
             }
         }
-        Err(error) if tests.is_empty() && !is_judged => return Err(error),
+        Err(error) if !has_others && !is_judged => return Err(error),
         Err(error) => sentences.push(format!("The traces are not compared: {error}.")),
     }
+    let mut differences = Vec::new();
     if let Some(said) = benches::summary(&tests) {
         sentences.push(said);
-        sentences.extend(say_benches(&mut section, &sides, &tests));
+        differences = benches::differences(&sides[0], &sides[1]);
+        sentences.extend(say_benches(&mut section, &differences, &tests));
     }
+    if let Some(carried) = carried {
+        differences.extend(carried.differences.clone());
+        sentences.extend(carried.join(&mut section));
+    }
+    differences.sort();
+    differences.dedup();
+    section.tables.extend((!differences.is_empty()).then(|| benches::fingerprint(&differences)));
     if let Some((table, said)) = judged {
         section.tables.insert(0, table);
         sentences.insert(0, said);
     }
     section.summary = sentences.join(" ");
     Ok(section)
+}
+
+/// What each recording of a side measured of datapaths.
+fn beds<'c>(side: &[&'c Case]) -> Vec<&'c [Bed]> {
+    side.iter().map(|case| case.datapaths().beds.as_slice()).collect()
 }
 
 /// Adds what changed between the traces of `recordings` before and after, and says it.
@@ -161,24 +179,25 @@ fn say_traces(section: &mut Section, changed: Vec<Changed>, recordings: [usize; 
 }
 
 /// Adds what changed between two benches; says how machine or run differ, if they do.
-fn say_benches(section: &mut Section, sides: &[benches::Side; 2], tests: &[benches::Changed]) -> Option<String> {
+fn say_benches(
+    section: &mut Section,
+    differences: &[(String, String, String)],
+    tests: &[benches::Changed],
+) -> Option<String> {
     section.about.push(
         "benches: from and to are the 95 % confidence interval of the ratio (bootstrap over launches), p is that of \
          the Mann-Whitney U test"
             .to_owned(),
     );
     section.tables.push(benches::table(tests));
-    let differences = benches::differences(&sides[0], &sides[1]);
-    if differences.is_empty() {
-        return None;
-    }
     let names: Vec<String> = differences.iter().map(|(name, ..)| name.clone()).collect();
-    section.tables.push(benches::fingerprint(&differences));
-    Some(format!(
-        "The benches differ in {} of machine or run, which may explain changes: {}.",
-        many(names.len() as u64, "setting"),
-        list(&names)
-    ))
+    (!names.is_empty()).then(|| {
+        format!(
+            "The benches differ in {} of machine or run, which may explain changes: {}.",
+            many(names.len() as u64, "setting"),
+            list(&names)
+        )
+    })
 }
 
 /// The answer in a sentence: of two runs what differs between them, of several what changed.
@@ -214,7 +233,8 @@ fn summary(changed: &[Changed], [before, after]: [usize; 2]) -> String {
 }
 
 /// All tables of a comparison, in reading order.
-pub const TABLES: &[&TableSpec] = &[&goals::GOALS, &CHANGE, &benches::BENCH, &benches::FINGERPRINT];
+pub const TABLES: &[&TableSpec] =
+    &[&goals::GOALS, &CHANGE, &benches::BENCH, &datapaths::DATAPATHS, &datapaths::BOUNDS, &benches::FINGERPRINT];
 
 /// What changed, what is certain first, then by how much it changed.
 pub const CHANGE: TableSpec = TableSpec {

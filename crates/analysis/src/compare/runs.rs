@@ -29,7 +29,7 @@ pub(super) fn changed(before: &[Metrics], after: &[Metrics]) -> Vec<Changed> {
         Ratio::of_runs(&one, &two).map(|ratio| Changed::of(metric, ratio))
     };
     let mut all: Vec<Changed> = both.into_iter().filter_map(of_runs).collect();
-    correct(&mut all);
+    holds_for_all(all.iter_mut().filter_map(|one| Some((&mut one.verdict, one.ratio.chance?))).collect());
     all
 }
 
@@ -43,12 +43,11 @@ fn of_each(side: &[Metrics], metric: &Metric) -> Vec<f64> {
     side.iter().filter_map(value).collect()
 }
 
-/// Leaves those verdicts that hold for all metrics together.
-fn correct(all: &mut [Changed]) {
-    let (tested, chances): (Vec<usize>, Vec<f64>) =
-        all.iter().enumerate().filter_map(|(at, one)| Some((at, one.ratio.chance?))).unzip();
-    for (at, _) in tested.into_iter().zip(holm::hold(&chances)).filter(|(_, holds)| !holds) {
-        all[at].verdict = Verdict::NoChange;
+/// Leaves those verdicts that hold for all that was tested together; each comes with its own chance.
+pub(super) fn holds_for_all(tested: Vec<(&mut Verdict, f64)>) {
+    let (verdicts, chances): (Vec<&mut Verdict>, Vec<f64>) = tested.into_iter().unzip();
+    for (verdict, _) in verdicts.into_iter().zip(holm::hold(&chances)).filter(|(_, holds)| !holds) {
+        *verdict = Verdict::NoChange;
     }
 }
 
