@@ -37,8 +37,8 @@ use crate::facts::samples::ResultFiles;
 use crate::facts::samples::traced::{TracedSamples, with_traced};
 use crate::facts::windows::{self, Window};
 use crate::placement::build::build as models;
-use crate::placement::model::Model;
-use crate::{Given, Input};
+use crate::placement::model::{AskedPolling, Model, Wishes};
+use crate::{Given, Input, datapath};
 use base::timeline::{ChainRanks, VcpuStacks};
 use base::{Clock, Problem};
 use std::collections::BTreeMap;
@@ -172,7 +172,17 @@ impl Case {
 
     /// Which threads of each machine run where, with the placements that are better, and what could not be read of it.
     pub(crate) fn placements(&self) -> &(Vec<Model>, Vec<Problem>) {
-        self.placements.get_or_init(|| models(&self.input, &self.given.placement))
+        self.placements.get_or_init(|| {
+            // A plan that the recording carries asks for polling threads where the user does not.
+            let carried = || {
+                let plan = self.input.plan.as_ref()?;
+                let threads = datapath::polling_cpus(&plan.value)?;
+                Some(AskedPolling { threads, from: format!("{}, a plan of service chains", plan.path) })
+            };
+            let wishes = &self.given.placement;
+            let polling = wishes.polling.clone().or_else(carried);
+            models(&self.input, &Wishes { polling, ..wishes.clone() })
+        })
     }
 
     /// The time of each vCPU by state and by the exit that it worked on; the same reading fills the ledger.

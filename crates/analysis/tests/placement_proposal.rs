@@ -5,8 +5,8 @@ use host::Machine;
 use host::machine::{Cpu, CpuUse, Domain, Fact, Irq, Nic, Pmd, PmdQueue, Role, Switch, SwitchPort, Thread, domains_of};
 use kvmscope_analysis::placement::model::Model;
 use kvmscope_analysis::placement::proposal::domain_xml;
-use kvmscope_analysis::placement::solver::{Goal, Plan};
-use kvmscope_analysis::placement::{Wishes, build, section::section};
+use kvmscope_analysis::placement::solver::{Goal, Kind, Plan};
+use kvmscope_analysis::placement::{AskedPolling, Wishes, build, section::section};
 
 fn set(list: &str) -> CpuSet {
     CpuSet::parse(list).unwrap()
@@ -90,7 +90,8 @@ fn model(machine: Machine, wishes: &Wishes) -> Model {
 }
 
 fn wishes(goal: Goal, keep: &[&str], reserve: &str) -> Wishes {
-    Wishes { goal, keep: keep.iter().map(|name| (*name).to_owned()).collect(), reserve: set(reserve) }
+    let keep = keep.iter().map(|name| (*name).to_owned()).collect();
+    Wishes { goal, keep, reserve: set(reserve), polling: None }
 }
 
 /// The plan that scores best, whatever it takes to type.
@@ -121,6 +122,54 @@ fn interrupts_and_polling_threads_leave_the_cpus_of_vcpus() {
     assert!(set(cpus).is_within(&set("4-7")), "on the node of the port that it serves: {cpus}");
     assert!(!format!("{:?}", model.proposal.subjects).contains("nvme"), "a managed interrupt refuses every mask");
     assert!(changes.iter().all(|change| change.undo().is_some()), "each has a way back: {changes:?}");
+}
+
+/// As many polling threads as a plan asks for.
+fn asked(threads: u32) -> Wishes {
+    Wishes { polling: Some(AskedPolling { threads, from: "--pmd-cores".into() }), ..Wishes::default() }
+}
+
+#[test]
+fn as_many_polling_threads_as_a_plan_asks_for_have_cpus_of_their_own_beside_the_vcpus() {
+    for threads in [2, 3] {
+        let model = model(host(), &asked(threads));
+        let section = section(std::slice::from_ref(&model));
+        let found = section.findings.iter().find(|finding| finding.rule == "PLC-PMDCOUNT").expect("one polls now");
+        let [mask] = &found.changes[..] else { panic!("{found:?}") };
+        assert_eq!((&mask.setting, set(&mask.to).len()), (&Setting::PmdMask, threads as usize));
+        assert!(set(&mask.to).is_within(&set("4-7")), "on the node of the port: {mask:?}");
+        assert_eq!(mask.undo().unwrap(), "ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask=0x2");
+        let plan = model.proposal.advised().unwrap();
+        let units = || model.proposal.task.units.iter().zip(&plan.places);
+        for (_, place) in units().filter(|(unit, _)| unit.kind == Kind::Pmd) {
+            let others = units().filter(|(unit, other)| unit.kind != Kind::Housekeeping && other.meets(place));
+            assert_eq!((place.len(), others.count()), (1, 1), "alone on its CPU");
+        }
+    }
+    let of_one = section(&[model(host(), &asked(1))]);
+    assert!(of_one.findings.iter().all(|finding| finding.rule != "PLC-PMDCOUNT"), "as many as run");
+    assert!(
+        section(&[model(host(), &Wishes::default())]).findings.iter().all(|finding| finding.rule != "PLC-PMDCOUNT")
+    );
+}
+
+#[test]
+fn fewer_polling_threads_leave_their_cpus_and_queues_that_are_tied_there_are_tied_anew() {
+    let mut machine = host();
+    machine.threads.extend([thread(None, Role::Pmd, 21, "5", 1.0), thread(None, Role::Pmd, 22, "6", 1.0)]);
+    machine.switch.pmd_mask = Some(fact(set("1,5-6")));
+    machine.switch.bridges[0].ports[0].rx_affinity = vec![(0, 5), (1, 1)];
+    let section = section(&[model(machine, &asked(2))]);
+    let found = section.findings.iter().find(|finding| finding.rule == "PLC-PMDCOUNT").unwrap();
+    assert_eq!(found.title, "2 polling threads are asked for, and 3 run");
+    let mask = set(&found.changes[0].to);
+    assert!(mask.len() == 2 && !mask.contains(1), "{mask}");
+    let tied =
+        found.fix.iter().find(|line| line.contains("pmd-rxq-affinity")).expect("queue 1 would be polled by nobody");
+    let ties = tied.split('"').nth(1).unwrap().split(',').map(|tie| tie.split_once(':').unwrap().1.parse().unwrap());
+    assert!(ties.clone().count() == 2 && ties.clone().all(|cpu| mask.contains(cpu)), "{tied}");
+    let back = "ovs-vsctl set Interface dpdk0 other_config:pmd-rxq-affinity=\"0:5,1:1\"";
+    assert!(found.undo.iter().any(|line| line == back), "{:?}", found.undo);
 }
 
 #[test]

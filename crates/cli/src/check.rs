@@ -41,6 +41,8 @@ use show::text::Step;
     kvmscope check --paste ticket.txt top.txt\n  \
     kvmscope check --goal latency --keep web --reserve 0-1\n  \
     kvmscope check --keep eth0 --keep pmd\n  \
+    kvmscope check --pmd-cores 4\n  \
+    kvmscope check recording --plan chain.toml\n  \
     kvmscope check recording --budget vnf.toml\n  \
     kvmscope check --paste ticket.txt --xml > pins.xml\n  \
     kvmscope check --json > report.json && kvmscope apply PLC-PROPOSAL@2 --from report.json --dry-run\n  \

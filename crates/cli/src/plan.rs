@@ -6,6 +6,8 @@ mod nested;
 mod numbers;
 pub mod quantities;
 
+pub use chain::read_plan;
+
 use crate::exit::Exit;
 use clap::{Args, Subcommand};
 

@@ -158,3 +158,35 @@ fn throughput_in_a_ticket_is_told_as_what_it_is() {
     assert_eq!(code, 0);
     assert!(out.contains("iperf3 measured 2.700 Gbit/s in 1 stream over 10 s"), "{out}");
 }
+
+#[test]
+fn polling_threads_of_a_plan_are_placed_beside_the_vcpus() {
+    let scratch = tempfile::tempdir().unwrap();
+    let plan = scratch.path().join("chain.toml");
+    let written = |datapath: &str| {
+        let text = format!(
+            "schema = \"kvmscope.chain/1\"\n[host]\npmd_cores = \"search\"\n[nic.a]\nmodel = \"XL710\"\n[traffic]\nsizes = [64]\n\
+             [[chain]]\nvnfs = 2\ndatapath = \"{datapath}\"\n[calibration]\novs = {{ c0 = 240.0, source = \"own\" }}\n"
+        );
+        std::fs::write(&plan, text).unwrap();
+    };
+    let host = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/seed-vhost");
+    let check = |options: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_kvmscope"));
+        let output = command.args(["check", host]).args(options).output().unwrap();
+        let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (output.status.code(), out + &err)
+    };
+    written("ovs-dpdk");
+    let (code, said) = check(&["--plan", plan.to_str().unwrap()]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("3 polling threads are asked for"), "{said}");
+    assert!(said.contains("other_config:pmd-cpu-mask=0x"), "{said}");
+    let (_, said) = check(&[]);
+    assert!(!said.contains("PLC-PMDCOUNT"), "{said}");
+    written("sriov");
+    let (code, said) = check(&["--plan", plan.to_str().unwrap()]);
+    assert!(code == Some(2) && said.contains("none of its best designs has threads that poll"), "{said}");
+    let (code, said) = check(&["--pmd-cores", "17"]);
+    assert!(code == Some(2) && said.contains("17 polling threads, and this host has 16 CPUs"), "{said}");
+}

@@ -4,7 +4,7 @@ use super::model::stages::Stage;
 use super::plan::Plan;
 use super::predict::{Predicted, predict};
 use super::rules::{self, Planned};
-use super::{Asked, break_even, controls, figures, memory, published, tables};
+use super::{Asked, break_even, controls, figures, memory, polling, published, tables};
 use crate::{Answer, Case, Error};
 use base::number::{decimals, list, many};
 use base::{Section, Unknown};
@@ -78,6 +78,9 @@ fn planned(plan: &Plan) -> Section {
         text: (*text).to_owned(),
     };
     section.unknown = LIMITS.iter().map(unknown).collect();
+    section.next.extend(polling::of_rates(&rates).map(|cpus| {
+        format!("kvmscope check --pmd-cores {cpus}   # which CPUs should poll, beside the vCPUs of the host, and the command with its undo")
+    }));
     section
 }
 

@@ -22,6 +22,12 @@ pub fn check(models: &[Model], wishes: &Wishes) -> Result<(), Error> {
         let instead = instead(name, named.chain(KINDS.iter().copied()));
         return Err(Error::NoSuch(format!("--keep {name}: no domain, NIC or interrupt has this name; {instead}")));
     }
+    let of_host = models.iter().find(|model| model.level == base::Level::L0);
+    let online = of_host.map_or(0, |model| model.machine.topology.online.len());
+    if let Some(asked) = wishes.polling.as_ref().filter(|asked| online > 0 && asked.threads as usize > online) {
+        let (threads, from) = (asked.threads, &asked.from);
+        return Err(Error::NoSuch(format!("{from}: {threads} polling threads, and this host has {online} CPUs")));
+    }
     let cpus: CpuSet = models.iter().flat_map(|model| model.machine.topology.cpus.keys().copied()).collect();
     let absent = wishes.reserve.without(&cpus);
     // Where no topology is known nothing contradicts the user.

@@ -47,7 +47,9 @@ pub fn build(input: &Input, wishes: &Wishes) -> (Vec<Model>, Vec<Problem>) {
 
 /// One machine, with its placements.
 pub fn model(level: Level, id: &str, machine: Machine, pasted: bool, wishes: &Wishes) -> Model {
-    let proposal = Proposal::of(&machine, wishes);
+    // Who asks for polling threads means the host itself.
+    let of_host = (level == Level::L0).then(|| wishes.polling.clone()).flatten();
+    let proposal = Proposal::of(&machine, &Wishes { polling: of_host, ..wishes.clone() });
     let verdicts = Verdicts::of(&machine);
     Model { id: id.to_owned(), level, machine, proposal, verdicts, pasted }
 }

@@ -27,5 +27,5 @@ pub mod section;
 pub mod solver;
 pub(crate) mod tables;
 
-pub use model::Wishes;
+pub use model::{AskedPolling, Wishes};
 pub use section::{QUESTION, answer, definitions};

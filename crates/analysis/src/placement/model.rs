@@ -28,6 +28,17 @@ pub struct Wishes {
     pub keep: Vec<String>,
     /// CPUs that get no thread of a VM.
     pub reserve: CpuSet,
+    /// Polling threads that the switch of the host is to have, in place of those that it has.
+    pub polling: Option<AskedPolling>,
+}
+
+/// A number of polling threads that somebody asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedPolling {
+    /// How many.
+    pub threads: u32,
+    /// Who asks: an option, a plan's file.
+    pub from: String,
 }
 
 impl Wishes {

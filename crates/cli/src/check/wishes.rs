@@ -1,10 +1,14 @@
 //! What a placement is for, and what stays: options that `check` hands to the solver.
 
-use analysis::placement::Wishes;
+use crate::exit::WrongUse;
+use analysis::datapath;
 use analysis::placement::solver::Goal;
+use analysis::placement::{AskedPolling, Wishes};
+use anyhow::bail;
 use base::CpuSet;
 use base::shell::quoted;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
+use std::path::PathBuf;
 
 /// What the user fixes and wishes of placements.
 #[derive(Args)]
@@ -19,6 +23,12 @@ pub struct WishOptions {
     /// Keep threads of VMs and polling threads off these CPUs, such as 0-1; interrupts may use them
     #[arg(long, value_name = "CPUS", value_parser = cpus)]
     reserve: Option<CpuSet>,
+    /// Place this many polling threads of Open vSwitch, in place of those that run (PLC-PMDCOUNT)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pmd_cores: Option<u32>,
+    /// The same with as many as a plan of service chains takes: the TOML of `kvmscope plan chain`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "pmd_cores")]
+    plan: Option<PathBuf>,
 }
 
 /// The goals by their names.
@@ -45,17 +55,45 @@ impl WishOptions {
         let goal = goal.map(|goal| format!("--goal {}", goal.get_name()));
         let keep = self.keep.iter().map(|name| format!("--keep {}", quoted(name)));
         let reserve = self.reserve.as_ref().map(|cpus| format!("--reserve {cpus}"));
-        goal.into_iter().chain(keep).chain(reserve).collect()
+        let pmd_cores = self.pmd_cores.map(|number| format!("--pmd-cores {number}"));
+        let plan = self.plan.as_ref().map(|file| format!("--plan {}", quoted(&file.to_string_lossy())));
+        goal.into_iter().chain(keep).chain(reserve).chain(pmd_cores).chain(plan).collect()
     }
 
     /// As the solver takes them.
-    pub fn wishes(&self) -> Wishes {
+    ///
+    /// # Errors
+    /// If the plan cannot be read or has nothing that polls, or polling threads are to stay as well.
+    pub fn wishes(&self) -> anyhow::Result<Wishes> {
         let goal = match self.goal {
             GoalName::Throughput => Goal::Throughput,
             GoalName::Latency => Goal::Latency,
             GoalName::Density => Goal::Density,
             GoalName::Power => Goal::Power,
         };
-        Wishes { goal, keep: self.keep.clone(), reserve: self.reserve.clone().unwrap_or_default() }
+        let (keep, reserve) = (self.keep.clone(), self.reserve.clone().unwrap_or_default());
+        let polling = self.polling()?;
+        if let Some(asked) = polling.as_ref().filter(|_| keep.iter().any(|name| name == "pmd")) {
+            bail!(WrongUse(format!(
+                "{}: another number of polling threads, and --keep pmd keeps those that run",
+                asked.from
+            )));
+        }
+        Ok(Wishes { goal, keep, reserve, polling })
+    }
+
+    /// The polling threads that are asked for.
+    fn polling(&self) -> anyhow::Result<Option<AskedPolling>> {
+        if let Some(threads) = self.pmd_cores {
+            return Ok(Some(AskedPolling { threads, from: "--pmd-cores".to_owned() }));
+        }
+        let Some(file) = &self.plan else { return Ok(None) };
+        let shown = file.display();
+        let Some(threads) = datapath::polling_cpus(&crate::plan::read_plan(file)?) else {
+            bail!(WrongUse(format!(
+                "--plan {shown}: none of its best designs has threads that poll, so there are none to place"
+            )));
+        };
+        Ok(Some(AskedPolling { threads, from: format!("--plan {shown}") }))
     }
 }

@@ -272,7 +272,7 @@ impl ChainOptions {
 }
 
 /// The plan in a file.
-fn read_plan(file: &Path) -> anyhow::Result<Stated> {
+pub fn read_plan(file: &Path) -> anyhow::Result<Stated> {
     let shown = file.display().to_string();
     let mut text = String::new();
     // One byte more than is read, so that a longer file is refused and not cut.

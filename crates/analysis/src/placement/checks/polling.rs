@@ -4,12 +4,12 @@ use super::starved::with_victims;
 use crate::facts::shares::room_beside;
 use crate::placement::culprits::{Reporter, Verdict};
 use crate::placement::model::{BUSY, Demand, Model};
-use crate::placement::solver::Kind;
+use crate::placement::solver::{Kind, Plan};
 use crate::rule::Hit;
 use base::number::{list, many, percent};
 use base::shell::quoted;
 use base::{CpuSet, Evidence, Severity};
-use host::machine::{Pmd, PmdQueue, Role, Thread};
+use host::machine::{Pmd, PmdQueue, Role, SwitchPort, Thread};
 
 /// Polling threads with the one CPU that each has.
 fn polling(model: &Model) -> impl Iterator<Item = (&Thread, u32, &str)> {
@@ -107,6 +107,80 @@ pub fn shared(model: &Model) -> Vec<Hit> {
         }
     }
     same
+}
+
+/// Another number of polling threads than run, where somebody asks for one: a planner of datapaths, or an option.
+pub fn asked(model: &Model) -> Vec<Hit> {
+    let Some(asked) = &model.proposal.asked_polling else { return Vec::new() };
+    let threads = model.machine.threads.iter().filter(|thread| thread.role == Role::Pmd).count();
+    let running = if threads > 0 { threads } else { model.machine.switch.pmd_cpus().len() };
+    if running == asked.threads as usize {
+        return Vec::new();
+    }
+    let wanted = many(u64::from(asked.threads), "polling thread");
+    let known = if running == 0 { "none is known to run".to_owned() } else { format!("{running} run") };
+    let mut hit = Hit::new("pmd-cpu-mask", Severity::Medium, format!("{wanted} are asked for, and {known}"))
+        .seen(format!("{wanted} are asked for"), asked.from.clone());
+    if let Some(mask) = model.machine.switch.pmd_mask.as_ref() {
+        hit = hit.seen(format!("pmd-cpu-mask is CPUs {}", mask.value), &mask.place);
+    }
+    hit.changes = model.proposal.part(|unit, _| unit.kind == Kind::Pmd);
+    match model.proposal.advised() {
+        Some(plan) if !hit.changes.is_empty() => {
+            let units = model.proposal.task.units.iter().zip(&plan.places);
+            let polling = units.filter(|(unit, _)| unit.kind == Kind::Pmd);
+            let cpus = polling.fold(CpuSet::default(), |all, (_, place)| all.or(place));
+            let others = model.proposal.all_changes(plan).len() - hit.changes.len();
+            hit = hit.seen(
+                format!("placement gives them CPUs {cpus}, on one map with all vCPUs"),
+                "modelled: table placement.proposal",
+            );
+            if others > 0 {
+                let more = base::number::counted(others as u64, "more command", "more commands");
+                hit.fix.push(format!(
+                    "kvmscope check   # PLC-PROPOSAL has {more} of the same placement: what has to leave these CPUs"
+                ));
+            }
+            let (fix, undo) = retied(model, plan);
+            hit.fix.extend(fix);
+            hit.undo.extend(undo);
+        }
+        _ => hit.fix.push(model.proposal.why_none()),
+    }
+    vec![hit]
+}
+
+/// Queues that are tied to a polling thread which a plan moves, tied to where it goes: a queue that is tied to a CPU outside the mask is
+/// polled by nobody (Open vSwitch 3.1, Documentation/topics/dpdk/pmd.rst). What sets them, and what sets them back.
+fn retied(model: &Model, plan: &Plan) -> (Vec<String>, Vec<String>) {
+    let units = || model.proposal.task.units.iter().zip(&plan.places).filter(|(unit, _)| unit.kind == Kind::Pmd);
+    let mask = units().fold(CpuSet::default(), |all, (_, place)| all.or(place));
+    let goes = |cpu: u32| {
+        let of_thread = units().find(|(unit, _)| unit.now.as_ref().is_some_and(|now| now.contains(cpu)));
+        of_thread.and_then(|(_, place)| place.first()).filter(|_| !mask.contains(cpu))
+    };
+    let ports = model.machine.switch.bridges.iter().flat_map(|bridge| &bridge.ports);
+    let tied = ports.filter(|port| port.rx_affinity.iter().any(|(_, cpu)| !mask.contains(*cpu)));
+    let command = |port: &SwitchPort, pairs: Vec<(u32, u32)>| {
+        let name = quoted(&port.name);
+        match pairs.is_empty() {
+            true => format!("ovs-vsctl remove Interface {name} other_config pmd-rxq-affinity"),
+            false => format!("ovs-vsctl set Interface {name} other_config:pmd-rxq-affinity=\"{}\"", ties(&pairs)),
+        }
+    };
+    let both = tied.map(|port| {
+        let kept = port.rx_affinity.iter().filter_map(|(queue, cpu)| {
+            let stays = mask.contains(*cpu).then_some(*cpu);
+            Some((*queue, stays.or_else(|| goes(*cpu))?))
+        });
+        (command(port, kept.collect()), command(port, port.rx_affinity.clone()))
+    });
+    both.unzip()
+}
+
+/// `0:3,1:7`: queues with their CPUs.
+fn ties(pairs: &[(u32, u32)]) -> String {
+    pairs.iter().map(|(queue, cpu)| format!("{queue}:{cpu}")).collect::<Vec<_>>().join(",")
 }
 
 /// The polling thread and the vCPU, as far as one starves by the other.
@@ -226,16 +300,13 @@ fn nearer(model: &Model, pmd: &Pmd, queue: &PmdQueue, node: u32, hit: &mut Hit) 
             "modelled: usage of queues added up",
         ));
         let tied = model.machine.switch.port(&queue.port).map_or(&[][..], |port| &port.rx_affinity);
-        let pairs = |ties: &mut dyn Iterator<Item = (u32, u32)>| {
-            ties.map(|(queue, cpu)| format!("{queue}:{cpu}")).collect::<Vec<_>>().join(",")
-        };
         let others = tied.iter().copied().filter(|(number, _)| *number != queue.queue);
-        let (port, to) = (quoted(&queue.port), pairs(&mut others.chain([(queue.queue, cpu)])));
+        let (port, to) = (quoted(&queue.port), ties(&others.chain([(queue.queue, cpu)]).collect::<Vec<_>>()));
         hit.fix.push(format!("ovs-vsctl set Interface {port} other_config:pmd-rxq-affinity=\"{to}\""));
         hit.undo.push(match tied {
             [] => format!("ovs-vsctl remove Interface {port} other_config pmd-rxq-affinity"),
             _ => {
-                let from = pairs(&mut tied.iter().copied());
+                let from = ties(tied);
                 format!("ovs-vsctl set Interface {port} other_config:pmd-rxq-affinity=\"{from}\"")
             }
         });

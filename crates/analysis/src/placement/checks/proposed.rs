@@ -1,7 +1,7 @@
 //! The placements that are shown, as findings whose changes can be made: `kvmscope apply PLC-PROPOSAL@1`.
 
 use crate::placement::model::Model;
-use crate::placement::solver::{Goal, Kind, Plan};
+use crate::placement::solver::{Goal, Kind, Plan, Unit};
 use crate::rule::Hit;
 use base::number::{counted, list, many};
 use base::{About, Change, Cost, CostKind, CpuSet, Evidence, Setting, Severity};
@@ -32,6 +32,13 @@ fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
         short += &format!(
             "; {siblings:.2} of those now are what busy siblings take from each other: no thread waits for them"
         );
+    }
+    let is_new = |unit: &&Unit| unit.kind == Kind::Pmd && unit.now.is_none();
+    let new = model.proposal.task.units.iter().filter(is_new).count() as u64;
+    if new > 0 {
+        let new =
+            counted(new, "polling thread that has no CPU yet counts", "polling threads that have no CPU yet count");
+        short += &format!("; now, {new} as bound to none");
     }
     if let Some(waited) = model.unexplained() {
         short += &format!("; threads waited {waited:.2} CPUs (measured), more than the model explains");

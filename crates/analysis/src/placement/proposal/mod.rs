@@ -19,7 +19,7 @@ pub(in crate::placement) use units::ran;
 pub use units::{Subject, What};
 
 use super::expected::Expectations;
-use super::model::Wishes;
+use super::model::{AskedPolling, Wishes};
 use super::solver::{Goal, Kind, NOW, Plan, REMOTE_DISTANCE, Room, Task, WORTH, continued, load, plans};
 use base::CpuSet;
 use base::number::counted;
@@ -38,6 +38,8 @@ pub struct Proposal {
     pub task: Task,
     /// Whose units these are.
     pub subjects: Vec<Subject>,
+    /// Polling threads that somebody asks for.
+    pub asked_polling: Option<AskedPolling>,
     /// Plans that score better than what holds now, by what each command brings; what holds now; those that are no better.
     pub plans: Vec<Plan>,
     /// Of each plan, whether threads get less by it, each by itself: what `apply` refuses.
@@ -54,7 +56,8 @@ impl Proposal {
         }
         let (task, subjects) = units::units(machine, wishes);
         let plans = plans(&task);
-        let mut proposal = Self { task, subjects, plans, ..Self::default() };
+        let asked_polling = wishes.polling.clone();
+        let mut proposal = Self { task, subjects, plans, asked_polling, ..Self::default() };
         let expectations = Expectations::of(machine);
         let refused = |proposal: &Self, plan: &Plan| expectations.refuses(&proposal.all_changes(plan));
         proposal.refused = proposal.plans.iter().map(|plan| refused(&proposal, plan)).collect();

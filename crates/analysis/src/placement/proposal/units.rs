@@ -73,7 +73,7 @@ pub(super) fn units(machine: &Machine, wishes: &Wishes) -> (Task, Vec<Subject>) 
         task.scattered.extend(domain.shows_groups().then_some(vm));
         of_domain(machine, &quotas, vm, domain, wishes.keeps(&domain.name)).into_iter().for_each(&mut add);
     }
-    polling(machine, wishes.keeps("pmd")).into_iter().for_each(&mut add);
+    polling(machine, wishes).into_iter().for_each(&mut add);
     let attributed = irqs::attributed(machine);
     irqs::units(machine, wishes, &attributed).into_iter().for_each(&mut add);
     kernel(machine, wishes.keeps("kernel")).into_iter().for_each(&mut add);
@@ -212,36 +212,42 @@ fn same(threads: &[(ThreadId, Option<CpuSet>)]) -> Option<&CpuSet> {
     threads.iter().all(|(_, cpus)| cpus == first).then_some(first.as_ref()).flatten()
 }
 
-/// Polling threads of Open vSwitch, each on its CPU: as threads, else as the switch lists them.
-fn polling(machine: &Machine, kept: bool) -> Vec<(Unit, Subject)> {
+/// Polling threads of Open vSwitch, each on its CPU: as threads, else as the switch lists them. Where another number is asked for, those
+/// that do not run yet have no place, and of fewer the last one has none either: its place is not taken for granted.
+fn polling(machine: &Machine, wishes: &Wishes) -> Vec<(Unit, Subject)> {
+    let asked = wishes.polling.as_ref().map(|asked| asked.threads as usize);
+    let kept = asked.is_none() && wishes.keeps("pmd");
     let threads = machine.threads.iter().filter(|thread| thread.role == Role::Pmd);
-    let mut polling: Vec<(CpuSet, Option<ThreadId>, f64)> = threads
+    let mut polling: Vec<(Option<CpuSet>, Option<ThreadId>, f64)> = threads
         .filter_map(|thread| {
             let cpus = thread.affinity.as_ref()?.value.clone();
             let demand = if thread.run_share.is_some() { Demand::of(thread).likely } else { 1.0 };
-            Some((cpus, thread.id(), demand))
+            Some((Some(cpus), thread.id(), demand))
         })
         .collect();
     if polling.is_empty() {
-        polling = machine.switch.pmd_cpus().iter().map(|cpu| (CpuSet::one(cpu), None, 1.0)).collect();
+        polling = machine.switch.pmd_cpus().iter().map(|cpu| (Some(CpuSet::one(cpu)), None, 1.0)).collect();
     }
     let tid = |thread: &Option<ThreadId>| thread.as_ref().map(|thread| thread.tid);
-    polling.sort_by(|a, b| a.0.first().cmp(&b.0.first()).then(tid(&a.1).cmp(&tid(&b.1))));
+    let first = |cpus: &Option<CpuSet>| cpus.as_ref().and_then(CpuSet::first);
+    polling.sort_by(|a, b| first(&a.0).cmp(&first(&b.0)).then(tid(&a.1).cmp(&tid(&b.1))));
+    if let Some(asked) = asked.filter(|asked| *asked != polling.len()) {
+        polling.truncate(asked);
+        if polling.len() == asked
+            && let Some((now, ..)) = polling.last_mut()
+        {
+            *now = None;
+        }
+        // The solver is no use beyond the CPUs of the host.
+        polling.resize(asked.min(machine.topology.online.len()), (None, None, 1.0));
+    }
     let from = machine.switch.mask_in_force();
-    let unit = |(index, (now, thread, demand)): (usize, (CpuSet, Option<ThreadId>, f64))| {
-        let home = now.first().and_then(|cpu| served_node(machine, cpu));
-        let threads = thread.into_iter().map(|thread| (thread, Some(now.clone()))).collect();
-        let unit = Unit {
-            vm: None,
-            kind: Kind::Pmd,
-            threads: 1,
-            commands: 1,
-            demand,
-            now: Some(now),
-            home,
-            kept: kept || from.is_none(),
-            stuck: None,
-        };
+    let kept = kept || from.is_none() && asked.is_none();
+    let of_ports = port_node(machine);
+    let unit = |(index, (now, thread, demand)): (usize, (Option<CpuSet>, Option<ThreadId>, f64))| {
+        let home = first(&now).and_then(|cpu| served_node(machine, cpu)).or(of_ports.filter(|_| now.is_none()));
+        let threads = thread.into_iter().map(|thread| (thread, now.clone())).collect();
+        let unit = Unit { vm: None, kind: Kind::Pmd, threads: 1, commands: 1, demand, now, home, kept, stuck: None };
         let subject = Subject {
             vm: String::new(),
             name: format!("pmd {index}"),
@@ -250,7 +256,7 @@ fn polling(machine: &Machine, kept: bool) -> Vec<(Unit, Subject)> {
             threads,
             from: from.clone(),
             demand: (demand, 1.0),
-            kept: if from.is_none() && !kept { UNREAD } else { ASKED },
+            kept: if wishes.keeps("pmd") { ASKED } else { UNREAD },
         };
         (unit, subject)
     };
@@ -262,6 +268,15 @@ fn served_node(machine: &Machine, cpu: u32) -> Option<u32> {
     let pmd = machine.switch.pmds.iter().find(|pmd| pmd.cpu == cpu)?;
     let nodes = pmd.queues.iter().filter_map(|queue| Some(machine.switch.port(&queue.port)?.node.as_ref()?.value));
     let mut nodes: Vec<u32> = nodes.collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    if let [node] = nodes[..] { Some(node) } else { None }
+}
+
+/// The node of the switch's ports, if all that tell one are of the same.
+fn port_node(machine: &Machine) -> Option<u32> {
+    let ports = machine.switch.bridges.iter().flat_map(|bridge| &bridge.ports);
+    let mut nodes: Vec<u32> = ports.filter_map(|port| Some(port.node.as_ref()?.value)).collect();
     nodes.sort_unstable();
     nodes.dedup();
     if let [node] = nodes[..] { Some(node) } else { None }

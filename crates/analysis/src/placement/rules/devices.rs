@@ -105,6 +105,20 @@ pub const RULES: &[Rule] = &[
         source: "Open vSwitch 3.1, Documentation/topics/dpdk/pmd.rst and ovs-vswitchd.conf.db(5), pmd-cpu-mask",
     },
     Rule {
+        id: "PLC-PMDCOUNT",
+        per: "host",
+        looks_at: "The number of polling threads that an option or a plan of service chains asks for, against those that run.",
+        limits: &[],
+        check: polling::asked,
+        why: "The plan reckons with so many CPUs that poll: with fewer a chain carries less than planned, and each one more than planned \
+            takes a CPU from vCPUs. Open vSwitch makes one polling thread for each CPU of pmd-cpu-mask, and deals the queues of a node \
+            to the threads there by their load. Caveat: a thread that is alone on its node serves no port of another one.",
+        fix: &["ovs-appctl dpif-netdev/pmd-rxq-show   # which thread serves which queue, after the change"],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "Open vSwitch 3.1, Documentation/topics/dpdk/pmd.rst and ovs-vswitchd.conf.db(5), pmd-cpu-mask",
+    },
+    Rule {
         id: "PLC-PMDNODE",
         per: "polling thread",
         looks_at: "The node of each NIC, against that of the polling thread that serves its queue.",

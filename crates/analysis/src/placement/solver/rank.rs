@@ -62,10 +62,12 @@ pub(crate) fn part(task: &Task, whole: &Plan, moved: &[usize]) -> Plan {
     plan(&ground, places)
 }
 
-/// A vCPU or polling thread that had one CPU, and had to leave it, gets one again.
+/// A vCPU or polling thread that had one CPU, and had to leave it, gets one again; so does a polling thread that does not run yet.
 fn settled(ground: &Ground<'_>, mut places: Vec<CpuSet>) -> Vec<CpuSet> {
     let now = ground.now();
-    for unit in (0..places.len()).filter(|unit| now[*unit].len() == 1 && ground.task.units[*unit].kind.is_single()) {
+    let is_new = |unit: usize| ground.task.units[unit].kind == Kind::Pmd && ground.task.units[unit].now.is_none();
+    let had_one = |unit: usize| now[unit].len() == 1 && ground.task.units[unit].kind.is_single();
+    for unit in (0..places.len()).filter(|unit| had_one(*unit) || is_new(*unit)) {
         if places[unit].len() > 1
             && let Some(cheapest) = cheapest(ground, &places, unit, ground.allowed(unit), 1).pop()
         {
