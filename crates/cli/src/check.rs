@@ -85,7 +85,7 @@ impl Check {
             recording.problems.extend(probe::fire(&self.journal.journal(), tree, &interrupt));
         }
         let title = recording.title();
-        let given = self.machines.given()?;
+        let given = self.machines.given(&interrupt)?;
         let progress = Progress::new(true);
         let case = Case::new(Input::open(recording)?, given).with_progress(progress.hear());
         // Where there are traces, they tell what the findings cost.

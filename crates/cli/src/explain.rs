@@ -93,7 +93,7 @@ impl Explain {
         let recording = self.machines.recording(live.path(), &interrupt)?;
         let title = recording.title();
         let progress = Progress::new(true);
-        let case = Case::new(Input::open(recording)?, self.machines.given()?).with_progress(progress.hear());
+        let case = Case::new(Input::open(recording)?, self.machines.given(&interrupt)?).with_progress(progress.hear());
         let Answers { mut sections, problems, failed } = Answers::of(&case);
         progress.finish();
         failed.into_iter().for_each(|error| complain(&error.into()));

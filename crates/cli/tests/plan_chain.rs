@@ -223,6 +223,31 @@ fn a_snapshot_gives_the_card_its_link_and_its_payload() {
     let value = |what: &str| &values.iter().find(|row| row["what"].as_str().unwrap().contains(what)).unwrap()["value"];
     assert_eq!(value("largest PCIe payload"), "256 bytes");
     assert_eq!(value("IOMMU"), "passes the host's own accesses through");
+    // A plan in a file says the same with the directory beside it, and an error has its place.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("chain.toml");
+    let plan = |card: &str| {
+        let head = "schema = \"kvmscope.chain/1\"\n[traffic]\nsizes = [1518]\n[[chain]]\nvnfs = 8\n";
+        std::fs::write(&file, format!("{head}[nic.a]\n{card}\n")).unwrap();
+        file.to_str().unwrap()
+    };
+    std::os::unix::fs::symlink(root.path(), folder.path().join("host")).unwrap();
+    let of_file = table(&[plan("snapshot = \"host\"")], "rates");
+    assert_eq!(row(&of_file, "sriov", 8)["gbps"], row(&vfs, "sriov", 8)["gbps"]);
+    for (card, expected) in [
+        ("snapshot = \"nowhere\"", "chain.toml:7:12: snapshot: "),
+        (
+            "snapshot = \"host\"\nmodel = \"X710\"",
+            "chain.toml:7:12: snapshot: name one of its cards, by its address, interface or model: 0000:3b:00.0 (XL710)",
+        ),
+        (
+            "snapshot = \"host\"\npcie = { gen = 3, lanes = 8 }",
+            "chain.toml:8:8: pcie: the link is read from the snapshot already",
+        ),
+    ] {
+        let (code, _, complaints) = kvmscope(&[plan(card)]);
+        assert!(code == 2 && complaints.contains(expected), "{complaints}");
+    }
     let (code, _, complaints) = kvmscope(&[&given[..], &["--nic", "X710"]].concat());
     assert_eq!(code, 2);
     assert!(complaints.contains("0000:3b:00.0 (XL710)"), "{complaints}");

@@ -41,7 +41,7 @@ pub use model::switch::HopCost;
 pub use of_host::of_host;
 pub use plan::{Assumption, Card, Chain, Plan};
 pub use polling::polling_cpus;
-pub use read::{MOST_BYTES, SCHEMA, read};
+pub use read::{MOST_BYTES, Open, SCHEMA, read, read_with};
 pub use rules::words;
 pub use section::{QUESTION, answer, misses_target};
 pub use stated::{Known, Stated, StatedCard, StatedChain};

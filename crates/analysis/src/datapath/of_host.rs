@@ -36,9 +36,9 @@ pub fn of_host(snapshot: &Snapshot, wanted: Option<&str>) -> Result<Stated, Stri
     let Some(card) = first else {
         let known: Vec<String> = cards.iter().map(name).collect();
         return Err(if known.is_empty() {
-            "no network card on PCIe is known of this host; give --nic and --link".to_owned()
+            "no network card on PCIe is known of this host; give its model and its speed".to_owned()
         } else {
-            format!("name one of its cards with --nic: {}", base::number::list(&known))
+            format!("name one of its cards, by its address, interface or model: {}", base::number::list(&known))
         });
     };
     let from = |file: &str| format!("{}: {file}", card.address);

@@ -7,11 +7,13 @@ use super::model::design::{DATAPATHS, Datapath, Design, Pattern};
 use super::model::frames::Frames;
 use super::model::pcie::Detours;
 use super::model::switch::HopCost;
+use super::of_host::of_host as host_of_card;
 use super::quantity;
 use super::stated::{Known, Stated, StatedCard, StatedChain};
 use crate::fields::{Error, Fields, Source, count, flag, number, one_of, text};
 use base::nearest::instead;
 use base::plain::{beginning, plain};
+use host::Snapshot;
 use toml::de::{DeTable, DeValue};
 
 /// What a file's key `schema` says.
@@ -30,7 +32,7 @@ const MOST_CORES: u64 = 1024;
 const OF_FILE: &[&str] = &["schema", "host", "nic", "traffic", "chain", "calibration"];
 const OF_HOST: &[&str] = &["pmd_cores", "core_hz", "port_queues", "vnf_cores", "reserve"];
 const OF_RESERVE: &[&str] = &["vnf_cores_per_vm"];
-const OF_NIC: &[&str] = &["model", "link", "ports", "pcie", "pps", "iommu_small_pages", "remote_node"];
+const OF_NIC: &[&str] = &["model", "link", "ports", "pcie", "snapshot", "pps", "iommu_small_pages", "remote_node"];
 const OF_PCIE: &[&str] = &["gen", "lanes", "mps", "mrrs"];
 const OF_TRAFFIC: &[&str] = &["sizes", "imix", "pattern", "target", "directions"];
 const OF_CHAIN: &[&str] = &["vnfs", "datapath", "edges", "must_migrate", "nic"];
@@ -41,11 +43,24 @@ const OF_RATE: &[&str] = &["source", "value"];
 /// A name in a file that stands for VFs at both ends of a switched chain.
 const MIXED: &str = "mixed";
 
-/// Reads a plan.
+/// What opens the snapshot of a host that a plan names.
+pub type Open<'a> = &'a dyn Fn(&str) -> Result<Snapshot, String>;
+
+/// Reads a plan that is part of a recording. It names no snapshot: what came from elsewhere opens nothing outside itself.
 ///
 /// # Errors
 /// The first thing that is wrong with it.
 pub fn read(file: &str, written: &str) -> Result<Stated, Error> {
+    read_with(file, written, &|_| {
+        Err("a plan in a recording names no snapshot; kvmscope plan chain FILE reads it".to_owned())
+    })
+}
+
+/// Reads a plan, and opens what it names.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn read_with(file: &str, written: &str, open: Open<'_>) -> Result<Stated, Error> {
     let source = Source { file, text: written };
     if written.len() > MOST_BYTES {
         return Err(source.error(0, format!("a plan has at most {MOST_BYTES} bytes")));
@@ -72,7 +87,14 @@ pub fn read(file: &str, written: &str) -> Result<Stated, Error> {
         return Err(fields.error(format!("a plan needs 1 to {MOST_CARDS} cards, each under a line [nic.NAME]")));
     }
     let names: Vec<&str> = cards.iter().map(|(name, _)| name.as_str()).collect();
-    stated.cards = cards.iter().map(|(_, card)| of_card(card)).collect::<Result<_, _>>()?;
+    for (_, card) in &cards {
+        let (card, host) = of_card(card, open)?;
+        stated.cards.push(card);
+        // The host is one, whichever card it was read for.
+        stated.core_hz = stated.core_hz.or(host.core_hz);
+        stated.host_cpus = stated.host_cpus.or(host.host_cpus);
+        stated.iommu = stated.iommu.or(host.iommu);
+    }
     let chains = fields.tables_of("chain", "a chain", OF_CHAIN)?;
     if chains.is_empty() || chains.len() > MOST_CHAINS {
         return Err(fields.error(format!("a plan needs 1 to {MOST_CHAINS} chains, each under a line [[chain]]")));
@@ -122,17 +144,32 @@ fn of_host(fields: &Fields<'_, '_>, stated: &mut Stated) -> Result<(), Error> {
     Ok(())
 }
 
-fn of_card(fields: &Fields<'_, '_>) -> Result<StatedCard, Error> {
+/// A card, with what the snapshot that it names says of its host besides.
+fn of_card(fields: &Fields<'_, '_>, open: Open<'_>) -> Result<(StatedCard, Stated), Error> {
+    let model = fields.read("model", text)?;
+    let mut host = fields.read("snapshot", |value| host_of_card(&open(text(value)?)?, model))?.unwrap_or_default();
+    let of_host = host.cards.pop();
+    if of_host.is_some() {
+        fields.refuse("pcie", "the link is read from the snapshot already")?;
+    }
+    let named = model.filter(|_| of_host.is_none()).map(|model| Known::given(model.to_owned()));
+    let of_host = of_host.unwrap_or_default();
     let mut card = StatedCard {
-        model: fields.read("model", text)?.map(|model| Known::given(model.to_owned())),
-        line_bits_per_s: fields.read("link", |value| quantity::bits_per_s(text(value)?))?.map(Known::given),
+        model: named.or(of_host.model),
+        line_bits_per_s: fields
+            .read("link", |value| quantity::bits_per_s(text(value)?))?
+            .map(Known::given)
+            .or(of_host.line_bits_per_s),
         ports: fields.read("ports", |value| within(value, 1, 64))?.map(Known::given),
         packets_per_s: fields.read("pps", rate)?.map(Known::given),
         detours: Detours {
             iommu_small_pages: fields.read("iommu_small_pages", flag)?.unwrap_or_default(),
             remote_node: fields.read("remote_node", flag)?.unwrap_or_default(),
         },
-        ..StatedCard::default()
+        pcie: of_host.pcie,
+        mps_bytes: of_host.mps_bytes,
+        mrrs_bytes: of_host.mrrs_bytes,
+        node: of_host.node,
     };
     if let Some(pcie) = fields.fields_of("pcie", "a PCIe link", OF_PCIE)? {
         let generation = pcie.needed("gen", |value| within(value, 1, 6))?;
@@ -147,7 +184,7 @@ fn of_card(fields: &Fields<'_, '_>) -> Result<StatedCard, Error> {
     }
     // What the list does not know is found out here, where the error has a place.
     card.is_complete().map_err(|text| fields.error(text))?;
-    Ok(card)
+    Ok((card, host))
 }
 
 fn of_chain(fields: &Fields<'_, '_>, cards: &[&str], pattern: Pattern) -> Result<StatedChain, Error> {
@@ -324,6 +361,8 @@ vhost_pps = { value = "0.8 Mpps", source = "own bed" }
             let error = read("f", &WHOLE.replacen(from, to, 1)).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{to}: {error}");
         }
+        let recorded = read("f", &WHOLE.replacen("link = \"25G\"", "snapshot = \"..\"", 1)).unwrap_err().to_string();
+        assert!(recorded.starts_with("f:13:12: snapshot: a plan in a recording names no snapshot"), "{recorded}");
         let netperf = read("f", &WHOLE.replacen("[64, 512, 1518]", "[64, 65536]", 1)).unwrap_err().to_string();
         assert!(netperf.starts_with("f:16:9: sizes: ") && netperf.contains("netperf"), "{netperf}");
         assert!(read("f", "").is_err() && read("f", "x = ").is_err());

@@ -90,9 +90,9 @@ impl MachineOptions {
     ///
     /// # Errors
     /// If the budget cannot be read.
-    pub fn given(&self) -> anyhow::Result<Given> {
+    pub fn given(&self, interrupt: &Interrupt) -> anyhow::Result<Given> {
         let listing = Listing { all_features: true, ..Listing::default() };
-        let (placement, budget) = (self.wishes.wishes()?, self.budget.read()?);
+        let (placement, budget) = (self.wishes.wishes(interrupt)?, self.budget.read()?);
         Ok(Given { listing, placement, realtime: self.realtime, budget, ..Given::default() })
     }
 

@@ -1,6 +1,7 @@
 //! What a placement is for, and what stays: options that `check` hands to the solver.
 
 use crate::exit::WrongUse;
+use crate::interrupt::Interrupt;
 use analysis::datapath;
 use analysis::placement::solver::Goal;
 use analysis::placement::{AskedPolling, Wishes};
@@ -64,7 +65,7 @@ impl WishOptions {
     ///
     /// # Errors
     /// If the plan cannot be read or has nothing that polls, or polling threads are to stay as well.
-    pub fn wishes(&self) -> anyhow::Result<Wishes> {
+    pub fn wishes(&self, interrupt: &Interrupt) -> anyhow::Result<Wishes> {
         let goal = match self.goal {
             GoalName::Throughput => Goal::Throughput,
             GoalName::Latency => Goal::Latency,
@@ -72,7 +73,7 @@ impl WishOptions {
             GoalName::Power => Goal::Power,
         };
         let (keep, reserve) = (self.keep.clone(), self.reserve.clone().unwrap_or_default());
-        let polling = self.polling()?;
+        let polling = self.polling(interrupt)?;
         if let Some(asked) = polling.as_ref().filter(|_| keep.iter().any(|name| name == "pmd")) {
             bail!(WrongUse(format!(
                 "{}: another number of polling threads, and --keep pmd keeps those that run",
@@ -83,13 +84,13 @@ impl WishOptions {
     }
 
     /// The polling threads that are asked for.
-    fn polling(&self) -> anyhow::Result<Option<AskedPolling>> {
+    fn polling(&self, interrupt: &Interrupt) -> anyhow::Result<Option<AskedPolling>> {
         if let Some(threads) = self.pmd_cores {
             return Ok(Some(AskedPolling { threads, from: "--pmd-cores".to_owned() }));
         }
         let Some(file) = &self.plan else { return Ok(None) };
         let shown = file.display();
-        let Some(threads) = datapath::polling_cpus(&crate::plan::read_plan(file)?) else {
+        let Some(threads) = datapath::polling_cpus(&crate::plan::read_plan(file, interrupt)?) else {
             bail!(WrongUse(format!(
                 "--plan {shown}: none of its best designs has threads that poll, so there are none to place"
             )));

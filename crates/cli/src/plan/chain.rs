@@ -171,7 +171,7 @@ impl ChainOptions {
 
     fn plan(&self, interrupt: &Interrupt) -> anyhow::Result<Plan> {
         if let Some(file) = &self.file {
-            let mut stated = read_plan(file)?;
+            let mut stated = read_plan(file, interrupt)?;
             stated.search |= self.search;
             self.calibrated(&mut stated, interrupt)?;
             return Ok(stated.plan().map_err(WrongUse)?);
@@ -212,15 +212,7 @@ impl ChainOptions {
             return Ok(Some(Snapshot::open(Path::new("/"))?));
         }
         let Some(path) = &self.snapshot else { return Ok(None) };
-        if path.join("sys").is_dir() {
-            return Ok(Some(Snapshot::open(path)?));
-        }
-        let recording = opened(path, &self.stdin, interrupt)?;
-        let is_host = |part: &&Part| part.kind == PartKind::Host && part.machine == "L0";
-        let Some(part) = recording.parts.iter().rfind(is_host) else {
-            bail!("{} has no snapshot of a host; kvmscope snapshot takes one", recording.title());
-        };
-        Ok(Some(Snapshot::open(&recording.root.join(&part.path))?))
+        snapshot(path, &self.stdin, interrupt).map(Some)
     }
 
     /// What the options say, over what the host says.
@@ -271,12 +263,29 @@ impl ChainOptions {
     }
 }
 
-/// The plan in a file.
-pub fn read_plan(file: &Path) -> anyhow::Result<Stated> {
+/// The snapshot of a host: a directory with `sys`, or the last one of a recording.
+fn snapshot(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Snapshot> {
+    if path.join("sys").is_dir() {
+        return Ok(Snapshot::open(path)?);
+    }
+    let recording = opened(path, stdin, interrupt)?;
+    let is_host = |part: &&Part| part.kind == PartKind::Host && part.machine == "L0";
+    let Some(part) = recording.parts.iter().rfind(is_host) else {
+        bail!("{} has no snapshot of a host; kvmscope snapshot takes one", recording.title());
+    };
+    Ok(Snapshot::open(&recording.root.join(&part.path))?)
+}
+
+/// The plan in a file. Snapshots that it names lie where the file does, if they are not named from the root.
+pub fn read_plan(file: &Path, interrupt: &Interrupt) -> anyhow::Result<Stated> {
     let shown = file.display().to_string();
     let mut text = String::new();
     // One byte more than is read, so that a longer file is refused and not cut.
     let read = File::open(file).and_then(|file| file.take(datapath::MOST_BYTES as u64 + 1).read_to_string(&mut text));
     read.map_err(|error| WrongUse(format!("{shown}: {error}")))?;
-    Ok(datapath::read(&shown, &text).map_err(|error| WrongUse(error.to_string()))?)
+    let beside = |name: &str| {
+        let path = file.parent().unwrap_or(Path::new("")).join(name);
+        snapshot(&path, &Stdin::default(), interrupt).map_err(|error| format!("{error:#}"))
+    };
+    Ok(datapath::read_with(&shown, &text, &beside).map_err(|error| WrongUse(error.to_string()))?)
 }

@@ -31,17 +31,22 @@ pub struct Detours {
     pub remote_node: bool,
 }
 
-/// Share that is left of reads of 64 bytes and of 512 (pcie-bench/pcie-model, data of SIGCOMM 2018).
-const WITH_SMALL_PAGES: (f64, f64) = (9.8 / 28.0, 0.98);
-/// The same of a remote node: 9 to 25 % less of 64 bytes, 8 % of 128, nothing from 512 bytes on.
-const FROM_REMOTE_NODE: (f64, f64) = (0.83, 1.0);
+/// Share that is left of reads, by their bytes (pcie-bench/pcie-model, data of SIGCOMM 2018).
+const WITH_SMALL_PAGES: &[(f64, f64)] = &[(64.0, 9.8 / 28.0), (512.0, 0.98)];
+/// The same of a remote node: 9 to 25 % less of 64 bytes, of which this is the middle, 8 % of 128, nothing from 512 bytes on.
+const FROM_REMOTE_NODE: &[(f64, f64)] = &[(64.0, 0.83), (128.0, 0.92), (512.0, 1.0)];
 
 impl Detours {
     /// Share of the link's packets that is left for frames of `bytes`.
     pub fn left(self, bytes: f64) -> f64 {
-        let between = |(at_64, at_512): (f64, f64)| {
-            let along = ((bytes.max(64.0) / 64.0).log2() / 3.0).min(1.0);
-            at_64 + (at_512 - at_64) * along
+        // Between two measured sizes along their logarithm.
+        let between = |shares: &[(f64, f64)]| {
+            let along = |(least, low): (f64, f64), (most, high): (f64, f64)| {
+                let part = (bytes.clamp(least, most) / least).log2() / (most / least).log2();
+                low + (high - low) * part
+            };
+            let nearest = shares.windows(2).find(|pair| bytes <= pair[1].0).or(shares.windows(2).last());
+            nearest.map_or(1.0, |pair| along(pair[0], pair[1]))
         };
         let of = |is_there: bool, shares| if is_there { between(shares) } else { 1.0 };
         of(self.iommu_small_pages, WITH_SMALL_PAGES) * of(self.remote_node, FROM_REMOTE_NODE)
@@ -180,6 +185,24 @@ mod tests {
                 let of = |generation| link(generation, lanes, mps).latency_limit_symbols();
                 assert_eq!([of(1), of(2), of(3)], [limit, limit + 51, limit + 96], "x{lanes}, {mps}");
             }
+        }
+    }
+
+    #[test]
+    fn detours_take_off_what_was_measured_at_each_size() {
+        let small = Detours { iommu_small_pages: true, remote_node: false };
+        let remote = Detours { iommu_small_pages: false, remote_node: true };
+        for (detours, bytes, left) in [
+            (small, 64.0, 0.35),
+            (small, 512.0, 0.98),
+            (small, 1518.0, 0.98),
+            (remote, 60.0, 0.83),
+            (remote, 128.0, 0.92),
+            (remote, 256.0, 0.96),
+            (remote, 9018.0, 1.0),
+            (Detours::default(), 64.0, 1.0),
+        ] {
+            assert!((detours.left(bytes) - left).abs() < 1e-9, "{detours:?} at {bytes}: {}", detours.left(bytes));
         }
     }
 
