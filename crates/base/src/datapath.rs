@@ -84,6 +84,9 @@ pub struct DatapathRun {
     pub offered_pps: Option<f64>,
     /// Where the window begins, CLOCK_MONOTONIC.
     pub begin_ns: u64,
+    /// From when on this computer was recorded beside it, CLOCK_MONOTONIC, at least until the window ends; `None`: it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traced_from_ns: Option<u64>,
     /// Its length.
     pub window_ns: u64,
     /// By how much that length may be wrong: reading a counter takes time.
@@ -308,6 +311,7 @@ mod tests {
             repeat: 0,
             offered_pps: None,
             begin_ns: 5,
+            traced_from_ns: None,
             window_ns: 500_000_000,
             window_error_ns: 1_000,
             window_sent: 90,

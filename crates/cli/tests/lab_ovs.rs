@@ -6,7 +6,9 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, mpsc};
+use std::thread::JoinHandle;
 
 /// One lab at a time: each has threads that take a whole CPU.
 static ONE: Mutex<()> = Mutex::new(());
@@ -127,14 +129,86 @@ fn every_packet_is_somewhere_and_all_is_put_back() {
     let refused = account.refused_cycles.unwrap();
     assert!(refused > 0.0 && refused < 2.0 * account.busy as f64 / account.packets as f64, "{account:?}");
     let answered: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let section = &answered["sections"][0];
-    assert_eq!(section["id"], "datapath");
+    let section = answered["sections"].as_array().unwrap().iter().find(|section| section["id"] == "datapath").unwrap();
     let rows = |table: &str| section["tables"][table]["rows"].as_array().unwrap().len();
     assert_eq!((rows("rates"), rows("trials"), rows("cycles"), rows("pmds")), (1, 1, 1, 1));
     // The programs' own text says the same as the books.
     let flows = section["tables"]["flows"]["rows"].as_array().unwrap();
     let arrived = flows.iter().filter(|row| row[3] == "drop").map(|row| row[4].as_u64().unwrap()).sum::<u64>();
     assert!(arrived >= books.received, "{arrived} in the flows, {} in the books", books.received);
+}
+
+/// A thread of this test that wants a CPU, by its id.
+struct Intruder {
+    tid: i32,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Intruder {
+    fn on(cpu: usize) -> Self {
+        let (tell, told) = mpsc::channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&stop);
+        let work = move || {
+            let mut own = rustix::thread::CpuSet::new();
+            own.set(cpu);
+            rustix::thread::sched_setaffinity(None, &own).unwrap();
+            tell.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
+            while !over.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        };
+        let thread = std::thread::Builder::new().name("intruder".to_owned()).spawn(work).unwrap();
+        Self { tid: told.recv().unwrap(), stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Intruder {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+#[test]
+fn who_takes_a_pollers_cpu_is_named_by_the_trace() {
+    let Some(bed) = Bed::new() else { return };
+    // The polling thread of the switch has the first CPU.
+    let allowed = rustix::thread::sched_getaffinity(None).unwrap();
+    let cpu = (0..1_024).find(|cpu| allowed.is_set(*cpu)).unwrap();
+    let intruder = Intruder::on(cpu);
+    let output = bed.lab("1").arg("--json").spawn().unwrap().wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", complaints(&output));
+    let runs = DatapathRuns::read(&bed.output().join("L0/datapath/ovs.json")).unwrap();
+    if let Some(why) = runs.notes.iter().find(|note| note.contains("nothing of this computer was recorded")) {
+        println!("skipped: the trace beside lab ovs: {why}");
+        return;
+    }
+    assert!(bed.output().join("L0/trace.dat").is_file());
+    let answered: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let section = answered["sections"].as_array().unwrap().iter().find(|section| section["id"] == "datapath").unwrap();
+    let table = &section["tables"]["gaps"];
+    let column =
+        |name: &str| table["columns"].as_array().unwrap().iter().position(|column| column["name"] == name).unwrap();
+    let rows = table["rows"].as_array().unwrap();
+    let of = |row: &Value, name: &str| row[column(name)].clone();
+    let named = rows.iter().find(|row| of(row, "by_tid") == intruder.tid).unwrap_or_else(|| panic!("{table}"));
+    assert_eq!(
+        (of(named, "by"), of(named, "cpu"), of(named, "kind")),
+        ("intruder".into(), cpu.into(), "thread".into())
+    );
+    assert!(of(named, "thread").as_str().unwrap().starts_with("pmd-c00"), "{named}");
+    // Nobody takes more than there is, and the trace tells of most of the window, also where others keep the poller off its CPU when it
+    // begins.
+    for poller in &runs.runs[0].pollers {
+        let own = rows.iter().filter(|row| of(row, "tid") == poller.tid);
+        let (all, unknown) = own.fold((0, 0), |(all, unknown), row| {
+            let ns = of(row, "total_ns").as_u64().unwrap();
+            (all + ns, unknown + if of(row, "kind") == "unknown" { ns } else { 0 })
+        });
+        assert!(all <= runs.runs[0].window_ns && unknown < runs.runs[0].window_ns / 10, "{all} {unknown} {table}");
+    }
 }
 
 #[test]

@@ -619,6 +619,24 @@ export const TABLES = {
     run_share: "f64",
     wait_share: "f64",
   },
+  /** What took the CPU of one polling thread within the window of one trial, by the trace: a thread, an interrupt (irq, vector, softirq, nmi) by itself, time that the thread was asleep, and what the trace does not tell (unknown). With the time that the thread itself ran, they add up to the window. An interrupt cuts what it interrupts in two. What the machine below took is in none of them. */
+  "datapath.gaps": {
+    machine: "text",
+    pattern: "text",
+    vnfs: "u64",
+    size_bytes: "u64",
+    repeat: "u64",
+    thread: "text",
+    tid: "u64",
+    cpu: "u64",
+    kind: "text",
+    by: "text",
+    by_tid: "u64",
+    count: "u64",
+    total_ns: "u64",
+    max_ns: "u64",
+    share: "f64",
+  },
   /** Between which offered rates a measured datapath begins to lose more than loss_ratio; a bound that was not found is missing, and ended says why. Trials are those of all goals of one search; discarded ones did not count. */
   "datapath.bounds": {
     machine: "text",

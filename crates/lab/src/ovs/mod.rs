@@ -6,13 +6,14 @@
 //! north-south  a null device for each VNF -> v0 | v1 -> drop ...
 //! ```
 //! In: [`Settings`]. Out: a recording with the trials ([`DatapathRuns`]), in which every packet is somewhere, with the text that
-//! both programs printed, and with who disturbed them. The null device sends as fast as it is asked, so that the rate is that of
+//! both programs printed, and with who disturbed them: this computer is recorded while windows run. The null device sends as fast as it is asked, so that the rate is that of
 //! the chain: the maximum receive rate (MRR) of CSIT. A flow that drops is the end of a chain and counts what arrived.
 //!
 //! The switch is ours: it has a directory, a database and sockets of its own, and never hears of one that runs on the machine.
 //! Its daemons and testpmd end with this program, also if it is killed. Huge pages and the directory stand in the journal; both
 //! programs keep their memory in files without a name, so that nothing is mounted.
 
+mod beside;
 mod books;
 mod control;
 mod counters;
@@ -33,6 +34,7 @@ use base::bench::NS_PER_TICK;
 use base::datapath::{DatapathRuns, FCS_BYTES, Traffic};
 use base::number::counted;
 use base::recording::{ClockPair, Destination, Draft, Identity, Machine, Moment, Part, PartKind, PartState, Recording};
+use beside::Beside;
 use ports::Wiring;
 use seats::Seats;
 use std::path::{Path, PathBuf};
@@ -110,7 +112,7 @@ pub fn run(
     journal.clear(COMMAND)?;
     let mut watch = Watch { say, stop };
     let mut entry = journal.begin(COMMAND)?;
-    let measured = measure(settings, &seats, &mut entry, journal, &mut watch);
+    let measured = measure(settings, places, &seats, &mut entry, journal, &mut watch);
     let left = entry.put_back(journal.proc());
     let measured = measured?;
     left?;
@@ -126,10 +128,14 @@ struct Measurements {
     /// What the programs printed, by file name.
     texts: Vec<(String, String)>,
     clock_pairs: Vec<ClockPair>,
+    /// The recording, with the parts that lie in it already: the trace.
+    draft: Draft,
+    parts: Vec<Part>,
 }
 
 fn measure(
     settings: &Settings,
+    places: &Places,
     seats: &Seats,
     entry: &mut Entry,
     journal: &Journal,
@@ -140,6 +146,12 @@ fn measure(
     let mut switch = Switch::start(settings.memory, seats, entry, journal.proc(), watch)?;
     let mut runs = DatapathRuns::new(surroundings(settings, seats, &switch));
     let begin = clocks::pair(HOST, Moment::Begin);
+    let mut beside = Beside::start(seats, &switch.directory().join("recorded"), journal)?;
+    let noted = beside.noted();
+    if beside.is_absent() {
+        (watch.say)(&noted);
+    }
+    runs.notes.push(noted);
     let mut texts = Vec::new();
     for repeat in 0..settings.repeats {
         for vnfs in &settings.vnfs {
@@ -148,7 +160,7 @@ fn measure(
             (watch.say)(&format!("{} connected", counted(u64::from(*vnfs), "VNF is", "VNFs are")));
             for size_bytes in &settings.sizes_bytes {
                 let trial = Trial { wiring, size_bytes: *size_bytes, repeat, settings, seats };
-                let Trialled { run, text } = trial.run(&mut switch, &mut testpmd, watch)?;
+                let Trialled { run, text } = trial.run(&mut switch, &mut testpmd, &mut beside, watch)?;
                 let (pps, faults) = (base::number::plain(run.chain_pps().round()), run.books.faults());
                 let closed = if faults.is_empty() { String::new() } else { format!("; {}", faults.join("; ")) };
                 (watch.say)(&format!("{}: {pps} packets per second arrived{closed}", trial.words()));
@@ -160,7 +172,9 @@ fn measure(
     }
     let clock_pairs = vec![begin, clocks::pair(HOST, Moment::End)];
     runs.environment.extend(ns_per_tick(&clock_pairs).map(|length| (NS_PER_TICK.to_owned(), length.to_string())));
-    Ok(Measurements { runs, texts, clock_pairs })
+    let draft = Draft::new(&places.output)?;
+    let parts = beside.end(&draft)?;
+    Ok(Measurements { runs, texts, clock_pairs, draft, parts })
 }
 
 /// How long a tick of the time-stamp counter was between two moments.
@@ -184,15 +198,14 @@ fn surroundings(settings: &Settings, seats: &Seats, switch: &Switch) -> std::col
 }
 
 fn record(settings: &Settings, places: &Places, measured: Measurements, created: String) -> Result<Recording, Error> {
-    let draft = Draft::new(&places.output)?;
-    let mut parts = Vec::new();
+    let Measurements { runs, texts, clock_pairs, draft, mut parts } = measured;
     let mut part = |path: PathBuf, kind| {
         parts.push(Part { path, machine: HOST.to_owned(), kind, clock: None, state: PartState::Complete });
     };
     let path = Path::new(HOST).join("datapath/ovs.json");
-    measured.runs.write(&draft.part(&path)?)?;
+    runs.write(&draft.part(&path)?)?;
     part(path, PartKind::Datapath);
-    for (name, text) in measured.texts {
+    for (name, text) in texts {
         let path = Path::new(HOST).join("pmd").join(name);
         let whole = draft.part(&path)?;
         std::fs::write(&whole, text).map_err(|error| Error::io(whole, error))?;
@@ -203,7 +216,7 @@ fn record(settings: &Settings, places: &Places, measured: Measurements, created:
         root: places.output.path.clone(),
         machines: vec![machine],
         parts,
-        clock_pairs: measured.clock_pairs,
+        clock_pairs,
         ..Recording::made(&format!("kvmscope lab ovs {}: {settings}", env!("CARGO_PKG_VERSION")), created)
     };
     Ok(draft.finish(recording)?)

@@ -6,6 +6,7 @@
 //!       ^ counters      ^ cleared, sampled        read, sampled ^               ^ counters: books
 //! ```
 
+use super::beside::{Beside, LEAD};
 use super::books::{books, bound_by};
 use super::counters::{by_port, received, sent, when_still};
 use super::ports::Wiring;
@@ -83,24 +84,39 @@ impl Trial<'_> {
     }
 
     /// Runs it.
-    pub(super) fn run(&self, switch: &mut Switch, vnfs: &mut Vnfs, watch: &Watch<'_>) -> Result<Trialled, Error> {
+    pub(super) fn run(
+        &self,
+        switch: &mut Switch,
+        vnfs: &mut Vnfs,
+        beside: &mut Beside,
+        watch: &Watch<'_>,
+    ) -> Result<Trialled, Error> {
         switch.add_generators(self.wiring, self.size_bytes.saturating_sub(FCS_BYTES))?;
-        let trialled = self.measured(switch, vnfs, watch)?;
+        let trialled = self.measured(switch, vnfs, beside, watch)?;
         switch.remove_generators(self.wiring)?;
         Ok(trialled)
     }
 
-    fn measured(&self, switch: &mut Switch, vnfs: &mut Vnfs, watch: &Watch<'_>) -> Result<Trialled, Error> {
+    fn measured(
+        &self,
+        switch: &mut Switch,
+        vnfs: &mut Vnfs,
+        beside: &mut Beside,
+        watch: &Watch<'_>,
+    ) -> Result<Trialled, Error> {
         switch.send(self.wiring, true)?;
         watch.rest(FLOWS_ARE_MADE)?;
         switch.send(self.wiring, false)?;
         let (before, _) = when_still(switch, vnfs, self.wiring, watch)?;
         switch.send(self.wiring, true)?;
-        watch.rest(self.settings.warm_up)?;
+        watch.rest(self.settings.warm_up.saturating_sub(LEAD))?;
+        let traced_from_ns = beside.go_on()?;
+        watch.rest(LEAD.min(self.settings.warm_up))?;
         switch.control.ask("dpif-netdev/pmd-stats-clear", &[])?;
         let begin = self.edge(switch)?;
         watch.rest(self.settings.window)?;
         let end = self.edge(switch)?;
+        beside.pause()?;
         let performance = switch.control.ask(PERFORMANCE, &["-nh"]);
         let statistics = switch.control.ask("dpif-netdev/pmd-stats-show", &[]);
         // Either of them: versions before 2.10 have no `pmd-perf-show`, 4.0 has no `pmd-stats-show`.
@@ -129,6 +145,7 @@ impl Trial<'_> {
             repeat: self.repeat,
             offered_pps: None,
             begin_ns: begin.at_ns,
+            traced_from_ns,
             window_ns: end.at_ns.saturating_sub(begin.at_ns),
             window_error_ns: begin.error_ns + end.error_ns,
             window_sent: end.sent.saturating_sub(begin.sent),

@@ -2,6 +2,7 @@
 
 use super::ring::Keep;
 use crate::Error;
+use base::CpuSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -34,6 +35,12 @@ pub struct Plan {
     /// Only events of these threads; empty: all. With them of threads that their processes start, as soon as those are seen,
     /// and all switches, where switches are recorded; else of all tasks that they start.
     pub tids: Vec<u32>,
+    /// Only events on these CPUs; empty: all.
+    pub cpus: CpuSet,
+    /// Keep the addresses of the kernel's functions, megabytes of text: for events with addresses.
+    pub symbols: bool,
+    /// Record nothing until [`super::TracefsRecorder::go_on`].
+    pub paused: bool,
     /// How often pages are taken that are not full: what a kill costs, and how far behind whoever reads along is.
     pub sweep: Duration,
     /// What a flight recorder keeps; `None` keeps all.
@@ -54,7 +61,17 @@ pub struct Selection {
 impl Default for Plan {
     fn default() -> Self {
         let events = DEFAULT.iter().filter_map(|text| Selection::parse(text)).collect();
-        Self { events, clock: None, buffer_kib: 4 << 10, tids: Vec::new(), sweep: SWEEP, keep: None }
+        Self {
+            events,
+            clock: None,
+            buffer_kib: 4 << 10,
+            tids: Vec::new(),
+            cpus: CpuSet::default(),
+            symbols: true,
+            paused: false,
+            sweep: SWEEP,
+            keep: None,
+        }
     }
 }
 

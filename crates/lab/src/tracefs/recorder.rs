@@ -40,6 +40,7 @@ pub struct TracefsRecorder {
     calibration: Option<Calibration>,
     names: Names,
     keep: Option<Keep>,
+    symbols: bool,
     refreshed: Instant,
     /// The recording's directory.
     root: PathBuf,
@@ -82,6 +83,10 @@ impl TracefsRecorder {
         instance.set("trace_clock", &clock)?;
         instance.set("buffer_size_kb", &plan.buffer_kib.to_string())?;
         instance.set_if_there("buffer_percent", WAKE_PERCENT)?;
+        if !plan.cpus.is_empty() {
+            let mask = plan.cpus.mask_like(&instance.text("tracing_cpumask"));
+            instance.set("tracing_cpumask", &mask)?;
+        }
         // Programs write their marks into the main instance; where the kernel has this, they are in ours as well.
         instance.set_if_there("options/copy_trace_marker", "1")?;
         let filtered: BTreeSet<u32> = plan.tids.iter().copied().collect();
@@ -122,6 +127,7 @@ impl TracefsRecorder {
             calibration: None,
             names: Names::default(),
             keep: plan.keep,
+            symbols: plan.symbols,
             refreshed: Instant::now(),
             root: root.to_owned(),
             machine: machine.to_owned(),
@@ -133,13 +139,31 @@ impl TracefsRecorder {
         recorder.meter = drain.meter();
         recorder.drain = Some(drain);
         recorder.write_head()?;
-        recorder.instance.set("tracing_on", "1")?;
+        if !plan.paused {
+            recorder.go_on()?;
+        }
         // Only now: what KVM writes from here on is an event.
         recorder.readings.first = tsc::read(recorder.tracefs.host(), &recorder.proc);
         recorder.write_readings()?;
         recorder.look_for_vms()?;
         recorder.write_processes()?;
         Ok(recorder)
+    }
+
+    /// Records from now on.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn go_on(&self) -> Result<(), Error> {
+        self.instance.set("tracing_on", "1")
+    }
+
+    /// Records nothing until [`TracefsRecorder::go_on`]. The trace does not tell: whoever reads it has to know.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn pause(&self) -> Result<(), Error> {
+        self.instance.set("tracing_on", "0")
     }
 
     /// What lies on disk from now on, until [`Recorder::stop`] makes it whole.
@@ -330,7 +354,7 @@ impl Recorder for TracefsRecorder {
         let part = self.part("trace.dat", PartState::Complete);
         let (directory, whole) = (self.directory(), self.root.join(&part.path));
         // Megabytes of text: not for the head, which is renewed every second.
-        self.dat.kallsyms = describe::kallsyms(&self.proc);
+        self.dat.kallsyms = if self.symbols { describe::kallsyms(&self.proc) } else { String::new() };
         match self.keep {
             Some(keep) => {
                 pack::write_head(&directory, &self.dat, &self.clock)?;

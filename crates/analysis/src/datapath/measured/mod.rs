@@ -5,10 +5,12 @@
 //! ```text
 //! trials --of one kind--> Kind --median, least, most--> rates      (kind: measured)
 //!    '--each--> trials, books, pollers --by size and ports--> cycles: what the planner is calibrated with
+//!    '--with a trace of the same machine--> gaps: who had the CPUs of threads that poll
 //! text --> pmds, queues, flows, ports
 //! ```
 
 mod beside;
+mod gaps;
 mod kinds;
 mod printed;
 mod section;

@@ -1,6 +1,7 @@
 //! The answer of what was measured.
 
 use super::beside;
+use super::gaps::{self, Gaps};
 use super::kinds::{self, Kind};
 use super::tables;
 use crate::facts::datapaths::{Datapaths, Printed};
@@ -20,10 +21,11 @@ const TOLD: &[&str] = &["cpu", "kernel", "hypervisor", "Open vSwitch", "DPDK", "
 /// None: what could not be read is a problem of the recording.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let datapaths = case.datapaths();
-    Ok((!datapaths.is_empty()).then(|| Answer { section: section(datapaths), problems: Vec::new() }))
+    let section = || section(datapaths, gaps::of(case, &datapaths.beds));
+    Ok((!datapaths.is_empty()).then(|| Answer { section: section(), problems: Vec::new() }))
 }
 
-fn section(datapaths: &Datapaths) -> Section {
+fn section(datapaths: &Datapaths, gaps: Gaps) -> Section {
     let Datapaths { beds, printed } = datapaths;
     let mut section = Section::new("datapath", QUESTION);
     let kinds = kinds::of(beds);
@@ -33,16 +35,19 @@ fn section(datapaths: &Datapaths) -> Section {
         section.about.extend(told);
         section.about.extend(bed.runs.notes.iter().cloned());
     }
+    section.about.extend(gaps.told);
     section.summary = if beds.is_empty() { of_printed(printed) } else { of_kinds(&kinds) };
     if !beds.is_empty() {
         section.tables.extend([tables::rates(&kinds), tables::trials(beds), tables::books(beds)]);
         section.tables.extend((!cycles.is_empty()).then(|| tables::cycles(&cycles)));
         section.tables.extend(super::unseen::table(beds, &kinds));
         section.tables.push(tables::pollers(beds));
+        section.tables.extend(gaps.table);
         section.tables.extend(beside::tables(beds));
     }
     section.tables.extend(super::printed::tables(printed));
     section.unknown = unknown(datapaths);
+    section.unknown.extend(gaps.unknown);
     section
 }
 
@@ -162,6 +167,7 @@ mod tests {
             repeat,
             offered_pps: None,
             begin_ns: 0,
+            traced_from_ns: None,
             window_ns: 1_000_000_000,
             window_error_ns: 0,
             window_sent: received,
@@ -202,7 +208,7 @@ mod tests {
 
     #[test]
     fn trials_of_one_kind_are_one_rate_with_its_spread() {
-        let section = section(&measured(vec![run(0, 3_000_000), run(1, 1_000_000)]));
+        let section = section(&measured(vec![run(0, 3_000_000), run(1, 1_000_000)]), Gaps::default());
         assert_eq!(
             section.summary,
             "A chain of 2 VNFs on ovs-dpdk carried 2 Mpps of 64 bytes, measured (1 to 3 over 2 trials); \
@@ -219,7 +225,7 @@ mod tests {
 
     #[test]
     fn cycles_are_those_on_the_cpu_and_the_counter_is_kept_beside() {
-        let section = section(&measured(vec![run(0, 3_000_000)]));
+        let section = section(&measured(vec![run(0, 3_000_000)]), Gaps::default());
         let row = section.table("cycles").unwrap().rows().next().unwrap();
         let number = |name| row.number(name).unwrap();
         assert_eq!((number("ports"), number("cycles"), number("counted_cycles")), (5.0, 100.0, 200.0));
@@ -231,7 +237,7 @@ mod tests {
         let lost = run(0, 3_000_000);
         let books = Books { sent: lost.books.sent + 7, ..lost.books.clone() };
         let lost = DatapathRun { books, interference: vec!["cc1 ran".into()], ..lost };
-        let section = section(&measured(vec![lost]));
+        let section = section(&measured(vec![lost]), Gaps::default());
         let what: Vec<&str> = section.unknown.iter().map(|unknown| unknown.what.as_str()).collect();
         assert_eq!(what, ["open_books", "disturbed"]);
         assert!(section.unknown[0].text.contains("7 packets are missing"), "{}", section.unknown[0].text);

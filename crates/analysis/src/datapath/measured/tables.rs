@@ -1,6 +1,7 @@
 //! The tables of a measured datapath. `rates` is the planner's, with kind `measured`.
 
 use super::beside::{BOUNDS, STREAMS};
+use super::gaps::GAPS;
 use super::kinds::{Cycles, Kind, dropped_share};
 use super::printed::{FLOWS, PMDS, PORTS, QUEUES};
 use super::unseen::PREDICTED;
@@ -12,7 +13,7 @@ use base::{Cell, Column, ColumnType, Table};
 
 /// All of them but `rates`.
 pub const TABLES: &[&TableSpec] =
-    &[&TRIALS, &BOOKS, &CYCLES, &PREDICTED, &POLLERS, &BOUNDS, &STREAMS, &PMDS, &QUEUES, &FLOWS, &PORTS];
+    &[&TRIALS, &BOOKS, &CYCLES, &PREDICTED, &POLLERS, &GAPS, &BOUNDS, &STREAMS, &PMDS, &QUEUES, &FLOWS, &PORTS];
 
 pub(super) const MOST_ROWS: usize = 60;
 

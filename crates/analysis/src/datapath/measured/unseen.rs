@@ -169,6 +169,7 @@ mod tests {
             repeat: 0,
             offered_pps: None,
             begin_ns: 0,
+            traced_from_ns: None,
             window_ns: 1_000_000_000,
             window_error_ns: 0,
             window_sent: sent as u64,

@@ -7,6 +7,7 @@
 //! ```
 //! Who has the CPUs and what each task does is what timelines draw ([`Watch`], [`Tasks`]); here both forget what is over.
 
+use super::pollers::Spent;
 use crate::facts::events::host_interrupts::HostInterrupt;
 use crate::facts::losses::{By, Cause, LostIn};
 use crate::facts::state::State;
@@ -29,6 +30,12 @@ pub(super) trait Hear {
     /// All that happened before `upto_ns` can be asked for, back to where the last call told that it may be forgotten.
     /// Returns from when on it is still wanted.
     fn settled(&mut self, seen: &Seen, upto_ns: u64) -> u64;
+
+    /// Whether with the event at `at_ns` a stretch begins before which the trace may have paused: what was seen before says nothing
+    /// of it.
+    fn begins_anew(&mut self, _at_ns: u64) -> bool {
+        false
+    }
 }
 
 /// What the trace has shown of CPUs and tasks.
@@ -76,6 +83,10 @@ pub(super) struct Ear<'p> {
 impl<H: Hear> WalkObserver<Follow<H>> for Ear<'_> {
     fn event(&mut self, walk: &mut Walk<Follow<H>>, event: &Event<'_>) {
         let Follow { hear, seen, events } = &mut walk.sink;
+        if hear.begins_anew(event.time_ns) {
+            hear.settled(seen, event.time_ns);
+            *seen = Seen::default();
+        }
         seen.tasks.event(event, seen.watch.holder(event.cpu as usize));
         seen.watch.event(event);
         *events += 1;
@@ -139,6 +150,29 @@ impl Seen {
             at_ns = piece.from_ns;
         }
         (taken, at_ns)
+    }
+
+    /// What became of the thread's time in `span`: whatever came while it slept took nothing.
+    pub fn spent(&self, tid: i32, span: Span) -> Spent {
+        let mut spent = Spent::default();
+        let mut taken_running_ns = 0;
+        for (piece, cause) in self.taken(tid, span, true) {
+            spent.taken.entry(cause.by).or_default().add(piece.length_ns());
+            if self.runs_at(tid, piece.from_ns) {
+                taken_running_ns += piece.length_ns();
+            }
+        }
+        for (piece, doing, _) in self.pieces(tid, span) {
+            match doing {
+                Doing::Running(_) => spent.ran_ns += piece.length_ns(),
+                Doing::Sleeping => spent.asleep_ns += piece.length_ns(),
+                Doing::Runnable | Doing::Unknown => {}
+            }
+        }
+        spent.ran_ns = spent.ran_ns.saturating_sub(taken_running_ns);
+        let taken_ns: u64 = spent.taken.values().map(|part| part.total_ns).sum();
+        spent.unknown_ns = span.length_ns().saturating_sub(spent.ran_ns + spent.asleep_ns + taken_ns);
+        spent
     }
 
     /// What took time from the thread in `span`, in order; `awake` leaves out what came while it slept.
@@ -253,6 +287,25 @@ mod tests {
             "cut at both ends"
         );
         assert!(seen().taken(8, Span { from_ns: 0, to_ns: 500 }, false).is_empty());
+    }
+
+    #[test]
+    fn the_time_of_a_thread_is_its_own_or_somebodys_or_nobody_knows_whose() {
+        let spent = seen().spent(7, Span { from_ns: 20, to_ns: 500 });
+        let taken: Vec<_> =
+            spent.taken.iter().map(|(by, part)| (*by, part.count, part.total_ns, part.max_ns)).collect();
+        let (irq, softirq) = (By::Interrupt(VECTOR), By::Interrupt(HostInterrupt::Softirq(Some(1))));
+        assert_eq!(
+            taken,
+            [(By::Task(0), 1, 20, 20), (By::Task(5), 1, 180, 180), (irq, 1, 20, 20), (softirq, 1, 30, 30)]
+        );
+        assert_eq!((spent.ran_ns, spent.asleep_ns, spent.unknown_ns), (30 + 180 - 30, 50, 0));
+        let mut late = seen();
+        late.tasks.by_tid.insert(7, vec![(320, Doing::Running(0))]);
+        let spent = late.spent(7, Span { from_ns: 20, to_ns: 500 });
+        assert_eq!((spent.ran_ns, spent.unknown_ns), (180 - 30, 300), "before its first event nothing tells");
+        let never = late.spent(8, Span { from_ns: 20, to_ns: 500 });
+        assert_eq!((never.unknown_ns, never.taken.len()), (480, 0));
     }
 
     #[test]

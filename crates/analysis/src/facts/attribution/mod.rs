@@ -7,6 +7,7 @@
 //!                                                     |
 //!                                                     v
 //!                                       sums: of each sample, causes + unexplained = its length
+//! threads that poll, in windows --> pollers: of each window, the thread itself + causes + asleep + unknown = its length
 //! ```
 //! A sample of which nothing is known is unexplained as a whole. What is unexplained is printed with the causes.
 
@@ -17,8 +18,9 @@ mod follow;
 mod guests;
 mod lacking;
 mod narrowed;
+pub(crate) mod pollers;
 mod ranked;
-mod sums;
+pub(crate) mod sums;
 mod threads;
 
 pub use clock_error::ClockError;

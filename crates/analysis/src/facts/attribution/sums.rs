@@ -19,7 +19,7 @@ pub struct Part {
 }
 
 impl Part {
-    fn add(&mut self, ns: u64) {
+    pub(super) fn add(&mut self, ns: u64) {
         self.add_many(ns, 1);
     }
 

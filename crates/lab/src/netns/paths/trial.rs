@@ -43,6 +43,7 @@ impl Bed {
             repeat: 0,
             offered_pps: offer.pps.map(|pps| pps as f64),
             begin_ns,
+            traced_from_ns: None,
             window_ns: sent.took_ns,
             window_error_ns: 0,
             window_sent: sent.frames,
