@@ -37,6 +37,8 @@ enum PathName {
     Bridge,
     /// A thread copies between two packet sockets
     AfPacket,
+    /// A thread copies between the files of two macvtaps, as a VMM does
+    Macvtap,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -62,6 +64,7 @@ impl PathOptions {
             PathName::Veth => Path::Veth,
             PathName::Bridge => Path::Bridge,
             PathName::AfPacket => Path::AfPacket,
+            PathName::Macvtap => Path::Macvtap,
         });
         let goals = self.search.iter().map(|goal| match goal {
             GoalName::Ndr => Goal::NDR,

@@ -19,9 +19,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The longest frame with its header: 64 KB of segments and some headers.
-const LONGEST_FRAME: usize = 128 << 10;
+pub(super) const LONGEST_FRAME: usize = 128 << 10;
 /// virtio-net's header without merged buffers (struct virtio_net_hdr, VIRTIO 1.2, 5.1.6).
-const HEADER_BYTES: usize = 10;
+pub(super) const HEADER_BYTES: usize = 10;
 
 /// The forwarder's place.
 pub(super) struct Forwarding<'a> {

@@ -7,6 +7,7 @@
 use crate::Error;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// ETH_P_ALL in network byte order.
@@ -20,7 +21,10 @@ const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
 /// One side of a forwarder.
 #[derive(Debug)]
-pub(super) struct Port(OwnedFd);
+pub(super) struct Port {
+    socket: OwnedFd,
+    dropped: AtomicU64,
+}
 
 impl Port {
     /// Opens `device` of this thread's namespace.
@@ -35,7 +39,7 @@ impl Port {
             return Err(refused("it cannot be created"));
         }
         // SAFETY: the descriptor was just made and nobody else has it.
-        let port = Self(unsafe { OwnedFd::from_raw_fd(raw) });
+        let port = Self { socket: unsafe { OwnedFd::from_raw_fd(raw) }, dropped: AtomicU64::new(0) };
         let wait = libc::timeval { tv_sec: 0, tv_usec: LOOK_EVERY.as_micros() as libc::suseconds_t };
         port.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1_i32).map_err(|_| refused("virtio-net headers"))?;
         port.set(libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1_i32).map_err(|_| refused("ignoring its own frames"))?;
@@ -51,14 +55,14 @@ impl Port {
         address.sll_ifindex = i32::try_from(index).unwrap_or(0);
         let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
         // SAFETY: the kernel reads `length` bytes of `address`, which lives until the call returns.
-        let bound = unsafe { libc::bind(port.0.as_raw_fd(), (&raw const address).cast(), length) };
+        let bound = unsafe { libc::bind(port.socket.as_raw_fd(), (&raw const address).cast(), length) };
         if index == 0 || bound < 0 { Err(refused("it cannot be bound")) } else { Ok(port) }
     }
 
     /// Takes a frame with its header; 0 bytes if none came for a while.
     pub(super) fn receive(&self, frame: &mut [u8]) -> io::Result<usize> {
         // SAFETY: the kernel writes at most `frame.len()` bytes into `frame`.
-        let got = unsafe { libc::recv(self.0.as_raw_fd(), frame.as_mut_ptr().cast(), frame.len(), 0) };
+        let got = unsafe { libc::recv(self.socket.as_raw_fd(), frame.as_mut_ptr().cast(), frame.len(), 0) };
         match usize::try_from(got) {
             Ok(bytes) => Ok(bytes),
             Err(_) => match io::Error::last_os_error() {
@@ -71,7 +75,7 @@ impl Port {
     /// Sends a frame with its header; one that does not fit now is dropped, as a full ring drops it.
     pub(super) fn send(&self, frame: &[u8]) -> io::Result<()> {
         // SAFETY: the kernel reads `frame.len()` bytes of `frame`.
-        let sent = unsafe { libc::send(self.0.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
+        let sent = unsafe { libc::send(self.socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
         let full = |error: &io::Error| {
             matches!(
                 error.raw_os_error(),
@@ -84,23 +88,27 @@ impl Port {
         }
     }
 
-    /// Frames that the kernel dropped since the last call, because none of this socket's memory was free (packet(7),
-    /// PACKET_STATISTICS).
+    /// Frames that the kernel has dropped so far, because none of this socket's memory was free (packet(7), PACKET_STATISTICS,
+    /// which begins again from 0 each time it is read).
     pub(super) fn dropped(&self) -> io::Result<u64> {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
         let into = (&raw mut statistics).cast();
         // SAFETY: the kernel writes at most `length` bytes into `statistics`, which lives until the call returns.
         let got = unsafe {
-            libc::getsockopt(self.0.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS, into, &raw mut length)
+            libc::getsockopt(self.socket.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS, into, &raw mut length)
         };
-        if got < 0 { Err(io::Error::last_os_error()) } else { Ok(statistics.tp_drops.into()) }
+        if got < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let since = u64::from(statistics.tp_drops);
+        Ok(self.dropped.fetch_add(since, Ordering::Relaxed) + since)
     }
 
     fn set<T>(&self, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
         let length = size_of::<T>() as libc::socklen_t;
         // SAFETY: the kernel reads `length` bytes of `value`, which lives until the call returns.
-        let set = unsafe { libc::setsockopt(self.0.as_raw_fd(), level, name, (&raw const *value).cast(), length) };
+        let set = unsafe { libc::setsockopt(self.socket.as_raw_fd(), level, name, (&raw const *value).cast(), length) };
         if set < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }

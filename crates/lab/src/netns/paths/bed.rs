@@ -1,14 +1,13 @@
 //! Three namespaces, a chain of VNFs between two of them, and what carries frames through each VNF.
 
-use super::super::forward::{carry, offloads};
+use super::super::forward::offloads;
 use super::super::inside::WorkerThreads;
-use super::super::packet::Port;
 use super::super::{APPEARS, pin};
 use super::Cpus;
+use super::carrier::Carrier;
 use crate::Error;
 use crate::journal::network::ip;
 use crate::journal::{Entry, Step};
-use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 /// What carries frames through a VNF.
@@ -20,6 +19,8 @@ pub enum Path {
     Bridge,
     /// A thread copies between two packet sockets.
     AfPacket,
+    /// A thread copies between the files of two macvtaps.
+    Macvtap,
 }
 
 impl Path {
@@ -29,6 +30,7 @@ impl Path {
             Path::Veth => "veth",
             Path::Bridge => "bridge",
             Path::AfPacket => "af-packet",
+            Path::Macvtap => "macvtap",
         }
     }
 }
@@ -46,8 +48,7 @@ pub(super) struct Bed {
     pub(super) source: String,
     pub(super) chain: String,
     pub(super) sink: String,
-    /// Packet sockets that frames go into on their way to the sink, VNF by VNF.
-    pub(super) sockets: Vec<Arc<Port>>,
+    pub(super) carrier: Carrier,
 }
 
 impl Bed {
@@ -69,7 +70,7 @@ impl Bed {
             shell(namespace, "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6")?;
             ip(&["-n", namespace, "link", "set", "lo", "up"])?;
         }
-        let mut bed = Self { path, vnfs, cpus, source, chain, sink, sockets: Vec::new() };
+        let mut bed = Self { path, vnfs, cpus, source, chain, sink, carrier: Carrier::Kernel };
         let last = format!("port{}", 2 * vnfs - 1);
         bed.link(&bed.source, "source0", "port0")?;
         for vnf in 1..vnfs {
@@ -85,9 +86,7 @@ impl Bed {
             // `veth_skb_is_eligible_for_gro`, Linux 6.12).
             offloads(namespace, device, &["tso", "off", "gso", "off", "tx", "off"])?;
         }
-        for vnf in 0..vnfs {
-            bed.vnf(vnf, workers)?;
-        }
+        bed.carrier = Carrier::start(&bed, workers)?;
         bed.poll(proc)?;
         Ok(bed)
     }
@@ -98,48 +97,6 @@ impl Bed {
             ip(&["-n", &self.chain, "link", "set", device, "up"])?;
         }
         ip(&["-n", &self.chain, "link", "set", port, "up"]).map(|_| ())
-    }
-
-    /// Joins the two ports of a VNF.
-    fn vnf(&mut self, vnf: u32, workers: &mut WorkerThreads) -> Result<(), Error> {
-        let [near, far] = [format!("port{}", 2 * vnf), format!("port{}", 2 * vnf + 1)];
-        match self.path {
-            Path::Veth => {
-                for (from, to) in [(&near, &far), (&far, &near)] {
-                    let exec = ["netns", "exec", &self.chain, "tc"];
-                    ip(&[&exec[..], &["qdisc", "add", "dev", from, "clsact"]].concat())?;
-                    let filter =
-                        ["filter", "add", "dev", from, "ingress", "protocol", "all", "u32", "match", "u32", "0", "0"];
-                    let action = ["action", "mirred", "egress", "redirect", "dev", to];
-                    ip(&[&exec[..], &filter, &action].concat())?;
-                }
-            }
-            Path::Bridge => {
-                let bridge = format!("bridge{vnf}");
-                ip(&["-n", &self.chain, "link", "add", "name", &bridge, "type", "bridge", "mcast_snooping", "0"])?;
-                for port in [&near, &far] {
-                    ip(&["-n", &self.chain, "link", "set", port, "master", &bridge])?;
-                }
-                ip(&["-n", &self.chain, "link", "set", &bridge, "up"])?;
-            }
-            Path::AfPacket => {
-                for (from, to, is_onward) in [(near.clone(), far.clone(), true), (far, near, false)] {
-                    let (tell, told) = mpsc::channel();
-                    let prepare = move || {
-                        let (from, to) = (Arc::new(Port::open(&from)?), Port::open(&to)?);
-                        let _ = tell.send(Arc::clone(&from));
-                        Ok((from, to))
-                    };
-                    let work = |(from, to): (Arc<Port>, Port), stop: &_| carry(&from, &to, stop);
-                    let tid = workers.start(&format!("vnf-{vnf}"), Some(&self.chain), prepare, work)?;
-                    pin(tid, self.cpus.chain)?;
-                    if is_onward {
-                        self.sockets.extend(told.try_recv());
-                    }
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Gives each port a polling thread of the kernel, on the chain's CPU.
@@ -172,6 +129,6 @@ fn kernel_threads(proc: &std::path::Path) -> Vec<u32> {
 }
 
 /// `ip netns exec` gives the command a /sys of the namespace, which a thread of ours would not have.
-fn shell(namespace: &str, script: &str) -> Result<(), Error> {
-    ip(&["netns", "exec", namespace, "sh", "-c", script]).map(|_| ())
+pub(super) fn shell(namespace: &str, script: &str) -> Result<String, Error> {
+    ip(&["netns", "exec", namespace, "sh", "-c", script])
 }

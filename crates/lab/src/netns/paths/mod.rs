@@ -3,7 +3,7 @@
 //! ```text
 //! namespace -source     namespace -chain: one polling kernel thread for each port, all on one CPU       namespace -sink
 //! source0 --- veth --- port0 [VNF 1] port1 --- veth --- port2 [VNF 2] port3 --- ... port2N-1 --- veth --- sink0
-//! sender, another CPU        veth: redirected by tc · bridge: a bridge · af-packet: a thread of ours copies
+//! sender, another CPU        veth: redirected by tc · bridge: a bridge · af-packet, macvtap: a thread of ours copies
 //! ```
 //! In: [`Settings`]. Out: trials in the form of all datapaths ([`DatapathRuns`]): at the highest rate that the sender reaches, with
 //! books in which every frame is somewhere; bounds that the search (`search/`) finds; streams of messages.
@@ -11,7 +11,9 @@
 //! Namespaces stand in the journal, and everything else lies inside them.
 
 mod bed;
+mod carrier;
 mod counters;
+mod macvtap;
 mod record;
 mod sender;
 mod streams;

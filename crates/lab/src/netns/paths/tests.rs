@@ -1,6 +1,6 @@
-use super::counters::{Counters, Device, books};
+use super::carrier::Carrier;
+use super::counters::Counters;
 use super::*;
-use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 fn here(journal: &std::path::Path) -> Journal {
@@ -20,36 +20,59 @@ fn alone() -> Option<MutexGuard<'static, ()>> {
 
 #[test]
 fn every_frame_stands_at_its_place() {
-    let device =
-        |received, receive_dropped, sent, send_dropped| Device { received, receive_dropped, sent, send_dropped };
-    let reading = |devices: &[(&str, Device)], sockets_dropped: &[u64]| Counters {
-        devices: devices.iter().map(|(name, device)| ((*name).to_owned(), *device)).collect::<BTreeMap<_, _>>(),
-        sockets_dropped: sockets_dropped.to_vec(),
-    };
-    let before = reading(&[("source0", device(0, 0, 10, 1)), ("sink0", device(5, 99, 0, 0))], &[0, 0]);
-    let after = reading(
-        &[
-            ("source0", device(0, 0, 100, 11)),
-            ("port0", device(90, 2, 0, 0)),
-            ("port1", device(0, 0, 70, 5)),
-            ("port3", device(0, 0, 60, 3)),
-            ("sink0", device(65, 199, 0, 0)),
-        ],
-        &[13, 7],
-    );
-    let books = books(&before, &after, 2, 100);
-    assert_eq!((books.received, books.missing(), books.faults()), (60, 0, Vec::<String>::new()));
+    let names = ["source0", "port0", "port1", "port2", "port3", "sink0"];
+    let statistics = ["rx packets", "rx dropped", "tx packets", "tx dropped"];
+    let devices = names.iter().flat_map(|name| statistics.map(|what| format!("{name} {what}")));
+    let carried = (0..2).flat_map(|vnf| {
+        let taps = [2 * vnf, 2 * vnf + 1].into_iter().flat_map(|tap| statistics.map(|what| format!("tap{tap} {what}")));
+        let thread = ["read", "wrote", "refused"].map(|what| format!("vnf-{vnf} {what}"));
+        taps.chain(thread).collect::<Vec<_>>()
+    });
+    let before = Counters(devices.chain(carried).map(|name| (name, 1_000)).collect());
+    let mut after = before.clone();
+    let grown = [
+        ("source0 tx packets", 90),
+        ("source0 tx dropped", 10),
+        ("port0 rx dropped", 2),
+        ("tap0 rx packets", 88),
+        ("tap0 rx dropped", 13),
+        ("vnf-0 read", 75),
+        ("vnf-0 wrote", 74),
+        ("vnf-0 refused", 1),
+        ("port1 tx packets", 69),
+        ("port1 tx dropped", 5),
+        ("tap2 rx packets", 69),
+        ("vnf-1 read", 69),
+        ("vnf-1 wrote", 69),
+        ("port3 tx packets", 66),
+        ("port3 tx dropped", 3),
+        ("sink0 rx packets", 66),
+        ("sink0 rx dropped", 199),
+    ];
+    for (name, more) in grown {
+        *after.0.get_mut(name).unwrap() += more;
+    }
+    let ledger = Carrier::Macvtaps(Vec::new()).ledger(2);
+    let books = ledger.books(&before, &after, 100).unwrap();
+    assert_eq!((books.received, books.missing(), books.faults()), (66, 0, Vec::<String>::new()));
     let named: Vec<(&str, u64)> = books.dropped.iter().map(|at| (at.place.as_str(), at.packets)).collect();
     let places = [
         ("ring into VNF 1", 10),
         ("VNF 1", 2),
-        ("packet socket of VNF 1", 13),
+        ("ring of the macvtap into VNF 1", 13),
+        ("macvtap out of VNF 1", 1),
         ("ring into VNF 2", 5),
         ("VNF 2", 0),
-        ("packet socket of VNF 2", 7),
+        ("ring of the macvtap into VNF 2", 0),
+        ("macvtap out of VNF 2", 0),
         ("queue into the sink", 3),
     ];
     assert_eq!(named, places);
+    *after.0.get_mut("vnf-0 wrote").unwrap() += 1;
+    let faults = ledger.books(&before, &after, 100).unwrap().faults();
+    assert_eq!(faults, ["out of VNF 1: vnf-0 wrote is 75 and port1 tx packets + port1 tx dropped is 74"]);
+    after.0.remove("sink0 rx packets");
+    assert!(ledger.books(&before, &after, 100).is_err_and(|error| error.to_string().contains("sink0 rx packets")));
 }
 
 #[test]
@@ -58,7 +81,7 @@ fn books_of_all_paths_close_and_nothing_is_left() {
     let directory = tempfile::tempdir().unwrap();
     let journal = here(directory.path());
     let settings = Settings {
-        paths: vec![Path::Veth, Path::Bridge, Path::AfPacket],
+        paths: vec![Path::Veth, Path::Bridge, Path::AfPacket, Path::Macvtap],
         vnfs: vec![1, 2],
         sizes_bytes: vec![64, 1518],
         trial: Duration::from_millis(100),
@@ -67,7 +90,7 @@ fn books_of_all_paths_close_and_nothing_is_left() {
         messages_bytes: Vec::new(),
     };
     let runs = run(&settings, &journal, &mut |_| (), &AtomicBool::new(false)).unwrap();
-    assert_eq!(runs.runs.len(), 12);
+    assert_eq!(runs.runs.len(), 16);
     for run in &runs.runs {
         assert_eq!(run.books.faults(), Vec::<String>::new(), "{run:#?}");
         assert!(run.books.received > 0, "{run:#?}");
