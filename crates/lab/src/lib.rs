@@ -45,6 +45,8 @@ pub mod rt;
 pub mod search;
 pub mod setting;
 pub mod snapshot;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod testpmd;
 pub mod tracefs;
 pub mod trigger;
 #[cfg(target_arch = "x86_64")]

@@ -79,7 +79,7 @@ impl Ovs {
         let (places, journal) = (Places { programs, output }, self.place.journal());
         course::run(&self.destination, &self.output, |created, say, stop| {
             match self.paths.settings(&self.vnfs, &self.size, self.repeats) {
-                Some(settings) => self.paths.measure(&settings, &places.output, &journal, created, say, stop),
+                Some(settings) => self.paths.measure(&settings, &places, &journal, created, say, stop),
                 None => ovs::run(&self.settings(), &places, &journal, created, say, stop),
             }
         })

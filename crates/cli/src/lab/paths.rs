@@ -1,10 +1,11 @@
 //! `kvmscope lab ovs --path`: the same chain over the kernel's own datapaths.
 
-use base::recording::{Destination, Recording};
+use base::recording::Recording;
 use clap::{Args, ValueEnum};
 use lab::Error;
 use lab::journal::Journal;
 use lab::netns::paths::{self, Method, Path, Settings};
+use lab::ovs::Places;
 use lab::search::Goal;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -39,6 +40,14 @@ enum PathName {
     AfPacket,
     /// A thread copies between the files of two macvtaps, as a VMM does
     Macvtap,
+    /// testpmd copies between two AF_XDP sockets
+    AfXdp,
+    /// testpmd on taps that the kernel's vhost-net serves
+    VhostNet,
+    /// Open vSwitch with the kernel's datapath
+    OvsKernel,
+    /// Open vSwitch with the datapath of its daemon, without DPDK
+    OvsNetdev,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -65,6 +74,10 @@ impl PathOptions {
             PathName::Bridge => Path::Bridge,
             PathName::AfPacket => Path::AfPacket,
             PathName::Macvtap => Path::Macvtap,
+            PathName::AfXdp => Path::AfXdp,
+            PathName::VhostNet => Path::VhostNet,
+            PathName::OvsKernel => Path::OvsKernel,
+            PathName::OvsNetdev => Path::OvsNetdev,
         });
         let goals = self.search.iter().map(|goal| match goal {
             GoalName::Ndr => Goal::NDR,
@@ -90,15 +103,15 @@ impl PathOptions {
     pub fn measure(
         &self,
         settings: &Settings,
-        output: &Destination,
+        places: &Places,
         journal: &Journal,
         created: String,
         say: &mut dyn FnMut(&str),
         stop: &AtomicBool,
     ) -> Result<Recording, Error> {
-        let runs = paths::run(settings, journal, say, stop)?;
+        let runs = paths::run(settings, &places.programs, journal, say, stop)?;
         let names: Vec<&str> = settings.paths.iter().map(|path| path.name()).collect();
         let what = format!("--path {} --repeats {} --trial-ms {}", names.join(","), settings.repeats, self.trial_ms);
-        paths::record(&runs, output, created, &what)
+        paths::record(&runs, &places.output, created, &what)
     }
 }

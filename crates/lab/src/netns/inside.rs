@@ -8,6 +8,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -89,6 +90,14 @@ impl WorkerThreads {
             let _ = thread.join();
         }
     }
+}
+
+/// The same command in a network namespace, with a `/sys` that shows it.
+pub(super) fn within(namespace: &str, command: &Command) -> Command {
+    let mut inside = Command::new("ip");
+    inside.args(["netns", "exec", namespace]).arg(command.get_program()).args(command.get_args());
+    inside.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    inside
 }
 
 /// Moves this thread into a network namespace.

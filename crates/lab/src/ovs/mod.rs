@@ -15,12 +15,12 @@
 
 mod beside;
 mod books;
-mod control;
+pub(crate) mod control;
 mod counters;
 mod memory;
 mod ports;
 mod seats;
-mod switch;
+pub(crate) mod switch;
 mod trial;
 mod vnfs;
 

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 /// The daemon that can do DPDK.
 pub(super) const DAEMON: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
 /// What a database of Open vSwitch holds.
-pub(super) const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
+pub(crate) const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 
 /// The only bridge.
 const BRIDGE: &str = "b";
@@ -199,14 +199,14 @@ impl Switch {
 }
 
 /// The directory of a switch.
-struct Place<'a> {
-    directory: &'a Path,
+pub(crate) struct Place<'a> {
+    pub(crate) directory: &'a Path,
 }
 
 impl Place<'_> {
     /// A program of Open vSwitch that keeps to the directory: ovs-vsctl(8), ENVIRONMENT; DPDK takes `RUNTIME_DIRECTORY`
     /// (`eal_create_runtime_dir`).
-    fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         for variable in ["OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR", "OVS_SYSCONFDIR", "RUNTIME_DIRECTORY"] {
             command.env(variable, self.directory);
@@ -215,7 +215,7 @@ impl Place<'_> {
         command
     }
 
-    fn run<A: AsRef<OsStr>>(&self, program: &str, words: &[A]) -> Result<String, Error> {
+    pub(crate) fn run<A: AsRef<OsStr>>(&self, program: &str, words: &[A]) -> Result<String, Error> {
         let program = Program::new(program, "openvswitch-switch-dpdk");
         let mut command = program.command(words);
         command.env("OVS_RUNDIR", self.directory);
@@ -224,7 +224,7 @@ impl Place<'_> {
         Ok(program.finish(command, LIMIT)?.stdout)
     }
 
-    fn vsctl(&self, words: &[String]) -> Result<(), Error> {
+    pub(crate) fn vsctl(&self, words: &[String]) -> Result<(), Error> {
         let database = format!("--db=unix:{}", self.directory.join("db.sock").display());
         let words = [&[database, LIMIT_SECONDS.to_owned()], words].concat();
         self.run("ovs-vsctl", &words).map(drop)
@@ -232,7 +232,7 @@ impl Place<'_> {
 }
 
 /// `--NAME=PATH`.
-fn option(name: &str, path: &Path) -> String {
+pub(crate) fn option(name: &str, path: &Path) -> String {
     format!("--{}", option_of(name, path))
 }
 
@@ -240,7 +240,7 @@ fn option_of(name: &str, path: &Path) -> String {
     format!("{name}={}", path.display())
 }
 
-fn words_of(text: &str) -> Vec<String> {
+pub(crate) fn words_of(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 
@@ -256,7 +256,7 @@ fn logged(log: &str, words: &str) -> Option<String> {
 }
 
 /// Waits for the socket of a program.
-fn appears(socket: &Path, program: &mut ChildProcess, watch: &Watch<'_>) -> Result<(), Error> {
+pub(crate) fn appears(socket: &Path, program: &mut ChildProcess, watch: &Watch<'_>) -> Result<(), Error> {
     let begin = Instant::now();
     while !socket.exists() {
         let name = socket.display();

@@ -8,6 +8,8 @@ use super::carrier::Carrier;
 use crate::Error;
 use crate::journal::network::ip;
 use crate::journal::{Entry, Step};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// What carries frames through a VNF.
@@ -21,6 +23,14 @@ pub enum Path {
     AfPacket,
     /// A thread copies between the files of two macvtaps.
     Macvtap,
+    /// testpmd copies between two AF_XDP sockets.
+    AfXdp,
+    /// testpmd, on taps that the kernel's vhost-net serves.
+    VhostNet,
+    /// Open vSwitch, the kernel's datapath.
+    OvsKernel,
+    /// Open vSwitch, its daemon's datapath.
+    OvsNetdev,
 }
 
 impl Path {
@@ -31,7 +41,17 @@ impl Path {
             Path::Bridge => "bridge",
             Path::AfPacket => "af-packet",
             Path::Macvtap => "macvtap",
+            Path::AfXdp => "af-xdp",
+            Path::VhostNet => "vhost-net",
+            Path::OvsKernel => "ovs-kernel",
+            Path::OvsNetdev => "ovs-netdev",
         }
+    }
+
+    /// True if a thread spins on the chain's CPU: a polling thread of the kernel beside it would wait for its turn, and the ring
+    /// before it would overflow meanwhile.
+    fn spins(self) -> bool {
+        matches!(self, Path::AfXdp | Path::VhostNet)
     }
 }
 
@@ -39,9 +59,28 @@ impl Path {
 pub(super) const SOURCE_ADDRESS: &str = "198.18.0.1";
 pub(super) const SINK_ADDRESS: &str = "198.18.0.2";
 
+/// What building a bed takes.
+pub(super) struct Making<'a> {
+    /// Notes what has to be removed.
+    pub(super) entry: &'a mut Entry,
+    pub(super) workers: &'a mut WorkerThreads,
+    pub(super) proc: &'a std::path::Path,
+    pub(super) stop: &'a AtomicBool,
+}
+
+impl Making<'_> {
+    /// Makes a directory for the sockets and files of programs.
+    pub(super) fn run_directory(&mut self) -> Result<PathBuf, Error> {
+        let path = std::path::Path::new("/run").join(format!("kvmscope-{}", self.entry.id));
+        self.entry.intend(Step::RunDirectory { path: path.clone() })?;
+        std::fs::create_dir(&path).map_err(|error| Error::io(&path, error))?;
+        Ok(path)
+    }
+}
+
 /// A bed.
 #[derive(Debug)]
-pub(super) struct Bed {
+pub(super) struct Bed<'a> {
     pub(super) path: Path,
     pub(super) vnfs: u32,
     pub(super) cpus: Cpus,
@@ -49,28 +88,23 @@ pub(super) struct Bed {
     pub(super) chain: String,
     pub(super) sink: String,
     pub(super) carrier: Carrier,
+    /// Set by who has had enough.
+    pub(super) stop: &'a AtomicBool,
 }
 
-impl Bed {
-    /// Builds it; `entry` notes what has to be removed.
-    pub(super) fn build(
-        path: Path,
-        vnfs: u32,
-        cpus: Cpus,
-        entry: &mut Entry,
-        workers: &mut WorkerThreads,
-        proc: &std::path::Path,
-    ) -> Result<Self, Error> {
-        let name = |role: &str| format!("{}-{role}", entry.id);
+impl<'a> Bed<'a> {
+    /// Builds it.
+    pub(super) fn build(path: Path, vnfs: u32, cpus: Cpus, making: &mut Making<'a>) -> Result<Self, Error> {
+        let name = |role: &str| format!("{}-{role}", making.entry.id);
         let [source, chain, sink] = ["source", "chain", "sink"].map(name);
         for namespace in [&source, &chain, &sink] {
-            entry.intend(Step::NetNamespace { name: namespace.clone() })?;
+            making.entry.intend(Step::NetNamespace { name: namespace.clone() })?;
             ip(&["netns", "add", namespace])?;
             // Nothing but what is sent by the bench may be on its links.
             shell(namespace, "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6")?;
             ip(&["-n", namespace, "link", "set", "lo", "up"])?;
         }
-        let mut bed = Self { path, vnfs, cpus, source, chain, sink, carrier: Carrier::Kernel };
+        let mut bed = Self { path, vnfs, cpus, source, chain, sink, carrier: Carrier::Kernel, stop: making.stop };
         let last = format!("port{}", 2 * vnfs - 1);
         bed.link(&bed.source, "source0", "port0")?;
         for vnf in 1..vnfs {
@@ -86,8 +120,13 @@ impl Bed {
             // `veth_skb_is_eligible_for_gro`, Linux 6.12).
             offloads(namespace, device, &["tso", "off", "gso", "off", "tx", "off"])?;
         }
-        bed.carrier = Carrier::start(&bed, workers)?;
-        bed.poll(proc)?;
+        for port in 0..2 * vnfs {
+            offloads(&bed.chain, &format!("port{port}"), &["gro", "on", "tso", "off", "gso", "off", "tx", "off"])?;
+        }
+        bed.carrier = Carrier::start(&bed, making)?;
+        if !path.spins() {
+            bed.poll(making.proc)?;
+        }
         Ok(bed)
     }
 
@@ -104,7 +143,6 @@ impl Bed {
         let ports: Vec<String> = (0..2 * self.vnfs).map(|port| format!("port{port}")).collect();
         let known = kernel_threads(proc);
         for port in &ports {
-            offloads(&self.chain, port, &["gro", "on", "tso", "off", "gso", "off", "tx", "off"])?;
             shell(&self.chain, &format!("echo 1 > /sys/class/net/{port}/threaded"))?;
         }
         let since = Instant::now();

@@ -4,9 +4,11 @@ use super::super::forward::carry;
 use super::super::inside::WorkerThreads;
 use super::super::packet::Port;
 use super::super::pin;
-use super::bed::{Bed, Path};
-use super::counters::{Ledger, out_of, ports};
+use super::bed::{Bed, Making, Path};
+use super::ledger::ports;
 use super::macvtap::{self, Carried};
+use super::vnfs::Vnfs;
+use super::vswitch::VirtualSwitch;
 use crate::Error;
 use crate::journal::network::ip;
 use std::collections::BTreeMap;
@@ -21,11 +23,15 @@ pub(super) enum Carrier {
     Sockets(Vec<Arc<Port>>),
     /// Files of macvtaps, and what their threads count on the way to the sink.
     Macvtaps(Vec<Arc<Carried>>),
+    /// testpmd.
+    Testpmd(Vnfs),
+    /// Open vSwitch.
+    Switch(VirtualSwitch),
 }
 
 impl Carrier {
     /// Joins the ports of all VNFs of a bed.
-    pub(super) fn start(bed: &Bed, workers: &mut WorkerThreads) -> Result<Self, Error> {
+    pub(super) fn start(bed: &Bed<'_>, making: &mut Making<'_>) -> Result<Self, Error> {
         let mut vnfs = (0..bed.vnfs).map(|vnf| (vnf, ports(vnf)));
         match bed.path {
             Path::Veth => {
@@ -37,19 +43,23 @@ impl Carrier {
                 Ok(Carrier::Kernel)
             }
             Path::AfPacket => {
-                let sockets = vnfs.map(|(vnf, ports)| sockets(bed, vnf, ports, workers));
+                let sockets = vnfs.map(|(vnf, ports)| sockets(bed, vnf, ports, making.workers));
                 Ok(Carrier::Sockets(sockets.collect::<Result<_, _>>()?))
             }
             Path::Macvtap => {
-                let carried = vnfs
-                    .map(|(vnf, [near, far])| macvtap::join(&bed.chain, vnf, [&near, &far], bed.cpus.chain, workers));
-                Ok(Carrier::Macvtaps(carried.collect::<Result<_, _>>()?))
+                let (cpu, workers) = (bed.cpus.chain, &mut *making.workers);
+                let join = |(vnf, [near, far]): (u32, [String; 2])| {
+                    macvtap::join(&bed.chain, vnf, [&near, &far], cpu, workers)
+                };
+                Ok(Carrier::Macvtaps(vnfs.map(join).collect::<Result<_, _>>()?))
             }
+            Path::AfXdp | Path::VhostNet => Vnfs::start(bed, making).map(Carrier::Testpmd),
+            Path::OvsKernel | Path::OvsNetdev => VirtualSwitch::start(bed, making).map(Carrier::Switch),
         }
     }
 
     /// What has been counted beside the statistics of devices.
-    pub(super) fn counters(&self) -> Result<BTreeMap<String, u64>, Error> {
+    pub(super) fn counters(&self, bed: &Bed<'_>) -> Result<BTreeMap<String, u64>, Error> {
         let mut counters = BTreeMap::new();
         match self {
             Carrier::Kernel => {}
@@ -66,49 +76,26 @@ impl Carrier {
                     counters.extend(THREAD.map(|what| of_thread(vnf, what)).into_iter().zip(carried.read()));
                 }
             }
+            Carrier::Testpmd(vnfs) => counters = vnfs.counters(bed)?,
+            Carrier::Switch(switch) => counters = switch.counters(bed)?,
         }
         Ok(counters)
-    }
-
-    /// How the books are made of all counters.
-    pub(super) fn ledger(&self, vnfs: u32) -> Ledger {
-        Ledger::of(vnfs, |ledger, vnf| {
-            let ([near, far], number) = (ports(vnf), vnf + 1);
-            match self {
-                Carrier::Kernel => {}
-                Carrier::Sockets(_) => ledger.dropped(format!("packet socket of VNF {number}"), of_socket(vnf)),
-                Carrier::Macvtaps(_) => {
-                    let inward = macvtap::on(&near);
-                    ledger.dropped(format!("ring of the macvtap into VNF {number}"), format!("{inward} rx dropped"));
-                    ledger.dropped(format!("macvtap out of VNF {number}"), of_thread(vnf, "refused"));
-                    let [read, wrote] = ["read", "wrote"].map(|what| vec![of_thread(vnf, what)]);
-                    // A macvtap counts what came up to it, whether its ring had room or not.
-                    let came = vec![format!("{inward} rx packets")];
-                    ledger.agree(
-                        format!("into VNF {number}"),
-                        came,
-                        [read, vec![format!("{inward} rx dropped")]].concat(),
-                    );
-                    ledger.agree(format!("out of VNF {number}"), wrote, out_of(&far));
-                }
-            }
-        })
     }
 }
 
 /// What a thread between two macvtaps counts.
 const THREAD: [&str; 3] = ["read", "wrote", "refused"];
 
-fn of_thread(vnf: u32, what: &str) -> String {
+pub(super) fn of_thread(vnf: u32, what: &str) -> String {
     format!("vnf-{vnf} {what}")
 }
 
-fn of_socket(vnf: u32) -> String {
+pub(super) fn of_socket(vnf: u32) -> String {
     format!("PACKET_STATISTICS of vnf-{vnf}")
 }
 
 /// Traffic control redirects what comes into one device out of the other.
-fn both_ways(namespace: &str, near: &str, far: &str) -> Result<(), Error> {
+pub(super) fn both_ways(namespace: &str, near: &str, far: &str) -> Result<(), Error> {
     for (from, to) in [(near, far), (far, near)] {
         let exec = ["netns", "exec", namespace, "tc"];
         ip(&[&exec[..], &["qdisc", "add", "dev", from, "clsact"]].concat())?;
@@ -129,7 +116,7 @@ fn bridge(namespace: &str, vnf: u32, ports: &[String; 2]) -> Result<(), Error> {
 }
 
 /// A thread for each direction, between two packet sockets; returns the one that frames go into on their way to the sink.
-fn sockets(bed: &Bed, vnf: u32, [near, far]: [String; 2], workers: &mut WorkerThreads) -> Result<Arc<Port>, Error> {
+fn sockets(bed: &Bed<'_>, vnf: u32, [near, far]: [String; 2], workers: &mut WorkerThreads) -> Result<Arc<Port>, Error> {
     let mut start = |from: String, to: String| {
         let (tell, told) = mpsc::channel();
         let prepare = move || {

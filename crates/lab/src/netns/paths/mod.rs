@@ -4,6 +4,7 @@
 //! namespace -source     namespace -chain: one polling kernel thread for each port, all on one CPU       namespace -sink
 //! source0 --- veth --- port0 [VNF 1] port1 --- veth --- port2 [VNF 2] port3 --- ... port2N-1 --- veth --- sink0
 //! sender, another CPU        veth: redirected by tc · bridge: a bridge · af-packet, macvtap: a thread of ours copies
+//!                            af-xdp, vhost-net: testpmd · ovs-kernel, ovs-netdev: Open vSwitch without DPDK
 //! ```
 //! In: [`Settings`]. Out: trials in the form of all datapaths ([`DatapathRuns`]): at the highest rate that the sender reaches, with
 //! books in which every frame is somewhere; bounds that the search (`search/`) finds; streams of messages.
@@ -13,11 +14,15 @@
 mod bed;
 mod carrier;
 mod counters;
+mod ledger;
 mod macvtap;
+mod needs;
 mod record;
 mod sender;
 mod streams;
 mod trial;
+mod vnfs;
+mod vswitch;
 
 pub use bed::Path;
 pub use record::record;
@@ -28,7 +33,8 @@ use crate::search::{self, Ended, Found, Goal, Outcome, Range};
 use crate::setting::thread;
 use crate::{Error, bench::environment};
 use base::datapath::{DatapathRun, DatapathRuns, RateBounds};
-use bed::Bed;
+use bed::{Bed, Making};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -79,16 +85,18 @@ struct Cpus {
     chain: u32,
 }
 
-/// Measures. `say` hears what is going on, `stop` ends it early.
+/// Measures, with programs of the directories `programs`. `say` hears what is going on, `stop` ends it early.
 ///
 /// # Errors
 /// If something is missing or goes wrong on the way. Nothing is left behind then, unless the error says so.
 pub fn run(
     settings: &Settings,
+    programs: &[PathBuf],
     journal: &Journal,
     say: &mut dyn FnMut(&str),
     stop: &AtomicBool,
 ) -> Result<DatapathRuns, Error> {
+    needs::check(&settings.paths, programs, std::path::Path::new("/"))?;
     let cpus: Vec<u32> = thread::affinity(thread::own())?.iter().collect();
     let [sender, chain, ..] = cpus[..] else {
         return Err(Error::Absent(
@@ -132,8 +140,12 @@ impl Lab<'_> {
     ) -> Result<(), Error> {
         let mut entry = self.journal.begin(COMMAND)?;
         let mut workers = WorkerThreads::new();
-        let measured = Bed::build(path, vnfs, self.cpus, &mut entry, &mut workers, self.journal.proc())
-            .and_then(|bed| self.measured(&bed, repeat, runs, say));
+        let mut making =
+            Making { entry: &mut entry, workers: &mut workers, proc: self.journal.proc(), stop: self.stop };
+        let measured = Bed::build(path, vnfs, self.cpus, &mut making).and_then(|bed| {
+            bed.warm_up()?;
+            self.measured(&bed, repeat, runs, say)
+        });
         let trouble = workers.trouble();
         workers.end();
         entry.put_back(self.journal.proc())?;
@@ -143,14 +155,14 @@ impl Lab<'_> {
 
     fn measured(
         &self,
-        bed: &Bed,
+        bed: &Bed<'_>,
         repeat: u32,
         runs: &mut DatapathRuns,
         say: &mut dyn FnMut(&str),
     ) -> Result<(), Error> {
         for size_bytes in &self.settings.sizes_bytes {
             let offer = trial::Offer { size_bytes: *size_bytes, pps: None, length: self.settings.trial };
-            let run = DatapathRun { repeat, ..bed.trial(&offer, self.stop)? };
+            let run = DatapathRun { repeat, ..bed.trial(&offer)? };
             let pps = base::number::plain(run.chain_pps().round());
             let what = format!("{}, {} VNFs, {size_bytes} B", bed.path.name(), bed.vnfs);
             say(&format!("{what}: {pps} packets per second arrived"));
@@ -173,12 +185,12 @@ impl Lab<'_> {
     }
 
     /// Searches below the rate that the sender reached when it sent all it could.
-    fn search(&self, bed: &Bed, most: &DatapathRun, goals: &[Goal], method: Method) -> Result<Outcome, Error> {
+    fn search(&self, bed: &Bed<'_>, most: &DatapathRun, goals: &[Goal], method: Method) -> Result<Outcome, Error> {
         let most_pps = (most.window_sent as f64 / (most.window_ns.max(1) as f64 / 1e9)) as u64;
         let range = Range::new(LEAST_PPS, most_pps, MOST_TRIALS);
         let trial = |pps: u64| {
             let offer = trial::Offer { size_bytes: most.size_bytes, pps: Some(pps), length: self.settings.trial };
-            let run = bed.trial(&offer, self.stop)?;
+            let run = bed.trial(&offer)?;
             let steal_share = run.steal_share.unwrap_or(0.0);
             let (sent, received) = (run.window_sent, run.window_received);
             Ok(search::Trial { intended_pps: pps, sent, received, took_ns: run.window_ns, steal_share })
@@ -190,7 +202,7 @@ impl Lab<'_> {
     }
 }
 
-fn bounds(bed: &Bed, size_bytes: u32, method: Method, outcome: &Outcome, found: &Found) -> RateBounds {
+fn bounds(bed: &Bed<'_>, size_bytes: u32, method: Method, outcome: &Outcome, found: &Found) -> RateBounds {
     let discarded = outcome.trials.iter().filter(|(_, discarded)| discarded.is_some()).count();
     let ended = match found.ended {
         Ended::Narrow => "both bounds were found".to_owned(),
@@ -200,6 +212,9 @@ fn bounds(bed: &Bed, size_bytes: u32, method: Method, outcome: &Outcome, found: 
             format!(
                 "the sender held no rate to 0.1 %, not even {pps} pps: only the rate that arrives at most was measured"
             )
+        }
+        Ended::SenderMissed { pps } if found.upper_pps.is_some() => {
+            format!("the sender did not hold {pps} pps to 0.1 %, so the bounds stay apart")
         }
         Ended::SenderMissed { pps } => {
             format!("the sender did not hold {pps} pps to 0.1 %, so there is no upper bound")

@@ -23,7 +23,7 @@ const PACKAGE: &str = "iperf3";
 
 /// One run, in whole seconds, because that is what iperf3 takes.
 pub(super) fn run(
-    bed: &Bed,
+    bed: &Bed<'_>,
     message_bytes: u32,
     repeat: u32,
     length: Duration,

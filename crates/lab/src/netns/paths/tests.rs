@@ -1,10 +1,14 @@
-use super::carrier::Carrier;
 use super::counters::Counters;
+use super::ledger::Ledger;
 use super::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 fn here(journal: &std::path::Path) -> Journal {
     Journal::new(journal, "/proc")
+}
+
+fn programs() -> Vec<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect()
 }
 
 fn namespaces() -> String {
@@ -52,7 +56,7 @@ fn every_frame_stands_at_its_place() {
     for (name, more) in grown {
         *after.0.get_mut(name).unwrap() += more;
     }
-    let ledger = Carrier::Macvtaps(Vec::new()).ledger(2);
+    let ledger = Ledger::of(Path::Macvtap, 2);
     let books = ledger.books(&before, &after, 100).unwrap();
     assert_eq!((books.received, books.missing(), books.faults()), (66, 0, Vec::<String>::new()));
     let named: Vec<(&str, u64)> = books.dropped.iter().map(|at| (at.place.as_str(), at.packets)).collect();
@@ -76,12 +80,56 @@ fn every_frame_stands_at_its_place() {
 }
 
 #[test]
+fn testpmd_is_told_its_ports_by_path() {
+    let expected = [
+        "--vdev=net_virtio_user0,path=/dev/vhost-net,queues=1,queue_size=1024,iface=tap0",
+        "--vdev=net_virtio_user1,path=/dev/vhost-net,queues=1,queue_size=1024,iface=tap1",
+    ];
+    assert_eq!(vnfs::devices(Path::VhostNet, 1), expected);
+    let sockets = vnfs::devices(Path::AfXdp, 2);
+    assert_eq!((sockets.len(), sockets[3].as_str()), (4, "--vdev=net_af_xdp3,iface=port3,force_copy=1,busy_budget=0"));
+}
+
+#[test]
+fn what_the_daemon_of_a_switch_gives_up_is_what_no_port_has_seen() {
+    let ledger = Ledger::of(Path::OvsNetdev, 1);
+    let reading = |dropped, flow, sent| {
+        let counted = [
+            ("source0 tx packets", 100),
+            ("source0 tx dropped", 0),
+            ("port0 rx packets", 100),
+            ("port0 rx dropped", 0),
+            ("sk_drops of port0", dropped),
+            ("flow of port0", flow),
+            ("port1 tx packets", sent),
+            ("port1 tx dropped", 1),
+            ("lookups lost", 0),
+            ("sink0 rx packets", sent),
+        ];
+        Counters(counted.map(|(name, count)| (name.to_owned(), count)).into())
+    };
+    let before = Counters(reading(0, 0, 0).0.into_keys().map(|name| (name, 0)).collect());
+    let of = |dropped, flow, sent| ledger.books(&before, &reading(dropped, flow, sent), 100).unwrap();
+    let books = of(28, 72, 40);
+    assert_eq!((books.missing(), books.faults()), (0, Vec::<String>::new()));
+    assert_eq!(books.dropped.iter().find(|at| at.place == "batch out of VNF 1").unwrap().packets, 31);
+    assert!(of(27, 72, 40).faults().iter().any(|fault| fault.starts_with("into VNF 1")));
+    assert_eq!(of(28, 72, 80).missing(), -9, "what comes out of nothing is no batch");
+}
+
+#[test]
 fn books_of_all_paths_close_and_nothing_is_left() {
     let Some(_alone) = alone() else { return };
     let directory = tempfile::tempdir().unwrap();
     let journal = here(directory.path());
+    // Those that this machine lacks something for are named where they are asked for.
+    let mut paths = vec![Path::Veth, Path::Bridge, Path::AfPacket, Path::Macvtap, Path::AfXdp];
+    paths.extend([Path::VhostNet, Path::OvsKernel, Path::OvsNetdev]);
+    paths.retain(|path| needs::check(&[*path], &programs(), "/".as_ref()).is_ok());
+    assert!(paths.len() >= 4, "{paths:?}");
+    let trials = 2 * 2 * paths.len();
     let settings = Settings {
-        paths: vec![Path::Veth, Path::Bridge, Path::AfPacket, Path::Macvtap],
+        paths,
         vnfs: vec![1, 2],
         sizes_bytes: vec![64, 1518],
         trial: Duration::from_millis(100),
@@ -89,8 +137,8 @@ fn books_of_all_paths_close_and_nothing_is_left() {
         search: None,
         messages_bytes: Vec::new(),
     };
-    let runs = run(&settings, &journal, &mut |_| (), &AtomicBool::new(false)).unwrap();
-    assert_eq!(runs.runs.len(), 16);
+    let runs = run(&settings, &programs(), &journal, &mut |_| (), &AtomicBool::new(false)).unwrap();
+    assert_eq!(runs.runs.len(), trials);
     for run in &runs.runs {
         assert_eq!(run.books.faults(), Vec::<String>::new(), "{run:#?}");
         assert!(run.books.received > 0, "{run:#?}");
@@ -112,7 +160,7 @@ fn a_search_on_a_live_path_says_bounds_or_why_there_are_none() {
         search: Some((vec![Goal::NDR, Goal::PDR], Method::Mlr)),
         messages_bytes: vec![4_096],
     };
-    let runs = run(&settings, &here(directory.path()), &mut |_| (), &AtomicBool::new(false)).unwrap();
+    let runs = run(&settings, &programs(), &here(directory.path()), &mut |_| (), &AtomicBool::new(false)).unwrap();
     let goals: Vec<&str> = runs.bounds.iter().map(|bounds| bounds.goal.as_str()).collect();
     assert_eq!(goals, ["ndr", "pdr"]);
     for bounds in &runs.bounds {
@@ -142,7 +190,7 @@ fn a_lab_that_is_stopped_leaves_nothing() {
             std::thread::sleep(Duration::from_secs(2));
             stop.store(true, Ordering::Relaxed);
         });
-        assert!(matches!(run(&settings, &journal, &mut |_| (), &stop), Err(Error::Stopped)));
+        assert!(matches!(run(&settings, &programs(), &journal, &mut |_| (), &stop), Err(Error::Stopped)));
     });
     assert!(journal.is_empty().unwrap());
     assert!(!namespaces().contains(&format!("paths-{}-", std::process::id())));

@@ -2,11 +2,11 @@
 
 use super::bed::Bed;
 use super::counters::Counters;
+use super::ledger::Ledger;
 use super::{check, sender};
 use crate::Error;
 use crate::clocks;
 use base::datapath::{Books, DatapathRun, Traffic};
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// What is sent.
@@ -27,13 +27,13 @@ const GETS_A_CPU: Duration = Duration::from_secs(1);
 /// A chain that moves frames for longer after the last was sent is no chain.
 const ARRIVES: Duration = Duration::from_secs(5);
 
-impl Bed {
+impl Bed<'_> {
     /// Makes one trial. Its window is the time of sending; what is on its way then is waited for and counted.
-    pub(super) fn trial(&self, offer: &Offer, stop: &AtomicBool) -> Result<DatapathRun, Error> {
+    pub(super) fn trial(&self, offer: &Offer) -> Result<DatapathRun, Error> {
         let (before, busy_before) = (Counters::read(self)?, Busy::read()?);
         let begin_ns = clocks::pair("L0", base::recording::Moment::Begin).monotonic_ns;
-        let sent = sender::send(&self.source, self.cpus.sender, offer, stop)?;
-        check(stop)?;
+        let sent = sender::send(&self.source, self.cpus.sender, offer, self.stop)?;
+        check(self.stop)?;
         let busy = Busy::read()?;
         let books = self.at_rest(&before, sent.frames)?;
         Ok(DatapathRun {
@@ -58,9 +58,25 @@ impl Bed {
         })
     }
 
+    /// Sends a few frames that nobody counts: the first of a flow cost more, and are in no flow's count.
+    pub(super) fn warm_up(&self) -> Result<(), Error> {
+        let offer = Offer { size_bytes: 64, pps: Some(1_000), length: STANDS_STILL };
+        sender::send(&self.source, self.cpus.sender, &offer, self.stop)?;
+        let (since, mut last) = (Instant::now(), Counters::default());
+        loop {
+            check(self.stop)?;
+            std::thread::sleep(STANDS_STILL);
+            let now = Counters::read(self)?;
+            if now == last || since.elapsed() > ARRIVES {
+                return Ok(());
+            }
+            last = now;
+        }
+    }
+
     /// The books once nothing moves any more. Where they are not whole, somebody may not have had a CPU yet: they get some time.
     fn at_rest(&self, before: &Counters, sent: u64) -> Result<Books, Error> {
-        let (ledger, since) = (self.carrier.ledger(self.vnfs), Instant::now());
+        let (ledger, since) = (Ledger::of(self.path, self.vnfs), Instant::now());
         let (mut last, mut still_since) = (Counters::read(self)?, Instant::now());
         loop {
             std::thread::sleep(STANDS_STILL);
