@@ -30,6 +30,7 @@ fn trial(vnfs: u32, size_bytes: u32, repeat: u32, pps: f64, bound: &str) -> Data
         repeat,
         offered_pps: None,
         begin_ns: 0,
+        traced_from_ns: None,
         window_ns: 1_000_000_000,
         window_error_ns: 0,
         window_sent: pps as u64,
