@@ -55,6 +55,13 @@ impl Console {
         writeln!(input, "{line}").map_err(|error| Error::refused(format_args!("testpmd, {line}"), error))
     }
 
+    /// What it complained about that tells most: what DPDK says last, while it ends, tells nothing.
+    fn complaint(&self) -> String {
+        let all = self.0.complaints();
+        let why = all.lines().find(|line| line.contains("failed"));
+        why.map_or_else(|| self.0.complaint(), |why| format!("({})", why.trim()))
+    }
+
     /// Waits until something is so.
     pub(crate) fn until(
         &mut self,
@@ -65,10 +72,10 @@ impl Console {
         let begin = Instant::now();
         while !is_so(self)? {
             if self.0.has_ended() {
-                return Err(Error::Died(format!("testpmd has ended {}", self.0.complaint())));
+                return Err(Error::Died(format!("testpmd has ended {}", self.complaint())));
             }
             if begin.elapsed() > LIMIT {
-                let said = self.0.complaint();
+                let said = self.complaint();
                 return Err(Error::TimedOut(format!("waited {} s until {what} {said}", LIMIT.as_secs())));
             }
             if stop.load(Ordering::Relaxed) {

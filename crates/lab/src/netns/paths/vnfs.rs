@@ -62,6 +62,17 @@ pub(super) fn counter(port: u32, what: &str) -> String {
     format!("testpmd port {port} {what}")
 }
 
+/// DPDK does not know devices whose driver is not installed: the sentence names the Debian package that brings it.
+fn with_package(error: Error, path: Path) -> Error {
+    let package = if path == Path::VhostNet { "librte-net-virtio23" } else { "librte-net-af-xdp23" };
+    match error {
+        Error::Died(why) if why.contains("failed to parse device") => {
+            Error::Absent(format!("{why}; DPDK's driver is in the Debian package {package}"))
+        }
+        other => other,
+    }
+}
+
 impl Vnfs {
     /// Starts it in the namespace of the chain, and waits until it forwards.
     pub(super) fn start(bed: &Bed, making: &mut Making<'_>) -> Result<Self, Error> {
@@ -77,7 +88,8 @@ impl Vnfs {
         let mut console = Console::start(within(&bed.chain, &command), &cpus)?;
         making.entry.intend(Step::Process(Owner::of(making.proc, console.pid())?))?;
         console.command("start")?;
-        console.until("testpmd forwards", making.stop, |console| Ok(console.forwards()))?;
+        let forwards = console.until("testpmd forwards", making.stop, |console| Ok(console.forwards()));
+        forwards.map_err(|error| with_package(error, bed.path))?;
         if bed.path == Path::VhostNet {
             for port in 0..2 * bed.vnfs {
                 ip(&["-n", &bed.chain, "link", "set", &tap_of(port), "up"])?;
