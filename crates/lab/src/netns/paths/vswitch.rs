@@ -81,7 +81,7 @@ impl VirtualSwitch {
         place.vsctl(&words_of(&wiring(bed.path, bed.vnfs)))?;
         let management = format!("unix:{}", at(&format!("{BRIDGE}.mgmt")).display());
         for flow in rules(bed.vnfs) {
-            place.run("ovs-ofctl", &["add-flow", &management, &flow])?;
+            place.run("ovs-ofctl", &["add-flow", &management, &flow]).map_err(|error| why(error, &daemon))?;
         }
         let control = Control::connect(&at("vsw.ctl"))?;
         Ok(Self { _database: database, _daemon: daemon, control: RefCell::new(control) })
@@ -103,6 +103,13 @@ impl VirtualSwitch {
         }
         Ok(counters)
     }
+}
+
+/// A bridge that is not there has its reason in what the daemon said, and that it is not there tells nothing.
+fn why(error: Error, daemon: &ChildProcess) -> Error {
+    let said = daemon.complaints();
+    let why = said.lines().rev().find(|line| ["|ERR|", "|EMER|", "failed"].iter().any(|sign| line.contains(sign)));
+    why.map_or(error, |why| Error::refused("Open vSwitch does not start", why))
 }
 
 /// What adds a bridge with the ports of all VNFs, in the words of ovs-vsctl(8).
