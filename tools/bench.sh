@@ -96,3 +96,7 @@ cargo run --release --locked --quiet --package kvmscope-base --example tiles
 echo
 echo "== placements: a generated host of 256 CPUs and 100 VMs, read and proposed for (bar: 1 s)"
 cargo run --release --locked --quiet --package kvmscope-analysis --example placements
+
+echo
+echo "== datapaths: 32 lengths of a chain, 12 sizes, 7 paths (bar: 10 ms for the rates)"
+cargo run --release --locked --quiet --package kvmscope-analysis --example chains

@@ -135,7 +135,7 @@ proptest! {
         let vnfs = edges.len() as u32 - 1;
         let stated = Stated {
             cards: vec![card],
-            chains: vec![StatedChain { vnfs, designs: vec![Design::of(edges.clone())], must_migrate: false, card: 0 }],
+            chains: vec![StatedChain { vnfs, designs: vec![Design::of(edges.clone())], must_migrate: false, card: 0, pattern: None }],
             frames: vec![quantity::size(i64::from(bytes)).unwrap()],
             hop: Some(Known::given(quantity::hop(&format!("{cycles}+0.2")).unwrap())),
             pmd_cores: given(threads),
@@ -179,7 +179,7 @@ fn a_search_finds_the_front_that_trying_everything_finds() {
     let mut all = Vec::new();
     let stated = |designs: Vec<Design>, threads: Option<u32>, search| Stated {
         cards: vec![StatedCard { model: Some(Known::given("XL710".to_owned())), ..StatedCard::default() }],
-        chains: vec![StatedChain { vnfs: 3, designs, must_migrate: false, card: 0 }],
+        chains: vec![StatedChain { vnfs: 3, designs, must_migrate: false, card: 0, pattern: None }],
         frames: vec![quantity::size(64).unwrap()],
         hop: Some(Known::given(quantity::hop("400+0.2").unwrap())),
         pmd_cores: threads.map(Known::given),
@@ -212,7 +212,7 @@ fn a_search_finds_the_front_that_trying_everything_finds() {
 /// 32 VMs, 12 sizes and 7 paths: one rate each, and nothing else is tried.
 #[test]
 fn a_wide_plan_is_as_many_rates_as_it_asks_for() {
-    let chain = |vnfs| StatedChain { vnfs, designs: seven(vnfs), must_migrate: false, card: 0 };
+    let chain = |vnfs| StatedChain { vnfs, designs: seven(vnfs), must_migrate: false, card: 0, pattern: None };
     let stated = Stated {
         cards: vec![StatedCard { model: Some(Known::given("XL710".to_owned())), ..StatedCard::default() }],
         chains: (1..=32).map(chain).collect(),

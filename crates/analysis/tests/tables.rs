@@ -20,6 +20,7 @@ const OF_NO_MACHINE: &[&str] = &[
     "datapath.memory",
     "datapath.assumptions",
     "datapath.validate",
+    "datapath.conclusions",
 ];
 const SECTIONS_OF_NO_MACHINE: &[&str] = &["plan", "contention", "compare", "migration", "ablation"];
 

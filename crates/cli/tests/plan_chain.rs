@@ -340,3 +340,58 @@ fn vnfs_that_share_cpus_bind_a_chain_and_are_named_with_their_source() {
     assert_eq!(value("CPUs that VNFs share"), Some("2".into()));
     assert_eq!(value("cycles of a VNF for a packet"), Some("468 and 0.5 for each byte".into()));
 }
+
+/// What would not act is refused, and what is wrong is said in the words of the field.
+#[test]
+fn odd_options_are_refused_with_what_to_write() {
+    let common = ["--vnfs", "8", "--size", "64", "--nic", "XL710"];
+    for (options, expected) in [
+        (&["--vnfs", "0", "--size", "64", "--nic", "XL710"][..], "write how many, from 1 to 256"),
+        (&["--vnfs", "-3", "--size", "64", "--nic", "XL710"], "write how many, from 1 to 256"),
+        (&["--vnfs", "8", "--size", "63", "--nic", "XL710"], "a frame has 64 to 9622 bytes"),
+        (
+            &["--vnfs", "8", "--size", "65536", "--nic", "XL710"],
+            "messages of a socket, as netperf counts, are no frames",
+        ),
+        (&["--vnfs", "8", "--size", "64", "--nic", "XL71"], "did you mean `XL710`?"),
+        (&["--vnfs", "8", "--size", "64", "--link", "40"], "with its unit, such as \"40G\""),
+        (
+            &["--vnfs", "8", "--size", "64", "--link", "40G", "--mps", "256"],
+            "the PCIe link, which is unknown of this card",
+        ),
+        (&[&common[..], &["--vnf-cores", "2"]].concat(), "--vnf-cores needs what a packet takes in a VNF"),
+        (&[&common[..], &["--ghz", "0"]].concat(), "write the clock of a CPU in GHz"),
+        (&[&common[..], &["--target", "5"]].concat(), "packets per second with their unit"),
+        (&[&common[..], &["--hop", "-5"]].concat(), "write the cycles of a hop"),
+        (&["--validate", "--search"], "cannot be used with"),
+    ] {
+        let (code, _, complaints) = kvmscope(options);
+        assert!(code == 2 && complaints.contains(expected), "{options:?}: {complaints}");
+    }
+    let twice = table(&["--vnfs", "8,8", "--size", "64,64", "--nic", "XL710", "--datapath", "vf,sriov"], "rates");
+    assert_eq!(twice.len(), 1, "each once");
+    let (_, out, _) = kvmscope(&["--vnfs", "1", "--size", "64", "--nic", "XL710"]);
+    assert!(out.starts_with("1 VNF at 64 bytes"), "{out}");
+}
+
+/// Tenants of both kinds share the card; VFs over two cards carry twice.
+#[test]
+fn mixed_tenants_and_several_cards_are_planned() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("chain.toml");
+    let rates = |card: &str, chains: &str| {
+        let head = "schema = \"kvmscope.chain/1\"\n[traffic]\nsizes = [64]\n[calibration]\novs = { c0 = 240.0, source = \"own\" }\n";
+        std::fs::write(&file, format!("{head}[host]\npmd_cores = 9\n[nic.a]\nmodel = \"XL710\"\n{card}\n{chains}"))
+            .unwrap();
+        table(&[file.to_str().unwrap()], "rates")
+    };
+    let outside = "[[chain]]\nvnfs = 4\npattern = \"north-south\"\ndatapath = \"sriov\"\n";
+    let inside = "[[chain]]\nvnfs = 3\ndatapath = \"ovs-dpdk\"\n";
+    let (alone, both) = (rates("", outside), rates("", &format!("{outside}{inside}")));
+    assert_eq!((&both[0]["pattern"], &both[1]["pattern"]), (&"north-south".into(), &"chain".into()));
+    // 37 Mpps of the card for 4 VMs, or for these and a chain that is as fast as each of them.
+    assert!((number(&alone[0], "chain_pps") / number(&both[0], "chain_pps") - 5.0 / 4.0).abs() < 1e-6, "{both:?}");
+    let vfs = "[[chain]]\nvnfs = 8\ndatapath = \"sriov\"\n";
+    let system = |card: &str| number(&rates(card, vfs)[0], "system_pps");
+    assert_eq!((system(""), system("cards = 2")), (18.5e6, 37e6));
+}

@@ -1170,6 +1170,14 @@ export const TABLES = {
     value: "text",
     from: "text",
   },
+  /** One conclusion of the talk of 2017, and whether the model comes to it. status: fitted where it rests on a number to which a constant was fitted, so that it is reproduced and no evidence; validated where it does not; fails where the model disagrees. */
+  "datapath.conclusions": {
+    conclusion: "text",
+    holds: "bool",
+    model: "text",
+    status: "text",
+    rests_on: "text",
+  },
   /** One number that somebody published, and what the model says of the same. */
   "datapath.validate": {
     point: "text",

@@ -55,7 +55,8 @@ pub(super) fn set(planned: &Stated, values: &BTreeMap<String, String>) -> Stated
     let number = |id: &str| values.get(id).and_then(|value| value.parse::<u32>().ok());
     if let Some(vnfs) = number("vnfs").filter(|_| can_stretch(planned)) {
         for chain in &mut stated.chains {
-            let stretched = chain.designs.iter().filter_map(|design| design.stretched(planned.pattern, vnfs));
+            let pattern = chain.pattern.unwrap_or(planned.pattern);
+            let stretched = chain.designs.iter().filter_map(|design| design.stretched(pattern, vnfs));
             (chain.designs, chain.vnfs) = (stretched.collect(), vnfs);
         }
     }
@@ -74,6 +75,7 @@ pub(super) fn set(planned: &Stated, values: &BTreeMap<String, String>) -> Stated
                 model,
                 mps_bytes: card.mps_bytes.take(),
                 mrrs_bytes: card.mrrs_bytes.take(),
+                count: card.count.take(),
                 ..StatedCard::default()
             };
         }
@@ -90,8 +92,8 @@ fn can_stretch(stated: &Stated) -> bool {
         stated
             .chains
             .iter()
-            .flat_map(|chain| &chain.designs)
-            .all(|design| design.stretched(stated.pattern, vnfs).is_some())
+            .flat_map(|chain| chain.designs.iter().map(|design| (chain.pattern.unwrap_or(stated.pattern), design)))
+            .all(|(pattern, design)| design.stretched(pattern, vnfs).is_some())
     };
     designs(1)
 }

@@ -70,6 +70,8 @@ pub struct Card {
     pub line_bits_per_s: f64,
     /// Ports in use.
     pub ports: u32,
+    /// Cards like it.
+    pub count: u32,
     /// Its link, the worst on its way to the root.
     pub pcie: Option<Link>,
     /// What makes its accesses slower.
@@ -99,6 +101,7 @@ impl Plan {
         Bed {
             line_bits_per_s: card.line_bits_per_s,
             ports: card.ports,
+            cards: card.count,
             pcie: card.pcie,
             detours: card.detours,
             nic: card.nic,

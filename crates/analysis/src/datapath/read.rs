@@ -32,10 +32,11 @@ const MOST_CORES: u64 = 1024;
 const OF_FILE: &[&str] = &["schema", "host", "nic", "traffic", "chain", "calibration"];
 const OF_HOST: &[&str] = &["pmd_cores", "core_hz", "port_queues", "vnf_cores", "reserve"];
 const OF_RESERVE: &[&str] = &["vnf_cores_per_vm"];
-const OF_NIC: &[&str] = &["model", "link", "ports", "pcie", "snapshot", "pps", "iommu_small_pages", "remote_node"];
+const OF_NIC: &[&str] =
+    &["model", "link", "ports", "cards", "pcie", "snapshot", "pps", "iommu_small_pages", "remote_node"];
 const OF_PCIE: &[&str] = &["gen", "lanes", "mps", "mrrs"];
 const OF_TRAFFIC: &[&str] = &["sizes", "imix", "pattern", "target", "directions"];
-const OF_CHAIN: &[&str] = &["vnfs", "datapath", "edges", "must_migrate", "nic"];
+const OF_CHAIN: &[&str] = &["vnfs", "pattern", "datapath", "edges", "must_migrate", "nic"];
 const OF_CALIBRATION: &[&str] = &["ovs", "vnf", "vnf_pps", "ingress_pps", "vhost_pps"];
 const OF_COST: &[&str] = &["source", "c0", "c1", "spread"];
 const OF_RATE: &[&str] = &["source", "value"];
@@ -115,11 +116,14 @@ fn of_traffic(fields: &Fields<'_, '_>, stated: &mut Stated) -> Result<(), Error>
     })?;
     let imix = fields.read("imix", |value| quantity::imix(text(value)?))?;
     stated.frames = sizes.unwrap_or_default().into_iter().chain(imix).collect();
-    let patterns = [Pattern::Chain, Pattern::NorthSouth];
-    stated.pattern = fields.read("pattern", |value| one_of(value, &patterns, Pattern::name))?.unwrap_or_default();
+    stated.pattern = pattern_of(fields)?.unwrap_or_default();
     stated.target_pps = fields.read("target", rate)?;
     stated.directions = fields.read("directions", |value| within(value, 1, 2))?;
     Ok(())
+}
+
+fn pattern_of(fields: &Fields<'_, '_>) -> Result<Option<Pattern>, Error> {
+    fields.read("pattern", |value| one_of(value, &[Pattern::Chain, Pattern::NorthSouth], Pattern::name))
 }
 
 fn of_host(fields: &Fields<'_, '_>, stated: &mut Stated) -> Result<(), Error> {
@@ -161,6 +165,7 @@ fn of_card(fields: &Fields<'_, '_>, open: Open<'_>) -> Result<(StatedCard, State
             .map(Known::given)
             .or(of_host.line_bits_per_s),
         ports: fields.read("ports", |value| within(value, 1, 64))?.map(Known::given),
+        count: fields.read("cards", |value| within(value, 1, 64))?.map(Known::given),
         packets_per_s: fields.read("pps", rate)?.map(Known::given),
         detours: Detours {
             iommu_small_pages: fields.read("iommu_small_pages", flag)?.unwrap_or_default(),
@@ -187,7 +192,9 @@ fn of_card(fields: &Fields<'_, '_>, open: Open<'_>) -> Result<(StatedCard, State
     Ok((card, host))
 }
 
-fn of_chain(fields: &Fields<'_, '_>, cards: &[&str], pattern: Pattern) -> Result<StatedChain, Error> {
+fn of_chain(fields: &Fields<'_, '_>, cards: &[&str], of_plan: Pattern) -> Result<StatedChain, Error> {
+    let own = pattern_of(fields)?;
+    let pattern = own.unwrap_or(of_plan);
     let vnfs = fields.needed("vnfs", |value| within(value, 1, MOST_VNFS))?;
     let designs = fields.read("datapath", |value| match text(value)? {
         MIXED if pattern == Pattern::Chain => Ok(Design::ends(Datapath::Sriov, Datapath::OvsDpdk, vnfs)),
@@ -215,6 +222,7 @@ fn of_chain(fields: &Fields<'_, '_>, cards: &[&str], pattern: Pattern) -> Result
         designs: designs.or(edges.map(Design::of)).into_iter().collect(),
         must_migrate: fields.read("must_migrate", flag)?.unwrap_or_default(),
         card: card.unwrap_or_default(),
+        pattern: own,
     })
 }
 

@@ -5,7 +5,7 @@ use super::model::stages::Resource;
 use super::plan::Plan;
 use super::predict::Predicted;
 use crate::rule::{Hit, Rule};
-use base::number::{decimals, list};
+use base::number::{decimals, list, many, plain};
 use base::rule::Words;
 use base::{Cost, CostKind, Evidence, Finding, Level, Needs, Severity};
 
@@ -102,14 +102,16 @@ pub(super) fn subject(one: &Predicted<'_>) -> String {
         None => format!("{} bytes", one.frames.bytes()),
     };
     let what = match one.chain.pattern {
-        Pattern::Chain => "VNFs",
-        Pattern::NorthSouth => "VMs",
+        Pattern::Chain => "VNF",
+        Pattern::NorthSouth => "VM",
     };
-    format!("{} {what} at {size}", one.chain.vnfs)
+    format!("{} at {size}", many(u64::from(one.chain.vnfs), what))
 }
 
-fn mpps(pps: f64) -> String {
-    format!("{} Mpps", decimals(pps / 1e6, 2))
+/// Two digits behind the point, and more of what is less than one.
+pub(super) fn mpps(pps: f64) -> String {
+    let mpps = pps / 1e6;
+    format!("{} Mpps", if mpps < 1.0 { plain(mpps) } else { decimals(mpps, 2) })
 }
 
 /// Designs that may be taken, best first: those that are known, and keep to the constraints.

@@ -6,7 +6,7 @@ use super::predict::{Predicted, predict};
 use super::rules::{self, Planned};
 use super::{Asked, break_even, controls, figures, memory, polling, published, tables};
 use crate::{Answer, Case, Error};
-use base::number::{decimals, list, many};
+use base::number::{list, many};
 use base::{Section, Unknown};
 
 /// The question.
@@ -96,15 +96,15 @@ fn summary(rates: &[Predicted<'_>]) -> String {
         let pps = best.rate.chain_pps().unwrap_or_default();
         let bound = best.rate.bound().map_or("nothing", |stage: &Stage| stage.resource.name());
         let then = best.rate.runner_up().map_or(String::new(), |stage| {
-            format!(", before {} at {} Mpps", stage.resource.name(), decimals(stage.capacity_pps / 1e6, 2))
+            format!(", before {} at {}", stage.resource.name(), rules::mpps(stage.capacity_pps))
         });
         let each = if best.chain.pattern == super::Pattern::NorthSouth { " for each VM" } else { "" };
         let cores =
             best.pmd_cores.map_or(String::new(), |cores| format!(", with {}", many(u64::from(cores), "polling CPU")));
         format!(
-            "{subject}: of the designs that are calibrated, {} carries most: {} Mpps{each}, bound by {bound}{then}{cores}.",
+            "{subject}: of the designs that are calibrated, {} carries most: {}{each}, bound by {bound}{then}{cores}.",
             best.design.shape(),
-            decimals(pps / 1e6, 2)
+            rules::mpps(pps)
         )
     };
     let mut sentences: Vec<String> = asked.iter().take(MOST).map(sentence).collect();
@@ -128,7 +128,8 @@ fn validated() -> Section {
         count(published::Status::Fails),
         count(published::Status::Fitted),
     );
-    section.tables = vec![published::table()];
+    section.summary = format!("{} {}", section.summary, published::summary());
+    section.tables = vec![published::concluded(), published::table()];
     let failed = published::points().filter(|point| point.status == Some(published::Status::Fails));
     let mut told: Vec<(&str, Vec<String>)> = Vec::new();
     for point in failed {

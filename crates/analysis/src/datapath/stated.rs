@@ -27,6 +27,8 @@ pub struct StatedCard {
     pub line_bits_per_s: Option<Known<f64>>,
     /// Ports in use.
     pub ports: Option<Known<u32>>,
+    /// Cards like it, over which VFs are spread.
+    pub count: Option<Known<u32>>,
     /// Generation and lanes of its link.
     pub pcie: Option<Known<(u8, u8)>>,
     /// Largest payload on the way to the root.
@@ -52,6 +54,8 @@ pub struct StatedChain {
     pub must_migrate: bool,
     /// Position of its card.
     pub card: usize,
+    /// Where its packets go; as those of the plan, if that is not said.
+    pub pattern: Option<Pattern>,
 }
 
 /// A plan, as far as it is stated.
@@ -233,6 +237,7 @@ impl StatedCard {
         let line_bits_per_s = sources.take(&of("port speed"), None, line, gbps);
         let one = Known { value: 1, from: ASSUMED.to_owned() };
         let ports = sources.take(&of("ports"), self.ports.as_ref(), one, u32::to_string);
+        let count = sources.note(&of("cards"), self.count.as_ref(), u32::to_string).unwrap_or(1);
         sources.note(&of("NUMA node"), self.node.as_ref(), u32::to_string);
         let pcie = self.pcie.clone().or(known.map(|nic| of_sheet(nic.pcie, nic)));
         let pcie =
@@ -262,7 +267,7 @@ impl StatedCard {
             link_source: "",
         });
         let nic = known.copied().map(|nic| Nic { packets, ..nic }).or(of_limits);
-        Ok(Card { model: name.to_owned(), nic, line_bits_per_s, ports, pcie: link, detours: self.detours })
+        Ok(Card { model: name.to_owned(), nic, line_bits_per_s, ports, count, pcie: link, detours: self.detours })
     }
 }
 
@@ -281,7 +286,8 @@ fn shown_limit(limit: &PacketLimit) -> String {
 }
 
 impl StatedChain {
-    fn chain(&self, pattern: Pattern) -> Chain {
+    fn chain(&self, of_plan: Pattern) -> Chain {
+        let pattern = self.pattern.unwrap_or(of_plan);
         let is_open = self.designs.is_empty();
         let designs = if is_open { Chain::usual_designs(pattern, self.vnfs) } else { self.designs.clone() };
         Chain { vnfs: self.vnfs, pattern, designs, is_open, must_migrate: self.must_migrate, card: self.card }

@@ -11,7 +11,7 @@ use base::{Cell, Column, ColumnType, Table};
 
 /// All of them.
 pub const TABLES: &[&TableSpec] =
-    &[&RATES, &BREAK_EVEN, &STAGES, &SENSITIVITY, &MEMORY, &ASSUMPTIONS, &published::VALIDATE];
+    &[&RATES, &BREAK_EVEN, &STAGES, &SENSITIVITY, &MEMORY, &ASSUMPTIONS, &published::CONCLUDED, &published::VALIDATE];
 
 const MOST_ROWS: usize = 60;
 

@@ -5,7 +5,7 @@ use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use analysis::datapath::quantity::{bits_per_s, hop, imix, payload, pcie, pps, size};
 use analysis::datapath::{
-    self, Asked, DATAPATHS, Datapath, Design, Detours, Frames, HopCost, Known, Pattern, Plan, Stated, StatedCard,
+    self, Asked, DATAPATHS, Datapath, Design, Detours, Frames, HopCost, Known, NICS, Pattern, Plan, Stated, StatedCard,
     StatedChain,
 };
 use analysis::{About, Answers, Case, Given, Input};
@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// Predict what SR-IOV, OVS-DPDK and other datapaths carry, which resource binds, and how many cores they take
 #[derive(Args)]
+#[command(allow_negative_numbers = true)]
 #[command(after_help = "Examples:\n  \
     kvmscope plan chain --vnfs 8 --size 64 --nic XL710\n  \
     kvmscope plan chain --vnfs 2,4,8 --size 64,512,1518 --nic XL710 --mps 256 --hop 240+0.24 --pmd-cores 4 --ghz 2.2\n  \
@@ -36,13 +37,13 @@ use std::path::{Path, PathBuf};
 pub struct ChainOptions {
     /// A plan in TOML (docs/datapath.md), in place of the options
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = [
-        "vnfs", "size", "imix", "pattern", "nic", "link", "ports", "pcie", "mps", "mrrs", "iommu_small_pages", "remote_node",
+        "vnfs", "size", "imix", "pattern", "nic", "link", "ports", "cards", "pcie", "mps", "mrrs", "iommu_small_pages", "remote_node",
         "hop", "pmd_cores", "ghz", "ingress", "vnf_pps", "vnf", "vnf_cores", "vhost_pps", "datapath", "must_migrate", "target", "validate",
         "from_host", "snapshot",
     ])]
     file: Option<PathBuf>,
     /// VNFs of the chain, or VMs side by side with --pattern north-south; several answer one after the other
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = vnfs)]
     vnfs: Vec<u32>,
     /// Bytes of a frame with its check sequence; several answer one after the other
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = frame)]
@@ -68,6 +69,9 @@ pub struct ChainOptions {
     /// Ports in use [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     ports: Option<u32>,
+    /// Cards like it: VFs are spread over them, neighbours of a chain on different ones, joined by a switch outside [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    cards: Option<u32>,
     /// Generation and lanes of the card's link as negotiated: 3x8 [default: the card's]
     #[arg(long, value_name = "LINK", value_parser = pcie)]
     pcie: Option<(u8, u8)>,
@@ -93,7 +97,7 @@ pub struct ChainOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1024))]
     pmd_cores: Option<u32>,
     /// Clock of these CPUs [default: 2.2, assumed]
-    #[arg(long, value_name = "GHZ", value_parser = super::numbers::ghz)]
+    #[arg(long, value_name = "GHZ", value_parser = clock)]
     ghz: Option<f64>,
     /// What OVS-DPDK takes in from a port at most: '6 Mpps'
     #[arg(long, value_name = "RATE", value_parser = pps)]
@@ -123,7 +127,11 @@ pub struct ChainOptions {
     #[arg(long, value_name = "RATE", value_parser = pps)]
     target: Option<f64>,
     /// Instead, compare the model with published numbers
-    #[arg(long, conflicts_with_all = ["vnfs", "size", "imix", "nic", "from_host", "snapshot"])]
+    #[arg(long, conflicts_with_all = [
+        "vnfs", "size", "imix", "pattern", "nic", "from_host", "snapshot", "link", "ports", "cards", "pcie", "mps", "mrrs",
+        "iommu_small_pages", "remote_node", "hop", "pmd_cores", "ghz", "ingress", "vnf_pps", "vnf", "vnf_cores", "vhost_pps", "datapath",
+        "search", "must_migrate", "target",
+    ])]
     validate: bool,
     #[arg(skip)]
     stdin: Stdin,
@@ -147,8 +155,28 @@ fn power(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| "write bytes, such as 256".to_owned()).and_then(payload)
 }
 
+fn vnfs(text: &str) -> Result<u32, String> {
+    let known = text.parse().ok().filter(|vnfs| (1..=256).contains(vnfs));
+    known.ok_or_else(|| "write how many, from 1 to 256".to_owned())
+}
+
+fn clock(text: &str) -> Result<f64, String> {
+    super::numbers::ghz(text).map_err(|_| "write the clock of a CPU in GHz, such as 2.2".to_owned())
+}
+
 fn path(text: &str) -> Result<Datapath, String> {
-    Datapath::named(text).ok_or_else(|| instead(text, DATAPATHS.iter().map(|(_, name)| *name)))
+    Datapath::called(text).ok_or_else(|| instead(text, DATAPATHS.iter().map(|(_, name)| *name)))
+}
+
+/// Each value once, in the order in which they were given.
+fn once<T: Clone + PartialEq>(all: &[T]) -> Vec<T> {
+    let mut kept: Vec<T> = Vec::new();
+    for one in all {
+        if !kept.contains(one) {
+            kept.push(one.clone());
+        }
+    }
+    kept
 }
 
 impl ChainOptions {
@@ -187,8 +215,32 @@ impl ChainOptions {
         }
         let of_host = host.map(|host| datapath::of_host(&host, self.nic.as_deref())).transpose().map_err(WrongUse)?;
         let mut stated = self.stated(of_host.unwrap_or_default());
+        self.check_use(&stated)?;
         self.calibrated(&mut stated, interrupt)?;
         Ok(stated.plan().map_err(WrongUse)?)
+    }
+
+    /// Refuses options that would not act.
+    fn check_use(&self, stated: &Stated) -> Result<(), WrongUse> {
+        let knows_link = |card: &StatedCard| {
+            let model = card.model.as_ref().map_or("", |model| model.value.as_str());
+            card.pcie.is_some() || NICS.iter().any(|nic| nic.model.eq_ignore_ascii_case(model))
+        };
+        let of_link = self.mps.is_some() || self.mrrs.is_some() || self.iommu_small_pages || self.remote_node;
+        if of_link && !stated.cards.iter().all(knows_link) {
+            return Err(WrongUse(
+                "--mps, --mrrs, --iommu-small-pages and --remote-node are about the PCIe link, which is unknown of this card: --pcie 3x8"
+                    .to_owned(),
+            ));
+        }
+        let knows_vnf = self.vnf.is_some() || self.vnf_pps.is_some() || self.calibrate.is_some();
+        if self.vnf_cores.is_some() && !knows_vnf {
+            return Err(WrongUse(
+                "--vnf-cores needs what a packet takes in a VNF: --vnf 900+0.1, --vnf-pps '8 Mpps', or --calibrate DIR"
+                    .to_owned(),
+            ));
+        }
+        Ok(())
     }
 
     /// Puts in what the user's own recording measured, over what a file says.
@@ -224,6 +276,7 @@ impl ChainOptions {
             model: named.map(Known::given).or(of_host.model),
             line_bits_per_s: self.link.map(Known::given).or(of_host.line_bits_per_s),
             ports: self.ports.map(Known::given),
+            count: self.cards.map(Known::given),
             pcie: self.pcie.map(Known::given).or(of_host.pcie),
             mps_bytes: self.mps.map(Known::given).or(of_host.mps_bytes),
             mrrs_bytes: self.mrrs.map(Known::given).or(of_host.mrrs_bytes),
@@ -237,14 +290,15 @@ impl ChainOptions {
         };
         let chain = |vnfs: &u32| StatedChain {
             vnfs: *vnfs,
-            designs: self.datapath.iter().map(|path| Design::uniform(*path, pattern, *vnfs)).collect(),
+            designs: once(&self.datapath).iter().map(|path| Design::uniform(*path, pattern, *vnfs)).collect(),
             must_migrate: self.must_migrate,
             card: 0,
+            pattern: None,
         };
         Stated {
             cards: vec![card],
-            chains: self.vnfs.iter().map(chain).collect(),
-            frames: self.size.iter().chain(&self.imix).cloned().collect(),
+            chains: once(&self.vnfs).iter().map(chain).collect(),
+            frames: once(&self.size).into_iter().chain(self.imix.clone()).collect(),
             pattern,
             search: self.search,
             target_pps: self.target,
@@ -282,7 +336,10 @@ pub fn read_plan(file: &Path, interrupt: &Interrupt) -> anyhow::Result<Stated> {
     let mut text = String::new();
     // One byte more than is read, so that a longer file is refused and not cut.
     let read = File::open(file).and_then(|file| file.take(datapath::MOST_BYTES as u64 + 1).read_to_string(&mut text));
-    read.map_err(|error| WrongUse(format!("{shown}: {error}")))?;
+    read.map_err(|error| {
+        let is_text = error.kind() != std::io::ErrorKind::InvalidData;
+        WrongUse(if is_text { format!("{shown}: {error}") } else { format!("{shown}: no text, and a plan is TOML") })
+    })?;
     let beside = |name: &str| {
         let path = file.parent().unwrap_or(Path::new("")).join(name);
         snapshot(&path, &Stdin::default(), interrupt).map_err(|error| format!("{error:#}"))

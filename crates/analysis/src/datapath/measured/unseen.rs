@@ -104,6 +104,7 @@ fn foretold(measured: &Measured, kind: &Kind<'_>, pps: Spread) -> Option<Foretol
     let bed = Bed {
         line_bits_per_s: f64::INFINITY,
         ports: 1,
+        cards: 1,
         pcie: None,
         detours: Detours::default(),
         nic: None,

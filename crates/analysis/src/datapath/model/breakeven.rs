@@ -52,6 +52,7 @@ mod tests {
         Bed {
             line_bits_per_s: 40e9,
             ports: 1,
+            cards: 1,
             pcie: Some(Link { generation: 3, lanes: 8, mps_bytes: 128, mrrs_bytes: 512 }),
             detours: Detours::default(),
             port_queues: 1,

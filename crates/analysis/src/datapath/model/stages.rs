@@ -58,6 +58,8 @@ pub struct Bed {
     pub line_bits_per_s: f64,
     /// Ports in use.
     pub ports: u32,
+    /// Cards like it, over which VNFs are spread so that neighbours have different ones, joined by a switch outside.
+    pub cards: u32,
     /// Of the card, the worst on its way to the root.
     pub pcie: Option<Link>,
     /// What makes the card's accesses slower.
@@ -175,7 +177,7 @@ fn of_vnfs(bed: &Bed, uses: &Uses, frames: &Frames) -> Option<f64> {
 
 /// What the card itself carries: packets a second, and bits a second of two ports together.
 fn of_card(nic: &Nic, ports: u32, uses: &Uses, frames: &Frames) -> Option<f64> {
-    let twice = uses.hairpins > 0.0 && nic.hairpin == Hairpin::CountsTwice;
+    let twice = uses.between_vfs && nic.hairpin == Hairpin::CountsTwice;
     let times = if twice { 2.0 } else { 1.0 };
     let packets = nic.packets.and_then(|limit| {
         let counted = limit.below_bytes.map_or(1.0, |bytes| frames.below(bytes));
@@ -207,6 +209,8 @@ struct Uses {
     crossings: f64,
     /// Times the card forwards it from VF to VF.
     hairpins: f64,
+    /// Some edge is between two VFs, of one card or of two.
+    between_vfs: bool,
     /// Load of each receive queue of the switch.
     queues: Vec<f64>,
     /// Times the switch takes it from a port.
@@ -225,16 +229,18 @@ impl Uses {
         let vnfs = f64::from(load.vnfs);
         match load.pattern {
             Pattern::NorthSouth => {
-                let each = f64::from(load.vnfs.max(1));
+                // The VMs of the fullest card.
+                let each = f64::from(load.vnfs.max(1).div_ceil(bed.cards.max(1)));
                 let mut queues = Vec::new();
                 if enters_switch {
-                    // What the port brings is all of it; each VM sends its part.
-                    queues.extend((0..port_queues).map(|_| each / f64::from(port_queues)));
+                    // What the ports bring is all of it; each VM sends its part.
+                    let of_ports = port_queues.saturating_mul(bed.cards.max(1));
+                    queues.extend((0..of_ports).map(|_| vnfs.max(1.0) / f64::from(of_ports)));
                     queues.extend((0..load.vnfs).map(|_| 1.0));
                 }
                 let ingress = if enters_switch { each } else { 0.0 };
                 let vhost = edges.iter().take(2).filter(|edge| edge.is_of_vhost_net()).count() as f64;
-                Self { line: each, crossings: each, hairpins: 0.0, queues, ingress, vhost, vnfs }
+                Self { line: each, crossings: each, hairpins: 0.0, between_vfs: false, queues, ingress, vhost, vnfs }
             }
             Pattern::Chain => {
                 let hairpins = load.design.inner().iter().filter(|edge| **edge == Datapath::Sriov).count() as f64;
@@ -248,8 +254,17 @@ impl Uses {
                 let of_vnf = |edges: &[Datapath]| edges.iter().filter(|edge| edge.is_of_vhost_net()).count();
                 let vhost = edges.windows(2).map(of_vnf).max().unwrap_or(0) as f64;
                 let ingress = if enters_switch { 1.0 } else { 0.0 };
-                // Once from the port, and once more for each edge between two VFs.
-                Self { line: 1.0, crossings: hairpins + 1.0, hairpins, queues, ingress, vhost, vnfs }
+                let between_vfs = hairpins > 0.0;
+                // Over several cards no edge stays inside one: what a VF sends goes over the wire to another card.
+                let (line, crossings, hairpins) = match bed.cards {
+                    // Once from the port, and once more for each edge between two VFs.
+                    0 | 1 => (1.0, hairpins + 1.0, hairpins),
+                    cards => {
+                        let most = of_fullest(edges, cards);
+                        (most, most, 0.0)
+                    }
+                };
+                Self { line, crossings, hairpins, between_vfs, queues, ingress, vhost, vnfs }
             }
         }
     }
@@ -260,11 +275,32 @@ impl Uses {
             self.line += other.line;
             self.crossings += other.crossings;
             self.hairpins += other.hairpins;
+            self.between_vfs |= other.between_vfs;
             self.ingress += other.ingress;
         }
         self.queues.extend(other.queues);
         self.vnfs += other.vnfs;
     }
+}
+
+/// How often a packet enters or leaves the card that it uses most, where VNF k has VFs of card k modulo `cards` alone; a switch of the
+/// host is attached to the first.
+fn of_fullest(edges: &[Datapath], cards: u32) -> f64 {
+    let count = |ends: &mut dyn Iterator<Item = (usize, Datapath)>| {
+        let mut of_card = vec![0_u32; cards as usize];
+        for (vnf, path) in ends {
+            let card = if path == Datapath::Sriov { vnf % cards as usize } else { 0 };
+            of_card.iter_mut().skip(card).take(1).for_each(|count| *count += 1);
+        }
+        of_card.into_iter().max().unwrap_or_default()
+    };
+    let uses_card = |at: usize, path: Datapath, wire: usize| path == Datapath::Sriov || at == wire;
+    let last = edges.len().saturating_sub(1);
+    let all = || edges.iter().copied().enumerate();
+    // Into VNF k over edge k, out of it over edge k + 1.
+    let into = count(&mut all().filter(|(at, path)| *at < last && uses_card(*at, *path, 0)));
+    let out_of = all().skip(1).filter(|(at, path)| uses_card(*at, *path, last)).map(|(at, path)| (at - 1, path));
+    f64::from(into.max(count(&mut out_of.into_iter())))
 }
 
 #[cfg(test)]
@@ -277,6 +313,7 @@ mod tests {
         Bed {
             line_bits_per_s: 40e9,
             ports: 1,
+            cards: 1,
             pcie: Some(Link { generation: 3, lanes: 8, mps_bytes, mrrs_bytes: 512 }),
             detours: Detours::default(),
             port_queues: 1,
@@ -291,6 +328,22 @@ mod tests {
             vnf_cores: None,
             vhost_pps: None,
         }
+    }
+
+    #[test]
+    fn a_chain_of_vfs_over_two_cards_carries_twice_until_the_wire_binds() {
+        let system = |cards, vnfs, bytes| {
+            let bed = Bed { cards, ..bed(128) };
+            let rate = of(&bed, Datapath::Sriov, Pattern::Chain, vnfs, bytes);
+            (rate.system_pps().unwrap() / 1e6, rate.bound().unwrap().resource)
+        };
+        assert_eq!([system(1, 8, 64), system(2, 8, 64)], [(18.5, Resource::Nic), (37.0, Resource::Nic)]);
+        let (of_four, bound) = system(4, 8, 1518);
+        // 3.25 Mpps of each port, where one card alone is bound by PCIe at 3.61.
+        assert!((of_four - 4.0 * 3.251).abs() < 0.01 && bound == Resource::Line, "{of_four}");
+        assert_eq!(system(2, 3, 64).0, 27.75, "two of three VNFs are on one card");
+        let ends = Design::ends(Datapath::Sriov, Datapath::OvsDpdk, 8);
+        assert_eq!([1, 2].map(|cards| of_fullest(ends.edges(), cards)), [1.0, 1.0]);
     }
 
     fn of(bed: &Bed, path: Datapath, pattern: Pattern, vnfs: u32, bytes: u32) -> Rate {

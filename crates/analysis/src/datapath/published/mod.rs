@@ -3,9 +3,12 @@
 //! Each point is a row of data: what was published and where, the model's own arithmetic for it, and what the comparison is worth.
 //! A point that a constant was fitted to never counts as evidence for the model.
 
+mod conclusions;
 mod models;
 mod others;
 mod talk;
+
+pub(super) use conclusions::{CONCLUDED, concluded, summary};
 
 use super::model::design::{Datapath, Pattern};
 use base::table::{Shown, TableSpec};

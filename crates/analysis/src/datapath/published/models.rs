@@ -25,6 +25,7 @@ pub(super) fn vf(mps_bytes: u32, pattern: Pattern, vnfs: u32, bytes: u32) -> Opt
     let bed = Bed {
         line_bits_per_s: 40e9,
         ports: 1,
+        cards: 1,
         pcie: Some(link(mps_bytes)),
         detours: Detours::default(),
         nic: named("XL710").copied(),
@@ -70,6 +71,11 @@ pub(super) fn against_4(threads: u32, vnfs: u32) -> Option<f64> {
 /// Mpps of a chain of `vnfs` whose hops share what carries `hops` of them.
 pub(super) fn shared(hops: f64, vnfs: u32) -> Option<f64> {
     Some(hops / heaviest(vec![1.0; vnfs as usize + 1], 1))
+}
+
+/// Mpps that 8 VNFs of the talk's chain send over the switch, at 64 and at 1518 bytes: its own rows.
+pub(super) fn chain_of_switch() -> (f64, f64) {
+    (CHAIN_64_SYSTEM_MPPS.1, CHAIN_1518_SYSTEM_MPPS)
 }
 
 /// The first chain of VFs that does not carry 10 Gb/s of frames of 1518 bytes.
