@@ -138,6 +138,40 @@ fn every_packet_is_somewhere_and_all_is_put_back() {
     assert!(arrived >= books.received, "{arrived} in the flows, {} in the books", books.received);
 }
 
+#[test]
+fn bounds_are_those_of_rates_that_were_held() {
+    let Some(bed) = Bed::new() else { return };
+    let lab = bed.lab("1").args(["--search", "pdr", "--method", "rfc2544", "--json"]).spawn().unwrap();
+    let pid = lab.id();
+    let output = lab.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", complaints(&output));
+    assert_eq!(bed.left(pid), Vec::<String>::new());
+    let runs = DatapathRuns::read(&bed.output().join("L0/datapath/ovs.json")).unwrap();
+    let [found] = &runs.bounds[..] else { panic!("{:?}", runs.bounds) };
+    assert_eq!((found.design.as_str(), found.goal.as_str(), found.method.as_str()), ("ovs-dpdk", "pdr", "rfc2544"));
+    assert_eq!((runs.runs.len(), found.vnfs, found.size_bytes), (1, 2, 64), "trials of a search are none of the rates");
+    assert!(found.trials > 0 && found.discarded <= found.trials && !found.ended.is_empty(), "{found:?}");
+    // Where others keep the polling thread waiting no rate is held, and no bound is made up.
+    match (found.lower_pps, found.upper_pps) {
+        (Some(lower), Some(upper)) => assert!(lower < upper, "{found:?}"),
+        (None, _) | (_, None) => assert!(found.discarded > 0 || found.ended.contains("sender"), "{found:?}"),
+    }
+    // What policers refused stands in the books of each trial.
+    assert!(!runs.notes.iter().any(|note| note.contains("do not close")), "{:?}", runs.notes);
+    let answered: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let section = answered["sections"].as_array().unwrap().iter().find(|section| section["id"] == "datapath").unwrap();
+    assert_eq!(section["tables"]["bounds"]["rows"].as_array().unwrap().len(), 1);
+    assert_eq!(section["tables"]["rates"]["rows"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn bounds_are_of_chains_alone() {
+    let Some(bed) = Bed::new() else { return };
+    let output = bed.lab("1").args(["--pattern", "north-south", "--search", "ndr"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", complaints(&output));
+    assert!(complaints(&output).contains("bounds are those of a chain"), "{}", complaints(&output));
+}
+
 /// A thread of this test that wants a CPU, by its id.
 struct Intruder {
     tid: i32,

@@ -8,7 +8,7 @@ use anyhow::bail;
 use base::datapath::Traffic;
 use base::utc::Utc;
 use clap::{Args, ValueEnum};
-use lab::ovs::{self, MOST_VNFS, Memory, Places, SIZES_BYTES, Settings};
+use lab::ovs::{self, MOST_VNFS, Memory, Places, SIZES_BYTES, Search, Settings};
 use std::time::{Duration, SystemTime};
 
 /// Measure what a chain of VNFs behind Open vSwitch with DPDK carries, without a NIC
@@ -18,6 +18,7 @@ use std::time::{Duration, SystemTime};
     kvmscope lab ovs --vnfs 1,2,4,8 --size 64,512,1518 --repeats 3 -o chain\n  \
     kvmscope lab ovs --pattern north-south --vnfs 2 --size 64\n  \
     kvmscope lab ovs --seconds 1 --repeats 1 --no-huge --json\n  \
+    kvmscope lab ovs --search ndr,pdr --method rfc2544 --vnfs 1 --size 64 --seconds 2 --repeats 1\n  \
     kvmscope lab ovs --path veth --search ndr,pdr --vnfs 1 --size 64\n  \
     kvmscope lab ovs --path veth,bridge,macvtap --messages 64,512,65536 --vnfs 1\n  \
     kvmscope lab ovs --path af-xdp,ovs-netdev --vnfs 1,2,4 --size 64\n\n\
@@ -74,6 +75,9 @@ impl Ovs {
         if self.vnfs.is_empty() || self.size.is_empty() {
             bail!(WrongUse("name at least one number of VNFs and one size".to_owned()));
         }
+        if matches!(self.pattern, PatternName::NorthSouth) && self.paths.search().is_some() {
+            bail!(WrongUse("bounds are those of a chain: leave out --pattern north-south, or --search".to_owned()));
+        }
         self.output.check(1, self.destination.replaces())?;
         let output = self.destination.of("ovs", Utc::of(SystemTime::now()))?;
         let programs = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
@@ -94,6 +98,7 @@ impl Ovs {
         let memory = if self.no_huge { Memory::Ordinary } else { Memory::HugePages };
         let [window, warm_up] = [self.seconds, self.warm_up].map(Duration::from_secs);
         let (vnfs, sizes_bytes, repeats) = (self.vnfs.clone(), self.size.clone(), self.repeats);
-        Settings { pattern, vnfs, sizes_bytes, window, warm_up, repeats, memory }
+        let search = self.paths.search().map(|(goals, method)| Search { goals, method });
+        Settings { pattern, vnfs, sizes_bytes, window, warm_up, repeats, memory, search }
     }
 }

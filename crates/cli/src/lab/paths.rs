@@ -4,9 +4,9 @@ use base::recording::Recording;
 use clap::{Args, ValueEnum};
 use lab::Error;
 use lab::journal::Journal;
-use lab::netns::paths::{self, Method, Path, Settings};
+use lab::netns::paths::{self, Path, Settings};
 use lab::ovs::Places;
-use lab::search::Goal;
+use lab::search::{Goal, Method};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ pub struct PathOptions {
     /// Measure these paths of the kernel instead of Open vSwitch, in turns
     #[arg(long, value_enum, value_name = "PATH,PATH", value_delimiter = ',', conflicts_with_all = ["pattern", "no_huge", "seconds", "warm_up"])]
     path: Vec<PathName>,
-    /// With --path: find the lower and upper bound of these rates: no frame lost, 0.5 % lost
-    #[arg(long, value_enum, value_name = "GOAL,GOAL", value_delimiter = ',', requires = "path")]
+    /// Find the lower and upper bound of these rates: no frame lost, 0.5 % lost
+    #[arg(long, value_enum, value_name = "GOAL,GOAL", value_delimiter = ',')]
     search: Vec<GoalName>,
     /// How bounds are searched
     #[arg(long, value_enum, default_value = "mlrsearch", requires = "search")]
@@ -79,6 +79,19 @@ impl PathOptions {
             PathName::OvsKernel => Path::OvsKernel,
             PathName::OvsNetdev => Path::OvsNetdev,
         });
+        (!self.path.is_empty()).then(|| Settings {
+            paths: paths.collect(),
+            vnfs: vnfs.to_vec(),
+            sizes_bytes: sizes_bytes.to_vec(),
+            trial: Duration::from_millis(self.trial_ms),
+            repeats,
+            search: self.search(),
+            messages_bytes: self.messages.clone(),
+        })
+    }
+
+    /// What is searched for, and how; on a kernel path or behind the switch.
+    pub fn search(&self) -> Option<(Vec<Goal>, Method)> {
         let goals = self.search.iter().map(|goal| match goal {
             GoalName::Ndr => Goal::NDR,
             GoalName::Pdr => Goal::PDR,
@@ -88,15 +101,7 @@ impl PathOptions {
             MethodName::Mlrsearch => Method::Mlr,
             MethodName::Rfc2544 => Method::Binary,
         };
-        (!self.path.is_empty()).then(|| Settings {
-            paths: paths.collect(),
-            vnfs: vnfs.to_vec(),
-            sizes_bytes: sizes_bytes.to_vec(),
-            trial: Duration::from_millis(self.trial_ms),
-            repeats,
-            search: (!goals.is_empty()).then_some((goals, method)),
-            messages_bytes: self.messages.clone(),
-        })
+        (!goals.is_empty()).then_some((goals, method))
     }
 
     /// Measures, and keeps what was measured.

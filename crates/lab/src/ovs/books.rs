@@ -3,20 +3,24 @@
 //! A ring holds what one side put in and the other did not take out. That is the only number here that is a difference of two
 //! counters, and it is bounded by the size of the ring; where two counters are of the same packets, both stand in the books.
 
-use super::counters::{AroundVnf, Counters, generator_of};
+use super::counters::{AroundVnf, Counters, Generated};
 use super::ports::{Wiring, into, out_of};
 use super::vnfs::RING;
 use base::datapath::{Agreement, Books, Place};
 
 /// The books of a trial in which `counters` were added.
 pub(super) fn books(wiring: Wiring, counters: &Counters) -> Books {
-    let mut books = Books { sent: counters.generated.iter().map(|(flow, _)| flow).sum(), ..Books::default() };
-    for ((port, _), (flow, counted)) in wiring.generators().zip(&counters.generated) {
-        books.agree(
-            format!("sent by {port}"),
-            (format!("flow of {port}"), *flow),
-            ("rx_q0_packets".to_owned(), *counted),
-        );
+    let mut books = Books { sent: counters.offered(), ..Books::default() };
+    for ((port, _), Generated { flow, policed, counted }) in wiring.generators().zip(&counters.generated) {
+        let (packets, counters) = match wiring.paced {
+            false => (format!("sent by {port}"), format!("flow of {port}")),
+            true => (
+                format!("sent by {port}, with those that its policer refused, which were never offered"),
+                format!("flow + ovs_rx_qos_drops of {port}"),
+            ),
+        };
+        let counted = ("rx_q0_packets".to_owned(), *counted);
+        books.agree(packets, (counters, flow.saturating_add(*policed)), counted);
     }
     for (vnf, around) in (0..).zip(&counters.vnfs) {
         let (number, inward, outward) = (vnf + 1, into(vnf), out_of(vnf));
@@ -34,12 +38,18 @@ pub(super) fn books(wiring: Wiring, counters: &Counters) -> Books {
         ));
         books.hold(format!("ring into VNF {number}"), ("tx_q0_good_packets", put), ("RX-packets", taken));
         books.hold(format!("ring out of VNF {number}"), ("TX-packets", sent), ("rx_q0_good_packets", fetched));
-        let arrives = match (wiring.before(vnf), generator_of(wiring, vnf)) {
-            (Some(before), _) => (format!("flow of {}", out_of(before)), counters.vnfs[before as usize].matched),
-            (None, generator) => {
-                let index = if counters.generated.len() > 1 { vnf as usize } else { 0 };
-                let flow = counters.generated.get(index).map_or(0, |(flow, _)| *flow);
-                (format!("flow of {}", generator.unwrap_or_default()), flow)
+        let arrives = match wiring.before(vnf) {
+            Some(before) => (format!("flow of {}", out_of(before)), counters.vnfs[before as usize].matched),
+            None => {
+                let feeding: Vec<(String, u64)> = wiring
+                    .generators()
+                    .zip(&counters.generated)
+                    .enumerate()
+                    .filter(|(index, _)| wiring.feeds(*index as u32) == vnf)
+                    .map(|(_, ((port, _), generated))| (port, generated.flow))
+                    .collect();
+                let ports: Vec<&str> = feeding.iter().map(|(port, _)| port.as_str()).collect();
+                (format!("flow of {}", ports.join(" + ")), feeding.iter().map(|(_, flow)| flow).sum())
             }
         };
         let at_ring = ("tx_q0_good_packets + ovs_tx_failure_drops".to_owned(), put.saturating_add(refused));
@@ -102,9 +112,13 @@ mod tests {
         AroundVnf { put, refused, taken: put, sent, dropped, fetched: sent, matched: sent }
     }
 
+    fn sent(packets: u64) -> Generated {
+        Generated { flow: packets, policed: 0, counted: packets }
+    }
+
     fn chain() -> (Wiring, Counters) {
-        let counters = Counters { generated: vec![(100, 100)], vnfs: vec![around(80, 20, 5), around(75, 0, 0)] };
-        (Wiring { pattern: Traffic::Chain, vnfs: 2 }, counters)
+        let counters = Counters { generated: vec![sent(100)], vnfs: vec![around(80, 20, 5), around(75, 0, 0)] };
+        (Wiring { pattern: Traffic::Chain, vnfs: 2, paced: false }, counters)
     }
 
     #[test]
@@ -118,10 +132,26 @@ mod tests {
     }
 
     #[test]
+    fn what_policers_refused_was_never_offered_and_has_to_agree_all_the_same() {
+        let (wiring, mut counters) = chain();
+        let wiring = Wiring { paced: true, ..wiring };
+        let policed = |flow, policed| Generated { flow, policed, counted: 1_000 };
+        counters.generated = vec![policed(98, 902), policed(2, 998)];
+        let paced = books(wiring, &counters);
+        assert_eq!((paced.sent, paced.missing(), paced.faults()), (100, 0, Vec::<String>::new()));
+        assert_eq!((counters.offered(), counters.dropped()), (100, 25));
+        let arrives = &paced.agreements[2].one;
+        assert_eq!(arrives, &("flow of gen0 + gen1".to_owned(), 100));
+        counters.generated[1].policed = 997;
+        let faults = books(wiring, &counters).faults();
+        assert!(faults[0].contains("never offered"), "{faults:?}");
+    }
+
+    #[test]
     fn vnfs_side_by_side_have_books_each() {
-        let wiring = Wiring { pattern: Traffic::NorthSouth, vnfs: 2 };
+        let wiring = Wiring { pattern: Traffic::NorthSouth, vnfs: 2, paced: false };
         let counters =
-            Counters { generated: vec![(100, 100), (60, 60)], vnfs: vec![around(80, 20, 0), around(60, 0, 0)] };
+            Counters { generated: vec![sent(100), sent(60)], vnfs: vec![around(80, 20, 0), around(60, 0, 0)] };
         let books = books(wiring, &counters);
         assert_eq!((books.sent, books.received, books.missing(), books.faults().len()), (160, 140, 0, 0));
     }

@@ -6,7 +6,7 @@
 //! In: the switch and testpmd. Out: [`Counters`], which only grow: a trial is what was added.
 
 use super::Watch;
-use super::ports::{Wiring, generator, into, out_of};
+use super::ports::{Wiring, into, out_of};
 use super::switch::{DATAPATH, Switch};
 use super::vnfs::Vnfs;
 use crate::Error;
@@ -38,11 +38,22 @@ pub(super) struct AroundVnf {
     pub(super) matched: u64,
 }
 
+/// What was counted of one generator.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Generated {
+    /// They matched its flow: they were offered.
+    pub(super) flow: u64,
+    /// Its policer refused them, where it has one: they were never offered.
+    pub(super) policed: u64,
+    /// Its port counted them.
+    pub(super) counted: u64,
+}
+
 /// All counters of a bed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Counters {
-    /// By generator: packets that matched its flow, and packets that its port counted.
-    pub(super) generated: Vec<(u64, u64)>,
+    /// By generator.
+    pub(super) generated: Vec<Generated>,
     /// By VNF.
     pub(super) vnfs: Vec<AroundVnf>,
 }
@@ -81,7 +92,12 @@ pub(super) fn when_still(
 }
 
 /// Reads everything as it is, one program after the other.
-fn read(switch: &mut Switch, vnfs: &mut Vnfs, wiring: Wiring, watch: &Watch<'_>) -> Result<(Counters, String), Error> {
+pub(super) fn read(
+    switch: &mut Switch,
+    vnfs: &mut Vnfs,
+    wiring: Wiring,
+    watch: &Watch<'_>,
+) -> Result<(Counters, String), Error> {
     let (flows, flow_text) = by_port(switch)?;
     let (forwarded, testpmd_text) = vnfs.statistics(watch)?;
     let port_text = switch.port_counters()?;
@@ -104,7 +120,12 @@ impl Counters {
         let flow = |port: &str| flows.get(port).copied().unwrap_or(0);
         let port = |port: &str, name: &str| ports.get(port).and_then(|all| all.get(name)).copied().unwrap_or(0);
         let of_testpmd = |number: u32| forwarded.forwarded.get(&number).copied().unwrap_or_default();
-        let generated = wiring.generators().map(|(name, _)| (flow(&name), port(&name, "rx_q0_packets"))).collect();
+        let of_generator = |name: &str| Generated {
+            flow: flow(name),
+            policed: port(name, "ovs_rx_qos_drops"),
+            counted: port(name, "rx_q0_packets"),
+        };
+        let generated = wiring.generators().map(|(name, _)| of_generator(&name)).collect();
         let around = |vnf: u32| {
             let (inward, outward) = (of_testpmd(2 * vnf), of_testpmd(2 * vnf + 1));
             AroundVnf {
@@ -125,6 +146,16 @@ impl Counters {
         self.vnfs.iter().all(|vnf| vnf.put == vnf.taken && vnf.sent == vnf.fetched)
     }
 
+    /// Packets that generators offered.
+    pub(super) fn offered(&self) -> u64 {
+        self.generated.iter().map(|generated| generated.flow).sum()
+    }
+
+    /// Packets that were dropped at rings.
+    pub(super) fn dropped(&self) -> u64 {
+        self.vnfs.iter().map(|vnf| vnf.refused.saturating_add(vnf.dropped)).fold(0, u64::saturating_add)
+    }
+
     /// What was added since `before`; a counter that went back was added to in no way that is known, and stays as it is, so
     /// that the books show it.
     pub(super) fn since(&self, before: &Self) -> Self {
@@ -132,7 +163,13 @@ impl Counters {
         let generated = self.generated.iter().zip(&before.generated);
         let vnfs = self.vnfs.iter().zip(&before.vnfs);
         Self {
-            generated: generated.map(|(now, before)| (added(now.0, before.0), added(now.1, before.1))).collect(),
+            generated: generated
+                .map(|(now, before)| Generated {
+                    flow: added(now.flow, before.flow),
+                    policed: added(now.policed, before.policed),
+                    counted: added(now.counted, before.counted),
+                })
+                .collect(),
             vnfs: vnfs
                 .map(|(now, before)| AroundVnf {
                     put: added(now.put, before.put),
@@ -157,9 +194,4 @@ pub(super) fn sent(wiring: Wiring, flows: &ByPort) -> u64 {
 pub(super) fn received(wiring: Wiring, flows: &ByPort) -> u64 {
     let last = (0..wiring.vnfs).filter(|vnf| wiring.is_last(*vnf));
     last.filter_map(|vnf| flows.get(&out_of(vnf))).sum()
-}
-
-/// The generator that feeds a VNF, if one does.
-pub(super) fn generator_of(wiring: Wiring, vnf: u32) -> Option<String> {
-    wiring.before(vnf).is_none().then(|| generator(if wiring.generators().count() > 1 { vnf } else { 0 }))
 }

@@ -15,15 +15,18 @@
 
 mod beside;
 mod books;
+mod bounds;
 pub(crate) mod control;
 mod counters;
 mod memory;
+mod pace;
 mod ports;
 mod seats;
 pub(crate) mod switch;
 mod trial;
 mod vnfs;
 
+pub use bounds::Search;
 pub use memory::Memory;
 
 use crate::journal::{Entry, Journal};
@@ -35,6 +38,7 @@ use base::datapath::{DatapathRuns, FCS_BYTES, Traffic};
 use base::number::counted;
 use base::recording::{ClockPair, Destination, Draft, Identity, Machine, Moment, Part, PartKind, PartState, Recording};
 use beside::Beside;
+use bounds::{Bounds, Searcher};
 use ports::Wiring;
 use seats::Seats;
 use std::path::{Path, PathBuf};
@@ -51,6 +55,8 @@ pub const SIZES_BYTES: std::ops::RangeInclusive<u32> = 64..=1518;
 
 /// This computer, as the recording calls it.
 const HOST: &str = "L0";
+/// The datapath, as tables have it.
+const DESIGN: &str = "ovs-dpdk";
 
 /// What Debian 12 has them in.
 const NEEDS: &[Need] = &[
@@ -64,7 +70,7 @@ const NEEDS: &[Need] = &[
 ];
 
 /// What is measured.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Which way packets go.
     pub pattern: Traffic,
@@ -80,6 +86,8 @@ pub struct Settings {
     pub repeats: u32,
     /// Where packets lie.
     pub memory: Memory,
+    /// What is searched for in the first repeat: bounds of a chain.
+    pub search: Option<Search>,
 }
 
 /// Where programs are, and where the recording goes.
@@ -155,7 +163,7 @@ fn measure(
     let mut texts = Vec::new();
     for repeat in 0..settings.repeats {
         for vnfs in &settings.vnfs {
-            let wiring = Wiring { pattern: settings.pattern, vnfs: *vnfs };
+            let wiring = Wiring { pattern: settings.pattern, vnfs: *vnfs, paced: false };
             let mut testpmd = Vnfs::start(&mut switch, wiring, settings.memory, seats, entry, journal.proc(), watch)?;
             (watch.say)(&format!("{} connected", counted(u64::from(*vnfs), "VNF is", "VNFs are")));
             for size_bytes in &settings.sizes_bytes {
@@ -164,6 +172,13 @@ fn measure(
                 let (pps, faults) = (base::number::plain(run.chain_pps().round()), run.books.faults());
                 let closed = if faults.is_empty() { String::new() } else { format!("; {}", faults.join("; ")) };
                 (watch.say)(&format!("{}: {pps} packets per second arrived{closed}", trial.words()));
+                if let Some(search) = settings.search.as_ref().filter(|_| repeat == 0) {
+                    let most_pps = run.window_sent as f64 * 1e9 / run.window_ns.max(1) as f64;
+                    let searcher = Searcher { search, trial: &trial, most_pps: most_pps as u64 };
+                    let Bounds { bounds, notes } = searcher.run(&mut switch, &mut testpmd, watch)?;
+                    runs.bounds.extend(bounds);
+                    runs.notes.extend(notes);
+                }
                 texts.push((format!("{}.txt", trial.name()), text));
                 runs.runs.push(run);
             }
@@ -228,6 +243,10 @@ impl std::fmt::Display for Settings {
         let (vnfs, sizes) = (list(&self.vnfs), list(&self.sizes_bytes));
         let (pattern, seconds, repeats) = (self.pattern.name(), self.window.as_secs_f64(), self.repeats);
         write!(out, "--pattern {pattern} --vnfs {vnfs} --size {sizes} --seconds {seconds} --repeats {repeats}")?;
+        if let Some(Search { goals, method }) = &self.search {
+            let goals: Vec<&str> = goals.iter().map(|goal| goal.name).collect();
+            write!(out, " --search {} --method {}", goals.join(","), method.name())?;
+        }
         if self.memory == Memory::Ordinary { write!(out, " --no-huge") } else { Ok(()) }
     }
 }

@@ -12,11 +12,16 @@ const FIRST_OF_VNFS: u32 = 1;
 /// Generators from here on.
 const FIRST_GENERATOR: u32 = 100;
 
+/// Generators of a chain that hold a rate together.
+const PACED: u32 = 2;
+
 /// How VNFs are wired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wiring {
     pub(super) pattern: Traffic,
     pub(super) vnfs: u32,
+    /// Whether policers hold the rate of its generators, two for a chain.
+    pub(super) paced: bool,
 }
 
 /// The switch's port that leads into VNF `vnf`.
@@ -43,10 +48,19 @@ impl Wiring {
     /// All generators, with their numbers.
     pub(super) fn generators(self) -> impl Iterator<Item = (String, u32)> {
         let count = match self.pattern {
+            Traffic::Chain if self.paced => PACED,
             Traffic::Chain => 1,
             Traffic::NorthSouth => self.vnfs,
         };
         (0..count).map(|index| (generator(index), FIRST_GENERATOR + index))
+    }
+
+    /// The VNF that generator `index` sends to.
+    pub(super) fn feeds(self, index: u32) -> u32 {
+        match self.pattern {
+            Traffic::Chain => 0,
+            Traffic::NorthSouth => index,
+        }
     }
 
     /// What comes before VNF `vnf`: the VNF before it, or a generator.
@@ -65,15 +79,14 @@ impl Wiring {
         }
     }
 
-    /// The flows, in the words of ovs-ofctl(8).
+    /// The flows, in the words of ovs-ofctl(8); also those of generators that come later.
     pub(super) fn flows(self) -> Vec<String> {
         let into = |vnf: u32| FIRST_OF_VNFS + 2 * vnf;
         let mut flows = Vec::new();
+        for (index, (_, generator)) in (0..).zip(Self { paced: true, ..self }.generators()) {
+            flows.push(format!("in_port={generator},actions=output:{}", into(self.feeds(index))));
+        }
         for vnf in 0..self.vnfs {
-            if self.before(vnf).is_none() {
-                let generator = FIRST_GENERATOR + if self.pattern == Traffic::Chain { 0 } else { vnf };
-                flows.push(format!("in_port={generator},actions=output:{}", into(vnf)));
-            }
             let action = if self.is_last(vnf) { "drop".to_owned() } else { format!("output:{}", into(vnf + 1)) };
             flows.push(format!("in_port={},actions={action}", into(vnf) + 1));
         }
@@ -87,20 +100,30 @@ mod tests {
 
     #[test]
     fn a_chain_leads_through_all_and_vnfs_side_by_side_have_a_generator_each() {
-        let chain = Wiring { pattern: Traffic::Chain, vnfs: 2 };
-        let expected = ["in_port=100,actions=output:1", "in_port=2,actions=output:3", "in_port=4,actions=drop"];
+        let chain = Wiring { pattern: Traffic::Chain, vnfs: 2, paced: false };
+        let expected = [
+            "in_port=100,actions=output:1",
+            "in_port=101,actions=output:1",
+            "in_port=2,actions=output:3",
+            "in_port=4,actions=drop",
+        ];
         assert_eq!(
             (chain.flows(), chain.generators().count(), chain.of_vnfs().count()),
             (expected.map(str::to_owned).to_vec(), 1, 4)
         );
-        let beside = Wiring { pattern: Traffic::NorthSouth, vnfs: 2 };
+        let beside = Wiring { pattern: Traffic::NorthSouth, vnfs: 2, paced: false };
         let expected = [
             "in_port=100,actions=output:1",
-            "in_port=2,actions=drop",
             "in_port=101,actions=output:3",
+            "in_port=2,actions=drop",
             "in_port=4,actions=drop",
         ];
         assert_eq!((beside.flows(), beside.generators().count()), (expected.map(str::to_owned).to_vec(), 2));
+        assert_eq!(
+            Wiring { paced: true, ..chain }.generators().count(),
+            2,
+            "two policers hold a rate that one does not"
+        );
         assert_eq!((into(1), out_of(1)), ("v2".to_owned(), "v3".to_owned()));
     }
 }

@@ -8,6 +8,7 @@
 //! Nothing of a switch that runs on this machine is used: each program is told its sockets and directories.
 
 use super::control::Control;
+use super::pace::Policer;
 use super::ports::Wiring;
 use super::seats::Seats;
 use super::{Memory, Watch};
@@ -32,6 +33,8 @@ const BRIDGE: &str = "b";
 /// The datapath of bridges in user space.
 pub(super) const DATAPATH: &str = "netdev@ovs-netdev";
 
+/// `CYC_PER_10MHZ` of lib/eal/common/eal_common_timer.c, DPDK 22.11.
+const DPDK_ROUNDS_TO_HZ: f64 = 1e7;
 /// How long anything may take: DPDK takes a second for its memory, ten where others want the CPUs.
 const LIMIT: Duration = Duration::from_secs(60);
 /// The same for programs that wait for the daemon themselves.
@@ -157,6 +160,24 @@ impl Switch {
             self.ofctl("mod-port", &[&port, "down"])?;
         }
         Ok(())
+    }
+
+    /// Has policers of generators let no more through.
+    pub(super) fn police(&self, wiring: Wiring, policers: &[Policer]) -> Result<(), Error> {
+        let words = wiring.generators().zip(policers).flat_map(|((port, _), policer)| {
+            let Policer { rate_kbps, burst_kb } = policer;
+            words_of(&format!(
+                "-- set interface {port} ingress_policing_rate={rate_kbps} ingress_policing_burst={burst_kb}"
+            ))
+        });
+        self.place().vsctl(&words.collect::<Vec<_>>())
+    }
+
+    /// How often the time-stamp counter ticks in a second as DPDK believes, by what the daemon has logged; else as DPDK rounds what it is.
+    pub(super) fn believed_hz(&self, hz: f64) -> f64 {
+        let told = logged(&self.daemon.complaints(), "DPDK provided TSC frequency: ");
+        let khz = told.and_then(|told| told.strip_suffix(" KHz")?.parse::<f64>().ok());
+        khz.map_or_else(|| (hz / DPDK_ROUNDS_TO_HZ).round() * DPDK_ROUNDS_TO_HZ, |khz| khz * 1e3)
     }
 
     /// Takes them away again.

@@ -13,7 +13,7 @@ use super::ports::Wiring;
 use super::seats::Seats;
 use super::switch::Switch;
 use super::vnfs::Vnfs;
-use super::{Settings, Watch};
+use super::{DESIGN, Settings, Watch};
 use crate::Error;
 use crate::clocks;
 use base::datapath::{DatapathRun, FCS_BYTES, Poller, PollerCycles, Traffic};
@@ -56,11 +56,13 @@ pub(super) struct Trialled {
 }
 
 /// The machine at one end of the window.
-struct Edge {
+pub(super) struct Edge {
     at_ns: u64,
     error_ns: u64,
-    sent: u64,
+    pub(super) sent: u64,
     received: u64,
+    /// Packets that matched any flow.
+    pub(super) matched: u64,
     threads: Sample,
     stat: String,
 }
@@ -104,9 +106,7 @@ impl Trial<'_> {
         beside: &mut Beside,
         watch: &Watch<'_>,
     ) -> Result<Trialled, Error> {
-        switch.send(self.wiring, true)?;
-        watch.rest(FLOWS_ARE_MADE)?;
-        switch.send(self.wiring, false)?;
+        self.make_flows(switch, self.wiring, watch)?;
         let (before, _) = when_still(switch, vnfs, self.wiring, watch)?;
         switch.send(self.wiring, true)?;
         watch.rest(self.settings.warm_up.saturating_sub(LEAD))?;
@@ -136,9 +136,9 @@ impl Trial<'_> {
             poller.cycles = own.and_then(|pmd| account(pmd, polled));
             poller.cycles.iter_mut().for_each(|cycles| cycles.refused_cycles = refused_cycles);
         }
-        let steal_share = steal(&begin.stat, &end.stat, &pollers);
+        let steal_share = self.stolen(&begin, &end);
         let run = DatapathRun {
-            design: "ovs-dpdk".to_owned(),
+            design: DESIGN.to_owned(),
             pattern: self.wiring.pattern,
             vnfs: self.wiring.vnfs,
             size_bytes: self.size_bytes,
@@ -162,6 +162,18 @@ impl Trial<'_> {
         Ok(Trialled { run, text })
     }
 
+    /// Has generators send for a moment.
+    pub(super) fn make_flows(&self, switch: &Switch, wiring: Wiring, watch: &Watch<'_>) -> Result<(), Error> {
+        switch.send(wiring, true)?;
+        watch.rest(FLOWS_ARE_MADE)?;
+        switch.send(wiring, false)
+    }
+
+    /// The most that the machine below took of a poller's CPU between two edges.
+    pub(super) fn stolen(&self, begin: &Edge, end: &Edge) -> Option<f64> {
+        steal(&begin.stat, &end.stat, self.seats)
+    }
+
     /// Cycles of a packet that a full ring refuses, those during which the polling thread ran: once the VNFs are stopped and rings are
     /// full, every packet is one. Older switches without `pmd-perf-show` do not tell.
     fn refused_cycles(&self, switch: &mut Switch, vnfs: &Vnfs, watch: &Watch<'_>) -> Result<Option<f64>, Error> {
@@ -182,7 +194,7 @@ impl Trial<'_> {
     }
 
     /// Reads the counters of flows between two readings of the clock.
-    fn edge(&self, switch: &mut Switch) -> Result<Edge, Error> {
+    pub(super) fn edge(&self, switch: &mut Switch) -> Result<Edge, Error> {
         let proc = Path::new("/proc");
         let now = || clocks::pair(super::HOST, Moment::Begin).monotonic_ns;
         let threads = Sample::take(proc, &now).map_err(|error| Error::io(proc, error))?;
@@ -192,7 +204,8 @@ impl Trial<'_> {
         let error_ns = now().saturating_sub(before_ns);
         let at_ns = before_ns + error_ns / 2;
         let (sent, received) = (sent(self.wiring, &flows), received(self.wiring, &flows));
-        Ok(Edge { at_ns, error_ns, sent, received, threads, stat })
+        let matched = flows.values().fold(0, |all: u64, packets| all.saturating_add(*packets));
+        Ok(Edge { at_ns, error_ns, sent, received, matched, threads, stat })
     }
 
     /// The polling thread of the switch, and the thread of testpmd that forwards.
@@ -220,7 +233,7 @@ fn each_on_cpu(cycles: &PollerCycles, run_share: f64) -> Option<f64> {
 }
 
 /// Where a polling thread tells of its cycles.
-const PERFORMANCE: &str = "dpif-netdev/pmd-perf-show";
+pub(super) const PERFORMANCE: &str = "dpif-netdev/pmd-perf-show";
 /// What the names of polling threads begin with (`pmd_thread_main` of lib/dpif-netdev.c, Open vSwitch 3.1).
 const PMD: &str = "pmd-c";
 
@@ -235,9 +248,9 @@ fn account(pmd: &PmdStatistics, queues: u32) -> Option<PollerCycles> {
 }
 
 /// The most that the machine below took of a poller's CPU.
-fn steal(first: &str, last: &str, pollers: &[Poller]) -> Option<f64> {
+fn steal(first: &str, last: &str, seats: &Seats) -> Option<f64> {
     let used = usage::between(first, last);
-    pollers.iter().filter_map(|poller| used.get(&poller.cpu)).map(|cpu| cpu.steal).reduce(f64::max)
+    [seats.pmd, seats.vnfs].iter().filter_map(|cpu| used.get(cpu)).map(|cpu| cpu.steal).reduce(f64::max)
 }
 
 /// Who took CPU time from pollers, a sentence each, the worst first.

@@ -9,11 +9,13 @@
 //! Sources: RFC 2544, 26.1; RFC 9971 (Multiple Loss Ratio Search, once draft-ietf-bmwg-mlrsearch-15).
 
 mod binary;
+pub(crate) mod bounds;
 mod mlr;
 mod sums;
 mod trials;
 
 pub use binary::binary;
+pub use bounds::Method;
 pub use mlr::mlr;
 pub use trials::{Discarded, Trial};
 

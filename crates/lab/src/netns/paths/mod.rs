@@ -29,10 +29,11 @@ pub use record::record;
 
 use super::inside::WorkerThreads;
 use crate::journal::Journal;
-use crate::search::{self, Ended, Found, Goal, Outcome, Range};
+use crate::search::bounds::{Searched, bounds, words};
+use crate::search::{self, Goal, Method, Outcome, Range};
 use crate::setting::thread;
 use crate::{Error, bench::environment};
-use base::datapath::{DatapathRun, DatapathRuns, RateBounds};
+use base::datapath::{DatapathRun, DatapathRuns};
 use bed::{Bed, Making};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,15 +48,6 @@ const COMMAND: &str = "paths";
 const LEAST_PPS: u64 = 1_000;
 /// More trials than this find nothing that fewer did not.
 const MOST_TRIALS: u32 = 300;
-
-/// How bounds are searched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// Multiple Loss Ratio Search.
-    Mlr,
-    /// Halves, by RFC 2544.
-    Binary,
-}
 
 /// What is measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -168,8 +160,9 @@ impl Lab<'_> {
             say(&format!("{what}: {pps} packets per second arrived"));
             if let Some((goals, method)) = self.settings.search.as_ref().filter(|_| repeat == 0) {
                 let outcome = self.search(bed, &run, goals, *method)?;
+                let (design, vnfs, size_bytes, method) = (bed.path.name(), bed.vnfs, *size_bytes, *method);
                 for found in &outcome.found {
-                    let bounds = bounds(bed, *size_bytes, *method, &outcome, found);
+                    let bounds = bounds(Searched { design, vnfs, size_bytes, method }, &outcome, found);
                     say(&format!("{what}: {}: {}", bounds.goal, words(&bounds)));
                     runs.bounds.push(bounds);
                 }
@@ -200,52 +193,6 @@ impl Lab<'_> {
             Method::Binary => search::binary(goals, &range, trial),
         }
     }
-}
-
-fn bounds(bed: &Bed<'_>, size_bytes: u32, method: Method, outcome: &Outcome, found: &Found) -> RateBounds {
-    let discarded = outcome.trials.iter().filter(|(_, discarded)| discarded.is_some()).count();
-    let ended = match found.ended {
-        Ended::Narrow => "both bounds were found".to_owned(),
-        Ended::CarriesAll => "the sender cannot offer more, so there is no upper bound".to_owned(),
-        Ended::CarriesLess => "even the lowest rate is too much".to_owned(),
-        Ended::SenderMissed { pps } if found.lower_pps.is_none() => {
-            format!(
-                "the sender held no rate to 0.1 %, not even {pps} pps: only the rate that arrives at most was measured"
-            )
-        }
-        Ended::SenderMissed { pps } if found.upper_pps.is_some() => {
-            format!("the sender did not hold {pps} pps to 0.1 %, so the bounds stay apart")
-        }
-        Ended::SenderMissed { pps } => {
-            format!("the sender did not hold {pps} pps to 0.1 %, so there is no upper bound")
-        }
-        Ended::Stolen => "the machine below took more than 2 % of the CPUs' time in trial after trial".to_owned(),
-        Ended::Trials => format!("the bounds were not closed within {MOST_TRIALS} trials"),
-    };
-    RateBounds {
-        design: bed.path.name().to_owned(),
-        vnfs: bed.vnfs,
-        size_bytes,
-        method: match method {
-            Method::Mlr => "mlrsearch",
-            Method::Binary => "rfc2544",
-        }
-        .to_owned(),
-        goal: found.goal.name.to_owned(),
-        loss_ratio: found.goal.loss_ratio,
-        lower_pps: found.lower_pps,
-        upper_pps: found.upper_pps,
-        ended,
-        trials: u32::try_from(outcome.trials.len()).unwrap_or(u32::MAX),
-        discarded: u32::try_from(discarded).unwrap_or(u32::MAX),
-    }
-}
-
-/// Bounds in a line.
-fn words(bounds: &RateBounds) -> String {
-    let rate = |pps: Option<u64>| pps.map_or("unknown".to_owned(), |pps| pps.to_string());
-    let (lower, upper) = (rate(bounds.lower_pps), rate(bounds.upper_pps));
-    format!("from {lower} to {upper} packets per second ({}; {} trials)", bounds.ended, bounds.trials)
 }
 
 /// The user has had enough.

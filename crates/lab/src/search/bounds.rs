@@ -1,0 +1,76 @@
+//! What a search found, in the form of all datapaths, with a sentence on why it ended there.
+
+use super::{Ended, Found, Outcome};
+use base::datapath::RateBounds;
+
+/// How bounds are searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Multiple Loss Ratio Search.
+    Mlr,
+    /// Halves, by RFC 2544.
+    Binary,
+}
+
+impl Method {
+    /// As tables and options have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Mlr => "mlrsearch",
+            Method::Binary => "rfc2544",
+        }
+    }
+}
+
+/// What was searched.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Searched<'a> {
+    /// What carried the packets.
+    pub(crate) design: &'a str,
+    /// VNFs of the chain.
+    pub(crate) vnfs: u32,
+    /// Size of each frame, FCS counted.
+    pub(crate) size_bytes: u32,
+    /// How.
+    pub(crate) method: Method,
+}
+
+/// The bounds of one goal.
+pub(crate) fn bounds(searched: Searched<'_>, outcome: &Outcome, found: &Found) -> RateBounds {
+    let (trials, discarded) = (outcome.trials.len(), outcome.trials.iter().filter(|(_, why)| why.is_some()).count());
+    let ended = match found.ended {
+        Ended::Narrow => "both bounds were found".to_owned(),
+        Ended::CarriesAll => "the sender cannot offer more, so there is no upper bound".to_owned(),
+        Ended::CarriesLess => "even the lowest rate is too much".to_owned(),
+        Ended::SenderMissed { pps } if found.lower_pps.is_none() => {
+            format!(
+                "the sender held no rate to 0.1 %, not even {pps} pps: only the rate that arrives at most was measured"
+            )
+        }
+        Ended::SenderMissed { pps } => {
+            format!("the sender did not hold {pps} pps to 0.1 %, so there is no upper bound")
+        }
+        Ended::Stolen => "the machine below took more than 2 % of the CPUs' time in trial after trial".to_owned(),
+        Ended::Trials => format!("the bounds were not closed within {trials} trials"),
+    };
+    RateBounds {
+        design: searched.design.to_owned(),
+        vnfs: searched.vnfs,
+        size_bytes: searched.size_bytes,
+        method: searched.method.name().to_owned(),
+        goal: found.goal.name.to_owned(),
+        loss_ratio: found.goal.loss_ratio,
+        lower_pps: found.lower_pps,
+        upper_pps: found.upper_pps,
+        ended,
+        trials: u32::try_from(trials).unwrap_or(u32::MAX),
+        discarded: u32::try_from(discarded).unwrap_or(u32::MAX),
+    }
+}
+
+/// Bounds in a line.
+pub(crate) fn words(bounds: &RateBounds) -> String {
+    let rate = |pps: Option<u64>| pps.map_or("unknown".to_owned(), |pps| pps.to_string());
+    let (lower, upper) = (rate(bounds.lower_pps), rate(bounds.upper_pps));
+    format!("from {lower} to {upper} packets per second ({}; {} trials)", bounds.ended, bounds.trials)
+}
