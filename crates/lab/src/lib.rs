@@ -29,6 +29,8 @@ pub mod drive;
 mod error;
 #[cfg(target_arch = "x86_64")]
 pub mod guest;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod interference;
 pub mod journal;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod migrate;

@@ -16,8 +16,8 @@ use super::vnfs::Vnfs;
 use super::{DESIGN, Settings, Watch};
 use crate::Error;
 use crate::clocks;
+use crate::interference::interference;
 use base::datapath::{DatapathRun, FCS_BYTES, Poller, PollerCycles, Traffic};
-use base::number::percent;
 use base::recording::Moment;
 use host::polled::pmd::{self, PmdStatistics};
 use host::sched::{Load, Sample};
@@ -32,12 +32,6 @@ const FLOWS_ARE_MADE: Duration = Duration::from_millis(100);
 const RINGS_FILL: Duration = Duration::from_millis(100);
 /// How long packets are refused, to tell what one costs.
 const REFUSED: Duration = Duration::from_millis(500);
-/// Other threads that ran for a smaller share of the window disturbed nobody.
-const DISTURBS: f64 = 0.01;
-/// Threads that are named.
-const MOST_NAMED: usize = 8;
-/// Steal above which CSIT's kind of search discards a trial (2 %); here it is told.
-const MUCH_STEAL: f64 = 0.02;
 
 /// What is measured.
 pub(super) struct Trial<'a> {
@@ -251,54 +245,4 @@ fn account(pmd: &PmdStatistics, queues: u32) -> Option<PollerCycles> {
 fn steal(first: &str, last: &str, seats: &Seats) -> Option<f64> {
     let used = usage::between(first, last);
     [seats.pmd, seats.vnfs].iter().filter_map(|cpu| used.get(cpu)).map(|cpu| cpu.steal).reduce(f64::max)
-}
-
-/// Who took CPU time from pollers, a sentence each, the worst first.
-fn interference(pollers: &[Poller], loads: &[Load], steal_share: Option<f64>) -> Vec<String> {
-    let mut found = Vec::new();
-    if let Some(share) = steal_share.filter(|share| *share > MUCH_STEAL) {
-        found.push(format!("the machine below took {} of a poller's CPU", percent(share)));
-    }
-    for poller in pollers.iter().filter(|poller| poller.wait_share > DISTURBS) {
-        let (name, cpu) = (&poller.name, poller.cpu);
-        found.push(format!("{name} was ready and did not run for {} of the window", percent(poller.wait_share)));
-        let is_other = |load: &&Load| load.id.tid != poller.tid && load.cpu == cpu && load.run > DISTURBS;
-        let mut others: Vec<&Load> = loads.iter().filter(is_other).collect();
-        others.sort_by(|one, other| other.run.total_cmp(&one.run));
-        found.extend(others.into_iter().take(MOST_NAMED).map(|other| {
-            format!("{} (thread {}) ran {} of the window on CPU {cpu}", other.name, other.id.tid, percent(other.run))
-        }));
-    }
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use base::CpuSet;
-    use host::sched::ThreadId;
-
-    fn poller(wait_share: f64) -> Poller {
-        Poller { name: "pmd-c00/id:9".into(), tid: 9, cpu: 0, run_share: 0.5, wait_share, cycles: None }
-    }
-
-    #[test]
-    fn who_ran_instead_of_a_poller_is_named_and_nobody_where_it_did_not_wait() {
-        let load = |tid, name: &str, cpu, run| {
-            let id = ThreadId { pid: 1, tid, start_ticks: 1 };
-            Load { id, name: name.into(), cpu, allowed: CpuSet::one(cpu), run, wait: 0.0 }
-        };
-        let loads =
-            [load(9, "pmd-c00/id:9", 0, 0.5), load(5, "cc1", 0, 0.4), load(6, "ld", 1, 0.9), load(7, "sh", 0, 0.001)];
-        let found = interference(&[poller(0.4)], &loads, Some(0.03));
-        assert_eq!(
-            found,
-            [
-                "the machine below took 3.0 % of a poller's CPU",
-                "pmd-c00/id:9 was ready and did not run for 40.0 % of the window",
-                "cc1 (thread 5) ran 40.0 % of the window on CPU 0",
-            ]
-        );
-        assert!(interference(&[poller(0.0)], &loads, Some(0.0)).is_empty());
-    }
 }

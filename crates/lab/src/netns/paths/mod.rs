@@ -44,6 +44,9 @@ pub const MOST_VNFS: u32 = 8;
 
 /// The command, as the journal has it.
 const COMMAND: &str = "paths";
+/// How long frames are sent before anything is measured: caches and the clock of CPUs that were idle settle meanwhile. No longer than a
+/// trial.
+const WARM_UP: Duration = Duration::from_secs(1);
 /// The lowest rate that is searched: a trial of a second has enough frames for 0.1 % of them to be one.
 const LEAST_PPS: u64 = 1_000;
 /// More trials than this find nothing that fewer did not.
@@ -154,6 +157,7 @@ impl Lab<'_> {
     ) -> Result<(), Error> {
         for size_bytes in &self.settings.sizes_bytes {
             let offer = trial::Offer { size_bytes: *size_bytes, pps: None, length: self.settings.trial };
+            bed.trial(&trial::Offer { length: WARM_UP.min(offer.length), ..offer })?;
             let run = DatapathRun { repeat, ..bed.trial(&offer)? };
             let pps = base::number::plain(run.chain_pps().round());
             let what = format!("{}, {} VNFs, {size_bytes} B", bed.path.name(), bed.vnfs);

@@ -142,6 +142,7 @@ fn books_of_all_paths_close_and_nothing_is_left() {
     for run in &runs.runs {
         assert_eq!(run.books.faults(), Vec::<String>::new(), "{run:#?}");
         assert!(run.books.received > 0, "{run:#?}");
+        assert!(!run.interference.iter().any(|who| who.contains("napi/port") || who.contains("vnf-")), "{run:#?}");
     }
     assert!(journal.is_empty().unwrap());
     assert!(!namespaces().contains(&format!("paths-{}-", std::process::id())));

@@ -6,7 +6,10 @@ use super::ledger::Ledger;
 use super::{check, sender};
 use crate::Error;
 use crate::clocks;
+use crate::interference::others;
 use base::datapath::{Books, DatapathRun, Traffic};
+use host::sched::{Load, Sample};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// What is sent.
@@ -31,10 +34,12 @@ impl Bed<'_> {
     /// Makes one trial. Its window is the time of sending; what is on its way then is waited for and counted.
     pub(super) fn trial(&self, offer: &Offer) -> Result<DatapathRun, Error> {
         let (before, busy_before) = (Counters::read(self)?, Busy::read()?);
-        let begin_ns = clocks::pair("L0", base::recording::Moment::Begin).monotonic_ns;
+        let threads = threads()?;
+        let begin_ns = now_ns();
         let sent = sender::send(&self.source, self.cpus.sender, offer, self.stop)?;
         check(self.stop)?;
-        let busy = Busy::read()?;
+        let (busy, loads) = (Busy::read()?, threads.until(&self::threads()?));
+        let steal_share = busy.stolen_since(&busy_before);
         let books = self.at_rest(&before, sent.frames)?;
         Ok(DatapathRun {
             design: self.path.name().to_owned(),
@@ -51,8 +56,8 @@ impl Bed<'_> {
             window_received: books.received,
             books,
             pollers: Vec::new(),
-            steal_share: busy.stolen_since(&busy_before),
-            interference: Vec::new(),
+            steal_share,
+            interference: others(&[self.cpus.sender, self.cpus.chain], is_own, &loads, steal_share),
             bound_by: None,
             cores: Some(1),
         })
@@ -95,6 +100,24 @@ impl Bed<'_> {
             }
         }
     }
+}
+
+/// What all threads have run by now.
+fn threads() -> Result<Sample, Error> {
+    const PROC: &str = "/proc";
+    Sample::take(Path::new(PROC), &now_ns).map_err(|error| Error::io(PROC, error))
+}
+
+fn now_ns() -> u64 {
+    clocks::pair("L0", base::recording::Moment::Begin).monotonic_ns
+}
+
+/// What threads of the bed's programs are called, beside this program's: the kernel's that poll a port, testpmd's, Open vSwitch's.
+const OWN: [&str; 4] = ["napi/port", "dpdk-testpmd", "rte-worker", "ovs-vswitchd"];
+
+/// A thread of the bed: of this program, which sends and copies, or one of [`OWN`].
+fn is_own(load: &Load) -> bool {
+    load.id.pid == std::process::id() || OWN.iter().any(|own| load.name.starts_with(own))
 }
 
 /// Ticks of all CPUs, and those that the machine below kept for itself (proc_stat(5), eighth number).
