@@ -15,6 +15,7 @@
 //! ovs       Open vSwitch with DPDK and VNFs, private -------> packets that arrived, and where the others are
 //! rt        a real-time guest, emulated, disturbed on purpose -> a recording of both, and the truth
 //! vmx       what hypervisors of ours that use VMX share
+//! zero      whether memory is zeros, in several ways -------> which is as fast as memory
 //! nested    a host, its guest and the guest's guest, emulated -> a recording
 //! ```
 //! Nothing here explains anything: what was recorded is read back by `trace` and `host` and answered by `analysis`.
@@ -54,6 +55,8 @@ pub mod trigger;
 #[cfg(target_arch = "x86_64")]
 mod vmx;
 mod watch;
+#[cfg(target_arch = "x86_64")]
+pub mod zero;
 
 pub use error::Error;
 pub use recorder::Recorder;
