@@ -31,6 +31,8 @@ pub struct Given {
     pub datapath: Option<datapath::Asked>,
     /// What a migration is asked about.
     pub migration: Option<migration::Asked>,
+    /// What is known of that guest's memory.
+    pub looked: migration::Looked,
     /// What an experiment measured, where one was made.
     pub contention: Option<Trial>,
     /// What a trial of changes measured by a budget, where one was made.

@@ -103,7 +103,7 @@ pub const QUESTIONS: &[Question] = &[
         about: About::Happened,
         tables: migration::measured::TABLES,
         rules: migration::measured::words,
-        answer: migration::measured::answer,
+        answer: migration::memory::answer,
     },
     Question {
         id: "nesting",

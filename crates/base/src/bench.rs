@@ -26,6 +26,38 @@ pub const POLICY: &str = "policy";
 /// Where it tells whether tests ran that the whole host may feel.
 pub const DISTURBING: &str = "disturbing tests";
 
+/// Where it tells whose memory was looked at.
+pub const VM: &str = "VM";
+
+/// What a test of `zeropages` is called that reads memory and looks for nothing.
+pub const READ: &str = "read";
+
+/// Names of the results of `memory`: pages by what they are, a result for each GiB.
+pub const PAGES: &str = "pages";
+/// Bytes that were made of groups of pages.
+pub const COMPRESSED: &str = "compressed";
+/// What that took of a CPU, a group.
+pub const COMPRESS_NS: &str = "compress_time";
+/// Pages that were dirtied in a window.
+pub const DIRTIED: &str = "dirtied";
+/// What the process had of memory, before and after.
+pub const RESIDENT: &str = "resident";
+/// What the files behind the guest's memory took, before and after.
+pub const ALLOCATED: &str = "allocated";
+/// What looking took of a CPU.
+pub const COST: &str = "cost";
+
+/// What groups were compressed by.
+pub const ZSTD: &str = "zstd-1";
+/// How it is known which pages were dirtied: they were read twice.
+pub const BY_CONTENTS: &str = "page contents, sampled";
+/// QEMU says so.
+pub const BY_QEMU: &str = "calc-dirty-rate, page-sampling";
+/// Memory of no file.
+pub const ANONYMOUS: &str = "anonymous";
+/// Memory that other processes may have as well.
+pub const SHARED: &str = "shared";
+
 /// A bench's file is some 100 KB; one this long is something else.
 const MOST_BYTES: u64 = 32 << 20;
 
@@ -34,7 +66,7 @@ const MOST_BYTES: u64 = 32 << 20;
 pub struct Bench {
     /// [`SCHEMA`].
     pub schema: String,
-    /// `exits`, `clock` or `macro`.
+    /// `exits`, `clock`, `macro`, `zeropages` or `memory`.
     pub bench: String,
     /// What the machine was, by name: CPU, kernel, clocksource, mitigations, parameters.
     #[serde(default)]
@@ -62,7 +94,7 @@ pub struct Measured {
     /// All samples in their order, where there are few.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<f64>,
-    /// By how much KVM's own counters grew, those that did.
+    /// By how much KVM's own counters grew, those that did; of `memory`, what was counted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, u64>,
     /// What disturbed it: one sentence each; none if nothing was seen.
@@ -103,6 +135,18 @@ pub struct Params {
     /// The clocksource behind it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// Where the memory is that was looked at: `cache` or `memory`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
+    /// What its pages hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// How much of it there is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// How long pages were watched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_ns: Option<u64>,
     /// The command that was timed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,

@@ -1,9 +1,10 @@
-//! `kvmscope bench`: what exits, clock reads and whole programs cost on this machine.
+//! `kvmscope bench`: what exits, clock reads and whole programs cost on this machine, and what is in a guest's memory.
 //!
 //! ```text
-//! exits, clock   the same program again, once for each launch --> results --\
+//! exits, clock, zeropages   the same program again, once for each launch --> results --\
 //! timer          a loop that reads the counter, and the host beside it -----------/
 //! irq            interrupts from outside a guest, and the host beside it ----------/
+//! memory         a VM that runs, looked at from outside ------------------------+
 //! macro -- CMD   the command, again and again --------------------------------> a recording --> its answer
 //! ```
 
@@ -12,10 +13,12 @@ mod clock;
 mod exits;
 mod irq;
 mod launches;
+pub mod memory;
 mod place;
 mod status;
 mod timer;
 mod whole;
+mod zeropages;
 
 use crate::exit::Exit;
 use clap::{Args, Subcommand};
@@ -33,6 +36,9 @@ enum What {
     Clock(clock::Clock),
     Timer(timer::Timer),
     Irq(irq::Irq),
+    Memory(memory::Memory),
+    #[command(name = "zeropages")]
+    ZeroPages(zeropages::ZeroPages),
     Macro(whole::Macro),
     /// One launch of a bench, its orders on standard input
     #[command(hide = true)]
@@ -50,6 +56,8 @@ impl Bench {
             What::Clock(clock) => clock.run(),
             What::Timer(timer) => timer.run(),
             What::Irq(irq) => irq.run(),
+            What::Memory(memory) => memory.run(),
+            What::ZeroPages(zeropages) => zeropages.run(),
             What::Macro(whole) => whole.run(),
             What::Launch => {
                 lab::bench::launch::inside()?;

@@ -10,6 +10,7 @@
 //! recorder  tracefs, perf, LTTng: start -> stop -> parts of a recording
 //! trigger   a named pipe: a line written into it ends a flight recorder
 //! snapshot  copies of /proc and /sys, CPUID, domains --------------------------> host/0, host/1 of a recording
+//! memory    what is in a guest's memory, looked at from outside --> shares, and what is dirtied
 //! netns     client, forwarder and server in namespaces, with a fault ------------> bytes that arrived
 //! search    trials at rates, until bounds are close ---> lower and upper bounds of NDR and PDR
 //! ovs       Open vSwitch with DPDK and VNFs, private -------> packets that arrived, and where the others are
@@ -33,6 +34,8 @@ pub mod guest;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod interference;
 pub mod journal;
+#[cfg(target_arch = "x86_64")]
+pub mod memory;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod migrate;
 pub mod nested;
@@ -42,6 +45,8 @@ pub mod netns;
 pub mod ovs;
 pub mod program;
 pub mod qmp;
+#[cfg(target_arch = "x86_64")]
+mod random;
 mod recorder;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod rt;

@@ -754,6 +754,42 @@ export const TABLES = {
     naive: "f64",
     unit: "text",
   },
+  /** How fast one core tells, in one way, which pages of one content are zeros; `read` is reading them without looking. `of_read` is the rate to that of reading in the same launch. */
+  "migration.scans": {
+    scan: "text",
+    memory: "text",
+    content: "text",
+    page_ns: "f64",
+    rate: "f64",
+    rate_low: "f64",
+    rate_high: "f64",
+    of_read: "f64",
+    launches: "u64",
+  },
+  /** What compressing makes of memory that is not zeros: bytes given for one that comes out, and what one core takes in a second. */
+  "migration.compression": {
+    method: "text",
+    groups: "u64",
+    ratio: "f64",
+    ratio_low: "f64",
+    ratio_high: "f64",
+    rate: "f64",
+  },
+  /** What XBZRLE makes of the pages of a sample that changed in a window: which share comes out shorter than a page, and how long these are. */
+  "migration.xbzrle": {
+    window_ns: "u64",
+    changed: "u64",
+    shorter: "f64",
+    shorter_low: "f64",
+    shorter_high: "f64",
+    mean_bytes: "f64",
+  },
+  /** What the guest's process (resident) and the files behind its memory (allocated) took before it was looked at, and after. */
+  "migration.looked": {
+    what: "text",
+    before: "f64",
+    after: "f64",
+  },
   /** Whether one virtualization feature is on at one level, and what shows it; no machine where it is another level's. */
   "nesting.features": {
     machine: "text",
@@ -1204,13 +1240,15 @@ export const TABLES = {
     value: "f64",
     unit: "text",
   },
-  /** Pages that the guest dirties in a window of time, and where that is known from. */
+  /** Pages that the guest dirties in a window of time, and where that is known from; with a 95 % interval where it was sampled. */
   "migration.working_set": {
     window_ns: "u64",
     pages: "u64",
     by: "text",
+    pages_low: "u64",
+    pages_high: "u64",
   },
-  /** How much of the guest's memory is of one kind. */
+  /** How much of the guest's memory is of one kind: `zero` with its holes, `one value` other than that, `compressible` by a tenth or more, `hole` to which nothing was ever written, `swapped` out and not looked at; what was sampled has a 95 % interval. */
   "migration.memory": {
     share: "f64",
     low: "f64",

@@ -81,8 +81,9 @@ impl Side {
 impl Key {
     fn of(measured: &Measured) -> Self {
         let params = &measured.params;
-        let what = [params.clock.as_deref(), params.source.as_deref(), params.command.as_deref()];
-        let words = std::iter::once(measured.name.as_str()).chain(what.into_iter().flatten());
+        let what = [&params.clock, &params.source, &params.command, &params.content, &params.memory];
+        let what = what.into_iter().map(Option::as_deref);
+        let words = std::iter::once(measured.name.as_str()).chain(what.flatten());
         Self {
             test: words.collect::<Vec<_>>().join(" "),
             place: params.place.clone(),

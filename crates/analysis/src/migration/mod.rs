@@ -12,6 +12,7 @@ mod checks;
 mod figure;
 mod goals;
 pub mod measured;
+pub mod memory;
 pub mod model;
 mod predict;
 pub(crate) mod rules;
@@ -19,6 +20,7 @@ mod section;
 mod tables;
 
 pub use goals::breaks;
+pub use memory::{Looked, Survey};
 pub use predict::{Asked, Order, Prediction};
 pub use section::{QUESTION, answer};
 pub use tables::TABLES;

@@ -75,5 +75,5 @@ pub(super) const RULES: &[Rule] = &[
 
 /// What they say of themselves.
 pub fn words() -> Vec<Words> {
-    RULES.iter().map(Rule::words).collect()
+    RULES.iter().map(Rule::words).chain(super::memory::rules::words()).collect()
 }

@@ -1,5 +1,7 @@
 //! The answer.
 
+use super::memory::rules::Seen;
+use super::memory::{self, Looked, Survey};
 use super::predict::{Asked, Interval, Order, Prediction};
 use super::rules::{Planned, RULES};
 use super::{figure, goals, tables};
@@ -20,6 +22,7 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
 }
 
 fn section(case: &Case, asked: &Asked) -> Section {
+    let looked = &case.given().looked;
     let said = Prediction::of(asked);
     let mut section = Section::new("migration", QUESTION);
     section.about = vec![about(asked)];
@@ -28,6 +31,8 @@ fn section(case: &Case, asked: &Asked) -> Section {
     let verdicts = budget.and_then(|budget| goals::sentence(&budget.name, &judged));
     section.summary = std::iter::once(summary(asked, &said)).chain(verdicts).collect::<Vec<_>>().join(" ");
     section.findings = findings(Planned { asked, said: &said });
+    section.findings.extend(memory::rules::findings(Seen { looked, asked: Some(asked) }));
+    section.findings = in_order(section.findings);
     section.figures = vec![figure::passes(asked, &said)];
     section.tables = vec![
         tables::prediction(&said.kept(asked).said),
@@ -36,8 +41,21 @@ fn section(case: &Case, asked: &Asked) -> Section {
         tables::memory(&asked.setting.memory),
     ];
     section.tables.extend((!judged.is_empty()).then(|| goals::table(&judged, "modelled")));
+    looked.survey.iter().for_each(|survey| add(survey, &mut section));
     section.unknown = unknown(asked);
     section
+}
+
+/// What was measured of the guest's memory takes the place of what a plan states of it.
+fn add(survey: &Survey, section: &mut Section) {
+    section.about.push(format!("Measured: {}", memory::summary(survey).join(" ")));
+    let measured = [memory::tables::memory(survey), memory::tables::working_set(survey)];
+    for measured in measured.into_iter().filter(|table| !table.rows.is_empty()) {
+        if let Some(stated) = section.tables.iter_mut().find(|table| table.spec == measured.spec) {
+            *stated = measured;
+        }
+    }
+    section.tables.push(memory::tables::compression(survey));
 }
 
 fn findings(planned: Planned<'_>) -> Vec<Finding> {

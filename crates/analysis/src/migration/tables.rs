@@ -41,15 +41,17 @@ const WAYS_OUT: TableSpec = TableSpec {
     shown: None,
 };
 
-const WORKING_SET: TableSpec = TableSpec {
+pub(super) const WORKING_SET: TableSpec = TableSpec {
     section: "migration",
     name: "working_set",
     version: 1,
-    row: "Pages that the guest dirties in a window of time, and where that is known from.",
+    row: "Pages that the guest dirties in a window of time, and where that is known from; with a 95 % interval where it was sampled.",
     columns: &[
         Column { key: true, ..Column::ns("window_ns") },
         Column::value("pages", "count", U64),
         Column::text("by"),
+        Column::value("pages_low", "count", U64),
+        Column::value("pages_high", "count", U64),
     ],
     shown: Some(Shown::of(
         "Pages that the guest dirties",
@@ -58,11 +60,12 @@ const WORKING_SET: TableSpec = TableSpec {
     )),
 };
 
-const MEMORY: TableSpec = TableSpec {
+pub(super) const MEMORY: TableSpec = TableSpec {
     section: "migration",
     name: "memory",
     version: 1,
-    row: "How much of the guest's memory is of one kind.",
+    row: "How much of the guest's memory is of one kind: `zero` with its holes, `one value` other than that, `compressible` by a tenth or more, \
+          `hole` to which nothing was ever written, `swapped` out and not looked at; what was sampled has a 95 % interval.",
     columns: &[Column::share("share"), Column::share("low"), Column::share("high"), Column::key("kind")],
     shown: None,
 };
@@ -113,7 +116,7 @@ pub(super) fn working_set(working_set: &WorkingSet) -> Table {
     };
     for window_ns in WINDOWS_NS {
         let pages = working_set.pages(window_ns as f64 / 1e9).round() as u64;
-        table.push(vec![window_ns.into(), pages.into(), by.into()]);
+        table.push(vec![window_ns.into(), pages.into(), by.into(), Cell::Missing, Cell::Missing]);
     }
     table
 }

@@ -3,12 +3,13 @@
 use super::numbers::share;
 use super::quantities::{bandwidth, dirtied, memory, time};
 use crate::arguments::{Answered, BudgetOption, OutputOptions, ReplaceOptions, WorkloadOption};
+use crate::bench::memory::SurveyOptions;
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use analysis::migration::model::memory::{Memory, PAGE_MEMORY_BYTES};
 use analysis::migration::model::passes::Setting;
 use analysis::migration::model::working_set::{Hot, Measured, WorkingSet};
-use analysis::migration::{Asked, Order};
+use analysis::migration::{Asked, Looked, Order, Survey};
 use analysis::{About, Answers, Case, Given, Input, migration};
 use anyhow::{Context, bail};
 use base::recording::Recording;
@@ -21,19 +22,34 @@ use std::path::{Path, PathBuf};
     kvmscope plan migration --ram 8G --zero 60% --hot 64M --rate 160M/s --bandwidth 10Gbit\n  \
     kvmscope plan migration --ram 16G --hot 2G --rate 900M/s --bandwidth 10Gbit --limit 10ms\n  \
     kvmscope plan migration --ram 1G --hot 64M --rate 9000pages/s --order sync --bandwidth 1Gbit\n  \
-    kvmscope plan migration --ram 8G --hot 64M --rate 160M/s --bandwidth 40Gbit --budget kvm4nfv-2015\n\n\
+    kvmscope plan migration --ram 8G --hot 64M --rate 160M/s --bandwidth 40Gbit --budget kvm4nfv-2015\n  \
+    kvmscope plan migration --vm web --bandwidth 10Gbit --compress 4\n\n\
+    With --vm or --survey, memory, zeros and what is dirtied are measured, if they are not stated (kvmscope bench memory).\n\
     A curve of the guest's working set (--curve) has a line for each window: its length and what was dirtied, `1s 32M`.\n\
     Exit status: 0 answered, 1 no answer, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
     or a goal of --budget that the model breaks for certain.")]
 pub struct Migration {
+    /// Measure a VM that runs, by its name or the id of its process: what is not stated of it
+    #[arg(long, value_name = "NAME|PID", conflicts_with = "survey")]
+    vm: Option<String>,
+    /// The same out of a recording of `bench memory`
+    #[arg(long, value_name = "RECORDING")]
+    survey: Option<PathBuf>,
     /// Memory of the guest
-    #[arg(long, value_name = "BYTES", value_parser = memory)]
-    ram: f64,
-    /// How much of it is zeros: 0.6 or 60%
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0")]
-    zero: f64,
+    #[arg(long, value_name = "BYTES", value_parser = memory, required_unless_present_any = ["vm", "survey"])]
+    ram: Option<f64>,
+    /// How much of it is zeros: 0.6 or 60% [default: what was measured, else 0]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    zero: Option<f64>,
+    /// What one core looks at in a second, searching for zeros, as `bench zeropages` measures
+    #[arg(long, value_name = "RATE", value_parser = bandwidth)]
+    scan: Option<f64>,
+    /// How many channels are to compress by zstd, each with a CPU of its own; takes --vm or --survey
+    #[arg(long, value_name = "CHANNELS", value_parser = clap::value_parser!(u32).range(1..=255))]
+    compress: Option<u32>,
     /// Memory that the guest writes to again and again
-    #[arg(long, value_name = "BYTES", value_parser = memory, requires = "rate", required_unless_present = "curve")]
+    #[arg(long, value_name = "BYTES", value_parser = memory, requires = "rate",
+          required_unless_present_any = ["curve", "vm", "survey"])]
     hot: Option<f64>,
     /// What it dirties of that in a second: 160M/s, or 40000pages/s
     #[arg(long, value_name = "RATE", value_parser = dirtied, requires = "hot")]
@@ -85,9 +101,11 @@ impl Migration {
         self.output.check(1, self.replace.force)?;
         let interrupt = Interrupt::watch()?;
         let recording = Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION")));
-        let (asked, budget, workload) = (self.asked()?, self.budget.read()?, self.workload.workload());
+        let survey = self.surveyed(&interrupt)?;
+        let (asked, budget, workload) = (self.asked(survey.as_ref())?, self.budget.read()?, self.workload.workload());
         let is_broken = budget.as_ref().is_some_and(|budget| migration::breaks(&asked, budget, workload));
-        let given = Given { migration: Some(asked), budget, workload, ..Given::default() };
+        let looked = Looked { survey, scan_bytes_per_s: self.scan, compressing_channels: self.compress };
+        let given = Given { migration: Some(asked), looked, budget, workload, ..Given::default() };
         let case = Case::new(Input::open(recording)?, given);
         let Answers { sections, problems, failed } = Answers::about(&case, &[About::Plan]);
         failed.into_iter().for_each(|error| complain(&error.into()));
@@ -96,9 +114,43 @@ impl Migration {
         Ok(if is_broken && exit == Exit::Answered { Exit::FailOn } else { exit })
     }
 
-    fn asked(&self) -> anyhow::Result<Asked> {
-        let memory = Memory { pages: self.ram / PAGE_MEMORY_BYTES, zero_share: self.zero };
+    /// What is in the guest's memory, if that is to be measured or was.
+    fn surveyed(&self, interrupt: &Interrupt) -> anyhow::Result<Option<Survey>> {
+        let states_dirtied = self.curve.is_some() || self.hot.is_some();
+        let found = match (&self.vm, &self.survey) {
+            (Some(vm), _) => {
+                let stop = interrupt.hold();
+                let looked = SurveyOptions::default().look(vm, !states_dirtied, &mut |_| {}, &stop);
+                interrupt.wait_if_asked();
+                Survey::of(&looked?)
+            }
+            (None, Some(path)) => {
+                let case = Case::new(Input::open(Recording::open(path)?)?, Given::default());
+                let found = case.benches().runs.iter().find_map(|run| Survey::of(&run.bench));
+                if found.is_none() {
+                    bail!(WrongUse(format!("{}: no memory of a guest was looked at in it", path.display())));
+                }
+                found
+            }
+            (None, None) if self.compress.is_some() => {
+                bail!(WrongUse("how well memory compresses is measured: --vm NAME or --survey RECORDING".to_owned()))
+            }
+            (None, None) => None,
+        };
+        Ok(found.map(|survey| if states_dirtied { survey.without_windows() } else { survey }))
+    }
+
+    fn asked(&self, survey: Option<&Survey>) -> anyhow::Result<Asked> {
+        let pages = self.ram.map(|ram| ram / PAGE_MEMORY_BYTES).or(survey.map(|survey| survey.pages));
+        let Some(pages) = pages else { bail!(WrongUse("say how much memory the guest has: --ram 8G".to_owned())) };
+        let measured = survey.and_then(|survey| survey.zero()).map(|zero| zero.share);
+        let memory = Memory { pages, zero_share: self.zero.or(measured).unwrap_or(0.0) };
+        let points = survey.map(Survey::points).filter(|points| !points.is_empty());
         let working_set = match (&self.curve, self.hot.zip(self.rate)) {
+            (None, None) if points.is_some() => match points.as_deref().and_then(Measured::of) {
+                Some(measured) => WorkingSet::Measured(measured),
+                None => bail!("what was measured of the guest's memory has no window that is longer than 0"),
+            },
             (Some(path), _) => WorkingSet::Measured(curve(path)?),
             (None, Some((hot, rate))) => {
                 let hot = Hot { pages: hot / PAGE_MEMORY_BYTES, pages_per_s: rate / PAGE_MEMORY_BYTES };

@@ -4,6 +4,7 @@ mod cpuid;
 #[path = "../shared/hogs.rs"]
 mod hogs;
 mod irq;
+mod memory;
 mod timer;
 mod witness;
 

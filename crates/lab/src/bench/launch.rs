@@ -7,7 +7,7 @@
 //! One process measures a little fast or slow for all of its life: where its pages lie and how its branches alias does
 //! not change. Only the spread between processes says how far a number can be trusted.
 
-use super::{clock, exits, priority};
+use super::{clock, exits, priority, zeropages};
 use crate::Error;
 use crate::setting::thread;
 use base::CpuSet;
@@ -30,6 +30,8 @@ pub enum Job {
     Exits(exits::Plan),
     /// Clocks.
     Clock(clock::Plan),
+    /// Pages of zeros.
+    ZeroPages(zeropages::Plan),
 }
 
 impl Job {
@@ -37,6 +39,7 @@ impl Job {
         match self {
             Job::Exits(plan) => plan.cpu,
             Job::Clock(plan) => plan.cpu,
+            Job::ZeroPages(plan) => plan.cpu,
         }
     }
 
@@ -44,6 +47,7 @@ impl Job {
         match self {
             Job::Exits(plan) => plan.fifo,
             Job::Clock(plan) => plan.fifo,
+            Job::ZeroPages(plan) => plan.fifo,
         }
     }
 }
@@ -123,6 +127,7 @@ pub fn inside() -> Result<(), Error> {
     match &job {
         Job::Exits(plan) => exits::run(plan, &mut tell),
         Job::Clock(plan) => clock::run(plan, &mut tell),
+        Job::ZeroPages(plan) => zeropages::run(plan, &mut tell),
     }
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! exits   guests of a few bytes on /dev/kvm, and the same instructions in this process --\
 //! clock   every clock of the kernel, through the vDSO and through the system call ---------+--> base::Bench, a file
+//! zeropages  whether pages are zeros, in several ways, beside reading them ---------------+
 //! gaps    a loop that reads the counter: when it did not run, in a guest or here -> pairs of readings
 //! macro   any command, with KVM's counters around it --------------------------------------/
 //! ```
@@ -22,3 +23,4 @@ pub mod probe;
 pub mod sizing;
 pub mod stats;
 pub mod whole;
+pub mod zeropages;

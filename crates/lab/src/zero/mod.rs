@@ -41,16 +41,8 @@ pub enum Scan {
 
 impl Scan {
     /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Bytes,
-        Self::Words,
-        Self::Memcmp,
-        Self::Sse2,
-        Self::Avx2,
-        Self::Avx2Ahead,
-        Self::Avx512,
-        Self::Qemu,
-    ];
+    pub const ALL: [Self; 8] =
+        [Self::Bytes, Self::Words, Self::Memcmp, Self::Sse2, Self::Avx2, Self::Avx2Ahead, Self::Avx512, Self::Qemu];
 
     /// As benches call it.
     pub fn name(self) -> &'static str {

@@ -5,9 +5,8 @@
 
 use super::{PAGE_BYTES, plain};
 use std::arch::x86_64::{
-    __m128i, __m256i, __m512i, _MM_HINT_T0, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128,
-    _mm_prefetch, _mm_setzero_si128, _mm256_loadu_si256, _mm256_or_si256, _mm256_setzero_si256, _mm256_testz_si256,
-    _mm512_loadu_si512, _mm512_or_si512, _mm512_test_epi64_mask,
+    __m128i, __m256i, _MM_HINT_T0, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_prefetch,
+    _mm_setzero_si128, _mm256_loadu_si256, _mm256_or_si256, _mm256_setzero_si256, _mm256_testz_si256,
 };
 
 /// Bytes that are tested together.
@@ -66,23 +65,61 @@ pub(super) unsafe fn by_avx2<const AHEAD: bool>(memory: &[u8]) -> bool {
     plain::by_words(blocks.remainder())
 }
 
-/// Blocks of four vectors of 512 bits.
+/// Blocks of four vectors of 512 bits, in assembly: Rust has had these vectors since 1.89, which is newer than what this is built with.
 ///
 /// # Safety
 /// The processor must have AVX-512F.
-#[target_feature(enable = "avx512f")]
 pub(super) unsafe fn by_avx512(memory: &[u8]) -> bool {
-    let mut blocks = memory.chunks_exact(BLOCK_BYTES);
-    for block in &mut blocks {
-        let at = block.as_ptr();
-        // SAFETY: the four vectors lie in the block, and need not be aligned.
-        let load = |vector: usize| unsafe { _mm512_loadu_si512(at.cast::<__m512i>().add(vector)) };
-        let all = _mm512_or_si512(_mm512_or_si512(load(0), load(1)), _mm512_or_si512(load(2), load(3)));
-        if _mm512_test_epi64_mask(all, all) != 0 {
+    let blocks = memory.len() / BLOCK_BYTES;
+    let rest = &memory[blocks * BLOCK_BYTES..];
+    if blocks > 0 {
+        let left: usize;
+        // SAFETY: reads so many blocks from the begin of the memory, which has them; all registers that change are named, with them those
+        // whose upper parts VZEROUPPER clears.
+        unsafe {
+            std::arch::asm!(
+                "2:",
+                "vmovdqu64 zmm0, [{at}]",
+                "vmovdqu64 zmm1, [{at} + 128]",
+                "vporq zmm0, zmm0, [{at} + 64]",
+                "vporq zmm1, zmm1, [{at} + 192]",
+                "vporq zmm0, zmm0, zmm1",
+                "vptestmq k1, zmm0, zmm0",
+                "kortestw k1, k1",
+                "jnz 3f",
+                "add {at}, {block}",
+                "dec {left}",
+                "jnz 2b",
+                "3:",
+                "vzeroupper",
+                at = inout(reg) memory.as_ptr() => _,
+                left = inout(reg) blocks => left,
+                block = const BLOCK_BYTES,
+                out("xmm0") _,
+                out("xmm1") _,
+                out("xmm2") _,
+                out("xmm3") _,
+                out("xmm4") _,
+                out("xmm5") _,
+                out("xmm6") _,
+                out("xmm7") _,
+                out("xmm8") _,
+                out("xmm9") _,
+                out("xmm10") _,
+                out("xmm11") _,
+                out("xmm12") _,
+                out("xmm13") _,
+                out("xmm14") _,
+                out("xmm15") _,
+                out("k1") _,
+                options(nostack, readonly),
+            );
+        }
+        if left > 0 {
             return false;
         }
     }
-    plain::by_words(blocks.remainder())
+    plain::by_words(rest)
 }
 
 /// Combines all blocks and tests none; 1 if a bit is set.

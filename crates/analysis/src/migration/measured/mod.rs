@@ -19,5 +19,14 @@ pub use section::{QUESTION, answer};
 
 use base::table::TableSpec;
 
-/// All tables, in reading order.
-pub const TABLES: &[&TableSpec] = &[&passes::PASSES, &downtimes::DOWNTIMES, &devices::DEVICES, &residuals::RESIDUALS];
+/// All tables, in reading order, with those of what is in memory.
+pub const TABLES: &[&TableSpec] = &[
+    &passes::PASSES,
+    &downtimes::DOWNTIMES,
+    &devices::DEVICES,
+    &residuals::RESIDUALS,
+    &super::memory::SCANS,
+    &super::memory::COMPRESSION,
+    &super::memory::XBZRLE,
+    &super::memory::LOOKED,
+];

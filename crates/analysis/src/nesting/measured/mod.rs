@@ -14,12 +14,12 @@ pub mod exits;
 pub(crate) mod ladder;
 pub(crate) mod programs;
 
-use crate::facts::benches::{BenchRun, Benches};
-use base::{Bench, Section};
+use crate::facts::benches::{BenchRun, Benches, ns_per_tick};
+use base::Section;
 
 /// Adds what was measured to the answer.
 pub fn add(benches: &Benches, section: &mut Section) {
-    section.about.extend(benches.runs.iter().map(about));
+    section.about.extend(benches.runs.iter().map(BenchRun::about));
     if benches.emulated.is_some() && !benches.is_empty() {
         let mark = "EMULATED: exits per operation are real; cycles are the emulator's and not comparable to hardware.";
         section.about.push(mark.to_owned());
@@ -52,29 +52,6 @@ pub fn add(benches: &Benches, section: &mut Section) {
     section.summary.push_str(&sentences.join(" "));
     let notes = benches.runs.iter().flat_map(|run| run.bench.notes.iter());
     section.about.extend(notes.cloned());
-}
-
-/// Nanoseconds of a tick of the time-stamp counter, where the bench has told.
-fn ns_per_tick(bench: &Bench) -> Option<f64> {
-    bench.environment.get(base::bench::NS_PER_TICK)?.parse().ok()
-}
-
-/// One line on where a bench ran.
-fn about(run: &BenchRun) -> String {
-    let said = |name: &str| run.bench.environment.get(name).map(String::as_str);
-    let cpu = said("cpu").unwrap_or("unknown processor");
-    let kernel = said("kernel").map_or("unknown kernel".to_owned(), |kernel| format!("Linux {kernel}"));
-    let below = match (said("hypervisor below"), said(base::bench::HYPERVISOR)) {
-        (Some("yes"), Some(name)) if name != "none visible" => format!(", under {name}"),
-        (Some("yes"), _) => ", under a hypervisor".to_owned(),
-        (Some("no"), _) => ", on bare metal".to_owned(),
-        _ => String::new(),
-    };
-    let policy = said(base::bench::POLICY).filter(|policy| *policy != "SCHED_OTHER");
-    let policy = policy.map_or(String::new(), |policy| format!(", by {policy}"));
-    let disturbing = said(base::bench::DISTURBING).filter(|said| *said == "yes");
-    let disturbing = disturbing.map_or("", |_| ", with tests that may affect the whole host");
-    format!("{}: bench {}, {cpu}, {kernel}{below}{policy}{disturbing}", run.machine, run.bench.bench)
 }
 
 #[cfg(test)]
