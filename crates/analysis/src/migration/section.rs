@@ -1,7 +1,7 @@
 //! The answer.
 
 use super::memory::rules::Seen;
-use super::memory::{self, Looked, Survey};
+use super::memory::{self, Survey};
 use super::predict::{Asked, Interval, Order, Prediction};
 use super::rules::{Planned, RULES};
 use super::{figure, goals, tables};
