@@ -139,6 +139,18 @@ fn every_packet_is_somewhere_and_all_is_put_back() {
 }
 
 #[test]
+fn ordinary_memory_carries_packets_too() {
+    let Some(mut bed) = Bed::new() else { return };
+    bed.huge_pages = None;
+    let output = bed.lab("1").spawn().unwrap().wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", complaints(&output));
+    let runs = DatapathRuns::read(&bed.output().join("L0/datapath/ovs.json")).unwrap();
+    assert_eq!(runs.environment.get("memory").map(String::as_str), Some("ordinary pages (--no-huge)"));
+    let books = &runs.runs[0].books;
+    assert!(books.received > 0 && books.faults().is_empty(), "{books:?}");
+}
+
+#[test]
 fn bounds_are_those_of_rates_that_were_held() {
     let Some(bed) = Bed::new() else { return };
     let lab = bed.lab("1").args(["--search", "pdr", "--method", "rfc2544", "--json"]).spawn().unwrap();

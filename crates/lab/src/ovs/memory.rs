@@ -16,6 +16,9 @@ const SWITCH_MIB: u64 = 512;
 const VNFS_MIB: u64 = 256;
 /// Ordinary memory is not given in pages of 2 MiB, and DPDK refuses to grow there.
 const ORDINARY_MIB: u64 = 1024;
+/// The same for the switch: its pool of 262,144 packets does not fit into 1024 MiB, and in ordinary memory it is not halved, because DPDK says
+/// ENOBUFS there and the switch tries again after ENOMEM alone (`dpdk_mp_create` of lib/netdev-dpdk.c, Open vSwitch 3.1).
+const ORDINARY_OF_SWITCH_MIB: u64 = 2048;
 
 /// Where packets lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +43,7 @@ impl Memory {
     pub(super) fn of_switch(self) -> String {
         match self {
             Memory::HugePages => "--no-pci --single-file-segments".to_owned(),
-            Memory::Ordinary => format!("--no-pci --no-huge --legacy-mem -m {ORDINARY_MIB}"),
+            Memory::Ordinary => format!("--no-pci --no-huge --legacy-mem -m {ORDINARY_OF_SWITCH_MIB}"),
         }
     }
 

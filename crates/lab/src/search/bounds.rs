@@ -42,14 +42,13 @@ pub(crate) fn bounds(searched: Searched<'_>, outcome: &Outcome, found: &Found) -
         Ended::Narrow => "both bounds were found".to_owned(),
         Ended::CarriesAll => "the sender cannot offer more, so there is no upper bound".to_owned(),
         Ended::CarriesLess => "even the lowest rate is too much".to_owned(),
-        Ended::SenderMissed { pps } if found.lower_pps.is_none() => {
-            format!(
+        Ended::SenderMissed { pps } => match (found.lower_pps, found.upper_pps) {
+            (None, None) => format!(
                 "the sender held no rate to 0.1 %, not even {pps} pps: only the rate that arrives at most was measured"
-            )
-        }
-        Ended::SenderMissed { pps } => {
-            format!("the sender did not hold {pps} pps to 0.1 %, so there is no upper bound")
-        }
+            ),
+            (None, Some(_)) => format!("the sender did not hold {pps} pps to 0.1 %, so there is no lower bound"),
+            (Some(_), _) => format!("the sender did not hold {pps} pps to 0.1 %, so there is no upper bound"),
+        },
         Ended::Stolen => "the machine below took more than 2 % of the CPUs' time in trial after trial".to_owned(),
         Ended::Trials => format!("the bounds were not closed within {trials} trials"),
     };
@@ -73,4 +72,23 @@ pub(crate) fn words(bounds: &RateBounds) -> String {
     let rate = |pps: Option<u64>| pps.map_or("unknown".to_owned(), |pps| pps.to_string());
     let (lower, upper) = (rate(bounds.lower_pps), rate(bounds.upper_pps));
     format!("from {lower} to {upper} packets per second ({}; {} trials)", bounds.ended, bounds.trials)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::Goal;
+
+    #[test]
+    fn a_rate_that_no_sender_held_says_which_bound_it_costs() {
+        let ended = |lower_pps, upper_pps| {
+            let found = Found { goal: Goal::PDR, lower_pps, upper_pps, ended: Ended::SenderMissed { pps: 500 } };
+            let outcome = Outcome { found: vec![found], trials: Vec::new() };
+            let searched = Searched { design: "ovs-dpdk", vnfs: 1, size_bytes: 64, method: Method::Binary };
+            bounds(searched, &outcome, &found).ended
+        };
+        assert!(ended(None, None).contains("held no rate"));
+        assert!(ended(None, Some(900)).ends_with("no lower bound"));
+        assert!(ended(Some(400), None).ends_with("no upper bound"));
+    }
 }
