@@ -288,6 +288,36 @@ fn nothing_is_left_however_the_lab_is_ended() {
     assert_eq!(bed.left(pid), Vec::<String>::new(), "all huge pages are given back, also the first one's");
 }
 
+/// The bundled recording; needs nothing of this machine.
+#[test]
+fn the_bundled_trace_tells_of_every_window_to_the_nanosecond() {
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/ovs-dpdk-chain");
+    let output = Command::new(env!("CARGO_BIN_EXE_kvmscope")).args(["report", fixture, "--json"]).output().unwrap();
+    assert!(output.status.success(), "{}", complaints(&output));
+    let answered: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let section = answered["sections"].as_array().unwrap().iter().find(|section| section["id"] == "datapath").unwrap();
+    let table = &section["tables"]["gaps"];
+    let column =
+        |name: &str| table["columns"].as_array().unwrap().iter().position(|column| column["name"] == name).unwrap();
+    let of = |row: &Value, name: &str| row[column(name)].clone();
+    let runs = DatapathRuns::read(&Path::new(fixture).join("L0/datapath/ovs.json")).unwrap();
+    let rows = table["rows"].as_array().unwrap();
+    for (run, poller) in runs.runs.iter().flat_map(|run| run.pollers.iter().map(move |poller| (run, poller))) {
+        let is_own = |row: &&Value| {
+            of(row, "tid") == poller.tid && of(row, "vnfs") == run.vnfs && of(row, "size_bytes") == run.size_bytes
+        };
+        let own: Vec<&Value> = rows.iter().filter(is_own).collect();
+        let sum = |kind: Option<&str>| {
+            let of_kind = own.iter().filter(|row| kind.is_none_or(|kind| of(row, "kind") == kind));
+            of_kind.map(|row| of(row, "total_ns").as_u64().unwrap()).sum::<u64>() as f64 / run.window_ns as f64
+        };
+        // The scheduler's own account agrees, which counts the time of interrupts with that of whom they interrupt.
+        assert!((sum(Some("thread")) - poller.wait_share).abs() < 0.05, "{} {poller:?}", sum(Some("thread")));
+        // Some switches of this kernel are not in its trace: what they leave open is unknown, and nobody's.
+        assert!(sum(None) <= 1.0 && sum(Some("unknown")) < 0.05, "{poller:?}");
+    }
+}
+
 #[test]
 fn a_missing_program_names_its_package() {
     let Some(bed) = Bed::new() else { return };
