@@ -117,9 +117,9 @@ impl Searcher<'_> {
         // The buckets were full: what went out of them at once may have been too much for a ring.
         let (from, _) = read(bed.switch, bed.vnfs, wiring, watch)?;
         bed.switch.control.ask("dpif-netdev/pmd-stats-clear", &[])?;
-        let begin = self.trial.edge(bed.switch)?;
+        let begin = Trial::edge(bed.switch, wiring)?;
         watch.rest(settings.window)?;
-        let end = self.trial.edge(bed.switch)?;
+        let end = Trial::edge(bed.switch, wiring)?;
         let performance = bed.switch.control.ask(PERFORMANCE, &["-nh"])?;
         bed.switch.send(wiring, false)?;
         let (after, _) = when_still(bed.switch, bed.vnfs, wiring, watch)?;

@@ -195,3 +195,17 @@ pub(super) fn received(wiring: Wiring, flows: &ByPort) -> u64 {
     let last = (0..wiring.vnfs).filter(|vnf| wiring.is_last(*vnf));
     last.filter_map(|vnf| flows.get(&out_of(vnf))).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::datapath::Traffic;
+
+    #[test]
+    fn all_generators_of_a_chain_send() {
+        let flows = ByPort::from([("gen0".to_owned(), 985), ("gen1".to_owned(), 15), ("v1".to_owned(), 900)]);
+        let wiring = |paced| Wiring { pattern: Traffic::Chain, vnfs: 1, paced };
+        assert_eq!((sent(wiring(true), &flows), sent(wiring(false), &flows)), (1_000, 985));
+        assert_eq!(received(wiring(true), &flows), 900);
+    }
+}

@@ -107,9 +107,9 @@ impl Trial<'_> {
         let traced_from_ns = beside.go_on()?;
         watch.rest(LEAD.min(self.settings.warm_up))?;
         switch.control.ask("dpif-netdev/pmd-stats-clear", &[])?;
-        let begin = self.edge(switch)?;
+        let begin = Self::edge(switch, self.wiring)?;
         watch.rest(self.settings.window)?;
-        let end = self.edge(switch)?;
+        let end = Self::edge(switch, self.wiring)?;
         beside.pause()?;
         let performance = switch.control.ask(PERFORMANCE, &["-nh"]);
         let statistics = switch.control.ask("dpif-netdev/pmd-stats-show", &[]);
@@ -174,9 +174,9 @@ impl Trial<'_> {
         let stopped = vnfs.stop()?;
         watch.rest(RINGS_FILL)?;
         switch.control.ask("dpif-netdev/pmd-stats-clear", &[])?;
-        let begin = self.edge(switch)?;
+        let begin = Self::edge(switch, self.wiring)?;
         watch.rest(REFUSED)?;
-        let end = self.edge(switch)?;
+        let end = Self::edge(switch, self.wiring)?;
         let performance = switch.control.ask(PERFORMANCE, &["-nh"]);
         drop(stopped);
         let Ok(performance) = performance else { return Ok(None) };
@@ -188,7 +188,7 @@ impl Trial<'_> {
     }
 
     /// Reads the counters of flows between two readings of the clock.
-    pub(super) fn edge(&self, switch: &mut Switch) -> Result<Edge, Error> {
+    pub(super) fn edge(switch: &mut Switch, wiring: Wiring) -> Result<Edge, Error> {
         let proc = Path::new("/proc");
         let now = || clocks::pair(super::HOST, Moment::Begin).monotonic_ns;
         let threads = Sample::take(proc, &now).map_err(|error| Error::io(proc, error))?;
@@ -197,7 +197,7 @@ impl Trial<'_> {
         let (flows, _) = by_port(switch)?;
         let error_ns = now().saturating_sub(before_ns);
         let at_ns = before_ns + error_ns / 2;
-        let (sent, received) = (sent(self.wiring, &flows), received(self.wiring, &flows));
+        let (sent, received) = (sent(wiring, &flows), received(wiring, &flows));
         let matched = flows.values().fold(0, |all: u64, packets| all.saturating_add(*packets));
         Ok(Edge { at_ns, error_ns, sent, received, matched, threads, stat })
     }
