@@ -51,6 +51,7 @@ const TRIALS: TableSpec = TableSpec {
     shown: Some(Shown::of(
         "Trials and their books, in packets",
         &[
+            ("design", "design"),
             ("pattern", "pattern"),
             ("vnfs", "VNFs"),
             ("size_bytes", "bytes"),
@@ -171,7 +172,7 @@ pub(super) fn rates(kinds: &[Kind<'_>]) -> Table {
             Cell::Missing,
             run.design.as_str().into(),
             run.cores.map(u64::from).into(),
-            Cell::Missing,
+            run.size_bytes.to_string().into(),
         ];
         table.push(cells.into());
     }
