@@ -94,6 +94,6 @@ fn the_trace_of_one_side_says_what_it_lacks() {
     let sections = Answers::of(&case).sections;
     let section = sections.iter().find(|section| section.id == "migration").unwrap();
     let lacks: Vec<&str> = section.unknown.iter().map(|one| one.what.as_ref()).collect();
-    assert_eq!(lacks, ["one_side", "network"]);
+    assert_eq!(lacks, ["one_side", "guest", "network"]);
     assert!(!section.summary.contains("saved"), "{}", section.summary);
 }

@@ -103,6 +103,8 @@ fn every_table_of_every_fixture_is_as_specified() {
         let answer = compare::answer(&after.compared_with(before)).unwrap().unwrap();
         seen.extend(checked(&answer.section));
     }
+    let judged = Given { budget: built_in("kvm4nfv-2015"), ..Given::default() };
+    seen.extend(Answers::of(&case(&fixture("migrate-tcg"), judged)).sections.iter().flat_map(checked));
     let validate = Some(plan::Asked { validate: true, ..plan::Asked::default() });
     let asked = Given { plan: validate, ..Given::default() };
     seen.extend(checked(&plan::answer(&case(&fixture("svm-linux"), asked)).unwrap().unwrap().section));

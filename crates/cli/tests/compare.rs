@@ -173,6 +173,6 @@ fn a_measured_datapath_is_compared_and_one_trial_a_side_is_too_few() {
     );
     let answer = compared("ovs-dpdk-chain", "kernel-paths");
     let summary = answer["sections"][0]["summary"].as_str().unwrap();
-    assert!(summary.starts_with("Both sides measured datapaths, and no kind of trial is on both"), "{summary}");
+    assert!(summary.contains("Both sides measured datapaths, and no kind of trial is on both"), "{summary}");
     assert!(summary.contains("Measured after alone, so not compared: bridge, chain of 1 VNF, 64 bytes"), "{summary}");
 }
