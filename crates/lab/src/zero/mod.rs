@@ -35,7 +35,7 @@ pub enum Scan {
     Avx2Ahead,
     /// Four vectors of 512 bits at a time.
     Avx512,
-    /// QEMU's own with AVX2, since 9.1 ([`qemu`]).
+    /// QEMU's own with AVX2, since 9.1 (`qemu.rs`).
     Qemu,
 }
 
