@@ -53,10 +53,16 @@ pub(super) fn actual(migration: &Migration, what: &str) -> Option<f64> {
     }
 }
 
+/// The runs that a prediction is held against, with their numbers: one whose memory was shared, so that its heartbeat could be seen, is slower
+/// for that.
+pub(super) fn timed(migrations: &Migrations) -> impl Iterator<Item = (usize, &Migration)> {
+    migrations.list.iter().enumerate().filter(|(_, migration)| migration.heartbeat.is_none())
+}
+
 pub(super) fn table(migrations: &Migrations) -> Table {
     let mut table = Table::new(&RESIDUALS);
     let Some(prediction) = &migrations.said else { return table };
-    for (run, migration) in migrations.list.iter().enumerate() {
+    for (run, migration) in timed(migrations) {
         for said in &prediction.said {
             let was = actual(migration, &said.what);
             let cell = |value: Option<f64>| value.map_or(Cell::Missing, Cell::F64);
@@ -73,4 +79,41 @@ pub(super) fn table(migrations: &Migrations) -> Table {
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::heartbeat::{Heartbeat, SCHEMA};
+    use base::prediction::{self, Prediction, Said};
+
+    #[test]
+    fn a_run_that_was_slowed_by_looking_at_it_is_held_against_no_prediction() {
+        let said = Said {
+            what: "total".into(),
+            low: Some(1e9),
+            likely: Some(1e9),
+            high: Some(2e9),
+            naive: None,
+            unit: "ns".into(),
+        };
+        let said = Prediction {
+            schema: prediction::SCHEMA.into(),
+            about: "migration".into(),
+            given: std::collections::BTreeMap::new(),
+            said: vec![said],
+        };
+        let plain = Migration { resumed_ns: Some(3_000_000_000), ..Migration::default() };
+        let heartbeat = Heartbeat {
+            schema: SCHEMA.into(),
+            last_on_source_ns: 1,
+            first_on_target_ns: 2,
+            poller_max_gap_ns: 0,
+            period_ns: 1,
+        };
+        let observed = Migration { heartbeat: Some(heartbeat), ..plain.clone() };
+        let table = table(&Migrations { list: vec![observed, plain], said: Some(said) });
+        let [row] = &table.rows[..] else { panic!("{:?}", table.rows) };
+        assert_eq!((&row[0], &row[5]), (&Cell::U64(1), &Cell::Bool(false)));
+    }
 }

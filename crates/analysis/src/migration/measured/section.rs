@@ -109,13 +109,17 @@ fn of_devices(migration: &Migration) -> String {
 fn verdict(migrations: &Migrations) -> Option<String> {
     let prediction = migrations.said.as_ref()?;
     let total = prediction.said.iter().find(|said| said.what == "total")?;
-    let held = migrations.list.iter().filter(|one| total.holds(residuals::actual(one, "total"))).count();
+    let runs = residuals::timed(migrations).count();
+    if runs == 0 {
+        return None;
+    }
+    let held = residuals::timed(migrations).filter(|(_, one)| total.holds(residuals::actual(one, "total"))).count();
     let range = match (total.low, total.high) {
         (Some(low), Some(high)) => format!("{} to {}", duration(low), duration(high)),
         (Some(low), None) => format!("at least {}, perhaps never", duration(low)),
         (None, _) => "never".to_owned(),
     };
-    Some(format!("Said before: {range}, which held in {held} of {}.", many(migrations.list.len() as u64, "run")))
+    Some(format!("Said before: {range}, which held in {held} of {}.", many(runs as u64, "run")))
 }
 
 fn unknown(migrations: &Migrations) -> Vec<Unknown> {
@@ -164,6 +168,11 @@ fn unknown(migrations: &Migrations) -> Vec<Unknown> {
             !migrations.list.iter().any(|one| one.heartbeat.is_some()),
             "guest",
             "How long the guest itself stood still was not observed; kvmscope lab migrate --observe does.".to_owned(),
+        ),
+        (
+            migrations.said.is_some() && migrations.list.iter().any(|one| one.heartbeat.is_some()),
+            "observed",
+            "Runs that were observed share their memory, which slows the first pass: the prediction is not held against them.".to_owned(),
         ),
         (true, "network", "How long the network was dark was not measured.".to_owned()),
     ];
