@@ -147,12 +147,14 @@ impl Migration {
     fn of_source(messages: &[Message]) -> Option<Self> {
         let mut found: Option<Self> = None;
         let mut asked: Vec<(Value, String)> = Vec::new();
+        let mut is_called_off = false;
         for Message { at_ns, way, message } in messages {
             if *way == Way::ToQemu {
                 let command = message["execute"].as_str().unwrap_or_default();
                 if command == "migrate" {
                     found = Some(Self { began_ns: *at_ns, ..Self::default() });
                 }
+                is_called_off = command == "migrate_cancel" || is_called_off && command != "migrate";
                 asked.push((message["id"].clone(), command.to_owned()));
                 continue;
             }
@@ -176,6 +178,9 @@ impl Migration {
                 "MIGRATION" => {
                     let status = event.data["status"].as_str().unwrap_or_default();
                     if ENDS.contains(&status) {
+                        // QEMU closes the connection before it notes that it was told to (`migrate_fd_cancel` of migration/migration.c, 7.2),
+                        // and whoever writes to it in between reports a failure.
+                        let status = if is_called_off && status == "failed" { "cancelled" } else { status };
                         migration.ended = Some((at_ns, status.to_owned()));
                     }
                 }
@@ -378,6 +383,14 @@ mod tests {
         assert_eq!((poll.transferred_bytes, poll.zero_pages), (Some(100), None), "what is not told is missing");
         assert_eq!(Migration::of_source(&messages[..1]), None);
         assert_eq!(Migration::resumed(&messages), None);
+        let failed = || event(50, "MIGRATION", json!({ "status": "failed" }));
+        let ended = |messages: &[Message]| Migration::of_source(messages).unwrap().ended.unwrap().1;
+        assert_eq!(ended(&[to(2, 0, "migrate"), to(3, 1, "migrate_cancel"), failed()]), "cancelled");
+        assert_eq!(
+            ended(&[to(2, 0, "migrate_cancel"), to(3, 1, "migrate"), failed()]),
+            "failed",
+            "that was another one"
+        );
         let target = [to(1, 0, "migrate-incoming"), event(60, "RESUME", Value::Null)];
         assert_eq!(Migration::resumed(&target), Some(us(60)));
         assert_eq!(Migration::resumed(&target[1..]), None, "somebody let a guest go on that was never moved");

@@ -107,11 +107,14 @@ fn a_real_qemu_tells_what_it_can() {
         eprintln!("skipped: qemu-system-x86_64 is not installed");
         return;
     };
+    // The socket is there before anybody listens to it.
     let until = Instant::now() + Duration::from_secs(20);
-    while !path.exists() && Instant::now() < until {
+    let mut connected = Qmp::connect(&path, PATIENCE, || 0);
+    while connected.is_err() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(10));
+        connected = Qmp::connect(&path, PATIENCE, || 0);
     }
-    let asked = Qmp::connect(&path, PATIENCE, || 0).and_then(|mut qmp| {
+    let asked = connected.and_then(|mut qmp| {
         let abilities = qmp.abilities(PATIENCE)?;
         let status = qmp.execute("query-status", Value::Null, PATIENCE)?;
         Ok((abilities, status))
