@@ -26,7 +26,9 @@ const SECTIONS_OF_NO_MACHINE: &[&str] = &["plan", "contention", "compare", "migr
 
 /// Tables that no bundled recording fills.
 const OF_OWN_TESTS: &[&str] = &[
+    "datapath.marks",
     "datapath.predicted",
+    "datapath.samples",
     "nesting.programs",
     "nesting.program_runs",
     "nesting.clocks",

@@ -9,8 +9,10 @@
 //! from a counter of the program that keeps it, so that books that do not close show it.
 
 mod beside;
+mod samples;
 
 pub use beside::{RateBounds, StreamRun};
+pub use samples::{RateSample, gbps};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -95,6 +97,9 @@ pub struct DatapathRun {
     pub window_sent: u64,
     /// Packets received within it, at the ends of all chains together.
     pub window_received: u64,
+    /// The window piece by piece, what a gauge shows: the counts of all pieces add up to those of the window.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<RateSample>,
     /// All packets of the trial, the time before and after the window counted.
     pub books: Books,
     /// What the threads that poll for packets did within the window.
@@ -316,6 +321,7 @@ mod tests {
             window_error_ns: 1_000,
             window_sent: 90,
             window_received: 50,
+            samples: Vec::new(),
             books: Books {
                 sent: 100,
                 received: 60,

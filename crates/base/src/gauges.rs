@@ -2,9 +2,15 @@
 //!
 //! ```text
 //! record --live --once a second--> DIR/live.json, whole or not at all --> serve --> whoever watches
+//! lab ovs --twice a second----------'
 //! ```
-//! The file holds the last samples. What cannot be known is missing, never 0.
+//! The file holds the last samples: of vCPUs ([`Sample`]) or of a datapath ([`RateLook`]). What cannot be known is missing, never 0.
 
+mod datapath;
+
+pub use datapath::{Ceiling, Published, RateLook, TrialName};
+
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read};
@@ -28,14 +34,37 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The last samples of a recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Gauges {
+pub struct Gauges<S = Sample> {
     schema: String,
     /// How often the file is written.
     pub every_ns: u64,
+    /// How much later than that it may be written before its writer counts as gone: a lab has nothing to tell between its trials.
+    #[serde(default = "patience_ns")]
+    pub patience_ns: u64,
     /// The recording has ended as it should. One that was killed never says so; the file's age does.
     pub ended: bool,
     /// The samples, the latest at the end.
-    pub samples: VecDeque<Sample>,
+    pub samples: VecDeque<S>,
+}
+
+/// A sample of either kind: what whoever passes samples on needs to know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Look {
+    /// Of vCPUs.
+    Vcpus(Sample),
+    /// Of a datapath.
+    Rates(RateLook),
+}
+
+impl Look {
+    /// Its number in the recording.
+    pub fn number(&self) -> u64 {
+        match self {
+            Look::Vcpus(sample) => sample.number,
+            Look::Rates(look) => look.number,
+        }
+    }
 }
 
 /// What happened between two moments.
@@ -95,15 +124,29 @@ pub struct VmSample {
     pub shares: Shares,
 }
 
-impl Gauges {
+/// [`PATIENCE`].
+fn patience_ns() -> u64 {
+    whole_ns(PATIENCE)
+}
+
+fn whole_ns(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl<S: Serialize + DeserializeOwned> Gauges<S> {
     /// No sample yet.
     pub fn new(every: Duration) -> Self {
-        let every_ns = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
-        Self { schema: SCHEMA.to_owned(), every_ns, ended: false, samples: VecDeque::new() }
+        let (schema, every_ns) = (SCHEMA.to_owned(), whole_ns(every));
+        Self { schema, every_ns, patience_ns: patience_ns(), ended: false, samples: VecDeque::new() }
+    }
+
+    /// The same by a writer that may have nothing to tell for so long.
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience_ns: whole_ns(patience), ..self }
     }
 
     /// Adds a sample; the oldest goes when there are too many.
-    pub fn push(&mut self, sample: Sample) {
+    pub fn push(&mut self, sample: S) {
         if self.samples.len() == MOST_SAMPLES {
             self.samples.pop_front();
         }
@@ -142,7 +185,8 @@ impl Gauges {
 
     /// True if whoever writes the file is still at it; `age` is how long ago it was written.
     pub fn is_live(&self, age: Duration) -> bool {
-        !self.ended && age < Duration::from_nanos(self.every_ns).saturating_mul(3).saturating_add(PATIENCE)
+        let patience = Duration::from_nanos(self.patience_ns);
+        !self.ended && age < Duration::from_nanos(self.every_ns).saturating_mul(3).saturating_add(patience)
     }
 }
 
@@ -186,13 +230,50 @@ mod tests {
 
     #[test]
     fn a_writer_that_is_silent_for_long_is_gone() {
-        let mut gauges = Gauges::new(Duration::from_secs(1));
+        let mut gauges = Gauges::<Sample>::new(Duration::from_secs(1));
         assert!(gauges.is_live(Duration::from_secs(2)) && !gauges.is_live(Duration::from_secs(9)));
+        let patient = gauges.clone().with_patience(Duration::from_secs(60));
+        assert!(patient.is_live(Duration::from_secs(50)) && !patient.is_live(Duration::from_secs(70)));
         gauges.ended = true;
         assert!(!gauges.is_live(Duration::ZERO));
         let place = tempfile::tempdir().unwrap();
         std::fs::write(place.path().join(LIVE_FILE), r#"{"schema":"x/9","every_ns":1,"ended":true,"samples":[]}"#)
             .unwrap();
-        assert!(Gauges::read(place.path()).unwrap_err().to_string().contains("x/9"));
+        assert!(Gauges::<Look>::read(place.path()).unwrap_err().to_string().contains("x/9"));
+    }
+
+    #[test]
+    fn whoever_passes_samples_on_reads_both_kinds_and_loses_nothing() {
+        let trial = TrialName {
+            design: "ovs-dpdk".into(),
+            pattern: crate::datapath::Traffic::Chain,
+            vnfs: 2,
+            size_bytes: 64,
+            repeat: 0,
+            repeats: 3,
+        };
+        let look = RateLook {
+            number: 7,
+            from_ns: 10,
+            to_ns: 20,
+            read_ns: 1,
+            trial,
+            sent_pps: 3e6,
+            received_pps: 1e6,
+            system_pps: 2.5e6,
+            vnfs_pps: vec![1.5e6, 1e6],
+            ceiling: None,
+            published: Vec::new(),
+        };
+        let place = tempfile::tempdir().unwrap();
+        let mut rates = Gauges::new(Duration::from_millis(500));
+        rates.push(look.clone());
+        rates.write(place.path()).unwrap();
+        let read = Gauges::<Look>::read(place.path()).unwrap();
+        assert_eq!((read.samples[0].number(), &read.samples[0]), (7, &Look::Rates(look)));
+        let mut vcpus = Gauges::new(Duration::from_secs(1));
+        vcpus.push(sample(9));
+        vcpus.write(place.path()).unwrap();
+        assert_eq!(Gauges::<Look>::read(place.path()).unwrap().samples, [Look::Vcpus(sample(9))]);
     }
 }

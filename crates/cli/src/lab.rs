@@ -7,6 +7,7 @@ mod netns;
 mod ovs;
 mod paths;
 mod rt;
+mod wall;
 
 use crate::arguments::{DestinationOptions, OutputOptions};
 use crate::exit::Exit;

@@ -9,7 +9,8 @@
 
 use crate::folder::Folder;
 use axum::response::sse::Event;
-use base::gauges::{Gauges, LIVE_FILE};
+use base::gauges::{LIVE_FILE, Look};
+
 use futures_util::stream::{Stream, unfold};
 use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
@@ -20,6 +21,9 @@ use std::time::{Duration, SystemTime};
 
 /// The file is looked at twice for each time it is written, but not more or less often than this.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
+
+/// Samples of vCPUs or of a datapath: a stream passes on either.
+type Gauges = base::gauges::Gauges<Look>;
 
 /// What `live.json` of recordings holds, parsed once for all who watch: that of a host with a thousand VMs takes hundreds of
 /// MB in memory, and a watcher that never reads keeps it.
@@ -74,6 +78,8 @@ struct Watcher {
     to_send: VecDeque<Said>,
     pause: Duration,
     looked: bool,
+    /// The file was not there at the last look: a lab's directory is replaced by its whole recording at its end.
+    missed: bool,
     over: bool,
 }
 
@@ -95,7 +101,8 @@ pub fn events(
     let pause = Duration::from_nanos(gauges.every_ns / 2).clamp(fastest, slowest);
     let recording = serde_json::json!({ "recording": id, "every_ns": gauges.every_ns });
     let to_send = VecDeque::from([Said::Recording(recording.to_string())]);
-    let watcher = Watcher { root, watched, read: Some(gauges), sent, to_send, pause, looked: false, over: false };
+    let watcher =
+        Watcher { root, watched, read: Some(gauges), sent, to_send, pause, looked: false, missed: false, over: false };
     unfold(watcher, |mut watcher| async move {
         let said = watcher.next().await?;
         Some((Ok(event(said)), watcher))
@@ -121,13 +128,17 @@ impl Watcher {
     }
 
     fn hear(&mut self, read: Option<(Arc<Gauges>, bool)>) {
+        let missed_before = std::mem::replace(&mut self.missed, read.is_none());
+        if read.is_none() && !missed_before {
+            return;
+        }
         let live = read.as_ref().is_some_and(|(_, live)| *live);
         self.read = read.map(|(gauges, _)| gauges);
         let ended = self.read.as_ref().is_some_and(|gauges| gauges.ended);
         if let Some(gauges) = &self.read {
             for (place, sample) in gauges.samples.iter().enumerate() {
-                if self.sent.is_none_or(|sent| sample.number > sent) {
-                    self.sent = Some(sample.number);
+                if self.sent.is_none_or(|sent| sample.number() > sent) {
+                    self.sent = Some(sample.number());
                     self.to_send.push_back(Said::Sample(gauges.clone(), place));
                 }
             }
@@ -144,7 +155,7 @@ fn event(said: Said) -> Event {
         Said::Recording(text) => Event::default().event("recording").data(text),
         Said::Sample(gauges, place) => {
             let sample = &gauges.samples[place];
-            Event::default().event("sample").id(sample.number.to_string()).data(json(sample))
+            Event::default().event("sample").id(sample.number().to_string()).data(json(sample))
         }
         Said::End(reason) => Event::default().event("end").data(json(&serde_json::json!({ "reason": reason }))),
     }
@@ -164,12 +175,13 @@ mod tests {
         let to_send = VecDeque::new();
         let pause = Duration::from_millis(5);
         let (root, watched) = (root.to_owned(), Arc::<Watched>::default());
-        let mut watcher = Watcher { root, watched, read: None, sent, to_send, pause, looked: false, over: false };
+        let mut watcher =
+            Watcher { root, watched, read: None, sent, to_send, pause, looked: false, missed: false, over: false };
         let mut all = Vec::new();
         while let Some(said) = watcher.next().await {
             all.push(match said {
                 Said::Recording(text) => text,
-                Said::Sample(gauges, place) => gauges.samples[place].number.to_string(),
+                Said::Sample(gauges, place) => gauges.samples[place].number().to_string(),
                 Said::End(reason) => reason.to_owned(),
             });
         }
@@ -216,6 +228,31 @@ mod tests {
         let later = SystemTime::now() + Duration::from_secs(2);
         std::fs::File::open(&file).unwrap().set_modified(later).unwrap();
         assert_eq!((one.samples.len(), read().samples.len()), (3, 4));
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_being_replaced_is_looked_for_again() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().to_owned();
+        let pause = Duration::from_millis(5);
+        let (watched, to_send) = (Arc::<Watched>::default(), VecDeque::new());
+        let mut watcher = Watcher {
+            root: root.clone(),
+            watched: watched.clone(),
+            read: None,
+            sent: Some(0),
+            to_send,
+            pause,
+            looked: false,
+            missed: false,
+            over: false,
+        };
+        watcher.hear(None);
+        assert!(!watcher.over && watcher.to_send.is_empty());
+        std::fs::write(root.join(LIVE_FILE), gauges(0..2, true)).unwrap();
+        watcher.hear(watched.read(&root));
+        let said = watcher.to_send.make_contiguous();
+        assert!(matches!(said, [Said::Sample(_, 1), Said::End("ended")]) && watcher.over);
     }
 
     #[tokio::test]

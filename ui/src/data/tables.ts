@@ -666,6 +666,37 @@ export const TABLES = {
     receiver_cpu_s_per_gb: "f64",
     retransmits: "u64",
   },
+  /** Packets between two readings of the counters within a trial's window, measured. counted: `sent` by the senders, `received` at the ends of all chains, `all VNFs` sent (the system rate), `VNF k` sent. Times are since the first trial's window began; gbps counts frames with FCS. The packets of a trial add up to those of its window. */
+  "datapath.samples": {
+    machine: "text",
+    design: "text",
+    pattern: "text",
+    vnfs: "u64",
+    size_bytes: "u64",
+    repeat: "u64",
+    from_ns: "u64",
+    to_ns: "u64",
+    read_ns: "u64",
+    counted: "text",
+    packets: "u64",
+    pps: "f64",
+    gbps: "f64",
+  },
+  /** What a trial's rate of all VNFs together is held against. kind modelled: what the trials before it say that it can carry at most, and name is the resource that binds; kind published: a point of table validate with the same pattern and size. */
+  "datapath.marks": {
+    machine: "text",
+    design: "text",
+    pattern: "text",
+    vnfs: "u64",
+    size_bytes: "u64",
+    repeat: "u64",
+    kind: "text",
+    name: "text",
+    of_design: "text",
+    of_vnfs: "u64",
+    system_pps: "f64",
+    source: "text",
+  },
   /** What one polling thread of Open vSwitch says of itself since its counters were cleared. */
   "datapath.pmds": {
     machine: "text",

@@ -60,8 +60,8 @@ pub(super) fn tsc_hz(runs: &DatapathRuns) -> Option<f64> {
 }
 
 /// The trials that tell what a hop of that pattern costs.
-pub(super) fn telling(runs: &DatapathRuns, traffic: Traffic) -> Vec<&DatapathRun> {
-    runs.runs.iter().filter(|run| run.pattern == traffic && hop(run).is_some()).collect()
+pub(super) fn telling(runs: &[DatapathRun], traffic: Traffic) -> Vec<&DatapathRun> {
+    runs.iter().filter(|run| run.pattern == traffic && hop(run).is_some()).collect()
 }
 
 /// The calibration by the trials of `input` that went the way of `pattern`: chains and north-south are kept apart. `from` is its name.
@@ -75,7 +75,7 @@ pub fn calibration(input: &Input, pattern: Pattern, from: &str) -> Result<Calibr
     };
     let how =
         format!("measure some: kvmscope lab ovs --pattern {} --vnfs 1,2 --size 64,512,1518 -o DIR", traffic.name());
-    let mut beds = input.datapaths.beds.iter().map(|bed| (&bed.runs, telling(&bed.runs, traffic)));
+    let mut beds = input.datapaths.beds.iter().map(|bed| (&bed.runs, telling(&bed.runs.runs, traffic)));
     let Some((bed, runs)) = beds.find(|(_, runs)| !runs.is_empty()) else {
         return Err(format!("{from} has no trials of OVS-DPDK with cycles, pattern {}; {how}", traffic.name()));
     };
@@ -234,6 +234,7 @@ mod tests {
             window_error_ns: 0,
             window_sent: sent,
             window_received: received,
+            samples: Vec::new(),
             books: Books::default(),
             pollers: vec![poller],
             steal_share: None,
@@ -304,7 +305,7 @@ mod tests {
             runs: vec![trial(1, 64, Traffic::Chain, None)],
             ..DatapathRuns::new(std::collections::BTreeMap::new())
         };
-        let kept = [Traffic::Chain, Traffic::NorthSouth].map(|traffic| telling(&runs, traffic).len());
+        let kept = [Traffic::Chain, Traffic::NorthSouth].map(|traffic| telling(&runs.runs, traffic).len());
         assert_eq!((kept, tsc_hz(&runs)), ([1, 0], None));
         let one = hop(&trial(1, 64, Traffic::Chain, Some(60.0))).unwrap();
         assert_eq!(fit(&[one, one]), None);

@@ -2,13 +2,18 @@
 
 use super::course;
 use super::paths::PathOptions;
+use super::wall::Wall;
 use crate::arguments::{DestinationOptions, JournalPlace, OutputOptions};
 use crate::exit::{Exit, WrongUse};
 use anyhow::bail;
-use base::datapath::Traffic;
+use base::datapath::{DatapathRuns, RateSample, Traffic};
+use base::gauges::TrialName;
+use base::recording::{Destination, Recording};
 use base::utc::Utc;
 use clap::{Args, ValueEnum};
+use lab::journal::Journal;
 use lab::ovs::{self, MOST_VNFS, Memory, Places, SIZES_BYTES, Search, Settings};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 /// Measure what a chain of VNFs behind Open vSwitch with DPDK carries, without a NIC
@@ -85,9 +90,41 @@ impl Ovs {
         course::run(&self.destination, &self.output, |created, say, stop| {
             match self.paths.settings(&self.vnfs, &self.size, self.repeats) {
                 Some(settings) => self.paths.measure(&settings, &places, &journal, created, say, stop),
-                None => ovs::run(&self.settings(), &places, &journal, created, say, stop),
+                None => self.watched(&places, &journal, created, say, stop),
             }
         })
+    }
+
+    /// Runs all trials, and shows meanwhile what they count.
+    fn watched(
+        &self,
+        places: &Places,
+        journal: &Journal,
+        created: String,
+        say: &mut dyn FnMut(&str),
+        stop: &AtomicBool,
+    ) -> Result<Recording, lab::Error> {
+        let settings = self.settings();
+        let mut wall = Wall::new(
+            &places.output,
+            &format!("kvmscope lab ovs {}: {settings}", env!("CARGO_PKG_VERSION")),
+            created.clone(),
+            settings.sampled_every(),
+        );
+        // What lies there then is the wall, which the whole recording replaces.
+        let output = Destination { replace: true, ..places.output.clone() };
+        let places = Places { output, ..places.clone() };
+        let mut gauges = |before: &DatapathRuns, trial: TrialName, from_ns: u64, sample: &RateSample| {
+            wall.show(before, trial, from_ns, sample)
+        };
+        match ovs::run(&settings, &places, journal, created, say, &mut gauges, stop) {
+            Ok(recording) => wall.end().map(|()| recording),
+            Err(error) => {
+                // Why it ended is said; a directory that cannot be removed is in the way of the next one, which says so.
+                let _ = wall.abandon();
+                Err(error)
+            }
+        }
     }
 
     fn settings(&self) -> Settings {

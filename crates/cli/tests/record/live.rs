@@ -30,7 +30,7 @@ fn samples_that_were_taken_meanwhile_count_what_the_recording_holds() {
     wait_for_samples(place, 3);
     interrupt(&recorder);
     assert!(recorder.wait().unwrap().success());
-    let gauges = Gauges::read(&place.join("web")).unwrap();
+    let gauges = Gauges::<Sample>::read(&place.join("web")).unwrap();
     assert!(gauges.ended, "{gauges:?}");
     let last = gauges.samples.back().unwrap();
     if gauges.samples.iter().all(|sample| sample.seen_share == 1.0 && sample.late_bytes == 0) {
@@ -54,7 +54,7 @@ fn samples_that_were_taken_meanwhile_count_what_the_recording_holds() {
 
 /// Waits until so many samples are there.
 fn wait_for_samples(place: &Path, samples: usize) {
-    let there = || Gauges::read(&place.join("web")).is_ok_and(|gauges| gauges.samples.len() >= samples);
+    let there = || Gauges::<Sample>::read(&place.join("web")).is_ok_and(|gauges| gauges.samples.len() >= samples);
     let waited = (0..600).any(|_| {
         std::thread::sleep(Duration::from_millis(100));
         there()
@@ -137,7 +137,7 @@ fn a_recorder_that_was_killed_is_known_by_the_age_of_its_file() {
     recorder.kill().unwrap();
     recorder.wait().unwrap();
     assert!(kvmscope(place).arg("undo").status().unwrap().success());
-    let gauges = Gauges::read(&place.join("web")).unwrap();
+    let gauges = Gauges::<Sample>::read(&place.join("web")).unwrap();
     assert!(!gauges.ended && gauges.is_live(Duration::ZERO) && !gauges.is_live(Duration::from_secs(60)));
 }
 

@@ -10,6 +10,7 @@
 
 use super::books::books;
 use super::counters::{Counters, read, when_still};
+use super::edge::Edge;
 use super::pace::{Ticks, policers};
 use super::ports::Wiring;
 use super::switch::Switch;
@@ -117,9 +118,9 @@ impl Searcher<'_> {
         // The buckets were full: what went out of them at once may have been too much for a ring.
         let (from, _) = read(bed.switch, bed.vnfs, wiring, watch)?;
         bed.switch.control.ask("dpif-netdev/pmd-stats-clear", &[])?;
-        let begin = Trial::edge(bed.switch, wiring)?;
+        let begin = Edge::read(bed.switch, wiring)?;
         watch.rest(settings.window)?;
-        let end = Trial::edge(bed.switch, wiring)?;
+        let end = Edge::read(bed.switch, wiring)?;
         let performance = bed.switch.control.ask(PERFORMANCE, &["-nh"])?;
         bed.switch.send(wiring, false)?;
         let (after, _) = when_still(bed.switch, bed.vnfs, wiring, watch)?;
@@ -130,8 +131,8 @@ impl Searcher<'_> {
         bed.still = after;
         let since = bed.still.since(&from);
         let (sent, lost) = (since.offered(), since.dropped());
-        let share =
-            end.sent.saturating_sub(begin.sent) as f64 / end.matched.saturating_sub(begin.matched).max(1) as f64;
+        let share = end.count.sent.saturating_sub(begin.count.sent) as f64
+            / end.count.matched.saturating_sub(begin.count.matched).max(1) as f64;
         let polled = pmd::read(&performance).into_iter().find(|pmd| pmd.cpu == Some(self.trial.seats.pmd));
         let told = polled.and_then(|pmd| Some((pmd.packets? as f64, pmd.used_cycles?.max(1) as f64 / bed.ticks.hz)));
         let Some((packets, took_s)) = told else {

@@ -196,6 +196,11 @@ pub(super) fn received(wiring: Wiring, flows: &ByPort) -> u64 {
     last.filter_map(|vnf| flows.get(&out_of(vnf))).sum()
 }
 
+/// Packets that each VNF sent, as far as the switch took them.
+pub(super) fn sent_by_vnfs(wiring: Wiring, flows: &ByPort) -> Vec<u64> {
+    (0..wiring.vnfs).map(|vnf| flows.get(&out_of(vnf)).copied().unwrap_or(0)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,6 +18,7 @@ mod books;
 mod bounds;
 pub(crate) mod control;
 mod counters;
+mod edge;
 mod memory;
 mod pace;
 mod ports;
@@ -34,7 +35,8 @@ use crate::nested::needs::{self, Need};
 use crate::watch::Watch;
 use crate::{Error, bench::environment, clocks};
 use base::bench::NS_PER_TICK;
-use base::datapath::{DatapathRuns, FCS_BYTES, Traffic};
+use base::datapath::{DatapathRuns, FCS_BYTES, RateSample, Traffic};
+use base::gauges::TrialName;
 use base::number::counted;
 use base::recording::{ClockPair, Destination, Draft, Identity, Machine, Moment, Part, PartKind, PartState, Recording};
 use beside::Beside;
@@ -99,7 +101,27 @@ pub struct Places {
     pub output: Destination,
 }
 
-/// Runs all trials. `created` is when, for the manifest; `say` hears what is going on, `stop` ends it early.
+/// What is told while trials run: the trials before, and of the one in progress which it is, from when a sample counts, the sample.
+pub type Gauges<'a> = dyn FnMut(&DatapathRuns, TrialName, u64, &RateSample) -> Result<(), Error> + 'a;
+/// The same within a trial.
+type Gauge<'a> = dyn FnMut(TrialName, u64, &RateSample) -> Result<(), Error> + 'a;
+
+/// How often flows are read within a window.
+pub const SAMPLED_EVERY: Duration = Duration::from_millis(500);
+/// Most samples of a lab, beside one for each trial: longer ones are sampled less often.
+const MOST_SAMPLES: u32 = 3_000;
+
+impl Settings {
+    /// How often flows are read within a window.
+    pub fn sampled_every(&self) -> Duration {
+        let kinds = (self.vnfs.len() as u32).saturating_mul(self.sizes_bytes.len() as u32);
+        let trials = kinds.saturating_mul(self.repeats);
+        SAMPLED_EVERY.max(self.window.saturating_mul(trials) / MOST_SAMPLES)
+    }
+}
+
+/// Runs all trials. `created` is when, for the manifest; `say` hears what is going on, `gauges` what is counted meanwhile, `stop`
+/// ends it early.
 ///
 /// # Errors
 /// If something is missing or goes wrong on the way; the sentence says what. Nothing is left behind then, unless it says so.
@@ -109,6 +131,7 @@ pub fn run(
     journal: &Journal,
     created: String,
     say: &mut dyn FnMut(&str),
+    gauges: &mut Gauges<'_>,
     stop: &AtomicBool,
 ) -> Result<Recording, Error> {
     needs::require(NEEDS, &places.programs, Path::new("/"))?;
@@ -120,7 +143,7 @@ pub fn run(
     journal.clear(COMMAND)?;
     let mut watch = Watch { say, stop };
     let mut entry = journal.begin(COMMAND)?;
-    let measured = measure(settings, places, &seats, &mut entry, journal, &mut watch);
+    let measured = measure(settings, places, &seats, &mut entry, journal, &mut watch, gauges);
     let left = entry.put_back(journal.proc());
     let measured = measured?;
     left?;
@@ -148,6 +171,7 @@ fn measure(
     entry: &mut Entry,
     journal: &Journal,
     watch: &mut Watch<'_>,
+    gauges: &mut Gauges<'_>,
 ) -> Result<Measurements, Error> {
     settings.memory.reserve(entry)?;
     (watch.say)(&format!("starting a private Open vSwitch, polling on CPU {}; VNFs on CPU {}", seats.pmd, seats.vnfs));
@@ -168,7 +192,9 @@ fn measure(
             (watch.say)(&format!("{} connected", counted(u64::from(*vnfs), "VNF is", "VNFs are")));
             for size_bytes in &settings.sizes_bytes {
                 let trial = Trial { wiring, size_bytes: *size_bytes, repeat, settings, seats };
-                let Trialled { run, text } = trial.run(&mut switch, &mut testpmd, &mut beside, watch)?;
+                let mut gauge =
+                    |name: TrialName, from_ns: u64, sample: &RateSample| gauges(&runs, name, from_ns, sample);
+                let Trialled { run, text } = trial.run(&mut switch, &mut testpmd, &mut beside, watch, &mut gauge)?;
                 let (pps, faults) = (base::number::plain(run.chain_pps().round()), run.books.faults());
                 let closed = if faults.is_empty() { String::new() } else { format!("; {}", faults.join("; ")) };
                 (watch.say)(&format!("{}: {pps} packets per second arrived{closed}", trial.words()));
@@ -181,15 +207,21 @@ fn measure(
                 }
                 texts.push((format!("{}.txt", trial.name()), text));
                 runs.runs.push(run);
+                // A gauge of the next trial has it before the end.
+                runs.environment.extend(tick(&[begin.clone(), clocks::pair(HOST, Moment::End)]));
             }
             testpmd.end(&switch)?;
         }
     }
     let clock_pairs = vec![begin, clocks::pair(HOST, Moment::End)];
-    runs.environment.extend(ns_per_tick(&clock_pairs).map(|length| (NS_PER_TICK.to_owned(), length.to_string())));
+    runs.environment.extend(tick(&clock_pairs));
     let draft = Draft::new(&places.output)?;
     let parts = beside.end(&draft)?;
     Ok(Measurements { runs, texts, clock_pairs, draft, parts })
+}
+
+fn tick(pairs: &[ClockPair]) -> Option<(String, String)> {
+    ns_per_tick(pairs).map(|length| (NS_PER_TICK.to_owned(), length.to_string()))
 }
 
 /// How long a tick of the time-stamp counter was between two moments.

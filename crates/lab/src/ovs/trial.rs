@@ -8,22 +8,21 @@
 
 use super::beside::{Beside, LEAD};
 use super::books::{books, bound_by};
-use super::counters::{by_port, received, sent, when_still};
+use super::counters::when_still;
+use super::edge::{Count, Edge};
 use super::ports::Wiring;
 use super::seats::Seats;
 use super::switch::Switch;
 use super::vnfs::Vnfs;
-use super::{DESIGN, Settings, Watch};
+use super::{DESIGN, Gauge, Settings, Watch};
 use crate::Error;
-use crate::clocks;
 use crate::interference::interference;
-use base::datapath::{DatapathRun, FCS_BYTES, Poller, PollerCycles, Traffic};
-use base::recording::Moment;
+use base::datapath::{DatapathRun, FCS_BYTES, Poller, PollerCycles, RateSample, Traffic};
+use base::gauges::TrialName;
 use host::polled::pmd::{self, PmdStatistics};
-use host::sched::{Load, Sample};
+use host::sched::Load;
 use host::usage;
-use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long generators send for the first time: the packet that makes a flow is in no flow's count, so that flows are made
 /// before anything is counted.
@@ -47,18 +46,6 @@ pub(super) struct Trialled {
     pub(super) run: DatapathRun,
     /// What both programs printed.
     pub(super) text: String,
-}
-
-/// The machine at one end of the window.
-pub(super) struct Edge {
-    at_ns: u64,
-    error_ns: u64,
-    pub(super) sent: u64,
-    received: u64,
-    /// Packets that matched any flow.
-    pub(super) matched: u64,
-    threads: Sample,
-    stat: String,
 }
 
 impl Trial<'_> {
@@ -86,9 +73,10 @@ impl Trial<'_> {
         vnfs: &mut Vnfs,
         beside: &mut Beside,
         watch: &Watch<'_>,
+        gauge: &mut Gauge<'_>,
     ) -> Result<Trialled, Error> {
         switch.add_generators(self.wiring, self.size_bytes.saturating_sub(FCS_BYTES))?;
-        let trialled = self.measured(switch, vnfs, beside, watch)?;
+        let trialled = self.measured(switch, vnfs, beside, watch, gauge)?;
         switch.remove_generators(self.wiring)?;
         Ok(trialled)
     }
@@ -99,6 +87,7 @@ impl Trial<'_> {
         vnfs: &mut Vnfs,
         beside: &mut Beside,
         watch: &Watch<'_>,
+        gauge: &mut Gauge<'_>,
     ) -> Result<Trialled, Error> {
         self.make_flows(switch, self.wiring, watch)?;
         let (before, _) = when_still(switch, vnfs, self.wiring, watch)?;
@@ -107,10 +96,15 @@ impl Trial<'_> {
         let traced_from_ns = beside.go_on()?;
         watch.rest(LEAD.min(self.settings.warm_up))?;
         switch.control.ask("dpif-netdev/pmd-stats-clear", &[])?;
-        let begin = Self::edge(switch, self.wiring)?;
-        watch.rest(self.settings.window)?;
-        let end = Self::edge(switch, self.wiring)?;
+        let begin = Edge::read(switch, self.wiring)?;
+        let (mut samples, last) = self.sampled(switch, &begin.count, watch, gauge)?;
+        let end = Edge::read(switch, self.wiring)?;
         beside.pause()?;
+        let whole = end.count.since(&begin.count);
+        let (last, from_ns) =
+            last.map_or((whole.clone(), begin.count.at_ns), |last| (end.count.since(&last), last.at_ns));
+        gauge(self.named(), from_ns, &last)?;
+        samples.push(last);
         let performance = switch.control.ask(PERFORMANCE, &["-nh"]);
         let statistics = switch.control.ask("dpif-netdev/pmd-stats-show", &[]);
         // Either of them: versions before 2.10 have no `pmd-perf-show`, 4.0 has no `pmd-stats-show`.
@@ -138,12 +132,13 @@ impl Trial<'_> {
             size_bytes: self.size_bytes,
             repeat: self.repeat,
             offered_pps: None,
-            begin_ns: begin.at_ns,
+            begin_ns: begin.count.at_ns,
             traced_from_ns,
-            window_ns: end.at_ns.saturating_sub(begin.at_ns),
-            window_error_ns: begin.error_ns + end.error_ns,
-            window_sent: end.sent.saturating_sub(begin.sent),
-            window_received: end.received.saturating_sub(begin.received),
+            window_ns: end.count.at_ns.saturating_sub(begin.count.at_ns),
+            window_error_ns: begin.count.error_ns + end.count.error_ns,
+            window_sent: whole.sent,
+            window_received: whole.received,
+            samples,
             bound_by: Some(bound_by(&books).to_owned()),
             books,
             interference: interference(&pollers, &loads, steal_share),
@@ -174,9 +169,9 @@ impl Trial<'_> {
         let stopped = vnfs.stop()?;
         watch.rest(RINGS_FILL)?;
         switch.control.ask("dpif-netdev/pmd-stats-clear", &[])?;
-        let begin = Self::edge(switch, self.wiring)?;
+        let begin = Edge::read(switch, self.wiring)?;
         watch.rest(REFUSED)?;
-        let end = Self::edge(switch, self.wiring)?;
+        let end = Edge::read(switch, self.wiring)?;
         let performance = switch.control.ask(PERFORMANCE, &["-nh"]);
         drop(stopped);
         let Ok(performance) = performance else { return Ok(None) };
@@ -187,19 +182,42 @@ impl Trial<'_> {
         Ok(told.and_then(|(run_share, cycles)| each_on_cpu(&cycles, run_share)))
     }
 
-    /// Reads the counters of flows between two readings of the clock.
-    pub(super) fn edge(switch: &mut Switch, wiring: Wiring) -> Result<Edge, Error> {
-        let proc = Path::new("/proc");
-        let now = || clocks::pair(super::HOST, Moment::Begin).monotonic_ns;
-        let threads = Sample::take(proc, &now).map_err(|error| Error::io(proc, error))?;
-        let stat = std::fs::read_to_string(proc.join("stat")).map_err(|error| Error::io(proc.join("stat"), error))?;
-        let before_ns = now();
-        let (flows, _) = by_port(switch)?;
-        let error_ns = now().saturating_sub(before_ns);
-        let at_ns = before_ns + error_ns / 2;
-        let (sent, received) = (sent(wiring, &flows), received(wiring, &flows));
-        let matched = flows.values().fold(0, |all: u64, packets| all.saturating_add(*packets));
-        Ok(Edge { at_ns, error_ns, sent, received, matched, threads, stat })
+    /// Waits for the window to end, and counts meanwhile: the samples, and the count at the last of them. The daemon's main thread
+    /// answers, on a CPU of its own where the machine has three; polling threads are not asked.
+    fn sampled(
+        &self,
+        switch: &mut Switch,
+        begin: &Count,
+        watch: &Watch<'_>,
+        gauge: &mut Gauge<'_>,
+    ) -> Result<(Vec<RateSample>, Option<Count>), Error> {
+        let until = Instant::now() + self.settings.window;
+        let every = self.settings.sampled_every();
+        let (mut samples, mut last): (_, Option<Count>) = (Vec::new(), None);
+        // What is left is not cut into a piece too short to tell a rate.
+        while until.saturating_duration_since(Instant::now()) > every + every / 2 {
+            watch.rest(every)?;
+            let count = Count::read(switch, self.wiring)?;
+            let before = last.as_ref().unwrap_or(begin);
+            let sample = count.since(before);
+            gauge(self.named(), before.at_ns, &sample)?;
+            samples.push(sample);
+            last = Some(count);
+        }
+        watch.rest(until.saturating_duration_since(Instant::now()))?;
+        Ok((samples, last))
+    }
+
+    /// Which trial it is, for gauges.
+    fn named(&self) -> TrialName {
+        TrialName {
+            design: DESIGN.to_owned(),
+            pattern: self.wiring.pattern,
+            vnfs: self.wiring.vnfs,
+            size_bytes: self.size_bytes,
+            repeat: self.repeat,
+            repeats: self.settings.repeats,
+        }
     }
 
     /// The polling thread of the switch, and the thread of testpmd that forwards.

@@ -37,7 +37,7 @@ pub async fn live(
         };
         let found = found.and_then(|(id, root)| Some((id, shared.watched.read(&root)?.0, root)));
         found.map(|(id, gauges, root)| (id, root, gauges)).ok_or_else(|| {
-            Refused::missing("no samples here; `kvmscope record --live -o DIR/now`, in this folder, takes some")
+            Refused::missing("no samples here; `kvmscope record --live` and `kvmscope lab ovs` with -o DIR/now, in this folder, take some")
         })
     })
     .await?;

@@ -35,6 +35,7 @@ fn trial(vnfs: u32, size_bytes: u32, repeat: u32, pps: f64, bound: &str) -> Data
         window_error_ns: 0,
         window_sent: pps as u64,
         window_received: pps as u64,
+        samples: Vec::new(),
         books: Books::default(),
         pollers: vec![Poller {
             name: "pmd".into(),

@@ -269,6 +269,7 @@ mod tests {
             window_error_ns: 0,
             window_sent: 0,
             window_received: 0,
+            samples: Vec::new(),
             books: Books::default(),
             pollers: vec![poller.clone()],
             steal_share: None,

@@ -10,6 +10,8 @@
 //! ```
 
 mod beside;
+pub mod dials;
+mod foretold;
 mod gaps;
 mod kinds;
 mod printed;

@@ -1,6 +1,7 @@
 //! The answer of what was measured.
 
 use super::beside;
+use super::dials;
 use super::gaps::{self, Gaps};
 use super::kinds::{self, Kind};
 use super::tables;
@@ -44,6 +45,7 @@ fn section(datapaths: &Datapaths, gaps: Gaps) -> Section {
         section.tables.push(tables::pollers(beds));
         section.tables.extend(gaps.table);
         section.tables.extend(beside::tables(beds));
+        section.tables.extend(dials::tables(beds));
     }
     section.tables.extend(super::printed::tables(printed));
     section.unknown = unknown(datapaths);
@@ -172,6 +174,7 @@ mod tests {
             window_error_ns: 0,
             window_sent: received,
             window_received: received,
+            samples: Vec::new(),
             books: Books {
                 sent: received + 10,
                 received,

@@ -1,6 +1,7 @@
 //! The tables of a measured datapath. `rates` is the planner's, with kind `measured`.
 
 use super::beside::{BOUNDS, STREAMS};
+use super::dials::{MARKS, SAMPLES};
 use super::gaps::GAPS;
 use super::kinds::{Cycles, Kind, dropped_share};
 use super::printed::{FLOWS, PMDS, PORTS, QUEUES};
@@ -12,8 +13,10 @@ use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
 /// All of them but `rates`.
-pub const TABLES: &[&TableSpec] =
-    &[&TRIALS, &BOOKS, &CYCLES, &PREDICTED, &POLLERS, &GAPS, &BOUNDS, &STREAMS, &PMDS, &QUEUES, &FLOWS, &PORTS];
+pub const TABLES: &[&TableSpec] = &[
+    &TRIALS, &BOOKS, &CYCLES, &PREDICTED, &POLLERS, &GAPS, &BOUNDS, &STREAMS, &SAMPLES, &MARKS, &PMDS, &QUEUES, &FLOWS,
+    &PORTS,
+];
 
 pub(super) const MOST_ROWS: usize = 60;
 

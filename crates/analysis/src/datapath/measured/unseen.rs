@@ -1,15 +1,10 @@
 //! Does the model foretell a chain that was not measured? Each length and size is predicted from the trials of all others.
 
+use super::foretold::{Asked, Foretold};
 use super::kinds::{Kind, Spread};
 use super::tables::{MOST_ROWS, key_u64};
-use crate::datapath::band::band;
-use crate::datapath::calibrate::{costs, telling, tsc_hz};
-use crate::datapath::model::design::{Datapath, Design, Pattern};
-use crate::datapath::model::frames::Frames;
-use crate::datapath::model::pcie::Detours;
-use crate::datapath::model::stages::{Bed, Load, rate};
+use crate::datapath::calibrate::{telling, tsc_hz};
 use crate::facts::datapaths::Bed as Measured;
-use base::datapath::Traffic;
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
@@ -53,12 +48,9 @@ pub(super) const PREDICTED: TableSpec = TableSpec {
 };
 
 /// One line of [`PREDICTED`].
-struct Foretold {
+struct Unseen {
     trials: usize,
-    low_pps: f64,
-    chain_pps: f64,
-    high_pps: f64,
-    bound_by: &'static str,
+    foretold: Foretold,
     measured_pps: f64,
 }
 
@@ -72,7 +64,8 @@ pub(super) fn table(beds: &[Measured], kinds: &[Kind<'_>]) -> Option<Table> {
                 continue;
             };
             let Some(foretold) = kind.chain_pps().and_then(|pps| foretold(bed, kind, pps)) else { continue };
-            let Foretold { trials, low_pps, chain_pps, high_pps, bound_by, measured_pps } = foretold;
+            let Unseen { trials, foretold: Foretold { low_pps, chain_pps, high_pps, bound_by }, measured_pps } =
+                foretold;
             let cells: [Cell; 12] = [
                 bed.machine.as_str().into(),
                 run.pattern.name().into(),
@@ -93,49 +86,14 @@ pub(super) fn table(beds: &[Measured], kinds: &[Kind<'_>]) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// What the trials of other lengths and sizes say of this kind. Generator, switch and VNFs of a trial have one CPU for each program,
-/// and there is no card.
-fn foretold(measured: &Measured, kind: &Kind<'_>, pps: Spread) -> Option<Foretold> {
+/// What the trials of other lengths and sizes say of this kind.
+fn foretold(measured: &Measured, kind: &Kind<'_>, pps: Spread) -> Option<Unseen> {
     let run = kind.first()?;
     let hz = tsc_hz(&measured.runs)?;
-    let mut others = telling(&measured.runs, run.pattern);
+    let mut others = telling(&measured.runs.runs, run.pattern);
     others.retain(|other| other.vnfs != run.vnfs && other.size_bytes != run.size_bytes && other.design == run.design);
-    let costs = costs(&others, hz)?;
-    let bed = Bed {
-        line_bits_per_s: f64::INFINITY,
-        ports: 1,
-        cards: 1,
-        pcie: None,
-        detours: Detours::default(),
-        nic: None,
-        port_queues: 1,
-        pmd_cores: 1,
-        core_hz: hz,
-        hop: Some(costs.hop),
-        ingress_pps: None,
-        guest_pps: None,
-        vnf: costs.vnf,
-        vnf_cores: Some(1),
-        vhost_pps: None,
-        directions: 1,
-    };
-    let pattern = match run.pattern {
-        Traffic::Chain => Pattern::Chain,
-        Traffic::NorthSouth => Pattern::NorthSouth,
-    };
-    let design = Design::uniform(Datapath::OvsDpdk, pattern, run.vnfs);
-    let load = Load { design: &design, pattern, vnfs: run.vnfs };
-    let frames = Frames::of(run.size_bytes);
-    let rate = rate(&bed, load, &[], &frames);
-    let band = band(&bed, load, &rate, &frames);
-    Some(Foretold {
-        trials: others.len(),
-        low_pps: band.low_pps,
-        chain_pps: rate.chain_pps()?,
-        high_pps: band.high_pps,
-        bound_by: rate.bound()?.resource.name(),
-        measured_pps: pps.median,
-    })
+    let asked = Asked { pattern: run.pattern, vnfs: run.vnfs, size_bytes: run.size_bytes };
+    Some(Unseen { trials: others.len(), foretold: asked.foretold(&others, hz)?, measured_pps: pps.median })
 }
 
 #[cfg(test)]
@@ -143,7 +101,7 @@ mod tests {
     use super::*;
     use base::Level;
     use base::bench::NS_PER_TICK;
-    use base::datapath::{Books, DatapathRun, DatapathRuns, Poller, PollerCycles};
+    use base::datapath::{Books, DatapathRun, DatapathRuns, Poller, PollerCycles, Traffic};
     use std::collections::BTreeMap;
 
     /// A trial of a chain on a clock of 2 GHz: a hop takes 100 + 0.1 s cycles, a refused packet 60, a VNF 300 + 0.3 s.
@@ -175,6 +133,7 @@ mod tests {
             window_error_ns: 0,
             window_sent: sent as u64,
             window_received: received as u64,
+            samples: Vec::new(),
             books: Books::default(),
             pollers: vec![thread(Some(cycles)), thread(None)],
             steal_share: None,

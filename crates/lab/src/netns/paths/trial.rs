@@ -54,6 +54,7 @@ impl Bed<'_> {
             window_error_ns: 0,
             window_sent: sent.frames,
             window_received: books.received,
+            samples: Vec::new(),
             books,
             pollers: Vec::new(),
             steal_share,
