@@ -12,6 +12,7 @@ import { latency } from "./latency.mjs";
 import { growing, live } from "./live.mjs";
 import { perfetto } from "./perfetto.mjs";
 import { plan } from "./plan.mjs";
+import { rates } from "./rates.mjs";
 import { recordings } from "./recordings.mjs";
 import { LINUX, length, NESTED, open, param, SHADOWED, VIEWS } from "./shared.mjs";
 import { span } from "./span.mjs";
@@ -356,6 +357,7 @@ export const steps = [
   ...plan,
   ...live,
   ...growing,
+  ...rates(clean),
   ...VIEWS.map((view) => [
     `axe-core finds nothing in ${view}, light and dark`,
     async ({ page, base }) => {

@@ -1,5 +1,7 @@
 /** The dashboard's entry: recordings come from the server that sent this page. */
 import { server } from "./data/server";
 import { mount } from "./mount";
+import { Live } from "./views/Live";
+import { Recordings } from "./views/Recordings";
 
-mount(server, document.getElementById("app")!);
+mount(server, document.getElementById("app")!, { Live, Recordings });

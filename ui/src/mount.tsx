@@ -8,13 +8,14 @@ import "./style/page.css";
 import "./style/findings.css";
 import "./style/figures.css";
 import "./style/media.css";
-import { App } from "./views/App";
+import { App, type OfServer } from "./views/App";
 
-export function mount(source: Source, root: Element): void {
+/** `ofServer`: the views that only a server has, which no report file carries. */
+export function mount(source: Source, root: Element, ofServer?: OfServer): void {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(themeSheet());
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   start(source);
   listen();
-  render(<App inlined={source.inlined} />, root);
+  render(<App inlined={source.inlined} {...(ofServer ? { ofServer } : {})} />, root);
 }

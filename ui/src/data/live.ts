@@ -24,6 +24,36 @@ export interface Sample extends Omit<VmSample, "vm"> {
   bytes: number;
 }
 
+/** Which trial of a lab, and how many like it there will be; 0 where that is not kept. */
+export interface Trial {
+  design: string;
+  pattern: "chain" | "north-south";
+  vnfs: number;
+  size_bytes: number;
+  repeat: number;
+  repeats: number;
+}
+
+/** A sample of a datapath while it is measured: packets per second. */
+export interface RateLook {
+  number: number;
+  from_ns: number;
+  to_ns: number;
+  read_ns: number;
+  trial: Trial;
+  sent_pps: number;
+  received_pps: number;
+  /** Of all VNFs together; `vnfs_pps` has each. */
+  system_pps: number;
+  vnfs_pps: number[];
+  ceiling: { resource: string; system_pps: number; from: string } | null;
+  published: { point: string; design: string; vnfs: number; system_pps: number; source: string }[];
+}
+
+export function isRate(sample: Sample | RateLook): sample is RateLook {
+  return "trial" in sample;
+}
+
 export type LiveState =
   | { kind: "waiting" }
   | { kind: "live"; every_ns: number }
@@ -35,7 +65,7 @@ export type LiveState =
 const KEPT = 300;
 
 /** Adds a sample; one that came before, over a connection that broke, is not added twice. */
-export function withSample(samples: Sample[], sample: Sample): Sample[] {
+export function withSample<S extends { number: number }>(samples: S[], sample: S): S[] {
   const last = samples.at(-1);
   if (last && sample.number <= last.number) return samples;
   return [...samples, sample].slice(-KEPT);
@@ -44,7 +74,7 @@ export function withSample(samples: Sample[], sample: Sample): Sample[] {
 /** Follows a recording until it ends; the answer stops following. */
 export function follow(
   id: string,
-  heard: (sample: Sample) => void,
+  heard: (sample: Sample | RateLook) => void,
   turned: (state: LiveState) => void,
 ): () => void {
   const address = `api/live?recording=${encodeURIComponent(id)}`;
@@ -55,7 +85,7 @@ export function follow(
     every_ns = data<{ every_ns: number }>(event).every_ns;
     turned({ kind: "live", every_ns });
   });
-  stream.addEventListener("sample", (event) => heard(data<Sample>(event)));
+  stream.addEventListener("sample", (event) => heard(data<Sample | RateLook>(event)));
   stream.addEventListener("end", (event) => {
     stream.close();
     turned({ kind: data<{ reason: string }>(event).reason === "ended" ? "ended" : "silent" });

@@ -5,12 +5,33 @@ import { lookOf } from "../draw/tokens";
 
 export interface Series {
   title: string;
-  unit: "share" | "per second" | "exits" | "ns";
+  unit: "share" | "per second" | "exits" | "ns" | "Mpps" | "Gb/s";
   /** State whose colour it has, or empty. */
   state: string;
   /** Null where it is unknown. */
   values: (number | null)[];
   most: number;
+  /** The same in words of another unit, for each value. */
+  also?: string[];
+  /** What it is held against. Published marks may be far off, so that they are on a logarithmic scale up to `logMost`. */
+  marks?: DialMark[];
+  logMost?: number;
+}
+
+/** A modelled ceiling or a published point on a dial, in its unit. */
+export interface DialMark {
+  kind: "modelled" | "published";
+  value: number;
+  label: string;
+}
+
+/** Decades of the logarithmic scale of a dial: 0.04 of 30 is in its third. */
+export const DECADES = 4;
+
+/** Place of a value on that scale; what is smaller than all of it is at its beginning, where 0 is too. */
+export function onLog(value: number, most: number): number {
+  if (value <= 0) return 0;
+  return Math.min(1, Math.max(0, 1 + Math.log10(value / most) / DECADES));
 }
 
 /** A share below this is what subtracting leaves of 0: a pixel's smallest share, of 1,000 vCPUs, is 4e-6. */

@@ -1,4 +1,5 @@
 /** The page: what is open at the top, the views at the side, one view in the middle. */
+import type { FunctionComponent } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Recording } from "../data/source";
 import {
@@ -21,15 +22,18 @@ import { Findings } from "./Findings";
 import { Flame } from "./Flame";
 import { Gauges } from "./Gauges";
 import { Help } from "./Help";
-import { Live } from "./Live";
 import { Multiplication } from "./Multiplication";
 import { Overview } from "./Overview";
 import { Patterns } from "./Patterns";
-import { Recordings } from "./Recordings";
 import { Sections } from "./Sections";
 import { TimelineView } from "./Timeline";
 
-export function App({ inlined }: { inlined: boolean }) {
+export interface OfServer {
+  Live: FunctionComponent<{ id: string }>;
+  Recordings: FunctionComponent;
+}
+
+export function App({ inlined, ofServer }: { inlined: boolean; ofServer?: OfServer }) {
   const open = recording.value;
   const wall = hash.value.wall === "1";
   const title = titleOf(open);
@@ -52,8 +56,8 @@ export function App({ inlined }: { inlined: boolean }) {
       <Top inlined={inlined} />
       {open && !hash.value.live && <Views />}
       <main id="main" tabIndex={-1}>
-        {hash.value.live && !inlined ? (
-          <Live id={hash.value.live} />
+        {hash.value.live && ofServer ? (
+          <ofServer.Live id={hash.value.live} />
         ) : failure.value ? (
           <div class="empty" role="alert">
             <h2>
@@ -84,7 +88,7 @@ export function App({ inlined }: { inlined: boolean }) {
             Reading {hash.value.r} …
           </p>
         ) : (
-          <Recordings />
+          ofServer && <ofServer.Recordings />
         )}
       </main>
       {helpOpen.value && <Help />}

@@ -1,7 +1,8 @@
 /** One gauge of the wall: a needle over 270 degrees, the lowest and highest value, and below it all values. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { duration, grouped, percent } from "../maths/format";
-import { arc, fitColumns, onDial, type Series } from "../maths/gauges";
+import { arc, DECADES, fitColumns, onDial, onLog, type Series } from "../maths/gauges";
+import { figures } from "../maths/rates";
 import { hash } from "../state/store";
 import { useWidth } from "./useSize";
 
@@ -12,12 +13,21 @@ function print(value: number, unit: Series["unit"]): [string, string] {
   if (unit === "share") return [percent(value), ""];
   if (unit === "per second") return [grouped(value), "per second"];
   if (unit === "exits") return [value.toFixed(1), "exits"];
+  if (unit === "Mpps" || unit === "Gb/s") return [figures(value), unit];
   const [number = "", words = ""] = duration(Math.round(value)).split(" ");
   return [number, words];
 }
 
 /** All of them; on a wall so large that none is below the edge of the screen. */
-export function Dials({ series, index }: { series: Series[]; index: number }) {
+export function Dials({
+  series,
+  index,
+  stale = false,
+}: {
+  series: Series[];
+  index: number;
+  stale?: boolean;
+}) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const [high, setHigh] = useState(innerHeight);
@@ -35,14 +45,14 @@ export function Dials({ series, index }: { series: Series[]; index: number }) {
       style={wall ? { gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` } : {}}
     >
       {series.map((it) => (
-        <Dial key={it.title} series={it} index={index} />
+        <Dial key={`${it.title} ${it.unit}`} series={it} index={index} stale={stale} />
       ))}
     </div>
   );
 }
 
-/** `index`: which of the values is now. An unknown value is a dash, never 0. */
-function Dial({ series, index }: { series: Series; index: number }) {
+/** `index`: which of the values is now. An unknown value is a dash, never 0. `stale`: newer ones should be there by now. */
+function Dial({ series, index, stale }: { series: Series; index: number; stale: boolean }) {
   const value = series.values[index] ?? null;
   const share = (value ?? 0) / series.most;
   const [figure, unit] = value === null ? ["–", "unknown"] : print(value, series.unit);
@@ -52,18 +62,30 @@ function Dial({ series, index }: { series: Series; index: number }) {
   const tallest = Math.max(1e-9, ...known);
   const fill = series.state ? `var(--state-${series.state})` : "var(--ink)";
   const tip = onDial(share, 66);
+  const ceiling = series.marks?.find((mark) => mark.kind === "modelled");
+  const published = series.marks?.filter((mark) => mark.kind === "published") ?? [];
+  // Room for the line that names the ceiling.
+  const down = series.marks ? 15 : 0;
   const x = (i: number) => -84 + (168 * i) / Math.max(1, series.values.length - 1);
   const line = series.values.map((it, i) => {
     if (it === null) return "";
     const pen = i > 0 && series.values[i - 1] !== null ? "L" : "M";
-    return `${pen}${x(i).toFixed(1)} ${(128 - (30 * it) / tallest).toFixed(1)}`;
+    return `${pen}${x(i).toFixed(1)} ${(128 + down - (30 * it) / tallest).toFixed(1)}`;
   });
   return (
     <svg
       class="picture dial"
-      viewBox="-100 -92 200 232"
+      viewBox={`-100 -92 200 ${232 + down}`}
       role="img"
-      aria-label={`${series.title}: ${figure} ${unit}`}
+      aria-label={[
+        `${series.title}: ${figure} ${unit}`,
+        series.also?.[index] ?? "",
+        stale ? "stale" : "",
+        ceiling ? `modelled ceiling ${print(ceiling.value, series.unit).join(" ")}, ${ceiling.label}` : "",
+        published.length > 0 ? `${published.length} published` : "",
+      ]
+        .filter(Boolean)
+        .join(", ")}
     >
       <path d={arc(0, 1, 74)} fill="none" stroke="var(--grid)" stroke-width="13" />
       {share > 0.002 && (
@@ -84,23 +106,31 @@ function Dial({ series, index }: { series: Series; index: number }) {
           />
         );
       })}
+      {ceiling && <Ceiling share={ceiling.value / series.most} />}
+      {series.marks && <Log series={series} value={value ?? 0} />}
       {value !== null && (
         <line
-          x1={tip.x * 0.9}
-          y1={tip.y * 0.9}
+          x1={tip.x * (series.marks ? 0.99 : 0.9)}
+          y1={tip.y * (series.marks ? 0.99 : 0.9)}
           x2={tip.x * 1.24}
           y2={tip.y * 1.24}
-          stroke="var(--ink)"
+          stroke={stale ? "var(--soft)" : "var(--ink)"}
           stroke-width="2.6"
-          stroke-linecap="round"
+          stroke-dasharray={stale ? "3 3" : undefined}
+          stroke-linecap={stale ? "butt" : "round"}
         />
       )}
       <text y="8" text-anchor="middle" font-size="27" font-weight="650" letter-spacing="-0.6">
         {figure}
       </text>
       <text class="faint" y="28" text-anchor="middle" font-size="12">
-        {unit}
+        {stale ? `${unit}, stale` : unit}
       </text>
+      {series.also && (
+        <text class="faint" y="42" text-anchor="middle" font-size="10.5">
+          {series.also[index] ?? ""}
+        </text>
+      )}
       <text x={onDial(0, 74).x} y="70" text-anchor="middle" font-size="9.5" class="faint">
         0
       </text>
@@ -115,8 +145,65 @@ function Dial({ series, index }: { series: Series; index: number }) {
       <text y="88" text-anchor="middle" font-size="12.5" font-weight="600">
         {series.title}
       </text>
+      {series.marks && (
+        <text class="faint" y="102" text-anchor="middle" font-size="9.5">
+          {ceiling ? `ceiling ${figures(ceiling.value)}, ${ceiling.label} (modelled)` : "no ceiling is known"}
+        </text>
+      )}
       <path d={line.join("")} fill="none" stroke="var(--soft)" stroke-width="1.1" />
-      <line x1={x(index)} x2={x(index)} y1="96" y2="130" stroke="var(--ink)" stroke-width="1.4" />
+      <line
+        x1={x(index)}
+        x2={x(index)}
+        y1={96 + down}
+        y2={130 + down}
+        stroke="var(--ink)"
+        stroke-width="1.4"
+      />
     </svg>
+  );
+}
+
+/** The modelled ceiling: a bar across the dial. */
+function Ceiling({ share }: { share: number }) {
+  const [a, b] = [onDial(share, 65), onDial(share, 91)];
+  return <line x1={a.x} y1={a.y} x2={b.x} y2={b.y} stroke="var(--ink)" stroke-width="4.5" />;
+}
+
+/** The second scale, inside the first: logarithmic, with a tick for each decade, the value as an arc and published rates as diamonds. */
+function Log({ series, value }: { series: Series; value: number }) {
+  const most = series.logMost ?? series.most;
+  const share = onLog(value, most);
+  return (
+    <>
+      <path d={arc(0, 1, 59)} fill="none" stroke="var(--grid)" stroke-width="5" />
+      {share > 0 && <path d={arc(0, share, 59)} fill="none" stroke="var(--soft)" stroke-width="5" />}
+      {Array.from({ length: DECADES + 1 }, (_, decade) => {
+        const [a, b] = [onDial(decade / DECADES, 55), onDial(decade / DECADES, 63)];
+        return <line key={decade} x1={a.x} y1={a.y} x2={b.x} y2={b.y} stroke="var(--soft)" />;
+      })}
+      {(series.marks ?? []).map((mark) => {
+        const { x, y } = onDial(onLog(mark.value, most), 59);
+        if (mark.kind === "modelled") {
+          const [a, b] = [onDial(onLog(mark.value, most), 54), onDial(onLog(mark.value, most), 64)];
+          return (
+            <line key="ceiling" x1={a.x} y1={a.y} x2={b.x} y2={b.y} stroke="var(--ink)" stroke-width="3" />
+          );
+        }
+        return (
+          <path
+            key={mark.label + mark.value}
+            d={`M${x - 5} ${y}l5 -6l5 6l-5 6z`}
+            fill="var(--page)"
+            stroke="var(--ink)"
+            stroke-width="1.2"
+          >
+            <title>{`published: ${print(mark.value, series.unit).join(" ")}, ${mark.label}`}</title>
+          </path>
+        );
+      })}
+      <text class="faint" y="57" text-anchor="middle" font-size="8.5">
+        {`inside: log to ${most}`}
+      </text>
+    </>
   );
 }

@@ -1,13 +1,15 @@
 /** View 'Gauges': the recording played back on dials, as on a wall beside the test. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Recording } from "../data/source";
 import { vcpuLanes } from "../data/types";
 import { duration, instant } from "../maths/format";
 import { seriesOf } from "../maths/gauges";
+import { looksOf } from "../maths/rates";
 import { csv } from "../maths/rows";
 import { go, hash, recordings, whole } from "../state/store";
 import { Dials } from "./Dial";
 import { Empty, Figure } from "./Figure";
+import { Replay } from "./Replay";
 import { useAnswer } from "./useAnswer";
 import { useWindow } from "./useReport";
 import { Wall } from "./Wall";
@@ -19,6 +21,13 @@ const START = 0.5;
 const SPEEDS = [0.01, 0.1, 0.25, 1, 4];
 
 export function Gauges({ recording }: { recording: Recording }) {
+  const looks = useMemo(() => looksOf(recording.report), [recording]);
+  // Trials of a datapath have gauges of their own, and no vCPU.
+  if (looks.length > 0 && !recording.timeline) return <Replay id={recording.id} looks={looks} />;
+  return <Vcpus recording={recording} />;
+}
+
+function Vcpus({ recording }: { recording: Recording }) {
   const timeline = recording.timeline;
   const narrow = useWindow();
   const span = narrow ?? whole.value;
@@ -57,7 +66,8 @@ export function Gauges({ recording }: { recording: Recording }) {
   if (!timeline)
     return (
       <Empty title="No gauges">
-        Gauges need vCPUs: run <code>kvmscope record</code> on the host to record kvm_entry and kvm_exit.
+        Gauges need vCPUs, or trials of a datapath: run <code>kvmscope record</code> on the host to record
+        kvm_entry and kvm_exit, or <code>kvmscope lab ovs</code>.
       </Empty>
     );
   if (!shown)

@@ -1,7 +1,7 @@
 /** The gauge wall of a recording that is being made: `#live=ID`. It needs no report, so it works from the first second. */
 
 import { useEffect, useState } from "preact/hooks";
-import { follow, type LiveState, type Sample, withSample } from "../data/live";
+import { follow, isRate, type LiveState, type RateLook, type Sample, withSample } from "../data/live";
 import { fillOf } from "../draw/tokens";
 import { bytes, counted, grouped, instant, percent, roundDuration } from "../maths/format";
 import { liveSeries, pieces } from "../maths/live";
@@ -9,6 +9,7 @@ import { csv } from "../maths/rows";
 import { go } from "../state/store";
 import { Dials } from "./Dial";
 import { Empty, Figure } from "./Figure";
+import { Rates } from "./Rates";
 import { Wall } from "./Wall";
 
 const STATES: Record<Exclude<LiveState["kind"], "refused">, string> = {
@@ -19,21 +20,34 @@ const STATES: Record<Exclude<LiveState["kind"], "refused">, string> = {
   silent: "The recorder has stopped sending: it was killed, or its host is down. These are its last samples.",
 };
 
+/** A dial is stale after so many samples that did not come. */
+const MISSED = 2;
+const STALE =
+  "The last samples are stale: two are missing. Between trials a lab prepares the next one and counts nothing.";
+
 export function Live({ id }: { id: string }) {
-  const [samples, setSamples] = useState<Sample[]>([]);
+  const [heard, setHeard] = useState<(Sample | RateLook)[]>([]);
+  const [stale, setStale] = useState(false);
   const [state, setState] = useState<LiveState>({ kind: "waiting" });
   const [held, setHeld] = useState<number | null>(null);
   useEffect(() => {
-    setSamples([]);
+    setHeard([]);
     setHeld(null);
     setState({ kind: "waiting" });
-    return follow(id, (sample) => setSamples((before) => withSample(before, sample)), setState);
+    return follow(id, (sample) => setHeard((before) => withSample(before, sample)), setState);
   }, [id]);
-  const series = liveSeries(samples);
+  const every_ns = state.kind === "live" ? state.every_ns : 0;
+  const latest = heard.at(-1)?.number;
+  useEffect(() => {
+    setStale(false);
+    if (every_ns === 0) return;
+    const timer = setTimeout(() => setStale(true), (MISSED + 1) * (every_ns / 1e6));
+    return () => clearTimeout(timer);
+  }, [latest, every_ns]);
   // A place in time, not in the list: the list moves on while somebody looks back.
-  const found = held === null ? -1 : samples.findIndex((sample) => sample.number >= held);
-  const index = found < 0 ? samples.length - 1 : found;
-  const now = samples[index];
+  const found = held === null ? -1 : heard.findIndex((sample) => sample.number >= held);
+  const index = found < 0 ? heard.length - 1 : found;
+  const now = heard[index];
   if (state.kind === "refused") {
     return (
       <Empty title="No live gauges">
@@ -50,6 +64,37 @@ export function Live({ id }: { id: string }) {
       </Empty>
     );
   }
+  const tools = (
+    <>
+      <span class={`pulse ${state.kind}`} role="status">
+        {line}
+      </span>
+      <button
+        type="button"
+        aria-pressed={held !== null}
+        onClick={() => setHeld(held === null ? now.number : null)}
+      >
+        Hold
+      </button>
+      <input
+        type="range"
+        min="0"
+        max={heard.length - 1}
+        value={index}
+        aria-label="Sample"
+        onInput={(event) => setHeld(heard[Number(event.currentTarget.value)]?.number ?? null)}
+      />
+      <Back id={id} />
+      <Wall />
+    </>
+  );
+  if (isRate(now)) {
+    const looks = heard.filter(isRate);
+    const note = stale && state.kind === "live" ? STALE : "";
+    return <Rates id="live" looks={looks} index={index} stale={note !== ""} note={note} tools={tools} />;
+  }
+  const samples = heard.filter((sample): sample is Sample => !isRate(sample));
+  const series = liveSeries(samples);
   return (
     <Figure
       id="live"
@@ -62,30 +107,7 @@ export function Live({ id }: { id: string }) {
         )
       }
       caption={`${counted(samples.length, "sample")}, the last up to ${instant(samples.at(-1)!.to_ns, 1e8)}; ${bytes(now.bytes)} recorded${now.lost_events > 0 ? `, ${counted(now.lost_events, "event")} lost` : ", no events lost"}. ${now.seen_share < 0.999 ? `More was recorded than could be evaluated: these numbers are of ${percent(now.seen_share)} of the time. ` : ""}The thin marks on a dial are the lowest and the highest of these samples. Shares are of the time of ${counted(now.vcpus, "vCPU")}.`}
-      tools={
-        <>
-          <span class={`pulse ${state.kind}`} role="status">
-            {line}
-          </span>
-          <button
-            type="button"
-            aria-pressed={held !== null}
-            onClick={() => setHeld(held === null ? now.number : null)}
-          >
-            Hold
-          </button>
-          <input
-            type="range"
-            min="0"
-            max={samples.length - 1}
-            value={index}
-            aria-label="Sample"
-            onInput={(event) => setHeld(samples[Number(event.currentTarget.value)]?.number ?? null)}
-          />
-          <Back id={id} />
-          <Wall />
-        </>
-      }
+      tools={tools}
     >
       <Dials series={series} index={index} />
       {now.vms.length > 1 && <Vms sample={now} />}

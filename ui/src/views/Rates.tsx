@@ -1,0 +1,111 @@
+/** The wall of a measured service chain: dials with their ceilings, and what they are held against. */
+import type { ComponentChildren } from "preact";
+import type { RateLook } from "../data/live";
+import { duration, instant } from "../maths/format";
+import { COUNTED, figures, gbps, ratesAt, trialWords } from "../maths/rates";
+import { csv } from "../maths/rows";
+import { Dials } from "./Dial";
+import { Figure } from "./Figure";
+import { TableBox } from "./TableBox";
+
+interface Props {
+  id: string;
+  looks: RateLook[];
+  index: number;
+  /** Newer samples should be there by now. */
+  stale?: boolean;
+  note?: string;
+  tools: ComponentChildren;
+}
+
+export function Rates({ id, looks, index, stale = false, note, tools }: Props) {
+  const now = looks[index]!;
+  const { series, index: own, looks: ofTrial } = ratesAt(looks, index);
+  const read = Math.max(...looks.map((look) => look.read_ns));
+  return (
+    <Figure
+      id={id}
+      title={trialWords(now.trial)}
+      {...(note ? { note } : {})}
+      picture={false}
+      csv={() => table(looks)}
+      caption={`Mpps and Gb/s of ${COUNTED}, over ${duration(now.to_ns - now.from_ns)} up to ${instant(now.to_ns, 1e8)}; ${figures(now.sent_pps / 1e6)} Mpps are offered. The thin marks on a dial are the lowest and the highest sample of this trial, the line below it has all ${ofTrial.length}. The bar is the modelled ceiling. The scale inside is logarithmic over four decades: the same rate as an arc, the ceiling, and published rates as diamonds. Reading the counters took at most ${duration(read)}.`}
+      tools={tools}
+    >
+      <p class="counted">{COUNTED}</p>
+      <Dials series={series} index={own} stale={stale} />
+      <Held look={now} />
+    </Figure>
+  );
+}
+
+/** What the dials are held against, in numbers. */
+function Held({ look }: { look: RateLook }) {
+  const { ceiling, published, trial } = look;
+  if (!ceiling && published.length === 0)
+    return (
+      <p class="soft">
+        No ceiling is known yet, and nothing is published of this pattern and size: needles stand alone.
+      </p>
+    );
+  const cells = (pps: number, vnfs: number) => (
+    <>
+      <td class="number">{figures(pps / 1e6)}</td>
+      <td class="number">{figures(gbps(pps, trial))}</td>
+      <td class="number">{figures(pps / vnfs / 1e6)}</td>
+    </>
+  );
+  return (
+    <TableBox title="What the dials are held against">
+      <thead>
+        <tr>
+          <th>Held against</th>
+          <th class="number">Mpps</th>
+          <th class="number">Gb/s</th>
+          <th class="number">Mpps of each VNF</th>
+          <th>Where it comes from</th>
+        </tr>
+      </thead>
+      <tbody>
+        {ceiling ? (
+          <tr>
+            <td>
+              <b>modelled</b>: {ceiling.resource} binds
+            </td>
+            {cells(ceiling.system_pps, trial.vnfs)}
+            <td>{ceiling.from}</td>
+          </tr>
+        ) : (
+          <tr>
+            <td colSpan={5}>No ceiling: it takes earlier trials of two sizes to tell one.</td>
+          </tr>
+        )}
+        {published.map((it) => (
+          <tr key={it.point}>
+            <td>
+              <b>published</b>: {it.design}, {it.vnfs} VMs
+            </td>
+            {cells(it.system_pps, it.vnfs)}
+            <td>{it.source}</td>
+          </tr>
+        ))}
+      </tbody>
+    </TableBox>
+  );
+}
+
+function table(looks: RateLook[]): string {
+  const most = Math.max(...looks.map((look) => look.vnfs_pps.length));
+  const each = Array.from({ length: most }, (_, vnf) => vnf);
+  return csv(
+    ["trial", "to_ns", "sent_pps", "received_pps", "system_pps", ...each.map((vnf) => `vnf_${vnf + 1}_pps`)],
+    looks.map((look) => [
+      trialWords(look.trial),
+      look.to_ns,
+      look.sent_pps,
+      look.received_pps,
+      look.system_pps,
+      ...each.map((vnf) => look.vnfs_pps[vnf] ?? null),
+    ]),
+  );
+}
