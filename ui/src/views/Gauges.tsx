@@ -22,8 +22,10 @@ const SPEEDS = [0.01, 0.1, 0.25, 1, 4];
 
 export function Gauges({ recording }: { recording: Recording }) {
   const looks = useMemo(() => looksOf(recording.report), [recording]);
-  // Trials of a datapath have gauges of their own, and no vCPU.
-  if (looks.length > 0 && !recording.timeline) return <Replay id={recording.id} looks={looks} />;
+  // Trials of a datapath have gauges of their own, and no vCPU: the trace beside them is of polling threads.
+  const { timeline } = recording;
+  if (looks.length > 0 && !(timeline && vcpuLanes(timeline).length > 0))
+    return <Replay id={recording.id} looks={looks} />;
   return <Vcpus recording={recording} />;
 }
 
