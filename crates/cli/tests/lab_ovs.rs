@@ -218,6 +218,83 @@ fn bounds_are_of_chains_alone() {
     assert!(complaints(&output).contains("bounds are those of a chain"), "{}", complaints(&output));
 }
 
+/// Two interfaces that are joined, and frames on their way from the second to the first.
+struct Wire {
+    name: String,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Wire {
+    fn new() -> Self {
+        let (name, other) = (format!("kw{}", std::process::id()), format!("kx{}", std::process::id()));
+        ip(&["link", "add", &name, "type", "veth", "peer", "name", &other]);
+        // Whatever the kernel sends of its own would be counted too.
+        for end in [&name, &other] {
+            std::fs::write(format!("/proc/sys/net/ipv6/conf/{end}/disable_ipv6"), "1").unwrap();
+            ip(&["link", "set", end, "up"]);
+        }
+        // A network for such tests (RFC 2544, appendix C.2.2).
+        ip(&["addr", "add", "198.18.7.1/30", "dev", &other]);
+        ip(&["neigh", "add", "198.18.7.2", "lladdr", "02:00:00:00:00:02", "dev", &other, "nud", "permanent"]);
+        let stop = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&stop);
+        let socket = std::net::UdpSocket::bind("198.18.7.1:0").unwrap();
+        let work = move || {
+            // 14 + 20 + 8 bytes of headers, and the FCS.
+            let payload = [0; 64 - 4 - 42];
+            while !over.load(Ordering::Relaxed) {
+                (0..10).for_each(|_| drop(socket.send_to(&payload, "198.18.7.2:9")));
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        };
+        Self { name, stop, thread: Some(std::thread::spawn(work)) }
+    }
+
+    /// Frames that the kernel has seen leave the first one.
+    fn left(&self) -> u64 {
+        let path = format!("/sys/class/net/{}/statistics/tx_packets", self.name);
+        std::fs::read_to_string(path).unwrap().trim().parse().unwrap()
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().map(JoinHandle::join);
+        ip(&["link", "del", &self.name]);
+    }
+}
+
+fn ip(words: &[&str]) {
+    let output = Command::new("ip").args(words).output().unwrap();
+    assert!(output.status.success(), "ip {words:?}: {}", complaints(&output));
+}
+
+#[test]
+fn a_chain_carries_what_comes_from_a_port_and_puts_it_back_on_the_wire() {
+    let Some(bed) = Bed::new() else { return };
+    let wire = Wire::new();
+    let refused = bed.lab("1").args(["--nic", "nowhere"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(complaints(&refused).contains(&wire.name), "what there is: {}", complaints(&refused));
+    let lab = bed.lab("1").args(["--nic", &wire.name, "--json"]).spawn().unwrap();
+    let pid = lab.id();
+    let output = lab.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", complaints(&output));
+    assert_eq!(bed.left(pid), Vec::<String>::new());
+    let runs = DatapathRuns::read(&bed.output().join("L0/datapath/ovs.json")).unwrap();
+    let [run] = &runs.runs[..] else { panic!("{} trials", runs.runs.len()) };
+    assert_eq!(run.books.faults(), Vec::<String>::new());
+    assert!(run.window_sent > 0 && run.books.received > 0 && run.books.missing() == 0, "{:?}", run.books);
+    // The kernel counts also what went through before the trial, so that flows were there.
+    assert!(run.books.received <= wire.left(), "{} by the books, {} by the kernel", run.books.received, wire.left());
+    assert!(run.books.agreements.iter().any(|at| at.packets == "to the wire"), "{:?}", run.books);
+    // A chain that carries all that comes tells no limit of its own, and is none of the rates.
+    assert_eq!(run.offered_pps.is_some(), run.bound_by.is_none(), "{run:?}");
+    assert!(runs.environment["nic0"].contains("packet socket"), "{:?}", runs.environment);
+}
+
 /// A thread of this test that wants a CPU, by its id.
 struct Intruder {
     tid: i32,

@@ -19,6 +19,7 @@ mod earlier;
 mod entry;
 pub mod network;
 mod owner;
+pub(crate) mod pci;
 mod reach;
 mod revert;
 mod step;

@@ -12,7 +12,7 @@ use super::books::books;
 use super::counters::{Counters, read, when_still};
 use super::edge::Edge;
 use super::pace::{Ticks, policers};
-use super::ports::Wiring;
+use super::ports::{Source, Wiring};
 use super::switch::Switch;
 use super::trial::{PERFORMANCE, Trial};
 use super::vnfs::Vnfs;
@@ -78,7 +78,7 @@ impl Searcher<'_> {
         let each = settings.warm_up + settings.window;
         let least_s = each.as_secs() * u64::from(MOST_TRIALS);
         (watch.say)(&format!("{what}: searching in trials of {} s, {least_s} s at most", each.as_secs()));
-        let wiring = Wiring { paced: true, ..self.trial.wiring };
+        let wiring = Wiring { source: Source::Paced, ..self.trial.wiring };
         switch.add_generators(wiring, size_bytes.saturating_sub(FCS_BYTES))?;
         let ticks = Ticks { believed_hz: switch.believed_hz(hz), hz };
         switch.police(wiring, &policers(LEAST_PPS, size_bytes, ticks))?;

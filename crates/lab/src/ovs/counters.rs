@@ -49,6 +49,17 @@ pub(super) struct Generated {
     pub(super) counted: u64,
 }
 
+/// What was counted at the cards of a chain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct AtCards {
+    /// The first one had no room for them: the switch did not take them in.
+    pub(super) missed: u64,
+    /// The last one sent them.
+    pub(super) sent: u64,
+    /// It had no room for them.
+    pub(super) refused: u64,
+}
+
 /// All counters of a bed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Counters {
@@ -56,6 +67,8 @@ pub(super) struct Counters {
     pub(super) generated: Vec<Generated>,
     /// By VNF.
     pub(super) vnfs: Vec<AroundVnf>,
+    /// Where packets come from the wire.
+    pub(super) cards: Option<AtCards>,
 }
 
 /// Packets that matched the flows of each port.
@@ -84,7 +97,7 @@ pub(super) fn when_still(
     loop {
         watch.rest(STILL_FOR)?;
         let (now, text) = read(switch, vnfs, wiring, watch)?;
-        if now == before && now.is_drained() || begin.elapsed() > DRAINS {
+        if now.is_still(&before) && now.is_drained() || begin.elapsed() > DRAINS {
             return Ok((now, text));
         }
         before = now;
@@ -107,7 +120,7 @@ pub(super) fn read(
 
 /// Counters by the names of ports: the switch prints their numbers.
 fn numbered(wiring: Wiring, ports: &BTreeMap<String, ports::Counters>) -> BTreeMap<String, ports::Counters> {
-    let all = wiring.of_vnfs().chain(wiring.generators());
+    let all = wiring.of_vnfs().chain(wiring.generators()).chain(wiring.cards());
     all.filter_map(|(name, number)| {
         let counters = ports.get(&number.to_string()).or_else(|| ports.get(&name))?;
         Some((name, counters.clone()))
@@ -138,7 +151,20 @@ impl Counters {
                 matched: flow(&out_of(vnf)),
             }
         };
-        Self { generated, vnfs: (0..wiring.vnfs).map(around).collect() }
+        let ends = wiring.cards().next().zip(wiring.cards().next_back());
+        // `rx drop` is imissed and what found no buffer (`netdev_dpdk_get_stats` of lib/netdev-dpdk.c, Open vSwitch 3.1).
+        let cards = ends.map(|((first, _), (last, _))| AtCards {
+            missed: port(&first, "rx drop"),
+            sent: port(&last, "tx pkts"),
+            refused: port(&last, "ovs_tx_failure_drops"),
+        });
+        Self { generated, vnfs: (0..wiring.vnfs).map(around).collect(), cards }
+    }
+
+    /// True if no packet of the chain has moved since; what a card has no room for comes from outside, always.
+    fn is_still(&self, before: &Self) -> bool {
+        let inside = |all: &Self| (all.generated.clone(), all.vnfs.clone(), all.cards.map(|at| at.sent));
+        inside(self) == inside(before)
     }
 
     /// True if no ring holds a packet. All counters of rings began at 0 when testpmd was started.
@@ -146,9 +172,13 @@ impl Counters {
         self.vnfs.iter().all(|vnf| vnf.put == vnf.taken && vnf.sent == vnf.fetched)
     }
 
-    /// Packets that generators offered.
+    /// Packets that generators offered; of a chain behind a card, what came to its first ring or was missed by the card. What the flow of
+    /// that port counts is more: it goes on while nothing is wanted.
     pub(super) fn offered(&self) -> u64 {
-        self.generated.iter().map(|generated| generated.flow).sum()
+        let from_wire = self.cards.zip(self.vnfs.first());
+        let from_wire =
+            from_wire.map_or(0, |(at, first)| at.missed.saturating_add(first.put).saturating_add(first.refused));
+        self.generated.iter().map(|generated| generated.flow).fold(from_wire, u64::saturating_add)
     }
 
     /// Packets that were dropped at rings.
@@ -181,13 +211,18 @@ impl Counters {
                     matched: added(now.matched, before.matched),
                 })
                 .collect(),
+            cards: self.cards.zip(before.cards).map(|(now, before)| AtCards {
+                missed: added(now.missed, before.missed),
+                sent: added(now.sent, before.sent),
+                refused: added(now.refused, before.refused),
+            }),
         }
     }
 }
 
-/// Packets that matched the flows of all generators.
+/// Packets that matched the flows of all ports that packets come from.
 pub(super) fn sent(wiring: Wiring, flows: &ByPort) -> u64 {
-    wiring.generators().filter_map(|(port, _)| flows.get(&port)).sum()
+    wiring.sources().filter_map(|(port, _)| flows.get(&port)).sum()
 }
 
 /// Packets that came out of the last VNF of each chain.
@@ -203,14 +238,16 @@ pub(super) fn sent_by_vnfs(wiring: Wiring, flows: &ByPort) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ports::Source;
     use super::*;
     use base::datapath::Traffic;
 
     #[test]
     fn all_generators_of_a_chain_send() {
         let flows = ByPort::from([("gen0".to_owned(), 985), ("gen1".to_owned(), 15), ("v1".to_owned(), 900)]);
-        let wiring = |paced| Wiring { pattern: Traffic::Chain, vnfs: 1, paced };
-        assert_eq!((sent(wiring(true), &flows), sent(wiring(false), &flows)), (1_000, 985));
-        assert_eq!(received(wiring(true), &flows), 900);
+        let wiring = |source| Wiring { pattern: Traffic::Chain, vnfs: 1, source };
+        let counted = [Source::Paced, Source::Generators].map(|source| sent(wiring(source), &flows));
+        assert_eq!(counted, [1_000, 985]);
+        assert_eq!(received(wiring(Source::Paced), &flows), 900);
     }
 }

@@ -42,8 +42,8 @@ impl Memory {
     /// go together with ordinary memory (`construct_dpdk_args` of lib/dpdk.c, `eal_check_common_options` of DPDK 22.11).
     pub(super) fn of_switch(self) -> String {
         match self {
-            Memory::HugePages => "--no-pci --single-file-segments".to_owned(),
-            Memory::Ordinary => format!("--no-pci --no-huge --legacy-mem -m {ORDINARY_OF_SWITCH_MIB}"),
+            Memory::HugePages => "--single-file-segments".to_owned(),
+            Memory::Ordinary => format!("--no-huge --legacy-mem -m {ORDINARY_OF_SWITCH_MIB}"),
         }
     }
 
