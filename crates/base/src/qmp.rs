@@ -8,6 +8,14 @@ use std::path::Path;
 /// A session of an hour, asked twenty times a second, is some 100 MB; of more than this the rest is left out.
 const MOST_BYTES: u64 = 256 << 20;
 
+/// Statuses after which a migration is over (`MigrationStatus` of qapi/migration.json, QEMU 10.0).
+pub const ENDS: [&str; 3] = ["completed", "failed", "cancelled"];
+
+/// Whether a migration of that status is being made: told to, and not over.
+pub fn is_under_way(status: &str) -> bool {
+    !["", "none"].contains(&status) && !ENDS.contains(&status)
+}
+
 /// Which way a message went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -74,7 +82,15 @@ pub fn read(path: &Path) -> Result<(Vec<Message>, u64)> {
 /// If the operating system refuses.
 pub fn write(messages: &[Message], path: &Path) -> Result<()> {
     path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-    let mut file = BufWriter::new(std::fs::File::create(path)?);
+    append(messages, std::fs::File::create(path)?)
+}
+
+/// Writes more of one behind what is there.
+///
+/// # Errors
+/// If the operating system refuses.
+pub fn append(messages: &[Message], file: impl Write) -> Result<()> {
+    let mut file = BufWriter::new(file);
     for message in messages {
         serde_json::to_writer(&mut file, message)?;
         file.write_all(b"\n")?;

@@ -13,6 +13,7 @@ mod flight;
 mod live;
 mod status;
 mod until;
+mod untraced;
 
 use crate::arguments::{DestinationOptions, JournalPlace, length, machine};
 use crate::exit::{Exit, WrongUse, complain};
@@ -53,8 +54,9 @@ const UNNAMED: &str = "(none)";
     kvmscope record --perf --sample 199 --seconds 10\n  \
     kvmscope record --live -o recordings/now\n  \
     kvmscope record --flight --keep 30s --trigger fifo -o watch\n  \
-    kvmscope record --flight --stop-on kvm4nfv-2015 -o breach\n\n\
-    Without --seconds and CMD, it records until Ctrl-C. Then: kvmscope report DIR\n\n\
+    kvmscope record --flight --stop-on kvm4nfv-2015 -o breach\n  \
+    kvmscope record --no-trace --migration web -- virsh migrate --live web qemu+ssh://other/system\n\n\
+    Without --seconds and CMD, it records until Ctrl-C, or until what --migration watches is over. Then: kvmscope report DIR\n\n\
     Exit status: 3 if --stop-on saw a breach; else that of CMD if given; else 0 recorded, 1 not recorded, 2 wrong usage.")]
 pub struct Record {
     #[command(flatten)]
@@ -79,6 +81,10 @@ pub struct Record {
     buffer_size: u64,
     #[command(flatten)]
     place: JournalPlace,
+    /// With --migration: no trace of this host, which needs no root then
+    #[arg(long, requires = "migration", conflicts_with_all = ["perf", "lttng", "vm", "events", "clock", "buffer_size", "live", "flight",
+          "no_self_check"])]
+    no_trace: bool,
     /// Do not run a test guest that finds out which kvm events fire on this host
     #[arg(long)]
     no_self_check: bool,
@@ -106,6 +112,9 @@ pub struct Record {
 impl Record {
     /// Records, and says where to.
     pub fn run(&self) -> anyhow::Result<Exit> {
+        if self.no_trace {
+            return self.run_untraced();
+        }
         let (plan, goals) = (self.plan()?, self.flight.goals()?);
         let now = Utc::of(SystemTime::now());
         let destination = self.destination.of("record", now)?;
@@ -178,11 +187,13 @@ impl Record {
         };
         let mut watch = self.live.then(watch);
         let mut recorders: Vec<Box<dyn Recorder>> = vec![Box::new(tracing)];
+        let watched = beside.watched;
+        let are_over = || self.ends_with_migration() && watched.are_over();
         recorders.extend(beside.recorders);
         recorders.extend(before.recorders);
         let ended = until.run(&self.command).and_then(|()| {
             let mut landed = || flight.as_mut().map_or(Ok(false), |flight| flight.is_over(Instant::now()));
-            while !until.is_over()? && !landed()? {
+            while !until.is_over()? && !landed()? && !are_over() {
                 recorders.iter_mut().try_for_each(|recorder| recorder.poll())?;
                 // A recording that cannot be watched is made all the same.
                 if let Some(Err(error)) = watch.as_mut().map(|watch| watch.look(Instant::now())) {
@@ -245,9 +256,15 @@ impl Record {
         Ok(if is_breach { Exit::FailOn } else { until.status().map_or(Exit::Answered, Exit::Of) })
     }
 
+    /// Whether nothing else says when to end.
+    fn ends_with_migration(&self) -> bool {
+        self.beside.watches() && self.seconds.is_none() && self.command.is_empty()
+    }
+
     /// What ends it, for people who wait.
     fn ends(&self) -> String {
         match (self.seconds, self.command.first()) {
+            (None, None) if self.ends_with_migration() => "ends with the migration, or by Ctrl-C".to_owned(),
             (_, Some(program)) => format!("ends with {}", program.display()),
             (Some(ns), None) => format!("ends after {} s", Duration::from_nanos(ns).as_secs_f64()),
             (None, None) => "Ctrl-C ends it".to_owned(),

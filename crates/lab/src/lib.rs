@@ -11,6 +11,7 @@
 //! trigger   a named pipe: a line written into it ends a flight recorder
 //! snapshot  copies of /proc and /sys, CPUID, domains --------------------------> host/0, host/1 of a recording
 //! memory    what is in a guest's memory, looked at from outside --> shares, and what is dirtied
+//! moving    a migration that somebody else makes, watched -----------------> sessions of QEMU's machine protocol
 //! netns     client, forwarder and server in namespaces, with a fault ------------> bytes that arrived
 //! search    trials at rates, until bounds are close ---> lower and upper bounds of NDR and PDR
 //! ovs       Open vSwitch with DPDK and VNFs, private -------> packets that arrived, and where the others are
@@ -38,6 +39,7 @@ pub mod journal;
 pub mod memory;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod migrate;
+pub mod moving;
 pub mod nested;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod netns;

@@ -11,10 +11,12 @@
 //! Events carry the time of QEMU's own host, to the microsecond; answers the time at which they came. Fields are looked for by name:
 //! what a QEMU does not tell is missing, never 0 (7.2 and 10.0 differ, qapi/migration.json).
 
+mod session;
+
 use base::Problem;
 use base::heartbeat::Heartbeat;
 use base::prediction::Prediction;
-use base::qmp::{Event, Message, Way, read};
+use base::qmp::{ENDS, read};
 use base::recording::{PartKind, Recording};
 use host::migrated::{Account, Side, account, downtime_log};
 use serde_json::Value;
@@ -35,6 +37,12 @@ pub struct Migrations {
 pub struct Migration {
     /// When the source was told to, CLOCK_REALTIME.
     pub began_ns: u64,
+    /// How that is known.
+    pub began: Began,
+    /// No event told of passes: they began somewhere between two answers, the second of which is taken.
+    pub passes_are_polled: bool,
+    /// The guest's CPUs are emulated, or not, as far as its QEMU was asked.
+    pub is_emulated: Option<bool>,
     /// When each pass began, by its number, from 1.
     pub passes: Vec<(u64, u64)>,
     /// When the source stopped the guest.
@@ -55,6 +63,21 @@ pub struct Migration {
     pub source: Option<Side>,
     /// What each device took on the target.
     pub target: Option<Side>,
+}
+
+/// How it is known when a migration began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Began {
+    /// The command was recorded, or QEMU told of it by an event.
+    #[default]
+    Told,
+    /// Out of how long it had gone on when QEMU was asked, with this error.
+    Counted {
+        /// At most.
+        error_ns: u64,
+    },
+    /// It was under way when it was first heard of: `began_ns` is when that was.
+    Before,
 }
 
 /// An answer to `query-migrate`.
@@ -81,7 +104,7 @@ pub struct Poll {
 }
 
 impl Poll {
-    fn of(answer: &Value) -> Self {
+    pub(super) fn of(answer: &Value) -> Self {
         let ram = &answer["ram"];
         Self {
             error: answer["error-desc"].as_str().map(str::to_owned),
@@ -129,7 +152,7 @@ impl Migration {
 
     /// From the command until the guest ran on the target.
     pub fn total_ns(&self) -> Option<u64> {
-        self.resumed_ns?.checked_sub(self.began_ns)
+        self.resumed_ns?.checked_sub(self.began_ns).filter(|_| self.began != Began::Before)
     }
 
     /// From STOP to RESUME.
@@ -141,64 +164,6 @@ impl Migration {
     pub fn by_checkpoints(&self) -> Option<u64> {
         let began_ns = self.source.as_ref()?.passed("src-downtime-start")?;
         self.target.as_ref()?.started()?.checked_sub(began_ns)
-    }
-
-    /// That of a source's session; `None` if it migrates nothing. Of several, the last one.
-    fn of_source(messages: &[Message]) -> Option<Self> {
-        let mut found: Option<Self> = None;
-        let mut asked: Vec<(Value, String)> = Vec::new();
-        let mut is_called_off = false;
-        for Message { at_ns, way, message } in messages {
-            if *way == Way::ToQemu {
-                let command = message["execute"].as_str().unwrap_or_default();
-                if command == "migrate" {
-                    found = Some(Self { began_ns: *at_ns, ..Self::default() });
-                }
-                is_called_off = command == "migrate_cancel" || is_called_off && command != "migrate";
-                asked.push((message["id"].clone(), command.to_owned()));
-                continue;
-            }
-            let event = Event::of(message);
-            if event.is_none() {
-                // Answers come in the order of the commands; those of the greeting belong to none.
-                let place = asked.iter().position(|(id, _)| *id == message["id"]);
-                let Some((_, command)) = place.map(|place| asked.remove(place)) else { continue };
-                if command == "query-migrate"
-                    && let Some(migration) = &mut found
-                {
-                    migration.polls.push((*at_ns, Poll::of(&message["return"])));
-                }
-                continue;
-            }
-            let (Some(event), Some(migration)) = (event, &mut found) else { continue };
-            let at_ns = event.at_ns.unwrap_or(*at_ns);
-            match event.name.as_str() {
-                "MIGRATION_PASS" => migration.passes.extend(event.data["pass"].as_u64().map(|pass| (pass, at_ns))),
-                "STOP" => migration.stopped_ns = Some(at_ns),
-                "MIGRATION" => {
-                    let status = event.data["status"].as_str().unwrap_or_default();
-                    if ENDS.contains(&status) {
-                        // QEMU closes the connection before it notes that it was told to (`migrate_fd_cancel` of migration/migration.c, 7.2),
-                        // and whoever writes to it in between reports a failure.
-                        let status = if is_called_off && status == "failed" { "cancelled" } else { status };
-                        migration.ended = Some((at_ns, status.to_owned()));
-                    }
-                }
-                _ => {}
-            }
-        }
-        found
-    }
-
-    /// When a guest came to run in a target's session.
-    fn resumed(messages: &[Message]) -> Option<u64> {
-        let is_target =
-            messages.iter().any(|one| one.way == Way::ToQemu && one.message["execute"] == "migrate-incoming");
-        let events = messages
-            .iter()
-            .filter(|one| is_target && one.way == Way::FromQemu)
-            .filter_map(|one| Event::of(&one.message));
-        events.filter(|event| event.name == "RESUME").find_map(|event| event.at_ns)
     }
 
     /// The last answer that has something.
@@ -241,8 +206,8 @@ impl Migrations {
                                     format!("{damaged} of its lines are none of a session of QEMU's machine protocol");
                                 problems.push(Problem::at(named(), None, "a message a line", "others", 0, text));
                             }
-                            sources.extend(Migration::of_source(&messages));
-                            resumes.extend(Migration::resumed(&messages));
+                            sources.extend(session::source(&messages));
+                            resumes.extend(session::resumed(&messages));
                         }
                         Err(error) => {
                             problems.push(Problem::at(named(), None, "a session", "none", 0, error.to_string()))
@@ -330,69 +295,5 @@ pub const EVENTS_ERROR_NS: u64 = 2_000;
 /// A log of `-trace migration_*` has some 100 bytes an event, hundreds of thousands of them.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// How a migration may end.
-const ENDS: [&str; 3] = ["completed", "failed", "cancelled"];
-
 /// Hosts that keep time by NTP differ by less.
 const CLOCKS_NS: u64 = 100_000_000;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn to(at_ns: u64, id: u64, command: &str) -> Message {
-        Message { at_ns, way: Way::ToQemu, message: json!({ "execute": command, "id": id }) }
-    }
-
-    fn from(at_ns: u64, message: Value) -> Message {
-        Message { at_ns, way: Way::FromQemu, message }
-    }
-
-    fn event(us: u64, name: &str, data: Value) -> Message {
-        from(0, json!({ "event": name, "data": data, "timestamp": { "seconds": 1, "microseconds": us } }))
-    }
-
-    #[test]
-    fn a_session_tells_when_passes_began_and_what_was_answered_to_what() {
-        let ram =
-            |transferred: u64| json!({ "status": "active", "ram": { "transferred": transferred, "page-size": 4096 } });
-        let messages = [
-            from(1, json!({ "QMP": {} })),
-            to(2, 0, "migrate"),
-            from(3, json!({ "return": {}, "id": 0 })),
-            event(10, "MIGRATION_PASS", json!({ "pass": 1 })),
-            to(5, 1, "query-migrate"),
-            to(6, 2, "query-status"),
-            event(20, "MIGRATION_PASS", json!({ "pass": 2 })),
-            from(7, json!({ "return": { "status": "running" }, "id": 2 })),
-            from(8, json!({ "return": ram(100), "id": 1 })),
-            event(30, "STOP", Value::Null),
-            event(40, "MIGRATION", json!({ "status": "device" })),
-            event(50, "MIGRATION", json!({ "status": "completed" })),
-        ];
-        let migration = Migration::of_source(&messages).unwrap();
-        let us = |us: u64| 1_000_000_000 + us * 1_000;
-        assert_eq!(migration.began_ns, 2);
-        assert_eq!(migration.passes, [(1, us(10)), (2, us(20))]);
-        assert_eq!(
-            (migration.stopped_ns, migration.ended.clone()),
-            (Some(us(30)), Some((us(50), "completed".to_owned())))
-        );
-        let [(8, poll)] = &migration.polls[..] else { panic!("{:?}", migration.polls) };
-        assert_eq!((poll.transferred_bytes, poll.zero_pages), (Some(100), None), "what is not told is missing");
-        assert_eq!(Migration::of_source(&messages[..1]), None);
-        assert_eq!(Migration::resumed(&messages), None);
-        let failed = || event(50, "MIGRATION", json!({ "status": "failed" }));
-        let ended = |messages: &[Message]| Migration::of_source(messages).unwrap().ended.unwrap().1;
-        assert_eq!(ended(&[to(2, 0, "migrate"), to(3, 1, "migrate_cancel"), failed()]), "cancelled");
-        assert_eq!(
-            ended(&[to(2, 0, "migrate_cancel"), to(3, 1, "migrate"), failed()]),
-            "failed",
-            "that was another one"
-        );
-        let target = [to(1, 0, "migrate-incoming"), event(60, "RESUME", Value::Null)];
-        assert_eq!(Migration::resumed(&target), Some(us(60)));
-        assert_eq!(Migration::resumed(&target[1..]), None, "somebody let a guest go on that was never moved");
-    }
-}

@@ -1,9 +1,10 @@
-//! What is recorded beside our own trace: perf, LTTng, and the machine itself before and after.
+//! What is recorded beside our own trace: perf, LTTng, migrations, and the machine itself before and after.
 
 use base::recording::Part;
 use clap::Args;
 use lab::drive::{LttngOptions, LttngRecorder, PerfOptions, PerfRecorder, Samples};
 use lab::journal::Journal;
+use lab::moving::MigrationRecorder;
 use lab::snapshot::{Around, More};
 use lab::tracefs::Plan;
 use lab::{Error, Recorder};
@@ -31,6 +32,10 @@ pub struct Beside {
     /// Also record LTTng's KVM and scheduler events
     #[arg(long)]
     lttng: bool,
+    /// Also watch a live migration that others make, through a socket of QEMU's machine protocol or by the name or process id of a VM;
+    /// may be repeated, for source and target. Ends with the last one that is watched, if neither --seconds nor CMD says when
+    #[arg(long, value_name = "SOCKET|VM")]
+    migration: Vec<String>,
     /// Do not take snapshots of this host before and after
     #[arg(long)]
     no_snapshot: bool,
@@ -41,6 +46,23 @@ pub struct Beside {
 pub struct Running {
     pub recorders: Vec<Box<dyn Recorder>>,
     pub parts: Vec<Part>,
+    /// Migrations that are watched: through what, and whether each is over.
+    pub watched: Watched,
+}
+
+/// Migrations that are watched.
+#[derive(Default)]
+pub struct Watched {
+    ended: Vec<Box<dyn Fn() -> bool>>,
+    /// Through what, for people.
+    pub through: Vec<String>,
+}
+
+impl Watched {
+    /// Whether there are some, and all are over.
+    pub fn are_over(&self) -> bool {
+        !self.ended.is_empty() && self.ended.iter().all(|ended| ended())
+    }
 }
 
 impl Running {
@@ -62,6 +84,23 @@ impl Beside {
         (!self.no_snapshot).then_some("taking a snapshot of this host")
     }
 
+    /// Whether a migration is watched.
+    pub fn watches(&self) -> bool {
+        !self.migration.is_empty()
+    }
+
+    /// Begins to watch migrations.
+    fn watch(&self, running: &mut Running, root: &Path, machine: &str) -> Result<(), Error> {
+        for (number, wanted) in self.migration.iter().enumerate() {
+            let migration = MigrationRecorder::start(wanted, number, root, machine)?;
+            running.parts.push(migration.partial());
+            running.watched.ended.push(Box::new(migration.ended()));
+            running.watched.through.push(migration.watched().to_owned());
+            running.recorders.push(Box::new(migration));
+        }
+        Ok(())
+    }
+
     /// The first snapshot of the machine, before anything is recorded.
     pub fn before(&self, root: &Path, machine: &str) -> Result<Running, Error> {
         let mut running = Running::default();
@@ -77,6 +116,15 @@ impl Beside {
     pub fn start(&self, journal: &Journal, plan: &Plan, root: &Path, machine: &str) -> Result<Running, Error> {
         let mut running = Running::default();
         match self.try_start(&mut running, journal, plan, root, machine) {
+            Ok(()) => Ok(running),
+            Err(error) => Err(running.stopped(error)),
+        }
+    }
+
+    /// Starts what needs no trace: migrations are watched.
+    pub fn start_untraced(&self, root: &Path, machine: &str) -> Result<Running, Error> {
+        let mut running = Running::default();
+        match self.watch(&mut running, root, machine) {
             Ok(()) => Ok(running),
             Err(error) => Err(running.stopped(error)),
         }
@@ -101,7 +149,7 @@ impl Beside {
             running.parts.push(lttng.partial());
             running.recorders.push(Box::new(lttng));
         }
-        Ok(())
+        self.watch(running, root, machine)
     }
 
     fn perf_options(&self, plan: &Plan) -> PerfOptions {

@@ -34,6 +34,7 @@ pub struct Qmp {
     clock_ns: fn() -> u64,
     next_id: u64,
     version: String,
+    is_closed: bool,
 }
 
 impl Qmp {
@@ -56,6 +57,7 @@ impl Qmp {
             clock_ns,
             next_id: 0,
             version: String::new(),
+            is_closed: false,
         };
         let greeting = qmp.line(until)?.ok_or_else(|| {
             refused(path, "it does not greet: another program is connected to it, and QEMU serves one at a time")
@@ -131,6 +133,16 @@ impl Qmp {
         &self.messages
     }
 
+    /// The same, and forgets it: for a session that is written down as it goes.
+    pub fn take_messages(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.messages)
+    }
+
+    /// Whether the other end is gone: whatever failed, failed because of that.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
     fn send(&mut self, message: Value) -> Result<(), Error> {
         let line = format!("{message}\n");
         self.messages.push(Message { at_ns: (self.clock_ns)(), way: Way::ToQemu, message });
@@ -147,6 +159,7 @@ impl Qmp {
             self.from.get_ref().set_read_timeout(Some(left)).map_err(|source| self.lost(source))?;
             match self.from.fill_buf() {
                 Ok([]) => {
+                    self.is_closed = true;
                     return Err(refused(
                         &self.path,
                         "QEMU closed the connection: it has ended, or another program has it",
@@ -181,7 +194,8 @@ impl Qmp {
         Ok(message)
     }
 
-    fn lost(&self, source: std::io::Error) -> Error {
+    fn lost(&mut self, source: std::io::Error) -> Error {
+        self.is_closed |= matches!(source.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset);
         Error::Io { path: self.path.clone(), source }
     }
 }

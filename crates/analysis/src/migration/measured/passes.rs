@@ -43,6 +43,8 @@ pub const PASSES: TableSpec = TableSpec {
 
 /// One pass.
 pub(super) struct Pass {
+    /// From 0, the first one of QEMU's; those before one that was watched late are missing.
+    number: u64,
     pub start_ns: u64,
     pub end_ns: u64,
     pub bytes: Option<u64>,
@@ -63,9 +65,9 @@ impl Pass {
 /// Those of one migration; the last one is sent while the guest stands still.
 pub(super) fn of(migration: &Migration) -> Vec<Pass> {
     let end_ns = migration.ended.as_ref().map(|(at_ns, _)| *at_ns);
-    let starts = migration.passes.iter().map(|(_, at_ns)| *at_ns);
-    let ends = starts.clone().skip(1).map(Some).chain([end_ns]);
-    let pass = |(start_ns, end_ns): (u64, Option<u64>)| {
+    let starts = migration.passes.iter().copied();
+    let ends = starts.clone().skip(1).map(|(_, at_ns)| Some(at_ns)).chain([end_ns]);
+    let pass = |((number, start_ns), end_ns): ((u64, u64), Option<u64>)| {
         let end_ns = end_ns?;
         // An answer tells of the pass before if it came before the pass after.
         let before = migration.poll_at(start_ns);
@@ -73,6 +75,7 @@ pub(super) fn of(migration: &Migration) -> Vec<Pass> {
         let grown = |of: fn(&Poll) -> Option<u64>| of(after?)?.checked_sub(of(before?)?);
         let left = after.and_then(|poll| Some(poll.remaining_bytes? / poll.page_bytes?.max(1)));
         Some(Pass {
+            number: number.saturating_sub(1),
             start_ns: start_ns.saturating_sub(migration.began_ns),
             end_ns: end_ns.saturating_sub(migration.began_ns),
             bytes: grown(|poll| poll.transferred_bytes),
@@ -88,11 +91,11 @@ pub(super) fn of(migration: &Migration) -> Vec<Pass> {
 pub(super) fn table(migrations: &[Migration]) -> Table {
     let mut table = Table::new(&PASSES);
     for (run, migration) in migrations.iter().enumerate() {
-        for (number, pass) in of(migration).iter().enumerate() {
+        for pass in of(migration) {
             let count = |value: Option<u64>| value.map_or(Cell::Missing, Cell::U64);
             let real = |value: Option<f64>| value.map_or(Cell::Missing, Cell::F64);
             table.push(vec![
-                (number as u64).into(),
+                pass.number.into(),
                 pass.start_ns.into(),
                 pass.end_ns.into(),
                 count(pass.bytes),

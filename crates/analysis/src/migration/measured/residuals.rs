@@ -45,8 +45,8 @@ pub(super) fn actual(migration: &Migration, what: &str) -> Option<f64> {
         "downtime" => migration.by_events().map(|ns| ns as f64),
         // The last one before the guest was stopped found little enough left; the one after is the final one.
         "passes" => {
-            let before = migration.passes.iter().filter(|(_, at_ns)| Some(*at_ns) < migration.stopped_ns).count();
-            Some(before.saturating_sub(1) as f64)
+            let before = migration.passes.iter().filter(|(_, at_ns)| Some(*at_ns) < migration.stopped_ns);
+            Some(before.map(|(number, _)| number.saturating_sub(1)).max().unwrap_or_default() as f64)
         }
         "bytes" => migration.last(|poll| poll.transferred_bytes).map(|bytes| bytes as f64),
         _ => None,

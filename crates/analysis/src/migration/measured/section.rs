@@ -1,7 +1,7 @@
 //! The answer.
 
 use super::{devices, downtimes, passes, residuals, rules};
-use crate::facts::migrations::{Migration, Migrations};
+use crate::facts::migrations::{Began, Migration, Migrations};
 use crate::migration::goals;
 use crate::{Answer, Case, Error};
 use base::number::{bytes, counted, duration, many};
@@ -25,6 +25,11 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
             "EMULATED by {}: which pages were sent is real, how fast the guest computed is not.",
             emulator.name()
         ));
+    }
+    if migrations.list.iter().any(|one| one.is_emulated == Some(true)) && case.input().recording.emulated.is_none() {
+        section.about.push(
+            "EMULATED by QEMU (TCG): which pages were sent is real, how fast the guest computed is not.".to_owned(),
+        );
     }
     let judged = goals::measured(case);
     let found = rules::findings(&migrations.list).into_iter().chain(goals::findings(&judged));
@@ -57,7 +62,7 @@ fn course(migration: &Migration) -> String {
         let why = migration.last(|poll| poll.error.clone()).map_or(String::new(), |why| format!(": {why}"));
         let passes = counted(migration.passes.len() as u64, "pass", "passes");
         return match &migration.ended {
-            Some((_, how)) => format!("ended as {how} after {passes}{why}"),
+            Some((_, how)) => format!("ended as {how} after {passes}{why}{}", by_its_own_account(migration)),
             None => format!("had not ended after {passes}, as far as the session goes{why}"),
         };
     };
@@ -68,6 +73,18 @@ fn course(migration: &Migration) -> String {
         format!("; the guest was dark for {}{reported}", duration(dark_ns as f64))
     });
     format!("took {} and {} before the final one{dark}", duration(total_ns), counted(before, "pass", "passes"))
+}
+
+/// `; by its own account it took 2.3 s, and the guest was dark for 5 ms`: all that there is without a target.
+fn by_its_own_account(migration: &Migration) -> String {
+    let (total_ms, dark_ms) = (migration.last(|poll| poll.total_ms), migration.last(|poll| poll.downtime_ms));
+    match total_ms.zip(dark_ms).filter(|_| migration.is_completed()) {
+        Some((total_ms, dark_ms)) => {
+            let total = duration(total_ms as f64 * 1e6);
+            format!("; by its own account it took {total}, and the guest was dark for {dark_ms} ms")
+        }
+        None => String::new(),
+    }
 }
 
 /// `took 17 ms and 2 passes by its own account, which says that the guest was dark for 2 ms`
@@ -131,7 +148,32 @@ fn unknown(migrations: &Migrations) -> Vec<Unknown> {
     let no_target =
         migrations.list.iter().any(|one| one.by.is_none() && one.is_completed() && one.resumed_ns.is_none());
     let breach_ns = migrations.list.iter().filter_map(downtimes::breach_ns).max().unwrap_or_default();
+    let counted_ns = migrations.list.iter().filter_map(|one| match one.began {
+        Began::Counted { error_ns } => Some(error_ns),
+        Began::Told | Began::Before => None,
+    });
+    let counted_ns = counted_ns.max().unwrap_or_default();
     let lines = [
+        (
+            counted_ns > 0,
+            "began",
+            format!(
+                "It was under way when it was first seen: when it began is counted back by QEMU's own total-time, give or take {}.",
+                duration(counted_ns as f64)
+            ),
+        ),
+        (
+            migrations.list.iter().any(|one| one.began == Began::Before),
+            "began",
+            "It was under way when it was first seen, and how long it had been is not known: times count from then.".to_owned(),
+        ),
+        (
+            migrations.list.iter().any(|one| one.passes_are_polled),
+            "polled_passes",
+            "QEMU told of no pass by an event (capability `events`, which libvirt turns on): passes began up to one answer earlier than is shown, and \
+             one that was shorter than that is missing."
+                .to_owned(),
+        ),
         (
             lacks_bytes > 0,
             "pass_bytes",
