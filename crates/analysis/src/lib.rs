@@ -122,6 +122,14 @@ pub const QUESTIONS: &[Question] = &[
         answer: placement::answer,
     },
     Question {
+        id: "migration",
+        question: migration::blocked::QUESTION,
+        about: About::Setup,
+        tables: &[],
+        rules: migration::blocked::words,
+        answer: migration::blocked::answer,
+    },
+    Question {
         id: "realtime",
         question: realtime::QUESTION,
         about: About::Setup,

@@ -30,6 +30,8 @@ pub struct Migrations {
     pub list: Vec<Migration>,
     /// What was said before.
     pub said: Option<Prediction>,
+    /// Why a guest cannot be migrated, by its QEMU.
+    pub blocked: Vec<String>,
 }
 
 /// One migration.
@@ -206,6 +208,7 @@ impl Migrations {
                                     format!("{damaged} of its lines are none of a session of QEMU's machine protocol");
                                 problems.push(Problem::at(named(), None, "a message a line", "others", 0, text));
                             }
+                            migrations.blocked.extend(session::blocked(&messages));
                             sources.extend(session::source(&messages));
                             resumes.extend(session::resumed(&messages));
                         }

@@ -1,5 +1,6 @@
 //! The answer.
 
+use super::blocked;
 use super::memory::rules::Seen;
 use super::memory::{self, Survey};
 use super::predict::{Asked, Interval, Order, Prediction};
@@ -32,6 +33,7 @@ fn section(case: &Case, asked: &Asked) -> Section {
     section.summary = std::iter::once(summary(asked, &said)).chain(verdicts).collect::<Vec<_>>().join(" ");
     section.findings = findings(Planned { asked, said: &said });
     section.findings.extend(memory::rules::findings(Seen { looked, asked: Some(asked) }));
+    section.findings.extend(looked.guest.iter().flat_map(|guest| blocked::findings(guest, Level::L0)));
     section.findings = in_order(section.findings);
     section.figures = vec![figure::passes(asked, &said)];
     section.tables = vec![
@@ -43,6 +45,14 @@ fn section(case: &Case, asked: &Asked) -> Section {
     section.tables.extend((!judged.is_empty()).then(|| goals::table(&judged, "modelled")));
     looked.survey.iter().for_each(|survey| add(survey, &mut section));
     section.unknown = unknown(asked);
+    if looked.guest.as_ref().is_some_and(|guest| guest.is_unasked) {
+        section.unknown.push(Unknown {
+            what: "blocked_reasons".into(),
+            amount: None,
+            unit: String::new(),
+            text: "QEMU itself was not asked whether it can migrate the guest: it has no monitor that is free.".into(),
+        });
+    }
     section
 }
 

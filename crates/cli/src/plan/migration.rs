@@ -6,6 +6,7 @@ use crate::arguments::{Answered, BudgetOption, OutputOptions, ReplaceOptions, Wo
 use crate::bench::memory::SurveyOptions;
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
+use analysis::migration::blocked::Guest;
 use analysis::migration::model::memory::{Memory, PAGE_MEMORY_BYTES};
 use analysis::migration::model::passes::Setting;
 use analysis::migration::model::working_set::{Hot, Measured, WorkingSet};
@@ -14,6 +15,8 @@ use analysis::{About, Answers, Case, Given, Input, migration};
 use anyhow::{Context, bail};
 use base::recording::Recording;
 use clap::{Args, ValueEnum};
+use lab::moving::blocked_reasons;
+use lab::tracefs::find_vm;
 use std::path::{Path, PathBuf};
 
 /// Predict whether a live migration ends, how long it takes and how long the guest is dark
@@ -104,7 +107,8 @@ impl Migration {
         let survey = self.surveyed(&interrupt)?;
         let (asked, budget, workload) = (self.asked(survey.as_ref())?, self.budget.read()?, self.workload.workload());
         let is_broken = budget.as_ref().is_some_and(|budget| migration::breaks(&asked, budget, workload));
-        let looked = Looked { survey, scan_bytes_per_s: self.scan, compressing_channels: self.compress };
+        let guest = self.vm.as_deref().map(started).transpose()?;
+        let looked = Looked { survey, scan_bytes_per_s: self.scan, compressing_channels: self.compress, guest };
         let given = Given { migration: Some(asked), looked, budget, workload, ..Given::default() };
         let case = Case::new(Input::open(recording)?, given);
         let Answers { sections, problems, failed } = Answers::about(&case, &[About::Plan]);
@@ -172,6 +176,25 @@ impl Migration {
             setup_s: self.setup,
         })
     }
+}
+
+/// How a VM that runs was started, and what its QEMU says of migrating it, if a monitor is free.
+fn started(vm: &str) -> anyhow::Result<Guest> {
+    let found = find_vm(Path::new("/proc"), vm)?;
+    let place = format!("/proc/{}/cmdline", found.pid);
+    let command = String::from_utf8_lossy(&std::fs::read(&place).with_context(|| place.clone())?).into_owned();
+    let driver = |address: &str| {
+        let link = std::fs::read_link(Path::new("/sys/bus/pci/devices").join(address).join("driver")).ok()?;
+        Some(link.file_name()?.to_string_lossy().into_owned())
+    };
+    let reasons = blocked_reasons(&found);
+    let is_unasked = reasons.is_err();
+    Ok(Guest {
+        reasons: reasons.unwrap_or_default(),
+        is_unasked,
+        is_asked: true,
+        ..Guest::of(&command, &place, driver)
+    })
 }
 
 /// Lines of a window's length and what was dirtied in it; `#` begins a comment.

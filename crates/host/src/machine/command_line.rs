@@ -13,14 +13,12 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// An option's keys and values; what has no key is `type`.
-type Keys = BTreeMap<String, String>;
+pub(crate) type Keys = BTreeMap<String, String>;
 
 /// Describes the VM `name`; facts are quoted by `place`.
 pub fn domain_of(command: &str, name: &str, place: &str) -> Domain {
     let mut domain = Domain { name: name.to_owned(), ..Domain::default() };
-    let arguments: Vec<&str> = command.split('\0').collect();
-    let options: Vec<(&str, Keys)> =
-        arguments.windows(2).filter_map(|pair| Some((pair[0].strip_prefix('-')?, keys(pair[1])))).collect();
+    let options = options_of(command);
     let devices: Vec<&Keys> = options.iter().filter(|(option, _)| *option == "device").map(|(_, keys)| keys).collect();
     for (option, keys) in &options {
         let of = |key: &str| keys.get(key).map(String::as_str);
@@ -53,6 +51,12 @@ pub fn domain_of(command: &str, name: &str, place: &str) -> Domain {
         }
     }
     domain
+}
+
+/// Options in order, each with what stands behind it; those that take nothing are left out, or have the next one's name.
+pub(crate) fn options_of(command: &str) -> Vec<(&str, Keys)> {
+    let arguments: Vec<&str> = command.split('\0').collect();
+    arguments.windows(2).filter_map(|pair| Some((pair[0].strip_prefix('-')?, keys(pair[1])))).collect()
 }
 
 /// `key=value,..` or a JSON object; values within values are left alone.

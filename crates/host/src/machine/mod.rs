@@ -8,7 +8,7 @@
 //! pasted text, any mix  ---/
 //! ```
 
-mod command_line;
+pub(crate) mod command_line;
 mod devices;
 mod domain;
 mod domain_xml;

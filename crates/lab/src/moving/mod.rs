@@ -11,7 +11,7 @@ mod libvirt;
 mod monitor;
 mod session;
 
-use crate::tracefs::find_vm;
+use crate::tracefs::{Vm, find_vm};
 use crate::{Error, Recorder};
 use base::recording::{Part, PartKind, PartState};
 use monitor::Monitor;
@@ -106,6 +106,25 @@ impl MigrationRecorder {
     fn part(&self, state: PartState) -> Part {
         Part { path: self.path.clone(), machine: self.machine.clone(), kind: PartKind::Qmp, clock: None, state }
     }
+}
+
+/// Why the QEMU of a VM says that its guest cannot be migrated, if one of its monitors is free; QEMU 6.0 or later says it.
+///
+/// # Errors
+/// If there is no such VM, or none of its monitors is free.
+pub fn blocked_reasons(vm: &Vm) -> Result<Vec<String>, Error> {
+    let sockets = monitor::of(Path::new("/proc"), vm)?.into_iter().filter_map(|monitor| match monitor {
+        Monitor::Socket(socket) => Some(socket),
+        Monitor::Libvirt(_) => None,
+    });
+    let mut refused = None;
+    for socket in sockets {
+        match session::blocked_reasons(&socket) {
+            Ok(reasons) => return Ok(reasons),
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    Err(refused.unwrap_or_else(|| Error::Busy("libvirt alone is connected to it".to_owned())))
 }
 
 impl Recorder for MigrationRecorder {

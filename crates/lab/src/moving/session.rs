@@ -36,6 +36,13 @@ pub(super) fn connect(socket: &Path) -> Result<Qmp, Error> {
     })
 }
 
+/// What keeps a guest from being migrated, by its own QEMU.
+pub(super) fn blocked_reasons(socket: &Path) -> Result<Vec<String>, Error> {
+    let told = connect(socket)?.execute("query-migrate", Value::Null, ANSWER)?;
+    let reasons = told["blocked-reasons"].as_array().into_iter().flatten();
+    Ok(reasons.filter_map(|reason| reason.as_str().map(str::to_owned)).collect())
+}
+
 /// Listens and asks until it is told to stop, or QEMU goes; `place` is that of `file`, for messages.
 pub(super) fn follow(mut qmp: Qmp, file: File, place: &Path, shared: &Shared) -> Result<(), Error> {
     let mut watching = Watching { qmp: &mut qmp, file, place, shared };

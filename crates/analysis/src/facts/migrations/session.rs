@@ -46,6 +46,15 @@ pub(super) fn resumed(messages: &[Message]) -> Option<u64> {
     None
 }
 
+/// Why its QEMU said that its guest cannot be migrated, when it was asked last.
+pub(super) fn blocked(messages: &[Message]) -> Vec<String> {
+    let answers = messages.iter().filter(|one| one.way == Way::FromQemu).map(|one| &one.message["return"]);
+    let mut of_migrations =
+        answers.filter(|answer| answer["blocked"].is_boolean() || answer["blocked-reasons"].is_array());
+    let reasons = of_migrations.next_back().and_then(|answer| answer["blocked-reasons"].as_array());
+    reasons.into_iter().flatten().filter_map(|reason| reason.as_str().map(str::to_owned)).collect()
+}
+
 /// What is known so far.
 #[derive(Default)]
 struct Reading {
@@ -269,6 +278,14 @@ mod tests {
         let late: Vec<Message> = goes_on[1..].iter().flatten().cloned().collect();
         let migration = source(&late).unwrap();
         assert_eq!((migration.began_ns, migration.passes.len()), (1_030 * MS, 0));
+    }
+
+    #[test]
+    fn what_blocks_is_what_was_answered_last() {
+        let blocks = asked(2_000, 0, json!({ "blocked": true, "blocked-reasons": ["VFIO"] }));
+        assert_eq!(blocked(&blocks), ["VFIO"]);
+        let no_more = asked(4_000, 1, json!({ "blocked": false }));
+        assert_eq!(blocked(&[blocks, no_more].concat()), [""; 0]);
     }
 
     #[test]

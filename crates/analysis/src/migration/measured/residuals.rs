@@ -112,7 +112,7 @@ mod tests {
             period_ns: 1,
         };
         let observed = Migration { heartbeat: Some(heartbeat), ..plain.clone() };
-        let table = table(&Migrations { list: vec![observed, plain], said: Some(said) });
+        let table = table(&Migrations { list: vec![observed, plain], said: Some(said), ..Migrations::default() });
         let [row] = &table.rows[..] else { panic!("{:?}", table.rows) };
         assert_eq!((&row[0], &row[5]), (&Cell::U64(1), &Cell::Bool(false)));
     }

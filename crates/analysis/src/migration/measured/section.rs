@@ -2,10 +2,11 @@
 
 use super::{devices, downtimes, passes, residuals, rules};
 use crate::facts::migrations::{Began, Migration, Migrations};
+use crate::migration::blocked::{self, Guest};
 use crate::migration::goals;
 use crate::{Answer, Case, Error};
 use base::number::{bytes, counted, duration, many};
-use base::{Section, Unknown, in_order};
+use base::{Level, Section, Unknown, in_order};
 
 /// The question.
 pub const QUESTION: &str = "How did the live migration go, how long was the guest dark, and was the prediction right?";
@@ -16,7 +17,7 @@ pub const QUESTION: &str = "How did the live migration go, how long was the gues
 /// None: what a session does not tell is missing in the answer.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let migrations = &case.input().migrations;
-    if migrations.list.is_empty() {
+    if migrations.list.is_empty() && migrations.blocked.is_empty() {
         return Ok(None);
     }
     let mut section = Section::new("migration", QUESTION);
@@ -33,7 +34,14 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     }
     let judged = goals::measured(case);
     let found = rules::findings(&migrations.list).into_iter().chain(goals::findings(&judged));
-    section.findings = in_order(found.collect());
+    let refused = Guest {
+        name: "guest".to_owned(),
+        place: "query-migrate".to_owned(),
+        reasons: migrations.blocked.clone(),
+        is_asked: true,
+        ..Guest::default()
+    };
+    section.findings = in_order(found.chain(blocked::findings(&refused, Level::L0)).collect());
     let verdicts = case.budget().and_then(|budget| goals::sentence(&budget.name, &judged));
     section.summary = std::iter::once(summary(migrations)).chain(verdicts).collect::<Vec<_>>().join(" ");
     let tables = [passes::table(&migrations.list), downtimes::table(&migrations.list)];
@@ -52,6 +60,9 @@ fn summary(migrations: &Migrations) -> String {
         format!("{whose} {course}.{}", of_devices(migration))
     });
     let mut sentences: Vec<String> = sentences.collect();
+    if sentences.is_empty() {
+        sentences.push(format!("No migration was recorded, and none can be made: {}.", migrations.blocked.join(", ")));
+    }
     sentences.extend(verdict(migrations));
     sentences.join(" ")
 }
@@ -170,7 +181,7 @@ fn unknown(migrations: &Migrations) -> Vec<Unknown> {
         (
             migrations.list.iter().any(|one| one.passes_are_polled),
             "polled_passes",
-            "QEMU told of no pass by an event (capability `events`, which libvirt turns on): passes began up to one answer earlier than is shown, and \
+            "QEMU reported no pass by an event (capability `events`, which libvirt turns on): passes began up to one answer earlier than is shown, and \
              one that was shorter than that is missing."
                 .to_owned(),
         ),

@@ -16,6 +16,7 @@ pub use scans::SCANS;
 pub use survey::Survey;
 pub use tables::{COMPRESSION, LOOKED, XBZRLE};
 
+use super::blocked::Guest;
 use super::measured;
 use crate::facts::benches::{Benches, OF_MEMORY};
 use crate::{Answer, Case, Error};
@@ -33,6 +34,8 @@ pub struct Looked {
     pub scan_bytes_per_s: Option<f64>,
     /// How many channels are to compress, with a CPU each.
     pub compressing_channels: Option<u32>,
+    /// How it was started.
+    pub guest: Option<Guest>,
 }
 
 /// The question, where no migration was recorded.
