@@ -26,6 +26,7 @@ pub mod parallel;
 pub mod plain;
 pub mod prediction;
 mod problem;
+pub mod processes;
 pub mod qmp;
 pub mod recording;
 pub mod rule;

@@ -112,6 +112,7 @@ impl Cut {
                 | PartKind::Plan
                 | PartKind::Prediction
                 | PartKind::Heartbeat
+                | PartKind::Processes
                 | PartKind::Notes => {
                     tree::copy(&from, &to).with_context(|| format!("copying {}", from.display()))?;
                 }

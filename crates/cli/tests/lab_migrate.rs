@@ -44,10 +44,15 @@ fn rows<'a>(section: &'a Value, table: &str) -> (impl Fn(&str) -> usize + use<'a
 
 /// The answer about a guest that was moved.
 fn moved(directory: &Path, more: &[&str]) -> Option<Value> {
+    ran(directory, "the guest runs on the target", more)
+}
+
+/// The answer about a guest that is said to be somewhere in the end.
+fn ran(directory: &Path, whereabouts: &str, more: &[&str]) -> Option<Value> {
     let mut lab = lab(directory, &["--bandwidth", "100MB/s", "--rate", "4000pages/s", "--json"])?;
     let output = lab.args(more).output().unwrap();
     let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && complaints.contains("the guest runs on the target"), "{complaints}");
+    assert!(output.status.success() && complaints.contains(whereabouts), "{complaints}");
     assert_eq!(left(directory), [""; 0]);
     let answered: Value = serde_json::from_slice(&output.stdout).unwrap();
     answered["sections"].as_array().unwrap().iter().find(|one| one["id"] == "migration").cloned()
@@ -92,6 +97,93 @@ fn a_guest_that_is_watched_beats_on_the_target_and_is_held_against_no_prediction
     let unknown = section["unknown"].as_array().unwrap();
     assert!(unknown.iter().all(|one| one["what"] != "guest_before_resume"), "{unknown:?} {downtimes:?}");
     assert!(section["tables"].get("residuals").is_none_or(|table| table["rows"].as_array().unwrap().is_empty()));
+}
+
+/// The methods of all runs, as the report says, and the numbers of those that the prediction was held against.
+fn methods(section: &Value) -> (Vec<String>, Vec<u64>) {
+    let (of, runs) = rows(section, "runs");
+    assert!(runs.iter().all(|run| run[of("ended")] == "completed"), "{runs:?}");
+    let methods = runs.iter().map(|run| run[of("method")].as_str().unwrap().to_owned()).collect();
+    let (of, residuals) = rows(section, "residuals");
+    let held: std::collections::BTreeSet<u64> = residuals.iter().map(|row| row[of("run")].as_u64().unwrap()).collect();
+    (methods, held.into_iter().collect())
+}
+
+#[test]
+fn each_run_has_its_method_and_what_was_said_of_pre_copy_is_held_against_that_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(section) = moved(directory.path(), &["--method", "multifd,precopy"]) else { return };
+    assert_eq!(methods(&section), (vec!["multifd".to_owned(), "precopy".to_owned()], vec![1]));
+    assert!(section["unknown"].as_array().unwrap().iter().any(|one| one["what"] == "method"));
+}
+
+/// True where slow trials are wanted.
+fn is_torture() -> bool {
+    let is_wanted = std::env::var_os("KVMSCOPE_TORTURE").is_some();
+    if !is_wanted {
+        println!("skipped: lab migrate, slow: make torture runs it");
+    }
+    is_wanted
+}
+
+#[test]
+fn all_methods_move_the_guest_and_post_copy_says_what_it_waited_for() {
+    if !is_torture() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let all = "precopy,postcopy,multifd,zstd,xbzrle,auto-converge";
+    let Some(section) = moved(directory.path(), &["--method", all]) else { return };
+    assert_eq!(methods(&section).0.join(","), all);
+    let (of, runs) = rows(&section, "runs");
+    let (waited, asked) = (&runs[1][of("blocktime_ns")], &runs[1][of("requested_pages")]);
+    assert!(waited.is_u64() && asked.is_u64(), "{:?}", runs[1]);
+    assert!(runs.iter().enumerate().all(|(run, row)| run == 1 || row[of("blocktime_ns")].is_null()), "{runs:?}");
+}
+
+/// Rules that found something, and what, in one line each.
+fn found(section: &Value) -> Vec<String> {
+    let findings = section["findings"].as_array().unwrap().iter();
+    findings.map(|one| format!("{}: {}", one["rule"].as_str().unwrap(), one["title"].as_str().unwrap())).collect()
+}
+
+#[test]
+fn a_source_whose_target_is_killed_goes_on_with_the_guest_and_the_report_names_who_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let goes_on = "the guest goes on where it was";
+    let Some(section) = ran(directory.path(), goes_on, &["--inject", "kill-target"]) else { return };
+    let found = found(&section);
+    let named = "MIG-ENDED: The target ended (signal: 9 (SIGKILL))";
+    assert!(found.iter().any(|one| one.starts_with(named) && one.ends_with("goes on at the source")), "{found:?}");
+    let (of, runs) = rows(&section, "runs");
+    assert_eq!((runs[0][of("ended")].as_str(), runs[0][of("total_ns")].is_null()), (Some("failed"), true));
+}
+
+#[test]
+fn every_culprit_is_named_by_what_was_recorded_in_each_phase() {
+    if !is_torture() {
+        return;
+    }
+    let (target, source, lost) =
+        ("the guest runs on the target", "the guest goes on where it was", "the guest is lost");
+    let trials: [(&[&str], &str, &str); 9] = [
+        (&["stop-source", "first-pass"], target, "MIG-STOPPED: The source stood still"),
+        (&["stop-target", "passes"], target, "MIG-STOPPED: The target stood still"),
+        (&["stop-target", "dark"], target, "MIG-STOPPED: The target stood still"),
+        (&["hog", "dark"], target, "MIG-WAITED: "),
+        (&["kill-target", "passes"], source, "MIG-ENDED: The target ended"),
+        (&["kill-target", "dark"], source, "MIG-ENDED: The target ended"),
+        (&["kill-source", "first-pass"], lost, "MIG-ENDED: The source ended"),
+        (&["capability"], source, "MIG-CAPABILITY: multifd is set on the source alone"),
+        (&["dark"], target, "MIG-HELD: Held before the switch-over"),
+    ];
+    for (what, whereabouts, named) in trials {
+        let directory = tempfile::tempdir().unwrap();
+        let more: Vec<&str> = ["--inject", "--phase"].into_iter().zip(what).flat_map(|(a, b)| [a, *b]).collect();
+        let Some(section) = ran(directory.path(), whereabouts, &more) else { return };
+        let found = found(&section);
+        assert!(found.iter().any(|one| one.starts_with(named)), "{what:?}: {found:?}");
+    }
 }
 
 #[test]

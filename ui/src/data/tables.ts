@@ -742,6 +742,19 @@ export const TABLES = {
     rx_pps: "u64",
     tx_pps: "u64",
   },
+  /** One migration: its method, by what the source was told; how it ended; and its price: the most of its time that was taken from the guest, how long all its vCPUs waited for pages at once after post-copy had begun, and how many pages it asked for then. What was not told is missing. */
+  "migration.runs": {
+    run: "u64",
+    method: "text",
+    ended: "text",
+    total_ns: "u64",
+    bytes: "u64",
+    passes: "u64",
+    throttle: "f64",
+    blocktime_ns: "u64",
+    requested_pages: "u64",
+    why: "text",
+  },
   /** One pass over the guest's memory; pass 0 is QEMU's first. Times count from the command `migrate`. What no answer between two passes told is missing; `dirty_pages` is what was left to send when the pass was over. */
   "migration.passes": {
     pass: "u64",

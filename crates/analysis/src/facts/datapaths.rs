@@ -99,6 +99,7 @@ impl Datapaths {
                 | PartKind::Plan
                 | PartKind::Prediction
                 | PartKind::Heartbeat
+                | PartKind::Processes
                 | PartKind::Notes => {}
             }
         }

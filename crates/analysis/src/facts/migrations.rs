@@ -11,15 +11,20 @@
 //! Events carry the time of QEMU's own host, to the microsecond; answers the time at which they came. Fields are looked for by name:
 //! what a QEMU does not tell is missing, never 0 (7.2 and 10.0 differ, qapi/migration.json).
 
+mod method;
 mod session;
+
+pub use method::Method;
 
 use base::Problem;
 use base::heartbeat::Heartbeat;
 use base::prediction::Prediction;
+use base::processes::Processes;
 use base::qmp::{ENDS, read};
 use base::recording::{PartKind, Recording};
 use host::migrated::{Account, Side, account, downtime_log};
 use serde_json::Value;
+use session::{Arrival, Departure};
 use std::io::Read;
 use std::path::Path;
 
@@ -45,10 +50,20 @@ pub struct Migration {
     pub passes_are_polled: bool,
     /// The guest's CPUs are emulated, or not, as far as its QEMU was asked.
     pub is_emulated: Option<bool>,
+    /// How its memory went over, by what the source was told; `None` where sums alone are known.
+    pub method: Option<Method>,
+    /// Where its memory went: the `uri` of `migrate`.
+    pub uri: Option<String>,
+    /// What must be alike on both sides and was told to one of them alone, by its name, and whether that was the source.
+    pub one_sided: Vec<(String, bool)>,
     /// When each pass began, by its number, from 1.
     pub passes: Vec<(u64, u64)>,
     /// When the source stopped the guest.
     pub stopped_ns: Option<u64>,
+    /// When it was held between that and the switch-over, and until when.
+    pub held_ns: Option<(u64, u64)>,
+    /// Whether the source runs the guest after all was over, if it was asked.
+    pub runs_on_source: Option<bool>,
     /// When the target let it run.
     pub resumed_ns: Option<u64>,
     /// How it ended and when: `completed`, `failed`, `cancelled`.
@@ -61,6 +76,10 @@ pub struct Migration {
     pub by: Option<account::By>,
     /// When the guest itself stopped and went on, seen from outside.
     pub heartbeat: Option<Heartbeat>,
+    /// How long all vCPUs of the guest waited for pages at the same time after it had switched to post-copy, as the target counts it.
+    pub blocktime_ms: Option<u64>,
+    /// What the operating system told of both sides meanwhile.
+    pub processes: Option<Processes>,
     /// What each device took on the source.
     pub source: Option<Side>,
     /// What each device took on the target.
@@ -103,6 +122,8 @@ pub struct Poll {
     pub page_bytes: Option<u64>,
     /// How much of its time is taken from the guest, in percent.
     pub throttle_percent: Option<u64>,
+    /// Pages that the target asked for after the switch to post-copy.
+    pub requested_pages: Option<u64>,
 }
 
 impl Poll {
@@ -118,6 +139,7 @@ impl Poll {
             remaining_bytes: ram["remaining"].as_u64(),
             page_bytes: ram["page-size"].as_u64(),
             throttle_percent: answer["cpu-throttle-percentage"].as_u64(),
+            requested_pages: ram["postcopy-requests"].as_u64(),
         }
     }
 }
@@ -135,8 +157,9 @@ impl Migration {
             remaining_bytes: account.remaining_bytes,
             page_bytes: account.page_bytes,
             throttle_percent: account.throttle_percent,
+            ..Poll::default()
         };
-        let has_ended = ENDS.contains(&account.status.as_str());
+        let has_ended = is_over(&account.status);
         Self {
             polls: vec![(0, poll)],
             ended: has_ended.then_some((0, account.status)),
@@ -152,9 +175,11 @@ impl Migration {
         self.by.is_some() || (self.began_ns.saturating_sub(CLOCKS_NS)..=end_ns).contains(&at_ns)
     }
 
-    /// From the command until the guest ran on the target.
+    /// From the command until the guest ran on the target; after post-copy until its last page was there.
     pub fn total_ns(&self) -> Option<u64> {
-        self.resumed_ns?.checked_sub(self.began_ns).filter(|_| self.began != Began::Before)
+        let resumed_ns = self.resumed_ns.filter(|_| self.began != Began::Before)?;
+        let came_ns = self.ended.as_ref().filter(|_| self.method == Some(Method::Postcopy)).map(|(at_ns, _)| *at_ns);
+        came_ns.map_or(resumed_ns, |came_ns| came_ns.max(resumed_ns)).checked_sub(self.began_ns)
     }
 
     /// From STOP to RESUME.
@@ -189,8 +214,8 @@ impl Migrations {
     /// Those of `recording`, and what was wrong with its files.
     pub fn of(recording: &Recording) -> (Self, Vec<Problem>) {
         let (mut migrations, mut problems) = (Self::default(), Vec::new());
-        let (mut sources, mut resumes) = (Vec::new(), Vec::new());
-        let (mut accounts, mut sides, mut beats) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut sources, mut arrivals) = (Vec::new(), Vec::new());
+        let (mut accounts, mut sides, mut beats, mut processes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for part in &recording.parts {
             let path = recording.root.join(&part.path);
             let named = || recording.as_named(&part.path.display().to_string()).into_owned();
@@ -209,8 +234,8 @@ impl Migrations {
                                 problems.push(Problem::at(named(), None, "a message a line", "others", 0, text));
                             }
                             migrations.blocked.extend(session::blocked(&messages));
-                            sources.extend(session::source(&messages));
-                            resumes.extend(session::resumed(&messages));
+                            sources.extend(Departure::of_source(&messages));
+                            arrivals.extend(Arrival::of_target(&messages));
                         }
                         Err(error) => {
                             problems.push(Problem::at(named(), None, "a session", "none", 0, error.to_string()))
@@ -225,6 +250,12 @@ impl Migrations {
                         problems.push(Problem::at(named(), None, "a prediction", "none", 0, error.to_string()))
                     }
                 },
+                PartKind::Processes => match Processes::read(&path) {
+                    Ok(read) => processes.push(read),
+                    Err(error) => {
+                        problems.push(Problem::at(named(), None, "what processes did", "none", 0, error.to_string()))
+                    }
+                },
                 PartKind::Heartbeat => match Heartbeat::read(&path) {
                     Ok(heartbeat) => beats.push(heartbeat),
                     Err(error) => {
@@ -234,19 +265,19 @@ impl Migrations {
                 _ => {}
             }
         }
-        sources.sort_by_key(|migration| migration.began_ns);
-        resumes.sort_unstable();
-        for migration in &mut sources {
-            // The first one that runs elsewhere after it was stopped here; the clocks of two hosts differ by less than a run takes.
-            let place = migration.stopped_ns.and_then(|stopped_ns| {
-                resumes.iter().position(|resumed_ns| resumed_ns.saturating_add(CLOCKS_NS) >= stopped_ns)
-            });
-            migration.resumed_ns = place.filter(|_| migration.is_completed()).map(|place| resumes.remove(place));
-        }
+        sources.sort_by_key(|departure: &Departure| departure.migration.began_ns);
+        arrivals.sort_by_key(|arrival: &Arrival| arrival.resumed_ns);
+        let mut sources: Vec<Migration> = sources.into_iter().map(|departure| departure.meets(&mut arrivals)).collect();
         for heartbeat in beats {
             let begun = sources.partition_point(|one| one.began_ns <= heartbeat.last_on_source_ns);
             let last = begun.checked_sub(1).and_then(|place| sources.get_mut(place));
             last.into_iter().for_each(|migration| migration.heartbeat = Some(heartbeat.clone()));
+        }
+        for processes in processes {
+            let of = sources.iter_mut().find(|migration| processes.covers(migration.began_ns));
+            if let Some(migration) = of {
+                migration.processes = Some(processes);
+            }
         }
         sources.extend(accounts);
         migrations.list = sources;
@@ -297,6 +328,11 @@ pub const EVENTS_ERROR_NS: u64 = 2_000;
 
 /// A log of `-trace migration_*` has some 100 bytes an event, hundreds of thousands of them.
 const MOST_BYTES: u64 = 64 << 20;
+
+/// Whether a migration of that status goes on no more; one of post-copy that lost its other side waits to be recovered.
+fn is_over(status: &str) -> bool {
+    ENDS.contains(&status) || status == "postcopy-paused"
+}
 
 /// Hosts that keep time by NTP differ by less.
 const CLOCKS_NS: u64 = 100_000_000;

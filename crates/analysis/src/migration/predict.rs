@@ -123,6 +123,7 @@ impl Prediction {
         });
         let setting = &asked.setting;
         let given = [
+            ("method", "precopy".to_owned()),
             ("pages", setting.memory.pages.to_string()),
             ("zero share", setting.memory.zero_share.to_string()),
             ("working set", format!("{:?}", setting.working_set)),

@@ -12,7 +12,7 @@ use analysis::migration::{Asked, Order, Prediction};
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use lab::migrate::sector::Work;
-use lab::migrate::{self, Settings};
+use lab::migrate::{self, Culprit, Injection, Method, Phase, Settings};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ use std::time::Duration;
     kvmscope lab migrate\n  \
     kvmscope lab migrate --ram 256M --hot 64M --rate 24000pages/s --bandwidth 200MB/s -o moved\n  \
     kvmscope lab migrate --observe\n  \
+    kvmscope lab migrate --method precopy,postcopy,zstd,auto-converge --rate 30000pages/s --repeats 3\n  \
+    kvmscope lab migrate --inject stop-target=400ms --phase dark\n  \
     kvmscope lab migrate --hot 16M --rate 2000pages/s --order uniform --json\n\n\
     The guest is emulated (TCG): which pages are sent is real, how fast it computes is not. Both QEMUs end with this command, also if\n\
     it is killed.\n\
@@ -52,7 +54,19 @@ pub struct Migrate {
     /// Watch the guest's heartbeat from outside, in memory that both sides share with this program; the first pass is slower for it
     #[arg(long)]
     observe: bool,
-    /// How often it is migrated, each time anew
+    /// How its memory goes over, one run by each: precopy, postcopy, multifd, zstd, xbzrle, auto-converge, or mapped-ram through a file
+    #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', default_value = "precopy", value_parser = method)]
+    method: Vec<Method>,
+    /// The QEMU that runs both sides [default: qemu-system-x86_64 in PATH]
+    #[arg(long, value_name = "PROGRAM")]
+    qemu: Option<PathBuf>,
+    /// Have something go wrong, for so long: stop-source, stop-target, hog or dark (300ms by default); capability, kill-source, kill-target
+    #[arg(long, value_name = "WHAT[=TIME]", value_parser = injected)]
+    inject: Option<(Culprit, Duration)>,
+    /// When: first-pass, passes, or dark (while the guest stands still)
+    #[arg(long, value_name = "PHASE", value_parser = phase, requires = "inject")]
+    phase: Option<Phase>,
+    /// How often it is migrated by each method, each time anew
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     repeats: u32,
     /// Where what it needs meanwhile lies [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
@@ -111,7 +125,25 @@ impl Migrate {
         Ok(Asked { setting, order: Order::Unknown, link_bytes_per_s: self.bandwidth, devices_s: 0.0, setup_s: 0.0 })
     }
 
+    fn injection(&self) -> anyhow::Result<Option<Injection>> {
+        let Some((culprit, length)) = self.inject else { return Ok(None) };
+        let phase = match (culprit, self.phase) {
+            (Culprit::Capability, Some(_)) => {
+                bail!(WrongUse("a capability is set before anything moves: leave --phase out".to_owned()))
+            }
+            (Culprit::Dark, Some(Phase::FirstPass | Phase::Passes)) => {
+                bail!(WrongUse("dark is a phase of its own: leave --phase out".to_owned()))
+            }
+            (Culprit::Dark, _) => Phase::Dark,
+            (_, phase) => phase.unwrap_or(Phase::FirstPass),
+        };
+        Ok(Some(Injection { culprit, phase, length }))
+    }
+
     fn settings(&self) -> anyhow::Result<Settings> {
+        if self.observe && self.method.contains(&Method::Postcopy) {
+            bail!(WrongUse("post-copy does not take memory in files, which --observe needs".to_owned()));
+        }
         let hot = self.hot();
         let Some(tsc_hz) = lab::clocks::tsc_hz() else {
             bail!("this computer has no time-stamp counter to pace the guest by")
@@ -128,7 +160,39 @@ impl Migrate {
             limit: Duration::from_secs_f64(self.limit),
             patience: Duration::from_secs_f64(self.patience),
             is_observed: self.observe,
+            methods: self.method.clone(),
+            injection: self.injection()?,
             repeats: self.repeats,
+            qemu: self.qemu.clone(),
         })
     }
+}
+
+fn method(text: &str) -> Result<Method, String> {
+    let names = || Method::ALL.map(Method::name).join(", ");
+    Method::ALL.into_iter().find(|method| method.name() == text).ok_or_else(|| format!("the methods are {}", names()))
+}
+
+/// `stop-source=300ms`: a culprit, and for how long where it does not last.
+fn injected(text: &str) -> Result<(Culprit, Duration), String> {
+    let (name, length) = text.split_once('=').map_or((text, None), |(name, length)| (name, Some(length)));
+    let names = || Culprit::ALL.map(Culprit::name).join(", ");
+    let found = Culprit::ALL.into_iter().find(|culprit| culprit.name() == name);
+    let culprit = found.ok_or_else(|| format!("what may go wrong is {}", names()))?;
+    let length = match length {
+        None => INJECTED,
+        Some(_) if !culprit.has_length() => return Err(format!("{name} takes no time")),
+        Some(length) => Duration::from_secs_f64(time(length)?),
+    };
+    if length > MOST_INJECTED { Err("nothing goes wrong for more than 10s".to_owned()) } else { Ok((culprit, length)) }
+}
+
+/// So long things go wrong where nobody says: thirty times what telling it apart takes.
+const INJECTED: Duration = Duration::from_millis(300);
+/// A QEMU that does not answer for longer is given up.
+const MOST_INJECTED: Duration = Duration::from_secs(10);
+
+fn phase(text: &str) -> Result<Phase, String> {
+    let names = || Phase::ALL.map(Phase::name).join(", ");
+    Phase::ALL.into_iter().find(|phase| phase.name() == text).ok_or_else(|| format!("the phases are {}", names()))
 }

@@ -10,18 +10,24 @@
 
 pub mod sector;
 
+mod inject;
+mod method;
 mod observe;
 mod qemu;
 mod session;
+mod watched;
 
 use crate::nested::scratch::Scratch;
 use crate::nested::{Places, needs};
+use crate::program::Program;
 use crate::watch::Watch;
 use crate::{Error, clocks};
 use base::prediction::Prediction;
 use base::recording::{
     Draft, Emulator, Identity, Machine, Moment, PREDICTION_FILE, Part, PartKind, PartState, Recording,
 };
+pub use inject::{Culprit, Injection, Phase};
+pub use method::Method;
 use qemu::{PROGRAM, Side};
 use sector::Work;
 use session::Ran;
@@ -49,11 +55,35 @@ pub struct Settings {
     pub patience: Duration,
     /// The guest's memory is in shared files, in which its heartbeat is watched from outside.
     pub is_observed: bool,
-    /// How often it is migrated, each time anew.
+    /// How its memory goes over: in each repeat once by each of them.
+    pub methods: Vec<Method>,
+    /// What goes wrong on purpose.
+    pub injection: Option<Injection>,
+    /// How often it is migrated by each, each time anew.
     pub repeats: u32,
+    /// The QEMU of both sides; `None`: the one in `PATH`.
+    pub qemu: Option<PathBuf>,
 }
 
-/// Migrates the guest as often as asked. `said` is what a model says of it, kept as it is; `created` is when, for the manifest;
+/// Where a guest is once all is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// Where it was to go.
+    Target,
+    /// Where it was.
+    Source,
+    /// Lost with the side that it was on.
+    Nowhere,
+}
+
+impl Settings {
+    fn program(&self) -> Program {
+        Program::new(self.qemu.as_deref().unwrap_or(Path::new(PROGRAM.0)), PROGRAM.1)
+    }
+}
+
+/// Migrates the guest as often as asked. `said` is what a model says of pre-copy, kept as it is if that is among the methods; `created` is
+/// when, for the manifest;
 /// `say` hears what is going on, `stop` ends it early.
 ///
 /// # Errors
@@ -66,36 +96,55 @@ pub fn run(
     say: &mut dyn FnMut(&str),
     stop: &AtomicBool,
 ) -> Result<Recording, Error> {
-    needs::require(&[PROGRAM], &places.programs, Path::new("/"))?;
+    if settings.qemu.is_none() {
+        needs::require(&[PROGRAM], &places.programs, Path::new("/"))?;
+    }
     let cache = std::path::absolute(&places.cache).map_err(|error| Error::io(&places.cache, error))?;
+    let program = settings.program();
+    let asked = method::abilities(&program, Scratch::new(&cache)?.path())?;
+    let injected = settings.injection.and_then(Injection::capability);
+    method::require(&settings.methods, injected, &asked, &program.path)?;
     let draft = Draft::new(&places.output)?;
     let mut parts = Vec::new();
     let part =
         |path: PathBuf, kind| Part { path, machine: HOST.to_owned(), kind, clock: None, state: PartState::Complete };
     // Written before anything runs: whoever says what will be cannot know it.
-    let path = Path::new(HOST).join(PREDICTION_FILE);
-    let whole = draft.part(&path)?;
-    said.write(&whole).map_err(|error| Error::io(&whole, error))?;
-    parts.push(part(path, PartKind::Prediction));
+    if settings.methods.contains(&Method::Precopy) {
+        let path = Path::new(HOST).join(PREDICTION_FILE);
+        let whole = draft.part(&path)?;
+        said.write(&whole).map_err(|error| Error::io(&whole, error))?;
+        parts.push(part(path, PartKind::Prediction));
+    }
     let mut watch = Watch { say, stop };
     let begin = clocks::pair(HOST, Moment::Begin);
-    for repeat in 0..settings.repeats {
+    let methods = (0..settings.repeats).flat_map(|_| &settings.methods);
+    let runs = settings.repeats as usize * settings.methods.len();
+    for (run, method) in methods.enumerate() {
         let scratch = Scratch::new(&cache)?;
-        (watch.say)(&format!("run {} of {}: booting the guest", repeat + 1, settings.repeats));
-        let Ran { source, target, has_moved, heartbeat } = session::migrate(settings, scratch.path(), &mut watch)?;
+        (watch.say)(&format!("run {} of {runs}, {}: booting the guest", run + 1, method.name()));
+        let Ran { source, target, guest, heartbeat, processes } =
+            session::migrate(settings, *method, scratch.path(), &mut watch)?;
         (watch.say)(&format!(
             "run {}: the guest {}",
-            repeat + 1,
-            if has_moved { "runs on the target" } else { "stayed where it was" }
+            run + 1,
+            match guest {
+                Whereabouts::Target => "runs on the target",
+                Whereabouts::Source => "goes on where it was",
+                Whereabouts::Nowhere => "is lost",
+            }
         ));
         for (side, messages) in [(Side::Source, source), (Side::Target, target)] {
-            let path = Path::new(HOST).join("qmp").join(format!("{repeat}-{}.jsonl", side.name()));
+            let path = Path::new(HOST).join("qmp").join(format!("{run}-{}.jsonl", side.name()));
             let whole = draft.part(&path)?;
             base::qmp::write(&messages, &whole).map_err(|error| Error::io(&whole, error))?;
             parts.push(part(path, PartKind::Qmp));
         }
+        let path = Path::new(HOST).join("processes").join(format!("{run}.json"));
+        let whole = draft.part(&path)?;
+        processes.write(&whole).map_err(|error| Error::io(&whole, error))?;
+        parts.push(part(path, PartKind::Processes));
         if let Some(heartbeat) = heartbeat {
-            let path = Path::new(HOST).join("heartbeat").join(format!("{repeat}.json"));
+            let path = Path::new(HOST).join("heartbeat").join(format!("{run}.json"));
             let whole = draft.part(&path)?;
             heartbeat.write(&whole).map_err(|error| Error::io(&whole, error))?;
             parts.push(part(path, PartKind::Heartbeat));
@@ -129,6 +178,11 @@ impl std::fmt::Display for Settings {
             self.bandwidth_bytes_per_s,
             self.limit.as_millis()
         )?;
+        let methods: Vec<&str> = self.methods.iter().map(|method| method.name()).collect();
+        write!(out, " --method {}", methods.join(","))?;
+        if let Some(Injection { culprit, phase, length }) = self.injection {
+            write!(out, " --inject {}={} ms --phase {}", culprit.name(), length.as_millis(), phase.name())?;
+        }
         out.write_str(if self.is_observed { " --observe" } else { "" })
     }
 }

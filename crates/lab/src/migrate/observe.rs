@@ -86,7 +86,7 @@ impl Observer {
         let stop = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
-            pin();
+            pin(priority::GUEST);
             let mut seen = Seen::default();
             while seen.first_on_target_ns.is_none() && !ends.load(Ordering::Relaxed) {
                 // The source second: once the target has beaten, that count does not change any more.
@@ -121,8 +121,8 @@ impl Drop for Observer {
 
 /// Keeps this thread on the last CPU that it may use, and before the ordinary threads there: it sleeps for most of the time. Where the
 /// kernel refuses either, it looks all the same, and its gaps tell.
-fn pin() {
-    let _ = priority::fifo(priority::GUEST);
+pub(super) fn pin(priority: i32) {
+    let _ = priority::fifo(priority);
     let Ok(may) = sched_getaffinity(None) else { return };
     if let Some(last) = (0..CpuSet::MAX_CPU).rev().find(|cpu| may.is_set(*cpu)) {
         let mut one = CpuSet::new();

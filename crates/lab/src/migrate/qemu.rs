@@ -3,15 +3,15 @@
 use super::Settings;
 use super::sector::{HEARTBEAT_AT, image};
 use crate::Error;
-use crate::program::{Program, tie, untranslated};
+use crate::program::{tie, untranslated};
 use crate::qmp::Qmp;
 use crate::watch::Watch;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Name and package of the program.
@@ -68,7 +68,8 @@ impl Qemu {
         let mut sector = image(settings.work).to_vec();
         sector.resize(FLOPPY_BYTES, 0);
         std::fs::write(&floppy, sector).map_err(|error| Error::io(&floppy, error))?;
-        let mut command = std::process::Command::new(PROGRAM.0);
+        let program = settings.program();
+        let mut command = std::process::Command::new(&program.path);
         untranslated(&mut command);
         tie(&mut command, Signal::KILL);
         command
@@ -96,7 +97,7 @@ impl Qemu {
         }
         let said = File::create(&log).map_err(|error| Error::io(&log, error))?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
-        let mut child = Program::new(PROGRAM.0, PROGRAM.1).start(command)?;
+        let mut child = program.start(command)?;
         let until = Instant::now() + PATIENCE;
         loop {
             match Qmp::connect(&socket, ANSWER, realtime_ns) {
@@ -110,7 +111,7 @@ impl Qemu {
             }
             if let Ok(Some(status)) = child.try_wait() {
                 let said = std::fs::read_to_string(&log).unwrap_or_default();
-                return Err(Program::new(PROGRAM.0, PROGRAM.1).failed(status, &said));
+                return Err(program.failed(status, &said));
             }
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -142,6 +143,21 @@ impl Qemu {
         // `0000000000100000: 0x00001234`
         let word = said.split_once(": 0x").and_then(|(_, word)| u32::from_str_radix(word.trim(), 16).ok());
         word.ok_or_else(|| Error::Malformed(format!("QEMU shows memory as `{}`", said.trim())))
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// The same as a number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended, if it did.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
     }
 
     /// What it complained of.

@@ -91,6 +91,8 @@ fn a_schema_tells_commands_arguments_and_capabilities_of_migrations() {
     assert!(abilities.has("calc-dirty-rate") && !abilities.has("migrate"));
     assert!(abilities.takes("calc-dirty-rate", "mode") && !abilities.takes("calc-dirty-rate", "calc-time-unit"));
     assert!(abilities.has_capability("events") && !abilities.has_capability("mapped-ram"));
+    assert!(abilities.accepts("migrate-set-capabilities", &["capabilities", "capability"], "xbzrle"), "through a list");
+    assert!(!abilities.accepts("calc-dirty-rate", &["mode"], "dirty-ring"), "nobody says what type 5 is");
     assert!(!Abilities::of_schema(&json!({"no": "schema"})).has("migrate"));
 }
 

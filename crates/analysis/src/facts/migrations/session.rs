@@ -1,4 +1,4 @@
-//! One session of QEMU's machine protocol: the migration of a source, or when a guest came to run on a target.
+//! What sessions of QEMU's machine protocol tell of one migration: that of a source, that of a target, and which of them belong together.
 //!
 //! ```text
 //! migrate                        told by whoever recorded the session
@@ -7,43 +7,106 @@
 //! ```
 //! Where the capability `events` is off, statuses and passes (`dirty-sync-count`, which is what MIGRATION_PASS tells) come from answers.
 
-use super::{Began, Migration, Poll};
-use base::qmp::{ENDS, Event, Message, Way, is_under_way};
+use super::method::Told;
+use super::{Began, CLOCKS_NS, Method, Migration, Poll, is_over};
+use base::qmp::{Event, Message, Way, is_under_way};
 use serde_json::Value;
 
-/// That of a source's session; `None` if it migrates nothing. Of several, the last one.
-pub(super) fn source(messages: &[Message]) -> Option<Migration> {
-    let mut reading = Reading::default();
-    for message in messages {
-        match message.way {
-            Way::ToQemu => reading.command(message),
-            Way::FromQemu => match Event::of(&message.message) {
-                Some(event) => reading.event(&event, event.at_ns.unwrap_or(message.at_ns)),
-                None => reading.answer(message),
-            },
-        }
-    }
-    let mut migration = reading.found?;
-    migration.is_emulated = reading.is_emulated;
-    if migration.passes.is_empty() {
-        migration.passes_are_polled = !reading.counted.is_empty();
-        migration.passes = reading.counted;
-    }
-    Some(migration)
+/// The guest stands still and waits for `migrate-continue`.
+const HELD: &str = "pre-switchover";
+
+/// What a source's session tells.
+pub(super) struct Departure {
+    pub migration: Migration,
+    told: Told,
 }
 
-/// When a guest came to run in a target's session.
-pub(super) fn resumed(messages: &[Message]) -> Option<u64> {
-    let mut reading = Reading::default();
-    for message in messages {
-        match (message.way, Event::of(&message.message)) {
-            (Way::ToQemu, _) => reading.command(message),
-            (Way::FromQemu, Some(event)) if event.name == "RESUME" && reading.is_incoming => return event.at_ns,
-            (Way::FromQemu, Some(_)) => {}
-            (Way::FromQemu, None) => reading.answer(message),
+/// What a target's session tells.
+pub(super) struct Arrival {
+    /// When it was told to wait for a guest, or was first seen to.
+    listened_ns: u64,
+    uri: Option<String>,
+    told: Told,
+    /// When the guest came to run there.
+    pub resumed_ns: Option<u64>,
+    blocktime_ms: Option<u64>,
+}
+
+impl Departure {
+    /// That of a source's session; `None` if it migrates nothing. Of several, the last one.
+    pub fn of_source(messages: &[Message]) -> Option<Self> {
+        let mut reading = Reading::default();
+        for message in messages {
+            match message.way {
+                Way::ToQemu => reading.command(message),
+                Way::FromQemu => match Event::of(&message.message) {
+                    Some(event) => reading.event(&event, event.at_ns.unwrap_or(message.at_ns)),
+                    None => reading.answer(message),
+                },
+            }
         }
+        let mut migration = reading.found?;
+        migration.is_emulated = reading.is_emulated;
+        if migration.passes.is_empty() {
+            migration.passes_are_polled = !reading.counted.is_empty();
+            migration.passes = reading.counted;
+        }
+        Some(Self { migration, told: reading.told_then })
     }
-    None
+
+    /// With what its target told, which is taken away: the one that ran the guest first after it was stopped here, or, where the guest never
+    /// came, the one that listened at that address at the time.
+    pub fn meets(self, arrivals: &mut Vec<Arrival>) -> Migration {
+        let Self { mut migration, told } = self;
+        // The clocks of two hosts differ by less than a run takes.
+        let ran = |arrival: &Arrival, stopped_ns: u64| {
+            arrival.resumed_ns.is_some_and(|resumed_ns| resumed_ns.saturating_add(CLOCKS_NS) >= stopped_ns)
+        };
+        let place = if migration.is_completed() {
+            migration.stopped_ns.and_then(|stopped_ns| arrivals.iter().position(|arrival| ran(arrival, stopped_ns)))
+        } else {
+            let is_there = |arrival: &Arrival| arrival.uri.is_some() && arrival.uri == migration.uri;
+            let there = arrivals.iter().enumerate().filter(|(_, arrival)| is_there(arrival));
+            there.min_by_key(|(_, arrival)| arrival.listened_ns.abs_diff(migration.began_ns)).map(|(place, _)| place)
+        };
+        let Some(arrival) = place.map(|place| arrivals.remove(place)) else { return migration };
+        // Of a side that somebody else told, nothing is known.
+        if migration.uri.is_some() && arrival.uri.is_some() {
+            migration.one_sided = told.one_sided(&arrival.told);
+        }
+        if migration.is_completed() {
+            migration.resumed_ns = arrival.resumed_ns;
+            migration.blocktime_ms = arrival.blocktime_ms;
+        }
+        migration
+    }
+}
+
+impl Arrival {
+    /// That of a session; `None` if it is of none that waits for a guest.
+    pub fn of_target(messages: &[Message]) -> Option<Self> {
+        let mut reading = Reading::default();
+        let mut found: Option<Self> = None;
+        for message in messages {
+            let event = Event::of(&message.message).filter(|_| message.way == Way::FromQemu);
+            match (message.way, &event) {
+                (Way::ToQemu, _) => reading.command(message),
+                (Way::FromQemu, Some(_)) => {}
+                (Way::FromQemu, None) => reading.answer(message),
+            }
+            if reading.is_incoming && found.is_none() {
+                let (listened_ns, uri, told) = (message.at_ns, reading.uri.clone(), reading.told.clone());
+                found = Some(Self { listened_ns, uri, told, resumed_ns: None, blocktime_ms: None });
+            }
+            let Some(arrival) = &mut found else { continue };
+            if let Some(event) = event.filter(|event| event.name == "RESUME" && arrival.resumed_ns.is_none()) {
+                arrival.resumed_ns = event.at_ns;
+            }
+            let blocktime_ms = message.message["return"]["postcopy-blocktime"].as_u64();
+            arrival.blocktime_ms = blocktime_ms.or(arrival.blocktime_ms);
+        }
+        found.map(|arrival| Self { told: reading.told, ..arrival })
+    }
 }
 
 /// Why its QEMU said that its guest cannot be migrated, when it was asked last.
@@ -64,6 +127,11 @@ struct Reading {
     /// Its guest has not come to run: what is told of a migration is of one that arrives.
     is_incoming: bool,
     is_called_off: bool,
+    /// What this side was told, and what when a migration began.
+    told: Told,
+    told_then: Told,
+    /// Where it was told to send, or to listen.
+    uri: Option<String>,
     is_emulated: Option<bool>,
     /// `dirty-sync-count` as it was told last, and passes by it.
     count: Option<u64>,
@@ -78,7 +146,9 @@ impl Reading {
 
     /// One that is heard of for the first time, if none is under way.
     fn hears(&mut self, began_ns: u64, began: Began) {
-        let is_new = self.found.as_ref().is_none_or(|migration| migration.ended.is_some());
+        // One that is paused may be recovered.
+        let ended = |migration: &Migration| migration.ended.as_ref().is_some_and(|(_, how)| !is_under_way(how));
+        let is_new = self.found.as_ref().is_none_or(ended);
         let is_earlier = |migration: &Migration| migration.began == Began::Before && began != Began::Before;
         if is_new && !self.is_incoming {
             self.begin(began_ns, began);
@@ -89,13 +159,25 @@ impl Reading {
 
     fn command(&mut self, Message { at_ns, message, .. }: &Message) {
         let command = message["execute"].as_str().unwrap_or_default();
+        self.told.take(command, &message["arguments"]);
+        let uri = || message["arguments"]["uri"].as_str().map(str::to_owned);
         match command {
             "migrate" => {
                 self.begin(*at_ns, Began::Told);
                 (self.is_called_off, self.is_incoming) = (false, false);
+                self.told_then = self.told.clone();
+                if let Some(migration) = &mut self.found {
+                    (migration.method, migration.uri) = (Some(Method::of(&self.told)), uri());
+                }
             }
             "migrate_cancel" => self.is_called_off = true,
-            "migrate-incoming" => self.is_incoming = true,
+            "migrate-incoming" => (self.is_incoming, self.uri) = (true, uri()),
+            // Whoever holds it lets it go on; that its thread then waits for a CPU is another cause.
+            "migrate-continue" => {
+                if let Some(migration) = &mut self.found {
+                    migration.held_ns = migration.held_ns.map(|(from_ns, _)| (from_ns, (*at_ns).max(from_ns + 1)));
+                }
+            }
             _ => {}
         }
         self.asked.push((*at_ns, command.to_owned(), message["id"].clone()));
@@ -108,7 +190,12 @@ impl Reading {
         let answer = &message["return"];
         match command.as_str() {
             // A target that waits, in a session that somebody else's command is not in.
-            "query-status" => self.is_incoming |= answer["status"] == "inmigrate",
+            "query-status" => {
+                self.is_incoming |= answer["status"] == "inmigrate";
+                if let Some(migration) = self.found.as_mut().filter(|_| !self.is_incoming) {
+                    migration.runs_on_source = answer["running"].as_bool();
+                }
+            }
             "query-kvm" => self.is_emulated = answer["enabled"].as_bool().map(|enabled| !enabled),
             "query-migrate" => self.state(*at_ns, asked_ns, answer),
             _ => {}
@@ -156,6 +243,13 @@ impl Reading {
             self.ended(status, at_ns);
         }
         let Some(migration) = &mut self.found else { return };
+        if event.name == "MIGRATION" {
+            match &mut migration.held_ns {
+                None if status == HELD => migration.held_ns = Some((at_ns, at_ns)),
+                Some((from_ns, until_ns)) if from_ns == until_ns => *until_ns = at_ns,
+                _ => {}
+            }
+        }
         match event.name.as_str() {
             "MIGRATION_PASS" => migration.passes.extend(event.data["pass"].as_u64().map(|pass| (pass, at_ns))),
             "STOP" => migration.stopped_ns = Some(at_ns),
@@ -164,7 +258,7 @@ impl Reading {
     }
 
     fn ended(&mut self, status: &str, at_ns: u64) {
-        if !ENDS.contains(&status) || std::mem::take(&mut self.is_incoming) {
+        if !is_over(status) || std::mem::take(&mut self.is_incoming) {
             return;
         }
         let Some(migration) = &mut self.found else { return };
@@ -179,6 +273,14 @@ impl Reading {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    fn departs(messages: &[Message]) -> Option<Migration> {
+        Departure::of_source(messages).map(|departure| departure.migration)
+    }
+
+    fn resumed(messages: &[Message]) -> Option<u64> {
+        Arrival::of_target(messages)?.resumed_ns
+    }
 
     fn to(at_ns: u64, id: u64, command: &str) -> Message {
         Message { at_ns, way: Way::ToQemu, message: json!({ "execute": command, "id": id }) }
@@ -210,7 +312,7 @@ mod tests {
             event(40, "MIGRATION", json!({ "status": "device" })),
             event(50, "MIGRATION", json!({ "status": "completed" })),
         ];
-        let migration = source(&messages).unwrap();
+        let migration = departs(&messages).unwrap();
         let us = |us: u64| 1_000_000_000 + us * 1_000;
         assert_eq!(migration.began_ns, 2);
         assert_eq!(migration.passes, [(1, us(10)), (2, us(20))]);
@@ -220,10 +322,10 @@ mod tests {
         );
         let [(8, poll)] = &migration.polls[..] else { panic!("{:?}", migration.polls) };
         assert_eq!((poll.transferred_bytes, poll.zero_pages), (Some(100), None), "what is not told is missing");
-        assert_eq!(source(&messages[..1]), None);
+        assert_eq!(departs(&messages[..1]), None);
         assert_eq!(resumed(&messages), None);
         let failed = || event(50, "MIGRATION", json!({ "status": "failed" }));
-        let ended = |messages: &[Message]| source(messages).unwrap().ended.unwrap().1;
+        let ended = |messages: &[Message]| departs(messages).unwrap().ended.unwrap().1;
         assert_eq!(ended(&[to(2, 0, "migrate"), to(3, 1, "migrate_cancel"), failed()]), "cancelled");
         assert_eq!(
             ended(&[to(2, 0, "migrate_cancel"), to(3, 1, "migrate"), failed()]),
@@ -250,9 +352,9 @@ mod tests {
             event(50, "MIGRATION", json!({ "status": "completed" })),
         ];
         let us = |us: u64| 1_000_000_000 + us * 1_000;
-        let migration = source(&told).unwrap();
+        let migration = departs(&told).unwrap();
         assert_eq!((migration.began_ns, migration.began, migration.passes_are_polled), (us(10), Began::Told, false));
-        let migration = source(&told[1..]).unwrap();
+        let migration = departs(&told[1..]).unwrap();
         assert_eq!((migration.began_ns, migration.began), (us(12), Began::Before));
         assert_eq!(migration.total_ns(), None, "how long it had gone on is not known");
         // Where events are off, answers tell all of it.
@@ -266,7 +368,7 @@ mod tests {
             asked(1_400 * MS, 4, json!({ "status": "completed" })),
         ];
         let all = begins.into_iter().flatten().chain(goes_on.iter().flatten().cloned()).collect::<Vec<_>>();
-        let migration = source(&all).unwrap();
+        let migration = departs(&all).unwrap();
         assert_eq!((migration.began_ns, migration.began), (1_030 * MS, Began::Counted { error_ns: MS + 1_000 }));
         assert_eq!(
             (migration.passes.clone(), migration.passes_are_polled),
@@ -276,7 +378,7 @@ mod tests {
         assert_eq!(migration.is_emulated, Some(true));
         // Joined in its second pass: when that began is not known.
         let late: Vec<Message> = goes_on[1..].iter().flatten().cloned().collect();
-        let migration = source(&late).unwrap();
+        let migration = departs(&late).unwrap();
         assert_eq!((migration.began_ns, migration.passes.len()), (1_030 * MS, 0));
     }
 
@@ -298,8 +400,47 @@ mod tests {
         ];
         let moves_on = [event(40, "MIGRATION", json!({ "status": "setup" })), event(50, "STOP", Value::Null)];
         let target = [&waits[..], &arrives[..]].concat();
-        assert_eq!((source(&target), resumed(&target)), (None, Some(1_000_020_000)));
+        assert_eq!((departs(&target), resumed(&target)), (None, Some(1_000_020_000)));
         let both = [&target[..], &moves_on[..]].concat();
-        assert_eq!(source(&both).map(|migration| migration.began_ns), Some(1_000_040_000), "then it was moved on");
+        assert_eq!(departs(&both).map(|migration| migration.began_ns), Some(1_000_040_000), "then it was moved on");
+    }
+
+    #[test]
+    fn a_target_that_never_ran_the_guest_is_found_by_its_address_and_what_it_alone_was_told() {
+        let with = |at_ns, command: &str, arguments: Value| Message {
+            at_ns,
+            way: Way::ToQemu,
+            message: json!({ "execute": command, "arguments": arguments }),
+        };
+        let on = |name: &str| json!({ "capabilities": [{ "capability": name, "state": true }] });
+        let uri = |path: &str| json!({ "uri": path });
+        let source = [
+            with(1, "migrate-set-capabilities", on("multifd")),
+            with(10, "migrate", uri("unix:a")),
+            event(20, "STOP", Value::Null),
+            event(30, "MIGRATION", json!({ "status": "pre-switchover" })),
+            event(50, "MIGRATION", json!({ "status": "device" })),
+            event(60, "MIGRATION", json!({ "status": "failed" })),
+            to(70, 5, "query-status"),
+            from(71, json!({ "return": { "running": true }, "id": 5 })),
+        ];
+        let target = |at_ns, path: &str, name: &str| {
+            let told = [with(1, "migrate-set-capabilities", on(name)), with(at_ns, "migrate-incoming", uri(path))];
+            Arrival::of_target(&told).unwrap()
+        };
+        let mut targets =
+            vec![target(2, "unix:a", "multifd"), target(9, "unix:a", "events"), target(10, "unix:b", "events")];
+        let met = Departure::of_source(&source).unwrap().meets(&mut targets);
+        assert_eq!(met.one_sided, [("multifd".to_owned(), true)], "the nearest one at that address");
+        assert_eq!((targets.len(), met.runs_on_source, met.resumed_ns), (2, Some(true), None));
+        let held_ns = |migration: Migration| migration.held_ns.map(|(from_ns, until_ns)| until_ns - from_ns);
+        assert_eq!(held_ns(met), Some(20_000));
+        let mut let_go = source.to_vec();
+        let_go.insert(4, to(1_000_037_000, 4, "migrate-continue"));
+        assert_eq!(
+            held_ns(Departure::of_source(&let_go).unwrap().migration),
+            Some(7_000),
+            "that is when it was let go"
+        );
     }
 }

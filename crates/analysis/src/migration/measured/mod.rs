@@ -1,17 +1,20 @@
 //! How did live migrations go that were recorded, and was what was said before them right?
 //!
 //! ```text
-//! Migration --passes--> table passes        events, and QEMU's own account --downtimes--> table downtimes
+//! Migration --runs--> table runs            --passes--> table passes
+//!     |--events, and QEMU's own account --downtimes--> table downtimes
 //!     |--traces of both sides--> table devices
 //!     |--with what was said before--> table residuals
 //!     '--rules--> findings
 //! ```
 
+mod culprits;
 mod devices;
 mod downtimes;
 mod passes;
 mod residuals;
 mod rules;
+mod runs;
 mod section;
 
 pub use rules::words;
@@ -21,6 +24,7 @@ use base::table::TableSpec;
 
 /// All tables, in reading order, with those of what is in memory.
 pub const TABLES: &[&TableSpec] = &[
+    &runs::RUNS,
     &passes::PASSES,
     &downtimes::DOWNTIMES,
     &devices::DEVICES,

@@ -1,6 +1,6 @@
 //! Was what was said before a run right?
 
-use crate::facts::migrations::{Migration, Migrations};
+use crate::facts::migrations::{Method, Migration, Migrations};
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
@@ -53,10 +53,15 @@ pub(super) fn actual(migration: &Migration, what: &str) -> Option<f64> {
     }
 }
 
+/// Whether the model may speak of it: it makes passes of pre-copy.
+pub(super) fn is_of_model(migration: &Migration) -> bool {
+    migration.method.is_none_or(|method| method == Method::Precopy)
+}
+
 /// The runs that a prediction is held against, with their numbers: one whose memory was shared, so that its heartbeat could be seen, is slower
 /// for that.
 pub(super) fn timed(migrations: &Migrations) -> impl Iterator<Item = (usize, &Migration)> {
-    migrations.list.iter().enumerate().filter(|(_, migration)| migration.heartbeat.is_none())
+    migrations.list.iter().enumerate().filter(|(_, one)| one.heartbeat.is_none() && is_of_model(one))
 }
 
 pub(super) fn table(migrations: &Migrations) -> Table {
@@ -88,7 +93,7 @@ mod tests {
     use base::prediction::{self, Prediction, Said};
 
     #[test]
-    fn a_run_that_was_slowed_by_looking_at_it_is_held_against_no_prediction() {
+    fn a_run_that_was_slowed_by_looking_at_it_or_went_another_way_is_held_against_no_prediction() {
         let said = Said {
             what: "total".into(),
             low: Some(1e9),
@@ -112,7 +117,9 @@ mod tests {
             period_ns: 1,
         };
         let observed = Migration { heartbeat: Some(heartbeat), ..plain.clone() };
-        let table = table(&Migrations { list: vec![observed, plain], said: Some(said), ..Migrations::default() });
+        let compressed = Migration { method: Some(Method::Zstd), ..plain.clone() };
+        let list = vec![observed, plain, compressed];
+        let table = table(&Migrations { list, said: Some(said), ..Migrations::default() });
         let [row] = &table.rows[..] else { panic!("{:?}", table.rows) };
         assert_eq!((&row[0], &row[5]), (&Cell::U64(1), &Cell::Bool(false)));
     }

@@ -1,6 +1,6 @@
 //! What speaks against a migration as it went: rules as data, and what they look at.
 
-use super::{devices, passes};
+use super::{culprits, devices, passes};
 use crate::facts::migrations::Migration;
 use crate::migration::goals;
 use crate::rule::Hit;
@@ -9,8 +9,8 @@ use base::rule::{Words, limit};
 use base::{Cost, CostKind, Evidence, Finding, Level, Needs, Severity, in_order};
 
 /// A migration, and its number.
-type Run<'a> = (usize, &'a Migration);
-type Rule = crate::rule::Rule<fn(Run<'_>) -> Option<Hit>>;
+pub(super) type Run<'a> = (usize, &'a Migration);
+pub(super) type Rule = crate::rule::Rule<fn(Run<'_>) -> Option<Hit>>;
 
 /// From this share of the dark time on it is a device's.
 const DEVICE_SHARE: f64 = 0.3;
@@ -51,14 +51,14 @@ const RULES: &[Rule] = &[
 
 /// What they say of themselves.
 pub fn words() -> Vec<Words> {
-    RULES.iter().map(Rule::words).chain([goals::RULE.words()]).collect()
+    RULES.iter().chain(culprits::RULES).map(Rule::words).chain([goals::RULE.words()]).collect()
 }
 
 /// What they found.
 pub(super) fn findings(migrations: &[Migration]) -> Vec<Finding> {
+    let rules = || RULES.iter().chain(culprits::RULES);
     let runs = migrations.iter().enumerate();
-    let hits =
-        runs.flat_map(|run| RULES.iter().filter_map(move |rule| Some(rule.finding((rule.check)(run)?, Level::L0))));
+    let hits = runs.flat_map(|run| rules().filter_map(move |rule| Some(rule.finding((rule.check)(run)?, Level::L0))));
     in_order(hits.collect())
 }
 

@@ -1,7 +1,7 @@
 //! The answer.
 
-use super::{devices, downtimes, passes, residuals, rules};
-use crate::facts::migrations::{Began, Migration, Migrations};
+use super::{culprits, devices, downtimes, passes, residuals, rules, runs};
+use crate::facts::migrations::{Began, Method, Migration, Migrations};
 use crate::migration::blocked::{self, Guest};
 use crate::migration::goals;
 use crate::{Answer, Case, Error};
@@ -44,7 +44,7 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     section.findings = in_order(found.chain(blocked::findings(&refused, Level::L0)).collect());
     let verdicts = case.budget().and_then(|budget| goals::sentence(&budget.name, &judged));
     section.summary = std::iter::once(summary(migrations)).chain(verdicts).collect::<Vec<_>>().join(" ");
-    let tables = [passes::table(&migrations.list), downtimes::table(&migrations.list)];
+    let tables = [runs::table(&migrations.list), passes::table(&migrations.list), downtimes::table(&migrations.list)];
     let tables = tables.into_iter().chain([devices::table(&migrations.list), residuals::table(migrations)]);
     let tables = tables.chain([goals::table(&judged, "measured")]);
     section.tables = tables.filter(|table| !table.rows.is_empty()).collect();
@@ -55,7 +55,10 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
 fn summary(migrations: &Migrations) -> String {
     let of_several = migrations.list.len() > 1;
     let sentences = migrations.list.iter().enumerate().map(|(run, migration)| {
-        let whose = if of_several { format!("Run {run}") } else { "The migration".to_owned() };
+        // Pre-copy is what a migration is unless it is said to be another.
+        let method = migration.method.filter(|method| *method != Method::Precopy);
+        let by = method.map_or(String::new(), |method| format!(" by {}", method.name()));
+        let whose = if of_several { format!("Run {run}{by}") } else { format!("The migration{by}") };
         let course = if migration.by.is_some() { by_sums(migration) } else { course(migration) };
         format!("{whose} {course}.{}", of_devices(migration))
     });
@@ -70,7 +73,7 @@ fn summary(migrations: &Migrations) -> String {
 /// `took 1.8 s and 5 passes before the final one; the guest was dark for 12.7 ms (QEMU reports 2.0 ms)`
 fn course(migration: &Migration) -> String {
     let Some(total_ns) = residuals::actual(migration, "total") else {
-        let why = migration.last(|poll| poll.error.clone()).map_or(String::new(), |why| format!(": {why}"));
+        let why = culprits::why(migration).map_or(String::new(), |why| format!(": {why}"));
         let passes = counted(migration.passes.len() as u64, "pass", "passes");
         return match &migration.ended {
             Some((_, how)) => format!("ended as {how} after {passes}{why}{}", by_its_own_account(migration)),
@@ -226,6 +229,11 @@ fn unknown(migrations: &Migrations) -> Vec<Unknown> {
             migrations.said.is_some() && migrations.list.iter().any(|one| one.heartbeat.is_some()),
             "observed",
             "Runs that were observed share their memory, which slows the first pass: the prediction is not held against them.".to_owned(),
+        ),
+        (
+            migrations.said.is_some() && migrations.list.iter().any(|one| !residuals::is_of_model(one)),
+            "method",
+            "What was said before is of pre-copy, and not held against runs by another method.".to_owned(),
         ),
         (true, "network", "How long the network was dark was not measured.".to_owned()),
     ];
