@@ -7,6 +7,8 @@ test("scales have round ends and hold every value, as those of the program", () 
   const linear = (most: number) => scaleOf(axis(false), [0, 3, most]).to;
   expect([8, 10, 11, 37, 180].map(linear)).toEqual([10, 10, 20, 50, 200]);
   expect(scaleOf(axis(false), [37]).marks).toEqual([0, 10, 20, 30, 40, 50]);
+  expect(scaleOf(axis(false), [9]).marks).toEqual([0, 2, 4, 6, 8, 10]);
+  expect(scaleOf(axis(false), [180]).marks).toEqual([0, 50, 100, 150, 200]);
   const decades = scaleOf(axis(true), [0, 14, 120_000]);
   expect([decades.from, decades.to]).toEqual([10, 1e6]);
   expect(scaleOf(axis(true), [1, 9e6]).marks).toEqual([1, 1e2, 1e4, 1e6]);

@@ -29,7 +29,8 @@ function decades(shown: number[], most: number): Scale {
 
 function linear(most: number): Scale {
   const to = most > 0 ? roundAbove(most) : 1;
-  const parts = Math.round(to / 10 ** Math.floor(Math.log10(to))) === 5 ? 5 : 4;
+  // Whole numbers stay whole: 2 of 10, 10 of 50, 5 of 20.
+  const parts = Math.round(to / 10 ** Math.floor(Math.log10(to))) === 2 ? 4 : 5;
   const marks = Array.from({ length: parts + 1 }, (_, part) => (to * part) / parts);
   return { from: 0, to, place: (value) => clamped(value / to), marks };
 }

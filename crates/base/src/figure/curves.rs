@@ -164,7 +164,8 @@ impl Scale {
             let step = ((to - from) / 6 + 1).max(1) as usize;
             return (from..=to).step_by(step).map(|power| 10_f64.powi(power)).collect();
         }
-        let parts = if first_digit(self.to) == 5 { 5 } else { 4 };
+        // Whole numbers stay whole: 2 of 10, 10 of 50, 5 of 20.
+        let parts = if first_digit(self.to) == 2 { 4 } else { 5 };
         (0..=parts).map(|part| self.from + (self.to - self.from) * f64::from(part) / f64::from(parts)).collect()
     }
 }
@@ -194,6 +195,7 @@ mod tests {
         assert_eq!([8.0, 10.0, 11.0, 37.0, 180.0].map(|most| linear(most).to), [10.0, 10.0, 20.0, 50.0, 200.0]);
         assert_eq!(linear(37.0).marks(), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0]);
         assert_eq!(linear(180.0).marks(), [0.0, 50.0, 100.0, 150.0, 200.0]);
+        assert_eq!(linear(9.0).marks(), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
         let decades = axis(true).scale([0.0, 14.0, 120_000.0].into_iter());
         assert_eq!((decades.from, decades.to), (10.0, 1e6));
         assert_eq!(decades.marks(), [1e1, 1e2, 1e3, 1e4, 1e5, 1e6]);
