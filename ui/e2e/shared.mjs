@@ -1,4 +1,8 @@
 // What all steps use: the recordings they open, and how they open them.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
 export const NESTED = "nested-vmx-shadow-off-hog";
 export const SHADOWED = "nested-vmx-shadow-on";
 export const LINUX = "svm-linux";
@@ -28,3 +32,17 @@ export async function open(page, base, hash) {
 
 /** What the server answers for a recording. */
 export const ask = async (base, id, path) => (await fetch(`${base}/api/recordings/${id}/${path}`)).json();
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** axe-core finds nothing there. */
+export async function clean(page, base, hash) {
+  await open(page, base, hash);
+  await page.waitForTimeout(500);
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
+  const said = violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`,
+  );
+  assert.deepEqual(said, [], `axe-core on ${hash}`);
+}

@@ -25,7 +25,11 @@ const SHOTS = [
   ["multiplication", `r=${LINUX}&view=multiplication`],
   ["gauges", `r=${LINUX}&view=gauges&at=0.55`],
   ["sections", `r=${LINUX}&view=sections`],
+  ["plan", "r=plan-chain&view=sections"],
 ];
+
+/** What a picture is of, where that is not the top of the page. */
+const OF = { plan: ".figure:has(.flow)" };
 
 /** Those of the documentation, by view and kind. */
 const KEPT = {
@@ -55,7 +59,11 @@ export async function shoot(browser, base, folder, all) {
       // The first page asks for one recording's findings after another.
       await page.waitForFunction(() => !document.body.textContent.includes("reading its findings"));
       const file = kind === "light" ? `${name}.png` : `${name}-${kind}.png`;
-      await page.screenshot({ path: join(folder, file) });
+      const part = OF[name] && page.locator(OF[name]).first();
+      // As high as it is, so that the bar at the top covers nothing of it.
+      if (part) await page.setViewportSize({ ...viewport, height: 3 * viewport.height });
+      await (part ?? page).screenshot({ path: join(folder, file) });
+      await page.setViewportSize(viewport);
     }
     await page.close();
   }

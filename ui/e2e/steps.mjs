@@ -1,7 +1,6 @@
 // What a person does with the dashboard, as a list of steps. Each throws a sentence where something is wrong.
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -14,20 +13,8 @@ import { perfetto } from "./perfetto.mjs";
 import { plan } from "./plan.mjs";
 import { rates } from "./rates.mjs";
 import { recordings } from "./recordings.mjs";
-import { LINUX, length, NESTED, open, param, SHADOWED, VIEWS } from "./shared.mjs";
+import { clean, LINUX, length, NESTED, open, param, SHADOWED, VIEWS } from "./shared.mjs";
 import { span } from "./span.mjs";
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-async function clean(page, base, hash) {
-  await open(page, base, hash);
-  await page.waitForTimeout(500);
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
-  const said = violations.map(
-    ({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`,
-  );
-  assert.deepEqual(said, [], `axe-core on ${hash}`);
-}
 
 /** A report file as `report --html` makes it, from what the server answers. */
 async function reportFile(base, folder) {

@@ -4,9 +4,13 @@
 //! characters in a terminal, SVG in a page.
 
 mod curves;
+mod flow;
+mod gauge;
 mod histogram;
 
 pub use curves::{Axis, Curve, Curves, Form, Heat, HeatRow, Limit, On, Scale};
+pub use flow::{Flow, Fullest, Fullness, Hop, Side, Stop};
+pub use gauge::{Ceiling, Gauge, GaugeGroup, Reading};
 pub use histogram::{Bin, Edge, Histogram, Kind};
 
 use crate::Span;
@@ -41,6 +45,17 @@ pub enum Drawing {
     Curves(Curves),
     /// How much there is of something by two others.
     Heat(Heat),
+    /// Ways of packets across a boundary, one below the other.
+    Flows(Vec<Flow>),
+    /// Rates on dials with their ceilings, in groups.
+    Gauges(Vec<GaugeGroup>),
+}
+
+impl BarGroup {
+    /// Its values are shares already, of different things that add up to nothing.
+    pub fn has_shares(&self) -> bool {
+        self.unit == "share"
+    }
 }
 
 /// A machine under one placement.
@@ -74,7 +89,7 @@ pub struct CpuBox {
     pub contended: bool,
 }
 
-/// Bars that add up to one whole.
+/// Bars that add up to one whole, or shares of different things.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BarGroup {
     /// Heading on the left, such as a vCPU.

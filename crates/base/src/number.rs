@@ -55,6 +55,20 @@ pub fn bytes(value: f64) -> String {
     scaled(value, "B", BYTES)
 }
 
+/// `8.62 Mpps`; more digits of what is less than one.
+pub fn packets_per_s(pps: f64) -> String {
+    format!("{} Mpps", hundredths(pps / 1e6))
+}
+
+/// `4.41 Gb/s`, likewise.
+pub fn bits_per_s(bits: f64) -> String {
+    format!("{} Gb/s", hundredths(bits / 1e9))
+}
+
+fn hundredths(value: f64) -> String {
+    if value >= 1.0 && value.is_finite() { decimals(value, 2) } else { plain(value) }
+}
+
 /// `1,234 bytes`.
 pub fn exact_bytes(value: u64) -> String {
     if value == 1 { "1 byte".to_owned() } else { format!("{} bytes", thousands(value)) }
@@ -164,6 +178,12 @@ mod tests {
             shown,
             ["0 ns", "1 ns", "999 ns", "1.0 us", "57.3 us", "999.9 us", "1.0 ms", "294.6 ms", "638.0 ms", "12,345.6 s"]
         );
+    }
+
+    #[test]
+    fn rates_of_packets_have_two_digits_and_the_small_ones_more() {
+        assert_eq!([8.615e6, 1e6, 40_000.0, 0.0].map(packets_per_s), ["8.62 Mpps", "1.00 Mpps", "0.04 Mpps", "0 Mpps"]);
+        assert_eq!([220e9, 4.411e9, 2.4e7].map(bits_per_s), ["220.00 Gb/s", "4.41 Gb/s", "0.024 Gb/s"]);
     }
 
     #[test]

@@ -16,6 +16,8 @@ mod drawing;
 pub(crate) mod escape;
 mod figure;
 mod finding;
+mod flow;
+mod gauge;
 mod histogram;
 mod ladder;
 mod look;

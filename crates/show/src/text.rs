@@ -9,6 +9,8 @@ mod brief;
 mod curves;
 mod figure;
 mod finding;
+mod flow;
+mod gauge;
 mod histogram;
 mod line;
 mod paint;

@@ -150,6 +150,63 @@ export interface HeatData {
   rows: { label: string; cells: (number | null)[] }[];
 }
 
+/** The way of packets across a boundary, from its first station to its last one. */
+export interface FlowData {
+  title: string;
+  boundary: string;
+  above: string;
+  below: string;
+  /** What the thickest line stands for. */
+  most_bits_per_s: number;
+  hops: Hop[];
+}
+
+export interface Hop {
+  path: string;
+  from: Stop;
+  to: Stop;
+  /** What forwards it above and below the boundary. */
+  above: string | null;
+  below: string | null;
+  pps: number;
+  bits_per_s: number;
+  fullest: { resource: string; share: number } | null;
+  fullness: "free" | "near" | "full";
+  /** Of the boundary, by each of them. */
+  crossings: number;
+  /** So many hops in a row that are alike. */
+  count: number;
+}
+
+export interface Stop {
+  label: string;
+  side: "above" | "below";
+  share: number | null;
+}
+
+/** Rates on dials of one subject. */
+export interface GaugeGroup {
+  title: string;
+  gauges: Gauge[];
+}
+
+export interface Gauge {
+  label: string;
+  /** What the hand points to, and the part of it that each of several has. */
+  all: Reading;
+  each: Reading | null;
+  ceiling: { pps: number; resource: string };
+  published_pps: number[];
+  /** The end of the dial. */
+  end_pps: number;
+}
+
+export interface Reading {
+  of: string;
+  pps: number;
+  bits_per_s: number;
+}
+
 /** A Section's picture as data; `drawing` says which it is. */
 export type FigureData = { id: string; title: string; caption: string } & (
   | { drawing: "bars"; groups: BarGroup[] }
@@ -158,6 +215,8 @@ export type FigureData = { id: string; title: string; caption: string } & (
   | ({ drawing: "curves" } & CurvesData)
   | ({ drawing: "heat" } & HeatData)
   | { drawing: "topology"; panels: Panel[] }
+  | { drawing: "flows"; flows: FlowData[] }
+  | { drawing: "gauges"; dials: GaugeGroup[] }
 );
 
 /** A slider where all values are numbers, else a choice. */

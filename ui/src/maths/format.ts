@@ -54,6 +54,20 @@ export function percent(share: number): string {
   return value === 0 || value === 100 ? `${value} %` : `${value.toFixed(1)} %`;
 }
 
+/** `8.62 Mpps`; more digits of what is less than one. */
+export function packetsPerSecond(pps: number): string {
+  return `${hundredths(pps / 1e6)} Mpps`;
+}
+
+/** `4.41 Gb/s`, likewise. */
+export function bitsPerSecond(bits: number): string {
+  return `${hundredths(bits / 1e9)} Gb/s`;
+}
+
+function hundredths(value: number): string {
+  return value < 1 ? `${Number(value.toFixed(value >= 0.1 ? 3 : 5))}` : value.toFixed(2);
+}
+
 /** An amount in the unit of its column. */
 export function amount(value: number, unit: string): string {
   if (unit === "ns") return duration(value);

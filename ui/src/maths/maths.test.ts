@@ -2,7 +2,17 @@ import { describe, expect, it } from "vitest";
 import { emptyTile } from "../data/tile";
 import type { Table } from "../data/types";
 import { apart, curveOfBins, curveOfShares, pathOf, rangeOf } from "./curve";
-import { duration, instant, minute, percent, roundDuration, runs, shellWord } from "./format";
+import {
+  bitsPerSecond,
+  duration,
+  instant,
+  minute,
+  packetsPerSecond,
+  percent,
+  roundDuration,
+  runs,
+  shellWord,
+} from "./format";
 import { arc, fitColumns, nice, ofChains, seriesOf } from "./gauges";
 import { disturbance, folded, heading, labels, spread, visible } from "./ladder";
 import { bandsOf, closedChains, ribbons, stops } from "./multiplication";
@@ -35,6 +45,15 @@ describe("the window", () => {
 });
 
 describe("numbers for people", () => {
+  it("of packets have two digits, and the small ones more", () => {
+    expect([8.615e6, 1e6, 40_000, 0].map(packetsPerSecond)).toEqual([
+      "8.62 Mpps",
+      "1.00 Mpps",
+      "0.04 Mpps",
+      "0 Mpps",
+    ]);
+    expect(bitsPerSecond(2.4e7)).toBe("0.024 Gb/s");
+  });
   it("have a unit and three figures", () => {
     expect([0, 7, 1234, 41_600, 2_454_060_065].map(duration)).toEqual([
       "0 ns",

@@ -1,4 +1,5 @@
 /** One gauge of the wall: a needle over 270 degrees, the lowest and highest value, and below it all values. */
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { duration, grouped, percent } from "../maths/format";
 import { arc, DECADES, fitColumns, onDial, onLog, type Series } from "../maths/gauges";
@@ -61,7 +62,6 @@ function Dial({ series, index, stale }: { series: Series; index: number; stale: 
   const high = Math.max(...known) / series.most;
   const tallest = Math.max(1e-9, ...known);
   const fill = series.state ? `var(--state-${series.state})` : "var(--ink)";
-  const tip = onDial(share, 66);
   const ceiling = series.marks?.find((mark) => mark.kind === "modelled");
   const published = series.marks?.filter((mark) => mark.kind === "published") ?? [];
   // Room for the line that names the ceiling.
@@ -87,61 +87,29 @@ function Dial({ series, index, stale }: { series: Series; index: number; stale: 
         .filter(Boolean)
         .join(", ")}
     >
-      <path d={arc(0, 1, 74)} fill="none" stroke="var(--grid)" stroke-width="13" />
-      {share > 0.002 && (
-        <path d={arc(0, Math.min(1, share), 74)} fill="none" stroke={fill} stroke-width="13" />
-      )}
-      {(known.length > 0 ? [low, high] : []).map((mark, i) => {
-        const a = onDial(mark, 64);
-        const b = onDial(mark, 85);
-        return (
-          <line
-            key={i === 0 ? "low" : "high"}
-            x1={a.x}
-            y1={a.y}
-            x2={b.x}
-            y2={b.y}
-            stroke="var(--soft)"
-            stroke-width="1.2"
-          />
-        );
-      })}
-      {ceiling && <Ceiling share={ceiling.value / series.most} />}
-      {series.marks && <Log series={series} value={value ?? 0} />}
-      {value !== null && (
-        <line
-          x1={tip.x * (series.marks ? 0.99 : 0.9)}
-          y1={tip.y * (series.marks ? 0.99 : 0.9)}
-          x2={tip.x * 1.24}
-          y2={tip.y * 1.24}
-          stroke={stale ? "var(--soft)" : "var(--ink)"}
-          stroke-width="2.6"
-          stroke-dasharray={stale ? "3 3" : undefined}
-          stroke-linecap={stale ? "butt" : "round"}
-        />
-      )}
-      <text y="8" text-anchor="middle" font-size="27" font-weight="650" letter-spacing="-0.6">
-        {figure}
-      </text>
-      <text class="faint" y="28" text-anchor="middle" font-size="12">
-        {stale ? `${unit}, stale` : unit}
-      </text>
-      {series.also && (
-        <text class="faint" y="42" text-anchor="middle" font-size="10.5">
-          {series.also[index] ?? ""}
-        </text>
-      )}
-      <text x={onDial(0, 74).x} y="70" text-anchor="middle" font-size="9.5" class="faint">
-        0
-      </text>
-      <text x={onDial(1, 74).x} y="70" text-anchor="middle" font-size="9.5" class="faint">
-        {print(series.most, series.unit)
+      <Face
+        share={value === null ? null : share}
+        fill={fill}
+        figure={figure}
+        unit={stale ? `${unit}, stale` : unit}
+        stale={stale}
+        short={series.marks !== undefined}
+        end={print(series.most, series.unit)
           .join(" ")
           .replace(" per second", "/s")
           .replace(" exits", "")
           .replace(".0 %", " %")
           .replace(/\.0+(?= |$)/, "")}
-      </text>
+        marks={known.length > 0 ? [low, high] : []}
+      >
+        {ceiling && <Ceiling share={ceiling.value / series.most} />}
+        {series.marks && <Log series={series} value={value ?? 0} />}
+        {series.also && (
+          <text class="faint" y="42" font-size="10.5">
+            {series.also[index] ?? ""}
+          </text>
+        )}
+      </Face>
       <text y="88" text-anchor="middle" font-size="12.5" font-weight="600">
         {series.title}
       </text>
@@ -165,8 +133,7 @@ function Dial({ series, index, stale }: { series: Series; index: number; stale: 
 
 /** The modelled ceiling: a bar across the dial. */
 function Ceiling({ share }: { share: number }) {
-  const [a, b] = [onDial(share, 65), onDial(share, 91)];
-  return <line x1={a.x} y1={a.y} x2={b.x} y2={b.y} stroke="var(--ink)" stroke-width="4.5" />;
+  return <path d={across(share, 65, 91)} stroke="var(--ink)" stroke-width="4.5" />;
 }
 
 /** The second scale, inside the first: logarithmic, with a tick for each decade, the value as an arc and published rates as diamonds. */
@@ -178,16 +145,13 @@ function Log({ series, value }: { series: Series; value: number }) {
       <path d={arc(0, 1, 59)} fill="none" stroke="var(--grid)" stroke-width="5" />
       {share > 0 && <path d={arc(0, share, 59)} fill="none" stroke="var(--soft)" stroke-width="5" />}
       {Array.from({ length: DECADES + 1 }, (_, decade) => {
-        const [a, b] = [onDial(decade / DECADES, 55), onDial(decade / DECADES, 63)];
-        return <line key={decade} x1={a.x} y1={a.y} x2={b.x} y2={b.y} stroke="var(--soft)" />;
+        return <path key={decade} d={across(decade / DECADES, 55, 63)} stroke="var(--soft)" />;
       })}
       {(series.marks ?? []).map((mark) => {
         const { x, y } = onDial(onLog(mark.value, most), 59);
         if (mark.kind === "modelled") {
-          const [a, b] = [onDial(onLog(mark.value, most), 54), onDial(onLog(mark.value, most), 64)];
-          return (
-            <line key="ceiling" x1={a.x} y1={a.y} x2={b.x} y2={b.y} stroke="var(--ink)" stroke-width="3" />
-          );
+          const place = onLog(mark.value, most);
+          return <path key="ceiling" d={across(place, 54, 64)} stroke="var(--ink)" stroke-width="3" />;
         }
         return (
           <path
@@ -206,4 +170,74 @@ function Log({ series, value }: { series: Series; value: number }) {
       </text>
     </>
   );
+}
+
+/**
+ * The dial itself: how far round it the hand is, if anybody knows, and which places are marked. What stands on it too is drawn below the
+ * hand, which is `short` where there is a scale inside.
+ */
+export function Face({
+  share,
+  fill,
+  figure,
+  unit,
+  end,
+  marks,
+  stale = false,
+  short = false,
+  children,
+}: {
+  share: number | null;
+  fill: string;
+  figure: string;
+  unit: string;
+  end: string;
+  marks: number[];
+  stale?: boolean;
+  short?: boolean;
+  children?: ComponentChildren;
+}) {
+  return (
+    <g text-anchor="middle">
+      <path d={arc(0, 1, 74)} fill="none" stroke="var(--grid)" stroke-width="13" />
+      {share !== null && share > 0.002 && (
+        <path d={arc(0, Math.min(1, share), 74)} fill="none" stroke={fill} stroke-width="13" />
+      )}
+      {marks.map((mark, i) => (
+        <path
+          key={i === 0 ? "low" : "high"}
+          d={across(mark, 64, 85)}
+          stroke="var(--soft)"
+          stroke-width="1.2"
+        />
+      ))}
+      {children}
+      {share !== null && (
+        <path
+          d={across(share, short ? 65 : 59, 82)}
+          stroke={stale ? "var(--soft)" : "var(--ink)"}
+          stroke-width="2.6"
+          stroke-dasharray={stale ? "3 3" : undefined}
+          stroke-linecap={stale ? "butt" : "round"}
+        />
+      )}
+      <text y="8" font-size="27" font-weight="650" letter-spacing="-0.6">
+        {figure}
+      </text>
+      <text class="faint" y="28" font-size="12">
+        {unit}
+      </text>
+      {["0", end].map((words, i) => (
+        <text key={words} x={onDial(i, 74).x} y="70" font-size="9.5" class="faint">
+          {words}
+        </text>
+      ))}
+    </g>
+  );
+}
+
+/** A line across the dial. */
+function across(share: number, from: number, to: number): string {
+  const [a, b] = [onDial(share, from), onDial(share, to)];
+  return `M${a.x} ${a.y}L${b.x} ${b.y}`;
 }

@@ -1,4 +1,4 @@
-/** A Section's figure, by its kind: bars, points on a scale, curves, cells, a machine. */
+/** A Section's figure, by its kind: bars, points on a scale, curves, cells, a machine, ways, dials. */
 import { useRef } from "preact/hooks";
 import type { Bar, BarGroup, FigureData } from "../data/types";
 import { hueOf } from "../draw/tokens";
@@ -6,8 +6,10 @@ import { amount, percent } from "../maths/format";
 import { openTimeline, recording } from "../state/store";
 import { Bins } from "./Bins";
 import { Curves } from "./Curves";
+import { Flows } from "./Flows";
 import { Heat } from "./Heat";
 import { Points } from "./Points";
+import { RateDials } from "./RateDials";
 import { Topology } from "./Topology";
 import { useWidth } from "./useSize";
 
@@ -43,6 +45,10 @@ export function Drawing({ figure }: { figure: FigureData }) {
       return <Heat title={figure.title} drawn={figure} />;
     case "topology":
       return <Topology panels={figure.panels} />;
+    case "flows":
+      return <Flows flows={figure.flows} />;
+    case "gauges":
+      return <RateDials groups={figure.dials} />;
     default:
       return <Unknown drawing={figure} />;
   }
@@ -112,7 +118,7 @@ function Bars({ group, most }: { group: BarGroup; most: number }) {
               {amount(bar.value, group.unit)}
             </text>
             <text class="faint" x={shareAt} y="14" text-anchor="end">
-              {group.total > 0 ? percent(bar.value / group.total) : ""}
+              {group.total > 0 && group.unit !== "share" ? percent(bar.value / group.total) : ""}
             </text>
             <rect
               x={below ? 0 : 290}

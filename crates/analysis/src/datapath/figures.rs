@@ -1,15 +1,19 @@
 //! The pictures of a plan: rates over VMs and over sizes below their ceilings, cores that break even, and how full each resource is.
 
+mod flow;
+mod gauges;
+
 use super::break_even;
 use super::model::design::{Datapath, Design, Pattern};
 use super::model::frames::Frames;
-use super::model::stages::{Bed, Load, Resource, rate};
+use super::model::stages::{Bed, Load, Resource, Stage, rate};
 use super::plan::{Chain, Plan};
 use super::predict::{Predicted, is_calibrated};
 use super::published;
 use super::rules;
 use base::Figure;
 use base::figure::{Axis, Bar, BarGroup, Curve, Curves, Drawing, Form, Mark};
+use base::number::plain;
 
 /// Sizes along the page, 64 to 1518 bytes: a multiple of what splits payloads, so that steps show.
 fn sizes() -> impl Iterator<Item = u32> {
@@ -32,7 +36,9 @@ pub(super) fn figures(plan: &Plan, rates: &[Predicted<'_>]) -> Vec<Figure> {
     );
     all.extend((chain.pattern == Pattern::Chain).then(|| cores(&bed, chain)));
     all.retain(|figure| matches!(&figure.drawing, Drawing::Curves(curves) if !curves.curves.is_empty()));
-    all.extend(links(rates));
+    let directions = if plan.directions > 1 { "both directions together" } else { "one direction" };
+    all.extend(gauges::figure(rates, directions));
+    all.extend(flow::figure(plan, rates, directions));
     all.extend(used(rates));
     all
 }
@@ -133,7 +139,7 @@ fn cores(bed: &Bed, chain: &Chain) -> Figure {
         for (nth, answer) in break_even::cores(bed, chain, &Frames::of(bytes)).into_iter().enumerate() {
             let Some((cycles, value)) = answer.hop_cycles.zip(answer.value) else { continue };
             if curves.len() <= nth {
-                let label = format!("{} cycles for a hop of 64 bytes", base::number::plain(cycles));
+                let label = format!("{} cycles for a hop of 64 bytes", plain(cycles));
                 curves.push(Curve { label, form: Form::Line, points: Vec::new() });
             }
             curves[nth].points.push((f64::from(bytes), value));
@@ -151,53 +157,12 @@ fn cores(bed: &Bed, chain: &Chain) -> Figure {
     )
 }
 
-/// Chains longer than this have more links than anybody reads.
-const MOST_LINKS: usize = 33;
-
-/// The best chain as a packet goes through it: each link with its load, and where it crosses PCIe.
-fn links(rates: &[Predicted<'_>]) -> Option<Figure> {
-    let group = |one: &Predicted<'_>| {
-        let best = rules::allowed(rates, one).first().copied()?;
-        let edges = best.design.edges();
-        if best.chain.pattern != Pattern::Chain || edges.len() > MOST_LINKS {
-            return None;
-        }
-        let load = best.rate.chain_pps()? * best.frames.bytes() * 8.0 / 1e9;
-        let end = |at: usize| if at == 0 || at == edges.len() { "wire".to_owned() } else { format!("VNF {at}") };
-        let bar = |(at, path): (usize, &Datapath)| {
-            let crossing = match (at == 0, at + 1 == edges.len(), path) {
-                (true, _, _) => ", PCIe to host",
-                (_, true, _) => ", PCIe to device",
-                (_, _, Datapath::Sriov) => ", PCIe to device, hairpin, PCIe to host",
-                (_, _, _) => "",
-            };
-            let (label, note) = (format!("{} to {}", end(at), end(at + 1)), format!("{}{crossing}", path.name()));
-            Bar { label, value: load, note, hue: String::new() }
-        };
-        Some(BarGroup {
-            title: format!("{}, {}", best.design.shape(), rules::subject(best)),
-            unit: "Gb/s",
-            total: load,
-            bars: edges.iter().enumerate().map(bar).collect(),
-            span: None,
-        })
-    };
-    let groups: Vec<BarGroup> = rules::asked(rates).filter_map(group).collect();
-    (!groups.is_empty()).then(|| Figure {
-        id: "links_of_the_chain".to_owned(),
-        title: "Which links does a packet take through the best chain, and where does it cross PCIe?".to_owned(),
-        caption: "Modelled load of each link; bits of frames with their check sequence, one direction.".to_owned(),
-        in_terminals: false,
-        drawing: Drawing::Bars(groups),
-    })
-}
-
 /// How full each resource is at the rate of the best design.
 fn used(rates: &[Predicted<'_>]) -> Option<Figure> {
     let group = |one: &Predicted<'_>| {
         let best = rules::allowed(rates, one).first().copied()?;
         let pps = best.rate.chain_pps()?;
-        let bar = |stage: &super::model::stages::Stage| Bar {
+        let bar = |stage: &Stage| Bar {
             label: stage.resource.name().to_owned(),
             value: pps / stage.capacity_pps,
             note: format!("carries {} Mpps", base::number::decimals(stage.capacity_pps / 1e6, 2)),

@@ -5,7 +5,7 @@ use super::model::stages::Resource;
 use super::plan::Plan;
 use super::predict::Predicted;
 use crate::rule::{Hit, Rule};
-use base::number::{decimals, list, many, plain};
+use base::number::{list, many, packets_per_s};
 use base::rule::Words;
 use base::{Cost, CostKind, Evidence, Finding, Level, Needs, Severity};
 
@@ -108,12 +108,6 @@ pub(super) fn subject(one: &Predicted<'_>) -> String {
     format!("{} at {size}", many(u64::from(one.chain.vnfs), what))
 }
 
-/// Two digits behind the point, and more of what is less than one.
-pub(super) fn mpps(pps: f64) -> String {
-    let mpps = pps / 1e6;
-    format!("{} Mpps", if mpps < 1.0 { plain(mpps) } else { decimals(mpps, 2) })
-}
-
 /// Designs that may be taken, best first: those that are known, and keep to the constraints.
 pub(super) fn allowed<'a>(rates: &'a [Predicted<'a>], like: &Predicted<'_>) -> Vec<&'a Predicted<'a>> {
     let is_like = |one: &&Predicted<'_>| {
@@ -152,13 +146,17 @@ fn target(planned: &Planned<'_>) -> Vec<Hit> {
         let Some((best, pps)) = best.zip(pps) else {
             let title = format!(
                 "{subject}: nothing is known of any design that may be taken, so {} is not shown to be reached",
-                mpps(target)
+                packets_per_s(target)
             );
             return Some(Hit::new(subject, Severity::High, title));
         };
         let bound = best.rate.bound().map_or("", |stage| stage.resource.name());
-        let title =
-            format!("{subject}: the best design, {}, carries {} of {}", best.design.shape(), mpps(pps), mpps(target));
+        let title = format!(
+            "{subject}: the best design, {}, carries {} of {}",
+            best.design.shape(),
+            packets_per_s(pps),
+            packets_per_s(target)
+        );
         let seen = Evidence::new(format!("bound by {bound}"), "table rates");
         let cost = Cost::of(CostKind::Modelled, target - pps, "packets per second");
         Some(Hit { cost, ..Hit::new(subject, Severity::High, title).with(seen) })
@@ -193,7 +191,7 @@ fn migrate(planned: &Planned<'_>) -> Vec<Hit> {
                 && !other.design.is_migratable()
         };
         let first = planned.rates.iter().find(of_vfs)?;
-        let left = first.window_pps.map_or("an unknown rate".to_owned(), mpps);
+        let left = first.window_pps.map_or("an unknown rate".to_owned(), packets_per_s);
         let title = format!(
             "{}: {} keeps VMs where they are, and leaves {left} while one is moved",
             subject(one),

@@ -6,7 +6,7 @@ use super::predict::{Predicted, predict};
 use super::rules::{self, Planned};
 use super::{Asked, break_even, controls, figures, memory, polling, published, tables};
 use crate::{Answer, Case, Error};
-use base::number::{list, many};
+use base::number::{list, many, packets_per_s};
 use base::{Section, Unknown};
 
 /// The question.
@@ -96,7 +96,7 @@ fn summary(rates: &[Predicted<'_>]) -> String {
         let pps = best.rate.chain_pps().unwrap_or_default();
         let bound = best.rate.bound().map_or("nothing", |stage: &Stage| stage.resource.name());
         let then = best.rate.runner_up().map_or(String::new(), |stage| {
-            format!(", before {} at {}", stage.resource.name(), rules::mpps(stage.capacity_pps))
+            format!(", before {} at {}", stage.resource.name(), packets_per_s(stage.capacity_pps))
         });
         let each = if best.chain.pattern == super::Pattern::NorthSouth { " for each VM" } else { "" };
         let cores =
@@ -104,7 +104,7 @@ fn summary(rates: &[Predicted<'_>]) -> String {
         format!(
             "{subject}: of the designs that are calibrated, {} carries most: {}{each}, bound by {bound}{then}{cores}.",
             best.design.shape(),
-            rules::mpps(pps)
+            packets_per_s(pps)
         )
     };
     let mut sentences: Vec<String> = asked.iter().take(MOST).map(sentence).collect();

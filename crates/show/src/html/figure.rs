@@ -1,10 +1,10 @@
-//! Figures of Sections: bars, points, curves, machines.
+//! Figures of Sections: bars, points, curves, machines, ways, dials.
 //!
 //! Everything across the page is a percentage of the drawing's width, so that a drawing fills a phone and a wall
 //! without stretching its patterns or its words.
 
 use super::escape::Safe;
-use super::{curves, histogram, look, points};
+use super::{curves, flow, gauge, histogram, look, points};
 use base::figure::{BarGroup, Drawing, Figure};
 use base::number;
 use std::fmt::{Result, Write};
@@ -25,6 +25,8 @@ pub fn render(section: &str, figure: &Figure, out: &mut String) -> Result {
         Drawing::Histogram(drawn) => histogram::render(&figure.title, drawn, out)?,
         Drawing::Curves(drawn) => curves::render(&figure.title, drawn, out)?,
         Drawing::Heat(drawn) => curves::heat(&figure.title, drawn, out)?,
+        Drawing::Flows(flows) => flow::render(flows, out)?,
+        Drawing::Gauges(groups) => gauge::render(groups, out)?,
     }
     out.write_str("</figure>\n")
 }
@@ -46,12 +48,13 @@ fn bars(groups: &[BarGroup], out: &mut String) -> Result {
 }
 
 fn bar_group(group: &BarGroup, largest: f64, out: &mut String) -> Result {
-    let total = number::amount(group.total, group.unit);
+    let total =
+        if group.has_shares() { String::new() } else { format!("{} in all", number::amount(group.total, group.unit)) };
     writeln!(
         out,
         "<div class=\"bars\"><h4>{} <span class=\"quiet\">{}</span></h4>\n<table>",
         Safe(&group.title),
-        Safe(format!("{total} in all"))
+        Safe(total)
     )?;
     for bar in &group.bars {
         let share = if group.total > 0.0 { bar.value / group.total } else { 0.0 };
@@ -63,7 +66,7 @@ fn bar_group(group: &BarGroup, largest: f64, out: &mut String) -> Result {
             Safe(&bar.label),
             bar.value,
             Safe(number::amount(bar.value, group.unit)),
-            number::percent(share),
+            if group.has_shares() { String::new() } else { number::percent(share) },
             look::fill(&bar.hue)
         )?;
         if !bar.note.is_empty() {

@@ -1,6 +1,6 @@
 //! A Section's parts as JSON, each borrowed and written in place.
 
-use base::figure::{Axis, Drawing, Figure, Form, On};
+use base::figure::{Axis, Drawing, Figure, Flow, Form, Gauge, Hop, On, Reading, Side, Stop};
 use base::{Finding, Section, Table};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::json;
@@ -168,9 +168,43 @@ impl Serialize for FigureShown<'_> {
                 map.serialize_entry("most", &drawn.most)?;
                 map.serialize_entry("rows", &rows.collect::<Vec<_>>())?;
             }
+            Drawing::Flows(flows) => {
+                map.serialize_entry("drawing", "flows")?;
+                map.serialize_entry("flows", &flows.iter().map(flow).collect::<Vec<_>>())?;
+            }
+            Drawing::Gauges(groups) => {
+                let groups = groups.iter().map(|group| {
+                    let gauges: Vec<_> = group.gauges.iter().map(gauge).collect();
+                    json!({"title": group.title, "gauges": gauges})
+                });
+                map.serialize_entry("drawing", "gauges")?;
+                map.serialize_entry("dials", &groups.collect::<Vec<_>>())?;
+            }
         }
         map.end()
     }
+}
+
+fn flow(flow: &Flow) -> serde_json::Value {
+    let stop = |stop: &Stop| {
+        let side = if stop.side == Side::Above { "above" } else { "below" };
+        json!({"label": stop.label, "side": side, "share": stop.share})
+    };
+    let hop = |hop: &Hop| {
+        let fullest = hop.fullest.as_ref().map(|fullest| json!({"resource": fullest.resource, "share": fullest.share}));
+        json!({"path": hop.path, "from": stop(&hop.from), "to": stop(&hop.to), "above": hop.above, "below": hop.below,
+               "pps": hop.pps, "bits_per_s": hop.bits_per_s, "fullest": fullest, "fullness": hop.fullness().name(),
+               "crossings": hop.crossings(), "count": hop.count})
+    };
+    json!({"title": flow.title, "boundary": flow.boundary, "above": flow.above, "below": flow.below,
+           "most_bits_per_s": flow.most_bits_per_s, "hops": flow.hops.iter().map(hop).collect::<Vec<_>>()})
+}
+
+fn gauge(gauge: &Gauge) -> serde_json::Value {
+    let reading = |one: &Reading| json!({"of": one.of, "pps": one.pps, "bits_per_s": one.bits_per_s});
+    let ceiling = json!({"pps": gauge.ceiling.pps, "resource": gauge.ceiling.resource});
+    json!({"label": gauge.label, "all": reading(&gauge.all), "each": gauge.each.as_ref().map(reading), "ceiling": ceiling,
+           "published_pps": gauge.published_pps, "end_pps": gauge.end_pps()})
 }
 
 fn axis(axis: &Axis) -> serde_json::Value {

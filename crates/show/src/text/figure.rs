@@ -1,8 +1,8 @@
-//! Figures drawn with characters: bars in eighths, points on a scale, curves.
+//! Figures drawn with characters: bars in eighths, points on a scale, curves, ways, rates.
 
 use super::line::{Lines, bar, capitals, elided, heading, left, right, width};
 use super::paint::Role;
-use super::{curves, histogram, points};
+use super::{curves, flow, gauge, histogram, points};
 use base::Figure;
 use base::figure::{BarGroup, Drawing};
 use base::number::{self, SHARE_COLUMNS};
@@ -34,6 +34,8 @@ pub fn render(figure: &Figure, out: &mut Lines) {
         Drawing::Histogram(drawn) => histogram::render(drawn, out),
         Drawing::Curves(drawn) => curves::render(drawn, out),
         Drawing::Heat(drawn) => curves::heat(drawn, out),
+        Drawing::Flows(flows) => flow::render(flows, out),
+        Drawing::Gauges(groups) => gauge::render(groups, out),
     }
 }
 
@@ -60,7 +62,7 @@ struct Rooms {
 /// Groups below each other, all on one scale.
 fn bars(groups: &[BarGroup], out: &mut Lines) {
     let words: Vec<Vec<Words<'_>>> = groups.iter().map(words_of).collect();
-    let totals: Vec<String> = groups.iter().map(|group| number::amount(group.total, group.unit)).collect();
+    let totals: Vec<String> = groups.iter().map(|group| value(group.total, group)).collect();
     let rooms = rooms(&words, &totals, out.page.width);
     for (index, ((group, words), total)) in groups.iter().zip(&words).zip(&totals).take(MOST_GROUPS).enumerate() {
         if groups.len() > 1 {
@@ -72,7 +74,7 @@ fn bars(groups: &[BarGroup], out: &mut Lines) {
         for bar in words {
             bar_line(bar, &rooms, out);
         }
-        if group.total > 0.0 {
+        if group.total > 0.0 && !group.has_shares() {
             let blanks = " ".repeat(rooms.label);
             out.line(&format!("   {blanks}  {}  {}", right(total, rooms.value), right("100 %", SHARE_COLUMNS)));
         }
@@ -118,12 +120,17 @@ fn bar_line(words: &Words<'_>, rooms: &Rooms, out: &mut Lines) {
     }
 }
 
+/// An amount in words; that of a share stands in its own column.
+fn value(amount: f64, group: &BarGroup) -> String {
+    if group.has_shares() { String::new() } else { number::amount(amount, group.unit) }
+}
+
 fn words_of(group: &BarGroup) -> Vec<Words<'_>> {
     let mut words = Vec::with_capacity(group.bars.len());
     for bar in &group.bars {
         words.push(Words {
             label: &bar.label,
-            value: number::amount(bar.value, group.unit),
+            value: value(bar.value, group),
             share: (group.total > 0.0).then(|| bar.value / group.total),
             note: &bar.note,
             hue: &bar.hue,

@@ -5,6 +5,7 @@ mod csv;
 mod drawing;
 mod html;
 mod json;
+mod packets;
 mod sample;
 mod tables;
 mod text;

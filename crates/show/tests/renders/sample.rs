@@ -1,6 +1,7 @@
 //! A made-up answer with one of everything that a Section can hold. Its numbers are those of a small nested VMX
 //! recording, so that the pages can be judged by eye.
 
+use crate::packets;
 use base::figure::{
     Axis, Bar, BarGroup, Bin, Curve, Curves, Drawing, Edge, Figure, Form, Heat, HeatRow, Histogram, Kind, Limit, Mark,
     On, Point, PointGroup,
@@ -24,7 +25,7 @@ pub fn section() -> Section {
         ready to run and did not for 46 % of the recording: mostly busybox had its CPU."
         .into();
     section.findings = vec![shadowing(), preempted()];
-    section.figures = vec![ledger(), points(), curves(), histogram(), heat()];
+    section.figures = vec![ledger(), points(), curves(), histogram(), heat(), packets::ways(), packets::dials()];
     section.tables = vec![exits(), chains(), losses()];
     section.unknown = vec![Unknown {
         what: "before_first_event".into(),

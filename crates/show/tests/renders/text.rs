@@ -119,6 +119,19 @@ fn several_groups_share_one_scale_and_too_many_are_counted() {
 }
 
 #[test]
+fn shares_of_different_things_are_said_once_and_add_up_to_nothing() {
+    let mut section = Section::new("datapath", "?");
+    let mut figure = sample::section().figures.remove(0);
+    let base::figure::Drawing::Bars(groups) = &mut figure.drawing else { unreachable!() };
+    (groups[0].unit, groups[0].total) = ("share", 1.0);
+    groups[0].bars.truncate(2);
+    (groups[0].bars[0].value, groups[0].bars[1].value) = (1.0, 0.625);
+    section.figures.push(figure);
+    let text = render(&[section.clone()], &[], &Page { width: 80, colour: false, ascii: false });
+    assert_eq!((text.matches("100 %").count(), text.matches("62.5 %").count()), (1, 1), "{text}");
+}
+
+#[test]
 fn several_sections_are_told_apart_and_say_what_is_next_once() {
     let text = render(&[sample::section(), sample::section()], &[], &Page::default());
     // Each question stands above its answer; its figures and tables have a short heading.
