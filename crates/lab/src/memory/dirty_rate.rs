@@ -100,3 +100,69 @@ fn clock_ns() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     since.as_nanos() as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixListener;
+
+    /// A QEMU that migrates or not, and dirties 32 MiB/s; sends what it was asked.
+    fn fake(status: &'static str) -> (tempfile::TempDir, std::sync::mpsc::Receiver<Value>) {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join("qmp")).unwrap();
+        let (send, asked) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let greeting =
+                r#"{"QMP": {"version": {"qemu": {"micro": 22, "minor": 2, "major": 7}}, "capabilities": []}}"#;
+            writeln!(stream, "{greeting}").unwrap();
+            for line in BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok) {
+                let command: Value = serde_json::from_str(&line).unwrap();
+                let answer = match command["execute"].as_str().unwrap() {
+                    "query-qmp-schema" => json!([
+                        {"name": "calc-dirty-rate", "meta-type": "command", "arg-type": "1"},
+                        {"name": "1", "meta-type": "object", "members": [
+                            {"name": "calc-time", "type": "int"}, {"name": "mode", "type": "2"}]},
+                    ]),
+                    "query-migrate" if status == "none" => json!({}),
+                    "query-migrate" => json!({ "status": status }),
+                    "query-dirty-rate" => json!({ "status": "measured", "dirty-rate": 32 }),
+                    _ => json!({}),
+                };
+                let _ = send.send(command.clone());
+                writeln!(stream, "{}", json!({ "return": answer, "id": command["id"] })).unwrap();
+            }
+        });
+        (folder, asked)
+    }
+
+    fn rates(folder: &tempfile::TempDir) -> Result<Vec<Measured>, Error> {
+        let windows = [2_000, 100, 1_000, 2_500].map(Duration::from_millis);
+        dirty_rate(&folder.path().join("qmp"), &windows, &mut |_| {}, &AtomicBool::new(false))
+    }
+
+    #[test]
+    fn pages_are_sampled_for_whole_seconds_and_never_in_another_mode() {
+        let (folder, asked) = fake("none");
+        let pages: Vec<(Option<u64>, f64)> =
+            rates(&folder).unwrap().iter().map(|one| (one.params.window_ns, one.samples[0])).collect();
+        assert_eq!(pages, [(Some(1_000_000_000), 8_192.0), (Some(2_000_000_000), 16_384.0)]);
+        let calculated: Vec<Value> = asked
+            .try_iter()
+            .filter(|one| one["execute"] == "calc-dirty-rate")
+            .map(|one| one["arguments"].clone())
+            .collect();
+        // What this QEMU does not know it is not told.
+        let expected = [1, 2].map(|seconds| json!({ "calc-time": seconds, "mode": "page-sampling" }));
+        assert_eq!(calculated, expected);
+    }
+
+    #[test]
+    fn a_guest_that_is_being_migrated_is_left_alone() {
+        let (folder, asked) = fake("active");
+        let error = rates(&folder).unwrap_err().to_string();
+        assert!(error.contains("being migrated (active)"), "{error}");
+        assert!(asked.try_iter().all(|one| one["execute"] != "calc-dirty-rate"));
+    }
+}
