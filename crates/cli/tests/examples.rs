@@ -123,6 +123,8 @@ fn every_command_has_an_example_and_a_page() {
         "bench exits",
         "bench clock",
         "bench macro",
+        "bench memory",
+        "bench zeropages",
         "export",
         "serve",
         "check",

@@ -119,6 +119,8 @@ fn the_help_is_in_the_fields_words() {
         "bench clock",
         "bench exits",
         "bench macro",
+        "bench memory",
+        "bench zeropages",
         "budget",
         "check",
         "clocks",

@@ -17,9 +17,9 @@ use std::time::Duration;
 /// Look at the memory of a VM that runs, from outside: zeros, what compresses, and what is dirtied
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
-    sudo kvmscope bench memory --vm web\n  \
-    sudo kvmscope bench memory --vm 4711 --windows 100ms,1s,10s -o web-memory\n  \
-    sudo kvmscope bench memory --vm web --qmp /run/web.qmp --json | jq '.sections[].tables.working_set'\n  \
+    kvmscope bench memory --vm web\n  \
+    kvmscope bench memory --vm 4711 --windows 100ms,1s,10s -o web-memory\n  \
+    kvmscope bench memory --vm web --qmp /run/web.qmp --json | jq '.sections[].tables.working_set'\n  \
     kvmscope plan migration --survey web-memory --bandwidth 10Gbit\n\n\
     Nothing is allocated by looking: holes are counted, never read, and what was swapped out stays there. Needs root, or the VM's user.\n\
     Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\

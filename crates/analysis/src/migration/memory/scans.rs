@@ -194,8 +194,8 @@ mod tests {
 
     #[test]
     fn a_rate_is_held_against_reading_in_the_same_launch() {
-        // The machine was half as fast in the second launch: for both.
-        let results = [(0, 1_000), (1, 2_000), (2, 1_000)];
+        // The machine was half as fast in each launch as in the one before: for both. So no other launch beside gives the same median.
+        let results = [(0, 1_000), (1, 2_000), (2, 4_000)];
         let both = results
             .into_iter()
             .flat_map(|(launch, cycles)| [measured("avx2", launch, cycles * 10 / 8), measured(READ, launch, cycles)]);
@@ -204,8 +204,8 @@ mod tests {
         let row = table.rows().find(|row| row.text("scan") == Some("avx2")).unwrap();
         // Histograms round to 0.1 %.
         assert!((row.number("of_read").unwrap() - 0.8).abs() < 0.002, "{row:?}");
-        assert!((row.number("page_ns").unwrap() - 625.0).abs() < 1.0);
-        assert!((row.number("rate").unwrap() / (4_096.0 / 625e-9) - 1.0).abs() < 0.002);
+        assert!((row.number("page_ns").unwrap() - 1_250.0).abs() < 2.0);
+        assert!((row.number("rate").unwrap() / (4_096.0 / 1_250e-9) - 1.0).abs() < 0.002);
         assert!(
             summary(&rows)[0].contains("80.0 % of what it reads: looking takes time as well"),
             "{:?}",
