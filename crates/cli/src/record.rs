@@ -188,6 +188,7 @@ impl Record {
         let mut watch = self.live.then(watch);
         let mut recorders: Vec<Box<dyn Recorder>> = vec![Box::new(tracing)];
         let watched = beside.watched;
+        notes.extend(beside.kept);
         let are_over = || self.ends_with_migration() && watched.are_over();
         recorders.extend(beside.recorders);
         recorders.extend(before.recorders);

@@ -112,7 +112,12 @@ fn begin([source, target]: &mut [Qemu; 2], place: &Path) {
 fn watcher(place: &Path, watched: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
     command.args(["record", "--no-trace", "--no-snapshot", "-o"]).arg(place.join("watched"));
-    command.args(watched.iter().flat_map(|watched| ["--migration", watched]));
+    for watched in watched {
+        if !watched.starts_with("--") && !watched.ends_with(".json") {
+            command.arg("--migration");
+        }
+        command.arg(watched);
+    }
     let mut watcher = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let said = BufReader::new(watcher.stderr.take().unwrap());
     let mut lines = Vec::new();
@@ -127,7 +132,7 @@ fn watcher(place: &Path, watched: &[&str]) -> Child {
 /// The answer about what was watched.
 fn section(place: &Path) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
-    let output = command.args(["report", "--json", "-"]).arg(place.join("watched")).output().unwrap();
+    let output = command.args(["report", "--json"]).arg(place.join("watched")).output().unwrap();
     let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         panic!("{error}: {} {}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
     });
@@ -150,7 +155,11 @@ fn a_migration_that_somebody_else_makes_is_watched_on_both_sides_without_a_comma
     let place = place.path();
     let Some(mut qemus) = pair(place, false) else { return };
     let sockets = ["source", "target"].map(|side| socket(place, side, "watcher").display().to_string());
-    let mut watcher = watcher(place, &[&sockets[0], &sockets[1]]);
+    let said = place.join("said.json").display().to_string();
+    let plan = ["plan", "migration", "--ram", "64M", "--hot", "1M", "--rate", "10pages/s", "--bandwidth", "1MB/s"];
+    let planned = Command::new(env!("CARGO_BIN_EXE_kvmscope")).args(plan).args(["--keep", &said]).output().unwrap();
+    assert!(planned.status.success(), "{planned:?}");
+    let mut watcher = watcher(place, &[&sockets[0], &sockets[1], "--prediction", &said]);
     begin(&mut qemus, place);
     // It ends by itself, with the migration.
     assert!(watcher.wait().unwrap().success());
@@ -160,6 +169,18 @@ fn a_migration_that_somebody_else_makes_is_watched_on_both_sides_without_a_comma
     assert!(section["about"][0].as_str().unwrap().starts_with("EMULATED"), "{}", section["about"]);
     assert_eq!(column(&section, "downtimes", "definition"), ["vmm_reported", "vmm_events"]);
     assert_eq!(column(&section, "passes", "pass")[0], 0);
+    assert_eq!(column(&section, "residuals", "what"), ["total", "downtime", "passes", "bytes"]);
+    // The next plan knows of it.
+    let history = ["--json", "--history"];
+    let planned = Command::new(env!("CARGO_BIN_EXE_kvmscope"))
+        .args(plan)
+        .args(history)
+        .arg(place.join("watched"))
+        .output()
+        .unwrap();
+    let planned: Value = serde_json::from_slice(&planned.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&planned.stderr)));
+    assert_eq!(column(&planned["sections"][0], "corrected", "runs")[0], 1);
     let unknown = unknown(&section);
     assert!(unknown.contains(&"began") && unknown.contains(&"polled_passes"), "no event told of either: {unknown:?}");
     for file in ["watched-0.jsonl", "watched-1.jsonl"] {

@@ -1278,6 +1278,33 @@ export const TABLES = {
     unit: "text",
     naive: "f64",
   },
+  /** The interval of one quantity with what earlier runs taught: ratios of what they were to what the model said, the least and the greatest that count, and how many of all next runs the interval holds at least if they are like those (`holds`; null below 4 runs, where it is the model's). Null is never. */
+  "migration.corrected": {
+    what: "text",
+    runs: "u64",
+    ratio_low: "f64",
+    ratio_median: "f64",
+    ratio_high: "f64",
+    low: "f64",
+    likely: "f64",
+    high: "f64",
+    holds: "f64",
+    unit: "text",
+    by: "text",
+  },
+  /** What was said of one quantity before one earlier run, and what it was. `ratio` is what it was by what the model alone said was likely; null is never. */
+  "migration.history": {
+    recording: "text",
+    run: "u64",
+    what: "text",
+    predicted_low: "f64",
+    likely: "f64",
+    predicted_high: "f64",
+    actual: "f64",
+    ratio: "f64",
+    inside: "bool",
+    unit: "text",
+  },
   /** The least change of one thing alone that ends a migration whose passes never get short enough. */
   "migration.ways_out": {
     change: "text",

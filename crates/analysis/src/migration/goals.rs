@@ -1,5 +1,6 @@
 //! Does a migration keep to the goals of a budget? One shape for those that were recorded and those that a model speaks of.
 
+use super::history::History;
 use super::predict::{Asked, Interval, Prediction};
 use crate::Case;
 use crate::facts::budget::{Budget, Goal, Judgement, Metric, Predicted, Verdict, Workload, exact, predicted};
@@ -130,8 +131,8 @@ fn in_ns(Interval { low, likely, high, .. }: Interval) -> Predicted {
 }
 
 /// Whether what the model says of a migration breaks a goal of `budget` for certain.
-pub fn breaks(asked: &Asked, budget: &Budget, workload: Option<Workload>) -> bool {
-    let said = Prediction::of(asked);
+pub fn breaks(asked: &Asked, history: &History, budget: &Budget, workload: Option<Workload>) -> bool {
+    let said = history.corrected(Prediction::of(asked));
     modelled(&said, budget, workload).iter().any(|row| row.judgement.verdict == Verdict::Fail)
 }
 

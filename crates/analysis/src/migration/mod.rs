@@ -12,6 +12,7 @@ pub mod blocked;
 mod checks;
 mod figure;
 mod goals;
+pub mod history;
 pub mod measured;
 pub mod memory;
 pub mod model;
@@ -21,6 +22,7 @@ mod section;
 mod tables;
 
 pub use goals::breaks;
+pub use history::History;
 pub use memory::{Looked, Survey};
 pub use predict::{Asked, Order, Prediction};
 pub use section::{QUESTION, answer};

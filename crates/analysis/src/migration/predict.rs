@@ -109,6 +109,16 @@ impl Prediction {
 }
 
 impl Prediction {
+    /// Every quantity that it answers for.
+    pub(super) fn intervals(&mut self) -> [(&'static str, &mut Interval); 4] {
+        [
+            ("total", &mut self.total_s),
+            ("downtime", &mut self.downtime_s),
+            ("passes", &mut self.passes),
+            ("bytes", &mut self.bytes),
+        ]
+    }
+
     /// As it is kept before a run, with what the model was given.
     pub fn kept(&self, asked: &Asked) -> base::prediction::Prediction {
         let rows = [

@@ -24,24 +24,31 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
 
 fn section(case: &Case, asked: &Asked) -> Section {
     let looked = &case.given().looked;
-    let said = Prediction::of(asked);
+    let model = Prediction::of(asked);
+    let said = looked.history.corrected(model.clone());
     let mut section = Section::new("migration", QUESTION);
     section.about = vec![about(asked)];
     let budget = case.budget();
     let judged = budget.map_or_else(Vec::new, |budget| goals::modelled(&said, budget, case.given().workload));
     let verdicts = budget.and_then(|budget| goals::sentence(&budget.name, &judged));
-    section.summary = std::iter::once(summary(asked, &said)).chain(verdicts).collect::<Vec<_>>().join(" ");
+    section.summary = std::iter::once(summary(asked, &said))
+        .chain(looked.history.sentence(&model))
+        .chain(verdicts)
+        .collect::<Vec<_>>()
+        .join(" ");
     section.findings = findings(Planned { asked, said: &said });
     section.findings.extend(memory::rules::findings(Seen { looked, asked: Some(asked) }));
     section.findings.extend(looked.guest.iter().flat_map(|guest| blocked::findings(guest, Level::L0)));
     section.findings = in_order(section.findings);
     section.figures = vec![figure::passes(asked, &said)];
     section.tables = vec![
-        tables::prediction(&said.kept(asked).said),
+        tables::prediction(&model.kept(asked).said),
         tables::ways_out(&said),
         tables::working_set(&asked.setting.working_set),
         tables::memory(&asked.setting.memory),
     ];
+    let of_history = [looked.history.corrections(&model, asked), looked.history.table()];
+    section.tables.splice(1..1, of_history.into_iter().filter(|table| !table.rows.is_empty()));
     section.tables.extend((!judged.is_empty()).then(|| goals::table(&judged, "modelled")));
     looked.survey.iter().for_each(|survey| add(survey, &mut section));
     section.unknown = unknown(asked);

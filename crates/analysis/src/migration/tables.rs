@@ -1,6 +1,7 @@
 //! The tables of section `migration`.
 
 use super::goals::GOALS;
+use super::history::{CORRECTED, HISTORY};
 use super::model::memory::Memory;
 use super::model::working_set::WorkingSet;
 use super::predict::Prediction;
@@ -9,7 +10,7 @@ use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
 /// All tables, in reading order.
-pub const TABLES: &[&TableSpec] = &[&PREDICTION, &WAYS_OUT, &WORKING_SET, &MEMORY, &GOALS];
+pub const TABLES: &[&TableSpec] = &[&PREDICTION, &CORRECTED, &HISTORY, &WAYS_OUT, &WORKING_SET, &MEMORY, &GOALS];
 
 const F64: ColumnType = ColumnType::F64;
 const U64: ColumnType = ColumnType::U64;

@@ -6,14 +6,15 @@ use crate::arguments::{Answered, BudgetOption, OutputOptions, ReplaceOptions, Wo
 use crate::bench::memory::SurveyOptions;
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
+use analysis::facts::migrations::Migrations;
 use analysis::migration::blocked::Guest;
 use analysis::migration::model::memory::{Memory, PAGE_MEMORY_BYTES};
 use analysis::migration::model::passes::Setting;
 use analysis::migration::model::working_set::{Hot, Measured, WorkingSet};
-use analysis::migration::{Asked, Looked, Order, Survey};
+use analysis::migration::{Asked, History, Looked, Order, Prediction, Survey};
 use analysis::{About, Answers, Case, Given, Input, migration};
-use anyhow::{Context, bail};
-use base::recording::Recording;
+use anyhow::{Context, anyhow, bail};
+use base::recording::{MANIFEST, Recording};
 use clap::{Args, ValueEnum};
 use lab::moving::blocked_reasons;
 use lab::tracefs::find_vm;
@@ -26,7 +27,8 @@ use std::path::{Path, PathBuf};
     kvmscope plan migration --ram 16G --hot 2G --rate 900M/s --bandwidth 10Gbit --limit 10ms\n  \
     kvmscope plan migration --ram 1G --hot 64M --rate 9000pages/s --order sync --bandwidth 1Gbit\n  \
     kvmscope plan migration --ram 8G --hot 64M --rate 160M/s --bandwidth 40Gbit --budget kvm4nfv-2015\n  \
-    kvmscope plan migration --vm web --bandwidth 10Gbit --compress 4\n\n\
+    kvmscope plan migration --vm web --bandwidth 10Gbit --compress 4\n  \
+    kvmscope plan migration --ram 8G --hot 64M --rate 160M/s --bandwidth 10Gbit --history moved\n\n\
     With --vm or --survey, memory, zeros and what is dirtied are measured, if they are not stated (kvmscope bench memory).\n\
     A curve of the guest's working set (--curve) has a line for each window: its length and what was dirtied, `1s 32M`.\n\
     Exit status: 0 answered, 1 no answer, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
@@ -81,6 +83,13 @@ pub struct Migration {
     /// What setting up adds to the time in all
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "0s")]
     setup: f64,
+    /// A recording of earlier runs that were predicted, or a directory of such recordings: how far off the model was moves the intervals; may be
+    /// repeated
+    #[arg(long, value_name = "DIR")]
+    history: Vec<PathBuf>,
+    /// Write the prediction there, for `record --migration --prediction FILE`
+    #[arg(long, value_name = "FILE")]
+    keep: Option<PathBuf>,
     #[command(flatten)]
     budget: BudgetOption,
     #[command(flatten)]
@@ -106,9 +115,15 @@ impl Migration {
         let recording = Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION")));
         let survey = self.surveyed(&interrupt)?;
         let (asked, budget, workload) = (self.asked(survey.as_ref())?, self.budget.read()?, self.workload.workload());
-        let is_broken = budget.as_ref().is_some_and(|budget| migration::breaks(&asked, budget, workload));
+        let history = history(&self.history)?;
+        let is_broken = budget.as_ref().is_some_and(|budget| migration::breaks(&asked, &history, budget, workload));
+        if let Some(path) = &self.keep {
+            let kept = history.kept(&Prediction::of(&asked), &asked);
+            kept.write(path).with_context(|| path.display().to_string())?;
+        }
         let guest = self.vm.as_deref().map(started).transpose()?;
-        let looked = Looked { survey, scan_bytes_per_s: self.scan, compressing_channels: self.compress, guest };
+        let looked =
+            Looked { survey, scan_bytes_per_s: self.scan, compressing_channels: self.compress, guest, history };
         let given = Given { migration: Some(asked), looked, budget, workload, ..Given::default() };
         let case = Case::new(Input::open(recording)?, given);
         let Answers { sections, problems, failed } = Answers::about(&case, &[About::Plan]);
@@ -176,6 +191,30 @@ impl Migration {
             setup_s: self.setup,
         })
     }
+}
+
+/// Runs that were predicted, out of recordings and of directories of recordings.
+fn history(paths: &[PathBuf]) -> anyhow::Result<History> {
+    let mut history = History::default();
+    for path in paths {
+        let mut recordings = vec![path.clone()];
+        if path.is_dir() && !path.join(MANIFEST).exists() {
+            let entries = std::fs::read_dir(path).with_context(|| path.display().to_string())?;
+            recordings =
+                entries.flatten().map(|entry| entry.path()).filter(|entry| entry.join(MANIFEST).exists()).collect();
+            recordings.sort();
+        }
+        for place in &recordings {
+            let (migrations, problems) = Migrations::of(&Recording::open(place)?);
+            problems.iter().for_each(|problem| complain(&anyhow!("{}: {}", place.display(), problem.text)));
+            let name = place.file_name().unwrap_or(place.as_os_str());
+            history.add(&name.to_string_lossy(), &migrations);
+        }
+        if history.is_empty() {
+            bail!(WrongUse(format!("{}: no run in it was predicted and followed to its end", path.display())));
+        }
+    }
+    Ok(history)
 }
 
 /// How a VM that runs was started, and what its QEMU says of migrating it, if a monitor is free.

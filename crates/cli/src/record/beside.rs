@@ -1,6 +1,7 @@
 //! What is recorded beside our own trace: perf, LTTng, migrations, and the machine itself before and after.
 
-use base::recording::Part;
+use base::prediction::Prediction;
+use base::recording::{PREDICTION_FILE, Part, PartKind, PartState};
 use clap::Args;
 use lab::drive::{LttngOptions, LttngRecorder, PerfOptions, PerfRecorder, Samples};
 use lab::journal::Journal;
@@ -36,6 +37,9 @@ pub struct Beside {
     /// may be repeated, for source and target. Ends with the last one that is watched, if neither --seconds nor CMD says when
     #[arg(long, value_name = "SOCKET|VM")]
     migration: Vec<String>,
+    /// With --migration: what was said before, as `plan migration --keep` wrote it; `report` compares
+    #[arg(long, value_name = "FILE", requires = "migration")]
+    prediction: Option<PathBuf>,
     /// Do not take snapshots of this host before and after
     #[arg(long)]
     no_snapshot: bool,
@@ -46,6 +50,8 @@ pub struct Beside {
 pub struct Running {
     pub recorders: Vec<Box<dyn Recorder>>,
     pub parts: Vec<Part>,
+    /// Those of them that no recorder names at its end.
+    pub kept: Vec<Part>,
     /// Migrations that are watched: through what, and whether each is over.
     pub watched: Watched,
 }
@@ -91,6 +97,21 @@ impl Beside {
 
     /// Begins to watch migrations.
     fn watch(&self, running: &mut Running, root: &Path, machine: &str) -> Result<(), Error> {
+        if let Some(from) = &self.prediction {
+            let said = Prediction::read(from).map_err(|error| Error::io(from, error))?;
+            let path = Path::new(machine).join(PREDICTION_FILE);
+            let whole = root.join(&path);
+            said.write(&whole).map_err(|error| Error::io(&whole, error))?;
+            let part = Part {
+                path,
+                machine: machine.to_owned(),
+                kind: PartKind::Prediction,
+                clock: None,
+                state: PartState::Complete,
+            };
+            running.parts.push(part.clone());
+            running.kept.push(part);
+        }
         for (number, wanted) in self.migration.iter().enumerate() {
             let migration = MigrationRecorder::start(wanted, number, root, machine)?;
             running.parts.push(migration.partial());

@@ -59,7 +59,7 @@ impl Record {
             }
             Ok(())
         });
-        let (mut parts, mut failed) = (Vec::new(), ended.err());
+        let (mut parts, mut failed) = (watching.kept, ended.err());
         for recorder in recorders {
             match recorder.stop() {
                 Ok(made) => parts.extend(made),

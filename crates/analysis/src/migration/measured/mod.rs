@@ -17,6 +17,7 @@ mod rules;
 mod runs;
 mod section;
 
+pub(super) use residuals::{actual, timed};
 pub use rules::words;
 pub use section::{QUESTION, answer};
 

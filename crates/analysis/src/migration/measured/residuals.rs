@@ -38,7 +38,7 @@ pub const RESIDUALS: TableSpec = TableSpec {
 };
 
 /// What a run was; `None` is never.
-pub(super) fn actual(migration: &Migration, what: &str) -> Option<f64> {
+pub(in super::super) fn actual(migration: &Migration, what: &str) -> Option<f64> {
     let total_ns = migration.total_ns()?;
     match what {
         "total" => Some(total_ns as f64),
@@ -60,7 +60,7 @@ pub(super) fn is_of_model(migration: &Migration) -> bool {
 
 /// The runs that a prediction is held against, with their numbers: one whose memory was shared, so that its heartbeat could be seen, is slower
 /// for that.
-pub(super) fn timed(migrations: &Migrations) -> impl Iterator<Item = (usize, &Migration)> {
+pub(in super::super) fn timed(migrations: &Migrations) -> impl Iterator<Item = (usize, &Migration)> {
     migrations.list.iter().enumerate().filter(|(_, one)| one.heartbeat.is_none() && is_of_model(one))
 }
 

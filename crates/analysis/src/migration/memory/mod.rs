@@ -17,6 +17,7 @@ pub use survey::Survey;
 pub use tables::{COMPRESSION, LOOKED, XBZRLE};
 
 use super::blocked::Guest;
+use super::history::History;
 use super::measured;
 use crate::facts::benches::{Benches, OF_MEMORY};
 use crate::{Answer, Case, Error};
@@ -36,6 +37,8 @@ pub struct Looked {
     pub compressing_channels: Option<u32>,
     /// How it was started.
     pub guest: Option<Guest>,
+    /// What was said of earlier runs like this one, and what they were.
+    pub history: History,
 }
 
 /// The question, where no migration was recorded.
