@@ -18,6 +18,10 @@ const MOST_BYTES: u64 = 64 << 20;
 pub struct Processes {
     /// [`SCHEMA`].
     pub schema: String,
+    /// From when on they were looked at, CLOCK_REALTIME.
+    pub from_ns: u64,
+    /// Until when.
+    pub to_ns: u64,
     /// The one that the guest was on.
     pub source: Process,
     /// The one that it was to go to.
@@ -106,8 +110,7 @@ impl Process {
 impl Processes {
     /// Whether both were looked at, at that time.
     pub fn covers(&self, at_ns: u64) -> bool {
-        let begins = self.source.looks.first().is_some_and(|look| look.at_ns <= at_ns);
-        begins && self.source.looks.last().is_some_and(|look| look.at_ns >= at_ns)
+        (self.from_ns..=self.to_ns).contains(&at_ns)
     }
 
     /// Reads a file.

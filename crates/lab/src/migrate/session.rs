@@ -60,6 +60,7 @@ pub fn migrate(settings: &Settings, method: Method, place: &Path, watch: &mut Wa
     let [from, to] = [Side::Source, Side::Target].map(|side| side.memory(place));
     let observe = || Observer::start(&from, &to, settings.period, realtime_ns);
     let observer = settings.is_observed.then(observe).transpose()?;
+    let from_ns = realtime_ns();
     let watched = Watched::start([source.id(), target.id()]);
     let mut both = Move { settings, method, source, target, at_work: None };
     let guest = match both.travel(place, watch) {
@@ -82,6 +83,8 @@ pub fn migrate(settings: &Settings, method: Method, place: &Path, watch: &mut Wa
     };
     let processes = Processes {
         schema: processes::SCHEMA.to_owned(),
+        from_ns,
+        to_ns: realtime_ns(),
         source: process(&mut source, looks),
         target: process(&mut target, looks_of_target),
     };

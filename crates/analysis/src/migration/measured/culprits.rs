@@ -110,29 +110,22 @@ fn phase(migration: &Migration, at_ns: u64) -> String {
     }
 }
 
-/// Somebody called it off: what broke then broke for that.
-fn is_called_off(migration: &Migration) -> bool {
-    migration.ended.as_ref().is_some_and(|(_, how)| how == "cancelled")
-}
-
-/// Who ended, if somebody did; a target whose source was told to cancel ends for that.
+/// Who ended before a migration had, if somebody did. A target whose migration is called off ends for that.
 fn who_ended(migration: &Migration) -> Option<(&'static str, &Process, &Ended)> {
-    let mut own = sides(migration).filter(|(side, _)| *side == "source" || !is_called_off(migration));
-    own.find_map(|(side, process)| Some((side, process, process.ended.as_ref()?)))
+    if migration.ended.as_ref().is_some_and(|(_, how)| ["completed", "cancelled"].contains(&how.as_str())) {
+        return None;
+    }
+    sides(migration).find_map(|(side, process)| Some((side, process, process.ended.as_ref()?)))
 }
 
 /// Why a migration did not end well, as far as that was told.
 pub(super) fn why(migration: &Migration) -> Option<String> {
-    let has_failed = !migration.is_completed();
-    let ended = who_ended(migration).filter(|_| has_failed);
-    let ended = ended.map(|(side, _, ended)| format!("the {side} ended ({})", ended.how));
-    ended.or_else(|| migration.last(|poll| poll.error.clone()).filter(|_| !is_called_off(migration)))
+    let ended = who_ended(migration).map(|(side, _, ended)| format!("the {side} ended ({})", ended.how));
+    let is_called_off = migration.ended.as_ref().is_some_and(|(_, how)| how == "cancelled");
+    ended.or_else(|| migration.last(|poll| poll.error.clone()).filter(|_| !is_called_off))
 }
 
 fn ended((run, migration): Run<'_>) -> Option<Hit> {
-    if migration.is_completed() {
-        return None;
-    }
     let (side, process, Ended { at_ns, how }) = who_ended(migration)?;
     let guest = match (side, migration.runs_on_source) {
         ("source", _) => "the guest is lost with it",
@@ -264,7 +257,7 @@ mod tests {
             stopped_ns: Some(500 * MS),
             resumed_ns: Some(800 * MS),
             ended: Some((790 * MS, "completed".to_owned())),
-            processes: Some(Processes { schema: SCHEMA.to_owned(), source, target }),
+            processes: Some(Processes { schema: SCHEMA.to_owned(), from_ns: 0, to_ns: 1_000 * MS, source, target }),
             ..Migration::default()
         }
     }
@@ -326,9 +319,9 @@ mod tests {
         assert_eq!(title, "The target ended (signal: 9 (SIGKILL)) in pass 1; the guest goes on at the source");
         assert!(titles(failed(gone(), idle(), None))[0].1.ends_with("the guest is lost with it"));
         assert_eq!(titles(failed(idle(), idle(), Some(true))), []);
-        let cancelled =
-            Migration { ended: Some((400 * MS, "cancelled".to_owned())), ..failed(idle(), gone(), Some(true)) };
-        assert_eq!((why(&cancelled), titles(cancelled)), (None, vec![]), "its connection was closed for that");
+        let called_off =
+            Migration { ended: Some((420 * MS, "cancelled".to_owned())), ..failed(idle(), gone(), Some(true)) };
+        assert_eq!((titles(called_off.clone()), why(&called_off)), (Vec::new(), None), "that is why it ended");
         let told = Migration { one_sided: vec![("multifd".into(), true)], ..failed(idle(), idle(), Some(true)) };
         assert_eq!(titles(told)[0], ("MIG-CAPABILITY", "multifd is set on the source alone".into()));
     }
