@@ -29,8 +29,8 @@ pub(super) fn figure(plan: &Plan, rates: &[Predicted<'_>], directions: &str) -> 
         id: "way_of_a_packet".to_owned(),
         title: "Which way does a packet take, what does each hop carry, and where does it cross PCIe?".to_owned(),
         caption: format!(
-            "Modelled at the rate of each design; bits of frames with their check sequence, {directions}. A line is as thick as its part \
-             of what the line lets through; below it stands the fullest resource of the hop."
+            "Modelled at the rate of each design; bits of frames with their check sequence, {directions}. Each hop has its load and the \
+             fullest resource that its packets use; pictures draw it as thick as its part of what the port carries."
         ),
         // Those of a sweep would push the rates out of sight.
         in_terminals: is_one,
