@@ -777,7 +777,7 @@ export const TABLES = {
     cause: "text",
     run: "u64",
   },
-  /** What one device took on one side while the guest stood still, all its instances together, by QEMU's trace: kind is iterable, non-iterable, checkpoint (from the line before to this one) or unnamed. `work_ns` and `waiting_ns` part it where the thread was recorded. */
+  /** What one device took on one side while the guest stood still, all its instances together, by QEMU's trace: kind is iterable, non-iterable, checkpoint (from the line before to this one) or unnamed. Where a trace of the same machine has the thread, it ran for `work_ns` and was runnable or interrupted for `waiting_ns`; in the rest it slept, or the trace does not show it. */
   "migration.devices": {
     side: "text",
     device: "text",

@@ -84,6 +84,8 @@ pub struct Migration {
     pub source: Option<Side>,
     /// What each device took on the target.
     pub target: Option<Side>,
+    /// The machines that these two were traced on.
+    pub machines: [Option<String>; 2],
 }
 
 /// How it is known when a migration began.
@@ -223,7 +225,7 @@ impl Migrations {
                 PartKind::Qmp => match printed(&path) {
                     Ok(Some(printed)) => {
                         accounts.extend(printed.accounts.into_iter().map(Migration::of_account));
-                        sides.extend(printed.sides);
+                        sides.extend(printed.sides.into_iter().map(|side| (part.machine.clone(), side)));
                         continue;
                     }
                     Ok(None) => match read(&path) {
@@ -281,15 +283,15 @@ impl Migrations {
         }
         sources.extend(accounts);
         migrations.list = sources;
-        sides.sort_by_key(|side: &Side| side.steps.first().map_or(0, |step| step.at_ns));
-        sides.into_iter().for_each(|side| migrations.take(side));
+        sides.sort_by_key(|(_, side): &(String, Side)| side.steps.first().map_or(0, |step| step.at_ns));
+        sides.into_iter().for_each(|(machine, side)| migrations.take(machine, side));
         (migrations, problems)
     }
 }
 
 impl Migrations {
     /// Gives a side to the migration that it is of; one of its own where there is none.
-    fn take(&mut self, side: Side) {
+    fn take(&mut self, machine: String, side: Side) {
         let at_ns = side.steps.last().map_or(0, |step| step.at_ns);
         let lacks = |one: &Migration| if side.is_source() { one.source.is_none() } else { one.target.is_none() };
         let place = self.list.iter().position(|one| lacks(one) && one.was_at(at_ns));
@@ -298,8 +300,10 @@ impl Migrations {
             self.list.len() - 1
         });
         let Some(migration) = self.list.get_mut(place) else { return };
+        let number = usize::from(!side.is_source());
         let place = if side.is_source() { &mut migration.source } else { &mut migration.target };
         *place = Some(side);
+        migration.machines[number] = Some(machine);
     }
 }
 

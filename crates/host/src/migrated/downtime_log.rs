@@ -17,6 +17,8 @@ pub struct Side {
 /// A line of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
+    /// The thread that printed it, which is the one that did it (`qemu_get_thread_id`).
+    pub tid: Option<i32>,
     /// CLOCK_REALTIME, to the microsecond: when it was over.
     pub at_ns: u64,
     /// What.
@@ -69,7 +71,9 @@ pub fn read(text: &str) -> Vec<Side> {
 
 fn step(line: &str) -> Option<Step> {
     let (stamp, event) = line.split_once(":vmstate_downtime_")?;
-    let (seconds, us) = stamp.rsplit_once('@')?.1.split_once('.')?;
+    let (thread, at) = stamp.rsplit_once('@')?;
+    let tid = thread.rsplit(|letter: char| !letter.is_ascii_digit()).next().and_then(|tid| tid.parse().ok());
+    let (seconds, us) = at.split_once('.')?;
     let us: u64 = us.parse().ok().filter(|us| *us < 1_000_000)?;
     let at_ns = seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(us * 1_000)?;
     let (kind, told) = event.split_once(' ')?;
@@ -85,7 +89,7 @@ fn step(line: &str) -> Option<Step> {
         },
         _ => return None,
     };
-    Some(Step { at_ns, what })
+    Some(Step { tid, at_ns, what })
 }
 
 impl Side {

@@ -10,6 +10,7 @@ use crate::facts::datapaths::Bed;
 use crate::facts::events::host_interrupts::Handlers;
 use crate::facts::ledger::model::{Flow, PartFlow};
 use crate::facts::losses::By;
+use crate::facts::samples::SampleClock;
 use base::datapath::{DatapathRun, Poller};
 use base::number::{many, percent};
 use base::table::{Shown, TableSpec};
@@ -96,7 +97,11 @@ pub(super) fn of(case: &Case, beds: &[Bed]) -> Gaps {
         let threads: Vec<(&DatapathRun, &Poller, u64)> = threads(bed).collect();
         let asked: Vec<Asked> = threads.iter().map(|(run, poller, from_ns)| asked(run, poller, *from_ns)).collect();
         let hear = &mut |done, all| case.hear(done, all);
-        let Some((spent, handlers)) = spent((case.input(), case.given(), flow), place, &asked, hear) else { continue };
+        let Some((spent, handlers)) =
+            spent((case.input(), case.given(), flow), place, (&asked, SampleClock::Monotonic), hear)
+        else {
+            continue;
+        };
         let polled = threads.into_iter().zip(spent).map(|((run, poller, _), spent)| Polled {
             machine: &bed.machine,
             run,
@@ -122,7 +127,7 @@ fn threads(bed: &Bed) -> impl Iterator<Item = (&DatapathRun, &Poller, u64)> {
 
 fn asked(run: &DatapathRun, poller: &Poller, traced_from_ns: u64) -> Asked {
     let window = Span { from_ns: run.begin_ns, to_ns: run.begin_ns.saturating_add(run.window_ns) };
-    Asked { tid: i32::try_from(poller.tid).unwrap_or(-1), traced_from_ns, window }
+    Asked { tid: i32::try_from(poller.tid).unwrap_or(-1), traced_from_ns: Some(traced_from_ns), window }
 }
 
 /// What threads and interrupts are called in a trace.
@@ -279,7 +284,7 @@ mod tests {
         };
         assert_eq!(
             asked(&run, &poller, 4_000),
-            Asked { tid: 9, traced_from_ns: 4_000, window: Span { from_ns: 5_000, to_ns: 6_000 } }
+            Asked { tid: 9, traced_from_ns: Some(4_000), window: Span { from_ns: 5_000, to_ns: 6_000 } }
         );
         let comms = BTreeMap::from([(5, "cc1".to_owned()), (6, "kvmscope-drain".to_owned())]);
         let handlers = Handlers::default();

@@ -23,13 +23,13 @@ use std::collections::BTreeMap;
 /// A busy CPU has an event at every tick (CONFIG_HZ is 100 at least).
 const TICK_NS: u64 = 10_000_000;
 
-/// A thread in a window, by CLOCK_MONOTONIC.
+/// A thread in a window, by the clock that is named with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Asked {
     /// The thread.
     pub tid: i32,
-    /// Since when the trace was on.
-    pub traced_from_ns: u64,
+    /// Since when the trace was on; `None`: it never paused.
+    pub traced_from_ns: Option<u64>,
     /// The window.
     pub window: Span,
 }
@@ -48,22 +48,26 @@ pub(crate) struct Spent {
 }
 
 /// What the trace at `place` shows of all that was asked for, in its order, and what interrupts are called there; `None` if it shows no
-/// switches, or if nothing relates its clock to CLOCK_MONOTONIC.
+/// switches, or if nothing relates its clock to `clock`.
 pub(crate) fn spent(
     (input, given, flow): (&Input, &Given, &Flow),
     place: usize,
-    asked: &[Asked],
+    (asked, clock): (&[Asked], SampleClock),
     progress: &mut dyn FnMut(u64, u64),
 ) -> Option<(Vec<Spent>, Handlers)> {
     let part = &flow.parts[place];
     if !part.has_switches {
         return None;
     }
-    let clock = OwnClock::new(input, flow, place, SampleClock::Monotonic)?;
-    let at = |monotonic_ns: u64| Some(clock.at(monotonic_ns)?.at_ns);
+    let clock = OwnClock::new(input, flow, place, clock)?;
+    let at = |asked_ns: u64| Some(clock.at(asked_ns)?.at_ns);
     let placed = |(number, asked): (usize, &Asked)| {
         let window = Span { from_ns: at(asked.window.from_ns)?, to_ns: at(asked.window.to_ns)? };
-        Some((number, Asked { traced_from_ns: at(asked.traced_from_ns)?, window, ..*asked }))
+        let traced_from_ns = match asked.traced_from_ns {
+            Some(from_ns) => Some(at(from_ns)?),
+            None => None,
+        };
+        Some((number, Asked { traced_from_ns, window, ..*asked }))
     };
     let mut placed: Vec<(usize, Asked)> = asked.iter().enumerate().map(placed).collect::<Option<_>>()?;
     placed.sort_by_key(|(_, asked)| asked.window.from_ns);
@@ -97,7 +101,11 @@ struct Windows {
 impl Hear for Windows {
     fn begins_anew(&mut self, at_ns: u64) -> bool {
         let before = self.begun;
-        while self.asked.get(self.begun).is_some_and(|(_, asked)| asked.traced_from_ns <= at_ns) {
+        while self
+            .asked
+            .get(self.begun)
+            .is_some_and(|(_, asked)| asked.traced_from_ns.is_none_or(|from_ns| from_ns <= at_ns))
+        {
             self.begun += 1;
         }
         // Threads of one window share its stretch.
@@ -121,7 +129,7 @@ mod tests {
     fn each_stretch_begins_anew_and_each_window_is_looked_at_once_it_is_over() {
         let asked = |tid, from_ns: u64| {
             let window = Span { from_ns, to_ns: from_ns + 100 };
-            Asked { tid, traced_from_ns: from_ns - 50, window }
+            Asked { tid, traced_from_ns: Some(from_ns - 50), window }
         };
         // Two threads in each of two windows.
         let asked = [asked(7, 1_000), asked(8, 1_000), asked(7, 5_000), asked(8, 5_000)];

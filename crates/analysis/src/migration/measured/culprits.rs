@@ -67,12 +67,16 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "Whether the thread that moves memory was ready and had no CPU for much of the dark time, or of the whole.",
         limits: &[limit("waited, of the time that it was looked at", SHARE, "share")],
         check: waited,
-        why: "One thread of the source sends, one of the target loads. What it waits for a CPU the guest is dark for longer, and no setting of a \
-              migration makes it shorter.",
-        fix: &["taskset -pc CPU TID   # the migration thread to a CPU that nobody else needs"],
+        why: "One thread of the source sends, one of the target loads: ordinary threads, which run where the guest's emulator threads may. What \
+              they wait for a CPU the guest is dark for longer, and no setting of a migration makes it shorter.",
+        fix: &[
+            "virsh emulatorpin DOMAIN CPUS --live   # CPUs without vCPUs and pollers, on both hosts: migration threads run there",
+            "taskset -pc CPU TID   # without libvirt: the migration thread to a CPU that nobody else needs",
+        ],
         undo: &[],
         needs: Needs::Nothing,
-        source: "Documentation/scheduler/sched-stats.rst: /proc/PID/task/TID/schedstat",
+        source: "migration_thread in migration/migration.c, QEMU 10.0; qemuProcessSetupEmulator in src/qemu/qemu_process.c, libvirt 9.0; \
+                 Documentation/scheduler/sched-stats.rst",
     },
     Rule {
         id: "MIG-HELD",
@@ -125,7 +129,7 @@ pub(super) fn why(migration: &Migration) -> Option<String> {
     ended.or_else(|| migration.last(|poll| poll.error.clone()).filter(|_| !is_called_off))
 }
 
-fn ended((run, migration): Run<'_>) -> Option<Hit> {
+fn ended((run, migration, _): Run<'_>) -> Option<Hit> {
     let (side, process, Ended { at_ns, how }) = who_ended(migration)?;
     let guest = match (side, migration.runs_on_source) {
         ("source", _) => "the guest is lost with it",
@@ -140,7 +144,7 @@ fn ended((run, migration): Run<'_>) -> Option<Hit> {
     Some(Hit::new(format!("run {run}"), severity, title).seen(format!("its last words: {words}"), "part processes"))
 }
 
-fn one_sided((run, migration): Run<'_>) -> Option<Hit> {
+fn one_sided((run, migration, _): Run<'_>) -> Option<Hit> {
     if migration.is_completed() || migration.one_sided.is_empty() {
         return None;
     }
@@ -155,7 +159,7 @@ fn one_sided((run, migration): Run<'_>) -> Option<Hit> {
     Some(hit)
 }
 
-fn stopped((run, migration): Run<'_>) -> Option<Hit> {
+fn stopped((run, migration, _): Run<'_>) -> Option<Hit> {
     let stops = sides(migration).filter_map(|(side, process)| Some((side, process.stopped()?)));
     let (side, (at_ns, length_ns)) = stops.max_by_key(|(_, (_, length_ns))| *length_ns)?;
     let length = duration(length_ns as f64);
@@ -166,7 +170,30 @@ fn stopped((run, migration): Run<'_>) -> Option<Hit> {
     Some(hit)
 }
 
-fn waited((run, migration): Run<'_>) -> Option<Hit> {
+/// By the trace of their machines where there is one, which has every switch; else by the looks at them.
+fn waited(run: Run<'_>) -> Option<Hit> {
+    waited_by_trace(run).or_else(|| waited_by_looks(run))
+}
+
+fn waited_by_trace((run, migration, splits): Run<'_>) -> Option<Hit> {
+    let dark_ns = migration.by_checkpoints().or(migration.by_events()).filter(|dark_ns| *dark_ns > 0)?;
+    let sides = [splits.whole(run, 0), splits.whole(run, 1)].into_iter().flatten();
+    let (mut work_ns, mut waiting_ns) = (0, 0);
+    sides.for_each(|side| (work_ns, waiting_ns) = (work_ns + side.work_ns, waiting_ns + side.waiting_ns));
+    let share = waiting_ns as f64 / dark_ns as f64;
+    if share < SHARE {
+        return None;
+    }
+    let waiting = duration(waiting_ns as f64);
+    let title = format!("For {waiting} of {} of dark time QEMU's threads waited for a CPU", duration(dark_ns as f64));
+    let seen = format!("worked for {}, runnable or interrupted for {waiting}", duration(work_ns as f64));
+    let mut hit =
+        Hit::new(format!("run {run}"), Severity::Medium, title).with(Evidence::in_table(seen, "migration.devices"));
+    hit.cost = Cost::of(CostKind::Measured, waiting_ns as f64, "ns of dark time");
+    Some(hit)
+}
+
+fn waited_by_looks((run, migration, _): Run<'_>) -> Option<Hit> {
     let dark = migration.stopped_ns.zip(migration.resumed_ns);
     let whole = migration.total_ns().map(|total_ns| (migration.began_ns, migration.began_ns.saturating_add(total_ns)));
     let share = |process: &Process, (from_ns, to_ns): (u64, u64)| {
@@ -199,7 +226,7 @@ fn waited((run, migration): Run<'_>) -> Option<Hit> {
     Some(hit)
 }
 
-fn held((run, migration): Run<'_>) -> Option<Hit> {
+fn held((run, migration, _): Run<'_>) -> Option<Hit> {
     let (from_ns, until_ns) = migration.held_ns?;
     let held_ns = until_ns.checked_sub(from_ns)?;
     let dark_ns = migration.by_events().filter(|dark_ns| *dark_ns > 0)?;
@@ -223,6 +250,7 @@ fn held((run, migration): Run<'_>) -> Option<Hit> {
 #[cfg(test)]
 mod tests {
     use super::super::rules;
+    use super::super::waits::Splits;
     use super::*;
     use base::processes::{Look, Mover, Processes, SCHEMA};
 
@@ -263,7 +291,7 @@ mod tests {
     }
 
     fn titles(migration: Migration) -> Vec<(&'static str, String)> {
-        rules::findings(&[migration]).into_iter().map(|one| (one.rule, one.title)).collect()
+        rules::findings(&[migration], &Splits::default()).into_iter().map(|one| (one.rule, one.title)).collect()
     }
 
     #[test]
@@ -281,7 +309,7 @@ mod tests {
     #[test]
     fn a_mover_that_waited_for_a_fifth_of_the_dark_time_is_named_and_who_was_on_its_cpu() {
         let waits = |ms: u64| process(|_| false, move |at_ms| if at_ms > 600 { ms } else { 0 });
-        let found = rules::findings(&[moved(waits(90), idle())]);
+        let found = rules::findings(&[moved(waits(90), idle())], &Splits::default());
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!(finding.rule, "MIG-WAITED");
         assert!(

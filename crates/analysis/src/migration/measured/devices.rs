@@ -6,9 +6,10 @@
 //! all rows of a side = its last line - its first; what lies between two lines and was taken by no device is `unnamed`
 //! ```
 
+use super::waits::Splits;
 use crate::facts::migrations::Migration;
 use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Column, ColumnType, Span, Table};
 use host::migrated::Side;
 use host::migrated::downtime_log::What;
 use std::collections::BTreeMap;
@@ -18,7 +19,8 @@ pub const DEVICES: TableSpec = TableSpec {
     name: "devices",
     version: 1,
     row: "What one device took on one side while the guest stood still, all its instances together, by QEMU's trace: kind is iterable, non-iterable, \
-          checkpoint (from the line before to this one) or unnamed. `work_ns` and `waiting_ns` part it where the thread was recorded.",
+          checkpoint (from the line before to this one) or unnamed. Where a trace of the same machine has the thread, it ran for `work_ns` and was runnable or \
+          interrupted for `waiting_ns`; in the rest it slept, or the trace does not show it.",
     columns: &[
         Column::key("side"),
         Column::key("device"),
@@ -47,11 +49,18 @@ pub const DEVICES: TableSpec = TableSpec {
 };
 
 /// Device or place, and kind.
-type Key = (String, &'static str);
+pub(super) type Key = (String, &'static str);
 
-/// What a side spent its time on; the sum is that of the whole side.
-pub(super) fn of(side: &Side) -> BTreeMap<Key, u64> {
-    let mut taken: BTreeMap<Key, u64> = BTreeMap::new();
+/// What one thread did with a stretch of a side's time, CLOCK_REALTIME.
+pub(super) struct Piece {
+    pub key: Key,
+    pub tid: Option<i32>,
+    pub span: Span,
+}
+
+/// A side in pieces, one behind the other.
+pub(super) fn pieces(side: &Side) -> Vec<Piece> {
+    let mut pieces = Vec::new();
     let mut before_ns: Option<u64> = None;
     for step in &side.steps {
         let (key, took_ns) = match &step.what {
@@ -65,26 +74,41 @@ pub(super) fn of(side: &Side) -> BTreeMap<Key, u64> {
         };
         // A device of which the first line tells took its time before that line.
         let since_ns = before_ns.map_or(took_ns, |before_ns| step.at_ns.saturating_sub(before_ns));
-        let own_ns = took_ns.min(since_ns);
-        *taken.entry(key).or_default() += own_ns;
-        if since_ns > own_ns {
-            *taken.entry(("between the lines".to_owned(), "unnamed")).or_default() += since_ns - own_ns;
-        }
+        let own_from_ns = step.at_ns.saturating_sub(took_ns.min(since_ns));
+        let gap = Span { from_ns: step.at_ns.saturating_sub(since_ns), to_ns: own_from_ns };
+        let between = ("between the lines".to_owned(), "unnamed");
+        let own = Span { from_ns: own_from_ns, to_ns: step.at_ns };
+        let both = [(between, gap), (key, own)].into_iter().filter(|(_, span)| span.from_ns < span.to_ns);
+        pieces.extend(both.map(|(key, span)| Piece { key, tid: step.tid, span }));
         before_ns = Some(step.at_ns);
     }
-    taken.retain(|_, took_ns| *took_ns > 0);
+    pieces
+}
+
+/// What a side spent its time on; the sum is that of the whole side.
+pub(super) fn of(side: &Side) -> BTreeMap<Key, u64> {
+    let mut taken: BTreeMap<Key, u64> = BTreeMap::new();
+    for piece in pieces(side) {
+        *taken.entry(piece.key).or_default() += piece.span.length_ns();
+    }
     taken
 }
 
 /// Table [`DEVICES`]; without rows where nobody traced any.
-pub(super) fn table(migrations: &[Migration]) -> Table {
+pub(super) fn table(migrations: &[Migration], splits: &Splits) -> Table {
     let mut table = Table::new(&DEVICES);
     for (run, migration) in migrations.iter().enumerate() {
-        for (side, name) in [(&migration.source, "source"), (&migration.target, "target")] {
+        for (number, (side, name)) in
+            [(&migration.source, "source"), (&migration.target, "target")].into_iter().enumerate()
+        {
             let mut taken: Vec<(Key, u64)> = side.as_ref().map(of).unwrap_or_default().into_iter().collect();
             taken.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-            for ((device, kind), total_ns) in taken {
-                let row = [name.into(), device.into(), kind.into(), total_ns.into(), Cell::Missing, Cell::Missing];
+            for (key, total_ns) in taken {
+                let split = splits.of(run, number, &key);
+                let [work, waiting] = [split.map(|split| split.work_ns), split.map(|split| split.waiting_ns)]
+                    .map(|ns| ns.map_or(Cell::Missing, Cell::U64));
+                let (device, kind) = key;
+                let row = [name.into(), device.into(), kind.into(), total_ns.into(), work, waiting];
                 table.push(row.into_iter().chain([(run as u64).into()]).collect());
             }
         }

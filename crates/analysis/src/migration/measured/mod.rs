@@ -3,7 +3,7 @@
 //! ```text
 //! Migration --runs--> table runs            --passes--> table passes
 //!     |--events, and QEMU's own account --downtimes--> table downtimes
-//!     |--traces of both sides--> table devices
+//!     |--traces of both sides--> table devices <--waits-- the kernel's trace of the threads
 //!     |--with what was said before--> table residuals
 //!     '--rules--> findings
 //! ```
@@ -16,6 +16,7 @@ mod residuals;
 mod rules;
 mod runs;
 mod section;
+mod waits;
 
 pub(super) use residuals::{actual, timed};
 pub use rules::words;

@@ -1,5 +1,6 @@
 //! What speaks against a migration as it went: rules as data, and what they look at.
 
+use super::waits::Splits;
 use super::{culprits, devices, passes};
 use crate::facts::migrations::Migration;
 use crate::migration::goals;
@@ -9,7 +10,7 @@ use base::rule::{Words, limit};
 use base::{Cost, CostKind, Evidence, Finding, Level, Needs, Severity, in_order};
 
 /// A migration, and its number.
-pub(super) type Run<'a> = (usize, &'a Migration);
+pub(super) type Run<'a> = (usize, &'a Migration, &'a Splits);
 pub(super) type Rule = crate::rule::Rule<fn(Run<'_>) -> Option<Hit>>;
 
 /// From this share of the dark time on it is a device's.
@@ -55,14 +56,14 @@ pub fn words() -> Vec<Words> {
 }
 
 /// What they found.
-pub(super) fn findings(migrations: &[Migration]) -> Vec<Finding> {
+pub(super) fn findings(migrations: &[Migration], splits: &Splits) -> Vec<Finding> {
     let rules = || RULES.iter().chain(culprits::RULES);
-    let runs = migrations.iter().enumerate();
+    let runs = migrations.iter().enumerate().map(|(number, migration)| (number, migration, splits));
     let hits = runs.flat_map(|run| rules().filter_map(move |rule| Some(rule.finding((rule.check)(run)?, Level::L0))));
     in_order(hits.collect())
 }
 
-fn stalled((run, migration): Run<'_>) -> Option<Hit> {
+fn stalled((run, migration, _): Run<'_>) -> Option<Hit> {
     if migration.is_completed() {
         return None;
     }
@@ -89,7 +90,7 @@ fn stalled((run, migration): Run<'_>) -> Option<Hit> {
     Some(hit)
 }
 
-fn held_up((run, migration): Run<'_>) -> Option<Hit> {
+fn held_up((run, migration, _): Run<'_>) -> Option<Hit> {
     let dark_ns = migration.by_checkpoints().filter(|dark_ns| *dark_ns > 0)?;
     let (device, saved_ns, loaded_ns) = devices::slowest(migration)?;
     let share = (saved_ns + loaded_ns) as f64 / dark_ns as f64;
@@ -137,12 +138,12 @@ mod tests {
     }
 
     fn ids(migration: Migration) -> Vec<&'static str> {
-        findings(&[migration]).iter().map(|finding| finding.rule).collect()
+        findings(&[migration], &Splits::default()).iter().map(|finding| finding.rule).collect()
     }
 
     #[test]
     fn passes_that_no_longer_shrink_stall_a_migration_that_did_not_end() {
-        let found = findings(&[passing(&[9_000, 2_000, 1_990, 2_000], "cancelled")]);
+        let found = findings(&[passing(&[9_000, 2_000, 1_990, 2_000], "cancelled")], &Splits::default());
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!((finding.rule, finding.subject.as_str()), ("MIG-STALLED", "run 0"));
         // 2,000 pages at 1,000 a second; a millisecond more, as QEMU asks for less than the limit.
@@ -168,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_device_that_takes_a_third_of_the_dark_time_on_both_sides_is_named() {
-        let found = findings(&[traced(200)]);
+        let found = findings(&[traced(200)], &Splits::default());
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!(finding.rule, "MIG-DEVICE");
         assert!(finding.title.starts_with("nic took 30"), "{}", finding.title);

@@ -1,5 +1,6 @@
 //! The answer.
 
+use super::waits::Splits;
 use super::{culprits, devices, downtimes, passes, residuals, rules, runs};
 use crate::facts::migrations::{Began, Method, Migration, Migrations};
 use crate::migration::blocked::{self, Guest};
@@ -32,8 +33,9 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
             "EMULATED by QEMU (TCG): which pages were sent is real, how fast the guest computed is not.".to_owned(),
         );
     }
+    let splits = Splits::new(case, &migrations.list);
     let judged = goals::measured(case);
-    let found = rules::findings(&migrations.list).into_iter().chain(goals::findings(&judged));
+    let found = rules::findings(&migrations.list, &splits).into_iter().chain(goals::findings(&judged));
     let refused = Guest {
         name: "guest".to_owned(),
         place: "query-migrate".to_owned(),
@@ -45,7 +47,7 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let verdicts = case.budget().and_then(|budget| goals::sentence(&budget.name, &judged));
     section.summary = std::iter::once(summary(migrations)).chain(verdicts).collect::<Vec<_>>().join(" ");
     let tables = [runs::table(&migrations.list), passes::table(&migrations.list), downtimes::table(&migrations.list)];
-    let tables = tables.into_iter().chain([devices::table(&migrations.list), residuals::table(migrations)]);
+    let tables = tables.into_iter().chain([devices::table(&migrations.list, &splits), residuals::table(migrations)]);
     let tables = tables.chain([goals::table(&judged, "measured")]);
     section.tables = tables.filter(|table| !table.rows.is_empty()).collect();
     section.unknown = unknown(migrations);
