@@ -37,6 +37,8 @@ const OF_OWN_TESTS: &[&str] = &[
     "migration.looked",
     "migration.memory",
     "migration.prediction",
+    "migration.corrected",
+    "migration.history",
     "migration.scans",
     "migration.ways_out",
     "migration.working_set",
