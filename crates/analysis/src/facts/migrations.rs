@@ -84,8 +84,21 @@ pub struct Migration {
     pub source: Option<Side>,
     /// What each device took on the target.
     pub target: Option<Side>,
+    /// What the guest counted its work with, on the source and then on the target.
+    pub counted: [Vec<Counted>; 2],
     /// The machines that these two were traced on.
     pub machines: [Option<String>; 2],
+}
+
+/// A word of the guest's memory with which it counts its work, modulo 2^32.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted {
+    /// CLOCK_REALTIME when it was read.
+    pub at_ns: u64,
+    /// Where the word lies, as it was asked for.
+    pub address: String,
+    /// What it was.
+    pub count: u32,
 }
 
 /// How it is known when a migration began.

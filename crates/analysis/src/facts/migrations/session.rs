@@ -8,7 +8,7 @@
 //! Where the capability `events` is off, statuses and passes (`dirty-sync-count`, which is what MIGRATION_PASS tells) come from answers.
 
 use super::method::Told;
-use super::{Began, CLOCKS_NS, Method, Migration, Poll, is_over};
+use super::{Began, CLOCKS_NS, Counted, Method, Migration, Poll, is_over};
 use base::qmp::{Event, Message, Way, is_under_way};
 use serde_json::Value;
 
@@ -30,6 +30,7 @@ pub(super) struct Arrival {
     /// When the guest came to run there.
     pub resumed_ns: Option<u64>,
     blocktime_ms: Option<u64>,
+    counted: Vec<Counted>,
 }
 
 impl Departure {
@@ -47,6 +48,7 @@ impl Departure {
         }
         let mut migration = reading.found?;
         migration.is_emulated = reading.is_emulated;
+        migration.counted = [counted(messages), Vec::new()];
         if migration.passes.is_empty() {
             migration.passes_are_polled = !reading.counted.is_empty();
             migration.passes = reading.counted;
@@ -77,6 +79,8 @@ impl Departure {
         if migration.is_completed() {
             migration.resumed_ns = arrival.resumed_ns;
             migration.blocktime_ms = arrival.blocktime_ms;
+            let [_, of_target] = &mut migration.counted;
+            *of_target = arrival.counted;
         }
         migration
     }
@@ -96,7 +100,8 @@ impl Arrival {
             }
             if reading.is_incoming && found.is_none() {
                 let (listened_ns, uri, told) = (message.at_ns, reading.uri.clone(), reading.told.clone());
-                found = Some(Self { listened_ns, uri, told, resumed_ns: None, blocktime_ms: None });
+                found =
+                    Some(Self { listened_ns, uri, told, resumed_ns: None, blocktime_ms: None, counted: Vec::new() });
             }
             let Some(arrival) = &mut found else { continue };
             if let Some(event) = event.filter(|event| event.name == "RESUME" && arrival.resumed_ns.is_none()) {
@@ -105,7 +110,7 @@ impl Arrival {
             let blocktime_ms = message.message["return"]["postcopy-blocktime"].as_u64();
             arrival.blocktime_ms = blocktime_ms.or(arrival.blocktime_ms);
         }
-        found.map(|arrival| Self { told: reading.told, ..arrival })
+        found.map(|arrival| Self { told: reading.told, counted: counted(messages), ..arrival })
     }
 }
 
@@ -116,6 +121,29 @@ pub(super) fn blocked(messages: &[Message]) -> Vec<String> {
         answers.filter(|answer| answer["blocked"].is_boolean() || answer["blocked-reasons"].is_array());
     let reasons = of_migrations.next_back().and_then(|answer| answer["blocked-reasons"].as_array());
     reasons.into_iter().flatten().filter_map(|reason| reason.as_str().map(str::to_owned)).collect()
+}
+
+/// What a guest counts its work with, read through its QEMU: `xp /1xw ADDRESS` of the monitor for people, and when each answer came.
+pub(super) fn counted(messages: &[Message]) -> Vec<Counted> {
+    let mut asked: Vec<(&Value, &str)> = Vec::new();
+    let mut counted = Vec::new();
+    for Message { at_ns, way, message } in messages {
+        match way {
+            Way::ToQemu => {
+                let line = message["arguments"]["command-line"].as_str().unwrap_or_default();
+                asked.extend(line.strip_prefix("xp /1xw ").map(|address| (&message["id"], address)));
+            }
+            Way::FromQemu => {
+                let Some(place) = asked.iter().position(|(id, _)| **id == message["id"]) else { continue };
+                let (_, address) = asked.remove(place);
+                // `0000000000100000: 0x00001234`
+                let word = message["return"].as_str().and_then(|said| said.split_once(": 0x"));
+                let count = word.and_then(|(_, word)| u32::from_str_radix(word.trim(), 16).ok());
+                counted.extend(count.map(|count| Counted { at_ns: *at_ns, address: address.to_owned(), count }));
+            }
+        }
+    }
+    counted
 }
 
 /// What is known so far.

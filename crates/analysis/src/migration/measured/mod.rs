@@ -4,6 +4,7 @@
 //! Migration --runs--> table runs            --passes--> table passes
 //!     |--events, and QEMU's own account --downtimes--> table downtimes
 //!     |--traces of both sides--> table devices <--waits-- the kernel's trace of the threads
+//!     |--what the guest counted of its work--> table work
 //!     |--with what was said before--> table residuals
 //!     '--rules--> findings
 //! ```
@@ -17,6 +18,7 @@ mod rules;
 mod runs;
 mod section;
 mod waits;
+mod work;
 
 pub(super) use residuals::{actual, timed};
 pub use rules::words;
@@ -30,6 +32,7 @@ pub const TABLES: &[&TableSpec] = &[
     &passes::PASSES,
     &downtimes::DOWNTIMES,
     &devices::DEVICES,
+    &work::WORK,
     &residuals::RESIDUALS,
     &super::memory::SCANS,
     &super::memory::COMPRESSION,

@@ -1,7 +1,7 @@
 //! The answer.
 
 use super::waits::Splits;
-use super::{culprits, devices, downtimes, passes, residuals, rules, runs};
+use super::{culprits, devices, downtimes, passes, residuals, rules, runs, work};
 use crate::facts::migrations::{Began, Method, Migration, Migrations};
 use crate::migration::blocked::{self, Guest};
 use crate::migration::goals;
@@ -47,7 +47,11 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let verdicts = case.budget().and_then(|budget| goals::sentence(&budget.name, &judged));
     section.summary = std::iter::once(summary(migrations)).chain(verdicts).collect::<Vec<_>>().join(" ");
     let tables = [runs::table(&migrations.list), passes::table(&migrations.list), downtimes::table(&migrations.list)];
-    let tables = tables.into_iter().chain([devices::table(&migrations.list, &splits), residuals::table(migrations)]);
+    let tables = tables.into_iter().chain([
+        devices::table(&migrations.list, &splits),
+        work::table(&migrations.list),
+        residuals::table(migrations),
+    ]);
     let tables = tables.chain([goals::table(&judged, "measured")]);
     section.tables = tables.filter(|table| !table.rows.is_empty()).collect();
     section.unknown = unknown(migrations);
@@ -62,7 +66,7 @@ fn summary(migrations: &Migrations) -> String {
         let by = method.map_or(String::new(), |method| format!(" by {}", method.name()));
         let whose = if of_several { format!("Run {run}{by}") } else { format!("The migration{by}") };
         let course = if migration.by.is_some() { by_sums(migration) } else { course(migration) };
-        format!("{whose} {course}.{}", of_devices(migration))
+        format!("{whose} {course}.{}{}", of_devices(migration), work::sentence(migration).unwrap_or_default())
     });
     let mut sentences: Vec<String> = sentences.collect();
     if sentences.is_empty() {
