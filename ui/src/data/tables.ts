@@ -787,7 +787,7 @@ export const TABLES = {
     waiting_ns: "u64",
     run: "u64",
   },
-  /** What the guest counted of its own work in one phase of one run: `before`, `pass N` or, where it was not read meanwhile, `moved` as a whole, and `after`. Times count from the beginning of the migration; `share` is of the rate before; `lost_ns` is the time in which it would have done at that rate what it did not do; below 0 it did more. */
+  /** What the guest counted of its work in one phase of one run: `before`, `pass N` or, where it was not read meanwhile, `moved` as a whole, and `after`. Times count from the beginning of the migration; `share` is of the rate before; `lost_ns` is the time in which it would have done at that rate what it did not do; below 0 it did more. */
   "migration.work": {
     phase: "text",
     start_ns: "i64",

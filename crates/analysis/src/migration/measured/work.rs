@@ -18,7 +18,7 @@ pub const WORK: TableSpec = TableSpec {
     section: "migration",
     name: "work",
     version: 1,
-    row: "What the guest counted of its own work in one phase of one run: `before`, `pass N` or, where it was not read meanwhile, `moved` as a whole, and `after`. Times count from the \
+    row: "What the guest counted of its work in one phase of one run: `before`, `pass N` or, where it was not read meanwhile, `moved` as a whole, and `after`. Times count from the \
           beginning of the migration; `share` is of the rate before; `lost_ns` is the time in which it would have done at that rate what it did not do; below 0 it did more.",
     columns: &[
         Column::key("phase"),
@@ -31,7 +31,7 @@ pub const WORK: TableSpec = TableSpec {
         Column::key_of("run", ColumnType::U64),
     ],
     shown: Some(Shown::of(
-        "The guest's own work",
+        "What the guest did of its work",
         &[
             ("run", "run"),
             ("phase", "phase"),
