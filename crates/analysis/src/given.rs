@@ -31,6 +31,8 @@ pub struct Given {
     pub datapath: Option<datapath::Asked>,
     /// What a migration is asked about.
     pub migration: Option<migration::Asked>,
+    /// What is asked about guests that are saved to files.
+    pub hibernation: Option<migration::model::hibernation::Asked>,
     /// What is known of that guest's memory.
     pub looked: migration::Looked,
     /// What an experiment measured, where one was made.

@@ -33,6 +33,8 @@ const OF_OWN_TESTS: &[&str] = &[
     "nesting.program_runs",
     "nesting.clocks",
     "migration.devices",
+    "migration.wakes",
+    "migration.saves",
     "migration.compression",
     "migration.looked",
     "migration.memory",

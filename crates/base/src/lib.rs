@@ -15,6 +15,7 @@ mod finding;
 pub mod gaps;
 pub mod gauges;
 pub mod heartbeat;
+pub mod hibernation;
 mod histogram;
 pub mod interrupts;
 mod json_line;

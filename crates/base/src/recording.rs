@@ -48,6 +48,8 @@ pub const BUDGET_FILE: &str = "budget.toml";
 
 /// Name of a prediction below its machine.
 pub const PREDICTION_FILE: &str = "prediction.json";
+/// Guests that were saved and woken.
+pub const HIBERNATION_FILE: &str = "hibernation.json";
 
 /// Name of a plan below its machine.
 pub const PLAN_FILE: &str = "plan.toml";
@@ -222,6 +224,9 @@ pub enum PartKind {
     /// What the operating system told of the QEMUs that a guest was moved between: a [`Processes`](crate::processes::Processes).
     #[serde(rename = "processes")]
     Processes,
+    /// Guests that were saved to files and woken from them: a [`Hibernation`](crate::hibernation::Hibernation).
+    #[serde(rename = "hibernation")]
+    Hibernation,
     /// What is asked of the planner of datapaths: TOML.
     #[serde(rename = "plan")]
     Plan,
@@ -259,6 +264,7 @@ impl Part {
             PartKind::Budget => Path::new(BUDGET_FILE),
             PartKind::Plan => Path::new(PLAN_FILE),
             PartKind::Prediction => Path::new(PREDICTION_FILE),
+            PartKind::Hibernation => Path::new(HIBERNATION_FILE),
             PartKind::Samples => return Path::new(&self.machine).join("samples").join(own),
             PartKind::Pmd => return Path::new(&self.machine).join("pmd").join(own),
             PartKind::Datapath => return Path::new(&self.machine).join("datapath").join(own),

@@ -113,6 +113,7 @@ impl Cut {
                 | PartKind::Prediction
                 | PartKind::Heartbeat
                 | PartKind::Processes
+                | PartKind::Hibernation
                 | PartKind::Notes => {
                     tree::copy(&from, &to).with_context(|| format!("copying {}", from.display()))?;
                 }

@@ -105,3 +105,25 @@ fn wrong_use_says_what_to_write() {
         assert!(code == 2 && complaint.contains(says), "{more:?}: {complaint}");
     }
 }
+
+#[test]
+fn saved_guests_take_what_is_not_zero_and_share_the_disk() {
+    let ask = |guests: &str| {
+        let asked = ["--to-file", "--ram", "1G", "--zero", "75%", "--disk", "256MiB/s", "--guests", guests];
+        section(&asked)
+    };
+    let (one, four) = (ask("1"), ask("4"));
+    // 65,536 pages are not zero: 256 MiB, less and more 1 MiB.
+    let [low, high, _] = said(&one, "saved", 1.0);
+    assert_eq!(low, Some(255 << 20));
+    assert_eq!(high, Some(65_536 * 4_104 + 196_608 * 9 + (1 << 20)));
+    assert_eq!(said(&four, "saved", 1.0), said(&one, "saved", 1.0), "each has a file of its own");
+    let [alone, ..] = said(&one, "wake", 1e-6);
+    assert_eq!(alone, Some(996), "255 MiB at 256 MiB/s, in ms");
+    let last = |section: &Value| said(section, "wake", 1e-6)[1].unwrap();
+    assert!(last(&four) >= 4 * 996 && last(&four) > last(&one), "{} {}", last(&four), last(&one));
+    let (code, _, complaints) = kvmscope(&["--to-file", "--ram", "1G"]);
+    assert!(code == 2 && complaints.contains("--disk 500MB/s, or --disk-of DIR"), "{complaints}");
+    let (code, _, complaints) = kvmscope(&["--ram", "1G", "--hot", "64M", "--rate", "9M/s"]);
+    assert!(code == 2 && complaints.contains("--bandwidth"), "{complaints}");
+}

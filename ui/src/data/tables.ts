@@ -798,7 +798,7 @@ export const TABLES = {
     lost_ns: "i64",
     run: "u64",
   },
-  /** What was said of one quantity before one run, and what it was: ns, or a count. Null is never; `passes` counts those before the final one. */
+  /** What was said of one quantity before one run, or before one guest was saved (`run` is its number), and what it was: ns, a count or bytes. Null is never; `passes` counts those before the final one. */
   "migration.residuals": {
     run: "u64",
     what: "text",
@@ -808,6 +808,28 @@ export const TABLES = {
     inside: "bool",
     naive: "f64",
     unit: "text",
+  },
+  /** One guest that was saved to a file and woken, all of them at once: what its file takes on the disk, from `migrate` until that was durable, from the start of a QEMU until the guest counted on, what was said of that before, and what the file system read by itself. */
+  "migration.wakes": {
+    guest: "u64",
+    saved_bytes: "u64",
+    save_ns: "u64",
+    wake_ns: "u64",
+    predicted_low_ns: "u64",
+    predicted_high_ns: "u64",
+    disk_bytes_per_s: "f64",
+  },
+  /** What was saved of one guest: its pages by QEMU's count, its file, and what that would take compressed by zstd at level 1; `how` QEMU wrote it; whether a sum over its memory was the same after it was loaded; why it could not be saved or woken. */
+  "migration.saves": {
+    guest: "u64",
+    memory_bytes: "u64",
+    zero_pages: "u64",
+    normal_pages: "u64",
+    saved_bytes: "u64",
+    compressed_bytes: "u64",
+    how: "text",
+    equal: "bool",
+    why: "text",
   },
   /** How fast one core tells, in one way, which pages of one content are zeros; `read` is reading them without looking. `of_read` is the rate to that of reading in the same launch. */
   "migration.scans": {

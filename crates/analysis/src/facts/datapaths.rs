@@ -100,6 +100,7 @@ impl Datapaths {
                 | PartKind::Prediction
                 | PartKind::Heartbeat
                 | PartKind::Processes
+                | PartKind::Hibernation
                 | PartKind::Notes => {}
             }
         }

@@ -16,8 +16,10 @@ mod session;
 
 pub use method::Method;
 
+use crate::migration::model::hibernation::ABOUT;
 use base::Problem;
 use base::heartbeat::Heartbeat;
+use base::hibernation::Hibernation;
 use base::prediction::Prediction;
 use base::processes::Processes;
 use base::qmp::{ENDS, read};
@@ -37,6 +39,10 @@ pub struct Migrations {
     pub said: Option<Prediction>,
     /// Why a guest cannot be migrated, by its QEMU.
     pub blocked: Vec<String>,
+    /// Guests that were saved to files and woken.
+    pub hibernation: Option<Hibernation>,
+    /// What was said before of these.
+    pub said_of_files: Option<Prediction>,
 }
 
 /// One migration.
@@ -260,9 +266,16 @@ impl Migrations {
                 },
                 PartKind::Prediction => match Prediction::read(&path) {
                     Ok(said) if said.about == "migration" => migrations.said = Some(said),
+                    Ok(said) if said.about == ABOUT => migrations.said_of_files = Some(said),
                     Ok(_) => {}
                     Err(error) => {
                         problems.push(Problem::at(named(), None, "a prediction", "none", 0, error.to_string()))
+                    }
+                },
+                PartKind::Hibernation => match Hibernation::read(&path) {
+                    Ok(read) => migrations.hibernation = Some(read),
+                    Err(error) => {
+                        problems.push(Problem::at(named(), None, "saved guests", "none", 0, error.to_string()))
                     }
                 },
                 PartKind::Processes => match Processes::read(&path) {

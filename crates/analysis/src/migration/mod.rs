@@ -20,6 +20,7 @@ mod predict;
 pub(crate) mod rules;
 mod section;
 mod tables;
+mod to_file;
 
 pub use goals::breaks;
 pub use history::History;

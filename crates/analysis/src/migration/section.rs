@@ -5,7 +5,7 @@ use super::memory::rules::Seen;
 use super::memory::{self, Survey};
 use super::predict::{Asked, Interval, Order, Prediction};
 use super::rules::{Planned, RULES};
-use super::{figure, goals, tables};
+use super::{figure, goals, tables, to_file};
 use crate::{Answer, Case, Error};
 use base::number::{bytes, decimals, duration, percent};
 use base::{Finding, Level, Section, Unknown, in_order};
@@ -18,7 +18,9 @@ pub const QUESTION: &str = "Does a live migration end, how long does it take, an
 /// # Errors
 /// None today.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
-    let section = case.given().migration.as_ref().map(|asked| section(case, asked));
+    let given = case.given();
+    let moved = given.migration.as_ref().map(|asked| section(case, asked));
+    let section = moved.or_else(|| given.hibernation.as_ref().map(to_file::section));
     Ok(section.map(|section| Answer { section, problems: Vec::new() }))
 }
 

@@ -5,6 +5,7 @@ use crate::arguments::{DestinationOptions, OutputOptions};
 use crate::exit::{Exit, WrongUse};
 use crate::plan::quantities::{bandwidth, dirtied, memory, time};
 use analysis::facts::budget::{WORKLOAD, Workload};
+use analysis::migration::model::hibernation::{self, Hibernated};
 use analysis::migration::model::memory::{Memory, PAGE_MEMORY_BYTES};
 use analysis::migration::model::passes::Setting;
 use analysis::migration::model::working_set::{Hot, WorkingSet};
@@ -12,7 +13,7 @@ use analysis::migration::{Asked, Order, Prediction};
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use lab::migrate::sector::Work;
-use lab::migrate::{self, Culprit, Injection, Method, Phase, Settings};
+use lab::migrate::{self, Culprit, Injection, Measured, Method, Phase, Saved, Settings};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use std::time::Duration;
     kvmscope lab migrate --observe\n  \
     kvmscope lab migrate --method precopy,postcopy,zstd,auto-converge --rate 30000pages/s --repeats 3\n  \
     kvmscope lab migrate --inject stop-target=400ms --phase dark\n  \
+    kvmscope lab migrate --to-file --guests 4\n  \
     kvmscope lab migrate --hot 16M --rate 2000pages/s --order uniform --json\n\n\
     The guest is emulated (TCG): which pages are sent is real, how fast it computes is not. Both QEMUs end with this command, also if\n\
     it is killed.\n\
@@ -60,12 +62,19 @@ pub struct Migrate {
     /// The QEMU that runs both sides [default: qemu-system-x86_64 in PATH]
     #[arg(long, value_name = "PROGRAM")]
     qemu: Option<PathBuf>,
-    /// Have something go wrong, for so long: stop-source, stop-target, hog or dark (300ms by default); capability, kill-source, kill-target
+    /// Have something go wrong, for so long: stop-source, stop-target, hog or dark (300ms by default); capability, kill-source, kill-target,
+    /// and with --to-file full-disk
     #[arg(long, value_name = "WHAT[=TIME]", value_parser = injected)]
     inject: Option<(Culprit, Duration)>,
     /// When: first-pass, passes, or dark (while the guest stands still)
     #[arg(long, value_name = "PHASE", value_parser = phase, requires = "inject")]
     phase: Option<Phase>,
+    /// Save guests to files instead, and wake them
+    #[arg(long, conflicts_with_all = ["method", "observe", "repeats", "bandwidth", "limit", "patience", "phase"])]
+    to_file: bool,
+    /// How many of them, at once
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "to_file", value_parser = clap::value_parser!(u32).range(1..=64))]
+    guests: u32,
     /// How often it is migrated by each method, each time anew
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     repeats: u32,
@@ -100,7 +109,34 @@ impl Migrate {
             destination: &self.destination,
             output: &self.output,
         };
+        if self.to_file {
+            let saved = self.saved(&asked.setting.memory, settings);
+            let predict = |measured: Measured| {
+                let asked = self.hibernation(asked.setting.memory, measured);
+                Hibernated::of(&asked).kept(&asked)
+            };
+            return booted
+                .run(|places, created, say, stop| migrate::hibernate(&saved, &predict, places, created, say, stop));
+        }
         booted.run(|places, created, say, stop| migrate::run(&settings, &said, places, created, say, stop))
+    }
+
+    fn saved(&self, memory: &Memory, settings: Settings) -> Saved {
+        let is_disk_full = settings.injection.is_some_and(|one| one.culprit == Culprit::FullDisk);
+        Saved { settings, guests: self.guests, expected_bytes: memory.sent_bytes() as u64, is_disk_full }
+    }
+
+    fn hibernation(&self, memory: Memory, Measured { disk, start }: Measured) -> hibernation::Asked {
+        let slowest_ns = disk.slowest_read_ns.max(1);
+        hibernation::Asked {
+            memory,
+            guests: self.guests,
+            write_bytes_per_s: disk.write_bytes_per_s(),
+            read_bytes_per_s: disk.read_bytes_per_s(),
+            slowest_read_bytes_per_s: disk.bytes as f64 / (slowest_ns as f64 / 1e9),
+            start_s: start.as_secs_f64(),
+            cpus: cpus(),
+        }
     }
 
     fn hot(&self) -> Hot {
@@ -127,6 +163,9 @@ impl Migrate {
 
     fn injection(&self) -> anyhow::Result<Option<Injection>> {
         let Some((culprit, length)) = self.inject else { return Ok(None) };
+        if self.to_file != (culprit == Culprit::FullDisk) {
+            bail!(WrongUse("full-disk is what may go wrong with --to-file, and nothing else is".to_owned()));
+        }
         let phase = match (culprit, self.phase) {
             (Culprit::Capability, Some(_)) => {
                 bail!(WrongUse("a capability is set before anything moves: leave --phase out".to_owned()))
@@ -195,4 +234,9 @@ const MOST_INJECTED: Duration = Duration::from_secs(10);
 fn phase(text: &str) -> Result<Phase, String> {
     let names = || Phase::ALL.map(Phase::name).join(", ");
     Phase::ALL.into_iter().find(|phase| phase.name() == text).ok_or_else(|| format!("the phases are {}", names()))
+}
+
+/// CPUs that this program, and so its QEMUs, may use.
+fn cpus() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cpus| u32::try_from(cpus.get()).unwrap_or(u32::MAX))
 }

@@ -8,6 +8,7 @@ use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use analysis::facts::migrations::Migrations;
 use analysis::migration::blocked::Guest;
+use analysis::migration::model::hibernation;
 use analysis::migration::model::memory::{Memory, PAGE_MEMORY_BYTES};
 use analysis::migration::model::passes::Setting;
 use analysis::migration::model::working_set::{Hot, Measured, WorkingSet};
@@ -28,7 +29,8 @@ use std::path::{Path, PathBuf};
     kvmscope plan migration --ram 1G --hot 64M --rate 9000pages/s --order sync --bandwidth 1Gbit\n  \
     kvmscope plan migration --ram 8G --hot 64M --rate 160M/s --bandwidth 40Gbit --budget kvm4nfv-2015\n  \
     kvmscope plan migration --vm web --bandwidth 10Gbit --compress 4\n  \
-    kvmscope plan migration --ram 8G --hot 64M --rate 160M/s --bandwidth 10Gbit --history moved\n\n\
+    kvmscope plan migration --ram 8G --hot 64M --rate 160M/s --bandwidth 10Gbit --history moved\n  \
+    kvmscope plan migration --to-file --ram 8G --zero 60% --guests 20 --disk-of /var/lib/libvirt\n\n\
     With --vm or --survey, memory, zeros and what is dirtied are measured, if they are not stated (kvmscope bench memory).\n\
     A curve of the guest's working set (--curve) has a line for each window: its length and what was dirtied, `1s 32M`.\n\
     Exit status: 0 answered, 1 no answer, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
@@ -54,7 +56,7 @@ pub struct Migration {
     compress: Option<u32>,
     /// Memory that the guest writes to again and again
     #[arg(long, value_name = "BYTES", value_parser = memory, requires = "rate",
-          required_unless_present_any = ["curve", "vm", "survey"])]
+          required_unless_present_any = ["curve", "vm", "survey", "to_file"])]
     hot: Option<f64>,
     /// What it dirties of that in a second: 160M/s, or 40000pages/s
     #[arg(long, value_name = "RATE", value_parser = dirtied, requires = "hot")]
@@ -65,9 +67,22 @@ pub struct Migration {
     /// Instead of --hot and --rate, what was measured: windows of time and what was dirtied in each
     #[arg(long, value_name = "FILE", conflicts_with = "hot")]
     curve: Option<PathBuf>,
+    /// Ask about guests that are saved to files and woken
+    #[arg(long, conflicts_with_all = ["hot", "rate", "curve", "bandwidth", "max_bandwidth", "limit", "throttle", "devices", "setup", "scan",
+          "compress", "budget", "workload", "order"])]
+    to_file: bool,
+    /// How many of them, at once
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "to_file", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    guests: u32,
+    /// What the file system writes and reads in a second
+    #[arg(long, value_name = "RATE", value_parser = bandwidth, requires = "to_file", conflicts_with = "disk_of")]
+    disk: Option<f64>,
+    /// The same, measured: a file of what all guests take, 1 GiB at most, is written to this directory, read and removed
+    #[arg(long, value_name = "DIR", requires = "to_file")]
+    disk_of: Option<PathBuf>,
     /// What link, scan and copy carry
-    #[arg(long, value_name = "RATE", value_parser = bandwidth)]
-    bandwidth: f64,
+    #[arg(long, value_name = "RATE", value_parser = bandwidth, required_unless_present = "to_file")]
+    bandwidth: Option<f64>,
     /// QEMU's max-bandwidth, where it is less
     #[arg(long, value_name = "RATE", value_parser = bandwidth)]
     max_bandwidth: Option<f64>,
@@ -107,6 +122,9 @@ enum Written {
     Sync,
 }
 
+/// What a QEMU takes to start where nobody has measured it: 0.1 to 0.5 s were seen (QEMU 7.2, q35).
+const STARTING_S: f64 = 0.3;
+
 impl Migration {
     /// Predicts.
     pub fn run(&self) -> anyhow::Result<Exit> {
@@ -114,6 +132,10 @@ impl Migration {
         let interrupt = Interrupt::watch()?;
         let recording = Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION")));
         let survey = self.surveyed(&interrupt)?;
+        if self.to_file {
+            let given = Given { hibernation: Some(self.saved(survey.as_ref())?), ..Given::default() };
+            return self.answer(Case::new(Input::open(recording)?, given), &interrupt);
+        }
         let (asked, budget, workload) = (self.asked(survey.as_ref())?, self.budget.read()?, self.workload.workload());
         let history = history(&self.history)?;
         let is_broken = budget.as_ref().is_some_and(|budget| migration::breaks(&asked, &history, budget, workload));
@@ -125,17 +147,56 @@ impl Migration {
         let looked =
             Looked { survey, scan_bytes_per_s: self.scan, compressing_channels: self.compress, guest, history };
         let given = Given { migration: Some(asked), looked, budget, workload, ..Given::default() };
-        let case = Case::new(Input::open(recording)?, given);
+        let exit = self.answer(Case::new(Input::open(recording)?, given), &interrupt)?;
+        Ok(if is_broken && exit == Exit::Answered { Exit::FailOn } else { exit })
+    }
+
+    fn answer(&self, case: Case, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         let Answers { sections, problems, failed } = Answers::about(&case, &[About::Plan]);
         failed.into_iter().for_each(|error| complain(&error.into()));
         let answered = Answered::of(case.input().recording.clone(), sections, problems);
-        let exit = self.output.end("plan", &[answered], &interrupt)?;
-        Ok(if is_broken && exit == Exit::Answered { Exit::FailOn } else { exit })
+        self.output.end("plan", &[answered], interrupt)
+    }
+
+    /// What is asked about guests that are saved to files.
+    fn saved(&self, survey: Option<&Survey>) -> anyhow::Result<hibernation::Asked> {
+        let memory = self.memory(survey)?;
+        let (write_bytes_per_s, read_bytes_per_s, slowest_read_bytes_per_s) = match (self.disk, &self.disk_of) {
+            (Some(rate), _) => (rate, rate, rate),
+            (None, Some(place)) => {
+                let all_bytes = memory.sent_bytes() * f64::from(self.guests);
+                let disk = lab::migrate::measure_disk(place, all_bytes as u64)?;
+                let slowest_ns = disk.slowest_read_ns.max(1) as f64;
+                (disk.write_bytes_per_s(), disk.read_bytes_per_s(), disk.bytes as f64 / (slowest_ns / 1e9))
+            }
+            (None, None) => {
+                bail!(WrongUse("say how fast the disk is: --disk 500MB/s, or --disk-of DIR to measure it".to_owned()))
+            }
+        };
+        let cpus = std::thread::available_parallelism().map_or(1, |cpus| u32::try_from(cpus.get()).unwrap_or(u32::MAX));
+        let start_s = STARTING_S;
+        let guests = self.guests;
+        Ok(hibernation::Asked {
+            memory,
+            guests,
+            write_bytes_per_s,
+            read_bytes_per_s,
+            slowest_read_bytes_per_s,
+            start_s,
+            cpus,
+        })
+    }
+
+    fn memory(&self, survey: Option<&Survey>) -> anyhow::Result<Memory> {
+        let pages = self.ram.map(|ram| ram / PAGE_MEMORY_BYTES).or(survey.map(|survey| survey.pages));
+        let Some(pages) = pages else { bail!(WrongUse("say how much memory the guest has: --ram 8G".to_owned())) };
+        let measured = survey.and_then(|survey| survey.zero()).map(|zero| zero.share);
+        Ok(Memory { pages, zero_share: self.zero.or(measured).unwrap_or(0.0) })
     }
 
     /// What is in the guest's memory, if that is to be measured or was.
     fn surveyed(&self, interrupt: &Interrupt) -> anyhow::Result<Option<Survey>> {
-        let states_dirtied = self.curve.is_some() || self.hot.is_some();
+        let states_dirtied = self.curve.is_some() || self.hot.is_some() || self.to_file;
         let found = match (&self.vm, &self.survey) {
             (Some(vm), _) => {
                 let stop = interrupt.hold();
@@ -160,10 +221,7 @@ impl Migration {
     }
 
     fn asked(&self, survey: Option<&Survey>) -> anyhow::Result<Asked> {
-        let pages = self.ram.map(|ram| ram / PAGE_MEMORY_BYTES).or(survey.map(|survey| survey.pages));
-        let Some(pages) = pages else { bail!(WrongUse("say how much memory the guest has: --ram 8G".to_owned())) };
-        let measured = survey.and_then(|survey| survey.zero()).map(|zero| zero.share);
-        let memory = Memory { pages, zero_share: self.zero.or(measured).unwrap_or(0.0) };
+        let memory = self.memory(survey)?;
         let points = survey.map(Survey::points).filter(|points| !points.is_empty());
         let working_set = match (&self.curve, self.hot.zip(self.rate)) {
             (None, None) if points.is_some() => match points.as_deref().and_then(Measured::of) {
@@ -182,11 +240,14 @@ impl Migration {
         if working_set.most_pages() > memory.pages {
             bail!(WrongUse("the guest cannot have more hot memory than --ram".to_owned()));
         }
-        let bytes_per_s = self.max_bandwidth.map_or(self.bandwidth, |most| most.min(self.bandwidth));
+        let Some(bandwidth) = self.bandwidth else {
+            bail!(WrongUse("say what the link carries: --bandwidth 10Gbit".to_owned()))
+        };
+        let bytes_per_s = self.max_bandwidth.map_or(bandwidth, |most| most.min(bandwidth));
         Ok(Asked {
             setting: Setting { memory, working_set, bytes_per_s, limit_s: self.limit, throttle: self.throttle },
             order: if self.order == Written::Sync { Order::AtSync } else { Order::Unknown },
-            link_bytes_per_s: self.bandwidth,
+            link_bytes_per_s: bandwidth,
             devices_s: self.devices,
             setup_s: self.setup,
         })

@@ -33,6 +33,8 @@ pub enum Culprit {
     KillTarget,
     /// The guest is held between its stop and the switch-over.
     Dark,
+    /// The disk that the guest is saved to is full.
+    FullDisk,
 }
 
 /// When it does.
@@ -64,7 +66,7 @@ pub(super) const HOLDS: &str = "pause-before-switchover";
 
 impl Culprit {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::StopSource,
         Self::StopTarget,
         Self::Hog,
@@ -72,6 +74,7 @@ impl Culprit {
         Self::KillSource,
         Self::KillTarget,
         Self::Dark,
+        Self::FullDisk,
     ];
 
     /// As users write it.
@@ -84,12 +87,18 @@ impl Culprit {
             Self::KillSource => "kill-source",
             Self::KillTarget => "kill-target",
             Self::Dark => "dark",
+            Self::FullDisk => "full-disk",
         }
     }
 
     /// Whether it ends by itself.
     pub fn has_length(self) -> bool {
         matches!(self, Self::StopSource | Self::StopTarget | Self::Hog | Self::Dark)
+    }
+
+    /// Whether it waits for a phase; others are there from the beginning.
+    pub fn has_phase(self) -> bool {
+        !matches!(self, Self::Capability | Self::FullDisk)
     }
 }
 
@@ -136,7 +145,8 @@ impl Injection {
             Culprit::KillSource => signal(Side::Source, &process(Side::Source, source)?, Signal::KILL).map(|()| None),
             Culprit::KillTarget => signal(Side::Target, &process(Side::Target, target)?, Signal::KILL).map(|()| None),
             Culprit::Dark => Ok(Some(AtWork::start("kvmscope-hold", self.length, |_| {}, || {})?)),
-            Culprit::Capability => Ok(None),
+            // Both are there before anything moves.
+            Culprit::Capability | Culprit::FullDisk => Ok(None),
         }
     }
 }

@@ -4,13 +4,16 @@
 //! source: QEMU (TCG) with a guest of 512 bytes      --unix socket, QEMU's own bandwidth limit-->      target: QEMU, -incoming defer
 //!    '--QMP: MIGRATION_PASS, STOP, query-migrate                                       QMP: RESUME --'
 //! ```
-//! In: [`Settings`], and what a model said before. Out: a recording with both sessions of each run, and that prediction. Nothing else is
-//! on the machine: both end with this program, also if it is killed. The guest is emulated: which pages are sent is real, how fast it
+//! In: [`Settings`], and what a model said before. Out: a recording with both sessions of each run, what the operating system told of both
+//! processes, and that prediction; or, of guests that were saved to files, how that went ([`hibernate`]). Nothing else is on the machine: both end with this program, also if it is killed. The guest is emulated: which pages are sent is real, how fast it
 //! computes is not.
 
 pub mod sector;
 
+mod disk;
+mod hibernate;
 mod inject;
+mod memory_sum;
 mod method;
 mod observe;
 mod qemu;
@@ -26,6 +29,8 @@ use base::prediction::Prediction;
 use base::recording::{
     Draft, Emulator, Identity, Machine, Moment, PREDICTION_FILE, Part, PartKind, PartState, Recording,
 };
+pub use disk::measure as measure_disk;
+pub use hibernate::{Measured, Saved, run as hibernate};
 pub use inject::{Culprit, Injection, Phase};
 pub use method::Method;
 use qemu::{PROGRAM, Side};
@@ -96,10 +101,7 @@ pub fn run(
     say: &mut dyn FnMut(&str),
     stop: &AtomicBool,
 ) -> Result<Recording, Error> {
-    if settings.qemu.is_none() {
-        needs::require(&[PROGRAM], &places.programs, Path::new("/"))?;
-    }
-    let cache = std::path::absolute(&places.cache).map_err(|error| Error::io(&places.cache, error))?;
+    let cache = ready(settings, places)?;
     let program = settings.program();
     let asked = method::abilities(&program, Scratch::new(&cache)?.path())?;
     let injected = settings.injection.and_then(Injection::capability);
@@ -167,6 +169,14 @@ pub fn run(
     Ok(draft.finish(recording)?)
 }
 
+/// Where what is needed meanwhile lies, if the program is there.
+fn ready(settings: &Settings, places: &Places) -> Result<PathBuf, Error> {
+    if settings.qemu.is_none() {
+        needs::require(&[PROGRAM], &places.programs, Path::new("/"))?;
+    }
+    std::path::absolute(&places.cache).map_err(|error| Error::io(&places.cache, error))
+}
+
 impl std::fmt::Display for Settings {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
@@ -181,7 +191,13 @@ impl std::fmt::Display for Settings {
         let methods: Vec<&str> = self.methods.iter().map(|method| method.name()).collect();
         write!(out, " --method {}", methods.join(","))?;
         if let Some(Injection { culprit, phase, length }) = self.injection {
-            write!(out, " --inject {}={} ms --phase {}", culprit.name(), length.as_millis(), phase.name())?;
+            write!(out, " --inject {}", culprit.name())?;
+            if culprit.has_length() {
+                write!(out, "={}ms", length.as_millis())?;
+            }
+            if culprit.has_phase() {
+                write!(out, " --phase {}", phase.name())?;
+            }
         }
         out.write_str(if self.is_observed { " --observe" } else { "" })
     }

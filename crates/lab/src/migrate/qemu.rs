@@ -3,12 +3,12 @@
 use super::Settings;
 use super::sector::{HEARTBEAT_AT, image};
 use crate::Error;
-use crate::program::{tie, untranslated};
+use crate::program::{confine, tie, untranslated};
 use crate::qmp::Qmp;
 use crate::watch::Watch;
 use rustix::process::{Pid, Signal};
 use rustix::time::{ClockId, clock_gettime};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
@@ -63,6 +63,14 @@ impl Qemu {
     /// # Errors
     /// If it is not there or does not come up; with its own last words.
     pub fn start(side: Side, settings: &Settings, place: &Path) -> Result<Self, Error> {
+        Self::start_on(side, settings, place, None)
+    }
+
+    /// The same; it alone sees a file system of so many bytes at `small`.
+    ///
+    /// # Errors
+    /// As of [`start`](Self::start), and if the kernel does not allow the file system.
+    pub fn start_on(side: Side, settings: &Settings, place: &Path, small: Option<(&Path, u64)>) -> Result<Self, Error> {
         let name = side.name();
         let [floppy, socket, log] = ["floppy", "qmp", "log"].map(|what| place.join(format!("{name}.{what}")));
         let mut sector = image(settings.work).to_vec();
@@ -72,6 +80,9 @@ impl Qemu {
         let mut command = std::process::Command::new(&program.path);
         untranslated(&mut command);
         tie(&mut command, Signal::KILL);
+        if let Some((at, bytes)) = small {
+            confine(&mut command, at, bytes)?;
+        }
         command
             .args(["-name", &format!("kvmscope-{name},debug-threads=on"), "-accel", "tcg"])
             .args([
@@ -143,6 +154,22 @@ impl Qemu {
         // `0000000000100000: 0x00001234`
         let word = said.split_once(": 0x").and_then(|(_, word)| u32::from_str_radix(word.trim(), 16).ok());
         word.ok_or_else(|| Error::Malformed(format!("QEMU shows memory as `{}`", said.trim())))
+    }
+
+    /// Has it end, and waits for that.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub fn end(&mut self, patience: Duration) -> Result<(), Error> {
+        self.qmp.execute("quit", Value::Null, ANSWER)?;
+        let until = Instant::now() + patience;
+        while self.ended().is_none() {
+            if Instant::now() > until {
+                return Err(Error::TimedOut(format!("QEMU had not ended after {} s", patience.as_secs())));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
     }
 
     /// Its process.

@@ -6,12 +6,13 @@
 //!     |--traces of both sides--> table devices <--waits-- the kernel's trace of the threads
 //!     |--what the guest counted of its work--> table work
 //!     |--with what was said before--> table residuals
-//!     '--rules--> findings
+//!     '--rules--> findings             guests saved to files --hibernated--> tables wakes, saves, residuals
 //! ```
 
 mod culprits;
 mod devices;
 mod downtimes;
+mod hibernated;
 mod passes;
 mod residuals;
 mod rules;
@@ -34,6 +35,8 @@ pub const TABLES: &[&TableSpec] = &[
     &devices::DEVICES,
     &work::WORK,
     &residuals::RESIDUALS,
+    &hibernated::WAKES,
+    &hibernated::SAVES,
     &super::memory::SCANS,
     &super::memory::COMPRESSION,
     &super::memory::XBZRLE,

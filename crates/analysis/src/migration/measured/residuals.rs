@@ -1,6 +1,7 @@
 //! Was what was said before a run right?
 
 use crate::facts::migrations::{Method, Migration, Migrations};
+use base::prediction::Said;
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
@@ -10,7 +11,7 @@ pub const RESIDUALS: TableSpec = TableSpec {
     section: "migration",
     name: "residuals",
     version: 1,
-    row: "What was said of one quantity before one run, and what it was: ns, or a count. Null is never; `passes` counts those before the final one.",
+    row: "What was said of one quantity before one run, or before one guest was saved (`run` is its number), and what it was: ns, a count or bytes. Null is never; `passes` counts those before the final one.",
     columns: &[
         Column::key_of("run", ColumnType::U64),
         Column::key("what"),
@@ -69,28 +70,32 @@ pub(super) fn table(migrations: &Migrations) -> Table {
     let Some(prediction) = &migrations.said else { return table };
     for (run, migration) in timed(migrations) {
         for said in &prediction.said {
-            let was = actual(migration, &said.what);
-            let cell = |value: Option<f64>| value.map_or(Cell::Missing, Cell::F64);
-            table.push(vec![
-                (run as u64).into(),
-                said.what.as_str().into(),
-                cell(said.low),
-                cell(said.high),
-                cell(was),
-                Cell::Bool(said.holds(was)),
-                cell(said.naive),
-                said.unit.as_str().into(),
-            ]);
+            table.push(row(run, said, actual(migration, &said.what)));
         }
     }
     table
+}
+
+/// What was said of one quantity of a run, or of a guest that was saved, and what it was.
+pub(super) fn row(number: usize, said: &Said, was: Option<f64>) -> Vec<Cell> {
+    let cell = |value: Option<f64>| value.map_or(Cell::Missing, Cell::F64);
+    vec![
+        (number as u64).into(),
+        said.what.as_str().into(),
+        cell(said.low),
+        cell(said.high),
+        cell(was),
+        Cell::Bool(said.holds(was)),
+        cell(said.naive),
+        said.unit.as_str().into(),
+    ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use base::heartbeat::{Heartbeat, SCHEMA};
-    use base::prediction::{self, Prediction, Said};
+    use base::prediction::{self, Prediction};
 
     #[test]
     fn a_run_that_was_slowed_by_looking_at_it_or_went_another_way_is_held_against_no_prediction() {

@@ -1,7 +1,7 @@
 //! What speaks against a migration as it went: rules as data, and what they look at.
 
 use super::waits::Splits;
-use super::{culprits, devices, passes};
+use super::{culprits, devices, hibernated, passes};
 use crate::facts::migrations::Migration;
 use crate::migration::goals;
 use crate::rule::Hit;
@@ -52,7 +52,13 @@ const RULES: &[Rule] = &[
 
 /// What they say of themselves.
 pub fn words() -> Vec<Words> {
-    RULES.iter().chain(culprits::RULES).map(Rule::words).chain([goals::RULE.words()]).collect()
+    RULES
+        .iter()
+        .chain(culprits::RULES)
+        .map(Rule::words)
+        .chain([goals::RULE.words()])
+        .chain(hibernated::words())
+        .collect()
 }
 
 /// What they found.

@@ -1,7 +1,7 @@
 //! The answer.
 
 use super::waits::Splits;
-use super::{culprits, devices, downtimes, passes, residuals, rules, runs, work};
+use super::{culprits, devices, downtimes, hibernated, passes, residuals, rules, runs, work};
 use crate::facts::migrations::{Began, Method, Migration, Migrations};
 use crate::migration::blocked::{self, Guest};
 use crate::migration::goals;
@@ -19,7 +19,9 @@ pub const QUESTION: &str = "How did the live migration go, how long was the gues
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let migrations = &case.input().migrations;
     if migrations.list.is_empty() && migrations.blocked.is_empty() {
-        return Ok(None);
+        let emulated = case.input().recording.emulated;
+        let saved = hibernated::section(migrations, emulated.map(|emulator| emulator.name()));
+        return Ok(saved.map(|section| Answer { section, problems: Vec::new() }));
     }
     let mut section = Section::new("migration", QUESTION);
     if let Some(emulator) = case.input().recording.emulated {

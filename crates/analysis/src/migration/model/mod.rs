@@ -8,6 +8,7 @@
 //! ```
 //! Sources: `migration_iteration_run`, `ram_save_iterate` and `migration_bitmap_sync` in migration/{migration,ram}.c, QEMU 7.2 and 10.0.
 
+pub mod hibernation;
 pub mod memory;
 pub mod passes;
 pub mod sweep;
