@@ -59,8 +59,11 @@ pub struct Mover {
     pub cpu: u32,
     /// How long it has had a CPU since it began (`schedstat`).
     pub run_ns: u64,
-    /// How long it has waited for one since then.
+    /// How long it has waited for one since then. The kernel adds a wait once it is over, which nobody sees of a thread that then ends.
     pub wait_ns: u64,
+    /// Ready, and without a CPU since the look before.
+    #[serde(default)]
+    pub stands: bool,
     /// Where it was ready and had not run since the look before: which other threads ran or were ready on its CPU.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instead: Vec<String>,
@@ -103,7 +106,13 @@ impl Process {
         // A thread that was not there before began with nothing.
         let first = movers().take_while(|(at_ns, _)| *at_ns <= from_ns).last();
         let (run_ns, wait_ns) = first.map_or((0, 0), |(_, mover)| (mover.run_ns, mover.wait_ns));
-        Some((last.run_ns.checked_sub(run_ns)?, last.wait_ns.checked_sub(wait_ns)?))
+        let stood_ns = self.looks.windows(2).filter_map(|pair| {
+            let [before, look] = pair else { return None };
+            let is_in = from_ns <= before.at_ns && look.at_ns <= to_ns;
+            (is_in && look.mover.as_ref()?.stands).then(|| look.at_ns.saturating_sub(before.at_ns))
+        });
+        let waited_ns = last.wait_ns.checked_sub(wait_ns)?.max(stood_ns.sum());
+        Some((last.run_ns.checked_sub(run_ns)?, waited_ns))
     }
 }
 
@@ -145,6 +154,7 @@ mod tests {
             cpu: 0,
             run_ns,
             wait_ns,
+            stands: false,
             instead: Vec::new(),
         });
         Look { at_ns, is_stopped, mover }
@@ -167,5 +177,8 @@ mod tests {
         assert_eq!(process.moved(12, 18), Some((2, 8)));
         assert_eq!(process.moved(0, 15), Some((6, 9)), "it began in between");
         assert_eq!(process.moved(30, 40), Some((0, 0)));
+        let mut process = process;
+        process.looks.iter_mut().skip(2).filter_map(|look| look.mover.as_mut()).for_each(|mover| mover.stands = true);
+        assert_eq!(process.moved(0, 20), Some((6, 10)), "it stood for a whole look, whatever was added until then");
     }
 }

@@ -109,8 +109,9 @@ fn look(pid: u32, is_source: bool, before: Option<&Look>) -> Option<Look> {
         let Stat { name, state, cpu } = Stat::read(Path::new(&format!("{task}/stat")))?;
         // The kernel adds a wait once it is over: while it lasts, neither number grows.
         let stands = before.and_then(|look| look.mover.as_ref()).is_some_and(|mover| mover.run_ns == run_ns);
-        let instead = if state == 'R' && stands { on(cpu, tid) } else { Vec::new() };
-        Some(Mover { name, cpu, run_ns, wait_ns, instead })
+        let stands = stands && state == 'R';
+        let instead = if stands { on(cpu, tid) } else { Vec::new() };
+        Some(Mover { name, cpu, run_ns, wait_ns, stands, instead })
     });
     Some(Look { at_ns, is_stopped: state == 'T', mover })
 }

@@ -266,6 +266,7 @@ mod tests {
                 cpu: 3,
                 run_ns: at_ms * MS / 10,
                 wait_ns: waited_ms(at_ms) * MS,
+                stands: false,
                 instead: vec!["hog".into()],
             };
             Look { at_ns: at_ms * MS, is_stopped: is_stopped(at_ms), mover: Some(mover) }
