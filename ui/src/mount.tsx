@@ -10,7 +10,7 @@ import "./style/figures.css";
 import "./style/media.css";
 import { App, type OfServer } from "./views/App";
 
-/** `ofServer`: the views that only a server has, which no report file carries. */
+/** `ofServer`: what only a server has, which no report file carries. */
 export function mount(source: Source, root: Element, ofServer?: OfServer): void {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(themeSheet());

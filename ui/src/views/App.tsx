@@ -16,6 +16,7 @@ import {
 } from "../state/store";
 import { VIEWS, type ViewId } from "../state/views";
 import { Chains } from "./Chains";
+import type { useControls } from "./Controls";
 import { Costs } from "./Costs";
 import { Exits } from "./Exits";
 import { Findings } from "./Findings";
@@ -31,6 +32,7 @@ import { TimelineView } from "./Timeline";
 export interface OfServer {
   Live: FunctionComponent<{ id: string }>;
   Recordings: FunctionComponent;
+  useControls: typeof useControls;
 }
 
 export function App({ inlined, ofServer }: { inlined: boolean; ofServer?: OfServer }) {
@@ -81,7 +83,11 @@ export function App({ inlined, ofServer }: { inlined: boolean; ofServer?: OfServ
               <Overview recording={open} fixed={(hash.value.view ?? "findings") === "findings"} />
             )}
             <Comparison />
-            <View recording={open} id={(hash.value.view ?? "findings") as ViewId} />
+            <View
+              recording={open}
+              id={(hash.value.view ?? "findings") as ViewId}
+              {...(ofServer ? { ofServer } : {})}
+            />
           </>
         ) : hash.value.r ? (
           <p class="loading" role="status">
@@ -264,7 +270,7 @@ function Views() {
   );
 }
 
-function View({ recording, id }: { recording: Recording; id: ViewId }) {
+function View({ recording, id, ofServer }: { recording: Recording; id: ViewId; ofServer?: OfServer }) {
   switch (id) {
     case "timeline":
       return <TimelineView recording={recording} />;
@@ -281,7 +287,7 @@ function View({ recording, id }: { recording: Recording; id: ViewId }) {
     case "gauges":
       return <Gauges recording={recording} />;
     case "sections":
-      return <Sections recording={recording} />;
+      return <Sections recording={recording} {...(ofServer ? { useControls: ofServer.useControls } : {})} />;
     default:
       return <Findings recording={recording} />;
   }

@@ -6,13 +6,13 @@ import { duration, instant } from "../maths/format";
 import { seriesOf } from "../maths/gauges";
 import { looksOf } from "../maths/rates";
 import { csv } from "../maths/rows";
-import { go, hash, recordings, whole } from "../state/store";
+import { go, hash, whole } from "../state/store";
 import { Dials } from "./Dial";
 import { Empty, Figure } from "./Figure";
+import { Player } from "./Player";
 import { Replay } from "./Replay";
 import { useAnswer } from "./useAnswer";
 import { useWindow } from "./useReport";
-import { Wall } from "./Wall";
 
 const SAMPLES = 600;
 const BACK = 24;
@@ -108,44 +108,21 @@ function Vcpus({ recording }: { recording: Recording }) {
       }
       caption={`Values at ${instant(Math.round(span.t0 + at * length), Math.min(1e6, length / 100))}, each over the ${duration((length / SAMPLES) * BACK)} before. The thin marks on a dial are the lowest and the highest value, the line below it is the value over time. Shares are of the time of all vCPUs.`}
       tools={
-        <>
-          <button
-            type="button"
-            aria-pressed={playing}
-            onClick={() => {
-              if (at >= 1) setAt(0);
-              setPlaying(!playing);
-            }}
-          >
-            {playing ? "Pause" : "Play"}
-          </button>
-          <select
-            aria-label="Speed"
-            value={String(speed)}
-            onChange={(event) => go({ speed: event.currentTarget.value })}
-          >
-            {SPEEDS.map((it) => (
-              <option key={it} value={String(it)}>
-                {it}×
-              </option>
-            ))}
-          </select>
-          <input
-            type="range"
-            min="0"
-            max="1"
-            step="0.001"
-            aria-label="Position in the recording"
-            value={at}
-            onInput={(event) => seek(Number(event.currentTarget.value))}
-          />
-          {recordings.value?.some((it) => it.id === recording.id && it.live) && (
-            <button type="button" onClick={() => go({ live: recording.id }, true)}>
-              Live
-            </button>
-          )}
-          <Wall />
-        </>
+        <Player
+          id={recording.id}
+          playing={playing}
+          play={() => {
+            if (at >= 1) setAt(0);
+            setPlaying(!playing);
+          }}
+          speeds={SPEEDS}
+          speed={speed}
+          label="Position in the recording"
+          value={at}
+          most={1}
+          step={0.001}
+          seek={seek}
+        />
       }
     >
       <Dials series={series} index={index} />

@@ -1,9 +1,9 @@
 /** View 'Gauges' of a measured service chain: the samples of its trials played back, one after the other. */
 import { useEffect, useState } from "preact/hooks";
 import type { RateLook } from "../data/live";
-import { go, hash, recordings } from "../state/store";
+import { go, hash } from "../state/store";
+import { Player } from "./Player";
 import { Rates } from "./Rates";
-import { Wall } from "./Wall";
 
 const SPEEDS = [0.5, 1, 2, 4, 16];
 
@@ -35,44 +35,21 @@ export function Replay({ id, looks }: { id: string; looks: RateLook[] }) {
       looks={looks}
       index={index}
       tools={
-        <>
-          <button
-            type="button"
-            aria-pressed={playing}
-            onClick={() => {
-              if (index >= last) setIndex(0);
-              setPlaying(!playing);
-            }}
-          >
-            {playing ? "Pause" : "Play"}
-          </button>
-          <select
-            aria-label="Speed"
-            value={String(speed)}
-            onChange={(event) => go({ speed: event.currentTarget.value })}
-          >
-            {SPEEDS.map((it) => (
-              <option key={it} value={String(it)}>
-                {it}×
-              </option>
-            ))}
-          </select>
-          <input
-            type="range"
-            min="0"
-            max={last}
-            aria-label="Sample"
-            aria-valuetext={`${index + 1} of ${looks.length}`}
-            value={index}
-            onInput={(event) => seek(Number(event.currentTarget.value))}
-          />
-          {recordings.value?.some((it) => it.id === id && it.live) && (
-            <button type="button" onClick={() => go({ live: id }, true)}>
-              Live
-            </button>
-          )}
-          <Wall />
-        </>
+        <Player
+          id={id}
+          playing={playing}
+          play={() => {
+            if (index >= last) setIndex(0);
+            setPlaying(!playing);
+          }}
+          speeds={SPEEDS}
+          speed={speed}
+          label="Sample"
+          words={`${index + 1} of ${looks.length}`}
+          value={index}
+          most={last}
+          seek={seek}
+        />
       }
     />
   );

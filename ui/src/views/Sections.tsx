@@ -7,7 +7,7 @@ import { amount, counted, grouped } from "../maths/format";
 import { csv, matches, rowsOf, sorted, tableOf } from "../maths/rows";
 import type { Window } from "../maths/window";
 import { go, hash } from "../state/store";
-import { useControls } from "./Controls";
+import type { useControls as UseControls } from "./Controls";
 import { Drawing } from "./Drawing";
 import { Events } from "./Events";
 import { Figure } from "./Figure";
@@ -16,7 +16,16 @@ import { useReport } from "./useReport";
 
 const SHOWN = 200;
 
-export function Sections({ recording }: { recording: Recording }) {
+/** Where nobody computes anew, a section stays as it was reported. */
+const asReported: typeof UseControls = (_recording, section) => ({ section, controls: null });
+
+export function Sections({
+  recording,
+  useControls = asReported,
+}: {
+  recording: Recording;
+  useControls?: typeof UseControls;
+}) {
   const { report, note, window } = useReport(recording);
   return (
     <div>
@@ -26,7 +35,13 @@ export function Sections({ recording }: { recording: Recording }) {
         </p>
       )}
       {report.sections.map((section) => (
-        <Whole key={section.id} section={section} recording={recording} window={window} />
+        <Whole
+          key={section.id}
+          section={section}
+          recording={recording}
+          window={window}
+          useControls={useControls}
+        />
       ))}
       {tableOf(report, "flow.events") && <Events recording={recording} />}
     </div>
@@ -37,10 +52,12 @@ function Whole({
   section: reported,
   recording,
   window,
+  useControls,
 }: {
   section: Section;
   recording: Recording;
   window: Window | null;
+  useControls: typeof UseControls;
 }) {
   const { section, controls } = useControls(recording, reported);
   const names = Object.keys(section.tables);
