@@ -6,7 +6,7 @@
 use crate::{About, Case, Error, QUESTIONS};
 use base::in_order;
 use base::recording::Recording;
-use base::{Cell, Finding, Level, Problem, Problems, Section};
+use base::{Cell, Finding, Level, Problem, Problems, Section, Table};
 use std::borrow::{Borrow, Cow};
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ impl Answers {
                     if question.about == About::Setup && given.narrow.is_narrowed() {
                         answer.section.about.push(NOT_NARROWED.to_owned());
                     }
-                    sections.push(answer.section);
+                    join(&mut sections, answer.section);
                 }
                 Ok(None) => {}
                 Err(error) => failed.push(error),
@@ -91,6 +91,22 @@ impl Answers {
             }
         }
     }
+}
+
+/// Adds a section to those of an answer. What happened and how machines are set up may be of one subject: readers find both by its id, in one
+/// section, unless both have the same table.
+fn join(sections: &mut Vec<Section>, later: Section) {
+    let has = |one: &Section, table: &Table| one.tables.iter().any(|own| own.spec.name == table.spec.name);
+    let is_same = |one: &&mut Section| one.id == later.id && !later.tables.iter().any(|table| has(one, table));
+    let Some(section) = sections.iter_mut().find(is_same) else { return sections.push(later) };
+    section.summary = [section.summary.as_str(), later.summary.as_str()].join("\n\n").trim().to_owned();
+    section.about.extend(later.about);
+    section.tables.extend(later.tables);
+    section.figures.extend(later.figures);
+    section.controls.extend(later.controls);
+    section.unknown.extend(later.unknown);
+    section.next.extend(later.next);
+    section.findings = in_order(std::mem::take(&mut section.findings).into_iter().chain(later.findings).collect());
 }
 
 /// A finding and the place of its section.
@@ -171,6 +187,23 @@ mod tests {
         let about = tids.iter().map(|tid| About::Thread { tid: *tid });
         let hit = Hit::new("x", Severity::Low, "").with(Evidence::new("seen", "here").about(about));
         Section { findings: vec![rule.finding(hit, level)], ..Section::new(id, "?") }
+    }
+
+    #[test]
+    fn two_questions_of_one_subject_are_one_section_unless_both_have_a_table() {
+        const SPEC: base::table::TableSpec =
+            base::table::TableSpec { section: "any", name: "runs", version: 1, row: "", columns: &[], shown: None };
+        let mut sections = Vec::new();
+        for (id, rule) in [("flow", "FLW-A"), ("migration", "MIG-A"), ("migration", "MIG-B")] {
+            join(&mut sections, Section { summary: rule.to_owned(), ..section(id, rule, Level::L0, &[]) });
+        }
+        let rules = |section: &Section| section.findings.iter().map(|finding| finding.rule).collect::<Vec<_>>();
+        assert_eq!((sections.len(), rules(&sections[1])), (2, vec!["MIG-A", "MIG-B"]));
+        assert_eq!(sections[1].summary, "MIG-A\n\nMIG-B");
+        for _ in 0..2 {
+            join(&mut sections, Section { tables: vec![Table::new(&SPEC)], ..Section::new("migration", "?") });
+        }
+        assert_eq!(sections.len(), 3, "one that has the table too stands for itself");
     }
 
     #[test]
