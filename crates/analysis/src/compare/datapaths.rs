@@ -28,6 +28,8 @@ const FEWEST: usize = 3;
 
 /// Changes that are told in sentences; the table has all.
 const MOST_TOLD: usize = 3;
+/// Kinds of one side alone that are named in the sentence; the table has all.
+const MOST_NAMED: usize = 4;
 
 /// What datapaths carried, both sides.
 pub const DATAPATHS: TableSpec = TableSpec {
@@ -161,7 +163,10 @@ pub(super) fn compared(before: &[&[Bed]], after: &[&[Bed]]) -> Option<Compared> 
     });
     for (side, kinds) in alone.iter().filter(|(_, kinds)| !kinds.is_empty()) {
         let names: Vec<String> = kinds.iter().cloned().collect();
-        sentences.push(format!("Measured {side} alone, so not compared: {}.", list(&names)));
+        let more = names.len().saturating_sub(MOST_NAMED);
+        let mut named: Vec<String> = names.into_iter().take(MOST_NAMED).collect();
+        named.extend((more > 0).then(|| format!("{} of the table", counted(more as u64, "other", "others"))));
+        sentences.push(format!("Measured {side} alone, so not compared: {}.", list(&named)));
     }
     let [one, two] = [before, after].map(environment);
     let differences = differing(&one, &two);
