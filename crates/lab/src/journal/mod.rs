@@ -19,7 +19,7 @@ mod earlier;
 mod entry;
 pub mod network;
 mod owner;
-pub(crate) mod pci;
+pub mod pci;
 mod reach;
 mod revert;
 mod step;
