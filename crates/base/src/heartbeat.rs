@@ -41,12 +41,7 @@ impl Heartbeat {
     /// # Errors
     /// If it cannot be read, or is none.
     pub fn read(path: &Path) -> Result<Self> {
-        let read: Self = crate::json_line::read(std::fs::File::open(path)?, MOST_BYTES)?;
-        if read.schema == SCHEMA {
-            return Ok(read);
-        }
-        let reason = format!("its schema is `{}`; this version reads `{SCHEMA}`", read.schema);
-        Err(std::io::Error::new(std::io::ErrorKind::InvalidData, reason))
+        crate::json_line::read_as(path, MOST_BYTES, SCHEMA, |read: &Self| &read.schema)
     }
 
     /// Writes the file.

@@ -1,13 +1,28 @@
-//! One value as one line of JSON: the files that benches leave.
+//! One value as one line of JSON: the small files of a recording.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::io::{Read, Result};
+use std::io::{Error, ErrorKind, Read, Result};
 use std::path::Path;
 
 /// Reads a file of at most so many bytes; a longer one is cut, and so is none.
 pub(crate) fn read<Value: DeserializeOwned>(input: impl Read, most_bytes: u64) -> Result<Value> {
     Ok(serde_json::from_reader(input.take(most_bytes))?)
+}
+
+/// Reads a file whose value names this schema.
+pub(crate) fn read_as<Value: DeserializeOwned>(
+    path: &Path,
+    most_bytes: u64,
+    schema: &str,
+    of: impl Fn(&Value) -> &str,
+) -> Result<Value> {
+    let value: Value = read(std::fs::File::open(path)?, most_bytes)?;
+    if of(&value) == schema {
+        return Ok(value);
+    }
+    let reason = format!("its schema is `{}`; this version reads `{schema}`", of(&value));
+    Err(Error::new(ErrorKind::InvalidData, reason))
 }
 
 /// Writes the file, and makes the directory that it lies in.

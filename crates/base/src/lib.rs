@@ -20,6 +20,7 @@ mod histogram;
 pub mod interrupts;
 mod json_line;
 mod level;
+pub mod method;
 mod narrow;
 pub mod nearest;
 pub mod number;

@@ -14,12 +14,11 @@
 mod method;
 mod session;
 
-pub use method::Method;
-
 use crate::migration::model::hibernation::ABOUT;
 use base::Problem;
 use base::heartbeat::Heartbeat;
 use base::hibernation::Hibernation;
+use base::method::Method;
 use base::prediction::Prediction;
 use base::processes::Processes;
 use base::qmp::{ENDS, read};

@@ -11,9 +11,10 @@ use analysis::migration::model::passes::Setting;
 use analysis::migration::model::working_set::{Hot, WorkingSet};
 use analysis::migration::{Asked, Order, Prediction};
 use anyhow::bail;
+use base::method::Method;
 use clap::{Args, ValueEnum};
 use lab::migrate::sector::Work;
-use lab::migrate::{self, Culprit, Injection, Measured, Method, Phase, Saved, Settings};
+use lab::migrate::{self, Culprit, Injection, Measured, Phase, Saved, Settings};
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -25,6 +25,7 @@ use crate::nested::{Places, needs};
 use crate::program::Program;
 use crate::watch::Watch;
 use crate::{Error, clocks};
+use base::method::Method;
 use base::prediction::Prediction;
 use base::recording::{
     Draft, Emulator, Identity, Machine, Moment, PREDICTION_FILE, Part, PartKind, PartState, Recording,
@@ -32,7 +33,6 @@ use base::recording::{
 pub use disk::measure as measure_disk;
 pub use hibernate::{Measured, Saved, run as hibernate};
 pub use inject::{Culprit, Injection, Phase};
-pub use method::Method;
 use qemu::{PROGRAM, Side};
 use sector::Work;
 use session::Ran;

@@ -1,7 +1,7 @@
 //! One migration, from `migrate` until the guest runs on the other side, or does not.
 
 use super::inject::{AtWork, Culprit, HOLDS, Injection, ONE_SIDED, Phase, is_held};
-use super::method::Method;
+use super::method;
 use super::observe::Observer;
 use super::qemu::{ANSWER, Qemu, Side, realtime_ns};
 use super::watched::Watched;
@@ -9,6 +9,7 @@ use super::{Settings, Whereabouts};
 use crate::Error;
 use crate::watch::Watch;
 use base::heartbeat::Heartbeat;
+use base::method::Method;
 use base::processes::{self, Ended, Process, Processes};
 use base::qmp::{Event, Message};
 use serde_json::{Value, json};
@@ -97,13 +98,13 @@ fn prepare(qemu: &mut Qemu, side: Side, settings: &Settings, method: Method) -> 
     let abilities = qemu.qmp.abilities(ANSWER)?;
     let on = |name: &str| json!({ "capability": name, "state": true });
     // A file has no way back.
-    let back = (!method.is_through_a_file()).then_some("return-path");
+    let back = (!method::is_through_a_file(method)).then_some("return-path");
     let waits = (method == Method::Postcopy && side == Side::Target).then_some("postcopy-blocktime");
     let is_source = side == Side::Source;
     let injected = |of: fn(&Injection) -> bool| is_source && settings.injection.as_ref().is_some_and(of);
     let holds = injected(|one| one.phase == Phase::Dark).then_some(HOLDS);
     let one_sided = injected(|one| one.culprit == Culprit::Capability).then_some(ONE_SIDED);
-    let wanted: Vec<Value> = [Some("events"), back, method.capability(), waits, holds, one_sided]
+    let wanted: Vec<Value> = [Some("events"), back, method.capability().map(|(name, _)| name), waits, holds, one_sided]
         .into_iter()
         .flatten()
         .filter(|name| abilities.has_capability(name))
@@ -111,7 +112,7 @@ fn prepare(qemu: &mut Qemu, side: Side, settings: &Settings, method: Method) -> 
         .collect();
     qemu.qmp.execute("migrate-set-capabilities", json!({ "capabilities": wanted }), ANSWER)?;
     let limit_ms = u64::try_from(settings.limit.as_millis()).unwrap_or(u64::MAX);
-    let mut parameters = method.parameters();
+    let mut parameters = method::parameters(method);
     parameters.insert("max-bandwidth".to_owned(), settings.bandwidth_bytes_per_s.into());
     parameters.insert("downtime-limit".to_owned(), limit_ms.into());
     qemu.qmp.execute("migrate-set-parameters", parameters.into(), ANSWER)?;
@@ -121,7 +122,7 @@ fn prepare(qemu: &mut Qemu, side: Side, settings: &Settings, method: Method) -> 
 impl Move<'_> {
     /// From `migrate` on; where the guest is then.
     fn travel(&mut self, place: &Path, watch: &mut Watch<'_>) -> Result<Whereabouts, Error> {
-        let is_through_a_file = self.method.is_through_a_file();
+        let is_through_a_file = method::is_through_a_file(self.method);
         let scheme = if is_through_a_file { "file" } else { "unix" };
         let address = json!({ "uri": format!("{scheme}:{}", place.join("migration").display()) });
         if !is_through_a_file {

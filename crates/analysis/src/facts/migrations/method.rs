@@ -1,26 +1,8 @@
 //! By which method did a guest's memory go over? By the capabilities and parameters that the source was told before it was to migrate.
 
+use base::method::{COMPRESSION, Method};
 use serde_json::Value;
 use std::collections::BTreeSet;
-
-/// One method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// Pass after pass, then the rest while the guest stands still.
-    Precopy,
-    /// The guest runs on the target before its memory is there.
-    Postcopy,
-    /// Pre-copy over several connections.
-    Multifd,
-    /// The same, compressed.
-    Zstd,
-    /// Pre-copy, and of pages that were sent before what has changed.
-    Xbzrle,
-    /// Pre-copy that takes time from the guest.
-    AutoConverge,
-    /// Through a file in which each page has its place.
-    MappedRam,
-}
 
 /// What one side was told.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +15,11 @@ pub(super) struct Told {
 const BOTH: [&str; 5] = ["multifd", "postcopy-ram", "mapped-ram", "x-ignore-shared", "compress"];
 
 impl Told {
+    /// The method that this is.
+    pub fn method(&self) -> Method {
+        Method::of(|name| self.capabilities.contains(name), self.compression.as_deref())
+    }
+
     /// What must be alike and was told to one side alone; true where that is this one.
     pub fn one_sided(&self, other: &Self) -> Vec<(String, bool)> {
         let has = |side: &Self, name: &str| side.capabilities.contains(name);
@@ -40,7 +27,7 @@ impl Told {
         let mut found: Vec<(String, bool)> = differs.map(|name| (name.to_owned(), has(self, name))).collect();
         let compresses = |side: &Self| side.compression.clone().filter(|how| how != "none");
         if compresses(self) != compresses(other) {
-            found.push(("multifd-compression".to_owned(), compresses(self).is_some()));
+            found.push((COMPRESSION.to_owned(), compresses(self).is_some()));
         }
         found
     }
@@ -59,40 +46,10 @@ impl Told {
                 }
             }
             "migrate-set-parameters" => {
-                let compression = arguments["multifd-compression"].as_str().map(str::to_owned);
+                let compression = arguments[COMPRESSION].as_str().map(str::to_owned);
                 self.compression = compression.or(self.compression.take());
             }
             _ => {}
-        }
-    }
-}
-
-impl Method {
-    /// The one that it was told; of several that decide most of how it goes.
-    pub(super) fn of(told: &Told) -> Self {
-        let has = |name: &str| told.capabilities.contains(name);
-        let is_compressed = told.compression.as_deref() == Some("zstd");
-        match () {
-            () if has("mapped-ram") => Self::MappedRam,
-            () if has("postcopy-ram") => Self::Postcopy,
-            () if has("multifd") && is_compressed => Self::Zstd,
-            () if has("multifd") => Self::Multifd,
-            () if has("xbzrle") => Self::Xbzrle,
-            () if has("auto-converge") => Self::AutoConverge,
-            () => Self::Precopy,
-        }
-    }
-
-    /// As `kvmscope lab migrate --method` calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Precopy => "precopy",
-            Self::Postcopy => "postcopy",
-            Self::Multifd => "multifd",
-            Self::Zstd => "zstd",
-            Self::Xbzrle => "xbzrle",
-            Self::AutoConverge => "auto-converge",
-            Self::MappedRam => "mapped-ram",
         }
     }
 }
@@ -107,7 +64,7 @@ mod tests {
         let mut told = Told::default();
         let mut told_so = |name: &str, state: bool| {
             told.take("migrate-set-capabilities", &json!({ "capabilities": [{ "capability": name, "state": state }] }));
-            Method::of(&told).name()
+            told.method().name()
         };
         assert_eq!(told_so("events", true), "precopy");
         assert_eq!(told_so("xbzrle", true), "xbzrle");
@@ -115,6 +72,6 @@ mod tests {
         assert_eq!(told_so("multifd", true), "multifd");
         told.take("migrate-set-parameters", &json!({ "multifd-compression": "zstd" }));
         told.take("migrate-set-parameters", &json!({ "max-bandwidth": 1 }));
-        assert_eq!(Method::of(&told).name(), "zstd");
+        assert_eq!(told.method().name(), "zstd");
     }
 }

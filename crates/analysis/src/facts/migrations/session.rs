@@ -8,7 +8,7 @@
 //! Where the capability `events` is off, statuses and passes (`dirty-sync-count`, which is what MIGRATION_PASS tells) come from answers.
 
 use super::method::Told;
-use super::{Began, CLOCKS_NS, Counted, Method, Migration, Poll, is_over};
+use super::{Began, CLOCKS_NS, Counted, Migration, Poll, is_over};
 use base::qmp::{Event, Message, Way, is_under_way};
 use serde_json::Value;
 
@@ -195,7 +195,7 @@ impl Reading {
                 (self.is_called_off, self.is_incoming) = (false, false);
                 self.told_then = self.told.clone();
                 if let Some(migration) = &mut self.found {
-                    (migration.method, migration.uri) = (Some(Method::of(&self.told)), uri());
+                    (migration.method, migration.uri) = (Some(self.told.method()), uri());
                 }
             }
             "migrate_cancel" => self.is_called_off = true,

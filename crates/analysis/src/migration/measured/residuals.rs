@@ -1,6 +1,7 @@
 //! Was what was said before a run right?
 
-use crate::facts::migrations::{Method, Migration, Migrations};
+use crate::facts::migrations::{Migration, Migrations};
+use base::method::Method;
 use base::prediction::Said;
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};

@@ -2,10 +2,11 @@
 
 use super::waits::Splits;
 use super::{culprits, devices, downtimes, hibernated, passes, residuals, rules, runs, work};
-use crate::facts::migrations::{Began, Method, Migration, Migrations};
+use crate::facts::migrations::{Began, Migration, Migrations};
 use crate::migration::blocked::{self, Guest};
 use crate::migration::goals;
 use crate::{Answer, Case, Error};
+use base::method::Method;
 use base::number::{bytes, counted, duration, many};
 use base::{Level, Section, Unknown, in_order};
 
