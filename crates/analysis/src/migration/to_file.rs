@@ -1,6 +1,6 @@
 //! The answer of a plan about guests that are saved to files and woken.
 
-use super::model::hibernation::{Asked, Hibernated, Range};
+use super::model::hibernation::{Asked, COPY_BYTES_PER_S, Hibernated, Range};
 use super::tables;
 use base::number::{bytes, counted, duration};
 use base::{Section, Unknown};
@@ -26,7 +26,12 @@ pub(super) fn section(asked: &Asked) -> Section {
         between(said.wake_s, time)
     );
     section.tables = vec![tables::prediction(&said.kept(asked).said), tables::memory(&asked.memory)];
-    let text = "Memory that was not read since the host began may be in swap: reading that is not included.";
-    section.unknown = vec![Unknown { what: "swap".into(), amount: None, unit: String::new(), text: text.into() }];
+    let unknown = |what: &str, text: String| Unknown { what: what.into(), amount: None, unit: String::new(), text };
+    let copies = format!(
+        "How fast this QEMU saves and loads on one core; the longest times assume {}/s.",
+        bytes(COPY_BYTES_PER_S)
+    );
+    let swap = "Memory that was not read since the host began may be in swap: reading that is not included.";
+    section.unknown = vec![unknown("copy", copies), unknown("swap", swap.to_owned())];
     section
 }

@@ -87,9 +87,8 @@ impl Settings {
     }
 }
 
-/// Migrates the guest as often as asked. `said` is what a model says of pre-copy, kept as it is if that is among the methods; `created` is
-/// when, for the manifest;
-/// `say` hears what is going on, `stop` ends it early.
+/// Migrates the guest as often as asked. `said` is what a model says of pre-copy, kept as it is if that is among the methods and nothing goes
+/// wrong on purpose; `created` is when, for the manifest; `say` hears what is going on, `stop` ends it early.
 ///
 /// # Errors
 /// If something is missing or goes wrong on the way; the sentence says what. Nothing is left behind then, unless it says so.
@@ -110,8 +109,8 @@ pub fn run(
     let mut parts = Vec::new();
     let part =
         |path: PathBuf, kind| Part { path, machine: HOST.to_owned(), kind, clock: None, state: PartState::Complete };
-    // Written before anything runs: whoever says what will be cannot know it.
-    if settings.methods.contains(&Method::Precopy) {
+    // Written before anything runs: whoever says what will be cannot know it. The model knows of no culprit, and no history is to learn of one.
+    if settings.methods.contains(&Method::Precopy) && settings.injection.is_none() {
         let path = Path::new(HOST).join(PREDICTION_FILE);
         let whole = draft.part(&path)?;
         said.write(&whole).map_err(|error| Error::io(&whole, error))?;

@@ -12,7 +12,7 @@ use crate::facts::ledger::model::{Flow, PartFlow};
 use crate::facts::losses::By;
 use crate::facts::samples::SampleClock;
 use base::datapath::{DatapathRun, Poller};
-use base::number::{many, percent};
+use base::number::{list, many, percent};
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Span, Table, Unknown};
 use std::cmp::Reverse;
@@ -202,9 +202,10 @@ fn told(polled: &[Polled<'_>], names: &Names<'_>) -> Vec<String> {
         let most = takers.iter().take(NAMED).map(|(name, ns)| format!("{name} {}", percent(share(*ns))));
         let most = most.collect::<Vec<_>>().join(", ");
         let threads: BTreeSet<&str> = all.iter().map(|polled| polled.poller.name.as_str()).collect();
-        let threads = threads.into_iter().collect::<Vec<_>>().join(", ");
+        let whose = if threads.len() > 1 { "their" } else { "its" };
+        let threads = list(&threads.into_iter().map(str::to_owned).collect::<Vec<_>>());
         let named = if most.is_empty() { String::new() } else { format!(": {most}") };
-        format!("{threads} lost {taken} of its windows on CPU {cpu} to others, by the trace{named}")
+        format!("{threads} lost {taken} of {whose} windows on CPU {cpu} to others, by the trace{named}")
     };
     by_cpu.into_iter().map(sentence).collect()
 }

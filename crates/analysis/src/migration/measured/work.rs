@@ -25,7 +25,7 @@ pub const WORK: TableSpec = TableSpec {
         Column::value("start_ns", "ns", ColumnType::I64),
         Column::value("end_ns", "ns", ColumnType::I64),
         Column::count("beats"),
-        Column::value("beats_per_s", "1/s", F64),
+        Column::value("beats_per_s", "", F64),
         Column::share("share"),
         Column::value("lost_ns", "ns", ColumnType::I64),
         Column::key_of("run", ColumnType::U64),

@@ -15,7 +15,7 @@ pub const ABOUT: &str = "hibernation";
 const DEVICES_BYTES: f64 = 1_048_576.0;
 /// What one core of QEMU saves or loads in a second at least: 280 MB/s were seen where nothing else held it up (QEMU 7.2 through a pipe,
 /// 2.25 GHz).
-const COPY_BYTES_PER_S: f64 = 140e6;
+pub const COPY_BYTES_PER_S: f64 = 140e6;
 /// A QEMU that starts while others do may take so many times as long: it reads programs and firmware from the same disk.
 const START_SPREAD: f64 = 3.0;
 
