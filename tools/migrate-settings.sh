@@ -20,11 +20,11 @@ trap 'rm -rf "$scratch"' EXIT
 settings=(
     "--ram 128M --hot 32M --rate 8000pages/s --bandwidth 100MB/s --limit 50ms"
     "--ram 256M --hot 64M --rate 24000pages/s --bandwidth 200MB/s --limit 50ms"
-    "--ram 128M --hot 8M --rate 40000pages/s --bandwidth 100MB/s --limit 120ms"
-    "--ram 128M --hot 16M --rate 4000pages/s --order uniform --bandwidth 100MB/s --limit 20ms"
-    "--ram 128M --hot 4M --rate 60000pages/s --bandwidth 100MB/s --limit 60ms"
-    "--ram 512M --hot 16M --rate 2000pages/s --bandwidth 50MB/s --limit 20ms"
-    "--ram 256M --hot 32M --rate 20000pages/s --order uniform --bandwidth 200MB/s --limit 100ms"
+    "--ram 256M --hot 64M --rate 22000pages/s --bandwidth 100MB/s --limit 20ms"
+    "--ram 256M --hot 15M --rate 40000pages/s --bandwidth 100MB/s --limit 165ms"
+    "--ram 512M --hot 64M --rate 12000pages/s --order uniform --bandwidth 50MB/s --limit 300ms"
+    "--ram 512M --hot 128M --rate 2000pages/s --bandwidth 50MB/s --limit 20ms"
+    "--ram 256M --hot 32M --rate 20000pages/s --order uniform --bandwidth 100MB/s --limit 150ms"
     "--ram 128M --hot 32M --rate 1000pages/s --bandwidth 40MB/s --limit 30ms"
 )
 number=0

@@ -1,5 +1,6 @@
 //! The courses that a migration may take, and what they say of it.
 
+use super::model::pace::{Pace, Sender};
 use super::model::passes::{Course, Setting};
 use super::model::sweep::cleared_on_send;
 use super::model::ways_out::{WaysOut, fixed_point_s};
@@ -24,8 +25,11 @@ pub struct Asked {
     pub order: Order,
     /// What the link carries, where `max-bandwidth` holds the migration below that.
     pub link_bytes_per_s: f64,
-    /// What saving and loading devices adds to the time that the guest is dark.
-    pub devices_s: f64,
+    /// How fast QEMU sends where `max-bandwidth` does not hold it, from the fastest that is to be expected to the slowest; none where that is
+    /// not known, or makes no difference.
+    pub senders: Vec<Sender>,
+    /// What saving and loading devices adds to the time that the guest is dark: least and most.
+    pub devices_s: [f64; 2],
     /// What setting up adds to the time in all.
     pub setup_s: f64,
 }
@@ -38,6 +42,40 @@ pub struct Interval {
     pub high: Option<f64>,
     /// What the model without a working set says.
     pub naive: Option<f64>,
+}
+
+impl Interval {
+    /// The same with something added that is known between bounds.
+    fn plus(self, least: f64, most: f64) -> Self {
+        let add = |value: Option<f64>, more: f64| value.map(|value| value + more);
+        let likely = f64::midpoint(least, most);
+        let Self { low, likely: between, high, naive } = self;
+        Self { low: add(low, least), likely: add(between, likely), high: add(high, most), naive: add(naive, likely) }
+    }
+}
+
+/// The courses that a migration may take at one pace.
+struct Courses {
+    /// With dirty bits that are cleared as pages are sent, by how long they take; none if that is known not to be so.
+    on_send: Vec<Course>,
+    /// With bits that are cleared as passes begin.
+    at_sync: Course,
+}
+
+impl Courses {
+    fn of(setting: &Setting, pace: Pace) -> Self {
+        let mut on_send = cleared_on_send(setting, pace);
+        on_send.sort_by(|a, b| ending(a.total_s()).total_cmp(&ending(b.total_s())));
+        Self { on_send, at_sync: Course::cleared_at_sync(setting, pace) }
+    }
+
+    fn middle(&self) -> &Course {
+        self.on_send.get(self.on_send.len() / 2).unwrap_or(&self.at_sync)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Course> {
+        self.on_send.iter().chain([&self.at_sync])
+    }
 }
 
 /// What the model says.
@@ -67,43 +105,48 @@ impl Prediction {
     /// That for what is asked.
     pub fn of(asked: &Asked) -> Self {
         let setting = &asked.setting;
-        let (at_sync, naive) = (Course::cleared_at_sync(setting), Course::naive(setting));
-        let mut courses = match asked.order {
-            Order::AtSync => Vec::new(),
-            Order::Unknown => cleared_on_send(setting),
+        let even = Pace::even(setting.bytes_per_s);
+        let (at_sync, naive) = (Course::cleared_at_sync(setting, even), Course::naive(setting));
+        let paces = asked.senders.iter().map(|sender| Pace::of(*sender, setting.bytes_per_s));
+        let (evenly, in_windows) = match asked.order {
+            Order::AtSync => (Courses { on_send: Vec::new(), at_sync: at_sync.clone() }, Vec::new()),
+            Order::Unknown => {
+                (Courses::of(setting, even), paces.map(|pace| Courses::of(setting, pace)).collect::<Vec<_>>())
+            }
         };
-        courses.sort_by(|a, b| ending(a.total_s()).total_cmp(&ending(b.total_s())));
-        let middle = courses.get(courses.len() / 2).unwrap_or(&at_sync).clone();
-        courses.push(at_sync.clone());
+        let nearest = in_windows.get(in_windows.len() / 2).unwrap_or(&evenly);
+        let all = || in_windows.iter().chain([&evenly]).flat_map(Courses::all);
         let interval = |of: &dyn Fn(&Course) -> Option<f64>| {
-            let values = || courses.iter().map(of);
-            let low = values().map(ending).fold(f64::INFINITY, f64::min);
-            let high = values().map(ending).fold(0.0, f64::max);
+            let low = all().map(of).map(ending).fold(f64::INFINITY, f64::min);
+            let high = all().map(of).map(ending).fold(0.0, f64::max);
             // Between the middle of those that send less and the one that sends most.
-            let likely = of(&middle).zip(of(&at_sync)).map(|(a, b)| f64::midpoint(a, b)).or(of(&middle));
+            let (middle, most) = (of(nearest.middle()), of(&nearest.at_sync));
+            let likely = middle.zip(most).map(|(a, b)| f64::midpoint(a, b)).or(middle);
             Interval { low: ends(low), likely, high: ends(high), naive: of(&naive) }
         };
-        let total_s = interval(&|course| Some(course.total_s()? + asked.setup_s + asked.devices_s));
-        let dark = interval(&|course| Some(course.last_s()? + asked.devices_s));
+        let [least_s, most_s] = asked.devices_s;
+        let total_s = interval(&Course::total_s).plus(asked.setup_s + least_s, asked.setup_s + most_s);
+        let sent_s = interval(&Course::last_s);
+        let dark_s = sent_s.plus(least_s, most_s);
         // What is left when a pass ends may be anything up to the limit, if pages are dirtied a little sooner or later.
         let downtime_s = match asked.order {
-            Order::AtSync => dark,
+            Order::AtSync => dark_s,
             Order::Unknown => Interval {
-                low: dark.low.map(|_| asked.devices_s),
-                high: dark.high.map(|_| setting.limit_s + asked.devices_s),
-                ..dark
+                low: sent_s.low.map(|_| least_s),
+                high: sent_s.high.map(|high_s| high_s.max(setting.limit_s) + most_s),
+                ..dark_s
             },
         };
         Self {
             total_s,
             downtime_s,
-            passes: interval(&|course| course.last_bytes.map(|_| course.passes_bytes.len() as f64)),
+            passes: interval(&|course| Some(course.passes_bytes.len() as f64).filter(|_| course.last_bytes.is_some())),
             bytes: interval(&Course::bytes),
             fixed_point_s: fixed_point_s(&setting.working_set, setting.bytes_per_s, setting.throttle),
             ways_out: WaysOut::of(setting),
+            middle: evenly.middle().clone(),
             at_sync,
             naive,
-            middle,
         }
     }
 }
@@ -140,7 +183,8 @@ impl Prediction {
             ("bytes per second", setting.bytes_per_s.to_string()),
             ("downtime limit, s", setting.limit_s.to_string()),
             ("throttle", setting.throttle.to_string()),
-            ("devices, s", asked.devices_s.to_string()),
+            ("senders", format!("{:?}", asked.senders)),
+            ("devices, s", format!("{:?}", asked.devices_s)),
             ("setup, s", asked.setup_s.to_string()),
         ];
         base::prediction::Prediction {
@@ -168,7 +212,14 @@ pub(super) mod tests {
 
     pub fn asked(working_set: impl Fn(Hot) -> WorkingSet, pages_per_s: f64, order: Order) -> Asked {
         let setting = bed(working_set, pages_per_s);
-        Asked { link_bytes_per_s: setting.bytes_per_s, setting, order, devices_s: 0.0, setup_s: 0.0 }
+        Asked {
+            link_bytes_per_s: setting.bytes_per_s,
+            setting,
+            order,
+            senders: Vec::new(),
+            devices_s: [0.0; 2],
+            setup_s: 0.0,
+        }
     }
 
     fn ms(value: Option<f64>) -> Option<u64> {
@@ -197,7 +248,7 @@ pub(super) mod tests {
     #[test]
     fn devices_and_setting_up_are_added() {
         let plain = Prediction::of(&asked(WorkingSet::Uniform, 10_000.0, Order::AtSync));
-        let more = Asked { devices_s: 0.01, setup_s: 0.1, ..asked(WorkingSet::Uniform, 10_000.0, Order::AtSync) };
+        let more = Asked { devices_s: [0.01; 2], setup_s: 0.1, ..asked(WorkingSet::Uniform, 10_000.0, Order::AtSync) };
         let more = Prediction::of(&more);
         assert_eq!(ms(more.total_s.high), Some(1_570 + 110));
         assert_eq!(ms(more.downtime_s.high), ms(plain.downtime_s.high.map(|dark| dark + 0.01)));

@@ -137,7 +137,7 @@ fn summary(asked: &Asked, said: &Prediction) -> String {
 fn dark(asked: &Asked, interval: Interval) -> String {
     let time = |seconds: f64| duration(seconds * 1e9);
     match (asked.order, interval.high) {
-        (Order::Unknown, Some(high)) if asked.devices_s == 0.0 => format!("up to {}", time(high)),
+        (Order::Unknown, Some(high)) if asked.devices_s == [0.0; 2] => format!("up to {}", time(high)),
         _ => between(interval, time),
     }
 }
@@ -153,7 +153,7 @@ fn between(interval: Interval, print: impl Fn(f64) -> String) -> String {
 }
 
 fn unknown(asked: &Asked) -> Vec<Unknown> {
-    let devices = (asked.devices_s == 0.0).then_some((
+    let devices = (asked.devices_s == [0.0; 2]).then_some((
         "devices",
         "What saving and loading devices takes is not included; --devices adds it to the dark time.",
     ));

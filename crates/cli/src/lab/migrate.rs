@@ -6,7 +6,8 @@ use crate::exit::{Exit, WrongUse};
 use crate::plan::quantities::{bandwidth, dirtied, memory, time};
 use analysis::facts::budget::{WORKLOAD, Workload};
 use analysis::migration::model::hibernation::{self, Hibernated};
-use analysis::migration::model::memory::{Memory, PAGE_MEMORY_BYTES};
+use analysis::migration::model::memory::{Memory, PAGE_BYTES, PAGE_MEMORY_BYTES};
+use analysis::migration::model::pace::Sender;
 use analysis::migration::model::passes::Setting;
 use analysis::migration::model::working_set::{Hot, WorkingSet};
 use analysis::migration::{Asked, Order, Prediction};
@@ -14,7 +15,7 @@ use anyhow::bail;
 use base::method::Method;
 use clap::{Args, ValueEnum};
 use lab::migrate::sector::Work;
-use lab::migrate::{self, Culprit, Injection, Measured, Phase, Saved, Settings};
+use lab::migrate::{self, Culprit, Injection, Measured, Phase, Saved, Settings, Trial, Trials};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -48,6 +49,9 @@ pub struct Migrate {
     /// QEMU's max-bandwidth
     #[arg(long, value_name = "RATE", value_parser = bandwidth, default_value = "100MB/s")]
     bandwidth: f64,
+    /// What the connection between both carries where that limit does not hold QEMU [default: tried first, with guests that write to nothing]
+    #[arg(long, value_name = "RATE", value_parser = bandwidth)]
+    link: Option<f64>,
     /// QEMU's downtime-limit
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "50ms")]
     limit: f64,
@@ -71,7 +75,7 @@ pub struct Migrate {
     #[arg(long, value_name = "PHASE", value_parser = phase, requires = "inject")]
     phase: Option<Phase>,
     /// Save guests to files instead, and wake them
-    #[arg(long, conflicts_with_all = ["method", "observe", "repeats", "bandwidth", "limit", "patience", "phase"])]
+    #[arg(long, conflicts_with_all = ["method", "observe", "repeats", "bandwidth", "link", "limit", "patience", "phase"])]
     to_file: bool,
     /// How many of them, at once
     #[arg(long, value_name = "N", default_value_t = 1, requires = "to_file", value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -102,8 +106,6 @@ impl Migrate {
     /// Predicts, migrates, then reports on the recording.
     pub fn run(&self) -> anyhow::Result<Exit> {
         let (asked, settings) = (self.asked()?, self.settings()?);
-        let mut said = Prediction::of(&asked).kept(&asked);
-        said.given.insert(WORKLOAD.to_owned(), Workload::Memory.name().to_owned());
         let booted = Booted {
             name: "migrate",
             cache: self.cache.as_deref(),
@@ -119,7 +121,13 @@ impl Migrate {
             return booted
                 .run(|places, created, say, stop| migrate::hibernate(&saved, &predict, places, created, say, stop));
         }
-        booted.run(|places, created, say, stop| migrate::run(&settings, &said, places, created, say, stop))
+        let predict = |tried: Option<Trials>| {
+            let asked = tried.map_or_else(|| asked.clone(), |tried| after(&asked, &tried));
+            let mut said = Prediction::of(&asked).kept(&asked);
+            said.given.insert(WORKLOAD.to_owned(), Workload::Memory.name().to_owned());
+            said
+        };
+        booted.run(|places, created, say, stop| migrate::run(&settings, &predict, places, created, say, stop))
     }
 
     fn saved(&self, memory: &Memory, settings: Settings) -> Saved {
@@ -158,8 +166,21 @@ impl Migrate {
             Written::Cyclic => WorkingSet::Cyclic(hot),
             Written::Uniform => WorkingSet::Uniform(hot),
         };
-        let setting = Setting { memory, working_set, bytes_per_s: self.bandwidth, limit_s: self.limit, throttle: 0.0 };
-        Ok(Asked { setting, order: Order::Unknown, link_bytes_per_s: self.bandwidth, devices_s: 0.0, setup_s: 0.0 })
+        let setting = Setting {
+            memory,
+            working_set,
+            bytes_per_s: self.link.unwrap_or(self.bandwidth).min(self.bandwidth),
+            limit_s: self.limit,
+            throttle: 0.0,
+        };
+        Ok(Asked {
+            setting,
+            order: Order::Unknown,
+            link_bytes_per_s: self.link.unwrap_or(self.bandwidth),
+            senders: self.link.map(Sender::of_link).into_iter().collect(),
+            devices_s: [0.0; 2],
+            setup_s: 0.0,
+        })
     }
 
     fn injection(&self) -> anyhow::Result<Option<Injection>> {
@@ -204,7 +225,24 @@ impl Migrate {
             injection: self.injection()?,
             repeats: self.repeats,
             qemu: self.qemu.clone(),
+            is_tried: self.link.is_none(),
         })
+    }
+}
+
+/// What is asked once it is known how fast QEMU sends here.
+fn after(asked: &Asked, tried: &Trials) -> Asked {
+    let running_s = |trials: &[Trial]| trials.iter().map(|one| one.running.as_secs_f64()).collect::<Vec<_>>();
+    let senders = Sender::tried(&running_s(&tried.empty), &running_s(&tried.filled), tried.filled_pages.into());
+    let dark_s = || tried.empty.iter().chain(&tried.filled).map(|one| one.dark.as_secs_f64());
+    let link = senders.get(senders.len() / 2).map_or(asked.link_bytes_per_s, |one| PAGE_BYTES / one.page_s);
+    let bytes_per_s = asked.setting.bytes_per_s.min(link);
+    Asked {
+        setting: Setting { bytes_per_s, ..asked.setting.clone() },
+        link_bytes_per_s: link,
+        senders,
+        devices_s: [dark_s().fold(f64::INFINITY, f64::min), dark_s().fold(0.0, f64::max)],
+        ..asked.clone()
     }
 }
 

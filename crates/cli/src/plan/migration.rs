@@ -10,6 +10,7 @@ use analysis::facts::migrations::Migrations;
 use analysis::migration::blocked::Guest;
 use analysis::migration::model::hibernation;
 use analysis::migration::model::memory::{Memory, PAGE_MEMORY_BYTES};
+use analysis::migration::model::pace::Sender;
 use analysis::migration::model::passes::Setting;
 use analysis::migration::model::working_set::{Hot, Measured, WorkingSet};
 use analysis::migration::{Asked, History, Looked, Order, Prediction, Survey};
@@ -244,11 +245,14 @@ impl Migration {
             bail!(WrongUse("say what the link carries: --bandwidth 10Gbit".to_owned()))
         };
         let bytes_per_s = self.max_bandwidth.map_or(bandwidth, |most| most.min(bandwidth));
+        // Windows of QEMU's limit tell only where the link carries more.
+        let senders = (bytes_per_s < bandwidth).then(|| Sender::of_link(bandwidth)).into_iter().collect();
         Ok(Asked {
             setting: Setting { memory, working_set, bytes_per_s, limit_s: self.limit, throttle: self.throttle },
             order: if self.order == Written::Sync { Order::AtSync } else { Order::Unknown },
             link_bytes_per_s: bandwidth,
-            devices_s: self.devices,
+            senders,
+            devices_s: [self.devices; 2],
             setup_s: self.setup,
         })
     }

@@ -4,7 +4,7 @@
 //! source: QEMU (TCG) with a guest of 512 bytes      --unix socket, QEMU's own bandwidth limit-->      target: QEMU, -incoming defer
 //!    '--QMP: MIGRATION_PASS, STOP, query-migrate                                       QMP: RESUME --'
 //! ```
-//! In: [`Settings`], and what a model said before. Out: a recording with both sessions of each run, what the operating system told of both
+//! In: [`Settings`], and a model that is asked before. Out: a recording with both sessions of each run, what the operating system told of both
 //! processes, and that prediction; or, of guests that were saved to files, how that went ([`hibernate`]). Nothing else is on the machine: both end with this program, also if it is killed. The guest is emulated: which pages are sent is real, how fast it
 //! computes is not.
 
@@ -18,6 +18,7 @@ mod method;
 mod observe;
 mod qemu;
 mod session;
+mod trial;
 mod watched;
 
 use crate::nested::scratch::Scratch;
@@ -39,6 +40,7 @@ use session::Ran;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+pub use trial::{Trial, Trials};
 
 /// This computer, as the recording calls it.
 const HOST: &str = "L0";
@@ -66,6 +68,8 @@ pub struct Settings {
     pub injection: Option<Injection>,
     /// How often it is migrated by each, each time anew.
     pub repeats: u32,
+    /// How fast QEMU sends without its limit is tried first: a model wants to know.
+    pub is_tried: bool,
     /// The QEMU of both sides; `None`: the one in `PATH`.
     pub qemu: Option<PathBuf>,
 }
@@ -87,14 +91,14 @@ impl Settings {
     }
 }
 
-/// Migrates the guest as often as asked. `said` is what a model says of pre-copy, kept as it is if that is among the methods and nothing goes
-/// wrong on purpose; `created` is when, for the manifest; `say` hears what is going on, `stop` ends it early.
+/// Migrates the guest as often as asked. `predict` is asked for what a model says of pre-copy, if that is among the methods and nothing goes
+/// wrong on purpose, and hears what was tried for it; `created` is when, for the manifest; `say` hears what is going on, `stop` ends it early.
 ///
 /// # Errors
 /// If something is missing or goes wrong on the way; the sentence says what. Nothing is left behind then, unless it says so.
 pub fn run(
     settings: &Settings,
-    said: &Prediction,
+    predict: &dyn Fn(Option<Trials>) -> Prediction,
     places: &Places,
     created: String,
     say: &mut dyn FnMut(&str),
@@ -109,14 +113,16 @@ pub fn run(
     let mut parts = Vec::new();
     let part =
         |path: PathBuf, kind| Part { path, machine: HOST.to_owned(), kind, clock: None, state: PartState::Complete };
-    // Written before anything runs: whoever says what will be cannot know it. The model knows of no culprit, and no history is to learn of one.
+    let mut watch = Watch { say, stop };
+    // Written before the guest is moved: whoever says what will be cannot know it. The model knows of no culprit, and no history is to learn of
+    // one.
     if settings.methods.contains(&Method::Precopy) && settings.injection.is_none() {
+        let tried = settings.is_tried.then(|| trial::run(settings, &cache, &mut watch)).transpose()?;
         let path = Path::new(HOST).join(PREDICTION_FILE);
         let whole = draft.part(&path)?;
-        said.write(&whole).map_err(|error| Error::io(&whole, error))?;
+        predict(tried).write(&whole).map_err(|error| Error::io(&whole, error))?;
         parts.push(part(path, PartKind::Prediction));
     }
-    let mut watch = Watch { say, stop };
     let begin = clocks::pair(HOST, Moment::Begin);
     let methods = (0..settings.repeats).flat_map(|_| &settings.methods);
     let runs = settings.repeats as usize * settings.methods.len();

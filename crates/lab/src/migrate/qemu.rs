@@ -128,13 +128,13 @@ impl Qemu {
         }
     }
 
-    /// Waits until the guest has filled its pages and written to each hot one once.
+    /// Waits until the guest has filled its pages and written to each hot one once, or to the first if it is to wait.
     ///
     /// # Errors
     /// If it never does.
     pub fn wait_for_guest(&mut self, settings: &Settings, watch: &Watch<'_>) -> Result<(), Error> {
         let until = Instant::now() + BOOT;
-        while self.heartbeat()? < settings.work.pages {
+        while self.heartbeat()? < settings.work.settled() {
             if Instant::now() > until {
                 return Err(Error::TimedOut(format!("the guest had not begun to write after {} s", BOOT.as_secs())));
             }

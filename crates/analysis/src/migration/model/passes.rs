@@ -4,6 +4,7 @@
 //! the limit: `migration_iteration_run` compares it with `downtime-limit` times the bandwidth (migration/migration.c, QEMU 7.2).
 
 use super::memory::{Memory, PAGE_BYTES};
+use super::pace::Pace;
 use super::working_set::WorkingSet;
 
 /// A migration that makes more passes does not end. QEMU has no such bound, operators do.
@@ -31,36 +32,64 @@ pub struct Course {
     pub passes_bytes: Vec<f64>,
     /// What is sent while the guest stands still; `None` if it never comes to that.
     pub last_bytes: Option<f64>,
-    /// How fast.
+    /// How fast, over many windows.
     pub bytes_per_s: f64,
+    /// When the guest is stopped, or given up.
+    stops_s: f64,
+    /// How long it stands still for what is left.
+    last_s: f64,
+}
+
+/// A pass that is over.
+#[derive(Debug, Clone, Copy)]
+pub struct Pass {
+    /// How sending went on as it began.
+    pub begin: Pace,
+    /// When it ended.
+    pub ends_s: f64,
+}
+
+impl Pass {
+    /// How long it took.
+    pub fn took_s(&self) -> f64 {
+        self.ends_s - self.begin.now_s()
+    }
 }
 
 impl Course {
-    /// The course of one whose passes leave what `dirtied_bytes` says of how long each one took.
-    pub fn of(setting: &Setting, mut dirtied_bytes: impl FnMut(f64) -> f64) -> Self {
+    /// The course of one at that pace, whose passes leave what `dirtied_bytes` says of each.
+    pub fn of(setting: &Setting, mut pace: Pace, mut dirtied_bytes: impl FnMut(Pass) -> f64) -> Self {
         let Setting { memory, bytes_per_s, limit_s, .. } = *setting;
-        let mut passes_bytes = Vec::new();
+        let mut course =
+            Self { passes_bytes: Vec::new(), last_bytes: None, bytes_per_s, stops_s: 0.0, last_s: f64::INFINITY };
         let mut left_bytes = memory.sent_bytes();
-        while left_bytes / bytes_per_s > limit_s {
-            if passes_bytes.len() == MOST_PASSES {
-                return Self { passes_bytes, last_bytes: None, bytes_per_s };
+        while !pace.is_over(left_bytes, limit_s) {
+            if course.passes_bytes.len() == MOST_PASSES {
+                return course;
             }
-            passes_bytes.push(left_bytes);
-            left_bytes = dirtied_bytes(left_bytes / bytes_per_s);
+            let begin = pace;
+            if course.passes_bytes.is_empty() {
+                pace.look();
+            }
+            pace.send(left_bytes);
+            course.passes_bytes.push(left_bytes);
+            course.stops_s = pace.now_s();
+            left_bytes = dirtied_bytes(Pass { begin, ends_s: pace.now_s() });
         }
-        Self { passes_bytes, last_bytes: Some(left_bytes), bytes_per_s }
+        Self { last_bytes: Some(left_bytes), last_s: pace.last_s(left_bytes), ..course }
     }
 
     /// With dirty bits that are cleared as each pass begins: every page that the guest writes to during a pass is sent again.
-    pub fn cleared_at_sync(setting: &Setting) -> Self {
+    pub fn cleared_at_sync(setting: &Setting, pace: Pace) -> Self {
         let running = 1.0 - setting.throttle;
-        Self::of(setting, |pass_s| PAGE_BYTES * setting.working_set.pages(pass_s * running))
+        Self::of(setting, pace, |pass| PAGE_BYTES * setting.working_set.pages(pass.took_s() * running))
     }
 
     /// As if the guest never wrote to a page twice: the geometric model, which others use.
     pub fn naive(setting: &Setting) -> Self {
         let pages_per_s = setting.working_set.first_rate() * (1.0 - setting.throttle);
-        let course = Self::of(setting, |pass_s| PAGE_BYTES * pages_per_s * pass_s);
+        let even = Pace::even(setting.bytes_per_s);
+        let course = Self::of(setting, even, |pass| PAGE_BYTES * pages_per_s * pass.took_s());
         // Where passes do not shrink, none is the last one, however small numbers of a finite machine make them.
         let shrinks = PAGE_BYTES * pages_per_s < setting.bytes_per_s || course.passes_bytes.is_empty();
         if shrinks { course } else { Self { last_bytes: None, ..course } }
@@ -68,12 +97,12 @@ impl Course {
 
     /// Until the last byte of memory is sent; `None` if never.
     pub fn total_s(&self) -> Option<f64> {
-        Some(self.bytes()? / self.bytes_per_s)
+        Some(self.stops_s + self.last_s()?)
     }
 
     /// How long the guest stands still for its memory; `None` if it never comes to that.
     pub fn last_s(&self) -> Option<f64> {
-        Some(self.last_bytes? / self.bytes_per_s)
+        self.last_bytes.map(|_| self.last_s)
     }
 
     /// Bytes of memory that go over; `None` if it never ends.
@@ -94,6 +123,11 @@ pub(in crate::migration) mod tests {
         Setting { memory, working_set, bytes_per_s: 200e6, limit_s: 0.05, throttle: 0.0 }
     }
 
+    /// With bits cleared as passes begin, at an even pace.
+    pub fn at_sync(setting: &Setting) -> Course {
+        Course::cleared_at_sync(setting, Pace::even(setting.bytes_per_s))
+    }
+
     /// Milliseconds in all, and passes but the last one.
     pub fn told(course: &Course) -> Option<(u64, usize)> {
         Some(((course.total_s()? * 1e3).round() as u64, course.passes_bytes.len()))
@@ -108,21 +142,21 @@ pub(in crate::migration) mod tests {
             (46_000.0, Some((23_184, 58)), Some((6_545, 35))),
             (60_000.0, None, None),
         ];
-        for (rate, naive, at_sync) in rows {
+        for (rate, naive, expected) in rows {
             let setting = bed(WorkingSet::Cyclic, rate);
             assert_eq!(told(&Course::naive(&setting)), naive, "{rate}");
-            assert_eq!(told(&Course::cleared_at_sync(&setting)), at_sync, "{rate}");
+            assert_eq!(told(&at_sync(&setting)), expected, "{rate}");
         }
         let rows = [(10_000.0, Some((1_570, 2))), (40_000.0, Some((2_172, 6))), (60_000.0, None), (200_000.0, None)];
-        for (rate, at_sync) in rows {
-            assert_eq!(told(&Course::cleared_at_sync(&bed(WorkingSet::Uniform, rate))), at_sync, "{rate}");
+        for (rate, expected) in rows {
+            assert_eq!(told(&at_sync(&bed(WorkingSet::Uniform, rate))), expected, "{rate}");
         }
     }
 
     #[test]
     fn memory_that_fits_into_the_limit_needs_no_pass_before() {
         let setting = Setting { limit_s: 2.0, ..bed(WorkingSet::Cyclic, 60_000.0) };
-        for course in [Course::naive(&setting), Course::cleared_at_sync(&setting)] {
+        for course in [Course::naive(&setting), at_sync(&setting)] {
             assert_eq!(told(&course), Some((1_345, 0)));
         }
     }

@@ -5,6 +5,7 @@
 //! stands in its sweep when the migration begins, which nobody knows: a sweep is followed page by page, from several places.
 
 use super::memory::PAGE_BYTES;
+use super::pace::Pace;
 use super::passes::{Course, Setting};
 use super::working_set::{Hot, WorkingSet};
 
@@ -14,10 +15,12 @@ const PHASES: u64 = 8;
 const MOST_UNITS: f64 = 65_536.0;
 
 /// The courses that a migration may take: one for each place at which the guest may be.
-pub fn cleared_on_send(setting: &Setting) -> Vec<Course> {
+pub fn cleared_on_send(setting: &Setting, pace: Pace) -> Vec<Course> {
     match &setting.working_set {
-        WorkingSet::Cyclic(hot) => (0..PHASES).map(|phase| Sweep::of(*hot, phase, setting).course(setting)).collect(),
-        WorkingSet::Uniform(_) | WorkingSet::Measured(_) => vec![anywhere(setting)],
+        WorkingSet::Cyclic(hot) => {
+            (0..PHASES).map(|phase| Sweep::of(*hot, phase, setting).course(setting, pace)).collect()
+        }
+        WorkingSet::Uniform(_) | WorkingSet::Measured(_) => vec![anywhere(setting, pace)],
     }
 }
 
@@ -39,19 +42,18 @@ impl Sweep {
         Self { unit_pages, units, units_per_s, starts_at: units * phase / PHASES }
     }
 
-    fn course(&self, setting: &Setting) -> Course {
-        let unit_s = self.unit_pages * PAGE_BYTES / setting.bytes_per_s;
+    fn course(&self, setting: &Setting, pace: Pace) -> Course {
+        let unit_bytes = self.unit_pages * PAGE_BYTES;
         let mut dirty = vec![true; self.units as usize];
-        let mut now_s = 0.0;
-        Course::of(setting, |pass_s| {
-            let ends_s = now_s + pass_s;
-            let mut sent = 0_u32;
+        Course::of(setting, pace, |pass| {
+            let mut sending = pass.begin;
             for (unit, is_dirty) in dirty.iter_mut().enumerate() {
-                let clean_since_s = if *is_dirty { now_s + f64::from(sent) * unit_s } else { now_s };
-                sent += u32::from(*is_dirty);
-                *is_dirty = self.writes(unit as u64, clean_since_s, ends_s);
+                let clean_since_s = if *is_dirty { sending.now_s() } else { pass.begin.now_s() };
+                if *is_dirty {
+                    sending.send(unit_bytes);
+                }
+                *is_dirty = self.writes(unit as u64, clean_since_s, pass.ends_s);
             }
-            now_s = ends_s;
             PAGE_BYTES * self.unit_pages * dirty.iter().filter(|is_dirty| **is_dirty).count() as f64
         })
     }
@@ -70,12 +72,13 @@ const PARTS: u32 = 64;
 
 /// One whose writes come anywhere: of the pages that a pass sends, each is dirty again if it is written to after its turn; of the
 /// others, each that is written to at all.
-fn anywhere(setting: &Setting) -> Course {
+fn anywhere(setting: &Setting, pace: Pace) -> Course {
     let running = 1.0 - setting.throttle;
     let hot_pages = setting.working_set.most_pages().max(f64::MIN_POSITIVE);
     let written = |time_s: f64| setting.working_set.pages(time_s * running) / hot_pages;
     let mut sent_pages = hot_pages;
-    Course::of(setting, |pass_s| {
+    Course::of(setting, pace, |pass| {
+        let pass_s = pass.took_s();
         // Where the hot pages lie in the first pass is not known; later ones send nothing else.
         let parts = (0..PARTS).map(|part| written(pass_s * (f64::from(part) + 0.5) / f64::from(PARTS)));
         let again = sent_pages * parts.sum::<f64>() / f64::from(PARTS);
@@ -87,17 +90,21 @@ fn anywhere(setting: &Setting) -> Course {
 
 #[cfg(test)]
 mod tests {
-    use super::super::passes::tests::{bed, told};
+    use super::super::passes::tests::{at_sync, bed, told};
     use super::*;
+
+    fn evenly(setting: &Setting) -> Vec<Course> {
+        cleared_on_send(setting, Pace::even(setting.bytes_per_s))
+    }
 
     #[test]
     fn published_ranges_hold_to_the_last_digit() {
         for (rate, least, most) in [(24_000.0, 1_693, 1_951), (40_000.0, 1_713, 2_859), (46_000.0, 1_713, 4_451)] {
-            let courses = cleared_on_send(&bed(WorkingSet::Cyclic, rate));
+            let courses = evenly(&bed(WorkingSet::Cyclic, rate));
             let totals: Vec<u64> = courses.iter().filter_map(told).map(|(ms, _)| ms).collect();
             assert_eq!((totals.iter().min(), totals.iter().max(), totals.len()), (Some(&least), Some(&most), 8));
         }
-        assert!(cleared_on_send(&bed(WorkingSet::Cyclic, 60_000.0)).iter().all(|course| course.last_bytes.is_none()));
+        assert!(evenly(&bed(WorkingSet::Cyclic, 60_000.0)).iter().all(|course| course.last_bytes.is_none()));
     }
 
     #[test]
@@ -105,10 +112,10 @@ mod tests {
         for rate in [100.0, 10_000.0, 30_000.0, 45_000.0] {
             for working_set in [WorkingSet::Cyclic as fn(Hot) -> WorkingSet, WorkingSet::Uniform] {
                 let setting = bed(working_set, rate);
-                let most = Course::cleared_at_sync(&setting);
+                let most = at_sync(&setting);
                 // A page is followed as a whole, where the curve has parts of one.
                 let most_bytes = most.bytes().unwrap() + PAGE_BYTES * (most.passes_bytes.len() + 1) as f64;
-                let courses = cleared_on_send(&setting);
+                let courses = evenly(&setting);
                 assert!(courses.iter().all(|course| course.bytes().unwrap() <= most_bytes), "{rate}");
             }
         }
@@ -122,7 +129,7 @@ mod tests {
             setting.memory.pages *= times;
             setting.bytes_per_s *= times;
             setting.working_set = WorkingSet::Cyclic(Hot { pages: 16_384.0 * times, pages_per_s: 40_000.0 * times });
-            cleared_on_send(&setting).iter().map(|course| told(course).unwrap()).collect::<Vec<_>>()
+            evenly(&setting).iter().map(|course| told(course).unwrap()).collect::<Vec<_>>()
         };
         assert_eq!(large(1.0), large(256.0), "the same guest, 256 times as large and as fast");
     }
