@@ -33,6 +33,8 @@ pub struct Given {
     pub migration: Option<migration::Asked>,
     /// What is asked about guests that are saved to files.
     pub hibernation: Option<migration::model::hibernation::Asked>,
+    /// What others published of migrations is asked for.
+    pub published_migrations: bool,
     /// What is known of that guest's memory.
     pub looked: migration::Looked,
     /// What an experiment measured, where one was made.

@@ -1338,6 +1338,15 @@ export const TABLES = {
     inside: "bool",
     unit: "text",
   },
+  /** What the model says of one way to move the guest: the time in all, the longest that it is dark, and the most that it loses of its own time, dark time included; null is never. Of compression it knows only what a survey of the guest's memory measured. */
+  "migration.methods": {
+    method: "text",
+    low_ns: "f64",
+    high_ns: "f64",
+    dark_ns: "f64",
+    lost_ns: "f64",
+    price: "text",
+  },
   /** The least change of one thing alone that ends a migration whose passes never get short enough. */
   "migration.ways_out": {
     change: "text",
@@ -1375,6 +1384,14 @@ export const TABLES = {
     reported_ns: "u64",
     kind: "text",
     why: "text",
+  },
+  /** A number that others published, a goal that they set, or one that is computed from what it says; nothing in it was measured here. */
+  "migration.published": {
+    what: "text",
+    value: "f64",
+    unit: "text",
+    kind: "text",
+    source: "text",
   },
   /** One goal of the budget on both sides: the worst verdict over all recordings of a side, and its number. */
   "compare.goals": {

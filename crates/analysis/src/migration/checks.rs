@@ -3,7 +3,7 @@
 use super::model::working_set::WorkingSet;
 use super::rules::{LINK_IN_USE, Planned};
 use crate::rule::Hit;
-use base::number::{bytes, duration, percent};
+use base::number::{bytes, counted, duration, percent};
 use base::{Cost, CostKind, Evidence, Severity};
 
 /// What a plan is about: nobody named the guest.
@@ -21,8 +21,8 @@ pub(super) fn never(Planned { asked, said }: Planned<'_>) -> Option<Hit> {
     );
     let mut hit = Hit::new(GUEST, Severity::High, title).with(Evidence::in_table(
         format!(
-            "dirties up to {:.0} pages in passes of that length",
-            asked.setting.working_set.pages(said.fixed_point_s)
+            "dirties up to {} in passes of that length",
+            counted(asked.setting.working_set.pages(said.fixed_point_s).round() as u64, "page", "pages")
         ),
         "migration.working_set",
     ));

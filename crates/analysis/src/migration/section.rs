@@ -5,7 +5,7 @@ use super::memory::rules::Seen;
 use super::memory::{self, Survey};
 use super::predict::{Asked, Interval, Order, Prediction};
 use super::rules::{Planned, RULES};
-use super::{figure, goals, tables, to_file};
+use super::{figure, goals, methods, published, tables, to_file};
 use crate::{Answer, Case, Error};
 use base::number::{bytes, decimals, duration, percent};
 use base::{Finding, Level, Section, Unknown, in_order};
@@ -20,7 +20,9 @@ pub const QUESTION: &str = "Does a live migration end, how long does it take, an
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let given = case.given();
     let moved = given.migration.as_ref().map(|asked| section(case, asked));
-    let section = moved.or_else(|| given.hibernation.as_ref().map(to_file::section));
+    let section = moved
+        .or_else(|| given.hibernation.as_ref().map(to_file::section))
+        .or_else(|| given.published_migrations.then(published::section));
     Ok(section.map(|section| Answer { section, problems: Vec::new() }))
 }
 
@@ -45,6 +47,7 @@ fn section(case: &Case, asked: &Asked) -> Section {
     section.figures = vec![figure::passes(asked, &said)];
     section.tables = vec![
         tables::prediction(&model.kept(asked).said),
+        methods::table(asked, &said, looked),
         tables::ways_out(&said),
         tables::working_set(&asked.setting.working_set),
         tables::memory(&asked.setting.memory),

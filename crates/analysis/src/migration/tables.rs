@@ -2,15 +2,18 @@
 
 use super::goals::GOALS;
 use super::history::{CORRECTED, HISTORY};
+use super::methods::METHODS;
 use super::model::memory::Memory;
 use super::model::working_set::WorkingSet;
 use super::predict::Prediction;
+use super::published::PUBLISHED;
 use base::prediction::Said;
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
 /// All tables, in reading order.
-pub const TABLES: &[&TableSpec] = &[&PREDICTION, &CORRECTED, &HISTORY, &WAYS_OUT, &WORKING_SET, &MEMORY, &GOALS];
+pub const TABLES: &[&TableSpec] =
+    &[&PREDICTION, &CORRECTED, &HISTORY, &METHODS, &WAYS_OUT, &WORKING_SET, &MEMORY, &GOALS, &PUBLISHED];
 
 const F64: ColumnType = ColumnType::F64;
 const U64: ColumnType = ColumnType::U64;

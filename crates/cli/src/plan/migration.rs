@@ -31,7 +31,8 @@ use std::path::{Path, PathBuf};
     kvmscope plan migration --ram 8G --hot 64M --rate 160M/s --bandwidth 40Gbit --budget kvm4nfv-2015\n  \
     kvmscope plan migration --vm web --bandwidth 10Gbit --compress 4\n  \
     kvmscope plan migration --ram 8G --hot 64M --rate 160M/s --bandwidth 10Gbit --history moved\n  \
-    kvmscope plan migration --to-file --ram 8G --zero 60% --guests 20 --disk-of /var/lib/libvirt\n\n\
+    kvmscope plan migration --to-file --ram 8G --zero 60% --guests 20 --disk-of /var/lib/libvirt\n  \
+    kvmscope plan migration --published\n\n\
     With --vm or --survey, memory, zeros and what is dirtied are measured, if they are not stated (kvmscope bench memory).\n\
     A curve of the guest's working set (--curve) has a line for each window: its length and what was dirtied, `1s 32M`.\n\
     Exit status: 0 answered, 1 no answer, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
@@ -44,7 +45,7 @@ pub struct Migration {
     #[arg(long, value_name = "RECORDING")]
     survey: Option<PathBuf>,
     /// Memory of the guest
-    #[arg(long, value_name = "BYTES", value_parser = memory, required_unless_present_any = ["vm", "survey"])]
+    #[arg(long, value_name = "BYTES", value_parser = memory, required_unless_present_any = ["vm", "survey", "published"])]
     ram: Option<f64>,
     /// How much of it is zeros: 0.6 or 60% [default: what was measured, else 0]
     #[arg(long, value_name = "SHARE", value_parser = share)]
@@ -57,7 +58,7 @@ pub struct Migration {
     compress: Option<u32>,
     /// Memory that the guest writes to again and again
     #[arg(long, value_name = "BYTES", value_parser = memory, requires = "rate",
-          required_unless_present_any = ["curve", "vm", "survey", "to_file"])]
+          required_unless_present_any = ["curve", "vm", "survey", "to_file", "published"])]
     hot: Option<f64>,
     /// What it dirties of that in a second: 160M/s, or 40000pages/s
     #[arg(long, value_name = "RATE", value_parser = dirtied, requires = "hot")]
@@ -82,7 +83,7 @@ pub struct Migration {
     #[arg(long, value_name = "DIR", requires = "to_file")]
     disk_of: Option<PathBuf>,
     /// What link, scan and copy carry
-    #[arg(long, value_name = "RATE", value_parser = bandwidth, required_unless_present = "to_file")]
+    #[arg(long, value_name = "RATE", value_parser = bandwidth, required_unless_present_any = ["to_file", "published"])]
     bandwidth: Option<f64>,
     /// QEMU's max-bandwidth, where it is less
     #[arg(long, value_name = "RATE", value_parser = bandwidth)]
@@ -103,6 +104,10 @@ pub struct Migration {
     /// repeated
     #[arg(long, value_name = "DIR")]
     history: Vec<PathBuf>,
+    /// Instead, what OPNFV KVM4NFV published of migrations, its goals, and what follows from both
+    #[arg(long, conflicts_with_all = ["vm", "survey", "ram", "zero", "hot", "curve", "bandwidth", "max_bandwidth", "limit", "throttle", "devices",
+          "setup", "scan", "compress", "history", "keep", "budget", "workload", "order", "to_file"])]
+    published: bool,
     /// Write the prediction there, for `record --migration --prediction FILE`
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
@@ -132,6 +137,10 @@ impl Migration {
         self.output.check(1, self.replace.force)?;
         let interrupt = Interrupt::watch()?;
         let recording = Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION")));
+        if self.published {
+            let given = Given { published_migrations: true, ..Given::default() };
+            return self.answer(Case::new(Input::open(recording)?, given), &interrupt);
+        }
         let survey = self.surveyed(&interrupt)?;
         if self.to_file {
             let given = Given { hibernation: Some(self.saved(survey.as_ref())?), ..Given::default() };

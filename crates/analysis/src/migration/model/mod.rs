@@ -11,6 +11,7 @@
 
 pub mod hibernation;
 pub mod memory;
+pub mod methods;
 pub mod pace;
 pub mod passes;
 pub mod sweep;
