@@ -23,6 +23,7 @@ mod level;
 pub mod method;
 mod narrow;
 pub mod nearest;
+pub mod network;
 pub mod number;
 pub mod parallel;
 pub mod plain;

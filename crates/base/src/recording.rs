@@ -221,6 +221,9 @@ pub enum PartKind {
     /// What was seen of the heartbeat of a guest that was moved: a [`Heartbeat`](crate::heartbeat::Heartbeat).
     #[serde(rename = "heartbeat")]
     Heartbeat,
+    /// What packets saw of a guest that was moved: a [`Network`](crate::network::Network).
+    #[serde(rename = "network")]
+    Network,
     /// What the operating system told of the QEMUs that a guest was moved between: a [`Processes`](crate::processes::Processes).
     #[serde(rename = "processes")]
     Processes,
@@ -269,6 +272,7 @@ impl Part {
             PartKind::Pmd => return Path::new(&self.machine).join("pmd").join(own),
             PartKind::Datapath => return Path::new(&self.machine).join("datapath").join(own),
             PartKind::Heartbeat => return Path::new(&self.machine).join("heartbeat").join(own),
+            PartKind::Network => return Path::new(&self.machine).join("network").join(own),
             PartKind::Processes => return Path::new(&self.machine).join("processes").join(own),
             PartKind::Qmp => return Path::new(&self.machine).join("qmp").join(own),
             PartKind::Host | PartKind::Bench | PartKind::Notes => own,

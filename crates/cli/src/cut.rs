@@ -112,6 +112,7 @@ impl Cut {
                 | PartKind::Plan
                 | PartKind::Prediction
                 | PartKind::Heartbeat
+                | PartKind::Network
                 | PartKind::Processes
                 | PartKind::Hibernation
                 | PartKind::Notes => {

@@ -5,9 +5,10 @@
 use crate::Error;
 use rustix::io::FdFlags;
 use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::ffi::{CString, OsStr};
 use std::io::Read;
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -138,6 +139,14 @@ pub fn lend(command: &mut Command, file: RawFd) {
     // SAFETY: as in `tie`; the file is open until the program has started.
     unsafe {
         command.pre_exec(move || Ok(rustix::io::fcntl_setfd(BorrowedFd::borrow_raw(file), FdFlags::empty())?));
+    }
+}
+
+/// Starts the program in the network namespace that `namespace` is the file of. Only root may.
+pub fn start_inside(command: &mut Command, namespace: OwnedFd) {
+    // SAFETY: as in `tie`; the file is open for as long as the closure is there.
+    unsafe {
+        command.pre_exec(move || Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?));
     }
 }
 

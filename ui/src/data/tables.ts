@@ -768,7 +768,7 @@ export const TABLES = {
     throttle: "f64",
     run: "u64",
   },
-  /** The dark time of one run by one definition: `vmm_reported` by QEMU's own account, `vmm_events` from its event STOP on the source to RESUME on the target, `vmm_checkpoints` from src-downtime-start to vm-started in its trace of both, `guest` by its heartbeat, seen in the memory of both sides. `difference_ns` is to the row before that has a value; where there is no value, `cause` says why. */
+  /** The dark time of one run by one definition: `vmm_reported` by QEMU's own account, `vmm_events` from its event STOP on the source to RESUME on the target, `vmm_checkpoints` from src-downtime-start to vm-started in its trace of both, `guest` by its heartbeat, seen in the memory of both sides, `net` from the last packet that it answered from the source to the first one from the target. `difference_ns` is to the row before that has a value; where there is no value, `cause` says why. */
   "migration.downtimes": {
     definition: "text",
     value_ns: "u64",
@@ -776,6 +776,22 @@ export const TABLES = {
     difference_ns: "i64",
     cause: "text",
     run: "u64",
+  },
+  /** The packets of one run that went to the guest and were to come back. `lost_in` never reached it and `lost_out` were answered, by the guest's own count, which cannot tell of the last ones; `late` were sent before the target had answered anything and answered by it after more than an interval. `announced_ns` is when reverse ARP told the switch where the guest is, since it ran there: below 0 before. `link_bytes` is what the kernel counted of the stream that carried the guest, without headers, and `transferred_bytes` QEMU's account of it. */
+  "migration.network": {
+    run: "u64",
+    sent: "u64",
+    lost: "u64",
+    lost_in: "u64",
+    lost_out: "u64",
+    late: "u64",
+    reordered: "u64",
+    duplicates: "u64",
+    announced_ns: "i64",
+    interval_ns: "u64",
+    sender_gap_ns: "u64",
+    link_bytes: "u64",
+    transferred_bytes: "u64",
   },
   /** What one device took on one side while the guest stood still, all its instances together, by QEMU's trace: kind is iterable, non-iterable, checkpoint (from the line before to this one) or unnamed. Where a trace of the same machine has the thread, it ran for `work_ns` and was runnable or interrupted for `waiting_ns`; in the rest it slept, or the trace does not show it. */
   "migration.devices": {

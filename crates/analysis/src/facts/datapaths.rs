@@ -99,6 +99,7 @@ impl Datapaths {
                 | PartKind::Plan
                 | PartKind::Prediction
                 | PartKind::Heartbeat
+                | PartKind::Network
                 | PartKind::Processes
                 | PartKind::Hibernation
                 | PartKind::Notes => {}

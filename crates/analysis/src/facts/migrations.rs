@@ -5,6 +5,7 @@
 //! target session: migrate-incoming .. RESUME                                          >-- Migration, one for each run
 //! prediction.json                                                                       said
 //! heartbeat: what was seen of the guest's memory on both sides                          of the last migration that had begun by then
+//! network: packets that went to the guest meanwhile     of the migration that began meanwhile
 //! text: virsh domjobinfo, info migrate             one more, of sums alone
 //! text: vmstate_downtime of source and target      the sides of the migration during which they were printed, or of the one there is
 //! ```
@@ -13,12 +14,16 @@
 
 mod method;
 mod session;
+mod train;
+
+pub use train::Train;
 
 use crate::migration::model::hibernation::ABOUT;
 use base::Problem;
 use base::heartbeat::Heartbeat;
 use base::hibernation::Hibernation;
 use base::method::Method;
+use base::network::Network;
 use base::prediction::Prediction;
 use base::processes::Processes;
 use base::qmp::{ENDS, read};
@@ -81,6 +86,8 @@ pub struct Migration {
     pub by: Option<account::By>,
     /// When the guest itself stopped and went on, seen from outside.
     pub heartbeat: Option<Heartbeat>,
+    /// What packets to the guest saw meanwhile.
+    pub train: Option<Train>,
     /// How long all vCPUs of the guest waited for pages at the same time after it had switched to post-copy, as the target counts it.
     pub blocktime_ms: Option<u64>,
     /// What the operating system told of both sides meanwhile.
@@ -236,6 +243,7 @@ impl Migrations {
         let (mut migrations, mut problems) = (Self::default(), Vec::new());
         let (mut sources, mut arrivals) = (Vec::new(), Vec::new());
         let (mut accounts, mut sides, mut beats, mut processes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut networks = Vec::new();
         for part in &recording.parts {
             let path = recording.root.join(&part.path);
             let named = || recording.as_named(&part.path.display().to_string()).into_owned();
@@ -283,6 +291,10 @@ impl Migrations {
                         problems.push(Problem::at(named(), None, "what processes did", "none", 0, error.to_string()))
                     }
                 },
+                PartKind::Network => match Network::read(&path) {
+                    Ok(read) => networks.push(read),
+                    Err(error) => problems.push(Problem::at(named(), None, "packets", "none", 0, error.to_string())),
+                },
                 PartKind::Heartbeat => match Heartbeat::read(&path) {
                     Ok(heartbeat) => beats.push(heartbeat),
                     Err(error) => {
@@ -304,6 +316,11 @@ impl Migrations {
             let of = sources.iter_mut().find(|migration| processes.covers(migration.began_ns));
             if let Some(migration) = of {
                 migration.processes = Some(processes);
+            }
+        }
+        for network in networks {
+            if let Some(migration) = sources.iter_mut().find(|migration| network.covers(migration.began_ns)) {
+                migration.train = Some(Train::of(&network));
             }
         }
         sources.extend(accounts);

@@ -1,7 +1,7 @@
 //! `kvmscope lab migrate`: a live migration of a guest whose working set is known, predicted and measured.
 
 use super::booted::Booted;
-use crate::arguments::{DestinationOptions, OutputOptions};
+use crate::arguments::{DestinationOptions, JournalPlace, OutputOptions};
 use crate::exit::{Exit, WrongUse};
 use crate::plan::quantities::{bandwidth, dirtied, memory, time};
 use analysis::facts::budget::{WORKLOAD, Workload};
@@ -25,12 +25,13 @@ use std::time::Duration;
     kvmscope lab migrate\n  \
     kvmscope lab migrate --ram 256M --hot 64M --rate 24000pages/s --bandwidth 200MB/s -o moved\n  \
     kvmscope lab migrate --observe\n  \
+    sudo kvmscope lab migrate --network --observe\n  \
     kvmscope lab migrate --method precopy,postcopy,zstd,auto-converge --rate 30000pages/s --repeats 3\n  \
     kvmscope lab migrate --inject stop-target=400ms --phase dark\n  \
     kvmscope lab migrate --to-file --guests 4\n  \
     kvmscope lab migrate --hot 16M --rate 2000pages/s --order uniform --json\n\n\
     The guest is emulated (TCG): which pages are sent is real, how fast it computes is not. Both QEMUs end with this command, also if\n\
-    it is killed.\n\
+    it is killed. What --network makes is removed at the end, also on Ctrl-C; after kill -9, by `kvmscope undo` and the next lab.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
     130 Ctrl-C.")]
 pub struct Migrate {
@@ -61,6 +62,10 @@ pub struct Migrate {
     /// Watch the guest's heartbeat from outside, in memory that both sides share with this program; the first pass is slower for it
     #[arg(long)]
     observe: bool,
+    /// Send so many numbered packets a second to the guest, which sends them back (1000/s by default): how long its network is dark.
+    /// Needs root; both sides are in network namespaces then, and the guest is moved by TCP
+    #[arg(long, value_name = "RATE", num_args = 0..=1, default_missing_value = "1000/s", value_parser = packets)]
+    network: Option<f64>,
     /// How its memory goes over, one run by each: precopy, postcopy, multifd, zstd, xbzrle, auto-converge, or mapped-ram through a file
     #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', default_value = "precopy", value_parser = method)]
     method: Vec<Method>,
@@ -68,14 +73,14 @@ pub struct Migrate {
     #[arg(long, value_name = "PROGRAM")]
     qemu: Option<PathBuf>,
     /// Have something go wrong, for so long: stop-source, stop-target, hog or dark (300ms by default); capability, kill-source, kill-target,
-    /// and with --to-file full-disk
+    /// with --network no-announce, and with --to-file full-disk
     #[arg(long, value_name = "WHAT[=TIME]", value_parser = injected)]
     inject: Option<(Culprit, Duration)>,
     /// When: first-pass, passes, or dark (while the guest stands still)
     #[arg(long, value_name = "PHASE", value_parser = phase, requires = "inject")]
     phase: Option<Phase>,
     /// Save guests to files instead, and wake them
-    #[arg(long, conflicts_with_all = ["method", "observe", "repeats", "bandwidth", "link", "limit", "patience", "phase"])]
+    #[arg(long, conflicts_with_all = ["method", "observe", "network", "repeats", "bandwidth", "link", "limit", "patience", "phase"])]
     to_file: bool,
     /// How many of them, at once
     #[arg(long, value_name = "N", default_value_t = 1, requires = "to_file", value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -86,6 +91,8 @@ pub struct Migrate {
     /// Where what it needs meanwhile lies [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
+    #[command(flatten)]
+    journal: JournalPlace,
     #[command(flatten)]
     destination: DestinationOptions,
     #[command(flatten)]
@@ -105,6 +112,11 @@ const OTHER_PAGES: f64 = 200.0;
 impl Migrate {
     /// Predicts, migrates, then reports on the recording.
     pub fn run(&self) -> anyhow::Result<Exit> {
+        if self.network.is_some() && !rustix::process::geteuid().is_root() {
+            bail!(
+                "--network makes network namespaces and taps, which needs root; run `sudo kvmscope lab migrate --network`"
+            );
+        }
         let (asked, settings) = (self.asked()?, self.settings()?);
         let booted = Booted {
             name: "migrate",
@@ -127,7 +139,8 @@ impl Migrate {
             said.given.insert(WORKLOAD.to_owned(), Workload::Memory.name().to_owned());
             said
         };
-        booted.run(|places, created, say, stop| migrate::run(&settings, &predict, places, created, say, stop))
+        let journal = self.journal.journal();
+        booted.run(|places, created, say, stop| migrate::run(&settings, &predict, places, &journal, created, say, stop))
     }
 
     fn saved(&self, memory: &Memory, settings: Settings) -> Saved {
@@ -188,9 +201,12 @@ impl Migrate {
         if self.to_file != (culprit == Culprit::FullDisk) {
             bail!(WrongUse("full-disk is what may go wrong with --to-file, and nothing else is".to_owned()));
         }
+        if culprit == Culprit::NoAnnounce && self.network.is_none() {
+            bail!(WrongUse("a guest is announced to a network: no-announce takes --network".to_owned()));
+        }
         let phase = match (culprit, self.phase) {
-            (Culprit::Capability, Some(_)) => {
-                bail!(WrongUse("a capability is set before anything moves: leave --phase out".to_owned()))
+            (Culprit::Capability | Culprit::NoAnnounce, Some(_)) => {
+                bail!(WrongUse("both sides are told before anything moves: leave --phase out".to_owned()))
             }
             (Culprit::Dark, Some(Phase::FirstPass | Phase::Passes)) => {
                 bail!(WrongUse("dark is a phase of its own: leave --phase out".to_owned()))
@@ -221,6 +237,7 @@ impl Migrate {
             limit: Duration::from_secs_f64(self.limit),
             patience: Duration::from_secs_f64(self.patience),
             is_observed: self.observe,
+            packets_every: self.network.map(|rate| Duration::from_secs_f64(1.0 / rate)),
             methods: self.method.clone(),
             injection: self.injection()?,
             repeats: self.repeats,
@@ -264,6 +281,22 @@ fn injected(text: &str) -> Result<(Culprit, Duration), String> {
     };
     if length > MOST_INJECTED { Err("nothing goes wrong for more than 10s".to_owned()) } else { Ok((culprit, length)) }
 }
+
+/// `1000/s`, `2kHz`.
+fn packets(text: &str) -> Result<f64, String> {
+    let (number, unit) = match text.strip_suffix("kHz") {
+        Some(number) => (number, 1e3),
+        None => (text.strip_suffix("Hz").or_else(|| text.strip_suffix("/s")).unwrap_or(text), 1.0),
+    };
+    let rate = number.parse::<f64>().ok().map(|number| number * unit);
+    let rate = rate.filter(|rate| (LEAST_PACKETS..=MOST_PACKETS).contains(rate));
+    rate.ok_or_else(|| "packets go at 10/s to 10kHz".to_owned())
+}
+
+/// With fewer in a second nothing is known better than to a tenth of one.
+const LEAST_PACKETS: f64 = 10.0;
+/// More than that an emulated guest does not answer.
+const MOST_PACKETS: f64 = 10_000.0;
 
 /// So long things go wrong where nobody says: thirty times what telling it apart takes.
 const INJECTED: Duration = Duration::from_millis(300);

@@ -8,7 +8,7 @@
 //! [`Hibernation`]. Nothing else is on the machine.
 
 use super::memory_sum::sum;
-use super::qemu::{ANSWER, Qemu, Side, realtime_ns};
+use super::qemu::{ANSWER, Extra, Qemu, Side, realtime_ns};
 use super::{HOST, Settings, disk, method};
 use crate::nested::Places;
 use crate::nested::scratch::Scratch;
@@ -177,8 +177,9 @@ fn hibernate(saved: &Saved, how: How, place: &Path, watch: &mut Watch<'_>) -> Re
         let place = place.join(number.to_string());
         let files = place.join("saved");
         std::fs::create_dir_all(&files).map_err(|error| Error::io(&files, error))?;
-        let small = (saved.is_disk_full && number == 0).then_some((files.as_path(), FREE_BYTES));
-        let qemu = Some(Qemu::start_on(Side::Source, settings, &place, small)?);
+        let is_small = saved.is_disk_full && number == 0;
+        let small = if is_small { Extra::SmallDisk(&files, FREE_BYTES) } else { Extra::Nothing };
+        let qemu = Some(Qemu::start_with(Side::Source, settings, &place, small)?);
         let guest = Guest { memory_bytes: settings.memory_bytes, ..Guest::default() };
         sleepers.push(Sleeper { place, qemu, beats: 0, guest });
     }

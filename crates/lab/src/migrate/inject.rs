@@ -35,6 +35,8 @@ pub enum Culprit {
     Dark,
     /// The disk that the guest is saved to is full.
     FullDisk,
+    /// The target announces the guest to nobody.
+    NoAnnounce,
 }
 
 /// When it does.
@@ -66,7 +68,7 @@ pub(super) const HOLDS: &str = "pause-before-switchover";
 
 impl Culprit {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::StopSource,
         Self::StopTarget,
         Self::Hog,
@@ -75,6 +77,7 @@ impl Culprit {
         Self::KillTarget,
         Self::Dark,
         Self::FullDisk,
+        Self::NoAnnounce,
     ];
 
     /// As users write it.
@@ -88,6 +91,7 @@ impl Culprit {
             Self::KillTarget => "kill-target",
             Self::Dark => "dark",
             Self::FullDisk => "full-disk",
+            Self::NoAnnounce => "no-announce",
         }
     }
 
@@ -98,7 +102,7 @@ impl Culprit {
 
     /// Whether it waits for a phase; others are there from the beginning.
     pub fn has_phase(self) -> bool {
-        !matches!(self, Self::Capability | Self::FullDisk)
+        !matches!(self, Self::Capability | Self::FullDisk | Self::NoAnnounce)
     }
 }
 
@@ -145,8 +149,8 @@ impl Injection {
             Culprit::KillSource => signal(Side::Source, &process(Side::Source, source)?, Signal::KILL).map(|()| None),
             Culprit::KillTarget => signal(Side::Target, &process(Side::Target, target)?, Signal::KILL).map(|()| None),
             Culprit::Dark => Ok(Some(AtWork::start("kvmscope-hold", self.length, |_| {}, || {})?)),
-            // Both are there before anything moves.
-            Culprit::Capability | Culprit::FullDisk => Ok(None),
+            // They are there before anything moves.
+            Culprit::Capability | Culprit::FullDisk | Culprit::NoAnnounce => Ok(None),
         }
     }
 }

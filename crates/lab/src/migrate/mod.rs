@@ -15,12 +15,14 @@ mod hibernate;
 mod inject;
 mod memory_sum;
 mod method;
+mod network;
 mod observe;
 mod qemu;
 mod session;
 mod trial;
 mod watched;
 
+use crate::journal::Journal;
 use crate::nested::scratch::Scratch;
 use crate::nested::{Places, needs};
 use crate::program::Program;
@@ -34,6 +36,7 @@ use base::recording::{
 pub use disk::measure as measure_disk;
 pub use hibernate::{Measured, Saved, run as hibernate};
 pub use inject::{Culprit, Injection, Phase};
+use network::Bed;
 use qemu::{PROGRAM, Side};
 use sector::Work;
 use session::Ran;
@@ -62,6 +65,8 @@ pub struct Settings {
     pub patience: Duration,
     /// The guest's memory is in shared files, in which its heartbeat is watched from outside.
     pub is_observed: bool,
+    /// Between two packets that go to the guest meanwhile, if any do.
+    pub packets_every: Option<Duration>,
     /// How its memory goes over: in each repeat once by each of them.
     pub methods: Vec<Method>,
     /// What goes wrong on purpose.
@@ -100,6 +105,7 @@ pub fn run(
     settings: &Settings,
     predict: &dyn Fn(Option<Trials>) -> Prediction,
     places: &Places,
+    journal: &Journal,
     created: String,
     say: &mut dyn FnMut(&str),
     stop: &AtomicBool,
@@ -114,10 +120,14 @@ pub fn run(
     let part =
         |path: PathBuf, kind| Part { path, machine: HOST.to_owned(), kind, clock: None, state: PartState::Complete };
     let mut watch = Watch { say, stop };
+    if settings.packets_every.is_some() {
+        // What a lab left that was killed.
+        journal.clear(network::COMMAND)?;
+    }
     // Written before the guest is moved: whoever says what will be cannot know it. The model knows of no culprit, and no history is to learn of
     // one.
     if settings.methods.contains(&Method::Precopy) && settings.injection.is_none() {
-        let tried = settings.is_tried.then(|| trial::run(settings, &cache, &mut watch)).transpose()?;
+        let tried = settings.is_tried.then(|| trial::run(settings, &cache, journal, &mut watch)).transpose()?;
         let path = Path::new(HOST).join(PREDICTION_FILE);
         let whole = draft.part(&path)?;
         predict(tried).write(&whole).map_err(|error| Error::io(&whole, error))?;
@@ -129,8 +139,8 @@ pub fn run(
     for (run, method) in methods.enumerate() {
         let scratch = Scratch::new(&cache)?;
         (watch.say)(&format!("run {} of {runs}, {}: booting the guest", run + 1, method.name()));
-        let Ran { source, target, guest, heartbeat, processes } =
-            session::migrate(settings, *method, scratch.path(), &mut watch)?;
+        let Ran { source, target, guest, heartbeat, network, processes } =
+            moved(settings, *method, scratch.path(), journal, &mut watch)?;
         (watch.say)(&format!(
             "run {}: the guest {}",
             run + 1,
@@ -156,6 +166,12 @@ pub fn run(
             heartbeat.write(&whole).map_err(|error| Error::io(&whole, error))?;
             parts.push(part(path, PartKind::Heartbeat));
         }
+        if let Some(network) = network {
+            let path = Path::new(HOST).join("network").join(format!("{run}.json"));
+            let whole = draft.part(&path)?;
+            network.write(&whole).map_err(|error| Error::io(&whole, error))?;
+            parts.push(part(path, PartKind::Network));
+        }
     }
     let recording = Recording {
         root: places.output.path.clone(),
@@ -172,6 +188,21 @@ pub fn run(
         ..Recording::made(&format!("kvmscope lab migrate {}: {settings}", env!("CARGO_PKG_VERSION")), created)
     };
     Ok(draft.finish(recording)?)
+}
+
+/// One move, between network namespaces if packets are sent to the guest meanwhile.
+fn moved(
+    settings: &Settings,
+    method: Method,
+    place: &Path,
+    journal: &Journal,
+    watch: &mut Watch<'_>,
+) -> Result<Ran, Error> {
+    let mut migrate = |bed: Option<&Bed>| session::migrate(settings, method, place, bed, watch);
+    match settings.packets_every {
+        None => migrate(None),
+        Some(interval) => network::with_bed(interval, journal, |bed| migrate(Some(bed))),
+    }
 }
 
 /// Where what is needed meanwhile lies, if the program is there.
@@ -203,6 +234,9 @@ impl std::fmt::Display for Settings {
             if culprit.has_phase() {
                 write!(out, " --phase {}", phase.name())?;
             }
+        }
+        if let Some(interval) = self.packets_every {
+            write!(out, " --network={:.0}/s", 1.0 / interval.as_secs_f64())?;
         }
         out.write_str(if self.is_observed { " --observe" } else { "" })
     }

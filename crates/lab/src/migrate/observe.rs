@@ -90,7 +90,7 @@ impl Observer {
             let mut seen = Seen::default();
             while seen.first_on_target_ns.is_none() && !ends.load(Ordering::Relaxed) {
                 // The source second: once the target has beaten, that count does not change any more.
-                let (target, source) = (word(&target)?, word(&source)?);
+                let (target, source) = (beats(&target)?, beats(&source)?);
                 seen.take(Look { at_ns: clock_ns(), source, target });
                 std::thread::sleep(LOOK_EVERY);
             }
@@ -131,11 +131,18 @@ pub(super) fn pin(priority: i32) {
     }
 }
 
+/// What the guest has done so far: its writes, and the packets that it has received, with which it may be busy when it is stopped or goes on.
 /// Read, not mapped: reading a hole through a mapping takes memory for it.
-fn word(memory: &File) -> std::io::Result<u32> {
-    let mut word = [0; 4];
-    memory.read_exact_at(&mut word, u64::from(HEARTBEAT_AT))?;
-    Ok(u32::from_le_bytes(word))
+fn beats(memory: &File) -> std::io::Result<u32> {
+    let mut words = [0; 12];
+    memory.read_exact_at(&mut words, u64::from(HEARTBEAT_AT))?;
+    Ok(summed(words))
+}
+
+/// Writes, sweeps, packets.
+fn summed(words: [u8; 12]) -> u32 {
+    let word = |at: usize| u32::from_le_bytes([words[at], words[at + 1], words[at + 2], words[at + 3]]);
+    word(0).wrapping_add(word(8))
 }
 
 #[cfg(test)]
@@ -157,6 +164,12 @@ mod tests {
         assert_eq!(seen(&moved), Some((910, 945, 15)));
         assert_eq!(seen(&moved[..5]), None, "the page has come, the guest does not go on");
         assert_eq!(seen(&[(1, 5, 0), (2, 5, 6)]), None, "a source that never beat was none");
+    }
+
+    #[test]
+    fn a_packet_is_a_beat_and_a_sweep_is_none() {
+        assert_eq!(summed([1, 1, 0, 0, 9, 9, 9, 9, 2, 0, 0, 0]), 0x103);
+        assert_eq!(summed([255, 255, 255, 255, 0, 0, 0, 0, 2, 0, 0, 0]), 1);
     }
 
     #[test]

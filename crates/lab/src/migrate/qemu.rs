@@ -1,15 +1,18 @@
 //! A QEMU that runs the guest, or waits for it.
 
 use super::Settings;
+use super::network::{self, Plug};
 use super::sector::{HEARTBEAT_AT, image};
 use crate::Error;
-use crate::program::{confine, tie, untranslated};
+use crate::netns::inside::inside;
+use crate::program::{confine, lend, tie, untranslated};
 use crate::qmp::Qmp;
 use crate::watch::Watch;
 use rustix::process::{Pid, Signal};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -22,6 +25,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const BOOT: Duration = Duration::from_secs(120);
 /// One that is asked something answers at once, unless its machine is overloaded.
 pub const ANSWER: Duration = Duration::from_secs(30);
+/// The guest has so much more memory: of a block that is a multiple of 256 KiB, QEMU before 9.0 fetches dirty bits without telling its
+/// emulated CPUs (`cpu_physical_memory_sync_dirty_bitmap` of include/exec/ram_addr.h, 7.2), and the guest loses what they write then. QEMU
+/// rounds up to 8 KiB (`set_memory_options` of softmmu/vl.c).
+const ODD_BYTES: u64 = 8 << 10;
 /// A floppy of 1.44 MB.
 const FLOPPY_BYTES: usize = 1_474_560;
 
@@ -49,6 +56,16 @@ impl Side {
     }
 }
 
+/// What one of them has that others have not.
+pub enum Extra<'a> {
+    /// Nothing.
+    Nothing,
+    /// It alone sees a file system of so many bytes there.
+    SmallDisk(&'a Path, u64),
+    /// The guest has a network card.
+    Network(Plug),
+}
+
 /// One that runs; it ends when this is dropped, and with this program.
 pub struct Qemu {
     child: Child,
@@ -63,31 +80,42 @@ impl Qemu {
     /// # Errors
     /// If it is not there or does not come up; with its own last words.
     pub fn start(side: Side, settings: &Settings, place: &Path) -> Result<Self, Error> {
-        Self::start_on(side, settings, place, None)
+        Self::start_with(side, settings, place, Extra::Nothing)
     }
 
-    /// The same; it alone sees a file system of so many bytes at `small`.
+    /// The same, with something of its own.
     ///
     /// # Errors
-    /// As of [`start`](Self::start), and if the kernel does not allow the file system.
-    pub fn start_on(side: Side, settings: &Settings, place: &Path, small: Option<(&Path, u64)>) -> Result<Self, Error> {
+    /// As of [`start`](Self::start), and if the kernel does not allow it.
+    pub fn start_with(side: Side, settings: &Settings, place: &Path, extra: Extra<'_>) -> Result<Self, Error> {
         let name = side.name();
         let [floppy, socket, log] = ["floppy", "qmp", "log"].map(|what| place.join(format!("{name}.{what}")));
-        let mut sector = image(settings.work).to_vec();
-        sector.resize(FLOPPY_BYTES, 0);
-        std::fs::write(&floppy, sector).map_err(|error| Error::io(&floppy, error))?;
+        let driver = if let Extra::Network(_) = extra { network::driver() } else { &[] };
+        let mut sectors = image(settings.work, driver);
+        sectors.resize(FLOPPY_BYTES, 0);
+        std::fs::write(&floppy, sectors).map_err(|error| Error::io(&floppy, error))?;
         let program = settings.program();
         let mut command = std::process::Command::new(&program.path);
         untranslated(&mut command);
         tie(&mut command, Signal::KILL);
-        if let Some((at, bytes)) = small {
-            confine(&mut command, at, bytes)?;
+        // Until it has started.
+        let mut _tap = None;
+        match extra {
+            Extra::Nothing => {}
+            Extra::SmallDisk(at, bytes) => confine(&mut command, at, bytes)?,
+            Extra::Network(Plug { namespace, tap }) => {
+                inside(&mut command, &namespace)?;
+                let number = tap.as_raw_fd();
+                lend(&mut command, number);
+                command.args(["-netdev", &format!("tap,id=net,fd={number},vhost=off"), "-device", &network::card()]);
+                _tap = Some(tap);
+            }
         }
         command
             .args(["-name", &format!("kvmscope-{name},debug-threads=on"), "-accel", "tcg"])
             .args([
                 "-m",
-                &format!("{}M", settings.memory_bytes >> 20),
+                &format!("{}B", settings.memory_bytes + ODD_BYTES),
                 "-nodefaults",
                 "-no-user-config",
                 "-display",
@@ -97,8 +125,8 @@ impl Qemu {
             .args(["-drive", &format!("if=none,id=f,format=raw,readonly=on,file={}", floppy.display())])
             .args(["-device", "isa-fdc,fdtypeA=144", "-device", "floppy,drive=f"]);
         if settings.is_observed {
-            let (memory, size) = (side.memory(place), settings.memory_bytes >> 20);
-            let backend = format!("memory-backend-file,id=memory,share=on,mem-path={},size={size}M", memory.display());
+            let (memory, size) = (side.memory(place), settings.memory_bytes + ODD_BYTES);
+            let backend = format!("memory-backend-file,id=memory,share=on,mem-path={},size={size}", memory.display());
             command.args(["-object", &backend, "-M", "q35,memory-backend=memory"]);
         } else {
             command.args(["-M", "q35"]);

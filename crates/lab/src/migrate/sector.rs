@@ -1,20 +1,26 @@
 //! A guest of 512 bytes whose working set, rate and heartbeat are known: a boot sector.
 //!
 //! ```text
-//! BIOS -> 0x7c00: flat protected mode -> fills its hot pages -> writes one word to one page after the other (or to any), counts the
-//! write at the heartbeat, waits until so many ticks of the TSC have passed, and so on for ever
+//! BIOS -> 0x7c00: loads what lies behind it -> flat protected mode -> fills its hot pages -> writes one word to one page after the
+//! other (or to any), counts the write at the heartbeat, waits until so many ticks of the TSC have passed, and so on for ever
 //! 0x100000  heartbeat: writes, sweeps      0x200000  hot pages
+//! 0x7e00    a driver, if there is one: where it begins, and where it is called again and again while the guest waits
 //! ```
 //! It makes no exits of its own but those of its pages, and needs no disk but the floppy that holds it. The code is assembled by the
 //! compiler; what it reads at its end is put there by [`image`].
-//! Sources: BIOS Boot Specification 1.01, 6.5.1 (where a boot sector lies); Intel SDM vol. 3A, 9.9.1 (switching to protected mode).
+//! Sources: BIOS Boot Specification 1.01, 6.5.1 (where a boot sector lies, and that DL has its disk); Intel SDM vol. 3A, 9.9.1 (switching
+//! to protected mode); Ralf Brown's Interrupt List, INT 13h, AH=02h (reading sectors).
 
 /// Where the hot pages begin.
 pub const HOT_AT: u32 = 0x20_0000;
-/// Where it counts its writes, and 4 bytes behind them its sweeps, each modulo 2^32.
+/// Where it counts its writes, 4 bytes behind them its sweeps, and then what its driver receives, each modulo 2^32.
 pub const HEARTBEAT_AT: u32 = 0x10_0000;
 /// A sector.
 const BYTES: usize = 512;
+/// Where the sectors behind the first one are loaded to: right behind it.
+pub const DRIVER_AT: u32 = 0x7e00;
+/// They are of the floppy's first track, which has 18.
+const MOST_SECTORS: usize = 17;
 
 /// What the guest does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +47,8 @@ impl Work {
 const PAGES: usize = 0x1e4;
 const TICKS: usize = 0x1e8;
 const ANYWHERE: usize = 0x1ec;
+/// How many sectors of a driver lie behind it.
+const SECTORS: usize = 0x1f0;
 
 std::arch::global_asm!(
     ".pushsection .rodata",
@@ -52,6 +60,24 @@ std::arch::global_asm!(
     "cli",
     "xor ax, ax",
     "mov ds, ax",
+    "mov es, ax",
+    "mov ss, ax",
+    "mov sp, 0x7c00",
+    "mov si, 0x7c00 + {sectors}",
+    "lodsb",
+    "test al, al",
+    "jz 3f",
+    "sti",
+    "mov ah, 2",
+    "mov bx, {driver}",
+    "mov cx, 2",
+    "mov dh, 0",
+    "int 0x13",
+    "cli",
+    // A guest that could not be loaded never beats.
+    "4:",
+    "jc 4b",
+    "3:",
     // The descriptors behind the code; an absolute address in real mode.
     ".byte 0x0f, 0x01, 0x16",
     ".short 0x7c00 + 9f - kvmscope_sector",
@@ -67,6 +93,7 @@ std::arch::global_asm!(
     "mov ds, ax",
     "mov es, ax",
     "mov ss, ax",
+    "mov esp, 0x7c00",
     // No page is like another, and none is zero.
     "mov edi, {hot}",
     "mov ecx, [0x7c00 + {pages}]",
@@ -78,6 +105,10 @@ std::arch::global_asm!(
     "add edi, 4",
     "dec ecx",
     "jnz 3b",
+    "cmp byte ptr [0x7c00 + {sectors}], 0",
+    "je 3f",
+    "call dword ptr [{driver}]",
+    "3:",
     "xor ebx, ebx",
     "mov esi, 1",
     "4:",
@@ -106,6 +137,10 @@ std::arch::global_asm!(
     "rdtsc",
     "mov edi, eax",
     "7:",
+    "cmp byte ptr [0x7c00 + {sectors}], 0",
+    "je 3f",
+    "call dword ptr [{driver} + 4]",
+    "3:",
     "rdtsc",
     "sub eax, edi",
     "cmp eax, [0x7c00 + {ticks}]",
@@ -126,6 +161,8 @@ std::arch::global_asm!(
     pages = const PAGES,
     ticks = const TICKS,
     anywhere = const ANYWHERE,
+    sectors = const SECTORS,
+    driver = const DRIVER_AT,
 );
 
 unsafe extern "C" {
@@ -133,19 +170,23 @@ unsafe extern "C" {
     static kvmscope_sector_end: u8;
 }
 
-/// The sector that does `work`.
-pub fn image(work: Work) -> [u8; BYTES] {
+/// The sector that does `work`, and behind it the `driver` that it calls meanwhile, if that has any bytes.
+pub fn image(work: Work, driver: &[u8]) -> Vec<u8> {
     let begin = &raw const kvmscope_sector;
     let length = (&raw const kvmscope_sector_end).addr() - begin.addr();
     assert!(length <= PAGES, "the code ends before what it reads");
     // SAFETY: both symbols are of the one block above, and what lies between them is never written to.
     let code = unsafe { std::slice::from_raw_parts(begin, length) };
-    let mut image = [0; BYTES];
+    let sectors = driver.len().div_ceil(BYTES);
+    assert!(sectors <= MOST_SECTORS, "the driver is longer than a track");
+    let mut image = vec![0; BYTES * (1 + sectors)];
     image[..length].copy_from_slice(code);
-    for (at, value) in [(PAGES, work.pages), (TICKS, work.ticks), (ANYWHERE, u32::from(work.anywhere))] {
+    let given = [(PAGES, work.pages), (TICKS, work.ticks), (ANYWHERE, work.anywhere.into()), (SECTORS, sectors as u32)];
+    for (at, value) in given {
         image[at..at + 4].copy_from_slice(&value.to_le_bytes());
     }
-    image[BYTES - 2..].copy_from_slice(&[0x55, 0xaa]);
+    image[BYTES - 2..BYTES].copy_from_slice(&[0x55, 0xaa]);
+    image[BYTES..][..driver.len()].copy_from_slice(driver);
     image
 }
 
@@ -161,17 +202,20 @@ mod tests {
 
     #[test]
     fn what_it_does_stands_at_its_end_and_it_is_bootable() {
-        let image = image(Work { pages: 0x1234, ticks: 7, anywhere: true });
-        assert_eq!(image[0x1e4..0x1f0], [0x34, 0x12, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0]);
-        assert_eq!(image[510..], [0x55, 0xaa]);
-        assert_eq!(image[0], 0xfa, "CLI");
+        let work = Work { pages: 0x1234, ticks: 7, anywhere: true };
+        let plain = image(work, &[]);
+        assert_eq!(plain[0x1e4..0x1f4], [0x34, 0x12, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!((plain.len(), &plain[510..]), (BYTES, &[0x55, 0xaa][..]));
+        assert_eq!(plain[0], 0xfa, "CLI");
+        let driven = image(work, &[9; 513]);
+        assert_eq!((driven.len(), driven[0x1f0], &driven[510..515]), (3 * BYTES, 2, &[0x55, 0xaa, 9, 9, 9][..]));
     }
 
     /// Runs it until it has swept twice; its memory then.
     fn memory_of(work: Work) -> Option<Vec<u8>> {
         let folder = tempfile::tempdir().unwrap();
         let (floppy, memory) = (folder.path().join("floppy"), folder.path().join("memory"));
-        std::fs::write(&floppy, [image(work).to_vec(), vec![0; 1_474_560 - BYTES]].concat()).unwrap();
+        std::fs::write(&floppy, [image(work, &[]), vec![0; 1_474_560 - BYTES]].concat()).unwrap();
         let backend = format!("memory-backend-file,id=ram,share=on,mem-path={},size=16M", memory.display());
         let started = Command::new("qemu-system-x86_64")
             .args(["-accel", "tcg", "-M", "q35,memory-backend=ram", "-m", "16M", "-nodefaults", "-display", "none"])

@@ -2,14 +2,16 @@
 
 use super::inject::{AtWork, Culprit, HOLDS, Injection, ONE_SIDED, Phase, is_held};
 use super::method;
+use super::network::{self, Bed};
 use super::observe::Observer;
-use super::qemu::{ANSWER, Qemu, Side, realtime_ns};
+use super::qemu::{ANSWER, Extra, Qemu, Side, realtime_ns};
 use super::watched::Watched;
 use super::{Settings, Whereabouts};
 use crate::Error;
 use crate::watch::Watch;
 use base::heartbeat::Heartbeat;
 use base::method::Method;
+use base::network::Network;
 use base::processes::{self, Ended, Process, Processes};
 use base::qmp::{Event, Message};
 use serde_json::{Value, json};
@@ -37,6 +39,8 @@ pub struct Ran {
     pub guest: Whereabouts,
     /// What was seen of it from outside, if that was wanted and it moved.
     pub heartbeat: Option<Heartbeat>,
+    /// What packets to it saw, where there were any.
+    pub network: Option<Network>,
     /// What the operating system told of both.
     pub processes: Processes,
 }
@@ -45,17 +49,29 @@ pub struct Ran {
 struct Move<'a> {
     settings: &'a Settings,
     method: Method,
+    /// Where the target takes it from.
+    uri: String,
     source: Qemu,
     target: Qemu,
     /// What goes wrong meanwhile.
     at_work: Option<AtWork>,
 }
 
-/// Starts both, migrates by `method`, and ends both. `place` is a directory of its own.
-pub fn migrate(settings: &Settings, method: Method, place: &Path, watch: &mut Watch<'_>) -> Result<Ran, Error> {
-    let mut source = Qemu::start(Side::Source, settings, place)?;
-    let mut target = Qemu::start(Side::Target, settings, place)?;
+/// Starts both, migrates by `method`, and ends both. `place` is a directory of its own; on a `bed` packets go to the guest meanwhile.
+pub fn migrate(
+    settings: &Settings,
+    method: Method,
+    place: &Path,
+    bed: Option<&Bed>,
+    watch: &mut Watch<'_>,
+) -> Result<Ran, Error> {
+    let start = |side| {
+        let plug = bed.map(|bed| bed.plug(side)).transpose()?;
+        Qemu::start_with(side, settings, place, plug.map_or(Extra::Nothing, Extra::Network))
+    };
+    let (mut source, mut target) = (start(Side::Source)?, start(Side::Target)?);
     source.wait_for_guest(settings, watch)?;
+    bed.map_or(Ok(()), |bed| bed.warm_up(watch))?;
     prepare(&mut source, Side::Source, settings, method)?;
     prepare(&mut target, Side::Target, settings, method)?;
     let [from, to] = [Side::Source, Side::Target].map(|side| side.memory(place));
@@ -63,8 +79,12 @@ pub fn migrate(settings: &Settings, method: Method, place: &Path, watch: &mut Wa
     let observer = settings.is_observed.then(observe).transpose()?;
     let from_ns = realtime_ns();
     let watched = Watched::start([source.id(), target.id()]);
-    let mut both = Move { settings, method, source, target, at_work: None };
-    let guest = match both.travel(place, watch) {
+    let train = bed.map(Bed::train).transpose()?;
+    let link_before = bed.and_then(|_| network::sent_by(source.id()));
+    let uri =
+        bed.map(Bed::uri).filter(|_| !method::is_through_a_file(method)).unwrap_or_else(|| address(method, place));
+    let mut both = Move { settings, method, uri, source, target, at_work: None };
+    let guest = match both.travel(watch) {
         Ok(guest) => guest,
         Err(Error::Stopped) => return Err(Error::Stopped),
         // A side that is gone is an end like others, and is recorded.
@@ -75,6 +95,8 @@ pub fn migrate(settings: &Settings, method: Method, place: &Path, watch: &mut Wa
     drop(at_work);
     let has_moved = guest == Whereabouts::Target;
     let heartbeat = observer.filter(|_| has_moved).and_then(|observer| observer.end(BEAT));
+    let link = network::sent_by(source.id()).zip(link_before).map(|(after, before)| network::since(after, before));
+    let network = train.and_then(|train| train.end(has_moved.then_some(BEAT), link));
     let [looks, looks_of_target] = watched.end();
     let process = |qemu: &mut Qemu, looks: Vec<_>| {
         let how = qemu.ended().map(|status| status.to_string());
@@ -90,7 +112,13 @@ pub fn migrate(settings: &Settings, method: Method, place: &Path, watch: &mut Wa
         target: process(&mut target, looks_of_target),
     };
     let [source, target] = [&source, &target].map(|qemu| qemu.qmp.messages().to_vec());
-    Ok(Ran { source, target, guest, heartbeat, processes })
+    Ok(Ran { source, target, guest, heartbeat, network, processes })
+}
+
+/// Where it goes that has no network.
+fn address(method: Method, place: &Path) -> String {
+    let scheme = if method::is_through_a_file(method) { "file" } else { "unix" };
+    format!("{scheme}:{}", place.join("migration").display())
 }
 
 /// What both have to be told alike, who waits for pages on the target, and what goes wrong here.
@@ -115,16 +143,18 @@ fn prepare(qemu: &mut Qemu, side: Side, settings: &Settings, method: Method) -> 
     let mut parameters = method::parameters(method);
     parameters.insert("max-bandwidth".to_owned(), settings.bandwidth_bytes_per_s.into());
     parameters.insert("downtime-limit".to_owned(), limit_ms.into());
+    if !is_source && settings.injection.is_some_and(|one| one.culprit == Culprit::NoAnnounce) {
+        parameters.insert("announce-rounds".to_owned(), 0.into());
+    }
     qemu.qmp.execute("migrate-set-parameters", parameters.into(), ANSWER)?;
     Ok(())
 }
 
 impl Move<'_> {
     /// From `migrate` on; where the guest is then.
-    fn travel(&mut self, place: &Path, watch: &mut Watch<'_>) -> Result<Whereabouts, Error> {
+    fn travel(&mut self, watch: &mut Watch<'_>) -> Result<Whereabouts, Error> {
         let is_through_a_file = method::is_through_a_file(self.method);
-        let scheme = if is_through_a_file { "file" } else { "unix" };
-        let address = json!({ "uri": format!("{scheme}:{}", place.join("migration").display()) });
+        let address = json!({ "uri": self.uri });
         if !is_through_a_file {
             self.target.qmp.execute("migrate-incoming", address.clone(), ANSWER)?;
         }

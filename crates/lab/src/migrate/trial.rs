@@ -1,9 +1,10 @@
 //! How fast does QEMU send here where its limit does not hold it? Tried with guests that write to nothing, before anything is predicted.
 
 use super::sector::Work;
-use super::session::{self, Ran};
+use super::session::Ran;
 use super::{Method, Settings};
 use crate::Error;
+use crate::journal::Journal;
 use crate::nested::scratch::Scratch;
 use crate::watch::Watch;
 use base::qmp::{Event, Message, Way};
@@ -39,7 +40,12 @@ pub struct Trial {
 }
 
 /// Makes them.
-pub(super) fn run(settings: &Settings, cache: &Path, watch: &mut Watch<'_>) -> Result<Trials, Error> {
+pub(super) fn run(
+    settings: &Settings,
+    cache: &Path,
+    journal: &Journal,
+    watch: &mut Watch<'_>,
+) -> Result<Trials, Error> {
     let [mut empty, mut filled] = [Vec::new(), Vec::new()];
     for repeat in 0..REPEATS {
         for (trials, pages) in [(&mut empty, 1), (&mut filled, FILLED_PAGES)] {
@@ -48,15 +54,15 @@ pub(super) fn run(settings: &Settings, cache: &Path, watch: &mut Watch<'_>) -> R
                 2 * repeat + usize::from(pages > 1) + 1,
                 2 * REPEATS
             ));
-            trials.push(once(&settings.tried_with(pages), cache, watch)?);
+            trials.push(once(&settings.tried_with(pages), cache, journal, watch)?);
         }
     }
     Ok(Trials { empty, filled, filled_pages: FILLED_PAGES })
 }
 
-fn once(settings: &Settings, cache: &Path, watch: &mut Watch<'_>) -> Result<Trial, Error> {
+fn once(settings: &Settings, cache: &Path, journal: &Journal, watch: &mut Watch<'_>) -> Result<Trial, Error> {
     let scratch = Scratch::new(cache)?;
-    let Ran { source, target, .. } = session::migrate(settings, Method::Precopy, scratch.path(), watch)?;
+    let Ran { source, target, .. } = super::moved(settings, Method::Precopy, scratch.path(), journal, watch)?;
     let trial = began_ns(&source).zip(at_ns(&source, "STOP")).zip(at_ns(&target, "RESUME"));
     trial.and_then(|((began_ns, stopped_ns), resumed_ns)| Trial::of(began_ns, stopped_ns, resumed_ns)).ok_or_else(
         || {

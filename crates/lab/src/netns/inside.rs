@@ -3,6 +3,7 @@
 //! A namespace belongs to a thread, not to a process (setns(2)): a socket lies in the namespace of the thread that made it.
 
 use crate::Error;
+use crate::program::start_inside;
 use rustix::thread::{LinkNameSpaceType, gettid, move_into_link_name_space, set_name};
 use std::ffi::CString;
 use std::fs::File;
@@ -100,8 +101,16 @@ pub(super) fn within(namespace: &str, command: &Command) -> Command {
     inside
 }
 
+/// Has a program start in a network namespace. With the files below `/sys` of the one that starts it: `within` gives it its own.
+pub(crate) fn inside(command: &mut Command, namespace: &str) -> Result<(), Error> {
+    let path = Path::new(NAMESPACES).join(namespace);
+    let file = File::open(&path).map_err(|error| Error::io(&path, error))?;
+    start_inside(command, file.into());
+    Ok(())
+}
+
 /// Moves this thread into a network namespace.
-pub(super) fn enter(namespace: &str) -> Result<(), Error> {
+pub(crate) fn enter(namespace: &str) -> Result<(), Error> {
     let path = Path::new(NAMESPACES).join(namespace);
     let file = File::open(&path).map_err(|error| Error::io(&path, error))?;
     move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))

@@ -21,12 +21,12 @@
 mod busy;
 mod forward;
 mod guest;
-mod inside;
+pub(crate) mod inside;
 mod load;
 pub mod own;
 mod packet;
 pub mod paths;
-mod tap;
+pub(crate) mod tap;
 mod testbed;
 
 pub use guest::Places;

@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 const CLONE_DEVICE: &str = "/dev/net/tun";
 
 /// Makes a tap of that name in the namespace.
-pub(super) fn open(namespace: &str, name: &str) -> Result<OwnedFd, Error> {
+pub(crate) fn open(namespace: &str, name: &str) -> Result<OwnedFd, Error> {
     // A namespace belongs to a thread, and a tap lies in the namespace of the one that asks for it.
     std::thread::scope(|scope| {
         let made = scope.spawn(|| {

@@ -3,13 +3,14 @@
 //! ```text
 //! recorded   total_time    from `migrate` until the target lets the guest run                        +- what events are rounded to
 //!            downtime_vmm  from STOP to RESUME, else from checkpoint to checkpoint                   the same
+//!            downtime_net  from the last packet answered at the source to the first one at the target    interval and sender
 //!            either        nothing but QEMU's own account                                            INCONCLUSIVE at best
 //! predicted  the model's interval: PASS if all of it keeps to the limit, FAIL if none of it does
 //! ```
 
 use super::verdict::{Bounds, Doubt, Verdict, verdict};
 use super::{Goal, Judgement, Metric, Workload};
-use crate::facts::migrations::{EVENTS_ERROR_NS, Migration, REPORTED_ERROR_NS};
+use crate::facts::migrations::{EVENTS_ERROR_NS, Migration, REPORTED_ERROR_NS, Train};
 use base::recording::Emulator;
 
 /// Judges one goal by one recorded migration of a guest with this workload, if that is stated; `None` where the goal is one of
@@ -23,17 +24,22 @@ pub(super) fn judge(
     if !is_of(goal, workload) {
         return None;
     }
+    let mut error_ns = EVENTS_ERROR_NS;
     let (seen_ns, reported_ms) = match goal.metric {
         Metric::TotalTime => (migration.total_ns(), migration.last(|poll| poll.total_ms)),
         Metric::DowntimeVmm => {
             (migration.by_events().or(migration.by_checkpoints()), migration.last(|poll| poll.downtime_ms))
         }
-        Metric::DowntimeNet => (None, None),
+        Metric::DowntimeNet => {
+            let train = migration.train.as_ref().filter(|_| migration.is_completed());
+            error_ns = train.map_or(error_ns, Train::error_ns);
+            (train.and_then(|train| train.dark_ns().ok()), None)
+        }
         Metric::TimerLatency | Metric::IrqLatency | Metric::PreemptPeriod | Metric::PreemptWindow => return None,
     };
     let reported_ns = reported_ms.filter(|_| migration.is_completed()).map(|ms| ms.saturating_mul(1_000_000));
     let (bounds, mut doubts) = match (seen_ns, reported_ns) {
-        (Some(seen_ns), _) => (Some(around(seen_ns)), Vec::new()),
+        (Some(seen_ns), _) => (Some(around(seen_ns, error_ns)), Vec::new()),
         (None, Some(reported_ns)) => {
             // The source's account of the whole ends before the target is done; that of the dark time may say too much as well.
             let is_least = goal.metric == Metric::TotalTime;
@@ -43,7 +49,7 @@ pub(super) fn judge(
         }
         (None, None) => (None, vec![Doubt::NotTold(goal.metric)]),
     };
-    doubts.extend(bounds.and_then(|_| Doubt::of_clock(goal, EVENTS_ERROR_NS)));
+    doubts.extend(bounds.and_then(|_| Doubt::of_clock(goal, error_ns)));
     doubts.extend(emulated.map(Doubt::Emulated));
     Some(concluded(goal, bounds, doubts, workload))
 }
@@ -90,11 +96,11 @@ fn concluded(goal: &Goal, bounds: Option<Bounds>, mut doubts: Vec<Doubt>, worklo
     Judgement { verdict, ..Judgement::of(bounds, doubts) }
 }
 
-fn around(seen_ns: u64) -> Bounds {
+fn around(seen_ns: u64, error_ns: u64) -> Bounds {
     Bounds {
-        low_ns: seen_ns.saturating_sub(EVENTS_ERROR_NS),
+        low_ns: seen_ns.saturating_sub(error_ns),
         value_ns: seen_ns,
-        high_ns: Some(seen_ns.saturating_add(EVENTS_ERROR_NS)),
+        high_ns: Some(seen_ns.saturating_add(error_ns)),
     }
 }
 
@@ -136,6 +142,20 @@ mod tests {
         assert_eq!(of("migration-total", &seen(1_999, 9, 9), io), Some(Verdict::Pass));
         assert_eq!(of("migration-total", &seen(2_001, 9, 9), io), Some(Verdict::Fail));
         assert_eq!(of("downtime-net", &seen(1_000, 9, 9), io), Some(Verdict::NotMeasured));
+    }
+
+    #[test]
+    fn the_network_is_judged_by_packets_and_their_interval_decides_what_is_certain() {
+        let reached = |after_ms: u64| {
+            let (last_on_source_ns, first_on_target_ns) = (Some(MS), Some((1 + after_ms) * MS));
+            let (interval_ns, sender_gap_ns) = (MS, MS);
+            let train = Train { interval_ns, sender_gap_ns, last_on_source_ns, first_on_target_ns, ..Train::default() };
+            of("downtime-net", &Migration { train: Some(train), ..seen(1_000, 9, 9) }, Some(Workload::Io))
+        };
+        assert_eq!([23, 28].map(reached), [Some(Verdict::Pass), Some(Verdict::Fail)]);
+        assert_eq!([24, 27].map(reached), [Some(Verdict::Inconclusive); 2], "give or take 2 ms");
+        let silent = Migration { train: Some(Train::default()), ..seen(1_000, 9, 9) };
+        assert_eq!(of("downtime-net", &silent, None), Some(Verdict::NotMeasured));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! How long was the guest dark, by each way to tell?
 
+use super::network;
 use crate::facts::migrations::{EVENTS_ERROR_NS, Migration, REPORTED_ERROR_NS};
 use base::number::duration;
 use base::table::{Shown, TableSpec};
@@ -11,7 +12,8 @@ pub const DOWNTIMES: TableSpec = TableSpec {
     version: 1,
     row: "The dark time of one run by one definition: `vmm_reported` by QEMU's own account, `vmm_events` from its event STOP on the source to \
           RESUME on the target, `vmm_checkpoints` from src-downtime-start to vm-started in its trace of both, \
-          `guest` by its heartbeat, seen in the memory of both sides. `difference_ns` is to the row before that has a value; where there \
+          `guest` by its heartbeat, seen in the memory of both sides, `net` from the last packet that it answered from the source to the first \
+          one from the target. `difference_ns` is to the row before that has a value; where there \
           is no value, `cause` says why.",
     columns: &[
         Column::key("definition"),
@@ -52,6 +54,26 @@ fn by_heartbeat(migration: &Migration) -> Option<Said> {
     Some((Some(dark_ns).filter(|_| !is_rejected), is_rejected.then(why), heartbeat.error_ns()))
 }
 
+/// By packets; `None` where none were sent, or the guest was not moved.
+fn by_packets(migration: &Migration) -> Option<Said> {
+    let train = migration.train.as_ref().filter(|_| migration.is_completed())?;
+    let (value_ns, why) = match train.dark_ns() {
+        Ok(dark_ns) => (Some(dark_ns), None),
+        Err(why) => (None, Some(why)),
+    };
+    Some((value_ns, why, train.error_ns()))
+}
+
+/// By how much the guest was out of reach for less than it stood still, or was kept stopped where nobody saw it itself, beyond the errors of
+/// both: one of the two is wrong.
+pub(super) fn net_breach_ns(migration: &Migration) -> Option<u64> {
+    let (net_ns, _, net_error_ns) = by_packets(migration)?;
+    let seen = by_heartbeat(migration).and_then(|(guest_ns, _, error_ns)| Some((guest_ns?, error_ns)));
+    let (guest_ns, error_ns) = seen.or_else(|| Some((migration.by_events()?, EVENTS_ERROR_NS)))?;
+    let least_ns = guest_ns.checked_sub(error_ns + net_error_ns)?;
+    least_ns.checked_sub(net_ns?).filter(|ns| *ns > 0)
+}
+
 /// By how much the guest was dark for less than its VMM kept it stopped, beyond the errors of both: one of the two is wrong.
 pub(super) fn breach_ns(migration: &Migration) -> Option<u64> {
     let (guest_ns, _, error_ns) = by_heartbeat(migration)?;
@@ -71,9 +93,12 @@ fn cause(migration: &Migration, definition: &str, difference_ns: i64, error_ns: 
     let is_of_target = loaded.is_some_and(|loaded_ns| {
         i64::try_from(loaded_ns).is_ok_and(|loaded_ns| loaded_ns.abs_diff(difference_ns) <= error_ns)
     });
+    let is_of_packets = definition == "net" && difference_ns > 0;
+    let least_ns = difference_ns.unsigned_abs().saturating_sub(error_ns);
     match difference_ns.unsigned_abs() {
         within if within <= error_ns => "within the error",
         _ if is_of_target => "device load, after the source's end",
+        _ if is_of_packets && network::waited_for_announcement(migration, least_ns) => "announce",
         _ => "unexplained",
     }
 }
@@ -83,11 +108,12 @@ pub(super) fn table(migrations: &[Migration]) -> Table {
     for (run, migration) in migrations.iter().enumerate() {
         let reported = migration.last(|poll| poll.downtime_ms).map(|ms| ms.saturating_mul(1_000_000));
         let known = |value_ns: Option<u64>, error_ns| value_ns.map(|ns| (Some(ns), None, error_ns));
-        let rows: [(&str, Option<Said>); 4] = [
+        let rows: [(&str, Option<Said>); 5] = [
             ("vmm_reported", known(reported, REPORTED_ERROR_NS)),
             ("vmm_events", known(migration.by_events(), EVENTS_ERROR_NS)),
             ("vmm_checkpoints", known(migration.by_checkpoints(), EVENTS_ERROR_NS)),
             ("guest", by_heartbeat(migration)),
+            ("net", by_packets(migration)),
         ];
         let mut before: Option<(u64, u64)> = None;
         for (definition, said) in rows {
@@ -126,6 +152,7 @@ pub(super) fn table(migrations: &[Migration]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::migrations::Train;
     use base::heartbeat::{Heartbeat, SCHEMA};
 
     /// Stopped for 20 ms by its events; the heartbeat was dark for so long, and the poller away.
@@ -155,6 +182,43 @@ mod tests {
         let row = guest(&moved(21_000, 2_101));
         assert_eq!((&row[1], &row[3]), (&Cell::Missing, &Cell::Missing));
         assert_eq!(row[4], "rejected: the poller was away for 2.1 ms of 21.0 ms".into());
+    }
+
+    /// The same, out of reach from 9 ms on for so long, and announced at that time.
+    fn unreached(net_us: u64, announced_us: u64) -> Migration {
+        let us = |us: u64| us * 1_000;
+        let train = Train {
+            interval_ns: us(1_000),
+            last_on_source_ns: Some(us(9_000)),
+            first_on_target_ns: Some(us(9_000 + net_us)),
+            sender_gap_ns: us(1_000),
+            announced_ns: Some(us(announced_us)),
+            ..Train::default()
+        };
+        Migration { train: Some(train), ended: Some((us(40_000), "completed".to_owned())), ..moved(20_500, 100) }
+    }
+
+    #[test]
+    fn a_network_that_came_back_only_when_the_guest_was_announced_says_so() {
+        let net = |migration: &Migration| table(std::slice::from_ref(migration)).rows[2].clone();
+        // 2 ms by the packets, 200 us by the heartbeat.
+        let row = net(&unreached(22_700, 29_900));
+        assert_eq!(row[..4], ["net".into(), 22_700_000_u64.into(), 2_000_000_u64.into(), Cell::I64(2_200_000)]);
+        assert_eq!(row[4], "within the error".into());
+        // It ran at 30 ms, and was reached at 69 ms: 39.5 ms more than the guest stood still.
+        assert_eq!(net(&unreached(60_000, 68_000))[4], "announce".into());
+        assert_eq!(net(&unreached(60_000, 67_299))[4], "unexplained".into(), "less late than that");
+        assert_eq!(net(&unreached(60_000, 69_001))[4], "unexplained".into(), "it was reached before");
+        let failed = Migration { ended: None, ..unreached(22_700, 29_900) };
+        assert_eq!(table(std::slice::from_ref(&failed)).rows.len(), 2, "a guest that was not moved");
+    }
+
+    #[test]
+    fn a_guest_that_was_reached_while_it_stood_still_is_a_breach() {
+        // 20.5 ms less 2.2 ms; without a heartbeat 20 ms less 2.002 ms.
+        assert_eq!([18_300, 18_299].map(|us| net_breach_ns(&unreached(us, 0))), [None, Some(1_000)]);
+        let unseen = |us| Migration { heartbeat: None, ..unreached(us, 0) };
+        assert_eq!([17_998, 17_997].map(|us| net_breach_ns(&unseen(us))), [None, Some(1_000)]);
     }
 
     #[test]

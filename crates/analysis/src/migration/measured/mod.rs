@@ -4,6 +4,7 @@
 //! Migration --runs--> table runs            --passes--> table passes
 //!     |--events, and QEMU's own account --downtimes--> table downtimes
 //!     |--traces of both sides--> table devices <--waits-- the kernel's trace of the threads
+//!     |--what packets saw--> table network
 //!     |--what the guest counted of its work--> table work
 //!     |--with what was said before--> table residuals
 //!     '--rules--> findings             guests saved to files --hibernated--> tables wakes, saves, residuals
@@ -13,6 +14,7 @@ mod culprits;
 mod devices;
 mod downtimes;
 mod hibernated;
+mod network;
 mod passes;
 mod residuals;
 mod rules;
@@ -32,6 +34,7 @@ pub const TABLES: &[&TableSpec] = &[
     &runs::RUNS,
     &passes::PASSES,
     &downtimes::DOWNTIMES,
+    &network::NETWORK,
     &devices::DEVICES,
     &work::WORK,
     &residuals::RESIDUALS,

@@ -1,7 +1,7 @@
 //! What speaks against a migration as it went: rules as data, and what they look at.
 
 use super::waits::Splits;
-use super::{culprits, devices, hibernated, passes};
+use super::{culprits, devices, hibernated, network, passes};
 use crate::facts::migrations::Migration;
 use crate::migration::goals;
 use crate::rule::Hit;
@@ -55,6 +55,7 @@ pub fn words() -> Vec<Words> {
     RULES
         .iter()
         .chain(culprits::RULES)
+        .chain(network::RULES)
         .map(Rule::words)
         .chain([goals::RULE.words()])
         .chain(hibernated::words())
@@ -63,7 +64,7 @@ pub fn words() -> Vec<Words> {
 
 /// What they found.
 pub(super) fn findings(migrations: &[Migration], splits: &Splits) -> Vec<Finding> {
-    let rules = || RULES.iter().chain(culprits::RULES);
+    let rules = || RULES.iter().chain(culprits::RULES).chain(network::RULES);
     let runs = migrations.iter().enumerate().map(|(number, migration)| (number, migration, splits));
     let hits = runs.flat_map(|run| rules().filter_map(move |rule| Some(rule.finding((rule.check)(run)?, Level::L0))));
     in_order(hits.collect())

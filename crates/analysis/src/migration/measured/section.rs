@@ -1,7 +1,7 @@
 //! The answer.
 
 use super::waits::Splits;
-use super::{culprits, devices, downtimes, hibernated, passes, residuals, rules, runs, work};
+use super::{culprits, devices, downtimes, hibernated, network, passes, residuals, rules, runs, work};
 use crate::facts::migrations::{Began, Migration, Migrations};
 use crate::migration::blocked::{self, Guest};
 use crate::migration::goals;
@@ -51,6 +51,7 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     section.summary = std::iter::once(summary(migrations)).chain(verdicts).collect::<Vec<_>>().join(" ");
     let tables = [runs::table(&migrations.list), passes::table(&migrations.list), downtimes::table(&migrations.list)];
     let tables = tables.into_iter().chain([
+        network::table(&migrations.list),
         devices::table(&migrations.list, &splits),
         work::table(&migrations.list),
         residuals::table(migrations),
@@ -69,7 +70,8 @@ fn summary(migrations: &Migrations) -> String {
         let by = method.map_or(String::new(), |method| format!(" by {}", method.name()));
         let whose = if of_several { format!("Run {run}{by}") } else { format!("The migration{by}") };
         let course = if migration.by.is_some() { by_sums(migration) } else { course(migration) };
-        format!("{whose} {course}.{}{}", of_devices(migration), work::sentence(migration).unwrap_or_default())
+        let more = [network::sentence(migration), work::sentence(migration)].into_iter().flatten().collect::<String>();
+        format!("{whose} {course}.{}{more}", of_devices(migration))
     });
     let mut sentences: Vec<String> = sentences.collect();
     if sentences.is_empty() {
@@ -171,6 +173,8 @@ fn unknown(migrations: &Migrations) -> Vec<Unknown> {
     let no_target =
         migrations.list.iter().any(|one| one.by.is_none() && one.is_completed() && one.resumed_ns.is_none());
     let breach_ns = migrations.list.iter().filter_map(downtimes::breach_ns).max().unwrap_or_default();
+    let net_breach_ns = migrations.list.iter().filter_map(downtimes::net_breach_ns).max().unwrap_or_default();
+    let books = migrations.list.iter().find_map(network::books);
     let counted_ns = migrations.list.iter().filter_map(|one| match one.began {
         Began::Counted { error_ns } => Some(error_ns),
         Began::Told | Began::Before => None,
@@ -244,7 +248,20 @@ fn unknown(migrations: &Migrations) -> Vec<Unknown> {
             "method",
             "What was said before is of pre-copy, and not held against runs by another method.".to_owned(),
         ),
-        (true, "network", "How long the network was dark was not measured.".to_owned()),
+        (
+            net_breach_ns > 0,
+            "net_before_guest",
+            format!(
+                "The guest was out of reach for {} less than it stood still, beyond the errors of both: one of the two is wrong.",
+                duration(net_breach_ns as f64)
+            ),
+        ),
+        (books.is_some(), "link_bytes", books.unwrap_or_default()),
+        (
+            !migrations.list.iter().any(|one| one.train.is_some()),
+            "network",
+            "How long the network was dark was not measured; kvmscope lab migrate --network does.".to_owned(),
+        ),
     ];
     let lines = lines.into_iter().filter(|(holds, ..)| *holds);
     lines.map(|(_, what, text)| Unknown { what: what.into(), amount: None, unit: String::new(), text }).collect()
