@@ -32,6 +32,17 @@ pub struct Network {
     pub announced_ns: Option<u64>,
     /// What went over the link between both sides.
     pub link: Option<Link>,
+    /// When that link was down, looked at every few milliseconds.
+    pub downs: Vec<Down>,
+}
+
+/// For how long a link was down; CLOCK_REALTIME.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Down {
+    /// From this look on.
+    pub from_ns: u64,
+    /// Until this one, or the last one.
+    pub to_ns: u64,
 }
 
 /// The guest's reply to one packet, as it came to our end.

@@ -151,15 +151,22 @@ fn packets_to_a_guest_that_is_moved_are_answered_on_both_sides_and_its_books_hol
 }
 
 #[test]
-fn a_guest_that_nobody_announces_is_found() {
+fn a_guest_that_nobody_announces_and_a_link_that_is_down_are_found() {
     if !may_have_a_network() || !is_torture() {
         return;
     }
-    let directory = tempfile::tempdir().unwrap();
-    let Some(section) = moved(directory.path(), &["--network", "--inject", "no-announce"]) else { return };
-    let found = found(&section);
-    let named = "MIG-ANNOUNCE: The guest was never announced where it went";
-    assert!(found.iter().any(|one| one.starts_with(named)), "{found:?}");
+    let trials = [
+        (&["--inject", "no-announce"][..], "MIG-ANNOUNCE: The guest was never announced where it went"),
+        (&["--inject", "link-down", "--phase", "passes"], "MIG-LINK: The link that carries the guest was down for"),
+    ];
+    for (what, named) in trials {
+        let directory = tempfile::tempdir().unwrap();
+        let more = [&["--network"], what].concat();
+        let Some(section) = moved(directory.path(), &more) else { return };
+        let found = found(&section);
+        assert!(found.iter().any(|one| one.starts_with(named)), "{what:?}: {found:?}");
+        assert_eq!(noted(directory.path()), 0);
+    }
 }
 
 #[test]

@@ -72,8 +72,8 @@ pub struct Migrate {
     /// The QEMU that runs both sides [default: qemu-system-x86_64 in PATH]
     #[arg(long, value_name = "PROGRAM")]
     qemu: Option<PathBuf>,
-    /// Have something go wrong, for so long: stop-source, stop-target, hog or dark (300ms by default); capability, kill-source, kill-target,
-    /// with --network no-announce, and with --to-file full-disk
+    /// Have something go wrong, for so long: stop-source, stop-target, hog or dark (300ms by default); capability, kill-source, kill-target;
+    /// with --network link-down (300ms) and no-announce; with --to-file full-disk
     #[arg(long, value_name = "WHAT[=TIME]", value_parser = injected)]
     inject: Option<(Culprit, Duration)>,
     /// When: first-pass, passes, or dark (while the guest stands still)
@@ -201,8 +201,8 @@ impl Migrate {
         if self.to_file != (culprit == Culprit::FullDisk) {
             bail!(WrongUse("full-disk is what may go wrong with --to-file, and nothing else is".to_owned()));
         }
-        if culprit == Culprit::NoAnnounce && self.network.is_none() {
-            bail!(WrongUse("a guest is announced to a network: no-announce takes --network".to_owned()));
+        if culprit.is_of_network() && self.network.is_none() {
+            bail!(WrongUse(format!("{} goes wrong with a network: it takes --network", culprit.name())));
         }
         let phase = match (culprit, self.phase) {
             (Culprit::Capability | Culprit::NoAnnounce, Some(_)) => {

@@ -3,6 +3,7 @@
 //!
 //! Nothing of this outlasts the lab: who is stopped goes on, who hogs a CPU ends, and both QEMUs end with this program in any case.
 
+use super::network::Bed;
 use super::qemu::{Qemu, Side};
 use super::watched::mover;
 use crate::Error;
@@ -37,6 +38,8 @@ pub enum Culprit {
     FullDisk,
     /// The target announces the guest to nobody.
     NoAnnounce,
+    /// The link that carries the guest is down, and comes up again.
+    LinkDown,
 }
 
 /// When it does.
@@ -68,7 +71,7 @@ pub(super) const HOLDS: &str = "pause-before-switchover";
 
 impl Culprit {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::StopSource,
         Self::StopTarget,
         Self::Hog,
@@ -78,6 +81,7 @@ impl Culprit {
         Self::Dark,
         Self::FullDisk,
         Self::NoAnnounce,
+        Self::LinkDown,
     ];
 
     /// As users write it.
@@ -92,12 +96,18 @@ impl Culprit {
             Self::Dark => "dark",
             Self::FullDisk => "full-disk",
             Self::NoAnnounce => "no-announce",
+            Self::LinkDown => "link-down",
         }
     }
 
     /// Whether it ends by itself.
     pub fn has_length(self) -> bool {
-        matches!(self, Self::StopSource | Self::StopTarget | Self::Hog | Self::Dark)
+        matches!(self, Self::StopSource | Self::StopTarget | Self::Hog | Self::Dark | Self::LinkDown)
+    }
+
+    /// Whether there has to be a network for it.
+    pub fn is_of_network(self) -> bool {
+        matches!(self, Self::NoAnnounce | Self::LinkDown)
     }
 
     /// Whether it waits for a phase; others are there from the beginning.
@@ -141,13 +151,18 @@ impl Injection {
     }
 
     /// Does it; what lasts goes on in a thread.
-    pub(super) fn begin(self, source: &Qemu, target: &Qemu) -> Result<Option<AtWork>, Error> {
+    pub(super) fn begin(self, source: &Qemu, target: &Qemu, bed: Option<&Bed>) -> Result<Option<AtWork>, Error> {
         match self.culprit {
             Culprit::StopSource => stop(Side::Source, source, self.length).map(Some),
             Culprit::StopTarget => stop(Side::Target, target, self.length).map(Some),
             Culprit::Hog => hog(source, self.length).map(Some),
             Culprit::KillSource => signal(Side::Source, &process(Side::Source, source)?, Signal::KILL).map(|()| None),
             Culprit::KillTarget => signal(Side::Target, &process(Side::Target, target)?, Signal::KILL).map(|()| None),
+            Culprit::LinkDown => {
+                let bed = bed.ok_or_else(|| Error::Absent("without a network there is no link to cut".to_owned()))?;
+                let join = bed.cut()?;
+                AtWork::start("kvmscope-cut", self.length, |_| std::thread::sleep(STEP), join).map(Some)
+            }
             Culprit::Dark => Ok(Some(AtWork::start("kvmscope-hold", self.length, |_| {}, || {})?)),
             // They are there before anything moves.
             Culprit::Capability | Culprit::FullDisk | Culprit::NoAnnounce => Ok(None),

@@ -53,6 +53,8 @@ struct Move<'a> {
     uri: String,
     source: Qemu,
     target: Qemu,
+    /// Where both are, if they have a network.
+    bed: Option<&'a Bed>,
     /// What goes wrong meanwhile.
     at_work: Option<AtWork>,
 }
@@ -83,7 +85,7 @@ pub fn migrate(
     let link_before = bed.and_then(|_| network::sent_by(source.id()));
     let uri =
         bed.map(Bed::uri).filter(|_| !method::is_through_a_file(method)).unwrap_or_else(|| address(method, place));
-    let mut both = Move { settings, method, uri, source, target, at_work: None };
+    let mut both = Move { settings, method, uri, source, target, bed, at_work: None };
     let guest = match both.travel(watch) {
         Ok(guest) => guest,
         Err(Error::Stopped) => return Err(Error::Stopped),
@@ -211,7 +213,7 @@ impl Move<'_> {
     fn inject(&mut self, event: &Event, watch: &Watch<'_>) -> Result<(), Error> {
         let Some(injection) = self.settings.injection else { return Ok(()) };
         if injection.is_due(event) && self.at_work.is_none() {
-            self.at_work = injection.begin(&self.source, &self.target)?;
+            self.at_work = injection.begin(&self.source, &self.target, self.bed)?;
         }
         if is_held(event) {
             while injection.culprit == Culprit::Dark && self.at_work.as_ref().is_some_and(|one| !one.is_over()) {

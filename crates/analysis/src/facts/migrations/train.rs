@@ -8,7 +8,7 @@
 //! ```
 //! Packets are late, not lost, where something held them until the guest could be reached again.
 
-use base::network::{Link, Network, Place, Reply};
+use base::network::{Down, Link, Network, Place, Reply};
 use base::number::duration;
 
 /// A sender that was late by more than this of what it says invents dark time.
@@ -45,6 +45,8 @@ pub struct Train {
     pub back_by: Option<u64>,
     /// What went over the link between both sides.
     pub link: Option<Link>,
+    /// When that was down.
+    pub downs: Vec<Down>,
 }
 
 impl Train {
@@ -93,6 +95,7 @@ impl Train {
             announced_ns: network.announced_ns,
             back_by: back_by.filter(|by| *by < u32::MAX / 2).map(|by| u64::from(by) + 1),
             link: network.link,
+            downs: network.downs.clone(),
         }
     }
 
@@ -171,6 +174,7 @@ mod tests {
             replies: replies.iter().map(reply).collect(),
             announced_ns: None,
             link: None,
+            downs: Vec::new(),
         }
     }
 

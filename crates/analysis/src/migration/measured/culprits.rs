@@ -101,7 +101,7 @@ fn sides(migration: &Migration) -> impl Iterator<Item = (&'static str, &Process)
 }
 
 /// Where in its course a migration was at that time.
-fn phase(migration: &Migration, at_ns: u64) -> String {
+pub(super) fn phase(migration: &Migration, at_ns: u64) -> String {
     if migration.resumed_ns.is_some_and(|resumed_ns| resumed_ns <= at_ns) {
         return "after the guest ran on the target".to_owned();
     }

@@ -94,7 +94,8 @@ fn cause(migration: &Migration, definition: &str, difference_ns: i64, error_ns: 
         i64::try_from(loaded_ns).is_ok_and(|loaded_ns| loaded_ns.abs_diff(difference_ns) <= error_ns)
     });
     let is_of_packets = definition == "net" && difference_ns > 0;
-    let least_ns = difference_ns.unsigned_abs().saturating_sub(error_ns);
+    // An announcement that is less late than the error explains nothing.
+    let least_ns = difference_ns.unsigned_abs().saturating_sub(error_ns).max(error_ns);
     match difference_ns.unsigned_abs() {
         within if within <= error_ns => "within the error",
         _ if is_of_target => "device load, after the source's end",
@@ -208,6 +209,7 @@ mod tests {
         // It ran at 30 ms, and was reached at 69 ms: 39.5 ms more than the guest stood still.
         assert_eq!(net(&unreached(60_000, 68_000))[4], "announce".into());
         assert_eq!(net(&unreached(60_000, 67_299))[4], "unexplained".into(), "less late than that");
+        assert_eq!(net(&unreached(22_701, 31_000))[4], "unexplained".into(), "1 ms may be nothing");
         assert_eq!(net(&unreached(60_000, 69_001))[4], "unexplained".into(), "it was reached before");
         let failed = Migration { ended: None, ..unreached(22_700, 29_900) };
         assert_eq!(table(std::slice::from_ref(&failed)).rows.len(), 2, "a guest that was not moved");

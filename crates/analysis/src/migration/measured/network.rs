@@ -1,10 +1,11 @@
 //! Was the guest reached while it was moved? What numbered packets saw of it.
 
+use super::culprits;
 use super::rules::{Rule, Run};
 use crate::facts::migrations::{Migration, Train};
 use crate::rule::Hit;
-use base::network::Link;
-use base::number::{bytes, counted, duration, percent, thousands};
+use base::network::{Down, Link};
+use base::number::{bytes, counted, duration, many, percent, thousands};
 use base::rule::limit;
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Cost, CostKind, Evidence, Needs, Severity, Table};
@@ -76,6 +77,19 @@ pub(super) const RULES: &[Rule] = &[
         source: "qemu_announce_self in net/announce.c and process_incoming_migration_bh in migration/migration.c, QEMU 7.2",
     },
     Rule {
+        id: "MIG-LINK",
+        per: "run",
+        looks_at: "Whether the link that carries the guest was down meanwhile.",
+        limits: &[],
+        check: was_down,
+        why: "TCP sends again what was on its way, after 200 ms and then after twice as long each time: a link that was down for a moment costs \
+              more than that moment, and the guest dirties pages all the while.",
+        fix: &["ip -s -d link show dev NIC   # on both hosts and their switches: who took it down?"],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "TCP_RTO_MIN in include/net/tcp.h and tcp_retransmit_timer in net/ipv4/tcp_timer.c, Linux 6.12",
+    },
+    Rule {
         id: "MIG-OLDER",
         per: "run",
         looks_at: "Whether the guest went on at the target with memory that is older than what it had at the source.",
@@ -120,6 +134,25 @@ fn unannounced((run, migration, _): Run<'_>) -> Option<Hit> {
     if let Some(ns) = late_ns {
         hit.cost = Cost::of(CostKind::Measured, ns as f64, "ns without network");
     }
+    Some(hit)
+}
+
+fn was_down((run, migration, _): Run<'_>) -> Option<Hit> {
+    let train = migration.train.as_ref()?;
+    let until_ns = migration.ended.as_ref().map_or(u64::MAX, |(at_ns, _)| *at_ns);
+    let meanwhile = train.downs.iter().filter(|down| down.to_ns > migration.began_ns && down.from_ns < until_ns);
+    let length_ns = |down: &Down| down.to_ns.saturating_sub(down.from_ns);
+    let longest = meanwhile.clone().max_by_key(|down| length_ns(down))?;
+    let length = duration(length_ns(longest) as f64);
+    let title = format!(
+        "The link that carries the guest was down for {length} {}",
+        culprits::phase(migration, longest.from_ns)
+    );
+    let again = train.link.map_or(0, |link| link.retransmitted);
+    let seen =
+        format!("{}; TCP sent {} again", many(meanwhile.count() as u64, "time"), counted(again, "segment", "segments"));
+    let mut hit = Hit::new(format!("run {run}"), Severity::High, title).seen(seen, "part network");
+    hit.cost = Cost::of(CostKind::Measured, length_ns(longest) as f64, "ns of the migration");
     Some(hit)
 }
 
@@ -263,6 +296,19 @@ mod tests {
             found(&never),
             [("MIG-OLDER", "The guest went on with older memory: it had forgotten 183 packets".to_owned())]
         );
+    }
+
+    #[test]
+    fn a_link_that_was_down_is_named_by_when_and_how_often() {
+        let down = |from_ms: u64, to_ms: u64| Down { from_ns: from_ms * MS, to_ns: to_ms * MS };
+        let cut = |downs: &[Down]| {
+            let mut migration = Migration { began_ns: 10 * MS, passes: vec![(1, 12 * MS)], ..moved(Some(95)) };
+            migration.train.as_mut().unwrap().downs = downs.to_vec();
+            found(&migration)
+        };
+        assert_eq!(cut(&[down(2, 9), down(121, 130)]), [], "before and after");
+        let title = "The link that carries the guest was down for 30.0 ms in pass 0";
+        assert_eq!(cut(&[down(2, 9), down(20, 50), down(60, 61)]), [("MIG-LINK", title.to_owned())]);
     }
 
     #[test]

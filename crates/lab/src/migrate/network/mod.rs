@@ -133,12 +133,26 @@ impl Bed {
         self.join(tap_of(Side::Target))
     }
 
-    /// Packets to the guest, from now on.
+    /// Packets to the guest, from now on; and a look at the link meanwhile.
     ///
     /// # Errors
     /// If the kernel refuses a socket or a thread.
     pub fn train(&self) -> Result<Train, Error> {
-        Train::start(&self.switch, self.interval)
+        let link = link::Watched::start(&self.source, LINK)?;
+        Train::start(&self.switch, self.interval, link)
+    }
+
+    /// Takes the link down that carries the guest; what is returned brings it up again.
+    ///
+    /// # Errors
+    /// If `ip` cannot.
+    pub fn cut(&self) -> Result<impl FnOnce() + Send + 'static, Error> {
+        ip(&["-n", &self.source, "link", "set", LINK, "down"])?;
+        let namespace = self.source.clone();
+        Ok(move || {
+            // Where the namespace is gone there is no link to bring up.
+            let _ = ip(&["-n", &namespace, "link", "set", LINK, "up"]);
+        })
     }
 
     /// Where the target waits for the guest.

@@ -6,6 +6,7 @@
 use super::super::observe::pin;
 use super::super::qemu::realtime_ns;
 use super::frame::{self, Frame};
+use super::link;
 use super::socket::{Listener, Sender, index};
 use crate::Error;
 use crate::bench::priority;
@@ -38,6 +39,7 @@ pub struct Train {
     from_ns: u64,
     interval: Duration,
     shared: Arc<Shared>,
+    link: Option<link::Watched>,
     sender: Option<JoinHandle<Vec<u64>>>,
     listener: Option<JoinHandle<Seen>>,
 }
@@ -61,7 +63,7 @@ struct Seen {
 
 impl Train {
     /// From `probe0` of that namespace.
-    pub fn start(namespace: &str, interval: Duration) -> Result<Self, Error> {
+    pub fn start(namespace: &str, interval: Duration, link: link::Watched) -> Result<Self, Error> {
         // A namespace belongs to a thread, and a socket to the one it was made in.
         let (sender, listener, devices) = std::thread::scope(|scope| {
             let opened = scope.spawn(|| {
@@ -72,7 +74,7 @@ impl Train {
             opened.join().unwrap_or_else(|_| Err(Error::Died("the thread that opens sockets died".to_owned())))
         })?;
         let (shared, from_ns) = (Arc::<Shared>::default(), realtime_ns());
-        let mut train = Self { from_ns, interval, shared, sender: None, listener: None };
+        let mut train = Self { from_ns, interval, shared, link: Some(link), sender: None, listener: None };
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let died = |error| Error::Died(format!("no thread could be started: {error}"));
         let shared = Arc::clone(&train.shared);
@@ -90,7 +92,7 @@ impl Train {
     }
 
     /// What it saw. Of a guest that has moved the first reply from there is waited for, no longer than `patience`.
-    pub fn end(mut self, patience: Option<Duration>, link: Option<Link>) -> Option<Network> {
+    pub fn end(mut self, patience: Option<Duration>, sent: Option<Link>) -> Option<Network> {
         let until = patience.map(|patience| Instant::now() + patience);
         while until.is_some_and(|until| Instant::now() < until)
             && !self.shared.is_answered_there.load(Ordering::Relaxed)
@@ -103,9 +105,17 @@ impl Train {
         std::thread::sleep(REPLIES);
         self.shared.stop_listening.store(true, Ordering::Relaxed);
         let Seen { replies, announced_ns, .. } = self.listener.take()?.join().ok()?;
-        let interval_ns = u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX);
-        let (schema, from_ns) = (SCHEMA.to_owned(), self.from_ns);
-        Some(Network { schema, from_ns, to_ns: realtime_ns(), interval_ns, sent_ns, replies, announced_ns, link })
+        Some(Network {
+            schema: SCHEMA.to_owned(),
+            from_ns: self.from_ns,
+            to_ns: realtime_ns(),
+            interval_ns: u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX),
+            sent_ns,
+            replies,
+            announced_ns,
+            link: sent,
+            downs: self.link.take()?.end(),
+        })
     }
 }
 
