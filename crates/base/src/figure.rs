@@ -7,11 +7,13 @@ mod curves;
 mod flow;
 mod gauge;
 mod histogram;
+mod spans;
 
 pub use curves::{Axis, Curve, Curves, Form, Heat, HeatRow, Limit, On, Scale};
 pub use flow::{Flow, Fullest, Fullness, Hop, Side, Stop};
 pub use gauge::{Ceiling, Gauge, GaugeGroup, Reading};
 pub use histogram::{Bin, Edge, Histogram, Kind};
+pub use spans::{Key, Shape, Sign, SpanGroup, SpanRow, Stretch};
 
 use crate::Span;
 
@@ -49,6 +51,8 @@ pub enum Drawing {
     Flows(Vec<Flow>),
     /// Rates on dials with their ceilings, in groups.
     Gauges(Vec<GaugeGroup>),
+    /// Stretches along an axis, a row for each, in groups; each group has a scale of its own.
+    Spans(Vec<SpanGroup>),
 }
 
 impl BarGroup {
@@ -152,6 +156,8 @@ pub enum Mark {
     Emulated,
     /// Somebody else's, on another machine.
     Published,
+    /// What a model says.
+    Modelled,
 }
 
 impl Mark {
@@ -161,6 +167,7 @@ impl Mark {
             Mark::Measured => "measured",
             Mark::Emulated => "emulated",
             Mark::Published => "published",
+            Mark::Modelled => "modelled",
         }
     }
 }

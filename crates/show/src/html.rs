@@ -25,6 +25,7 @@ mod points;
 mod policy;
 mod program;
 mod pyramid;
+mod spans;
 mod stack;
 mod table;
 mod timeline;

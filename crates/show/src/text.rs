@@ -16,6 +16,7 @@ mod line;
 mod paint;
 mod points;
 mod rule;
+mod spans;
 mod table;
 mod topology;
 

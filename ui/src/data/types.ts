@@ -87,7 +87,7 @@ export interface Point {
 }
 
 /** Where a number comes from. */
-export type Mark = "measured" | "emulated" | "published";
+export type Mark = "measured" | "emulated" | "published" | "modelled";
 
 export interface PointGroup {
   title: string;
@@ -127,7 +127,35 @@ export interface Curve {
   form: "line" | "steps" | "points";
   /** Of single points: where they come from. */
   mark: Mark | null;
+  /** Of steps: what is missing up to this value is hatched. */
+  below?: number | null;
   points: [number, number][];
+}
+
+/** Stretches along an axis, a row each. */
+export interface SpanGroup {
+  title: string;
+  x: Axis;
+  rows: SpanRow[];
+  limits: { label: string; value: number }[];
+}
+
+export interface SpanRow {
+  label: string;
+  value: string;
+  note: string;
+  /** Null: it has no end. */
+  stretches: { from: number; to: number | null; what: string; hue: string }[];
+  signs: { at: number; what: string; shape: Shape }[];
+}
+
+export type Shape = "dot" | "bar" | "cross" | Mark;
+
+/** What a kind of stretch or of single value means; those of a shape have no hue. */
+export interface Key {
+  what: string;
+  hue: string | null;
+  shape: Shape | null;
 }
 
 /** How often something had which length; each bin begins where the one before it ends. */
@@ -217,6 +245,7 @@ export type FigureData = { id: string; title: string; caption: string } & (
   | { drawing: "topology"; panels: Panel[] }
   | { drawing: "flows"; flows: FlowData[] }
   | { drawing: "gauges"; dials: GaugeGroup[] }
+  | { drawing: "spans"; spans: SpanGroup[]; keys: Key[] }
 );
 
 /** A slider where all values are numbers, else a choice. */

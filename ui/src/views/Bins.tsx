@@ -5,9 +5,9 @@ import { hueOf } from "../draw/tokens";
 import { grouped, roundAmount } from "../maths/format";
 import { decadesOf, heightOf, placeIn, totalOf } from "../maths/histogram";
 import { Axes } from "./Axes";
+import { PICTURE, Picture } from "./Picture";
 import { useWidth } from "./useSize";
 
-const WIDTH = 860;
 const HEIGHT = 240;
 /** Room for the counts beside the bars, and below them for the ends of bins. */
 const LEFT = 90;
@@ -16,7 +16,7 @@ const BELOW = 38;
 
 export function Bins({ title, drawn }: { title: string; drawn: HistogramData }) {
   const box = useRef<HTMLDivElement>(null);
-  const width = Math.min(WIDTH, useWidth(box));
+  const width = Math.min(PICTURE, useWidth(box));
   const { bins } = drawn;
   const decades = decadesOf(bins);
   const x = (share: number) => LEFT + share * (width - LEFT - 14);
@@ -27,13 +27,7 @@ export function Bins({ title, drawn }: { title: string; drawn: HistogramData }) 
   const counts = Array.from({ length: decades + 1 }, (_, power) => 10 ** power);
   return (
     <div ref={box}>
-      <svg
-        class="picture"
-        viewBox={`0 0 ${width} ${TOP + HEIGHT + BELOW}`}
-        style={{ maxWidth: `${WIDTH}px` }}
-        role="img"
-        aria-label={title}
-      >
+      <Picture title={title} width={width} height={TOP + HEIGHT + BELOW}>
         <Axes
           left={LEFT}
           bottom={TOP + HEIGHT}
@@ -89,7 +83,7 @@ export function Bins({ title, drawn }: { title: string; drawn: HistogramData }) 
             </g>
           );
         })}
-      </svg>
+      </Picture>
       <ul class="keys">
         {drawn.kinds.map((kind) => (
           <li key={kind.label}>

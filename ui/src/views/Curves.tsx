@@ -1,13 +1,14 @@
 /** Curves on one pair of axes, with the limits that they are held against. */
 import { useRef } from "preact/hooks";
-import type { Axis, Curve, CurvesData, Mark } from "../data/types";
-import { CURVE_DASHES } from "../draw/tokens";
+import type { Axis, Curve, CurvesData } from "../data/types";
+import { CURVE_DASHES, fillOf } from "../draw/tokens";
 import { roundAmount } from "../maths/format";
 import { type Scale, scaleOf } from "../maths/scale";
 import { Axes, type Tick } from "./Axes";
+import { PICTURE, Picture } from "./Picture";
+import { Sign } from "./Sign";
 import { useWidth } from "./useSize";
 
-const WIDTH = 860;
 const HEIGHT = 260;
 /** Room for the values of the axis up the page, and below for those along it. */
 const LEFT = 78;
@@ -18,7 +19,7 @@ const SHORT = 0.6;
 
 export function Curves({ title, drawn }: { title: string; drawn: CurvesData }) {
   const box = useRef<HTMLDivElement>(null);
-  const width = Math.min(WIDTH, useWidth(box));
+  const width = Math.min(PICTURE, useWidth(box));
   const points = drawn.curves.flatMap((curve) => curve.points);
   const limits = (on: "x" | "y") => drawn.limits.filter((limit) => limit.on === on).map(({ value }) => value);
   const across = scaleOf(drawn.x, [...points.map(([x]) => x), ...limits("x")]);
@@ -27,13 +28,7 @@ export function Curves({ title, drawn }: { title: string; drawn: CurvesData }) {
   const y = (value: number) => TOP + (1 - up.place(value)) * HEIGHT;
   return (
     <div ref={box}>
-      <svg
-        class="picture"
-        viewBox={`0 0 ${width} ${TOP + HEIGHT + BELOW}`}
-        style={{ maxWidth: `${WIDTH}px` }}
-        role="img"
-        aria-label={title}
-      >
+      <Picture title={title} width={width} height={TOP + HEIGHT + BELOW}>
         <Axes
           left={LEFT}
           bottom={TOP + HEIGHT}
@@ -71,7 +66,7 @@ export function Curves({ title, drawn }: { title: string; drawn: CurvesData }) {
         {drawn.curves
           .map((curve, i) => <Drawn key={curve.label} curve={curve} place={i} x={x} y={y} />)
           .reverse()}
-      </svg>
+      </Picture>
       <Legend drawn={drawn} />
     </div>
   );
@@ -93,22 +88,24 @@ function Drawn(props: {
     return (
       <>
         {curve.points.map(([at, value]) => (
-          <Dot key={`${at} ${value}`} mark={curve.mark} x={x(at)} y={y(value)} ink={look.ink} />
+          <Sign key={`${at} ${value}`} shape={curve.mark ?? "dot"} x={x(at)} y={y(value)} ink={look.ink} />
         ))}
       </>
     );
-  return (
+  const line = (
     <path d={pathOf(curve, x, y)} fill="none" stroke={look.ink} stroke-width="2" stroke-dasharray={look.dash}>
       <title>{curve.label}</title>
     </path>
   );
-}
-
-function Dot({ mark, x, y, ink }: { mark: Mark | null; x: number; y: number; ink: string }) {
-  if (mark === "published")
-    return <path d={`M${x - 5} ${y}L${x} ${y - 5}L${x + 5} ${y}L${x} ${y + 5}Z`} fill={ink} />;
+  const { below } = curve;
+  if (below == null) return line;
+  // The area up to that value: lines that are above it lie on it.
+  const area = pathOf(curve, x, (value) => y(Math.min(value, below)));
   return (
-    <circle cx={x} cy={y} r="4" fill={mark === "emulated" ? "none" : ink} stroke={ink} stroke-width="2" />
+    <>
+      <path d={`${area}V${y(below)}H${x(curve.points[0]![0])}Z`} fill={fillOf("unknown")} />
+      {line}
+    </>
   );
 }
 
@@ -119,7 +116,7 @@ function Legend({ drawn }: { drawn: CurvesData }) {
         <li key={curve.label}>
           <svg width="24" height="12" aria-hidden="true">
             {curve.form === "points" ? (
-              <Dot mark={curve.mark} x={12} y={6} ink={lookAt(i).ink} />
+              <Sign shape={curve.mark ?? "dot"} x={12} y={6} ink={lookAt(i).ink} />
             ) : (
               <path d="M0 6h24" stroke={lookAt(i).ink} stroke-width="2" stroke-dasharray={lookAt(i).dash} />
             )}

@@ -1,4 +1,4 @@
-/** A Section's figure, by its kind: bars, points on a scale, curves, cells, a machine, ways, dials. */
+/** A Section's figure, by its kind: bars, points on a scale, curves, cells, a machine, ways, dials, stretches. */
 import { useRef } from "preact/hooks";
 import type { Bar, BarGroup, FigureData } from "../data/types";
 import { hueOf } from "../draw/tokens";
@@ -10,6 +10,7 @@ import { Flows } from "./Flows";
 import { Heat } from "./Heat";
 import { Points } from "./Points";
 import { RateDials } from "./RateDials";
+import { Keys, Spans } from "./Spans";
 import { Topology } from "./Topology";
 import { useWidth } from "./useSize";
 
@@ -47,6 +48,15 @@ export function Drawing({ figure }: { figure: FigureData }) {
       return <Topology panels={figure.panels} />;
     case "flows":
       return <Flows flows={figure.flows} />;
+    case "spans":
+      return (
+        <>
+          {figure.spans.map((group) => (
+            <Spans key={group.title} group={group} />
+          ))}
+          <Keys keys={figure.keys} />
+        </>
+      );
     case "gauges":
       return <RateDials groups={figure.dials} />;
     default:

@@ -3,6 +3,7 @@ import { useRef } from "preact/hooks";
 import type { HeatData } from "../data/types";
 import { fillOf } from "../draw/tokens";
 import { amount } from "../maths/format";
+import { Picture } from "./Picture";
 import { useWidth } from "./useSize";
 
 const WIDTH = 1100;
@@ -18,13 +19,7 @@ export function Heat({ title, drawn }: { title: string; drawn: HeatData }) {
   const below = drawn.rows.length * ROW;
   return (
     <div ref={box}>
-      <svg
-        class="picture"
-        viewBox={`0 0 ${width} ${below + 22}`}
-        style={{ maxWidth: `${WIDTH}px` }}
-        role="img"
-        aria-label={title}
-      >
+      <Picture title={title} width={width} height={below + 22} most={WIDTH}>
         {drawn.rows.map((row, i) => (
           <g key={row.label} transform={`translate(0 ${i * ROW})`}>
             <text x="0" y="14">
@@ -51,7 +46,7 @@ export function Heat({ title, drawn }: { title: string; drawn: HeatData }) {
         <text class="faint" x={width} y={below + 16} text-anchor="end">
           {amount(drawn.to, drawn.x.unit)}
         </text>
-      </svg>
+      </Picture>
       <p class="soft">
         {`${drawn.what}; the strongest from ${amount(drawn.most, drawn.unit)} on; hatched: not known`}
       </p>

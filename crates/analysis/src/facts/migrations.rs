@@ -62,6 +62,10 @@ pub struct Migration {
     pub is_emulated: Option<bool>,
     /// How its memory went over, by what the source was told; `None` where sums alone are known.
     pub method: Option<Method>,
+    /// How long the guest may be dark for what is left, as the source was told last: its `downtime-limit`.
+    pub downtime_limit_ns: Option<u64>,
+    /// How much may be sent in a second, as the source was told last: its `max-bandwidth`.
+    pub max_bytes_per_s: Option<u64>,
     /// Where its memory went: the `uri` of `migrate`.
     pub uri: Option<String>,
     /// What must be alike on both sides and was told to one of them alone, by its name, and whether that was the source.

@@ -3,14 +3,14 @@
 //! In: what the user states of a guest and of its way; no trace. Out: one Section with an interval for each answer, what a model
 //! without a working set says beside, and, where passes never end, what would end them.
 //! ```text
-//! Asked --model/: courses with dirty bits cleared at sync, on send, and naive--> Prediction --tables, rules, figure--> Section
+//! Asked --model/: courses with dirty bits cleared at sync, on send, and naive--> Prediction --tables, rules, figures--> Section
 //!                \--ways_out--> the least limit, bandwidth or throttle
 //! ```
 //! docs/migration.md has the formulae and where each constant comes from.
 
 pub mod blocked;
 mod checks;
-mod figure;
+mod figures;
 mod goals;
 pub mod history;
 pub mod measured;

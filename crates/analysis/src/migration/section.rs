@@ -5,7 +5,7 @@ use super::memory::rules::Seen;
 use super::memory::{self, Survey};
 use super::predict::{Asked, Interval, Order, Prediction};
 use super::rules::{Planned, RULES};
-use super::{figure, goals, methods, published, tables, to_file};
+use super::{figures, goals, methods, published, tables, to_file};
 use crate::{Answer, Case, Error};
 use base::number::{bytes, decimals, duration, percent};
 use base::{Finding, Level, Section, Unknown, in_order};
@@ -44,7 +44,7 @@ fn section(case: &Case, asked: &Asked) -> Section {
     section.findings.extend(memory::rules::findings(Seen { looked, asked: Some(asked) }));
     section.findings.extend(looked.guest.iter().flat_map(|guest| blocked::findings(guest, Level::L0)));
     section.findings = in_order(section.findings);
-    section.figures = vec![figure::passes(asked, &said)];
+    section.figures = figures::figures(asked, &model, &said, looked.survey.as_ref());
     section.tables = vec![
         tables::prediction(&model.kept(asked).said),
         methods::table(asked, &said, looked),

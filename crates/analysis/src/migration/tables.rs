@@ -75,7 +75,7 @@ pub(super) const MEMORY: TableSpec = TableSpec {
 };
 
 /// Windows of the working set that are listed.
-const WINDOWS_NS: [u64; 9] = [
+pub(super) const WINDOWS_NS: [u64; 9] = [
     10_000_000,
     20_000_000,
     50_000_000,

@@ -38,12 +38,14 @@ pub struct Curve {
 }
 
 /// How the points of a curve hang together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Form {
     /// Straight lines join them.
     Line,
     /// A value holds from its point to the next one.
     Steps,
+    /// The same, and what is missing up to this value is hatched.
+    StepsBelow(f64),
     /// Nothing joins them: single numbers, drawn by where they come from.
     Points(Mark),
 }

@@ -55,6 +55,11 @@ pub fn render(title: &str, curves: &Curves, out: &mut String) -> Result {
     }
     let whole = "width=\"100%\" height=\"100%\"";
     write!(out, "<svg viewBox=\"0 0 {SQUARE} {SQUARE}\" preserveAspectRatio=\"none\" {whole} overflow=\"visible\">")?;
+    for curve in &curves.curves {
+        if let Form::StepsBelow(value) = curve.form {
+            out.push_str(&missing(curve, value, x, y));
+        }
+    }
     // The first one is drawn last, on top.
     for (place, curve) in curves.curves.iter().enumerate().rev() {
         if !matches!(curve.form, Form::Points(_)) {
@@ -80,7 +85,8 @@ pub fn render(title: &str, curves: &Curves, out: &mut String) -> Result {
     out.write_str("</div>\n")
 }
 
-fn axis(axis: &Axis, scale: Scale, out: &mut String) -> Result {
+/// The axis along the page, below what it measures.
+pub fn axis(axis: &Axis, scale: Scale, out: &mut String) -> Result {
     out.push_str("<svg class=\"axis\" aria-hidden=\"true\">");
     let marks: Vec<(f64, String)> =
         scale.marks().into_iter().map(|mark| (across(scale, mark), words(axis, mark))).collect();
@@ -109,7 +115,7 @@ fn legend(curves: &Curves, out: &mut String) -> Result {
     for (place, curve) in curves.curves.iter().enumerate() {
         let drawn = match curve.form {
             Form::Points(mark) => format!("<svg x=\"50%\" y=\"50%\" overflow=\"visible\">{}</svg>", shape(mark, place)),
-            Form::Line | Form::Steps => {
+            Form::Line | Form::Steps | Form::StepsBelow(_) => {
                 format!("<line class=\"curve c{}\" x1=\"0\" x2=\"100%\" y1=\"50%\" y2=\"50%\"/>", place % DASHES)
             }
         };
@@ -119,13 +125,14 @@ fn legend(curves: &Curves, out: &mut String) -> Result {
     out.write_str("</ul>")
 }
 
-/// A single number: ours as a dot, an emulated one hollow, a published one as a diamond.
+/// A single number: ours as a dot, an emulated one hollow, a published one as a diamond, a modelled one as a hollow diamond.
 fn shape(mark: Mark, place: usize) -> String {
     let look = if place == 0 { "c0" } else { "" };
     match mark {
         Mark::Measured => format!("<circle class=\"dot {look}\" r=\"4\"/>"),
         Mark::Emulated => format!("<circle class=\"curve {look}\" r=\"4\"/>"),
         Mark::Published => format!("<path class=\"dot {look}\" d=\"M-5 0L0-5L5 0L0 5Z\"/>"),
+        Mark::Modelled => "<path class=\"curve c0\" d=\"M-5 0L0-5L5 0L0 5Z\"/>".to_owned(),
     }
 }
 
@@ -138,11 +145,20 @@ fn path(curve: &Curve, x: Scale, y: Scale) -> String {
         // Writing into a text cannot fail.
         let _ = match (before.replace(up), curve.form) {
             (None, _) => write!(data, "M{across:.1} {up:.1}"),
-            (Some(_), Form::Steps) => write!(data, "H{across:.1}V{up:.1}"),
+            (Some(_), Form::Steps | Form::StepsBelow(_)) => write!(data, "H{across:.1}V{up:.1}"),
             (Some(_), Form::Line | Form::Points(_)) => write!(data, "L{across:.1} {up:.1}"),
         };
     }
     data
+}
+
+/// What is missing up to `value`, as an area.
+fn missing(curve: &Curve, value: f64, x: Scale, y: Scale) -> String {
+    let points = curve.points.iter().map(|(at, own)| (*at, own.min(value))).collect();
+    let lower = Curve { points, ..curve.clone() };
+    let (Some((first, _)), top) = (curve.points.first(), (1.0 - y.place(value)) * SQUARE) else { return String::new() };
+    let begin = x.place(*first) * SQUARE;
+    format!("<path class=\"missing\" d=\"{}V{top:.1}H{begin:.1}Z\"/>", path(&lower, x, y))
 }
 
 /// Cells: their strength is how much there is, and those of which nothing is known are hatched.

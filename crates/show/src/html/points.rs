@@ -62,6 +62,10 @@ fn drawing(point: &Point, scale: LogScale, out: &mut String) -> Result {
             out,
             "<svg x=\"{at:.2}%\" y=\"{MIDDLE}\" overflow=\"visible\"><path d=\"M-5 0L0-5L5 0L0 5Z\" fill=\"var(--quiet)\"/></svg>"
         )?,
+        Mark::Modelled => write!(
+            out,
+            "<svg x=\"{at:.2}%\" y=\"{MIDDLE}\" overflow=\"visible\"><path d=\"M-5 0L0-5L5 0L0 5Z\" fill=\"none\" stroke=\"var(--ink)\" stroke-width=\"2\"/></svg>"
+        )?,
         Mark::Measured => {
             write!(out, "<circle cx=\"{at:.2}%\" cy=\"{MIDDLE}\" r=\"5\" fill=\"{hue}\" stroke=\"var(--ink)\"/>")?
         }

@@ -1,6 +1,6 @@
 //! A Section's parts as JSON, each borrowed and written in place.
 
-use base::figure::{Axis, Drawing, Figure, Flow, Form, Gauge, Hop, On, Reading, Side, Stop};
+use base::figure::{Axis, Drawing, Figure, Flow, Form, Gauge, Hop, Key, On, Reading, Side, SpanGroup, SpanRow, Stop};
 use base::{Finding, Section, Table};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::json;
@@ -140,12 +140,13 @@ impl Serialize for FigureShown<'_> {
             }
             Drawing::Curves(drawn) => {
                 let curves = drawn.curves.iter().map(|curve| {
-                    let (form, mark) = match curve.form {
-                        Form::Line => ("line", None),
-                        Form::Steps => ("steps", None),
-                        Form::Points(mark) => ("points", Some(mark.name())),
+                    let (form, mark, below) = match curve.form {
+                        Form::Line => ("line", None, None),
+                        Form::Steps => ("steps", None, None),
+                        Form::StepsBelow(value) => ("steps", None, Some(value)),
+                        Form::Points(mark) => ("points", Some(mark.name()), None),
                     };
-                    json!({"label": curve.label, "form": form, "mark": mark, "points": curve.points})
+                    json!({"label": curve.label, "form": form, "mark": mark, "below": below, "points": curve.points})
                 });
                 let limits = drawn.limits.iter().map(|limit| {
                     let on = if limit.on == On::X { "x" } else { "y" };
@@ -180,6 +181,15 @@ impl Serialize for FigureShown<'_> {
                 map.serialize_entry("drawing", "gauges")?;
                 map.serialize_entry("dials", &groups.collect::<Vec<_>>())?;
             }
+            Drawing::Spans(groups) => {
+                map.serialize_entry("drawing", "spans")?;
+                map.serialize_entry("spans", &groups.iter().map(spans).collect::<Vec<_>>())?;
+                let keys = SpanGroup::keys(groups).into_iter().map(|(what, key)| match key {
+                    Key::Hue(hue) => json!({"what": what, "hue": hue, "shape": null}),
+                    Key::Shape(shape) => json!({"what": what, "hue": null, "shape": shape.name()}),
+                });
+                map.serialize_entry("keys", &keys.collect::<Vec<_>>())?;
+            }
         }
         map.end()
     }
@@ -198,6 +208,19 @@ fn flow(flow: &Flow) -> serde_json::Value {
     };
     json!({"title": flow.title, "boundary": flow.boundary, "above": flow.above, "below": flow.below,
            "most_bits_per_s": flow.most_bits_per_s, "hops": flow.hops.iter().map(hop).collect::<Vec<_>>()})
+}
+
+fn spans(group: &SpanGroup) -> serde_json::Value {
+    let row = |row: &SpanRow| {
+        let stretches =
+            row.stretches.iter().map(|one| json!({"from": one.from, "to": one.to, "what": one.what, "hue": one.hue}));
+        let signs = row.signs.iter().map(|sign| json!({"at": sign.at, "what": sign.what, "shape": sign.shape.name()}));
+        json!({"label": row.label, "value": row.value, "note": row.note,
+               "stretches": stretches.collect::<Vec<_>>(), "signs": signs.collect::<Vec<_>>()})
+    };
+    let limits = group.limits.iter().map(|limit| json!({"label": limit.label, "value": limit.value}));
+    json!({"title": group.title, "x": axis(&group.x), "rows": group.rows.iter().map(row).collect::<Vec<_>>(),
+           "limits": limits.collect::<Vec<_>>()})
 }
 
 fn gauge(gauge: &Gauge) -> serde_json::Value {

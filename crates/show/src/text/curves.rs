@@ -21,12 +21,15 @@ const ROWS: usize = 11;
 /// The widest drawing, and the narrowest that shows anything.
 const COLUMNS: std::ops::RangeInclusive<usize> = 16..=64;
 
-/// One for each curve; published points have their own.
+/// One for each curve; points that were published or modelled have their own.
 const GLYPHS: [char; 6] = ['●', '○', '▲', '△', '■', '□'];
 
 /// Cells from nothing to the most there is, and where nothing is known.
 const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 const NOT_KNOWN: char = '/';
+
+/// Between a curve and what it would be.
+const MISSING: char = '░';
 
 /// Draws `curves`.
 pub fn render(curves: &Curves, out: &mut Lines) {
@@ -73,7 +76,9 @@ fn legend(curves: &Curves, out: &mut Lines) {
         let (sign, axis) = if limit.on == On::X { ('┆', &curves.x) } else { ('┄', &curves.y) };
         Some(format!("{sign} {}, {}", limit.label, words(axis, limit.value)))
     });
-    let words: Vec<String> = shown.chain(limits).flatten().collect();
+    let is_below = |curve: &Curve| matches!(curve.form, Form::StepsBelow(_));
+    let missing = curves.curves.iter().any(is_below).then(|| Some(format!("{MISSING} missing")));
+    let words: Vec<String> = shown.chain(limits).chain(missing).flatten().collect();
     out.wrapped("   ", "   ", &words.join("   "), out.page.width);
     if let Some(more) = curves.curves.len().checked_sub(GLYPHS.len()).filter(|more| *more > 0) {
         out.line(&format!("   + {more} more like these, see --json"));
@@ -86,7 +91,11 @@ fn words(axis: &Axis, value: f64) -> String {
 
 fn glyph(place: usize, curve: &Curve) -> Option<char> {
     let own = *GLYPHS.get(place)?;
-    Some(if curve.form == Form::Points(Mark::Published) { '◆' } else { own })
+    Some(match curve.form {
+        Form::Points(Mark::Published) => '◆',
+        Form::Points(Mark::Modelled) => '◇',
+        _ => own,
+    })
 }
 
 fn row(scale: Scale, value: f64) -> usize {
@@ -119,7 +128,12 @@ fn drawn(curves: &Curves, x: Scale, y: Scale, columns: usize) -> Vec<String> {
             inside.reduce(f64::max).or_else(|| between(curve, x, y, here as f64 / (columns - 1) as f64))
         };
         let values = (column(first.0)..=column(last.0)).filter_map(|here| Some((here, value(here)?)));
-        values.for_each(|(here, value)| cells[row(y, value)][here] = glyph);
+        for (here, value) in values {
+            if let Form::StepsBelow(whole) = curve.form {
+                (row(y, whole) + 1..row(y, value)).for_each(|line| cells[line][here] = MISSING);
+            }
+            cells[row(y, value)][here] = glyph;
+        }
     }
     cells.into_iter().map(|line| line.into_iter().collect()).collect()
 }
@@ -128,7 +142,7 @@ fn drawn(curves: &Curves, x: Scale, y: Scale, columns: usize) -> Vec<String> {
 fn between(curve: &Curve, x: Scale, y: Scale, at: f64) -> Option<f64> {
     let next = curve.points.partition_point(|point| x.place(point.0) <= at);
     let (before, behind) = (curve.points.get(next.checked_sub(1)?)?, curve.points.get(next)?);
-    if curve.form == Form::Steps {
+    if matches!(curve.form, Form::Steps | Form::StepsBelow(_)) {
         return Some(before.1);
     }
     let along = (at - x.place(before.0)) / (x.place(behind.0) - x.place(before.0)).max(f64::MIN_POSITIVE);

@@ -88,6 +88,7 @@ fn drawn(scale: LogScale, value: f64, interval: Option<(f64, f64)>, mark: Mark, 
         Mark::Measured => '●',
         Mark::Emulated => '○',
         Mark::Published => '◆',
+        Mark::Modelled => '◇',
     };
     line.into_iter().collect()
 }

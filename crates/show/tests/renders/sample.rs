@@ -4,7 +4,7 @@
 use crate::packets;
 use base::figure::{
     Axis, Bar, BarGroup, Bin, Curve, Curves, Drawing, Edge, Figure, Form, Heat, HeatRow, Histogram, Kind, Limit, Mark,
-    On, Point, PointGroup,
+    On, Point, PointGroup, Shape, Sign, SpanGroup, SpanRow, Stretch,
 };
 use base::recording::{Emulator, Named, PartKind, Recording};
 use base::table::{Shown, TableSpec};
@@ -25,7 +25,8 @@ pub fn section() -> Section {
         ready to run and did not for 46 % of the recording: mostly busybox had its CPU."
         .into();
     section.findings = vec![shadowing(), preempted()];
-    section.figures = vec![ledger(), points(), curves(), histogram(), heat(), packets::ways(), packets::dials()];
+    section.figures =
+        vec![ledger(), points(), curves(), histogram(), heat(), packets::ways(), packets::dials(), spans()];
     section.tables = vec![exits(), chains(), losses()];
     section.unknown = vec![Unknown {
         what: "before_first_event".into(),
@@ -270,6 +271,8 @@ fn curves() -> Figure {
         curve("vCPU 0", Form::Line, &losses),
         curve("vCPU 1", Form::Steps, &quiet),
         curve("another host", Form::Points(Mark::Published), &[(1e6, 2e4)]),
+        curve("as the model says", Form::Points(Mark::Modelled), &[(1e8, 4e5)]),
+        curve("vCPU 2", Form::StepsBelow(1e4), &[(1e8, 2e3), (3e8, 5e3), (1e9, 1e4)]),
     ];
     let limits = vec![Limit { label: "budget of 1 ms".into(), on: On::Y, value: 2e4, until: Some(1e6) }];
     let (x, y) = (axis("window"), axis("lost in the worst window"));
@@ -319,5 +322,45 @@ fn heat() -> Figure {
         caption: String::new(),
         in_terminals: true,
         drawing: Drawing::Heat(Heat { x, ends: (0.0, 638e6), what, unit: "ns", most: 3e4, rows }),
+    }
+}
+
+fn spans() -> Figure {
+    let time = || Axis { title: "time in all".into(), unit: "ns", is_logarithmic: false };
+    let said = |from, to| Stretch { from, to, what: "said before".into(), hue: String::new() };
+    let sign = |at, what: &str, shape| Sign { at, what: what.into(), shape };
+    let row = |label: &str, value: &str, note: &str, stretches, signs| SpanRow {
+        label: label.into(),
+        value: value.into(),
+        note: note.into(),
+        stretches,
+        signs,
+    };
+    let part = |from, to, what: &str, hue: &str| Stretch { from, to: Some(to), what: what.into(), hue: hue.into() };
+    let both = |was| vec![sign(1.1e9, "naive", Shape::Cross), sign(was, "it was", Shape::Dot)];
+    let intervals = vec![
+        row("run 0", "519.0 ms", "inside", vec![said(3.48e8, Some(6.35e8))], both(5.19e8)),
+        row("run 1", "-", "not known: it has no dot", vec![said(3.48e8, None)], vec![sign(4e8, "likely", Shape::Bar)]),
+    ];
+    let parts = vec![
+        part(0.0, 2e6, "worked", "running"),
+        part(2e6, 7e6, "waited for a CPU", "runnable"),
+        part(7e6, 7.01e6, "unnamed", "unknown"),
+    ];
+    let limits = vec![Edge { label: "goal".into(), value: 6e6 }];
+    Figure {
+        id: "spans".into(),
+        title: "What was said, and what it was".into(),
+        caption: "1 of 2 runs was inside.".into(),
+        in_terminals: true,
+        drawing: Drawing::Spans(vec![
+            SpanGroup { title: "time in all".into(), x: time(), rows: intervals, limits: Vec::new() },
+            SpanGroup {
+                title: "run 0".into(),
+                x: time(),
+                rows: vec![row("source nic", "7.0 ms", "", parts, vec![])],
+                limits,
+            },
+        ]),
     }
 }

@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 pub(super) struct Told {
     capabilities: BTreeSet<String>,
     compression: Option<String>,
+    downtime_limit_ms: Option<u64>,
+    max_bytes_per_s: Option<u64>,
 }
 
 /// What changes the form of what goes over: one side cannot read what the other one writes (qapi/migration.json, QEMU 7.2 and 10.0).
@@ -18,6 +20,11 @@ impl Told {
     /// The method that this is.
     pub fn method(&self) -> Method {
         Method::of(|name| self.capabilities.contains(name), self.compression.as_deref())
+    }
+
+    /// How long the guest may be dark for what is left, and how much may be sent in a second.
+    pub fn limits(&self) -> (Option<u64>, Option<u64>) {
+        (self.downtime_limit_ms.map(|ms| ms.saturating_mul(1_000_000)), self.max_bytes_per_s)
     }
 
     /// What must be alike and was told to one side alone; true where that is this one.
@@ -48,6 +55,8 @@ impl Told {
             "migrate-set-parameters" => {
                 let compression = arguments[COMPRESSION].as_str().map(str::to_owned);
                 self.compression = compression.or(self.compression.take());
+                self.downtime_limit_ms = arguments["downtime-limit"].as_u64().or(self.downtime_limit_ms);
+                self.max_bytes_per_s = arguments["max-bandwidth"].as_u64().or(self.max_bytes_per_s);
             }
             _ => {}
         }
@@ -73,5 +82,7 @@ mod tests {
         told.take("migrate-set-parameters", &json!({ "multifd-compression": "zstd" }));
         told.take("migrate-set-parameters", &json!({ "max-bandwidth": 1 }));
         assert_eq!(told.method().name(), "zstd");
+        told.take("migrate-set-parameters", &json!({ "downtime-limit": 50 }));
+        assert_eq!(told.limits(), (Some(50_000_000), Some(1)));
     }
 }

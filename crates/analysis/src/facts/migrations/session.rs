@@ -188,6 +188,10 @@ impl Reading {
     fn command(&mut self, Message { at_ns, message, .. }: &Message) {
         let command = message["execute"].as_str().unwrap_or_default();
         self.told.take(command, &message["arguments"]);
+        // Unlike a method, limits may be changed meanwhile.
+        if let Some(migration) = self.found.as_mut().filter(|migration| migration.ended.is_none()) {
+            (migration.downtime_limit_ns, migration.max_bytes_per_s) = self.told.limits();
+        }
         let uri = || message["arguments"]["uri"].as_str().map(str::to_owned);
         match command {
             "migrate" => {
@@ -196,6 +200,7 @@ impl Reading {
                 self.told_then = self.told.clone();
                 if let Some(migration) = &mut self.found {
                     (migration.method, migration.uri) = (Some(self.told.method()), uri());
+                    (migration.downtime_limit_ns, migration.max_bytes_per_s) = self.told.limits();
                 }
             }
             "migrate_cancel" => self.is_called_off = true,

@@ -43,6 +43,32 @@ const MOST_GAP_SHARE: f64 = 0.1;
 /// What a row says: the value, or why there is none, and its error.
 type Said = (Option<u64>, Option<String>, u64);
 
+/// The dark time by one definition.
+pub(super) struct Defined {
+    pub name: &'static str,
+    /// `None` where nothing tells.
+    pub said: Option<Said>,
+    /// When it began by that definition, CLOCK_REALTIME, where that is known.
+    pub began_ns: Option<u64>,
+}
+
+/// By all definitions that can be told of a VMM and its guest.
+pub(super) fn definitions(migration: &Migration) -> [Defined; 5] {
+    let reported = migration.last(|poll| poll.downtime_ms).map(|ms| ms.saturating_mul(1_000_000));
+    let known = |value_ns: Option<u64>, error_ns| value_ns.map(|ns| (Some(ns), None, error_ns));
+    let started_ns = migration.source.as_ref().and_then(|side| side.passed("src-downtime-start"));
+    let last_ns = migration.heartbeat.as_ref().map(|heartbeat| heartbeat.last_on_source_ns);
+    let last_packet_ns = migration.train.as_ref().and_then(|train| train.last_on_source_ns);
+    [
+        ("vmm_reported", known(reported, REPORTED_ERROR_NS), started_ns),
+        ("vmm_events", known(migration.by_events(), EVENTS_ERROR_NS), migration.stopped_ns),
+        ("vmm_checkpoints", known(migration.by_checkpoints(), EVENTS_ERROR_NS), started_ns),
+        ("guest", by_heartbeat(migration), last_ns),
+        ("net", by_packets(migration), last_packet_ns),
+    ]
+    .map(|(name, said, began_ns)| Defined { name, said, began_ns })
+}
+
 /// By the heartbeat; `None` where nobody looked.
 fn by_heartbeat(migration: &Migration) -> Option<Said> {
     let heartbeat = migration.heartbeat.as_ref()?;
@@ -107,17 +133,8 @@ fn cause(migration: &Migration, definition: &str, difference_ns: i64, error_ns: 
 pub(super) fn table(migrations: &[Migration]) -> Table {
     let mut table = Table::new(&DOWNTIMES);
     for (run, migration) in migrations.iter().enumerate() {
-        let reported = migration.last(|poll| poll.downtime_ms).map(|ms| ms.saturating_mul(1_000_000));
-        let known = |value_ns: Option<u64>, error_ns| value_ns.map(|ns| (Some(ns), None, error_ns));
-        let rows: [(&str, Option<Said>); 5] = [
-            ("vmm_reported", known(reported, REPORTED_ERROR_NS)),
-            ("vmm_events", known(migration.by_events(), EVENTS_ERROR_NS)),
-            ("vmm_checkpoints", known(migration.by_checkpoints(), EVENTS_ERROR_NS)),
-            ("guest", by_heartbeat(migration)),
-            ("net", by_packets(migration)),
-        ];
         let mut before: Option<(u64, u64)> = None;
-        for (definition, said) in rows {
+        for Defined { name: definition, said, .. } in definitions(migration) {
             let Some((value_ns, why, error_ns)) = said else { continue };
             let Some(value_ns) = value_ns else {
                 let why = why.map_or(Cell::Missing, Cell::from);

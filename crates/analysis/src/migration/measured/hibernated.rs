@@ -1,6 +1,7 @@
 //! Guests that were saved to files, all at once, and woken: how large, how fast, how fast the disk was beside, and was that said before?
 
-use super::residuals;
+use super::figures;
+use super::residuals::{self, Held};
 use crate::facts::migrations::Migrations;
 use crate::rule::Hit;
 use base::hibernation::{Guest, Hibernation};
@@ -157,8 +158,10 @@ pub(super) fn section(migrations: &Migrations, emulator: Option<&str>) -> Option
     section.summary = summary(hibernation, said);
     section.findings = in_order(findings(hibernation));
     section.tables = vec![wakes(hibernation, said), saves(hibernation)];
-    let residuals = residual(hibernation, said);
+    let held = held(hibernation, said);
+    let residuals = residuals::table(&held);
     section.tables.extend((!residuals.rows.is_empty()).then_some(residuals));
+    section.figures.extend(figures::held("guest", &held));
     if !hibernation.disk.is_direct {
         let text = "The file system does not let files pass its page cache (O_DIRECT): how fast the disk reads was measured through it.";
         section.unknown.push(Unknown { what: "disk".into(), amount: None, unit: String::new(), text: text.into() });
@@ -266,14 +269,12 @@ fn saves(hibernation: &Hibernation) -> Table {
 }
 
 /// What was said of each guest that was woken, against what it was.
-fn residual(hibernation: &Hibernation, said: Option<&Prediction>) -> Table {
-    let mut table = Table::new(&residuals::RESIDUALS);
-    for (number, guest) in hibernation.guests.iter().enumerate().filter(|(_, guest)| guest.error.is_none()) {
-        for said in said.iter().flat_map(|prediction| &prediction.said) {
-            table.push(residuals::row(number, said, actual(guest, &said.what)));
-        }
-    }
-    table
+fn held<'p>(hibernation: &Hibernation, said: Option<&'p Prediction>) -> Vec<Held<'p>> {
+    let woken = hibernation.guests.iter().enumerate().filter(|(_, guest)| guest.error.is_none());
+    let said = || said.iter().flat_map(|prediction| &prediction.said);
+    woken
+        .flat_map(|(number, guest)| said().map(move |said| Held { number, said, was: actual(guest, &said.what) }))
+        .collect()
 }
 
 #[cfg(test)]

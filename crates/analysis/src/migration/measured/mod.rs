@@ -7,12 +7,14 @@
 //!     |--what packets saw--> table network
 //!     |--what the guest counted of its work--> table work
 //!     |--with what was said before--> table residuals
+//!     |--figures--> the same as pictures
 //!     '--rules--> findings             guests saved to files --hibernated--> tables wakes, saves, residuals
 //! ```
 
 mod culprits;
 mod devices;
 mod downtimes;
+mod figures;
 mod hibernated;
 mod network;
 mod passes;

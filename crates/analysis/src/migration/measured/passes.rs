@@ -44,12 +44,12 @@ pub const PASSES: TableSpec = TableSpec {
 /// One pass.
 pub(super) struct Pass {
     /// From 0, the first one of QEMU's; those before one that was watched late are missing.
-    number: u64,
+    pub number: u64,
     pub start_ns: u64,
     pub end_ns: u64,
     pub bytes: Option<u64>,
-    pages: Option<u64>,
-    zero_pages: Option<u64>,
+    pub pages: Option<u64>,
+    pub zero_pages: Option<u64>,
     pub dirty_pages: Option<u64>,
     throttle: Option<f64>,
 }
@@ -62,6 +62,9 @@ impl Pass {
     }
 }
 
+/// QEMU counts its passes from 1.
+const FIRST: u64 = 1;
+
 /// Those of one migration; the last one is sent while the guest stands still.
 pub(super) fn of(migration: &Migration) -> Vec<Pass> {
     let end_ns = migration.ended.as_ref().map(|(at_ns, _)| *at_ns);
@@ -72,7 +75,9 @@ pub(super) fn of(migration: &Migration) -> Vec<Pass> {
         // An answer tells of the pass before if it came before the pass after.
         let before = migration.poll_at(start_ns);
         let after = migration.poll_at(end_ns);
-        let grown = |of: fn(&Poll) -> Option<u64>| of(after?)?.checked_sub(of(before?)?);
+        // What is counted begins at 0: an answer before the first pass, which has no counts yet, is none that is missing.
+        let counted = |of: fn(&Poll) -> Option<u64>| of(before?).or((number == FIRST).then_some(0));
+        let grown = |of: fn(&Poll) -> Option<u64>| of(after?)?.checked_sub(counted(of)?);
         let left = after.and_then(|poll| Some(poll.remaining_bytes? / poll.page_bytes?.max(1)));
         Some(Pass {
             number: number.saturating_sub(1),

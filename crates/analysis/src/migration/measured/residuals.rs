@@ -67,30 +67,40 @@ pub(in super::super) fn timed(migrations: &Migrations) -> impl Iterator<Item = (
     migrations.list.iter().enumerate().filter(|(_, one)| one.heartbeat.is_none() && is_of_model(one))
 }
 
-pub(super) fn table(migrations: &Migrations) -> Table {
-    let mut table = Table::new(&RESIDUALS);
-    let Some(prediction) = &migrations.said else { return table };
-    for (run, migration) in timed(migrations) {
-        for said in &prediction.said {
-            table.push(row(run, said, actual(migration, &said.what)));
-        }
-    }
-    table
+/// What was said of one quantity of a run, or of a guest that was saved, and what it was.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Held<'s> {
+    /// Which run, or which guest.
+    pub number: usize,
+    pub said: &'s Said,
+    /// `None` where it is not known, or never came to be.
+    pub was: Option<f64>,
 }
 
-/// What was said of one quantity of a run, or of a guest that was saved, and what it was.
-pub(super) fn row(number: usize, said: &Said, was: Option<f64>) -> Vec<Cell> {
+/// All that a prediction is held against.
+pub(super) fn held(migrations: &Migrations) -> Vec<Held<'_>> {
+    let said = || migrations.said.iter().flat_map(|prediction| &prediction.said);
+    let of_run =
+        |(number, migration)| said().map(move |said| Held { number, said, was: actual(migration, &said.what) });
+    timed(migrations).flat_map(of_run).collect()
+}
+
+pub(super) fn table(held: &[Held<'_>]) -> Table {
+    let mut table = Table::new(&RESIDUALS);
     let cell = |value: Option<f64>| value.map_or(Cell::Missing, Cell::F64);
-    vec![
-        (number as u64).into(),
-        said.what.as_str().into(),
-        cell(said.low),
-        cell(said.high),
-        cell(was),
-        Cell::Bool(said.holds(was)),
-        cell(said.naive),
-        said.unit.as_str().into(),
-    ]
+    for Held { number, said, was } in held {
+        table.push(vec![
+            (*number as u64).into(),
+            said.what.as_str().into(),
+            cell(said.low),
+            cell(said.high),
+            cell(*was),
+            Cell::Bool(said.holds(*was)),
+            cell(said.naive),
+            said.unit.as_str().into(),
+        ]);
+    }
+    table
 }
 
 #[cfg(test)]
@@ -126,7 +136,8 @@ mod tests {
         let observed = Migration { heartbeat: Some(heartbeat), ..plain.clone() };
         let compressed = Migration { method: Some(Method::Zstd), ..plain.clone() };
         let list = vec![observed, plain, compressed];
-        let table = table(&Migrations { list, said: Some(said), ..Migrations::default() });
+        let migrations = Migrations { list, said: Some(said), ..Migrations::default() };
+        let table = table(&held(&migrations));
         let [row] = &table.rows[..] else { panic!("{:?}", table.rows) };
         assert_eq!((&row[0], &row[5]), (&Cell::U64(1), &Cell::Bool(false)));
     }

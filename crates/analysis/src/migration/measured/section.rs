@@ -1,7 +1,7 @@
 //! The answer.
 
 use super::waits::Splits;
-use super::{culprits, devices, downtimes, hibernated, network, passes, residuals, rules, runs, work};
+use super::{culprits, devices, downtimes, figures, hibernated, network, passes, residuals, rules, runs, work};
 use crate::facts::migrations::{Began, Migration, Migrations};
 use crate::migration::blocked::{self, Guest};
 use crate::migration::goals;
@@ -49,12 +49,14 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     section.findings = in_order(found.chain(blocked::findings(&refused, Level::L0)).collect());
     let verdicts = case.budget().and_then(|budget| goals::sentence(&budget.name, &judged));
     section.summary = std::iter::once(summary(migrations)).chain(verdicts).collect::<Vec<_>>().join(" ");
+    let held = residuals::held(migrations);
+    section.figures = figures::figures(&migrations.list, &splits, &held);
     let tables = [runs::table(&migrations.list), passes::table(&migrations.list), downtimes::table(&migrations.list)];
     let tables = tables.into_iter().chain([
         network::table(&migrations.list),
         devices::table(&migrations.list, &splits),
         work::table(&migrations.list),
-        residuals::table(migrations),
+        residuals::table(&held),
     ]);
     let tables = tables.chain([goals::table(&judged, "measured")]);
     section.tables = tables.filter(|table| !table.rows.is_empty()).collect();

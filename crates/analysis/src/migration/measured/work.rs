@@ -51,9 +51,9 @@ const LEAST_NS: u64 = 50_000_000;
 /// What it did in a phase.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Phase {
-    name: String,
-    from_ns: u64,
-    to_ns: u64,
+    pub name: String,
+    pub from_ns: u64,
+    pub to_ns: u64,
     beats: u64,
 }
 
@@ -68,12 +68,12 @@ impl Phase {
     }
 
     /// Beats in a nanosecond.
-    fn rate(&self) -> Option<f64> {
+    pub fn rate(&self) -> Option<f64> {
         Some(self.beats as f64 / self.length_ns() as f64).filter(|_| self.length_ns() > 0)
     }
 
     /// The work that it lost, at that rate.
-    fn lost_ns(&self, rate: f64) -> f64 {
+    pub fn lost_ns(&self, rate: f64) -> f64 {
         self.length_ns() as f64 - self.beats as f64 / rate
     }
 }
@@ -142,13 +142,17 @@ pub(super) fn table(migrations: &[Migration]) -> Table {
     table
 }
 
-/// `Meanwhile it lost 175 ms of its own work, 34 % of that time.`
-pub(super) fn sentence(migration: &Migration) -> Option<String> {
-    let phases = of(migration)?;
+/// What was lost of its work while it was moved, and of how much time.
+pub(super) fn lost(phases: &[Phase]) -> Option<(f64, u64)> {
     let rate = phases.first()?.rate()?;
     let moved = || phases.iter().filter(|phase| !["before", "after"].contains(&phase.name.as_str()));
     let lost_ns: f64 = moved().map(|phase| phase.lost_ns(rate)).sum();
-    let length_ns: u64 = moved().map(Phase::length_ns).sum();
+    Some((lost_ns, moved().map(Phase::length_ns).sum()))
+}
+
+/// `Meanwhile it lost 175 ms of its own work, 34 % of that time.`
+pub(super) fn sentence(migration: &Migration) -> Option<String> {
+    let (lost_ns, length_ns) = lost(&of(migration)?)?;
     let share = percent((lost_ns / length_ns as f64).clamp(0.0, 1.0));
     (lost_ns > 0.0 && length_ns > 0)
         .then(|| format!(" By its own count the guest lost {} of its work, {share} of that time.", duration(lost_ns)))

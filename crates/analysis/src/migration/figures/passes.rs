@@ -1,16 +1,17 @@
 //! Passes as a staircase down to the limit.
 
-use super::model::passes::Course;
-use super::predict::{Asked, Prediction};
+use super::super::model::passes::Course;
+use super::super::predict::{Asked, Prediction};
+use super::time;
 use base::Figure;
-use base::figure::{Axis, Curve, Curves, Drawing, Form, Limit, On};
+use base::figure::{Curve, Curves, Drawing, Form, Limit, On};
 use base::number::{counted, duration};
 
 /// Passes that are drawn: where they never end, more tell nothing.
 const MOST_DRAWN: usize = 40;
 
 /// What is left to send as each pass begins, by course.
-pub(super) fn passes(asked: &Asked, said: &Prediction) -> Figure {
+pub(super) fn figure(asked: &Asked, said: &Prediction) -> Figure {
     let mut curves = vec![curve("dirty bits cleared as passes begin", &said.at_sync)];
     if said.middle != said.at_sync {
         curves.push(curve("cleared as pages are sent", &said.middle));
@@ -22,7 +23,6 @@ pub(super) fn passes(asked: &Asked, said: &Prediction) -> Figure {
         naive.points.retain(|(at_ns, _)| *at_ns <= until_ns);
     }
     curves.push(naive);
-    let axis = |title: &str, is_logarithmic: bool| Axis { title: title.into(), unit: "ns", is_logarithmic };
     let caption = match said.at_sync.last_s() {
         Some(last_s) => format!(
             "After {} what is left is sent in {}, below the limit: the guest is stopped for it.",
@@ -39,8 +39,8 @@ pub(super) fn passes(asked: &Asked, said: &Prediction) -> Figure {
         caption,
         in_terminals: true,
         drawing: Drawing::Curves(Curves {
-            x: axis("time since the migration began", false),
-            y: axis("time to send it", true),
+            x: time("time since the migration began", false),
+            y: time("time to send it", true),
             curves,
             limits: vec![Limit {
                 label: "downtime limit".into(),

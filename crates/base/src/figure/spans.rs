@@ -1,0 +1,151 @@
+//! Stretches along an axis, a row for each: what lasted from when to when, or between which bounds something was said to lie.
+//!
+//! ```text
+//! run 0   519.0 ms   ····██████●██████···×··    inside 348.1 ms to 635.2 ms
+//! run 1    1.4 s     ····█████████████···×·●    above
+//! run 2        -     ····█████████████···×··    not known: nothing is drawn, least of all a 0
+//!                    0                      2 s
+//! ```
+
+use super::{Axis, Edge, Scale};
+
+/// Rows on one axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpanGroup {
+    /// Heading, such as a quantity or a run.
+    pub title: String,
+    /// Along the page.
+    pub x: Axis,
+    /// The rows, from the top.
+    pub rows: Vec<SpanRow>,
+    /// Limits on the axis.
+    pub limits: Vec<Edge>,
+}
+
+/// One row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpanRow {
+    /// What it is of.
+    pub label: String,
+    /// Its number in words, or `-`.
+    pub value: String,
+    /// A remark at its end, or empty.
+    pub note: String,
+    /// What is drawn as stretches, those of one row beside each other.
+    pub stretches: Vec<Stretch>,
+    /// Single values.
+    pub signs: Vec<Sign>,
+}
+
+/// From one value of the axis to another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stretch {
+    /// Where it begins.
+    pub from: f64,
+    /// Where it ends; `None` where it never does.
+    pub to: Option<f64>,
+    /// What all of its kind are, for the legend.
+    pub what: String,
+    /// Name of the state that decides how they look, or empty.
+    pub hue: String,
+}
+
+/// A value of the axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sign {
+    /// Where.
+    pub at: f64,
+    /// What all of its shape are, for the legend.
+    pub what: String,
+    /// What tells it from others.
+    pub shape: Shape,
+}
+
+/// How a single value looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// What was.
+    Dot,
+    /// What was most likely.
+    Bar,
+    /// What somebody else said.
+    Cross,
+}
+
+/// One entry of a legend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Key<'g> {
+    /// Of stretches: their hue.
+    Hue(&'g str),
+    /// Of single values.
+    Shape(Shape),
+}
+
+impl Shape {
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Shape::Dot => "dot",
+            Shape::Bar => "bar",
+            Shape::Cross => "cross",
+        }
+    }
+}
+
+impl SpanGroup {
+    /// The scale of its axis: around all stretches, single values and limits.
+    pub fn scale(&self) -> Scale {
+        let stretches = self.rows.iter().flat_map(|row| &row.stretches).flat_map(|one| [Some(one.from), one.to]);
+        let signs = self.rows.iter().flat_map(|row| &row.signs).map(|sign| sign.at);
+        self.x.scale(stretches.flatten().chain(signs).chain(self.limits.iter().map(|limit| limit.value)))
+    }
+
+    /// What stretches and single values of `groups` mean, each once, in the order in which they come.
+    pub fn keys(groups: &[Self]) -> Vec<(&str, Key<'_>)> {
+        let rows = || groups.iter().flat_map(|group| &group.rows);
+        let stretches = rows().flat_map(|row| &row.stretches).map(|one| (one.what.as_str(), Key::Hue(&one.hue)));
+        let signs = rows().flat_map(|row| &row.signs).map(|sign| (sign.what.as_str(), Key::Shape(sign.shape)));
+        let mut keys: Vec<(&str, Key<'_>)> = Vec::new();
+        for key in stretches.chain(signs) {
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        keys
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scale_holds_what_is_known_and_a_legend_names_each_kind_once() {
+        let stretch = |from, to, what: &str| Stretch {
+            from,
+            to,
+            what: what.into(),
+            hue: if what == "gap" { "unknown" } else { "" }.into(),
+        };
+        let row = |stretches, signs| SpanRow {
+            label: "run 0".into(),
+            value: String::new(),
+            note: String::new(),
+            stretches,
+            signs,
+        };
+        let sign = Sign { at: 14.0, what: "it was".into(), shape: Shape::Dot };
+        let group = SpanGroup {
+            title: "total".into(),
+            x: Axis { title: "time".into(), unit: "ns", is_logarithmic: false },
+            rows: vec![
+                row(vec![stretch(1.0, Some(4.0), "said"), stretch(4.0, Some(5.0), "gap")], vec![sign.clone()]),
+                row(vec![stretch(3.0, None, "said")], vec![sign]),
+            ],
+            limits: vec![Edge { label: "limit".into(), value: 6.0 }],
+        };
+        assert_eq!((group.scale().from, group.scale().to), (0.0, 20.0));
+        let keys = [("said", Key::Hue("")), ("gap", Key::Hue("unknown")), ("it was", Key::Shape(Shape::Dot))];
+        assert_eq!(SpanGroup::keys(&[group]), keys);
+    }
+}

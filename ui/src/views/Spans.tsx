@@ -1,0 +1,96 @@
+/** Stretches along an axis, a row each, and what they mean. */
+import type { Key, SpanGroup } from "../data/types";
+import { hueOf } from "../draw/tokens";
+import { roundAmount } from "../maths/format";
+import { scaleOf } from "../maths/scale";
+import { Axes } from "./Axes";
+import { PICTURE, Picture } from "./Picture";
+import { Sign } from "./Sign";
+
+const ROW = 22;
+const HEAD = 24;
+/** Where the scale begins and how long it is; notes stand behind it. */
+const AT = 270;
+const LONG = 340;
+
+export function Spans({ group }: { group: SpanGroup }) {
+  const { title, x: axis, rows, limits } = group;
+  const scale = scaleOf(axis, [
+    ...rows.flatMap((row) => [
+      ...row.stretches.flatMap(({ from, to }) => [from, to ?? from]),
+      ...row.signs.map(({ at }) => at),
+    ]),
+    ...limits.map(({ value }) => value),
+  ]);
+  const x = (value: number) => AT + scale.place(value) * LONG;
+  const bottom = HEAD + rows.length * ROW;
+  const words = (value: number) => roundAmount(value, axis.unit);
+  return (
+    <Picture title={title} width={PICTURE} height={bottom + 38}>
+      <text y="15" font-weight="600">
+        {title}
+      </text>
+      <path d={scale.marks.map((mark) => `M${x(mark)} ${HEAD}V${bottom}`).join("")} stroke="var(--grid)" />
+      <Axes
+        left={AT}
+        bottom={bottom}
+        width={AT + LONG}
+        up={{ title: "", ticks: [] }}
+        along={{ title: axis.title, ticks: scale.marks.map((mark) => ({ at: x(mark), text: words(mark) })) }}
+      />
+      {rows.map((row, i) => (
+        <g key={row.label + row.note} transform={`translate(0 ${HEAD + i * ROW})`}>
+          <text y="14">{row.label}</text>
+          <text x={AT - 12} y="14" text-anchor="end">
+            {row.value}
+          </text>
+          {row.stretches.map(({ from, to, what, hue }) => (
+            <rect
+              key={from}
+              x={x(from)}
+              y="3"
+              width={Math.max(1.5, (to === null ? AT + LONG : x(to)) - x(from))}
+              height={ROW - 8}
+              fill={hueOf(hue)}
+            >
+              <title>{what}</title>
+            </rect>
+          ))}
+          {row.signs.map(({ at, what, shape }) => (
+            <Sign key={what} shape={shape} x={x(at)} y={10} ink="var(--ink)" />
+          ))}
+          <text class="faint" x={AT + LONG + 16} y="14" font-size="11">
+            {row.note}
+          </text>
+        </g>
+      ))}
+      {limits.map(({ label, value }) => (
+        <g key={label}>
+          <path d={`M${x(value)} ${HEAD - 4}V${bottom}`} stroke="var(--ink)" stroke-dasharray="2 3" />
+          <text x={x(value)} y={HEAD - 8} text-anchor="middle">
+            {`${label}, ${words(value)}`}
+          </text>
+        </g>
+      ))}
+    </Picture>
+  );
+}
+
+export function Keys({ keys }: { keys: Key[] }) {
+  return (
+    <ul class="keys">
+      {keys.map(({ what, hue, shape }) => (
+        <li key={what}>
+          <svg width="24" height="14" aria-hidden="true">
+            {shape ? (
+              <Sign shape={shape} x={12} y={7} ink="var(--ink)" />
+            ) : (
+              <rect width="24" height="14" fill={hueOf(hue!)} />
+            )}
+          </svg>
+          {what}
+        </li>
+      ))}
+    </ul>
+  );
+}
