@@ -127,7 +127,7 @@ export interface Curve {
   form: "line" | "steps" | "points";
   /** Of single points: where they come from. */
   mark: Mark | null;
-  /** Of steps: what is missing up to this value is hatched. */
+  /** Of steps: what is missing up to this value is shaded. */
   below?: number | null;
   points: [number, number][];
 }

@@ -5,7 +5,7 @@ import { hueOf } from "../draw/tokens";
 import { grouped, roundAmount } from "../maths/format";
 import { decadesOf, heightOf, placeIn, totalOf } from "../maths/histogram";
 import { Axes } from "./Axes";
-import { PICTURE, Picture } from "./Picture";
+import { LegendEntry, PICTURE, Picture } from "./Picture";
 import { useWidth } from "./useSize";
 
 const HEIGHT = 240;
@@ -86,12 +86,9 @@ export function Bins({ title, drawn }: { title: string; drawn: HistogramData }) 
       </Picture>
       <ul class="keys">
         {drawn.kinds.map((kind) => (
-          <li key={kind.label}>
-            <svg width="24" height="12" aria-hidden="true">
-              <rect width="24" height="12" fill={hueOf(kind.hue)} />
-            </svg>
-            {kind.label}
-          </li>
+          <LegendEntry key={kind.label} text={kind.label}>
+            <rect width="24" height="12" fill={hueOf(kind.hue)} />
+          </LegendEntry>
         ))}
       </ul>
     </div>

@@ -1,11 +1,11 @@
 /** Curves on one pair of axes, with the limits that they are held against. */
 import { useRef } from "preact/hooks";
 import type { Axis, Curve, CurvesData } from "../data/types";
-import { CURVE_DASHES, fillOf } from "../draw/tokens";
+import { CURVE_DASHES } from "../draw/tokens";
 import { roundAmount } from "../maths/format";
 import { type Scale, scaleOf } from "../maths/scale";
 import { Axes, type Tick } from "./Axes";
-import { PICTURE, Picture } from "./Picture";
+import { LegendEntry, PICTURE, Picture } from "./Picture";
 import { Sign } from "./Sign";
 import { useWidth } from "./useSize";
 
@@ -36,36 +36,29 @@ export function Curves({ title, drawn }: { title: string; drawn: CurvesData }) {
           up={{ title: drawn.y.title, ticks: ticks(drawn.y, up, y) }}
           along={{ title: drawn.x.title, ticks: ticks(drawn.x, across, x) }}
         />
+        {drawn.curves
+          .map((curve, i) => <Drawn key={curve.label} curve={curve} place={i} x={x} y={y} />)
+          .reverse()}
         {drawn.limits.map((limit) => {
           const at = limit.on === "y" ? y(limit.value) : x(limit.value);
           const { until = null } = limit;
           const end = until === null ? width : x(until);
           const top = until === null ? TOP : y(until);
+          const alongside =
+            end > width * SHORT
+              ? { x: end, y: at - 5, "text-anchor": "end" as const }
+              : { x: end + 6, y: at + 4 };
+          const place = limit.on === "y" ? alongside : { x: at + 5, y: TOP + 10 };
           return (
-            <g key={limit.label + limit.on}>
+            <g class="on-lines" key={limit.label + limit.on}>
               <path
                 d={limit.on === "y" ? `M${LEFT} ${at}H${end}` : `M${at} ${top}V${TOP + HEIGHT}`}
                 stroke="var(--ink)"
               />
-              {limit.on === "y" ? (
-                <text
-                  x={end > width * SHORT ? end : end + 6}
-                  y={end > width * SHORT ? at - 5 : at + 4}
-                  text-anchor={end > width * SHORT ? "end" : "start"}
-                >
-                  {limitWords(drawn, limit)}
-                </text>
-              ) : (
-                <text x={at + 5} y={TOP + 10}>
-                  {limitWords(drawn, limit)}
-                </text>
-              )}
+              <text {...place}>{limitWords(drawn, limit)}</text>
             </g>
           );
         })}
-        {drawn.curves
-          .map((curve, i) => <Drawn key={curve.label} curve={curve} place={i} x={x} y={y} />)
-          .reverse()}
       </Picture>
       <Legend drawn={drawn} />
     </div>
@@ -103,7 +96,7 @@ function Drawn(props: {
   const area = pathOf(curve, x, (value) => y(Math.min(value, below)));
   return (
     <>
-      <path d={`${area}V${y(below)}H${x(curve.points[0]![0])}Z`} fill={fillOf("unknown")} />
+      <path fill="var(--ink)" d={`${area}V${y(below)}H${x(curve.points[0]![0])}Z`} fill-opacity="0.12" />
       {line}
     </>
   );
@@ -113,16 +106,13 @@ function Legend({ drawn }: { drawn: CurvesData }) {
   return (
     <ul class="keys">
       {drawn.curves.map((curve, i) => (
-        <li key={curve.label}>
-          <svg width="24" height="12" aria-hidden="true">
-            {curve.form === "points" ? (
-              <Sign shape={curve.mark ?? "dot"} x={12} y={6} ink={lookAt(i).ink} />
-            ) : (
-              <path d="M0 6h24" stroke={lookAt(i).ink} stroke-width="2" stroke-dasharray={lookAt(i).dash} />
-            )}
-          </svg>
-          {curve.mark ? `${curve.label} (${curve.mark})` : curve.label}
-        </li>
+        <LegendEntry key={curve.label} text={curve.mark ? `${curve.label} (${curve.mark})` : curve.label}>
+          {curve.form === "points" ? (
+            <Sign shape={curve.mark ?? "dot"} x={12} y={6} ink={lookAt(i).ink} />
+          ) : (
+            <path d="M0 6h24" stroke={lookAt(i).ink} stroke-width="2" stroke-dasharray={lookAt(i).dash} />
+          )}
+        </LegendEntry>
       ))}
     </ul>
   );

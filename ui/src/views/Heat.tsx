@@ -19,7 +19,7 @@ export function Heat({ title, drawn }: { title: string; drawn: HeatData }) {
   const below = drawn.rows.length * ROW;
   return (
     <div ref={box}>
-      <Picture title={title} width={width} height={below + 22} most={WIDTH}>
+      <Picture title={title} width={width} height={below + 22}>
         {drawn.rows.map((row, i) => (
           <g key={row.label} transform={`translate(0 ${i * ROW})`}>
             <text x="0" y="14">

@@ -4,7 +4,7 @@ import { hueOf } from "../draw/tokens";
 import { roundAmount } from "../maths/format";
 import { scaleOf } from "../maths/scale";
 import { Axes } from "./Axes";
-import { PICTURE, Picture } from "./Picture";
+import { LegendEntry, PICTURE, Picture } from "./Picture";
 import { Sign } from "./Sign";
 
 const ROW = 22;
@@ -51,7 +51,7 @@ export function Spans({ group }: { group: SpanGroup }) {
               y="3"
               width={Math.max(1.5, (to === null ? AT + LONG : x(to)) - x(from))}
               height={ROW - 8}
-              fill={hueOf(hue)}
+              {...look(hue)}
             >
               <title>{what}</title>
             </rect>
@@ -80,17 +80,19 @@ export function Keys({ keys }: { keys: Key[] }) {
   return (
     <ul class="keys">
       {keys.map(({ what, hue, shape }) => (
-        <li key={what}>
-          <svg width="24" height="14" aria-hidden="true">
-            {shape ? (
-              <Sign shape={shape} x={12} y={7} ink="var(--ink)" />
-            ) : (
-              <rect width="24" height="14" fill={hueOf(hue!)} />
-            )}
-          </svg>
-          {what}
-        </li>
+        <LegendEntry key={what} text={what}>
+          {shape ? (
+            <Sign shape={shape} x={12} y={6} ink="var(--ink)" />
+          ) : (
+            <rect width="24" height="12" {...look(hue!)} />
+          )}
+        </LegendEntry>
       ))}
     </ul>
   );
+}
+
+/** What has no hue is so light that signs are seen on it. */
+function look(hue: string) {
+  return { fill: hue ? hueOf(hue) : "var(--line)", stroke: "var(--soft)", "stroke-width": 0.5 };
 }

@@ -44,7 +44,7 @@ pub enum Form {
     Line,
     /// A value holds from its point to the next one.
     Steps,
-    /// The same, and what is missing up to this value is hatched.
+    /// The same, and what is missing up to this value is shaded.
     StepsBelow(f64),
     /// Nothing joins them: single numbers, drawn by where they come from.
     Points(Mark),

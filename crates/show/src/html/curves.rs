@@ -31,6 +31,20 @@ pub fn render(title: &str, curves: &Curves, out: &mut String) -> Result {
             Safe(words(&curves.y, mark))
         )?;
     }
+    let whole = "width=\"100%\" height=\"100%\"";
+    write!(out, "<svg viewBox=\"0 0 {SQUARE} {SQUARE}\" preserveAspectRatio=\"none\" {whole} overflow=\"visible\">")?;
+    for curve in &curves.curves {
+        if let Form::StepsBelow(value) = curve.form {
+            out.push_str(&missing(curve, value, x, y));
+        }
+    }
+    // The first one is drawn last, on top.
+    for (place, curve) in curves.curves.iter().enumerate().rev() {
+        if !matches!(curve.form, Form::Points(_)) {
+            write!(out, "<path class=\"curve c{}\" d=\"{}\"/>", place % DASHES, path(curve, x, y))?;
+        }
+    }
+    out.push_str("</svg>");
     for limit in &curves.limits {
         let text = Safe(limit_words(curves, limit)).to_string();
         match limit.on {
@@ -53,20 +67,6 @@ pub fn render(title: &str, curves: &Curves, out: &mut String) -> Result {
             }
         }
     }
-    let whole = "width=\"100%\" height=\"100%\"";
-    write!(out, "<svg viewBox=\"0 0 {SQUARE} {SQUARE}\" preserveAspectRatio=\"none\" {whole} overflow=\"visible\">")?;
-    for curve in &curves.curves {
-        if let Form::StepsBelow(value) = curve.form {
-            out.push_str(&missing(curve, value, x, y));
-        }
-    }
-    // The first one is drawn last, on top.
-    for (place, curve) in curves.curves.iter().enumerate().rev() {
-        if !matches!(curve.form, Form::Points(_)) {
-            write!(out, "<path class=\"curve c{}\" d=\"{}\"/>", place % DASHES, path(curve, x, y))?;
-        }
-    }
-    out.push_str("</svg>");
     for (place, curve) in curves.curves.iter().enumerate() {
         if let Form::Points(mark) = curve.form {
             for (at, value) in &curve.points {
@@ -121,6 +121,10 @@ fn legend(curves: &Curves, out: &mut String) -> Result {
         };
         let mark = if let Form::Points(mark) = curve.form { format!(" ({})", mark.name()) } else { String::new() };
         write!(out, "<li><svg aria-hidden=\"true\">{drawn}</svg>{}{mark}</li>", Safe(&curve.label))?;
+    }
+    if curves.curves.iter().any(|curve| matches!(curve.form, Form::StepsBelow(_))) {
+        let drawn = "<rect class=\"missing\" width=\"100%\" height=\"100%\"/>";
+        write!(out, "<li><svg aria-hidden=\"true\">{drawn}</svg>missing</li>")?;
     }
     out.write_str("</ul>")
 }

@@ -29,6 +29,7 @@ pub fn render(groups: &[SpanGroup], out: &mut String) -> Result {
 
 fn one(group: &SpanGroup, out: &mut String) -> Result {
     let scale = group.scale();
+    let has_notes = group.rows.iter().any(|row| !row.note.is_empty());
     writeln!(out, "<div class=\"bars spans\"><h4>{}</h4>\n<table>", Safe(&group.title))?;
     for row in &group.rows {
         write!(
@@ -38,14 +39,15 @@ fn one(group: &SpanGroup, out: &mut String) -> Result {
             Safe(&row.value)
         )?;
         drawing(group, row, scale, out)?;
-        if !row.note.is_empty() {
-            write!(out, "<span class=\"note\">{}</span>", Safe(&row.note))?;
+        out.push_str("</td>");
+        if has_notes {
+            write!(out, "<td class=\"note\">{}</td>", Safe(&row.note))?;
         }
-        out.push_str("</td></tr>\n");
+        out.push_str("</tr>\n");
     }
     out.push_str("<tr aria-hidden=\"true\"><td></td><td></td><td class=\"bar\">");
     curves::axis(&group.x, scale, out)?;
-    out.write_str("</td></tr>\n</table></div>\n")
+    writeln!(out, "</td>{}</tr>\n</table></div>", if has_notes { "<td></td>" } else { "" })
 }
 
 fn drawing(group: &SpanGroup, row: &SpanRow, scale: Scale, out: &mut String) -> Result {

@@ -102,7 +102,7 @@ fn row(scale: Scale, value: f64) -> usize {
     ((1.0 - scale.place(value)) * (ROWS - 1) as f64).round() as usize
 }
 
-/// The lines of the drawing: limits below curves, the first curve on top.
+/// The lines of the drawing: limits below curves, the first curve on top, and single points above all.
 fn drawn(curves: &Curves, x: Scale, y: Scale, columns: usize) -> Vec<String> {
     let mut cells = vec![vec![' '; columns]; ROWS];
     let column = |value: f64| (x.place(value) * (columns - 1) as f64).round() as usize;
@@ -115,9 +115,12 @@ fn drawn(curves: &Curves, x: Scale, y: Scale, columns: usize) -> Vec<String> {
             }
         }
     }
-    for (place, curve) in curves.curves.iter().enumerate().rev() {
+    let is_points = |curve: &Curve| matches!(curve.form, Form::Points(_));
+    let mut order: Vec<(usize, &Curve)> = curves.curves.iter().enumerate().rev().collect();
+    order.sort_by_key(|(_, curve)| is_points(curve));
+    for (place, curve) in order {
         let Some(glyph) = glyph(place, curve) else { continue };
-        if let Form::Points(_) = curve.form {
+        if is_points(curve) {
             curve.points.iter().for_each(|(at, value)| cells[row(y, *value)][column(*at)] = glyph);
             continue;
         }

@@ -23,7 +23,7 @@ pub(super) fn figure(migrations: &[Migration]) -> Option<Figure> {
     let before = phases.first()?.rate()? * 1e9;
     let name = |run: usize| whose(run, migrations.len());
     let mut caption = format!(
-        "Before, the guest counted {} in a second. While it was moved it lost {} of its work, {} of that time{}.",
+        "Before, the guest counted {} in a second. While it was moved it lost {} of its work, {} of that time{}: the shaded area.",
         thousands(before.round() as u64),
         duration(lost_ns.max(0.0)),
         percent((lost_ns / *length_ns as f64).clamp(0.0, 1.0)),
