@@ -9,6 +9,7 @@ import { findings } from "./findings.mjs";
 import { frames } from "./frames.mjs";
 import { latency } from "./latency.mjs";
 import { growing, live } from "./live.mjs";
+import { migration } from "./migration.mjs";
 import { perfetto } from "./perfetto.mjs";
 import { plan } from "./plan.mjs";
 import { rates } from "./rates.mjs";
@@ -341,6 +342,7 @@ export const steps = [
   ...copies,
   ...frames,
   ...latency,
+  ...migration,
   ...plan,
   ...live,
   ...growing,

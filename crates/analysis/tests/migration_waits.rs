@@ -1,6 +1,7 @@
 //! What QEMU's migration thread did while it saved devices, by a kernel's trace of the same machine: it worked, or a hog had its CPU.
 
 use base::Table;
+use base::figure::Drawing;
 use base::recording::Recording;
 use generate::scenario::Scenario;
 use generate::{Story, Target};
@@ -101,6 +102,14 @@ fn split(devices: &Table, device: &str) -> Option<(f64, f64)> {
     row.number("work_ns").zip(row.number("waiting_ns")).map(|(work, waiting)| (work / 1e3, waiting / 1e3))
 }
 
+/// Of what the figure draws of a device of the source, how long each kind is, in us.
+fn drawn(section: &base::Section, device: &str) -> Vec<(String, f64)> {
+    let dark = section.figures.iter().find(|figure| figure.id == "dark").unwrap();
+    let Drawing::Spans(groups) = &dark.drawing else { panic!("{dark:?}") };
+    let row = groups[0].rows.iter().find(|row| row.label == format!("source {device}")).unwrap();
+    row.stretches.iter().map(|one| (one.what.clone(), (one.to.unwrap() - one.from) / 1e3)).collect()
+}
+
 #[test]
 fn a_hog_is_told_apart_from_a_slow_device() {
     // By the id that QEMU printed, and by the thread's name where that is of another namespace.
@@ -112,6 +121,8 @@ fn a_hog_is_told_apart_from_a_slow_device() {
         assert_eq!(split(devices, "nic"), Some((30.0, 40.0)), "{tid}");
         assert_eq!(split(devices, "src-vm-stopped"), Some((10.0, 0.0)));
         assert_eq!(split(devices, "src-downtime-end"), Some((20.0, 0.0)));
+        let parts = [("worked", 30.0), ("waited for a CPU", 40.0)].map(|(what, us)| (what.to_owned(), us));
+        assert_eq!(drawn(section, "nic"), parts);
         let waited = section.findings.iter().find(|finding| finding.rule == "MIG-WAITED").unwrap();
         assert!(waited.title.starts_with("For 40.0 us of 110.0 us"), "{}", waited.title);
     }
