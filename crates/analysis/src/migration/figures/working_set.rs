@@ -145,7 +145,7 @@ mod tests {
                 common += 1;
             }
         }
-        assert_eq!(common, 5, "10 to 200 ms: {figure:?}");
+        assert_eq!(common, 6, "10 to 500 ms: {figure:?}");
         let (at_ns, pages) = curves.curves[2].points[0];
         assert_eq!(((at_ns / 1e5).round(), pages), (3_362.0, 16_384.0));
         assert!((at_ns / 1e9 * 200e6 / PAGE_BYTES - pages).abs() < 1e-3, "as many are sent in that time");
@@ -161,7 +161,7 @@ mod tests {
         let (figure, curves) = drawn(24_000.0, 0.0).unwrap();
         assert_eq!((curves.curves.len(), figure.caption.contains("shrink to nothing")), (2, true));
         let (figure, curves) = drawn(400_000.0, 0.5).unwrap();
-        assert_eq!(curves.curves[0].label, "pages dirtied in that time, throttled by 50 %");
+        assert_eq!(curves.curves[0].label, "pages dirtied in that time, throttled by 50.0 %");
         assert!(curves.curves[2].label.starts_with("never converges"), "{figure:?}");
         assert!(drawn(0.0, 0.0).is_none(), "it writes to nothing");
     }

@@ -326,7 +326,8 @@ mod tests {
             said: vec![wake],
         };
         let hibernation = saved(vec![guest(), Guest { wake_ns: Some(61), ..guest() }]);
-        let inside: Vec<_> = residual(&hibernation, Some(&said)).rows.iter().map(|row| row[5].clone()).collect();
+        let inside: Vec<_> =
+            residuals::table(&held(&hibernation, Some(&said))).rows.iter().map(|row| row[5].clone()).collect();
         assert_eq!(inside, [Cell::Bool(true), Cell::Bool(false)]);
         assert_eq!(wakes(&hibernation, Some(&said)).rows[1][3..6], [61_u64.into(), 40_u64.into(), 60_u64.into()]);
         assert!(summary(&hibernation, Some(&said)).ends_with("which held in 1 of 2."));
