@@ -85,7 +85,16 @@ impl Guest {
         let pairs = [story.truth.from_ns - 5_000_000, story.truth.to_ns + 5_000_000].map(|ns| {
             let (tsc, monotonic_ns) = guest_clocks(ns);
             let (machine, at, tsc) = (String::new(), Moment::Begin, Some(tsc));
-            ClockPair { machine, at, realtime_ns: monotonic_ns, monotonic_ns, tsc, error_ns: PAIR_NS }.as_file()
+            ClockPair {
+                machine,
+                at,
+                realtime_ns: monotonic_ns,
+                monotonic_ns,
+                tsc,
+                error_ns: PAIR_NS,
+                utc_error_ns: None,
+            }
+            .as_file()
         });
         std::fs::write(directory.path().join("clocks.txt"), pairs.concat()).unwrap();
         Self { directory, story, preempted }
@@ -180,6 +189,7 @@ fn pairs_of_the_host_lead_on_to_a_trace_with_clock_mono() {
         monotonic_ns: ns,
         tsc: Some((u128::from(ns) * u128::from(HZ) / 1_000_000_000) as u64),
         error_ns: 25,
+        utc_error_ns: None,
     };
     recording.clock_pairs.push(pair(Moment::Begin, guest.story.truth.from_ns - 1_000_000));
     recording.clock_pairs.push(pair(Moment::End, guest.story.truth.to_ns + 1_000_000));

@@ -114,6 +114,7 @@ fn two_hosts(directory: &Path, known: bool) -> Recording {
         monotonic_ns: monotonic_ns + passed_ns,
         tsc: Some(passed_ns * (HZ / 1_000_000_000)),
         error_ns,
+        utc_error_ns: None,
     };
     // CLOCK_MONOTONIC of the second is another one; its trace counts the time-stamp counter.
     let pairs = [

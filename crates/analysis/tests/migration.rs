@@ -97,3 +97,35 @@ fn the_trace_of_one_side_says_what_it_lacks() {
     assert_eq!(lacks, ["one_side", "guest", "network"]);
     assert!(!section.summary.contains("saved"), "{}", section.summary);
 }
+
+#[test]
+fn times_across_two_hosts_are_as_wrong_as_their_clocks_are_apart() {
+    let mut recording = Recording::open(&fixture()).unwrap();
+    let mut other = recording.machines[0].clone();
+    other.id = "B".into();
+    recording.machines.push(other);
+    for part in recording.parts.iter_mut().filter(|part| part.path.ends_with("0-target.jsonl")) {
+        part.machine = "B".into();
+    }
+    let errors = |recording: &Recording| {
+        let case = Case::new(Input::open(recording.clone()).unwrap(), Given::default());
+        let sections = Answers::of(&case).sections;
+        let section = sections.iter().find(|section| section.id == "migration").unwrap();
+        let table = section.table("downtimes").unwrap();
+        let is_by_events = |row: &usize| table.cell(*row, "definition") == Some(&Cell::from("vmm_events"));
+        let errors =
+            (0..table.rows.len()).filter(is_by_events).map(|row| table.cell(row, "error_ns").cloned().unwrap());
+        let said = section.unknown.iter().find(|one| one.what == "clocks").map(|one| one.text.clone());
+        (errors.take(2).collect::<Vec<_>>(), said.unwrap_or_default())
+    };
+    let (assumed, said) = errors(&recording);
+    assert_eq!(assumed, [Cell::U64(100_002_000), Cell::U64(2_000)], "one run went to another host");
+    assert!(said.contains("100.0 ms at most"), "{said}");
+    let mut of_other = recording.clock_pairs[0].clone();
+    of_other.machine = "B".into();
+    recording.clock_pairs.push(of_other);
+    recording.clock_pairs.iter_mut().for_each(|pair| pair.utc_error_ns = Some(250_000));
+    let (known, said) = errors(&recording);
+    assert_eq!(known, [Cell::U64(502_000), Cell::U64(2_000)]);
+    assert!(said.contains("500.0 us at most"), "{said}");
+}

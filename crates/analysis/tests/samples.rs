@@ -150,6 +150,7 @@ fn ticks_need_the_clocks_of_a_recording() {
         monotonic_ns,
         tsc: Some(tsc),
         error_ns: 0,
+        utc_error_ns: None,
     };
     recording.clock_pairs = vec![pair(Moment::Begin, 0, 0), pair(Moment::End, 1_000_000, 2_000_000)];
     let input = Input::open(recording).unwrap();

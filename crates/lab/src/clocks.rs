@@ -13,10 +13,22 @@ pub fn pair(machine: &str, at: Moment) -> ClockPair {
         let (realtime_ns, tsc) = (now_ns(ClockId::Realtime), crate::tracefs::tsc());
         let error_ns = now_ns(ClockId::Monotonic).saturating_sub(before_ns);
         let monotonic_ns = before_ns + error_ns / 2;
-        ClockPair { machine: machine.to_owned(), at, realtime_ns, monotonic_ns, tsc, error_ns }
+        ClockPair { machine: machine.to_owned(), at, realtime_ns, monotonic_ns, tsc, error_ns, utc_error_ns: None }
     };
     let first = read();
-    (1..TRIES).map(|_| read()).fold(first, |best, pair| if pair.error_ns < best.error_ns { pair } else { best })
+    let best =
+        (1..TRIES).map(|_| read()).fold(first, |best, pair| if pair.error_ns < best.error_ns { pair } else { best });
+    ClockPair { utc_error_ns: utc_error_ns(), ..best }
+}
+
+/// See [`ClockPair::utc_error_ns`]; `maxerror` is in microseconds.
+fn utc_error_ns() -> Option<u64> {
+    // SAFETY: all zeros are a valid `timex`; no mode is set, so that it is filled and nothing is changed.
+    let mut timex: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a `timex` that lives as long as the call.
+    let state = unsafe { libc::adjtimex(&raw mut timex) };
+    let is_set = state != libc::TIME_ERROR && state >= 0;
+    u64::try_from(timex.maxerror).ok().filter(|_| is_set)?.checked_mul(1_000)
 }
 
 /// How often the time-stamp counter ticks in a second, as CLOCK_MONOTONIC counts it; `None` where there is none.

@@ -102,8 +102,10 @@ pub struct Migration {
     pub target: Option<Side>,
     /// What the guest counted its work with, on the source and then on the target.
     pub counted: [Vec<Counted>; 2],
-    /// The machines that these two were traced on.
+    /// The machines that its source and its target were recorded on.
     pub machines: [Option<String>; 2],
+    /// By how much the clocks of these two may differ, beyond what a recording of one machine knows.
+    pub clocks: Clocks,
 }
 
 /// A word of the guest's memory with which it counts its work, modulo 2^32.
@@ -115,6 +117,18 @@ pub struct Counted {
     pub address: String,
     /// What it was.
     pub count: u32,
+}
+
+/// By how much the clocks of source and target may differ.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Clocks {
+    /// Both are one.
+    #[default]
+    One,
+    /// Of two hosts, by what the kernels of both say of their distance from UTC.
+    Within(u64),
+    /// Of two hosts, and nobody said.
+    Assumed,
 }
 
 /// How it is known when a migration began.
@@ -213,6 +227,15 @@ impl Migration {
         came_ns.map_or(resumed_ns, |came_ns| came_ns.max(resumed_ns)).checked_sub(self.began_ns)
     }
 
+    /// How far a time may be off that begins on the source and ends on the target.
+    pub fn across_ns(&self) -> u64 {
+        EVENTS_ERROR_NS.saturating_add(match self.clocks {
+            Clocks::One => 0,
+            Clocks::Within(ns) => ns,
+            Clocks::Assumed => CLOCKS_NS,
+        })
+    }
+
     /// From STOP to RESUME.
     pub fn by_events(&self) -> Option<u64> {
         self.resumed_ns?.checked_sub(self.stopped_ns?)
@@ -266,8 +289,8 @@ impl Migrations {
                                 problems.push(Problem::at(named(), None, "a message a line", "others", 0, text));
                             }
                             migrations.blocked.extend(session::blocked(&messages));
-                            sources.extend(Departure::of_source(&messages));
-                            arrivals.extend(Arrival::of_target(&messages));
+                            sources.extend(Departure::of_source(&messages, &part.machine));
+                            arrivals.extend(Arrival::of_target(&messages, &part.machine));
                         }
                         Err(error) => {
                             problems.push(Problem::at(named(), None, "a session", "none", 0, error.to_string()))
@@ -331,6 +354,14 @@ impl Migrations {
         migrations.list = sources;
         sides.sort_by_key(|(_, side): &(String, Side)| side.steps.first().map_or(0, |step| step.at_ns));
         sides.into_iter().for_each(|(machine, side)| migrations.take(machine, side));
+        for migration in &mut migrations.list {
+            let [Some(source), Some(target)] = &migration.machines else { continue };
+            migration.clocks = match recording.apart_ns(source, target) {
+                _ if source == target => Clocks::One,
+                Some(ns) => Clocks::Within(ns),
+                None => Clocks::Assumed,
+            };
+        }
         (migrations, problems)
     }
 }
@@ -385,4 +416,4 @@ fn is_over(status: &str) -> bool {
 }
 
 /// Hosts that keep time by NTP differ by less.
-const CLOCKS_NS: u64 = 100_000_000;
+pub const CLOCKS_NS: u64 = 100_000_000;

@@ -29,6 +29,10 @@ pub struct ClockPair {
     pub tsc: Option<u64>,
     /// All were read within this time, so none is further from the others.
     pub error_ns: u64,
+    /// How far CLOCK_REALTIME may be from UTC by the kernel's own account (`maxerror` of adjtimex(2), which NTP or PTP keeps small); `None` where
+    /// nobody sets that clock by another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub utc_error_ns: Option<u64>,
 }
 
 /// When clocks were read.
@@ -66,6 +70,16 @@ impl Recording {
             (None, Some(first)) => Some(WallClock { first, last: None }),
             (None, None) => None,
         }
+    }
+
+    /// By how much CLOCK_REALTIME of two machines may differ: nothing where both are one, and else what both may be from UTC, if both
+    /// are known.
+    pub fn apart_ns(&self, one: &str, other: &str) -> Option<u64> {
+        let of = |id: &str| {
+            let pairs = self.clock_pairs.iter().filter(|pair| pair.machine == id);
+            pairs.map(|pair| pair.utc_error_ns).reduce(|a, b| Some(a?.max(b?)))?
+        };
+        if one == other { Some(0) } else { of(one)?.checked_add(of(other)?) }
     }
 
     /// How long a tick of the time-stamp counter of the machine called `id` is, by its pairs or, if it is a guest without its own,
@@ -161,7 +175,7 @@ mod tests {
     use super::*;
 
     fn pair(at: Moment, realtime_ns: u64, monotonic_ns: u64, tsc: Option<u64>) -> ClockPair {
-        ClockPair { machine: "L0".into(), at, realtime_ns, monotonic_ns, tsc, error_ns: 40 }
+        ClockPair { machine: "L0".into(), at, realtime_ns, monotonic_ns, tsc, error_ns: 40, utc_error_ns: None }
     }
 
     #[test]
@@ -192,5 +206,21 @@ mod tests {
         let far = WallClock { first: pair(Moment::Begin, u64::MAX, 0, Some(u64::MAX)), last: Some(last(0)) };
         assert_eq!(far.of_monotonic(u64::MAX), WallTime { realtime_ns: u64::MAX, error_ns: u64::MAX });
         assert!(far.of_tsc(0, Some(f64::MAX)).is_some());
+    }
+
+    #[test]
+    fn two_machines_are_apart_by_what_both_may_be_from_utc_if_both_say_so() {
+        let of = |machine: &str, at, utc_error_ns| ClockPair {
+            machine: machine.into(),
+            utc_error_ns,
+            ..pair(at, 0, 0, None)
+        };
+        let mut recording = Recording::of_nothing("");
+        recording.clock_pairs =
+            vec![of("A", Moment::Begin, Some(5)), of("A", Moment::End, Some(7)), of("B", Moment::Begin, Some(30))];
+        assert_eq!(recording.apart_ns("A", "B"), Some(37), "the worse of two readings");
+        assert_eq!((recording.apart_ns("A", "A"), recording.apart_ns("A", "C")), (Some(0), None));
+        recording.clock_pairs.push(of("B", Moment::End, None));
+        assert_eq!(recording.apart_ns("A", "B"), None, "its clock was let go meanwhile");
     }
 }

@@ -65,7 +65,8 @@ fn pair(line: &str, machine: &str) -> Option<ClockPair> {
         ticks => Some(ticks.parse().ok()?),
     };
     let error_ns = words.next()?.parse().ok()?;
-    let pair = ClockPair { machine: machine.to_owned(), at: Moment::Begin, realtime_ns, monotonic_ns, tsc, error_ns };
+    let (machine, at) = (machine.to_owned(), Moment::Begin);
+    let pair = ClockPair { machine, at, realtime_ns, monotonic_ns, tsc, error_ns, utc_error_ns: None };
     words.next().is_none().then_some(pair)
 }
 
@@ -90,6 +91,7 @@ mod tests {
             monotonic_ns,
             tsc,
             error_ns: 40,
+            utc_error_ns: None,
         };
         let two = [pair(1_000, Some(5_000)), pair(101_000, Some(205_000))];
         let text = two.each_ref().map(ClockPair::as_file).concat();

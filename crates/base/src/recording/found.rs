@@ -395,6 +395,7 @@ mod tests {
                 monotonic_ns,
                 tsc: Some(2 * monotonic_ns),
                 error_ns: 9,
+                utc_error_ns: None,
             };
             std::fs::write(&path, pair(100).as_file() + &pair(900).as_file()).unwrap();
             Named { level: 1, name: None, path }

@@ -226,7 +226,7 @@ mod tests {
 
     fn read_at_begin(machine: &str) -> ClockPair {
         let (machine, at) = (machine.to_owned(), Moment::Begin);
-        ClockPair { machine, at, realtime_ns: 0, monotonic_ns: 0, tsc: None, error_ns: 0 }
+        ClockPair { machine, at, realtime_ns: 0, monotonic_ns: 0, tsc: None, error_ns: 0, utc_error_ns: None }
     }
 
     fn link(child: &str, parent: &str) -> ParentLink {

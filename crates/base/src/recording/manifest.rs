@@ -287,8 +287,15 @@ mod tests {
         assert_eq!((&first.machines, &first.parts, first.emulated), (&second.machines, &second.parts, second.emulated));
         assert!(second.problems.is_empty() && second.clock_pairs.is_empty());
         let machine = "L0".to_owned();
-        let pair =
-            |at| ClockPair { machine: machine.clone(), at, realtime_ns: 9, monotonic_ns: 7, tsc: None, error_ns: 1 };
+        let pair = |at| ClockPair {
+            machine: machine.clone(),
+            at,
+            realtime_ns: 9,
+            monotonic_ns: 7,
+            tsc: None,
+            error_ns: 1,
+            utc_error_ns: Some(2),
+        };
         let pairs = vec![pair(Moment::Begin), pair(Moment::End)];
         let ended = Some(Ended { by: EndedBy::Trigger, text: "vCPU 2 lost 37 us".to_owned() });
         Recording { clock_pairs: pairs.clone(), ended: ended.clone(), ..second }.write().unwrap();

@@ -10,7 +10,7 @@
 
 use super::verdict::{Bounds, Doubt, Verdict, verdict};
 use super::{Goal, Judgement, Metric, Workload};
-use crate::facts::migrations::{EVENTS_ERROR_NS, Migration, REPORTED_ERROR_NS, Train};
+use crate::facts::migrations::{Migration, REPORTED_ERROR_NS, Train};
 use base::recording::Emulator;
 
 /// Judges one goal by one recorded migration of a guest with this workload, if that is stated; `None` where the goal is one of
@@ -24,7 +24,7 @@ pub(super) fn judge(
     if !is_of(goal, workload) {
         return None;
     }
-    let mut error_ns = EVENTS_ERROR_NS;
+    let mut error_ns = migration.across_ns();
     let (seen_ns, reported_ms) = match goal.metric {
         Metric::TotalTime => (migration.total_ns(), migration.last(|poll| poll.total_ms)),
         Metric::DowntimeVmm => {

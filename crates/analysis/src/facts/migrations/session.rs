@@ -23,6 +23,7 @@ pub(super) struct Departure {
 
 /// What a target's session tells.
 pub(super) struct Arrival {
+    machine: String,
     /// When it was told to wait for a guest, or was first seen to.
     listened_ns: u64,
     uri: Option<String>,
@@ -35,7 +36,7 @@ pub(super) struct Arrival {
 
 impl Departure {
     /// That of a source's session; `None` if it migrates nothing. Of several, the last one.
-    pub fn of_source(messages: &[Message]) -> Option<Self> {
+    pub fn of_source(messages: &[Message], machine: &str) -> Option<Self> {
         let mut reading = Reading::default();
         for message in messages {
             match message.way {
@@ -48,6 +49,7 @@ impl Departure {
         }
         let mut migration = reading.found?;
         migration.is_emulated = reading.is_emulated;
+        migration.machines = [Some(machine.to_owned()), None];
         migration.counted = [counted(messages), Vec::new()];
         if migration.passes.is_empty() {
             migration.passes_are_polled = !reading.counted.is_empty();
@@ -76,6 +78,7 @@ impl Departure {
         if migration.uri.is_some() && arrival.uri.is_some() {
             migration.one_sided = told.one_sided(&arrival.told);
         }
+        migration.machines[1] = Some(arrival.machine);
         if migration.is_completed() {
             migration.resumed_ns = arrival.resumed_ns;
             migration.blocktime_ms = arrival.blocktime_ms;
@@ -88,7 +91,7 @@ impl Departure {
 
 impl Arrival {
     /// That of a session; `None` if it is of none that waits for a guest.
-    pub fn of_target(messages: &[Message]) -> Option<Self> {
+    pub fn of_target(messages: &[Message], machine: &str) -> Option<Self> {
         let mut reading = Reading::default();
         let mut found: Option<Self> = None;
         for message in messages {
@@ -100,8 +103,9 @@ impl Arrival {
             }
             if reading.is_incoming && found.is_none() {
                 let (listened_ns, uri, told) = (message.at_ns, reading.uri.clone(), reading.told.clone());
-                found =
-                    Some(Self { listened_ns, uri, told, resumed_ns: None, blocktime_ms: None, counted: Vec::new() });
+                let machine = machine.to_owned();
+                let (resumed_ns, blocktime_ms, counted) = (None, None, Vec::new());
+                found = Some(Self { machine, listened_ns, uri, told, resumed_ns, blocktime_ms, counted });
             }
             let Some(arrival) = &mut found else { continue };
             if let Some(event) = event.filter(|event| event.name == "RESUME" && arrival.resumed_ns.is_none()) {
@@ -308,11 +312,11 @@ mod tests {
     use serde_json::json;
 
     fn departs(messages: &[Message]) -> Option<Migration> {
-        Departure::of_source(messages).map(|departure| departure.migration)
+        Departure::of_source(messages, "L0").map(|departure| departure.migration)
     }
 
     fn resumed(messages: &[Message]) -> Option<u64> {
-        Arrival::of_target(messages)?.resumed_ns
+        Arrival::of_target(messages, "L0")?.resumed_ns
     }
 
     fn to(at_ns: u64, id: u64, command: &str) -> Message {
@@ -459,11 +463,11 @@ mod tests {
         ];
         let target = |at_ns, path: &str, name: &str| {
             let told = [with(1, "migrate-set-capabilities", on(name)), with(at_ns, "migrate-incoming", uri(path))];
-            Arrival::of_target(&told).unwrap()
+            Arrival::of_target(&told, "B").unwrap()
         };
         let mut targets =
             vec![target(2, "unix:a", "multifd"), target(9, "unix:a", "events"), target(10, "unix:b", "events")];
-        let met = Departure::of_source(&source).unwrap().meets(&mut targets);
+        let met = Departure::of_source(&source, "A").unwrap().meets(&mut targets);
         assert_eq!(met.one_sided, [("multifd".to_owned(), true)], "the nearest one at that address");
         assert_eq!((targets.len(), met.runs_on_source, met.resumed_ns), (2, Some(true), None));
         let held_ns = |migration: Migration| migration.held_ns.map(|(from_ns, until_ns)| until_ns - from_ns);
@@ -471,7 +475,7 @@ mod tests {
         let mut let_go = source.to_vec();
         let_go.insert(4, to(1_000_037_000, 4, "migrate-continue"));
         assert_eq!(
-            held_ns(Departure::of_source(&let_go).unwrap().migration),
+            held_ns(Departure::of_source(&let_go, "A").unwrap().migration),
             Some(7_000),
             "that is when it was let go"
         );

@@ -1,7 +1,7 @@
 //! How long was the guest dark, by each way to tell?
 
 use super::network;
-use crate::facts::migrations::{EVENTS_ERROR_NS, Migration, REPORTED_ERROR_NS};
+use crate::facts::migrations::{Migration, REPORTED_ERROR_NS};
 use base::number::duration;
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
@@ -61,8 +61,8 @@ pub(super) fn definitions(migration: &Migration) -> [Defined; 5] {
     let last_packet_ns = migration.train.as_ref().and_then(|train| train.last_on_source_ns);
     [
         ("vmm_reported", known(reported, REPORTED_ERROR_NS), started_ns),
-        ("vmm_events", known(migration.by_events(), EVENTS_ERROR_NS), migration.stopped_ns),
-        ("vmm_checkpoints", known(migration.by_checkpoints(), EVENTS_ERROR_NS), started_ns),
+        ("vmm_events", known(migration.by_events(), migration.across_ns()), migration.stopped_ns),
+        ("vmm_checkpoints", known(migration.by_checkpoints(), migration.across_ns()), started_ns),
         ("guest", by_heartbeat(migration), last_ns),
         ("net", by_packets(migration), last_packet_ns),
     ]
@@ -95,7 +95,7 @@ fn by_packets(migration: &Migration) -> Option<Said> {
 pub(super) fn net_breach_ns(migration: &Migration) -> Option<u64> {
     let (net_ns, _, net_error_ns) = by_packets(migration)?;
     let seen = by_heartbeat(migration).and_then(|(guest_ns, _, error_ns)| Some((guest_ns?, error_ns)));
-    let (guest_ns, error_ns) = seen.or_else(|| Some((migration.by_events()?, EVENTS_ERROR_NS)))?;
+    let (guest_ns, error_ns) = seen.or_else(|| Some((migration.by_events()?, migration.across_ns())))?;
     let least_ns = guest_ns.checked_sub(error_ns + net_error_ns)?;
     least_ns.checked_sub(net_ns?).filter(|ns| *ns > 0)
 }
@@ -103,7 +103,7 @@ pub(super) fn net_breach_ns(migration: &Migration) -> Option<u64> {
 /// By how much the guest was dark for less than its VMM kept it stopped, beyond the errors of both: one of the two is wrong.
 pub(super) fn breach_ns(migration: &Migration) -> Option<u64> {
     let (guest_ns, _, error_ns) = by_heartbeat(migration)?;
-    let least_ns = migration.by_events()?.checked_sub(error_ns + EVENTS_ERROR_NS)?;
+    let least_ns = migration.by_events()?.checked_sub(error_ns + migration.across_ns())?;
     least_ns.checked_sub(guest_ns?).filter(|ns| *ns > 0)
 }
 

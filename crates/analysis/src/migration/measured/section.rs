@@ -2,7 +2,7 @@
 
 use super::waits::Splits;
 use super::{culprits, devices, downtimes, figures, hibernated, network, passes, residuals, rules, runs, work};
-use crate::facts::migrations::{Began, Migration, Migrations};
+use crate::facts::migrations::{Began, CLOCKS_NS, Clocks, Migration, Migrations};
 use crate::migration::blocked::{self, Guest};
 use crate::migration::goals;
 use crate::{Answer, Case, Error};
@@ -166,6 +166,23 @@ fn verdict(migrations: &Migrations) -> Option<String> {
     Some(format!("Said before: {range}, which held in {held} of {}.", many(runs as u64, "run")))
 }
 
+/// What the clocks of two hosts leave open.
+fn apart(migration: &Migration) -> Option<String> {
+    match migration.clocks {
+        Clocks::One => None,
+        Clocks::Within(ns) => Some(format!(
+            "Source and target are two hosts. Their clocks differ by {} at most, by what both kernels say of NTP or PTP: so much may any time be off \
+             that begins on one and ends on the other.",
+            duration(ns as f64)
+        )),
+        Clocks::Assumed => Some(format!(
+            "Source and target are two hosts, and neither recording says how well its clock is kept: times that begin on one and end on the other \
+             are taken to be off by {} at most.",
+            duration(CLOCKS_NS as f64)
+        )),
+    }
+}
+
 fn unknown(migrations: &Migrations) -> Vec<Unknown> {
     let lacks_bytes = migrations.list.iter().flat_map(passes::of).filter(|pass| pass.bytes.is_none()).count();
     let lacks_trace = |one: &Migration| one.by.is_some() && one.by_checkpoints().is_none();
@@ -182,6 +199,7 @@ fn unknown(migrations: &Migrations) -> Vec<Unknown> {
         Began::Told | Began::Before => None,
     });
     let counted_ns = counted_ns.max().unwrap_or_default();
+    let clocks = migrations.list.iter().find_map(apart);
     let lines = [
         (
             counted_ns > 0,
@@ -226,6 +244,11 @@ fn unknown(migrations: &Migrations) -> Vec<Unknown> {
             "The trace of one side, or a part of it, does not tell how long the guest was dark; add that of the other: \
              report source.log --part L0=target.log."
                 .to_owned(),
+        ),
+        (
+            clocks.is_some(),
+            "clocks",
+            clocks.unwrap_or_default(),
         ),
         (
             breach_ns > 0,

@@ -23,7 +23,7 @@ use std::cmp::Reverse;
 const MOST_DEVICES: usize = 10;
 
 /// What a definition without a value says of it.
-const NETWORK: &str = "not measured";
+const NETWORK: &str = "no packets were sent";
 
 /// `None` where nothing tells how long any guest was dark.
 pub(super) fn figure(migrations: &[Migration], splits: &Splits) -> Option<Figure> {
@@ -78,13 +78,6 @@ fn group((run, runs): (usize, usize), migration: &Migration, splits: &Splits) ->
     let zero_ns = began.chain(pieces_of.iter().flat_map(|(_, pieces)| pieces).map(|piece| piece.span.from_ns)).min();
     let axis = Place { zero_ns: zero_ns.unwrap_or_default() };
     let mut rows: Vec<SpanRow> = defined.into_iter().map(|one| definition(one, migration, axis)).collect();
-    rows.push(SpanRow {
-        label: "net".into(),
-        value: "-".into(),
-        note: NETWORK.into(),
-        stretches: Vec::new(),
-        signs: Vec::new(),
-    });
     for (number, (name, pieces)) in pieces_of.iter().enumerate() {
         rows.extend(devices(name, pieces, |key| splits.of(run, number, key), axis));
     }
@@ -113,6 +106,7 @@ fn definition(Defined { name, said, began_ns }: Defined, migration: &Migration, 
         (Some(_), ..) => String::new(),
         (None, Some(why), _) => why,
         (None, None, _) if name == "guest" => "not observed".to_owned(),
+        (None, None, _) if name == "net" => NETWORK.to_owned(),
         (None, None, _) => "not known".to_owned(),
     };
     let stretch = value_ns.zip(from_ns).map(|(value_ns, from_ns)| Stretch {
