@@ -96,6 +96,8 @@ fn the_trace_of_one_side_says_what_it_lacks() {
     let lacks: Vec<&str> = section.unknown.iter().map(|one| one.what.as_ref()).collect();
     assert_eq!(lacks, ["one_side", "guest", "network"]);
     assert!(!section.summary.contains("saved"), "{}", section.summary);
+    let dark = section.figures.iter().find(|figure| figure.id == "dark").unwrap();
+    assert!(dark.caption.starts_with("How long the guest was dark is not known"), "{}", dark.caption);
 }
 
 #[test]

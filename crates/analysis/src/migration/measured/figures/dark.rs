@@ -52,6 +52,10 @@ fn caption(migrations: &[Migration], splits: &Splits) -> String {
             names.push((*name).to_owned());
         }
     }
+    if known.is_empty() {
+        return "How long the guest was dark is not known by any definition; what one side spent its time on is."
+            .to_owned();
+    }
     let [least, most] = [known.iter().map(|(_, ns)| *ns).min(), known.iter().map(|(_, ns)| *ns).max()]
         .map(|ns| duration(ns.unwrap_or_default() as f64));
     let dark = if least == most { least } else { format!("{least} to {most}") };
@@ -69,11 +73,11 @@ fn caption(migrations: &[Migration], splits: &Splits) -> String {
 
 fn group((run, runs): (usize, usize), migration: &Migration, splits: &Splits) -> Option<SpanGroup> {
     let defined = definitions(migration);
-    if !defined.iter().any(|one| one.said.is_some()) {
-        return None;
-    }
     let sides = [("source", &migration.source), ("target", &migration.target)];
     let pieces_of = sides.map(|(name, side)| (name, side.as_ref().map(pieces).unwrap_or_default()));
+    if pieces_of.iter().all(|(_, pieces)| pieces.is_empty()) && defined.iter().all(|one| one.said.is_none()) {
+        return None;
+    }
     let began = defined.iter().filter_map(|one| one.began_ns);
     let zero_ns = began.chain(pieces_of.iter().flat_map(|(_, pieces)| pieces).map(|piece| piece.span.from_ns)).min();
     let axis = Place { zero_ns: zero_ns.unwrap_or_default() };

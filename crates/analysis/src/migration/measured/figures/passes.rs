@@ -8,9 +8,12 @@ use base::Figure;
 use base::figure::{Axis, Curve, Curves, Drawing, Form, Limit, On};
 use base::number::{bytes, counted, duration, many, thousands};
 
+/// A run by its number, and what was left as each of its passes began.
+type Course<'m> = (usize, &'m Migration, Vec<(f64, f64)>);
+
 /// `None` where no run has two passes of which that is known.
 pub(super) fn figure(migrations: &[Migration]) -> Option<Figure> {
-    let courses: Vec<(usize, &Migration, Vec<(f64, f64)>)> = migrations
+    let courses: Vec<Course<'_>> = migrations
         .iter()
         .enumerate()
         .map(|(run, migration)| (run, migration, points(&of(migration))))

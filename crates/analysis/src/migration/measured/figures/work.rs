@@ -1,4 +1,4 @@
-//! How fast the guest worked before, while it was moved, and after; what it lost is the area below its rate before.
+//! How fast the guest worked before, while it was moved, and after; what is missing to its rate before is an area.
 
 use super::super::work::{Phase, lost, of};
 use super::{MOST_CURVES, time, whose};
@@ -23,7 +23,7 @@ pub(super) fn figure(migrations: &[Migration]) -> Option<Figure> {
     let before = phases.first()?.rate()? * 1e9;
     let name = |run: usize| whose(run, migrations.len());
     let mut caption = format!(
-        "Before, the guest counted {} in a second. While it was moved it lost {} of its work, {} of that time{}: the shaded area.",
+        "Before, the guest counted {} in a second. While it was moved it lost {} of its work, {} of that time{}. Shaded: what is missing to its rate before.",
         thousands(before.round() as u64),
         duration(lost_ns.max(0.0)),
         percent((lost_ns / *length_ns as f64).clamp(0.0, 1.0)),
