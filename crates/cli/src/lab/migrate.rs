@@ -202,7 +202,7 @@ impl Migrate {
             bail!(WrongUse("full-disk is what may go wrong with --to-file, and nothing else is".to_owned()));
         }
         if culprit.is_of_network() && self.network.is_none() {
-            bail!(WrongUse(format!("{} goes wrong with a network: it takes --network", culprit.name())));
+            bail!(WrongUse(format!("{} takes --network: there has to be one that it happens to", culprit.name())));
         }
         let phase = match (culprit, self.phase) {
             (Culprit::Capability | Culprit::NoAnnounce, Some(_)) => {

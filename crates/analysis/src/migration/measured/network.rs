@@ -233,7 +233,7 @@ pub(super) fn books(migration: &Migration) -> Option<String> {
             segments => format!(", {} sent again among them", counted(segments, "segment", "segments")),
         };
         format!(
-            "The kernel counted {} of the stream that carried the guest{again}, and QEMU {}: {} apart.",
+            "The kernel counted {} of the stream that carried the guest{again}, and QEMU {} of memory: {} apart.",
             bytes(by_link as f64),
             bytes(by_qemu as f64),
             percent(share.abs())
@@ -327,7 +327,7 @@ mod tests {
             books(&Migration { polls: vec![(0, poll)], ..migration })
         };
         assert_eq!((counted(990_000), counted(1_010_000)), (None, None));
-        let said = "The kernel counted 1.0 MB of the stream that carried the guest, 2 segments sent again among them, and QEMU 1.0 MB: 1.5 % apart.";
+        let said = "The kernel counted 1.0 MB of the stream that carried the guest, 2 segments sent again among them, and QEMU 1.0 MB of memory: 1.5 % apart.";
         assert_eq!(counted(1_015_000).unwrap(), said);
     }
 }
