@@ -5,8 +5,9 @@
 //!    '--QMP: MIGRATION_PASS, STOP, query-migrate                                       QMP: RESUME --'
 //! ```
 //! In: [`Settings`], and a model that is asked before. Out: a recording with both sessions of each run, what the operating system told of both
-//! processes, and that prediction; or, of guests that were saved to files, how that went ([`hibernate`]). Nothing else is on the machine: both end with this program, also if it is killed. The guest is emulated: which pages are sent is real, how fast it
-//! computes is not.
+//! processes, what packets to the guest saw where it has a [`network`], and that prediction; or, of guests that were saved to files, how that
+//! went ([`hibernate`]). Both QEMUs end with this program, also if it is killed; namespaces, which a network takes, stand in the journal.
+//! Nothing else is on the machine. The guest is emulated: which pages are sent is real, how fast it computes is not.
 
 pub mod sector;
 

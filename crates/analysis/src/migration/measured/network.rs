@@ -117,19 +117,22 @@ fn unannounced((run, migration, _): Run<'_>) -> Option<Hit> {
     if since_ns.is_some() && late_ns.is_none_or(|ns| ns <= ANNOUNCED_NS) {
         return None;
     }
-    let reached = match train.first_on_target_ns {
+    let reached_ns = train.first_on_target_ns.map(|first_ns| first_ns.saturating_sub(resumed_ns));
+    let reached = match reached_ns {
         None => ", and it was never reached there".to_owned(),
-        Some(first_ns) => {
-            format!("; it was reached there after {}", duration(first_ns.saturating_sub(resumed_ns) as f64))
-        }
+        Some(ns) => format!("; it was reached there after {}", duration(ns as f64)),
     };
-    let (severity, title) = match late_ns {
-        Some(ns) => {
-            (Severity::Medium, format!("The guest was announced {} after it ran{reached}", duration(ns as f64)))
-        }
-        None => (Severity::High, format!("The guest was never announced where it went{reached}")),
+    let severity = match reached_ns {
+        // It said something itself in time, which it need not do the next time.
+        Some(ns) if ns <= ANNOUNCED_NS => Severity::Low,
+        Some(_) => Severity::Medium,
+        None => Severity::High,
     };
-    let seen = format!("{} of {} were lost", train.lost(), counted(train.sent, "packet", "packets"));
+    let title = match late_ns {
+        Some(ns) => format!("The guest was announced {} after it ran{reached}", duration(ns as f64)),
+        None => format!("The guest was never announced where it went{reached}"),
+    };
+    let seen = format!("{} of {} were lost", thousands(train.lost()), counted(train.sent, "packet", "packets"));
     let mut hit = Hit::new(format!("run {run}"), severity, title).with(Evidence::in_table(seen, "migration.network"));
     if let Some(ns) = late_ns {
         hit.cost = Cost::of(CostKind::Measured, ns as f64, "ns without network");
@@ -286,8 +289,13 @@ mod tests {
         let late = found(&moved(Some(126)));
         let title = "The guest was announced 26.0 ms after it ran; it was reached there after 40.0 ms";
         assert_eq!(late, [("MIG-ANNOUNCE", title.to_owned())]);
+        let severity = |migration: &Migration| unannounced((0, migration, &Splits::default())).unwrap().severity;
         let mut never = moved(None);
+        assert_eq!(severity(&never), Severity::Medium, "reached after 40 ms");
+        never.train.as_mut().unwrap().first_on_target_ns = Some(125 * MS);
+        assert_eq!(severity(&never), Severity::Low, "it said something itself");
         never.train.as_mut().unwrap().first_on_target_ns = None;
+        assert_eq!(severity(&never), Severity::High);
         assert_eq!(found(&never)[0].1, "The guest was never announced where it went, and it was never reached there");
         assert_eq!(found(&Migration { resumed_ns: None, ..moved(None) }), [], "it did not run there");
         never.train.as_mut().unwrap().announced_ns = Some(95 * MS);
