@@ -26,10 +26,11 @@ const SHOTS = [
   ["gauges", `r=${LINUX}&view=gauges&at=0.55`],
   ["sections", `r=${LINUX}&view=sections`],
   ["plan", "r=plan-chain&view=sections"],
+  ["migration", "r=migrate-logs&view=sections"],
 ];
 
 /** What a picture is of, where that is not the top of the page. */
-const OF = { plan: ".figure:has(.flow)" };
+const OF = { plan: ".figure:has(.flow)", migration: ".figure" };
 
 /** Those of the documentation, by view and kind. */
 const KEPT = {
