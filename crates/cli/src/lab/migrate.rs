@@ -250,7 +250,9 @@ impl Migrate {
 /// What is asked once it is known how fast QEMU sends here.
 fn after(asked: &Asked, tried: &Trials) -> Asked {
     let running_s = |trials: &[Trial]| trials.iter().map(|one| one.running.as_secs_f64()).collect::<Vec<_>>();
-    let senders = Sender::tried(&running_s(&tried.empty), &running_s(&tried.filled), tried.filled_pages.into());
+    let setup_s: Vec<f64> = tried.empty.iter().map(|one| one.setup.as_secs_f64()).collect();
+    let [empty_s, filled_s] = [&tried.empty, &tried.filled].map(|trials| running_s(trials));
+    let senders = Sender::tried(&setup_s, &empty_s, &filled_s, tried.filled_pages.into());
     let dark_s = || tried.empty.iter().chain(&tried.filled).map(|one| one.dark.as_secs_f64());
     let link = senders.get(senders.len() / 2).map_or(asked.link_bytes_per_s, |one| PAGE_BYTES / one.page_s);
     let bytes_per_s = asked.setting.bytes_per_s.min(link);

@@ -33,7 +33,9 @@ pub struct Trials {
 /// One move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trial {
-    /// From `migrate` until the guest was stopped.
+    /// From `migrate` until the first pass began.
+    pub setup: Duration,
+    /// From then until the guest was stopped.
     pub running: Duration,
     /// From then until it ran on the target.
     pub dark: Duration,
@@ -63,21 +65,20 @@ pub(super) fn run(
 fn once(settings: &Settings, cache: &Path, journal: &Journal, watch: &mut Watch<'_>) -> Result<Trial, Error> {
     let scratch = Scratch::new(cache)?;
     let Ran { source, target, .. } = super::moved(settings, Method::Precopy, scratch.path(), journal, watch)?;
-    let trial = began_ns(&source).zip(at_ns(&source, "STOP")).zip(at_ns(&target, "RESUME"));
-    trial.and_then(|((began_ns, stopped_ns), resumed_ns)| Trial::of(began_ns, stopped_ns, resumed_ns)).ok_or_else(
-        || {
-            Error::Malformed(
-                "a guest that writes to nothing did not move; state what the connection carries: --link RATE"
-                    .to_owned(),
-            )
-        },
-    )
+    let why = "a guest that writes to nothing did not move; state what the connection carries: --link RATE";
+    Trial::of(&source, &target).ok_or_else(|| Error::Malformed(why.to_owned()))
 }
 
 impl Trial {
-    fn of(began_ns: u64, stopped_ns: u64, resumed_ns: u64) -> Option<Self> {
+    /// By the command and the events of both sides.
+    fn of(source: &[Message], target: &[Message]) -> Option<Self> {
+        let [passes_ns, stopped_ns] = [at_ns(source, "MIGRATION_PASS")?, at_ns(source, "STOP")?];
         let between = |from_ns: u64, to_ns: u64| to_ns.checked_sub(from_ns).map(Duration::from_nanos);
-        Some(Self { running: between(began_ns, stopped_ns)?, dark: between(stopped_ns, resumed_ns)? })
+        Some(Self {
+            setup: between(began_ns(source)?, passes_ns)?,
+            running: between(passes_ns, stopped_ns)?,
+            dark: between(stopped_ns, at_ns(target, "RESUME")?)?,
+        })
     }
 }
 
@@ -122,11 +123,10 @@ mod tests {
     #[test]
     fn a_move_is_timed_by_the_command_and_the_events_of_both_sides() {
         let begin = message(4_990_000_000, Way::ToQemu, json!({ "execute": "migrate" }));
-        let source = [event("RESUME", 1), begin, event("STOP", 20_000)];
+        let source = [event("RESUME", 1), begin, event("MIGRATION_PASS", 5_000), event("STOP", 20_000)];
         let target = [event("STOP", 0), event("RESUME", 26_000)];
-        let [stopped_ns, resumed_ns] = [at_ns(&source, "STOP"), at_ns(&target, "RESUME")].map(Option::unwrap);
-        let trial = Trial::of(began_ns(&source).unwrap(), stopped_ns, resumed_ns).unwrap();
-        assert_eq!([trial.running, trial.dark], [30, 6].map(Duration::from_millis));
-        assert_eq!(Trial::of(2, 1, 3), None, "no time runs backwards");
+        let trial = Trial::of(&source, &target).unwrap();
+        assert_eq!([trial.setup, trial.running, trial.dark], [15, 15, 6].map(Duration::from_millis));
+        assert_eq!(Trial::of(&source, &[event("RESUME", 19_999)]), None, "no time runs backwards");
     }
 }

@@ -1,22 +1,27 @@
 //! When is it that so much has been sent?
 //!
 //! QEMU does not spread `max-bandwidth` evenly: in each window of 100 ms it sends what the limit allows there as fast as it can, then
-//! waits for the next one, and a window that is not full is left as soon as nothing is. Nor does it know a bandwidth before the first window
-//! is over: until then it stops the guest only when nothing is left. The final pass is not limited at all.
-//! Source: `migration_rate_limit`, `migration_update_counters`, `migration_completion` and `BUFFER_DELAY` in migration/migration.{c,h}, QEMU 7.2; the same
-//! in 10.0.
+//! waits for the next one, and a window that is not full is left as soon as nothing is. The first one begins before it has set up, and
+//! lasts until it looks at the time. Nor does it know a bandwidth before a window is over: until then it stops the guest only when
+//! nothing is left, and later it takes that of the last window. The final pass is not limited at all.
+//! Source: `migration_thread`, `migration_rate_limit`, `migration_update_counters`, `migration_completion` and `BUFFER_DELAY` in
+//! migration/migration.{c,h}, QEMU 7.2; the same in 10.0.
 
 use super::memory::PAGE_BYTES;
 
 /// `BUFFER_DELAY`.
 const WINDOW_S: f64 = 0.1;
+/// How long it sends before it looks at the time again (`MAX_WAIT` in migration/ram.c).
+const TURN_S: f64 = 0.05;
 
 /// How fast QEMU sends where its limit does not hold it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sender {
     /// For a page that is not zeros.
     pub page_s: f64,
-    /// For setting up, and for looking at all pages of zeros in the first pass.
+    /// From `migrate` until the first pass begins: dirty bits of all memory are cleared for the first time.
+    pub setup_s: f64,
+    /// For looking at all pages of zeros in the first pass.
     pub zeros_s: f64,
 }
 
@@ -26,19 +31,18 @@ const MEMORY_BYTES_PER_S: f64 = 18.6e9;
 impl Sender {
     /// Over a link of which no more is known.
     pub fn of_link(bytes_per_s: f64) -> Self {
-        Self { page_s: PAGE_BYTES / bytes_per_s, zeros_s: 0.0 }
+        Self { page_s: PAGE_BYTES / bytes_per_s, setup_s: 0.0, zeros_s: 0.0 }
     }
 
-    /// By how long moves took of a guest all of zeros, and of one that has `pages` others besides: the fastest that is to be expected, the middle
-    /// one, and the slowest. None if there are none.
-    pub fn tried(empty_s: &[f64], filled_s: &[f64], pages: f64) -> Vec<Self> {
-        let ([Some(empty), Some(filled)], true) = ([empty_s, filled_s].map(least_middle_most), pages > 0.0) else {
+    /// By how long it took to set up, and then to send a guest all of zeros, and one that has `pages` others besides: the fastest that is to be
+    /// expected, the middle one, and the slowest. None if there are none.
+    pub fn tried(setup_s: &[f64], empty_s: &[f64], filled_s: &[f64], pages: f64) -> Vec<Self> {
+        let [Some(setup), Some(empty), Some(filled)] = [setup_s, empty_s, filled_s].map(least_middle_most) else {
             return Vec::new();
         };
         let page_s = |filled_s: f64, empty_s: f64| ((filled_s - empty_s) / pages).max(PAGE_BYTES / MEMORY_BYTES_PER_S);
-        let pages_s = [(filled[0], empty[0]), (filled[1], empty[1]), (filled[2], empty[0])];
-        let senders = pages_s.into_iter().zip(empty);
-        senders.map(|((filled_s, empty_s), zeros_s)| Self { page_s: page_s(filled_s, empty_s), zeros_s }).collect()
+        let pages_s = [page_s(filled[0], empty[0]), page_s(filled[1], empty[1]), page_s(filled[2], empty[0])];
+        (0..3).map(|nth| Self { page_s: pages_s[nth], setup_s: setup[nth], zeros_s: empty[nth] }).collect()
     }
 }
 
@@ -64,6 +68,25 @@ struct Windows {
     /// When the one that is open began, and what was sent in it.
     began_s: f64,
     sent_bytes: f64,
+    /// What the one before carried in a second; `None` before one is over.
+    bytes_per_s: Option<f64>,
+    /// Nothing was sent yet.
+    is_unused: bool,
+}
+
+impl Windows {
+    /// Opens the next one if it is time for that, waiting for it if this one is full: what QEMU does between two turns of sending. When that
+    /// was over.
+    fn turn(&mut self, now_s: f64, limit_bytes: f64) -> f64 {
+        let is_full = self.sent_bytes >= limit_bytes * (1.0 - f64::EPSILON);
+        let now_s = if is_full { now_s.max(self.began_s + WINDOW_S) } else { now_s };
+        let open_s = now_s - self.began_s;
+        if is_full || open_s >= WINDOW_S {
+            self.bytes_per_s = Some(self.sent_bytes / open_s);
+            (self.began_s, self.sent_bytes) = (now_s, 0.0);
+        }
+        now_s
+    }
 }
 
 impl Pace {
@@ -72,9 +95,10 @@ impl Pace {
         Self { bytes_per_s, now_s: 0.0, windows: None }
     }
 
-    /// That of QEMU with a limit of `bytes_per_s`.
+    /// That of QEMU with a limit of `bytes_per_s`, once it has set up.
     pub fn of(sender: Sender, bytes_per_s: f64) -> Self {
-        Self { windows: Some(Windows { sender, began_s: 0.0, sent_bytes: 0.0 }), ..Self::even(bytes_per_s) }
+        let windows = Windows { sender, began_s: 0.0, sent_bytes: 0.0, bytes_per_s: None, is_unused: true };
+        Self { now_s: sender.setup_s, windows: Some(windows), ..Self::even(bytes_per_s) }
     }
 
     /// Seconds since the migration began.
@@ -90,35 +114,34 @@ impl Pace {
         };
         let byte_s = windows.sender.page_s / PAGE_BYTES;
         let limit_bytes = self.bytes_per_s * WINDOW_S;
-        loop {
-            if self.now_s - windows.began_s >= WINDOW_S {
-                (windows.began_s, windows.sent_bytes) = (self.now_s, 0.0);
-            }
-            let until_end_bytes = (windows.began_s + WINDOW_S - self.now_s) / byte_s;
-            let part = bytes.min(limit_bytes - windows.sent_bytes).min(until_end_bytes);
-            self.now_s += part * byte_s;
+        windows.is_unused = false;
+        // What rounding leaves is nothing.
+        while bytes > f64::EPSILON * limit_bytes {
+            let part = bytes.min(limit_bytes - windows.sent_bytes).min(TURN_S / byte_s);
             windows.sent_bytes += part;
             bytes -= part;
-            // What rounding leaves is nothing.
-            if bytes <= f64::EPSILON * limit_bytes {
-                return;
-            }
-            self.now_s = windows.began_s + WINDOW_S;
-            (windows.began_s, windows.sent_bytes) = (self.now_s, 0.0);
+            self.now_s = windows.turn(self.now_s + part * byte_s, limit_bytes);
         }
     }
 
-    /// Sets up, and looks at the pages of zeros: what a first pass takes besides what it sends.
+    /// Looks at the pages of zeros: what a first pass takes besides what it sends.
     pub fn look(&mut self) {
-        self.now_s += self.windows.map_or(0.0, |windows| windows.sender.zeros_s);
+        let Some(windows) = &mut self.windows else { return };
+        let limit_bytes = self.bytes_per_s * WINDOW_S;
+        let mut left_s = windows.sender.zeros_s;
+        while left_s > 0.0 {
+            let part_s = left_s.min(TURN_S);
+            self.now_s = windows.turn(self.now_s + part_s, limit_bytes);
+            left_s -= part_s;
+        }
     }
 
     /// Whether the guest is stopped for the rest, with so much left when a pass is over.
     pub fn is_over(&self, left_bytes: f64, limit_s: f64) -> bool {
-        let is_short = left_bytes / self.bytes_per_s <= limit_s;
+        let Some(windows) = &self.windows else { return left_bytes / self.bytes_per_s <= limit_s };
         // While nothing is known of the bandwidth, all that was known to be dirty is sent, and that is the end.
-        let knows_nothing = self.now_s < WINDOW_S;
-        if self.windows.is_some() { self.now_s > 0.0 && (knows_nothing || is_short) } else { is_short }
+        let is_short = |bytes_per_s: f64| left_bytes <= limit_s * bytes_per_s;
+        !windows.is_unused && windows.bytes_per_s.is_none_or(is_short)
     }
 
     /// How long the final pass takes.
@@ -136,7 +159,7 @@ mod tests {
 
     /// 200 MB/s, 20 MB a window, sent at 1 GB/s.
     fn windows() -> Pace {
-        Pace::of(Sender { page_s: PAGE_BYTES / 1e9, zeros_s: 0.03 }, 200e6)
+        Pace::of(Sender { zeros_s: 0.03, ..Sender::of_link(1e9) }, 200e6)
     }
 
     fn after(mut pace: Pace, parts: &[f64]) -> u64 {
@@ -146,39 +169,50 @@ mod tests {
 
     #[test]
     fn a_window_is_sent_at_once_and_the_next_one_waited_for() {
-        assert_eq!([10e6, 20e6, 21e6, 45e6].map(|bytes| after(windows(), &[bytes])), [10, 20, 101, 205]);
+        assert_eq!([10e6, 19e6, 21e6, 45e6].map(|bytes| after(windows(), &[bytes])), [10, 19, 101, 205]);
         assert_eq!(after(windows(), &[15e6, 6e6, 24e6]), after(windows(), &[45e6]), "however it is cut");
-        let slow = Pace::of(Sender { page_s: PAGE_BYTES / 100e6, zeros_s: 0.0 }, 200e6);
+        let slow = Pace::of(Sender::of_link(100e6), 200e6);
         assert_eq!(after(slow, &[45e6]), 450, "a link below the limit never waits");
         assert_eq!(after(Pace::even(200e6), &[15e6, 30e6]), 225);
     }
 
     #[test]
+    fn the_first_window_lasts_until_it_is_full_however_long_setting_up_took() {
+        let late = Pace::of(Sender { setup_s: 0.115, ..Sender::of_link(1e9) }, 200e6);
+        assert_eq!([19e6, 21e6, 39e6, 41e6].map(|bytes| after(late, &[bytes])), [134, 136, 154, 236]);
+    }
+
+    #[test]
     fn trials_tell_the_fastest_and_the_slowest_that_is_to_be_expected() {
-        let senders = Sender::tried(&[0.04, 0.02, 0.03], &[0.05, 0.13, 0.07], 10.0);
-        let told: Vec<_> =
-            senders.iter().map(|one| [one.page_s, one.zeros_s].map(|s| (s * 1e3).round() as u64)).collect();
-        assert_eq!(told, [[3, 20], [4, 30], [11, 40]]);
-        let noise = Sender::tried(&[0.04], &[0.03], 10.0);
+        let senders = Sender::tried(&[0.3, 0.1, 0.2], &[0.04, 0.02, 0.03], &[0.05, 0.13, 0.07], 10.0);
+        let told: Vec<_> = senders
+            .iter()
+            .map(|one| [one.page_s, one.setup_s, one.zeros_s].map(|s| (s * 1e3).round() as u64))
+            .collect();
+        assert_eq!(told, [[3, 100, 20], [4, 200, 30], [11, 300, 40]]);
+        let noise = Sender::tried(&[0.0], &[0.04], &[0.03], 10.0);
         assert!(noise.iter().all(|one| one.page_s > 0.0), "no page is sent in no time");
-        assert_eq!(Sender::tried(&[], &[0.03], 10.0), []);
+        assert_eq!(Sender::tried(&[0.1], &[], &[0.03], 10.0), []);
     }
 
     #[test]
     fn looking_takes_time_of_a_window_and_sends_nothing() {
         let mut pace = windows();
         pace.look();
-        assert_eq!([20e6, 21e6].map(|bytes| after(pace, &[bytes])), [50, 101]);
+        assert_eq!([19e6, 21e6].map(|bytes| after(pace, &[bytes])), [49, 101]);
     }
 
     #[test]
-    fn in_the_first_window_all_that_was_dirty_is_sent_and_later_what_is_short_is_left() {
-        let mut pace = windows();
-        assert!(!pace.is_over(1.0, 0.05), "nothing has been sent yet");
-        pace.send(20e6);
-        assert!(pace.is_over(1e9, 0.05));
-        pace.send(1.0);
+    fn before_a_window_is_over_all_is_sent_and_later_what_is_short_by_the_last_one_is_left() {
+        let mut pace = Pace::of(Sender { setup_s: 0.01, ..Sender::of_link(1e9) }, 200e6);
+        assert!(!pace.is_over(1.0, 0.05), "it has set up, and sent nothing");
+        pace.send(19e6);
+        assert!(pace.is_over(1e9, 0.05), "nothing is known of the bandwidth");
+        pace.send(2e6);
         assert_eq!([10e6, 10.1e6].map(|left| pace.is_over(left, 0.05)), [true, false]);
         assert!((pace.last_s(10e6) - 0.01).abs() < 1e-12, "not limited");
+        let mut late = Pace::of(Sender { setup_s: 0.38, ..Sender::of_link(1e9) }, 200e6);
+        late.send(21e6);
+        assert_eq!([2.4e6, 2.6e6].map(|left| late.is_over(left, 0.05)), [true, false], "20 MB in 400 ms");
     }
 }

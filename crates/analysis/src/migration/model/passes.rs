@@ -68,10 +68,10 @@ impl Course {
                 return course;
             }
             let begin = pace;
+            pace.send(left_bytes);
             if course.passes_bytes.is_empty() {
                 pace.look();
             }
-            pace.send(left_bytes);
             course.passes_bytes.push(left_bytes);
             course.stops_s = pace.now_s();
             left_bytes = dirtied_bytes(Pass { begin, ends_s: pace.now_s() });
