@@ -65,7 +65,7 @@ for place in range(number):
             naively.append((times, ours))
         print(
             f"| {'`' + setting + '`' if run == 0 else ''} | {ms(total['predicted_low'])}..{ms(likely)}..{ms(total['predicted_high'])} "
-            f"| {ms(total['actual'])} | {'-' if off is None else f'{off:+.0%}'} | {'yes' if total['inside'] else 'no'} "
+            f"| {ms(total['actual'])} | {'-' if off is None else '0%' if abs(off) < 0.005 else f'{off:+.0%}'} | {'yes' if total['inside'] else 'no'} "
             f"| {'never ends' if naive is None else ms(naive)} | {ms(dark['predicted_low'])}..{ms(dark['predicted_high'])} | {ms(dark['actual'])} |"
         )
 print()

@@ -1,7 +1,7 @@
 //! What a paced train of numbered packets saw of a guest that was moved: `<machine>/network/<name>.json`.
 
 use serde::{Deserialize, Serialize};
-use std::io::Result;
+use std::io::{Error, Result};
 use std::path::Path;
 
 /// The schema this version reads and writes.
@@ -83,7 +83,12 @@ impl Network {
     /// # Errors
     /// If it cannot be read, or is none.
     pub fn read(path: &Path) -> Result<Self> {
-        crate::json_line::read_as(path, MOST_BYTES, SCHEMA, |read: &Self| &read.schema)
+        let read = crate::json_line::read_as(path, MOST_BYTES, SCHEMA, |read: &Self| &read.schema)?;
+        let most = [read.sent_ns.len(), read.replies.len() / 2, read.downs.len()].into_iter().max().unwrap_or_default();
+        if most > MOST_PACKETS {
+            return Err(Error::other(format!("{most} packets, of {MOST_PACKETS} at most")));
+        }
+        Ok(read)
     }
 
     /// Writes the file.
@@ -92,10 +97,5 @@ impl Network {
     /// If the operating system refuses.
     pub fn write(&self, path: &Path) -> Result<()> {
         crate::json_line::write(self, path)
-    }
-
-    /// True if it was under way at that time.
-    pub fn covers(&self, at_ns: u64) -> bool {
-        (self.from_ns..=self.to_ns).contains(&at_ns)
     }
 }

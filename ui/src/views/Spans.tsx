@@ -39,14 +39,14 @@ export function Spans({ group }: { group: SpanGroup }) {
         along={{ title: axis.title, ticks: scale.marks.map((mark) => ({ at: x(mark), text: words(mark) })) }}
       />
       {rows.map((row, i) => (
-        <g key={row.label + row.note} transform={`translate(0 ${HEAD + i * ROW})`}>
+        <g key={i} transform={`translate(0 ${HEAD + i * ROW})`}>
           <text y="14">{row.label}</text>
           <text x={AT - 12} y="14" text-anchor="end">
             {row.value}
           </text>
-          {row.stretches.map(({ from, to, what, hue }) => (
+          {row.stretches.map(({ from, to, what, hue }, n) => (
             <rect
-              key={from}
+              key={n}
               x={x(from)}
               y="3"
               width={Math.max(1.5, (to === null ? AT + LONG : x(to)) - x(from))}

@@ -319,7 +319,7 @@ impl Migrations {
                     }
                 },
                 PartKind::Network => match Network::read(&path) {
-                    Ok(read) => networks.push(read),
+                    Ok(read) => networks.push((read.from_ns..=read.to_ns, Train::of(&read))),
                     Err(error) => problems.push(Problem::at(named(), None, "packets", "none", 0, error.to_string())),
                 },
                 PartKind::Heartbeat => match Heartbeat::read(&path) {
@@ -345,9 +345,9 @@ impl Migrations {
                 migration.processes = Some(processes);
             }
         }
-        for network in networks {
-            if let Some(migration) = sources.iter_mut().find(|migration| network.covers(migration.began_ns)) {
-                migration.train = Some(Train::of(&network));
+        for (times_ns, train) in networks {
+            if let Some(migration) = sources.iter_mut().find(|migration| times_ns.contains(&migration.began_ns)) {
+                migration.train = Some(train);
             }
         }
         sources.extend(accounts);

@@ -98,7 +98,7 @@ fn auto_converge(asked: &Asked, said: &Prediction) -> Way {
     let total_s = throttled.course.total_s().map(|total_s| total_s + asked.setup_s + asked.devices_s[1]);
     Way {
         method: Method::AutoConverge,
-        low_s: said.total_s.low.or(total_s),
+        low_s: [said.total_s.low, total_s].into_iter().flatten().reduce(f64::min),
         high_s: total_s,
         dark_s,
         lost_s: dark_s.map(|dark_s| dark_s + throttled.taken_s),
@@ -118,12 +118,13 @@ fn zstd(asked: &Asked, looked: &Looked) -> Option<Way> {
     let bytes_per_s = cores_bytes_per_s.min(asked.setting.bytes_per_s * compressed.ratio);
     let setting = Setting { bytes_per_s, ..asked.setting.clone() };
     let said = Prediction::of(&Asked { setting, senders: Vec::new(), ..asked.clone() });
+    let cores = counted(channels.into(), "core", "cores");
     let cpu_s = said.bytes.high.map(|bytes| bytes / compressed.bytes_per_s);
     Some(Way {
         method: Method::Zstd,
         price: match cpu_s {
-            Some(cpu_s) => format!("up to {} of CPU time on {channels} cores", duration(cpu_s * 1e9)),
-            None => format!("{channels} cores for as long as it is tried"),
+            Some(cpu_s) => format!("up to {} of CPU time on {cores}", duration(cpu_s * 1e9)),
+            None => format!("{cores} for as long as it is tried"),
         },
         ..precopy(&said)
     })

@@ -107,7 +107,8 @@ impl Prediction {
         let setting = &asked.setting;
         let even = Pace::even(setting.bytes_per_s);
         let (at_sync, naive) = (Course::cleared_at_sync(setting, even), Course::naive(setting));
-        let paces = asked.senders.iter().map(|sender| Pace::of(*sender, setting.bytes_per_s));
+        let paces = asked.senders.iter().filter(|sender| sender.tells(setting));
+        let paces = paces.map(|sender| Pace::of(*sender, setting.bytes_per_s));
         let (evenly, in_windows) = match asked.order {
             Order::AtSync => (Courses { on_send: Vec::new(), at_sync: at_sync.clone() }, Vec::new()),
             Order::Unknown => {

@@ -31,7 +31,7 @@ use std::time::Duration;
     kvmscope lab migrate --to-file --guests 4\n  \
     kvmscope lab migrate --hot 16M --rate 2000pages/s --order uniform --json\n\n\
     The guest is emulated (TCG): which pages are sent is real, how fast it computes is not. Both QEMUs end with this command, also if\n\
-    it is killed. What --network makes is removed at the end, also on Ctrl-C; after kill -9, by `kvmscope undo` and the next lab.\n\
+    it is killed. What --network makes is removed at the end, also on Ctrl-C; after kill -9, by `kvmscope undo` or the next lab migrate --network.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
     130 Ctrl-C.")]
 pub struct Migrate {
@@ -109,6 +109,8 @@ enum Written {
 /// zero (QEMU 7.2, q35).
 const OTHER_PAGES: f64 = 200.0;
 
+const MIB: f64 = 1_048_576.0;
+
 impl Migrate {
     /// Predicts, migrates, then reports on the recording.
     pub fn run(&self) -> anyhow::Result<Exit> {
@@ -161,12 +163,17 @@ impl Migrate {
         }
     }
 
+    /// Memory as QEMU gives it to a guest.
+    fn whole_mebibytes(&self) -> f64 {
+        (self.ram / MIB).floor() * MIB
+    }
+
     fn hot(&self) -> Hot {
         Hot { pages: (self.hot / PAGE_MEMORY_BYTES).floor(), pages_per_s: self.rate / PAGE_MEMORY_BYTES }
     }
 
     fn asked(&self) -> anyhow::Result<Asked> {
-        let (hot, pages) = (self.hot(), self.ram / PAGE_MEMORY_BYTES);
+        let (hot, pages) = (self.hot(), self.whole_mebibytes() / PAGE_MEMORY_BYTES);
         // The hot pages begin at 2 MiB.
         if hot.pages + 512.0 > pages {
             bail!(WrongUse("--ram must have at least 2M more than --hot".to_owned()));
@@ -230,7 +237,7 @@ impl Migrate {
             bail!(WrongUse("the guest writes between 1 page a second and one each tick of its counter".to_owned()));
         }
         Ok(Settings {
-            memory_bytes: self.ram as u64,
+            memory_bytes: self.whole_mebibytes() as u64,
             work: Work { pages: hot.pages as u32, ticks: ticks as u32, anywhere: self.order == Written::Uniform },
             period: Duration::from_secs_f64(1.0 / hot.pages_per_s),
             bandwidth_bytes_per_s: self.bandwidth as u64,

@@ -5,7 +5,7 @@
 //!    '--QMP: MIGRATION_PASS, STOP, query-migrate                                       QMP: RESUME --'
 //! ```
 //! In: [`Settings`], and a model that is asked before. Out: a recording with both sessions of each run, what the operating system told of both
-//! processes, what packets to the guest saw where it has a [`network`], and that prediction; or, of guests that were saved to files, how that
+//! processes, what packets to the guest saw where it has a network, and that prediction; or, of guests that were saved to files, how that
 //! went ([`hibernate`]). Both QEMUs end with this program, also if it is killed; namespaces, which a network takes, stand in the journal.
 //! Nothing else is on the machine. The guest is emulated: which pages are sent is real, how fast it computes is not.
 
@@ -237,7 +237,7 @@ impl std::fmt::Display for Settings {
             }
         }
         if let Some(interval) = self.packets_every {
-            write!(out, " --network={:.0}/s", 1.0 / interval.as_secs_f64())?;
+            write!(out, " --network={}/s", (1e3 / interval.as_secs_f64()).round() / 1e3)?;
         }
         out.write_str(if self.is_observed { " --observe" } else { "" })
     }

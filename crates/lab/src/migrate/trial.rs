@@ -11,7 +11,7 @@ use base::qmp::{Event, Message, Way};
 use std::path::Path;
 use std::time::Duration;
 
-/// How often each guest is moved: the time of one varies by its half on a machine that does something else.
+/// How often each guest is moved: the time of one varies by half on a machine that does something else.
 const REPEATS: usize = 3;
 /// What is added to the memory of the filled one, all of it filled: 64 MiB, which take tens of milliseconds.
 const FILLED_PAGES: u32 = 16_384;
@@ -59,7 +59,7 @@ pub(super) fn run(
             trials.push(once(&settings.tried_with(pages), cache, journal, watch)?);
         }
     }
-    Ok(Trials { empty, filled, filled_pages: FILLED_PAGES })
+    Ok(Trials { empty, filled, filled_pages: FILLED_PAGES - 1 })
 }
 
 fn once(settings: &Settings, cache: &Path, journal: &Journal, watch: &mut Watch<'_>) -> Result<Trial, Error> {

@@ -21,7 +21,7 @@ const MOST_GROUPS: usize = 8;
 const MOST_ROWS: usize = 32;
 
 /// One for each kind of stretch, in the order of the legend.
-const GLYPHS: [char; 4] = ['█', '▒', '░', '▓'];
+const GLYPHS: [char; 6] = ['█', '▒', '░', '▓', '▄', '▀'];
 
 /// What goes on behind the end of the scale.
 const NEVER_ENDS: char = '→';

@@ -8,8 +8,8 @@
 //! ```
 //! Packets are late, not lost, where something held them until the guest could be reached again.
 
-use base::network::{Down, Link, Network, Place, Reply};
-use base::number::duration;
+use base::network::{Down, Link, MOST_PACKETS, Network, Place, Reply};
+use base::number::{duration, thousands};
 
 /// A sender that was late by more than this of what it says invents dark time.
 const MOST_GAP_SHARE: f64 = 0.1;
@@ -47,6 +47,8 @@ pub struct Train {
     pub link: Option<Link>,
     /// When that was down.
     pub downs: Vec<Down>,
+    /// It had as many packets as a train may have, and ended before the guest had moved, for all that it tells.
+    pub is_cut: bool,
 }
 
 impl Train {
@@ -96,6 +98,7 @@ impl Train {
             back_by: back_by.filter(|by| *by < u32::MAX / 2).map(|by| u64::from(by) + 1),
             link: network.link,
             downs: network.downs.clone(),
+            is_cut: first.is_none() && network.sent_ns.len() >= MOST_PACKETS,
         }
     }
 
@@ -109,6 +112,9 @@ impl Train {
     /// # Errors
     /// A sentence.
     pub fn dark_ns(&self) -> Result<u64, String> {
+        if self.is_cut {
+            return Err(format!("packets ended after {}, before the guest had moved", thousands(self.sent)));
+        }
         let Some(first_ns) = self.first_on_target_ns else { return Err("no reply came from the target".to_owned()) };
         let Some(last_ns) = self.last_on_source_ns else { return Err("no reply came from the source".to_owned()) };
         let dark_ns = first_ns.saturating_sub(last_ns);
@@ -122,7 +128,7 @@ impl Train {
 
     /// The guest was reachable for up to a packet's time after the last reply, and before the first one.
     pub fn error_ns(&self) -> u64 {
-        self.interval_ns.saturating_add(self.sender_gap_ns)
+        self.interval_ns.max(self.sender_gap_ns).saturating_mul(2)
     }
 }
 
@@ -209,11 +215,13 @@ mod tests {
             Train::of(&network)
         };
         let seen = moved(2 * MS);
-        assert_eq!((seen.sender_gap_ns, seen.dark_ns(), seen.error_ns()), (3 * MS, Ok(21 * MS), 4 * MS));
+        assert_eq!((seen.sender_gap_ns, seen.dark_ns(), seen.error_ns()), (3 * MS, Ok(21 * MS), 6 * MS));
         assert_eq!(moved(2_100_001).dark_ns(), Err("rejected: the sender was 2.1 ms late, of 21.0 ms".to_owned()));
         let never = Train::of(&train(9, &[(1, 1, 1, 's')]));
         assert_eq!(never.dark_ns(), Err("no reply came from the target".to_owned()));
         assert_eq!(Train::of(&train(9, &[])).lost(), 9);
+        let cut = Train::of(&train(MOST_PACKETS as u64, &[(1, 1, 1, 's')]));
+        assert_eq!(cut.dark_ns(), Err("packets ended after 400,000, before the guest had moved".to_owned()));
     }
 
     #[test]

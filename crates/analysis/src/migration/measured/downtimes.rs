@@ -96,14 +96,14 @@ pub(super) fn net_breach_ns(migration: &Migration) -> Option<u64> {
     let (net_ns, _, net_error_ns) = by_packets(migration)?;
     let seen = by_heartbeat(migration).and_then(|(guest_ns, _, error_ns)| Some((guest_ns?, error_ns)));
     let (guest_ns, error_ns) = seen.or_else(|| Some((migration.by_events()?, migration.across_ns())))?;
-    let least_ns = guest_ns.checked_sub(error_ns + net_error_ns)?;
+    let least_ns = guest_ns.checked_sub(error_ns.saturating_add(net_error_ns))?;
     least_ns.checked_sub(net_ns?).filter(|ns| *ns > 0)
 }
 
 /// By how much the guest was dark for less than its VMM kept it stopped, beyond the errors of both: one of the two is wrong.
 pub(super) fn breach_ns(migration: &Migration) -> Option<u64> {
     let (guest_ns, _, error_ns) = by_heartbeat(migration)?;
-    let least_ns = migration.by_events()?.checked_sub(error_ns + migration.across_ns())?;
+    let least_ns = migration.by_events()?.checked_sub(error_ns.saturating_add(migration.across_ns()))?;
     least_ns.checked_sub(guest_ns?).filter(|ns| *ns > 0)
 }
 
@@ -152,7 +152,7 @@ pub(super) fn table(migrations: &[Migration]) -> Table {
                 let difference = i128::from(value_ns) - i128::from(before);
                 difference.clamp(i64::MIN.into(), i64::MAX.into()) as i64
             });
-            let error_of_both = before.map_or(0, |(_, before)| before + error_ns);
+            let error_of_both = before.map_or(0, |(_, before)| before.saturating_add(error_ns));
             table.push(vec![
                 definition.into(),
                 value_ns.into(),
@@ -170,7 +170,7 @@ pub(super) fn table(migrations: &[Migration]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::migrations::Train;
+    use crate::facts::migrations::{Clocks, Train};
     use base::heartbeat::{Heartbeat, SCHEMA};
 
     /// Stopped for 20 ms by its events; the heartbeat was dark for so long, and the poller away.
@@ -230,6 +230,15 @@ mod tests {
         assert_eq!(net(&unreached(60_000, 69_001))[4], "unexplained".into(), "it was reached before");
         let failed = Migration { ended: None, ..unreached(22_700, 29_900) };
         assert_eq!(table(std::slice::from_ref(&failed)).rows.len(), 2, "a guest that was not moved");
+    }
+
+    #[test]
+    fn numbers_that_no_clock_has_are_no_end() {
+        let mut migration = unreached(u64::MAX / 1_000 - 9_000, 0);
+        migration.train.as_mut().unwrap().interval_ns = u64::MAX;
+        migration.clocks = Clocks::Within(u64::MAX);
+        assert_eq!((table(std::slice::from_ref(&migration)).rows.len(), net_breach_ns(&migration)), (3, None));
+        assert_eq!(breach_ns(&migration), None);
     }
 
     #[test]

@@ -119,6 +119,7 @@ fn unannounced((run, migration, _): Run<'_>) -> Option<Hit> {
     }
     let reached_ns = train.first_on_target_ns.map(|first_ns| first_ns.saturating_sub(resumed_ns));
     let reached = match reached_ns {
+        None if train.is_cut => String::new(),
         None => ", and it was never reached there".to_owned(),
         Some(ns) => format!("; it was reached there after {}", duration(ns as f64)),
     };
@@ -126,6 +127,7 @@ fn unannounced((run, migration, _): Run<'_>) -> Option<Hit> {
         // It said something itself in time, which it need not do the next time.
         Some(ns) if ns <= ANNOUNCED_NS => Severity::Low,
         Some(_) => Severity::Medium,
+        None if train.is_cut => Severity::Medium,
         None => Severity::High,
     };
     let title = match late_ns {
@@ -135,7 +137,8 @@ fn unannounced((run, migration, _): Run<'_>) -> Option<Hit> {
     let seen = format!("{} of {} were lost", thousands(train.lost()), counted(train.sent, "packet", "packets"));
     let mut hit = Hit::new(format!("run {run}"), severity, title).with(Evidence::in_table(seen, "migration.network"));
     if let Some(ns) = late_ns {
-        hit.cost = Cost::of(CostKind::Measured, ns as f64, "ns without network");
+        let without_ns = reached_ns.map_or(ns, |reached_ns| reached_ns.min(ns));
+        hit.cost = Cost::of(CostKind::Measured, without_ns as f64, "ns without network");
     }
     Some(hit)
 }
@@ -205,13 +208,13 @@ pub(super) fn sentence(migration: &Migration) -> Option<String> {
     let train = migration.train.as_ref()?;
     let (way_in, way_out) = train.lost_in.zip(train.lost_out).unwrap_or_default();
     let unknown = train.lost().saturating_sub(way_in + way_out);
-    let ways = [(way_in, "on the way in"), (way_out, "on the way out"), (unknown, "nobody knows on which way")];
+    let ways = [(way_in, "on the way in"), (way_out, "on the way out"), (unknown, "on an unknown way")];
     let ways = ways.iter().filter(|(number, _)| *number > 0);
     let ways: Vec<String> = ways.map(|(number, way)| format!("{} {way}", thousands(*number))).collect();
     let ways = if ways.is_empty() { String::new() } else { format!(" ({})", ways.join(", ")) };
     let reached = match (train.dark_ns(), migration.is_completed()) {
         (Ok(dark_ns), _) => format!("; it was reached again after {}", duration(dark_ns as f64)),
-        (Err(why), true) => format!("; after how long it was reached again is not known: {why}"),
+        (Err(why), true) => format!("; how long it was out of reach is not known ({why})"),
         (Err(_), false) => String::new(),
     };
     Some(format!(
@@ -228,7 +231,8 @@ pub(super) fn sentence(migration: &Migration) -> Option<String> {
 /// What two counts of the same bytes say that are not the same, if they are not.
 pub(super) fn books(migration: &Migration) -> Option<String> {
     let Link { bytes: by_link, retransmitted } = migration.train.as_ref()?.link?;
-    let by_qemu = migration.last(|poll| poll.transferred_bytes).filter(|_| migration.is_completed())?;
+    let by_qemu =
+        migration.last(|poll| poll.transferred_bytes).filter(|bytes| *bytes > 0 && migration.is_completed())?;
     let share = (by_link as f64 - by_qemu as f64) / by_qemu as f64;
     (share.abs() > SAME_BYTES).then(|| {
         let again = match retransmitted {
@@ -321,7 +325,7 @@ mod tests {
 
     #[test]
     fn what_was_lost_is_said_by_its_way() {
-        let said = " Of 1,000 packets to the guest 10 were lost (8 on the way in, 1 on the way out, 1 nobody knows on which way), 3 came \
+        let said = " Of 1,000 packets to the guest 10 were lost (8 on the way in, 1 on the way out, 1 on an unknown way), 3 came \
                     late, 0 out of order and 0 twice; it was reached again after 60.0 ms.";
         assert_eq!(sentence(&moved(None)).unwrap(), said);
     }

@@ -171,13 +171,13 @@ fn apart(migration: &Migration) -> Option<String> {
     match migration.clocks {
         Clocks::One => None,
         Clocks::Within(ns) => Some(format!(
-            "Source and target are two hosts. Their clocks differ by {} at most, by what both kernels say of NTP or PTP: so much may any time be off \
-             that begins on one and ends on the other.",
+            "Source and target are two hosts. Their clocks differ by at most {}, as both kernels say: any time that begins on one \
+             and ends on the other may be off by that much.",
             duration(ns as f64)
         )),
         Clocks::Assumed => Some(format!(
             "Source and target are two hosts, and neither recording says how well its clock is kept: times that begin on one and end on the other \
-             are taken to be off by {} at most.",
+             are assumed to be off by at most {}.",
             duration(CLOCKS_NS as f64)
         )),
     }

@@ -8,6 +8,7 @@
 //! migration/migration.{c,h}, QEMU 7.2; the same in 10.0.
 
 use super::memory::PAGE_BYTES;
+use super::passes::Setting;
 
 /// `BUFFER_DELAY`.
 const WINDOW_S: f64 = 0.1;
@@ -28,7 +29,16 @@ pub struct Sender {
 /// What one core reads from memory in a second at most: 18.6 GB/s by AVX2 on an EPYC of 2.25 GHz. A page is not sent faster.
 const MEMORY_BYTES_PER_S: f64 = 18.6e9;
 
+/// Windows of a first pass beyond which they change nothing that anybody would see: a quarter of an hour.
+const MOST_WINDOWS: f64 = 10_000.0;
+
 impl Sender {
+    /// Whether windows are worth following.
+    pub fn tells(&self, setting: &Setting) -> bool {
+        let bytes_per_s = setting.bytes_per_s.min(PAGE_BYTES / self.page_s);
+        setting.memory.sent_bytes() <= bytes_per_s * WINDOW_S * MOST_WINDOWS
+    }
+
     /// Over a link of which no more is known.
     pub fn of_link(bytes_per_s: f64) -> Self {
         Self { page_s: PAGE_BYTES / bytes_per_s, setup_s: 0.0, zeros_s: 0.0 }

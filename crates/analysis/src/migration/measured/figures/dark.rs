@@ -66,7 +66,9 @@ fn caption(migrations: &[Migration], splits: &Splits) -> String {
     }
     let hosts = |one: &Migration| matches!(&one.machines, [Some(source), Some(target)] if source != target);
     if migrations.iter().any(hosts) {
-        caption.push_str(" The two sides are as wrong against each other as the clocks of their machines.");
+        caption.push_str(
+            " The two sides may be shifted against each other by as much as the clocks of the two machines differ.",
+        );
     }
     caption
 }
@@ -144,18 +146,19 @@ fn devices(side: &str, pieces: &[Piece], split: impl Fn(&Key) -> Option<Split>, 
             devices.len() - 1
         });
         devices[place].pieces.push(piece);
-        devices[place].total_ns += piece.span.length_ns();
+        let device = &mut devices[place];
+        device.total_ns = device.total_ns.saturating_add(piece.span.length_ns());
     }
     let mut largest: Vec<u64> = devices.iter().map(|device| device.total_ns).collect();
     largest.sort_by_key(|ns| Reverse(*ns));
-    let least_ns = largest.get(MOST_DEVICES).map_or(0, |ns| ns + 1);
+    let least_ns = largest.get(MOST_DEVICES).map_or(0, |ns| ns.saturating_add(1));
     let (shown, rest): (Vec<Device<'_>>, Vec<Device<'_>>) =
         devices.into_iter().partition(|device| device.total_ns >= least_ns);
     let mut rows: Vec<SpanRow> =
         shown.iter().map(|device| row(side, label(device.key, &shown), device, split(device.key), axis)).collect();
     if !rest.is_empty() {
         let stretches = rest.iter().flat_map(|device| stretches(device, None, axis)).collect();
-        let total_ns: u64 = rest.iter().map(|device| device.total_ns).sum();
+        let total_ns = rest.iter().map(|device| device.total_ns).fold(0, u64::saturating_add);
         rows.push(SpanRow {
             label: format!("{side} {}", many(rest.len() as u64, "other")),
             value: duration(total_ns as f64),

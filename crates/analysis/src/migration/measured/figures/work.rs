@@ -1,4 +1,4 @@
-//! How fast the guest worked before, while it was moved, and after; what is missing to its rate before is an area.
+//! How fast the guest worked before, while it was moved, and after; how far it fell short of its rate before is an area.
 
 use super::super::work::{Phase, lost, of};
 use super::{MOST_CURVES, time, whose};
@@ -11,7 +11,7 @@ use base::number::{duration, many, percent, thousands};
 pub(super) fn figure(migrations: &[Migration]) -> Option<Figure> {
     let counted = migrations.iter().enumerate().filter_map(|(run, migration)| {
         let phases = of(migration)?;
-        let (lost_ns, length_ns) = lost(&phases)?;
+        let (lost_ns, length_ns) = lost(&phases).filter(|(lost_ns, ns)| lost_ns.is_finite() && *ns > 0)?;
         Some((run, migration, phases, lost_ns, length_ns))
     });
     let mut runs: Vec<(usize, &Migration, Vec<Phase>, f64, u64)> = counted.collect();
@@ -23,7 +23,7 @@ pub(super) fn figure(migrations: &[Migration]) -> Option<Figure> {
     let before = phases.first()?.rate()? * 1e9;
     let name = |run: usize| whose(run, migrations.len());
     let mut caption = format!(
-        "Before, the guest counted {} in a second. While it was moved it lost {} of its work, {} of that time{}. Shaded: what is missing to its rate before.",
+        "Before, the guest counted {} in a second. While it was moved it lost {} of its work, {} of that time{}. Shaded: how far it fell short of its rate before.",
         thousands(before.round() as u64),
         duration(lost_ns.max(0.0)),
         percent((lost_ns / *length_ns as f64).clamp(0.0, 1.0)),
