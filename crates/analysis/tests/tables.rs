@@ -5,6 +5,7 @@ use base::table::TableSpec;
 use base::{ColumnType, Section};
 use kvmscope_analysis::datapath;
 use kvmscope_analysis::facts::budget::built_in;
+use kvmscope_analysis::migration;
 use kvmscope_analysis::nesting::plan;
 use kvmscope_analysis::{Answers, Case, Given, Input, Listing, compare, tables};
 use std::collections::BTreeSet;
@@ -41,6 +42,8 @@ const OF_OWN_TESTS: &[&str] = &[
     "migration.prediction",
     "migration.corrected",
     "migration.history",
+    "migration.methods",
+    "migration.network",
     "migration.scans",
     "migration.ways_out",
     "migration.working_set",
@@ -116,6 +119,8 @@ fn every_table_of_every_fixture_is_as_specified() {
     seen.extend(checked(&plan::answer(&case(&fixture("svm-linux"), asked)).unwrap().unwrap().section));
     let asked = Given { datapath: Some(datapath::Asked::Validate), ..Given::default() };
     seen.extend(checked(&datapath::answer(&case(&fixture("svm-linux"), asked)).unwrap().unwrap().section));
+    let asked = Given { published_migrations: true, ..Given::default() };
+    seen.extend(checked(&migration::answer(&case(&fixture("svm-linux"), asked)).unwrap().unwrap().section));
     // Predictions, the netns loop, trials by a budget, programs, starved threads and real time have no fixture; their own tests fill them.
     let unseen: Vec<String> = tables().map(TableSpec::address).filter(|address| !seen.contains(address)).collect();
     let without_fixture = |address: &String| {
