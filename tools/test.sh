@@ -38,6 +38,10 @@ passed=$(awk '/^test result:/ { sum += $4 } /^ +Tests .* passed/ { sum += $(NF -
 failed=$(awk '/^test result:/ { sum += $6 } /^ +Tests .* failed/ { sum += $2 }
     /^[0-9]+ passed, / { sum += $3 } END { print sum + 0 }' "$log")
 echo
+# What failed once more, at the end: of a long log often only that is kept.
+awk '/^failures:$/ { shows = !seen++ } /^test result:/ { seen = shows = 0 }
+    /^---- / { lines = 0 } shows && ++lines <= 60 { print substr($0, 1, 400) }
+    /^not ok|^FAIL |^error(\[|:)/ { print substr($0, 1, 400) }' "$log"
 echo "$passed tests passed, $failed failed, $count skips"
 if [ -n "$skips" ]; then
     echo "$skips"
