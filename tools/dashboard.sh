@@ -2,7 +2,8 @@
 # Build the dashboard's files, ui/dist, which cargo embeds into the program and never makes itself.
 # --stamp: print what tells these files from others, or nothing; cargo embeds anew when it changes.
 # --able: whether there is what builds and tests it.
-# --test: lint, unit tests, build, and every view in Chromium over the program's own server; says what it lacks for that.
+# --test: lint, unit tests, and every view in Chromium over the server of target/debug/kvmscope, which `cargo test` with the feature
+# `full` has built; says what it lacks for that.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -44,10 +45,7 @@ if [ "${1:-}" = --test ]; then
     cd ui
     npm run lint
     npm test
-    npm run build
     cd ..
-    # A debug build reads ui/dist from the disk, and shares what the tests compiled.
-    cargo build --locked --package kvmscope --features full
     KVMSCOPE=target/debug/kvmscope node ui/e2e/run.mjs
     exit
 fi

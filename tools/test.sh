@@ -3,7 +3,8 @@
 #
 # A test that lacks something prints `skipped: WHAT: REASON` and passes. KVMSCOPE_REQUIRE=trace-cmd,babeltrace2 turns
 # that into a failure for what it names: continuous integration must not pass because it tested nothing.
-# Arguments go to `cargo test`; without any the whole workspace is tested, and the dashboard in a browser.
+# Arguments go to `cargo test`; without any the whole workspace is tested, and the dashboard in a browser: where that can be built the
+# program is the full one, which both then share.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,6 +22,10 @@ all=
 if [ $# -eq 0 ]; then
     all=yes
     set -- --workspace
+    if tools/dashboard.sh --able; then
+        tools/dashboard.sh
+        set -- --workspace --features kvmscope/full
+    fi
 fi
 status=0
 # --show-output prints what passed tests said, so that skips can be counted.
@@ -41,7 +46,7 @@ echo
 # What failed once more, at the end: of a long log often only that is kept.
 awk '/^failures:$/ { shows = !seen++ } /^test result:/ { seen = shows = 0 }
     /^---- / { lines = 0 } shows && ++lines <= 60 { print substr($0, 1, 400) }
-    /^not ok|^FAIL |^error(\[|:)/ { print substr($0, 1, 400) }' "$log"
+    /^FAIL |^error(\[|:)/ { print substr($0, 1, 400) }' "$log"
 echo "$passed tests passed, $failed failed, $count skips"
 if [ -n "$skips" ]; then
     echo "$skips"
