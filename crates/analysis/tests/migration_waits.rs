@@ -2,10 +2,14 @@
 
 use base::Table;
 use base::figure::Drawing;
+use base::qmp::{Message, Way};
 use base::recording::Recording;
+use base::timeline::Timeline;
 use generate::scenario::Scenario;
 use generate::{Story, Target};
+use kvmscope_analysis::facts::timeline::draw;
 use kvmscope_analysis::{Answers, Case, Given, Input};
+use serde_json::json;
 use std::path::Path;
 use trace::format::Endian;
 use trace::write::tracedat::Compression;
@@ -54,8 +58,21 @@ fn story() -> Story {
     story
 }
 
-/// A recording of that trace and of what QEMU printed on both sides; its source calls its thread `tid`.
-fn answers(tid: i32, place: &Path) -> Answers {
+/// A session of either side: what QEMU told of, so many us after the guest was stopped.
+fn session(command: &str, told: &[(i64, &str, serde_json::Value)], path: &Path) {
+    let at_us = |us: i64| (STOPPED_NS / 1_000).checked_add_signed(us).unwrap();
+    let message = |us: i64, way: Way, message: serde_json::Value| Message { at_ns: at_us(us) * 1_000, way, message };
+    let first = told.first().map_or(0, |(us, ..)| *us) - 1;
+    let mut messages = vec![message(first, Way::ToQemu, json!({ "execute": command, "id": 0 }))];
+    messages.extend(told.iter().map(|(us, name, data)| {
+        let timestamp = json!({ "seconds": at_us(*us) / 1_000_000, "microseconds": at_us(*us) % 1_000_000 });
+        message(*us, Way::FromQemu, json!({ "event": name, "data": data, "timestamp": timestamp }))
+    }));
+    base::qmp::write(&messages, path).unwrap();
+}
+
+/// A recording of that trace, and of what QEMU printed and told on both sides; its source calls its thread `tid`.
+fn case(tid: i32, place: &Path) -> Case {
     let story = story();
     let own = place.join("L0");
     std::fs::create_dir_all(own.join("qmp")).unwrap();
@@ -76,19 +93,31 @@ fn answers(tid: i32, place: &Path) -> Answers {
     let target = at(9_999, 110, "checkpoint dst-precopy-bh-vm-started");
     std::fs::write(own.join("qmp/source.log"), source.concat()).unwrap();
     std::fs::write(own.join("qmp/target.log"), target).unwrap();
+    let status = |status: &str| json!({ "status": status });
+    let none = serde_json::Value::Null;
+    let of_source = [
+        (-90, "MIGRATION", status("setup")),
+        (-80, "MIGRATION_PASS", json!({ "pass": 1 })),
+        (-40, "MIGRATION_PASS", json!({ "pass": 2 })),
+        (0, "STOP", none.clone()),
+        (105, "MIGRATION", status("completed")),
+    ];
+    session("migrate", &of_source, &own.join("qmp/source.jsonl"));
+    session("migrate-incoming", &[(110, "RESUME", none)], &own.join("qmp/target.jsonl"));
     let pair = |at: &str, ns: u64| {
         let (realtime_ns, monotonic_ns) = (STOPPED_NS + ns - 1_000_000, begin_ns(&story) + ns - 1_000_000);
-        serde_json::json!({ "machine": "L0", "at": at, "realtime_ns": realtime_ns, "monotonic_ns": monotonic_ns, "tsc": 0, "error_ns": 50 })
+        json!({ "machine": "L0", "at": at, "realtime_ns": realtime_ns, "monotonic_ns": monotonic_ns, "tsc": 0, "error_ns": 50 })
     };
-    let part = |path: &str, kind: &str, clock: Option<&str>| serde_json::json!({ "path": path, "machine": "L0", "kind": kind, "clock": clock, "state": "complete" });
-    let manifest = serde_json::json!({
+    let part = |path: &str, kind: &str, clock: Option<&str>| json!({ "path": path, "machine": "L0", "kind": kind, "clock": clock, "state": "complete" });
+    let manifest = json!({
         "schema": "kvmscope-recording/2", "created": "2026-11-24T12:34:47Z", "tool": "test", "emulated": null,
         "machines": [{ "id": "L0", "level": 0, "parent": null, "name": null }],
-        "parts": [part("L0/trace.dat", "trace.dat", Some("mono")), part("L0/qmp/source.log", "qmp", None), part("L0/qmp/target.log", "qmp", None)],
+        "parts": [part("L0/trace.dat", "trace.dat", Some("mono")), part("L0/qmp/source.log", "qmp", None), part("L0/qmp/target.log", "qmp", None),
+            part("L0/qmp/source.jsonl", "qmp", None), part("L0/qmp/target.jsonl", "qmp", None)],
         "clock_pairs": [pair("begin", 0), pair("end", 2_000_000)],
     });
     std::fs::write(place.join("recording.json"), manifest.to_string()).unwrap();
-    Answers::of(&Case::new(Input::open(Recording::open(place).unwrap()).unwrap(), Given::default()))
+    Case::new(Input::open(Recording::open(place).unwrap()).unwrap(), Given::default())
 }
 
 fn section(answers: &Answers) -> &base::Section {
@@ -115,7 +144,7 @@ fn a_hog_is_told_apart_from_a_slow_device() {
     // By the id that QEMU printed, and by the thread's name where that is of another namespace.
     for tid in [MIGRATES, 12] {
         let place = tempfile::tempdir().unwrap();
-        let answers = answers(tid, place.path());
+        let answers = Answers::of(&case(tid, place.path()));
         let section = section(&answers);
         let devices = section.table("devices").unwrap();
         assert_eq!(split(devices, "nic"), Some((30.0, 40.0)), "{tid}");
@@ -126,4 +155,29 @@ fn a_hog_is_told_apart_from_a_slow_device() {
         let waited = section.findings.iter().find(|finding| finding.rule == "MIG-WAITED").unwrap();
         assert!(waited.title.starts_with("For 40.0 us of 110.0 us"), "{}", waited.title);
     }
+}
+
+#[test]
+fn a_migration_is_marked_on_the_time_line_of_the_trace_that_was_recorded_meanwhile() {
+    let place = tempfile::tempdir().unwrap();
+    let case = case(MIGRATES, place.path());
+    let part = &case.ledger().parts[0];
+    let stopped_ns = part.on_axis(begin_ns(&story()));
+    let drawn = draw(case.input(), case.given(), case.ledger(), &mut |_, _| {});
+    let marks: Vec<(i64, &str)> = drawn
+        .timeline
+        .markers()
+        .iter()
+        .map(|marker| (marker.at_ns as i64 - stopped_ns as i64, marker.label.as_str()))
+        .collect();
+    assert_eq!(
+        marks,
+        [
+            (-91_000, "migration begins"),
+            (-40_000, "pass 2 begins"),
+            (0, "guest stopped"),
+            (105_000, "migration completed"),
+            (110_000, "guest runs on the target"),
+        ]
+    );
 }

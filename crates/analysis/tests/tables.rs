@@ -43,6 +43,7 @@ const OF_OWN_TESTS: &[&str] = &[
     "migration.corrected",
     "migration.history",
     "migration.methods",
+    "migration.moved_memory",
     "migration.network",
     "migration.scans",
     "migration.ways_out",

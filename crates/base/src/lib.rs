@@ -21,6 +21,7 @@ pub mod interrupts;
 mod json_line;
 mod level;
 pub mod method;
+pub mod moved_memory;
 mod narrow;
 pub mod nearest;
 pub mod network;

@@ -227,6 +227,9 @@ pub enum PartKind {
     /// What the operating system told of the QEMUs that a guest was moved between: a [`Processes`](crate::processes::Processes).
     #[serde(rename = "processes")]
     Processes,
+    /// Whether the memory of a guest that was moved is what it was: a [`MovedMemory`](crate::moved_memory::MovedMemory).
+    #[serde(rename = "moved-memory")]
+    MovedMemory,
     /// Guests that were saved to files and woken from them: a [`Hibernation`](crate::hibernation::Hibernation).
     #[serde(rename = "hibernation")]
     Hibernation,
@@ -273,6 +276,7 @@ impl Part {
             PartKind::Datapath => return Path::new(&self.machine).join("datapath").join(own),
             PartKind::Heartbeat => return Path::new(&self.machine).join("heartbeat").join(own),
             PartKind::Network => return Path::new(&self.machine).join("network").join(own),
+            PartKind::MovedMemory => return Path::new(&self.machine).join("memory").join(own),
             PartKind::Processes => return Path::new(&self.machine).join("processes").join(own),
             PartKind::Qmp => return Path::new(&self.machine).join("qmp").join(own),
             PartKind::Host | PartKind::Bench | PartKind::Notes => own,

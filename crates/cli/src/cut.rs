@@ -114,6 +114,7 @@ impl Cut {
                 | PartKind::Heartbeat
                 | PartKind::Network
                 | PartKind::Processes
+                | PartKind::MovedMemory
                 | PartKind::Hibernation
                 | PartKind::Notes => {
                     tree::copy(&from, &to).with_context(|| format!("copying {}", from.display()))?;

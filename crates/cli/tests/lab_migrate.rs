@@ -62,10 +62,28 @@ fn ran(directory: &Path, whereabouts: &str, more: &[&str]) -> Option<Value> {
     answered["sections"].as_array().unwrap().iter().find(|one| one["id"] == "migration").cloned()
 }
 
+/// Each guest that was moved has the memory that it should have, all of it.
+fn memory_holds(section: &Value) {
+    let (of, runs) = rows(section, "runs");
+    let (by, memories) = rows(section, "moved_memory");
+    assert_eq!(runs.iter().filter(|run| run[of("ended")] == "completed").count(), memories.len());
+    for row in memories {
+        let number = |column: &str| row[by(column)].as_u64().unwrap();
+        assert_eq!(number("differing"), 0, "{row:?}");
+        assert!(number("foretold") >= 1 && number("left_out") < 64 && number("compared") > 10_000, "{row:?}");
+        // 64 MiB and the 8 KiB that it has more.
+        assert_eq!((number("compared") + number("foretold") + number("left_out")) % 256, 2, "{row:?}");
+    }
+}
+
 #[test]
 fn the_guest_arrives_and_its_passes_sum_up() {
     let directory = tempfile::tempdir().unwrap();
     let Some(section) = moved(directory.path(), &[]) else { return };
+    memory_holds(&section);
+    let (by, work) = rows(&section, "work");
+    let phases: Vec<&str> = work.iter().map(|row| row[by("phase")].as_str().unwrap()).collect();
+    assert!(phases.iter().any(|phase| phase.starts_with("pass ")), "it was asked meanwhile: {phases:?}");
     let (place, passes) = rows(&section, "passes");
     let number = |row: &Value, column: &str| row[place(column)].as_u64();
     assert!(passes.len() >= 3, "the first one, one that finds little left, and the final one: {passes:?}");
@@ -128,6 +146,7 @@ fn packets_to_a_guest_that_is_moved_are_answered_on_both_sides_and_its_books_hol
     }
     let directory = tempfile::tempdir().unwrap();
     let Some(section) = moved(directory.path(), &["--network", "--observe"]) else { return };
+    memory_holds(&section);
     assert_eq!(noted(directory.path()), 0);
     let (by, downtimes) = rows(&section, "downtimes");
     let definitions: Vec<&str> = downtimes.iter().map(|row| row[by("definition")].as_str().unwrap()).collect();
@@ -207,6 +226,7 @@ fn what_a_killed_lab_leaves_of_a_network_is_undone_and_what_an_interrupted_one_m
 
 /// The methods of all runs, as the report says, and the numbers of those that the prediction was held against.
 fn methods(section: &Value) -> (Vec<String>, Vec<u64>) {
+    memory_holds(section);
     let (of, runs) = rows(section, "runs");
     assert!(runs.iter().all(|run| run[of("ended")] == "completed"), "{runs:?}");
     let methods = runs.iter().map(|run| run[of("method")].as_str().unwrap().to_owned()).collect();

@@ -793,6 +793,15 @@ export const TABLES = {
     link_bytes: "u64",
     transferred_bytes: "u64",
   },
+  /** The memory of the guest of one run, once it stood still on the target. Pages are of 4 KiB: `compared` were held against the source's, `foretold` against what the guest's program had written to them by then, `left_out` are written to in a way that nobody can foretell; `differing` are not what they should be. */
+  "migration.moved_memory": {
+    run: "u64",
+    compared: "u64",
+    foretold: "u64",
+    left_out: "u64",
+    differing: "u64",
+    first_differing: "text",
+  },
   /** What one device took on one side while the guest stood still, all its instances together, by QEMU's trace: kind is iterable, non-iterable, checkpoint (from the line before to this one) or unnamed. Where a trace of the same machine has the thread, it ran for `work_ns` and was runnable or interrupted for `waiting_ns`; in the rest it slept, or the trace does not show it. */
   "migration.devices": {
     side: "text",

@@ -101,6 +101,7 @@ impl Datapaths {
                 | PartKind::Heartbeat
                 | PartKind::Network
                 | PartKind::Processes
+                | PartKind::MovedMemory
                 | PartKind::Hibernation
                 | PartKind::Notes => {}
             }

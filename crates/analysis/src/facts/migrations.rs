@@ -6,6 +6,7 @@
 //! prediction.json                                                                       said
 //! heartbeat: what was seen of the guest's memory on both sides                          of the last migration that had begun by then
 //! network: packets that went to the guest meanwhile     of the migration that began meanwhile
+//! moved-memory: is it what it was?                      the same
 //! text: virsh domjobinfo, info migrate             one more, of sums alone
 //! text: vmstate_downtime of source and target      the sides of the migration during which they were printed, or of the one there is
 //! ```
@@ -23,6 +24,7 @@ use base::Problem;
 use base::heartbeat::Heartbeat;
 use base::hibernation::Hibernation;
 use base::method::Method;
+use base::moved_memory::MovedMemory;
 use base::network::Network;
 use base::prediction::Prediction;
 use base::processes::Processes;
@@ -94,6 +96,8 @@ pub struct Migration {
     pub train: Option<Train>,
     /// How long all vCPUs of the guest waited for pages at the same time after it had switched to post-copy, as the target counts it.
     pub blocktime_ms: Option<u64>,
+    /// Whether the guest's memory on the target is what it was.
+    pub memory: Option<MovedMemory>,
     /// What the operating system told of both sides meanwhile.
     pub processes: Option<Processes>,
     /// What each device took on the source.
@@ -270,10 +274,13 @@ impl Migrations {
         let (mut migrations, mut problems) = (Self::default(), Vec::new());
         let (mut sources, mut arrivals) = (Vec::new(), Vec::new());
         let (mut accounts, mut sides, mut beats, mut processes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut networks = Vec::new();
+        let (mut networks, mut memories) = (Vec::new(), Vec::new());
         for part in &recording.parts {
             let path = recording.root.join(&part.path);
             let named = || recording.as_named(&part.path.display().to_string()).into_owned();
+            let none = |expected: &str, error: std::io::Error| {
+                Problem::at(named(), None, expected, "none", 0, error.to_string())
+            };
             match part.kind {
                 PartKind::Qmp => match printed(&path) {
                     Ok(Some(printed)) => {
@@ -292,41 +299,35 @@ impl Migrations {
                             sources.extend(Departure::of_source(&messages, &part.machine));
                             arrivals.extend(Arrival::of_target(&messages, &part.machine));
                         }
-                        Err(error) => {
-                            problems.push(Problem::at(named(), None, "a session", "none", 0, error.to_string()))
-                        }
+                        Err(error) => problems.push(none("a session", error)),
                     },
-                    Err(error) => problems.push(Problem::at(named(), None, "a session", "none", 0, error.to_string())),
+                    Err(error) => problems.push(none("a session", error)),
                 },
                 PartKind::Prediction => match Prediction::read(&path) {
                     Ok(said) if said.about == "migration" => migrations.said = Some(said),
                     Ok(said) if said.about == ABOUT => migrations.said_of_files = Some(said),
                     Ok(_) => {}
-                    Err(error) => {
-                        problems.push(Problem::at(named(), None, "a prediction", "none", 0, error.to_string()))
-                    }
+                    Err(error) => problems.push(none("a prediction", error)),
                 },
                 PartKind::Hibernation => match Hibernation::read(&path) {
                     Ok(read) => migrations.hibernation = Some(read),
-                    Err(error) => {
-                        problems.push(Problem::at(named(), None, "saved guests", "none", 0, error.to_string()))
-                    }
+                    Err(error) => problems.push(none("saved guests", error)),
                 },
                 PartKind::Processes => match Processes::read(&path) {
                     Ok(read) => processes.push(read),
-                    Err(error) => {
-                        problems.push(Problem::at(named(), None, "what processes did", "none", 0, error.to_string()))
-                    }
+                    Err(error) => problems.push(none("what processes did", error)),
                 },
                 PartKind::Network => match Network::read(&path) {
                     Ok(read) => networks.push((read.from_ns..=read.to_ns, Train::of(&read))),
-                    Err(error) => problems.push(Problem::at(named(), None, "packets", "none", 0, error.to_string())),
+                    Err(error) => problems.push(none("packets", error)),
+                },
+                PartKind::MovedMemory => match MovedMemory::read(&path) {
+                    Ok(read) => memories.push(read),
+                    Err(error) => problems.push(none("what became of a guest's memory", error)),
                 },
                 PartKind::Heartbeat => match Heartbeat::read(&path) {
                     Ok(heartbeat) => beats.push(heartbeat),
-                    Err(error) => {
-                        problems.push(Problem::at(named(), None, "a heartbeat", "none", 0, error.to_string()))
-                    }
+                    Err(error) => problems.push(none("a heartbeat", error)),
                 },
                 _ => {}
             }
@@ -348,6 +349,12 @@ impl Migrations {
         for (times_ns, train) in networks {
             if let Some(migration) = sources.iter_mut().find(|migration| times_ns.contains(&migration.began_ns)) {
                 migration.train = Some(train);
+            }
+        }
+        for memory in memories {
+            let times_ns = memory.from_ns..=memory.to_ns;
+            if let Some(migration) = sources.iter_mut().find(|migration| times_ns.contains(&migration.began_ns)) {
+                migration.memory = Some(memory);
             }
         }
         sources.extend(accounts);

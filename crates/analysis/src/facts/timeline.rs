@@ -12,6 +12,7 @@ mod draft;
 mod inside;
 mod keeper;
 mod lanes;
+mod migrated;
 mod overview;
 mod passing;
 mod source;
@@ -63,7 +64,7 @@ pub fn draw_first(input: &Input, given: &Given, flow: &Flow, most: u64, progress
 
 fn drawn(input: &Input, given: &Given, flow: &Flow, bounds: Bounds, progress: &mut dyn FnMut(u64, u64)) -> Drawn {
     let line = TimeLine::new(input, &flow.parts);
-    let mut notes = Vec::new();
+    let (mut notes, mut moved) = (Vec::new(), Vec::new());
     let mut parts: Vec<Part<'_>> = Vec::new();
     let answering = |(_, part): &(usize, &PartFlow)| part.twin_of.is_none();
     let (guests, lowest): (Vec<_>, Vec<_>) =
@@ -73,6 +74,7 @@ fn drawn(input: &Input, given: &Given, flow: &Flow, bounds: Bounds, progress: &m
         let draft = Draft::of(&input.parts[place], part, (given, own), progress);
         notes.extend(begin::sentence(part));
         notes.extend(missing_switches(part));
+        moved.extend(migrated::markers(input, flow, place));
         parts.push(Part { flow: part, names: names(part, &draft), draft, inside: None });
     }
     for (place, part) in guests {
@@ -96,6 +98,7 @@ fn drawn(input: &Input, given: &Given, flow: &Flow, bounds: Bounds, progress: &m
     for part in parts.iter().filter(|part| part.inside.is_none()) {
         drawn.timeline.markers.extend(loss_markers(&part.draft.losses, part.flow));
     }
+    drawn.timeline.markers.extend(moved);
     drawn.timeline.markers.sort_by_key(|marker| marker.at_ns);
     drawn
 }

@@ -7,7 +7,7 @@
 //! In: [`Saved`], and who predicts it once the disk and the start of a QEMU are measured. Out: a recording with that prediction and a
 //! [`Hibernation`]. Nothing else is on the machine.
 
-use super::memory_sum::sum;
+use super::guest_memory::sum;
 use super::qemu::{ANSWER, Extra, Qemu, Side, realtime_ns};
 use super::{HOST, Settings, disk, method};
 use crate::nested::Places;

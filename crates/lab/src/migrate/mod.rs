@@ -12,9 +12,9 @@
 pub mod sector;
 
 mod disk;
+mod guest_memory;
 mod hibernate;
 mod inject;
-mod memory_sum;
 mod method;
 mod network;
 mod observe;
@@ -140,7 +140,7 @@ pub fn run(
     for (run, method) in methods.enumerate() {
         let scratch = Scratch::new(&cache)?;
         (watch.say)(&format!("run {} of {runs}, {}: booting the guest", run + 1, method.name()));
-        let Ran { source, target, guest, heartbeat, network, processes } =
+        let Ran { source, target, guest, heartbeat, network, memory, processes } =
             moved(settings, *method, scratch.path(), journal, &mut watch)?;
         (watch.say)(&format!(
             "run {}: the guest {}",
@@ -172,6 +172,12 @@ pub fn run(
             let whole = draft.part(&path)?;
             network.write(&whole).map_err(|error| Error::io(&whole, error))?;
             parts.push(part(path, PartKind::Network));
+        }
+        if let Some(memory) = memory {
+            let path = Path::new(HOST).join("memory").join(format!("{run}.json"));
+            let whole = draft.part(&path)?;
+            memory.write(&whole).map_err(|error| Error::io(&whole, error))?;
+            parts.push(part(path, PartKind::MovedMemory));
         }
     }
     let recording = Recording {

@@ -28,7 +28,7 @@ pub const ANSWER: Duration = Duration::from_secs(30);
 /// The guest has so much more memory: of a block that is a multiple of 256 KiB, QEMU before 9.0 fetches dirty bits without telling its
 /// emulated CPUs (`cpu_physical_memory_sync_dirty_bitmap` of include/exec/ram_addr.h, 7.2), and the guest loses what they write then. QEMU
 /// rounds up to 8 KiB (`set_memory_options` of softmmu/vl.c).
-const ODD_BYTES: u64 = 8 << 10;
+pub const ODD_BYTES: u64 = 8 << 10;
 /// A floppy of 1.44 MB.
 const FLOPPY_BYTES: usize = 1_474_560;
 

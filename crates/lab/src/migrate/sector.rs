@@ -37,12 +37,63 @@ impl Work {
     /// A write every few seconds: as good as none.
     pub const IDLE_TICKS: u32 = u32::MAX;
 
+    /// What its memory holds once it has counted so many writes: QEMU stops a guest between blocks of instructions, and a write and its count
+    /// are of one.
+    pub fn written(&self, beats: u32) -> Written {
+        let mut written = Written { of_pages: vec![0; self.pages as usize] };
+        if self.anywhere {
+            let mut state = 1_u32;
+            for _ in 0..beats {
+                state = state.wrapping_mul(FACTOR).wrapping_add(ADDEND);
+                written.of_pages[((state >> 8) % self.pages) as usize] += 1;
+            }
+        } else {
+            let (each, rest) = (beats / self.pages, (beats % self.pages) as usize);
+            written.of_pages.iter_mut().enumerate().for_each(|(page, of)| *of = each + u32::from(page < rest));
+        }
+        written
+    }
+
     /// What the guest has counted once it does its work as it will go on to.
     pub fn settled(&self) -> u32 {
         if self.ticks == Self::IDLE_TICKS { 1 } else { self.pages }
     }
 }
 
+/// How often it has written to each hot page.
+pub struct Written {
+    of_pages: Vec<u32>,
+}
+
+impl Written {
+    /// What the page at `address` holds, if it is a hot one.
+    pub fn page(&self, address: u64) -> Option<Vec<u8>> {
+        let number = address.checked_sub(HOT_AT.into())? / u64::from(PAGE);
+        let writes = *self.of_pages.get(usize::try_from(number).ok()?)?;
+        let first = (number as u32).wrapping_mul(PAGE / 4);
+        let words = (first..).take(PAGE as usize / 4).map(|word| FIRST_WORD.wrapping_add(word.wrapping_mul(STEP)));
+        let mut page: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+        let word = FIRST_WORD.wrapping_add(first.wrapping_mul(STEP)).wrapping_add(writes);
+        page[..4].copy_from_slice(&word.to_le_bytes());
+        Some(page)
+    }
+
+    /// Whether it goes on writing to the page at `address` though that is no hot one: its stack and its counts.
+    pub fn is_own(&self, address: u64) -> bool {
+        [STACK_PAGE, HEARTBEAT_AT].contains(&u32::try_from(address).unwrap_or(u32::MAX))
+    }
+}
+
+/// Bytes of a page.
+const PAGE: u32 = 4_096;
+/// What lies below 0x7c00, and what a driver is loaded to.
+const STACK_PAGE: u32 = 0x7000;
+/// What it fills its hot pages with: the first word, and what is added from one to the next.
+const FIRST_WORD: u32 = 0x5a5a_5a01;
+const STEP: u32 = 0x9e37_79b9;
+/// Of its linear congruential generator (Numerical Recipes, 7.1.2), whose high bits are used.
+const FACTOR: u32 = 1_664_525;
+const ADDEND: u32 = 1_013_904_223;
 /// Where the sector holds these, from its begin.
 const PAGES: usize = 0x1e4;
 const TICKS: usize = 0x1e8;
@@ -98,10 +149,10 @@ std::arch::global_asm!(
     "mov edi, {hot}",
     "mov ecx, [0x7c00 + {pages}]",
     "shl ecx, 10",
-    "mov eax, 0x5a5a5a01",
+    "mov eax, {first_word}",
     "3:",
     "mov [edi], eax",
-    "add eax, 0x9e3779b9",
+    "add eax, {step}",
     "add edi, 4",
     "dec ecx",
     "jnz 3b",
@@ -122,9 +173,8 @@ std::arch::global_asm!(
     "inc dword ptr [{heartbeat} + 4]",
     "jmp 6f",
     "5:",
-    // A linear congruential generator (Numerical Recipes, 7.1.2), whose high bits are used.
-    "imul esi, esi, 1664525",
-    "add esi, 1013904223",
+    "imul esi, esi, {factor}",
+    "add esi, {addend}",
     "mov eax, esi",
     "shr eax, 8",
     "xor edx, edx",
@@ -163,6 +213,10 @@ std::arch::global_asm!(
     anywhere = const ANYWHERE,
     sectors = const SECTORS,
     driver = const DRIVER_AT,
+    first_word = const FIRST_WORD,
+    step = const STEP,
+    factor = const FACTOR,
+    addend = const ADDEND,
 );
 
 unsafe extern "C" {

@@ -1,5 +1,6 @@
 //! One migration, from `migrate` until the guest runs on the other side, or does not.
 
+use super::guest_memory;
 use super::inject::{AtWork, Culprit, HOLDS, Injection, ONE_SIDED, Phase, is_held};
 use super::method;
 use super::network::{self, Bed};
@@ -11,6 +12,7 @@ use crate::Error;
 use crate::watch::Watch;
 use base::heartbeat::Heartbeat;
 use base::method::Method;
+use base::moved_memory::MovedMemory;
 use base::network::Network;
 use base::processes::{self, Ended, Process, Processes};
 use base::qmp::{Event, Message};
@@ -41,6 +43,8 @@ pub struct Ran {
     pub heartbeat: Option<Heartbeat>,
     /// What packets to it saw, where there were any.
     pub network: Option<Network>,
+    /// Whether its memory is what it was, if it moved.
+    pub memory: Option<MovedMemory>,
     /// What the operating system told of both.
     pub processes: Processes,
 }
@@ -113,8 +117,15 @@ pub fn migrate(
         source: process(&mut source, looks),
         target: process(&mut target, looks_of_target),
     };
-    let [source, target] = [&source, &target].map(|qemu| qemu.qmp.messages().to_vec());
-    Ok(Ran { source, target, guest, heartbeat, network, processes })
+    // What is asked from now on is not of the migration.
+    let [of_source, of_target] = [&source, &target].map(|qemu| qemu.qmp.messages().to_vec());
+    let memory = if has_moved {
+        (watch.say)("comparing its memory with what it was");
+        Some(guest_memory::compare([&mut source, &mut target], settings, place, from_ns, realtime_ns)?)
+    } else {
+        None
+    };
+    Ok(Ran { source: of_source, target: of_target, guest, heartbeat, network, memory, processes })
 }
 
 /// Where it goes that has no network.
@@ -197,6 +208,8 @@ impl Move<'_> {
             if ENDS.contains(&status) {
                 return Ok(status.to_owned());
             }
+            // What the guest does in each pass.
+            self.source.heartbeat()?;
             let took = began.elapsed();
             if took > self.settings.patience && !is_cancelled {
                 (watch.say)(&format!("it has not ended after {} s and is cancelled", self.settings.patience.as_secs()));

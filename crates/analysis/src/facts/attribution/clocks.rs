@@ -14,7 +14,7 @@ use base::recording::WallClock;
 
 /// A time of a trace's own clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Instant {
+pub(in crate::facts) struct Instant {
     pub at_ns: u64,
     pub error: ClockError,
 }
@@ -25,7 +25,7 @@ pub(super) fn is_monotonic(clock: &base::Clock) -> bool {
 }
 
 /// The times of a file on the clock of the trace of the same machine.
-pub(super) struct OwnClock<'a> {
+pub(in crate::facts) struct OwnClock<'a> {
     clock: SampleClock,
     wall: Option<WallClock>,
     part: &'a PartFlow,

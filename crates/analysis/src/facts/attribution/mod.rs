@@ -12,7 +12,7 @@
 //! A sample of which nothing is known is unexplained as a whole. What is unexplained is printed with the causes.
 
 mod clock_error;
-mod clocks;
+pub(super) mod clocks;
 mod counters;
 mod follow;
 mod guests;

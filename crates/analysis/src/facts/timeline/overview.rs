@@ -13,7 +13,7 @@ use super::keeper::{Bounds, Pace, kept};
 use super::lanes::Look;
 use super::passing::{Passing, Take, Whose, span};
 use super::source::{cpu_lane, guest_cpu_lane, vcpu_lane, worker_lane};
-use super::{loss_markers, missing_switches, workers};
+use super::{loss_markers, migrated, missing_switches, workers};
 use crate::facts::ledger::aligned;
 use crate::facts::ledger::begin;
 use crate::facts::ledger::line::TimeLine;
@@ -82,6 +82,7 @@ pub(super) fn added_up(
         adding.end();
         looking.end(part.on_axis(span(part).to_ns));
         markers.extend(loss_markers(&walk.losses, part));
+        markers.extend(migrated::markers(input, flow, *place));
         found.push(workers);
     }
     for (place, part) in &guests {

@@ -80,7 +80,8 @@ pub(super) fn pieces(side: &Side) -> Vec<Piece> {
         let own = Span { from_ns: own_from_ns, to_ns: step.at_ns };
         let both = [(between, gap), (key, own)].into_iter().filter(|(_, span)| span.from_ns < span.to_ns);
         pieces.extend(both.map(|(key, span)| Piece { key, tid: step.tid, span }));
-        before_ns = Some(step.at_ns);
+        // A line with an earlier time than the one before, damaged or of another thread, takes none.
+        before_ns = before_ns.max(Some(step.at_ns));
     }
     pieces
 }
@@ -126,7 +127,7 @@ pub(super) fn slowest(migration: &Migration) -> Option<(String, u64, u64)> {
             *(if is_source { saved_ns } else { loaded_ns }) += ns;
         }
     }
-    let slowest = both.into_iter().max_by_key(|(_, (saved_ns, loaded_ns))| saved_ns + loaded_ns);
+    let slowest = both.into_iter().max_by_key(|(_, (saved_ns, loaded_ns))| saved_ns.saturating_add(*loaded_ns));
     slowest.map(|(device, (saved_ns, loaded_ns))| (device, saved_ns, loaded_ns))
 }
 
@@ -134,6 +135,18 @@ pub(super) fn slowest(migration: &Migration) -> Option<(String, u64, u64)> {
 mod tests {
     use super::*;
     use host::migrated::downtime_log::read;
+
+    #[test]
+    fn a_time_that_jumps_ahead_and_back_is_counted_once() {
+        let log = "1@5.000100:vmstate_downtime_save type=non-iterable idstr=apic instance_id=0 downtime=90\n\
+                   1@15000000000.000000:vmstate_downtime_save type=non-iterable idstr=nic instance_id=0 downtime=5\n\
+                   1@5.000200:vmstate_downtime_save type=non-iterable idstr=cpu instance_id=0 downtime=50\n\
+                   1@15000000000.000100:vmstate_downtime_save type=non-iterable idstr=rtc instance_id=0 downtime=100\n";
+        let side = &read(log)[0];
+        let spans: Vec<Span> = pieces(side).iter().map(|piece| piece.span).collect();
+        assert!(spans.windows(2).all(|two| two[0].to_ns <= two[1].from_ns), "one behind the other: {spans:?}");
+        assert_eq!(of(side).values().sum::<u64>(), 15_000_000_000_000_100_000 - 5_000_010_000);
+    }
 
     #[test]
     fn all_rows_of_a_side_are_its_time_and_a_gap_is_unnamed() {

@@ -5,6 +5,7 @@
 //!     |--events, and QEMU's own account --downtimes--> table downtimes
 //!     |--traces of both sides--> table devices <--waits-- the kernel's trace of the threads
 //!     |--what packets saw--> table network
+//!     |--its memory on both sides--> table moved_memory
 //!     |--what the guest counted of its work--> table work
 //!     |--with what was said before--> table residuals
 //!     |--figures--> the same as pictures
@@ -16,6 +17,7 @@ mod devices;
 mod downtimes;
 mod figures;
 mod hibernated;
+mod memory;
 mod network;
 mod passes;
 mod residuals;
@@ -37,6 +39,7 @@ pub const TABLES: &[&TableSpec] = &[
     &passes::PASSES,
     &downtimes::DOWNTIMES,
     &network::NETWORK,
+    &memory::MEMORY,
     &devices::DEVICES,
     &work::WORK,
     &residuals::RESIDUALS,

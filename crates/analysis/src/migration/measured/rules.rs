@@ -1,7 +1,7 @@
 //! What speaks against a migration as it went: rules as data, and what they look at.
 
 use super::waits::Splits;
-use super::{culprits, devices, hibernated, network, passes};
+use super::{culprits, devices, hibernated, memory, network, passes};
 use crate::facts::migrations::Migration;
 use crate::migration::goals;
 use crate::rule::Hit;
@@ -56,6 +56,7 @@ pub fn words() -> Vec<Words> {
         .iter()
         .chain(culprits::RULES)
         .chain(network::RULES)
+        .chain(memory::RULES)
         .map(Rule::words)
         .chain([goals::RULE.words()])
         .chain(hibernated::words())
@@ -64,7 +65,7 @@ pub fn words() -> Vec<Words> {
 
 /// What they found.
 pub(super) fn findings(migrations: &[Migration], splits: &Splits) -> Vec<Finding> {
-    let rules = || RULES.iter().chain(culprits::RULES).chain(network::RULES);
+    let rules = || RULES.iter().chain(culprits::RULES).chain(network::RULES).chain(memory::RULES);
     let runs = migrations.iter().enumerate().map(|(number, migration)| (number, migration, splits));
     let hits = runs.flat_map(|run| rules().filter_map(move |rule| Some(rule.finding((rule.check)(run)?, Level::L0))));
     in_order(hits.collect())
@@ -100,7 +101,7 @@ fn stalled((run, migration, _): Run<'_>) -> Option<Hit> {
 fn held_up((run, migration, _): Run<'_>) -> Option<Hit> {
     let dark_ns = migration.by_checkpoints().filter(|dark_ns| *dark_ns > 0)?;
     let (device, saved_ns, loaded_ns) = devices::slowest(migration)?;
-    let share = (saved_ns + loaded_ns) as f64 / dark_ns as f64;
+    let share = saved_ns.saturating_add(loaded_ns) as f64 / dark_ns as f64;
     if share < DEVICE_SHARE {
         return None;
     }
@@ -113,7 +114,7 @@ fn held_up((run, migration, _): Run<'_>) -> Option<Hit> {
     );
     let mut hit =
         Hit::new(format!("run {run}"), Severity::Medium, title).with(Evidence::in_table(seen, "migration.devices"));
-    hit.cost = Cost::of(CostKind::Measured, (saved_ns + loaded_ns) as f64, "ns of dark time");
+    hit.cost = Cost::of(CostKind::Measured, saved_ns.saturating_add(loaded_ns) as f64, "ns of dark time");
     Some(hit)
 }
 

@@ -1,7 +1,7 @@
 //! The answer.
 
 use super::waits::Splits;
-use super::{culprits, devices, downtimes, figures, hibernated, network, passes, residuals, rules, runs, work};
+use super::{culprits, devices, downtimes, figures, hibernated, memory, network, passes, residuals, rules, runs, work};
 use crate::facts::migrations::{Began, CLOCKS_NS, Clocks, Migration, Migrations};
 use crate::migration::blocked::{self, Guest};
 use crate::migration::goals;
@@ -54,6 +54,7 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let tables = [runs::table(&migrations.list), passes::table(&migrations.list), downtimes::table(&migrations.list)];
     let tables = tables.into_iter().chain([
         network::table(&migrations.list),
+        memory::table(&migrations.list),
         devices::table(&migrations.list, &splits),
         work::table(&migrations.list),
         residuals::table(&held),
@@ -79,6 +80,7 @@ fn summary(migrations: &Migrations) -> String {
     if sentences.is_empty() {
         sentences.push(format!("No migration was recorded, and none can be made: {}.", migrations.blocked.join(", ")));
     }
+    sentences.extend(memory::sentence(&migrations.list));
     sentences.extend(verdict(migrations));
     sentences.join(" ")
 }

@@ -94,7 +94,10 @@ pub(super) fn of(migration: &Migration) -> Option<Vec<Phase>> {
         return None;
     }
     let stopped_ns = migration.stopped_ns.unwrap_or(resumed_ns);
-    let during = on_source.iter().filter(same).filter(|one| (migration.began_ns + 1..stopped_ns).contains(&one.at_ns));
+    let during = on_source
+        .iter()
+        .filter(same)
+        .filter(|one| (migration.began_ns.saturating_add(1)..stopped_ns).contains(&one.at_ns));
     let readings: Vec<&Counted> = std::iter::once(*last).chain(during).chain([*arrived]).collect();
     let is_whole = readings.len() == 2;
     let mut phases = vec![baseline];

@@ -21,6 +21,8 @@ const NEXT_OUT_AT: u32 = HEARTBEAT_AT + 20;
 const IN_RING: u32 = 0x11_0000;
 const OUT_RING: u32 = 0x11_1000;
 const BUFFERS: u32 = 0x12_0000;
+/// What card and driver write to: from here to there.
+pub const RINGS: (u64, u64) = (IN_RING as u64, BUFFERS as u64 + 256 * 256);
 
 std::arch::global_asm!(
     ".pushsection .rodata",

@@ -21,7 +21,7 @@ mod link;
 mod socket;
 mod train;
 
-pub use driver::code as driver;
+pub use driver::{RINGS, code as driver};
 pub use train::Train;
 
 use super::qemu::Side;

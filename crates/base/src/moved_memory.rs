@@ -1,0 +1,66 @@
+//! Is the memory of a guest that was moved what it was? `<machine>/memory/<name>.json`.
+//!
+//! Both QEMUs were asked once all was over, with the guest stopped on the target.
+
+use serde::{Deserialize, Serialize};
+use std::io::Result;
+use std::path::Path;
+
+/// The schema this version reads and writes.
+pub const SCHEMA: &str = "kvmscope-moved-memory/1";
+
+/// It is some 500 bytes.
+const MOST_BYTES: u64 = 1 << 16;
+
+/// So many addresses are named.
+pub const MOST_NAMED: usize = 16;
+
+/// One move. Pages are of 4 KiB.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MovedMemory {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Before it was moved, CLOCK_REALTIME.
+    pub from_ns: u64,
+    /// When its memory was looked at.
+    pub to_ns: u64,
+    /// Pages that nobody wrote to since the source stopped the guest: they were held against the source's.
+    pub compared: u64,
+    /// Pages that the guest goes on writing to: they were held against what its program has written by then.
+    pub foretold: u64,
+    /// Pages that it writes to in a way that nobody can foretell.
+    pub left_out: u64,
+    /// Pages that are not what they should be.
+    pub differing: u64,
+    /// Where the first of these lie, in the guest's memory.
+    pub first_differing: Vec<u64>,
+}
+
+impl MovedMemory {
+    /// Takes a page that lies at `address`: whether it is what it should be.
+    pub fn take(&mut self, address: u64, is_equal: bool) {
+        if is_equal {
+            return;
+        }
+        self.differing += 1;
+        if self.first_differing.len() < MOST_NAMED {
+            self.first_differing.push(address);
+        }
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is none.
+    pub fn read(path: &Path) -> Result<Self> {
+        crate::json_line::read_as(path, MOST_BYTES, SCHEMA, |read: &Self| &read.schema)
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        crate::json_line::write(self, path)
+    }
+}
