@@ -39,8 +39,13 @@ python_packages() {
         echo "missing: Python packages $packages - exports: every slice and cell; the tests that need them are skipped"
     fi
 }
+# A second QEMU, of another age than the installed one.
+second_qemu() {
+    tools/qemu-backports.sh >/dev/null 2>&1 || echo "missing: QEMU of backports - lab migrate with a second QEMU; that test is skipped"
+}
 if [ ${#missing[@]} -eq 0 ]; then
     python_packages
+    second_qemu
     exit 0
 fi
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
@@ -48,6 +53,7 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}" </dev/null ||
         echo "some could not be installed; the tests that need them are skipped"
     python_packages
+    second_qemu
 else
     echo "The tests that need them are skipped. To run them: sudo apt-get install ${missing[*]}"
 fi

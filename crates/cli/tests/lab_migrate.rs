@@ -243,6 +243,20 @@ fn each_run_has_its_method_and_what_was_said_of_pre_copy_is_held_against_that_al
     assert!(section["unknown"].as_array().unwrap().iter().any(|one| one["what"] == "method"));
 }
 
+#[test]
+fn another_qemu_moves_a_guest_by_methods_that_the_installed_one_may_lack() {
+    let program =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/qemu-backports/root/usr/bin/qemu-system-x86_64");
+    if !program.exists() {
+        return println!("skipped: lab migrate with a second QEMU: tools/qemu-backports.sh unpacks one");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let all = "precopy,postcopy,multifd,mapped-ram";
+    let arguments = ["--qemu", program.to_str().unwrap(), "--method", all];
+    let Some(section) = moved(directory.path(), &arguments) else { return };
+    assert_eq!(methods(&section).0.join(","), all);
+}
+
 /// True where slow trials are wanted.
 fn is_torture() -> bool {
     let is_wanted = std::env::var_os("KVMSCOPE_TORTURE").is_some();
