@@ -121,12 +121,18 @@ fn a_guest_that_is_watched_beats_on_the_target_and_is_held_against_no_prediction
     assert!(section["tables"].get("residuals").is_none_or(|table| table["rows"].as_array().unwrap().is_empty()));
 }
 
+/// True where a program may have a network of its own: in some containers root may not.
+fn may_unshare() -> bool {
+    Command::new("unshare").args(["--net", "true"]).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
 /// True where namespaces and taps can be made.
 fn may_have_a_network() -> bool {
     let lacks = [
         (!rustix::process::geteuid().is_root(), "not root"),
         (Command::new("ip").arg("-V").stdout(Stdio::null()).status().is_err(), "ip is not installed (iproute2)"),
         (!Path::new("/dev/net/tun").exists(), "the kernel has no taps"),
+        (!may_unshare(), "no network namespace may be made here"),
     ];
     let lacks = lacks.into_iter().find_map(|(lacks, what)| lacks.then_some(what));
     lacks.iter().for_each(|what| println!("skipped: lab migrate --network: {what}"));

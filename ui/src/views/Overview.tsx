@@ -96,7 +96,7 @@ function Strip({ recording }: { recording: Recording }) {
         width={PIXELS}
         height={HEIGHT}
         role="img"
-        aria-label={`The whole recording, ${duration(t1 - t0)}, all vCPUs together. Keys W and S zoom, A and D move, F shows all.`}
+        aria-label={`The whole recording, ${duration(t1 - t0)}, all vCPUs together. W and S zoom, A and D move, F shows all.`}
         onPointerDown={(event) => {
           canvas.current!.setPointerCapture(event.pointerId);
           setDrag({ from: share(event), to: share(event) });

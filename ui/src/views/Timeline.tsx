@@ -16,7 +16,7 @@ import { cursor, go, hash, show, shown, theme, whole } from "../state/store";
 import { Empty, Figure, Swatch } from "./Figure";
 import { attach } from "./timeline/gestures";
 import { layout } from "./timeline/layout";
-import { drawScene, type Scene, timeToX } from "./timeline/picture";
+import { drawScene, marksNear, type Scene, timeToX } from "./timeline/picture";
 import { approximate, caption, SETTLE_MS, useExact } from "./timeline/sums";
 import { Names, Perfetto, Tip, turnedGroups, Zoom } from "./timeline/Tools";
 import { vectorScene } from "./timeline/vector";
@@ -60,7 +60,7 @@ function Lanes({
   const [turn, setTurn] = useState(0);
   const [error, setError] = useState<string | null>(null);
   const [stairs, setStairs] = useState(new Map<number, Slices>());
-  const [hover, setHover] = useState<{ lane: number; y: number } | null>(null);
+  const [hover, setHover] = useState<{ lane?: number; y: number } | null>(null);
   const cache = useMemo(
     () =>
       new TileCache(recording, (failed) => {
@@ -138,8 +138,7 @@ function Lanes({
       },
       hover: (ns, y) => {
         cursor.value = ns;
-        const lane = ns === null ? undefined : wishes.current.laneAt(y);
-        setHover(lane === undefined ? null : { lane, y });
+        setHover(ns === null ? null : { lane: wishes.current.laneAt(y), y });
       },
       pick: async (ns, y) => {
         const lane = wishes.current.laneAt(y);
@@ -152,8 +151,15 @@ function Lanes({
   }, [recording]);
 
   const order = stackOrder(timeline.states.map((state) => state.name));
-  const hovered = hover && cursor.value !== null ? sliceAt(stairs.get(hover.lane), cursor.value) : null;
   const states = timeline.states;
+  const at = cursor.value!;
+  const hovered = hover && sliceAt(stairs.get(hover.lane!), at);
+  const tip = hovered
+    ? [
+        `${states[hovered.state]!.title} ${hovered.detail}`,
+        `${duration(hovered.to_ns - hovered.from_ns)} from ${instant(hovered.from_ns)}`,
+      ]
+    : marksNear(timeline.markers, at, window, width);
   const sums = exact ?? approximate(tiles, counts, window, states.length);
   const total = sums.reduce((a, b) => a + b, 0);
   const used = order.filter((s) => (sums[s] ?? 0) > 0);
@@ -202,7 +208,7 @@ function Lanes({
             style={{ height: `${place.height}px` }}
             tabIndex={0}
             role="img"
-            aria-label={`Timeline of ${counted(lanes.length, "lane")}, ${duration(window.t1 - window.t0)} shown. Keys W and S zoom, A and D move, F shows all.`}
+            aria-label={`Timeline of ${counted(lanes.length, "lane")}, ${duration(window.t1 - window.t0)} shown. W and S zoom, A and D move, F shows all.`}
           />
           {place.lanes.map((lane) =>
             lane.steps?.map((step, i) => (
@@ -215,14 +221,8 @@ function Lanes({
               </span>
             )),
           )}
-          {hovered && hover && (
-            <Tip
-              slice={hovered}
-              title={timeline.states[hovered.state]?.title ?? "unknown"}
-              x={timeToX(cursor.value!, window, width)}
-              y={hover.y}
-              wide={width}
-            />
+          {hover && tip.length > 0 && (
+            <Tip lines={tip} x={timeToX(at, window, width)} y={hover.y} wide={width} />
           )}
         </div>
       </div>

@@ -8,9 +8,10 @@
 
 use super::Settings;
 use super::network;
-use super::qemu::{ODD_BYTES, Qemu};
+use super::qemu::{ODD_BYTES, Qemu, realtime_ns};
 use super::sector::Written;
 use crate::Error;
+use crate::watch::Watch;
 use base::moved_memory::{MovedMemory, SCHEMA};
 use serde_json::{Value, json};
 use std::hash::Hasher;
@@ -60,7 +61,7 @@ pub(super) fn sum(qemu: &mut Qemu, settings: &Settings, place: &Path) -> Result<
     Ok(sum.end())
 }
 
-/// Stops a guest that was moved, and holds its memory against the source's and its own program. `from_ns` is when that began, `now_ns` a clock.
+/// Stops a guest that was moved, and holds its memory against the source's and its own program. `from_ns` is when that began.
 ///
 /// # Errors
 /// As of [`sum`].
@@ -69,14 +70,15 @@ pub(super) fn compare(
     settings: &Settings,
     place: &Path,
     from_ns: u64,
-    now_ns: fn() -> u64,
+    watch: &Watch<'_>,
 ) -> Result<MovedMemory, Error> {
     target.qmp.execute("stop", Value::Null, PATIENCE)?;
     let beats = target.heartbeat()?;
     let written = settings.work.written(beats);
     let rings = settings.packets_every.map(|_| network::RINGS);
-    let mut found = MovedMemory { schema: SCHEMA.to_owned(), from_ns, to_ns: now_ns(), ..MovedMemory::default() };
+    let mut found = MovedMemory { schema: SCHEMA.to_owned(), from_ns, to_ns: realtime_ns(), ..MovedMemory::default() };
     for piece in pieces(settings.memory_bytes + ODD_BYTES) {
+        watch.check()?;
         let (was, is) = (read(source, piece, place)?, read(target, piece, place)?);
         hold(&mut found, piece.0, [&was, &is], &written, rings);
     }

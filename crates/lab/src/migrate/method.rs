@@ -111,4 +111,28 @@ mod tests {
         );
         assert!(lacks(&[Method::Zstd]).unwrap_err().contains("needs multifd-compression zstd"));
     }
+
+    /// What a real QEMU said of itself.
+    fn recorded(version: &str) -> (Abilities, String) {
+        let path = format!("{}/../../fixtures/qmp-schemas/{version}.json.zst", env!("CARGO_MANIFEST_DIR"));
+        let text = zstd::decode_all(std::fs::File::open(path).unwrap()).unwrap();
+        (Abilities::of_schema(&serde_json::from_slice(&text).unwrap()), version.to_owned())
+    }
+
+    #[test]
+    fn two_real_qemus_are_told_apart_by_what_they_have() {
+        let (old, new) = (recorded("7.2.22"), recorded("10.0.2"));
+        let has = |(abilities, _): &(Abilities, String), name| abilities.has_capability(name);
+        for name in ["compress", "block"] {
+            assert!(has(&old, name) && !has(&new, name), "{name}");
+        }
+        for name in ["mapped-ram", "switchover-ack", "dirty-limit"] {
+            assert!(!has(&old, name) && has(&new, name), "{name}");
+        }
+        let may = |asked: &(Abilities, String), method| require(&[method], None, asked, Path::new("qemu")).is_ok();
+        for method in Method::ALL {
+            assert_eq!(may(&old, method), method != Method::MappedRam, "{}", method.name());
+            assert!(may(&new, method), "{}", method.name());
+        }
+    }
 }

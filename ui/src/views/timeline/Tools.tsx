@@ -1,8 +1,8 @@
 /** What lies around the lanes: zoom buttons, the names and groups at the left, what the pointer is over. */
 import { openInPerfetto } from "../../data/perfetto";
 import type { Recording } from "../../data/source";
-import type { Slice, Timeline } from "../../data/types";
-import { counted, duration, instant } from "../../maths/format";
+import type { Timeline } from "../../data/types";
+import { counted, instant } from "../../maths/format";
 import { pan, zoom } from "../../maths/window";
 import { go, hash, notice, show, shown, whole, zoomed } from "../../state/store";
 import type { Layout } from "./layout";
@@ -114,25 +114,13 @@ export function Names({ timeline, place }: { timeline: Timeline; place: Layout }
   );
 }
 
-export function Tip({
-  slice,
-  title,
-  x,
-  y,
-  wide,
-}: {
-  slice: Slice;
-  title: string;
-  x: number;
-  y: number;
-  wide: number;
-}) {
+export function Tip({ lines, x, y, wide }: { lines: string[]; x: number; y: number; wide: number }) {
   const side = x > wide / 2 ? { right: `${wide - x + 12}px` } : { left: `${x + 12}px` };
   return (
     <div class="tip" style={{ top: `${y + 14}px`, ...side }}>
-      <strong>{title}</strong> {slice.detail}
-      <br />
-      {duration(slice.to_ns - slice.from_ns)} from {instant(slice.from_ns)}
+      {lines.map((line) => (
+        <div key={line}>{line}</div>
+      ))}
     </div>
   );
 }

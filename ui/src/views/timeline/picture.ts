@@ -102,6 +102,22 @@ export function timeToX(ns: number, window: Window, width: number): number {
   return ((ns - window.t0) / (window.t1 - window.t0)) * width;
 }
 
+/** Marks whose triangle is under or above the pointer, each with its time; the first of very many. */
+export function marksNear(
+  markers: Scene["timeline"]["markers"],
+  ns: number,
+  window: Window,
+  width: number,
+): string[] {
+  const reach = (MARK_PIXELS * (window.t1 - window.t0)) / width;
+  const near = markers.filter((marker) => Math.abs(marker.at_ns - ns) <= reach);
+  return near.slice(0, MOST_MARKS).map((marker) => `${marker.label}, ${instant(marker.at_ns)}`);
+}
+
+/** Half the width of a mark, and one more pixel to hit it. */
+const MARK_PIXELS = 5;
+const MOST_MARKS = 8;
+
 function drawAxis(context: CanvasRenderingContext2D, scene: Scene, width: number): void {
   const { step, at } = ticks(scene.window, Math.max(2, Math.floor(width / 130)));
   context.font = "11px system-ui, sans-serif";
@@ -188,7 +204,6 @@ function drawMarks(context: CanvasRenderingContext2D, scene: Scene, width: numbe
   context.fillStyle = token("ink", scene.theme);
   for (const marker of scene.timeline.markers) {
     const x = timeToX(marker.at_ns, scene.window, width);
-    if (x < 0 || x > width) continue;
     context.beginPath();
     context.moveTo(x, AXIS_HEIGHT);
     context.lineTo(x - 4, AXIS_HEIGHT - 6);
