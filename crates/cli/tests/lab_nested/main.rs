@@ -33,10 +33,22 @@ fn with_qemu() -> Option<Place> {
     place("qemu-system-x86_64", "qemu-system-x86")
 }
 
+/// What the lab says of an emulator that stands still. QEMU 7.2 with two emulated CPUs does now and then, as a guest begins that has virtual
+/// GIF; why is not known. Such a run says nothing of the recorder, and is made once more.
+const HUNG: &str = "was not done after";
+
 /// Runs a lab in which `score` finds its recording right; gives what it printed.
 fn scored(arguments: &[&str], sets: &[&str], score: impl Fn(&Path)) -> Option<String> {
-    let place = if arguments.contains(&"vmx") { place("bochs", "bochs") } else { with_qemu() }?;
-    let output = lab(&place, arguments, sets).output().unwrap();
+    let run = || {
+        let place = if arguments.contains(&"vmx") { place("bochs", "bochs") } else { with_qemu() }?;
+        let output = lab(&place, arguments, sets).output().unwrap();
+        Some((place, output))
+    };
+    let (mut place, mut output) = run()?;
+    if String::from_utf8_lossy(&output.stderr).contains(HUNG) {
+        println!("once more: {}", String::from_utf8_lossy(&output.stderr));
+        (place, output) = run()?;
+    }
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
     assert!(errors.contains(&format!("the recording is {}", place.output().display())), "{errors}");
