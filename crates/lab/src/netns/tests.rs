@@ -60,9 +60,10 @@ fn every_forwarder_carries_bytes_and_leaves_nothing_behind() {
         };
         assert!(namespaces().contains(&id), "{}", namespaces());
         assert!(carries(&bed.load), "{forwarder:?}, {load:?}: {:?}", bed.trouble());
-        for tid in bed.forwarders.iter().chain(&bed.busy) {
-            assert_eq!(thread::affinity(*tid).unwrap().to_string(), "0");
-        }
+        // A thread may have ended since it was listed.
+        let seats = bed.forwarders.iter().chain(&bed.busy).filter_map(|tid| thread::affinity(*tid).ok());
+        let seats: Vec<String> = seats.map(|cpus| cpus.to_string()).collect();
+        assert!(!seats.is_empty() && seats.iter().all(|cpus| cpus == "0"), "{seats:?}");
         assert_eq!(bed.trouble(), None);
         bed.end().unwrap();
         assert!(!namespaces().contains(&id), "{}", namespaces());
