@@ -37,11 +37,8 @@ pub struct MovedMemory {
 }
 
 impl MovedMemory {
-    /// Takes a page that lies at `address`: whether it is what it should be.
-    pub fn take(&mut self, address: u64, is_equal: bool) {
-        if is_equal {
-            return;
-        }
+    /// Counts a page that is not what it should be, at `address`.
+    pub fn differs(&mut self, address: u64) {
         self.differing += 1;
         if self.first_differing.len() < MOST_NAMED {
             self.first_differing.push(address);

@@ -117,11 +117,6 @@ impl Process {
 }
 
 impl Processes {
-    /// Whether both were looked at, at that time.
-    pub fn covers(&self, at_ns: u64) -> bool {
-        (self.from_ns..=self.to_ns).contains(&at_ns)
-    }
-
     /// Reads a file.
     ///
     /// # Errors

@@ -13,28 +13,22 @@
 //! Events carry the time of QEMU's own host, to the microsecond; answers the time at which they came. Fields are looked for by name:
 //! what a QEMU does not tell is missing, never 0 (7.2 and 10.0 differ, qapi/migration.json).
 
+mod found;
 mod method;
 mod session;
 mod train;
 
 pub use train::Train;
 
-use crate::migration::model::hibernation::ABOUT;
-use base::Problem;
 use base::heartbeat::Heartbeat;
 use base::hibernation::Hibernation;
 use base::method::Method;
 use base::moved_memory::MovedMemory;
-use base::network::Network;
 use base::prediction::Prediction;
 use base::processes::Processes;
-use base::qmp::{ENDS, read};
-use base::recording::{PartKind, Recording};
-use host::migrated::{Account, Side, account, downtime_log};
+use base::qmp::ENDS;
+use host::migrated::{Account, Side, account};
 use serde_json::Value;
-use session::{Arrival, Departure};
-use std::io::Read;
-use std::path::Path;
 
 /// All migrations of a recording.
 #[derive(Debug, Default)]
@@ -268,154 +262,10 @@ impl Migration {
     }
 }
 
-impl Migrations {
-    /// Those of `recording`, and what was wrong with its files.
-    pub fn of(recording: &Recording) -> (Self, Vec<Problem>) {
-        let (mut migrations, mut problems) = (Self::default(), Vec::new());
-        let (mut sources, mut arrivals) = (Vec::new(), Vec::new());
-        let (mut accounts, mut sides, mut beats, mut processes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (mut networks, mut memories) = (Vec::new(), Vec::new());
-        for part in &recording.parts {
-            let path = recording.root.join(&part.path);
-            let named = || recording.as_named(&part.path.display().to_string()).into_owned();
-            let none = |expected: &str, error: std::io::Error| {
-                Problem::at(named(), None, expected, "none", 0, error.to_string())
-            };
-            match part.kind {
-                PartKind::Qmp => match printed(&path) {
-                    Ok(Some(printed)) => {
-                        accounts.extend(printed.accounts.into_iter().map(Migration::of_account));
-                        sides.extend(printed.sides.into_iter().map(|side| (part.machine.clone(), side)));
-                        continue;
-                    }
-                    Ok(None) => match read(&path) {
-                        Ok((messages, damaged)) => {
-                            if damaged > 0 {
-                                let text =
-                                    format!("{damaged} of its lines are none of a session of QEMU's machine protocol");
-                                problems.push(Problem::at(named(), None, "a message a line", "others", 0, text));
-                            }
-                            migrations.blocked.extend(session::blocked(&messages));
-                            sources.extend(Departure::of_source(&messages, &part.machine));
-                            arrivals.extend(Arrival::of_target(&messages, &part.machine));
-                        }
-                        Err(error) => problems.push(none("a session", error)),
-                    },
-                    Err(error) => problems.push(none("a session", error)),
-                },
-                PartKind::Prediction => match Prediction::read(&path) {
-                    Ok(said) if said.about == "migration" => migrations.said = Some(said),
-                    Ok(said) if said.about == ABOUT => migrations.said_of_files = Some(said),
-                    Ok(_) => {}
-                    Err(error) => problems.push(none("a prediction", error)),
-                },
-                PartKind::Hibernation => match Hibernation::read(&path) {
-                    Ok(read) => migrations.hibernation = Some(read),
-                    Err(error) => problems.push(none("saved guests", error)),
-                },
-                PartKind::Processes => match Processes::read(&path) {
-                    Ok(read) => processes.push(read),
-                    Err(error) => problems.push(none("what processes did", error)),
-                },
-                PartKind::Network => match Network::read(&path) {
-                    Ok(read) => networks.push((read.from_ns..=read.to_ns, Train::of(&read))),
-                    Err(error) => problems.push(none("packets", error)),
-                },
-                PartKind::MovedMemory => match MovedMemory::read(&path) {
-                    Ok(read) => memories.push(read),
-                    Err(error) => problems.push(none("what became of a guest's memory", error)),
-                },
-                PartKind::Heartbeat => match Heartbeat::read(&path) {
-                    Ok(heartbeat) => beats.push(heartbeat),
-                    Err(error) => problems.push(none("a heartbeat", error)),
-                },
-                _ => {}
-            }
-        }
-        sources.sort_by_key(|departure: &Departure| departure.migration.began_ns);
-        arrivals.sort_by_key(|arrival: &Arrival| arrival.resumed_ns);
-        let mut sources: Vec<Migration> = sources.into_iter().map(|departure| departure.meets(&mut arrivals)).collect();
-        for heartbeat in beats {
-            let begun = sources.partition_point(|one| one.began_ns <= heartbeat.last_on_source_ns);
-            let last = begun.checked_sub(1).and_then(|place| sources.get_mut(place));
-            last.into_iter().for_each(|migration| migration.heartbeat = Some(heartbeat.clone()));
-        }
-        for processes in processes {
-            let of = sources.iter_mut().find(|migration| processes.covers(migration.began_ns));
-            if let Some(migration) = of {
-                migration.processes = Some(processes);
-            }
-        }
-        for (times_ns, train) in networks {
-            if let Some(migration) = sources.iter_mut().find(|migration| times_ns.contains(&migration.began_ns)) {
-                migration.train = Some(train);
-            }
-        }
-        for memory in memories {
-            let times_ns = memory.from_ns..=memory.to_ns;
-            if let Some(migration) = sources.iter_mut().find(|migration| times_ns.contains(&migration.began_ns)) {
-                migration.memory = Some(memory);
-            }
-        }
-        sources.extend(accounts);
-        migrations.list = sources;
-        sides.sort_by_key(|(_, side): &(String, Side)| side.steps.first().map_or(0, |step| step.at_ns));
-        sides.into_iter().for_each(|(machine, side)| migrations.take(machine, side));
-        for migration in &mut migrations.list {
-            let [Some(source), Some(target)] = &migration.machines else { continue };
-            migration.clocks = match recording.apart_ns(source, target) {
-                _ if source == target => Clocks::One,
-                Some(ns) => Clocks::Within(ns),
-                None => Clocks::Assumed,
-            };
-        }
-        (migrations, problems)
-    }
-}
-
-impl Migrations {
-    /// Gives a side to the migration that it is of; one of its own where there is none.
-    fn take(&mut self, machine: String, side: Side) {
-        let at_ns = side.steps.last().map_or(0, |step| step.at_ns);
-        let lacks = |one: &Migration| if side.is_source() { one.source.is_none() } else { one.target.is_none() };
-        let place = self.list.iter().position(|one| lacks(one) && one.was_at(at_ns));
-        let place = place.unwrap_or_else(|| {
-            self.list.push(Migration { by: Some(account::By::Monitor), ..Migration::default() });
-            self.list.len() - 1
-        });
-        let Some(migration) = self.list.get_mut(place) else { return };
-        let number = usize::from(!side.is_source());
-        let place = if side.is_source() { &mut migration.source } else { &mut migration.target };
-        *place = Some(side);
-        migration.machines[number] = Some(machine);
-    }
-}
-
-/// What a text holds that QEMU or libvirt printed.
-struct Printed {
-    accounts: Vec<Account>,
-    sides: Vec<Side>,
-}
-
-/// Reads one; `None` if it is none of these, so that it is a session.
-fn printed(path: &Path) -> std::io::Result<Option<Printed>> {
-    let mut text = Vec::new();
-    std::fs::File::open(path)?.take(MOST_BYTES).read_to_end(&mut text)?;
-    if text.starts_with(b"{") {
-        return Ok(None);
-    }
-    let text = String::from_utf8_lossy(&text);
-    let printed = Printed { accounts: account::read(&text), sides: downtime_log::read(&text) };
-    Ok((!printed.accounts.is_empty() || !printed.sides.is_empty()).then_some(printed))
-}
-
 /// QEMU counts whole milliseconds.
 pub const REPORTED_ERROR_NS: u64 = 1_000_000;
 /// Its events and traces have microseconds, two of them.
 pub const EVENTS_ERROR_NS: u64 = 2_000;
-
-/// A log of `-trace migration_*` has some 100 bytes an event, hundreds of thousands of them.
-const MOST_BYTES: u64 = 64 << 20;
 
 /// Whether a migration of that status goes on no more; one of post-copy that lost its other side waits to be recovered.
 fn is_over(status: &str) -> bool {

@@ -90,14 +90,18 @@ fn hold(found: &mut MovedMemory, address: u64, [was, is]: [&[u8]; 2], written: &
     let pages = was.chunks(PAGE).zip(is.chunks(PAGE));
     for ((was, is), address) in pages.zip((address..).step_by(PAGE)) {
         let is_ring = rings.is_some_and(|(begin, end)| (begin..end).contains(&address));
-        if let Some(foretold) = written.page(address) {
+        let is_equal = if let Some(foretold) = written.page(address) {
             found.foretold += 1;
-            found.take(address, foretold == is);
+            foretold == is
         } else if is_ring || written.is_own(address) {
             found.left_out += 1;
+            true
         } else {
             found.compared += 1;
-            found.take(address, was == is);
+            was == is
+        };
+        if !is_equal {
+            found.differs(address);
         }
     }
 }

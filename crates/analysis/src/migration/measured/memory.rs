@@ -32,8 +32,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
     looks_at: "Whether the guest's memory on the target is what it was on the source, page by page.",
     limits: &[],
     check: damaged,
-    why: "What the guest wrote was not sent again, or something else than it: the guest goes on with damaged memory, whatever else the migration \
-          says. Emulation (TCG) before QEMU 9.0 loses writes to pages whose dirty bits were fetched for a whole block of memory at once.",
+    why: "Something that the guest wrote did not arrive: it goes on with damaged memory, whatever else the migration says. Emulation (TCG) before QEMU 9.0 loses writes to pages whose dirty bits were fetched for a whole block of memory at once.",
     fix: &["qemu-system-x86_64 --version   # before 9.0: an update, or KVM instead of TCG"],
     undo: &[],
     needs: Needs::Nothing,
@@ -94,7 +93,7 @@ mod tests {
     fn memory_that_differs_is_found_with_its_first_page() {
         let moved = |addresses: &[u64]| {
             let mut memory = MovedMemory { compared: 16_000, foretold: 384, left_out: 2, ..MovedMemory::default() };
-            addresses.iter().for_each(|address| memory.take(*address, false));
+            addresses.iter().for_each(|address| memory.differs(*address));
             Migration { memory: Some(memory), ..Migration::default() }
         };
         let (good, bad) = (moved(&[]), moved(&[0x20_3000, 0x20_5000]));
