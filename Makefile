@@ -38,11 +38,12 @@ torture: ## Long trials: hours of fuzzing, thousands of random cases, 10 GB of t
 	@tools/need-build.sh
 	@tools/torture.sh
 
-lint: ## Format, clippy and documentation, warnings are errors; then the sizes of our files
+lint: ## Format, clippy and documentation, warnings are errors; files that nothing names; the sizes of our files
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+	@tools/listed.sh
 	@tools/sizes.sh
 
 fmt: ## Format all code

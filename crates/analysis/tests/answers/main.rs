@@ -1,0 +1,36 @@
+//! Answers to recordings, held against truth that others made. One binary: each of them would link all of the crate once more.
+
+mod about;
+mod align;
+mod attributed;
+mod attributed_guest;
+mod bench;
+mod compare_figures;
+mod datapath;
+mod generated;
+mod host_interrupts;
+mod lanes;
+mod latency;
+mod latency_figures;
+mod line;
+mod live;
+mod migration;
+mod migration_figures;
+mod migration_waits;
+mod nesting;
+mod placement;
+mod placement_expected;
+mod placement_limits;
+mod placement_pasted;
+mod placement_proposal;
+mod placement_rules;
+mod placement_traced;
+mod profile;
+mod realtime;
+mod samples;
+mod stages;
+mod tables;
+mod timeline;
+mod traced_samples;
+mod truth;
+mod walks;

@@ -1,0 +1,28 @@
+//! What the program says of recordings and of plans, on any machine.
+
+mod apply_proposal;
+mod budget;
+mod check;
+mod check_placement;
+mod command_line;
+mod compare;
+mod cut;
+mod examples;
+mod explain;
+mod export;
+mod floor;
+mod html;
+mod join;
+mod options;
+mod output;
+mod pack;
+mod plan;
+mod plan_chain;
+mod plan_migration;
+mod readme;
+mod report_many;
+mod report_narrow;
+mod report_silent;
+mod schema;
+mod symbols;
+mod words;

@@ -1,8 +1,0 @@
-//! perf.data: damaged files, files that perf records and prints, and cuts of both.
-
-mod cut;
-mod damage;
-mod made;
-mod oracle;
-#[path = "../write/support.rs"]
-mod support;
