@@ -140,3 +140,8 @@ done
 for session in fixtures/migrate-tcg/L0/qmp/*.jsonl fixtures/migrate-logs/L0/qmp/*; do
     add qmp "$(basename "$session")" "$session"
 done
+
+mkdir -p "$corpus/moved"
+for part in network heartbeat processes memory; do
+    cat "fixtures/migrate-network/L0/$part/0.json" 2>/dev/null || echo
+done >"$corpus/moved/one"

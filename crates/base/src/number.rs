@@ -42,10 +42,10 @@ pub fn list(parts: &[String]) -> String {
 }
 
 /// Scales of SI units that a value steps through as it grows; a value below the first stays exact.
-const TIMES: &[(f64, &str)] = &[(1e3, "us"), (1e6, "ms"), (1e9, "s")];
+const TIMES: &[(f64, &str)] = &[(1e3, "us"), (1e6, "ms"), (1e9, "s"), (3.6e12, "h"), (86.4e12, "days")];
 const BYTES: &[(f64, &str)] = &[(1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")];
 
-/// `912 ns`, `57.3 ms`, `12.3 s`.
+/// `912 ns`, `57.3 ms`, `12.3 s`, `29.2 h`.
 pub fn duration(ns: f64) -> String {
     scaled(ns, "ns", TIMES)
 }
@@ -170,13 +170,38 @@ mod tests {
 
     #[test]
     fn durations_step_through_their_units_and_never_round_to_nothing() {
-        let shown: Vec<_> =
-            [0.0, 1.0, 999.0, 1_000.0, 57_349.0, 999_949.0, 999_960.0, 294_600_000.0, 6.38e8, 1.23456e13]
-                .map(duration)
-                .into();
+        let shown: Vec<_> = [
+            0.0,
+            1.0,
+            999.0,
+            1_000.0,
+            57_349.0,
+            999_949.0,
+            999_960.0,
+            294_600_000.0,
+            6.38e8,
+            3.5e12,
+            1.23456e13,
+            1.050624e14,
+        ]
+        .map(duration)
+        .into();
         assert_eq!(
             shown,
-            ["0 ns", "1 ns", "999 ns", "1.0 us", "57.3 us", "999.9 us", "1.0 ms", "294.6 ms", "638.0 ms", "12,345.6 s"]
+            [
+                "0 ns",
+                "1 ns",
+                "999 ns",
+                "1.0 us",
+                "57.3 us",
+                "999.9 us",
+                "1.0 ms",
+                "294.6 ms",
+                "638.0 ms",
+                "3,500.0 s",
+                "3.4 h",
+                "1.2 days"
+            ]
         );
     }
 

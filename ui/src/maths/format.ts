@@ -1,6 +1,8 @@
 /** Numbers for people: unit always, three figures or so, digits grouped. */
 
 const STEPS: [number, string][] = [
+  [86.4e12, "days"],
+  [3.6e12, "h"],
   [1e9, "s"],
   [1e6, "ms"],
   [1e3, "us"],

@@ -40,7 +40,7 @@ export function TimelineView({ recording }: { recording: Recording }) {
   if (recording.timeline.span.to_ns <= recording.timeline.span.from_ns) {
     return (
       <Empty title="No time to draw">
-        All events of this recording have the same time stamp, so no state has a duration.
+        All events have the same time stamp; no state lasts.
       </Empty>
     );
   }

@@ -256,6 +256,13 @@ impl Migration {
         self.polls.get(place).map(|(_, poll)| poll)
     }
 
+    /// The answers that came from then until then, with their times.
+    pub fn polls_in(&self, from_ns: u64, until_ns: u64) -> &[(u64, Poll)] {
+        let place = |at_ns: u64| self.polls.partition_point(|(came_ns, _)| *came_ns < at_ns);
+        let from = place(from_ns);
+        &self.polls[from..place(until_ns).max(from)]
+    }
+
     /// Whether the guest was moved.
     pub fn is_completed(&self) -> bool {
         self.ended.as_ref().is_some_and(|(_, how)| how == "completed")

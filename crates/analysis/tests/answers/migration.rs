@@ -2,12 +2,19 @@
 
 use base::Cell;
 use base::recording::Recording;
+use kvmscope_analysis::facts::migrations::Migrations;
+use kvmscope_analysis::migration::measured::points;
 use kvmscope_analysis::{Answers, Case, Given, Input};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 fn fixture() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/migrate-tcg")
+    bundled("migrate-tcg")
+}
+
+fn bundled(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
 }
 
 /// Times of the events of this name in a session, in microseconds.
@@ -130,4 +137,39 @@ fn times_across_two_hosts_are_as_wrong_as_their_clocks_are_apart() {
     let (known, said) = errors(&recording);
     assert_eq!(known, [Cell::U64(502_000), Cell::U64(2_000)]);
     assert!(said.contains("at most 500.0 us"), "{said}");
+}
+
+#[test]
+fn passes_tell_what_the_guest_dirtied_and_answers_that_come_late_take_nothing_from_it() {
+    let (migrations, problems) = Migrations::of(&Recording::open(&fixture()).unwrap());
+    assert!(problems.is_empty());
+    let points = points(&migrations);
+    // Those in which there was time for more than a hundred pages; the guest writes 24,000 in a second.
+    let long: Vec<_> = points.into_iter().filter(|(window_s, _)| *window_s > 0.05).collect();
+    assert_eq!(long.len(), 6);
+    for (window_s, pages) in long {
+        assert!((pages / (24_000.0 * window_s) - 1.0).abs() < 0.05, "{pages} in {window_s} s");
+    }
+}
+
+#[test]
+fn what_a_lab_saw_beside_the_sessions_is_of_that_move() {
+    let case = Case::new(Input::open(Recording::open(&bundled("migrate-network")).unwrap()).unwrap(), Given::default());
+    let sections = Answers::of(&case).sections;
+    let section = sections.iter().find(|section| section.id == "migration").unwrap();
+    let number = |table: &str, column: &str| match section.table(table).unwrap().cell(0, column) {
+        Some(Cell::U64(number)) => *number,
+        other => panic!("{table}.{column}: {other:?}"),
+    };
+    // Every packet was answered, or was lost on one of both ways.
+    let text = std::fs::read_to_string(bundled("migrate-network").join("L0/network/0.json")).unwrap();
+    let network: Value = serde_json::from_str(&text).unwrap();
+    let answered: BTreeSet<u64> =
+        network["replies"].as_array().unwrap().iter().map(|reply| reply["number"].as_u64().unwrap()).collect();
+    assert_eq!(number("network", "sent"), network["sent_ns"].as_array().unwrap().len() as u64);
+    assert_eq!(number("network", "sent") - number("network", "lost"), answered.len() as u64);
+    assert_eq!(number("network", "lost"), number("network", "lost_in") + number("network", "lost_out"));
+    assert_eq!([number("moved_memory", "foretold"), number("moved_memory", "differing")], [1_024, 0]);
+    let rows = |table: &str| section.table(table).unwrap().rows.len();
+    assert!(rows("downtimes") >= 4, "by QEMU, by events, by the guest and by packets");
 }

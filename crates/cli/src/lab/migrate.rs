@@ -15,7 +15,7 @@ use anyhow::bail;
 use base::method::Method;
 use clap::{Args, ValueEnum};
 use lab::migrate::sector::Work;
-use lab::migrate::{self, Culprit, Injection, Measured, Phase, Saved, Settings, Trial, Trials};
+use lab::migrate::{self, Culprit, Injection, Measured, Pace, Phase, Saved, Settings, Trial, Trials};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -62,10 +62,11 @@ pub struct Migrate {
     /// Watch the guest's heartbeat from outside, in memory that both sides share with this program; the first pass is slower for it
     #[arg(long)]
     observe: bool,
-    /// Send so many numbered packets a second to the guest, which sends them back (1000/s by default): how long its network is dark.
+    /// Send so many numbered packets a second to the guest, which sends them back (1000/s by default, or as many as it answers: most):
+    /// how long its network is dark.
     /// Needs root; both sides are in network namespaces then, and the guest is moved by TCP
-    #[arg(long, value_name = "RATE", num_args = 0..=1, default_missing_value = "1000/s", value_parser = packets)]
-    network: Option<f64>,
+    #[arg(long, value_name = "RATE|most", num_args = 0..=1, default_missing_value = "1000/s", value_parser = packets)]
+    network: Option<Pace>,
     /// How its memory goes over, one run by each: precopy, postcopy, multifd, zstd, xbzrle, auto-converge, or mapped-ram through a file
     #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', default_value = "precopy", value_parser = method)]
     method: Vec<Method>,
@@ -244,12 +245,12 @@ impl Migrate {
             limit: Duration::from_secs_f64(self.limit),
             patience: Duration::from_secs_f64(self.patience),
             is_observed: self.observe,
-            packets_every: self.network.map(|rate| Duration::from_secs_f64(1.0 / rate)),
+            packets: self.network,
             methods: self.method.clone(),
             injection: self.injection()?,
             repeats: self.repeats,
             qemu: self.qemu.clone(),
-            is_tried: self.link.is_none(),
+            link_bytes_per_s: self.link.map(|link| link as u64),
         })
     }
 }
@@ -291,15 +292,19 @@ fn injected(text: &str) -> Result<(Culprit, Duration), String> {
     if length > MOST_INJECTED { Err("nothing goes wrong for more than 10s".to_owned()) } else { Ok((culprit, length)) }
 }
 
-/// `1000/s`, `2kHz`.
-fn packets(text: &str) -> Result<f64, String> {
+/// `1000/s`, `2kHz`, `most`.
+fn packets(text: &str) -> Result<Pace, String> {
+    if text == "most" {
+        return Ok(Pace::Most);
+    }
     let (number, unit) = match text.strip_suffix("kHz") {
         Some(number) => (number, 1e3),
         None => (text.strip_suffix("Hz").or_else(|| text.strip_suffix("/s")).unwrap_or(text), 1.0),
     };
     let rate = number.parse::<f64>().ok().map(|number| number * unit);
     let rate = rate.filter(|rate| (LEAST_PACKETS..=MOST_PACKETS).contains(rate));
-    rate.ok_or_else(|| "packets go at 10/s to 10kHz".to_owned())
+    let pace = rate.map(|rate| Pace::Every(Duration::from_secs_f64(1.0 / rate)));
+    pace.ok_or_else(|| "packets go at 10/s to 10kHz, or `most`: at what the guest answers".to_owned())
 }
 
 /// With fewer in a second nothing is known better than to a tenth of one.

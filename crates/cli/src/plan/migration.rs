@@ -30,11 +30,13 @@ use std::path::{Path, PathBuf};
     kvmscope plan migration --ram 1G --hot 64M --rate 9000pages/s --order sync --bandwidth 1Gbit\n  \
     kvmscope plan migration --ram 8G --hot 64M --rate 160M/s --bandwidth 40Gbit --budget kvm4nfv-2015\n  \
     kvmscope plan migration --vm web --bandwidth 10Gbit --compress 4\n  \
+    kvmscope plan migration --ram 8G --curve moved --bandwidth 25Gbit\n  \
     kvmscope plan migration --ram 8G --hot 64M --rate 160M/s --bandwidth 10Gbit --history moved\n  \
     kvmscope plan migration --to-file --ram 8G --zero 60% --guests 20 --disk-of /var/lib/libvirt\n  \
     kvmscope plan migration --published\n\n\
     With --vm or --survey, memory, zeros and what is dirtied are measured, if they are not stated (kvmscope bench memory).\n\
-    A curve of the guest's working set (--curve) has a line for each window: its length and what was dirtied, `1s 32M`.\n\
+    A curve of the guest's working set (--curve) has a line for each window: its length and what was dirtied, `1s 32M`;\n\
+    the passes of an earlier migration of it (record --migration, lab migrate) are one too.\n\
     Exit status: 0 answered, 1 no answer, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
     or a goal of --budget that the model breaks for certain.")]
 pub struct Migration {
@@ -66,8 +68,8 @@ pub struct Migration {
     /// How it writes: in order, anywhere, or in order where dirty bits are cleared as each pass begins
     #[arg(long, value_name = "ORDER", default_value = "cyclic", conflicts_with = "curve")]
     order: Written,
-    /// Instead of --hot and --rate, what was measured: windows of time and what was dirtied in each
-    #[arg(long, value_name = "FILE", conflicts_with = "hot")]
+    /// Instead of --hot and --rate, what was measured: windows of time and what was dirtied in each, or a recording of an earlier migration
+    #[arg(long, value_name = "FILE|RECORDING", conflicts_with = "hot")]
     curve: Option<PathBuf>,
     /// Ask about guests that are saved to files and woken
     #[arg(long, conflicts_with_all = ["hot", "rate", "curve", "bandwidth", "max_bandwidth", "limit", "throttle", "devices", "setup", "scan",
@@ -310,8 +312,24 @@ fn started(vm: &str) -> anyhow::Result<Guest> {
     })
 }
 
-/// Lines of a window's length and what was dirtied in it; `#` begins a comment.
+/// What the guest dirtied in the passes of an earlier migration, or as a file lists it.
 fn curve(path: &Path) -> anyhow::Result<Measured> {
+    if !path.is_dir() {
+        return listed(path);
+    }
+    let (migrations, problems) = Migrations::of(&Recording::open(path)?);
+    problems.iter().for_each(|problem| complain(&anyhow!("{}: {}", path.display(), problem.text)));
+    let measured = Measured::of(&migration::measured::points(&migrations));
+    Ok(measured.ok_or_else(|| {
+        let place = path.display();
+        WrongUse(format!(
+            "{place}: no pass of a migration in it tells what the guest dirtied while it was not throttled"
+        ))
+    })?)
+}
+
+/// Lines of a window's length and what was dirtied in it; `#` begins a comment.
+fn listed(path: &Path) -> anyhow::Result<Measured> {
     const MOST_BYTES: usize = 1 << 20;
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
     if text.len() > MOST_BYTES {

@@ -35,7 +35,7 @@ fn packets_to_a_guest_that_is_moved_are_answered_on_both_sides_and_its_books_hol
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let Some(section) = moved(directory.path(), &["--network", "--observe"]) else { return };
+    let Some(section) = moved(directory.path(), &["--network=most", "--observe"]) else { return };
     memory_holds(&section);
     assert_eq!(noted(directory.path()), 0);
     let (by, downtimes) = rows(&section, "downtimes");

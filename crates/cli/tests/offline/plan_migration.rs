@@ -127,3 +127,23 @@ fn saved_guests_take_what_is_not_zero_and_share_the_disk() {
     let (code, _, complaints) = kvmscope(&["--ram", "1G", "--hot", "64M", "--rate", "9M/s"]);
     assert!(code == 2 && complaints.contains("--bandwidth"), "{complaints}");
 }
+
+#[test]
+fn the_passes_of_an_earlier_migration_are_a_curve() {
+    let moved = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/migrate-tcg");
+    let section = section(&["--ram", "256M", "--curve", moved, "--bandwidth", "200MB/s", "--limit", "50ms"]);
+    // 24,000 pages a second in a longest pass of 339 ms.
+    let rows = section["tables"]["working_set"]["rows"].as_array().unwrap();
+    let pages = |window_ns: u64| rows.iter().find(|row| row[0] == window_ns).unwrap()[1].as_u64().unwrap();
+    assert!((4_560..5_040).contains(&pages(200_000_000)), "{}", pages(200_000_000));
+    assert!((7_700..8_200).contains(&pages(5_000_000_000)), "nothing is known of longer ones");
+    let (code, _, why) = kvmscope(&[
+        "--ram",
+        "8G",
+        "--bandwidth",
+        "10Gbit",
+        "--curve",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/migrate-logs"),
+    ]);
+    assert!(code == 2 && why.contains("no pass of a migration in it tells what the guest dirtied"), "{code}: {why}");
+}

@@ -75,7 +75,7 @@ pub(super) fn compare(
     target.qmp.execute("stop", Value::Null, PATIENCE)?;
     let beats = target.heartbeat()?;
     let written = settings.work.written(beats);
-    let rings = settings.packets_every.map(|_| network::RINGS);
+    let rings = settings.packets.map(|_| network::RINGS);
     let mut found = MovedMemory { schema: SCHEMA.to_owned(), from_ns, to_ns: realtime_ns(), ..MovedMemory::default() };
     for piece in pieces(settings.memory_bytes + ODD_BYTES) {
         watch.check()?;

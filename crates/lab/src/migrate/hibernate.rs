@@ -133,8 +133,9 @@ pub fn run(
         Hibernation { schema: SCHEMA.to_owned(), how: how.name().to_owned(), disk: measured.disk, guests };
     let whole = part(HIBERNATION_FILE, PartKind::Hibernation)?;
     hibernation.write(&whole).map_err(|error| Error::io(&whole, error))?;
+    let guest = settings.guest();
     let tool =
-        format!("kvmscope lab migrate {}: {settings} --to-file --guests {}", env!("CARGO_PKG_VERSION"), saved.guests);
+        format!("kvmscope lab migrate {}: {guest} --to-file --guests {}", env!("CARGO_PKG_VERSION"), saved.guests);
     let machine = Machine { id: HOST.to_owned(), level: 0, parent: None, name: None, identity: Identity::default() };
     let recording = Recording {
         root: places.output.path.clone(),

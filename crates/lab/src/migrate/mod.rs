@@ -38,6 +38,7 @@ pub use disk::measure as measure_disk;
 pub use hibernate::{Measured, Saved, run as hibernate};
 pub use inject::{Culprit, Injection, Phase};
 use network::Bed;
+pub use network::Pace;
 use qemu::{PROGRAM, Side};
 use sector::Work;
 use session::Ran;
@@ -66,16 +67,16 @@ pub struct Settings {
     pub patience: Duration,
     /// The guest's memory is in shared files, in which its heartbeat is watched from outside.
     pub is_observed: bool,
-    /// Between two packets that go to the guest meanwhile, if any do.
-    pub packets_every: Option<Duration>,
+    /// How often packets go to the guest meanwhile, if any do.
+    pub packets: Option<Pace>,
     /// How its memory goes over: in each repeat once by each of them.
     pub methods: Vec<Method>,
     /// What goes wrong on purpose.
     pub injection: Option<Injection>,
     /// How often it is migrated by each, each time anew.
     pub repeats: u32,
-    /// How fast QEMU sends without its limit is tried first: a model wants to know.
-    pub is_tried: bool,
+    /// What the connection carries, if that is known; else how fast QEMU sends without its limit is tried first: a model wants to know.
+    pub link_bytes_per_s: Option<u64>,
     /// The QEMU of both sides; `None`: the one in `PATH`.
     pub qemu: Option<PathBuf>,
 }
@@ -92,6 +93,17 @@ pub enum Whereabouts {
 }
 
 impl Settings {
+    /// Whether a model is asked about the runs: it makes passes of pre-copy, knows of no culprit, of which no history is to learn, and of nobody
+    /// who slows a run by looking at it.
+    fn are_predicted(&self) -> bool {
+        self.methods.contains(&Method::Precopy) && self.injection.is_none() && !self.is_observed
+    }
+
+    /// The guest, as options state it.
+    fn guest(&self) -> String {
+        format!("--ram {}M --hot {} pages --ticks {}", self.memory_bytes >> 20, self.work.pages, self.work.ticks)
+    }
+
     fn program(&self) -> Program {
         Program::new(self.qemu.as_deref().unwrap_or(Path::new(PROGRAM.0)), PROGRAM.1)
     }
@@ -121,14 +133,14 @@ pub fn run(
     let part =
         |path: PathBuf, kind| Part { path, machine: HOST.to_owned(), kind, clock: None, state: PartState::Complete };
     let mut watch = Watch { say, stop };
-    if settings.packets_every.is_some() {
+    if settings.packets.is_some() {
         // What a lab left that was killed.
         journal.clear(network::COMMAND)?;
     }
-    // Written before the guest is moved: whoever says what will be cannot know it. The model knows of no culprit, and no history is to learn of
-    // one.
-    if settings.methods.contains(&Method::Precopy) && settings.injection.is_none() {
-        let tried = settings.is_tried.then(|| trial::run(settings, &cache, journal, &mut watch)).transpose()?;
+    // Written before the guest is moved: whoever says what will be cannot know it.
+    if settings.are_predicted() {
+        let is_tried = settings.link_bytes_per_s.is_none();
+        let tried = is_tried.then(|| trial::run(settings, &cache, journal, &mut watch)).transpose()?;
         let path = Path::new(HOST).join(PREDICTION_FILE);
         let whole = draft.part(&path)?;
         predict(tried).write(&whole).map_err(|error| Error::io(&whole, error))?;
@@ -206,9 +218,9 @@ fn moved(
     watch: &mut Watch<'_>,
 ) -> Result<Ran, Error> {
     let mut migrate = |bed: Option<&Bed>| session::migrate(settings, method, place, bed, watch);
-    match settings.packets_every {
+    match settings.packets {
         None => migrate(None),
-        Some(interval) => network::with_bed(interval, journal, |bed| migrate(Some(bed))),
+        Some(pace) => network::with_bed(pace, journal, |bed| migrate(Some(bed))),
     }
 }
 
@@ -224,13 +236,14 @@ impl std::fmt::Display for Settings {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             out,
-            "--ram {}M --hot {} pages --ticks {} --bandwidth {} B/s --limit {} ms",
-            self.memory_bytes >> 20,
-            self.work.pages,
-            self.work.ticks,
+            "{} --bandwidth {} B/s --limit {} ms",
+            self.guest(),
             self.bandwidth_bytes_per_s,
             self.limit.as_millis()
         )?;
+        if let Some(carries) = self.link_bytes_per_s {
+            write!(out, " --link {carries} B/s")?;
+        }
         let methods: Vec<&str> = self.methods.iter().map(|method| method.name()).collect();
         write!(out, " --method {}", methods.join(","))?;
         if let Some(Injection { culprit, phase, length }) = self.injection {
@@ -242,8 +255,12 @@ impl std::fmt::Display for Settings {
                 write!(out, " --phase {}", phase.name())?;
             }
         }
-        if let Some(interval) = self.packets_every {
-            write!(out, " --network={}/s", (1e3 / interval.as_secs_f64()).round() / 1e3)?;
+        match self.packets {
+            Some(Pace::Every(interval)) => {
+                write!(out, " --network={}/s", (1e3 / interval.as_secs_f64()).round() / 1e3)?;
+            }
+            Some(Pace::Most) => out.write_str(" --network=most")?,
+            None => {}
         }
         out.write_str(if self.is_observed { " --observe" } else { "" })
     }

@@ -77,7 +77,7 @@ pub fn migrate(
     };
     let (mut source, mut target) = (start(Side::Source)?, start(Side::Target)?);
     source.wait_for_guest(settings, watch)?;
-    bed.map_or(Ok(()), |bed| bed.warm_up(watch))?;
+    let interval = bed.map(|bed| bed.warm_up(watch)).transpose()?;
     prepare(&mut source, Side::Source, settings, method)?;
     prepare(&mut target, Side::Target, settings, method)?;
     let [from, to] = [Side::Source, Side::Target].map(|side| side.memory(place));
@@ -85,7 +85,7 @@ pub fn migrate(
     let observer = settings.is_observed.then(observe).transpose()?;
     let from_ns = realtime_ns();
     let watched = Watched::start([source.id(), target.id()]);
-    let train = bed.map(Bed::train).transpose()?;
+    let train = bed.zip(interval).map(|(bed, interval)| bed.train(interval)).transpose()?;
     let link_before = bed.and_then(|_| network::sent_by(source.id()));
     let uri =
         bed.map(Bed::uri).filter(|_| !method::is_through_a_file(method)).unwrap_or_else(|| address(method, place));

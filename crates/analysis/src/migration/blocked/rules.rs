@@ -13,9 +13,9 @@ type Rule = crate::rule::Rule<fn(&Guest) -> Option<Hit>>;
 /// What cannot be migrated at all.
 pub(super) const BLOCKED: &str = "MIG-BLOCKED";
 
-/// Drivers that hand on the state of a device (drivers/vfio/pci, Linux 6.12).
-const TAKES_STATE: [&str; 5] =
-    ["mlx5_vfio_pci", "hisi_acc_vfio_pci", "pds_vfio_pci", "qat_vfio_pci", "virtio_vfio_pci"];
+/// Drivers that hand on the state of a device (drivers/vfio/pci, Linux 6.12; its folder xe, 6.19).
+const TAKES_STATE: [&str; 6] =
+    ["mlx5_vfio_pci", "hisi_acc_vfio_pci", "pds_vfio_pci", "qat_vfio_pci", "virtio_vfio_pci", "xe_vfio_pci"];
 /// The one that does not.
 const WITHOUT_STATE: &str = "vfio-pci";
 

@@ -5,6 +5,7 @@
 //!     |--events, and QEMU's own account --downtimes--> table downtimes
 //!     |--traces of both sides--> table devices <--waits-- the kernel's trace of the threads
 //!     |--what packets saw--> table network
+//!     |--passes, by their lengths--> table working_set
 //!     |--its memory on both sides--> table moved_memory
 //!     |--what the guest counted of its work--> table work
 //!     |--with what was said before--> table residuals
@@ -25,11 +26,13 @@ mod rules;
 mod runs;
 mod section;
 mod waits;
+mod windows;
 mod work;
 
 pub(super) use residuals::{actual, timed};
 pub use rules::words;
 pub use section::{QUESTION, answer};
+pub use windows::points;
 
 use base::table::TableSpec;
 

@@ -51,7 +51,9 @@ pub(super) struct Pass {
     pub pages: Option<u64>,
     pub zero_pages: Option<u64>,
     pub dirty_pages: Option<u64>,
-    throttle: Option<f64>,
+    /// Of these, what was dirtied in the meantime; not known where no answer came in it or in the next one.
+    pub dirtied_pages: Option<u64>,
+    pub throttle: Option<f64>,
 }
 
 impl Pass {
@@ -65,20 +67,36 @@ impl Pass {
 /// QEMU counts its passes from 1.
 const FIRST: u64 = 1;
 
+/// What is left to send.
+fn remaining_pages(poll: &Poll) -> Option<u64> {
+    Some(poll.remaining_bytes? / poll.page_bytes?.max(1))
+}
+
+/// What was sent so far and what is left of the pass: the same all through it, and more by what was dirtied as the next one begins. Answers come
+/// a while after that, when some of it is sent. Pages that xbzrle finds unchanged are in neither, so that this is no more than what it was.
+fn whole_pages(poll: &Poll) -> Option<u64> {
+    Some(remaining_pages(poll)?.saturating_add(poll.normal_pages?).saturating_add(poll.zero_pages?))
+}
+
 /// Those of one migration; the last one is sent while the guest stands still.
 pub(super) fn of(migration: &Migration) -> Vec<Pass> {
     let end_ns = migration.ended.as_ref().map(|(at_ns, _)| *at_ns);
     let starts = migration.passes.iter().copied();
-    let ends = starts.clone().skip(1).map(|(_, at_ns)| Some(at_ns)).chain([end_ns]);
-    let pass = |((number, start_ns), end_ns): ((u64, u64), Option<u64>)| {
-        let end_ns = end_ns?;
+    let ends: Vec<Option<u64>> = starts.clone().skip(1).map(|(_, at_ns)| Some(at_ns)).chain([end_ns]).collect();
+    let pass = |(place, (number, start_ns)): (usize, (u64, u64))| {
+        let end_ns = ends[place]?;
         // An answer tells of the pass before if it came before the pass after.
         let before = migration.poll_at(start_ns);
         let after = migration.poll_at(end_ns);
         // What is counted begins at 0: an answer before the first pass, which has no counts yet, is none that is missing.
         let counted = |of: fn(&Poll) -> Option<u64>| of(before?).or((number == FIRST).then_some(0));
         let grown = |of: fn(&Poll) -> Option<u64>| of(after?)?.checked_sub(counted(of)?);
-        let left = after.and_then(|poll| Some(poll.remaining_bytes? / poll.page_bytes?.max(1)));
+        let left = after.and_then(remaining_pages);
+        let next_end_ns = ends.get(place + 1).copied().flatten();
+        let whole =
+            |from_ns, until_ns| migration.polls_in(from_ns, until_ns).iter().find_map(|(_, poll)| whole_pages(poll));
+        let dirtied =
+            next_end_ns.and_then(|next_end_ns| whole(end_ns, next_end_ns)?.checked_sub(whole(start_ns, end_ns)?));
         Some(Pass {
             number: number.saturating_sub(1),
             start_ns: start_ns.saturating_sub(migration.began_ns),
@@ -86,11 +104,12 @@ pub(super) fn of(migration: &Migration) -> Vec<Pass> {
             bytes: grown(|poll| poll.transferred_bytes),
             pages: grown(|poll| poll.normal_pages),
             zero_pages: grown(|poll| poll.zero_pages),
-            dirty_pages: left,
+            dirty_pages: left.map(|left| left.max(dirtied.unwrap_or(0))),
+            dirtied_pages: dirtied,
             throttle: after.and_then(|poll| Some(poll.throttle_percent? as f64 / 100.0)),
         })
     };
-    starts.zip(ends).filter_map(pass).collect()
+    starts.enumerate().filter_map(pass).collect()
 }
 
 pub(super) fn table(migrations: &[Migration]) -> Table {

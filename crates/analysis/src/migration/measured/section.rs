@@ -1,7 +1,9 @@
 //! The answer.
 
 use super::waits::Splits;
-use super::{culprits, devices, downtimes, figures, hibernated, memory, network, passes, residuals, rules, runs, work};
+use super::{
+    culprits, devices, downtimes, figures, hibernated, memory, network, passes, residuals, rules, runs, windows, work,
+};
 use crate::facts::migrations::{Began, CLOCKS_NS, Clocks, Migration, Migrations};
 use crate::migration::blocked::{self, Guest};
 use crate::migration::goals;
@@ -53,6 +55,7 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     section.figures = figures::figures(&migrations.list, &splits, &held);
     let tables = [runs::table(&migrations.list), passes::table(&migrations.list), downtimes::table(&migrations.list)];
     let tables = tables.into_iter().chain([
+        windows::table(&migrations.list),
         network::table(&migrations.list),
         memory::table(&migrations.list),
         devices::table(&migrations.list, &splits),

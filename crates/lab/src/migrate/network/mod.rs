@@ -18,10 +18,12 @@
 mod driver;
 mod frame;
 mod link;
+mod pace;
 mod socket;
 mod train;
 
 pub use driver::{RINGS, code as driver};
+pub use pace::Pace;
 pub use train::Train;
 
 use super::qemu::Side;
@@ -43,6 +45,8 @@ const LINK: &str = "move0";
 const LINK_ADDRESSES: [&str; 2] = ["198.18.1.1", "198.18.1.2"];
 /// Nobody else is in that namespace.
 const LINK_PORT: u16 = 4_444;
+/// Until the guest answers for the first time.
+const FIRST: Duration = Duration::from_millis(1);
 /// A guest that beats has its card at work.
 const ANSWERS: Duration = Duration::from_secs(10);
 
@@ -59,20 +63,16 @@ pub struct Bed {
     source: String,
     target: String,
     switch: String,
-    interval: Duration,
+    pace: Pace,
 }
 
 /// Does `work` with a bed of which nothing is left afterwards.
 ///
 /// # Errors
 /// If it cannot be made, the work fails, or something cannot be taken away.
-pub fn with_bed<T>(
-    interval: Duration,
-    journal: &Journal,
-    work: impl FnOnce(&Bed) -> Result<T, Error>,
-) -> Result<T, Error> {
+pub fn with_bed<T>(pace: Pace, journal: &Journal, work: impl FnOnce(&Bed) -> Result<T, Error>) -> Result<T, Error> {
     let mut entry = journal.begin(COMMAND)?;
-    let done = Bed::build(interval, &mut entry).and_then(|bed| work(&bed));
+    let done = Bed::build(pace, &mut entry).and_then(|bed| work(&bed));
     match (done, entry.put_back(journal.proc())) {
         (done, Ok(())) => done,
         (Ok(_), Err(left)) => Err(left),
@@ -81,9 +81,9 @@ pub fn with_bed<T>(
 }
 
 impl Bed {
-    fn build(interval: Duration, entry: &mut Entry) -> Result<Self, Error> {
+    fn build(pace: Pace, entry: &mut Entry) -> Result<Self, Error> {
         let name = |role: &str| format!("{}-{role}", entry.id);
-        let bed = Self { source: name("source"), target: name("target"), switch: name("switch"), interval };
+        let bed = Self { source: name("source"), target: name("target"), switch: name("switch"), pace };
         let Self { source, target, switch, .. } = &bed;
         for namespace in [source, target, switch] {
             entry.intend(Step::NetNamespace { name: namespace.clone() })?;
@@ -115,13 +115,13 @@ impl Bed {
         Ok(Plug { namespace: namespace.clone(), tap: tap::open(&self.switch, tap_of(side))? })
     }
 
-    /// Has the guest answer from the source, and then opens the way to the target.
+    /// Has the guest answer from the source, and then opens the way to the target; how often packets are to go from then on.
     ///
     /// # Errors
     /// If the guest does not answer.
-    pub fn warm_up(&self, watch: &Watch<'_>) -> Result<(), Error> {
+    pub fn warm_up(&self, watch: &mut Watch<'_>) -> Result<Duration, Error> {
         self.join(tap_of(Side::Source))?;
-        let train = self.train()?;
+        let train = self.train(FIRST)?;
         let until = Instant::now() + ANSWERS;
         while !train.is_answered() {
             if Instant::now() > until {
@@ -130,16 +130,21 @@ impl Bed {
             watch.rest(Duration::from_millis(10))?;
         }
         drop(train);
-        self.join(tap_of(Side::Target))
+        let interval = match self.pace {
+            Pace::Every(interval) => interval,
+            Pace::Most => pace::most(|interval| self.train(interval), watch)?,
+        };
+        self.join(tap_of(Side::Target))?;
+        Ok(interval)
     }
 
     /// Packets to the guest, from now on; and a look at the link meanwhile.
     ///
     /// # Errors
     /// If the kernel refuses a socket or a thread.
-    pub fn train(&self) -> Result<Train, Error> {
+    pub fn train(&self, interval: Duration) -> Result<Train, Error> {
         let link = link::Watched::start(&self.source, LINK)?;
-        Train::start(&self.switch, self.interval, link)
+        Train::start(&self.switch, interval, link)
     }
 
     /// Takes the link down that carries the guest; what is returned brings it up again.

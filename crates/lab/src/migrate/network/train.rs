@@ -55,6 +55,8 @@ struct Devices {
 /// What came.
 #[derive(Default)]
 struct Seen {
+    /// The number of the first packet: what an earlier train was late with is none of this one's.
+    first: u32,
     /// By which port the reply to a packet came to the switch last.
     ports: HashMap<u32, Place>,
     replies: Vec<Reply>,
@@ -136,7 +138,7 @@ fn send(sender: &Sender, interval: Duration, from_ns: u64, stop: &AtomicBool) ->
     while !stop.load(Ordering::Relaxed) && sent_ns.len() < MOST_PACKETS {
         let at_ns = realtime_ns().saturating_sub(from_ns);
         // One that has no room is none that was sent.
-        if sender.send(&frame::to_guest(sent_ns.len() as u32)) {
+        if sender.send(&frame::to_guest(first(from_ns).wrapping_add(sent_ns.len() as u32))) {
             sent_ns.push(at_ns);
         }
         due = (due + interval).max(Instant::now());
@@ -145,8 +147,14 @@ fn send(sender: &Sender, interval: Duration, from_ns: u64, stop: &AtomicBool) ->
     sent_ns
 }
 
+/// The number of the first packet of a train that begins then: its time in us. Packets of one train are more than 1 us apart, so that no
+/// number comes twice within the 71 minutes that 32 bits hold.
+fn first(from_ns: u64) -> u32 {
+    (from_ns / 1_000) as u32
+}
+
 fn hear(listener: &Listener, devices: Devices, from_ns: u64, shared: &Shared) -> Seen {
-    let (mut seen, mut frame) = (Seen::default(), [0; 128]);
+    let (mut seen, mut frame) = (Seen { first: first(from_ns), ..Seen::default() }, [0; 128]);
     while !shared.stop_listening.load(Ordering::Relaxed) {
         let Some(heard) = listener.hear(&mut frame) else { continue };
         let Some(what) = frame::read(heard.frame) else { continue };
@@ -176,6 +184,10 @@ impl Seen {
             Frame::Reply { number, count } if device == devices.probe => {
                 // A socket sees it at the switch's port first.
                 let from = self.ports.remove(&number)?;
+                let number = number.wrapping_sub(self.first);
+                if number as usize >= MOST_PACKETS {
+                    return None;
+                }
                 let reply = Reply { at_ns: at_ns.saturating_sub(from_ns), number, count, from };
                 self.replies.push(reply);
                 return Some(reply);
@@ -193,11 +205,13 @@ mod tests {
     #[test]
     fn a_reply_counts_where_it_ends_and_is_from_where_it_began() {
         let devices = Devices { source: 4, target: 5, probe: 2 };
-        let mut seen = Seen::default();
-        let reply = |number| Frame::Reply { number, count: number + 10 };
+        let mut seen = Seen { first: 100, ..Seen::default() };
+        let reply = |number: u32| Frame::Reply { number: number.wrapping_add(100), count: number.wrapping_add(10) };
         let mut take = |device, at_ns, what| seen.take(devices, device, at_ns, 1_000, what).map(|reply| reply.from);
         assert_eq!(take(4, 1_010, reply(0)), None, "it has reached the switch");
         assert_eq!(take(2, 1_011, reply(0)), Some(Place::Source));
+        assert_eq!(take(4, 1_012, reply(u32::MAX)), None);
+        assert_eq!(take(2, 1_013, reply(u32::MAX)), None, "one of the train before");
         assert_eq!(take(4, 1_015, reply(1)), None);
         assert_eq!(take(2, 1_016, Frame::Announcement), None);
         assert_eq!(take(5, 1_020, Frame::Announcement), None);

@@ -155,7 +155,7 @@ fn devices(side: &str, pieces: &[Piece], split: impl Fn(&Key) -> Option<Split>, 
     let (shown, rest): (Vec<Device<'_>>, Vec<Device<'_>>) =
         devices.into_iter().partition(|device| device.total_ns >= least_ns);
     let mut rows: Vec<SpanRow> =
-        shown.iter().map(|device| row(side, label(device.key, &shown), device, split(device.key), axis)).collect();
+        shown.iter().map(|device| row(side, &label(device.key, &shown), device, split(device.key), axis)).collect();
     if !rest.is_empty() {
         let stretches = rest.iter().flat_map(|device| stretches(device, None, axis)).collect();
         let total_ns = rest.iter().map(|device| device.total_ns).fold(0, u64::saturating_add);
@@ -170,11 +170,13 @@ fn devices(side: &str, pieces: &[Piece], split: impl Fn(&Key) -> Option<Split>, 
     rows
 }
 
-/// `virtio-net` of `0000:00:01.0/virtio-net`, where there is one of them.
-fn label<'k>((name, _): &'k Key, all: &[Device<'_>]) -> &'k str {
-    let short = |name: &'k str| name.rsplit_once('/').map_or(name, |(_, short)| short);
-    let alike = all.iter().filter(|device| device.key.0.rsplit('/').next() == Some(short(name))).count();
-    if alike > 1 { name } else { short(name) }
+/// `virtio-net` of `0000:00:01.0/virtio-net`, where there is one of them; with its kind where only that tells two apart.
+fn label((name, kind): &Key, all: &[Device<'_>]) -> String {
+    let short = name.rsplit_once('/').map_or(name.as_str(), |(_, short)| short);
+    let count = |is_alike: &dyn Fn(&str) -> bool| all.iter().filter(|device| is_alike(&device.key.0)).count();
+    let named = count(&|other| other == name);
+    let shown = if count(&|other| other.rsplit('/').next() == Some(short)) > named { name } else { short };
+    if named > 1 { format!("{shown} ({kind})") } else { shown.to_owned() }
 }
 
 fn row(side: &str, label: &str, device: &Device<'_>, split: Option<Split>, axis: Place) -> SpanRow {
