@@ -11,7 +11,7 @@ use std::time::Duration;
 pub enum Pace {
     /// One in that time.
     Every(Duration),
-    /// As often as the guest answers before it is moved, with [`SPARE`] left.
+    /// Four fifths of what the guest answers before it is moved.
     Most,
 }
 
