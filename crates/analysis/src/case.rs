@@ -150,13 +150,14 @@ impl Case {
         self.ledger.get_or_init(|| build::build_beside::<()>(&self.input, &self.given, hear).0)
     }
 
-    /// The traces, each cut into [`WINDOWS`] nearly equal windows; the same reading fills the ledger.
+    /// The traces, each cut into [`WINDOWS`] nearly equal windows; the same reading fills the ledger and the stacks.
     pub fn windows(&self) -> &[Vec<Window>] {
         self.windows.get_or_init(|| {
             let hear = &mut |done, all| self.hear(done, all);
-            let (ledger, windows) = windows::build(&self.input, &self.given, WINDOWS, hear);
-            // Where it is there already, it is the same.
+            let (ledger, windows, stacks) = windows::build(&self.input, &self.given, WINDOWS, hear);
+            // Where they are there already, they are the same.
             self.ledger.get_or_init(|| ledger);
+            self.stacks.get_or_init(|| stacks);
             windows
         })
     }

@@ -45,6 +45,10 @@ pub struct Given {
     pub latency: LossOptions,
     /// What is set otherwise of the [controls](base::Section::controls) of a question, by their ids.
     pub controls: BTreeMap<String, String>,
+    /// Whether the recording and those made `again` are a series, in which changes are looked for.
+    pub history: bool,
+    /// How much worse a comparison may come out, as a share.
+    pub accepted_regression: Option<f64>,
     /// Which latencies are accepted.
     pub budget: Option<Budget>,
     /// What a migrated guest is busy with.

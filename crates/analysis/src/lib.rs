@@ -170,6 +170,14 @@ pub const QUESTIONS: &[Question] = &[
         answer: compare::answer,
     },
     Question {
+        id: compare::history::ID,
+        question: compare::history::QUESTION,
+        about: About::Change,
+        tables: compare::history::TABLES,
+        rules: Vec::new,
+        answer: compare::history::answer,
+    },
+    Question {
         id: contention::ID,
         question: contention::QUESTION,
         about: About::Trial,

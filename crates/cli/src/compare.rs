@@ -1,11 +1,14 @@
 //! `kvmscope compare A B`: what changed between two recordings of the same load.
 
 use crate::arguments::{Answered, Narrow, OutputOptions, ReplaceOptions, Stdin, opened};
-use crate::exit::Exit;
+use crate::exit::{Exit, WrongUse};
 use crate::interrupt::Interrupt;
+use crate::plan::numbers::share;
 use crate::progress::Progress;
 use crate::report::JudgeOptions;
 use analysis::{About, Answers, Case, Input};
+use anyhow::bail;
+use base::Section;
 use base::recording::Recording;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -16,28 +19,33 @@ use std::path::PathBuf;
     kvmscope compare fixtures/vmx-linux-shadow-off fixtures/vmx-linux-shadow-on\n  \
     kvmscope compare fixtures/bench-vmx-shadow-off fixtures/bench-vmx-shadow-on\n  \
     kvmscope compare before after\n  \
-    kvmscope compare off-1 on-1 --before off-2 --before off-3 --after on-2 --after on-3\n  \
+    kvmscope compare off-1 off-2 off-3 -- on-1 on-2 on-3\n  \
+    kvmscope compare --fail-on-regression 5% release-* -- candidate-*\n  \
     kvmscope compare --budget vnf.toml before after\n  \
     kvmscope compare --json before after | jq '.sections[].tables.change'\n\n\
+    First what was set up differently, by the snapshots of both sides; then where the CPU time went, and why.\n\
     Compares what both sides have: shares of states, exits per second, chains, benches, rates of datapaths (lab ovs).\n\
     One recording a side shows what differs between these two runs, not whether the configuration is the cause:\n\
     runs of one configuration differ as well. Record each side several times for that; 3 and 3 are a good start.\n\
     Benches need at least 4 launches on each side, datapaths 3 repeats; a warning is printed if their machines differ.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
-    or a goal of a budget that is FAIL after the change.")]
+    a goal of a budget that is FAIL after the change, or something worse by more than --fail-on-regression.")]
 pub struct Compare {
-    /// The recording before the change
-    #[arg(value_name = "A", value_hint = ValueHint::AnyPath)]
-    before: PathBuf,
-    /// The recording after it
-    #[arg(value_name = "B", value_hint = ValueHint::AnyPath)]
-    after: PathBuf,
+    /// The recording before the change and the one after it; or, with `--`, all of before
+    #[arg(value_name = "A", required = true, value_hint = ValueHint::AnyPath)]
+    first: Vec<PathBuf>,
+    /// All of after the change: `compare A1 A2 A3 -- B1 B2 B3`
+    #[arg(value_name = "B", last = true, value_hint = ValueHint::AnyPath)]
+    last: Vec<PathBuf>,
     /// Another recording from before the change, of the same configuration (repeatable)
     #[arg(long = "before", value_name = "PATH", value_hint = ValueHint::AnyPath)]
     more_before: Vec<PathBuf>,
     /// Another recording from after it (repeatable)
     #[arg(long = "after", value_name = "PATH", value_hint = ValueHint::AnyPath)]
     more_after: Vec<PathBuf>,
+    /// Exit with 3 if a time, cost or rate is worse by more than this and by more than noise; 1 if nothing was repeated often enough to tell
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    fail_on_regression: Option<f64>,
     #[command(flatten)]
     narrow: Narrow,
     #[command(flatten)]
@@ -55,10 +63,12 @@ impl Compare {
         let (stdin, interrupt) = (Stdin::default(), Interrupt::watch()?);
         self.output.check(1, self.replace.force)?;
         given.budget = self.judge.budget(self.replace.force)?;
-        let open = |first: &PathBuf, more: &[PathBuf]| -> anyhow::Result<Vec<Recording>> {
-            std::iter::once(first).chain(more).map(|path| opened(path, &stdin, &interrupt)).collect()
+        given.accepted_regression = self.fail_on_regression;
+        let (before, after) = self.sides()?;
+        let open = |side: Vec<&PathBuf>| -> anyhow::Result<Vec<Recording>> {
+            side.into_iter().map(|path| opened(path, &stdin, &interrupt)).collect()
         };
-        let (before, after) = (open(&self.before, &self.more_before)?, open(&self.after, &self.more_after)?);
+        let (before, after) = (open(before)?, open(after)?);
         let progress = Progress::new(true);
         let case = |recording: &Recording| -> anyhow::Result<Case> {
             Ok(Case::new(Input::open(recording.clone())?, given.clone()).with_progress(progress.hear()))
@@ -78,7 +88,32 @@ impl Compare {
             std::iter::once(&compared).chain(compared.again()).filter_map(|case| self.judge.suite(case)).collect();
         let answered = Answered::of(after[0].clone(), sections, problems);
         let all = before.into_iter().chain(after).collect();
+        let worse = self.fail_on_regression.and_then(|_| regressed(&answered.sections));
         let exit = self.output.end("compare", &[Answered { compared: all, ..answered }], &interrupt)?;
+        let exit = worse.filter(|_| exit == Exit::Answered).unwrap_or(exit);
         self.judge.end(&suites, exit, &interrupt)
     }
+
+    /// The recordings of before and of after.
+    fn sides(&self) -> anyhow::Result<(Vec<&PathBuf>, Vec<&PathBuf>)> {
+        let (before, after) = match (&self.first[..], &self.last[..]) {
+            ([before, after], []) => (std::slice::from_ref(before), std::slice::from_ref(after)),
+            (_, []) => bail!(WrongUse(
+                "name one recording of before and one of after the change, or several of each: compare A1 A2 -- B1 B2"
+                    .to_owned()
+            )),
+            (before, after) => (before, after),
+        };
+        Ok((before.iter().chain(&self.more_before).collect(), after.iter().chain(&self.more_after).collect()))
+    }
+}
+
+/// How a comparison ends that is to fail on what got worse; `None` if nothing did.
+fn regressed(sections: &[Section]) -> Option<Exit> {
+    let mut findings = sections.iter().flat_map(|section| &section.findings);
+    if findings.any(|finding| finding.rule == analysis::compare::REGRESSION) {
+        return Some(Exit::FailOn);
+    }
+    let mut unknown = sections.iter().flat_map(|section| &section.unknown);
+    unknown.any(|unknown| unknown.what == analysis::compare::UNTOLD).then_some(Exit::NoAnswer)
 }

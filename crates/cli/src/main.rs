@@ -17,6 +17,7 @@ mod exit;
 mod experiments;
 mod explain;
 mod export;
+mod history;
 mod interrupt;
 mod join;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -71,6 +72,7 @@ enum Command {
     Clocks(clocks::Clocks),
     Apply(apply::Apply),
     Compare(compare::Compare),
+    History(history::History),
     Plan(plan::Plan),
     Schema(schema::Schema),
     Completions(completions::Completions),
@@ -99,6 +101,7 @@ fn main() -> ExitCode {
         Command::Clocks(clocks) => clocks.run(),
         Command::Apply(apply) => apply.run(),
         Command::Compare(compare) => compare.run(),
+        Command::History(history) => history.run(),
         Command::Plan(plan) => plan.run(),
         Command::Schema(schema) => schema.run(),
         Command::Completions(completions) => completions.run(),

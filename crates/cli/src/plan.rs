@@ -3,7 +3,7 @@
 mod chain;
 mod migration;
 mod nested;
-mod numbers;
+pub mod numbers;
 pub mod quantities;
 
 pub use chain::read_plan;

@@ -10,6 +10,7 @@
 //! ```
 
 pub mod budget;
+pub mod configuration;
 pub mod cpuid;
 mod error;
 pub mod fired;

@@ -1439,6 +1439,33 @@ export const TABLES = {
     after_failed: "u64",
     after_recordings: "u64",
   },
+  /** One setting that differs between the sides, with what it was on either; of settings that are lists of words (the kernel's command line, flags of a processor) the words that the other side lacks. Several recordings of a side may differ among themselves: `a or b`. A setting that a side does not have is missing there. `place` is the file that told it. */
+  "compare.configuration": {
+    machine: "text",
+    area: "text",
+    setting: "text",
+    before: "text",
+    after: "text",
+    place: "text",
+  },
+  /** One part of the time that vCPUs were busy, as shares of their time before and after, largest difference first; `all` is their sum. Of work on exits, `by_rate` is the difference because they happen more or less often and `by_cost` because each takes longer or shorter; both sum up to it. Low and high are its 95 % interval over recordings; missing for one recording a side. `setting` is what was set up differently and may be the cause. */
+  "compare.causes": {
+    part: "text",
+    before: "f64",
+    after: "f64",
+    difference: "f64",
+    low: "f64",
+    high: "f64",
+    by_rate: "f64",
+    by_cost: "f64",
+    exits_per_s_before: "f64",
+    exits_per_s_after: "f64",
+    cost_before_ns: "f64",
+    cost_after_ns: "f64",
+    setting: "text",
+    verdict: "text",
+    source: "text",
+  },
   /** One metric before and after, and whether the change is more than noise. */
   "compare.change": {
     metric: "text",
@@ -1505,6 +1532,32 @@ export const TABLES = {
     name: "text",
     before: "text",
     after: "text",
+  },
+  /** One change of the level of one number: the first recording of the new level, the medians of the recordings before and after up to the next change, how likely a split as clear as this is in a series without any, and what was set up differently between that recording and the one before it. */
+  "history.changes": {
+    what: "text",
+    since: "text",
+    before: "f64",
+    after: "f64",
+    ratio: "f64",
+    recordings_before: "u64",
+    recordings_after: "u64",
+    chance: "f64",
+    set_up: "text",
+  },
+  /** One recording of the series, oldest first: when it was made, how many settings differ from the one before it, and which. */
+  "history.recordings": {
+    number: "u64",
+    recording: "text",
+    created: "text",
+    differing: "u64",
+    set_up: "text",
+  },
+  /** One number of one recording. */
+  "history.values": {
+    what: "text",
+    number: "u64",
+    value: "f64",
   },
   /** One thread that wants a CPU: what share of the time between two samples it ran and waited. */
   "contention.threads": {

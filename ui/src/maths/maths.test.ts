@@ -70,7 +70,12 @@ describe("numbers for people", () => {
       "100 %",
     ]);
     expect(roundDuration(1e8)).toBe("100 ms");
-    expect([999, 999_949, 999_960, 1.050624e14].map(duration)).toEqual(["999 ns", "999.9 us", "1.0 ms", "1.2 days"]);
+    expect([999, 999_949, 999_960, 1.050624e14].map(duration)).toEqual([
+      "999 ns",
+      "999.9 us",
+      "1.0 ms",
+      "1.2 days",
+    ]);
     expect(instant(1_500_000_000, 1e8)).toBe("1.5 s");
   });
 });

@@ -38,11 +38,7 @@ export function TimelineView({ recording }: { recording: Recording }) {
     );
   }
   if (recording.timeline.span.to_ns <= recording.timeline.span.from_ns) {
-    return (
-      <Empty title="No time to draw">
-        All events have the same time stamp; no state lasts.
-      </Empty>
-    );
+    return <Empty title="No time to draw">All events have the same time stamp; no state lasts.</Empty>;
   }
   return <Lanes recording={recording} timeline={recording.timeline} />;
 }

@@ -78,6 +78,27 @@ impl Side {
     }
 }
 
+impl Side {
+    /// Of each test the median over its launches, by its name, place, ring and unit.
+    pub fn medians(&self) -> Vec<(String, f64)> {
+        let median = |(key, values): &(Key, Vec<f64>)| Some((key.to_string(), spread::median(values)?));
+        self.tests.iter().filter_map(median).collect()
+    }
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.test)?;
+        if !self.place.is_empty() {
+            write!(f, " {}", self.place)?;
+        }
+        if let Some(ring) = self.ring {
+            write!(f, " ring {ring}")?;
+        }
+        write!(f, ", {}", self.unit)
+    }
+}
+
 impl Key {
     fn of(measured: &Measured) -> Self {
         let params = &measured.params;

@@ -15,8 +15,10 @@ pub(super) use searches::BOUNDS;
 
 use super::benches::differing;
 use super::ratio::{Ratio, Verdict};
+use super::regressions::Judged;
 use super::runs::holds_for_all;
 use crate::facts::datapaths::Bed;
+use crate::statistics::spread::median;
 use base::number::{counted, list, plain};
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Section, Table, Unknown};
@@ -98,6 +100,16 @@ impl Changed {
         !self.before.values.is_empty() && !self.after.values.is_empty()
     }
 
+    /// As a number that has a better and a worse.
+    fn judged(&self) -> Option<Judged> {
+        let is_worse_if = match self.kind.measure {
+            Measure::Rate | Measure::Stream => Verdict::Lower,
+            Measure::Cycles => Verdict::Higher,
+        };
+        let (what, table) = (format!("{}: {}", self.kind.words(), self.kind.measure.noun()), "compare.datapaths");
+        Some(Judged { what, ratio: self.ratio?.ratio, verdict: self.verdict, is_worse_if, table })
+    }
+
     /// As the table says it.
     fn verdict_words(&self) -> &'static str {
         match (self.before.values.is_empty(), self.after.values.is_empty()) {
@@ -132,6 +144,8 @@ pub(super) struct Compared {
     pub unknown: Vec<Unknown>,
     /// Settings of machine or programs that differ: name, before, after.
     pub differences: Vec<(String, String, String)>,
+    /// Rates and costs of both sides.
+    pub judged: Vec<Judged>,
 }
 
 impl Compared {
@@ -142,6 +156,15 @@ impl Compared {
         section.unknown.extend(self.unknown);
         self.sentences
     }
+}
+
+/// Of each kind of trial of one recording the median over its repeats, by its name and unit.
+pub(super) fn medians(beds: &[Bed]) -> Vec<(String, f64)> {
+    let named = |(kind, series): (Kind, Series)| {
+        let (what, unit) = (kind.measure.noun(), kind.measure.unit());
+        Some((format!("{}: {what}, {unit}", kind.words()), median(&series.values)? / kind.measure.scale()))
+    };
+    samples::of(&[beds], false).into_iter().filter_map(named).collect()
 }
 
 /// What changed; `None` if a side has measured no datapath. A side is the beds of each of its recordings.
@@ -194,7 +217,8 @@ pub(super) fn compared(before: &[&[Bed]], after: &[&[Bed]]) -> Option<Compared> 
                 .to_owned(),
         });
     }
-    Some(Compared { tables, sentences, about: vec![about.to_owned()], unknown, differences })
+    let judged = all.iter().filter_map(Changed::judged).collect();
+    Some(Compared { tables, sentences, about: vec![about.to_owned()], unknown, differences, judged })
 }
 
 /// All kinds of either side: what is certain first, then by how much it changed, then what one side alone has.

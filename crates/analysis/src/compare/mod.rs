@@ -1,6 +1,8 @@
 //! Did a change help?
 //!
 //! ```text
+//! snapshots of both sides --settings of the same name--> table `configuration`: what was set up differently
+//! time that vCPUs were busy, part by part --> table `causes`: how often, how long each, and which setting may be the cause
 //! recordings before --metrics--\
 //!                                ratio with interval --> table `change`: what differs, and what that may be worth (`runs`)
 //! recordings after  --metrics--/
@@ -12,29 +14,41 @@
 //! a table of their own (`benches`), as measured datapaths have (`datapaths`). Where the machines are not alike (`unlike`), a finding says so.
 
 pub(crate) mod benches;
+mod causes;
+mod configuration;
 mod datapaths;
 mod figures;
 mod goals;
+pub mod history;
 mod metrics;
 pub(crate) mod ratio;
+mod regressions;
 mod runs;
 mod unlike;
 
 pub use metrics::Metric;
 pub use ratio::{Ratio, Verdict};
-pub(crate) use unlike::words;
+pub use regressions::REGRESSION;
 
 use crate::facts::datapaths::Bed;
 use crate::{Answer, Case, Error};
-use base::number::{list, many, plain};
+use base::number::{list, many, percent, plain};
+use base::rule::Words;
 use base::table::{Shown, TableSpec};
 use base::{Column, ColumnType, Section, Table, Unknown};
 use metrics::Metrics;
 
 /// Id of the Section.
 pub const ID: &str = "compare";
+/// What is unknown where nothing was repeated often enough to say that it got worse.
+pub const UNTOLD: &str = "regression";
 /// The question, as a person would ask it.
 pub const QUESTION: &str = "What differs between these runs of the same load?";
+
+/// What the rules say of themselves.
+pub(crate) fn words() -> Vec<Words> {
+    unlike::words().into_iter().chain([regressions::words()]).collect()
+}
 
 /// A metric of both sides.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,16 +90,19 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     }
     let before: Vec<&Case> = case.before().iter().collect();
     let after: Vec<&Case> = std::iter::once(case).chain(case.again()).collect();
-    Ok(Some(Answer { section: section(&before, &after)?, problems: Vec::new() }))
+    let section = section(&before, &after, case.given().accepted_regression)?;
+    Ok(Some(Answer { section, problems: Vec::new() }))
 }
 
-fn section(before: &[&Case], after: &[&Case]) -> Result<Section, Error> {
+fn section(before: &[&Case], after: &[&Case], accepted: Option<f64>) -> Result<Section, Error> {
     let benches = |side: &[&Case]| benches::Side::of(side.iter().map(|case| case.benches()));
     let sides = [benches(before), benches(after)];
     let tests = benches::changed(&sides[0], &sides[1]);
     let carried = datapaths::compared(&beds(before), &beds(after));
-    let has_others = !tests.is_empty() || carried.is_some();
+    let configured = configuration::compared(before, after);
+    let has_others = !tests.is_empty() || carried.is_some() || configured.has_snapshots();
     let mut section = Section::new(ID, QUESTION);
+    let mut judged_for_worse: Vec<regressions::Judged> = regressions::of_benches(&tests).collect();
     for (side, cases) in [("before", before), ("after", after)] {
         for recording in cases.iter().map(|case| &case.input().recording) {
             section.about.push(format!("{side}: {}", recording.title()));
@@ -95,7 +112,7 @@ fn section(before: &[&Case], after: &[&Case]) -> Result<Section, Error> {
             }
         }
     }
-    let mut sentences = Vec::new();
+    let mut sentences: Vec<String> = configured.sentence().into_iter().collect();
     let judged = goals::goals(before, after);
     let is_judged = judged.is_some();
     let metrics = |side: &[&Case]| side.iter().map(|case| metrics::of(case)).collect::<Result<Vec<Metrics>, Error>>();
@@ -109,6 +126,13 @@ fn section(before: &[&Case], after: &[&Case]) -> Result<Section, Error> {
             }
             if has_metrics || !has_others {
                 section.figures = figures::figures(before, after);
+                if let Some(causes) = causes::causes(before, after, &configured.differences) {
+                    sentences.push(causes.sentence());
+                    section.tables.push(causes.table());
+                }
+                // Windows of one run say nothing of the next one.
+                let are_runs = before.len() > 1 || after.len() > 1;
+                judged_for_worse.extend(regressions::of_traces(&changed).filter(|_| are_runs));
                 sentences.push(say_traces(&mut section, changed, [before.len(), after.len()]));
                 let unlike = unlike::finding(before, after, &one, &two);
                 sentences.extend(unlike.as_ref().map(|finding| format!("{}.", finding.title)));
@@ -126,17 +150,47 @@ fn section(before: &[&Case], after: &[&Case]) -> Result<Section, Error> {
     }
     if let Some(carried) = carried {
         differences.extend(carried.differences.clone());
+        judged_for_worse.extend(carried.judged.clone());
         sentences.extend(carried.join(&mut section));
     }
     differences.sort();
     differences.dedup();
     section.tables.extend((!differences.is_empty()).then(|| benches::fingerprint(&differences)));
+    if let Some(accepted) = accepted {
+        sentences.insert(0, say_regressions(&mut section, &judged_for_worse, accepted));
+    }
+    section.tables.splice(0..0, Some(configured.table()).filter(|table| !table.rows.is_empty()));
+    section.unknown.extend(configured.unknown());
     if let Some((table, said)) = judged {
         section.tables.insert(0, table);
         sentences.insert(0, said);
     }
     section.summary = sentences.join(" ");
     Ok(section)
+}
+
+/// Adds a finding if something is worse by more than is accepted; says what was judged.
+fn say_regressions(section: &mut Section, judged: &[regressions::Judged], accepted: f64) -> String {
+    let found = regressions::finding(judged, accepted);
+    let told = regressions::told(judged);
+    if told == 0 {
+        section.unknown.push(Unknown {
+            what: UNTOLD.into(),
+            amount: None,
+            unit: String::new(),
+            text: "Whether anything got worse: nothing here was repeated often enough. Name several recordings of each side \
+                   (compare A1 A2 A3 -- B1 B2 B3), or benches with 4 launches or more."
+                .into(),
+        });
+        return "Whether anything got worse cannot be separated from noise.".to_owned();
+    }
+    let numbers = many(told as u64, "number");
+    let said = match &found {
+        Some(finding) => format!("{} of {numbers} that have a better and a worse.", finding.title),
+        None => format!("None of {numbers} got worse by more than {} and noise.", percent(accepted)),
+    };
+    section.findings.extend(found);
+    said
 }
 
 /// What each recording of a side measured of datapaths.
@@ -233,8 +287,16 @@ fn summary(changed: &[Changed], [before, after]: [usize; 2]) -> String {
 }
 
 /// All tables of a comparison, in reading order.
-pub const TABLES: &[&TableSpec] =
-    &[&goals::GOALS, &CHANGE, &benches::BENCH, &datapaths::DATAPATHS, &datapaths::BOUNDS, &benches::FINGERPRINT];
+pub const TABLES: &[&TableSpec] = &[
+    &goals::GOALS,
+    &configuration::CONFIGURATION,
+    &causes::CAUSES,
+    &CHANGE,
+    &benches::BENCH,
+    &datapaths::DATAPATHS,
+    &datapaths::BOUNDS,
+    &benches::FINGERPRINT,
+];
 
 /// What changed, what is certain first, then by how much it changed.
 pub const CHANGE: TableSpec = TableSpec {

@@ -9,17 +9,10 @@
 //! Source: B. L. Welch, "The generalization of Student's problem when several different population variances are involved",
 //! Biometrika 34 (1947), for f, the degrees of freedom; the quantile of t by the expansion of Abramowitz and Stegun 26.7.5.
 
-use crate::statistics::student::two_sided;
+use crate::statistics::student::{quantile, two_sided};
 
 /// Fewer measurements on either side say nothing of their spread.
 const FEWEST: usize = 2;
-
-/// Quantile 0.975 of the normal distribution.
-const Z: f64 = 1.959_963_985;
-
-/// Quantiles 0.975 of Student's t for 1 to 4 degrees of freedom, where the expansion is off by more than 0.2 %
-/// (Abramowitz and Stegun, table 26.10).
-const T_FEW: [f64; 4] = [12.706, 4.303, 3.182, 2.776];
 
 /// A ratio, with an interval where there were measurements enough.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,7 +67,7 @@ impl Ratio {
         let difference = (two.mean / one.mean).ln();
         let interval = error.map(|Error { spread, freedom }| {
             // Without any spread there is no doubt left that repetition could show.
-            let half = if spread > 0.0 { t(freedom) * spread } else { 0.0 };
+            let half = if spread > 0.0 { quantile(freedom) * spread } else { 0.0 };
             ((difference - half).exp(), (difference + half).exp())
         });
         let chance = error.map(|Error { spread, freedom }| match (spread > 0.0, difference == 0.0) {
@@ -144,18 +137,6 @@ impl Side {
     }
 }
 
-/// Quantile 0.975 of Student's t.
-fn t(freedom: f64) -> f64 {
-    if freedom < T_FEW.len() as f64 + 1.0 {
-        // Between two whole numbers the lower one, which gives the wider interval; rounding must not lose a whole one.
-        return T_FEW[((freedom + 1e-6).floor() as usize).clamp(1, T_FEW.len()) - 1];
-    }
-    let g1 = (Z.powi(3) + Z) / 4.0;
-    let g2 = (5.0 * Z.powi(5) + 16.0 * Z.powi(3) + 3.0 * Z) / 96.0;
-    let g3 = (3.0 * Z.powi(7) + 19.0 * Z.powi(5) + 17.0 * Z.powi(3) - 15.0 * Z) / 384.0;
-    Z + g1 / freedom + g2 / freedom.powi(2) + g3 / freedom.powi(3)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,7 +145,7 @@ mod tests {
     fn quantiles_agree_with_the_printed_table() {
         // Abramowitz and Stegun, table 26.10.
         for (freedom, printed) in [(2.0, 4.303), (5.0, 2.571), (10.0, 2.228), (30.0, 2.042), (1e6, 1.960)] {
-            assert!((t(freedom) - printed).abs() < 0.006, "{freedom}: {}", t(freedom));
+            assert!((quantile(freedom) - printed).abs() < 0.006, "{freedom}: {}", quantile(freedom));
         }
     }
 

@@ -26,7 +26,7 @@ const RULE: Rule<()> = Rule {
     fix: &["record both sides on the same machine, at the same level, with the same kernel and load"],
     undo: &[],
     needs: Needs::Nothing,
-    source: "docs/apply.md, \"Did it help?\"",
+    source: "docs/compare.md, \"Whether it is more than noise\"",
 };
 
 /// Time of one side from which on it is another load than that of the other side: a quarter more.

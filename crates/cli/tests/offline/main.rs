@@ -11,6 +11,7 @@ mod examples;
 mod explain;
 mod export;
 mod floor;
+mod history;
 mod html;
 mod join;
 mod options;

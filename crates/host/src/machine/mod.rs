@@ -20,7 +20,7 @@ mod processes;
 mod roles;
 mod switch;
 mod topology;
-mod xml_bounds;
+pub(crate) mod xml_bounds;
 
 pub use command_line::domain_of;
 pub use devices::{Cgroup, Channel, Irq, Nic, NicKind, Quota, Steering, Throttled, Throughput};

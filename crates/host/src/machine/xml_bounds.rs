@@ -7,7 +7,7 @@
 use crate::budget::{XML_ATTRIBUTES, XML_BYTES, XML_DEPTH, XML_NAMESPACES};
 
 /// Where a text goes beyond a bound, and how.
-pub(super) fn check(text: &str) -> Result<(), (usize, String)> {
+pub(crate) fn check(text: &str) -> Result<(), (usize, String)> {
     if text.len() > XML_BYTES {
         return Err((0, format!("has {} bytes, more than {XML_BYTES}", text.len())));
     }

@@ -35,6 +35,23 @@ pub trait Beside: Sink + Default {
 
 impl Beside for () {}
 
+impl<A: Beside, B: Beside> Beside for (A, B) {
+    fn begin(&mut self, window: Span) {
+        self.0.begin(window);
+        self.1.begin(window);
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        self.0.event(event);
+        self.1.event(event);
+    }
+
+    fn end(&mut self, threads: &[Thread]) {
+        self.0.end(threads);
+        self.1.end(threads);
+    }
+}
+
 /// Sets the window when the trace begins, and tells how far it is.
 struct Windowed<'a> {
     window: Option<Span>,

@@ -14,10 +14,12 @@ pub(crate) mod tasks;
 
 use crate::facts::ledger::build::{Beside, Ledger, build_beside};
 use crate::facts::ledger::model::PartFlow;
+use crate::facts::ledger::stacks::{self, Stacks};
 use crate::facts::state::STATES;
 use crate::facts::thread::{Chain, Exit, Thread};
 use crate::facts::{Preemptor, Reason, Sink, State, TracedLevel};
 use crate::{Given, Input};
+use base::timeline::VcpuStacks;
 use base::{Histogram, Span};
 use rustc_hash::FxHashMap;
 use slices::{Merge, Slices};
@@ -164,15 +166,17 @@ impl Sliced {
     }
 }
 
-/// The ledger of the whole, and `count` windows of each trace.
+/// The ledger of the whole, `count` windows of each trace, and the time of each vCPU by state and exit.
 pub fn build(
     input: &Input,
     given: &Given,
     count: usize,
     progress: &mut dyn FnMut(u64, u64),
-) -> (Ledger, Vec<Vec<Window>>) {
-    let (ledger, sliced) = build_beside::<Sliced>(input, given, progress);
+) -> (Ledger, Vec<Vec<Window>>, Vec<VcpuStacks>) {
+    let (ledger, besides) = build_beside::<(Sliced, Stacks)>(input, given, progress);
+    let (sliced, stacks): (Vec<Sliced>, Vec<Stacks>) = besides.into_iter().unzip();
+    let stacks = stacks::of_parts(&ledger, stacks);
     let windows =
         sliced.into_iter().zip(&ledger.flow.parts).map(|(sliced, part)| sliced.windows(count, part)).collect();
-    (ledger, windows)
+    (ledger, windows, stacks)
 }

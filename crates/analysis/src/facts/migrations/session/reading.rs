@@ -100,7 +100,9 @@ impl Reading {
     fn state(&mut self, at_ns: u64, asked_ns: u64, answer: &Value) {
         let status = answer["status"].as_str().unwrap_or_default();
         let poll = Poll::of(answer);
-        if is_under_way(status) {
+        // What was asked before a migration was over, and is answered afterwards, tells of no other one.
+        let ended_ns = self.found.as_ref().and_then(|migration| Some(migration.ended.as_ref()?.0));
+        if is_under_way(status) && ended_ns.is_none_or(|ended_ns| asked_ns > ended_ns) {
             match poll.total_ms {
                 Some(ms) => {
                     // Whole milliseconds, counted somewhere between question and answer.

@@ -162,3 +162,25 @@ fn a_target_that_never_ran_the_guest_is_found_by_its_address_and_what_it_alone_w
         "that is when it was let go"
     );
 }
+
+#[test]
+fn an_answer_that_comes_after_the_end_to_what_was_asked_before_begins_no_other_migration() {
+    let us = |us: u64| 1_000_000_000 + us * 1_000;
+    let active = json!({ "status": "active", "total-time": 1, "ram": { "dirty-sync-count": 2 } });
+    let messages = [
+        to(us(1), 0, "migrate"),
+        event(10, "MIGRATION_PASS", json!({ "pass": 1 })),
+        to(us(40), 7, "query-migrate"),
+        event(50, "MIGRATION", json!({ "status": "completed" })),
+        from(us(60), json!({ "return": active, "id": 7 })),
+        to(us(70), 8, "query-migrate"),
+        from(us(80), json!({ "return": { "status": "completed" }, "id": 8 })),
+    ];
+    let migration = departs(&messages).unwrap();
+    assert_eq!((migration.began_ns, migration.method.is_some()), (us(1), true));
+    assert_eq!(migration.ended, Some((us(50), "completed".to_owned())));
+    // Asked afterwards, it is another one.
+    let mut later = messages.to_vec();
+    later[2] = to(us(55), 7, "query-migrate");
+    assert_eq!(departs(&later).map(|migration| migration.method), Some(None));
+}

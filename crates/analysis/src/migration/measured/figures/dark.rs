@@ -108,7 +108,7 @@ fn definition(Defined { name, said, began_ns }: Defined, migration: &Migration, 
     // QEMU's own account has no times: it is drawn from where the source stopped the guest.
     let from_ns = began_ns.or(migration.stopped_ns).or(Some(axis.zero_ns));
     let note = match (value_ns, why, began_ns) {
-        (Some(_), _, None) => "when it began is not told".to_owned(),
+        (Some(_), _, None) => "when it began is unknown".to_owned(),
         (Some(_), ..) => String::new(),
         (None, Some(why), _) => why,
         (None, None, _) if name == "guest" => "not observed".to_owned(),

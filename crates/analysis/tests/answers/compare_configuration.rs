@@ -1,0 +1,90 @@
+//! What was set up differently between two hosts, told first.
+
+use base::recording::Recording;
+use base::{Cell, Section};
+use kvmscope_analysis::{About, Answers, Case, Given, Input};
+use std::path::Path;
+
+const HOST: &str = "hosts-intel";
+
+fn copied(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().flatten() {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copied(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// The fixture, with some files changed.
+fn host(changes: &[(&str, &str)]) -> (tempfile::TempDir, Case) {
+    let place = tempfile::tempdir().unwrap();
+    copied(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(HOST), place.path());
+    for (path, text) in changes {
+        let path = place.path().join("L0/host/0").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let recording = Recording::open(place.path()).unwrap();
+    (place, Case::new(Input::open(recording).unwrap(), Given::default()))
+}
+
+fn compared(before: Case, after: Case) -> Section {
+    let answers = Answers::about(&after.compared_with(before), &[About::Change]);
+    assert!(answers.failed.is_empty(), "{:?}", answers.failed);
+    answers.sections.into_iter().find(|section| section.id == "compare").unwrap()
+}
+
+#[test]
+fn nothing_differs_is_said_with_the_number_of_settings() {
+    let ((_one, before), (_two, after)) = (host(&[]), host(&[]));
+    let section = compared(before, after);
+    assert!(
+        section.summary.starts_with("Nothing differs in ")
+            && section.summary.contains("settings recorded on both sides.")
+    );
+    assert!(section.table("configuration").is_none());
+}
+
+#[test]
+fn what_differs_is_named_first_and_words_of_a_command_line_one_by_one() {
+    let path = "sys/module/kvm_intel/parameters/enable_shadow_vmcs";
+    let before = [(path, "N\n"), ("proc/cmdline", "quiet mitigations=off\n")];
+    let after = [(path, "Y\n"), ("proc/cmdline", "quiet isolcpus=2-3\n"), ("proc/sys/vm/swappiness", "10\n")];
+    let ((_one, before), (_two, after)) = (host(&before), host(&after));
+    let section = compared(before, after);
+    let table = section.table("configuration").unwrap();
+    assert_eq!(section.tables[0].spec.name, "configuration");
+    let rows: Vec<[Option<&str>; 5]> = table
+        .rows
+        .iter()
+        .map(|row| {
+            [0, 1, 2, 3, 4].map(|column| if let Cell::Text(text) = &row[column] { Some(text.as_str()) } else { None })
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            [Some("L0"), Some("module"), Some("kvm_intel.enable_shadow_vmcs"), Some("N"), Some("Y")],
+            [Some("L0"), Some("kernel"), Some("/proc/cmdline"), Some("mitigations=off"), Some("isolcpus=2-3")],
+            [Some("L0"), Some("memory"), Some("vm.swappiness"), None, Some("10")],
+        ]
+    );
+    let named = "3 differ: kvm_intel.enable_shadow_vmcs of L0 (N before, Y after), /proc/cmdline of L0 (mitigations=off before, isolcpus=2-3 after) and \
+                 vm.swappiness of L0.";
+    assert!(section.summary.contains(named), "{}", section.summary);
+}
+
+#[test]
+fn what_a_snapshot_could_not_read_and_a_host_without_one_are_unknown() {
+    let unreadable = [("unreadable.txt", "sys/module/kvm_intel/parameters/ept: Permission denied\n")];
+    let ((one, _), (_two, after)) = (host(&unreadable), host(&[]));
+    std::fs::remove_file(one.path().join("L0/host/0/sys/module/kvm_intel/parameters/ept")).unwrap();
+    let before = Case::new(Input::open(Recording::open(one.path()).unwrap()).unwrap(), Given::default());
+    let section = compared(before, after);
+    assert!(section.table("configuration").is_none(), "{:?}", section.table("configuration"));
+    assert!(section.unknown.iter().any(|unknown| unknown.what == "unreadable_settings" && unknown.amount == Some(1.0)));
+}

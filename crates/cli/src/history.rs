@@ -1,0 +1,97 @@
+//! `kvmscope history DIR`: when something changed over a series of recordings, and what was set up differently from then on.
+
+use crate::arguments::{Answered, Narrow, OutputOptions, ReplaceOptions, Stdin, opened};
+use crate::exit::{Exit, WrongUse, complain};
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use analysis::{About, Answers, Case, Input};
+use anyhow::{Context, bail};
+use base::recording::{MANIFEST, Recording};
+use clap::{Args, ValueHint};
+use std::path::{Path, PathBuf};
+
+/// Report when something changed over a series of recordings of the same load
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    kvmscope history nightly\n  \
+    kvmscope history nightly --html history.html\n  \
+    kvmscope history nightly/2026-11-* --json | jq '.sections[].tables.changes'\n\n\
+    Of a directory all recordings in it are taken, also packed ones; they are ordered by the time at which they were made. Everything that\n\
+    compare looks at is followed: shares of states, exits per second, chains, benches, rates of datapaths. A change takes three recordings\n\
+    on either side, and holds for all numbers together. What was set up differently between the two recordings is named beside it.\n\
+    Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
+pub struct History {
+    /// Directories of recordings, or recordings
+    #[arg(value_name = "DIR", required = true, value_hint = ValueHint::AnyPath)]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    narrow: Narrow,
+    #[command(flatten)]
+    replace: ReplaceOptions,
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+/// How packed recordings end.
+const PACKED: &str = ".kvmscope";
+
+impl History {
+    /// Answers.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        let mut given = self.narrow.given()?;
+        given.history = true;
+        let (stdin, interrupt) = (Stdin::default(), Interrupt::watch()?);
+        self.output.check(1, self.replace.force)?;
+        let mut recordings: Vec<Recording> = Vec::new();
+        for path in self.all()? {
+            match opened(&path, &stdin, &interrupt) {
+                Ok(recording) => recordings.push(recording),
+                // One that broke does not cost the others.
+                Err(error) => complain(&error.context(path.display().to_string())),
+            }
+        }
+        // Those without a time keep their place by name, at the beginning.
+        recordings.sort_by(|a, b| a.created.cmp(&b.created));
+        let progress = Progress::new(true);
+        let mut cases = Vec::new();
+        for recording in &recordings {
+            match Input::open(recording.clone()) {
+                Ok(input) => cases.push(Case::new(input, given.clone()).with_progress(progress.hear())),
+                Err(error) => complain(&anyhow::Error::from(error).context(recording.title())),
+            }
+        }
+        let mut cases = cases.into_iter();
+        let Some(oldest) = cases.next() else {
+            bail!(WrongUse("there is no recording in any of them; kvmscope record makes one".to_owned()))
+        };
+        let case = cases.fold(oldest, Case::recorded_again);
+        let Answers { sections, problems, failed } = Answers::about(&case, &[About::Change]);
+        progress.finish();
+        if let Some(error) = failed.into_iter().next() {
+            return Err(error.into());
+        }
+        let answered = Answered::of(case.input().recording.clone(), sections, problems);
+        self.output.end("history", &[Answered { compared: recordings, ..answered }], &interrupt)
+    }
+
+    /// The recordings that were named, and those in the directories that were.
+    fn all(&self) -> anyhow::Result<Vec<PathBuf>> {
+        let mut all = Vec::new();
+        for path in &self.paths {
+            if !path.is_dir() || is_recording(path) {
+                all.push(path.clone());
+                continue;
+            }
+            let entries = std::fs::read_dir(path).with_context(|| path.display().to_string())?;
+            let mut inside: Vec<PathBuf> =
+                entries.flatten().map(|entry| entry.path()).filter(|entry| is_recording(entry)).collect();
+            inside.sort();
+            all.extend(inside);
+        }
+        Ok(all)
+    }
+}
+
+fn is_recording(path: &Path) -> bool {
+    path.join(MANIFEST).is_file() || path.is_file() && path.to_string_lossy().ends_with(PACKED)
+}
