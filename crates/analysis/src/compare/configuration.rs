@@ -33,7 +33,7 @@ pub const CONFIGURATION: TableSpec = TableSpec {
         Column::text("place"),
     ],
     shown: Some(Shown {
-        whole: &["setting"],
+        whole: &["setting", "before", "after"],
         ..Shown::of(
             "What was set up differently",
             &[("machine", "machine"), ("area", "of"), ("setting", "setting"), ("before", "before"), ("after", "after")],
@@ -42,6 +42,8 @@ pub const CONFIGURATION: TableSpec = TableSpec {
     }),
 };
 
+/// The command that made a recording, word by word.
+pub(super) const COMMAND: &str = "command";
 /// Differences that are named in the sentence; the table has all.
 const NAMED: usize = 3;
 /// What is written of a value in the sentence.
@@ -89,17 +91,18 @@ pub(super) fn compared(before: &[&Case], after: &[&Case]) -> Compared {
             (false, _) => compared.one_sided.push((machine.clone(), "before")),
         }
     }
-    let recorded = [("recorded by", tool as fn(&Case) -> Option<String>), ("budget", budget)];
+    let recorded = [(COMMAND, command as fn(&Case) -> Option<Value>), ("budget", budget)];
     for (setting, of) in recorded {
         let [one, two] = [before, after].map(|side| side.iter().filter_map(|case| of(case)).collect::<BTreeSet<_>>());
-        if one != two && !(one.is_empty() && two.is_empty()) {
+        if one != two {
             compared.differences.push(Difference {
                 machine: String::new(),
-                level: None,
+                // A lab sets up the host that it emulates.
+                level: Some(0),
                 area: "recording",
                 setting: setting.to_owned(),
-                before: either(one),
-                after: either(two),
+                before: text(&one, &two),
+                after: text(&two, &one),
                 place: "recording.json".to_owned(),
             });
         }
@@ -281,14 +284,15 @@ fn either(values: BTreeSet<String>) -> Option<String> {
 }
 
 /// The command that made the recording, without its version.
-fn tool(case: &Case) -> Option<String> {
-    let tool = case.input().recording.tool.as_deref()?;
-    let is_version = |word: &&str| !word.trim_end_matches(':').split('.').all(|part| part.parse::<u32>().is_ok());
-    Some(tool.split_whitespace().filter(is_version).collect::<Vec<_>>().join(" "))
+fn command(case: &Case) -> Option<Value> {
+    let words = case.input().recording.tool.as_deref()?.split_whitespace();
+    let words = words.map(|word| word.trim_end_matches([':', ',']));
+    let is_of_options = |word: &&str| !word.split('.').all(|part| part.parse::<u32>().is_ok());
+    Some(Value::Words(words.filter(is_of_options).map(str::to_owned).collect()))
 }
 
-fn budget(case: &Case) -> Option<String> {
+fn budget(case: &Case) -> Option<Value> {
     let carried = case.input().budget.as_ref()?;
     let goals = carried.value.goals.iter().map(|goal| format!("{} {} ns", goal.id, goal.limit_ns));
-    Some(format!("{}: {}", carried.value.name, goals.collect::<Vec<_>>().join(", ")))
+    Some(Value::Line(format!("{}: {}", carried.value.name, goals.collect::<Vec<_>>().join(", "))))
 }

@@ -88,3 +88,31 @@ fn what_a_snapshot_could_not_read_and_a_host_without_one_are_unknown() {
     assert!(section.table("configuration").is_none(), "{:?}", section.table("configuration"));
     assert!(section.unknown.iter().any(|unknown| unknown.what == "unreadable_settings" && unknown.amount == Some(1.0)));
 }
+
+#[test]
+fn the_causes_of_a_real_pair_sum_up_and_shadowing_explains_what_it_moves() {
+    let case = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name);
+        Case::new(Input::open(Recording::open(&path).unwrap()).unwrap(), Given::default())
+    };
+    let section = compared(case("vmx-linux-shadow-off"), case("vmx-linux-shadow-on"));
+    let table = section.table("causes").unwrap();
+    let number = |row: usize, column: &str| match table.cell(row, column) {
+        Some(Cell::F64(number)) => *number,
+        other => panic!("{column}: {other:?}"),
+    };
+    assert_eq!(table.cell(0, "part"), Some(&Cell::from("all")));
+    let parts = 1..table.rows.len();
+    let sum: f64 = parts.clone().map(|row| number(row, "difference")).sum();
+    assert!((sum - number(0, "difference")).abs() < 1e-9, "{sum}");
+    for row in parts.clone().filter(|row| table.cell(*row, "by_rate") != Some(&Cell::Missing)) {
+        assert!((number(row, "by_rate") + number(row, "by_cost") - number(row, "difference")).abs() < 1e-9);
+    }
+    let explained: Vec<&Cell> = parts
+        .filter(|row| table.cell(*row, "setting") != Some(&Cell::Missing))
+        .map(|row| table.cell(row, "part").unwrap())
+        .collect();
+    assert_eq!(explained, [&Cell::from("VMREAD of L1"), &Cell::from("VMWRITE of L1")]);
+    let said = "which command (shadow_vmcs=off before, shadow_vmcs=on after) may be the cause of";
+    assert!(section.summary.contains(said), "{}", section.summary);
+}

@@ -54,7 +54,7 @@ fn settings_have_the_names_that_people_set_them_by() {
 
 const COMMAND: &str = "/usr/bin/qemu-system-x86_64\0-name\0guest=web,debug-threads=on\0-smp\x004,sockets=1\0-S\0\
     -device\0{\"driver\":\"virtio-net-pci\",\"netdev\":\"n0\",\"id\":\"net0\"}\0-netdev\0tap,fd=31,id=n0,vhost=on,vhostfd=33\0\
-    -chardev\0socket,id=charmonitor,fd=27,server=on\0-overcommit\0cpu-pm=on\0-uuid\01b4e28ba-2fa1-11d2-883f-0016d3cca427\0";
+    -chardev\0socket,id=charmonitor,fd=27,server=on\0-overcommit\0cpu-pm=on\0-uuid\x001b4e28ba-2fa1-11d2-883f-0016d3cca427\0";
 
 #[test]
 fn a_vm_is_its_options_without_those_of_one_start() {
@@ -104,7 +104,7 @@ fn every_host_among_the_fixtures_has_settings_and_differs_from_itself_in_none() 
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     for (host, least) in [("hosts-intel/L0", 20), ("hosts-amd/L0", 20), ("hosts-hyperv/L1", 10)] {
         let snapshot = Snapshot::open(&fixtures.join(host).join("host/0")).unwrap();
-        let (one, two) = (settings(&[snapshot.clone()]), settings(&[snapshot]));
+        let (one, two) = (settings(std::slice::from_ref(&snapshot)), settings(std::slice::from_ref(&snapshot)));
         assert!(one.len() >= least && one == two, "{host}: {}", one.len());
         let places: BTreeSet<&str> = one.values().map(|setting| setting.place.as_str()).collect();
         assert!(places.iter().all(|place| !place.starts_with('/')), "{places:?}");

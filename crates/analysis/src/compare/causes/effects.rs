@@ -2,6 +2,8 @@
 //!
 //! A setting that is not here explains nothing, and what it changed stays unexplained.
 
+use crate::compare::configuration::COMMAND;
+
 /// What a setting changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moves {
@@ -57,6 +59,8 @@ const IDLE: &[&str] =
 #[rustfmt::skip]
 pub const EFFECTS: &[Effect] = &[
     effect("kvm_intel.enable_shadow_vmcs", Moves::Rate(1, &["VMREAD", "VMWRITE"]), "arch/x86/kvm/vmx/nested.c, init_vmcs_shadow_fields, Linux 6.12"),
+    word(COMMAND, &["shadow_vmcs=*"], Moves::Rate(1, &["VMREAD", "VMWRITE"]), "lab nested --set shadow_vmcs: the processor that Bochs emulates, and kvm_intel above it"),
+    word(COMMAND, &["vgif=*"], Moves::Rate(1, &["STGI", "CLGI"]), "lab nested --set vgif: the processor that QEMU emulates, and kvm_amd above it"),
     effect("kvm_intel.enlightened_vmcs", Moves::Rate(1, &["VMREAD", "VMWRITE"]), "arch/x86/kvm/vmx/hyperv.c, Linux 6.12"),
     effect("kvm_amd.vgif", Moves::Rate(1, &["STGI", "CLGI"]), "arch/x86/kvm/svm/svm.c, init_vmcb, Linux 6.12"),
     effect("kvm_amd.vls", Moves::Rate(1, &["VMLOAD", "VMSAVE"]), "arch/x86/kvm/svm/svm.c, init_vmcb, Linux 6.12"),

@@ -51,7 +51,7 @@ pub const CAUSES: TableSpec = TableSpec {
         Column::text("source"),
     ],
     shown: Some(Shown {
-        whole: &["part"],
+        whole: &["part", "setting"],
         ..Shown::of(
             "Where the CPU time of vCPUs went",
             &[
@@ -255,7 +255,7 @@ impl Cause {
 /// `-28.1 points`.
 fn points(share: f64) -> String {
     let text = decimals(share * 100.0, 1);
-    let sign = if share > 0.0 && !text.starts_with('0') { "+" } else { "" };
+    let sign = if share > 0.0 && text != "0.0" { "+" } else { "" };
     format!("{sign}{text} points")
 }
 
