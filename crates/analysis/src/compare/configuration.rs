@@ -246,7 +246,7 @@ impl Difference {
             (value.chars().count() <= SHORT).then(|| value.to_owned())
         };
         let what = if self.machine.is_empty() {
-            self.setting.clone()
+            format!("the {}", self.setting)
         } else {
             format!("{} of {}", self.setting, self.machine)
         };

@@ -113,6 +113,6 @@ fn the_causes_of_a_real_pair_sum_up_and_shadowing_explains_what_it_moves() {
         .map(|row| table.cell(row, "part").unwrap())
         .collect();
     assert_eq!(explained, [&Cell::from("VMREAD of L1"), &Cell::from("VMWRITE of L1")]);
-    let said = "which command (shadow_vmcs=off before, shadow_vmcs=on after) may be the cause of";
+    let said = "possible cause: the command (shadow_vmcs=off before, shadow_vmcs=on after)";
     assert!(section.summary.contains(said), "{}", section.summary);
 }

@@ -188,7 +188,7 @@ impl Causes {
                 let of: Vec<&&Cause> = known.iter().filter(|cause| cause.named() == Some(setting)).collect();
                 let sum: f64 = of.iter().map(|cause| cause.difference()).sum();
                 let said: Vec<String> = of.iter().take(NAMED).map(|cause| cause.said()).collect();
-                parts.push(format!("{} {}, which {setting} may be the cause of", points(sum), list(&said)));
+                parts.push(format!("{} {}, possible cause: {setting}", points(sum), list(&said)));
             }
             parts.push(format!("{} unexplained by what was set up differently", points(all - explained)));
         }

@@ -52,7 +52,7 @@ fn a_setting_explains_the_exits_that_it_moves_and_the_rest_stays_unexplained() {
     assert_eq!(
         said,
         "vCPUs were busy 36.0 % of their time, 63.0 % before (-27.0 points): -26.0 points from VMREAD of L1 (140,000 exits/s before, 10,000 after), \
-         which kvm_intel.enable_shadow_vmcs of L0 (N before, Y after) may be the cause of; -1.0 points unexplained by what was set up differently."
+         possible cause: kvm_intel.enable_shadow_vmcs of L0 (N before, Y after); -1.0 points unexplained by what was set up differently."
     );
     let other = Difference { setting: "vm.swappiness".into(), ..shadowing("60", "10") };
     let said = between(&one, &two, &[other]).sentence();
@@ -69,7 +69,7 @@ fn of_several_recordings_what_differs_within_a_side_is_no_cause() {
         between(&side([100_000.0, 20_000.0, 60_000.0]), &side([90_000.0, 30_000.0, 70_000.0]), &[shadowing("N", "Y")]);
     let vmread = noisy.list.iter().find(|cause| cause.part == "VMREAD of L1").unwrap();
     assert_eq!(vmread.holds, Some(false));
-    assert!(!noisy.sentence().contains("cause of"), "{}", noisy.sentence());
+    assert!(!noisy.sentence().contains("possible cause"), "{}", noisy.sentence());
     let clear =
         between(&side([140_000.0, 141_000.0, 139_000.0]), &side([10_000.0, 11_000.0, 9_000.0]), &[shadowing("N", "Y")]);
     let vmread = clear.list.iter().find(|cause| cause.part == "VMREAD of L1").unwrap();
