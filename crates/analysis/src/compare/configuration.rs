@@ -59,6 +59,8 @@ pub(super) struct Difference {
     pub setting: String,
     pub before: Option<String>,
     pub after: Option<String>,
+    /// Both sides have it; else one of them lacks it.
+    pub is_of_both: bool,
     pub place: String,
 }
 
@@ -103,6 +105,7 @@ pub(super) fn compared(before: &[&Case], after: &[&Case]) -> Compared {
                 setting: setting.to_owned(),
                 before: text(&one, &two),
                 after: text(&two, &one),
+                is_of_both: !one.is_empty() && !two.is_empty(),
                 place: "recording.json".to_owned(),
             });
         }
@@ -152,7 +155,8 @@ impl Compared {
                 self.unreadable += 1;
                 continue;
             }
-            self.common += u64::from(!one.is_empty() && !two.is_empty());
+            let is_of_both = !one.is_empty() && !two.is_empty();
+            self.common += u64::from(is_of_both);
             if one == two {
                 continue;
             }
@@ -166,6 +170,7 @@ impl Compared {
                 setting,
                 before: told[0].clone(),
                 after: told[1].clone(),
+                is_of_both,
                 place,
             });
         }
@@ -182,19 +187,23 @@ impl Compared {
             return None;
         }
         let settings = counted(self.common, "setting recorded on both sides", "settings recorded on both sides");
-        let count = self.differences.len();
-        if count == 0 {
+        if self.differences.is_empty() {
             return (self.common > 0).then(|| format!("Nothing differs in {settings}."));
         }
-        let mut named: Vec<String> = self.differences.iter().take(NAMED).map(Difference::named).collect();
-        if count > NAMED {
-            named.push(many((count - NAMED) as u64, "other setting"));
+        let (both, alone): (Vec<&Difference>, Vec<&Difference>) =
+            self.differences.iter().partition(|one| one.is_of_both);
+        let mut named: Vec<String> = both.iter().chain(&alone).take(NAMED).map(|one| one.named()).collect();
+        if self.differences.len() > NAMED {
+            named.push(many((self.differences.len() - NAMED) as u64, "other setting"));
         }
-        let differ = if count == 1 { "differs" } else { "differ" };
-        let what = match self.common {
-            0 => "The recordings differ".to_owned(),
-            _ => format!("Of {settings}, {count} {differ}"),
+        let mut what = match (self.common, both.len()) {
+            (0, _) => "The recordings differ".to_owned(),
+            (_, 0) => format!("None of {settings} differs"),
+            (_, count) => format!("Of {settings}, {}", counted(count as u64, "differs", "differ")),
         };
+        if self.common > 0 && !alone.is_empty() {
+            what.push_str(&format!("; {} on one side alone", counted(alone.len() as u64, "more is", "more are")));
+        }
         Some(format!("{what}: {}.", list(&named)))
     }
 

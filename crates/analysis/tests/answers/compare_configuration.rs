@@ -73,7 +73,7 @@ fn what_differs_is_named_first_and_words_of_a_command_line_one_by_one() {
             [Some("L0"), Some("memory"), Some("vm.swappiness"), None, Some("10")],
         ]
     );
-    let named = "3 differ: kvm_intel.enable_shadow_vmcs of L0 (N before, Y after), /proc/cmdline of L0 (mitigations=off before, isolcpus=2-3 after) and \
+    let named = "2 differ; 1 more is on one side alone: kvm_intel.enable_shadow_vmcs of L0 (N before, Y after), /proc/cmdline of L0 (mitigations=off before, isolcpus=2-3 after) and \
                  vm.swappiness of L0.";
     assert!(section.summary.contains(named), "{}", section.summary);
 }

@@ -23,6 +23,7 @@ fn shadowing(before: &str, after: &str) -> Difference {
         setting: SHADOWING.into(),
         before: Some(before.into()),
         after: Some(after.into()),
+        is_of_both: true,
         place: format!("sys/module/kvm_intel/parameters/{SHADOWING}"),
     }
 }
