@@ -133,7 +133,8 @@ impl Reading {
         match event.name.as_str() {
             "MIGRATION" if status == "setup" => self.hears(at_ns, Began::Told),
             "MIGRATION" if is_under_way(status) => self.hears(at_ns, Began::Before),
-            "MIGRATION_PASS" => self.hears(at_ns, Began::Before),
+            // One that has failed may still tell of its first pass; another one tells of its setup before.
+            "MIGRATION_PASS" if self.found.is_none() => self.hears(at_ns, Began::Before),
             _ => {}
         }
         if event.name == "MIGRATION" {

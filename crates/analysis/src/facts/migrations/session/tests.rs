@@ -184,3 +184,16 @@ fn an_answer_that_comes_after_the_end_to_what_was_asked_before_begins_no_other_m
     later[2] = to(us(55), 7, "query-migrate");
     assert_eq!(departs(&later).map(|migration| migration.method), Some(None));
 }
+
+#[test]
+fn a_pass_that_is_told_after_the_failure_begins_no_other_migration() {
+    let messages = [
+        to(1, 0, "migrate"),
+        event(10, "MIGRATION", json!({ "status": "setup" })),
+        event(12, "MIGRATION", json!({ "status": "failed" })),
+        event(55, "MIGRATION_PASS", json!({ "pass": 1 })),
+    ];
+    let migration = departs(&messages).unwrap();
+    assert_eq!((migration.began_ns, migration.method.is_some()), (1, true));
+    assert_eq!(migration.ended, Some((1_000_012_000, "failed".to_owned())));
+}
