@@ -88,12 +88,45 @@ impl Bed {
     }
 
     /// A lab whose VNFs are connected, and which goes on for minutes.
-    fn at_work(&self) -> Child {
+    fn at_work(&self) -> AtWork {
         let mut lab = self.lab("600").spawn().unwrap();
         let mut lines = BufReader::new(lab.stderr.take().unwrap()).lines().map_while(Result::ok);
-        let said: Vec<String> = lines.by_ref().take_while(|line| !line.contains("VNFs are connected")).collect();
+        let mut said = Vec::new();
+        for line in lines.by_ref() {
+            said.push(line);
+            if said.last().is_some_and(|line| line.contains("VNFs are connected")) {
+                break;
+            }
+        }
         assert!(lab.try_wait().unwrap().is_none(), "the lab ended early, having said:\n{}", said.join("\n"));
-        lab
+        let rest = std::thread::spawn(move || said.into_iter().chain(lines).collect::<Vec<_>>().join("\n"));
+        AtWork { lab, rest }
+    }
+}
+
+/// A lab at work, and who hears what it says.
+struct AtWork {
+    lab: Child,
+    rest: JoinHandle<String>,
+}
+
+impl AtWork {
+    fn pid(&self) -> u32 {
+        self.lab.id()
+    }
+
+    /// Ends with status 130 at that signal.
+    fn ends_at(self, signal: &str) {
+        assert!(Command::new("kill").args([signal, &self.pid().to_string()]).status().unwrap().success());
+        let status = self.lab.wait_with_output().unwrap().status;
+        let said = self.rest.join().unwrap();
+        assert_eq!(status.code(), Some(130), "{signal}: {status}, having said:\n{said}");
+    }
+
+    /// Ends without being able to do anything about it.
+    fn dies(mut self) {
+        self.lab.kill().unwrap();
+        self.lab.wait().unwrap();
     }
 }
 
@@ -374,31 +407,26 @@ fn nothing_is_left_however_the_lab_is_ended() {
     let signals = if is_torture("every signal that ends lab ovs") { &["-INT", "-TERM", "-HUP"][..] } else { &["-INT"] };
     for signal in signals {
         let lab = bed.at_work();
-        let pid = lab.id();
-        assert!(Command::new("kill").args([*signal, &pid.to_string()]).status().unwrap().success());
-        let output = lab.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(130), "{signal}");
+        let pid = lab.pid();
+        lab.ends_at(signal);
         assert_eq!(bed.left(pid), Vec::<String>::new(), "{signal}");
         assert!(!bed.output().exists(), "{signal}");
     }
-    let mut lab = bed.at_work();
-    let pid = lab.id();
-    lab.kill().unwrap();
-    lab.wait().unwrap();
+    let lab = bed.at_work();
+    let pid = lab.pid();
+    lab.dies();
     let undone = bed.kvmscope().args(["undo"]).output().unwrap();
     assert!(undone.status.success(), "{}", complaints(&undone));
     assert_eq!(bed.left(pid), Vec::<String>::new(), "killed, and undone");
     bed.take_away_the_wall();
-    let mut lab = bed.at_work();
-    let killed = lab.id();
-    lab.kill().unwrap();
-    lab.wait().unwrap();
+    let lab = bed.at_work();
+    let killed = lab.pid();
+    lab.dies();
     bed.take_away_the_wall();
     let next = bed.at_work();
-    let pid = next.id();
+    let pid = next.pid();
     assert_eq!(bed.left_by(killed), Vec::<String>::new(), "killed, and cleared by the next one");
-    assert!(Command::new("kill").args(["-INT", &pid.to_string()]).status().unwrap().success());
-    assert_eq!(next.wait_with_output().unwrap().status.code(), Some(130));
+    next.ends_at("-INT");
     assert_eq!(bed.left(pid), Vec::<String>::new(), "all huge pages are given back, also the first one's");
 }
 

@@ -24,9 +24,26 @@ pub struct Extract {
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Absent,
-    Integer { offset: usize, size: usize, signed: bool },
-    Fixed { offset: usize, size: usize, chars: bool },
-    Located { offset: usize, relative: bool, chars: bool },
+    Integer {
+        offset: usize,
+        size: usize,
+        signed: bool,
+    },
+    Fixed {
+        offset: usize,
+        size: usize,
+        chars: bool,
+    },
+    /// To the end of the record.
+    Rest {
+        offset: usize,
+        chars: bool,
+    },
+    Located {
+        offset: usize,
+        relative: bool,
+        chars: bool,
+    },
 }
 
 impl Extract {
@@ -73,6 +90,7 @@ impl Extract {
                 return record.get(offset..offset + size).map_or(0, |bytes| integer(self.endian, bytes, signed));
             }
             Step::Fixed { offset, size, chars } => (record.get(offset..offset + size), chars),
+            Step::Rest { offset, chars } => (record.get(offset..), chars),
             Step::Located { offset, relative, chars } => {
                 let place = record.get(offset..offset + 4).map_or(0, |bytes| self.endian.unsigned(bytes) as usize);
                 let (from, length) = (place & 0xffff, place >> 16);
@@ -91,6 +109,7 @@ impl Step {
         match *self {
             Step::Absent => 0,
             Step::Integer { offset, size, .. } | Step::Fixed { offset, size, .. } => offset + size,
+            Step::Rest { offset, .. } => offset,
             Step::Located { offset, .. } => offset + 4,
         }
     }
@@ -102,7 +121,7 @@ impl Step {
             Step::Absent => Some(Load::ABSENT),
             Step::Integer { offset, size, signed } => Load::new(offset, 0, size as u8 * 8, signed),
             Step::Fixed { offset, .. } => Load::new(offset, 0, 64, false),
-            Step::Located { .. } => None,
+            Step::Rest { .. } | Step::Located { .. } => None,
         }
     }
 
@@ -118,6 +137,8 @@ fn step(field: &Field) -> Step {
     let (offset, size) = (field.offset as usize, field.size as usize);
     match field.storage {
         Storage::Integer => Step::Integer { offset, size, signed: field.signed },
+        // `char buf[]` of ftrace:print has no size (kernel/trace/trace_entries.h, Linux 6.12).
+        Storage::Chars | Storage::Bytes if size == 0 => Step::Rest { offset, chars: field.storage == Storage::Chars },
         Storage::Chars => Step::Fixed { offset, size, chars: true },
         Storage::Bytes => Step::Fixed { offset, size, chars: false },
         Storage::DataLoc(chars) => Step::Located { offset, relative: false, chars },
@@ -161,5 +182,21 @@ mod tests {
         batch.clear(0);
         extract.add(&record[..26], &mut batch);
         assert_eq!(batch.values[0], 0b0100, "only comm fits");
+    }
+
+    #[test]
+    fn a_text_without_a_size_is_the_rest_of_its_record() {
+        const PRINT: &str = "name: print\nID: 5\nformat:\n\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n\
+            \tfield:char buf[];\toffset:16;\tsize:0;\tsigned:0;\n";
+        let format = EventFormat::parse("ftrace", PRINT).unwrap();
+        let wanted = Wanted { names: vec!["print".into()], fields: vec![vec!["buf".into()]] };
+        let extract = Extract::compile(&format, &wanted, Endian::Little);
+        assert!(extract.in_place().is_none());
+        let mut batch = Batch::default();
+        extract.add(&[&[0; 16][..], b"12 requests\n\0\0\0"].concat(), &mut batch);
+        assert_eq!(batch.content(batch.values[1]), b"12 requests\n");
+        batch.clear(0);
+        extract.add(&[0; 12], &mut batch);
+        assert_eq!(batch.values[0], 0, "not even its beginning is there");
     }
 }

@@ -1466,6 +1466,61 @@ export const TABLES = {
     verdict: "text",
     source: "text",
   },
+  /** One part of the time that vCPUs were busy, divided by the units of work that were done meanwhile, largest difference first; `all` is their sum. A unit is an exit of a nested guest, or what marks in the trace count (`kvmscope work: 12000 requests`). Of work on exits, `by_rate` is the difference because a unit has more or fewer of them and `by_cost` because each takes longer or shorter; both sum up to it. Low and high are its 95 % interval over recordings; missing for one recording a side. `setting` is what was set up differently and may be the cause. */
+  "compare.per_work": {
+    work: "text",
+    part: "text",
+    before_ns: "f64",
+    after_ns: "f64",
+    difference_ns: "f64",
+    low_ns: "f64",
+    high_ns: "f64",
+    by_rate_ns: "f64",
+    by_cost_ns: "f64",
+    exits_before: "f64",
+    exits_after: "f64",
+    cost_before_ns: "f64",
+    cost_after_ns: "f64",
+    setting: "text",
+    verdict: "text",
+    source: "text",
+  },
+  /** One cause of time that the host took from vCPUs without being asked, as shares of their known time before and after, largest difference first; `all` is their sum. `by_rate` is the difference because it happens more or less often and `by_cost` because it takes longer or shorter each time; both sum up to it. Low and high are its 95 % interval over recordings; missing for one recording a side. `setting` is what was set up differently and may be the cause. */
+  "compare.losses": {
+    cause: "text",
+    before: "f64",
+    after: "f64",
+    difference: "f64",
+    low: "f64",
+    high: "f64",
+    by_rate: "f64",
+    by_cost: "f64",
+    times_per_s_before: "f64",
+    times_per_s_after: "f64",
+    each_before_ns: "f64",
+    each_after_ns: "f64",
+    setting: "text",
+    verdict: "text",
+    source: "text",
+  },
+  /** What one device or step took while a guest stood still to be moved, by QEMU's trace of both sides, largest difference first; `all` is their sum, from src-downtime-start to vm-started. `between both sides` is negative where the target loaded while the source still saved. Samples are the migrations of one recording a side, or recordings, each the mean of its migrations. */
+  "compare.dark": {
+    part: "text",
+    before_ns: "f64",
+    after_ns: "f64",
+    difference_ns: "f64",
+    low_ns: "f64",
+    high_ns: "f64",
+    verdict: "text",
+  },
+  /** One price of the placement that held on a machine, in points of the modelled score, before and after; `all` is their sum, and 1,000 points are a CPU's worth of work. The mean over a side's recordings. */
+  "compare.placement": {
+    machine: "text",
+    price: "text",
+    before: "f64",
+    after: "f64",
+    difference: "f64",
+  },
   /** One metric before and after, and whether the change is more than noise. */
   "compare.change": {
     metric: "text",
@@ -1492,6 +1547,8 @@ export const TABLES = {
     verdict: "text",
     before_launches: "u64",
     after_launches: "u64",
+    before_disturbed: "u64",
+    after_disturbed: "u64",
   },
   /** One rate or cost of a kind of trial, before and after: the mean of its repeats (of several recordings a side: of their medians), the ratio with its 95 % interval, and whether that is more than noise, for all rows together. size_bytes is of frames, message_bytes of a stream's messages. Bound is what bound the trials. A kind that one side alone has has no ratio. */
   "compare.datapaths": {
@@ -1511,6 +1568,8 @@ export const TABLES = {
     after_samples: "u64",
     before_bound: "text",
     after_bound: "text",
+    before_disturbed: "u64",
+    after_disturbed: "u64",
   },
   /** Between which rates frames begin to be lost, before and after, by searches for one goal: the lowest and the highest bound of all searches of a side. verdict: above or below if the interval after lies beyond the one before, overlap, or open where a bound that would tell was not found. */
   "compare.bounds": {

@@ -7,6 +7,7 @@
 //! Launches are the repetitions, never the samples of one. A change is called one only if both agree: the interval leaves 1
 //! out, and ranks as lopsided would come by chance in less than one case of twenty. Two sets of three cannot say that.
 
+use super::disturbed::{self, Measurements};
 use super::ratio::Verdict;
 use crate::facts::benches::Benches;
 use crate::statistics::ranks::{Ranks, mann_whitney};
@@ -27,7 +28,7 @@ const UNSTEADY: &[&str] = &[base::bench::NS_PER_TICK, "MHz"];
 /// The benches of one side.
 pub struct Side {
     /// The values of each test, one of each launch, in the order in which tests were first measured.
-    tests: Vec<(Key, Vec<f64>)>,
+    tests: Vec<(Key, Measurements)>,
     /// What the machine was.
     environment: BTreeMap<String, String>,
 }
@@ -50,8 +51,8 @@ pub struct Key {
 pub struct Changed {
     /// Which.
     pub key: Key,
-    before: Vec<f64>,
-    after: Vec<f64>,
+    before: Measurements,
+    after: Measurements,
 }
 
 /// True of a test's launch, and of a program's run; false of what is repeated as a whole (throughput).
@@ -67,10 +68,11 @@ impl Side {
             for measured in bench.results.iter().filter(|result| is_test(result)) {
                 let Some(value) = launches::median(measured) else { continue };
                 let key = Key::of(measured);
-                match side.tests.iter_mut().find(|(known, _)| *known == key) {
-                    Some((_, values)) => values.push(value),
-                    None => side.tests.push((key, vec![value])),
-                }
+                let place = side.tests.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
+                    side.tests.push((key, Measurements::default()));
+                    side.tests.len() - 1
+                });
+                side.tests[place].1.push(value, &measured.interference);
             }
             side.environment.extend(bench.environment.clone());
         }
@@ -81,7 +83,7 @@ impl Side {
 impl Side {
     /// Of each test the median over its launches, by its name, place, ring and unit.
     pub fn medians(&self) -> Vec<(String, f64)> {
-        let median = |(key, values): &(Key, Vec<f64>)| Some((key.to_string(), spread::median(values)?));
+        let median = |(key, launches): &(Key, Measurements)| Some((key.to_string(), spread::median(&launches.values)?));
         self.tests.iter().filter_map(median).collect()
     }
 }
@@ -117,7 +119,7 @@ impl Key {
 impl Changed {
     /// Medians before and after.
     fn medians(&self) -> Option<(f64, f64)> {
-        spread::median(&self.before).zip(spread::median(&self.after))
+        spread::median(&self.before.values).zip(spread::median(&self.after.values))
     }
 
     /// After to before.
@@ -127,25 +129,31 @@ impl Changed {
 
     /// Its interval.
     pub fn interval(&self) -> Option<(f64, f64)> {
-        spread::ratio_interval(&self.before, &self.after)
+        spread::ratio_interval(&self.before.values, &self.after.values)
     }
 
     /// The ranks of both sides.
     pub fn ranks(&self) -> Option<Ranks> {
-        mann_whitney(&self.before, &self.after)
+        mann_whitney(&self.before.values, &self.after.values)
     }
 
-    /// What both say.
+    /// What both say, and still say without the launches that were disturbed.
     pub fn verdict(&self) -> Verdict {
-        if self.before.len().min(self.after.len()) < FEWEST {
-            return Verdict::Unknown;
-        }
-        match (self.interval(), self.ranks()) {
-            (Some((low, _)), Some(ranks)) if low > 1.0 && ranks.p < CHANCE => Verdict::Higher,
-            (Some((_, high)), Some(ranks)) if high < 1.0 && ranks.p < CHANCE => Verdict::Lower,
-            (Some(_), Some(_)) => Verdict::NoChange,
-            _ => Verdict::Unknown,
-        }
+        let of_all = judge(&self.before.values, &self.after.values);
+        disturbed::without(of_all, [&self.before, &self.after], FEWEST, judge)
+    }
+}
+
+/// What interval and ranks say of launches before and after.
+fn judge(before: &[f64], after: &[f64]) -> Verdict {
+    if before.len().min(after.len()) < FEWEST {
+        return Verdict::Unknown;
+    }
+    match (spread::ratio_interval(before, after), mann_whitney(before, after)) {
+        (Some((low, _)), Some(ranks)) if low > 1.0 && ranks.p < CHANCE => Verdict::Higher,
+        (Some((_, high)), Some(ranks)) if high < 1.0 && ranks.p < CHANCE => Verdict::Lower,
+        (Some(_), Some(_)) => Verdict::NoChange,
+        _ => Verdict::Unknown,
     }
 }
 
@@ -179,6 +187,8 @@ pub const BENCH: TableSpec = TableSpec {
         Column::text("verdict"),
         Column::count("before_launches"),
         Column::count("after_launches"),
+        Column::count("before_disturbed"),
+        Column::count("after_disturbed"),
     ],
     shown: Some(Shown {
         whole: &["test", "verdict"],
@@ -233,8 +243,10 @@ pub fn table(changed: &[Changed]) -> Table {
             ranks.map(|ranks| ranks.u).into(),
             rounded(ranks.map(|ranks| ranks.p), 1e6),
             one.verdict().name().into(),
-            (one.before.len() as u64).into(),
-            (one.after.len() as u64).into(),
+            (one.before.values.len() as u64).into(),
+            (one.after.values.len() as u64).into(),
+            (one.before.disturbed() as u64).into(),
+            (one.after.disturbed() as u64).into(),
         ]);
     }
     table
@@ -242,8 +254,7 @@ pub fn table(changed: &[Changed]) -> Table {
 
 /// The answer in a sentence or two; none if there is no test.
 pub fn summary(changed: &[Changed]) -> Option<String> {
-    let certain: Vec<&Changed> =
-        changed.iter().filter(|one| matches!(one.verdict(), Verdict::Higher | Verdict::Lower)).collect();
+    let certain: Vec<&Changed> = changed.iter().filter(|one| one.verdict().is_claim()).collect();
     let judged = changed.iter().filter(|one| one.verdict() != Verdict::Unknown).count();
     if changed.is_empty() {
         return None;
@@ -265,6 +276,12 @@ pub fn summary(changed: &[Changed]) -> Option<String> {
             base::number::plain((ratio * 100.0).round() / 100.0)
         ),
     })
+}
+
+/// How many claims are void because launches were disturbed; none if none is.
+pub fn void(changed: &[Changed]) -> Option<String> {
+    let void = changed.iter().filter(|one| one.verdict() == Verdict::Void);
+    disturbed::said(void.map(|one| [&one.before, &one.after]))
 }
 
 /// What the two machines do not share: name, before, after.
@@ -297,7 +314,12 @@ mod tests {
 
     fn one(before: &[f64], after: &[f64]) -> Changed {
         let key = Key { test: "cpuid".into(), place: "guest".into(), ring: Some(3), unit: "cycles".into() };
-        Changed { key, before: before.to_vec(), after: after.to_vec() }
+        let side = |values: &[f64]| {
+            let mut side = Measurements::default();
+            values.iter().for_each(|value| side.push(*value, &[]));
+            side
+        };
+        Changed { key, before: side(before), after: side(after) }
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod searches;
 pub(super) use searches::BOUNDS;
 
 use super::benches::differing;
+use super::disturbed;
 use super::ratio::{Ratio, Verdict};
 use super::regressions::Judged;
 use super::runs::holds_for_all;
@@ -58,6 +59,8 @@ pub const DATAPATHS: TableSpec = TableSpec {
         Column::count("after_samples"),
         Column::text("before_bound"),
         Column::text("after_bound"),
+        Column::count("before_disturbed"),
+        Column::count("after_disturbed"),
     ],
     shown: Some(Shown {
         whole: &["design", "measure", "verdict"],
@@ -93,11 +96,11 @@ struct Changed {
 
 impl Changed {
     fn is_certain(&self) -> bool {
-        matches!(self.verdict, Verdict::Higher | Verdict::Lower)
+        self.verdict.is_claim()
     }
 
     fn is_of_both(&self) -> bool {
-        !self.before.values.is_empty() && !self.after.values.is_empty()
+        !self.before.measured.values.is_empty() && !self.after.measured.values.is_empty()
     }
 
     /// As a number that has a better and a worse.
@@ -107,12 +110,13 @@ impl Changed {
             Measure::Cycles => Verdict::Higher,
         };
         let (what, table) = (format!("{}: {}", self.kind.words(), self.kind.measure.noun()), "compare.datapaths");
-        Some(Judged { what, ratio: self.ratio?.ratio, verdict: self.verdict, is_worse_if, table })
+        let ratio = self.ratio?;
+        Some(Judged { what, ratio: ratio.ratio, words: ratio.words(), verdict: self.verdict, is_worse_if, table })
     }
 
     /// As the table says it.
     fn verdict_words(&self) -> &'static str {
-        match (self.before.values.is_empty(), self.after.values.is_empty()) {
+        match (self.before.measured.values.is_empty(), self.after.measured.values.is_empty()) {
             (true, _) => "only after",
             (_, true) => "only before",
             _ => self.verdict.name(),
@@ -127,7 +131,11 @@ impl Changed {
         let [before, after] = [ratio.before, ratio.after].map(|value| plain(value / self.kind.measure.scale()));
         let (what, unit) = (self.kind.measure.noun(), self.kind.measure.unit());
         let kind = self.kind.words();
-        let said = format!("{kind}: {times} times {what} ({low} to {high}), {before} {unit} before, {after} after");
+        let said = match ratio.ratio {
+            0.0 => format!("{kind}: {what}: {before} {unit} before, none after"),
+            is_new if is_new.is_infinite() => format!("{kind}: {what}: none before, {after} {unit} after"),
+            _ => format!("{kind}: {times} times {what} ({low} to {high}), {before} {unit} before, {after} after"),
+        };
         Some(match (self.before.bound(), self.after.bound()) {
             (Some(one), Some(other)) if one != other => format!("{said}; bound by {one} before, by {other} after"),
             (Some(one), Some(_)) => format!("{said}; bound by {one} as before"),
@@ -162,7 +170,7 @@ impl Compared {
 pub(super) fn medians(beds: &[Bed]) -> Vec<(String, f64)> {
     let named = |(kind, series): (Kind, Series)| {
         let (what, unit) = (kind.measure.noun(), kind.measure.unit());
-        Some((format!("{}: {what}, {unit}", kind.words()), median(&series.values)? / kind.measure.scale()))
+        Some((format!("{}: {what}, {unit}", kind.words()), median(&series.measured.values)? / kind.measure.scale()))
     };
     samples::of(&[beds], false).into_iter().filter_map(named).collect()
 }
@@ -179,6 +187,8 @@ pub(super) fn compared(before: &[&[Bed]], after: &[&[Bed]]) -> Option<Compared> 
     let mut sentences = vec![summary(&all, are_repeats)];
     let certain = all.iter().filter(|one| one.is_certain()).filter_map(Changed::words);
     sentences.extend(certain.take(MOST_TOLD).map(|said| format!("{said}.")));
+    let void = all.iter().filter(|one| one.verdict == Verdict::Void);
+    sentences.extend(disturbed::said(void.map(|one| [&one.before.measured, &one.after.measured])));
     sentences.extend(searches::summary(&searches));
     let alone = [("before", "only before"), ("after", "only after")].map(|(side, verdict)| {
         let named = all.iter().filter(|one| one.verdict_words() == verdict).map(|one| one.kind.words());
@@ -226,23 +236,32 @@ fn changed(mut one: Samples, mut two: Samples, are_repeats: bool) -> Vec<Changed
     let kinds: BTreeSet<Kind> = one.keys().chain(two.keys()).cloned().collect();
     let of_kind = |kind: Kind| {
         let (before, after) = (one.remove(&kind).unwrap_or_default(), two.remove(&kind).unwrap_or_default());
-        let ratio = match are_repeats {
-            true => Ratio::of(&before.values, &after.values),
-            false => Ratio::of_runs(&before.values, &after.values),
-        };
-        let is_told = !are_repeats || before.values.len().min(after.values.len()) >= FEWEST;
+        let [one, two] = [&before, &after].map(|series| series.measured.values.as_slice());
+        let ratio = ratio(one, two, are_repeats);
+        let is_told = !are_repeats || one.len().min(two.len()) >= FEWEST;
         let verdict = ratio.filter(|_| is_told).map_or(Verdict::Unknown, |ratio| ratio.verdict());
         Changed { kind, before, after, ratio, verdict }
     };
     let mut all: Vec<Changed> = kinds.into_iter().map(of_kind).collect();
     let tested = all.iter_mut().filter(|one| one.verdict != Verdict::Unknown);
     holds_for_all(tested.filter_map(|one| Some((&mut one.verdict, one.ratio?.chance?))).collect());
+    for one in &mut all {
+        let judge = |before: &[f64], after: &[f64]| {
+            ratio(before, after, are_repeats).map_or(Verdict::Unknown, |ratio| ratio.verdict())
+        };
+        one.verdict = disturbed::without(one.verdict, [&one.before.measured, &one.after.measured], FEWEST, judge);
+    }
     let size = |one: &Changed| one.ratio.map_or(0.0, |ratio| ratio.ratio.ln().abs());
     all.sort_by(|a, b| {
         let order = |one: &Changed| (!one.is_certain(), !one.is_of_both());
         order(a).cmp(&order(b)).then(size(b).total_cmp(&size(a))).then_with(|| a.kind.cmp(&b.kind))
     });
     all
+}
+
+fn ratio(before: &[f64], after: &[f64], are_repeats: bool) -> Option<Ratio> {
+    let ratio = if are_repeats { Ratio::of(before, after) } else { Ratio::of_runs(before, after) };
+    ratio.or_else(|| Ratio::with_none(before, after))
 }
 
 /// The answer in a sentence.
@@ -254,7 +273,11 @@ fn summary(all: &[Changed], are_repeats: bool) -> String {
         return "Both sides measured datapaths, and no kind of trial is on both: nothing is compared.".to_owned();
     }
     if both.iter().all(|one| one.verdict == Verdict::Unknown) {
-        let most = both.iter().map(|one| one.before.values.len().min(one.after.values.len())).max().unwrap_or_default();
+        let most = both
+            .iter()
+            .map(|one| one.before.measured.values.len().min(one.after.measured.values.len()))
+            .max()
+            .unwrap_or_default();
         let few = counted(most as u64, "repeat", "repeats");
         let more = format!("measure at least {FEWEST} a side (lab ovs --repeats 5)");
         return format!(
@@ -292,11 +315,13 @@ fn table(all: &[Changed]) -> Table {
     for one in all {
         let Changed { kind, before, after, ratio, .. } = one;
         let (low, high) = ratio.and_then(|ratio| ratio.interval).unzip();
+        // Of 0 there is no multiple.
+        let finite = |value: Option<f64>| Cell::from(value.filter(|value| value.is_finite()));
         let (frame, message) = match kind.measure {
             Measure::Stream => (None, Some(kind.bytes)),
             _ => (Some(kind.bytes), None),
         };
-        let cells: [Cell; 16] = [
+        let cells: [Cell; 18] = [
             kind.design.as_str().into(),
             kind.pattern.map(base::datapath::Traffic::name).into(),
             u64::from(kind.vnfs).into(),
@@ -305,14 +330,16 @@ fn table(all: &[Changed]) -> Table {
             kind.measure.name().into(),
             before.mean().into(),
             after.mean().into(),
-            ratio.map(|ratio| ratio.ratio).into(),
-            low.into(),
-            high.into(),
+            finite(ratio.map(|ratio| ratio.ratio)),
+            finite(low),
+            finite(high),
             one.verdict_words().into(),
-            (before.values.len() as u64).into(),
-            (after.values.len() as u64).into(),
+            (before.measured.values.len() as u64).into(),
+            (after.measured.values.len() as u64).into(),
             before.bound().into(),
             after.bound().into(),
+            (before.measured.disturbed() as u64).into(),
+            (after.measured.disturbed() as u64).into(),
         ];
         table.push(cells.into());
     }

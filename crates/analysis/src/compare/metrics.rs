@@ -7,10 +7,12 @@
 //! tasks     share of the time that a task ran, or was runnable       <name> runs, share; <name> waits, share
 //! bench/    repetitions of what is no test of a bench (throughput)    <name>, <unit>
 //! samples/  median, p99 and maximum of each thread that measured      <program> <statistic>, ns
+//! migrations  total and dark times, passes, what was sent             migration <what>, <unit>
 //! ```
 
 use crate::facts::ledger::levels;
 use crate::facts::ledger::measure::{Measures, measure};
+use crate::facts::migrations::Migration;
 use crate::facts::state::STATES;
 use crate::facts::windows::{VcpuWindow, Window};
 use crate::facts::{Reason, State};
@@ -52,6 +54,11 @@ impl Metric {
     /// True for a metric of a task: one that had nothing to do before has the largest ratio and says the least.
     pub fn is_of_task(&self) -> bool {
         matches!(self, Metric::TaskRuns(_) | Metric::TaskWaits(_))
+    }
+
+    /// True if a recording that shows the other would show this one as well.
+    pub(super) fn is_alike(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 
     /// True if what was not seen in a window, or a recording, happened there 0 times; a median of nothing, and what nobody
@@ -198,7 +205,33 @@ fn repetitions(case: &Case) -> Metrics {
             metrics.entry(metric).or_default().push(ns as f64);
         }
     }
+    for migration in &case.input().migrations.list {
+        for (name, value) in of_migration(migration) {
+            metrics.entry(Metric::Named(name.to_owned())).or_default().push(value);
+        }
+    }
     metrics
+}
+
+/// How long a guest took to move, how long it was dark by each who can tell, and what was sent.
+fn of_migration(migration: &Migration) -> impl Iterator<Item = (&'static str, f64)> {
+    let reported_ns = migration.last(|poll| poll.downtime_ms).map(|ms| ms.saturating_mul(1_000_000));
+    let heartbeat_ns = migration.by_heartbeat().and_then(Result::ok);
+    let packets_ns = migration.train.as_ref().and_then(|train| train.dark_ns().ok());
+    let sent = migration.last(|poll| poll.transferred_bytes);
+    let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
+    let told = [
+        ("migration total, ms", ms(migration.total_ns())),
+        ("migration dark as reported, ms", ms(reported_ns)),
+        ("migration dark by events, ms", ms(migration.by_events())),
+        ("migration dark by checkpoints, ms", ms(migration.by_checkpoints())),
+        ("migration dark by heartbeat, ms", ms(heartbeat_ns)),
+        ("migration dark by packets, ms", ms(packets_ns)),
+        ("migration sent, MB", sent.map(|bytes| bytes as f64 / 1e6)),
+        ("migration passes", (!migration.passes.is_empty()).then_some(migration.passes.len() as f64)),
+    ];
+    let is_known = migration.is_completed();
+    told.into_iter().filter_map(move |(name, value)| Some((name, value.filter(|_| is_known)?)))
 }
 
 #[cfg(test)]

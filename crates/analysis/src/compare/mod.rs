@@ -17,10 +17,12 @@ pub(crate) mod benches;
 mod causes;
 mod configuration;
 mod datapaths;
+mod disturbed;
 mod figures;
 mod goals;
 pub mod history;
 mod metrics;
+mod placement;
 pub(crate) mod ratio;
 mod regressions;
 mod runs;
@@ -32,10 +34,10 @@ pub use regressions::REGRESSION;
 
 use crate::facts::datapaths::Bed;
 use crate::{Answer, Case, Error};
-use base::number::{list, many, percent, plain};
+use base::number::{list, many, percent};
 use base::rule::Words;
 use base::table::{Shown, TableSpec};
-use base::{Column, ColumnType, Section, Table, Unknown};
+use base::{Cell, Column, ColumnType, Section, Table, Unknown};
 use metrics::Metrics;
 
 /// Id of the Section.
@@ -68,7 +70,13 @@ impl Changed {
     }
 
     fn is_certain(&self) -> bool {
-        matches!(self.verdict, Verdict::Higher | Verdict::Lower)
+        self.verdict.is_claim()
+    }
+
+    /// By how much it changed, on a scale on which half is as much as twice. That one side has none says little where noise could explain it.
+    fn size(&self) -> f64 {
+        let size = self.ratio.ratio.ln().abs();
+        if size.is_finite() || self.is_certain() { size } else { 0.0 }
     }
 
     /// False for what a task did that hardly did anything.
@@ -100,7 +108,8 @@ fn section(before: &[&Case], after: &[&Case], accepted: Option<f64>) -> Result<S
     let tests = benches::changed(&sides[0], &sides[1]);
     let carried = datapaths::compared(&beds(before), &beds(after));
     let configured = configuration::compared(before, after);
-    let has_others = !tests.is_empty() || carried.is_some() || configured.has_snapshots();
+    let placed = placement::compared(before, after);
+    let has_others = !tests.is_empty() || carried.is_some() || placed.is_some() || configured.has_snapshots();
     let mut section = Section::new(ID, QUESTION);
     let mut judged_for_worse: Vec<regressions::Judged> = regressions::of_benches(&tests).collect();
     for (side, cases) in [("before", before), ("after", after)] {
@@ -126,10 +135,9 @@ fn section(before: &[&Case], after: &[&Case], accepted: Option<f64>) -> Result<S
             }
             if has_metrics || !has_others {
                 section.figures = figures::figures(before, after);
-                if let Some(causes) = causes::causes(before, after, &configured.differences) {
-                    sentences.push(causes.sentence());
-                    section.tables.push(causes.table());
-                }
+                let causes = causes::told(before, after, &configured.differences);
+                sentences.extend(causes.sentences);
+                section.tables.extend(causes.tables);
                 // Windows of one run say nothing of the next one.
                 let are_runs = before.len() > 1 || after.len() > 1;
                 judged_for_worse.extend(regressions::of_traces(&changed).filter(|_| are_runs));
@@ -145,6 +153,7 @@ fn section(before: &[&Case], after: &[&Case], accepted: Option<f64>) -> Result<S
     let mut differences = Vec::new();
     if let Some(said) = benches::summary(&tests) {
         sentences.push(said);
+        sentences.extend(benches::void(&tests));
         differences = benches::differences(&sides[0], &sides[1]);
         sentences.extend(say_benches(&mut section, &differences, &tests));
     }
@@ -158,6 +167,10 @@ fn section(before: &[&Case], after: &[&Case], accepted: Option<f64>) -> Result<S
     section.tables.extend((!differences.is_empty()).then(|| benches::fingerprint(&differences)));
     if let Some(accepted) = accepted {
         sentences.insert(0, say_regressions(&mut section, &judged_for_worse, accepted));
+    }
+    if let Some((table, said)) = placed {
+        sentences.push(said);
+        section.tables.extend(Some(table).filter(|table| !table.rows.is_empty()));
     }
     section.tables.splice(0..0, Some(configured.table()).filter(|table| !table.rows.is_empty()));
     section.unknown.extend(configured.unknown());
@@ -202,17 +215,20 @@ fn beds<'c>(side: &[&'c Case]) -> Vec<&'c [Bed]> {
 fn say_traces(section: &mut Section, changed: Vec<Changed>, recordings: [usize; 2]) -> String {
     let changed: Vec<Changed> = changed.into_iter().filter(Changed::is_worth_showing).collect();
     let are_runs = recordings != [1, 1];
-    section.about.push(if are_runs {
-        "each recording is one value; low and high are the 95 % confidence interval of the ratio, verdicts hold for all metrics \
-         together (Holm); waits: runnable while others ran"
-            .to_owned()
-    } else {
-        format!(
+    let are_windows = changed.iter().any(|one| !matches!(one.metric, Metric::Named(_)));
+    if are_runs {
+        section.about.push(
+            "each recording is one value; low and high are the 95 % confidence interval of the ratio, verdicts hold for all metrics \
+             together (Holm); waits: runnable while others ran"
+                .to_owned(),
+        );
+    } else if are_windows {
+        section.about.push(format!(
             "each trace is split into {} nearly equal windows; low and high are the 95 % confidence interval of the ratio of \
              these two runs; waits: runnable while others ran",
             crate::WINDOWS
-        )
-    });
+        ));
+    }
     let said = summary(&changed, recordings);
     let mut table = table(&CHANGE, changed);
     if !are_runs {
@@ -263,11 +279,13 @@ fn summary(changed: &[Changed], [before, after]: [usize; 2]) -> String {
     }
     // A thread that had nothing to do before has the largest ratio and says the least.
     let whole = |one: &Changed| !one.metric.is_of_task();
-    let size = |one: &Changed| one.ratio.ratio.ln().abs();
-    let most = certain.max_by(|a, b| whole(a).cmp(&whole(b)).then(size(a).total_cmp(&size(b))));
+    let most = certain.max_by(|a, b| whole(a).cmp(&whole(b)).then(a.size().total_cmp(&b.size())));
     let most = |what: &str| {
-        most.map(|one| format!("; largest {what}: {}, x{}", one.metric, plain(one.ratio.ratio))).unwrap_or_default()
+        most.map(|one| format!("; largest {what}: {}, {}", one.metric, one.ratio.words())).unwrap_or_default()
     };
+    if changed.iter().all(|one| one.verdict == Verdict::Unknown) {
+        return format!("{all} on both sides, none of which was measured often enough for a verdict.");
+    }
     match ((before, after), some) {
         ((1, 1), 0) => format!("Of {all}, none differs between these two runs by more than within each."),
         ((1, 1), _) => format!(
@@ -290,7 +308,11 @@ fn summary(changed: &[Changed], [before, after]: [usize; 2]) -> String {
 pub const TABLES: &[&TableSpec] = &[
     &goals::GOALS,
     &configuration::CONFIGURATION,
-    &causes::CAUSES,
+    &causes::tables::CAUSES,
+    &causes::tables::PER_WORK,
+    &causes::tables::LOSSES,
+    &causes::tables::DARK,
+    &placement::PRICES,
     &CHANGE,
     &benches::BENCH,
     &datapaths::DATAPATHS,
@@ -335,22 +357,23 @@ pub const CHANGE: TableSpec = TableSpec {
 pub fn table(spec: &'static TableSpec, mut changed: Vec<Changed>) -> Table {
     changed.sort_by(|a, b| {
         let certain = Changed::is_certain;
-        let size = |one: &Changed| one.ratio.ratio.ln().abs();
         certain(b)
             .cmp(&certain(a))
-            .then(size(b).total_cmp(&size(a)))
+            .then(b.size().total_cmp(&a.size()))
             .then_with(|| a.metric.to_string().cmp(&b.metric.to_string()))
     });
     let mut table = Table::new(spec);
     for Changed { metric, ratio, verdict } in changed {
+        // Of 0 there is no multiple.
+        let finite = |value: Option<f64>| Cell::from(value.filter(|value| value.is_finite()));
         let (low, high) = ratio.interval.unzip();
         table.push(vec![
             metric.to_string().into(),
             ratio.before.into(),
             ratio.after.into(),
-            ratio.ratio.into(),
-            low.into(),
-            high.into(),
+            finite(Some(ratio.ratio)),
+            finite(low),
+            finite(high),
             verdict.name().into(),
         ]);
     }
@@ -360,7 +383,6 @@ pub fn table(spec: &'static TableSpec, mut changed: Vec<Changed>) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::Cell;
 
     #[test]
     fn what_is_certain_stands_first() {

@@ -9,7 +9,8 @@
 //! Source: B. L. Welch, "The generalization of Student's problem when several different population variances are involved",
 //! Biometrika 34 (1947), for f, the degrees of freedom; the quantile of t by the expansion of Abramowitz and Stegun 26.7.5.
 
-use crate::statistics::student::{quantile, two_sided};
+use crate::statistics::student::{Welch, quantile, two_sided};
+use base::number::plain;
 
 /// Fewer measurements on either side say nothing of their spread.
 const FEWEST: usize = 2;
@@ -40,6 +41,8 @@ pub enum Verdict {
     NoChange,
     /// There are too few measurements to say.
     Unknown,
+    /// It would be, but for measurements that others disturbed.
+    Void,
 }
 
 impl Ratio {
@@ -61,6 +64,32 @@ impl Ratio {
             (false, false) => None,
         };
         Some(Self::between(&one, &two, error))
+    }
+
+    /// Of two sets of which one alone has nothing but zeros: 0, or infinite. Its interval is that number alone where the difference is more than
+    /// noise (Student's t), else everything.
+    pub fn with_none(before: &[f64], after: &[f64]) -> Option<Self> {
+        let are_none = |values: &[f64]| !values.is_empty() && values.iter().all(|value| *value == 0.0);
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let ratio = match (are_none(before), are_none(after)) {
+            (true, false) => f64::INFINITY,
+            (false, true) => 0.0,
+            _ => return None,
+        };
+        let (both_spread, values) = (before.len().min(after.len()) >= FEWEST, (mean(before), mean(after)));
+        let welch = Welch::of(before, after).filter(|_| both_spread && values.0.max(values.1) > 0.0);
+        let is_certain = |welch: Welch| welch.interval.0 > 0.0 || welch.interval.1 < 0.0;
+        let interval = welch.map(|welch| if is_certain(welch) { (ratio, ratio) } else { (0.0, f64::INFINITY) });
+        Some(Self { before: values.0, after: values.1, ratio, interval, chance: welch.map(|welch| welch.chance) })
+    }
+
+    /// `x0.13`; `1,868 before, none after`.
+    pub fn words(&self) -> String {
+        match self.ratio {
+            0.0 => format!("{} before, none after", plain(self.before)),
+            ratio if ratio.is_infinite() => format!("none before, {} after", plain(self.after)),
+            ratio => format!("x{}", plain(ratio)),
+        }
     }
 
     fn between(one: &Side, two: &Side, error: Option<Error>) -> Self {
@@ -96,7 +125,13 @@ impl Verdict {
             Verdict::Lower => "lower",
             Verdict::NoChange => "noise could explain it",
             Verdict::Unknown => "too few",
+            Verdict::Void => "void, disturbed",
         }
+    }
+
+    /// True if it says that something changed.
+    pub fn is_claim(self) -> bool {
+        matches!(self, Verdict::Higher | Verdict::Lower)
     }
 }
 
@@ -158,6 +193,20 @@ mod tests {
         assert_eq!(Ratio::of(&[1.0, 3.0, 2.0], &[2.0, 1.1, 3.1]).unwrap().verdict(), Verdict::NoChange);
         assert_eq!(Ratio::of(&[1.0], &[9.0, 9.1]).unwrap().verdict(), Verdict::Unknown);
         assert_eq!(Ratio::of(&[0.0], &[1.0]), None);
+    }
+
+    #[test]
+    fn what_one_side_never_had_is_gone_or_new_if_it_is_more_than_noise() {
+        let gone = Ratio::with_none(&[1_800.0, 1_900.0, 1_850.0], &[0.0; 3]).unwrap();
+        assert_eq!((gone.ratio, gone.verdict()), (0.0, Verdict::Lower));
+        assert_eq!(gone.words(), "1,850 before, none after");
+        let new = Ratio::with_none(&[0.0; 3], &[11.0, 12.0, 13.0]).unwrap();
+        assert_eq!((new.verdict(), new.words().as_str()), (Verdict::Higher, "none before, 12 after"));
+        // Once in three runs is nothing that could not come by chance.
+        assert_eq!(Ratio::with_none(&[0.0; 3], &[0.0, 0.0, 9.0]).unwrap().verdict(), Verdict::NoChange);
+        assert_eq!(Ratio::with_none(&[5.0], &[0.0; 3]).unwrap().verdict(), Verdict::Unknown, "no baseline of zeros");
+        assert_eq!(Ratio::with_none(&[0.0; 3], &[0.0; 3]), None);
+        assert_eq!(Ratio::with_none(&[1.0; 3], &[2.0; 3]), None);
     }
 
     #[test]

@@ -38,8 +38,10 @@ const COSTS: &[&str] = &["handling_", "userspace", "irq", "softirq", "nmi", "pre
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Judged {
     pub what: String,
-    /// After to before.
+    /// After to before; infinite where there was none before.
     pub ratio: f64,
+    /// As people read it.
+    pub words: String,
     pub verdict: Verdict,
     pub is_worse_if: Verdict,
     /// The table that has it.
@@ -57,6 +59,7 @@ pub(super) fn of_traces(changed: &[Changed]) -> impl Iterator<Item = Judged> {
         Some(Judged {
             what: one.metric.to_string(),
             ratio: one.ratio.ratio,
+            words: one.ratio.words(),
             verdict: one.verdict,
             is_worse_if: worse(&one.metric)?,
             table: "compare.change",
@@ -70,6 +73,7 @@ pub(super) fn of_benches(tests: &[benches::Changed]) -> impl Iterator<Item = Jud
         Some(Judged {
             what: test.key.to_string(),
             ratio: test.ratio()?,
+            words: format!("x{}", plain(test.ratio()?)),
             verdict: test.verdict(),
             is_worse_if: by_unit(&test.key.unit)?,
             table: "compare.bench",
@@ -108,14 +112,14 @@ pub(super) fn finding(judged: &[Judged], accepted: f64) -> Option<Finding> {
     worse.sort_by(|a, b| b.ratio.ln().abs().total_cmp(&a.ratio.ln().abs()));
     let title = format!("{} got worse by more than {}", many(worse.len() as u64, "number"), percent(accepted));
     let mut hit = Hit::new("recordings", Severity::High, title);
-    let said = |one: &&Judged| Evidence::in_table(format!("{}: x{}", one.what, plain(one.ratio)), one.table);
+    let said = |one: &&Judged| Evidence::in_table(format!("{}: {}", one.what, one.words), one.table);
     hit.evidence = worse.iter().take(MOST_TOLD).map(said).collect();
     (!worse.is_empty()).then(|| RULE.finding(hit, Level::Unknown))
 }
 
 /// How many of them can be told from noise at all.
 pub(super) fn told(judged: &[Judged]) -> usize {
-    judged.iter().filter(|one| one.verdict != Verdict::Unknown).count()
+    judged.iter().filter(|one| !matches!(one.verdict, Verdict::Unknown | Verdict::Void)).count()
 }
 
 #[cfg(test)]
@@ -123,7 +127,7 @@ mod tests {
     use super::*;
 
     fn judged(ratio: f64, verdict: Verdict, is_worse_if: Verdict) -> Judged {
-        Judged { what: "one".into(), ratio, verdict, is_worse_if, table: "compare.change" }
+        Judged { what: "one".into(), ratio, words: String::new(), verdict, is_worse_if, table: "compare.change" }
     }
 
     #[test]
@@ -133,6 +137,8 @@ mod tests {
         assert!(!fires(judged(1.04, Verdict::Higher, Verdict::Higher)), "accepted");
         assert!(!fires(judged(1.5, Verdict::NoChange, Verdict::Higher)), "noise");
         assert!(!fires(judged(0.5, Verdict::Lower, Verdict::Higher)), "better");
+        assert!(fires(judged(f64::INFINITY, Verdict::Higher, Verdict::Higher)), "none before");
+        assert!(fires(judged(0.0, Verdict::Lower, Verdict::Lower)), "nothing is carried any more");
         assert!(fires(judged(0.94, Verdict::Lower, Verdict::Lower)), "a rate");
         assert_eq!(told(&[judged(2.0, Verdict::Unknown, Verdict::Higher)]), 0);
     }

@@ -11,26 +11,39 @@
 use super::Changed;
 use super::metrics::{Metric, Metrics};
 use super::ratio::{Ratio, Verdict};
+use crate::WINDOWS;
 use crate::statistics::holm;
 use std::collections::BTreeSet;
 
-/// The metrics that both sides have; each side is a list of recordings.
+/// The metrics that both sides have, or that one of them has and the other would have shown; each side is a list of recordings.
 pub(super) fn changed(before: &[Metrics], after: &[Metrics]) -> Vec<Changed> {
-    if let ([one], [two]) = (before, after) {
-        let both = one
-            .iter()
-            .filter_map(|(metric, values)| Some(Changed::of(metric.clone(), Ratio::of(values, two.get(metric)?)?)));
-        return both.collect();
-    }
     let names = |side: &[Metrics]| side.iter().flat_map(|one| one.keys().cloned()).collect::<BTreeSet<Metric>>();
-    let both: Vec<Metric> = names(before).intersection(&names(after)).cloned().collect();
-    let of_runs = |metric: Metric| {
-        let [one, two] = [before, after].map(|side| of_each(side, &metric));
-        Ratio::of_runs(&one, &two).map(|ratio| Changed::of(metric, ratio))
+    let (one, two) = (names(before), names(after));
+    let has = |side: &BTreeSet<Metric>, metric: &Metric| {
+        side.contains(metric) || metric.is_zero_unseen() && side.iter().any(|other| other.is_alike(metric))
     };
-    let mut all: Vec<Changed> = both.into_iter().filter_map(of_runs).collect();
+    let both = one.union(&two).filter(|metric| has(&one, metric) && has(&two, metric));
+    if let ([one], [two]) = (before, after) {
+        let of_windows = |metric: &Metric| {
+            let [one, two] = [one, two].map(|metrics| windows(metrics, metric));
+            let ratio = Ratio::of(&one, &two).or_else(|| Ratio::with_none(&one, &two))?;
+            Some(Changed::of(metric.clone(), ratio))
+        };
+        return both.filter_map(of_windows).collect();
+    }
+    let of_runs = |metric: &Metric| {
+        let [one, two] = [before, after].map(|side| of_each(side, metric));
+        let ratio = Ratio::of_runs(&one, &two).or_else(|| Ratio::with_none(&one, &two))?;
+        Some(Changed::of(metric.clone(), ratio))
+    };
+    let mut all: Vec<Changed> = both.filter_map(of_runs).collect();
     holds_for_all(all.iter_mut().filter_map(|one| Some((&mut one.verdict, one.ratio.chance?))).collect());
     all
+}
+
+/// A metric's values in a recording's windows; 0 in each where it never saw it.
+fn windows(metrics: &Metrics, metric: &Metric) -> Vec<f64> {
+    metrics.get(metric).cloned().unwrap_or_else(|| vec![0.0; WINDOWS])
 }
 
 /// A metric's value in each recording: the mean over its windows. What a recording never saw happened 0 times there, unless it
@@ -54,7 +67,6 @@ pub(super) fn holds_for_all(tested: Vec<(&mut Verdict, f64)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::WINDOWS;
     use crate::compare::summary;
 
     /// SplitMix64, and normal numbers as sums of twelve.
@@ -133,6 +145,27 @@ mod tests {
         );
         let baseline = changed(&before, &after[..1]);
         assert!(certain(&baseline) > METRICS / 2, "{}", certain(&baseline));
+    }
+
+    #[test]
+    fn what_is_gone_is_said_where_it_would_have_been_seen() {
+        let reason = |name: &str| Metric::ExitRate(base::Level::At(1), name.into());
+        let run = |metrics: &[(Metric, f64)]| -> Metrics {
+            metrics.iter().map(|(metric, value)| (metric.clone(), vec![*value; WINDOWS])).collect()
+        };
+        let with = |vmread: f64| run(&[(reason("VMREAD"), vmread), (reason("CPUID"), 10.0)]);
+        let without = run(&[(reason("CPUID"), 10.0)]);
+        let seen = |before: &[Metrics], after: &[Metrics]| {
+            let all = changed(before, after);
+            let vmread = all.iter().find(|one| one.metric == reason("VMREAD"));
+            vmread.map(|one| (one.ratio.words(), one.verdict))
+        };
+        let gone = Some(("1,850 before, none after".to_owned(), Verdict::Lower));
+        assert_eq!(seen(&[with(1_850.0)], std::slice::from_ref(&without)), gone);
+        let before = [with(1_800.0), with(1_850.0), with(1_900.0)];
+        assert_eq!(seen(&before, &[without.clone(), without.clone(), without]), gone);
+        // A trace without exits shows none, whatever happened.
+        assert_eq!(seen(&before, &[run(&[(Metric::TaskRuns("vhost".into()), 0.5)]), Metrics::new()]), None);
     }
 
     #[test]

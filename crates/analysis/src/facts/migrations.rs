@@ -13,11 +13,14 @@
 //! Events carry the time of QEMU's own host, to the microsecond; answers the time at which they came. Fields are looked for by name:
 //! what a QEMU does not tell is missing, never 0 (7.2 and 10.0 differ, qapi/migration.json).
 
+mod dark;
 mod found;
 mod method;
+pub(crate) mod pieces;
 mod session;
 mod train;
 
+pub use dark::{EVENTS_ERROR_NS, REPORTED_ERROR_NS};
 pub use train::Train;
 
 use base::heartbeat::Heartbeat;
@@ -225,26 +228,6 @@ impl Migration {
         came_ns.map_or(resumed_ns, |came_ns| came_ns.max(resumed_ns)).checked_sub(self.began_ns)
     }
 
-    /// How far a time may be off that begins on the source and ends on the target.
-    pub fn across_ns(&self) -> u64 {
-        EVENTS_ERROR_NS.saturating_add(match self.clocks {
-            Clocks::One => 0,
-            Clocks::Within(ns) => ns,
-            Clocks::Assumed => CLOCKS_NS,
-        })
-    }
-
-    /// From STOP to RESUME.
-    pub fn by_events(&self) -> Option<u64> {
-        self.resumed_ns?.checked_sub(self.stopped_ns?)
-    }
-
-    /// From the moment at which the source began to stop the guest until the target let it run.
-    pub fn by_checkpoints(&self) -> Option<u64> {
-        let began_ns = self.source.as_ref()?.passed("src-downtime-start")?;
-        self.target.as_ref()?.started()?.checked_sub(began_ns)
-    }
-
     /// The last answer that has something.
     pub fn last<T>(&self, of: impl Fn(&Poll) -> Option<T>) -> Option<T> {
         self.polls.iter().rev().find_map(|(_, poll)| of(poll))
@@ -268,11 +251,6 @@ impl Migration {
         self.ended.as_ref().is_some_and(|(_, how)| how == "completed")
     }
 }
-
-/// QEMU counts whole milliseconds.
-pub const REPORTED_ERROR_NS: u64 = 1_000_000;
-/// Its events and traces have microseconds, two of them.
-pub const EVENTS_ERROR_NS: u64 = 2_000;
 
 /// Whether a migration of that status goes on no more; one of post-copy that lost its other side waits to be recovered.
 fn is_over(status: &str) -> bool {

@@ -128,7 +128,7 @@ impl Comparison {
         let effect = match (ratio.as_ref().map(Ratio::verdict), better) {
             (Some(Verdict::Higher), Better::Higher) | (Some(Verdict::Lower), Better::Lower) => Effect::Helped,
             (Some(Verdict::Higher), Better::Lower) | (Some(Verdict::Lower), Better::Higher) => Effect::Harmed,
-            (Some(Verdict::Unknown), _) => Effect::Unknown,
+            (Some(Verdict::Unknown | Verdict::Void), _) => Effect::Unknown,
             // All that was lost is lost no more: a ratio to nothing cannot be told, and needs none.
             (None, Better::Lower) if mean(before) > 0.0 && mean(after) == 0.0 => {
                 let ratio = Some(Ratio { before: mean(before), after: 0.0, ratio: 0.0, interval: None, chance: None });

@@ -15,7 +15,7 @@ pub use gauge::{Look, Lost, Now, SPAN, measure, sums};
 pub use watched::Watched;
 
 use super::{Comparison, Effect};
-use analysis::compare::{Ratio, Verdict};
+use analysis::compare::Ratio;
 use analysis::facts::shares::{Direction, Expected, Prediction};
 use base::number::{percent, plain};
 use std::time::Duration;
@@ -90,7 +90,7 @@ pub fn described(found: &Comparison, subject: &str) -> String {
 pub fn drift(before: &[f64]) -> Option<String> {
     let (first, second) = before.split_at(before.len() / 2);
     let ratio = Ratio::of(first, second)?;
-    matches!(ratio.verdict(), Verdict::Higher | Verdict::Lower).then(|| {
+    ratio.verdict().is_claim().then(|| {
         format!(
             "the load is not steady: x{} from the first to the second half before the change; use a longer trial",
             plain(ratio.ratio)

@@ -145,8 +145,11 @@ impl LttngRecorder {
     fn end(&mut self) -> Result<(), Error> {
         let destroyed = self.lttng.run(&["destroy", &self.session]);
         let _ = std::fs::remove_file(self.lttng.home.join(NOTE)); // not there if the session never was
-        let undone = self.entry.take().map_or(Ok(()), |entry| entry.put_back(&self.proc));
-        destroyed.map(drop).and(undone)
+        let destroyed = destroyed.map(drop);
+        match self.entry.take() {
+            Some(entry) => entry.put_back_after(destroyed, &self.proc),
+            None => destroyed,
+        }
     }
 }
 

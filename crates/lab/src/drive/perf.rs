@@ -116,7 +116,7 @@ impl PerfRecorder {
         tie(&mut command, Signal::INT);
         let child = match options.program.start(command) {
             Ok(child) => child,
-            Err(error) => return Err(entry.put_back(journal.proc()).err().unwrap_or(error)),
+            Err(error) => return entry.put_back_after(Err(error), journal.proc()),
         };
         // Only now has it a pid to note; as it waits to be enabled, it changes nothing before.
         let noted = Owner::of(journal.proc(), child.id()).and_then(|owner| entry.intend(Step::Process(owner)));

@@ -204,6 +204,19 @@ impl Entry {
         Err(Error::LeftBehind(format!("{}{again}", stays.join("; "))))
     }
 
+    /// What came of the work that made the changes, once they are reverted as [`Entry::put_back`] does it. What stays behind is said
+    /// also if the work itself failed.
+    ///
+    /// # Errors
+    /// The work's own, those of [`Entry::put_back`], or both in one [`Error::LeftBehind`].
+    pub fn put_back_after<T>(self, done: Result<T, Error>, proc: &Path) -> Result<T, Error> {
+        match (done, self.put_back(proc)) {
+            (done, Ok(())) => done,
+            (Ok(_), Err(left)) => Err(left),
+            (Err(error), Err(left)) => Err(Error::LeftBehind(format!("{error}; and {left}"))),
+        }
+    }
+
     fn write(&self) -> Result<(), Error> {
         let noted = Noted {
             id: self.id.clone(),

@@ -92,6 +92,22 @@ fn who_puts_all_back_hears_of_what_stays_and_whether_undo_may_help() {
 }
 
 #[test]
+fn what_stays_behind_is_said_with_why_the_work_failed() {
+    let directory = tempfile::tempdir().unwrap();
+    let proc = Path::new("/proc");
+    let knob = knob(directory.path(), "2\n");
+    let after = |done: Result<u8, Error>| left_behind(directory.path(), write("1", "2")).put_back_after(done, proc);
+    let failed = || Err(Error::Died("the switch ended".to_owned()));
+    assert_eq!(after(Ok(7)).unwrap(), 7);
+    fs::write(&knob, "2\n").unwrap();
+    assert!(matches!(after(failed()), Err(Error::Died(_))));
+    fs::write(&knob, "9\n").unwrap();
+    assert!(matches!(after(Ok(7)), Err(Error::LeftBehind(_))));
+    let Err(Error::LeftBehind(said)) = after(failed()) else { panic!("it does not say that something stays") };
+    assert!(said.starts_with("the switch ended; and ") && said.contains("left as it is"), "{said}");
+}
+
+#[test]
 fn a_command_clears_what_its_killed_runs_left_and_nothing_else() {
     let directory = tempfile::tempdir().unwrap();
     let knob = knob(directory.path(), "2\n");

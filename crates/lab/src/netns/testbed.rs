@@ -45,7 +45,7 @@ impl Testbed {
             }
             Err(error) => {
                 workers.end();
-                Err(taken_down(error, entry, proc))
+                entry.put_back_after(Err(error), proc)
             }
         }
     }
@@ -63,13 +63,5 @@ impl Testbed {
         self.workers.end();
         drop((self.load, self.guest));
         self.entry.put_back(&self.proc)
-    }
-}
-
-/// Takes down what was built until `error` came; what could not be put back is said with it.
-fn taken_down(error: Error, entry: Entry, proc: &Path) -> Error {
-    match entry.put_back(proc) {
-        Ok(()) => error,
-        Err(left) => Error::LeftBehind(format!("{error}; and {left}")),
     }
 }

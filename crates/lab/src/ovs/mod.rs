@@ -149,9 +149,7 @@ pub fn run(
     let mut watch = Watch { say, stop };
     let mut entry = journal.begin(COMMAND)?;
     let measured = measure(settings, places, &seats, &mut entry, journal, &mut watch, gauges);
-    let left = entry.put_back(journal.proc());
-    let measured = measured?;
-    left?;
+    let measured = entry.put_back_after(measured, journal.proc())?;
     record(settings, places, measured, created)
 }
 

@@ -153,9 +153,7 @@ pub fn run(
     let mut entry = journal.begin("rt")?;
     let session = measure::Session { settings, seats: &seats, guest: &guest, scratch: &scratch, journal };
     let measured = session.run(&mut entry, say, stop);
-    let left = entry.put_back(journal.proc());
-    let measured = measured?;
-    left?;
+    let measured = entry.put_back_after(measured, journal.proc())?;
     say("putting the recording together");
     let draft = Draft::new(&places.output)?;
     let harvest = harvest::harvest(&guest.disk(), &draft)?;

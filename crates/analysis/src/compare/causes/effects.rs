@@ -13,12 +13,16 @@ pub enum Moves {
     Cost,
     /// How long KVM polls for a halted guest.
     Polling,
+    /// What the host takes from vCPUs in these states.
+    Lost(&'static [&'static str]),
 }
 
-/// One setting, or all that begin so where it ends in `*`.
+/// One setting, or all that begin so where it ends in `*`, end so where it begins with it, have it where both.
 pub struct Effect {
-    /// As `configuration` names it.
+    /// As `configuration` names it; empty: any of its area.
     pub setting: &'static str,
+    /// Its area; empty: any.
+    pub area: &'static str,
     /// Of a list of words, those that matter; empty: all.
     pub words: &'static [&'static str],
     /// What it changes.
@@ -28,11 +32,15 @@ pub struct Effect {
 }
 
 const fn effect(setting: &'static str, moves: Moves, source: &'static str) -> Effect {
-    Effect { setting, words: &[], moves, source }
+    Effect { setting, area: "", words: &[], moves, source }
 }
 
 const fn word(setting: &'static str, words: &'static [&'static str], moves: Moves, source: &'static str) -> Effect {
-    Effect { setting, words, moves, source }
+    Effect { setting, area: "", words, moves, source }
+}
+
+const fn area(area: &'static str, moves: Moves, source: &'static str) -> Effect {
+    Effect { setting: "", area, words: &[], moves, source }
 }
 
 const FAULTS: &[&str] =
@@ -54,6 +62,11 @@ const APIC: &[&str] = &[
 ];
 const IDLE: &[&str] =
     &["HLT", "IDLE_HLT", "MWAIT", "MWAIT_INSTRUCTION", "MONITOR_INSTRUCTION", "PAUSE", "PAUSE_INSTRUCTION"];
+
+/// States in which the host takes time, by [`crate::facts::losses::LostIn::name`]: a CPU that others have, and its interrupts.
+const WAITS: &[&str] = &["preempted", "wake_delay"];
+const SERVED: &[&str] = &["irq", "softirq"];
+const TAKEN: &[&str] = &["preempted", "wake_delay", "irq", "softirq"];
 
 /// All that is known.
 #[rustfmt::skip]
@@ -87,14 +100,21 @@ pub const EFFECTS: &[Effect] = &[
     effect("/sys/devices/system/cpu/intel_pstate/*", Moves::Cost, "Documentation/admin-guide/pm/intel_pstate.rst, Linux 6.12"),
     effect("/sys/devices/system/cpu/smt/control", Moves::Cost, "Documentation/ABI/testing/sysfs-devices-system-cpu, Linux 6.12"),
     effect("microcode", Moves::Cost, "Documentation/arch/x86/microcode.rst, Linux 6.12"),
+    area("placement", Moves::Lost(WAITS), "sched_setaffinity(2), Documentation/admin-guide/cgroup-v2.rst, cpuset, Linux 6.12"),
+    effect("*: cputune/*", Moves::Lost(WAITS), "libvirt: formatdomain, CPU Tuning"),
+    word("/proc/cmdline", &["isolcpus=*", "nohz_full=*"], Moves::Lost(TAKEN), "Documentation/admin-guide/kernel-parameters.txt, Linux 6.12"),
+    word("/proc/cmdline", &["irqaffinity=*"], Moves::Lost(SERVED), "Documentation/admin-guide/kernel-parameters.txt, Linux 6.12"),
+    effect("kernel.sched_rt_runtime_us", Moves::Lost(WAITS), "Documentation/scheduler/sched-rt-group.rst, Linux 6.12"),
     effect("kernel.osrelease", Moves::Cost, "another kernel takes another way through every exit"),
 ];
 
 impl Effect {
     /// Whether it is about a setting that differs, and in these words.
-    pub fn is_of(&self, setting: &str, differing: &[&str]) -> bool {
+    pub fn is_of(&self, setting: &str, area: &str, differing: &[&str]) -> bool {
         let is_named = |name: &str, pattern: &str| match (pattern.strip_suffix('*'), pattern.strip_prefix('*')) {
-            (Some(begin), _) => name.starts_with(begin),
+            _ if pattern.is_empty() => true,
+            (Some(begin), Some(_)) => name.contains(begin.trim_start_matches('*')),
+            (Some(begin), None) => name.starts_with(begin),
             (None, Some(end)) => name.ends_with(end),
             (None, None) => name == pattern,
         };
@@ -104,7 +124,8 @@ impl Effect {
                 None => text.contains(word),
             })
         };
-        is_named(setting, self.setting) && (self.words.is_empty() || differing.iter().any(has))
+        let is_of_area = self.area.is_empty() || self.area == area;
+        is_of_area && is_named(setting, self.setting) && (self.words.is_empty() || differing.iter().any(has))
     }
 }
 
@@ -114,12 +135,15 @@ mod tests {
 
     #[test]
     fn a_setting_is_known_by_its_name_or_its_words() {
-        let of = |setting: &str, words: &[&str]| EFFECTS.iter().filter(|one| one.is_of(setting, words)).count();
+        let of = |setting: &str, words: &[&str]| EFFECTS.iter().filter(|one| one.is_of(setting, "", words)).count();
         assert_eq!(of("kvm_intel.enable_shadow_vmcs", &["N", "Y"]), 1);
         assert_eq!(of("kvm.halt_poll_ns_grow", &[]), 1);
         assert_eq!(of("/proc/cmdline", &["quiet mitigations=off"]), 1);
         assert_eq!([of("/proc/cmdline", &["quiet"]), of("vm.swappiness", &["60"])], [0, 0]);
         assert_eq!(of("web command line", &["-overcommit cpu-pm=on"]), 1);
+        assert_eq!(of("web: cputune/vcpupin[vcpu=0] cpuset", &["2", "3"]), 1);
+        let placed = EFFECTS.iter().filter(|one| one.is_of("web vcpu 0", "placement", &["CPUs 2", "CPUs 3"]));
+        assert_eq!(placed.count(), 1);
     }
 
     #[test]

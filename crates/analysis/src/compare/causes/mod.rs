@@ -1,77 +1,41 @@
-//! Where does a difference of CPU time come from, and which setting may be the cause?
+//! Where does a difference come from, and which setting may be the cause?
 //!
 //! ```text
-//! busy = sum of shares: guests' own code, work on exits by level and reason, the VMM, polling, interrupts of the host
-//! share of exits = n c         n exits a second, c each takes
-//! difference     = (n2 - n1)(c1 + c2) / 2  +  (c2 - c1)(n1 + n2) / 2        how often, how long each takes
+//! busy = sum of shares: guests' own code, work on exits by level and reason, the VMM, polling, interrupts of the host        `busy`
+//! lost = sum of shares: who ran instead, interrupts, waking up, ..                                                          `lost`
+//! dark = sum of times: devices and steps of both sides of a migration                                                     `dark`
+//! each unit of work = busy / units of work in a second         exits of a nested guest, what marks count
+//! one part     = n c           it happens n times, c each takes
+//! difference   = (n2 - n1)(c1 + c2) / 2  +  (c2 - c1)(n1 + n2) / 2        how often, how long each takes
 //! ```
 //! Both sums close: the rows are the difference in all, and how often and how long are that of each row. In: the recordings of both sides, and what
-//! was set up differently. Out: table [`CAUSES`] and a sentence. Times of guests' own traces are left out where the host's own are there.
+//! was set up differently. Out: a table for each that is `measured`, and a sentence. Times of guests' own traces are left out where the host's own
+//! are there.
 
+mod busy;
+mod dark;
 mod effects;
-mod shares;
+mod lost;
+mod measured;
+mod parts;
+pub mod tables;
 
-use super::ID;
 use super::configuration::Difference;
 use crate::Case;
 use crate::statistics::holm;
 use crate::statistics::student::Welch;
-use base::number::{decimals, list, percent};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::Table;
+use base::number::{list, thousands};
+use busy::Busy;
 use effects::{EFFECTS, Moves};
-use shares::{Component, Shares, Spent};
+use measured::Measured;
+use parts::{Component, Parts, Spent};
 use std::collections::BTreeSet;
-
-const F64: ColumnType = ColumnType::F64;
-
-/// Where the difference comes from.
-pub const CAUSES: TableSpec = TableSpec {
-    section: ID,
-    name: "causes",
-    version: 1,
-    row: "One part of the time that vCPUs were busy, as shares of their time before and after, largest difference first; `all` is their sum. Of work on exits, \
-          `by_rate` is the difference because they happen more or less often and `by_cost` because each takes longer or shorter; both sum up to it. Low and high \
-          are its 95 % interval over recordings; missing for one recording a side. `setting` is what was set up differently and may be the cause.",
-    columns: &[
-        Column::key("part"),
-        Column::share("before"),
-        Column::share("after"),
-        Column::value("difference", "share", F64),
-        Column::value("low", "share", F64),
-        Column::value("high", "share", F64),
-        Column::value("by_rate", "share", F64),
-        Column::value("by_cost", "share", F64),
-        Column::value("exits_per_s_before", "exits/s", F64),
-        Column::value("exits_per_s_after", "exits/s", F64),
-        Column::value("cost_before_ns", "ns", F64),
-        Column::value("cost_after_ns", "ns", F64),
-        Column::text("setting"),
-        Column::text("verdict"),
-        Column::text("source"),
-    ],
-    shown: Some(Shown {
-        whole: &["part", "setting"],
-        ..Shown::of(
-            "Where the CPU time of vCPUs went",
-            &[
-                ("part", "busy with"),
-                ("before", "before"),
-                ("after", "after"),
-                ("by_rate", "by how often"),
-                ("by_cost", "by how long"),
-                ("setting", "because of"),
-                ("verdict", "verdict"),
-            ],
-            12,
-        )
-    }),
-};
 
 /// Parts of a difference that are named in the sentence.
 const NAMED: usize = 3;
-/// A part that is less of the vCPUs' time than this, a tenth of a point, is one of the others.
-const LEAST: f64 = 0.001;
+/// A load that changed by more than this is not the same: our own limit.
+const SAME_LOAD: f64 = 0.1;
 
 /// One part of the difference.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,39 +52,103 @@ pub(super) struct Cause {
 
 impl Cause {
     fn difference(&self) -> f64 {
-        self.after.share - self.before.share
+        self.after.amount - self.before.amount
     }
 
     /// Because of how often, and of how long each takes; `None` for what is no work on exits.
     fn parted(&self) -> Option<(f64, f64)> {
         let (one, two) = (self.before, self.after);
-        let (n1, n2) = (one.per_s?, two.per_s?);
+        let (n1, n2) = (one.often?, two.often?);
         // What never happened took as long as on the other side.
-        let cost = |of: Spent, n: f64| if n > 0.0 { Some(of.share / n) } else { None };
+        let cost = |of: Spent, n: f64| if n > 0.0 { Some(of.amount / n) } else { None };
         let (c1, c2) = (cost(one, n1).or(cost(two, n2))?, cost(two, n2).or(cost(one, n1))?);
         Some(((n2 - n1) * (c1 + c2) / 2.0, (c2 - c1) * (n1 + n2) / 2.0))
     }
 }
 
-/// All of it.
+/// All of one thing that is measured.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Causes {
+    pub measured: Measured,
     pub list: Vec<Cause>,
     pub all: Cause,
 }
 
-/// What differs between the sides; `None` where one of them has no vCPUs' time.
-pub(super) fn causes(before: &[&Case], after: &[&Case], configured: &[Difference]) -> Option<Causes> {
-    let shares = |side: &[&Case]| side.iter().map(|case| Shares::of(case)).collect::<Option<Vec<Shares>>>();
-    Some(between(&shares(before)?, &shares(after)?, configured))
+/// Everything that could be taken apart.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub tables: Vec<Table>,
+    pub sentences: Vec<String>,
 }
 
-fn between(one: &[Shares], two: &[Shares], configured: &[Difference]) -> Causes {
-    let parts: BTreeSet<&Component> = one.iter().chain(two).flat_map(|shares| shares.parts.keys()).collect();
-    let cause = |part: String, of: &dyn Fn(&Shares) -> Spent, setting| {
+/// What differs between the sides; nothing where one of them has no vCPUs' time.
+pub(super) fn told(before: &[&Case], after: &[&Case], configured: &[Difference]) -> Told {
+    let busy = |side: &[&Case]| side.iter().map(|case| Busy::of(case)).collect::<Option<Vec<Busy>>>();
+    let lost = |side: &[&Case]| side.iter().map(|case| lost::of(case)).collect::<Option<Vec<Parts>>>();
+    let mut told = Told::default();
+    if let (Some(one), Some(two)) = (busy(before), busy(after)) {
+        let parts = |side: &[Busy]| side.iter().map(|busy| busy.parts.clone()).collect::<Vec<Parts>>();
+        let in_all = between(Measured::Busy, &parts(&one), &parts(&two), configured);
+        let per_work = per_work(&one, &two, configured);
+        // More of everything is no cause: of another load only what each unit took is taken apart in words.
+        let is_same_load = per_work.iter().all(|(load, _)| load.is_empty());
+        told.sentences.push(if is_same_load { in_all.sentence() } else { in_all.whole() + "." });
+        told.sentences.extend(per_work.iter().map(|(load, each)| load.clone() + &each.sentence()));
+        told.tables.extend(tables::table(&[in_all]));
+        let each: Vec<Causes> = per_work.into_iter().map(|(_, each)| each).collect();
+        told.tables.extend(tables::table(&each));
+    }
+    if let (Some(one), Some(two)) = (lost(before), lost(after)) {
+        let lost = between(Measured::Lost, &one, &two, configured);
+        told.sentences.extend(lost.is_any().then(|| lost.sentence()));
+        told.tables.extend(tables::table(&[lost]).filter(|table| table.rows().count() > 1));
+    }
+    let (one, two) = (dark::of(before), dark::of(after));
+    if !one.is_empty() && !two.is_empty() {
+        let dark = between(Measured::Dark, &one, &two, configured);
+        told.sentences.push(dark.sentence());
+        told.tables.extend(tables::table(&[dark]));
+    }
+    told
+}
+
+/// The same for each unit of work that all recordings count, with a sentence about the load where that was not the same.
+fn per_work(one: &[Busy], two: &[Busy], configured: &[Difference]) -> Vec<(String, Causes)> {
+    let counted = |work: &&String| one.iter().chain(two).all(|busy| busy.work.contains_key(*work));
+    let works: Vec<&String> =
+        one.iter().flat_map(|busy| busy.work.keys()).collect::<BTreeSet<_>>().into_iter().collect();
+    let of = |work: &String| {
+        let parts =
+            |side: &[Busy]| side.iter().map(|busy| busy.parts.per_work(busy.work[work])).collect::<Vec<Parts>>();
+        let mean = |side: &[Busy]| side.iter().map(|busy| busy.work[work]).sum::<f64>() / side.len() as f64;
+        let (before, after) = (mean(one), mean(two));
+        let is_same = (after / before - 1.0).abs() <= SAME_LOAD;
+        let [whole_before, whole_after] = [before, after].map(|per_s| thousands(per_s.round() as u64));
+        let load = if is_same {
+            String::new()
+        } else {
+            let units = plural(work);
+            format!(
+                "The load was not the same: {whole_before} {units} in a second of vCPU time before, {whole_after} after. "
+            )
+        };
+        (load, between(Measured::PerWork(work.clone()), &parts(one), &parts(two), configured))
+    };
+    works.into_iter().filter(counted).map(of).collect()
+}
+
+/// `exits of L2`; units in capitals, as GB, have no other plural.
+fn plural(work: &str) -> String {
+    let (first, rest) = work.split_at(work.find(' ').unwrap_or(work.len()));
+    if first.chars().any(char::is_lowercase) { format!("{first}s{rest}") } else { work.to_owned() }
+}
+
+fn between(measured: Measured, one: &[Parts], two: &[Parts], configured: &[Difference]) -> Causes {
+    let parts: BTreeSet<&Component> = one.iter().chain(two).flat_map(|parts| parts.parts.keys()).collect();
+    let cause = |part: String, of: &dyn Fn(&Parts) -> Spent, setting| {
         let [values_before, values_after] = [one, two].map(|side| side.iter().map(of).collect::<Vec<Spent>>());
-        let share = |values: &[Spent]| values.iter().map(|spent| spent.share).collect::<Vec<f64>>();
-        let welch = Welch::of(&share(&values_before), &share(&values_after));
+        let amount = |values: &[Spent]| values.iter().map(|spent| spent.amount).collect::<Vec<f64>>();
+        let welch = Welch::of(&amount(&values_before), &amount(&values_after));
         let cause = Cause {
             part,
             before: Spent::mean(&values_before),
@@ -133,11 +161,7 @@ fn between(one: &[Shares], two: &[Shares], configured: &[Difference]) -> Causes 
     };
     let of_part = |part: &Component| {
         let setting = setting_of(part, configured);
-        cause(
-            part.title(),
-            &|shares: &Shares| shares.parts.get(part).copied().unwrap_or_else(|| part.nothing()),
-            setting,
-        )
+        cause(part.title(), &|parts: &Parts| parts.parts.get(part).copied().unwrap_or_else(|| part.nothing()), setting)
     };
     let (mut list, chances): (Vec<Cause>, Vec<Option<f64>>) = parts.into_iter().map(of_part).unzip();
     let tested: Vec<f64> = chances.iter().flatten().copied().collect();
@@ -146,10 +170,9 @@ fn between(one: &[Shares], two: &[Shares], configured: &[Difference]) -> Causes 
         cause.holds = held.next();
     }
     list.sort_by(|a, b| b.difference().abs().total_cmp(&a.difference().abs()).then_with(|| a.part.cmp(&b.part)));
-    let (mut all, chance) =
-        cause("all".to_owned(), &|shares: &Shares| Spent { share: shares.busy(), per_s: None }, None);
+    let (mut all, chance) = cause("all".to_owned(), &|parts: &Parts| Spent { amount: parts.sum(), often: None }, None);
     all.holds = chance.map(|chance| holm::hold(&[chance]).first().copied().unwrap_or(false));
-    Causes { list, all }
+    Causes { measured, list, all }
 }
 
 /// What was set up differently that is known to move this part.
@@ -157,12 +180,15 @@ fn setting_of(part: &Component, configured: &[Difference]) -> Option<(String, &'
     let source = |difference: &Difference| {
         let words: Vec<&str> =
             [&difference.before, &difference.after].into_iter().filter_map(Option::as_deref).collect();
-        EFFECTS.iter().filter(|effect| effect.is_of(&difference.setting, &words)).find(|effect| match effect.moves {
-            Moves::Rate(depth, reasons) => {
-                part.level() == difference.level.map(|level| level + depth) && reasons.contains(&part.reason())
+        EFFECTS.iter().filter(|effect| effect.is_of(&difference.setting, difference.area, &words)).find(|effect| {
+            match effect.moves {
+                Moves::Rate(depth, reasons) => {
+                    part.level() == difference.level.map(|level| level + depth) && reasons.contains(&part.reason())
+                }
+                Moves::Cost => part.is_work(),
+                Moves::Polling => part.is_polling(),
+                Moves::Lost(states) => part.is_lost() && states.contains(&part.state()),
             }
-            Moves::Cost => part.is_work(),
-            Moves::Polling => part.is_polling(),
         })
     };
     let known = configured.iter().filter_map(|difference| Some((difference.named(), source(difference)?.source)));
@@ -172,95 +198,58 @@ fn setting_of(part: &Component, configured: &[Difference]) -> Option<(String, &'
 
 impl Causes {
     /// `vCPUs were busy 47.0 % of their time after, 78.0 % before: -28.1 points ..`
-    pub fn sentence(&self) -> String {
-        let all = self.all.difference();
-        let (before, after) = (percent(self.all.before.share), percent(self.all.after.share));
-        let whole = format!("vCPUs were busy {after} of their time, {before} before ({})", points(all));
-        let known: Vec<&Cause> = self.list.iter().filter(|cause| cause.is_known()).collect();
+    fn sentence(&self) -> String {
+        let (all, whole) = (self.all.difference(), self.whole());
+        let least = self.measured.least(self.all.before.amount);
+        let seen: Vec<&Cause> = self.list.iter().filter(|cause| cause.is_seen(least)).collect();
+        let known: Vec<&Cause> = seen.iter().copied().filter(|cause| cause.setting.is_some()).collect();
         let explained: f64 = known.iter().map(|cause| cause.difference()).sum();
+        let difference = |amount: f64| self.measured.difference(amount);
         let mut parts = Vec::new();
         if known.is_empty() {
-            let most = self.list.iter().filter(|cause| cause.is_seen()).take(NAMED);
-            parts.extend(most.map(|cause| format!("{} {}", points(cause.difference()), cause.said())));
+            parts.extend(
+                seen.iter().take(NAMED).map(|cause| format!("{} {}", difference(cause.difference()), self.said(cause))),
+            );
         } else {
             let settings: BTreeSet<&str> = known.iter().filter_map(|cause| cause.named()).collect();
             for setting in settings {
                 let of: Vec<&&Cause> = known.iter().filter(|cause| cause.named() == Some(setting)).collect();
                 let sum: f64 = of.iter().map(|cause| cause.difference()).sum();
-                let said: Vec<String> = of.iter().take(NAMED).map(|cause| cause.said()).collect();
-                parts.push(format!("{} {}, possible cause: {setting}", points(sum), list(&said)));
+                let said: Vec<String> = of.iter().take(NAMED).map(|cause| self.said(cause)).collect();
+                parts.push(format!("{} {}, possible cause: {setting}", difference(sum), list(&said)));
             }
-            parts.push(format!("{} unexplained by what was set up differently", points(all - explained)));
+            parts.push(format!("{} unexplained by what was set up differently", difference(all - explained)));
         }
         if parts.is_empty() { format!("{whole}.") } else { format!("{whole}: {}.", parts.join("; ")) }
     }
 
-    pub fn table(&self) -> Table {
-        let mut table = Table::new(&CAUSES);
-        for cause in std::iter::once(&self.all).chain(&self.list) {
-            let (by_rate, by_cost) = cause.parted().unzip();
-            let real = |value: Option<f64>| value.map_or(Cell::Missing, Cell::F64);
-            let (low, high) = cause.interval.unzip();
-            let verdict = match (cause.holds, cause.difference() > 0.0) {
-                (None, _) => "one run a side",
-                (Some(false), _) => "noise could explain it",
-                (Some(true), true) => "higher",
-                (Some(true), false) => "lower",
-            };
-            table.push(vec![
-                cause.part.as_str().into(),
-                cause.before.share.into(),
-                cause.after.share.into(),
-                cause.difference().into(),
-                real(low),
-                real(high),
-                real(by_rate),
-                real(by_cost),
-                real(cause.before.per_s),
-                real(cause.after.per_s),
-                real(cause.before.cost_ns()),
-                real(cause.after.cost_ns()),
-                cause.named().map_or(Cell::Missing, Cell::from),
-                verdict.into(),
-                cause.setting.as_ref().map_or(Cell::Missing, |(_, source)| (*source).into()),
-            ]);
+    /// Without what it consists of.
+    fn whole(&self) -> String {
+        self.measured.whole(self.all.before.amount, self.all.after.amount)
+    }
+
+    /// `from VMREAD of L1 (12,000 exits/s before, 0 after)`.
+    fn said(&self, cause: &Cause) -> String {
+        match cause.before.often.zip(cause.after.often) {
+            Some((one, two)) => format!("from {} ({})", cause.part, self.measured.rates(one, two)),
+            None => format!("from {}", cause.part),
         }
-        table
+    }
+
+    /// True if there was anything on either side.
+    fn is_any(&self) -> bool {
+        self.all.before.amount + self.all.after.amount > 0.0
     }
 }
 
 impl Cause {
-    fn is_seen(&self) -> bool {
-        self.difference().abs() >= LEAST && self.holds != Some(false)
-    }
-
-    fn is_known(&self) -> bool {
-        self.is_seen() && self.setting.is_some()
+    fn is_seen(&self, least: f64) -> bool {
+        self.difference().abs() >= least && self.holds != Some(false)
     }
 
     fn named(&self) -> Option<&str> {
         self.setting.as_ref().map(|(named, _)| named.as_str())
     }
-
-    /// `from VMREAD of L1, of which there were 12,000 a second and are 0`.
-    fn said(&self) -> String {
-        let rates = self.before.per_s.zip(self.after.per_s);
-        match rates {
-            Some((one, two)) => format!("from {} ({} exits/s before, {} after)", self.part, rounded(one), rounded(two)),
-            None => format!("from {}", self.part),
-        }
-    }
-}
-
-/// `-28.1 points`.
-fn points(share: f64) -> String {
-    let text = decimals(share * 100.0, 1);
-    let sign = if share > 0.0 && text != "0.0" { "+" } else { "" };
-    format!("{sign}{text} points")
-}
-
-fn rounded(value: f64) -> String {
-    base::number::thousands(value.round() as u64)
 }
 
 #[cfg(test)]

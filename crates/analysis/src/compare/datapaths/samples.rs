@@ -1,5 +1,6 @@
 //! The samples of a side: repeats of each kind of trial, or medians of its recordings.
 
+use crate::compare::disturbed::Measurements;
 use crate::facts::datapaths::Bed;
 use crate::statistics::spread::median;
 use base::datapath::{DatapathRun, Traffic};
@@ -31,7 +32,7 @@ pub(super) struct Kind {
 /// The samples of a kind on one side.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Series {
-    pub values: Vec<f64>,
+    pub measured: Measurements,
     /// Resources that bound trials.
     bounds: BTreeSet<String>,
 }
@@ -97,7 +98,8 @@ impl Kind {
 
 impl Series {
     pub(super) fn mean(&self) -> Option<f64> {
-        (!self.values.is_empty()).then(|| self.values.iter().sum::<f64>() / self.values.len() as f64)
+        let values = &self.measured.values;
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
 
     /// What bound its trials: `pmd`, or `guest or pmd` where they differ.
@@ -113,8 +115,12 @@ pub(super) fn of(recordings: &[&[Bed]], are_repeats: bool) -> Samples {
     for (kind, series) in recordings.iter().flat_map(|beds| repeats(beds)) {
         let known = all.entry(kind).or_default();
         match are_repeats {
-            true => known.values.extend(series.values),
-            false => known.values.extend(median(&series.values)),
+            true => known.measured.extend(series.measured),
+            false => {
+                if let Some(median) = median(&series.measured.values) {
+                    known.measured.push_median(median, &series.measured);
+                }
+            }
         }
         known.bounds.extend(series.bounds);
     }
@@ -126,16 +132,17 @@ fn repeats(beds: &[Bed]) -> Samples {
     let mut all = Samples::new();
     for run in beds.iter().flat_map(|bed| &bed.runs.runs).filter(|run| run.offered_pps.is_none()) {
         let rate = all.entry(Kind::of(run, Measure::Rate)).or_default();
-        rate.values.push(run.chain_pps());
+        rate.measured.push(run.chain_pps(), &run.interference);
         rate.bounds.extend(run.bound_by.clone());
         if let Some(cycles) = cycles(run) {
-            all.entry(Kind::of(run, Measure::Cycles)).or_default().values.push(cycles);
+            // Only the time in which its threads ran is counted.
+            all.entry(Kind::of(run, Measure::Cycles)).or_default().measured.push(cycles, &[]);
         }
     }
     for run in beds.iter().flat_map(|bed| &bed.runs.streams) {
         let (design, vnfs, bytes) = (run.path.clone(), run.vnfs, run.message_bytes);
         let kind = Kind { design, pattern: None, vnfs, bytes, measure: Measure::Stream };
-        all.entry(kind).or_default().values.push(run.gbps);
+        all.entry(kind).or_default().measured.push(run.gbps, &[]);
     }
     all
 }

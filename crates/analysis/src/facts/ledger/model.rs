@@ -97,6 +97,8 @@ pub struct PartFlow {
     pub stale_entries: u64,
     /// KVM events that no thread was found for.
     pub unattributed: u64,
+    /// Units of work that programs have marked as done.
+    pub work: BTreeMap<String, f64>,
     /// CPUs of which the trace lacks a part or all.
     pub unseen_cpus: Vec<(u32, Coverage)>,
     /// CPUs of the recorded machine.

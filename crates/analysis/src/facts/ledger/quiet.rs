@@ -53,6 +53,7 @@ pub fn quiet(isa: Isa) -> PartFlow {
         doubts: Doubts::default(),
         stale_entries: 0,
         unattributed: 0,
+        work: BTreeMap::new(),
         unseen_cpus: Vec::new(),
         cpus: 4,
         has_switches: true,

@@ -128,7 +128,7 @@ impl Tasks {
 }
 
 /// The name without the number behind its last dash: `vhost-4711` of one run is `vhost-4799` of the next.
-fn known_as(name: &[u8]) -> String {
+pub(crate) fn known_as(name: &[u8]) -> String {
     let name = String::from_utf8_lossy(name);
     match name.rsplit_once('-') {
         Some((kind, number)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => kind.into(),

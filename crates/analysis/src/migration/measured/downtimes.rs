@@ -2,7 +2,6 @@
 
 use super::network;
 use crate::facts::migrations::{Migration, REPORTED_ERROR_NS};
-use base::number::duration;
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
@@ -37,9 +36,6 @@ pub const DOWNTIMES: TableSpec = TableSpec {
     )),
 };
 
-/// A poller that was away for more than this of what it says invents dark time.
-const MOST_GAP_SHARE: f64 = 0.1;
-
 /// What a row says: the value, or why there is none, and its error.
 type Said = (Option<u64>, Option<String>, u64);
 
@@ -71,13 +67,11 @@ pub(super) fn definitions(migration: &Migration) -> [Defined; 5] {
 
 /// By the heartbeat; `None` where nobody looked.
 fn by_heartbeat(migration: &Migration) -> Option<Said> {
-    let heartbeat = migration.heartbeat.as_ref()?;
-    let dark_ns = heartbeat.dark_ns()?;
-    let gap_ns = heartbeat.poller_max_gap_ns;
-    let is_rejected = gap_ns as f64 > dark_ns as f64 * MOST_GAP_SHARE;
-    let why =
-        || format!("rejected: the poller was away for {} of {}", duration(gap_ns as f64), duration(dark_ns as f64));
-    Some((Some(dark_ns).filter(|_| !is_rejected), is_rejected.then(why), heartbeat.error_ns()))
+    let error_ns = migration.heartbeat.as_ref()?.error_ns();
+    Some(match migration.by_heartbeat()? {
+        Ok(dark_ns) => (Some(dark_ns), None, error_ns),
+        Err(why) => (None, Some(why), error_ns),
+    })
 }
 
 /// By packets; `None` where none were sent, or the guest was not moved.

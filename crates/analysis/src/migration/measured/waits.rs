@@ -6,11 +6,11 @@
 //! ```
 //! A QEMU in a pid namespace prints ids that the trace does not have: its source is then looked for by the name of its migration thread.
 
-use super::devices::{Key, Piece, pieces};
 use crate::Case;
 use crate::facts::attribution::pollers::{Asked, spent};
 use crate::facts::ledger::model::PartFlow;
 use crate::facts::migrations::Migration;
+use crate::facts::migrations::pieces::{Key, Piece, pieces};
 use crate::facts::samples::SampleClock;
 use std::collections::BTreeMap;
 

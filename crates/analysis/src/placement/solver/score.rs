@@ -112,15 +112,26 @@ impl Score {
         score.broken = f64::from(breaches(ground, places));
         score.strangers = strangers.iter().filter(|strangers| **strangers).count() as f64;
         let of_goal = of_goal(ground, &users, &mut score);
-        score.total = POINTS * (score.shortfall + score.starved + score.remote)
-            + 500.0 * (score.shared + score.interrupted + score.exposed)
-            + APART * score.apart
-            + 20.0 * (score.strangers + score.disturbed)
-            + 2_000.0 * score.reserved
-            + BREACH * POINTS * score.broken
-            + of_goal
-            + score.moved;
+        score.total = score.prices().iter().map(|(_, points)| points).sum::<f64>() + of_goal;
         (score, load.shares)
+    }
+
+    /// What the placement pays for, in points; what cores and packages cost for goals density and power is the rest of the total.
+    pub fn prices(&self) -> [(&'static str, f64); 12] {
+        [
+            ("CPUs wanted and not got", POINTS * self.shortfall),
+            ("starved threads", POINTS * self.starved),
+            ("remote memory", POINTS * self.remote),
+            ("threads that share a CPU", 500.0 * self.shared),
+            ("interrupts on CPUs of vCPUs", 500.0 * self.interrupted),
+            ("helpers on CPUs of vCPUs", 500.0 * self.exposed),
+            ("behind another last-level cache", APART * self.apart),
+            ("cores of several VMs", 20.0 * self.strangers),
+            ("CPUs of vCPUs open to the kernel's work", 20.0 * self.disturbed),
+            ("threads on reserved CPUs", 2_000.0 * self.reserved),
+            ("broken limits", BREACH * POINTS * self.broken),
+            ("threads to move", self.moved),
+        ]
     }
 }
 

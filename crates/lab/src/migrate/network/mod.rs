@@ -73,11 +73,7 @@ pub struct Bed {
 pub fn with_bed<T>(pace: Pace, journal: &Journal, work: impl FnOnce(&Bed) -> Result<T, Error>) -> Result<T, Error> {
     let mut entry = journal.begin(COMMAND)?;
     let done = Bed::build(pace, &mut entry).and_then(|bed| work(&bed));
-    match (done, entry.put_back(journal.proc())) {
-        (done, Ok(())) => done,
-        (Ok(_), Err(left)) => Err(left),
-        (Err(error), Err(left)) => Err(Error::LeftBehind(format!("{error}; and {left}"))),
-    }
+    entry.put_back_after(done, journal.proc())
 }
 
 impl Bed {

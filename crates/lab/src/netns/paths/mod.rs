@@ -143,8 +143,7 @@ impl Lab<'_> {
         });
         let trouble = workers.trouble();
         workers.end();
-        entry.put_back(self.journal.proc())?;
-        measured?;
+        entry.put_back_after(measured, self.journal.proc())?;
         trouble.map_or(Ok(()), |trouble| Err(Error::Died(trouble)))
     }
 

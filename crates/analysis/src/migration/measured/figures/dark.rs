@@ -9,11 +9,11 @@
 //! target cpu        371 us        ▒
 //! ```
 
-use super::super::devices::{Key, Piece, pieces};
 use super::super::downtimes::{Defined, definitions};
 use super::super::waits::{Split, Splits};
 use super::{time, whose};
 use crate::facts::migrations::Migration;
+use crate::facts::migrations::pieces::{Key, Piece, pieces};
 use base::Figure;
 use base::figure::{Drawing, SpanGroup, SpanRow, Stretch};
 use base::number::{duration, list, many};
