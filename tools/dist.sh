@@ -41,6 +41,7 @@ mkdir -p "$share/bash-completion/completions" "$share/zsh/vendor-completions" "$
 "$binary" completions zsh >"$share/zsh/vendor-completions/_kvmscope"
 "$binary" completions fish >"$share/fish/vendor_completions.d/kvmscope.fish"
 install -D -m 644 README.md CHANGELOG.md -t "$share/doc/kvmscope"
+install -D -m 644 packaging/kvmscope-agent.service -t "$tree/usr/lib/systemd/system"
 install -m 644 LICENSE "$share/doc/kvmscope/copyright"
 find "$tree" -type d -exec chmod 755 {} +
 find "$tree" -type f ! -name kvmscope -exec chmod 644 {} +

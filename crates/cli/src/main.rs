@@ -3,6 +3,7 @@
 //! This file is the table of contents: a command per file, the arguments that several share in `arguments/`, and the
 //! exit codes in `exit.rs`. stdout is the answer alone; everything else goes to stderr.
 
+mod agent;
 mod apply;
 mod arguments;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -73,6 +74,7 @@ enum Command {
     Apply(apply::Apply),
     Compare(compare::Compare),
     History(history::History),
+    Agent(Box<agent::Agent>),
     Plan(plan::Plan),
     Schema(schema::Schema),
     Completions(completions::Completions),
@@ -102,6 +104,7 @@ fn main() -> ExitCode {
         Command::Apply(apply) => apply.run(),
         Command::Compare(compare) => compare.run(),
         Command::History(history) => history.run(),
+        Command::Agent(agent) => agent.run(),
         Command::Plan(plan) => plan.run(),
         Command::Schema(schema) => schema.run(),
         Command::Completions(completions) => completions.run(),

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Sleep, sleep};
 
@@ -34,8 +34,33 @@ pub const STUCK: Duration = Duration::from_secs(30);
 /// How long to wait when the system has no descriptor left.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// What connections come from.
+pub trait Accepts: Send + Sync {
+    /// A connection.
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    /// The next one.
+    fn next(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+}
+
+impl Accepts for TcpListener {
+    type Stream = TcpStream;
+
+    async fn next(&self) -> io::Result<TcpStream> {
+        self.accept().await.map(|(stream, _)| stream)
+    }
+}
+
+impl Accepts for UnixListener {
+    type Stream = UnixStream;
+
+    async fn next(&self) -> io::Result<UnixStream> {
+        self.accept().await.map(|(stream, _)| stream)
+    }
+}
+
 /// Answers by `router` until `stopped` is told or its sender gone, then ends what is idle and waits for the rest.
-pub async fn serve(listener: TcpListener, router: Router, mut stopped: oneshot::Receiver<()>) -> io::Result<()> {
+pub async fn serve<L: Accepts>(listener: L, router: Router, mut stopped: oneshot::Receiver<()>) -> io::Result<()> {
     let places = Arc::new(Semaphore::new(MOST));
     let graceful = GracefulShutdown::new();
     let mut http = http1::Builder::new();
@@ -43,13 +68,13 @@ pub async fn serve(listener: TcpListener, router: Router, mut stopped: oneshot::
     loop {
         let next = async {
             let place = places.clone().acquire_owned().await;
-            (place, listener.accept().await)
+            (place, listener.next().await)
         };
         let (place, accepted) = tokio::select! {
             next = next => next,
             _ = &mut stopped => break,
         };
-        let Ok((stream, _)) = accepted else {
+        let Ok(stream) = accepted else {
             sleep(PAUSE).await;
             continue;
         };
@@ -67,13 +92,13 @@ pub async fn serve(listener: TcpListener, router: Router, mut stopped: oneshot::
 }
 
 /// A stream whose reader may not stop for long.
-struct Patient {
-    stream: TcpStream,
+struct Patient<S> {
+    stream: S,
     /// Runs while something could not be written.
     stuck: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patient {
+impl<S> Patient<S> {
     /// Passes on what came of a write; one that waits too long fails.
     fn within<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if written.is_ready() {
@@ -85,7 +110,7 @@ impl Patient {
     }
 }
 
-impl AsyncRead for Patient {
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -95,7 +120,7 @@ impl AsyncRead for Patient {
     }
 }
 
-impl AsyncWrite for Patient {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.within(written, context)

@@ -29,6 +29,17 @@ pub enum Error {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// The socket cannot be made, or somebody listens there.
+    #[error("cannot listen on {}: {source}; name another place with --socket", path.display())]
+    Socket {
+        /// The socket.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// What has no token is for this machine alone.
+    #[error("{0} can be reached from other machines; use a loopback address, such as 127.0.0.1:9476")]
+    NotLoopback(SocketAddr),
     /// Others could read the recordings.
     #[error("{0} can be reached from other machines: a token is needed")]
     NeedsToken(SocketAddr),

@@ -19,6 +19,7 @@ mod chains;
 mod connections;
 mod error;
 mod events;
+mod exposition;
 mod folder;
 mod guard;
 mod live;
@@ -31,4 +32,6 @@ mod server;
 mod upload;
 
 pub use error::Error;
+pub use exposition::{Exposition, Listen};
+pub use metrics::escaped;
 pub use server::{Options, Server};

@@ -101,7 +101,8 @@ fn labels(id: &str, table: &Table) -> Vec<String> {
     labels.iter().enumerate().map(|(row, labels)| format!("{labels},row=\"{row}\"")).collect()
 }
 
-fn escaped(text: &str) -> String {
+/// A text as the value of a label.
+pub fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 

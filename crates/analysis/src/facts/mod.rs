@@ -23,6 +23,7 @@ pub mod breach;
 pub mod budget;
 pub mod carried;
 pub(crate) mod chains;
+pub mod counted;
 pub(crate) mod datapaths;
 pub mod events;
 pub(crate) mod kernel_threads;

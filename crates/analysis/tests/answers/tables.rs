@@ -26,10 +26,12 @@ const OF_NO_MACHINE: &[&str] = &[
 const SECTIONS_OF_NO_MACHINE: &[&str] = &["plan", "contention", "compare", "history", "migration", "ablation"];
 
 /// Tables of these whose rows belong to a machine all the same.
-const OF_A_MACHINE: &[&str] = &["compare.configuration"];
+const OF_A_MACHINE: &[&str] = &["compare.configuration", "compare.placement"];
 
 /// Tables that no bundled recording fills.
 const OF_OWN_TESTS: &[&str] = &[
+    "compare.dark",
+    "compare.placement",
     "datapath.marks",
     "datapath.predicted",
     "datapath.samples",

@@ -177,6 +177,31 @@ fn the_sample_after_which_cyclictest_broke_off_is_the_hogs() {
 }
 
 #[test]
+fn marks_of_work_add_up_and_other_lines_are_somebody_elses() {
+    let mut story = Scenario::named("hogs").unwrap().run(1);
+    add_event(&mut story, "ftrace", "print", &[("buf", "char", Shape::Chars { bytes: 40 })]);
+    let lines = [
+        "kvmscope work: 12000 requests",
+        "kvmscope work: 500 requests",
+        "kvmscope work: 1 request",
+        "hello",
+        "work: 7 requests",
+    ];
+    for (place, line) in (0..).zip(lines) {
+        let mark = record(&story, (place * 1_000, HOG, "print"), &[("buf", Value::Text(line.into()))]);
+        story.records.push(mark);
+    }
+    story.records.sort_by_key(|record| (record.ticks, record.cpu));
+    for target in targets() {
+        let directory = tempfile::tempdir().unwrap();
+        let case = case(&story, target, directory.path(), Given::default());
+        let work: Vec<(&str, f64)> =
+            case.ledger().parts[0].work.iter().map(|(unit, count)| (unit.as_str(), *count)).collect();
+        assert_eq!(work, [("request", 12_501.0)], "{}", target.name());
+    }
+}
+
+#[test]
 fn a_breach_without_its_mark_is_found_by_rank_alone() {
     let mut story = story();
     let print = story.schema.events.iter().position(|event| event.name == "print").unwrap();

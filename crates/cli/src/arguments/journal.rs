@@ -25,6 +25,12 @@ impl JournalPlace {
     pub fn journal(&self) -> Journal {
         Journal::new(&self.directory, "/proc")
     }
+
+    /// Its directory, for a child that shares it.
+    #[cfg(feature = "full")]
+    pub fn directory(&self) -> &std::path::Path {
+        &self.directory
+    }
 }
 
 /// A variable that is set to nothing is one that is not set, as shells have it.

@@ -54,7 +54,7 @@ fn figure(number: usize, changes: &[&Change<'_>], set_up: &[Vec<String>]) -> Fig
         in_terminals: number == 0,
         drawing: Drawing::Curves(Curves {
             x: Axis { title: "recording, oldest first".into(), unit: "count", is_logarithmic: false },
-            y: Axis { title: format!("{title} ({unit})"), unit: "count", is_logarithmic: false },
+            y: axis(title, unit),
             curves: vec![
                 curve("one recording", Form::Points(Mark::Measured), dots),
                 curve("median between changes", Form::Steps, levels),
@@ -62,6 +62,13 @@ fn figure(number: usize, changes: &[&Change<'_>], set_up: &[Vec<String>]) -> Fig
             limits: limits.collect(),
         }),
     }
+}
+
+/// The axis of numbers of that unit; one that pictures do not know stands in its title.
+fn axis(title: &str, unit: &str) -> Axis {
+    let known = ["ns", "share", "bytes"].into_iter().find(|known| *known == unit);
+    let title = if known.is_some() || unit.is_empty() { title.to_owned() } else { format!("{title} ({unit})") };
+    Axis { title, unit: known.unwrap_or("count"), is_logarithmic: false }
 }
 
 fn said(change: &Change<'_>) -> String {

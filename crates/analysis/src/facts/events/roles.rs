@@ -8,7 +8,7 @@
 mod fields;
 
 pub use fields::{
-    accept, apic, entry, exit, hrtimer, inject, inject_virq, irq, mark, msr, nested_entry, set_irq, softirq, switch,
+    accept, apic, entry, exit, hrtimer, inject, inject_virq, irq, msr, nested_entry, set_irq, softirq, switch,
     tsc_offset, waking,
 };
 
@@ -92,8 +92,6 @@ pub enum Role {
     LapicExpire,
     /// KVM writes the offset of the guest's counter.
     TscOffset,
-    /// A program wrote a line into the trace.
-    Mark,
 }
 
 /// One row: role, names, fields.
@@ -273,8 +271,6 @@ pub const ROWS: &[Row] = &[
         names: &["kvm_write_tsc_offset", "kvm_x86_write_tsc_offset"],
         fields: &[&["vcpu_id"], &["previous_tsc_offset"], &["next_tsc_offset"]],
     },
-    // A mark is called `print` in files, and in text after the kernel's function.
-    Row { role: Role::Mark, names: &["print", "tracing_mark_write", "lttng_logger"], fields: &[&["buf", "msg"]] },
     // All of them are emitted in KVM_RUN (arch/x86/kvm/trace.h and its users, Linux 6.12).
     Row {
         role: Role::Served,

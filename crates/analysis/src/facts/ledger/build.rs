@@ -254,7 +254,7 @@ fn build_part<B: Beside>(
         doubts: walk.doubts,
         stale_entries: walk.stale_entries,
         unattributed: walk.unattributed,
-        work: walk.work.into_units(),
+        work: ear.traced.work(),
         unseen_cpus: facts
             .coverage
             .iter()

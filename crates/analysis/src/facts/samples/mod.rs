@@ -29,6 +29,7 @@ pub(crate) mod traced;
 mod tscdeadline;
 mod vm_trace;
 mod vm_trace_binary;
+pub(crate) mod work;
 
 pub use buckets::{Bucket, Rounding, Samples, Timed};
 pub use files::{ResultFiles, SampleFile};

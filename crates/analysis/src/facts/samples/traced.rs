@@ -6,9 +6,12 @@
 //! ftrace:timerlat                  context, timer_latency   |-timer_latency-|
 //! ftrace:print of its thread       cyclictest -b US --tracemark: the sample ended here, and its text has the length
 //! ```
+//! Marks that count work are no samples: see [`Work`].
+//!
 //! An event is written when its sample is over (kernel/trace/trace_osnoise.c, Linux 6.12), so its own time says when that was.
 
 use super::buckets::Lengths;
+use super::work::Work;
 use super::{ResultFiles, SampleClock, SampleFile, Samples, Source};
 use crate::facts::ledger::model::{Flow, PartFlow};
 use base::recording::ResultFile;
@@ -16,7 +19,7 @@ use std::collections::BTreeMap;
 use trace::{Event, Wanted};
 
 /// Events that are or end samples; a mark is called `print` in files, and in text after the kernel's function.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "nmi_noise",
     "irq_noise",
     "softirq_noise",
@@ -25,10 +28,20 @@ const NAMES: [&str; 8] = [
     "timerlat",
     "print",
     "tracing_mark_write",
+    "lttng_logger",
 ];
 
-/// The fields that tell these apart: a mark has none of them.
-const FIELDS: [&str; 7] = ["duration", "timer_latency", "context", "interference", "desc", "vector", "pid"];
+/// The fields that tell these apart: a mark has its text alone.
+const FIELDS: [&[&str]; 8] = [
+    &["duration"],
+    &["timer_latency"],
+    &["context"],
+    &["interference"],
+    &["desc"],
+    &["vector"],
+    &["pid"],
+    &["buf", "msg"],
+];
 const DURATION: usize = 0;
 const TIMER_LATENCY: usize = 1;
 const CONTEXT: usize = 2;
@@ -36,6 +49,7 @@ const INTERFERENCE: usize = 3;
 const DESC: usize = 4;
 const VECTOR: usize = 5;
 const PID: usize = 6;
+const TEXT: usize = 7;
 
 /// What timerlat's contexts are called by those who print it: `timerlat_lat_context` of kernel/trace/trace_output.c.
 const CONTEXTS: [&str; 3] = ["IRQ", "Thr", "Usr"];
@@ -45,7 +59,10 @@ const MOST_MARKS: usize = 1 << 16;
 
 /// What to ask of a trace.
 pub(crate) fn wanted() -> Wanted {
-    Wanted { names: NAMES.map(str::to_owned).to_vec(), fields: FIELDS.map(|name| vec![name.to_owned()]).to_vec() }
+    Wanted {
+        names: NAMES.map(str::to_owned).to_vec(),
+        fields: FIELDS.map(|names| names.iter().map(|name| (*name).to_owned()).collect()).to_vec(),
+    }
 }
 
 /// A line that a program wrote into the trace.
@@ -61,6 +78,7 @@ pub(crate) struct Mark {
 pub(crate) struct Traced {
     threads: BTreeMap<(u32, &'static str), (Lengths, Samples)>,
     marks: Vec<Mark>,
+    work: Work,
 }
 
 impl Traced {
@@ -73,6 +91,7 @@ impl Traced {
             }
             (None, Some(length_ns)) => (noise(event), Source::Osnoise, length_ns),
             (None, None) => {
+                event.content(TEXT).into_iter().for_each(|line| self.work.mark(line));
                 if self.marks.len() < MOST_MARKS {
                     self.marks.push(Mark { at_ns: event.time_ns, cpu: event.cpu, tid: event.tid });
                 }
@@ -86,6 +105,11 @@ impl Traced {
         });
         lengths.add(length_ns);
         samples.add_timed(event.time_ns, length_ns);
+    }
+
+    /// Units of work that programs have marked as done.
+    pub fn work(&self) -> BTreeMap<String, f64> {
+        self.work.units()
     }
 
     /// All of it.

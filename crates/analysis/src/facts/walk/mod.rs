@@ -18,10 +18,8 @@ mod threads;
 pub(crate) mod vcpu_names;
 mod waiting;
 pub(crate) mod witnesses;
-mod work;
 
 pub use sink::{Interruption, Preemptor, Sink, Waker};
-pub use work::Work;
 
 use crate::facts::events::details::Detail;
 use crate::facts::events::exit_reason::reason;
@@ -66,8 +64,6 @@ pub struct Walk<S: Sink> {
     pub handlers: Handlers,
     /// Losses: CPU, when, events, bytes.
     pub losses: Vec<(u32, u64, u64, u64)>,
-    /// Units of work that programs have marked as done.
-    pub work: Work,
     /// Instruction set of exits that name none.
     pub isa: Isa,
     origin_ns: u64,
@@ -130,7 +126,6 @@ impl<S: Sink> Walk<S> {
             timers: Timers::default(),
             handlers: Handlers::default(),
             losses: Vec::new(),
-            work: Work::default(),
             by_tid: FxHashMap::default(),
             by_vcpu: Vec::new(),
             expected: BTreeMap::new(),
@@ -175,10 +170,8 @@ impl<S: Sink> Walk<S> {
         let Some(role) = ROLES.get(usize::from(event.kind)).copied() else { return self.lost(cpu, *event) };
         let here = &mut self.cpus[cpu];
         let before_ns = std::mem::replace(&mut here.last_ns, now_ns);
-        match role {
-            Role::Switch => return self.switch(cpu, *event),
-            Role::Mark => return self.work.mark(event),
-            _ => {}
+        if role == Role::Switch {
+            return self.switch(cpu, *event);
         }
         let known = here.thread.filter(|_| event.tid == trace::batch::NO_TID || here.current == Some(event.tid));
         let Some(me) = known.or_else(|| self.thread_of(cpu, *event, role, before_ns)) else { return };
@@ -251,7 +244,7 @@ impl<S: Sink> Walk<S> {
             Role::TimerProgrammed => self.timer_programmed(me, now_ns),
             Role::LapicExpire => self.lapic_expire(me, event, now_ns),
             Role::TscOffset => self.tsc_offset(me, event, now_ns),
-            Role::Entry | Role::Exit | Role::Switch | Role::Mark => {}
+            Role::Entry | Role::Exit | Role::Switch => {}
             Role::IrqEntry | Role::VectorEntry | Role::SoftirqEntry | Role::IrqExit | Role::SoftirqExit => {}
             Role::Fpu | Role::HaltPollWindow => {}
         }

@@ -26,12 +26,6 @@ pub mod entry {
     pub const RIP: usize = 1;
 }
 
-/// Places of the fields of a line that a program wrote.
-pub mod mark {
-    /// The line.
-    pub const TEXT: usize = 0;
-}
-
 /// Places of the fields of a nested entry.
 pub mod nested_entry {
     /// Where the nested guest will run.

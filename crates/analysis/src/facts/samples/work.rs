@@ -5,9 +5,7 @@
 //! ```
 //! Marks of one unit add up. In: lines that programs wrote into the trace. Out: units with their counts; all other lines are somebody else's.
 
-use crate::facts::events::roles::mark;
 use std::collections::BTreeMap;
-use trace::Event;
 
 /// How a mark begins.
 const BEGINS: &str = "kvmscope work:";
@@ -24,10 +22,8 @@ pub struct Work {
 
 impl Work {
     /// Takes in a line.
-    #[cold]
-    pub(super) fn mark(&mut self, event: &Event<'_>) {
-        let line = event.content(mark::TEXT).and_then(|text| std::str::from_utf8(text).ok());
-        if let Some((unit, count)) = line.and_then(parse)
+    pub(super) fn mark(&mut self, line: &[u8]) {
+        if let Some((unit, count)) = std::str::from_utf8(line).ok().and_then(parse)
             && (self.units.len() < MOST_UNITS || self.units.contains_key(unit))
         {
             *self.units.entry(unit.to_owned()).or_default() += count;
@@ -35,8 +31,8 @@ impl Work {
     }
 
     /// All of them.
-    pub fn into_units(self) -> BTreeMap<String, f64> {
-        self.units
+    pub fn units(&self) -> BTreeMap<String, f64> {
+        self.units.clone()
     }
 }
 

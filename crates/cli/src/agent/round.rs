@@ -1,0 +1,177 @@
+//! One recording, from its beginning until it is counted.
+//!
+//! Recording and exporting are done by this program once more, as children: their memory is given back, what they change of the host is in the
+//! journal, and a recorder that outlives a killed agent ends by itself.
+
+use super::keep::{Keep, PREFIX};
+use crate::arguments::JournalPlace;
+use analysis::facts::counted::Counted;
+use analysis::{Answers, Case, Given, Input};
+use anyhow::{Context, anyhow, bail};
+use base::Utc;
+use base::recording::Recording;
+use lab::program::tie;
+use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+/// How often is looked whether a child has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// What is the same in each round.
+pub struct Round<'a> {
+    program: PathBuf,
+    length_ns: u64,
+    keep: &'a Keep,
+    dataset: Option<&'a Path>,
+    journal: OsString,
+}
+
+/// What came of one.
+pub struct Done {
+    /// What it counted.
+    pub counted: Counted,
+    /// Findings: rule, severity, subject.
+    pub findings: Vec<(&'static str, &'static str, String)>,
+    /// When it was made, seconds since 1970.
+    pub created_s: u64,
+    /// It is in the data set, where there is one.
+    pub is_exported: bool,
+}
+
+impl<'a> Round<'a> {
+    /// Recordings of `length_ns`, in the directory of `keep`.
+    pub fn new(
+        length_ns: u64,
+        keep: &'a Keep,
+        dataset: Option<&'a Path>,
+        place: &JournalPlace,
+    ) -> anyhow::Result<Self> {
+        let program = std::env::current_exe().context("this program's own file is not known")?;
+        Ok(Self { program, length_ns, keep, dataset, journal: place.directory().as_os_str().to_owned() })
+    }
+
+    /// Records, counts, exports; `None` if a signal came before there was a recording.
+    ///
+    /// # Errors
+    /// If nothing was recorded, or nothing of it could be counted. What was exported or not is no error: it is in the answer.
+    pub fn run(&self, number: u32, stop: &AtomicBool) -> anyhow::Result<Option<Done>> {
+        self.keep.prune(self.keep.largest_bytes())?;
+        let now = SystemTime::now();
+        let created_s = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let place = self.keep.directory.join(format!("{PREFIX}{}", Utc::of(now).stamp().replace([':', '-'], "")));
+        let mut record = self.command("record");
+        record.arg("--quiet").arg("--no-progress").arg("--seconds").arg(seconds(self.length_ns)).arg("-o").arg(&place);
+        if number > 1 {
+            // A test guest finds out what fires here; once is enough.
+            record.arg("--no-self-check");
+        }
+        let recorded = self.end(record, stop);
+        if let Err(error) = recorded {
+            // Half a recording is in the way of the next ones where the disk is full.
+            let is_full = is_full(&self.keep.directory);
+            let _ = std::fs::remove_dir_all(&place);
+            if is_full && self.keep.make_room()? {
+                return Err(error.context("the disk is full: the oldest recording was removed"));
+            }
+            return if stop.load(Ordering::Relaxed) { Ok(None) } else { Err(error) };
+        }
+        let (counted, findings) = count(&place)?;
+        let is_exported = match self.dataset {
+            Some(dataset) => {
+                let mut export = self.command("export");
+                export.arg("--no-progress").arg("--dataset").arg(dataset).arg(&place);
+                self.end(export, stop).inspect_err(crate::exit::complain).is_ok()
+            }
+            None => false,
+        };
+        Ok(Some(Done { counted, findings, created_s, is_exported }))
+    }
+
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .arg(name)
+            .env("KVMSCOPE_JOURNAL", &self.journal)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        // One that is killed takes its child with it, which then puts the host back as it was.
+        tie(&mut command, Signal::INT);
+        command
+    }
+
+    /// Runs it to its end, which a signal brings sooner.
+    fn end(&self, mut command: Command, stop: &AtomicBool) -> anyhow::Result<()> {
+        let child = command.spawn().with_context(|| self.program.display().to_string())?;
+        let (status, said) = ended(child, stop)?;
+        match status {
+            0 => Ok(()),
+            _ if said.is_empty() => bail!("kvmscope ended with status {status}"),
+            _ => Err(anyhow!("{}", said.trim_end().trim_start_matches("kvmscope: "))),
+        }
+    }
+}
+
+/// Its status and what it said on stderr.
+fn ended(mut child: Child, stop: &AtomicBool) -> anyhow::Result<(i32, String)> {
+    let heard = child.stderr.take().map(|mut stderr| {
+        std::thread::spawn(move || {
+            let mut said = String::new();
+            let _ = std::io::Read::read_to_string(&mut stderr, &mut said); // what it said until then is all there is
+            said
+        })
+    });
+    let mut is_asked = false;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if !is_asked && stop.load(Ordering::Relaxed) {
+            is_asked = true;
+            // It may have ended in this moment.
+            let _ = Pid::from_raw(child.id() as i32).map(|pid| kill_process(pid, Signal::INT));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    };
+    let said = heard.and_then(|heard| heard.join().ok()).unwrap_or_default();
+    Ok((status.code().unwrap_or(1), said))
+}
+
+fn count(place: &Path) -> anyhow::Result<(Counted, Vec<(&'static str, &'static str, String)>)> {
+    let case = Case::new(Input::open(Recording::open(place)?)?, Given::default());
+    let Answers { sections, .. } = Answers::of(&case);
+    let findings = sections.iter().flat_map(|section| &section.findings);
+    let findings = findings.map(|finding| (finding.rule, finding.severity.name(), finding.subject.clone()));
+    Ok((Counted::of(&case), findings.collect()))
+}
+
+/// `5`, `0.25`.
+fn seconds(ns: u64) -> String {
+    let text = format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Less than a hundredth, or 16 MiB, is free there.
+fn is_full(directory: &Path) -> bool {
+    const LEAST_BYTES: u64 = 16 << 20;
+    rustix::fs::statvfs(directory).is_ok_and(|about| {
+        about.f_bavail.saturating_mul(about.f_frsize) < LEAST_BYTES || about.f_bavail < about.f_blocks / 100
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_exact() {
+        assert_eq!(
+            [seconds(5_000_000_000), seconds(250_000_000), seconds(1_000_000_001)],
+            ["5", "0.25", "1.000000001"]
+        );
+    }
+}

@@ -1,0 +1,159 @@
+//! One text at `/metrics`, for programs that collect such: what `kvmscope agent` has counted so far.
+//!
+//! ```text
+//! agent --set--> text <--GET /metrics-- Prometheus, curl      127.0.0.1:9476 or a unix socket
+//! ```
+//! It is reached from this machine alone: a loopback address, or a socket whose directory decides who may.
+
+use crate::connections::{self, Accepts};
+use crate::error::Error;
+use crate::metrics::MEDIA_TYPE;
+use axum::Router;
+use axum::extract::State;
+use axum::http::header;
+use axum::routing::get;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+
+/// Where to listen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listen {
+    /// A loopback address; port 0 is any free one.
+    Address(SocketAddr),
+    /// A unix socket, which is made, and replaced if nobody listens there any more.
+    Socket(PathBuf),
+}
+
+/// Answers until it is dropped.
+pub struct Exposition {
+    text: Arc<RwLock<String>>,
+    place: String,
+    socket: Option<PathBuf>,
+    runtime: Option<Runtime>,
+    _stop: oneshot::Sender<()>,
+}
+
+impl Exposition {
+    /// Starts to answer with an empty exposition.
+    ///
+    /// # Errors
+    /// If the address is taken, or others could reach it.
+    pub fn start(listen: &Listen) -> Result<Self, Error> {
+        let text = Arc::new(RwLock::new("# EOF\n".to_owned()));
+        let router = Router::new().route("/metrics", get(answer)).with_state(Arc::clone(&text));
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let (stop, stopped) = oneshot::channel();
+        let (place, socket) = match listen {
+            Listen::Address(address) if !address.ip().is_loopback() => return Err(Error::NotLoopback(*address)),
+            Listen::Address(address) => {
+                let refused = |source| Error::Listen { address: *address, source };
+                let listener = runtime.block_on(TcpListener::bind(address)).map_err(refused)?;
+                let place = format!("http://{}/metrics", listener.local_addr()?);
+                spawn(&runtime, listener, router, stopped);
+                (place, None)
+            }
+            Listen::Socket(path) => {
+                let listener = bound(&runtime, path)?;
+                spawn(&runtime, listener, router, stopped);
+                (format!("{}, GET /metrics", path.display()), Some(path.clone()))
+            }
+        };
+        Ok(Self { text, place, socket, runtime: Some(runtime), _stop: stop })
+    }
+
+    /// Where it answers, for people.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// From now on it answers with this.
+    pub fn set(&self, text: String) {
+        *self.text.write().unwrap_or_else(PoisonError::into_inner) = text;
+    }
+}
+
+impl Drop for Exposition {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+        if let Some(socket) = &self.socket {
+            // It may be gone with its directory.
+            let _ = std::fs::remove_file(socket);
+        }
+    }
+}
+
+fn spawn<L: Accepts + 'static>(runtime: &Runtime, listener: L, router: Router, stopped: oneshot::Receiver<()>) {
+    runtime.spawn(connections::serve(listener, router, stopped));
+}
+
+/// The socket, in place of one that a killed process left.
+fn bound(runtime: &Runtime, path: &Path) -> Result<UnixListener, Error> {
+    let refused = |source| Error::Socket { path: path.to_owned(), source };
+    if path.exists()
+        && std::os::unix::net::UnixStream::connect(path)
+            .is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
+    {
+        std::fs::remove_file(path).map_err(refused)?;
+    }
+    let _inside = runtime.enter();
+    UnixListener::bind(path).map_err(refused)
+}
+
+async fn answer(State(text): State<Arc<RwLock<String>>>) -> ([(header::HeaderName, &'static str); 1], String) {
+    let text = text.read().unwrap_or_else(PoisonError::into_inner).clone();
+    ([(header::CONTENT_TYPE, MEDIA_TYPE)], text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    fn asked(mut stream: impl Read + Write, path: &str) -> String {
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[test]
+    fn it_answers_with_the_last_text_on_an_address_and_on_a_socket() {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("metrics.sock");
+        let address = Exposition::start(&Listen::Address("127.0.0.1:0".parse().unwrap())).unwrap();
+        let port = address.place().trim_start_matches("http://127.0.0.1:").trim_end_matches("/metrics").to_owned();
+        let tcp = || std::net::TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+        assert!(asked(tcp(), "/metrics").ends_with("# EOF\n"));
+        address.set("kvmscope_x 1\n# EOF\n".to_owned());
+        let said = asked(tcp(), "/metrics");
+        assert!(said.contains("application/openmetrics-text") && said.ends_with("kvmscope_x 1\n# EOF\n"), "{said}");
+        assert!(asked(tcp(), "/other").starts_with("HTTP/1.1 404"));
+        let local = Exposition::start(&Listen::Socket(socket.clone())).unwrap();
+        assert!(asked(UnixStream::connect(&socket).unwrap(), "/metrics").ends_with("# EOF\n"));
+        assert!(Exposition::start(&Listen::Socket(socket.clone())).is_err(), "somebody listens there");
+        drop(local);
+        assert!(!socket.exists());
+    }
+
+    #[test]
+    fn a_socket_that_a_killed_process_left_is_replaced_and_other_machines_are_kept_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("metrics.sock");
+        drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+        assert!(socket.exists());
+        let local = Exposition::start(&Listen::Socket(socket.clone())).unwrap();
+        assert!(asked(UnixStream::connect(&socket).unwrap(), "/metrics").ends_with("# EOF\n"));
+        drop(local);
+        std::fs::write(&socket, "a file of somebody").unwrap();
+        assert!(Exposition::start(&Listen::Socket(socket.clone())).is_err());
+        assert_eq!(std::fs::read_to_string(&socket).unwrap(), "a file of somebody");
+        assert!(Exposition::start(&Listen::Address("0.0.0.0:0".parse().unwrap())).is_err());
+    }
+}
