@@ -3,11 +3,28 @@
 import os
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any, Literal, Self, final
+from typing import Any, Literal, Self, TypeAlias, final
 
+__all__ = [
+    "Error",
+    "EventStream",
+    "Finding",
+    "NoAnswerError",
+    "Recording",
+    "Report",
+    "Section",
+    "Table",
+    "Timeline",
+    "UsageError",
+    "__version__",
+    "compare",
+    "open",
+    "plan_chain",
+    "plan_validate",
+]
 __version__: str
 
-_Path = str | os.PathLike[str]
+_Path: TypeAlias = str | os.PathLike[str]
 
 class Error(Exception):
     """Why kvmscope has no answer."""
@@ -30,6 +47,7 @@ def plan_chain(
     search: bool,
 ) -> Report: ...
 def plan_validate() -> Report: ...
+
 @final
 class Recording:
     @property
@@ -97,7 +115,6 @@ class Table:
     def units(self) -> dict[str, str]: ...
     def __len__(self) -> int: ...
     def __arrow_c_schema__(self) -> object: ...
-    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def _repr_html_(self) -> str | None: ...
 
@@ -162,6 +179,9 @@ class EventStream:
     def lost(self) -> int: ...
     @property
     def gaps(self) -> int: ...
+    @property
+    def problems(self) -> list[dict[str, Any]]: ...
+    def read_all(self) -> Table: ...
     def close(self) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(

@@ -11,9 +11,9 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long a signal may wait: shorter than anybody notices, and long enough to cost nothing.
@@ -79,10 +79,4 @@ pub fn progress(_done: u64, _all: u64) {
         // Not `panic!`, which would print a message: this is no mistake.
         resume_unwind(Box::new(Stopped));
     }
-}
-
-/// Has Python raise `KeyboardInterrupt` once C code that cannot pass it on has returned.
-pub fn signal_again() {
-    // SAFETY: needs neither Python's lock nor a thread state; it notes that SIGINT arrived, and nothing else.
-    unsafe { pyo3::ffi::PyErr_SetInterrupt() };
 }

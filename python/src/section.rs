@@ -70,8 +70,8 @@ impl Section {
 
     /// Its findings, the one to act on first at the front.
     #[getter]
-    fn findings(&self, py: Python<'_>) -> PyResult<Vec<Finding>> {
-        Finding::of_section(py, &self.answer, self.place)
+    fn findings(&self) -> Vec<Finding> {
+        Finding::of_section(&self.answer, self.place)
     }
 
     /// Its figures, as `figures` of the JSON.

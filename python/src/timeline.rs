@@ -143,8 +143,9 @@ pub fn chains_of(py: Python<'_>, kept: &Kept) -> PyResult<Table> {
     made("timeline.chains", py.detach(|| chains(kept.drawn(), None)))
 }
 
-fn made(name: &str, batch: Result<RecordBatch, ArrowError>) -> PyResult<Table> {
-    Ok(Table::made(name, batch.map_err(Failure::no_answer)?))
+fn made(name: &'static str, batch: Result<RecordBatch, ArrowError>) -> PyResult<Table> {
+    let batch = batch.map_err(Failure::no_answer)?;
+    Ok(Table::made(name, batch.schema(), vec![batch]))
 }
 
 /// Columns with their units.
@@ -177,7 +178,7 @@ fn vcpu(drawn: &Drawn, lane: u32) -> Option<&VcpuLane> {
 }
 
 /// Columns `lane`, `vm` and `vcpu` of rows that lie in these lanes.
-fn whose<'d>(drawn: &'d Drawn, rows: impl Iterator<Item = u32> + Clone) -> [(&'static str, &'static str, ArrayRef); 3] {
+fn whose(drawn: &Drawn, rows: impl Iterator<Item = u32> + Clone) -> [(&'static str, &'static str, ArrayRef); 3] {
     let vm = |lane: u32| vcpu(drawn, lane).map(|lane| lane.vm.as_str());
     [
         ("lane", "", u32s(rows.clone().map(Some))),
