@@ -11,7 +11,7 @@ use crate::error::{Failure, UsageError};
 use crate::event_columns::{Columns, Kinds};
 use crate::job::{Stop, TICK};
 use crate::recording::Kept;
-use crate::table::{Table, stream};
+use crate::table::{Table, about, stream};
 use crate::value::to_python;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
@@ -93,7 +93,8 @@ impl EventStream {
         names: &[String],
         columns: Option<&[String]>,
     ) -> Result<Self, Failure> {
-        let kinds = Kinds::of(kept.input().parts[place].trace.facts(), names, columns)?;
+        let about = about("events", kept.input().recording.emulated);
+        let kinds = Kinds::of(kept.input().parts[place].trace.facts(), names, columns, about)?;
         let (schema, lost) = (kinds.schema(), Arc::new(Lost::default()));
         let (send, receive) = sync_channel(AHEAD);
         let failed = send.clone();

@@ -64,7 +64,7 @@ impl Kept {
         if asked.is_plain() {
             return self.answer.get_or_init(|| answer(&self.case)).clone();
         }
-        answer(&Case::new(Arc::clone(self.input()), asked.given()?).with_progress(job::progress))
+        answer(&self.case.asked_with(asked.given()?).with_progress(job::progress))
     }
 }
 

@@ -121,8 +121,8 @@ impl Report {
         Ok(String::from_utf8(json)?)
     }
 
-    fn __str__(&self) -> String {
-        self.answer.text()
+    fn __str__(&self, py: Python<'_>) -> String {
+        py.detach(|| self.answer.text())
     }
 
     fn __repr__(&self) -> String {

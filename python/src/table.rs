@@ -4,10 +4,12 @@ use crate::answer::Answer;
 use crate::error::Failure;
 use arrow_array::{ArrayRef, RecordBatch, StructArray};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use base::recording::Emulator;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3_arrow::error::PyArrowResult;
 use pyo3_arrow::ffi::{ArrayIterator, to_schema_pycapsule, to_stream_pycapsule};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// One table: rows with named columns, whose units are in their names and in the schema's metadata.
@@ -56,10 +58,10 @@ impl Table {
     }
 
     /// The table as answers have it, if it is of one.
-    fn answered(&self) -> Option<(&base::Section, &base::Table)> {
+    fn answered(&self) -> Option<(&Answer, &base::Section, &base::Table)> {
         let Rows::Answered { answer, section, table } = &self.rows else { return None };
         let section = &answer.sections[*section];
-        Some((section, &section.tables[*table]))
+        Some((&**answer, section, &section.tables[*table]))
     }
 }
 
@@ -69,7 +71,7 @@ impl Table {
     #[getter]
     fn name(&self) -> String {
         match &self.rows {
-            Rows::Answered { .. } => self.answered().map(|(_, table)| table.spec.address()).unwrap_or_default(),
+            Rows::Answered { .. } => self.answered().map(|(_, _, table)| table.spec.address()).unwrap_or_default(),
             Rows::Made { name, .. } => (*name).to_owned(),
         }
     }
@@ -96,7 +98,7 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyArrowResult<Bound<'py, PyCapsule>> {
-        let batches = self.batches().map_err(PyErr::from)?;
+        let batches = py.detach(|| self.batches()).map_err(PyErr::from)?;
         let schema = self.schema().map_err(PyErr::from)?;
         stream(py, &schema, batches.into_iter().map(Ok), requested_schema)
     }
@@ -113,8 +115,16 @@ impl Table {
     }
 
     fn __str__(&self) -> PyResult<String> {
-        let text = self.answered().map(|(_, table)| show::text::render_table(table, &show::text::Page::default()));
-        text.filter(|text| !text.is_empty()).map_or_else(|| self.__repr__(), Ok)
+        let Some((answer, _, table)) = self.answered() else { return self.__repr__() };
+        let text = show::text::render_table(table, &show::text::Page::default());
+        if text.is_empty() {
+            return self.__repr__();
+        }
+        // No time that is not real without the mark.
+        let mark = answer
+            .emulated()
+            .map(|by| format!("EMULATED by {}: counts and order are real, times are not.\n", by.name()));
+        Ok(mark.unwrap_or_default() + &text)
     }
 
     fn __repr__(&self) -> PyResult<String> {
@@ -123,9 +133,15 @@ impl Table {
     }
 
     fn _repr_html_(&self) -> Option<String> {
-        let (section, table) = self.answered()?;
-        show::html::fragment::of_table(section.id, table)
+        let (answer, section, table) = self.answered()?;
+        show::html::fragment::of_table(section.id, table, answer.emulated())
     }
+}
+
+/// What a schema says of a table beside its columns: its name, and who emulated the hardware, as the files of `kvmscope export` do.
+pub fn about(name: &str, emulated: Option<Emulator>) -> HashMap<String, String> {
+    let emulated = emulated.map(|by| ("kvmscope.emulated".to_owned(), by.name().to_owned()));
+    emulated.into_iter().chain([("kvmscope.table".to_owned(), name.to_owned())]).collect()
 }
 
 /// Batches of one schema as Arrow's C stream.

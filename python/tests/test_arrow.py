@@ -63,3 +63,15 @@ def test_a_reader_may_ask_for_other_types(exits: kvmscope.Table) -> None:
     )
     reader = pyarrow.RecordBatchReader.from_stream(exits, wanted)
     assert reader.read_all().schema.field("reason").type == pyarrow.large_string()
+
+
+def test_emulated_times_are_marked_in_every_schema(fixtures: Path) -> None:
+    emulated, real = kvmscope.open(fixtures / "nested-svm-toy"), kvmscope.open(fixtures / "hog-samples")
+    for table in (
+        emulated.report().sections["flow"].tables["exits"],
+        emulated.chains(),
+        emulated.timeline().slices,
+        emulated.events("kvm_exit"),
+    ):
+        assert pyarrow.schema(table).metadata[b"kvmscope.emulated"] == b"QEMU TCG"
+    assert b"kvmscope.emulated" not in pyarrow.schema(real.events("sched_switch")).metadata

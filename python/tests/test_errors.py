@@ -25,9 +25,7 @@ def complaint(program: Program, *arguments: str | Path) -> str:
     return str(failed.value).removeprefix("kvmscope: ").splitlines()[0]
 
 
-def test_what_cannot_be_opened_is_said_as_the_program_says_it(
-    program: Program, garbage: Path, tmp_path: Path
-) -> None:
+def test_what_cannot_be_opened_is_said_as_the_program_says_it(program: Program, garbage: Path, tmp_path: Path) -> None:
     for path in (tmp_path / "missing", garbage, tmp_path):
         with pytest.raises(kvmscope.NoAnswerError) as error:
             kvmscope.open(path).report()

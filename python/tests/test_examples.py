@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,6 +79,16 @@ def test_examples_of_documents_run(name: str, fixtures: Path, monkeypatch: pytes
     blocks = [block.split("```")[0] for block in text.split("```pycon\n")[1:]]
     run("\n".join(blocks), name, fixtures)
     assert blocks or name != "docs/python.md"
+
+
+def test_notebooks_are_kept_without_what_they_printed_and_are_named() -> None:
+    page = (ROOT / "docs/python.md").read_text()
+    notebooks = sorted((ROOT / "python/notebooks").glob("*.ipynb"))
+    assert len(notebooks) == 5
+    for path in notebooks:
+        cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+        assert cells and all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells), path.name
+        assert path.name in page
 
 
 def test_the_example_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,17 @@ def test_a_table_is_that_of_the_page(recording: kvmscope.Recording, page: str) -
     assert tables["exit_bins"]._repr_html_() is None, "what is for programs alone has its text"
 
 
+def test_times_of_emulated_hardware_are_marked(recording: kvmscope.Recording) -> None:
+    table = recording.report().sections["flow"].tables["exits"]
+    for shown in (
+        table._repr_html_(),
+        str(table),
+        recording.timeline()._repr_html_(),
+        recording.report()._repr_html_(),
+    ):
+        assert shown is not None and "times are not" in shown
+
+
 def test_findings_are_cards_of_the_page(recording: kvmscope.Recording, page: str) -> None:
     for finding in recording.report().findings:
         card = between(finding._repr_html_(), "<article", "</article>")
