@@ -11,7 +11,7 @@
 mod batch;
 mod write;
 
-pub use write::{Format, bytes, write};
+pub use write::{Format, bytes, record_batch, write};
 
 use std::path::PathBuf;
 
