@@ -8,6 +8,7 @@ mod bench;
 mod compare_causes;
 mod compare_configuration;
 mod compare_figures;
+mod counted;
 mod datapath;
 mod generated;
 mod host_interrupts;
