@@ -17,6 +17,7 @@ mod exit;
 mod experiments;
 mod explain;
 mod export;
+mod fleet;
 mod history;
 mod interrupt;
 mod join;
@@ -73,6 +74,7 @@ enum Command {
     Apply(apply::Apply),
     Compare(compare::Compare),
     History(history::History),
+    Fleet(fleet::Fleet),
     Plan(plan::Plan),
     Schema(schema::Schema),
     Completions(completions::Completions),
@@ -102,6 +104,7 @@ fn main() -> ExitCode {
         Command::Apply(apply) => apply.run(),
         Command::Compare(compare) => compare.run(),
         Command::History(history) => history.run(),
+        Command::Fleet(fleet) => fleet.run(),
         Command::Plan(plan) => plan.run(),
         Command::Schema(schema) => schema.run(),
         Command::Completions(completions) => completions.run(),
