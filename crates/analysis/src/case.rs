@@ -43,7 +43,7 @@ use base::timeline::{ChainRanks, VcpuStacks};
 use base::{Clock, Problem};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use trace::{Event, Request, Totals};
 
 /// Hears of bytes that are read, and bytes in all, as often as it changes; each walk over a trace begins anew.
@@ -106,6 +106,14 @@ impl Case {
     pub fn compared_with(mut self, before: Case) -> Self {
         self.before.push(before);
         self
+    }
+
+    /// What was recorded `before` a change and `after` it as one case: the first after the change, compared with all before, and
+    /// repeated by the others; `None` if nothing was recorded after it.
+    pub fn of_sides(before: Vec<Case>, after: Vec<Case>) -> Option<Self> {
+        let mut after = after.into_iter();
+        let compared = before.into_iter().fold(after.next()?, Case::compared_with);
+        Some(after.fold(compared, Case::recorded_again))
     }
 
     /// The same with another recording of the same configuration, for a comparison.
@@ -214,7 +222,8 @@ impl Case {
             let fit = || trace::calibrate::fit(self.input.parts[place].trace.as_ref());
             (Axis::Own, self.clock.get_or_init(fit).clone())
         };
-        on_axis::events(&self.input, place, (request, fitted), &axis, hear)
+        let progress = |done, all| self.hear(done, all);
+        on_axis::events(&self.input, place, (request, fitted), &axis, progress, hear)
     }
 
     /// What KVM4NFV's vm-trace would print of each CPU of each trace; the same reading fills the ledger.
@@ -310,10 +319,8 @@ impl Case {
 
     /// Says that `done` of `all` bytes of a walk are read.
     pub fn hear(&self, done: u64, all: u64) {
-        // A bar is no reason to fail: whoever panicked while it was drawn has said so.
-        if let Ok(mut progress) = self.progress.lock() {
-            progress(done, all);
-        }
+        // What panicked while it heard of a walk ended that walk, and says nothing of the next one.
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)(done, all);
     }
 }
 

@@ -36,9 +36,27 @@ pub fn beginning(text: &str, most_bytes: usize) -> &str {
     &text[..end]
 }
 
+/// A sentence without the numbers that Rust puts behind a system's error (`No such file or directory (os error 2)`): the words do.
+pub fn without_os_numbers(sentence: &str) -> String {
+    let mut pieces = sentence.split(" (os error ");
+    let mut words = pieces.next().unwrap_or_default().to_owned();
+    pieces.for_each(|piece| words.push_str(piece.split_once(')').map_or(piece, |(_, rest)| rest)));
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_of_the_system_are_words() {
+        let said = std::io::Error::from_raw_os_error(2).to_string();
+        assert_eq!(
+            without_os_numbers(&format!("a.dat: {said}; name another")),
+            "a.dat: No such file or directory; name another"
+        );
+        assert_eq!(without_os_numbers("no trace"), "no trace");
+    }
 
     #[test]
     fn what_reverses_hides_or_commands_is_replaced() {

@@ -7,7 +7,7 @@ use crate::plan::numbers::share;
 use crate::progress::Progress;
 use crate::report::JudgeOptions;
 use analysis::{About, Answers, Case, Input};
-use anyhow::bail;
+use anyhow::{Context, bail};
 use base::Section;
 use base::recording::Recording;
 use clap::{Args, ValueHint};
@@ -73,11 +73,9 @@ impl Compare {
         let case = |recording: &Recording| -> anyhow::Result<Case> {
             Ok(Case::new(Input::open(recording.clone())?, given.clone()).with_progress(progress.hear()))
         };
-        let earlier = before.iter().map(case).collect::<anyhow::Result<Vec<Case>>>()?;
-        let mut compared = earlier.into_iter().fold(case(&after[0])?, Case::compared_with);
-        for recording in &after[1..] {
-            compared = compared.recorded_again(case(recording)?);
-        }
+        let cases = |side: &[Recording]| side.iter().map(case).collect::<anyhow::Result<Vec<Case>>>();
+        let compared =
+            Case::of_sides(cases(&before)?, cases(&after)?).context("nothing was recorded after the change")?;
         let Answers { sections, problems, failed } = Answers::about(&compared, &[About::Change]);
         progress.finish();
         if let Some(error) = failed.into_iter().next() {

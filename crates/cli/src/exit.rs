@@ -2,6 +2,7 @@
 //! a breach that `record --stop-on` saw;
 //! `record -- CMD` ends as CMD does, `lab` with 130 on Ctrl-C.
 
+use base::plain::without_os_numbers;
 use base::recording::Shown;
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -110,30 +111,12 @@ pub fn as_named(error: anyhow::Error, shown: &[Shown]) -> anyhow::Error {
 ///
 /// Our errors are whole sentences that contain what caused them, so causes are not printed again.
 pub fn complain(error: &anyhow::Error) {
-    let _ = writeln!(io::stderr(), "kvmscope: {}", without_numbers(&error.to_string()));
-}
-
-/// Rust puts the number of a system's error behind its words (`No such file or directory (os error 2)`): the words do.
-fn without_numbers(sentence: &str) -> String {
-    let mut pieces = sentence.split(" (os error ");
-    let mut words = pieces.next().unwrap_or_default().to_owned();
-    pieces.for_each(|piece| words.push_str(piece.split_once(')').map_or(piece, |(_, rest)| rest)));
-    words
+    let _ = writeln!(io::stderr(), "kvmscope: {}", without_os_numbers(&error.to_string()));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn errors_of_the_system_are_words() {
-        let said = std::io::Error::from_raw_os_error(2).to_string();
-        assert_eq!(
-            without_numbers(&format!("a.dat: {said}; name another")),
-            "a.dat: No such file or directory; name another"
-        );
-        assert_eq!(without_numbers("no trace"), "no trace");
-    }
 
     #[test]
     fn what_is_not_there_by_name_is_wrong_use() {

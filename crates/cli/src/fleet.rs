@@ -70,8 +70,11 @@ impl Report {
                 self.dataset.display()
             );
         }
-        let (recording, sections) = fleet::answer(fleet)?;
-        self.output.end("fleet", &[Answered::of(recording, sections, Vec::new())], &interrupt)
+        let (recording, answers) = fleet::answer(fleet)?;
+        if let Some(error) = answers.failed.into_iter().next() {
+            return Err(error.into());
+        }
+        self.output.end("fleet", &[Answered::of(recording, answers.sections, answers.problems)], &interrupt)
     }
 
     #[cfg(not(feature = "full"))]

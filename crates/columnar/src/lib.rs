@@ -14,7 +14,7 @@ mod read;
 mod write;
 
 pub use read::read;
-pub use write::{Format, bytes, contents, write};
+pub use write::{Format, bytes, contents, record_batch, write};
 
 use std::path::PathBuf;
 

@@ -9,7 +9,6 @@ use base::{Section, Table};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -64,16 +63,27 @@ pub fn bytes(table: &Table, emulated: Option<&str>, format: Format) -> Result<Ve
     content(&TableFile::of(table), emulated, format)
 }
 
-fn content(file: &TableFile<'_>, emulated: Option<&str>, format: Format) -> Result<Vec<u8>, Error> {
+/// The rows of one table, with the schema that its files have.
+///
+/// # Errors
+/// If a cell is not of its column's type, which is a mistake in the program and not in its input.
+pub fn record_batch(table: &Table, emulated: Option<&str>) -> Result<RecordBatch, Error> {
+    rows(&TableFile::of(table), emulated)
+}
+
+fn rows(file: &TableFile<'_>, emulated: Option<&str>) -> Result<RecordBatch, Error> {
     let spec = file.spec();
     let version = spec.version.to_string();
     let mut about = vec![("schema", SCHEMA), ("section", spec.section), ("table", spec.name), ("version", &version)];
     about.extend(emulated.map(|by| ("emulated", by)));
     let about = about.into_iter().map(|(key, value)| (format!("kvmscope.{key}"), value.to_owned()));
-    let about: HashMap<String, String> = about.collect();
-    let arrow = |source| Error::Arrow { table: spec.address(), source };
-    let parquet = |source| Error::Parquet { table: spec.address(), source };
-    let rows = batch(file, about).map_err(arrow)?;
+    batch(file, about.collect()).map_err(|source| Error::Arrow { table: spec.address(), source })
+}
+
+fn content(file: &TableFile<'_>, emulated: Option<&str>, format: Format) -> Result<Vec<u8>, Error> {
+    let rows = rows(file, emulated)?;
+    let arrow = |source| Error::Arrow { table: file.spec().address(), source };
+    let parquet = |source| Error::Parquet { table: file.spec().address(), source };
     let mut bytes = Vec::new();
     match format {
         Format::Parquet => fill_parquet(&mut bytes, &rows).map_err(parquet)?,

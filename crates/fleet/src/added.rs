@@ -31,20 +31,19 @@ pub fn identity(recording: &Recording, given: &Given) -> Result<(Id, String), Er
     Ok((Id { host: host(&case), recording: digest::id(&digest) }, digest))
 }
 
-/// Analyses a case: the answers to all questions, and what fleets are compared by.
+/// Analyses a case whose recording has this digest: the answers to all questions, and what fleets are compared by.
 ///
 /// # Errors
 /// If it has no answer, or a table cannot be written.
-pub fn added(case: &Case) -> Result<Added, Error> {
+pub fn added(case: &Case, digest: &str) -> Result<Added, Error> {
     let recording = &case.input().recording;
-    let digest = digest::digest(recording)?;
     let Answers { sections, problems, failed } = Answers::of(case);
     if sections.is_empty() {
         let mut failed = failed.into_iter();
         return Err(failed.next().map_or_else(|| Error::Nothing(recording.title()), Error::from));
     }
-    let stored = stored(case, &digest, layout::SCHEMA);
-    let id = Id { host: stored.host, recording: digest::id(&digest) };
+    let stored = stored(case, digest, layout::SCHEMA);
+    let id = Id { host: stored.host, recording: digest::id(digest) };
     let emulated = recording.emulated.map(Emulator::name);
     let tables = columnar::contents(&sections, None, emulated, Format::Parquet)?;
     let mut files: Vec<(String, Vec<u8>)> =

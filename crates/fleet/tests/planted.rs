@@ -4,12 +4,18 @@ use analysis::fleet::Fleet;
 use analysis::{Case, Given, Input};
 use base::{Cell, Histogram, Section, parallel};
 use generate::fleet::{Fleet as Generated, FleetTruth};
-use kvmscope_fleet::{Local, added, answer, identity, opened};
+use kvmscope_fleet::{Added, Local, added, answer, identity, opened};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 fn case(path: &Path) -> Case {
     Case::new(Input::open(opened(path).unwrap().recording).unwrap(), Given::default())
+}
+
+/// What a data set gets of the recording at `path`.
+fn files(path: &Path) -> Added {
+    let (_, digest) = identity(&opened(path).unwrap().recording, &Given::default()).unwrap();
+    added(&case(path), &digest).unwrap()
 }
 
 /// Every distribution of costs in a recording, with its level and reason.
@@ -37,12 +43,12 @@ fn dataset(generated: Generated, place: &Path) -> Local {
     generated.write(&place.join("recordings")).unwrap();
     let local = Local::create(&place.join("dataset")).unwrap();
     let all = recordings(&place.join("recordings"));
-    parallel::map(all.len(), |number| local.add(&added(&case(&all[number])).unwrap(), "x").unwrap());
+    parallel::map(all.len(), |number| local.add(&files(&all[number]), "x").unwrap());
     local
 }
 
 fn section(fleet: Fleet) -> Section {
-    answer(fleet).unwrap().1.remove(0)
+    answer(fleet).unwrap().1.sections.remove(0)
 }
 
 fn texts<'s>(section: &'s Section, table: &str, column: &str) -> BTreeSet<&'s str> {
@@ -178,7 +184,7 @@ fn what_is_there_is_recognized_wherever_it_lies_and_what_has_no_row_is_ignored()
     std::fs::write(&hostname, "a/b\n").unwrap();
     let (other, _) = identity(&opened(&elsewhere).unwrap().recording, &Given::default()).unwrap();
     assert!(other.recording != id.recording && other.host == "a/b");
-    local.add(&added(&case(&elsewhere)).unwrap(), "x").unwrap();
+    local.add(&files(&elsewhere), "x").unwrap();
     assert!(local.recordings().unwrap().contains(&other));
 }
 
@@ -192,7 +198,7 @@ fn failures_are_kept_until_the_recording_is_added() {
     assert_eq!(failures.rows, [vec![Cell::from("nightly/broken"), Cell::from("no events")]]);
     assert!(section.summary.contains("1 recording could not be added"), "{}", section.summary);
     let first = &recordings(&place.path().join("recordings"))[0];
-    local.add(&added(&case(first)).unwrap(), "nightly/broken").unwrap();
-    assert!(answer(local.fleet().unwrap()).unwrap().1[0].table("failures").is_none());
+    local.add(&files(first), "nightly/broken").unwrap();
+    assert!(answer(local.fleet().unwrap()).unwrap().1.sections[0].table("failures").is_none());
     assert!(Local::open(&place.path().join("recordings")).is_err());
 }

@@ -17,6 +17,7 @@ pub(crate) mod escape;
 mod figure;
 mod finding;
 mod flow;
+pub mod fragment;
 mod gauge;
 mod histogram;
 mod ladder;

@@ -12,6 +12,7 @@ use base::rule::Words;
 use base::{Finding, Problem, Section, Table, in_order};
 use section::Shown;
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -74,6 +75,15 @@ pub fn write_section(out: impl Write, section: &Section) -> io::Result<()> {
 /// If `out` refuses.
 pub fn write_table(out: impl Write, table: &Table) -> io::Result<()> {
     Ok(serde_json::to_writer(out, &section::TableShown(table))?)
+}
+
+/// All of the section at `place` of an answer but its tables, as it stands in `--json`.
+///
+/// # Errors
+/// If something in it cannot be written as JSON: a mistake in the program.
+pub fn words(sections: &[Section], place: usize) -> Result<Value, serde_json::Error> {
+    let words = section::Words { section: &sections[place], ranks: &ranks(sections) };
+    serde_json::to_value(words)
 }
 
 struct Document<'a> {

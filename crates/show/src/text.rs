@@ -21,6 +21,7 @@ mod table;
 mod topology;
 
 use base::in_order;
+use base::table::Shown;
 use base::{Finding, Problem, Section, Table, Unknown, number};
 use line::{Lines, heading};
 use paint::{Paint, Role};
@@ -90,6 +91,14 @@ pub fn render(sections: &[Section], problems: &[Problem], page: &Page) -> String
     render_next(sections, &[], &mut out);
     let text = out.into_text();
     if page.ascii { line::ascii(&text) } else { text }
+}
+
+/// Renders one table, also where a terminal shows it only when asked; nothing if it is for programs alone.
+pub fn render_table(of: &Table, page: &Page) -> String {
+    let mut out = Lines::new(Page { width: page.width.max(NARROWEST), ..*page });
+    let shown = of.shown.map(|shown| Shown { in_terminals: true, ..shown });
+    table::render(&Table { shown, ..of.clone() }, &mut out);
+    out.into_text()
 }
 
 fn question(section: &Section, out: &mut Lines) {

@@ -14,6 +14,6 @@ again. `report` merges what workers read of it. What is analysed and merged is t
 
 from .analysing import Analysed, Outcome, analyse
 from .engines import Dask, Engine, OneProcess, Spark
-from .reporting import Report, report
+from .reporting import report
 
-__all__ = ["Analysed", "Dask", "Engine", "OneProcess", "Outcome", "Report", "Spark", "analyse", "report"]
+__all__ = ["Analysed", "Dask", "Engine", "OneProcess", "Outcome", "Spark", "analyse", "report"]

@@ -39,7 +39,7 @@ def main() -> int:
     options = asked.storage_options
     if asked.command == "report":
         answer = report(asked.dataset, engine=engine, storage_options=options)
-        print(json.dumps(answer.json, indent=2) if asked.json else answer.summary)
+        print(answer.json() if asked.json else answer)
         return 0
     done = analyse(
         asked.sources, asked.dataset, engine=engine, budget=asked.budget, force=asked.force, source_options=options, storage_options=options

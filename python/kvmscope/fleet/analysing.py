@@ -85,7 +85,7 @@ def analyse(
         "dataset": store.url,
         "storage_options": store.options,
         "source_options": recordings.options,
-        "budget": None if budget is None else os.fspath(budget),
+        "budget": _budget(budget),
         "force": force,
     }
     outcomes: dict[str, Outcome] = {}
@@ -119,6 +119,14 @@ def analyse(
     return Analysed(store.url, [outcomes[url] for url in recordings.urls])
 
 
+def _budget(budget: str | os.PathLike[str] | None) -> str | None:
+    """The name of a built-in budget, or the text of a file: workers elsewhere have no such file."""
+    if budget is None or not os.path.isfile(budget):
+        return None if budget is None else os.fspath(budget)
+    with open(budget, encoding="utf-8") as file:
+        return file.read() + "\n"
+
+
 def _begin(store: Store) -> None:
     """Makes an empty place a data set, and refuses another one."""
     manifest = native.fleet_manifest_name()
@@ -126,11 +134,11 @@ def _begin(store: Store) -> None:
         schema = json.loads(store.read([manifest])[manifest])["schema"]
     except FileNotFoundError:
         if store.names(""):
-            raise ValueError(f"{store.url} is not empty, and no data set of kvmscope: it has no {manifest}") from None
+            raise native.UsageError(f"{store.url} is not empty, and no data set of kvmscope: it has no {manifest}") from None
         store.put({manifest: native.fleet_manifest().encode()})
         return
     if schema != native.fleet_schema():
-        raise ValueError(f"{store.url} is a data set of schema {schema}; this version writes {native.fleet_schema()}")
+        raise native.UsageError(f"{store.url} is a data set of schema {schema}; this version writes {native.fleet_schema()}")
 
 
 def _chunks(items: list[str], size: int) -> Iterator[list[str]]:
@@ -151,11 +159,10 @@ def _one(store: Store, settings: dict[str, Any], source: str, failed_before: boo
     try:
         index = f"{SOURCES}/{key(source, settings['source_options'])}.json"
         with fetched(source, settings["source_options"]) as path:
-            host, recording = native.fleet_identity(path)
+            host, recording, digest = native.fleet_identity(path)
             row = native.fleet_recording_path(host, recording)
             if settings["force"] or not store.fs.exists(store.path(row)):
-                host, recording, files = native.fleet_added(path, settings["budget"])
-                *tables, last = files
+                *tables, last = native.fleet_added(path, digest, settings["budget"])
                 if settings["force"]:
                     # While files are replaced the recording is not whole.
                     store.remove(row)

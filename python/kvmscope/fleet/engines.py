@@ -87,7 +87,7 @@ class Dask:
         # A few pieces a worker are under way at a time: neither they nor their results pile up here.
         ahead = 4 * self.workers
         rest = iter(pieces)
-        running = as_completed(with_results=True)
+        running = as_completed(loop=self._client.loop, with_results=True)
         for piece in (piece for _, piece in zip(range(ahead), rest)):
             running.add(self._client.submit(work, piece, pure=False))
         for _, result in running:

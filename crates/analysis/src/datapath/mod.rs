@@ -19,6 +19,7 @@ pub mod measured;
 mod memory;
 mod model;
 mod of_host;
+pub mod options;
 mod plan;
 mod polling;
 mod predict;

@@ -76,6 +76,12 @@ pub(super) fn hop_of(cycles: f64, cycles_per_byte: f64) -> Option<HopCost> {
     is_cost.then_some(HopCost { cycles, cycles_per_byte, spread: 1.0, source: None })
 }
 
+/// `2.2`: the clock of a CPU in GHz, as cycles a second.
+pub fn ghz(text: &str) -> Result<f64, String> {
+    let value = text.parse().ok().filter(|value: &f64| (0.1..100.0).contains(value));
+    value.map(|value| value * 1e9).ok_or_else(|| "write the clock of a CPU in GHz, such as 2.2".to_owned())
+}
+
 /// `3x8`: generation and lanes of a PCIe link.
 pub fn pcie(text: &str) -> Result<(u8, u8), String> {
     const HOW: &str = "write generation and lanes of the link, such as 3x8";

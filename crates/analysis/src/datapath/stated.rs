@@ -1,5 +1,6 @@
 //! What a user states of a plan, a part of it at least, and what is taken where nothing is said.
 
+use super::calibrate::Calibration;
 use super::model::design::{Design, Pattern};
 use super::model::frames::Frames;
 use super::model::nic::{Hairpin, NICS, Nic, PacketLimit, named};
@@ -161,6 +162,16 @@ fn bytes(bytes: &u32) -> String {
 }
 
 impl Stated {
+    /// Puts in what a recording of the user's own host measured, over what is stated.
+    pub fn calibrate(&mut self, measured: Calibration) {
+        self.hop = Some(measured.hop);
+        self.core_hz = Some(measured.core_hz);
+        // A VNF with a CPU of its own is the user's, and not the testpmd that shares one here.
+        if self.vnf_cores.is_some() && self.vnf.is_none() {
+            self.vnf = measured.vnf;
+        }
+    }
+
     /// The plan, complete; or what is missing.
     ///
     /// # Errors

@@ -34,26 +34,29 @@ impl<'a> Axis<'a> {
     }
 }
 
-/// Tells what `request` wants of the events of trace `place`, until `hear` breaks; `fitted` as in [`Reading`].
+/// Tells what `request` wants of the events of trace `place`, until `hear` breaks; `fitted` as in [`Reading`]. `progress` hears how
+/// far it is.
 pub(crate) fn events(
     input: &Input,
     place: usize,
     (request, fitted): (&Request, Option<Clock>),
     axis: &Axis<'_>,
+    progress: impl FnMut(u64, u64),
     hear: impl FnMut(&Event<'_>, u64) -> ControlFlow<()>,
 ) -> Totals {
-    let mut teller = Teller { axis, hear, origin_ns: 0, enough: false };
+    let mut teller = Teller { axis, hear, progress, origin_ns: 0, enough: false };
     trace::replay(input.parts[place].trace.as_ref(), &Reading { request, fitted }, &mut teller)
 }
 
-struct Teller<'a, F> {
+struct Teller<'a, F, P> {
     axis: &'a Axis<'a>,
     hear: F,
+    progress: P,
     origin_ns: u64,
     enough: bool,
 }
 
-impl<F: FnMut(&Event<'_>, u64) -> ControlFlow<()>> Listener for Teller<'_, F> {
+impl<F: FnMut(&Event<'_>, u64) -> ControlFlow<()>, P: FnMut(u64, u64)> Listener for Teller<'_, F, P> {
     fn start(&mut self, origin_ns: u64) {
         self.origin_ns = origin_ns;
     }
@@ -64,6 +67,10 @@ impl<F: FnMut(&Event<'_>, u64) -> ControlFlow<()>> Listener for Teller<'_, F> {
             let at_ns = self.axis.at_ns(event.time_ns, self.origin_ns);
             self.enough = (self.hear)(event, at_ns).is_break();
         }
+    }
+
+    fn progress(&mut self, done: u64, all: u64) {
+        (self.progress)(done, all);
     }
 
     fn enough(&self) -> bool {

@@ -160,7 +160,7 @@ pub(super) fn of_kernels(all: &[Kernel]) -> Vec<Finding> {
     let of = |one: &Kernel| {
         let subject = format!("{} on {}", one.kernel, one.cpu_model);
         let title = format!(
-            "Kernel {}: exits cost x{} of what they cost under other kernels on {}",
+            "Kernel {}: exits cost {} times what they cost under other kernels on {}",
             one.kernel,
             plain(one.ratio),
             one.cpu_model
@@ -213,15 +213,15 @@ pub(super) fn of_drift(all: &[Drift]) -> Vec<Finding> {
     let of = |one: &Drift| {
         let place = one.host.as_deref().unwrap_or("all hosts");
         let title = format!("{place}: {}: x{} since {}", one.what, plain(one.ratio), one.since);
-        let counted = if one.host.is_some() { "recording" } else { "group of recordings" };
+        let counted = if one.host.is_some() { "recordings" } else { "groups of recordings" };
         let seen = format!(
-            "{} before and {} after, over {} and {} {counted}s",
+            "{} before and {} after, over {} and {} {counted}",
             plain(one.before),
             plain(one.after),
             one.recordings_before,
             one.recordings_after
         );
-        let seen = Evidence::in_table(seen.replace("group of recordingss", "groups of recordings"), "fleet.drift");
+        let seen = Evidence::in_table(seen, "fleet.drift");
         let seen = seen.key("what", one.what.as_str()).key("since", one.since.as_str());
         let hit = Hit::new(format!("{} of {place} since {}", one.what, one.since), Severity::Medium, title);
         DRIFT.finding(hit.with(seen), Level::L0)

@@ -100,15 +100,16 @@ fn summary(fleet: &Fleet, hosts: &[Host<'_>], found: (&[Outlier], &[Kernel], &[R
     }
     for one in kernels.iter().filter(|one| one.costs_more) {
         said.push(format!(
-            "Under kernel {} exits cost x{} of what they cost under the others on {}.",
+            "Under kernel {} exits cost {} times what they cost under the others on {}.",
             one.kernel,
             plain(one.ratio),
             one.cpu_model
         ));
     }
     if let Some(first) = ranked.first() {
-        let them = if first.hosts.len() == 1 { "1 host".to_owned() } else { many(first.hosts.len() as u64, "host") };
-        said.push(format!("The worst finding, {} ({}), is that of {them}.", first.rule, first.severity.name()));
+        let have = if first.hosts.len() == 1 { "has" } else { "have" };
+        let hosts = many(first.hosts.len() as u64, "host");
+        said.push(format!("{hosts} {have} the worst finding, {} ({}).", first.rule, first.severity.name()));
     }
     if !fleet.failures.is_empty() {
         said.push(format!("{} could not be added.", many(fleet.failures.len() as u64, "recording")));

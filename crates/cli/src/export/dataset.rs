@@ -61,14 +61,14 @@ mod full {
             hear: &Progress,
         ) -> anyhow::Result<()> {
             let title = recording.title();
-            let (id, _) = fleet::identity(&recording, given)?;
+            let (id, digest) = fleet::identity(&recording, given)?;
             if self.local.has(&id) && !self.force {
                 self.there += 1;
                 println!("{title}: already there as recording {} of host {}", id.recording, id.host);
                 return Ok(());
             }
             let case = Case::new(Input::open(recording)?, given.clone()).with_progress(hear.hear());
-            let added = fleet::added(&case);
+            let added = fleet::added(&case, &digest);
             hear.finish();
             let added = added?;
             added.failed.iter().for_each(|failed| complain(&anyhow!("{title}: {failed}")));

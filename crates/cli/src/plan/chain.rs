@@ -3,11 +3,9 @@
 use crate::arguments::{Answered, OutputOptions, ReplaceOptions, Stdin, opened};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
-use analysis::datapath::quantity::{bits_per_s, hop, imix, payload, pcie, pps, size};
-use analysis::datapath::{
-    self, Asked, DATAPATHS, Datapath, Design, Detours, Frames, HopCost, Known, NICS, Pattern, Plan, Stated, StatedCard,
-    StatedChain,
-};
+use analysis::datapath::options::{Idle, Options};
+use analysis::datapath::quantity::{bits_per_s, ghz, hop, imix, payload, pcie, pps, size};
+use analysis::datapath::{self, Asked, DATAPATHS, Datapath, Detours, Frames, HopCost, Pattern, Plan, Stated};
 use analysis::{About, Answers, Case, Given, Input};
 use anyhow::bail;
 use base::nearest::instead;
@@ -97,7 +95,7 @@ pub struct ChainOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1024))]
     pmd_cores: Option<u32>,
     /// Clock of these CPUs [default: 2.2, assumed]
-    #[arg(long, value_name = "GHZ", value_parser = clock)]
+    #[arg(long, value_name = "GHZ", value_parser = ghz)]
     ghz: Option<f64>,
     /// What OVS-DPDK takes in from a port at most: '6 Mpps'
     #[arg(long, value_name = "RATE", value_parser = pps)]
@@ -160,23 +158,8 @@ fn vnfs(text: &str) -> Result<u32, String> {
     known.ok_or_else(|| "write how many, from 1 to 256".to_owned())
 }
 
-fn clock(text: &str) -> Result<f64, String> {
-    super::numbers::ghz(text).map_err(|_| "write the clock of a CPU in GHz, such as 2.2".to_owned())
-}
-
 fn path(text: &str) -> Result<Datapath, String> {
     Datapath::called(text).ok_or_else(|| instead(text, DATAPATHS.iter().map(|(_, name)| *name)))
-}
-
-/// Each value once, in the order in which they were given.
-fn once<T: Clone + PartialEq>(all: &[T]) -> Vec<T> {
-    let mut kept: Vec<T> = Vec::new();
-    for one in all {
-        if !kept.contains(one) {
-            kept.push(one.clone());
-        }
-    }
-    kept
 }
 
 impl ChainOptions {
@@ -204,43 +187,20 @@ impl ChainOptions {
             self.calibrated(&mut stated, interrupt)?;
             return Ok(stated.plan().map_err(WrongUse)?);
         }
-        let has_sizes = !self.size.is_empty() || self.imix.is_some();
-        let host = self.host(interrupt)?;
-        let has_card = self.nic.is_some() || self.link.is_some() || host.is_some();
-        if self.vnfs.is_empty() || !has_sizes || !has_card {
+        let (options, host) = (self.options(), self.host(interrupt)?);
+        if !options.is_enough(host.is_some()) {
             bail!(WrongUse(
                 "name VNFs, a size and a card: --vnfs 8 --size 64 --nic XL710; a plan in TOML; or --validate"
                     .to_owned()
             ));
         }
         let of_host = host.map(|host| datapath::of_host(&host, self.nic.as_deref())).transpose().map_err(WrongUse)?;
-        let mut stated = self.stated(of_host.unwrap_or_default());
-        self.check_use(&stated)?;
+        let mut stated = options.stated(of_host.unwrap_or_default());
+        if let Some(idle) = options.idle(&stated, self.calibrate.is_some()) {
+            bail!(WrongUse(would_not_act(idle).to_owned()));
+        }
         self.calibrated(&mut stated, interrupt)?;
         Ok(stated.plan().map_err(WrongUse)?)
-    }
-
-    /// Refuses options that would not act.
-    fn check_use(&self, stated: &Stated) -> Result<(), WrongUse> {
-        let knows_link = |card: &StatedCard| {
-            let model = card.model.as_ref().map_or("", |model| model.value.as_str());
-            card.pcie.is_some() || NICS.iter().any(|nic| nic.model.eq_ignore_ascii_case(model))
-        };
-        let of_link = self.mps.is_some() || self.mrrs.is_some() || self.iommu_small_pages || self.remote_node;
-        if of_link && !stated.cards.iter().all(knows_link) {
-            return Err(WrongUse(
-                "--mps, --mrrs, --iommu-small-pages and --remote-node are about the PCIe link, which is unknown of this card: --pcie 3x8"
-                    .to_owned(),
-            ));
-        }
-        let knows_vnf = self.vnf.is_some() || self.vnf_pps.is_some() || self.calibrate.is_some();
-        if self.vnf_cores.is_some() && !knows_vnf {
-            return Err(WrongUse(
-                "--vnf-cores needs what a packet takes in a VNF: --vnf 900+0.1, --vnf-pps '8 Mpps', or --calibrate DIR"
-                    .to_owned(),
-            ));
-        }
-        Ok(())
     }
 
     /// Puts in what the user's own recording measured, over what a file says.
@@ -249,12 +209,7 @@ impl ChainOptions {
         let input = Input::open(opened(path, &self.stdin, interrupt)?)?;
         let from = input.recording.title();
         let measured = datapath::calibration(&input, stated.pattern, &from).map_err(anyhow::Error::msg)?;
-        stated.hop = Some(measured.hop);
-        stated.core_hz = Some(measured.core_hz);
-        // A VNF with a CPU of its own is the user's, and not the testpmd that shares one here.
-        if stated.vnf_cores.is_some() && stated.vnf.is_none() {
-            stated.vnf = measured.vnf;
-        }
+        stated.calibrate(measured);
         Ok(())
     }
 
@@ -267,52 +222,48 @@ impl ChainOptions {
         snapshot(path, &self.stdin, interrupt).map(Some)
     }
 
-    /// What the options say, over what the host says.
-    fn stated(&self, host: Stated) -> Stated {
-        let of_host = host.cards.into_iter().next();
-        let named = of_host.is_none().then(|| self.nic.clone()).flatten();
-        let of_host = of_host.unwrap_or_default();
-        let card = StatedCard {
-            model: named.map(Known::given).or(of_host.model),
-            line_bits_per_s: self.link.map(Known::given).or(of_host.line_bits_per_s),
-            ports: self.ports.map(Known::given),
-            count: self.cards.map(Known::given),
-            pcie: self.pcie.map(Known::given).or(of_host.pcie),
-            mps_bytes: self.mps.map(Known::given).or(of_host.mps_bytes),
-            mrrs_bytes: self.mrrs.map(Known::given).or(of_host.mrrs_bytes),
-            node: of_host.node,
-            packets_per_s: None,
+    /// What is stated, quantity by quantity.
+    fn options(&self) -> Options {
+        Options {
+            vnfs: self.vnfs.clone(),
+            sizes: self.size.clone(),
+            imix: self.imix.clone(),
+            pattern: match self.pattern {
+                Where::Chain => Pattern::Chain,
+                Where::NorthSouth => Pattern::NorthSouth,
+            },
+            nic: self.nic.clone(),
+            line_bits_per_s: self.link,
+            ports: self.ports,
+            cards: self.cards,
+            pcie: self.pcie,
+            mps_bytes: self.mps,
+            mrrs_bytes: self.mrrs,
             detours: Detours { iommu_small_pages: self.iommu_small_pages, remote_node: self.remote_node },
-        };
-        let pattern = match self.pattern {
-            Where::Chain => Pattern::Chain,
-            Where::NorthSouth => Pattern::NorthSouth,
-        };
-        let chain = |vnfs: &u32| StatedChain {
-            vnfs: *vnfs,
-            designs: once(&self.datapath).iter().map(|path| Design::uniform(*path, pattern, *vnfs)).collect(),
-            must_migrate: self.must_migrate,
-            card: 0,
-            pattern: None,
-        };
-        Stated {
-            cards: vec![card],
-            chains: once(&self.vnfs).iter().map(chain).collect(),
-            frames: once(&self.size).into_iter().chain(self.imix.clone()).collect(),
-            pattern,
+            hop: self.hop.clone(),
+            pmd_cores: self.pmd_cores,
+            core_hz: self.ghz,
+            ingress_pps: self.ingress,
+            guest_pps: self.vnf_pps,
+            vnf: self.vnf.clone(),
+            vnf_cores: self.vnf_cores,
+            vhost_pps: self.vhost_pps,
+            datapaths: self.datapath.clone(),
             search: self.search,
+            must_migrate: self.must_migrate,
             target_pps: self.target,
-            pmd_cores: self.pmd_cores.map(Known::given),
-            core_hz: self.ghz.map(Known::given).or(host.core_hz),
-            host_cpus: host.host_cpus,
-            iommu: host.iommu,
-            hop: self.hop.clone().map(Known::given),
-            ingress_pps: self.ingress.map(Known::given),
-            guest_pps: self.vnf_pps.map(Known::given),
-            vnf: self.vnf.clone().map(Known::given),
-            vnf_cores: self.vnf_cores.map(Known::given),
-            vhost_pps: self.vhost_pps.map(Known::given),
-            ..Stated::default()
+        }
+    }
+}
+
+/// Refuses an option that would not act.
+fn would_not_act(idle: Idle) -> &'static str {
+    match idle {
+        Idle::Link => {
+            "--mps, --mrrs, --iommu-small-pages and --remote-node are about the PCIe link, which is unknown of this card: --pcie 3x8"
+        }
+        Idle::VnfCores => {
+            "--vnf-cores needs what a packet takes in a VNF: --vnf 900+0.1, --vnf-pps '8 Mpps', or --calibrate DIR"
         }
     }
 }

@@ -35,6 +35,25 @@ impl Serialize for Shown<'_> {
     }
 }
 
+/// A section without its tables: what is small.
+pub struct Words<'a> {
+    pub section: &'a Section,
+    /// The rank of each finding of the recording, by its id.
+    pub ranks: &'a HashMap<String, usize>,
+}
+
+impl Serialize for Words<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let section = self.section;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("findings", &Findings(&section.findings, self.ranks))?;
+        map.serialize_entry("figures", &Figures(&section.figures))?;
+        map.serialize_entry("controls", &section.controls)?;
+        map.serialize_entry("unknown", &section.unknown)?;
+        map.end()
+    }
+}
+
 struct Findings<'a>(&'a [Finding], &'a HashMap<String, usize>);
 
 impl Serialize for Findings<'_> {

@@ -29,7 +29,7 @@ pub use judged::{Counts, Judged, Judgement, Whose};
 pub(crate) use judged::{Verdicts, by_goal};
 pub(crate) use on_migrations::{Predicted, predicted};
 pub use quantity::exact;
-pub use read::{MOST_BYTES, SCHEMA};
+pub use read::{MOST_BYTES, SCHEMA, named};
 pub use verdict::{Bounds, Doubt, Verdict};
 pub(crate) use windows::{moment_ns, windows_ns};
 

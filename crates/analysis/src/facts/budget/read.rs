@@ -3,10 +3,15 @@
 //! Whatever a file says that would not act is an error with its place: a key that is not known, a time without a unit, a
 //! window for a metric that has none, a number of samples for a goal on losses.
 
+use super::builtin::{BUILT_IN, built_in, built_in_text};
 use super::{Budget, CONFIDENCE, DEFINITIONS, Goal, Metric, Op, Require, Scope, Stat, Workload};
 use crate::facts::losses::Definition;
 use crate::fields::{Error, Fields, Source, count, one_of, share, text};
+use base::nearest::instead;
 use base::{CpuSet, MOST_CPUS};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 /// What a file's key `schema` says.
@@ -43,6 +48,29 @@ fn time(value: &DeValue<'_>) -> Result<u64, String> {
         | DeValue::Datetime(_)
         | DeValue::Array(_)
         | DeValue::Table(_) => Err("write a time with its unit in quotes, such as \"20us\"".to_owned()),
+    }
+}
+
+/// The budget that a user names, with its text. A built-in one goes before a file of its name, which `./NAME` means.
+///
+/// # Errors
+/// If it is neither, or no budget, in a sentence.
+pub fn named(name: &Path) -> Result<(Budget, String), String> {
+    let known = name.to_str().and_then(|name| built_in(name).zip(built_in_text(name)));
+    if let Some((budget, text)) = known {
+        return Ok((budget, text.to_owned()));
+    }
+    let shown = name.display().to_string();
+    let mut text = String::new();
+    // One byte more than is read, so that a longer file is refused and not cut.
+    let read = File::open(name).and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_string(&mut text));
+    match read {
+        Ok(_) => Ok((Budget::read(&shown, &text).map_err(|error| error.to_string())?, text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let instead = instead(&shown, BUILT_IN.iter().map(|(name, _)| *name));
+            Err(format!("{shown} is neither a built-in budget nor a file; {instead}"))
+        }
+        Err(error) => Err(format!("{shown}: {error}")),
     }
 }
 

@@ -1,0 +1,109 @@
+"""What would happen if: plans, by the models of `kvmscope plan`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Literal
+
+from kvmscope._kvmscope import Report, plan_chain, plan_validate
+
+__all__ = ["chain", "validate"]
+
+Path = str | os.PathLike[str]
+
+
+def chain(
+    plan: Path | None = None,
+    *,
+    vnfs: int | Sequence[int] | None = None,
+    size: int | Sequence[int] | None = None,
+    imix: str | None = None,
+    pattern: Literal["chain", "north-south"] | None = None,
+    nic: str | None = None,
+    snapshot: Path | None = None,
+    link: str | None = None,
+    ports: int | None = None,
+    cards: int | None = None,
+    pcie: str | None = None,
+    mps: int | None = None,
+    mrrs: int | None = None,
+    iommu_small_pages: bool | None = None,
+    remote_node: bool | None = None,
+    hop: str | None = None,
+    calibrate: Path | None = None,
+    pmd_cores: int | None = None,
+    ghz: float | None = None,
+    ingress: str | None = None,
+    vnf_pps: str | None = None,
+    vnf: str | None = None,
+    vnf_cores: int | None = None,
+    vhost_pps: str | None = None,
+    datapath: str | Sequence[str] | None = None,
+    search: bool = False,
+    must_migrate: bool | None = None,
+    target: str | None = None,
+) -> Report:
+    """What SR-IOV, OVS-DPDK and other datapaths carry, which resource binds, and how many cores they take.
+
+    Either `plan`, a TOML file or its text (docs/datapath.md), or quantities, which are called and written as the options of
+    `kvmscope plan chain`. `search` and `calibrate` go with both.
+
+    >>> import kvmscope.plan
+    >>> report = kvmscope.plan.chain(vnfs=8, size=64, nic="XL710", hop="240+0.24", pmd_cores=4)
+    >>> list(report.sections)
+    ['datapath']
+    """
+    quantities = {
+        "vnfs": vnfs,
+        "size": size,
+        "imix": imix,
+        "pattern": pattern,
+        "nic": nic,
+        "link": link,
+        "ports": ports,
+        "cards": cards,
+        "pcie": pcie,
+        "mps": mps,
+        "mrrs": mrrs,
+        "iommu_small_pages": iommu_small_pages,
+        "remote_node": remote_node,
+        "hop": hop,
+        "pmd_cores": pmd_cores,
+        "ghz": ghz,
+        "ingress": ingress,
+        "vnf_pps": vnf_pps,
+        "vnf": vnf,
+        "vnf_cores": vnf_cores,
+        "vhost_pps": vhost_pps,
+        "datapath": datapath,
+        "must_migrate": must_migrate,
+        "target": target,
+    }
+    options = [(key, text) for key, value in quantities.items() for text in _texts(value)]
+    if plan is not None and (options or snapshot is not None):
+        beside = ", ".join(dict(options)) or "snapshot"
+        raise TypeError(f"chain() takes a plan or quantities, not both; {beside} would not act beside a plan")
+    return plan_chain(plan, options, snapshot, calibrate, search)
+
+
+def validate() -> Report:
+    """How far the model of `chain` agrees with published numbers.
+
+    >>> "validate" in kvmscope.plan.validate().sections["datapath"].tables
+    True
+    """
+    return plan_validate()
+
+
+def _texts(value: object) -> list[str]:
+    """A quantity as the program reads it: none, one, or several of a list."""
+    if value is None:
+        return []
+    if isinstance(value, bool):
+        return [str(value).lower()]
+    if isinstance(value, str | int | float):
+        return [str(value)]
+    if isinstance(value, Sequence):
+        return [text for item in value for text in _texts(item)]
+    raise TypeError(f"a quantity of a plan is a number, a text or a list of these, not {value!r}")

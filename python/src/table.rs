@@ -1,0 +1,150 @@
+//! A table that every Arrow library takes without a copy, through the PyCapsule interface.
+
+use crate::answer::Answer;
+use crate::error::Failure;
+use arrow_array::{ArrayRef, RecordBatch, StructArray};
+use arrow_schema::{ArrowError, Field, Schema};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyTuple};
+use pyo3_arrow::error::PyArrowResult;
+use pyo3_arrow::ffi::{ArrayIterator, to_array_pycapsules, to_schema_pycapsule, to_stream_pycapsule};
+use std::sync::Arc;
+
+/// One table: rows with named columns, whose units are in their names and in the schema's metadata.
+///
+/// pyarrow, pandas, polars and duckdb take it as it is:
+///
+/// >>> import pyarrow
+/// >>> exits = kvmscope.open(fixtures / "nested-svm-toy").report().sections["flow"].tables["exits"]
+/// >>> pyarrow.table(exits).num_rows == len(exits)
+/// True
+#[pyclass(frozen, module = "kvmscope")]
+pub struct Table {
+    rows: Rows,
+}
+
+enum Rows {
+    /// A table of an answer, which becomes columns when they are wanted.
+    Answered { answer: Arc<Answer>, section: usize, table: usize },
+    /// Columns, under a name.
+    Made { name: String, batch: RecordBatch },
+}
+
+impl Table {
+    /// The table at place `table` of the section at place `section`.
+    pub fn of_answer(answer: &Arc<Answer>, section: usize, table: usize) -> Self {
+        Self { rows: Rows::Answered { answer: Arc::clone(answer), section, table } }
+    }
+
+    /// A table of its own.
+    pub fn made(name: impl Into<String>, batch: RecordBatch) -> Self {
+        Self { rows: Rows::Made { name: name.into(), batch } }
+    }
+
+    fn batch(&self) -> Result<&RecordBatch, Failure> {
+        match &self.rows {
+            Rows::Answered { answer, section, table } => answer.batch(*section, *table),
+            Rows::Made { batch, .. } => Ok(batch),
+        }
+    }
+
+    /// The table as answers have it, if it is of one.
+    fn answered(&self) -> Option<(&base::Section, &base::Table)> {
+        let Rows::Answered { answer, section, table } = &self.rows else { return None };
+        let section = &answer.sections[*section];
+        Some((section, &section.tables[*table]))
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// `<section>.<table>`, as everywhere in the program.
+    #[getter]
+    fn name(&self) -> String {
+        match &self.rows {
+            Rows::Answered { .. } => self.answered().map(|(_, table)| table.spec.address()).unwrap_or_default(),
+            Rows::Made { name, .. } => name.clone(),
+        }
+    }
+
+    /// The names of its columns.
+    #[getter]
+    fn columns(&self) -> PyResult<Vec<String>> {
+        Ok(self.batch()?.schema().fields().iter().map(|field| field.name().clone()).collect())
+    }
+
+    /// The unit of each column by its name: `ns`, `bytes`, `count`, `share`, ... or empty.
+    #[getter]
+    fn units<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let units = PyDict::new(py);
+        for field in self.batch()?.schema().fields() {
+            units.set_item(field.name(), field.metadata().get("unit").map_or("", String::as_str))?;
+        }
+        Ok(units)
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyCapsule>>,
+    ) -> PyArrowResult<Bound<'py, PyCapsule>> {
+        let batch = self.batch().map_err(PyErr::from)?.clone();
+        stream(py, &batch.schema(), std::iter::once(Ok(batch)), requested_schema)
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyCapsule>>,
+    ) -> PyArrowResult<Bound<'py, PyTuple>> {
+        let batch = self.batch().map_err(PyErr::from)?;
+        let field = struct_field(&batch.schema());
+        to_array_pycapsules(py, field, &StructArray::from(batch.clone()), requested_schema)
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyArrowResult<Bound<'py, PyCapsule>> {
+        to_schema_pycapsule(py, self.batch().map_err(PyErr::from)?.schema().as_ref())
+    }
+
+    fn __len__(&self) -> usize {
+        match self.answered() {
+            Some((_, table)) => table.rows.len(),
+            None => self.batch().map_or(0, RecordBatch::num_rows),
+        }
+    }
+
+    fn __str__(&self) -> PyResult<String> {
+        let text = self.answered().map(|(_, table)| show::text::render_table(table, &show::text::Page::default()));
+        text.filter(|text| !text.is_empty()).map_or_else(|| self.__repr__(), Ok)
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        let rows = base::number::many(self.__len__() as u64, "row");
+        Ok(format!("<kvmscope.Table {}: {rows}; {}>", self.name(), self.columns()?.join(", ")))
+    }
+
+    fn _repr_html_(&self) -> Option<String> {
+        let (section, table) = self.answered()?;
+        show::html::fragment::of_table(section.id, table)
+    }
+}
+
+/// Batches of one schema as Arrow's C stream.
+pub fn stream<'py>(
+    py: Python<'py>,
+    schema: &Schema,
+    batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,
+    requested_schema: Option<Bound<'py, PyCapsule>>,
+) -> PyArrowResult<Bound<'py, PyCapsule>> {
+    let arrays = batches.map(|batch| batch.map(|batch| Arc::new(StructArray::from(batch)) as ArrayRef));
+    let reader = ArrayIterator::new(arrays, struct_field(schema));
+    to_stream_pycapsule(py, Box::new(reader), requested_schema)
+}
+
+/// A schema as the type of its rows, which is how Arrow's C interface passes it.
+fn struct_field(schema: &Schema) -> Arc<Field> {
+    let field = Field::new_struct("", schema.fields().clone(), false);
+    Arc::new(field.with_metadata(schema.metadata().clone()))
+}

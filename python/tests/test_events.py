@@ -1,0 +1,152 @@
+"""Events come in batches, while the trace is read."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import kvmscope
+import polars
+import pyarrow
+import pytest
+from conftest import loads, rows_of
+
+
+def threads() -> int:
+    """Threads of this process that read events."""
+    names = [Path(task, "comm") for task in Path("/proc/self/task").iterdir()]
+    return sum(name.read_text().startswith("kvmscope-event") for name in names if name.exists())
+
+
+def test_all_exits_come_in_the_order_of_time(fixtures: Path) -> None:
+    recording = kvmscope.open(fixtures / "nested-svm-toy")
+    events = recording.events("kvm_exit")
+    assert events.columns[:3] == ["time_ns", "cpu", "tid"] and "exit_reason" in events.columns
+    rows = pyarrow.concat_tables(pyarrow.table(batch) for batch in events)
+    document = loads(recording.report().json())
+    assert rows.num_rows == sum(row["count"] for row in rows_of(document, "flow", "exits"))
+    times = rows["time_ns"].to_pylist()
+    assert times == sorted(times)
+    assert (events.lost, events.gaps) == (0, 0)
+
+
+def test_columns_come_as_they_are_asked_for(fixtures: Path) -> None:
+    recording = kvmscope.open(fixtures / "nested-svm-toy")
+    named = pyarrow.table(recording.events("kvm_exit", columns=["exit_reason", "time_ns"]))
+    everything = pyarrow.table(recording.events("kvm_exit"))
+    assert named.column_names == ["exit_reason", "time_ns"]
+    assert named["exit_reason"] == everything["exit_reason"]
+
+
+def test_several_kinds_come_in_one_stream(fixtures: Path) -> None:
+    recording = kvmscope.open(fixtures / "nested-svm-toy")
+    both = pyarrow.table(recording.events(["kvm_entry", "kvm_exit"], columns=["time_ns", "event", "exit_reason"]))
+    counts = dict(polars.DataFrame(both).group_by("event").len().iter_rows())
+    for event in ("kvm_entry", "kvm_exit"):
+        assert counts[event] == pyarrow.table(recording.events(event, columns=["time_ns"])).num_rows > 0
+    entries = polars.DataFrame(both).filter(polars.col("event") == "kvm_entry")
+    assert entries["exit_reason"].null_count() == len(entries), "an entry has no reason"
+
+
+def test_text_of_fields_is_text(fixtures: Path) -> None:
+    recording = kvmscope.open(fixtures / "vmx-linux-shadow-on")
+    names = polars.DataFrame(recording.events("sched_switch", columns=["prev_comm", "prev_pid"]))
+    assert names["prev_comm"].str.len_bytes().min() is not None
+    assert "\0" not in "".join(names["prev_comm"].unique())
+
+
+def test_what_is_not_there_is_named_with_what_is(fixtures: Path) -> None:
+    recording = kvmscope.open(fixtures / "nested-svm-toy")
+    with pytest.raises(kvmscope.UsageError, match=r"trace\.dat describes no event `kvm_exi`.*kvm_exit"):
+        recording.events("kvm_exi")
+    with pytest.raises(kvmscope.UsageError, match=r"kvm_exit in .*trace\.dat has no column `reason`.*exit_reason"):
+        recording.events("kvm_exit", columns=["reason"])
+    with pytest.raises(kvmscope.UsageError, match="no trace 7; traces in this recording: 1"):
+        recording.events("kvm_exit", trace=7)
+
+
+def test_a_stream_is_read_once(fixtures: Path) -> None:
+    events = kvmscope.open(fixtures / "nested-svm-toy").events("kvm_exit", columns=["time_ns"])
+    assert pyarrow.table(events).num_rows > 0
+    with pytest.raises(kvmscope.UsageError, match="ask the recording for them again"):
+        pyarrow.table(events)
+    assert list(events) == []
+
+
+def test_a_reader_that_leaves_ends_the_reading(fixtures: Path, big: Path) -> None:
+    with kvmscope.open(big).events("kvm_exit") as events:
+        assert len(next(events)) > 0
+        assert threads() == 1
+    del events
+    stream = kvmscope.open(big).events("kvm_exit")
+    reader = pyarrow.RecordBatchReader.from_stream(stream)
+    reader.read_next_batch()
+    del reader, stream
+    gc.collect()
+    ends = time.monotonic() + 10
+    while threads() and time.monotonic() < ends:
+        time.sleep(0.01)
+    assert threads() == 0
+
+
+def test_other_threads_run_meanwhile(big: Path) -> None:
+    ticks = 0
+    done = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not done.is_set():
+            ticks += 1
+            time.sleep(0.001)
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    kvmscope.open(big).report()
+    done.set()
+    ticker.join()
+    assert ticks > 5
+
+
+ENDLESS = """
+import kvmscope, sys, pyarrow
+recording = kvmscope.open(sys.argv[1])
+print("ready", flush=True)
+try:
+    while True:
+        {work}
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "recording.report(vcpu=0)",
+        "kvmscope.open(sys.argv[1]).timeline()",
+        "for batch in recording.events('kvm_exit'): pass",
+        "pyarrow.RecordBatchReader.from_stream(recording.events('kvm_exit')).read_all()",
+    ],
+)
+def test_ctrl_c_is_heard(big: Path, work: str) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", ENDLESS.format(work=work), str(big)], stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None and child.stdout.readline() == "ready\n"
+    time.sleep(0.2)
+    child.send_signal(signal.SIGINT)
+    said, _ = child.communicate(timeout=20)
+    assert (said, child.returncode) == ("interrupted\n", 0)
+
+
+@pytest.fixture(scope="module")
+def big(fixtures: Path) -> Path:
+    """The recording that takes longest to read."""
+    traces = [path for path in fixtures.glob("*/L0/trace.dat") if not os.path.islink(path)]
+    return max(traces, key=lambda path: path.stat().st_size)
