@@ -115,22 +115,20 @@ pub const RANKED: TableSpec = TableSpec {
         Column::text("example_host"),
         Column::text("fix"),
     ],
-    shown: Some(Shown {
-        bar: Some("hosts"),
-        ..Shown::of(
-            "Findings by the hosts they would help",
-            &[
-                ("rule", "finding"),
-                ("severity", "severity"),
-                ("hosts", "hosts"),
-                ("cost", "cost of a host"),
-                ("cost_unit", "unit"),
-                ("title", "as on one of them"),
-                ("example_host", "host"),
-            ],
-            25,
-        )
-    }),
+    shown: Some(Shown::of(
+        "Findings by the hosts they would help",
+        &[
+            ("rule", "finding"),
+            ("severity", "severity"),
+            ("hosts", "hosts"),
+            ("hosts_share", "of all"),
+            ("cost", "cost of a host"),
+            ("cost_unit", "unit"),
+            ("title", "as on one of them"),
+            ("example_host", "host"),
+        ],
+        25,
+    )),
 };
 
 /// Goals of budgets over all hosts.
