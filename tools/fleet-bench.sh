@@ -20,7 +20,7 @@ venv=${FLEET_VENV:-$scratch/venv}
 if [ ! -x "$venv/bin/python" ]; then
     python3 -m venv "$venv"
     wanted=("distributed>=2026.8" "fsspec>=2026.2" "pyarrow>=26")
-    command -v java >/dev/null && wanted+=("pyspark>=4.1")
+    command -v java >/dev/null && wanted+=("pyspark>=4.1" "pandas>=2.2")
     "$venv/bin/pip" install --quiet "${wanted[@]}"
 fi
 # The package as it lies here, with what was just built: no wheel, and nothing is installed.
