@@ -37,7 +37,9 @@ def main() -> None:
             begin = time.monotonic()
             done = fleet.analyse(sources[: 4 * few], scratch / f"scaling-{workers}", engine=running)
             took[workers] = time.monotonic() - begin
-        print(f"   {workers} worker: {took[workers]:.2f} s for {len(done.added)} recordings, start-up {started:.2f} s, load {load()}")
+        print(
+            f"   {workers} worker: {took[workers]:.2f} s for {len(done.added)} recordings, start-up {started:.2f} s, load {load()}"
+        )
     print(f"   ratio {took[1] / took[2]:.2f}")
 
     print(f"\n-- cost of a recording among {few} and among {count}, and the driver's peak memory (bar: both flat)")
@@ -64,7 +66,9 @@ def main() -> None:
     named = sorted({row[0] for row in table["rows"]})
     planted = sorted(truth["shadowing_off"] + truth["hog"])
     kernels = [one["subject"] for one in answer["sections"][0]["findings"] if one["rule"] == "FLT-KERNEL"]
-    print(f"   planted {', '.join(planted)}; named {', '.join(named)}; kernel {truth['kernel']}, named {'; '.join(kernels)}")
+    print(
+        f"   planted {', '.join(planted)}; named {', '.join(named)}; kernel {truth['kernel']}, named {'; '.join(kernels)}"
+    )
     if not same or named != planted or not all(kernel.startswith(truth["kernel"]) for kernel in kernels):
         sys.exit("the answers are not what they should be")
 

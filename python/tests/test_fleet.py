@@ -33,7 +33,9 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not generate.exists():
         pytest.skip(f"generate: {generate} is not built; fleets were not tested")
     place = tmp_path_factory.mktemp("nightly")
-    subprocess.run([generate, "fleet", place, "--recordings", str(HOSTS), "--seed", "7"], check=True, capture_output=True)
+    subprocess.run(
+        [generate, "fleet", place, "--recordings", str(HOSTS), "--seed", "7"], check=True, capture_output=True
+    )
     (place / BROKEN).mkdir()
     (place / BROKEN / "recording.json").write_text('{"schema": "kvmscope-recording/2"}')
     return place
@@ -70,7 +72,11 @@ def s3() -> Iterator[dict[str, Any]]:
         port = free.getsockname()[1]
     command = [str(Path(sys.executable).parent / "moto_server"), "-H", "127.0.0.1", "-p", str(port)]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    options = {"key": "k", "secret": "s", "client_kwargs": {"endpoint_url": f"http://127.0.0.1:{port}", "region_name": "eu-central-1"}}
+    options = {
+        "key": "k",
+        "secret": "s",
+        "client_kwargs": {"endpoint_url": f"http://127.0.0.1:{port}", "region_name": "eu-central-1"},
+    }
     try:
         for _ in range(300):
             try:
@@ -162,7 +168,9 @@ def test_a_place_of_something_else_is_refused(tmp_path: Path) -> None:
         fleet.analyse([tmp_path], tmp_path / "new", engine="hadoop")
 
 
-def test_dask_has_the_same_answer_and_the_same_files(recordings: Path, dataset: str, expected: str, tmp_path: Path) -> None:
+def test_dask_has_the_same_answer_and_the_same_files(
+    recordings: Path, dataset: str, expected: str, tmp_path: Path
+) -> None:
     pytest.importorskip("distributed", reason="dask: it is not installed; fleets on it were not tested")
     place = tmp_path / "dataset"
     with fleet.Dask(workers=2) as cluster:
@@ -196,7 +204,9 @@ def test_over_s3_recordings_and_answer_are_the_same(recordings: Path, expected: 
         assert answer["sections"][0]["tables"][name] == tables[name], name
 
 
-def test_spark_has_the_same_answer_and_the_same_files(recordings: Path, dataset: str, expected: str, tmp_path: Path) -> None:
+def test_spark_has_the_same_answer_and_the_same_files(
+    recordings: Path, dataset: str, expected: str, tmp_path: Path
+) -> None:
     pytest.importorskip("pyspark", reason="spark: pyspark is not installed; fleets on it were not tested")
     if shutil.which("java") is None:
         pytest.skip("spark: there is no java; the Debian package openjdk-17-jre-headless brings it")

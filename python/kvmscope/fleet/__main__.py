@@ -23,9 +23,15 @@ def main() -> int:
     answering.add_argument("--json", action="store_true", help="print the answer as JSON (schema kvmscope/1)")
     for command in (adding, answering):
         command.add_argument("--engine", choices=["dask", "spark"], help="who works [default: this process]")
-        command.add_argument("--scheduler", metavar="ADDRESS", help="scheduler of Dask, or master of Spark [default: this machine]")
-        command.add_argument("--workers", type=int, metavar="N", help="processes of Dask on this machine [default: one for each CPU]")
-        command.add_argument("--storage-options", type=json.loads, default={}, metavar="JSON", help="options of fsspec for the stores")
+        command.add_argument(
+            "--scheduler", metavar="ADDRESS", help="scheduler of Dask, or master of Spark [default: this machine]"
+        )
+        command.add_argument(
+            "--workers", type=int, metavar="N", help="processes of Dask on this machine [default: one for each CPU]"
+        )
+        command.add_argument(
+            "--storage-options", type=json.loads, default={}, metavar="JSON", help="options of fsspec for the stores"
+        )
     asked = program.parse_args()
     if asked.engine is None and (asked.scheduler or asked.workers):
         program.error("--scheduler and --workers are about an engine; name one with --engine")
@@ -42,7 +48,13 @@ def main() -> int:
         print(answer.json() if asked.json else answer)
         return 0
     done = analyse(
-        asked.sources, asked.dataset, engine=engine, budget=asked.budget, force=asked.force, source_options=options, storage_options=options
+        asked.sources,
+        asked.dataset,
+        engine=engine,
+        budget=asked.budget,
+        force=asked.force,
+        source_options=options,
+        storage_options=options,
     )
     for outcome in done.failed:
         print(f"kvmscope: {outcome.source}: {outcome.error}", file=sys.stderr)

@@ -110,7 +110,9 @@ def analyse(
         with engine_of(engine) as running:
             size = max(1, min(8, len(todo) // (4 * running.workers)))
             pieces = [
-                json.dumps(settings | {"sources": [(url, native.fleet_failure_path(url) in failures) for url in some]}).encode()
+                json.dumps(
+                    settings | {"sources": [(url, native.fleet_failure_path(url) in failures) for url in some]}
+                ).encode()
                 for some in _chunks(todo, size)
             ]
             for result in running.run(work, pieces):
@@ -134,11 +136,15 @@ def _begin(store: Store) -> None:
         schema = json.loads(store.read([manifest])[manifest])["schema"]
     except FileNotFoundError:
         if store.names(""):
-            raise native.UsageError(f"{store.url} is not empty, and no data set of kvmscope: it has no {manifest}") from None
+            raise native.UsageError(
+                f"{store.url} is not empty, and no data set of kvmscope: it has no {manifest}"
+            ) from None
         store.put({manifest: native.fleet_manifest().encode()})
         return
     if schema != native.fleet_schema():
-        raise native.UsageError(f"{store.url} is a data set of schema {schema}; this version writes {native.fleet_schema()}")
+        raise native.UsageError(
+            f"{store.url} is a data set of schema {schema}; this version writes {native.fleet_schema()}"
+        )
 
 
 def _chunks(items: list[str], size: int) -> Iterator[list[str]]:
@@ -175,7 +181,7 @@ def _one(store: Store, settings: dict[str, Any], source: str, failed_before: boo
         if failed_before:
             store.remove(native.fleet_failure_path(source))
         return outcome | {"host": host, "recording": recording}
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001
         # One that is broken in whatever way does not cost the others.
         text = str(error) or type(error).__name__
         store.put(dict([native.fleet_failure(source, text)]))

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 Work = Callable[[bytes], bytes]
 
@@ -18,10 +18,12 @@ Work = Callable[[bytes], bytes]
 class Engine(Protocol):
     """Whoever runs pieces of work."""
 
-    def __enter__(self) -> Engine:
+    def __enter__(self) -> Self:
         """Starts what has to be started."""
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Ends what was started here."""
 
     @property
@@ -37,7 +39,7 @@ class OneProcess:
 
     workers = 1
 
-    def __enter__(self) -> OneProcess:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -56,7 +58,7 @@ class Dask:
         self._client: Any = None
         self._cluster: Any = None
 
-    def __enter__(self) -> Dask:
+    def __enter__(self) -> Self:
         from distributed import Client, LocalCluster
 
         if self._scheduler is None:
@@ -79,7 +81,7 @@ class Dask:
 
     @property
     def workers(self) -> int:
-        return max(1, sum(self._client.nthreads().values()))
+        return max(1, int(sum(self._client.nthreads().values())))
 
     def run(self, work: Work, pieces: Sequence[bytes]) -> Iterator[bytes]:
         from distributed import as_completed
@@ -104,7 +106,7 @@ class Spark:
         self._master = master
         self._session: Any = None
 
-    def __enter__(self) -> Spark:
+    def __enter__(self) -> Self:
         if self._given is not None:
             self._session = self._given
             return self
@@ -132,7 +134,7 @@ class Spark:
 
     @property
     def workers(self) -> int:
-        return max(1, self._session.sparkContext.defaultParallelism)
+        return max(1, int(self._session.sparkContext.defaultParallelism))
 
     def run(self, work: Work, pieces: Sequence[bytes]) -> Iterator[bytes]:
         if not pieces:
@@ -143,9 +145,13 @@ class Spark:
         def worked(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
             for batch in batches:
                 for piece in batch.column(0):
-                    yield pyarrow.record_batch([pyarrow.array([work(piece.as_py())], pyarrow.binary())], names=["result"])
+                    yield pyarrow.record_batch(
+                        [pyarrow.array([work(piece.as_py())], pyarrow.binary())], names=["result"]
+                    )
 
-        frame = self._session.createDataFrame([(bytearray(piece),) for piece in pieces], StructType([StructField("piece", BinaryType())]))
+        frame = self._session.createDataFrame(
+            [(bytearray(piece),) for piece in pieces], StructType([StructField("piece", BinaryType())])
+        )
         frame = frame.repartition(min(len(pieces), 4 * self.workers))
         results = frame.mapInArrow(worked, StructType([StructField("result", BinaryType())]))
         # One partition of results at a time is here; without prefetching, one after the other would be worked on.
@@ -160,6 +166,8 @@ def engine_of(engine: Engine | str | None) -> Engine:
     if isinstance(engine, str):
         known: dict[str, Callable[[], Engine]] = {"dask": Dask, "spark": Spark, "one process": OneProcess}
         if engine not in known:
-            raise ValueError(f"{engine!r} is no engine; there are {', '.join(known)}, or give Dask(address) or Spark(session)")
+            raise ValueError(
+                f"{engine!r} is no engine; there are {', '.join(known)}, or give Dask(address) or Spark(session)"
+            )
         return known[engine]()
     return engine

@@ -35,7 +35,9 @@ def report(
     except FileNotFoundError:
         raise native.UsageError(f"{store.url} is no data set of kvmscope: it has no {manifest}") from None
     if schema != native.fleet_schema():
-        raise native.UsageError(f"{store.url} is a data set of schema {schema}; this version reads {native.fleet_schema()}")
+        raise native.UsageError(
+            f"{store.url} is a data set of schema {schema}; this version reads {native.fleet_schema()}"
+        )
     ids = native.fleet_recordings(sorted(store.names(native.fleet_recordings_folder())))
     if not ids:
         raise native.NoAnswerError(f"{store.url} has no recordings; kvmscope.fleet.analyse adds some")
@@ -44,7 +46,9 @@ def report(
     settings = {"dataset": store.url, "storage_options": store.options}
     with engine_of(engine) as running:
         size = max(1, min(TOGETHER, -(-len(ids) // running.workers)))
-        pieces = [json.dumps(settings | {"recordings": ids[at : at + size]}).encode() for at in range(0, len(ids), size)]
+        pieces = [
+            json.dumps(settings | {"recordings": ids[at : at + size]}).encode() for at in range(0, len(ids), size)
+        ]
         for part in running.run(work, pieces):
             parts.append(part)
             if len(parts) >= MOST_PARTS:
@@ -56,7 +60,9 @@ def work(piece: bytes) -> bytes:
     """What a worker does: reads the tables of some recordings and merges them."""
     settings = json.loads(piece)
     store = Store(settings["dataset"], settings["storage_options"])
-    paths = {(host, recording): native.fleet_stored_paths(host, recording) for host, recording in settings["recordings"]}
+    paths = {
+        (host, recording): native.fleet_stored_paths(host, recording) for host, recording in settings["recordings"]
+    }
     content = store.read([path for own in paths.values() for path in own])
     recordings = [(*one, [(path, content[path]) for path in own]) for one, own in paths.items()]
     return native.fleet_partial(recordings, [])

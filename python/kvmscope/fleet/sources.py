@@ -21,12 +21,14 @@ class Recordings:
     options: dict[str, Any]
 
     @staticmethod
-    def of(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], options: Mapping[str, Any] | None) -> Recordings:
+    def of(
+        sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], options: Mapping[str, Any] | None
+    ) -> Recordings:
         """Each of `sources`; one with `*`, `?` or `[` stands for what it matches, in the order of names."""
         options = dict(options or {})
         named = [sources] if isinstance(sources, str | os.PathLike) else sources
         urls: list[str] = []
-        for source in map(os.fspath, named):
+        for source in (os.fspath(place) for place in named):
             if any(sign in source for sign in "*?["):
                 fs, pattern = fsspec.core.url_to_fs(source, **options)
                 is_url = "://" in source
