@@ -4,7 +4,7 @@
 FUZZ_SECONDS ?= 30
 
 .DEFAULT_GOAL := help
-.PHONY: help run full dist test bench torture lint fmt fuzz clean
+.PHONY: help run full python dist test bench torture lint fmt fuzz clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -19,6 +19,10 @@ full: ## Build the dashboard (needs npm), then the program with all features
 	@tools/dashboard.sh
 	KVMSCOPE_UI_STAMP=$$(tools/dashboard.sh --stamp) \
 		cargo build --release --locked --package kvmscope --features full
+
+python: ## Build the wheel of the Python package in target/wheels, and install it in target/python
+	@tools/need-build.sh
+	@tools/python.sh --build
 
 dist: ## Make the static binary, .deb and .rpm in target/dist, and check them in an empty root
 	@tools/need-build.sh

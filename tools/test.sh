@@ -3,8 +3,8 @@
 #
 # A test that lacks something prints `skipped: WHAT: REASON` and passes. KVMSCOPE_REQUIRE=trace-cmd,babeltrace2 turns
 # that into a failure for what it names: continuous integration must not pass because it tested nothing.
-# Arguments go to `cargo test`; without any the whole workspace is tested, and the dashboard in a browser: where that can be built the
-# program is the full one, which both then share.
+# Arguments go to `cargo test`; without any the whole workspace is tested, the dashboard in a browser, and the Python package: where the
+# dashboard can be built the program is the full one, which all then share.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,11 +33,12 @@ cargo test --locked --no-fail-fast "$@" -- --show-output 2>&1 | tee "$log" || st
 if [ -n "$all" ]; then
     # NO_COLOR: its closing lines are read below.
     NO_COLOR=1 tools/dashboard.sh --test 2>&1 | tee -a "$log" || status=$?
+    NO_COLOR=1 tools/python.sh --test 2>&1 | tee -a "$log" || status=$?
 fi
 
 skips=$(grep '^skipped: ' "$log" | sort | uniq -c | sort -rn || true)
 count=$(grep -c '^skipped: ' "$log" || true)
-# Lines of cargo, of vitest, and of the steps in the browser.
+# Lines of cargo, of vitest, of the steps in the browser, and of the Python package's tests.
 passed=$(awk '/^test result:/ { sum += $4 } /^ +Tests .* passed/ { sum += $(NF - 2) }
     /^[0-9]+ passed, / { sum += $1 } END { print sum + 0 }' "$log")
 failed=$(awk '/^test result:/ { sum += $6 } /^ +Tests .* failed/ { sum += $2 }

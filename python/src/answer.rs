@@ -4,7 +4,7 @@ use crate::error::Failure;
 use arrow_array::RecordBatch;
 use base::Problem;
 use base::Section;
-use base::recording::Recording;
+use base::recording::{Emulator, Recording};
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
 
@@ -84,7 +84,7 @@ impl Answer {
         if let Some(batch) = kept.get() {
             return Ok(batch);
         }
-        let emulated = self.recording.emulated.map(base::recording::Emulator::name);
+        let emulated = self.recording.emulated.map(Emulator::name);
         let made = columnar::record_batch(&self.sections[place].tables[table], emulated).map_err(Failure::no_answer)?;
         Ok(kept.get_or_init(|| made))
     }
@@ -92,6 +92,11 @@ impl Answer {
     /// The whole of it as text, as the program prints it.
     pub fn text(&self) -> String {
         show::text::render(&self.sections, &self.problems, &show::text::Page::default())
+    }
+
+    /// What emulated the hardware.
+    pub fn emulated(&self) -> Option<Emulator> {
+        self.recording.emulated
     }
 
     /// What it is about, in a few words.

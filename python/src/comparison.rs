@@ -53,7 +53,7 @@ fn compared(before: Vec<One>, after: Vec<One>) -> Result<Arc<Answer>, Failure> {
         return Err(Failure::Usage("name at least one recording of before and one of after the change".to_owned()));
     }
     let all = before.iter().chain(&after).map(|kept| kept.input().recording.clone()).collect();
-    let case = |kept: &Arc<Kept>| Case::new(Arc::clone(kept.input()), Given::default()).with_progress(job::progress);
+    let case = |kept: &Arc<Kept>| kept.case.asked_with(Given::default()).with_progress(job::progress);
     let cases = |side: &[Arc<Kept>]| side.iter().map(case).collect();
     let compared = Case::of_sides(cases(&before), cases(&after))
         .ok_or_else(|| Failure::Usage("nothing was recorded after the change".to_owned()))?;

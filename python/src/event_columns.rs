@@ -39,6 +39,8 @@ pub struct Kinds {
     request: Request,
     names: Vec<String>,
     columns: Vec<(String, Column)>,
+    /// What the schema says beside the columns.
+    about: HashMap<String, String>,
 }
 
 impl Kinds {
@@ -46,7 +48,12 @@ impl Kinds {
     ///
     /// # Errors
     /// If it has no such event or column.
-    pub fn of(facts: &Facts, names: &[String], columns: Option<&[String]>) -> Result<Self, Failure> {
+    pub fn of(
+        facts: &Facts,
+        names: &[String],
+        columns: Option<&[String]>,
+        about: HashMap<String, String>,
+    ) -> Result<Self, Failure> {
         let file = facts.path.display();
         let kinds = names.iter().map(|name| {
             let wanted = Wanted { names: vec![name.clone()], fields: Vec::new() };
@@ -96,7 +103,7 @@ impl Kinds {
         let asked: Vec<Vec<String>> = asked.into_iter().map(|field| vec![field]).collect();
         let wanted = |name: &String| Wanted { names: vec![name.clone()], fields: asked.clone() };
         let request = Request { events: names.iter().map(wanted).collect() };
-        Ok(Self { request, names: kinds.iter().map(|kind| kind.name.clone()).collect(), columns: of_rows })
+        Ok(Self { request, names: kinds.iter().map(|kind| kind.name.clone()).collect(), columns: of_rows, about })
     }
 
     /// What is asked of the trace.
@@ -112,7 +119,8 @@ impl Kinds {
             let can_be_missing = !matches!(column, Column::Own(Own::Time | Own::Cpu | Own::Event));
             Field::new(name, column.data_type(), can_be_missing).with_metadata(about)
         };
-        Arc::new(Schema::new(self.columns.iter().map(field).collect::<Vec<_>>()))
+        let fields: Vec<Field> = self.columns.iter().map(field).collect();
+        Arc::new(Schema::new_with_metadata(fields, self.about.clone()))
     }
 }
 

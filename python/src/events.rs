@@ -9,11 +9,13 @@
 
 use crate::error::{Failure, UsageError};
 use crate::event_columns::{Columns, Kinds};
-use crate::job::{self, Stop, TICK};
+use crate::job::{Stop, TICK};
 use crate::recording::Kept;
-use crate::table::{Table, stream};
+use crate::table::{Table, about, stream};
+use crate::value::to_python;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
+use base::Problem;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3_arrow::error::PyArrowResult;
@@ -22,7 +24,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::ThreadId;
 use std::time::Duration;
 
@@ -32,11 +34,13 @@ const ROWS: usize = 32_768;
 /// Batches that wait for their reader.
 const AHEAD: usize = 2;
 
-/// What was lost of the events so far.
+/// What was lost of the events so far, and what was damaged.
 #[derive(Default)]
 struct Lost {
     events: AtomicU64,
     gaps: AtomicU64,
+    /// Known when all is read.
+    problems: OnceLock<Vec<Problem>>,
 }
 
 /// Batches as they come.
@@ -89,7 +93,8 @@ impl EventStream {
         names: &[String],
         columns: Option<&[String]>,
     ) -> Result<Self, Failure> {
-        let kinds = Kinds::of(kept.input().parts[place].trace.facts(), names, columns)?;
+        let about = about("events", kept.input().recording.emulated);
+        let kinds = Kinds::of(kept.input().parts[place].trace.facts(), names, columns, about)?;
         let (schema, lost) = (kinds.schema(), Arc::new(Lost::default()));
         let (send, receive) = sync_channel(AHEAD);
         let failed = send.clone();
@@ -97,7 +102,7 @@ impl EventStream {
         let (kept, counted, heard) = (Arc::clone(kept), Arc::clone(&lost), stop.clone());
         let walk = move || {
             let mut rows = Columns::new(&kinds);
-            kept.case.events(place, kinds.request(), |event, at_ns| {
+            let totals = kept.case.events(place, kinds.request(), |event, at_ns| {
                 if event.is_loss() {
                     counted.events.fetch_add(event.or_zero(0), Ordering::Relaxed);
                     counted.gaps.fetch_add(1, Ordering::Relaxed);
@@ -110,6 +115,7 @@ impl EventStream {
                 // An error says that the reader has gone.
                 send.send(rows.take()).map_or(ControlFlow::Break(()), ControlFlow::Continue)
             });
+            counted.problems.get_or_init(|| totals.problems.list().to_vec());
             if rows.len() > 0 {
                 let _ = send.send(rows.take());
             }
@@ -125,6 +131,18 @@ impl EventStream {
         thread.map_err(|error| Failure::no_answer(format!("no thread can be started: {error}")))?;
         let batches = Batches { receive: Mutex::new(receive), stop, asked_by: std::thread::current().id() };
         Ok(Self { schema, lost, batches: Mutex::new(Some(batches)) })
+    }
+
+    /// The next batch; signals of Python are looked at while it is waited for.
+    fn next_batch(&self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
+        loop {
+            let next = py.detach(|| self.lock().as_ref().map(|batches| batches.within(TICK)));
+            match next {
+                None | Some(Err(RecvTimeoutError::Disconnected)) => return Ok(None),
+                Some(Ok(batch)) => return Ok(Some(batch.map_err(Failure::no_answer)?)),
+                Some(Err(RecvTimeoutError::Timeout)) => py.check_signals()?,
+            }
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Batches>> {
@@ -152,9 +170,28 @@ impl EventStream {
         self.lost.gaps.load(Ordering::Relaxed)
     }
 
+    /// What was damaged in the trace where it was read, as `problems` of the JSON; known at the end of the stream.
+    #[getter]
+    fn problems<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let problems = self.lost.problems.get().map_or(&[][..], Vec::as_slice);
+        to_python(py, &serde_json::to_value(problems).unwrap_or_default())
+    }
+
     /// Ends the reading; the rows that were not taken are gone.
     fn close(&self) {
         self.lock().take();
+    }
+
+    /// All rows that are left, as one table.
+    ///
+    /// >>> len(kvmscope.open(fixtures / "nested-svm-toy").events("kvm_exit").read_all())
+    /// 1828
+    fn read_all(&self, py: Python<'_>) -> PyResult<Table> {
+        let mut all = Vec::new();
+        while let Some(batch) = self.next_batch(py)? {
+            all.push(batch);
+        }
+        Ok(Table::made("events", Arc::clone(&self.schema), all))
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -171,17 +208,8 @@ impl EventStream {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
-        loop {
-            let next = py.detach(|| self.lock().as_ref().map(|batches| batches.within(TICK)));
-            match next {
-                None | Some(Err(RecvTimeoutError::Disconnected)) => return Ok(None),
-                Some(Ok(batch)) => {
-                    let batch = batch.map_err(|error| PyErr::from(Failure::no_answer(error)))?;
-                    return Ok(Some(Table::made("events", batch)));
-                }
-                Some(Err(RecvTimeoutError::Timeout)) => py.check_signals()?,
-            }
-        }
+        let batch = self.next_batch(py)?;
+        Ok(batch.map(|batch| Table::made("events", Arc::clone(&self.schema), vec![batch])))
     }
 
     #[pyo3(signature = (requested_schema=None))]
@@ -220,8 +248,9 @@ impl Iterator for Batches {
                 Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) => {
                     if let Err(error) = py.check_signals() {
-                        job::signal_again();
-                        return Some(Err(ArrowError::ExternalError(Box::new(error))));
+                        // C has no exceptions; to say that all was read would be worse than to fail with a sentence.
+                        let sentence = format!("reading the events was interrupted: {error}");
+                        return Some(Err(ArrowError::ComputeError(sentence)));
                     }
                 }
             }

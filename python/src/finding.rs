@@ -20,13 +20,13 @@ pub struct Finding {
 
 impl Finding {
     /// The findings of a section, in its order.
-    pub fn of_section(_py: Python<'_>, answer: &Arc<Answer>, place: usize) -> PyResult<Vec<Self>> {
+    pub fn of_section(answer: &Arc<Answer>, place: usize) -> Vec<Self> {
         let findings = answer.words(place)["findings"].as_array().map_or(0, Vec::len);
         let of = |at: usize| {
             let rank = answer.words(place)["findings"][at]["rank"].as_u64().unwrap_or(0);
             Self { answer: Arc::clone(answer), place: (place, at), rank }
         };
-        Ok((0..findings).map(of).collect())
+        (0..findings).map(of).collect()
     }
 
     fn json(&self) -> &Value {

@@ -80,9 +80,3 @@ pub fn progress(_done: u64, _all: u64) {
         resume_unwind(Box::new(Stopped));
     }
 }
-
-/// Has Python raise `KeyboardInterrupt` once C code that cannot pass it on has returned.
-pub fn signal_again() {
-    // SAFETY: needs neither Python's lock nor a thread state; it notes that SIGINT arrived, and nothing else.
-    unsafe { pyo3::ffi::PyErr_SetInterrupt() };
-}

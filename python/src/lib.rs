@@ -8,7 +8,7 @@
 //! kvmscope.compare(a, b), kvmscope.plan.chain(..)     --> Report
 //! ```
 //! Nothing is computed here: cases, answers, drawings and Arrow come from the crates that the program has, so that both
-//! agree to the last digit. What takes long runs on a thread of its own ([`job`]), without Python's lock.
+//! agree to the last digit. What takes long runs on a thread of its own (`job`), without Python's lock.
 
 mod answer;
 mod comparison;

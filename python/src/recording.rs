@@ -64,7 +64,7 @@ impl Kept {
         if asked.is_plain() {
             return self.answer.get_or_init(|| answer(&self.case)).clone();
         }
-        answer(&Case::new(Arc::clone(self.input()), asked.given()?).with_progress(job::progress))
+        answer(&self.case.asked_with(asked.given()?).with_progress(job::progress))
     }
 }
 
@@ -119,6 +119,7 @@ impl Recording {
     /// Where the vCPUs were at every instant: the lanes of those with this number, of a VM or of all; without a number every lane.
     ///
     /// >>> kvmscope.open(fixtures / "nested-svm-toy").timeline(0)
+    /// <kvmscope.Timeline nested-svm-toy: 1 lane, 0 to 813969290 ns>
     #[pyo3(signature = (vcpu=None, *, vm=None))]
     fn timeline(&self, py: Python<'_>, vcpu: Option<u32>, vm: Option<String>) -> PyResult<Timeline> {
         let kept = Arc::clone(&self.kept);
@@ -127,7 +128,8 @@ impl Recording {
 
     /// Every exit of a nested guest that its hypervisor handled, with what it took until the guest ran again.
     ///
-    /// >>> kvmscope.open(fixtures / "nested-svm-toy").chains().columns
+    /// >>> kvmscope.open(fixtures / "nested-svm-toy").chains().columns[:6]
+    /// ['id', 'lane', 'vm', 'vcpu', 'tid', 'reason']
     fn chains(&self, py: Python<'_>) -> PyResult<Table> {
         let kept = Arc::clone(&self.kept);
         job::run(py, move || {
@@ -151,6 +153,7 @@ impl Recording {
     ///
     /// >>> events = kvmscope.open(fixtures / "nested-svm-toy").events("kvm_exit", columns=["time_ns", "exit_reason"])
     /// >>> sum(len(batch) for batch in events)
+    /// 1828
     #[pyo3(signature = (event, columns=None, *, trace=0))]
     fn events(&self, event: &Bound<'_, PyAny>, columns: Option<Vec<String>>, trace: usize) -> PyResult<EventStream> {
         let names = event.extract::<String>().map(|name| vec![name]).or_else(|_| event.extract::<Vec<String>>())?;

@@ -10,7 +10,7 @@ use analysis::facts::budget::{self, Budget};
 use base::{Level, Narrow, Span};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What a user asks of a recording beside everything.
@@ -51,13 +51,13 @@ impl Asked {
         }
         let level = self.level.as_deref().map(str::parse::<Level>).transpose().map_err(Failure::usage)?;
         let narrow = Narrow { level, vm: self.vm.clone(), vcpu: self.vcpu, window };
-        let budget = self.budget.as_ref().map(read_budget).transpose()?;
+        let budget = self.budget.as_deref().map(read_budget).transpose()?;
         Ok(Given { narrow, budget, ..Given::default() })
     }
 }
 
 /// A budget by its name, its path, or its text, which has more than one line.
-fn read_budget(asked: &PathBuf) -> Result<Budget, Failure> {
+fn read_budget(asked: &Path) -> Result<Budget, Failure> {
     match asked.to_str().filter(|text| text.contains('\n')) {
         Some(text) => Budget::read("budget", text).map_err(Failure::usage),
         None => budget::named(asked).map(|(budget, _)| budget).map_err(Failure::usage),
@@ -93,14 +93,14 @@ impl Report {
     ///
     /// >>> for finding in kvmscope.open(fixtures / "seed-vhost").report().findings[:2]:
     /// ...     print(finding.severity, finding.id)
+    /// medium PLC-OVERLAP@bigip-virtio
+    /// medium PLC-STACKED@bigip-virtio
     #[getter]
-    fn findings(&self, py: Python<'_>) -> PyResult<Vec<Finding>> {
-        let mut all = Vec::new();
-        for place in 0..self.answer.sections.len() {
-            all.extend(Finding::of_section(py, &self.answer, place)?);
-        }
+    fn findings(&self) -> Vec<Finding> {
+        let places = 0..self.answer.sections.len();
+        let mut all: Vec<Finding> = places.flat_map(|place| Finding::of_section(&self.answer, place)).collect();
         all.sort_by_key(|finding| finding.rank);
-        Ok(all)
+        all
     }
 
     /// What was wrong with the input, each with its `file` and `offset`, as `problems` of the JSON.
@@ -121,8 +121,8 @@ impl Report {
         Ok(String::from_utf8(json)?)
     }
 
-    fn __str__(&self) -> String {
-        self.answer.text()
+    fn __str__(&self, py: Python<'_>) -> String {
+        py.detach(|| self.answer.text())
     }
 
     fn __repr__(&self) -> String {

@@ -70,8 +70,8 @@ impl Section {
 
     /// Its findings, the one to act on first at the front.
     #[getter]
-    fn findings(&self, py: Python<'_>) -> PyResult<Vec<Finding>> {
-        Finding::of_section(py, &self.answer, self.place)
+    fn findings(&self) -> Vec<Finding> {
+        Finding::of_section(&self.answer, self.place)
     }
 
     /// Its figures, as `figures` of the JSON.
@@ -101,9 +101,15 @@ impl Section {
         format!("<kvmscope.Section {}: {}>", self.own().id, tables.collect::<Vec<_>>().join(", "))
     }
 
-    fn _repr_html_(&self) -> String {
-        let own =
-            show::json::Answered { sections: std::slice::from_ref(self.own()), problems: &[], ..self.answer.shown() };
-        show::html::fragment::page(&show::html::Page { answered: own, drawn: None, most_bytes: show::html::MOST_BYTES })
+    fn _repr_html_(&self, py: Python<'_>) -> String {
+        py.detach(|| {
+            let own = show::json::Answered {
+                sections: std::slice::from_ref(self.own()),
+                problems: &[],
+                ..self.answer.shown()
+            };
+            let most_bytes = show::html::MOST_BYTES;
+            show::html::fragment::page(&show::html::Page { answered: own, drawn: None, most_bytes })
+        })
     }
 }

@@ -3,11 +3,13 @@
 use crate::answer::Answer;
 use crate::error::Failure;
 use arrow_array::{ArrayRef, RecordBatch, StructArray};
-use arrow_schema::{ArrowError, Field, Schema};
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use base::recording::Emulator;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyTuple};
+use pyo3::types::{PyCapsule, PyDict};
 use pyo3_arrow::error::PyArrowResult;
-use pyo3_arrow::ffi::{ArrayIterator, to_array_pycapsules, to_schema_pycapsule, to_stream_pycapsule};
+use pyo3_arrow::ffi::{ArrayIterator, to_schema_pycapsule, to_stream_pycapsule};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// One table: rows with named columns, whose units are in their names and in the schema's metadata.
@@ -27,7 +29,7 @@ enum Rows {
     /// A table of an answer, which becomes columns when they are wanted.
     Answered { answer: Arc<Answer>, section: usize, table: usize },
     /// Columns, under a name.
-    Made { name: String, batch: RecordBatch },
+    Made { name: &'static str, schema: SchemaRef, batches: Vec<RecordBatch> },
 }
 
 impl Table {
@@ -36,23 +38,30 @@ impl Table {
         Self { rows: Rows::Answered { answer: Arc::clone(answer), section, table } }
     }
 
-    /// A table of its own.
-    pub fn made(name: impl Into<String>, batch: RecordBatch) -> Self {
-        Self { rows: Rows::Made { name: name.into(), batch } }
+    /// A table of its own, whose batches have this schema.
+    pub fn made(name: &'static str, schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
+        Self { rows: Rows::Made { name, schema, batches } }
     }
 
-    fn batch(&self) -> Result<&RecordBatch, Failure> {
+    fn schema(&self) -> Result<SchemaRef, Failure> {
         match &self.rows {
-            Rows::Answered { answer, section, table } => answer.batch(*section, *table),
-            Rows::Made { batch, .. } => Ok(batch),
+            Rows::Answered { answer, section, table } => Ok(answer.batch(*section, *table)?.schema()),
+            Rows::Made { schema, .. } => Ok(Arc::clone(schema)),
+        }
+    }
+
+    fn batches(&self) -> Result<Vec<RecordBatch>, Failure> {
+        match &self.rows {
+            Rows::Answered { answer, section, table } => Ok(vec![answer.batch(*section, *table)?.clone()]),
+            Rows::Made { batches, .. } => Ok(batches.clone()),
         }
     }
 
     /// The table as answers have it, if it is of one.
-    fn answered(&self) -> Option<(&base::Section, &base::Table)> {
+    fn answered(&self) -> Option<(&Answer, &base::Section, &base::Table)> {
         let Rows::Answered { answer, section, table } = &self.rows else { return None };
         let section = &answer.sections[*section];
-        Some((section, &section.tables[*table]))
+        Some((&**answer, section, &section.tables[*table]))
     }
 }
 
@@ -62,22 +71,22 @@ impl Table {
     #[getter]
     fn name(&self) -> String {
         match &self.rows {
-            Rows::Answered { .. } => self.answered().map(|(_, table)| table.spec.address()).unwrap_or_default(),
-            Rows::Made { name, .. } => name.clone(),
+            Rows::Answered { .. } => self.answered().map(|(_, _, table)| table.spec.address()).unwrap_or_default(),
+            Rows::Made { name, .. } => (*name).to_owned(),
         }
     }
 
     /// The names of its columns.
     #[getter]
     fn columns(&self) -> PyResult<Vec<String>> {
-        Ok(self.batch()?.schema().fields().iter().map(|field| field.name().clone()).collect())
+        Ok(self.schema()?.fields().iter().map(|field| field.name().clone()).collect())
     }
 
     /// The unit of each column by its name: `ns`, `bytes`, `count`, `share`, ... or empty.
     #[getter]
     fn units<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let units = PyDict::new(py);
-        for field in self.batch()?.schema().fields() {
+        for field in self.schema()?.fields() {
             units.set_item(field.name(), field.metadata().get("unit").map_or("", String::as_str))?;
         }
         Ok(units)
@@ -89,35 +98,33 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyArrowResult<Bound<'py, PyCapsule>> {
-        let batch = self.batch().map_err(PyErr::from)?.clone();
-        stream(py, &batch.schema(), std::iter::once(Ok(batch)), requested_schema)
-    }
-
-    #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_array__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyCapsule>>,
-    ) -> PyArrowResult<Bound<'py, PyTuple>> {
-        let batch = self.batch().map_err(PyErr::from)?;
-        let field = struct_field(&batch.schema());
-        to_array_pycapsules(py, field, &StructArray::from(batch.clone()), requested_schema)
+        let batches = py.detach(|| self.batches()).map_err(PyErr::from)?;
+        let schema = self.schema().map_err(PyErr::from)?;
+        stream(py, &schema, batches.into_iter().map(Ok), requested_schema)
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyArrowResult<Bound<'py, PyCapsule>> {
-        to_schema_pycapsule(py, self.batch().map_err(PyErr::from)?.schema().as_ref())
+        to_schema_pycapsule(py, self.schema().map_err(PyErr::from)?.as_ref())
     }
 
     fn __len__(&self) -> usize {
-        match self.answered() {
-            Some((_, table)) => table.rows.len(),
-            None => self.batch().map_or(0, RecordBatch::num_rows),
+        match &self.rows {
+            Rows::Answered { answer, section, table } => answer.sections[*section].tables[*table].rows.len(),
+            Rows::Made { batches, .. } => batches.iter().map(RecordBatch::num_rows).sum(),
         }
     }
 
     fn __str__(&self) -> PyResult<String> {
-        let text = self.answered().map(|(_, table)| show::text::render_table(table, &show::text::Page::default()));
-        text.filter(|text| !text.is_empty()).map_or_else(|| self.__repr__(), Ok)
+        let Some((answer, _, table)) = self.answered() else { return self.__repr__() };
+        let text = show::text::render_table(table, &show::text::Page::default());
+        if text.is_empty() {
+            return self.__repr__();
+        }
+        // No time that is not real without the mark.
+        let mark = answer
+            .emulated()
+            .map(|by| format!("EMULATED by {}: counts and order are real, times are not.\n", by.name()));
+        Ok(mark.unwrap_or_default() + &text)
     }
 
     fn __repr__(&self) -> PyResult<String> {
@@ -126,9 +133,15 @@ impl Table {
     }
 
     fn _repr_html_(&self) -> Option<String> {
-        let (section, table) = self.answered()?;
-        show::html::fragment::of_table(section.id, table)
+        let (answer, section, table) = self.answered()?;
+        show::html::fragment::of_table(section.id, table, answer.emulated())
     }
+}
+
+/// What a schema says of a table beside its columns: its name, and who emulated the hardware, as the files of `kvmscope export` do.
+pub fn about(name: &str, emulated: Option<Emulator>) -> HashMap<String, String> {
+    let emulated = emulated.map(|by| ("kvmscope.emulated".to_owned(), by.name().to_owned()));
+    emulated.into_iter().chain([("kvmscope.table".to_owned(), name.to_owned())]).collect()
 }
 
 /// Batches of one schema as Arrow's C stream.

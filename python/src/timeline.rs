@@ -3,9 +3,9 @@
 use crate::error::Failure;
 use crate::job;
 use crate::recording::Kept;
-use crate::table::Table;
+use crate::table::{Table, about};
+use analysis::Given;
 use analysis::facts::timeline::{overview, whole_span};
-use analysis::{Case, Given};
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, BooleanArray, Int32Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
@@ -58,7 +58,7 @@ fn draw(kept: &Kept, narrow: Narrow) -> Drawing {
     let own;
     let case = if narrow.is_narrowed() {
         let given = Given { narrow, ..Given::default() };
-        own = Case::new(Arc::clone(kept.input()), given).with_progress(job::progress);
+        own = kept.case.asked_with(given).with_progress(job::progress);
         &own
     } else {
         &kept.case
@@ -94,25 +94,25 @@ impl Timeline {
     /// Each lane: whose time it shows, and how many slices and chains it has.
     #[getter]
     fn lanes(&self, py: Python<'_>) -> PyResult<Table> {
-        made("timeline.lanes", py.detach(|| lanes(self.kept.drawn(), &self.lanes)))
+        made(&self.kept, "timeline.lanes", py.detach(|| lanes(self.kept.drawn(), &self.lanes)))
     }
 
     /// Each stay in a state. Of one lane they touch: one begins where the other ends. `detail` says more, such as the reason of an exit.
     #[getter]
     fn slices(&self, py: Python<'_>) -> PyResult<Table> {
-        made("timeline.slices", py.detach(|| slices(self.kept.drawn(), &self.lanes)))
+        made(&self.kept, "timeline.slices", py.detach(|| slices(self.kept.drawn(), &self.lanes)))
     }
 
     /// Named instants: lost events, phases of a migration. What has no lane concerns all of them.
     #[getter]
     fn markers(&self, py: Python<'_>) -> PyResult<Table> {
-        made("timeline.markers", py.detach(|| markers(self.kept.drawn())))
+        made(&self.kept, "timeline.markers", py.detach(|| markers(self.kept.drawn())))
     }
 
     /// The exits of nested guests in these lanes, with all that they took until the guest ran again.
     #[getter]
     fn chains(&self, py: Python<'_>) -> PyResult<Table> {
-        made("timeline.chains", py.detach(|| chains(self.kept.drawn(), Some(&self.lanes))))
+        made(&self.kept, "timeline.chains", py.detach(|| chains(self.kept.drawn(), Some(&self.lanes))))
     }
 
     fn __repr__(&self) -> String {
@@ -131,7 +131,7 @@ impl Timeline {
                 self.drawing.get_or_init(|| drawing)
             }
         };
-        Ok(show::html::fragment::of_drawing(drawing))
+        Ok(show::html::fragment::of_drawing(drawing, self.kept.input().recording.emulated))
     }
 }
 
@@ -140,11 +140,16 @@ impl Timeline {
 /// # Errors
 /// If Arrow refuses them, which is a mistake in the program.
 pub fn chains_of(py: Python<'_>, kept: &Kept) -> PyResult<Table> {
-    made("timeline.chains", py.detach(|| chains(kept.drawn(), None)))
+    made(kept, "timeline.chains", py.detach(|| chains(kept.drawn(), None)))
 }
 
-fn made(name: &str, batch: Result<RecordBatch, ArrowError>) -> PyResult<Table> {
-    Ok(Table::made(name, batch.map_err(Failure::no_answer)?))
+fn made(kept: &Kept, name: &'static str, batch: Result<RecordBatch, ArrowError>) -> PyResult<Table> {
+    let schema = |batch: &RecordBatch| {
+        let about = about(name, kept.input().recording.emulated);
+        Arc::new(batch.schema().as_ref().clone().with_metadata(about))
+    };
+    let batch = batch.and_then(|batch| batch.clone().with_schema(schema(&batch))).map_err(Failure::no_answer)?;
+    Ok(Table::made(name, batch.schema(), vec![batch]))
 }
 
 /// Columns with their units.
@@ -177,7 +182,7 @@ fn vcpu(drawn: &Drawn, lane: u32) -> Option<&VcpuLane> {
 }
 
 /// Columns `lane`, `vm` and `vcpu` of rows that lie in these lanes.
-fn whose<'d>(drawn: &'d Drawn, rows: impl Iterator<Item = u32> + Clone) -> [(&'static str, &'static str, ArrayRef); 3] {
+fn whose(drawn: &Drawn, rows: impl Iterator<Item = u32> + Clone) -> [(&'static str, &'static str, ArrayRef); 3] {
     let vm = |lane: u32| vcpu(drawn, lane).map(|lane| lane.vm.as_str());
     [
         ("lane", "", u32s(rows.clone().map(Some))),

@@ -36,6 +36,21 @@ def program() -> Program:
     return run
 
 
+@pytest.fixture(scope="session")
+def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace that takes seconds to read: exits of one vCPU, in text."""
+    path = tmp_path_factory.mktemp("big") / "trace.txt"
+    with path.open("w") as out:
+        out.write("cpus=1\n")
+        for exit in range(80_000):
+            at = 62.0 + exit * 20e-6
+            out.write(
+                f"           nestv-98    [000] {at:15.9f}: kvm_exit:              exit_reason=10 guest_rip=0x104a7 isa=1\n"
+            )
+            out.write(f"           nestv-98    [000] {at + 8e-6:15.9f}: kvm_entry:             vcpu_id=0 rip=0x104a9\n")
+    return path
+
+
 def rows_of(document: dict[str, Any], section: str, table: str) -> list[dict[str, Any]]:
     """The rows of a table in what `--json` prints."""
     found = next(one for one in document["sections"] if one["id"] == section)["tables"][table]

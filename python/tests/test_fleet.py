@@ -14,11 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("fsspec", reason="fsspec: it is not installed; fleets were not tested")
-
 from conftest import ROOT, Program
-
 from kvmscope import Error, fleet
 
 HOSTS = 24

@@ -64,14 +64,41 @@ CHAINS: list[tuple[dict[str, Any], list[str]]] = [
     ),
     (
         {"vnfs": 8, "imix": "64:7,594:4,1518:1", "link": "40G", "pattern": "north-south", "target": "5 Mpps"},
-        ["--vnfs", "8", "--imix", "64:7,594:4,1518:1", "--link", "40G", "--pattern", "north-south", "--target", "5 Mpps"],
+        [
+            "--vnfs",
+            "8",
+            "--imix",
+            "64:7,594:4,1518:1",
+            "--link",
+            "40G",
+            "--pattern",
+            "north-south",
+            "--target",
+            "5 Mpps",
+        ],
     ),
     (
-        {"vnfs": 3, "size": 64, "nic": "XL710", "hop": "240+0.24", "search": True, "must_migrate": True, "pmd_cores": 9},
+        {
+            "vnfs": 3,
+            "size": 64,
+            "nic": "XL710",
+            "hop": "240+0.24",
+            "search": True,
+            "must_migrate": True,
+            "pmd_cores": 9,
+        },
         "--vnfs 3 --size 64 --nic XL710 --hop 240+0.24 --search --must-migrate --pmd-cores 9".split(),
     ),
     (
-        {"vnfs": 4, "size": 64, "nic": "XL710", "hop": "240+0.24", "vnf": "180+0.1", "vnf_cores": 2, "datapath": "sriov"},
+        {
+            "vnfs": 4,
+            "size": 64,
+            "nic": "XL710",
+            "hop": "240+0.24",
+            "vnf": "180+0.1",
+            "vnf_cores": 2,
+            "datapath": "sriov",
+        },
         "--vnfs 4 --size 64 --nic XL710 --hop 240+0.24 --vnf 180+0.1 --vnf-cores 2 --datapath sriov".split(),
     ),
 ]
@@ -88,7 +115,9 @@ def test_a_plan_is_read_calibrated_and_validated_as_the_program_does(fixtures: P
     plan = next((fixtures / "plan-chain").glob("**/*.toml"))
     expected = program("plan", "chain", "--json", plan)
     assert kvmscope.plan.chain(plan).json().encode() == expected
-    assert kvmscope.plan.chain(plan, search=True).json().encode() == program("plan", "chain", "--json", "--search", plan)
+    assert kvmscope.plan.chain(plan, search=True).json().encode() == program(
+        "plan", "chain", "--json", "--search", plan
+    )
     calibrated = kvmscope.plan.chain(vnfs=3, size=512, nic="XL710", calibrate=fixtures / "ovs-dpdk-chain")
     assert calibrated.json().encode() == program(
         *"plan chain --json --vnfs 3 --size 512 --nic XL710 --calibrate".split(), fixtures / "ovs-dpdk-chain"

@@ -56,11 +56,12 @@ pub struct Case {
     before: Vec<Case>,
     again: Vec<Case>,
     progress: Mutex<Progress>,
-    ledger: OnceLock<Ledger>,
-    windows: OnceLock<Vec<Vec<Window>>>,
-    chain_ranks: OnceLock<ChainRanks>,
+    /// Facts that depend on the narrowing and on how traces are understood, and on nothing else that is given: cases share them.
+    ledger: Arc<OnceLock<Ledger>>,
+    windows: Arc<OnceLock<Vec<Vec<Window>>>>,
+    chain_ranks: Arc<OnceLock<ChainRanks>>,
+    stacks: Arc<OnceLock<Vec<VcpuStacks>>>,
     placements: OnceLock<(Vec<Model>, Vec<Problem>)>,
-    stacks: OnceLock<Vec<VcpuStacks>>,
     judged: OnceLock<Vec<Judged>>,
     results: OnceLock<ResultFiles>,
     attributed: OnceLock<Attribution>,
@@ -82,11 +83,11 @@ impl Case {
             before: Vec::new(),
             again: Vec::new(),
             progress: Mutex::new(progress),
-            ledger: OnceLock::new(),
-            windows: OnceLock::new(),
-            chain_ranks: OnceLock::new(),
+            ledger: Arc::default(),
+            windows: Arc::default(),
+            chain_ranks: Arc::default(),
             placements: OnceLock::new(),
-            stacks: OnceLock::new(),
+            stacks: Arc::default(),
             judged: OnceLock::new(),
             results: OnceLock::new(),
             attributed: OnceLock::new(),
@@ -99,6 +100,24 @@ impl Case {
     #[must_use]
     pub fn with_progress(self, progress: impl FnMut(u64, u64) + Send + 'static) -> Self {
         Self { progress: Mutex::new(Box::new(progress)), ..self }
+    }
+
+    /// The same recording, asked with `given`; it is compared with nothing. What is read of the traces is not read again, unless the
+    /// question is narrowed otherwise or the traces are understood otherwise.
+    #[must_use]
+    pub fn asked_with(&self, given: Given) -> Self {
+        let is_same = self.given.narrow == given.narrow && self.given.traces == given.traces;
+        let other = Self::new(Arc::clone(&self.input), given);
+        if !is_same {
+            return other;
+        }
+        Self {
+            ledger: Arc::clone(&self.ledger),
+            windows: Arc::clone(&self.windows),
+            chain_ranks: Arc::clone(&self.chain_ranks),
+            stacks: Arc::clone(&self.stacks),
+            ..other
+        }
     }
 
     /// The same, compared with what was recorded `before` a change, once more if it is already.
@@ -336,5 +355,17 @@ mod tests {
         let case = Case::new(Input::open(Recording::open(&path).unwrap()).unwrap(), Given::default());
         let (models, _) = case.placements();
         assert!(!models.is_empty() && std::ptr::eq(models, &case.placements().0));
+    }
+
+    #[test]
+    fn what_was_read_is_not_read_again_for_another_question_about_all_of_it() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/vmx-linux-shadow-on");
+        let case = Case::new(Input::open(Recording::open(&path).unwrap()).unwrap(), Given::default());
+        let budget = crate::facts::budget::built_in("kvm4nfv-2015");
+        let judged = case.asked_with(Given { budget, ..Given::default() });
+        assert!(std::ptr::eq(case.ledger(), judged.ledger()));
+        assert!(!judged.judged().is_empty() && case.judged().is_empty());
+        let narrow = base::Narrow { vcpu: Some(0), ..base::Narrow::default() };
+        assert!(!std::ptr::eq(case.ledger(), case.asked_with(Given { narrow, ..Given::default() }).ledger()));
     }
 }

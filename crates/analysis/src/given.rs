@@ -69,7 +69,7 @@ pub struct LossOptions {
 }
 
 /// What the user knows of traces better than they say it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TraceHints {
     /// Events to treat as if they had not been recorded.
     pub ignore_events: Vec<String>,

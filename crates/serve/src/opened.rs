@@ -109,7 +109,7 @@ impl Opened {
                 return Err(Refused::wrong(format!("`{name}`: {}", instead(value, known))));
             }
         }
-        let case = Case::new(Arc::clone(&self.input), Given { controls, ..self.case.given().clone() });
+        let case = self.case.asked_with(Given { controls, ..self.case.given().clone() });
         let questions = QUESTIONS.iter().filter(|question| question.id == id);
         let answer = questions.map(|question| (question.answer)(&case)).find_map(Result::transpose);
         match answer {

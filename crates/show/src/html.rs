@@ -37,6 +37,7 @@ pub use drawing::{Drafting, Drawing};
 
 use crate::json::Answered;
 use crate::text;
+use base::recording::Emulator;
 use base::{Finding, Section, Severity, Table, in_order, number};
 use data::Data;
 use escape::Safe;
@@ -177,10 +178,7 @@ fn head(page: &Page<'_>, out: &mut String) -> std::fmt::Result {
         "<header class=\"top\">\n<p class=\"brand\">kvmscope report</p>\n<h1>{}</h1>\n",
         Safe(recording.title())
     )?;
-    if let Some(emulator) = recording.emulated {
-        let name = emulator.name();
-        writeln!(out, "<p class=\"emulated\">Emulated by {name}: counts and order are real, times are not.</p>")?;
-    }
+    out.push_str(&mark(recording.emulated));
     for about in page.answered.sections.iter().flat_map(|section| &section.about) {
         // The mark above says it once for the whole page.
         if recording.emulated.is_none() || !about.starts_with("EMULATED") {
@@ -191,6 +189,14 @@ fn head(page: &Page<'_>, out: &mut String) -> std::fmt::Result {
         writeln!(out, "<p class=\"quiet\">recorded {}</p>", Safe(created))?;
     }
     out.write_str("</header>\n")
+}
+
+/// The mark of emulated time, where it is.
+fn mark(emulated: Option<Emulator>) -> String {
+    emulated.map_or(String::new(), |emulator| {
+        let name = emulator.name();
+        format!("<p class=\"emulated\">Emulated by {name}: counts and order are real, times are not.</p>\n")
+    })
 }
 
 /// The question and its answer.

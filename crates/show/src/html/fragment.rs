@@ -3,7 +3,8 @@
 //! Nothing of it has a script, and no rule of the style reaches what stands around it.
 
 use super::drawing::Drawing;
-use super::{Page, STYLE, body, chains, finding, look, table, timeline};
+use super::{Page, STYLE, body, chains, finding, look, mark, table, timeline};
+use base::recording::Emulator;
 use base::{Finding, Table, in_order};
 
 /// All of a page but what a script needs.
@@ -12,10 +13,11 @@ pub fn page(page: &Page<'_>) -> String {
     within(&body(page, beside).expect("a String takes all that is written"))
 }
 
-/// One table of section `section`, however many rows people want to see; `None` if it is for programs alone.
-pub fn of_table(section: &str, of: &Table) -> Option<String> {
+/// One table of section `section`, however many rows people want to see; `None` if it is for programs alone. Times of hardware that
+/// was emulated are marked.
+pub fn of_table(section: &str, of: &Table, emulated: Option<Emulator>) -> Option<String> {
     of.shown.as_ref()?;
-    let mut out = look::definitions();
+    let mut out = look::definitions() + &mark(emulated);
     table::render(section, of, &mut out).expect("a String takes all that is written");
     Some(within(&out))
 }
@@ -29,8 +31,8 @@ pub fn of_findings(findings: &[&Finding]) -> String {
 }
 
 /// The lanes of a recording, and its chains.
-pub fn of_drawing(drawn: &Drawing) -> String {
-    let mut out = look::definitions();
+pub fn of_drawing(drawn: &Drawing, emulated: Option<Emulator>) -> String {
+    let mut out = look::definitions() + &mark(emulated);
     let lanes = timeline::render(&drawn.overview, drawn.has_lanes_beside(), &mut out);
     lanes.and_then(|()| chains::render(drawn, &mut out)).expect("a String takes all that is written");
     within(&out)
@@ -60,9 +62,24 @@ mod tests {
     }
 
     #[test]
+    fn times_of_emulated_hardware_are_marked() {
+        const SHOWN: base::table::Shown = base::table::Shown::of("Any", &[("x_ns", "x")], 9);
+        const SPEC: base::table::TableSpec = base::table::TableSpec {
+            section: "any",
+            name: "any",
+            version: 1,
+            row: "",
+            columns: &[base::Column::ns("x_ns")],
+            shown: Some(SHOWN),
+        };
+        let marked = |emulated| of_table("any", &Table::new(&SPEC), emulated).unwrap().contains("times are not");
+        assert!(marked(Some(Emulator::Tcg)) && !marked(None));
+    }
+
+    #[test]
     fn a_table_for_programs_alone_has_no_html() {
         const SPEC: base::table::TableSpec =
             base::table::TableSpec { section: "any", name: "raw", version: 1, row: "", columns: &[], shown: None };
-        assert_eq!(of_table("any", &Table::new(&SPEC)), None);
+        assert_eq!(of_table("any", &Table::new(&SPEC), None), None);
     }
 }
