@@ -117,6 +117,7 @@ class Spark:
         builder = SparkSession.builder.appName("kvmscope").master(self._master or "local[*]")
         for name, value in {
             "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
             "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",

@@ -27,7 +27,7 @@ pub use slim::Adding;
 
 #[cfg(feature = "full")]
 mod full {
-    use crate::exit::complain;
+    use crate::exit::{WrongUse, complain};
     use crate::interrupt::Interrupt;
     use crate::progress::Progress;
     use analysis::{Case, Given, Input};
@@ -49,7 +49,11 @@ mod full {
     impl<'a> Adding<'a> {
         /// To the data set in `place`; with `force` recordings that are there are written once more.
         pub fn to(place: &Path, force: bool, interrupt: &'a Interrupt) -> anyhow::Result<Self> {
-            Ok(Self { local: Local::create(place)?, interrupt, force, added: 0, there: 0 })
+            let local = Local::create(place).map_err(|error| match error {
+                fleet::Error::NoDataset(why) => anyhow::Error::new(WrongUse(why)),
+                other => other.into(),
+            })?;
+            Ok(Self { local, interrupt, force, added: 0, there: 0 })
         }
 
         /// Adds one, called `source` by the user; nothing is analysed where it is there already.

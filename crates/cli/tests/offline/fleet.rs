@@ -67,16 +67,16 @@ fn places_that_are_no_data_set_are_refused_with_what_to_do() {
     std::fs::write(place.path().join("thesis.txt"), "x").unwrap();
     let other = place.path().to_str().unwrap();
     let hog = fixture("nested-vmx-shadow-off-hog");
-    let refused = |arguments: &[&str], words: &str| {
+    let refused = |arguments: &[&str], status: i32, words: &str| {
         let (code, out, why) = kvmscope(arguments);
-        assert!(code != 0 && out.is_empty() && why.contains(words), "{arguments:?}: {code} {out} {why}");
+        assert!(code == status && out.is_empty() && why.contains(words), "{arguments:?}: {code} {out} {why}");
     };
-    refused(&["export", &hog, "--dataset", other], "is no data set");
-    refused(&["fleet", "report", other], "kvmscope export RECORDING.. --dataset DIR");
-    refused(&["export", &hog, "--dataset", "s3://lab/fleet"], "kvmscope.fleet.analyse");
-    refused(&["fleet", "report", "s3://lab/fleet"], "kvmscope.fleet.report");
+    refused(&["export", &hog, "--dataset", other], 2, "is no data set");
+    refused(&["fleet", "report", other], 2, "kvmscope export RECORDING.. --dataset DIR");
+    refused(&["export", &hog, "--dataset", "s3://lab/fleet"], 2, "kvmscope.fleet.analyse");
+    refused(&["fleet", "report", "s3://lab/fleet"], 2, "kvmscope.fleet.report");
     assert!(!Path::new("s3:").exists());
     let empty = place.path().join("empty");
     kvmscope(&["export", "/nonexistent", "--dataset", empty.to_str().unwrap()]);
-    refused(&["fleet", "report", empty.to_str().unwrap()], "has no recordings");
+    refused(&["fleet", "report", empty.to_str().unwrap()], 1, "has no recordings");
 }
