@@ -91,7 +91,8 @@ def analyse(
     outcomes: dict[str, Outcome] = {}
     todo: list[str] = []
     named: dict[str, str] = {}
-    if not force:
+    # Where nothing was added yet, nothing can be known, and looking at every place here would keep the workers waiting.
+    if known and not force:
         for url in recordings.urls:
             try:
                 name = f"{key(url, recordings.options)}.json"
