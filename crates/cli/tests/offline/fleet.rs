@@ -57,7 +57,7 @@ fn recordings_are_added_once_and_one_that_is_broken_is_a_row() {
     assert!(ranked.contains("FLW-SHADOW") && ranked.contains("FLW-PREEMPT"), "{ranked}");
     let page = place.path().join("fleet.html");
     let (code, text, _) = kvmscope(&["fleet", "report", dataset, "--html", page.to_str().unwrap()]);
-    assert!(code == 0 && text.contains("Findings by the hosts they would help"), "{text}");
+    assert!(code == 0 && text.contains("FINDINGS BY THE HOSTS THEY WOULD HELP"), "{text}");
     assert!(std::fs::read_to_string(page).unwrap().contains("FLW-SHADOW"));
 }
 
