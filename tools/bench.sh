@@ -100,3 +100,6 @@ cargo run --release --locked --quiet --package kvmscope-analysis --example place
 echo
 echo "== datapaths: 32 lengths of a chain, 12 sizes, 7 paths (bar: 10 ms for the rates)"
 cargo run --release --locked --quiet --package kvmscope-analysis --example chains
+
+echo
+tools/fleet-bench.sh

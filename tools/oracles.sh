@@ -18,6 +18,7 @@ cyclictest  rt-tests     the same
 rtla        rtla         the same
 lstopo-no-graphics hwloc-nox topologies of generated hosts and of this machine
 chromium    chromium     the page of report --html, opened in a browser
+java        openjdk-17-jre-headless fleets on Spark, against one process and Dask
 '
 missing=()
 while read -r program package what; do

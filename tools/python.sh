@@ -21,14 +21,17 @@ lacks() {
 # Only when the list has changed: pip asks its registry each time.
 install_packages() {
     local wanted
-    wanted=$(sha256sum python/pyproject.toml)
+    # Spark, which is large, only where there is the Java that it needs.
+    wanted=$(sha256sum python/pyproject.toml && command -v java || true)
     [ -f "$environment/wanted" ] && [ "$(cat "$environment/wanted")" = "$wanted" ] && return
     [ -x "$environment/bin/python" ] || python3 -m venv "$environment" || return
     local packages
     packages=$("$environment/bin/python" -c '
-import tomllib
+import shutil, tomllib
 project = tomllib.load(open("python/pyproject.toml", "rb"))
-print(*project["build-system"]["requires"], *project["project"]["optional-dependencies"]["test"], sep="\n")') || return
+extras = project["project"]["optional-dependencies"]
+spark = [package for package in extras["spark"] if not package.startswith("kvmscope")] if shutil.which("java") else []
+print(*project["build-system"]["requires"], *extras["test"], *spark, sep="\n")') || return
     "$environment/bin/python" -m pip install --quiet --disable-pip-version-check -r /dev/stdin <<<"$packages" || return
     echo "$wanted" >"$environment/wanted"
 }

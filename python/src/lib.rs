@@ -16,6 +16,7 @@ mod error;
 mod event_columns;
 mod events;
 mod finding;
+mod fleet;
 mod job;
 mod opening;
 mod plan;
@@ -43,5 +44,6 @@ fn _kvmscope(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(comparison::compare, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan_chain, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan_validate, module)?)?;
+    fleet::add_to(module)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -5,12 +5,14 @@ use crate::contention::Trial;
 use crate::datapath;
 use crate::facts::align::names::GivenSymbols;
 use crate::facts::budget::{Budget, Workload};
+use crate::fleet::Fleet;
 use crate::flow::ranking::Ranking;
 use crate::migration;
 use crate::nesting::plan::Asked;
 use crate::placement::Wishes;
 use base::Narrow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// All that the user states. The facts depend on [`narrow`](Given::narrow) and [`traces`](Given::traces) alone.
 #[derive(Debug, Clone, Default)]
@@ -51,6 +53,8 @@ pub struct Given {
     pub accepted_regression: Option<f64>,
     /// Which latencies are accepted.
     pub budget: Option<Budget>,
+    /// All recordings of a data set, where one is asked about.
+    pub fleet: Option<Arc<Fleet>>,
     /// What a migrated guest is busy with.
     pub workload: Option<Workload>,
 }

@@ -12,6 +12,7 @@ pub mod contention;
 pub mod datapath;
 pub mod facts;
 mod fields;
+pub mod fleet;
 pub mod flow;
 mod given;
 pub mod input;
@@ -61,6 +62,8 @@ pub enum About {
     Change,
     /// What an experiment measured.
     Trial,
+    /// What many recordings of many hosts have in common, and which differ.
+    Fleet,
 }
 
 /// An answer, and what was wrong beyond what opening the input noted.
@@ -192,6 +195,14 @@ pub const QUESTIONS: &[Question] = &[
         tables: ablation::tables::TABLES,
         rules: Vec::new,
         answer: ablation::answer,
+    },
+    Question {
+        id: fleet::ID,
+        question: fleet::QUESTION,
+        about: About::Fleet,
+        tables: fleet::TABLES,
+        rules: fleet::words,
+        answer: fleet::answer,
     },
 ];
 

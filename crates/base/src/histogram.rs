@@ -8,6 +8,10 @@
 //! rule for quantiles. Sum and maximum are exact. Every exit of a trace is counted, so a sample takes a few instructions:
 //! its counter lies far from others, so the CPU is asked to fetch it, and some samples are counted together when it has.
 
+mod wire;
+
+pub use wire::WireError;
+
 use crate::counters::{Counters, STRIDE};
 use std::borrow::Cow;
 

@@ -16,7 +16,7 @@ pub mod gaps;
 pub mod gauges;
 pub mod heartbeat;
 pub mod hibernation;
-mod histogram;
+pub mod histogram;
 pub mod interrupts;
 mod json_line;
 mod level;

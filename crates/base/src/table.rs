@@ -7,7 +7,7 @@
 
 mod cell;
 
-pub use cell::Cell;
+pub use cell::{Cell, hexadecimal};
 
 /// What a table is, whatever it holds.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,6 +72,8 @@ pub enum ColumnType {
     F64,
     /// True or false.
     Bool,
+    /// Bytes that a program decodes, such as a distribution.
+    Bytes,
 }
 
 /// How a table is shown to people.
@@ -144,6 +146,11 @@ impl Column {
         Self::value(name, "", ColumnType::Text)
     }
 
+    /// A distribution in HdrHistogram's V2 form ([`Histogram::wire`](crate::Histogram::wire)).
+    pub const fn distribution(name: &'static str) -> Self {
+        Self::value(name, "", ColumnType::Bytes)
+    }
+
     /// A number of things.
     pub const fn count(name: &'static str) -> Self {
         Self::value(name, "count", ColumnType::U64)
@@ -169,6 +176,7 @@ impl ColumnType {
             ColumnType::I64 => "i64",
             ColumnType::F64 => "f64",
             ColumnType::Bool => "bool",
+            ColumnType::Bytes => "bytes",
         }
     }
 
@@ -181,6 +189,7 @@ impl ColumnType {
             Cell::I64(_) => self == ColumnType::I64,
             Cell::F64(_) => self == ColumnType::F64,
             Cell::Bool(_) => self == ColumnType::Bool,
+            Cell::Bytes(_) => self == ColumnType::Bytes,
         }
     }
 }
@@ -214,7 +223,7 @@ impl<'t> Row<'t> {
     pub fn text(&self, name: &str) -> Option<&'t str> {
         match self.cell(name)? {
             Cell::Text(text) => Some(text),
-            Cell::Missing | Cell::U64(_) | Cell::I64(_) | Cell::F64(_) | Cell::Bool(_) => None,
+            Cell::Missing | Cell::U64(_) | Cell::I64(_) | Cell::F64(_) | Cell::Bool(_) | Cell::Bytes(_) => None,
         }
     }
 
@@ -224,7 +233,7 @@ impl<'t> Row<'t> {
             Cell::U64(value) => Some(*value as f64),
             Cell::I64(value) => Some(*value as f64),
             Cell::F64(value) => Some(*value),
-            Cell::Missing | Cell::Text(_) | Cell::Bool(_) => None,
+            Cell::Missing | Cell::Text(_) | Cell::Bool(_) | Cell::Bytes(_) => None,
         }
     }
 }

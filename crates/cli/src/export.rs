@@ -4,6 +4,7 @@
 //! tables from the answers to all questions.
 
 mod columns;
+mod dataset;
 mod targets;
 
 use crate::arguments::{BudgetOption, Narrow, Recordings, SymbolFiles, is_dash};
@@ -39,6 +40,7 @@ use targets::{Names, Targets};
     kvmscope export trace.dat --folded exits.txt --weight count --speedscope web.speedscope.json\n  \
     kvmscope export trace.dat --csv tables\n  \
     kvmscope export trace.dat --parquet columns\n  \
+    kvmscope export nightly/* --dataset fleet\n  \
     kvmscope export before after --perfetto '{}.pftrace' --csv 'tables-{}'\n\n\
     Of several PATHs, {} stands for the name of each.\n\
     docs/export.md describes each format.\n\
@@ -86,27 +88,42 @@ impl Export {
         if self.targets.parquet.is_some() || self.targets.arrow.is_some() {
             columns::check()?;
         }
+        self.targets.dataset.as_deref().map_or(Ok(()), dataset::check)?;
         let interrupt = Interrupt::watch()?;
         let staging = Staging::new(&interrupt);
+        let mut adding = match &self.targets.dataset {
+            Some(place) => Some(dataset::Adding::to(place, self.force, &interrupt)?),
+            None => None,
+        };
         let (mut names, mut exports, mut failed) = (Names::default(), Vec::new(), Vec::new());
         for wanted in &wanted {
             match self.recordings.open(wanted, &interrupt) {
                 Ok(recording) => {
                     let targets = self.targets.of(&names.of(&recording));
                     targets.check_vacant(self.force)?;
-                    exports.push((recording, targets));
+                    exports.push((wanted, recording, targets));
                 }
                 Err(error) if is_wrong_use(&error) => return Err(error),
-                Err(error) => failed.push(error),
+                Err(error) => {
+                    adding.as_ref().map_or(Ok(()), |adding| adding.fail(&wanted.to_string(), &error))?;
+                    failed.push(error);
+                }
             }
         }
         let mut written = 0;
-        for (recording, targets) in exports {
-            match self.write(&staging, recording, &targets, &given) {
+        for (wanted, recording, targets) in exports {
+            let added = match &mut adding {
+                Some(adding) => self.add(adding, &wanted.to_string(), recording.clone(), &given),
+                None => Ok(()),
+            };
+            match added.and_then(|()| self.write(&staging, recording, &targets, &given)) {
                 Ok(()) => written += 1,
                 Err(error) if is_wrong_use(&error) => return Err(error),
                 Err(error) => failed.push(error),
             }
+        }
+        if let (Some(adding), Some(place)) = (&adding, &self.targets.dataset) {
+            adding.finish(place, failed.len() as u64);
         }
         let last = failed.pop();
         failed.iter().for_each(complain);
@@ -119,6 +136,21 @@ impl Export {
         }
     }
 
+    /// Adds a recording to the data set; why it is not there is kept in the data set, too.
+    fn add(
+        &self,
+        adding: &mut dataset::Adding<'_>,
+        source: &str,
+        recording: Recording,
+        given: &Given,
+    ) -> anyhow::Result<()> {
+        let added = adding.add(source, recording, given, &Progress::new(!self.no_progress));
+        if let Err(error) = &added {
+            adding.fail(source, error)?;
+        }
+        added
+    }
+
     fn write(
         &self,
         staging: &Staging<'_>,
@@ -126,6 +158,9 @@ impl Export {
         targets: &Targets,
         given: &Given,
     ) -> anyhow::Result<()> {
+        if targets.pictured().is_empty() && targets.tabled().is_empty() {
+            return Ok(());
+        }
         let progress = Progress::new(!self.no_progress);
         let case = Case::new(Input::open(recording)?, given.clone()).with_progress(progress.hear());
         let input = case.input();

@@ -18,6 +18,7 @@ mod exit;
 mod experiments;
 mod explain;
 mod export;
+mod fleet;
 mod history;
 mod interrupt;
 mod join;
@@ -75,6 +76,7 @@ enum Command {
     Compare(compare::Compare),
     History(history::History),
     Agent(Box<agent::Agent>),
+    Fleet(fleet::Fleet),
     Plan(plan::Plan),
     Schema(schema::Schema),
     Completions(completions::Completions),
@@ -105,6 +107,7 @@ fn main() -> ExitCode {
         Command::Compare(compare) => compare.run(),
         Command::History(history) => history.run(),
         Command::Agent(agent) => agent.run(),
+        Command::Fleet(fleet) => fleet.run(),
         Command::Plan(plan) => plan.run(),
         Command::Schema(schema) => schema.run(),
         Command::Completions(completions) => completions.run(),

@@ -1,6 +1,8 @@
 //! One table as one record batch.
 
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_array::{
+    ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
+};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use base::table_file::TableFile;
 use base::{Cell, Column, ColumnType};
@@ -25,6 +27,7 @@ fn field(column: Column) -> Field {
         ColumnType::I64 => DataType::Int64,
         ColumnType::F64 => DataType::Float64,
         ColumnType::Bool => DataType::Boolean,
+        ColumnType::Bytes => DataType::Binary,
     };
     let about = [("unit", column.unit.to_owned()), ("key", column.key.to_string())];
     let about = about.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
@@ -50,6 +53,14 @@ fn array<'a>(column: Column, cells: impl Iterator<Item = &'a Cell>) -> Result<Ar
         ColumnType::I64 => collect!(Int64Array, Cell::I64(value) => *value),
         ColumnType::F64 => collect!(Float64Array, Cell::F64(value) => *value),
         ColumnType::Bool => collect!(BooleanArray, Cell::Bool(value) => *value),
+        ColumnType::Bytes => {
+            let bytes = cells.map(|cell| match cell {
+                Cell::Missing => Ok(None),
+                Cell::Bytes(bytes) => Ok(Some(bytes.as_slice())),
+                wrong => Err(other(wrong)),
+            });
+            Arc::new(BinaryArray::from(bytes.collect::<Result<Vec<Option<&[u8]>>, _>>()?))
+        }
     })
 }
 

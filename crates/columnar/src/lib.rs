@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! [Section] --batch--> RecordBatch per table --write--> DIR/<section>.<table>.parquet or .arrow (IPC file)
+//! Parquet --read--> Table, for data sets of many recordings
 //! ```
 //! A schema is that of the table's specification, whatever a recording holds: types are those of the columns, missing is
 //! null. A field's metadata has its `unit` and whether it is a `key`; a schema's has `kvmscope.schema` (`kvmscope/1`, that
@@ -9,9 +10,11 @@
 //! where the hardware was emulated, so that times are not real.
 
 mod batch;
+mod read;
 mod write;
 
-pub use write::{Format, bytes, record_batch, write};
+pub use read::read;
+pub use write::{Format, bytes, contents, record_batch, write};
 
 use std::path::PathBuf;
 

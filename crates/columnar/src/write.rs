@@ -35,11 +35,24 @@ pub fn write(
     format: Format,
 ) -> Result<(), Error> {
     let extension = if format == Format::Parquet { "parquet" } else { "arrow" };
-    for file in TableFile::all(sections, recording) {
-        let path = directory.join(format!("{}.{extension}", file.spec().address()));
-        put(&path, &content(&file, emulated, format)?)?;
+    for (address, bytes) in contents(sections, recording, emulated, format)? {
+        put(&directory.join(format!("{address}.{extension}")), &bytes)?;
     }
     Ok(())
+}
+
+/// The same files in memory, by the addresses of their tables.
+///
+/// # Errors
+/// If a table cannot be written in that format.
+pub fn contents(
+    sections: &[Section],
+    recording: Option<&str>,
+    emulated: Option<&str>,
+    format: Format,
+) -> Result<Vec<(String, Vec<u8>)>, Error> {
+    let files = TableFile::all(sections, recording);
+    files.iter().map(|file| Ok((file.spec().address(), content(file, emulated, format)?))).collect()
 }
 
 /// The content of the file of one table.

@@ -44,6 +44,7 @@ fn cell(batch: &RecordBatch, column: usize, row: usize, kind: ColumnType) -> Cel
         ColumnType::I64 => Cell::I64(array.as_primitive::<Int64Type>().value(row)),
         ColumnType::F64 => array.as_primitive::<Float64Type>().value(row).into(),
         ColumnType::Bool => array.as_boolean().value(row).into(),
+        ColumnType::Bytes => Cell::Bytes(array.as_binary::<i32>().value(row).to_owned()),
     }
 }
 
@@ -103,6 +104,7 @@ fn expected(table: &TableFile<'_>) -> Value {
         ColumnType::I64 => "int64",
         ColumnType::F64 => "double",
         ColumnType::Bool => "bool",
+        ColumnType::Bytes => "binary",
     };
     let cell = |cell: &Cell| match cell {
         Cell::Missing => Value::Null,
@@ -111,6 +113,7 @@ fn expected(table: &TableFile<'_>) -> Value {
         Cell::I64(value) => json!(value),
         Cell::F64(value) => json!(value.to_bits()),
         Cell::Bool(value) => json!(value),
+        Cell::Bytes(bytes) => json!(base::table::hexadecimal(bytes)),
     };
     let columns: Vec<Value> = table
         .columns()

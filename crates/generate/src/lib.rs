@@ -14,11 +14,14 @@
 //! The program `generate` does the same from a command line: `--list`, `SCENARIO --format F --seed N -o DIR`, `--truth`,
 //! `--all` for fuzzing seeds, `--huge 10GB -o FILE` for the bar on memory.
 //!
+//! [`fleet`] writes recordings of many hosts, of which some are set up worse than the others.
+//!
 //! [`tree`] writes `/proc` and `/sys` of hosts that do not exist, for what reads machines.
 //!
 //! In: a scenario of [`scenario::ALL`] or [`scenario::random`], and a seed. Out: a [`Story`]. Equal seeds give equal
 //! stories on every machine.
 
+pub mod fleet;
 pub mod guest;
 pub mod host;
 pub mod huge;

@@ -2,15 +2,18 @@
 //! `generate --huge 10GB -o FILE`.
 
 use anyhow::{Context, bail};
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use generate::scenario::{self, Scenario};
-use generate::{Generation, Story, Target, Vendor, huge};
+use generate::{Generation, Story, Target, Vendor, fleet, huge};
 use std::path::PathBuf;
 use trace::write::tracedat::Compression;
 
 /// Writes traces whose truth is known.
 #[derive(Parser)]
+#[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
+    #[command(subcommand)]
+    instead: Option<Instead>,
     /// The scenario, or `random`.
     scenario: Option<String>,
     /// Lists scenarios and formats.
@@ -42,8 +45,35 @@ struct Arguments {
     huge: Option<u64>,
 }
 
+#[derive(Subcommand)]
+enum Instead {
+    /// Writes small recordings of many hosts, and beside them truth.json: which hosts and which kernel are worse.
+    Fleet {
+        /// The directory to write to.
+        directory: PathBuf,
+        /// How many recordings.
+        #[arg(long, default_value_t = 1_000)]
+        recordings: usize,
+        /// How many hosts they are of; of each as many recordings as there are [default: as many as recordings].
+        #[arg(long)]
+        hosts: Option<usize>,
+        /// The seed that varies times and choices.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Nothing is worse anywhere.
+        #[arg(long)]
+        alike: bool,
+    },
+}
+
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
+    if let Some(Instead::Fleet { directory, recordings, hosts, seed, alike }) = arguments.instead {
+        let fleet = fleet::Fleet { recordings, hosts: hosts.unwrap_or(recordings), seed, alike };
+        let truth = fleet.write(&directory)?;
+        println!("{}", truth.display());
+        return Ok(());
+    }
     if arguments.list {
         list();
         return Ok(());

@@ -7,6 +7,7 @@
 //! Names and units come from the columns, so a new question needs nothing here; nanoseconds become seconds, as the
 //! format wants it. Source: the OpenMetrics 1.0 text format (RFC-like specification at openmetrics.io, sections 3 to 5).
 
+use base::table::hexadecimal;
 use base::{Cell, Column, ColumnType, Section, Table};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
@@ -89,6 +90,7 @@ fn labels(id: &str, table: &Table) -> Vec<String> {
                 Cell::I64(value) => value.to_string(),
                 Cell::F64(value) => value.to_string(),
                 Cell::Bool(value) => value.to_string(),
+                Cell::Bytes(bytes) => hexadecimal(bytes),
             };
             let _ = write!(labels, ",{}=\"{value}\"", column.name);
         }

@@ -8,6 +8,7 @@
 //! a terminal is replaced as in every output ([`base::plain`]), but for tabs and line ends. Numbers stay as they are.
 
 use base::plain::misleads;
+use base::table::hexadecimal;
 use base::table_file::TableFile;
 use base::{Cell, Section};
 use csv::Writer;
@@ -65,6 +66,7 @@ fn write_table(file: &TableFile<'_>, out: &mut Out) -> csv::Result<()> {
                 // The shortest text that reads back as the same double.
                 Cell::F64(value) => out.write_field(value.to_string())?,
                 Cell::Bool(value) => out.write_field(value.to_string())?,
+                Cell::Bytes(bytes) => out.write_field(hexadecimal(bytes))?,
             }
         }
         out.write_record(None::<&[u8]>)?;

@@ -105,7 +105,7 @@ fn described(spec: &TableSpec) -> Value {
 
 fn cell(column: &Column) -> Value {
     let kind = match column.kind {
-        ColumnType::Text => "string",
+        ColumnType::Text | ColumnType::Bytes => "string",
         ColumnType::U64 | ColumnType::I64 => "integer",
         ColumnType::F64 => "number",
         ColumnType::Bool => "boolean",

@@ -79,7 +79,8 @@ fn approximated(n1: f64, n2: f64, most: f64, ties: f64) -> f64 {
 }
 
 /// 1 - erf(x).
-fn erfc(x: f64) -> f64 {
+/// The complementary error function.
+pub(crate) fn erfc(x: f64) -> f64 {
     if x < 0.0 {
         return 2.0 - erfc(-x);
     }

@@ -23,7 +23,7 @@ const OF_NO_MACHINE: &[&str] = &[
     "datapath.validate",
     "datapath.conclusions",
 ];
-const SECTIONS_OF_NO_MACHINE: &[&str] = &["plan", "contention", "compare", "history", "migration", "ablation"];
+const SECTIONS_OF_NO_MACHINE: &[&str] = &["plan", "contention", "compare", "history", "migration", "ablation", "fleet"];
 
 /// Tables of these whose rows belong to a machine all the same.
 const OF_A_MACHINE: &[&str] = &["compare.configuration", "compare.placement"];
@@ -130,7 +130,7 @@ fn every_table_of_every_fixture_is_as_specified() {
     // Predictions, the netns loop, trials by a budget, programs, starved threads and real time have no fixture; their own tests fill them.
     let unseen: Vec<String> = tables().map(TableSpec::address).filter(|address| !seen.contains(address)).collect();
     let without_fixture = |address: &String| {
-        ["plan.", "contention.", "ablation."].iter().any(|section| address.starts_with(section))
+        ["plan.", "contention.", "ablation.", "fleet."].iter().any(|section| address.starts_with(section))
             || OF_OWN_TESTS.contains(&address.as_str())
     };
     assert!(unseen.iter().all(without_fixture), "{unseen:?}");
@@ -174,7 +174,11 @@ fn units_stand_in_names() {
             assert_eq!(column.name.ends_with("_ns") || column.name == "ns", column.unit == "ns", "{name}");
             assert_eq!(column.name.ends_with("_cycles") || column.name == "cycles", column.unit == "cycles", "{name}");
             assert!(!column.name.ends_with("_share") || column.unit == "share", "{name}");
-            assert!(column.unit.is_empty() || !matches!(column.kind, ColumnType::Text | ColumnType::Bool), "{name}");
+            assert!(
+                column.unit.is_empty()
+                    || !matches!(column.kind, ColumnType::Text | ColumnType::Bool | ColumnType::Bytes),
+                "{name}"
+            );
         }
     }
 }

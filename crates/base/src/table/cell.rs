@@ -17,6 +17,8 @@ pub enum Cell {
     F64(f64),
     /// True or false.
     Bool(bool),
+    /// Bytes that a program decodes; hexadecimal digits in JSON and CSV.
+    Bytes(Vec<u8>),
 }
 
 /// As JSON has it: integers are exact, and what is not known, or is no number, is `null`.
@@ -29,6 +31,7 @@ impl Serialize for Cell {
             Cell::I64(value) => serializer.serialize_i64(*value),
             Cell::F64(value) => serializer.serialize_f64(*value),
             Cell::Bool(value) => serializer.serialize_bool(*value),
+            Cell::Bytes(bytes) => serializer.serialize_str(&hexadecimal(bytes)),
         }
     }
 }
@@ -40,9 +43,20 @@ impl Cell {
             Cell::U64(value) => *value as f64,
             Cell::I64(value) => *value as f64,
             Cell::F64(value) if value.is_finite() => *value,
-            Cell::F64(_) | Cell::Missing | Cell::Text(_) | Cell::Bool(_) => f64::NEG_INFINITY,
+            Cell::F64(_) | Cell::Missing | Cell::Text(_) | Cell::Bool(_) | Cell::Bytes(_) => f64::NEG_INFINITY,
         }
     }
+}
+
+/// Two digits for each byte.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // A string takes whatever is written to it.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 impl From<u64> for Cell {

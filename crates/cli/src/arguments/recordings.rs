@@ -41,6 +41,19 @@ pub enum Wanted<'a> {
     Parts(&'a [Named]),
 }
 
+/// As the user named it.
+impl std::fmt::Display for Wanted<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Wanted::Path(path) => path.display().fmt(f),
+            Wanted::Parts(parts) => {
+                let named: Vec<String> = parts.iter().map(|part| part.path.display().to_string()).collect();
+                f.write_str(&named.join(" "))
+            }
+        }
+    }
+}
+
 impl Recordings {
     /// The recordings, in the order in which they were named.
     pub fn wanted(&self) -> Vec<Wanted<'_>> {

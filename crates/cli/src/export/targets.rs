@@ -32,6 +32,10 @@ pub struct Targets {
     /// Every table as an Arrow IPC file in DIR, and findings.arrow (the full build has it)
     #[arg(long, value_name = "DIR", group = "format", value_hint = ValueHint::DirPath)]
     pub arrow: Option<PathBuf>,
+    /// Add every table to the partitioned Parquet data set in DIR, of many recordings, for kvmscope fleet report (the full
+    /// build has it); a recording that is there already is left as it is
+    #[arg(long, value_name = "DIR", group = "format", value_hint = ValueHint::DirPath)]
+    pub dataset: Option<PathBuf>,
 }
 
 impl Targets {
@@ -82,6 +86,8 @@ impl Targets {
             csv: named(&self.csv),
             parquet: named(&self.parquet),
             arrow: named(&self.arrow),
+            // All recordings go into one.
+            dataset: self.dataset.clone(),
         }
     }
 }

@@ -126,6 +126,7 @@ fn every_command_has_an_example_and_a_page() {
         "bench memory",
         "bench zeropages",
         "export",
+        "fleet report",
         "serve",
         "check",
         "explain",

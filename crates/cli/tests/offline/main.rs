@@ -10,6 +10,8 @@ mod cut;
 mod examples;
 mod explain;
 mod export;
+#[cfg(feature = "full")]
+mod fleet;
 mod floor;
 mod history;
 mod html;

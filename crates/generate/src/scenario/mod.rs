@@ -6,6 +6,7 @@
 
 mod apic;
 mod deep;
+mod fleet;
 mod halts;
 mod hypercalls;
 mod interrupts;
@@ -18,6 +19,7 @@ mod registers;
 mod sharing;
 mod steps;
 
+pub use fleet::{OfFleet, of_fleet};
 pub use mixed::random;
 pub use nested::{CIENA_CHAIN, SVM_CHAIN};
 

@@ -51,7 +51,7 @@ fn rounds(vcpu: &mut Vcpu, random: &mut Random, reasons: &[u32], recipe: &[Exit]
 const VMX_REASONS: [u32; 4] = [vmx::CPUID, vmx::MSR_WRITE, vmx::EPT_VIOLATION, vmx::EXTERNAL_INTERRUPT];
 
 /// 28 VMREAD, 13 VMWRITE, INVEPT, INVVPID, one MSR: 44, and VMRESUME.
-fn reads_and_writes() -> Vec<Exit> {
+pub(super) fn reads_and_writes() -> Vec<Exit> {
     let mut exits = vec![Exit::of(vmx::VMREAD); 28];
     exits.extend(vec![Exit::of(vmx::VMWRITE); 13]);
     exits.extend([Exit::of(vmx::INVEPT), Exit::of(vmx::INVVPID)]);
@@ -63,9 +63,13 @@ pub(super) fn no_shadowing(host: &mut Host, random: &mut Random) {
     rounds(begin(host), random, &VMX_REASONS, &reads_and_writes());
 }
 
+/// What L1 still exits for with shadowing.
+pub(super) fn with_shadowing() -> Vec<Exit> {
+    vec![Exit::of(vmx::CPUID), Exit::of(vmx::VMWRITE)]
+}
+
 pub(super) fn shadowing(host: &mut Host, random: &mut Random) {
-    let recipe = [Exit::of(vmx::CPUID), Exit::of(vmx::VMWRITE)];
-    rounds(begin(host), random, &VMX_REASONS, &recipe);
+    rounds(begin(host), random, &VMX_REASONS, &with_shadowing());
 }
 
 pub(super) fn apic_timer(host: &mut Host, random: &mut Random) {

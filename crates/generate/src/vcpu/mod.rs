@@ -74,6 +74,8 @@ pub struct Vcpu {
     pub now: u64,
     /// Where it runs or ran last.
     pub cpu: u32,
+    /// How long KVM's work on exits takes, in percent of what the scenario says: another kernel or CPU.
+    pub handling_percent: u64,
     /// The level that runs or left last.
     level: u8,
     /// The guest's instruction pointer there.
@@ -174,6 +176,7 @@ impl Vcpu {
             truth,
             now,
             cpu,
+            handling_percent: 100,
             level: 1,
             rip: CODE[1],
             state: State::Unknown,
@@ -204,6 +207,8 @@ impl Vcpu {
 
     /// Lets time pass in the state that holds.
     pub fn pass(&mut self, ns: u64) {
+        let is_handling = matches!(self.state, State::Handling(_));
+        let ns = if is_handling { (ns * self.handling_percent).div_ceil(100) } else { ns };
         self.now += ns;
         *self.truth.ledger.entry(self.state).or_default() += ns;
         if self.state.is_off_cpu() {

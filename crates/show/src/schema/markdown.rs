@@ -42,5 +42,6 @@ fn kind(column: &Column) -> &'static str {
         ColumnType::I64 => "integer",
         ColumnType::F64 => "number",
         ColumnType::Bool => "true or false",
+        ColumnType::Bytes => "bytes",
     }
 }

@@ -161,6 +161,7 @@ pub fn shown_cell(cell: &Cell, column: &Column) -> String {
     match (cell, column.unit) {
         (Cell::Missing, _) => "-".to_owned(),
         (Cell::Text(text), _) => plain(text).into_owned(),
+        (Cell::Bytes(bytes), _) => number::exact_bytes(bytes.len() as u64),
         (Cell::Bool(yes), _) => if *yes { "yes" } else { "no" }.to_owned(),
         (Cell::U64(value), "") => value.to_string(),
         (Cell::I64(value), "") => value.to_string(),

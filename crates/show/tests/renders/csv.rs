@@ -53,6 +53,7 @@ fn every_cell_reads_back() {
                     base::Cell::I64(value) => read.parse() == Ok(*value),
                     base::Cell::F64(value) => read.parse() == Ok(*value),
                     base::Cell::Bool(value) => read.parse() == Ok(*value),
+                    base::Cell::Bytes(bytes) => read == base::table::hexadecimal(bytes),
                 };
                 assert!(same, "{cell:?} became {read}");
             }

@@ -58,6 +58,7 @@ fn every_cell_is_there_exactly() {
                     Cell::F64(value) if value.is_nan() => shown.is_null(),
                     Cell::F64(value) => shown.as_f64() == Some(*value),
                     Cell::Bool(value) => shown.as_bool() == Some(*value),
+                    Cell::Bytes(bytes) => shown.as_str() == Some(&base::table::hexadecimal(bytes)),
                 };
                 assert!(same, "{cell:?} became {shown}");
             }

@@ -1,0 +1,414 @@
+//! The tables of an answer about a fleet.
+
+use super::ID;
+use super::breaches::Breaches;
+use super::classes::Host;
+use super::costs::Cost;
+use super::dataset::{EXIT_HISTOGRAMS, FAILURES, NUMBERS, RECORDINGS, VERDICTS};
+use super::drift::Drift;
+use super::kernels::Kernel;
+use super::model::Fleet;
+use super::outliers::Outlier;
+use super::ranked::Ranked;
+use base::table::{Shown, TableSpec};
+use base::{Cell, Column, ColumnType, Table};
+
+const F64: ColumnType = ColumnType::F64;
+
+/// All tables: those of the answer in reading order, then those that a data set has of each recording.
+pub const TABLES: &[&TableSpec] = &[
+    &OUTLIERS,
+    &KERNELS,
+    &RANKED,
+    &BREACHES,
+    &DRIFT,
+    &EXIT_COSTS,
+    &HOSTS,
+    &FAILURES,
+    &RECORDINGS,
+    &EXIT_HISTOGRAMS,
+    &NUMBERS,
+    &VERDICTS,
+];
+
+/// Hosts that stand out.
+pub const OUTLIERS: TableSpec = TableSpec {
+    section: ID,
+    name: "outliers",
+    version: 1,
+    row: "One host that differs by one number from the other hosts with its CPU model and kernel: the number, their median, the distance from it in spreads, how likely a distance like this is by chance, and the rules whose findings few others have.",
+    columns: &[
+        Column::key("host"),
+        Column::key("what"),
+        Column::value("value", "", F64),
+        Column::value("median", "", F64),
+        Column::text("unit"),
+        Column::value("score", "", F64),
+        Column::value("chance", "", F64),
+        Column::count("hosts_compared"),
+        Column::text("class"),
+        Column::text("why"),
+    ],
+    shown: Some(Shown {
+        whole: &["host"],
+        leads: true,
+        ..Shown::of(
+            "Hosts that stand out",
+            &[
+                ("host", "host"),
+                ("what", "by"),
+                ("value", "value"),
+                ("median", "median of hosts alike"),
+                ("score", "spreads from it"),
+                ("why", "findings that few others have"),
+            ],
+            40,
+        )
+    }),
+};
+
+/// Kernels, compared on each CPU model.
+pub const KERNELS: TableSpec = TableSpec {
+    section: ID,
+    name: "kernels",
+    version: 1,
+    row: "One kernel on one CPU model: what exits cost on its hosts in relation to the hosts with other kernels, exit by exit, and how likely ranks as different as these are by chance.",
+    columns: &[
+        Column::key("cpu_model"),
+        Column::key("kernel"),
+        Column::count("hosts"),
+        Column::count("other_hosts"),
+        Column::value("ratio", "x", F64),
+        Column::value("chance", "", F64),
+        Column::value("costs_more", "", ColumnType::Bool),
+    ],
+    shown: Some(Shown::of(
+        "Kernels",
+        &[
+            ("cpu_model", "CPU model"),
+            ("kernel", "kernel"),
+            ("hosts", "hosts"),
+            ("ratio", "cost of exits to other kernels"),
+            ("costs_more", "costs more"),
+        ],
+        40,
+    )),
+};
+
+/// Findings over all hosts.
+pub const RANKED: TableSpec = TableSpec {
+    section: ID,
+    name: "ranked",
+    version: 1,
+    row: "One rule with findings in the newest recordings of hosts: the worst severity, how many hosts it would help, and what it costs a host (median over the hosts, where all state the same unit). Severity first, then hosts.",
+    columns: &[
+        Column::key("rule"),
+        Column::text("section"),
+        Column::text("severity"),
+        Column::count("hosts"),
+        Column::share("hosts_share"),
+        Column::count("findings"),
+        Column::value("cost", "", F64),
+        Column::text("cost_unit"),
+        Column::text("cost_kind"),
+        Column::text("title"),
+        Column::text("example_host"),
+        Column::text("fix"),
+    ],
+    shown: Some(Shown::of(
+        "Findings by the hosts they would help",
+        &[
+            ("rule", "finding"),
+            ("severity", "severity"),
+            ("hosts", "hosts"),
+            ("hosts_share", "of all"),
+            ("cost", "cost of a host"),
+            ("cost_unit", "unit"),
+            ("title", "as on one of them"),
+            ("example_host", "host"),
+        ],
+        25,
+    )),
+};
+
+/// Goals of budgets over all hosts.
+pub const BREACHES: TableSpec = TableSpec {
+    section: ID,
+    name: "breaches",
+    version: 1,
+    row: "One goal of a latency budget: how many hosts break it in any recording, how many pass in all, how many are open, and the worst of all.",
+    columns: &[
+        Column::key("budget"),
+        Column::key("goal"),
+        Column::text("metric"),
+        Column::count("hosts_failed"),
+        Column::count("hosts_passed"),
+        Column::count("hosts_open"),
+        Column::ns("limit_ns"),
+        Column::ns("worst_ns"),
+        Column::text("worst_host"),
+        Column::text("failed"),
+    ],
+    shown: Some(Shown::of(
+        "Latency budgets",
+        &[
+            ("budget", "budget"),
+            ("goal", "goal"),
+            ("hosts_failed", "hosts that fail"),
+            ("hosts_passed", "pass"),
+            ("hosts_open", "open"),
+            ("limit_ns", "limit"),
+            ("worst_ns", "worst"),
+            ("worst_host", "on"),
+        ],
+        30,
+    )),
+};
+
+/// Changes over time.
+pub const DRIFT: TableSpec = TableSpec {
+    section: ID,
+    name: "drift",
+    version: 1,
+    row: "One change of the level of one number, on one host or (host missing) on all: when it began, the medians before and after up to the next change, of how many recordings (of all hosts: groups of recordings, each relative to hosts alike), and how likely a split like this is by chance.",
+    columns: &[
+        Column::key("host"),
+        Column::key("what"),
+        Column::key("since"),
+        Column::value("before", "", F64),
+        Column::value("after", "", F64),
+        Column::value("ratio", "x", F64),
+        Column::count("points_before"),
+        Column::count("points_after"),
+        Column::value("chance", "", F64),
+    ],
+    shown: Some(Shown::of(
+        "Drift over time",
+        &[
+            ("host", "host"),
+            ("what", "what"),
+            ("since", "since"),
+            ("before", "before"),
+            ("after", "after"),
+            ("ratio", "ratio"),
+        ],
+        25,
+    )),
+};
+
+/// What exits cost, by CPU model and kernel.
+pub const EXIT_COSTS: TableSpec = TableSpec {
+    section: ID,
+    name: "exit_costs",
+    version: 1,
+    row: "The exits from one level for one reason on all hosts with one CPU model and kernel; percentiles are those of the merged histograms, which are those of all exits.",
+    columns: &[
+        Column::key("cpu_model"),
+        Column::key("kernel"),
+        Column::key("level"),
+        Column::key("reason"),
+        Column::count("recordings"),
+        Column::count("count"),
+        Column::ns("total_ns"),
+        Column::ns("p50_ns"),
+        Column::ns("p90_ns"),
+        Column::ns("p99_ns"),
+        Column::ns("max_ns"),
+    ],
+    shown: Some(Shown {
+        largest_first: Some("total_ns"),
+        ..Shown::of(
+            "Exits by CPU model and kernel",
+            &[
+                ("cpu_model", "CPU model"),
+                ("kernel", "kernel"),
+                ("level", "level"),
+                ("reason", "reason"),
+                ("count", "exits"),
+                ("total_ns", "total"),
+                ("p50_ns", "p50"),
+                ("p99_ns", "p99"),
+                ("max_ns", "max"),
+            ],
+            25,
+        )
+    }),
+};
+
+/// The hosts.
+pub const HOSTS: TableSpec = TableSpec {
+    section: ID,
+    name: "hosts",
+    version: 1,
+    row: "One host: its newest recording, its CPU model and kernel, and how many findings and numbers that stand out it has.",
+    columns: &[
+        Column::key("host"),
+        Column::text("cpu_model"),
+        Column::text("kernel"),
+        Column::count("recordings"),
+        Column::text("newest"),
+        Column::count("vcpus"),
+        Column::count("findings"),
+        Column::count("outliers"),
+        Column::text("emulated"),
+    ],
+    shown: Some(Shown {
+        in_terminals: false,
+        largest_first: Some("outliers"),
+        ..Shown::of(
+            "Hosts",
+            &[
+                ("host", "host"),
+                ("cpu_model", "CPU model"),
+                ("kernel", "kernel"),
+                ("recordings", "recordings"),
+                ("newest", "newest"),
+                ("findings", "findings"),
+                ("outliers", "numbers that stand out"),
+            ],
+            60,
+        )
+    }),
+};
+
+pub(super) fn outliers(all: &[Outlier]) -> Table {
+    let mut table = Table::new(&OUTLIERS);
+    for one in all {
+        table.push(vec![
+            one.host.as_str().into(),
+            one.what.as_str().into(),
+            one.value.into(),
+            one.median.into(),
+            one.unit.as_str().into(),
+            one.score.into(),
+            one.chance.into(),
+            (one.compared as u64).into(),
+            one.class.as_str().into(),
+            one.why.join(", ").into(),
+        ]);
+    }
+    table
+}
+
+pub(super) fn kernels(all: &[Kernel]) -> Table {
+    let mut table = Table::new(&KERNELS);
+    for one in all {
+        table.push(vec![
+            one.cpu_model.as_str().into(),
+            one.kernel.as_str().into(),
+            (one.hosts as u64).into(),
+            (one.others as u64).into(),
+            one.ratio.into(),
+            one.chance.into(),
+            one.costs_more.into(),
+        ]);
+    }
+    table
+}
+
+pub(super) fn ranked(all: &[Ranked<'_>], hosts: usize) -> Table {
+    let mut table = Table::new(&RANKED);
+    for one in all {
+        let cost = one.cost;
+        let example = one.example;
+        table.push(vec![
+            one.rule.into(),
+            example.map(|example| example.section.as_str()).into(),
+            one.severity.name().into(),
+            (one.hosts.len() as u64).into(),
+            (one.hosts.len() as f64 / hosts.max(1) as f64).into(),
+            (one.findings as u64).into(),
+            cost.map(|(cost, ..)| cost).into(),
+            cost.map(|(_, unit, _)| unit).into(),
+            cost.map(|(.., kind)| kind).into(),
+            example.map(|example| example.title.as_str()).into(),
+            example.map(|example| example.of.host.as_str()).into(),
+            example.map(|example| example.fix.as_str()).into(),
+        ]);
+    }
+    table
+}
+
+pub(super) fn breaches(all: &[Breaches<'_>]) -> Table {
+    let mut table = Table::new(&BREACHES);
+    for one in all {
+        table.push(vec![
+            one.budget.into(),
+            one.goal.into(),
+            one.metric.into(),
+            (one.failed.len() as u64).into(),
+            (one.passed as u64).into(),
+            (one.open as u64).into(),
+            one.limit_ns.into(),
+            one.worst.map(|(worst_ns, _)| worst_ns).into(),
+            one.worst.map(|(_, host)| host).into(),
+            one.failed.join(" ").into(),
+        ]);
+    }
+    table
+}
+
+pub(super) fn drift(all: &[Drift]) -> Table {
+    let mut table = Table::new(&DRIFT);
+    for one in all {
+        table.push(vec![
+            one.host.as_deref().into(),
+            one.what.as_str().into(),
+            one.since.as_str().into(),
+            one.before.into(),
+            one.after.into(),
+            one.ratio.into(),
+            (one.recordings_before as u64).into(),
+            (one.recordings_after as u64).into(),
+            one.chance.into(),
+        ]);
+    }
+    table
+}
+
+pub(super) fn exit_costs(all: &[Cost<'_>]) -> Table {
+    let mut table = Table::new(&EXIT_COSTS);
+    for one in all {
+        let exits = one.exits;
+        let mut row: Vec<Cell> = vec![
+            exits.class.cpu_model.as_deref().into(),
+            exits.class.kernel.as_deref().into(),
+            exits.level.as_str().into(),
+            exits.reason.as_str().into(),
+            one.costs.recordings.into(),
+            one.costs.count.into(),
+            one.costs.cost_ns.sum().into(),
+        ];
+        row.extend(one.quantiles_ns.map_or([const { Cell::Missing }; 3], |values| values.map(Cell::from)));
+        row.push((one.costs.cost_ns.count() > 0).then(|| one.costs.cost_ns.max()).into());
+        table.push(row);
+    }
+    table
+}
+
+pub(super) fn hosts(all: &[Host<'_>], outliers: &[Outlier]) -> Table {
+    let mut table = Table::new(&HOSTS);
+    for host in all {
+        let newest = host.newest();
+        table.push(vec![
+            host.name.into(),
+            newest.class.cpu_model.as_deref().into(),
+            newest.class.kernel.as_deref().into(),
+            (host.recordings.len() as u64).into(),
+            newest.created.as_deref().into(),
+            newest.vcpus.into(),
+            (newest.findings.len() as u64).into(),
+            (outliers.iter().filter(|one| one.host == host.name).count() as u64).into(),
+            newest.emulated.as_deref().into(),
+        ]);
+    }
+    table
+}
+
+pub(super) fn failures(fleet: &Fleet) -> Table {
+    let mut table = Table::new(&FAILURES);
+    for (source, error) in &fleet.failures {
+        table.push(vec![source.as_str().into(), error.as_str().into()]);
+    }
+    table
+}

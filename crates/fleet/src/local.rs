@@ -1,0 +1,176 @@
+//! A data set in a directory.
+
+use crate::{Added, Error, MANIFEST, SCHEMA, decoded, failure_path, layout, manifest, recordings_path, stored_paths};
+use analysis::fleet::{FAILURES, Fleet, Id, RECORDINGS};
+use base::parallel;
+use base::recording::draft_beside;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A data set in a directory.
+pub struct Local {
+    root: PathBuf,
+}
+
+/// What adding a recording did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was not there before.
+    Added,
+    /// It was, and was written once more.
+    Replaced,
+}
+
+impl Local {
+    /// The data set in `root`, which is made where nothing is; what is there and is none of ours is refused.
+    ///
+    /// # Errors
+    /// If the operating system refuses, or something else is there.
+    pub fn create(root: &Path) -> Result<Self, Error> {
+        let io = |source| Error::Io { path: root.to_owned(), source };
+        fs::create_dir_all(root).map_err(io)?;
+        let is_empty = fs::read_dir(root).map_err(io)?.next().is_none();
+        if is_empty {
+            put(&root.join(MANIFEST), manifest().as_bytes())?;
+        }
+        Self::open(root)
+    }
+
+    /// The data set in `root`.
+    ///
+    /// # Errors
+    /// If there is none, or one of another version.
+    pub fn open(root: &Path) -> Result<Self, Error> {
+        let place = root.join(MANIFEST);
+        let refuse = |why: String| Error::NoDataset(format!("{} {why}", root.display()));
+        let text = fs::read(&place).map_err(|_| {
+            refuse(format!("is no data set: it has no {MANIFEST}; kvmscope export RECORDING.. --dataset DIR makes one in a new directory"))
+        })?;
+        let about: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
+        match about["schema"].as_str() {
+            Some(SCHEMA) => Ok(Self { root: root.to_owned() }),
+            Some(other) => Err(refuse(format!("is a data set of schema {other}; this version reads {SCHEMA}"))),
+            None => Err(refuse(format!("has a damaged {MANIFEST}"))),
+        }
+    }
+
+    /// Whether a recording is there, whole.
+    pub fn has(&self, id: &Id) -> bool {
+        self.root.join(recordings_path(id)).is_file()
+    }
+
+    /// Writes all files of a recording, its row last; an earlier failure of `source` is forgotten.
+    ///
+    /// # Errors
+    /// If the operating system refuses: then the recording is not there.
+    pub fn add(&self, added: &Added, source: &str) -> Result<Outcome, Error> {
+        let outcome = if self.has(&added.id) { Outcome::Replaced } else { Outcome::Added };
+        if outcome == Outcome::Replaced {
+            // While files are replaced the recording is not whole.
+            let place = self.root.join(recordings_path(&added.id));
+            fs::remove_file(&place).map_err(|source| Error::Io { path: place, source })?;
+        }
+        for (path, bytes) in &added.files {
+            put(&self.root.join(path), bytes)?;
+        }
+        // Where there was none, nothing is removed.
+        let _ = fs::remove_file(self.root.join(failure_path(source)));
+        Ok(outcome)
+    }
+
+    /// Writes that the recording at `source` could not be added.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn fail(&self, source: &str, error: &str) -> Result<(), Error> {
+        let (path, bytes) = crate::failure(source, error)?;
+        put(&self.root.join(path), &bytes)
+    }
+
+    /// Every recording that is there, by host.
+    ///
+    /// # Errors
+    /// If the directory cannot be read.
+    pub fn recordings(&self) -> Result<Vec<Id>, Error> {
+        self.ids(&RECORDINGS.address())
+    }
+
+    fn ids(&self, table: &str) -> Result<Vec<Id>, Error> {
+        let mut ids = Vec::new();
+        for (host, place) in values(&self.root.join(table), "host=")? {
+            for (recording, place) in values(&place, "recording=")? {
+                let id = Id { host: host.clone(), recording };
+                if place.join("part.parquet").is_file() {
+                    ids.push(id);
+                }
+            }
+        }
+        ids.sort();
+        Ok(ids)
+    }
+
+    /// All recordings, read and merged on all CPUs.
+    ///
+    /// # Errors
+    /// If one of them is damaged.
+    pub fn fleet(&self) -> Result<Fleet, Error> {
+        /// Recordings that are merged before their tables are all in memory.
+        const TOGETHER: usize = 64;
+        let ids = self.recordings()?;
+        let parts: Vec<&[Id]> = ids.chunks(TOGETHER).collect();
+        let merged = parallel::map(parts.len(), |place| {
+            let mut fleet = Fleet::default();
+            parts[place].iter().try_for_each(|id| self.read(&mut fleet, id)).map(|()| fleet)
+        });
+        let mut fleet = Fleet::default();
+        for part in merged {
+            fleet.merge(part?);
+        }
+        for id in self.ids(&FAILURES.address())? {
+            let path = layout::path(&FAILURES.address(), &id);
+            let bytes = self.bytes(&path)?;
+            crate::read(&mut fleet, &id, vec![(path, bytes)])?;
+        }
+        Ok(fleet)
+    }
+
+    fn read(&self, fleet: &mut Fleet, id: &Id) -> Result<(), Error> {
+        let files = stored_paths(id).into_iter().map(|(path, _)| Ok((path.clone(), self.bytes(&path)?)));
+        crate::read(fleet, id, files.collect::<Result<_, Error>>()?)
+    }
+
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, Error> {
+        let place = self.root.join(path);
+        fs::read(&place).map_err(|source| Error::Io { path: place, source })
+    }
+}
+
+/// The folders called `<prefix><value>`, with their values.
+fn values(place: &Path, prefix: &str) -> Result<Vec<(String, PathBuf)>, Error> {
+    let entries = match fs::read_dir(place) {
+        Ok(entries) => entries,
+        // Nothing was added yet.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(Error::Io { path: place.to_owned(), source }),
+    };
+    let value = |entry: fs::DirEntry| {
+        let name = entry.file_name().into_string().ok()?;
+        Some((decoded(name.strip_prefix(prefix)?), entry.path()))
+    };
+    Ok(entries.flatten().filter_map(value).collect())
+}
+
+/// Writes a file whole or not at all.
+fn put(place: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let partial = draft_beside(place);
+    let written = place
+        .parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fs::write(&partial, bytes))
+        .and_then(|()| fs::rename(&partial, place));
+    if written.is_err() {
+        // Whatever there is of it; the reason is told below.
+        let _ = fs::remove_file(&partial);
+    }
+    written.map_err(|source| Error::Io { path: place.to_owned(), source })
+}
