@@ -131,7 +131,7 @@ impl Agent {
                     base::number::percent(self.share)
                 ));
             }
-            exposition.set(metrics.text(&metrics::State { kept, every, used, share: pace.share() }));
+            exposition.set(metrics.text(&metrics::State { kept, every, used, share: pace.taken() }));
             if self.rounds == Some(number) || rest(every.saturating_sub(began.elapsed()), &stop) {
                 break;
             }

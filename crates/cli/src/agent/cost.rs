@@ -71,7 +71,7 @@ impl Pace {
     }
 
     /// The share of a CPU that the last one took, until the next.
-    pub fn share(&self) -> f64 {
+    pub fn taken(&self) -> f64 {
         self.taken
     }
 
@@ -92,9 +92,9 @@ mod tests {
     fn it_backs_off_until_the_share_is_held() {
         let mut pace = Pace::new(Duration::from_secs(60), 0.01);
         assert_eq!(pace.next(Duration::from_millis(300)), Duration::from_secs(60));
-        assert_eq!((pace.share(), pace.changed()), (0.005, None));
+        assert_eq!((pace.taken(), pace.changed()), (0.005, None));
         assert_eq!(pace.next(Duration::from_secs(3)), Duration::from_secs(300));
-        assert!(pace.share() <= 0.01);
+        assert!(pace.taken() <= 0.01);
         assert_eq!((pace.changed(), pace.changed()), (Some(Duration::from_secs(300)), None));
         pace.next(Duration::from_secs(4));
         assert_eq!(pace.changed(), None, "not much longer");

@@ -59,7 +59,7 @@ impl Metrics {
         self.exported += u64::from(done.is_exported);
         self.last_s = done.created_s;
         self.findings.clear();
-        for (rule, severity, _) in &done.findings {
+        for (rule, severity) in &done.findings {
             *self.findings.entry((rule, severity)).or_default() += 1;
         }
     }
@@ -230,12 +230,7 @@ mod tests {
             events_lost: 3,
             recorded_ns: 5_000_000_000,
         };
-        Done {
-            counted,
-            findings: vec![("FLW-PREEMPT", "low", "web/0".to_owned())],
-            created_s: 1_700_000_000,
-            is_exported: true,
-        }
+        Done { counted, findings: vec![("FLW-PREEMPT", "low")], created_s: 1_700_000_000, is_exported: true }
     }
 
     fn value(text: &str, sample: &str) -> f64 {

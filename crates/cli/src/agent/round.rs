@@ -30,12 +30,15 @@ pub struct Round<'a> {
     journal: OsString,
 }
 
+/// A finding: rule and severity.
+pub type Found = (&'static str, &'static str);
+
 /// What came of one.
 pub struct Done {
     /// What it counted.
     pub counted: Counted,
-    /// Findings: rule, severity, subject.
-    pub findings: Vec<(&'static str, &'static str, String)>,
+    /// What was found.
+    pub findings: Vec<Found>,
     /// When it was made, seconds since 1970.
     pub created_s: u64,
     /// It is in the data set, where there is one.
@@ -141,11 +144,11 @@ fn ended(mut child: Child, stop: &AtomicBool) -> anyhow::Result<(i32, String)> {
     Ok((status.code().unwrap_or(1), said))
 }
 
-fn count(place: &Path) -> anyhow::Result<(Counted, Vec<(&'static str, &'static str, String)>)> {
+fn count(place: &Path) -> anyhow::Result<(Counted, Vec<Found>)> {
     let case = Case::new(Input::open(Recording::open(place)?)?, Given::default());
     let Answers { sections, .. } = Answers::of(&case);
     let findings = sections.iter().flat_map(|section| &section.findings);
-    let findings = findings.map(|finding| (finding.rule, finding.severity.name(), finding.subject.clone()));
+    let findings = findings.map(|finding| (finding.rule, finding.severity.name()));
     Ok((Counted::of(&case), findings.collect()))
 }
 
