@@ -62,7 +62,7 @@ check() {
     "$bin/ruff" format --check .
     "$bin/mypy" kvmscope tests
     # What the stubs say is what the compiled half has.
-    "$bin/stubtest" kvmscope --concise
+    "$bin/stubtest" kvmscope --concise --mypy-config-file pyproject.toml
     "$bin/python" -m pytest --nbmake tests notebooks
 }
 case "${1:-}" in

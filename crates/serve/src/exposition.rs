@@ -12,7 +12,10 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::header;
 use axum::routing::get;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use tokio::net::{TcpListener, UnixListener};
@@ -95,10 +98,10 @@ fn spawn<L: Accepts + 'static>(runtime: &Runtime, listener: L, router: Router, s
 /// The socket, in place of one that a killed process left.
 fn bound(runtime: &Runtime, path: &Path) -> Result<UnixListener, Error> {
     let refused = |source| Error::Socket { path: path.to_owned(), source };
-    if path.exists()
-        && std::os::unix::net::UnixStream::connect(path)
-            .is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
-    {
+    // To connect to a file that is no socket is refused likewise.
+    let is_socket = path.symlink_metadata().is_ok_and(|about| about.file_type().is_socket());
+    let is_left = |error: std::io::Error| error.kind() == ErrorKind::ConnectionRefused;
+    if is_socket && UnixStream::connect(path).is_err_and(is_left) {
         std::fs::remove_file(path).map_err(refused)?;
     }
     let _inside = runtime.enter();
@@ -114,7 +117,6 @@ async fn answer(State(text): State<Arc<RwLock<String>>>) -> ([(header::HeaderNam
 mod tests {
     use super::*;
     use std::io::{Read, Write};
-    use std::os::unix::net::UnixStream;
 
     fn asked(mut stream: impl Read + Write, path: &str) -> String {
         write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();

@@ -26,7 +26,7 @@ const OF_NO_MACHINE: &[&str] = &[
 const SECTIONS_OF_NO_MACHINE: &[&str] = &["plan", "contention", "compare", "history", "migration", "ablation", "fleet"];
 
 /// Tables of these whose rows belong to a machine all the same.
-const OF_A_MACHINE: &[&str] = &["compare.configuration", "compare.placement"];
+const OF_A_MACHINE: &[&str] = &["compare.configuration", "compare.placement", "fleet.exit_histograms", "fleet.numbers"];
 
 /// Tables that no bundled recording fills.
 const OF_OWN_TESTS: &[&str] = &[

@@ -28,6 +28,9 @@ pub struct RunRecorder<'a> {
     stop: &'a AtomicBool,
 }
 
+/// How often a run is recorded until a vCPU is seen.
+const TRIES: usize = 2;
+
 impl<'a> RunRecorder<'a> {
     /// Runs of that `length`, judged by `budget`, each ended early when `stop` is set.
     ///
@@ -43,24 +46,27 @@ impl<'a> RunRecorder<'a> {
         Ok(Self { budget, journal, length, stop })
     }
 
-    /// Records a run; `None`: the user ended it.
+    /// Records a run; `None`: the user ended it. Where no vCPU is seen it is recorded once more: a host that stood still itself, as one that is
+    /// moved does, should not cost all runs of a trial.
     ///
     /// # Errors
     /// If this host cannot be recorded, or if no vCPU ran for as long as the goals take.
     pub fn run(&self) -> anyhow::Result<Option<Run>> {
-        let scratch = tempfile::Builder::new().prefix("kvmscope-run-").tempdir().context("no directory for a run")?;
-        let Some(recording) = self.record(scratch.path())? else { return Ok(None) };
-        let given = Given { budget: Some(self.budget.clone()), ..Given::default() };
-        let case = Case::new(Input::open(recording)?, given);
-        let Some(run) = Run::of(&case) else {
-            bail!(
-                "no vCPU of a scope of budget {} ran long enough in the {:.1} s that were recorded; start its VM, or make the \
-                 trial longer",
-                self.budget.name,
-                self.length.as_secs_f64()
-            );
-        };
-        Ok(Some(run))
+        for _ in 0..TRIES {
+            let scratch =
+                tempfile::Builder::new().prefix("kvmscope-run-").tempdir().context("no directory for a run")?;
+            let Some(recording) = self.record(scratch.path())? else { return Ok(None) };
+            let given = Given { budget: Some(self.budget.clone()), ..Given::default() };
+            if let Some(run) = Run::of(&Case::new(Input::open(recording)?, given)) {
+                return Ok(Some(run));
+            }
+        }
+        bail!(
+            "no vCPU of a scope of budget {} ran long enough in the {:.1} s that were recorded; start its VM, or make the \
+             trial longer",
+            self.budget.name,
+            self.length.as_secs_f64()
+        )
     }
 
     fn record(&self, root: &Path) -> anyhow::Result<Option<Recording>> {

@@ -51,7 +51,8 @@ fn nothing_below_the_outputs_reads_a_printed_table() {
     }
     assert!(files.len() > 300, "{}: where are the sources?", files.len());
     // The database of Open vSwitch and the sections of trace.dat are tables of their own.
-    let others = ["ovsdb.rs", "v7.rs", "tests.rs"];
+    // A data set stores tables of its own, to be read again.
+    let others = ["ovsdb.rs", "v7.rs", "tests.rs", "fleet/model.rs"];
     files.retain(|file| {
         others.iter().all(|other| !file.ends_with(other)) && !file.components().any(|part| part.as_os_str() == "tests")
     });
