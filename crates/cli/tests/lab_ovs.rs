@@ -71,7 +71,9 @@ impl Bed {
     /// What is left of a lab of that process.
     fn left_by(&self, lab: u32) -> Vec<String> {
         let directory = format!("/run/kvmscope-ovs-{lab}-0");
-        let mut left: Vec<String> = Path::new(&directory).exists().then(|| directory.clone()).into_iter().collect();
+        let instance = format!("/sys/kernel/tracing/instances/kvmscope-{lab}");
+        let mut left = vec![directory.clone(), instance];
+        left.retain(|place| Path::new(place).exists());
         for process in std::fs::read_dir("/proc").unwrap().flatten() {
             let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
             let line = String::from_utf8_lossy(&line).replace('\0', " ");

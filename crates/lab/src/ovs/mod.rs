@@ -146,6 +146,8 @@ pub fn run(
     // Two labs at a time would measure each other.
     let Some(_lock) = journal.lock(stop)? else { return Err(Error::Stopped) };
     journal.clear(COMMAND)?;
+    // What it records beside has an entry of its own.
+    journal.clear("record")?;
     let mut watch = Watch { say, stop };
     let mut entry = journal.begin(COMMAND)?;
     let measured = measure(settings, places, &seats, &mut entry, journal, &mut watch, gauges);
