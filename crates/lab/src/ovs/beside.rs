@@ -103,8 +103,8 @@ impl Beside {
     }
 
     /// Ends recording, and copies what was recorded into `draft`.
-    pub(super) fn end(mut self, draft: &Draft) -> Result<Vec<Part>, Error> {
-        let Ok((recorder, mounted)) = self.taken() else { return Ok(Vec::new()) };
+    pub(super) fn end(self, draft: &Draft) -> Result<Vec<Part>, Error> {
+        let Ok((recorder, mounted)) = self.recorder else { return Ok(Vec::new()) };
         let parts = Box::new(recorder).stop();
         drop(mounted);
         let parts = parts?;
@@ -113,19 +113,5 @@ impl Beside {
             std::fs::copy(&from, draft.part(&part.path)?).map_err(|error| Error::io(from, error))?;
         }
         Ok(parts)
-    }
-
-    fn taken(&mut self) -> Result<(TracefsRecorder, Mounted), String> {
-        std::mem::replace(&mut self.recorder, Err("it has ended".to_owned()))
-    }
-}
-
-impl Drop for Beside {
-    /// Of a lab that was ended early nothing is kept, and the host is put back as it was; what cannot be stays in the journal.
-    fn drop(&mut self) {
-        if let Ok((recorder, mounted)) = self.taken() {
-            drop(Box::new(recorder).stop());
-            drop(mounted);
-        }
     }
 }

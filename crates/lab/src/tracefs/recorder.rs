@@ -61,7 +61,10 @@ impl TracefsRecorder {
     pub fn start(tracefs: &Tracefs, journal: &Journal, plan: &Plan, root: &Path, machine: &str) -> Result<Self, Error> {
         let mut entry = journal.begin("record")?;
         match Self::prepare(tracefs, journal.proc(), plan, root, machine, &mut entry) {
-            Ok(recorder) => Ok(Self { entry: Some(entry), ..recorder }),
+            Ok(mut recorder) => {
+                recorder.entry = Some(entry);
+                Ok(recorder)
+            }
             Err(error) => {
                 entry.put_back(journal.proc())?;
                 Err(error)
@@ -325,6 +328,16 @@ impl Names {
 
 /// What a part being recorded is called.
 const PARTIAL: &str = "trace.partial";
+
+impl Drop for TracefsRecorder {
+    /// One that is not stopped, since something else failed, puts the host back as it was; what it cannot stays in the journal.
+    fn drop(&mut self) {
+        self.drain = None;
+        if let Some(entry) = self.entry.take() {
+            let _ = entry.put_back(&self.proc);
+        }
+    }
+}
 
 impl Recorder for TracefsRecorder {
     fn name(&self) -> &str {
