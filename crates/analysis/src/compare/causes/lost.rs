@@ -31,7 +31,7 @@ pub fn of(case: &Case) -> Option<Parts> {
     (known_ns > 0).then(|| Parts::of_time(times, known_ns))
 }
 
-/// `stress-ng, which ran instead`: threads of one name are one cause.
+/// `stress-ng ran instead`: threads of one name are one cause.
 fn component(part: &PartFlow, cause: Cause) -> Component {
     let name = match cause.by {
         By::Task(_) => known_as(cause.by.name(part).as_bytes()),
@@ -40,7 +40,8 @@ fn component(part: &PartFlow, cause: Cause) -> Component {
     let title = match cause.state {
         LostIn::Preempted => format!("{name} ran instead"),
         LostIn::Irq | LostIn::Softirq | LostIn::Nmi => format!("{} {name}", cause.state.name()),
-        LostIn::WakeDelay => format!("waking up, {name} ran"),
+        LostIn::WakeDelay if cause.by == By::Task(0) => "waking up an idle CPU".to_owned(),
+        LostIn::WakeDelay => format!("waking up while {name} ran"),
         LostIn::Blocked => format!("asleep, {name}"),
         LostIn::Handling => format!("{name}, caused by the host"),
         LostIn::Userspace => format!("{name}, VMM"),
