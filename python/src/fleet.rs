@@ -7,6 +7,7 @@ use crate::error::Failure;
 use crate::report::{Asked, Report};
 use analysis::fleet::{FAILURES, Fleet, Id, RECORDINGS};
 use analysis::{Case, Given, Input};
+use base::parallel;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
@@ -50,15 +51,22 @@ fn fleet_identity(py: Python<'_>, path: PathBuf) -> PyResult<(String, String, St
     Ok((host, recording, digest))
 }
 
-/// The files of the recording at `path`, which has this digest; the last one makes it one of the data set.
+/// The files of the recording at `path`, which has this digest; the last one makes it one of the data set. `alone`: on one CPU.
 #[pyfunction]
-#[pyo3(signature = (path, digest, budget=None))]
-fn fleet_added<'py>(py: Python<'py>, path: PathBuf, digest: &str, budget: Option<PathBuf>) -> PyResult<Vec<File<'py>>> {
+#[pyo3(signature = (path, digest, budget=None, alone=false))]
+fn fleet_added<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    digest: &str,
+    budget: Option<PathBuf>,
+    alone: bool,
+) -> PyResult<Vec<File<'py>>> {
     let given = Asked { budget, ..Asked::default() }.given()?;
-    let added = py.detach(|| {
+    let work = || -> Result<_, fleet::Error> {
         let source = fleet::opened(&path)?;
         fleet::added(&Case::new(Input::open(source.recording.clone())?, given), digest)
-    });
+    };
+    let added = py.detach(|| if alone { parallel::alone(work) } else { work() });
     Ok(added.map_err(failed)?.files.into_iter().map(|(path, bytes)| (path, PyBytes::new(py, &bytes))).collect())
 }
 

@@ -1,6 +1,29 @@
-//! Independent pieces of work, on all CPUs.
+//! Independent pieces of work, on all CPUs, or on one where others have theirs.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+thread_local! {
+    static ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `work` on this thread alone: whoever runs several pieces of work at a time has given each its CPU.
+pub fn alone<T>(work: impl FnOnce() -> T) -> T {
+    /// Also where `work` panics.
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            ALONE.set(self.0);
+        }
+    }
+    let _before = Before(ALONE.replace(true));
+    work()
+}
+
+/// Threads that work which is asked for here may take, this one among them.
+pub fn threads() -> usize {
+    if ALONE.get() { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) }
+}
 
 /// What `work` makes of 0, 1, ... `count` - 1, in this order.
 pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
@@ -20,7 +43,7 @@ pub fn map_with<S, T: Send>(
             std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < count));
         numbers.map(|number| (number, work(&mut own, number))).collect::<Vec<_>>()
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(count);
+    let threads = threads().min(count);
     let mut all = std::thread::scope(|scope| {
         let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(some)).collect();
         let mut all = some();
@@ -52,7 +75,16 @@ mod tests {
             },
         );
         let began = counted.iter().filter(|done| **done == 1).count();
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = threads();
         assert!((1..=threads).contains(&began), "made once by each thread: {began} times by {threads}");
+    }
+    #[test]
+    fn work_alone_stays_on_its_thread_and_what_comes_later_does_not() {
+        let here = std::thread::current().id();
+        let everywhere = threads();
+        let ran_on = alone(|| map(100, |_| (std::thread::current().id(), alone(threads))));
+        assert!(ran_on.iter().all(|ran| *ran == (here, 1)));
+        assert!(std::panic::catch_unwind(|| alone(|| panic!("as a piece of work may"))).is_err());
+        assert_eq!(threads(), everywhere);
     }
 }

@@ -12,6 +12,7 @@
 
 use crate::batch::Batch;
 use crate::lane::{Lane, Pieces, Scratch, Sequence, Source};
+use base::parallel;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
@@ -107,7 +108,7 @@ pub fn run(lanes: Vec<Lane<'_>>, event_types: usize, consume: impl FnOnce(&mut D
     let shared = Shared { decoders, event_types, ahead, wake_at, shop, work: Condvar::new(), done: Condvar::new() };
     let shared = &shared;
     let jobs = lanes.iter().map(|lane| lane.count.unwrap_or(usize::MAX)).fold(0, usize::saturating_add);
-    let helpers = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.max(1)) - 1;
+    let helpers = parallel::threads().min(jobs.max(1)) - 1;
     std::thread::scope(|scope| {
         // However `consume` ends, the workers must end too, or the scope waits for them for ever.
         let closer = Closer(shared);

@@ -109,6 +109,7 @@ def analyse(
     todo = [url for url in recordings.urls if url not in outcomes]
     if todo:
         with engine_of(engine) as running:
+            settings["alone"] = running.shares_cpus
             size = max(1, min(8, len(todo) // (4 * running.workers)))
             pieces = [
                 json.dumps(
@@ -169,7 +170,9 @@ def _one(store: Store, settings: dict[str, Any], source: str, failed_before: boo
             host, recording, digest = native.fleet_identity(path)
             row = native.fleet_recording_path(host, recording)
             if settings["force"] or not store.fs.exists(store.path(row)):
-                *tables, last = native.fleet_added(path, digest, settings["budget"])
+                *tables, last = native.fleet_added(
+                    path, digest, settings["budget"], settings["alone"]
+                )
                 if settings["force"]:
                     # While files are replaced the recording is not whole.
                     store.remove(row)

@@ -30,6 +30,10 @@ class Engine(Protocol):
     def workers(self) -> int:
         """How many pieces are worked on at a time."""
 
+    @property
+    def shares_cpus(self) -> bool:
+        """Whether each piece has one CPU, because others are worked on beside it; else it may take all."""
+
     def run(self, work: Work, pieces: Sequence[bytes]) -> Iterator[bytes]:
         """The result of each piece, in any order."""
 
@@ -38,6 +42,7 @@ class OneProcess:
     """This process, one piece after the other; the analysis of a trace uses all CPUs."""
 
     workers = 1
+    shares_cpus = False
 
     def __enter__(self) -> Self:
         return self
@@ -52,6 +57,8 @@ class OneProcess:
 class Dask:
     """A scheduler of Dask by its address or client; without one, a cluster of processes on this machine."""
 
+    shares_cpus = True
+
     def __init__(self, scheduler: Any = None, *, workers: int | None = None) -> None:
         self._scheduler = scheduler
         self._wanted = workers
@@ -63,7 +70,7 @@ class Dask:
 
         if self._scheduler is None:
             count = self._wanted or os.cpu_count() or 1
-            self._cluster = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None)
+            self._cluster = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address="127.0.0.1:0")
             self._client = Client(self._cluster)
         elif isinstance(self._scheduler, Client):
             self._client = self._scheduler
@@ -100,6 +107,8 @@ class Dask:
 
 class Spark:
     """A session of Spark, or a new one with this master; without either, all CPUs of this machine."""
+
+    shares_cpus = True
 
     def __init__(self, session: Any = None, *, master: str | None = None) -> None:
         self._given = session
