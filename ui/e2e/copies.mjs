@@ -24,7 +24,7 @@ export const copies = [
       await open(page, base, `r=${LINUX}&view=timeline`);
       await page.waitForSelector("canvas[data-drawn]:not([data-drawn='0'])");
       await page.waitForTimeout(400);
-      const svg = String(await file(page, "Copy Where was each vCPU? as SVG"));
+      const svg = String(await file(page, "Save Where was each vCPU? as SVG"));
       assert.match(svg, /^<svg .*<path d="M\d+ [\d.]+h1v[\d.]+h-1z.* fill="url\(#pat-guest_l2\)"/s);
       assert.ok(!svg.includes("<image") && !svg.includes("var(--"), "nothing but vectors and colours");
       assert.match(svg, />vCPU 0</);
@@ -34,12 +34,12 @@ export const copies = [
         svg,
       );
       assert.ok(wellFormed);
-      const png = await file(page, "Copy Where was each vCPU? as PNG");
+      const png = await file(page, "Save Where was each vCPU? as PNG");
       assert.deepEqual([...png.subarray(1, 4)], [...Buffer.from("PNG")]);
       assert.ok(png.length > 20_000, `${png.length} B are no picture`);
-      assert.match(String(await file(page, "Copy Where was each vCPU? as CSV")), /^state,time_ns\r\n/);
+      assert.match(String(await file(page, "Save Where was each vCPU? as CSV")), /^state,time_ns\r\n/);
       await open(page, base, `r=${LINUX}&view=costs`);
-      const heat = String(await file(page, "Copy Does the cost of a chain change over time? as SVG"));
+      const heat = String(await file(page, "Save Does the cost of a chain change over time? as SVG"));
       assert.ok(!heat.includes("<image") && heat.split("<rect").length > 100);
     },
   ],
@@ -52,7 +52,7 @@ export const copies = [
       const { title, groups } = figures.find(({ id }) => id === "moments");
       assert.ok(groups.length > 1, "one group would show nothing");
       await open(page, base, `r=${NESTED}&view=sections`);
-      const svg = String(await file(page, `Copy ${title} as SVG`));
+      const svg = String(await file(page, `Save ${title} as SVG`));
       const told = await page.evaluate((text) => {
         const copy = new DOMParser().parseFromString(text, "image/svg+xml");
         const parts = [...copy.querySelectorAll("svg > svg")];

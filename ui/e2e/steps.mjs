@@ -7,6 +7,7 @@ import { gzipSync } from "node:zlib";
 import { copies } from "./copies.mjs";
 import { findings } from "./findings.mjs";
 import { frames } from "./frames.mjs";
+import { glance } from "./glance.mjs";
 import { latency } from "./latency.mjs";
 import { growing, live } from "./live.mjs";
 import { migration } from "./migration.mjs";
@@ -337,6 +338,7 @@ export const steps = [
   ],
   ...recordings,
   ...span,
+  ...glance,
   ...findings,
   ...perfetto,
   ...copies,

@@ -34,6 +34,9 @@ impl Error {
 impl Answers {
     /// Asks every question about what happened and how machines are set up, and about what the recording plans.
     pub fn of(case: &Case) -> Self {
+        if case.given().fleet.is_some() {
+            return Self::about(case, &[About::Fleet]);
+        }
         let planned = case.input().plan.as_ref().map(|_| About::Plan);
         Self::about(case, &[About::Happened, About::Setup].into_iter().chain(planned).collect::<Vec<_>>())
     }
@@ -56,6 +59,8 @@ impl Answers {
                 Err(error) => failed.push(error),
             }
         }
+        // Who has an answer to show comes before who can only say what is missing.
+        sections.sort_by_key(|section| section.figures.is_empty() && section.findings.is_empty());
         link(&mut sections);
         order(&mut sections);
         let mut problems = Problems::default();

@@ -7,7 +7,7 @@
 
 use base::rule::{Limit, Words};
 use base::shell::quoted;
-use base::{Change, Cost, Evidence, Finding, Level, Needs, Setting, Severity};
+use base::{Change, Cost, Evidence, Finding, GivesBack, Level, Needs, Setting, Severity};
 
 /// One rule; `Check` is the function that looks at what this question knows.
 pub struct Rule<Check> {
@@ -47,6 +47,8 @@ pub struct Hit {
     pub evidence: Vec<Evidence>,
     /// What it costs.
     pub cost: Cost,
+    /// What of the vCPUs' time its change would give back, where a trace tells.
+    pub gives_back: Option<GivesBack>,
     /// Ids of findings, `RULE@subject`, of which this one is the cause; those that are not there are ignored.
     pub explains: Vec<String>,
     /// Commands that show whether the changes can help; they come before these.
@@ -75,6 +77,7 @@ impl Hit {
             title: title.into(),
             evidence: Vec::new(),
             cost: Cost::none(),
+            gives_back: None,
             explains: Vec::new(),
             first: Vec::new(),
             changes: Vec::new(),
@@ -142,6 +145,7 @@ impl<Check> Rule<Check> {
             title: hit.title,
             evidence: hit.evidence,
             cost: hit.cost,
+            gives_back: hit.gives_back,
             explains: hit.explains,
             why: self.why.to_owned(),
             fix: lines(typed, hit.fix, self.fix),

@@ -7,13 +7,19 @@ mod curves;
 mod flow;
 mod gauge;
 mod histogram;
+mod levels;
+mod matrix;
 mod spans;
+mod waterfall;
 
 pub use curves::{Axis, Curve, Curves, Form, Heat, HeatRow, Limit, On, Scale};
 pub use flow::{Flow, Fullest, Fullness, Hop, Side, Stop};
 pub use gauge::{Ceiling, Gauge, GaugeGroup, Reading};
 pub use histogram::{Bin, Edge, Histogram, Kind};
+pub use levels::{Column, Ground, Levels, Storey, TimePart};
+pub use matrix::{Matrix, MatrixRow, Standing};
 pub use spans::{Key, Shape, Sign, SpanGroup, SpanRow, Stretch};
+pub use waterfall::{Removed, Step, Waterfall};
 
 use crate::Span;
 
@@ -53,6 +59,12 @@ pub enum Drawing {
     Gauges(Vec<GaugeGroup>),
     /// Stretches along an axis, a row for each, in groups; each group has a scale of its own.
     Spans(Vec<SpanGroup>),
+    /// Machines inside each other, what leaves them, and where their time goes.
+    Levels(Levels),
+    /// Wholes that are used up step by step.
+    Waterfall(Vec<Waterfall>),
+    /// What each machine says of each of many things.
+    Matrix(Matrix),
 }
 
 impl BarGroup {
@@ -69,8 +81,19 @@ pub struct Panel {
     pub title: String,
     /// Its nodes.
     pub nodes: Vec<NodeBox>,
-    /// Threads away from their memory, as sentences: lines between nodes.
-    pub links: Vec<String>,
+    /// Threads away from their memory: arrows between nodes.
+    pub links: Vec<Link>,
+}
+
+/// Threads that run on one node and need what is on another one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Link {
+    /// Whose, what and where, as a sentence.
+    pub text: String,
+    /// The box where they run, by its place among the panel's.
+    pub from: Option<usize>,
+    /// The box of their memory or device.
+    pub to: Option<usize>,
 }
 
 /// A NUMA node, or the part of one that shares a last-level cache.
@@ -89,6 +112,8 @@ pub struct CpuBox {
     pub cpu: u32,
     /// What is bound there: `vcpu 3`, `8 vhost`.
     pub chips: Vec<String>,
+    /// Names of the states that decide their colours.
+    pub hues: Vec<&'static str>,
     /// True if a vCPU shares the CPU.
     pub contended: bool,
 }

@@ -71,6 +71,20 @@ pub struct Cost {
     pub high: Option<f64>,
 }
 
+/// Time that vCPUs would get back if what a finding is about were gone: an upper bound, for a change may remove a part of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GivesBack {
+    /// The state in which they spend it now, by its name in timelines: `preempted`.
+    pub state: String,
+    /// What share of all vCPU time of the trace that is.
+    pub share: f64,
+    /// As a cost has it, with the mark of emulated time: `share of vCPU time`.
+    pub unit: String,
+    /// The same for each vCPU, in ns: VM, number, time.
+    #[serde(skip)]
+    pub of_vcpus: Vec<(String, u32, u64)>,
+}
+
 /// Something seen, and where it was seen.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evidence {
@@ -133,6 +147,8 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// What it costs.
     pub cost: Cost,
+    /// What of the vCPUs' time its change would give back, where a trace tells.
+    pub gives_back: Option<GivesBack>,
     /// Ids of the findings that this one is the cause of: lists show it in their place.
     pub explains: Vec<String>,
     /// Why this happens, in a sentence or two.

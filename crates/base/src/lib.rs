@@ -49,7 +49,7 @@ pub use change::Change;
 pub use control::Control;
 pub use cpus::{CpuSet, MOST_CPUS};
 pub use figure::Figure;
-pub use finding::{About, Cost, CostKind, Evidence, Finding, Needs, Severity, in_order};
+pub use finding::{About, Cost, CostKind, Evidence, Finding, GivesBack, Needs, Severity, in_order};
 pub use histogram::Histogram;
 pub use level::Level;
 pub use narrow::Narrow;

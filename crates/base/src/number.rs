@@ -164,6 +164,11 @@ pub fn amount(value: f64, unit: &str) -> String {
     }
 }
 
+/// Something a second, as it is said: whole from 10 on, `0.3`, `1,480`.
+pub fn rate(per_s: f64) -> String {
+    if per_s >= 9.95 { thousands(per_s.round() as u64) } else { plain((per_s * 10.0).round() / 10.0) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

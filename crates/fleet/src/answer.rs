@@ -1,7 +1,7 @@
 //! The answer about a fleet.
 
 use analysis::fleet::Fleet;
-use analysis::{About, Answers, Case, Given, Input};
+use analysis::{Answers, Case, Given, Input};
 use base::recording::Recording;
 use std::sync::Arc;
 
@@ -13,5 +13,5 @@ pub fn answer(fleet: Fleet) -> Result<(Recording, Answers), crate::Error> {
     let recording = Recording::of_nothing(concat!("kvmscope fleet ", env!("CARGO_PKG_VERSION")));
     let given = Given { fleet: Some(Arc::new(fleet)), ..Given::default() };
     let case = Case::new(Input::open(recording.clone())?, given);
-    Ok((recording, Answers::about(&case, &[About::Fleet])))
+    Ok((recording, Answers::of(&case)))
 }

@@ -95,6 +95,18 @@ impl Local {
         self.ids(&RECORDINGS.address())
     }
 
+    /// The files that say which recordings there are: each is written anew when its recording is.
+    ///
+    /// # Errors
+    /// If the directory cannot be read.
+    pub fn rows(&self) -> Result<Vec<PathBuf>, Error> {
+        let of = |table: &str| -> Result<Vec<PathBuf>, Error> {
+            let ids = self.ids(table)?;
+            Ok(ids.into_iter().map(|id| self.root.join(layout::path(table, &id))).collect())
+        };
+        Ok([of(&RECORDINGS.address())?, of(&FAILURES.address())?].concat())
+    }
+
     fn ids(&self, table: &str) -> Result<Vec<Id>, Error> {
         let mut ids = Vec::new();
         for (host, place) in values(&self.root.join(table), "host=")? {

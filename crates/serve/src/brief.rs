@@ -7,9 +7,10 @@ use crate::cache::{Cache, Stamp, stamp};
 use crate::error::Refused;
 use crate::folder::Place;
 use crate::opened::{Answered, Opened};
+use base::figure::{Drawing, TimePart};
 use base::in_order;
 use base::table::Row;
-use base::{Cell, Section, Severity};
+use base::{Cell, Figure, Section, Severity};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,20 +22,35 @@ const MOST_BYTES: u64 = 64 << 20;
 /// The same of packed recordings, which may be a hundred times as large when they are unpacked.
 const MOST_PACKED_BYTES: u64 = 4 << 20;
 
+/// The same of data sets: their tables are read as fast as bytes come, some 10 ms for a recording of 100 KB.
+const MOST_DATASET_BYTES: u64 = 16 << 20;
+
 /// How many are kept, of some 300 bytes each; then all are forgotten, and answered anew when somebody asks.
 const KEPT: usize = 4_096;
 
 /// What one recording answers, in brief.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Brief {
     /// Wall time of its vCPUs; null where it has none.
     duration_ns: Option<u64>,
+    /// Its answer in a sentence.
+    answer: String,
+    /// Where all vCPU time went, for a bar; empty where it has no vCPU.
+    time: Vec<Part>,
     /// How many findings there are.
     findings: usize,
     /// The first of the most severe ones.
     worst: Option<Worst>,
     /// Why no question has an answer.
     problem: Option<String>,
+}
+
+/// A part of that bar.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Part {
+    label: String,
+    hue: String,
+    share: f64,
 }
 
 /// A finding in one line.
@@ -58,6 +74,8 @@ impl Brief {
         let worst = in_order(findings().collect()).into_iter().next();
         Self {
             duration_ns: sections.iter().find(|section| section.id == "flow").and_then(wall_ns),
+            answer: sections.iter().find_map(first_sentence).unwrap_or_default(),
+            time: sections.iter().flat_map(|section| &section.figures).find_map(time).unwrap_or_default(),
             findings: findings().count(),
             worst: worst.map(|worst| Worst { severity: worst.severity, rule: worst.rule, title: worst.title.clone() }),
             problem: None,
@@ -65,11 +83,24 @@ impl Brief {
     }
 }
 
+/// The first sentence of its summary.
+fn first_sentence(section: &Section) -> Option<String> {
+    let paragraph = section.summary.split("\n\n").next().filter(|text| !text.is_empty())?;
+    Some(paragraph.split_once(". ").map_or_else(|| paragraph.to_owned(), |(first, _)| format!("{first}.")))
+}
+
+fn time(figure: &Figure) -> Option<Vec<Part>> {
+    let Drawing::Levels(levels) = &figure.drawing else { return None };
+    let part = |part: &TimePart| Part { label: part.label.clone(), hue: part.hue.clone(), share: part.share };
+    Some(levels.time.iter().map(part).collect())
+}
+
 /// True for a recording that is not read for a list.
 fn is_large(place: &Place) -> bool {
     let most = match place {
         Place::Open(_) => MOST_BYTES,
         Place::Packed(_) => MOST_PACKED_BYTES,
+        Place::Dataset(_) => MOST_DATASET_BYTES,
     };
     place.bytes() > most
 }

@@ -95,6 +95,10 @@ pub fn stamp(place: &Place) -> Stamp {
     };
     match place {
         Place::Packed(path) => vec![of(path)],
+        Place::Dataset(path) => {
+            let rows = fleet::Local::open(path).and_then(|dataset| dataset.rows()).unwrap_or_default();
+            rows.iter().map(|row| of(row)).collect()
+        }
         Place::Open(recording) => {
             let parts = recording.parts.iter().map(|part| of(&recording.root.join(&part.path)));
             std::iter::once(of(&recording.root.join(MANIFEST))).chain(parts).collect()

@@ -41,6 +41,8 @@ pub enum Place {
     Open(Box<Recording>),
     /// In one file, to be unpacked.
     Packed(PathBuf),
+    /// A data set of many recordings: its directory.
+    Dataset(PathBuf),
 }
 
 impl Place {
@@ -49,11 +51,12 @@ impl Place {
         match self {
             Place::Open(recording) => bytes_of_parts(recording),
             Place::Packed(path) => bytes_of(path, 0),
+            Place::Dataset(path) => bytes_of(path, DEPTH),
         }
     }
 }
 
-/// A recording of the folder.
+/// A recording of the folder, or a data set.
 #[derive(Debug)]
 pub struct Found {
     /// By which it is asked for.
@@ -62,6 +65,8 @@ pub struct Found {
     pub title: String,
     /// Its manifest, or why it cannot be read.
     pub recording: Result<Recording, String>,
+    /// How many recordings there are, where it is a data set.
+    pub recordings: Option<u64>,
     /// Bytes of its parts.
     pub bytes: u64,
 }
@@ -88,6 +93,10 @@ impl Folder {
 
     fn walk(&self, below: &Path, depth: u32, left: &mut usize, found: &mut Vec<Found>) {
         let path = self.root.join(below);
+        if path.join(fleet::MANIFEST).is_file() {
+            found.extend(self.found_dataset(below));
+            return;
+        }
         if path.join(MANIFEST).is_file() || is_recording_by_names(&path) {
             found.extend(self.found(below));
             return;
@@ -125,7 +134,22 @@ impl Folder {
                 (name.to_string_lossy().into_owned(), bytes_of(&path, DEPTH))
             }
         };
-        Some(Found { id: id_of(below), title, recording, bytes })
+        Some(Found { id: id_of(below), title, recording, recordings: None, bytes })
+    }
+
+    /// The data set there; `None` if links in it lead out.
+    fn found_dataset(&self, below: &Path) -> Option<Found> {
+        let path = self.root.join(below);
+        self.check_inside(&path).and_then(|()| self.check_below(&path)).ok()?;
+        let listed = fleet::Local::open(&path).and_then(|dataset| dataset.recordings());
+        let name = path.file_name().unwrap_or(self.canonical.as_os_str());
+        Some(Found {
+            id: id_of(below),
+            title: name.to_string_lossy().into_owned(),
+            recordings: listed.as_ref().ok().map(|all| all.len() as u64),
+            recording: listed.map(|_| Recording::of_nothing("")).map_err(|error| error.to_string()),
+            bytes: bytes_of(&path, DEPTH),
+        })
     }
 
     /// Where the recording called `id` lies.
@@ -142,6 +166,11 @@ impl Folder {
         if is_packed(&path) {
             self.check_inside(&path)?;
             return Ok(Place::Packed(path));
+        }
+        if path.join(fleet::MANIFEST).is_file() {
+            self.check_inside(&path)?;
+            self.check_below(&path)?;
+            return Ok(Place::Dataset(path));
         }
         self.recording(&below).map(|recording| Place::Open(Box::new(recording)))
     }

@@ -11,6 +11,7 @@ use analysis::facts::timeline::draw;
 use analysis::{Answers, Case, Given, Input, QUESTIONS};
 use archive::{Links, Unpacked};
 use base::nearest::instead;
+use base::recording::Recording;
 use base::timeline::Drawn;
 use base::{Narrow, Section, Span};
 use std::collections::BTreeMap;
@@ -55,19 +56,24 @@ impl Opened {
     /// # Errors
     /// If none of them can be opened.
     pub fn new(place: Place, given: &Given) -> Result<Self, Refused> {
-        let unanswered = |error: archive::Error| Refused::unanswered(error.to_string());
-        let (recording, unpacked) = match place {
-            Place::Open(recording) => (*recording, None),
+        let (recording, unpacked, given) = match place {
+            Place::Open(recording) => (*recording, None, given.clone()),
             Place::Packed(path) => {
                 let unpacked = archive::private()
                     .map_err(|source| archive::Error::Io { path: std::env::temp_dir(), source })
                     .and_then(|directory| archive::unpack(&path, Links::Never, directory))
                     .map_err(unanswered)?;
-                (unpacked.recording().map_err(unanswered)?, Some(unpacked))
+                (unpacked.recording().map_err(unanswered)?, Some(unpacked), given.clone())
+            }
+            Place::Dataset(path) => {
+                let all = fleet::Local::open(&path).and_then(|dataset| dataset.fleet()).map_err(unanswered)?;
+                let recording =
+                    Recording { root: path, ..Recording::of_nothing(concat!("kvmscope ", env!("CARGO_PKG_VERSION"))) };
+                (recording, None, Given { fleet: Some(Arc::new(all)), ..Given::default() })
             }
         };
-        let input = Arc::new(Input::open(recording).map_err(|error| Refused::unanswered(error.to_string()))?);
-        let case = Case::new(Arc::clone(&input), given.clone());
+        let input = Arc::new(Input::open(recording).map_err(unanswered)?);
+        let case = Case::new(Arc::clone(&input), given);
         let rows = input.parts.iter().map(|_| Known::default()).collect();
         let (answered, narrowed) = (OnceLock::new(), Narrowed::default());
         Ok(Self { input, case, _unpacked: unpacked, answered, narrowed, drawn: OnceLock::new(), rows })
@@ -152,6 +158,10 @@ impl Opened {
     fn count(&self, part: usize) {
         self.rows[part].total.get_or_init(|| events::count(&self.case, part));
     }
+}
+
+fn unanswered(error: impl std::fmt::Display) -> Refused {
+    Refused::unanswered(error.to_string())
 }
 
 /// The section called `id`.

@@ -316,6 +316,48 @@ fn a_recording_that_cannot_be_opened_is_listed_with_its_reason() {
 }
 
 #[test]
+fn a_data_set_is_listed_and_answers_as_fleet_report_does_also_after_more_was_added() {
+    let place = tempfile::tempdir().unwrap();
+    let dataset = fleet::Local::create(&place.path().join("nightly")).unwrap();
+    let add = |name: &str| {
+        let recording = fleet::opened(&fixtures().join(name)).unwrap().recording.clone();
+        let (_, digest) = fleet::identity(&recording, &Given::default()).unwrap();
+        let case = Case::new(Input::open(recording).unwrap(), Given::default());
+        dataset.add(&fleet::added(&case, &digest).unwrap(), name).unwrap();
+    };
+    add("nested-vmx-shadow-off-hog");
+    let client = Client::new(&Options {
+        folder: place.path().to_owned(),
+        address: ([127, 0, 0, 1], 0).into(),
+        token: None,
+        upload_bytes: None,
+        budget: None,
+    });
+    for (recordings, more) in [(1, "nested-vmx-shadow-on"), (2, "svm-linux")] {
+        let listed = client.json("/api/recordings");
+        let listed = listed["recordings"].as_array().unwrap();
+        assert_eq!(listed.len(), 1, "its files are none of their own: {listed:?}");
+        assert_eq!((&listed[0]["id"], &listed[0]["recordings"]), (&json!("nightly"), &json!(recordings)));
+        assert_eq!((&listed[0]["problem"], &listed[0]["live"]), (&Value::Null, &json!(false)));
+        let (_, answers) = fleet::answer(dataset.fleet().unwrap()).unwrap();
+        let report = client.json("/api/recordings/nightly/report");
+        assert_eq!(report["sections"].as_array().unwrap().len(), 1);
+        assert_eq!(report["sections"][0]["summary"], json!(answers.sections[0].summary));
+        let hosts = client.json("/api/recordings/nightly/tables/fleet/hosts");
+        let expected = answers.sections[0].table("hosts").unwrap().rows.len();
+        assert_eq!(hosts["rows"].as_array().unwrap().len(), expected);
+        assert_eq!(client.json("/api/recordings/nightly/timeline")["lanes"], json!([]));
+        let brief = client.json("/api/recordings/nightly/brief");
+        assert!(brief["answer"].as_str().unwrap().contains("stands out"), "{brief}");
+        add(more);
+    }
+    // One of a newer layout is listed with the reason.
+    std::fs::write(place.path().join("nightly").join(fleet::MANIFEST), r#"{"schema":"kvmscope-dataset/9"}"#).unwrap();
+    let listed = client.json("/api/recordings");
+    assert!(listed["recordings"][0]["problem"].as_str().unwrap().contains("kvmscope-dataset/9"), "{listed}");
+}
+
+#[test]
 fn a_brief_has_the_length_and_the_worst_finding_of_the_report_and_opens_nothing_for_good() {
     let client = Client::of_fixtures();
     let brief = client.json(&format!("{HOG}/brief"));
@@ -331,6 +373,9 @@ fn a_brief_has_the_length_and_the_worst_finding_of_the_report_and_opens_nothing_
         brief["duration_ns"].as_u64(),
         Some(span["to_ns"].as_u64().unwrap() - span["from_ns"].as_u64().unwrap())
     );
+    let summary = report["sections"][0]["summary"].as_str().unwrap();
+    assert!(summary.starts_with(brief["answer"].as_str().unwrap()), "{brief}");
+    assert_eq!(brief["time"], report["sections"][0]["figures"][0]["time"]);
     assert_eq!(client.json(&format!("{HOG}/brief")), brief);
     assert_eq!(client.get("/api/recordings/none/brief").status, 404);
 }

@@ -21,7 +21,9 @@ pub mod fragment;
 mod gauge;
 mod histogram;
 mod ladder;
+mod levels;
 mod look;
+mod matrix;
 mod points;
 mod policy;
 mod program;
@@ -31,6 +33,7 @@ mod stack;
 mod table;
 mod timeline;
 mod topology;
+mod waterfall;
 
 pub use chains::{Chosen, MOST_SLICES, Picked, Shown};
 pub use drawing::{Drafting, Drawing};

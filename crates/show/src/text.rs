@@ -12,13 +12,16 @@ mod finding;
 mod flow;
 mod gauge;
 mod histogram;
+mod levels;
 mod line;
+mod matrix;
 mod paint;
 mod points;
 mod rule;
 mod spans;
 mod table;
 mod topology;
+mod waterfall;
 
 use base::in_order;
 use base::table::Shown;
@@ -30,7 +33,7 @@ pub use brief::render as render_brief;
 pub use rule::render as render_rule;
 
 // What pages in HTML say in the same words.
-pub(crate) use finding::{cost, explained};
+pub(crate) use finding::{cost, explained, gives_back};
 pub(crate) use table::shown_cell;
 
 /// The page a text is rendered for.

@@ -50,6 +50,8 @@ export interface Finding {
   title: string;
   evidence: Evidence[];
   cost: Cost;
+  /** What of the vCPUs' time its change would give back at most; a page of an older kvmscope has none. */
+  gives_back?: { state: string; share: number; unit: string } | null;
   /** Ids of findings that it is the cause of. */
   explains: string[];
   why?: string;
@@ -100,11 +102,15 @@ export interface Panel {
   title: string;
   nodes: { title: string; cores: CpuBox[][] }[];
   links: string[];
+  /** Of the same order: from the box of the threads to that of their memory. */
+  arrows?: { from: number | null; to: number | null }[];
 }
 
 export interface CpuBox {
   cpu: number;
   chips: string[];
+  /** The colour of each; a page of an older kvmscope has none. */
+  hues?: string[];
   contended: boolean;
 }
 
@@ -212,6 +218,53 @@ export interface Stop {
   share: number | null;
 }
 
+/** Machines inside each other, and their time. */
+export interface LevelsData {
+  columns: { title: string; about: string; storeys: Storey[] }[];
+  ground: { level: string; kvm_share: number; vmm_share: number; to_vmm_per_s: number | null };
+  time: TimePart[];
+  most_per_s: number;
+}
+
+/** One level of a VM. */
+export interface Storey {
+  level: string;
+  hue: string;
+  share: number;
+  exits_per_s: number | null;
+  reflected_per_s: number | null;
+  for_each: number | null;
+}
+
+export interface TimePart {
+  label: string;
+  hue: string;
+  share: number;
+}
+
+export type Standing = "on" | "off" | "absent" | "unknown";
+
+/** What each machine says of each of many things. */
+export interface MatrixData {
+  columns: string[];
+  rows: { label: string; about: string; cells: (Standing | null)[]; findings: string[] }[];
+}
+
+/** A whole that is used up step by step. */
+export interface Whole {
+  title: string;
+  steps: Step[];
+}
+
+export interface Step {
+  label: string;
+  hue: string;
+  share: number;
+  given_back: number;
+  note: string;
+  removed: { finding: string; rule: string; share: number }[];
+}
+
 /** Rates on dials of one subject. */
 export interface GaugeGroup {
   title: string;
@@ -246,6 +299,9 @@ export type FigureData = { id: string; title: string; caption: string } & (
   | { drawing: "flows"; flows: FlowData[] }
   | { drawing: "gauges"; dials: GaugeGroup[] }
   | { drawing: "spans"; spans: SpanGroup[]; keys: Key[] }
+  | ({ drawing: "levels" } & LevelsData)
+  | { drawing: "waterfall"; wholes: Whole[] }
+  | ({ drawing: "matrix" } & MatrixData)
 );
 
 /** A slider where all values are numbers, else a choice. */
@@ -290,6 +346,8 @@ export interface RecordingInfo {
   emulated: string | null;
   levels: string[];
   bytes: number;
+  /** How many recordings it holds, where it is a data set of them. */
+  recordings?: number | null;
   /** It is being made right now. */
   live?: boolean;
   /** Why it cannot be opened. */
@@ -301,6 +359,10 @@ export interface Brief {
   /** Null where it has no vCPU. */
   duration_ns: number | null;
   findings: number;
+  /** Its answer in a sentence. */
+  answer: string;
+  /** Where all vCPU time went; empty where it has no vCPU. */
+  time: TimePart[];
   worst: { severity: Finding["severity"]; rule: string; title: string } | null;
   /** Why no question has an answer. */
   problem: string | null;

@@ -1,5 +1,7 @@
-/** Pictures and numbers out of the page: SVG, PNG, CSV, on the clipboard where it may be used, else as a file. */
-import { theme } from "../state/store";
+/** Pictures and numbers out of the page: saved as SVG, PNG and CSV, or copied. */
+import { emulatorOf, instant, nameOf } from "../maths/format";
+import { other, recording, shown, theme, zoomed } from "../state/store";
+import { type Frame, framed } from "./frame";
 import { token } from "./tokens";
 
 /** Room between the drawings of one picture. */
@@ -7,6 +9,46 @@ const GAP = 12;
 
 /** What a heading above a drawing takes, which the page has outside of it: `data-heading`. */
 const HEADING = 20;
+
+/** What a picture takes along of the page around it. */
+export function frameOf(title: string, caption: string, body: HTMLElement | null): Frame {
+  const open = recording.value;
+  const { t0, t1 } = shown.value;
+  const by = (open?.report.recording.emulated ?? other.value?.report.recording.emulated) || "";
+  const swatches = [...(body?.querySelectorAll<HTMLElement>(".legend li") ?? [])];
+  const legend = swatches.map((entry) => {
+    const drawn = entry.querySelector("svg")?.cloneNode(true) as SVGSVGElement | undefined;
+    return {
+      swatch: drawn ? new XMLSerializer().serializeToString(drawn) : "",
+      words: (entry.textContent ?? "").replace(/\s+/g, " ").trim(),
+    };
+  });
+  const when = open?.timeline ? `${instant(Math.round(t0))} to ${instant(Math.round(t1))}` : "";
+  const tool = open?.report.recording.tool;
+  return {
+    title,
+    about: [open ? nameOf(open) : "", when, tool ? `recorded by ${tool}` : ""].filter(Boolean).join(", "),
+    warning: by ? `Emulated (${emulatorOf(by)}): times are not real` : "",
+    legend,
+    caption,
+  };
+}
+
+/** A picture with its frame, coloured. */
+export function alone(picture: string, frame: Frame): string {
+  return coloured(framed(picture, frame));
+}
+
+/** What a file of a picture is called: the recording, the picture, and the stretch of time where it is not all. */
+export function fileName(id: string, kind: string): string {
+  const open = recording.value;
+  const { t0, t1 } = shown.value;
+  const span = zoomed.value
+    ? [`${instant(Math.round(t0))}-${instant(Math.round(t1))}`.replaceAll(" ", "")]
+    : [];
+  const name = [...(open ? [nameOf(open)] : []), id, ...span].join("-");
+  return `${name.replace(/[^\w.~-]+/g, "_")}.${kind}`;
+}
 
 /** SVG elements, one below the other, as one that stands alone. */
 export function svgText(drawn: SVGSVGElement[]): string {
@@ -80,21 +122,22 @@ function pngOf(canvas: HTMLCanvasElement): Promise<Blob> {
   });
 }
 
-/** Copies; returns what happened, for the live region. */
-export async function hand(blob: Blob, name: string): Promise<string> {
+/** Saves a file; returns what happened, for the live region. */
+export function save(blob: Blob, name: string): string {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  return `${name} was saved.`;
+}
+
+/** Puts a picture on the clipboard; returns what happened, and what to do where it could not be. */
+export async function copy(png: Blob, title: string): Promise<string> {
   try {
-    const text = blob.type !== "image/png";
-    const item = text
-      ? new ClipboardItem({ "text/plain": new Blob([await blob.text()], { type: "text/plain" }) })
-      : new ClipboardItem({ "image/png": blob });
-    await navigator.clipboard.write([item]);
-    return `${name} is on the clipboard.`;
+    await navigator.clipboard.write([new ClipboardItem({ "image/png": png })]);
+    return `The picture "${title}" is on the clipboard.`;
   } catch {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(blob);
-    link.download = name;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-    return `${name} was saved.`;
+    return "This browser does not let the page copy pictures. Save the PNG instead.";
   }
 }

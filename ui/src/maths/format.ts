@@ -1,5 +1,7 @@
 /** Numbers for people: unit always, three figures or so, digits grouped. */
 
+import type { Recording } from "../data/source";
+
 const STEPS: [number, string][] = [
   [86.4e12, "days"],
   [3.6e12, "h"],
@@ -46,6 +48,19 @@ export function rate(value: number): string {
   if (value === 0) return "0";
   if (value >= 100) return grouped(value);
   return value >= 0.01 ? value.toFixed(value >= 10 ? 1 : 2) : "<0.01";
+}
+
+/** Something a second as the text report says it: whole from 10 on. */
+export function perSecond(value: number): string {
+  return value >= 9.95 ? grouped(value) : plain(Math.round(value * 10) / 10);
+}
+
+/** A number with three figures at least, as the text report has it (base::number::plain). */
+export function plain(value: number): string {
+  const size = Math.abs(value);
+  if (size < 1e-9) return "0";
+  const digits = Number.isInteger(value) ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 5;
+  return value.toLocaleString("en-US", { maximumFractionDigits: digits });
 }
 
 /** `12.3 %`; a share that is there is never `0 %`, and one that is not whole never `100 %`. */
@@ -111,6 +126,16 @@ export function runs(sequence: string[]): { name: string; count: number }[] {
     else out.push({ name, count: 1 });
   }
   return out;
+}
+
+/** The last part of the recording's path: whoever made a report file does not send the names of their directories. */
+export function nameOf(open: Recording): string {
+  return open.report.recording.path.split("/").filter(Boolean).at(-1) ?? "recording";
+}
+
+/** An emulator as people call it. */
+export function emulatorOf(by: string): string {
+  return by === "bochs" ? "Bochs" : by === "tcg" ? "QEMU TCG" : by;
 }
 
 /** A word as a shell takes it: names of VMs are chosen by others. */

@@ -1,7 +1,7 @@
 /** The keyboard: everything the pointer does. `?` shows these tables. */
 import { pan, zoom } from "../maths/window";
 import { go, hash, helpOpen, recording, show, shown, whole } from "./store";
-import { VIEWS } from "./views";
+import { viewsOf } from "./views";
 
 export const KEYS: [string, string][] = [
   ["w / s", "zoom in, zoom out"],
@@ -72,7 +72,7 @@ export function listen(): void {
     const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
     if (typing && event.key !== "Escape") return;
     if (typing) target.blur();
-    const view = VIEWS[Number(event.key) - 1];
+    const view = recording.value ? viewsOf(recording.value)[Number(event.key) - 1] : undefined;
     const action = view ? () => go({ view: view.id }, true) : ACTIONS[event.key];
     if (!action) return;
     event.preventDefault();

@@ -62,7 +62,16 @@ const system = signal<Theme>(systemDark.matches ? "dark" : "light");
 systemDark.addEventListener("change", () => {
   system.value = systemDark.matches ? "dark" : "light";
 });
+/** Paper is light. */
+const printing = signal(false);
+addEventListener("beforeprint", () => {
+  printing.value = true;
+});
+addEventListener("afterprint", () => {
+  printing.value = false;
+});
 export const theme = computed<Theme>(() => {
+  if (printing.value) return "light";
   const asked = hash.value.theme;
   return asked === "dark" || asked === "light" ? asked : system.value;
 });

@@ -2,6 +2,7 @@
 import type { FunctionComponent } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Recording } from "../data/source";
+import { emulatorOf, nameOf } from "../maths/format";
 import {
   failure,
   go,
@@ -14,7 +15,7 @@ import {
   recordings,
   theme,
 } from "../state/store";
-import { VIEWS, type ViewId } from "../state/views";
+import { sectionOf, titleOfView, viewsOf } from "../state/views";
 import { Chains } from "./Chains";
 import type { useControls } from "./Controls";
 import { Costs } from "./Costs";
@@ -56,7 +57,7 @@ export function App({ inlined, ofServer }: { inlined: boolean; ofServer?: OfServ
         Skip to the view
       </a>
       <Top inlined={inlined} />
-      {open && !hash.value.live && <Views />}
+      {open && !hash.value.live && <Views recording={open} />}
       <main id="main" tabIndex={-1}>
         {hash.value.live && ofServer ? (
           <ofServer.Live id={hash.value.live} />
@@ -77,17 +78,13 @@ export function App({ inlined, ofServer }: { inlined: boolean; ofServer?: OfServ
         ) : open ? (
           <>
             <h1 class="hidden">
-              {VIEWS.find((view) => view.id === hash.value.view)?.title ?? "Findings"} of {nameOf(open)}
+              {titleOfView(open, hash.value.view ?? "findings")} of {nameOf(open)}
             </h1>
             {open.timeline && (
               <Overview recording={open} fixed={(hash.value.view ?? "findings") === "findings"} />
             )}
             <Comparison />
-            <View
-              recording={open}
-              id={(hash.value.view ?? "findings") as ViewId}
-              {...(ofServer ? { ofServer } : {})}
-            />
+            <View recording={open} id={hash.value.view ?? "findings"} {...(ofServer ? { ofServer } : {})} />
           </>
         ) : hash.value.r ? (
           <p class="loading" role="status">
@@ -181,6 +178,11 @@ function Top({ inlined }: { inlined: boolean }) {
       {(open?.report.recording.emulated ?? other.value?.report.recording.emulated) && (
         <Emulated by={(open?.report.recording.emulated ?? other.value?.report.recording.emulated)!} />
       )}
+      {open && (
+        <b class="printed">
+          {nameOf(open)} · {titleOfView(open, hash.value.view ?? "findings")}
+        </b>
+      )}
       <span class="space" />
       <button type="button" onClick={() => go({ theme: theme.value === "dark" ? "light" : "dark" })}>
         {theme.value === "dark" ? "Light" : "Dark"}
@@ -198,16 +200,12 @@ function Top({ inlined }: { inlined: boolean }) {
   );
 }
 
-/** The last part of the recording's path: whoever made a report file does not send the names of their directories. */
-function nameOf(open: Recording): string {
-  return open.report.recording.path.split("/").filter(Boolean).at(-1) ?? "recording";
-}
-
 /** Of the browser's tab: several recordings are often open side by side. */
 function titleOf(open: Recording | null): string {
   if (hash.value.live) return `${hash.value.live}, live - kvmscope`;
-  const view = VIEWS.find((view) => view.id === hash.value.view)?.title ?? "Findings";
-  return open ? `${nameOf(open)}: ${view} - kvmscope` : "kvmscope";
+  return open
+    ? `${nameOf(open)}: ${titleOfView(open, hash.value.view ?? "findings")} - kvmscope`
+    : "kvmscope";
 }
 
 /** Views that show both recordings. */
@@ -236,15 +234,14 @@ function Comparison() {
 
 /** Times of an emulated machine are never shown without this. */
 function Emulated({ by }: { by: string }) {
-  const name = by === "bochs" ? "Bochs" : by === "tcg" ? "QEMU TCG" : by;
   return (
     <span class="emulated" title="Counts and order are real, times are not.">
-      Emulated ({name}): times are not real
+      Emulated ({emulatorOf(by)}): times are not real
     </span>
   );
 }
 
-function Views() {
+function Views({ recording }: { recording: Recording }) {
   const current = hash.value.view ?? "findings";
   const nav = useRef<HTMLElement>(null);
   useEffect(() => {
@@ -253,7 +250,7 @@ function Views() {
   }, [current]);
   return (
     <nav class="views" aria-label="Views" ref={nav}>
-      {VIEWS.map((view, i) => (
+      {viewsOf(recording).map((view, i) => (
         <a
           key={view.id}
           href={`#view=${view.id}`}
@@ -263,14 +260,17 @@ function Views() {
             go({ view: view.id }, true);
           }}
         >
-          <kbd>{i + 1}</kbd> {view.title}
+          {i < 9 && <kbd>{i + 1}</kbd>} {view.title}
         </a>
       ))}
     </nav>
   );
 }
 
-function View({ recording, id, ofServer }: { recording: Recording; id: ViewId; ofServer?: OfServer }) {
+function View({ recording, id, ofServer }: { recording: Recording; id: string; ofServer?: OfServer }) {
+  const own = sectionOf(id);
+  const controls = ofServer ? { useControls: ofServer.useControls } : {};
+  if (own) return <Sections recording={recording} only={own} {...controls} />;
   switch (id) {
     case "timeline":
       return <TimelineView recording={recording} />;
@@ -287,7 +287,7 @@ function View({ recording, id, ofServer }: { recording: Recording; id: ViewId; o
     case "gauges":
       return <Gauges recording={recording} />;
     case "sections":
-      return <Sections recording={recording} {...(ofServer ? { useControls: ofServer.useControls } : {})} />;
+      return <Sections recording={recording} {...controls} />;
     default:
       return <Findings recording={recording} />;
   }

@@ -8,7 +8,7 @@ import { csv } from "../maths/rows";
 import type { Window } from "../maths/window";
 import { go, hash, show } from "../state/store";
 import { Empty, Figure } from "./Figure";
-import { Ladder, ladderHeight } from "./Ladder";
+import { Ladder } from "./Ladder";
 import { useAnswer } from "./useAnswer";
 import { useWindow } from "./useReport";
 
@@ -68,7 +68,6 @@ export function Chains({ recording, other }: { recording: Recording; other: Reco
   const states = recording.timeline?.states ?? [];
   const statesOf = (i: number) => (i === 1 && other ? (other.timeline?.states ?? states) : states);
   const longest = Math.max(1, ...all.map((chain) => chain.to_ns - chain.from_ns));
-  const height = Math.max(0, ...all.map((chain, i) => ladderHeight(chain, statesOf(i))));
   const reasons = [...new Set(page.value?.chains.map((chain) => chain.reason) ?? [])];
   return (
     <div class="chains">
@@ -86,7 +85,7 @@ export function Chains({ recording, other }: { recording: Recording; other: Reco
           tools={<Picks chain={chain} to={i === 0 ? "chain" : "chain2"} alone={all.length === 1} />}
           caption={sentence(chain, i === 1 && other ? other.id : null, all.length > 1)}
         >
-          <Ladder chain={chain} states={statesOf(i)} full_ns={longest} height={height} />
+          <Ladder chain={chain} states={statesOf(i)} full_ns={longest} />
         </Figure>
       ))}
       <section class="chain-list" aria-label="Chains">

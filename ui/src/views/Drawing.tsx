@@ -1,4 +1,4 @@
-/** A Section's figure, by its kind: bars, points on a scale, curves, cells, a machine, ways, dials, stretches. */
+/** A Section's figure, by its kind: bars, points on a scale, curves, cells, a machine, ways, dials, stretches, levels, steps. */
 import { useRef } from "preact/hooks";
 import type { Bar, BarGroup, FigureData } from "../data/types";
 import { hueOf } from "../draw/tokens";
@@ -8,11 +8,14 @@ import { Bins } from "./Bins";
 import { Curves } from "./Curves";
 import { Flows } from "./Flows";
 import { Heat } from "./Heat";
+import { Levels } from "./Levels";
+import { Matrix } from "./Matrix";
 import { Points } from "./Points";
 import { RateDials } from "./RateDials";
 import { Keys, Spans } from "./Spans";
 import { Topology } from "./Topology";
 import { useWidth } from "./useSize";
+import { Waterfalls } from "./Waterfall";
 
 const ROW = 24;
 const HEAD = 26;
@@ -45,7 +48,7 @@ export function Drawing({ figure }: { figure: FigureData }) {
     case "heat":
       return <Heat title={figure.title} drawn={figure} />;
     case "topology":
-      return <Topology panels={figure.panels} />;
+      return <Topology title={figure.title} panels={figure.panels} />;
     case "flows":
       return <Flows flows={figure.flows} />;
     case "spans":
@@ -57,6 +60,12 @@ export function Drawing({ figure }: { figure: FigureData }) {
           <Keys keys={figure.keys} />
         </>
       );
+    case "levels":
+      return <Levels title={figure.title} levels={figure} />;
+    case "waterfall":
+      return <Waterfalls wholes={figure.wholes} />;
+    case "matrix":
+      return <Matrix matrix={figure} />;
     case "gauges":
       return <RateDials groups={figure.dials} />;
     default:

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
-import { hand, pngOfSvg, svgText } from "../draw/export";
+import { alone, copy, fileName, frameOf, pngOfSvg, save, svgText } from "../draw/export";
 import { fillOf } from "../draw/tokens";
 import { notice } from "../state/store";
 
@@ -24,22 +24,22 @@ interface Props {
 
 export function Figure({ id, title, note, caption, svg, csv, tools, children, picture = true }: Props) {
   const body = useRef<HTMLDivElement>(null);
-  const copy = async (kind: "png" | "svg" | "csv") => {
+  const vectors = (): string => {
     const drawn = [...(body.current?.querySelectorAll<SVGSVGElement>("svg.picture") ?? [])];
-    const vectors = () => svg?.() ?? (drawn.length > 0 ? svgText(drawn) : null);
+    const said = body.current?.parentElement?.querySelector("figcaption")?.textContent ?? "";
+    return alone(svg?.() ?? svgText(drawn), frameOf(title, said, body.current));
+  };
+  const take = async (kind: "copy" | "png" | "svg" | "csv") => {
     try {
-      let blob: Blob | null = null;
-      if (kind === "csv") blob = csv ? new Blob([csv()], { type: "text/csv" }) : null;
+      if (kind === "csv") notice.value = save(new Blob([csv!()], { type: "text/csv" }), fileName(id, kind));
+      else if (kind === "svg")
+        notice.value = save(new Blob([vectors()], { type: "image/svg+xml" }), fileName(id, kind));
       else {
-        const text = vectors();
-        if (text && kind === "svg") blob = new Blob([text], { type: "image/svg+xml" });
-        else if (text) blob = await pngOfSvg(text);
+        const png = await pngOfSvg(vectors());
+        notice.value = kind === "copy" ? await copy(png, title) : save(png, fileName(id, kind));
       }
-      notice.value = blob
-        ? await hand(blob, `${id}.${kind}`)
-        : "This picture has no vector form; take a screenshot instead.";
     } catch (error) {
-      notice.value = `Copying failed: ${(error as Error).message}`;
+      notice.value = `This failed: ${(error as Error).message}`;
     }
   };
   return (
@@ -50,16 +50,19 @@ export function Figure({ id, title, note, caption, svg, csv, tools, children, pi
           {tools}
           {picture && (
             <>
-              <button type="button" onClick={() => copy("png")} aria-label={`Copy ${title} as PNG`}>
+              <button type="button" onClick={() => take("copy")} aria-label={`Copy ${title}`}>
+                Copy
+              </button>
+              <button type="button" onClick={() => take("png")} aria-label={`Save ${title} as PNG`}>
                 PNG
               </button>
-              <button type="button" onClick={() => copy("svg")} aria-label={`Copy ${title} as SVG`}>
+              <button type="button" onClick={() => take("svg")} aria-label={`Save ${title} as SVG`}>
                 SVG
               </button>
             </>
           )}
           {csv && (
-            <button type="button" onClick={() => copy("csv")} aria-label={`Copy ${title} as CSV`}>
+            <button type="button" onClick={() => take("csv")} aria-label={`Save ${title} as CSV`}>
               CSV
             </button>
           )}

@@ -1,4 +1,4 @@
-/** View 'Findings': the answer in words, then what to change, how that is known, and what it costs. */
+/** View 'Findings': the answer as a picture and in words, then what to change, how that is known, and what it costs. */
 import { Fragment } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { placeOf } from "../data/place";
@@ -6,9 +6,11 @@ import type { Recording } from "../data/source";
 import type { Cost, Evidence, Finding, Report, Section } from "../data/types";
 import { aboutOf, addressOf, hasInstant, rowsAbout } from "../maths/about";
 import { byCause, findingsOf } from "../maths/findings";
-import { amount, counted, shellWord } from "../maths/format";
+import { amount, counted, percent, shellWord } from "../maths/format";
 import { rowsOf, tableOf } from "../maths/rows";
 import { go, hash, notice, openTimeline } from "../state/store";
+import { Best } from "./Best";
+import { Drawn } from "./Drawn";
 import { MARKS, SEVERITIES } from "./severity";
 
 /** What a change needs before it works, by the word of the report. */
@@ -21,11 +23,21 @@ const NEEDS: Record<string, string> = {
 
 export function Findings({ recording }: { recording: Recording }) {
   const { sections, problems } = recording.report;
+  const first = sections[0];
   const findings = findingsOf(recording.report);
   return (
     <div class="page">
+      {first && (
+        <div class="glance">
+          <div>
+            <h2 class="question">{first.question}</h2>
+            <Leading section={first} />
+          </div>
+          <Best report={recording.report} />
+        </div>
+      )}
       {sections.map((section) => (
-        <Answer key={section.id} section={section} />
+        <Answer key={section.id} section={section} isFirst={section === first} />
       ))}
       <h2 class="heading">
         {findings.length > 0
@@ -78,10 +90,21 @@ function examined(report: Report): boolean {
   return report.sections.some(({ id }) => id !== "flow") || rowsOf(tableOf(report, "flow.vcpus")).length > 0;
 }
 
-function Answer({ section }: { section: Section }) {
+/** The picture that answers a section's question at a glance: its first. */
+function Leading({ section }: { section: Section }) {
+  const figure = section.figures[0];
+  return figure ? <Drawn section={section.id} figure={figure} /> : null;
+}
+
+function Answer({ section, isFirst }: { section: Section; isFirst: boolean }) {
   return (
     <section class="answer">
-      <h2 class="question">{section.question}</h2>
+      {!isFirst && (
+        <>
+          <h2 class="question">{section.question}</h2>
+          <Leading section={section} />
+        </>
+      )}
       {section.summary.split(/\n\n+/).map((paragraph) => (
         <p class="summary" key={paragraph}>
           {paragraph}
@@ -168,6 +191,9 @@ function Card({ finding, recording }: { finding: Finding; recording: Recording }
             </p>
           )}
           <p class="soft">
+            {finding.gives_back && finding.gives_back.share !== cost.value
+              ? `It gives back up to ${percent(finding.gives_back.share)} ${finding.gives_back.unit.replace(/^share /, "")}. `
+              : ""}
             {finding.fix.length > 0
               ? `Run it ${place(finding.level)}. ${NEEDS[finding.needs] ?? `It needs: ${finding.needs}.`}`
               : `About ${place(finding.level).replace("at ", "")}.`}

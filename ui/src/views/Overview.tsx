@@ -35,7 +35,8 @@ export function Overview({ recording, fixed }: { recording: Recording; fixed: bo
           </>
         ) : (
           <span>
-            All of {duration(whole.value.t1 - whole.value.t0)}. Drag over the strip to narrow all views.
+            All of {duration(whole.value.t1 - whole.value.t0)}.{" "}
+            <span class="hint">Drag over the strip to narrow all views.</span>
           </span>
         )}
       </p>

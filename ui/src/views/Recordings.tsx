@@ -1,9 +1,14 @@
 /** The first page: what the served folder contains, how long each recording is, and what is worst in it. */
 import type { Brief, RecordingInfo } from "../data/types";
-import { bytes, counted, duration, minute } from "../maths/format";
-import { briefs, go, recordings } from "../state/store";
+import { bytes, counted, duration, minute, percent } from "../maths/format";
+import { arranged, ORDERS } from "../maths/recordings";
+import { briefs, go, hash, recordings } from "../state/store";
 import { Empty } from "./Figure";
 import { MARKS } from "./severity";
+import { Filter } from "./TableBox";
+
+/** So many are seen at once. */
+const FEW = 6;
 
 export function Recordings() {
   const list = recordings.value;
@@ -21,11 +26,35 @@ export function Recordings() {
       </Empty>
     );
   }
-  const readable = list.filter((it) => it.problem === null);
+  const all = list.filter((it) => it.problem === null);
   const unreadable = list.filter((it) => it.problem !== null);
+  const order = ORDERS.find(({ id }) => id === hash.value.sort) ?? ORDERS[0]!;
+  const readable = arranged(all, briefs.value, order, hash.value.q ?? "");
   return (
     <section class="recordings">
-      <h1>Recordings</h1>
+      <header>
+        <h1>Recordings</h1>
+        {all.length > FEW && (
+          <>
+            <Filter example="preempted" />
+            <label>
+              <span class="label">Order</span>
+              <select
+                value={order.id}
+                onChange={(event) =>
+                  go({ sort: event.currentTarget.value === ORDERS[0]!.id ? null : event.currentTarget.value })
+                }
+              >
+                {ORDERS.map(({ id, title }) => (
+                  <option key={id} value={id}>
+                    {title}
+                  </option>
+                ))}
+              </select>
+            </label>
+          </>
+        )}
+      </header>
       <ul>
         {readable.map((it) => (
           <li key={it.id}>
@@ -33,6 +62,11 @@ export function Recordings() {
           </li>
         ))}
       </ul>
+      {readable.length < all.length && (
+        <p class="soft">
+          {readable.length} of {counted(all.length, "recording")}, filtered by "{hash.value.q}".
+        </p>
+      )}
       {unreadable.length > 0 && <Unreadable list={unreadable} />}
     </section>
   );
@@ -41,6 +75,7 @@ export function Recordings() {
 /** `brief`: undefined while it was not read, null where it is not read for the list. */
 function Card({ info, brief }: { info: RecordingInfo; brief: Brief | null | undefined }) {
   const about = [
+    info.recordings ? `a data set of ${counted(info.recordings, "recording")}` : "",
     brief && brief.duration_ns !== null ? duration(brief.duration_ns) : "",
     info.levels.length > 0 ? `recorded at ${info.levels.join(", ")}` : "",
   ];
@@ -50,10 +85,12 @@ function Card({ info, brief }: { info: RecordingInfo; brief: Brief | null | unde
       href={`#${info.live ? "live" : "r"}=${encodeURIComponent(info.id)}`}
       onClick={(event) => {
         event.preventDefault();
-        go(info.live ? { live: info.id } : { r: info.id }, true);
+        go(info.live ? { live: info.id } : { r: info.id, q: null, sort: null }, true);
       }}
     >
       <strong>{info.title}</strong>
+      {brief && <Thumbnail brief={brief} />}
+      {brief?.answer && <span class="said">{brief.answer}</span>}
       <span>{about.filter(Boolean).join(", ")}</span>
       <span>{file.filter(Boolean).join(", ")}</span>
       {info.live ? (
@@ -64,6 +101,26 @@ function Card({ info, brief }: { info: RecordingInfo; brief: Brief | null | unde
       {info.emulated && <span class="emulated">emulated: times are not real</span>}
     </a>
   );
+}
+
+/** All vCPU time as one bar. */
+function Thumbnail({ brief: { time } }: { brief: Brief }) {
+  if (time.length === 0) return null;
+  let along = 0;
+  return (
+    <svg class="thumbnail" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label={words(time)}>
+      <title>{words(time)}</title>
+      {time.map(({ label, hue, share }) => {
+        const x = along;
+        along += 100 * share;
+        return <rect key={label} x={x} width={100 * share} height="8" fill={`var(--state-${hue})`} />;
+      })}
+    </svg>
+  );
+}
+
+function words(time: Brief["time"]): string {
+  return time.map(({ label, share }) => `${label} ${percent(share)}`).join(", ");
 }
 
 /** The worst finding in a line, and how many others there are. */

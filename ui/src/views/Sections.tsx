@@ -1,14 +1,13 @@
-/** View 'All numbers': every Section's summary, figures and tables as they come; no question is known by name. */
+/** View 'All numbers': every Section's summary, figures and tables as they come; no question is known by name. With `only`, one Section. */
 import { useState } from "preact/hooks";
 import type { Recording } from "../data/source";
 import type { Cell, Column, Section, Table } from "../data/types";
-import { machines } from "../draw/machines";
 import { amount, counted, grouped } from "../maths/format";
 import { csv, matches, rowsOf, sorted, tableOf } from "../maths/rows";
 import type { Window } from "../maths/window";
 import { go, hash } from "../state/store";
 import type { useControls as UseControls } from "./Controls";
-import { Drawing } from "./Drawing";
+import { Drawn } from "./Drawn";
 import { Events } from "./Events";
 import { Figure } from "./Figure";
 import { Filter, SortHead, TableBox } from "./TableBox";
@@ -21,12 +20,15 @@ const asReported: typeof UseControls = (_recording, section) => ({ section, cont
 
 export function Sections({
   recording,
+  only,
   useControls = asReported,
 }: {
   recording: Recording;
+  only?: string;
   useControls?: typeof UseControls;
 }) {
   const { report, note, window } = useReport(recording);
+  const sections = report.sections.filter(({ id }) => !only || id === only);
   return (
     <div>
       {note && (
@@ -34,7 +36,7 @@ export function Sections({
           {note}
         </p>
       )}
-      {report.sections.map((section) => (
+      {sections.map((section) => (
         <Whole
           key={section.id}
           section={section}
@@ -43,7 +45,7 @@ export function Sections({
           useControls={useControls}
         />
       ))}
-      {tableOf(report, "flow.events") && <Events recording={recording} />}
+      {!only && tableOf(report, "flow.events") && <Events recording={recording} />}
     </div>
   );
 }
@@ -70,15 +72,7 @@ function Whole({
       {controls}
       {controls && <p>{section.summary}</p>}
       {section.figures.map((figure) => (
-        <Figure
-          key={figure.id}
-          id={`${section.id}-${figure.id}`}
-          title={figure.title}
-          caption={figure.caption}
-          {...(figure.drawing === "topology" ? { svg: () => machines(figure.panels) } : {})}
-        >
-          <Drawing figure={figure} />
-        </Figure>
+        <Drawn key={figure.id} section={section.id} figure={figure} />
       ))}
       <div class="tabs" role="group" aria-label="Tables">
         {filled.map((name) => (

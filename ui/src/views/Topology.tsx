@@ -1,42 +1,52 @@
-/** A machine: boxes in boxes (node, core, CPU) with what runs there, placements side by side where there is room. */
-import type { CpuBox, Panel } from "../data/types";
+/** A machine under one or more placements, as one drawing. */
+import { useRef } from "preact/hooks";
+import type { Panel } from "../data/types";
+import { machines } from "../draw/machines";
+import { counted } from "../maths/format";
+import { LegendEntry } from "./Picture";
+import { useWidth } from "./useSize";
 
-export function Topology({ panels }: { panels: Panel[] }) {
-  return (
-    <div class="machines">
-      {panels.map((panel) => (
-        <section key={panel.title} aria-label={panel.title}>
-          <h4>{panel.title}</h4>
-          {panel.nodes.map((node) => (
-            <div key={node.title} class="box">
-              {node.title}
-              <div class="cores">
-                {node.cores.map((core) => (
-                  <div key={core[0]?.cpu} class="box">
-                    {core.map((cpu) => (
-                      <Cpu key={cpu.cpu} cpu={cpu} />
-                    ))}
-                  </div>
-                ))}
-              </div>
-            </div>
-          ))}
-          {panel.links.map((link) => (
-            <p key={link} class="away">
-              {link}
-            </p>
-          ))}
-        </section>
-      ))}
-    </div>
+/** Narrower ones scroll. */
+const LEAST = 460;
+
+const KINDS = [
+  { hue: "guest_l1", words: "vCPU" },
+  { hue: "userspace", words: "threads of a VMM" },
+  { hue: "irq", words: "interrupt" },
+  { hue: "task", words: "others of the host" },
+];
+
+export function Topology({ title, panels }: { title: string; panels: Panel[] }) {
+  const box = useRef<HTMLDivElement>(null);
+  const { inside, width, height } = machines(panels, Math.max(LEAST, useWidth(box)));
+  const used = new Set(
+    panels.flatMap(({ nodes }) =>
+      nodes.flatMap(({ cores }) => cores.flat().flatMap((cpu) => cpu.hues ?? [])),
+    ),
   );
-}
-
-function Cpu({ cpu }: { cpu: CpuBox }) {
   return (
-    <div class={cpu.contended ? "box contended" : "box"}>
-      <b>{cpu.cpu}</b> {cpu.chips.join(", ")}
-      {cpu.contended && " !"}
-    </div>
+    <>
+      <div class="wide" ref={box}>
+        <svg
+          class="picture"
+          viewBox={`-1 -1 ${width} ${height}`}
+          style={{ maxWidth: `${width}px`, minWidth: `${Math.min(width, LEAST)}px` }}
+          role="img"
+          aria-label={`${title}: ${counted(panels.length, "placement")}`}
+          // All words in it are escaped (draw/machines.ts).
+          dangerouslySetInnerHTML={{ __html: inside }}
+        />
+      </div>
+      <ul class="legend">
+        {KINDS.filter(({ hue }) => used.has(hue)).map(({ hue, words }) => (
+          <LegendEntry key={hue} text={words}>
+            <rect width="12" height="12" fill={`url(#pat-${hue})`} />
+          </LegendEntry>
+        ))}
+        <LegendEntry text="shared with a vCPU or a thread that polls">
+          <rect x="1" y="1" width="22" height="10" rx="2" fill="none" stroke="var(--ink)" stroke-width="2" />
+        </LegendEntry>
+      </ul>
+    </>
   );
 }

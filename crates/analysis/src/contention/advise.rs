@@ -70,6 +70,7 @@ pub fn finding(
         .replacen("1 thread", &worst.thread.name, usize::from(starved.len() == 1)),
         evidence,
         cost: Cost::of(CostKind::Measured, short, starvation::UNIT),
+        gives_back: None,
         explains: Vec::new(),
         why: starvation::WHY.to_owned(),
         fix: changes.iter().map(Change::command).collect(),

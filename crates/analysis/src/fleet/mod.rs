@@ -14,6 +14,7 @@ mod classes;
 mod costs;
 mod dataset;
 mod drift;
+mod figure;
 mod kernels;
 mod model;
 mod outliers;

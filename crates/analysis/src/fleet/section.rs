@@ -5,7 +5,7 @@ use super::kernels::Kernel;
 use super::model::Fleet;
 use super::outliers::Outlier;
 use super::ranked::Ranked;
-use super::{ID, breaches, costs, drift, kernels, outliers, ranked, rules, tables};
+use super::{ID, breaches, costs, drift, figure, kernels, outliers, ranked, rules, tables};
 use crate::{Answer, Case, Error};
 use base::number::{many, plain};
 use base::{Section, Table, Unknown};
@@ -48,6 +48,7 @@ fn section(fleet: &Fleet) -> Section {
         tables::failures(fleet),
     ];
     section.tables = all.into_iter().filter(|table: &Table| !table.rows.is_empty()).collect();
+    section.figures.extend(figure::outliers(&outliers));
     section.unknown = unknown(fleet, alone, series, &hosts);
     section
 }

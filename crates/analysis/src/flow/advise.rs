@@ -13,8 +13,10 @@ pub fn advise(measure: &Measures<'_>, emulated: Option<Emulator>) -> Vec<Finding
     for rule in RULES {
         for hit in (rule.check)(measure) {
             let mut finding = rule.finding(weighed(hit, measure), measure.part.level);
-            if let (Some(emulator), true) = (emulated, finding.cost.value.is_some()) {
-                finding.cost.unit = format!("{}, {}", finding.cost.unit, super::section::mark(emulator));
+            if let Some(emulator) = emulated {
+                let costs = finding.cost.value.is_some().then_some(&mut finding.cost.unit);
+                let units = costs.into_iter().chain(finding.gives_back.as_mut().map(|gives_back| &mut gives_back.unit));
+                units.for_each(|unit| *unit = format!("{unit}, {}", super::section::mark(emulator)));
             }
             findings.push(finding);
         }

@@ -5,7 +5,7 @@
 
 pub(crate) mod advise;
 pub(crate) mod checks;
-pub(crate) mod figure;
+pub(crate) mod figures;
 mod head;
 mod held;
 pub mod ranking;

@@ -2,7 +2,7 @@
 
 use super::advise::advise;
 use super::tables::tables;
-use super::{head, summary, unknowns};
+use super::{figures, head, summary, unknowns};
 use crate::facts::ledger::asked;
 use crate::facts::ledger::measure::{Measures, measure};
 use crate::facts::ledger::model::{Flow, PartFlow};
@@ -38,8 +38,8 @@ pub fn section(flow: &Flow, given: &Given) -> Section {
         let findings = advise(measure, flow.emulated);
         section.about.push(head::about(measure));
         sentences.extend(summary::of(measure, &findings));
+        section.figures.extend(figures::of(measure, &findings));
         section.findings.extend(findings);
-        section.figures.extend(super::figure::where_the_time_went(measure));
         section.unknown.extend(unknowns::of(measure));
     }
     section.about.extend(flow.parts.iter().filter_map(head::twin));

@@ -6,7 +6,7 @@
 use super::traced_exits::TracedExits;
 use base::number::{list, percent, plain, thousands};
 use base::recording::Emulator;
-use base::{About, Cost, CostKind, Evidence, Finding, Level};
+use base::{About, Cost, CostKind, Evidence, Finding, GivesBack, Level};
 
 /// Which exits a finding is about.
 struct Priced {
@@ -65,7 +65,10 @@ fn measured(finding: &mut Finding, priced: &Priced, exits: &TracedExits, emulate
             .push(Evidence::new(what, "table chains of flow").about([About::rows("flow.chains")]).about(reasons()));
     }
     finding.title = format!("{}; here that is {} of the vCPUs' time", finding.title, percent(share));
-    finding.cost = Cost::of(CostKind::Measured, share, marked("share of the vCPUs' time", emulated));
+    let unit = marked("share of the vCPUs' time", emulated);
+    finding.cost = Cost::of(CostKind::Measured, share, unit.clone());
+    // All of these are exits of guests of the host itself.
+    finding.gives_back = Some(GivesBack { state: "handling_l1".to_owned(), share, unit, of_vcpus: Vec::new() });
 }
 
 /// A unit with the mark of emulated time.

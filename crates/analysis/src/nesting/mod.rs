@@ -16,6 +16,7 @@ pub(crate) mod flags;
 pub(crate) mod inferred;
 pub mod kernels;
 pub mod known;
+mod matrix;
 pub mod measured;
 pub(crate) mod measured_cost;
 pub mod model;

@@ -82,6 +82,7 @@ fn finding(sentence: &str, d: f64, low: f64, high: f64) -> Finding {
             Evidence::new(sentence, "table exits, cpuid and l2_cpuid").about([About::rows("nesting.exits")]),
         ],
         cost: Cost::of(CostKind::Measured, d, "cycles that nesting adds per exit").between(low, high),
+        gives_back: None,
         explains: Vec::new(),
         why: WORDS.why.to_owned(),
         changes: Vec::new(),

@@ -44,6 +44,7 @@ pub fn section(model: &Model, given: &Given) -> Section {
     section.about = model.machines.iter().map(about).collect();
     section.findings = advise(model);
     section.summary = summary(model, section.findings.len());
+    section.figures.extend(super::matrix::figure(model, &section.findings));
     section.tables = vec![
         tables::features(model, given.listing.all_features),
         tables::parameters(model),

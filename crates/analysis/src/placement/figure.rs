@@ -2,7 +2,7 @@
 
 use super::model::Model;
 use super::solver::{Kind, Plan};
-use base::figure::{CpuBox, Drawing, NodeBox, Panel};
+use base::figure::{CpuBox, Drawing, Link, NodeBox, Panel};
 use base::{CpuSet, Figure};
 use host::machine::{Cpu, Topology};
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub fn topology(model: &Model) -> Option<Figure> {
             contended(&panels[0])
         ),
     };
-    let title = format!("what runs where on {}", model.id);
+    let title = format!("What runs where on {}", model.id);
     Some(Figure {
         id: format!("topology-{}", model.id),
         title,
@@ -69,17 +69,29 @@ fn panel(model: &Model, title: &str, plan: &Plan) -> Panel {
             .collect();
         let pinned = here.iter().any(|unit| kind(unit).is_pinned());
         let chips = here.iter().map(|unit| model.proposal.name(*unit)).collect();
-        let cpu = CpuBox { cpu: *cpu, chips, contended: pinned && here.len() > 1 };
+        let hues = here.iter().map(|unit| hue(kind(unit))).collect();
+        let cpu = CpuBox { cpu: *cpu, chips, hues, contended: pinned && here.len() > 1 };
         boxes.entry(place_of(about)).or_default().entry(about.core).or_default().push(cpu);
     }
+    let places: Vec<Place> = boxes.keys().copied().collect();
     let boxes = boxes
         .into_iter()
         .map(|(place, cores)| NodeBox { title: title_of(topology, place), cores: cores.into_values().collect() });
-    Panel { title: title.to_owned(), nodes: boxes.collect(), links: links(model, plan) }
+    Panel { title: title.to_owned(), nodes: boxes.collect(), links: links(model, plan, &places) }
+}
+
+/// A vCPU looks like its guest, what works for it like the VMM, all else like what else runs on a host.
+fn hue(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Vcpu => "guest_l1",
+        Kind::Helpers | Kind::Worker => "userspace",
+        Kind::Irq => "irq",
+        Kind::Pmd | Kind::Housekeeping => "task",
+    }
 }
 
 /// Units that run away from their memory, per VM and node.
-fn links(model: &Model, plan: &Plan) -> Vec<String> {
+fn links(model: &Model, plan: &Plan, places: &[Place]) -> Vec<Link> {
     let mut away: BTreeMap<(String, &str, u32, u32), Vec<String>> = BTreeMap::new();
     for (unit, place) in plan.places.iter().enumerate() {
         let (about, subject) = (&model.proposal.task.units[unit], &model.proposal.subjects[unit]);
@@ -96,8 +108,11 @@ fn links(model: &Model, plan: &Plan) -> Vec<String> {
             away.entry((whose.to_owned(), what, home, *node)).or_default().push(subject.name.clone());
         }
     }
-    let line = |((whose, what, home, node), names): ((String, &str, u32, u32), Vec<String>)| {
-        format!("{whose}: {} on node {node}, {what} on node {home}", base::number::list(&names))
+    let box_of = |node: u32| places.iter().position(|place| place.0 == Some(node));
+    let link = |((whose, what, home, node), names): ((String, &str, u32, u32), Vec<String>)| Link {
+        text: format!("{whose}: {} on node {node}, {what} on node {home}", base::number::list(&names)),
+        from: box_of(node),
+        to: box_of(home),
     };
-    away.into_iter().map(line).collect()
+    away.into_iter().map(link).collect()
 }

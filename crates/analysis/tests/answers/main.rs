@@ -10,6 +10,7 @@ mod compare_configuration;
 mod compare_figures;
 mod counted;
 mod datapath;
+mod flow_figures;
 mod generated;
 mod host_interrupts;
 mod lanes;

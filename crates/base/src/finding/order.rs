@@ -99,6 +99,7 @@ mod tests {
             title: String::new(),
             evidence: vec![Evidence::new("seen", "here")],
             cost,
+            gives_back: None,
             explains: explains.iter().map(|id| (*id).to_owned()).collect(),
             why: String::new(),
             changes: Vec::new(),

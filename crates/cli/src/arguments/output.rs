@@ -209,6 +209,7 @@ mod tests {
             title: "x".into(),
             evidence: vec![Evidence::new("seen", "here")],
             cost: Cost::none(),
+            gives_back: None,
             explains: Vec::new(),
             why: String::new(),
             changes: Vec::new(),

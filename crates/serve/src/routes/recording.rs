@@ -20,6 +20,8 @@ struct Listed {
     emulated: Option<Emulator>,
     levels: Vec<String>,
     bytes: u64,
+    /// How many recordings it holds, where it is a data set of them.
+    recordings: Option<u64>,
     /// It is being made, and `/api/live` tells how it goes.
     live: bool,
     /// Why it cannot be opened.
@@ -29,7 +31,13 @@ struct Listed {
 pub async fn list(State(shared): Served) -> Answer {
     at_work(move || {
         let listed = shared.folder.list().into_iter().map(|found| {
-            let mut listed = Listed { id: found.id, title: found.title, bytes: found.bytes, ..Listed::default() };
+            let mut listed = Listed {
+                id: found.id,
+                title: found.title,
+                bytes: found.bytes,
+                recordings: found.recordings,
+                ..Listed::default()
+            };
             match found.recording {
                 Ok(recording) => {
                     let levels: BTreeSet<u8> = recording.machines.iter().map(|machine| machine.level).collect();

@@ -4,7 +4,7 @@
 //! without stretching its patterns or its words.
 
 use super::escape::Safe;
-use super::{curves, flow, gauge, histogram, look, points, spans};
+use super::{curves, flow, gauge, histogram, levels, look, matrix, points, spans, waterfall};
 use base::figure::{BarGroup, Drawing, Figure};
 use base::number;
 use std::fmt::{Result, Write};
@@ -28,6 +28,9 @@ pub fn render(section: &str, figure: &Figure, out: &mut String) -> Result {
         Drawing::Flows(flows) => flow::render(flows, out)?,
         Drawing::Gauges(groups) => gauge::render(groups, out)?,
         Drawing::Spans(groups) => spans::render(groups, out)?,
+        Drawing::Levels(drawn) => levels::render(&figure.title, drawn, out)?,
+        Drawing::Waterfall(all) => waterfall::render(all, out)?,
+        Drawing::Matrix(drawn) => matrix::render(drawn, out)?,
     }
     out.write_str("</figure>\n")
 }

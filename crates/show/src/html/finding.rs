@@ -63,6 +63,9 @@ fn card(finding: &Finding, out: &mut String) -> std::fmt::Result {
         finding.cost.kind.name(),
         Safe(text::cost(&finding.cost))
     )?;
+    if let Some(words) = text::gives_back(finding) {
+        writeln!(out, "<dt>gives back</dt><dd>{}</dd>", Safe(words))?;
+    }
     if !finding.explains.is_empty() {
         writeln!(out, "<dt>explains</dt><dd>{}</dd>", Safe(text::explained(finding)))?;
     }

@@ -1,6 +1,7 @@
 //! A machine on the page: boxes in boxes (node, core, CPU) with chips, placements side by side where there is room.
 
 use super::escape::Safe;
+use super::look;
 use base::figure::{CpuBox, Panel};
 use std::fmt::{Result, Write};
 
@@ -19,7 +20,7 @@ pub fn render(panels: &[Panel], out: &mut String) -> Result {
             out.push_str("</div></div>\n");
         }
         for link in &panel.links {
-            writeln!(out, "<p class=\"away\">{}</p>", Safe(link))?;
+            writeln!(out, "<p class=\"away\">{}</p>", Safe(&link.text))?;
         }
         out.push_str("</div>\n");
     }
@@ -28,5 +29,16 @@ pub fn render(panels: &[Panel], out: &mut String) -> Result {
 
 fn cpu_box(cpu: &CpuBox, out: &mut String) -> Result {
     let class = if cpu.contended { "box contended" } else { "box" };
-    writeln!(out, "<div class=\"{class}\"><b>{}</b> {}</div>", cpu.cpu, Safe(cpu.chips.join(", ")))
+    write!(out, "<div class=\"{class}\"><b>{}</b>", cpu.cpu)?;
+    for (place, (chip, hue)) in cpu.chips.iter().zip(&cpu.hues).enumerate() {
+        let before = if place == 0 { " " } else { ", " };
+        let fill = look::fill(hue);
+        write!(
+            out,
+            "{before}<svg class=\"chip\" aria-hidden=\"true\"><rect width=\"100%\" height=\"100%\" fill=\"{fill}\"/></svg>{}",
+            Safe(chip)
+        )?;
+    }
+    out.push_str("</div>\n");
+    Ok(())
 }

@@ -1,6 +1,9 @@
 //! A Section's parts as JSON, each borrowed and written in place.
 
-use base::figure::{Axis, Drawing, Figure, Flow, Form, Gauge, Hop, Key, On, Reading, Side, SpanGroup, SpanRow, Stop};
+use base::figure::{
+    Axis, Column, Drawing, Figure, Flow, Form, Gauge, Ground, Hop, Key, MatrixRow, On, Reading, Removed, Side,
+    SpanGroup, SpanRow, Standing, Step, Stop, Storey, TimePart, Waterfall,
+};
 use base::{Finding, Section, Table};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::json;
@@ -90,6 +93,7 @@ impl Serialize for FindingShown<'_> {
         map.serialize_entry("title", &finding.title)?;
         map.serialize_entry("evidence", &finding.evidence)?;
         map.serialize_entry("cost", &finding.cost)?;
+        map.serialize_entry("gives_back", &finding.gives_back)?;
         map.serialize_entry("explains", &finding.explains)?;
         map.serialize_entry("why", &finding.why)?;
         map.serialize_entry("changes", &finding.changes)?;
@@ -123,13 +127,16 @@ impl Serialize for FigureShown<'_> {
                 map.serialize_entry("groups", &groups.collect::<Vec<_>>())?;
             }
             Drawing::Topology(panels) => {
-                let cpu = |cpu: &base::figure::CpuBox| json!({"cpu": cpu.cpu, "chips": cpu.chips, "contended": cpu.contended});
+                let cpu = |cpu: &base::figure::CpuBox| json!({"cpu": cpu.cpu, "chips": cpu.chips, "hues": cpu.hues, "contended": cpu.contended});
                 let cores = |node: &base::figure::NodeBox| -> Vec<Vec<_>> {
                     node.cores.iter().map(|core| core.iter().map(cpu).collect()).collect()
                 };
                 let panels = panels.iter().map(|panel| {
                     let nodes = panel.nodes.iter().map(|node| json!({"title": node.title, "cores": cores(node)}));
-                    json!({"title": panel.title, "nodes": nodes.collect::<Vec<_>>(), "links": panel.links})
+                    let links: Vec<&str> = panel.links.iter().map(|link| link.text.as_str()).collect();
+                    let arrows: Vec<_> =
+                        panel.links.iter().map(|link| json!({"from": link.from, "to": link.to})).collect();
+                    json!({"title": panel.title, "nodes": nodes.collect::<Vec<_>>(), "links": links, "arrows": arrows})
                 });
                 map.serialize_entry("drawing", "topology")?;
                 map.serialize_entry("panels", &panels.collect::<Vec<_>>())?;
@@ -209,6 +216,33 @@ impl Serialize for FigureShown<'_> {
                 });
                 map.serialize_entry("keys", &keys.collect::<Vec<_>>())?;
             }
+            Drawing::Levels(drawn) => {
+                map.serialize_entry("drawing", "levels")?;
+                map.serialize_entry("columns", &drawn.columns.iter().map(column).collect::<Vec<_>>())?;
+                map.serialize_entry("ground", &ground(&drawn.ground))?;
+                let part = |part: &TimePart| json!({"label": part.label, "hue": part.hue, "share": part.share});
+                map.serialize_entry("time", &drawn.time.iter().map(part).collect::<Vec<_>>())?;
+                map.serialize_entry("most_per_s", &drawn.most_per_s())?;
+            }
+            Drawing::Waterfall(all) => {
+                let removed = |one: &Removed| json!({"finding": one.finding, "rule": one.rule, "share": one.share});
+                let step = |step: &Step| {
+                    json!({"label": step.label, "hue": step.hue, "share": step.share, "given_back": step.given_back(),
+                           "note": step.note(), "removed": step.removed.iter().map(removed).collect::<Vec<_>>()})
+                };
+                let whole = |whole: &Waterfall| json!({"title": whole.title, "steps": whole.steps.iter().map(step).collect::<Vec<_>>()});
+                map.serialize_entry("drawing", "waterfall")?;
+                map.serialize_entry("wholes", &all.iter().map(whole).collect::<Vec<_>>())?;
+            }
+            Drawing::Matrix(drawn) => {
+                let row = |row: &MatrixRow| {
+                    let cells: Vec<_> = row.cells.iter().map(|cell| cell.map(Standing::name)).collect();
+                    json!({"label": row.label, "about": row.about, "cells": cells, "findings": row.findings})
+                };
+                map.serialize_entry("drawing", "matrix")?;
+                map.serialize_entry("columns", &drawn.columns)?;
+                map.serialize_entry("rows", &drawn.rows.iter().map(row).collect::<Vec<_>>())?;
+            }
         }
         map.end()
     }
@@ -247,6 +281,19 @@ fn gauge(gauge: &Gauge) -> serde_json::Value {
     let ceiling = json!({"pps": gauge.ceiling.pps, "resource": gauge.ceiling.resource});
     json!({"label": gauge.label, "all": reading(&gauge.all), "each": gauge.each.as_ref().map(reading), "ceiling": ceiling,
            "published_pps": gauge.published_pps, "end_pps": gauge.end_pps()})
+}
+
+fn column(column: &Column) -> serde_json::Value {
+    let storey = |storey: &Storey| {
+        json!({"level": storey.level, "hue": storey.hue, "share": storey.share, "exits_per_s": storey.exits_per_s,
+               "reflected_per_s": storey.reflected_per_s, "for_each": storey.for_each})
+    };
+    json!({"title": column.title, "about": column.about, "storeys": column.storeys.iter().map(storey).collect::<Vec<_>>()})
+}
+
+fn ground(ground: &Ground) -> serde_json::Value {
+    json!({"level": ground.level, "kvm_share": ground.kvm_share, "vmm_share": ground.vmm_share,
+           "to_vmm_per_s": ground.to_vmm_per_s})
 }
 
 fn axis(axis: &Axis) -> serde_json::Value {

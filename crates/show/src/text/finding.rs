@@ -55,6 +55,9 @@ pub fn render(finding: &Finding, room: usize, out: &mut Lines) {
         said.prose(if index == 0 { "seen" } else { "" }, &format!("{}{place}", evidence.what));
     }
     said.prose("costs", &cost(&finding.cost));
+    if let Some(words) = gives_back(finding) {
+        said.prose("gives back", &words);
+    }
     if !finding.explains.is_empty() {
         said.prose("explains", &explained(finding));
     }
@@ -127,6 +130,13 @@ pub fn cost(cost: &Cost) -> String {
         (None, None) => String::new(),
     };
     format!("{said} ({}{range})", cost.kind.name())
+}
+
+/// `up to 13.7 % of vCPU time (modelled)`; nothing where the cost has said it.
+pub fn gives_back(finding: &Finding) -> Option<String> {
+    let gives_back = finding.gives_back.as_ref().filter(|gives_back| finding.cost.value != Some(gives_back.share))?;
+    let amount = number::amount(gives_back.share, &gives_back.unit);
+    Some(format!("up to {amount} ({})", finding.cost.kind.name()))
 }
 
 #[cfg(test)]

@@ -43,6 +43,22 @@ impl Lines {
         }
     }
 
+    /// Entries of a legend, as many on a line as fit whole, `before` each line.
+    pub fn entries(&mut self, before: &str, entries: &[String]) {
+        let mut line = String::new();
+        for entry in entries {
+            let fits = visible(before) + width(&line) + 3 + width(entry) <= self.page.width;
+            if !line.is_empty() && !fits {
+                self.line(&format!("{before}{line}"));
+                line.clear();
+            }
+            line = if line.is_empty() { entry.clone() } else { format!("{line}   {entry}") };
+        }
+        if !line.is_empty() {
+            self.line(&format!("{before}{line}"));
+        }
+    }
+
     /// Everything written.
     pub fn into_text(self) -> String {
         self.text

@@ -122,7 +122,7 @@ fn legend(groups: &[SpanGroup], keys: &[(&str, Key<'_>)], out: &mut Lines) {
     let endless =
         groups.iter().flat_map(|group| &group.rows).flat_map(|row| &row.stretches).any(|one| one.to.is_none());
     words.extend(endless.then(|| format!("{NEVER_ENDS} has no end")));
-    out.wrapped("   ", "   ", &words.join("   "), out.page.width);
+    out.entries("   ", &words);
 }
 
 fn glyph(keys: &[(&str, Key<'_>)], wanted: (&str, Key<'_>)) -> char {

@@ -41,7 +41,7 @@ pub fn render(panels: &[Panel], out: &mut Lines) {
             out.line(&format!("     + {}, see --json", base::number::many(more as u64, "more core")));
         }
         for link in &panel.links {
-            out.wrapped("     ", "       ", link, out.page.width);
+            out.wrapped("     ", "       ", &link.text, out.page.width);
         }
     }
 }

@@ -3,6 +3,7 @@
 mod brief;
 mod csv;
 mod drawing;
+mod glance;
 mod html;
 mod json;
 mod packets;

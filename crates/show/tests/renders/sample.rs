@@ -1,7 +1,7 @@
 //! A made-up answer with one of everything that a Section can hold. Its numbers are those of a small nested VMX
 //! recording, so that the pages can be judged by eye.
 
-use crate::packets;
+use crate::{glance, packets};
 use base::figure::{
     Axis, Bar, BarGroup, Bin, Curve, Curves, Drawing, Edge, Figure, Form, Heat, HeatRow, Histogram, Kind, Limit, Mark,
     On, Point, PointGroup, Shape, Sign, SpanGroup, SpanRow, Stretch,
@@ -27,6 +27,7 @@ pub fn section() -> Section {
     section.findings = vec![shadowing(), preempted()];
     section.figures =
         vec![ledger(), points(), curves(), histogram(), heat(), packets::ways(), packets::dials(), spans()];
+    section.figures.extend(glance::figures());
     section.tables = vec![exits(), chains(), losses()];
     section.unknown = vec![Unknown {
         what: "before_first_event".into(),
@@ -58,6 +59,7 @@ fn shadowing() -> Finding {
             Evidence::new("832 VMWRITE, 746 of them at 5 places", "table exit_details"),
         ],
         cost: Cost::of(CostKind::Modelled, 12.0, "exits per chain").between(10.0, 13.0),
+        gives_back: None,
         explains: vec!["FLW-PREEMPT@vCPU 0".into()],
         why: "Without shadowing every VMREAD and VMWRITE of L1 leaves the guest; with it most of them are answered by \
               the processor."
@@ -80,6 +82,7 @@ fn preempted() -> Finding {
         title: "busybox (tid 90) took vCPU 0's CPU 58 times".into(),
         evidence: vec![Evidence::new("preempted for 294.6 ms in all", "table preemptors")],
         cost: Cost::of(CostKind::Measured, 0.4618, "share of the recording"),
+        gives_back: None,
         explains: Vec::new(),
         why: String::new(),
         changes: Vec::new(),

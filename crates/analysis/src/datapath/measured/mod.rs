@@ -11,6 +11,7 @@
 
 mod beside;
 pub mod dials;
+mod figure;
 mod foretold;
 mod gaps;
 mod kinds;

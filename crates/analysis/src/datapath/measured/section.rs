@@ -2,6 +2,7 @@
 
 use super::beside;
 use super::dials;
+use super::figure;
 use super::gaps::{self, Gaps};
 use super::kinds::{self, Kind};
 use super::tables;
@@ -38,6 +39,7 @@ fn section(datapaths: &Datapaths, gaps: Gaps) -> Section {
     }
     section.about.extend(gaps.told);
     section.summary = if beds.is_empty() { of_printed(printed) } else { of_kinds(&kinds) };
+    section.figures.extend(figure::rates(&kinds));
     if !beds.is_empty() {
         section.tables.extend([tables::rates(&kinds), tables::trials(beds), tables::books(beds)]);
         section.tables.extend((!cycles.is_empty()).then(|| tables::cycles(&cycles)));

@@ -1,9 +1,14 @@
 //! Checks of exits that some setting avoids: local APIC, devices, page faults.
 
-use super::{FEWEST_EXITS, Sample, by_share, exits_ns, hit, reasons, reasons_with, seen, state, switched_on, worst_vm};
+use super::{
+    FEWEST_EXITS, Sample, by_share, exits_give_back, exits_ns, gives_back, hit, reasons, reasons_with, seen, state,
+    switched_on, worst_vm,
+};
 use crate::facts::events::details::{Detail, apic_register};
 use crate::facts::events::reasons::{Isa, Reason};
+use crate::facts::ledger::levels;
 use crate::facts::ledger::measure::{Measures, ReasonTotal};
+use crate::facts::ledger::model::Vcpu;
 use crate::facts::state::State;
 use crate::rule::Hit;
 use base::number::{counted, many, percent, thousands};
@@ -78,12 +83,15 @@ pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
     let title = format!("Local-APIC accesses are {} of {}", percent(share), measure.all_exits());
     let cost = Cost::of(CostKind::Measured, total_ns as f64 / measure.wall_ns.max(1) as f64, "share of vCPU time");
     let sample = Sample { count: exits.max(writes), ns: total_ns };
-    let (_, worst) = worst_vm(measure, |vcpu| {
+    let ns_of = |vcpu: &Vcpu| {
         let details = measure.exits_of(vcpu).flat_map(|(.., sums)| sums.details.iter());
         details.filter(|(detail, _)| detail.apic_offset().is_some()).map(|(_, (_, ns))| *ns).sum()
-    });
+    };
+    let (_, worst) = worst_vm(measure, ns_of);
     let mut hits = hit(measure, by_share(worst, sample), title, evidence, cost);
     hits[0].fix = fix;
+    let touches = |total: &ReasonTotal| total.details.iter().any(|(detail, ..)| detail.apic_offset().is_some());
+    hits[0].gives_back = exits_give_back(measure, touches, ns_of);
     match switch {
         Some((module, parameter)) => switched_on(module, parameter, hits),
         None => hits,
@@ -161,6 +169,8 @@ pub fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
     let without_boot = if time_share > 0.0 { worst * others_share / time_share } else { worst };
     let mut hits = hit(measure, by_share(without_boot, Sample { count: others, ns: user_ns }), title, evidence, cost);
     hits[0].fix = fix;
+    let in_vmm = levels::name(measure.part.level, State::Userspace);
+    hits[0].gives_back = gives_back(measure, in_vmm, |vcpu| vcpu.sums.ns(State::Userspace));
     hits
 }
 
@@ -188,12 +198,13 @@ pub fn ept_storm(measure: &Measures<'_>) -> Vec<Hit> {
     if share < EPT_SHARE || per_second < EPT_PER_SECOND || exits < FEWEST_EXITS {
         return Vec::new();
     }
-    let (vm, worst) = worst_vm(measure, |vcpu| {
+    let ns_of = |vcpu: &Vcpu| {
         let faults = measure.exits_of(vcpu).filter(|(_, reason, _)| is_fault(*reason));
         let devices = faults.flat_map(|(.., sums)| sums.details.iter()).filter(|(detail, _)| is_device(**detail));
         let devices_ns: u64 = devices.map(|(_, (_, ns))| *ns).sum();
         exits_ns(measure, vcpu, is_fault).saturating_sub(devices_ns)
-    });
+    };
+    let (vm, worst) = worst_vm(measure, ns_of);
     let faults = reasons(measure, |total| is_fault(total.reason));
     let all = format!("{}, {per_second:.0} per second and vCPU", many(exits, "page fault"));
     let evidence = vec![
@@ -205,6 +216,7 @@ pub fn ept_storm(measure: &Measures<'_>) -> Vec<Hit> {
     let title = format!("Guest page faults are {} of {}", percent(share), measure.all_exits());
     let cost = Cost::of(CostKind::Measured, total_ns as f64 / measure.wall_ns.max(1) as f64, "share of vCPU time");
     let mut hits = hit(measure, by_share(worst, Sample { count: exits, ns: total_ns }), title, evidence, cost);
+    hits[0].gives_back = exits_give_back(measure, |total| is_fault(total.reason), ns_of);
     let enabled = Setting::SysfsWrite { path: "kernel/mm/transparent_hugepage/enabled".into() };
     hits.iter_mut().for_each(|hit| hit.changes.push(enabled.clone().change("always", None)));
     hits

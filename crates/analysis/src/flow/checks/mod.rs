@@ -26,7 +26,7 @@ use crate::facts::ledger::measure::{Measures, ReasonTotal};
 use crate::facts::ledger::model::Vcpu;
 use crate::facts::state::State;
 use crate::rule::Hit;
-use base::{About, Cost, Evidence, Setting, Severity};
+use base::{About, Cost, Evidence, GivesBack, Level, Setting, Severity};
 
 /// What a hit is about when it is about all vCPUs: the VM, or the machine.
 pub(super) fn subject(measure: &Measures<'_>) -> String {
@@ -104,6 +104,29 @@ pub(super) fn worst_vm<'f>(measure: &Measures<'f>, ns_of: impl Fn(&Vcpu) -> u64)
 pub(super) fn exits_ns(measure: &Measures<'_>, vcpu: &Vcpu, wanted: impl Fn(Reason) -> bool) -> u64 {
     let exits = measure.exits_of(vcpu).filter(|(_, reason, _)| wanted(*reason));
     exits.map(|(.., sums)| sums.cost_ns.sum()).sum()
+}
+
+/// What vCPUs would get back of a state: of each vCPU `ns_of` it, and never more than its time.
+pub(super) fn gives_back(measure: &Measures<'_>, state: String, ns_of: impl Fn(&Vcpu) -> u64) -> Option<GivesBack> {
+    let of = |vcpu: &&Vcpu| (vcpu.vm.clone(), vcpu.vcpu, ns_of(vcpu).min(vcpu.sums.wall_ns()));
+    let of_vcpus: Vec<(String, u32, u64)> = measure.vcpus.iter().map(of).filter(|(.., ns)| *ns > 0).collect();
+    let ns: u64 = of_vcpus.iter().map(|(.., ns)| ns).sum();
+    let share = ns as f64 / measure.wall_ns.max(1) as f64;
+    (ns > 0).then(|| GivesBack { state, share, unit: "share of vCPU time".to_owned(), of_vcpus })
+}
+
+/// The same of the time of exits for which `wanted` holds: KVM spends it working for the level that has most of them.
+pub(super) fn exits_give_back(
+    measure: &Measures<'_>,
+    wanted: impl Fn(&ReasonTotal) -> bool,
+    ns_of: impl Fn(&Vcpu) -> u64,
+) -> Option<GivesBack> {
+    let most = measure.reasons.iter().filter(|total| wanted(total)).max_by_key(|total| total.total_ns)?;
+    let state = match most.level {
+        Level::At(depth) => format!("handling_l{depth}"),
+        Level::Below | Level::Unknown => "handling_unknown_level".to_owned(),
+    };
+    gives_back(measure, state, ns_of)
 }
 
 /// What a share was taken from: how many events, and the time that they took.

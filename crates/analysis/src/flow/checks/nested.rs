@@ -1,13 +1,13 @@
 //! Checks of what nesting multiplies: exits that a CPU feature would keep inside the guest hypervisor.
 
-use super::{Sample, by_share, exits_ns, hit, reasons, seen, switched_on, worst_vm};
+use super::{Sample, by_share, exits_give_back, exits_ns, hit, reasons, seen, switched_on, worst_vm};
 use crate::facts::events::details::Detail;
 use crate::facts::events::reasons::{Class, Isa, Reason};
 use crate::facts::ledger::measure::Measures;
 use crate::facts::ledger::model::Vcpu;
 use crate::rule::Hit;
 use base::number::{duration, many, percent, thousands};
-use base::{About, Cost, CostKind, Evidence};
+use base::{About, Cost, CostKind, Evidence, GivesBack};
 
 /// VMREAD and VMWRITE of L1 in most chains. Real hypervisors touch ten and more fields per exit without shadowing
 /// (intel/haxm PR 130 has 6-10 VMREAD and 2-6 VMWRITE for KVM on average), and one or two with it.
@@ -38,6 +38,25 @@ fn time(measure: &Measures<'_>, per_chain: f64, wanted: impl Fn(Reason) -> bool)
     }
     let what = format!("L0's work on them takes {} of the vCPU time of {busiest}", percent(own));
     (own, Evidence::in_table(what, "flow.exits").key("vm", busiest).about(about))
+}
+
+/// What would come back without `saved` of the `per_chain` such exits of a chain: of each vCPU as in [`time`].
+fn given_back(
+    measure: &Measures<'_>,
+    (saved, per_chain): (f64, f64),
+    wanted: impl Fn(Reason) -> bool,
+) -> Option<GivesBack> {
+    let of_chain = (per_chain / measure.chains.exits.mean().unwrap_or(f64::INFINITY)).min(1.0);
+    let saved = if per_chain > 0.0 { (saved / per_chain).clamp(0.0, 1.0) } else { 1.0 };
+    exits_give_back(
+        measure,
+        |total| wanted(total.reason),
+        |vcpu| {
+            let chains_ns: u64 = measure.chains_of(vcpu).map(|(_, sums)| sums.cost_ns.sum()).sum();
+            let ns = (chains_ns as f64 * of_chain).max(exits_ns(measure, vcpu, &wanted) as f64);
+            (ns * saved) as u64
+        },
+    )
 }
 
 /// VMCS shadowing off or absent.
@@ -88,7 +107,10 @@ pub fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
         measure.all_exits()
     );
     let sample = Sample { count: exits, ns: total_ns };
-    switched_on("kvm_intel", "enable_shadow_vmcs", hit(measure, by_share(time_share, sample), title, evidence, cost))
+    let mut hits = hit(measure, by_share(time_share, sample), title, evidence, cost);
+    let saved = (per_chain - UNSHADOWED_PER_CHAIN, per_chain);
+    hits[0].gives_back = given_back(measure, saved, |reason| reason.class() == Class::VmcsAccess);
+    switched_on("kvm_intel", "enable_shadow_vmcs", hits)
 }
 
 /// Two SVM instructions of L1 that a CPU feature, which a parameter of KVM's module switches on, would keep in the guest.
@@ -127,7 +149,9 @@ fn svm_pair(measure: &Measures<'_>, names: [&str; 2], feature: &str, parameter: 
     );
     let cost = Cost::of(CostKind::Modelled, per_chain, "exits per chain").between(0.0, per_chain);
     let sample = Sample { count: exits, ns: total_ns };
-    switched_on("kvm_amd", parameter, hit(measure, by_share(time_share, sample), title, evidence, cost))
+    let mut hits = hit(measure, by_share(time_share, sample), title, evidence, cost);
+    hits[0].gives_back = given_back(measure, (per_chain, per_chain), is_one);
+    switched_on("kvm_amd", parameter, hits)
 }
 
 /// VMLOAD and VMSAVE leave the guest.

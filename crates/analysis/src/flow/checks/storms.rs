@@ -3,11 +3,12 @@
 //! One finding a rule, which names the worst VM and lists the others: a host of 80 vCPUs gets a list, not 80 findings. A
 //! storm is a share of the VM's time, or a rate on one vCPU, over at least [`FEWEST_IN_STORM`] exits of that vCPU.
 
-use super::{Sample, by_share, reasons, reasons_with, seen, state};
+use super::{Sample, by_share, exits_give_back, gives_back, reasons, reasons_with, seen, state};
 use crate::facts::events::details::Detail;
 use crate::facts::events::reasons::Reason;
 use crate::facts::ledger::bursts::{Burst, WINDOW_NS};
-use crate::facts::ledger::measure::Measures;
+use crate::facts::ledger::levels;
+use crate::facts::ledger::measure::{Measures, ReasonTotal};
 use crate::facts::ledger::model::Vcpu;
 use crate::facts::state::State;
 use crate::rule::Hit;
@@ -132,6 +133,11 @@ fn in_vms<'f>(measure: &Measures<'f>, of: impl Fn(&Vcpu) -> (u64, u64)) -> Vec<I
     vms
 }
 
+/// Time of `of` on vCPUs of VMs that have a storm.
+fn in_storm(storms: &[InVm<'_>], of: impl Fn(&Vcpu) -> (u64, u64)) -> impl Fn(&Vcpu) -> u64 {
+    move |vcpu| if storms.iter().any(|storm| storm.vm == vcpu.vm) { of(vcpu).1 } else { 0 }
+}
+
 /// Count and time of a vCPU's exits whose reason is wanted.
 fn by_reason(measure: &Measures<'_>, vcpu: &Vcpu, wanted: impl Fn(Reason) -> bool) -> (u64, u64) {
     let exits = measure.exits_of(vcpu).filter(|(_, reason, _)| wanted(*reason));
@@ -204,6 +210,8 @@ pub fn pause(measure: &Measures<'_>) -> Vec<Hit> {
     let about = reasons(measure, |total| total.reason.is_pause());
     let mut hits = hit_of(measure, &storms, severity, ("PAUSE exit", "flow.exits", &about), title);
     for hit in &mut hits {
+        let ns_of = in_storm(&storms, |vcpu| by_reason(measure, vcpu, Reason::is_pause));
+        hit.gives_back = exits_give_back(measure, |total| total.reason.is_pause(), ns_of);
         let bursts = storms.iter().filter_map(|storm| Some((storm.vm, storm.burst?)));
         hit.evidence.extend(bursts.take(MOST_LISTED).map(|(vm, (vcpu, burst))| {
             let since_ns = measure.part.on_axis(burst.from_ns);
@@ -267,7 +275,12 @@ pub fn ipi(measure: &Measures<'_>) -> Vec<Hit> {
         )
     };
     let about = reasons_with(measure, is_ipi);
-    hit_of(measure, &storms, severity, ("ICR write", "flow.exit_details", &about), title)
+    let mut hits = hit_of(measure, &storms, severity, ("ICR write", "flow.exit_details", &about), title);
+    for hit in &mut hits {
+        let sends = |total: &ReasonTotal| total.details.iter().any(|(detail, ..)| is_ipi(*detail));
+        hit.gives_back = exits_give_back(measure, sends, in_storm(&storms, |vcpu| by_detail(measure, vcpu, is_ipi)));
+    }
+    hits
 }
 
 /// Writes that arm the APIC's timer: TMICT, TSC_DEADLINE.
@@ -301,6 +314,9 @@ pub fn timer(measure: &Measures<'_>) -> Vec<Hit> {
         let (armed, expired) = measure.vcpus.iter().fold((0, 0), |(armed, expired), vcpu| {
             (armed + by_detail(measure, vcpu, arms_timer).0, expired + by_reason(measure, vcpu, expires).0)
         });
+        let times =
+            |total: &ReasonTotal| expires(total.reason) || total.details.iter().any(|(detail, ..)| arms_timer(*detail));
+        hit.gives_back = exits_give_back(measure, times, in_storm(&storms, exits));
         let what = format!(
             "{} of TSC_DEADLINE or TMICT, {} of the preemption timer",
             many(armed, "write"),
@@ -340,6 +356,9 @@ pub fn halt_poll(measure: &Measures<'_>) -> Vec<Hit> {
         hit.evidence.push(seen.key("vm", *vm).about([state(measure, State::HaltPoll)]));
     }
     hit.cost = Cost::of(CostKind::Measured, share, "share of vCPU time");
+    let polls = |vcpu: &Vcpu| vms.iter().any(|(vm, ..)| *vm == vcpu.vm);
+    let polling = levels::name(measure.part.level, State::HaltPoll);
+    hit.gives_back = gives_back(measure, polling, |vcpu| if polls(vcpu) { vcpu.sums.ns(State::HaltPoll) } else { 0 });
     hit.changes = vec![Setting::SysfsWrite { path: "module/kvm/parameters/halt_poll_ns".into() }.change("0", None)];
     vec![hit]
 }

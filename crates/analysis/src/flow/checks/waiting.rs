@@ -3,9 +3,10 @@
 //! vCPUs that waited for the same cause are one finding: one busy program takes the CPUs of many vCPUs, and one change
 //! ends it.
 
-use super::{Sample, by_share, state};
+use super::{Sample, by_share, gives_back, state};
 use crate::facts::apart::{affinity, apart, ends_by_itself};
 use crate::facts::kernel_threads;
+use crate::facts::ledger::levels;
 use crate::facts::ledger::measure::Measures;
 use crate::facts::ledger::model::{PreemptSums, Vcpu};
 use crate::facts::state::State;
@@ -120,6 +121,10 @@ fn hit(measure: &Measures<'_>, cause: &Cause, waiters: &[Waiter<'_>]) -> Hit {
     let severity = waiters.iter().map(Waiter::severity).max().unwrap_or(Severity::Info);
     let mut hit = Hit::new(subject(measure, cause, waiters), severity, title);
     (hit.evidence, hit.cost) = (evidence, Cost::of(CostKind::Measured, share, "share of vCPU time"));
+    let waits = |vcpu: &Vcpu| waiters.iter().find(|waiter| waiter.vcpu.tid == vcpu.tid);
+    hit.gives_back = gives_back(measure, levels::name(measure.part.level, State::Preempted), |vcpu| {
+        waits(vcpu).map_or(0, |waiter| waiter.waited_ns)
+    });
     remedy(measure, waiters, &mut hit);
     hit
 }

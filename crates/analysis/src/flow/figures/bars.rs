@@ -1,4 +1,4 @@
-//! The picture of section `flow`: where each vCPU's time went.
+//! Where each vCPU's time went, state by state.
 
 use crate::facts::ledger::levels::{name, title};
 use crate::facts::ledger::measure::Measures;
@@ -10,10 +10,7 @@ use base::number::percent;
 use std::cmp::Reverse;
 
 /// Bars of each vCPU's states, longest first.
-pub fn where_the_time_went(measure: &Measures<'_>) -> Option<Figure> {
-    if measure.vcpus.is_empty() {
-        return None;
-    }
+pub(super) fn where_the_time_went(measure: &Measures<'_>) -> Figure {
     let mut vcpus = measure.vcpus.clone();
     if measure.is_of_many() {
         // Only the first are drawn in a terminal: those that lose most.
@@ -23,7 +20,7 @@ pub fn where_the_time_went(measure: &Measures<'_>) -> Option<Figure> {
     let most = (0..STATES).max_by_key(|index| measure.state_ns(|state| state.index() == *index)).unwrap_or(0);
     let state = State::of_index(most);
     let share = measure.state_ns(|other| other == state) as f64 / measure.wall_ns.max(1) as f64;
-    Some(Figure {
+    Figure {
         id: format!("where-{}", measure.part.machine),
         title: "Where the time went".into(),
         caption: format!(
@@ -34,7 +31,7 @@ pub fn where_the_time_went(measure: &Measures<'_>) -> Option<Figure> {
         ),
         in_terminals: true,
         drawing: Drawing::Bars(groups),
-    })
+    }
 }
 
 fn group(measure: &Measures<'_>, vcpu: &Vcpu) -> BarGroup {

@@ -1,0 +1,60 @@
+//! The picture of a fleet: hosts that stand out, against the hosts that are alike.
+
+use super::outliers::Outlier;
+use base::Figure;
+use base::figure::{Axis, Drawing, Shape, Sign, SpanGroup, SpanRow, Stretch};
+use base::number::{amount, many};
+
+/// Rows of a number; the table has all.
+const MOST_ROWS: usize = 12;
+
+/// A group for each number by which hosts stand out; `None` where none does.
+pub(super) fn outliers(outliers: &[Outlier]) -> Option<Figure> {
+    let mut groups: Vec<SpanGroup> = Vec::new();
+    for one in outliers {
+        let at = groups.iter().position(|group| group.title == one.what).unwrap_or_else(|| {
+            let x = Axis { title: one.what.clone(), unit: unit(&one.unit), is_logarithmic: false };
+            groups.push(SpanGroup { title: one.what.clone(), x, rows: Vec::new(), limits: Vec::new() });
+            groups.len() - 1
+        });
+        if groups[at].rows.len() < MOST_ROWS {
+            groups[at].rows.push(row(one));
+        }
+    }
+    let hosts: std::collections::BTreeSet<&str> = outliers.iter().map(|one| one.host.as_str()).collect();
+    (!groups.is_empty()).then(|| Figure {
+        id: "outliers".into(),
+        title: "Which hosts stand out?".into(),
+        caption: format!(
+            "{}, by {}. A stretch reaches from the median of the hosts with the same CPU model and kernel to the host.",
+            many(hosts.len() as u64, "host"),
+            many(groups.len() as u64, "number")
+        ),
+        in_terminals: false,
+        drawing: Drawing::Spans(groups),
+    })
+}
+
+fn row(one: &Outlier) -> SpanRow {
+    let (from, to) = if one.median <= one.value { (one.median, one.value) } else { (one.value, one.median) };
+    SpanRow {
+        label: one.host.clone(),
+        value: amount(one.value, &one.unit),
+        note: one.why.join(", "),
+        stretches: vec![Stretch { from, to: Some(to), what: "away from hosts alike".into(), hue: String::new() }],
+        signs: vec![
+            Sign { at: one.median, what: "median of hosts alike".into(), shape: Shape::Bar },
+            Sign { at: one.value, what: "the host".into(), shape: Shape::Dot },
+        ],
+    }
+}
+
+/// Units of axes are the program's own words.
+fn unit(of: &str) -> &'static str {
+    match of {
+        "ns" => "ns",
+        "share" => "share",
+        "bytes" => "bytes",
+        _ => "",
+    }
+}

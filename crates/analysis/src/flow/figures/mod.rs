@@ -1,0 +1,64 @@
+//! The pictures of section `flow`, of each trace: the levels at a glance, what the time was used up by, and each vCPU's states.
+
+mod bars;
+mod levels;
+mod waterfall;
+
+use crate::facts::ledger::levels::{name, title};
+use crate::facts::ledger::measure::Measures;
+use crate::facts::ledger::model::Vcpu;
+use crate::facts::state::{STATES, State, TracedLevel};
+use base::{Figure, Finding};
+
+/// All of a trace, the one that answers at a glance first.
+pub fn of(measure: &Measures<'_>, findings: &[Finding]) -> Vec<Figure> {
+    if measure.vcpus.is_empty() {
+        return Vec::new();
+    }
+    let bars = bars::where_the_time_went(measure);
+    [levels::at_a_glance(measure), waterfall::used_up(measure, findings), bars].into()
+}
+
+/// A state of the ledger with its time, as people and renderers know it.
+struct Spent {
+    state: State,
+    label: String,
+    hue: String,
+    ns: u64,
+}
+
+/// The time of some vCPUs by state, in the order in which the time of a vCPU is used up: guests from the deepest on, KVM for
+/// them, the VMM, the host's interrupts, polling, waiting, sleeping, unknown.
+fn spent(measure: &Measures<'_>, vcpus: &[&Vcpu]) -> Vec<Spent> {
+    let host = measure.part.level;
+    let mut all: Vec<Spent> = Vec::new();
+    for state in (0..STATES).map(State::of_index) {
+        let ns = vcpus.iter().map(|vcpu| vcpu.sums.ns(state)).sum();
+        let label = title(host, state);
+        match all.iter_mut().find(|known| known.label == label) {
+            Some(known) => known.ns += ns,
+            None => all.push(Spent { state, label, hue: name(host, state), ns }),
+        }
+    }
+    all.retain(|spent| spent.ns > 0);
+    all.sort_by_key(|spent| place(spent.state));
+    all
+}
+
+fn place(state: State) -> (u8, u8) {
+    let deepest_first = |level: TracedLevel| u8::MAX - level.depth().unwrap_or(0);
+    match state {
+        State::Guest(level) => (0, deepest_first(level)),
+        State::Handling(level) => (1, level.depth().unwrap_or(u8::MAX)),
+        State::Userspace => (2, 0),
+        State::Irq => (3, 0),
+        State::Softirq => (3, 1),
+        State::Nmi => (3, 2),
+        State::HaltPoll => (4, 0),
+        State::Preempted => (5, 0),
+        State::WakeDelay => (5, 1),
+        State::Blocked => (6, 0),
+        State::Halted => (6, 1),
+        State::Unknown => (7, 0),
+    }
+}

@@ -1,0 +1,133 @@
+//! The pictures of section `flow` draw what its tables have: shares of all states, rates of all exits, and what findings give back.
+
+use base::figure::{Drawing, Levels, Step, Waterfall};
+use base::recording::Recording;
+use base::table::Row;
+use base::{Cell, Section};
+use kvmscope_analysis::{Case, Given, Input, flow};
+use std::path::Path;
+
+fn section(name: &str) -> Section {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name);
+    let input = Input::open(Recording::open(&path).unwrap()).unwrap();
+    flow::answer(&Case::new(input, Given::default())).unwrap().unwrap().section
+}
+
+fn levels(section: &Section) -> &Levels {
+    match &section.figures[0].drawing {
+        Drawing::Levels(levels) => levels,
+        other => panic!("the first picture answers at a glance: {other:?}"),
+    }
+}
+
+fn wholes(section: &Section) -> &[Waterfall] {
+    let drawn = section.figures.iter().find_map(|figure| match &figure.drawing {
+        Drawing::Waterfall(wholes) => Some(wholes),
+        _ => None,
+    });
+    drawn.unwrap()
+}
+
+fn number(row: &Row<'_>, column: &str) -> f64 {
+    match row.cell(column) {
+        Some(Cell::U64(value)) => *value as f64,
+        Some(Cell::F64(value)) => *value,
+        other => panic!("{column}: {other:?}"),
+    }
+}
+
+/// Rows of the recorded machine: guests that recorded themselves have pictures of their own.
+fn rows<'s>(section: &'s Section, table: &str) -> impl Iterator<Item = Row<'s>> {
+    section.table(table).unwrap().rows().filter(|row| row.cell("machine") == Some(&Cell::from("L0")))
+}
+
+fn sum(section: &Section, table: &str, column: &str, wanted: impl Fn(&Row<'_>) -> bool) -> f64 {
+    rows(section, table).filter(wanted).map(|row| number(&row, column)).sum()
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0)
+}
+
+const ALL: [&str; 4] = ["nested-svm-toy", "nested-vmx-shadow-off-hog", "nested-vmx-shadow-on", "svm-linux"];
+
+#[test]
+fn all_time_is_that_of_the_states_and_adds_up() {
+    for name in ALL {
+        let section = section(name);
+        let wall = sum(&section, "vcpus", "wall_ns", |_| true);
+        for part in &levels(&section).time {
+            let of_state = sum(&section, "vcpus", &format!("{}_ns", part.hue), |_| true);
+            assert!(near(part.share, of_state / wall), "{name}: {part:?}, {of_state} of {wall}");
+        }
+        let all: f64 = levels(&section).time.iter().map(|part| part.share).sum();
+        assert!(near(all, 1.0), "{name}: {all}");
+        for whole in wholes(&section) {
+            let all: f64 = whole.steps.iter().map(|step| step.share).sum();
+            assert!(near(all, 1.0), "{name}, {}: {all}", whole.title);
+        }
+    }
+}
+
+#[test]
+fn every_exit_is_on_an_arrow_and_the_multiplication_is_that_of_the_chains() {
+    for name in ALL {
+        let section = section(name);
+        let drawn = levels(&section);
+        let of = |level: &str| {
+            let storeys = drawn.columns.iter().flat_map(|column| &column.storeys);
+            storeys.filter(|storey| storey.level == level).filter_map(|storey| storey.exits_per_s).sum::<f64>()
+        };
+        let count =
+            |level: &'static str| sum(&section, "exits", "count", |row| row.cell("level") == Some(&Cell::from(level)));
+        // All rates are over the same time.
+        assert!(near(of("L1") * count("L2"), of("L2") * count("L1")), "{name}");
+        assert!(of("L1") > 0.0 && of("L2") > 0.0, "{name}");
+        let seconds = count("L1") / of("L1");
+        let chains = sum(&section, "chains", "count", |_| true);
+        let [nested, outer] = &drawn.columns[0].storeys[..] else { panic!("{name} has two levels") };
+        assert!(near(nested.reflected_per_s.unwrap() * seconds, chains), "{name}: {chains}");
+        let inside: f64 = rows(&section, "chains").map(|row| number(&row, "exits_mean") * closed(&row)).sum();
+        let all: f64 = rows(&section, "chains").map(|row| closed(&row)).sum();
+        assert!((outer.for_each.unwrap() - inside / all).abs() < 1e-6, "{name}: {:?}", outer.for_each);
+    }
+}
+
+fn closed(row: &Row<'_>) -> f64 {
+    number(row, "count") - number(row, "censored")
+}
+
+#[test]
+fn a_step_names_the_finding_that_would_give_it_back_and_no_more_than_it_has() {
+    let section = section("nested-vmx-shadow-off-hog");
+    let steps = &wholes(&section)[0].steps;
+    let step = |hue: &str| steps.iter().find(|step| step.hue == hue).unwrap();
+    let rules = |step: &Step| step.removed.iter().map(|removed| removed.rule.clone()).collect::<Vec<_>>();
+    assert_eq!(rules(step("preempted")), ["FLW-PREEMPT"]);
+    assert_eq!(rules(step("handling_l1")), ["FLW-SHADOW"]);
+    assert!(near(step("preempted").given_back(), step("preempted").share), "all of it is waiting");
+    let shadow = section.findings.iter().find(|finding| finding.rule == "FLW-SHADOW").unwrap();
+    let gives_back = shadow.gives_back.as_ref().unwrap();
+    // 13 of 15 exits of a chain are VMREAD and VMWRITE, of which one stays: 12 of 15 of what chains take.
+    let of_chains = sum(&section, "chains", "total_ns", |_| true) / sum(&section, "vcpus", "wall_ns", |_| true);
+    assert!((gives_back.share - of_chains * 12.0 / 15.0).abs() < 0.01, "{} of {of_chains}", gives_back.share);
+    assert!(gives_back.unit.contains("Bochs"), "emulated time is marked: {}", gives_back.unit);
+    for whole in wholes(&section) {
+        assert!(whole.steps.iter().all(|step| step.given_back() <= step.share + 1e-12), "{}", whole.title);
+    }
+    // Without what took its CPU, and with shadowing, neither finding is there and nothing is named.
+    let quiet = self::section("nested-vmx-shadow-on");
+    let named: Vec<String> = wholes(&quiet)[0].steps.iter().flat_map(rules).collect();
+    assert!(!named.iter().any(|rule| rule == "FLW-SHADOW"), "{named:?}");
+}
+
+#[test]
+fn reflected_exits_are_a_step_of_their_own_out_of_the_time_of_l1() {
+    let section = section("nested-svm-toy");
+    let wall = sum(&section, "vcpus", "wall_ns", |_| true);
+    let steps = &wholes(&section)[0].steps;
+    let share = |hue: &str| steps.iter().filter(|step| step.hue == hue).map(|step| step.share).sum::<f64>();
+    let (own, reflected) = (share("guest_l1"), share("handling_l2_by_l1"));
+    assert!(near(own + reflected, sum(&section, "vcpus", "guest_l1_ns", |_| true) / wall));
+    assert!(reflected > 0.0 && reflected <= sum(&section, "chains", "total_ns", |_| true) / wall);
+}

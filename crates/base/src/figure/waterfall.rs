@@ -1,0 +1,53 @@
+//! A whole that is used up step by step, and what would be left of each step.
+//!
+//! ```text
+//! L1 guest           10.8 %  ███
+//! L0 working for L1  17.9 %     ▒▒██       FLW-VLS gives back up to 9.0 %
+//! preempted           7.1 %         ▒▒     FLW-PREEMPT gives back up to 7.1 %
+//! ```
+
+/// One whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Waterfall {
+    /// What the whole is: `all vCPUs`, a VM, a vCPU.
+    pub title: String,
+    /// In order; shares of the whole, which sum up to 1.
+    pub steps: Vec<Step>,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// What takes it.
+    pub label: String,
+    /// Name of the state that decides its colour.
+    pub hue: String,
+    /// How much of the whole.
+    pub share: f64,
+    /// What of it could be given back, by the finding that says so, the most first.
+    pub removed: Vec<Removed>,
+}
+
+/// A part of a step that a change would give back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Removed {
+    /// The id of the finding.
+    pub finding: String,
+    /// Its rule.
+    pub rule: String,
+    /// How much of the whole, at most.
+    pub share: f64,
+}
+
+impl Step {
+    /// How much of the whole could come back: two findings may mean the same time, so no more than the larger one.
+    pub fn given_back(&self) -> f64 {
+        self.removed.iter().map(|removed| removed.share).fold(0.0, f64::max)
+    }
+
+    /// The same in words, or nothing: `FLW-VLS gives back up to 9.0 %`.
+    pub fn note(&self) -> String {
+        let words = |one: &Removed| format!("{} gives back up to {}", one.rule, crate::number::percent(one.share));
+        self.removed.iter().map(words).collect::<Vec<_>>().join(", ")
+    }
+}

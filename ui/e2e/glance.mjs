@@ -1,0 +1,111 @@
+// The first screen is the answer: a picture of the levels, the changes that give most back, and the views that have something.
+import assert from "node:assert/strict";
+import { ask, clean, LINUX, NESTED, open, param } from "./shared.mjs";
+
+const BENCH = "bench-vmx-shadow-off";
+const HOSTS = "hosts-intel";
+
+const views = (page) => page.locator(".views a").allTextContents();
+
+export const glance = [
+  [
+    "the first screen draws the levels with the numbers of report --json",
+    async ({ page, base }) => {
+      for (const id of [NESTED, LINUX]) {
+        await open(page, base, `r=${id}`);
+        const { sections } = await ask(base, id, "report");
+        const [figure] = sections[0].figures;
+        assert.equal(figure.drawing, "levels");
+        const drawn = await page.locator("svg.levels").first().textContent();
+        const each = figure.columns[0].storeys.find(({ for_each }) => for_each !== null).for_each;
+        assert.ok(drawn.includes(`${Number(each.toFixed(2))} for each that it handles`), `${id}: ${drawn}`);
+        for (const { label, share } of figure.time.filter(({ share }) => share >= 0.001 && share < 1))
+          assert.ok(drawn.includes(`${label} ${(100 * share).toFixed(1)} %`), `${id}: ${label} ${share}`);
+        const most = await page.locator("svg.levels").first().boundingBox();
+        assert.ok(most.y + most.height < 900, "it is on the first screen");
+      }
+    },
+  ],
+  [
+    "what gives most back stands first, and leads to its card",
+    async ({ page, base }) => {
+      await open(page, base, `r=${NESTED}`);
+      const { sections } = await ask(base, NESTED, "report");
+      const all = sections.flatMap(({ findings }) => findings);
+      const explained = new Set(all.flatMap(({ explains }) => explains));
+      const back = ({ gives_back }) => gives_back?.share ?? 0;
+      const best = all
+        .filter(({ id, severity }) => severity !== "info" && !explained.has(id))
+        .toSorted((a, b) => back(b) - back(a) || a.rank - b.rank)
+        .slice(0, 3);
+      const shown = await page.locator(".best li p").allTextContents();
+      assert.deepEqual(
+        shown.map((text) => text.slice(2)),
+        best.map(({ title }) => title),
+      );
+      assert.equal(
+        await page.locator(".best .much").first().textContent(),
+        `up to ${(100 * back(best[0])).toFixed(1)} %`,
+      );
+      await page.locator(".best button").first().click();
+      assert.equal(await param(page, "finding"), best[0].id);
+      await page.waitForSelector(".finding.open");
+    },
+  ],
+  [
+    "views follow what a recording has, and its own picture stands first",
+    async ({ page, base }) => {
+      await open(page, base, `r=${BENCH}`);
+      assert.deepEqual(
+        await views(page),
+        ["1 Findings", "2 Nesting", "All numbers"].map((it, i) => (i === 2 ? "3 All numbers" : it)),
+      );
+      await page.waitForSelector(".glance svg.picture");
+      await page.keyboard.press("2");
+      assert.equal(await param(page, "view"), "of-nesting");
+      await page.waitForSelector(".figure svg.picture");
+      await open(page, base, `r=${HOSTS}`);
+      await page.waitForSelector(".glance table.matrix");
+      const { sections } = await ask(base, HOSTS, "report");
+      const features = sections
+        .find(({ id }) => id === "nesting")
+        .figures.find(({ drawing }) => drawing === "matrix");
+      const [first] = features.rows;
+      const row = await page.locator("table.matrix tbody tr").first().locator("td").allTextContents();
+      assert.deepEqual(
+        row.slice(0, features.columns.length).map((text) => text.split(" ").at(-1)),
+        first.cells.map((standing) => standing ?? ""),
+      );
+    },
+  ],
+  [
+    "the waterfall adds up, and names what would come back",
+    async ({ page, base }) => {
+      await open(page, base, `r=${NESTED}&view=sections`);
+      const { sections } = await ask(base, NESTED, "report");
+      const [whole] = sections[0].figures.find(({ drawing }) => drawing === "waterfall").wholes;
+      const sum = whole.steps.reduce((sum, { share }) => sum + share, 0);
+      assert.ok(Math.abs(sum - 1) < 1e-9, `${sum}`);
+      const drawn = await page.locator(`svg.picture[aria-label="${whole.title}"]`).textContent();
+      for (const { label, note } of whole.steps)
+        assert.ok(drawn.includes(label) && drawn.includes(note), label);
+      assert.match(drawn, /FLW-PREEMPT gives back up to 46\.2 %/);
+    },
+  ],
+  [
+    "the first screen is accessible, dark, narrow and wide",
+    async ({ page, base }) => {
+      for (const [width, theme] of [
+        [390, "dark"],
+        [1280, "light"],
+        [2560, "dark"],
+      ]) {
+        await page.setViewportSize({ width, height: 900 });
+        await clean(page, base, `r=${NESTED}&theme=${theme}`);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        assert.ok(wide <= width, `${wide} of ${width} pixels`);
+      }
+      await page.setViewportSize({ width: 1280, height: 900 });
+    },
+  ],
+];
