@@ -4,12 +4,14 @@
 //! characters in a terminal, SVG in a page.
 
 mod curves;
+mod dumbbells;
 mod flow;
 mod gauge;
 mod histogram;
 mod spans;
 
 pub use curves::{Axis, Curve, Curves, Form, Heat, HeatRow, Limit, On, Scale};
+pub use dumbbells::{Dumbbell, DumbbellGroup, DumbbellKey, Sure};
 pub use flow::{Flow, Fullest, Fullness, Hop, Side, Stop};
 pub use gauge::{Ceiling, Gauge, GaugeGroup, Reading};
 pub use histogram::{Bin, Edge, Histogram, Kind};
@@ -53,6 +55,8 @@ pub enum Drawing {
     Gauges(Vec<GaugeGroup>),
     /// Stretches along an axis, a row for each, in groups; each group has a scale of its own.
     Spans(Vec<SpanGroup>),
+    /// Pairs of numbers, before and after, a row each, in groups; each group has a scale of its own.
+    Dumbbells(Vec<DumbbellGroup>),
 }
 
 impl BarGroup {

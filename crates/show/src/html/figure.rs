@@ -1,10 +1,10 @@
-//! Figures of Sections: bars, points, curves, machines, ways, dials, stretches.
+//! Figures of Sections: bars, points, curves, machines, ways, dials, stretches, pairs.
 //!
 //! Everything across the page is a percentage of the drawing's width, so that a drawing fills a phone and a wall
 //! without stretching its patterns or its words.
 
 use super::escape::Safe;
-use super::{curves, flow, gauge, histogram, look, points, spans};
+use super::{curves, dumbbells, flow, gauge, histogram, look, points, spans};
 use base::figure::{BarGroup, Drawing, Figure};
 use base::number;
 use std::fmt::{Result, Write};
@@ -28,6 +28,7 @@ pub fn render(section: &str, figure: &Figure, out: &mut String) -> Result {
         Drawing::Flows(flows) => flow::render(flows, out)?,
         Drawing::Gauges(groups) => gauge::render(groups, out)?,
         Drawing::Spans(groups) => spans::render(groups, out)?,
+        Drawing::Dumbbells(groups) => dumbbells::render(groups, out)?,
     }
     out.write_str("</figure>\n")
 }

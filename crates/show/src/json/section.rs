@@ -1,6 +1,9 @@
 //! A Section's parts as JSON, each borrowed and written in place.
 
-use base::figure::{Axis, Drawing, Figure, Flow, Form, Gauge, Hop, Key, On, Reading, Side, SpanGroup, SpanRow, Stop};
+use base::figure::{
+    Axis, Drawing, Dumbbell, DumbbellGroup, Figure, Flow, Form, Gauge, Hop, Key, On, Reading, Side, SpanGroup, SpanRow,
+    Stop,
+};
 use base::{Finding, Section, Table};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::json;
@@ -209,6 +212,15 @@ impl Serialize for FigureShown<'_> {
                 });
                 map.serialize_entry("keys", &keys.collect::<Vec<_>>())?;
             }
+            Drawing::Dumbbells(groups) => {
+                map.serialize_entry("drawing", "dumbbells")?;
+                map.serialize_entry("dumbbells", &groups.iter().map(dumbbells).collect::<Vec<_>>())?;
+                let keys = DumbbellGroup::keys(groups).into_iter().map(|key| {
+                    let (mark, sure) = key;
+                    json!({"what": DumbbellGroup::say(key), "mark": mark.name(), "sure": sure.name()})
+                });
+                map.serialize_entry("looks", &keys.collect::<Vec<_>>())?;
+            }
         }
         map.end()
     }
@@ -240,6 +252,15 @@ fn spans(group: &SpanGroup) -> serde_json::Value {
     let limits = group.limits.iter().map(|limit| json!({"label": limit.label, "value": limit.value}));
     json!({"title": group.title, "x": axis(&group.x), "rows": group.rows.iter().map(row).collect::<Vec<_>>(),
            "limits": limits.collect::<Vec<_>>()})
+}
+
+fn dumbbells(group: &DumbbellGroup) -> serde_json::Value {
+    let row = |row: &Dumbbell| {
+        let (low, high) = row.interval.unzip();
+        json!({"label": row.label, "before": row.before, "after": row.after, "low": low, "high": high, "change": row.change,
+               "verdict": row.verdict, "sure": row.sure.name(), "mark": row.mark.name(), "hue": row.hue})
+    };
+    json!({"title": group.title, "x": axis(&group.x), "rows": group.rows.iter().map(row).collect::<Vec<_>>()})
 }
 
 fn gauge(gauge: &Gauge) -> serde_json::Value {

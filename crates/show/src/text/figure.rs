@@ -2,7 +2,7 @@
 
 use super::line::{Lines, bar, capitals, elided, heading, left, right, width};
 use super::paint::Role;
-use super::{curves, flow, gauge, histogram, points, spans};
+use super::{curves, dumbbells, flow, gauge, histogram, points, spans};
 use base::Figure;
 use base::figure::{BarGroup, Drawing};
 use base::number::{self, SHARE_COLUMNS};
@@ -37,6 +37,7 @@ pub fn render(figure: &Figure, out: &mut Lines) {
         Drawing::Flows(flows) => flow::render(flows, out),
         Drawing::Gauges(groups) => gauge::render(groups, out),
         Drawing::Spans(groups) => spans::render(groups, out),
+        Drawing::Dumbbells(groups) => dumbbells::render(groups, out),
     }
 }
 

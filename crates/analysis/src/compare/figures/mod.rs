@@ -1,12 +1,14 @@
-//! The pictures of a comparison: a curve for each side, on the same axes.
+//! The pictures of a comparison: pairs of numbers, and a curve for each side on the same axes.
 //!
 //! ```text
 //! losses     by_window       what any window of time lost, below the budget's limit
 //!            by_length       how often vCPUs were away for longer than that
+//! dumbbells  each metric        before, after, and whether that is more than noise
 //! samples    by_percentile   how long the longest of so many samples is
 //! ```
 //! Pages have all of them, a terminal those that are held against a limit.
 
+pub(super) mod dumbbells;
 mod losses;
 mod samples;
 
