@@ -11,4 +11,7 @@ export const VIEWS = [
   { id: "sections", title: "All numbers" },
 ] as const;
 
+/** Stands before them where a second recording is open; it has no number key, so that the others keep theirs. */
+export const COMPARED = { id: "compared", title: "Compared" } as const;
+
 export type ViewId = (typeof VIEWS)[number]["id"];

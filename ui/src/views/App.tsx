@@ -14,10 +14,11 @@ import {
   recordings,
   theme,
 } from "../state/store";
-import { VIEWS, type ViewId } from "../state/views";
+import { COMPARED, VIEWS, type ViewId } from "../state/views";
 import { Chains } from "./Chains";
 import type { useControls } from "./Controls";
 import { Costs } from "./Costs";
+import type { Compared } from "./compare/Compared";
 import { Exits } from "./Exits";
 import { Findings } from "./Findings";
 import { Flame } from "./Flame";
@@ -30,6 +31,7 @@ import { Sections } from "./Sections";
 import { TimelineView } from "./Timeline";
 
 export interface OfServer {
+  Compared: typeof Compared;
   Live: FunctionComponent<{ id: string }>;
   Recordings: FunctionComponent;
   useControls: typeof useControls;
@@ -77,7 +79,7 @@ export function App({ inlined, ofServer }: { inlined: boolean; ofServer?: OfServ
         ) : open ? (
           <>
             <h1 class="hidden">
-              {VIEWS.find((view) => view.id === hash.value.view)?.title ?? "Findings"} of {nameOf(open)}
+              {openTitle()} of {nameOf(open)}
             </h1>
             {open.timeline && (
               <Overview recording={open} fixed={(hash.value.view ?? "findings") === "findings"} />
@@ -165,7 +167,10 @@ function Top({ inlined }: { inlined: boolean }) {
           <span class="label">Compare with</span>
           <select
             value={hash.value.b ?? ""}
-            onChange={(event) => go({ b: event.currentTarget.value, chain2: null }, true)}
+            onChange={(event) => {
+              const b = event.currentTarget.value;
+              go({ b, chain2: null, view: b ? COMPARED.id : hash.value.view }, true);
+            }}
           >
             <option value="">compare with …</option>
             {list
@@ -203,27 +208,27 @@ function nameOf(open: Recording): string {
   return open.report.recording.path.split("/").filter(Boolean).at(-1) ?? "recording";
 }
 
+/** Without a second recording there is nothing compared. */
+function openTitle(): string {
+  if (hash.value.b && hash.value.view === COMPARED.id) return COMPARED.title;
+  return VIEWS.find((view) => view.id === hash.value.view)?.title ?? "Findings";
+}
+
 /** Of the browser's tab: several recordings are often open side by side. */
 function titleOf(open: Recording | null): string {
   if (hash.value.live) return `${hash.value.live}, live - kvmscope`;
-  const view = VIEWS.find((view) => view.id === hash.value.view)?.title ?? "Findings";
-  return open ? `${nameOf(open)}: ${view} - kvmscope` : "kvmscope";
+  return open ? `${nameOf(open)}: ${openTitle()} - kvmscope` : "kvmscope";
 }
 
-/** Views that show both recordings. */
-const COMPARING = ["exits", "chains"];
-
-/** What is shown of the second recording, where the view does not show it. */
+/** What became of the second recording; what it is compared in, the views say. */
 function Comparison() {
   const id = hash.value.b;
-  const view = hash.value.view ?? "findings";
   if (!id) return null;
   const note = otherFailure.value
     ? `${id} could not be opened, so nothing is compared: ${otherFailure.value}`
-    : COMPARING.includes(view)
-      ? ""
-      : `This view shows ${hash.value.r} only; Exits and Chains compare it with ${id}.`;
-  if (!note) return null;
+    : other.value
+      ? `${hash.value.r} is compared with ${id}.`
+      : `Reading ${id} …`;
   return (
     <p class="note" role="status">
       {note}{" "}
@@ -245,7 +250,9 @@ function Emulated({ by }: { by: string }) {
 }
 
 function Views() {
-  const current = hash.value.view ?? "findings";
+  const compared = hash.value.b !== undefined && hash.value.b !== "";
+  const asked = hash.value.view ?? "findings";
+  const current = asked === COMPARED.id && !compared ? "findings" : asked;
   const nav = useRef<HTMLElement>(null);
   useEffect(() => {
     // On a narrow screen they are a row that scrolls.
@@ -253,7 +260,7 @@ function Views() {
   }, [current]);
   return (
     <nav class="views" aria-label="Views" ref={nav}>
-      {VIEWS.map((view, i) => (
+      {[...(compared ? [COMPARED] : []), ...VIEWS].map((view) => (
         <a
           key={view.id}
           href={`#view=${view.id}`}
@@ -263,7 +270,8 @@ function Views() {
             go({ view: view.id }, true);
           }}
         >
-          <kbd>{i + 1}</kbd> {view.title}
+          {view.id !== COMPARED.id && <kbd>{VIEWS.findIndex(({ id }) => id === view.id) + 1}</kbd>}{" "}
+          {view.title}
         </a>
       ))}
     </nav>
@@ -271,11 +279,21 @@ function Views() {
 }
 
 function View({ recording, id, ofServer }: { recording: Recording; id: ViewId; ofServer?: OfServer }) {
+  const alone = <Alone recording={recording} id={id} {...(ofServer ? { ofServer } : {})} />;
+  if (!other.value || !ofServer) return alone;
+  return (
+    <ofServer.Compared recording={recording} other={other.value} id={id}>
+      {alone}
+    </ofServer.Compared>
+  );
+}
+
+function Alone({ recording, id, ofServer }: { recording: Recording; id: ViewId; ofServer?: OfServer }) {
   switch (id) {
     case "timeline":
       return <TimelineView recording={recording} />;
     case "exits":
-      return <Exits recording={recording} other={other.value} />;
+      return <Exits recording={recording} />;
     case "chains":
       return <Chains recording={recording} other={other.value} />;
     case "costs":
