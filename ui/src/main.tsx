@@ -2,7 +2,7 @@
 import { server } from "./data/server";
 import { mount } from "./mount";
 import { useControls } from "./views/Controls";
-import { Compared } from "./views/compare/Compared";
+import { Later as Compared } from "./views/compare/Later";
 import { Live } from "./views/Live";
 import { Recordings } from "./views/Recordings";
 

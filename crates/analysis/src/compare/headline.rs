@@ -20,7 +20,9 @@ pub(super) fn headline(changed: &[Changed], is_emulated: bool) -> Option<String>
         claims().filter(|one| wanted(&one.metric)).max_by(|a, b| size(a).total_cmp(&size(b)))
     };
     let points = |one: &Changed| (one.ratio.after - one.ratio.before).abs();
-    let state = most(&|metric| matches!(metric, Metric::State(_)), &points).filter(|one| points(one) >= LEAST);
+    // That less is unknown is no change of what happened.
+    let is_known = |metric: &Metric| matches!(metric, Metric::State(state) if state != "unknown");
+    let state = most(&is_known, &points).filter(|one| points(one) >= LEAST);
     let chain = most(&|metric| matches!(metric, Metric::ChainExits(_)), &Changed::size);
     let rate = most(&|metric| matches!(metric, Metric::ExitRate(..)), &points);
     if is_emulated {
@@ -64,7 +66,7 @@ fn say(one: &Changed) -> String {
 fn subject(state: &str, metric: &Metric) -> String {
     match state {
         "preempted" => "Preemption".to_owned(),
-        "halted" | "blocked" | "unknown" => format!("Time {}", state),
+        "halted" | "blocked" => format!("Time {state}"),
         _ if state.starts_with("guest_") || state == "userspace" => format!("The {}", metric.label()),
         _ => {
             let label = metric.label();
@@ -98,6 +100,7 @@ mod tests {
         assert_eq!(headline(&all, true).unwrap(), format!("{counts} Of emulated time: {preempted}"));
         assert_eq!(headline(&all[1..], false).unwrap(), "The L1 guest took 40.0 % of the vCPUs' time, up from 30.0 %.");
         assert_eq!(headline(&all[3..], false).unwrap(), "L1 had no VMREAD exits a second, down from 1,869.");
+        assert_eq!(headline(&[state("unknown", 0.5, 0.1)], false), None);
         let hardly = [state("irq", 0.001, 0.002), of(Metric::TaskRuns("cc".into()), 0.1, 0.9)];
         assert_eq!(headline(&hardly, false), None, "a tenth of a point, and what a thread did");
         let handling = [state("handling_l1", 0.2, 0.1)];

@@ -41,7 +41,10 @@ export function BothFlames({ before, after }: Sides) {
     parts: sideOf(root, side, focus, LEAST_PIXELS / width),
   }));
   const all = sideOf(root, "before", [], -1);
-  const leaves = all.filter(({ depth }) => depth === 2).map(({ pair }) => pair);
+  // That less is unknown is no change of what happened.
+  const leaves = all
+    .filter(({ depth, pair }) => depth === 2 && pair.state !== "unknown")
+    .map(({ pair }) => pair);
   const largest = [...leaves].sort((a, b) => Math.abs(b.after - b.before) - Math.abs(a.after - a.before))[0];
   return (
     <Figure

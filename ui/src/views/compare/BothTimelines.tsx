@@ -71,7 +71,14 @@ export function BothTimelines({ before, after }: Sides) {
     );
   }
   if (error) return <Empty title="The timelines cannot be read">{error}</Empty>;
-  const [first, second] = sides ?? [];
+  if (!sides) {
+    return (
+      <p class="loading" role="status">
+        Reading both timelines …
+      </p>
+    );
+  }
+  const [first, second] = sides;
   const names = [...new Set([...(first?.shares.keys() ?? []), ...(second?.shares.keys() ?? [])])]
     .filter((name) => first!.shares.get(name) || second!.shares.get(name))
     .sort((a, b) => lookOf(a).rank - lookOf(b).rank);
@@ -80,7 +87,8 @@ export function BothTimelines({ before, after }: Sides) {
     name;
   const share = (side: Side | undefined, name: string) => side?.shares.get(name) ?? 0;
   const far = (name: string) => Math.abs(share(second, name) - share(first, name));
-  const most = [...names].sort((a, b) => far(b) - far(a))[0];
+  // That less is unknown is no change of what happened.
+  const most = names.filter((name) => name !== "unknown").sort((a, b) => far(b) - far(a))[0];
   return (
     <Figure
       id="both-timelines"
@@ -94,7 +102,7 @@ export function BothTimelines({ before, after }: Sides) {
       }
       caption={`${most && far(most) > 0 ? `The largest difference is ${title(most)}: ${percent(share(first, most))} of the vCPUs' time before, ${percent(share(second, most))} after. ` : ""}${narrow ? `Both from ${duration(window.t0)} to ${duration(window.t1)} after their first events` : "Both begin with their first event"}, on one scale: what is as wide lasted as long. The recordings were not made at the same time, so places below each other are not the same instant.`}
     >
-      {sides?.map((side, i) => (
+      {sides.map((side, i) => (
         <Strips key={i} side={side} window={window} word={i === 0 ? "Before" : "After"} />
       ))}
       <Scale window={window} />
@@ -185,7 +193,7 @@ function Scale({ window: { t0, t1 } }: { window: Window }) {
   const width = useWidth(box);
   const { marks } = scaleOf({ title: "", unit: "ns", logarithmic: false }, [t1 - t0]);
   const shown = marks.filter((mark) => mark <= t1 - t0);
-  const every = Math.ceil((80 * shown.length) / width);
+  const every = Math.ceil((100 * shown.length) / width);
   return (
     <div class="both-scale" ref={box}>
       {shown.map((mark, i) =>

@@ -66,9 +66,11 @@ export function Story({ before, after }: Sides) {
         <Drawn key={figure.id} figure={figure} section={section} />
       ))}
       <BothTimelines before={before} after={after} />
-      {others.map((figure) => (
-        <Drawn key={figure.id} figure={figure} section={section} />
-      ))}
+      <div class="beside">
+        {others.map((figure) => (
+          <Drawn key={figure.id} figure={figure} section={section} />
+        ))}
+      </div>
       <Tables tables={tables} />
       {section.about && (
         <details class="soft">
