@@ -137,6 +137,16 @@ export const compared = [
     },
   ],
   [
+    "benches of two machines are pairs with the verdict of their launches, and no timeline is missed",
+    async ({ page, base, mock }) => {
+      if (mock) return;
+      await open(page, base, "r=bench-vmx-shadow-off&b=bench-vmx-shadow-on&view=compared");
+      await page.getByRole("heading", { name: "What changed in the benches, and is it real?" }).waitFor();
+      await page.getByText("after, emulated: too few numbers for a verdict").first().waitFor();
+      assert.equal(await page.locator(".both-lanes, .empty").count(), 0);
+    },
+  ],
+  [
     "what cannot be compared is said in a sentence, and the good half stays",
     async ({ page, base, mock, expectErrors }) => {
       if (mock) return;

@@ -180,7 +180,7 @@ export interface Dumbbell {
 }
 
 /** How sure a difference is. */
-export type Sure = "changed" | "two runs" | "noise" | "void" | "untold";
+export type Sure = "changed" | "two runs" | "noise" | "void" | "unknown";
 
 /** How often something had which length; each bin begins where the one before it ends. */
 export interface HistogramData {

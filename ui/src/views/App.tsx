@@ -14,7 +14,7 @@ import {
   recordings,
   theme,
 } from "../state/store";
-import { COMPARED, VIEWS, type ViewId } from "../state/views";
+import { COMPARED, VIEWS } from "../state/views";
 import { Chains } from "./Chains";
 import type { useControls } from "./Controls";
 import { Costs } from "./Costs";
@@ -85,11 +85,7 @@ export function App({ inlined, ofServer }: { inlined: boolean; ofServer?: OfServ
               <Overview recording={open} fixed={(hash.value.view ?? "findings") === "findings"} />
             )}
             <Comparison />
-            <View
-              recording={open}
-              id={(hash.value.view ?? "findings") as ViewId}
-              {...(ofServer ? { ofServer } : {})}
-            />
+            <View recording={open} id={hash.value.view ?? "findings"} {...(ofServer ? { ofServer } : {})} />
           </>
         ) : hash.value.r ? (
           <p class="loading" role="status">
@@ -208,9 +204,14 @@ function nameOf(open: Recording): string {
   return open.report.recording.path.split("/").filter(Boolean).at(-1) ?? "recording";
 }
 
+/** Whether a second recording is open, or being opened. */
+function isCompared(): boolean {
+  return Boolean(hash.value.b) && !otherFailure.value;
+}
+
 /** Without a second recording there is nothing compared. */
 function openTitle(): string {
-  if (hash.value.b && hash.value.view === COMPARED.id) return COMPARED.title;
+  if (isCompared() && hash.value.view === COMPARED.id) return COMPARED.title;
   return VIEWS.find((view) => view.id === hash.value.view)?.title ?? "Findings";
 }
 
@@ -250,7 +251,7 @@ function Emulated({ by }: { by: string }) {
 }
 
 function Views() {
-  const compared = hash.value.b !== undefined && hash.value.b !== "";
+  const compared = isCompared();
   const asked = hash.value.view ?? "findings";
   const current = asked === COMPARED.id && !compared ? "findings" : asked;
   const nav = useRef<HTMLElement>(null);
@@ -278,8 +279,10 @@ function Views() {
   );
 }
 
-function View({ recording, id, ofServer }: { recording: Recording; id: ViewId; ofServer?: OfServer }) {
+function View({ recording, id, ofServer }: { recording: Recording; id: string; ofServer?: OfServer }) {
   const alone = <Alone recording={recording} id={id} {...(ofServer ? { ofServer } : {})} />;
+  // Comparison says that it is being read.
+  if (id === COMPARED.id && isCompared() && !other.value) return null;
   if (!other.value || !ofServer) return alone;
   return (
     <ofServer.Compared recording={recording} other={other.value} id={id}>
@@ -288,7 +291,7 @@ function View({ recording, id, ofServer }: { recording: Recording; id: ViewId; o
   );
 }
 
-function Alone({ recording, id, ofServer }: { recording: Recording; id: ViewId; ofServer?: OfServer }) {
+function Alone({ recording, id, ofServer }: { recording: Recording; id: string; ofServer?: OfServer }) {
   switch (id) {
     case "timeline":
       return <TimelineView recording={recording} />;

@@ -165,7 +165,7 @@ function After({ mark, sure, x, y, hue }: { mark: Mark; sure: Sure; x: number; y
         fill={full ? hue : "var(--page)"}
         stroke="var(--ink)"
         stroke-width={full ? 1 : 1.6}
-        stroke-dasharray={sure === "untold" ? "2 2" : undefined}
+        stroke-dasharray={sure === "unknown" ? "2 2" : undefined}
       />
       {sure === "two runs" && <path d={outline(mark, 3)} fill={hue} stroke="var(--ink)" />}
       {sure === "void" && <path d="M-5 -5L5 5M-5 5L5 -5" stroke="var(--ink)" stroke-width="1.6" />}

@@ -1,7 +1,7 @@
 //! The largest change in a sentence that a person would say aloud, before all that explains it.
 //!
 //! ```text
-//! time is real        the state that gained or lost most of the vCPUs' time, else exits of L1 in a chain, else exits a second
+//! time is real        the state that gained or lost most of the vCPUs' time, else exits of L1 in a chain, else exits per second
 //! time is emulated    counts first: exits of L1 in a chain; what has time in it is marked
 //! ```
 //! Only what is more than noise is said here: where nothing is, there is no headline, and the summary says how much was looked at.
@@ -53,7 +53,7 @@ fn say(one: &Changed) -> String {
         Metric::ExitRate(level, reason) => {
             let often = |value: f64| if value == 0.0 { "none".to_owned() } else { plain(value.round()) };
             format!(
-                "{level} had {} {reason} exits a second, {}.",
+                "{level} had {} {reason} exits per second, {}.",
                 often(after).replace("none", "no"),
                 from(often(before))
             )
@@ -99,7 +99,7 @@ mod tests {
         let counts = "One exit of L2 for CPUID causes 3 exits of L1, down from 15.";
         assert_eq!(headline(&all, true).unwrap(), format!("{counts} Of emulated time: {preempted}"));
         assert_eq!(headline(&all[1..], false).unwrap(), "The L1 guest took 40.0 % of the vCPUs' time, up from 30.0 %.");
-        assert_eq!(headline(&all[3..], false).unwrap(), "L1 had no VMREAD exits a second, down from 1,869.");
+        assert_eq!(headline(&all[3..], false).unwrap(), "L1 had no VMREAD exits per second, down from 1,869.");
         assert_eq!(headline(&[state("unknown", 0.5, 0.1)], false), None);
         let hardly = [state("irq", 0.001, 0.002), of(Metric::TaskRuns("cc".into()), 0.1, 0.9)];
         assert_eq!(headline(&hardly, false), None, "a tenth of a point, and what a thread did");

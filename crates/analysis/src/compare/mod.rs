@@ -164,7 +164,7 @@ fn section(before: &[&Case], after: &[&Case], accepted: Option<f64>) -> Result<S
         sentences.push(said);
         sentences.extend(benches::void(&tests));
         differences = benches::differences(&sides[0], &sides[1]);
-        sentences.extend(say_benches(&mut section, &differences, &tests));
+        sentences.extend(say_benches(&mut section, &differences, &tests, is_emulated));
     }
     if let Some(carried) = carried {
         differences.extend(carried.differences.clone());
@@ -179,7 +179,7 @@ fn section(before: &[&Case], after: &[&Case], accepted: Option<f64>) -> Result<S
     }
     if let Some((table, said)) = placed {
         sentences.push(said);
-        section.figures.extend(figures::dumbbells::prices(&table));
+        section.figures.extend(figures::repeated::prices(&table));
         section.tables.extend(Some(table).filter(|table| !table.rows.is_empty()));
     }
     section.tables.splice(0..0, Some(configured.table()).filter(|table| !table.rows.is_empty()));
@@ -269,13 +269,16 @@ fn say_benches(
     section: &mut Section,
     differences: &[(String, String, String)],
     tests: &[benches::Changed],
+    is_emulated: bool,
 ) -> Option<String> {
     section.about.push(
         "benches: from and to are the 95 % confidence interval of the ratio (bootstrap over launches), p is that of \
          the Mann-Whitney U test"
             .to_owned(),
     );
-    section.tables.push(benches::table(tests));
+    let table = benches::table(tests);
+    section.figures.extend(figures::repeated::benches(&table, is_emulated));
+    section.tables.push(table);
     let names: Vec<String> = differences.iter().map(|(name, ..)| name.clone()).collect();
     (!names.is_empty()).then(|| {
         format!(

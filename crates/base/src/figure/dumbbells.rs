@@ -56,7 +56,7 @@ pub enum Sure {
     /// It would be more than noise, but for measurements that others disturbed.
     Void,
     /// There are too few numbers for a verdict.
-    Untold,
+    Unknown,
 }
 
 impl Sure {
@@ -67,7 +67,7 @@ impl Sure {
             Sure::TwoRuns => "two runs",
             Sure::Noise => "noise",
             Sure::Void => "void",
-            Sure::Untold => "untold",
+            Sure::Unknown => "unknown",
         }
     }
 
@@ -77,8 +77,8 @@ impl Sure {
             Sure::Changed => "changed by more than noise",
             Sure::TwoRuns => "differs between these two runs; one run a side",
             Sure::Noise => "noise could explain it",
-            Sure::Void => "void: disturbed by others",
-            Sure::Untold => "too few numbers for a verdict",
+            Sure::Void => "void, disturbed by others",
+            Sure::Unknown => "too few numbers for a verdict",
         }
     }
 }
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn what_is_gone_lies_apart_from_the_least_number() {
         let gone = row(1_800.0, 0.0, Some((0.0, 0.0)), Sure::Changed, Mark::Measured);
-        let least = row(2.0, 5.0, None, Sure::Untold, Mark::Measured);
+        let least = row(2.0, 5.0, None, Sure::Unknown, Mark::Measured);
         let scale = group(true, vec![gone, least]).scale();
         assert!(scale.place(0.0) < 1e-9 && scale.place(2.0) > 0.2, "{scale:?}");
     }

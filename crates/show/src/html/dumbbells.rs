@@ -79,7 +79,7 @@ fn shape((mark, sure): DumbbellKey, hue: &str) -> String {
         Sure::TwoRuns => format!("{} class=\"hollow\"/>{} fill=\"{hue}\" stroke=\"var(--ink)\"/>", of(6.5), of(3.0)),
         Sure::Noise => hollow,
         Sure::Void => format!("{hollow}<path class=\"sign cross\" d=\"M-5-5L5 5M-5 5L5-5\"/>"),
-        Sure::Untold => format!("{} class=\"hollow\" stroke-dasharray=\"2 2\"/>", of(5.0)),
+        Sure::Unknown => format!("{} class=\"hollow\" stroke-dasharray=\"2 2\"/>", of(5.0)),
     }
 }
 

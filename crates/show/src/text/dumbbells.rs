@@ -80,11 +80,16 @@ fn line(group: &DumbbellGroup, row: &Dumbbell, rooms: &Rooms, out: &mut Lines) {
     if SCALE.contains(&rooms.scale) {
         let role = if row.sure == Sure::Noise { Role::Quiet } else { Role::Hue(&row.hue) };
         text.push_str(&format!("  {}", out.paint.on(&drawn(group, row, rooms.scale), role)));
-    } else {
-        // Where there is no room for a picture, words say what its shapes would.
-        text.push_str(&format!("  {}", row.verdict));
+        out.line(&text);
+        return;
     }
-    out.line(&text);
+    // Where there is no room for a picture, words say what its shapes would.
+    if width(&text) + 2 + width(&row.verdict) <= out.page.width {
+        out.line(&format!("{text}  {}", row.verdict));
+    } else {
+        out.line(&text);
+        out.wrapped("       ", "       ", &row.verdict, out.page.width);
+    }
 }
 
 /// The scale with both numbers on it.
@@ -113,7 +118,7 @@ fn glyph((mark, sure): DumbbellKey) -> char {
     match sure {
         Sure::Changed => full,
         Sure::TwoRuns => half,
-        Sure::Noise | Sure::Untold => hollow,
+        Sure::Noise | Sure::Unknown => hollow,
         Sure::Void => '×',
     }
 }
@@ -122,10 +127,11 @@ fn glyph((mark, sure): DumbbellKey) -> char {
 fn ends(group: &DumbbellGroup, rooms: &Rooms, out: &mut Lines) {
     let scale = group.scale();
     let [from, to] = [scale.from, scale.to].map(|value| number::amount(value, group.x.unit));
-    let words = if group.x.is_logarithmic { group.x.title.as_str() } else { "" };
     let between = rooms.scale.saturating_sub(width(&from) + width(&to));
+    let fitting = [group.x.title.as_str(), "logarithmic"].into_iter().find(|words| width(words) + 2 <= between);
+    let words = fitting.filter(|_| group.x.is_logarithmic).unwrap_or_default();
     let before = between.saturating_sub(width(words)) / 2;
-    let middle = left(&format!("{}{}", " ".repeat(before), elided(words, between)), between);
+    let middle = left(&format!("{}{words}", " ".repeat(before)), between);
     let blanks = " ".repeat(5 + rooms.label + 2 + rooms.before + 2 + rooms.after + 2 + rooms.change + 2);
     out.line(&out.paint.on(&format!("{blanks}{from}{middle}{to}"), Role::Quiet));
 }

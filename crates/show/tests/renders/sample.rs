@@ -395,7 +395,7 @@ fn dumbbells() -> Figure {
     let rates = vec![
         row("VMREAD of L1", (1_868.5, 0.0), None, "gone", Sure::TwoRuns, Mark::Emulated, "L1"),
         row("CR of L1", (1.5, 5.3), Some((0.2, 9e9)), "x3.53", Sure::Noise, Mark::Emulated, "L1"),
-        row("price", (900.0, 450.0), None, "-50.0 %", Sure::Untold, Mark::Modelled, ""),
+        row("price", (900.0, 450.0), None, "-50.0 %", Sure::Unknown, Mark::Modelled, ""),
     ];
     let axis = |title: &str, unit, is_logarithmic| Axis { title: title.into(), unit, is_logarithmic };
     Figure {
@@ -406,7 +406,7 @@ fn dumbbells() -> Figure {
         drawing: Drawing::Dumbbells(vec![
             DumbbellGroup { title: "Share of time".into(), x: axis("of time", "share", false), rows: shares },
             DumbbellGroup {
-                title: "Exits a second".into(),
+                title: "Exits per second".into(),
                 x: axis("logarithmic, 0 at the left", "count", true),
                 rows: rates,
             },

@@ -52,7 +52,7 @@ export function BothMultiplications({ before, after }: Sides) {
       high: null,
       change: changeIn(before, after),
       verdict: "counted, without a verdict",
-      sure: "untold",
+      sure: "unknown",
       mark: "measured",
       hue: label === "all exits of L1" ? "" : "L1",
     });
@@ -84,7 +84,7 @@ export function BothMultiplications({ before, after }: Sides) {
     >
       <Dumbbells
         groups={drawn}
-        looks={[{ what: "after, counted: no verdict", mark: "measured", sure: "untold" }]}
+        looks={[{ what: "after, counted: no verdict", mark: "measured", sure: "unknown" }]}
       />
     </Figure>
   );

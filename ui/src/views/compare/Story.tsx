@@ -1,6 +1,13 @@
 /** View 'Compared': the answer of `kvmscope compare` as a story: what changed, what was set up differently, where it comes from, is it real. */
 import { useState } from "preact/hooks";
-import type { Cell, Column, FigureData, Section, Table } from "../../data/types";
+import {
+  type Cell,
+  type Column,
+  type FigureData,
+  type Section,
+  type Table,
+  vcpuLanes,
+} from "../../data/types";
 import { machines } from "../../draw/machines";
 import { amount, counted, grouped } from "../../maths/format";
 import { csv, matches, rowsOf, sorted } from "../../maths/rows";
@@ -12,10 +19,12 @@ import { BothTimelines } from "./BothTimelines";
 import { Names, type Sides } from "./Names";
 import { sectionOf, useCompared } from "./useCompared";
 
+/** A longer paragraph is no headline. */
+const HEADLINE = 180;
 /** Rows of a table that are on the page. */
 const SHOWN = 200;
 /** Figures that stand before the timelines: what changed. */
-const FIRST = ["dumbbells"];
+const FIRST = ["dumbbells", "tests", "carried"];
 /** Tables that the story has a place of its own for. */
 const PLACED = ["configuration"];
 
@@ -48,7 +57,7 @@ export function Story({ before, after }: Sides) {
     <div class="compared">
       <section class="answer">
         <h2 class="question">{section.question}</h2>
-        <p class="summary headline">{headline}</p>
+        <p class={headline!.length <= HEADLINE ? "summary headline" : "summary"}>{headline}</p>
         <Names before={before} after={after} />
         {paragraphs.map((paragraph) => (
           <p class="summary" key={paragraph}>
@@ -65,7 +74,9 @@ export function Story({ before, after }: Sides) {
       {first.map((figure) => (
         <Drawn key={figure.id} figure={figure} section={section} />
       ))}
-      <BothTimelines before={before} after={after} />
+      {[before, after].some(({ timeline }) => vcpuLanes(timeline).length > 0) && (
+        <BothTimelines before={before} after={after} />
+      )}
       <div class="beside">
         {others.map((figure) => (
           <Drawn key={figure.id} figure={figure} section={section} />
@@ -117,7 +128,7 @@ function SetUp({ table, unknown }: { table: Table | undefined; unknown: Section[
   return (
     <section>
       <h2 class="heading">What was set up differently</h2>
-      <p>{why?.text ?? "Nothing that both recordings tell of their hosts differs."}</p>
+      <p>{why?.text ?? "No setting of a host that both recordings contain differs."}</p>
     </section>
   );
 }

@@ -54,7 +54,12 @@ pub fn staircase(causes: &Causes, id: String) -> Option<Figure> {
         "{}. Each step begins where the one above ends: one to the right takes more than before, one to the left less.",
         causes.whole()
     );
-    let drawing = Drawing::Spans(vec![SpanGroup { title: "From before to after, part by part".into(), x, rows, limits: Vec::new() }]);
+    let drawing = Drawing::Spans(vec![SpanGroup {
+        title: "From before to after, part by part".into(),
+        x,
+        rows,
+        limits: Vec::new(),
+    }]);
     Some(Figure { id, title, caption, in_terminals: false, drawing })
 }
 

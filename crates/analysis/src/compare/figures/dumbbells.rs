@@ -1,16 +1,15 @@
 //! What changed, as pairs of numbers: a group for each kind of metric, its surest and largest changes on top.
 //!
 //! ```text
-//! metrics of traces    shares of states, exits a second, L1's exits in a chain, what tasks ran       measured, or emulated
-//! prices               of the placements that held                                                    modelled
+//! L1's exits in a chain, shares of states, exits per second, what tasks ran and waited, what was measured as a whole
 //! ```
 
 use super::super::metrics::Metric;
 use super::super::ratio::Verdict;
 use super::super::{Changed, SINGLE};
+use base::Figure;
 use base::figure::{Axis, Drawing, Dumbbell, DumbbellGroup, Mark, Sure};
 use base::number::{counted, decimals, many, plain};
-use base::{Cell, Figure, Table};
 
 /// Pairs of one group; the table has all.
 const MOST: usize = 16;
@@ -18,7 +17,7 @@ const MOST: usize = 16;
 const MOST_UNSURE: usize = 6;
 
 /// What such an axis says of itself.
-const LOGARITHMIC: &str = "logarithmic, 0 at the left";
+pub(super) const LOGARITHMIC: &str = "logarithmic, 0 at the left";
 
 /// The picture; `None` where there is nothing in it. `changed` is in the order of the table, and `are_runs` where a side has several
 /// recordings. Numbers with time in them are those of the emulator where a side is emulated; counts are real.
@@ -68,48 +67,6 @@ pub(in crate::compare) fn figure(changed: &[Changed], are_runs: bool, is_emulate
     })
 }
 
-/// The prices of table `placement`, modelled; `None` where none changed.
-pub(in crate::compare) fn prices(table: &Table) -> Option<Figure> {
-    let mut groups: Vec<DumbbellGroup> = Vec::new();
-    for row in table.rows() {
-        let text = |column: &str| match row.cell(column) {
-            Some(Cell::Text(text)) => text.to_string(),
-            _ => String::new(),
-        };
-        let number = |column: &str| match row.cell(column) {
-            Some(Cell::F64(value)) => *value,
-            _ => 0.0,
-        };
-        let title = format!("Placement on {}, points of the model: 1,000 are a CPU's worth of work", text("machine"));
-        let (before, after) = (number("before"), number("after"));
-        let pair = Dumbbell {
-            label: if text("price") == "all" { "all together".into() } else { text("price") },
-            before,
-            after,
-            interval: None,
-            change: change(before, after),
-            verdict: Mark::Modelled.name().into(),
-            sure: Sure::Untold,
-            mark: Mark::Modelled,
-            hue: String::new(),
-        };
-        match groups.iter_mut().find(|group| group.title == title) {
-            Some(group) => group.rows.push(pair),
-            None => {
-                let x = Axis { title: "points".into(), unit: "count", is_logarithmic: false };
-                groups.push(DumbbellGroup { title, x, rows: vec![pair] });
-            }
-        }
-    }
-    (!groups.is_empty()).then(|| Figure {
-        id: "prices".into(),
-        title: "What the placement costs, by our model".into(),
-        caption: "Modelled, not measured: prices of the placement that held on each side.".into(),
-        in_terminals: false,
-        drawing: Drawing::Dumbbells(groups),
-    })
-}
-
 /// What can stand on one axis; their order is that of the picture.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
@@ -141,10 +98,8 @@ impl Kind {
         let (title, axis, unit, is_logarithmic) = match self {
             Kind::Chains => ("Exits of L1 that one exit of L2 causes, median", "exits of L1", "count", false),
             Kind::States => ("Share of the vCPUs' time", "of the vCPUs' time", "share", false),
-            Kind::Exits => ("Exits a second, by level and reason", LOGARITHMIC, "count", true),
-            Kind::Tasks => {
-                ("Share of the time that threads of one name ran, or waited for a CPU", "of time", "share", false)
-            }
+            Kind::Exits => ("Exits per second, by level and reason", LOGARITHMIC, "count", true),
+            Kind::Tasks => ("Time that threads ran, or waited for a CPU", "of time", "share", false),
             Kind::Named(unit) if unit == "ns" => ("Times", LOGARITHMIC, "ns", true),
             Kind::Named(unit) => {
                 let title = if unit.is_empty() { "Numbers".to_owned() } else { format!("Numbers in {unit}") };
@@ -165,7 +120,7 @@ fn pair(one: &Changed, are_runs: bool, is_emulated: bool) -> Dumbbell {
         Verdict::Higher | Verdict::Lower => (Sure::TwoRuns, format!("{}, {SINGLE}", one.verdict.name())),
         Verdict::NoChange => (Sure::Noise, one.verdict.name().to_owned()),
         Verdict::Void => (Sure::Void, one.verdict.name().to_owned()),
-        Verdict::Unknown => (Sure::Untold, one.verdict.name().to_owned()),
+        Verdict::Unknown => (Sure::Unknown, one.verdict.name().to_owned()),
     };
     Dumbbell {
         label: one.metric.label(),
@@ -181,7 +136,7 @@ fn pair(one: &Changed, are_runs: bool, is_emulated: bool) -> Dumbbell {
 }
 
 /// `-96.1 %`, from twice on `x4.22`; of nothing there is no part: `new`, `gone`.
-fn change(before: f64, after: f64) -> String {
+pub(super) fn change(before: f64, after: f64) -> String {
     match (before, after) {
         (0.0, 0.0) => "0 %".to_owned(),
         (0.0, _) => "new".to_owned(),
