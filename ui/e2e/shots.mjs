@@ -19,6 +19,9 @@ const SHOTS = [
   ["staircase", `r=${LINUX}&view=timeline&groups=host+CPUs`],
   ["exits", `r=${LINUX}&view=exits&q=vm:qemu-system-x86-170`],
   ["difference", `r=${NESTED}&view=exits&b=${SHADOWED}`],
+  ["compared", `r=${NESTED}&view=compared&b=${SHADOWED}`],
+  ["both-timelines", `r=${NESTED}&view=timeline&b=${SHADOWED}`],
+  ["both-flames", `r=${NESTED}&view=flame&b=${SHADOWED}`],
   ["chains", `r=${NESTED}&view=chains&b=${SHADOWED}`],
   ["costs", `r=${LINUX}&view=costs`],
   ["flame", `r=${LINUX}&view=flame`],
@@ -30,11 +33,16 @@ const SHOTS = [
 ];
 
 /** What a picture is of, where that is not the top of the page. */
-const OF = { plan: ".figure:has(.flow)", migration: ".figure" };
+const OF = {
+  plan: ".figure:has(.flow)",
+  migration: ".figure",
+  "both-timelines": "figure:has(.both-lanes)",
+  "both-flames": "figure:has(.both-side)",
+};
 
 /** Those of the documentation, by view and kind. */
 const KEPT = {
-  dark: ["timeline", "staircase", "gauges", "difference"],
+  dark: ["timeline", "staircase", "gauges", "difference", "compared"],
   narrow: ["timeline", "findings", "exits"],
   "4k": ["gauges"],
 };

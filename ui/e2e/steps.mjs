@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
+import { compared } from "./compared.mjs";
 import { copies } from "./copies.mjs";
 import { findings } from "./findings.mjs";
 import { frames } from "./frames.mjs";
@@ -209,8 +210,6 @@ export const steps = [
       const expected = Math.round(exits / ((span.to_ns - span.from_ns) / 1e9)).toLocaleString("en-US");
       assert.equal(cells[2], expected, "before, per second over all vCPUs");
       assert.deepEqual(cells.slice(3, 5), ["0", "gone"]);
-      await open(page, base, `r=${NESTED}&view=timeline&b=${SHADOWED}`);
-      await page.getByText("Exits and Chains compare it with").waitFor();
     },
   ],
   [
@@ -340,6 +339,7 @@ export const steps = [
   ...span,
   ...glance,
   ...findings,
+  ...compared,
   ...perfetto,
   ...copies,
   ...frames,

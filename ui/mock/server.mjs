@@ -59,6 +59,10 @@ function api(path, ask) {
     case "report":
       if (!ask.has("t0")) return it.report;
       return reportOf(decodeURIComponent(id), ["--from", `${ask.get("t0")}ns`, "--to", `${ask.get("t1")}ns`]);
+    case "compared": {
+      const sides = [id, more].map((side) => join(folder, decodeURIComponent(side)));
+      return JSON.parse(execFileSync(program, ["compare", "--json", ...sides]));
+    }
     case "brief": {
       const findings = it.report.sections.flatMap((section) => section.findings);
       const { span } = it.timeline;

@@ -2,7 +2,8 @@
 import { server } from "./data/server";
 import { mount } from "./mount";
 import { useControls } from "./views/Controls";
+import { Later as Compared } from "./views/compare/Later";
 import { Live } from "./views/Live";
 import { Recordings } from "./views/Recordings";
 
-mount(server, document.getElementById("app")!, { Live, Recordings, useControls });
+mount(server, document.getElementById("app")!, { Compared, Live, Recordings, useControls });

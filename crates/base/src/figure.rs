@@ -4,6 +4,7 @@
 //! characters in a terminal, SVG in a page.
 
 mod curves;
+mod dumbbells;
 mod flow;
 mod gauge;
 mod histogram;
@@ -13,6 +14,7 @@ mod spans;
 mod waterfall;
 
 pub use curves::{Axis, Curve, Curves, Form, Heat, HeatRow, Limit, On, Scale};
+pub use dumbbells::{Dumbbell, DumbbellGroup, DumbbellKey, Sure};
 pub use flow::{Flow, Fullest, Fullness, Hop, Side, Stop};
 pub use gauge::{Ceiling, Gauge, GaugeGroup, Reading};
 pub use histogram::{Bin, Edge, Histogram, Kind};
@@ -65,6 +67,8 @@ pub enum Drawing {
     Waterfall(Vec<Waterfall>),
     /// What each machine says of each of many things.
     Matrix(Matrix),
+    /// Pairs of numbers, before and after, a row each, in groups; each group has a scale of its own.
+    Dumbbells(Vec<DumbbellGroup>),
 }
 
 impl BarGroup {

@@ -3,7 +3,7 @@
 //! ```text
 //! request --guard--> may it ask? --routes--> what does it ask?
 //!                                    |  folder: which recording is that, and does it lie in the folder?
-//!                                    |  cache, opened, narrowed: its answers and its timeline, computed once
+//!                                    |  cache, opened, narrowed, compared: its answers and its timeline, computed once
 //!                                    |  brief: of these, what a list shows
 //!                                    v
 //!                                  live: a recording that is being made, until it ends
@@ -16,6 +16,7 @@
 mod brief;
 mod cache;
 mod chains;
+mod compared;
 mod connections;
 mod error;
 mod events;

@@ -3,6 +3,7 @@
 //! Nothing is computed before somebody asks, and nothing twice: the answers of all questions, and the timeline, which
 //! takes a walk over the trace of its own. Whoever asks for what is being computed waits for it.
 
+use crate::compared::{self, Comparisons};
 use crate::error::Refused;
 use crate::events::{self, Rows};
 use crate::folder::Place;
@@ -28,6 +29,7 @@ pub struct Opened {
     _unpacked: Option<Unpacked>,
     answered: OnceLock<Result<Arc<Answered>, String>>,
     narrowed: Narrowed,
+    compared: Comparisons,
     drawn: OnceLock<Drawn>,
     /// What is known of the rows of each trace.
     rows: Vec<Known>,
@@ -76,7 +78,8 @@ impl Opened {
         let case = Case::new(Arc::clone(&input), given);
         let rows = input.parts.iter().map(|_| Known::default()).collect();
         let (answered, narrowed) = (OnceLock::new(), Narrowed::default());
-        Ok(Self { input, case, _unpacked: unpacked, answered, narrowed, drawn: OnceLock::new(), rows })
+        let compared = Comparisons::default();
+        Ok(Self { input, case, _unpacked: unpacked, answered, narrowed, compared, drawn: OnceLock::new(), rows })
     }
 
     /// The answers, of all of it or of a window.
@@ -91,6 +94,22 @@ impl Opened {
         }
         let answered = self.answered.get_or_init(|| answer(&self.case).map(Arc::new));
         answered.clone().map_err(Refused::unanswered)
+    }
+
+    /// What differs between it, recorded before a change, and `after`.
+    ///
+    /// # Errors
+    /// If both are the same recording, or have nothing in common that can be compared.
+    pub fn compared(&self, after: &Arc<Self>) -> Result<Arc<Answered>, Refused> {
+        if std::ptr::eq(self, Arc::as_ptr(after)) {
+            return Err(Refused::wrong("a recording cannot be compared with itself; name another one"));
+        }
+        self.compared.get(after, || compared::answer(self, after))
+    }
+
+    /// The same recording, to be compared: what is read of its traces is read once.
+    pub fn to_compare(&self) -> Case {
+        self.case.asked_with(self.case.given().clone())
     }
 
     /// The answers of all of it, where somebody has asked for them already.

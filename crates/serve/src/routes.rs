@@ -52,6 +52,7 @@ pub fn router(shared: Arc<Shared>, rules: Guard) -> Router {
         .route("/api/recordings", get(recording::list))
         .route("/api/recordings/{id}/brief", get(recording::brief))
         .route("/api/recordings/{id}/report", get(recording::report))
+        .route("/api/recordings/{id}/compared/{other}", get(recording::compared))
         .route("/api/recordings/{id}/tables/{section}/{table}", get(recording::table))
         .route("/api/recordings/{id}/sections/{section}", get(recording::section))
         .route("/api/recordings/{id}/events", get(recording::events))

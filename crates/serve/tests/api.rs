@@ -4,7 +4,7 @@ mod client;
 mod hostile;
 mod live;
 
-use analysis::{Answers, Case, Given, Input};
+use analysis::{About, Answers, Case, Given, Input};
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
@@ -44,6 +44,41 @@ fn printed(narrowed: &Given) -> Vec<u8> {
 }
 
 #[test]
+fn a_comparison_is_what_compare_json_prints_to_the_last_digit() {
+    let client = Client::of_fixtures();
+    let case = |name: &str| {
+        let recording = Recording::open(&fixtures().join(name)).unwrap();
+        Case::new(Input::open(recording).unwrap(), Given::default())
+    };
+    let compared = case("nested-vmx-shadow-on").compared_with(case("nested-vmx-shadow-off-hog"));
+    let answers = Answers::about(&compared, &[About::Change]);
+    let all = [compared.before()[0].input().recording.clone(), compared.input().recording.clone()];
+    let mut expected = Vec::new();
+    let shown = show::json::Answered {
+        recording: &all[1],
+        compared: &all,
+        sections: &answers.sections,
+        problems: &answers.problems,
+    };
+    show::json::write(&mut expected, "compare", &[shown]).unwrap();
+    for _ in 0..2 {
+        assert_eq!(client.get(&format!("{HOG}/compared/nested-vmx-shadow-on")).body, expected);
+    }
+    // The other way around is another question.
+    let turned = client.json("/api/recordings/nested-vmx-shadow-on/compared/nested-vmx-shadow-off-hog");
+    assert_ne!(
+        turned["sections"][0]["summary"],
+        serde_json::from_slice::<Value>(&expected).unwrap()["sections"][0]["summary"]
+    );
+    for (other, status) in [("nested-vmx-shadow-off-hog", 400), ("none-of-this-name", 404), ("hosts-amd", 422)] {
+        let reply = client.get(&format!("{HOG}/compared/{other}"));
+        let said: Value = serde_json::from_slice(&reply.body).unwrap();
+        assert_eq!(reply.status, status, "{other}: {said}");
+        assert!(said["error"].as_str().is_some_and(|sentence| sentence.len() > 20), "{said}");
+    }
+}
+
+#[test]
 fn a_window_has_the_report_that_from_and_to_print() {
     let client = Client::of_fixtures();
     let window = base::Span { from_ns: 100_000_000, to_ns: 130_000_000 };
@@ -74,6 +109,8 @@ fn the_api_answers_as_its_golden_file_says() {
         "/tile?w=0",
         "/slices?lane=7",
         "/chains/100000",
+        "/compared/nested-vmx-shadow-off-hog",
+        "/compared/none",
     ];
     let mut golden = serde_json::Map::new();
     for asked in asked {

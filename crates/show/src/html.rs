@@ -13,6 +13,7 @@ mod chains;
 mod curves;
 mod data;
 mod drawing;
+mod dumbbells;
 pub(crate) mod escape;
 mod figure;
 mod finding;

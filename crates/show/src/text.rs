@@ -7,6 +7,7 @@
 
 mod brief;
 mod curves;
+mod dumbbells;
 mod figure;
 mod finding;
 mod flow;

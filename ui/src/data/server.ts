@@ -103,6 +103,10 @@ class ServedRecording implements Recording {
     return json(`${this.base}/report?${query({ t0: Math.floor(t0), t1: Math.ceil(t1) })}`);
   }
 
+  compared(other: string): Promise<Report> {
+    return json(`${this.base}/compared/${encodeURIComponent(other)}`);
+  }
+
   set(section: string, controls: Record<string, string>, signal?: AbortSignal): Promise<Section> {
     return json(`${this.base}/sections/${section}?${query(controls)}`, signal ? { signal } : {});
   }

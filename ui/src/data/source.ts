@@ -50,6 +50,8 @@ export interface Recording {
   readonly chainsHeld: number | null;
   /** The report of a window alone. */
   reportOf(t0: number, t1: number): Promise<Report | null>;
+  /** What `kvmscope compare` answers of it and of another one, recorded later; only a server compares. */
+  compared?(other: string): Promise<Report>;
   /** A section with some of its controls set; only a server computes one. */
   set?(section: string, controls: Record<string, string>, signal?: AbortSignal): Promise<Section>;
   /** A window as the Perfetto UI reads it, and how many slices did not fit; only a server has it. */

@@ -164,6 +164,30 @@ export interface Key {
   shape: Shape | null;
 }
 
+/** Pairs of numbers, before and after, a row each. */
+export interface DumbbellGroup {
+  title: string;
+  x: Axis;
+  rows: Dumbbell[];
+}
+
+export interface Dumbbell {
+  label: string;
+  before: number;
+  after: number;
+  /** Where the number after may lie as well. */
+  low: number | null;
+  high: number | null;
+  change: string;
+  verdict: string;
+  sure: Sure;
+  mark: Mark;
+  hue: string;
+}
+
+/** How sure a difference is. */
+export type Sure = "changed" | "two runs" | "noise" | "void" | "unknown";
+
 /** How often something had which length; each bin begins where the one before it ends. */
 export interface HistogramData {
   x: Axis;
@@ -302,6 +326,7 @@ export type FigureData = { id: string; title: string; caption: string } & (
   | ({ drawing: "levels" } & LevelsData)
   | { drawing: "waterfall"; wholes: Whole[] }
   | ({ drawing: "matrix" } & MatrixData)
+  | { drawing: "dumbbells"; dumbbells: DumbbellGroup[]; looks: { what: string; mark: Mark; sure: Sure }[] }
 );
 
 /** A slider where all values are numbers, else a choice. */

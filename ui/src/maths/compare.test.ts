@@ -12,8 +12,8 @@ const row = (vcpu: number, reason: string, count: number, total_ns: number) => (
 
 describe("two recordings", () => {
   it("are compared per second, with vCPUs summed on both sides", () => {
-    const before = { rows: [row(0, "MSR", 100, 1000), row(1, "MSR", 300, 3000)], seconds: 2 };
-    const after = { rows: [row(0, "MSR", 100, 1000), row(0, "HLT", 1, 5)], seconds: 1 };
+    const before = { rows: [row(0, "MSR", 100, 1000), row(1, "MSR", 300, 3000)], units: 2 };
+    const after = { rows: [row(0, "MSR", 100, 1000), row(0, "HLT", 1, 5)], units: 1 };
     const [msr, hlt] = changes(before, after);
     expect(msr).toEqual({
       level: "L1",
@@ -26,8 +26,8 @@ describe("two recordings", () => {
 
   it("do not improve because one is shorter", () => {
     const [change] = changes(
-      { rows: [row(0, "VMRESUME", 149, 1490)], seconds: 3 },
-      { rows: [row(0, "VMRESUME", 149 / 3, 1490 / 3)], seconds: 1 },
+      { rows: [row(0, "VMRESUME", 149, 1490)], units: 3 },
+      { rows: [row(0, "VMRESUME", 149 / 3, 1490 / 3)], units: 1 },
     );
     expect(changeIn(change!.before.count, change!.after.count)).toBe("same");
   });

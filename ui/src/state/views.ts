@@ -21,6 +21,9 @@ const KNOWN = [
   { id: "sections", title: "All numbers" },
 ] as const;
 
+/** Stands before them where a second recording is open; it has no number key, so that the others keep theirs. */
+export const COMPARED: View = { id: "compared", title: "Compared" };
+
 export type ViewId = (typeof KNOWN)[number]["id"];
 
 /** Of the view that shows one section: its id behind this. */

@@ -15,10 +15,11 @@ import {
   recordings,
   theme,
 } from "../state/store";
-import { sectionOf, titleOfView, viewsOf } from "../state/views";
+import { COMPARED, sectionOf, titleOfView, viewsOf } from "../state/views";
 import { Chains } from "./Chains";
 import type { useControls } from "./Controls";
 import { Costs } from "./Costs";
+import type { Compared } from "./compare/Compared";
 import { Exits } from "./Exits";
 import { Findings } from "./Findings";
 import { Flame } from "./Flame";
@@ -31,6 +32,7 @@ import { Sections } from "./Sections";
 import { TimelineView } from "./Timeline";
 
 export interface OfServer {
+  Compared: typeof Compared;
   Live: FunctionComponent<{ id: string }>;
   Recordings: FunctionComponent;
   useControls: typeof useControls;
@@ -78,7 +80,7 @@ export function App({ inlined, ofServer }: { inlined: boolean; ofServer?: OfServ
         ) : open ? (
           <>
             <h1 class="hidden">
-              {titleOfView(open, hash.value.view ?? "findings")} of {nameOf(open)}
+              {openTitle(open)} of {nameOf(open)}
             </h1>
             {open.timeline && (
               <Overview recording={open} fixed={(hash.value.view ?? "findings") === "findings"} />
@@ -162,7 +164,10 @@ function Top({ inlined }: { inlined: boolean }) {
           <span class="label">Compare with</span>
           <select
             value={hash.value.b ?? ""}
-            onChange={(event) => go({ b: event.currentTarget.value, chain2: null }, true)}
+            onChange={(event) => {
+              const b = event.currentTarget.value;
+              go({ b, chain2: null, view: b ? COMPARED.id : hash.value.view }, true);
+            }}
           >
             <option value="">compare with …</option>
             {list
@@ -200,28 +205,32 @@ function Top({ inlined }: { inlined: boolean }) {
   );
 }
 
+/** Whether a second recording is open, or being opened. */
+function isCompared(): boolean {
+  return Boolean(hash.value.b) && !otherFailure.value;
+}
+
+/** Without a second recording there is nothing compared. */
+function openTitle(open: Recording): string {
+  const id = hash.value.view ?? "findings";
+  return isCompared() && id === COMPARED.id ? COMPARED.title : titleOfView(open, id);
+}
+
 /** Of the browser's tab: several recordings are often open side by side. */
 function titleOf(open: Recording | null): string {
   if (hash.value.live) return `${hash.value.live}, live - kvmscope`;
-  return open
-    ? `${nameOf(open)}: ${titleOfView(open, hash.value.view ?? "findings")} - kvmscope`
-    : "kvmscope";
+  return open ? `${nameOf(open)}: ${openTitle(open)} - kvmscope` : "kvmscope";
 }
 
-/** Views that show both recordings. */
-const COMPARING = ["exits", "chains"];
-
-/** What is shown of the second recording, where the view does not show it. */
+/** What became of the second recording; what it is compared in, the views say. */
 function Comparison() {
   const id = hash.value.b;
-  const view = hash.value.view ?? "findings";
   if (!id) return null;
   const note = otherFailure.value
     ? `${id} could not be opened, so nothing is compared: ${otherFailure.value}`
-    : COMPARING.includes(view)
-      ? ""
-      : `This view shows ${hash.value.r} only; Exits and Chains compare it with ${id}.`;
-  if (!note) return null;
+    : other.value
+      ? `${hash.value.r} is compared with ${id}.`
+      : `Reading ${id} …`;
   return (
     <p class="note" role="status">
       {note}{" "}
@@ -242,7 +251,9 @@ function Emulated({ by }: { by: string }) {
 }
 
 function Views({ recording }: { recording: Recording }) {
-  const current = hash.value.view ?? "findings";
+  const compared = isCompared();
+  const asked = hash.value.view ?? "findings";
+  const current = asked === COMPARED.id && !compared ? "findings" : asked;
   const nav = useRef<HTMLElement>(null);
   useEffect(() => {
     // On a narrow screen they are a row that scrolls.
@@ -250,7 +261,7 @@ function Views({ recording }: { recording: Recording }) {
   }, [current]);
   return (
     <nav class="views" aria-label="Views" ref={nav}>
-      {viewsOf(recording).map((view, i) => (
+      {[...(compared ? [COMPARED] : []), ...viewsOf(recording)].map((view, i) => (
         <a
           key={view.id}
           href={`#view=${view.id}`}
@@ -260,14 +271,31 @@ function Views({ recording }: { recording: Recording }) {
             go({ view: view.id }, true);
           }}
         >
-          {i < 9 && <kbd>{i + 1}</kbd>} {view.title}
+          <Key place={compared ? i - 1 : i} /> {view.title}
         </a>
       ))}
     </nav>
   );
 }
 
+/** The number key of a view, where it has one. */
+function Key({ place }: { place: number }) {
+  return place >= 0 && place < 9 ? <kbd>{place + 1}</kbd> : null;
+}
+
 function View({ recording, id, ofServer }: { recording: Recording; id: string; ofServer?: OfServer }) {
+  const alone = <Alone recording={recording} id={id} {...(ofServer ? { ofServer } : {})} />;
+  // Comparison says that it is being read.
+  if (id === COMPARED.id && isCompared() && !other.value) return null;
+  if (!other.value || !ofServer) return alone;
+  return (
+    <ofServer.Compared recording={recording} other={other.value} id={id}>
+      {alone}
+    </ofServer.Compared>
+  );
+}
+
+function Alone({ recording, id, ofServer }: { recording: Recording; id: string; ofServer?: OfServer }) {
   const own = sectionOf(id);
   const controls = ofServer ? { useControls: ofServer.useControls } : {};
   if (own) return <Sections recording={recording} only={own} {...controls} />;
@@ -275,7 +303,7 @@ function View({ recording, id, ofServer }: { recording: Recording; id: string; o
     case "timeline":
       return <TimelineView recording={recording} />;
     case "exits":
-      return <Exits recording={recording} other={other.value} />;
+      return <Exits recording={recording} />;
     case "chains":
       return <Chains recording={recording} other={other.value} />;
     case "costs":

@@ -1,4 +1,4 @@
-/** A Section's figure, by its kind: bars, points on a scale, curves, cells, a machine, ways, dials, stretches, levels, steps. */
+/** A Section's figure, by its kind: bars, points on a scale, curves, cells, a machine, ways, dials, stretches, levels, steps, pairs. */
 import { useRef } from "preact/hooks";
 import type { Bar, BarGroup, FigureData } from "../data/types";
 import { hueOf } from "../draw/tokens";
@@ -6,6 +6,7 @@ import { amount, percent } from "../maths/format";
 import { openTimeline, recording } from "../state/store";
 import { Bins } from "./Bins";
 import { Curves } from "./Curves";
+import { Dumbbells } from "./Dumbbells";
 import { Flows } from "./Flows";
 import { Heat } from "./Heat";
 import { Levels } from "./Levels";
@@ -66,6 +67,8 @@ export function Drawing({ figure }: { figure: FigureData }) {
       return <Waterfalls wholes={figure.wholes} />;
     case "matrix":
       return <Matrix matrix={figure} />;
+    case "dumbbells":
+      return <Dumbbells groups={figure.dumbbells} looks={figure.looks} />;
     case "gauges":
       return <RateDials groups={figure.dials} />;
     default:

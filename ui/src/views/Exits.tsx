@@ -1,4 +1,4 @@
-/** View 'Exits': which reasons cost most, per VM, vCPU and level; with a second recording, Changes.tsx takes its place. */
+/** View 'Exits': which reasons cost most, per VM, vCPU and level; with a second recording, compare/Changes.tsx takes its place. */
 import type { Recording } from "../data/source";
 import type { ColumnName } from "../data/tables";
 import { levelState } from "../draw/tokens";
@@ -7,7 +7,6 @@ import { axisOf, binsByRow, keyOf } from "../maths/bins";
 import { counted, duration, grouped, percent } from "../maths/format";
 import { csv, matches, number, rowsOf, sorted, tableOf, text } from "../maths/rows";
 import { go, hash } from "../state/store";
-import { Changes } from "./Changes";
 import { Empty, Figure, Swatch } from "./Figure";
 import { Histogram } from "./Histogram";
 import { Filter, SortHead, TableBox } from "./TableBox";
@@ -30,11 +29,7 @@ const COLUMNS: [Name, string][] = [
 const QUANTILES: Name[] = ["p50_ns", "p90_ns", "p99_ns", "max_ns"];
 const WORDS: Name[] = ["vm", "vcpu", "level", "reason"];
 
-export function Exits({ recording, other }: { recording: Recording; other: Recording | null }) {
-  return other ? <Changes before={recording} after={other} /> : <Reasons recording={recording} />;
-}
-
-function Reasons({ recording }: { recording: Recording }) {
+export function Exits({ recording }: { recording: Recording }) {
   const { report, note, window } = useReport(recording);
   const all = rowsOf(tableOf(report, "flow.exits"));
   if (all.length === 0) {

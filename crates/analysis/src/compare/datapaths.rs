@@ -159,6 +159,8 @@ pub(super) struct Compared {
 impl Compared {
     /// Puts its tables and words into the answer; its sentences are the caller's, and its settings are in the table of settings.
     pub(super) fn join(self, section: &mut Section) -> Vec<String> {
+        let carried = self.tables.iter().find(|table| std::ptr::eq(table.spec, &DATAPATHS));
+        section.figures.extend(carried.and_then(super::figures::repeated::datapaths));
         section.tables.extend(self.tables);
         section.about.extend(self.about);
         section.unknown.extend(self.unknown);

@@ -56,6 +56,28 @@ impl Metric {
         matches!(self, Metric::TaskRuns(_) | Metric::TaskWaits(_))
     }
 
+    /// Its name without its unit, as people say it: `VMREAD of L1`, `L2 guest`.
+    pub fn label(&self) -> String {
+        match self {
+            Metric::State(state) => state_in_words(state),
+            Metric::ExitRate(level, reason) => format!("{reason} of {level}"),
+            Metric::ChainExits(reason) => format!("{reason} of L2"),
+            Metric::TaskRuns(task) => format!("{task} ran"),
+            Metric::TaskWaits(task) => format!("{task} waited"),
+            Metric::Named(text) => text.rsplit_once(", ").map_or(text.as_str(), |(name, _)| name).to_owned(),
+        }
+    }
+
+    /// The state or level that decides its colour, or empty.
+    pub fn hue(&self) -> String {
+        match self {
+            Metric::State(state) => state.clone(),
+            Metric::ExitRate(level, _) => level.to_string(),
+            Metric::ChainExits(_) => Level::At(1).to_string(),
+            Metric::TaskRuns(_) | Metric::TaskWaits(_) | Metric::Named(_) => String::new(),
+        }
+    }
+
     /// True if a recording that shows the other would show this one as well.
     pub(super) fn is_alike(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
@@ -69,6 +91,17 @@ impl Metric {
             Metric::ChainExits(_) | Metric::Named(_) => false,
         }
     }
+}
+
+/// A state's column as people call it, whatever machine recorded it.
+fn state_in_words(name: &str) -> String {
+    if let Some(level) = name.strip_prefix("handling_") {
+        let level = if level == "unknown_level" { "an unknown level".to_owned() } else { level.to_uppercase() };
+        return format!("work on exits of {level}");
+    }
+    let states = (0..STATES).map(State::of_index);
+    let known = states.into_iter().find(|state| levels::name(Level::L0, *state) == name);
+    known.map_or_else(|| name.replace('_', " "), |state| levels::title(Level::L0, state))
 }
 
 /// Each metric's values, one of each window or repetition.

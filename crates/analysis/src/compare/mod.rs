@@ -20,6 +20,7 @@ mod datapaths;
 mod disturbed;
 mod figures;
 mod goals;
+mod headline;
 pub mod history;
 mod metrics;
 mod placement;
@@ -42,6 +43,8 @@ use metrics::Metrics;
 
 /// Id of the Section.
 pub const ID: &str = "compare";
+/// What stands beside a difference of one recording a side.
+pub(crate) const SINGLE: &str = "one run a side";
 /// What is unknown where nothing was repeated often enough to say that it got worse.
 pub const UNTOLD: &str = "regression";
 /// The question, as a person would ask it.
@@ -121,6 +124,8 @@ fn section(before: &[&Case], after: &[&Case], accepted: Option<f64>) -> Result<S
             }
         }
     }
+    let is_emulated = before.iter().chain(after).any(|case| case.input().recording.emulated.is_some());
+    let mut headline = None;
     let mut sentences: Vec<String> = configured.sentence().into_iter().collect();
     let judged = goals::goals(before, after);
     let is_judged = judged.is_some();
@@ -138,10 +143,14 @@ fn section(before: &[&Case], after: &[&Case], accepted: Option<f64>) -> Result<S
                 let causes = causes::told(before, after, &configured.differences);
                 sentences.extend(causes.sentences);
                 section.tables.extend(causes.tables);
+                // What changed stands first, then where that comes from, then how it is spread.
+                section.figures.splice(0..0, causes.figures);
                 // Windows of one run say nothing of the next one.
                 let are_runs = before.len() > 1 || after.len() > 1;
                 judged_for_worse.extend(regressions::of_traces(&changed).filter(|_| are_runs));
-                sentences.push(say_traces(&mut section, changed, [before.len(), after.len()]));
+                let worth: Vec<Changed> = changed.iter().filter(|one| one.is_worth_showing()).cloned().collect();
+                headline = headline::headline(&worth, is_emulated);
+                sentences.push(say_traces(&mut section, changed, [before.len(), after.len()], is_emulated));
                 let unlike = unlike::finding(before, after, &one, &two);
                 sentences.extend(unlike.as_ref().map(|finding| format!("{}.", finding.title)));
                 section.findings.extend(unlike);
@@ -155,7 +164,7 @@ fn section(before: &[&Case], after: &[&Case], accepted: Option<f64>) -> Result<S
         sentences.push(said);
         sentences.extend(benches::void(&tests));
         differences = benches::differences(&sides[0], &sides[1]);
-        sentences.extend(say_benches(&mut section, &differences, &tests));
+        sentences.extend(say_benches(&mut section, &differences, &tests, is_emulated));
     }
     if let Some(carried) = carried {
         differences.extend(carried.differences.clone());
@@ -170,6 +179,7 @@ fn section(before: &[&Case], after: &[&Case], accepted: Option<f64>) -> Result<S
     }
     if let Some((table, said)) = placed {
         sentences.push(said);
+        section.figures.extend(figures::repeated::prices(&table));
         section.tables.extend(Some(table).filter(|table| !table.rows.is_empty()));
     }
     section.tables.splice(0..0, Some(configured.table()).filter(|table| !table.rows.is_empty()));
@@ -178,7 +188,11 @@ fn section(before: &[&Case], after: &[&Case], accepted: Option<f64>) -> Result<S
         section.tables.insert(0, table);
         sentences.insert(0, said);
     }
-    section.summary = sentences.join(" ");
+    // Whoever asked for a verdict reads it first; else the largest change is the first thing said, in a paragraph of its own.
+    let verdicts = usize::from(accepted.is_some()) + usize::from(is_judged);
+    let rest = sentences.split_off(verdicts.min(sentences.len())).join(" ");
+    let said = [sentences.join(" "), headline.unwrap_or_default(), rest];
+    section.summary = said.into_iter().filter(|said| !said.is_empty()).collect::<Vec<_>>().join("\n\n");
     Ok(section)
 }
 
@@ -212,9 +226,11 @@ fn beds<'c>(side: &[&'c Case]) -> Vec<&'c [Bed]> {
 }
 
 /// Adds what changed between the traces of `recordings` before and after, and says it.
-fn say_traces(section: &mut Section, changed: Vec<Changed>, recordings: [usize; 2]) -> String {
-    let changed: Vec<Changed> = changed.into_iter().filter(Changed::is_worth_showing).collect();
+fn say_traces(section: &mut Section, changed: Vec<Changed>, recordings: [usize; 2], is_emulated: bool) -> String {
+    let mut changed: Vec<Changed> = changed.into_iter().filter(Changed::is_worth_showing).collect();
     let are_runs = recordings != [1, 1];
+    in_order(&mut changed);
+    section.figures.splice(0..0, figures::dumbbells::figure(&changed, are_runs, is_emulated));
     let are_windows = changed.iter().any(|one| !matches!(one.metric, Metric::Named(_)));
     if are_runs {
         section.about.push(
@@ -253,13 +269,16 @@ fn say_benches(
     section: &mut Section,
     differences: &[(String, String, String)],
     tests: &[benches::Changed],
+    is_emulated: bool,
 ) -> Option<String> {
     section.about.push(
         "benches: from and to are the 95 % confidence interval of the ratio (bootstrap over launches), p is that of \
          the Mann-Whitney U test"
             .to_owned(),
     );
-    section.tables.push(benches::table(tests));
+    let table = benches::table(tests);
+    section.figures.extend(figures::repeated::benches(&table, is_emulated));
+    section.tables.push(table);
     let names: Vec<String> = differences.iter().map(|(name, ..)| name.clone()).collect();
     (!names.is_empty()).then(|| {
         format!(
@@ -355,13 +374,7 @@ pub const CHANGE: TableSpec = TableSpec {
 
 /// What changed, as [`CHANGE`] or a table like it.
 pub fn table(spec: &'static TableSpec, mut changed: Vec<Changed>) -> Table {
-    changed.sort_by(|a, b| {
-        let certain = Changed::is_certain;
-        certain(b)
-            .cmp(&certain(a))
-            .then(b.size().total_cmp(&a.size()))
-            .then_with(|| a.metric.to_string().cmp(&b.metric.to_string()))
-    });
+    in_order(&mut changed);
     let mut table = Table::new(spec);
     for Changed { metric, ratio, verdict } in changed {
         // Of 0 there is no multiple.
@@ -378,6 +391,17 @@ pub fn table(spec: &'static TableSpec, mut changed: Vec<Changed>) -> Table {
         ]);
     }
     table
+}
+
+/// What is certain first, then by how much it changed.
+fn in_order(changed: &mut [Changed]) {
+    changed.sort_by(|a, b| {
+        let certain = Changed::is_certain;
+        certain(b)
+            .cmp(&certain(a))
+            .then(b.size().total_cmp(&a.size()))
+            .then_with(|| a.metric.to_string().cmp(&b.metric.to_string()))
+    });
 }
 
 #[cfg(test)]

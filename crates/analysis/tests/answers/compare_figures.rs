@@ -1,6 +1,6 @@
 //! The pictures of a comparison draw what the report of each side has, to the last nanosecond and sample.
 
-use base::figure::{Curves, Drawing, Figure, Histogram};
+use base::figure::{Curves, Drawing, DumbbellGroup, Figure, Histogram, Mark, Sure};
 use base::recording::{Named, Recording};
 use base::table::Row;
 use base::{Cell, Section};
@@ -127,4 +127,71 @@ fn only_what_is_held_against_a_limit_is_drawn_in_a_terminal_and_only_what_both_s
     assert_eq!((limit.value, limit.until), (20e3, Some(1e6)));
     let section = compared(samples("cyclictest.json"), samples("oslat.json"), Some("kvm4nfv-2015"));
     assert!(section.figures.is_empty(), "two programs are not compared");
+}
+
+fn real(row: &Row<'_>, column: &str) -> f64 {
+    match row.cell(column) {
+        Some(Cell::F64(value)) => *value,
+        other => panic!("{column}: {other:?}"),
+    }
+}
+
+fn dumbbells(section: &Section) -> &[DumbbellGroup] {
+    let Drawing::Dumbbells(groups) = &figure(section, "dumbbells").drawing else { panic!("no dumbbells") };
+    groups
+}
+
+#[test]
+fn pairs_are_rows_of_the_table_and_one_recording_a_side_never_says_that_it_changed() {
+    let section = compared(trace(SIDES[0]), trace(SIDES[1]), None);
+    let change = section.table("change").unwrap();
+    let rows: Vec<(f64, f64)> = change.rows().map(|row| (real(&row, "before"), real(&row, "after"))).collect();
+    let drawn: Vec<_> = dumbbells(&section).iter().flat_map(|group| &group.rows).collect();
+    assert!(drawn.len() > 10, "{} pairs", drawn.len());
+    for pair in drawn {
+        assert!(rows.contains(&(pair.before, pair.after)), "{pair:?}");
+        assert_ne!(pair.sure, Sure::Changed, "two runs say nothing of others: {pair:?}");
+        assert!(pair.interval.is_none_or(|(low, high)| low <= pair.after && pair.after <= high), "{pair:?}");
+    }
+}
+
+#[test]
+fn what_the_emulator_counted_is_real_and_how_long_it_took_is_not() {
+    let section = compared(trace("nested-vmx-shadow-off-hog"), trace("nested-vmx-shadow-on"), None);
+    for group in dumbbells(&section) {
+        let expected =
+            if group.title.starts_with("Exits of L1 that one exit") { Mark::Measured } else { Mark::Emulated };
+        assert!(group.rows.iter().all(|row| row.mark == expected), "{}", group.title);
+    }
+    let first = section.summary.split("\n\n").next().unwrap();
+    assert!(
+        first.starts_with("One exit of L2 for CPUID causes 3 exits of L1, down from 15. Of emulated time: "),
+        "{first}"
+    );
+}
+
+/// Each step begins where the one above ends, and the last one ends at the sum after.
+#[test]
+fn steps_lead_from_the_sum_before_to_the_sum_after() {
+    let section = compared(trace("nested-vmx-shadow-off-hog"), trace("nested-vmx-shadow-on"), None);
+    for (id, table, [before, after]) in [
+        ("causes", "causes", ["before", "after"]),
+        ("per-work-0", "per_work", ["before_ns", "after_ns"]),
+        ("lost", "losses", ["before", "after"]),
+    ] {
+        let Drawing::Spans(groups) = &figure(&section, id).drawing else { panic!("{id} has no steps") };
+        let rows = &groups[0].rows;
+        let all = section.table(table).unwrap().rows().next().unwrap();
+        let ends = |row: &base::figure::SpanRow| (row.stretches[0].from, row.stretches[0].to.unwrap());
+        let near = |one: f64, two: f64| (one - two).abs() <= 1e-9 * one.abs().max(two.abs()).max(1e-9);
+        let mut at = ends(&rows[0]).1;
+        assert!(near(at, real(&all, before)), "{id}");
+        for row in &rows[1..rows.len() - 1] {
+            let (from, to) = ends(row);
+            let falls = row.value.starts_with('-');
+            assert!(near(at, if falls { to } else { from }) || near(from, to), "{id}: {row:?} begins at {at}");
+            at = if near(at, from) { to } else { from };
+        }
+        assert!(near(at, real(&all, after)) && near(ends(rows.last().unwrap()).1, at), "{id} ends at {at}");
+    }
 }

@@ -85,6 +85,15 @@ pub async fn report(State(shared): Served, Named(id): Named<String>, Asked(part)
     .await
 }
 
+/// What differs between a recording and another one, made after a change.
+pub async fn compared(State(shared): Served, Named((id, other)): Named<(String, String)>) -> Answer {
+    at_work(move || {
+        let answered = shared.open(&id)?.compared(&shared.open(&other)?)?;
+        Ok(with_type(answered.json.clone(), "application/json"))
+    })
+    .await
+}
+
 /// A section as it is with its controls set as the address says.
 pub async fn section(
     State(shared): Served,

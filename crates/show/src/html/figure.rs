@@ -1,10 +1,10 @@
-//! Figures of Sections: bars, points, curves, machines, ways, dials, stretches.
+//! Figures of Sections: bars, points, curves, machines, ways, dials, stretches, pairs.
 //!
 //! Everything across the page is a percentage of the drawing's width, so that a drawing fills a phone and a wall
 //! without stretching its patterns or its words.
 
 use super::escape::Safe;
-use super::{curves, flow, gauge, histogram, levels, look, matrix, points, spans, waterfall};
+use super::{curves, dumbbells, flow, gauge, histogram, levels, look, matrix, points, spans, waterfall};
 use base::figure::{BarGroup, Drawing, Figure};
 use base::number;
 use std::fmt::{Result, Write};
@@ -31,6 +31,7 @@ pub fn render(section: &str, figure: &Figure, out: &mut String) -> Result {
         Drawing::Levels(drawn) => levels::render(&figure.title, drawn, out)?,
         Drawing::Waterfall(all) => waterfall::render(all, out)?,
         Drawing::Matrix(drawn) => matrix::render(drawn, out)?,
+        Drawing::Dumbbells(groups) => dumbbells::render(groups, out)?,
     }
     out.write_str("</figure>\n")
 }

@@ -1,8 +1,8 @@
 //! A Section's parts as JSON, each borrowed and written in place.
 
 use base::figure::{
-    Axis, Column, Drawing, Figure, Flow, Form, Gauge, Ground, Hop, Key, MatrixRow, On, Reading, Removed, Side,
-    SpanGroup, SpanRow, Standing, Step, Stop, Storey, TimePart, Waterfall,
+    Axis, Column, Drawing, Dumbbell, DumbbellGroup, Figure, Flow, Form, Gauge, Ground, Hop, Key, MatrixRow, On, Reading,
+    Removed, Side, SpanGroup, SpanRow, Standing, Step, Stop, Storey, TimePart, Waterfall,
 };
 use base::{Finding, Section, Table};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -243,6 +243,15 @@ impl Serialize for FigureShown<'_> {
                 map.serialize_entry("columns", &drawn.columns)?;
                 map.serialize_entry("rows", &drawn.rows.iter().map(row).collect::<Vec<_>>())?;
             }
+            Drawing::Dumbbells(groups) => {
+                map.serialize_entry("drawing", "dumbbells")?;
+                map.serialize_entry("dumbbells", &groups.iter().map(dumbbells).collect::<Vec<_>>())?;
+                let keys = DumbbellGroup::keys(groups).into_iter().map(|key| {
+                    let (mark, sure) = key;
+                    json!({"what": DumbbellGroup::say(key), "mark": mark.name(), "sure": sure.name()})
+                });
+                map.serialize_entry("looks", &keys.collect::<Vec<_>>())?;
+            }
         }
         map.end()
     }
@@ -274,6 +283,15 @@ fn spans(group: &SpanGroup) -> serde_json::Value {
     let limits = group.limits.iter().map(|limit| json!({"label": limit.label, "value": limit.value}));
     json!({"title": group.title, "x": axis(&group.x), "rows": group.rows.iter().map(row).collect::<Vec<_>>(),
            "limits": limits.collect::<Vec<_>>()})
+}
+
+fn dumbbells(group: &DumbbellGroup) -> serde_json::Value {
+    let row = |row: &Dumbbell| {
+        let (low, high) = row.interval.unzip();
+        json!({"label": row.label, "before": row.before, "after": row.after, "low": low, "high": high, "change": row.change,
+               "verdict": row.verdict, "sure": row.sure.name(), "mark": row.mark.name(), "hue": row.hue})
+    };
+    json!({"title": group.title, "x": axis(&group.x), "rows": group.rows.iter().map(row).collect::<Vec<_>>()})
 }
 
 fn gauge(gauge: &Gauge) -> serde_json::Value {

@@ -2,7 +2,7 @@
 
 use super::line::{Lines, bar, capitals, elided, heading, left, right, width};
 use super::paint::Role;
-use super::{curves, flow, gauge, histogram, levels, matrix, points, spans, waterfall};
+use super::{curves, dumbbells, flow, gauge, histogram, levels, matrix, points, spans, waterfall};
 use base::Figure;
 use base::figure::{BarGroup, Drawing};
 use base::number::{self, SHARE_COLUMNS};
@@ -40,6 +40,7 @@ pub fn render(figure: &Figure, out: &mut Lines) {
         Drawing::Levels(levels) => levels::render(levels, out),
         Drawing::Waterfall(all) => waterfall::render(all, out),
         Drawing::Matrix(matrix) => matrix::render(matrix, out),
+        Drawing::Dumbbells(groups) => dumbbells::render(groups, out),
     }
 }
 

@@ -3,8 +3,8 @@
 
 use crate::{glance, packets};
 use base::figure::{
-    Axis, Bar, BarGroup, Bin, Curve, Curves, Drawing, Edge, Figure, Form, Heat, HeatRow, Histogram, Kind, Limit, Mark,
-    On, Point, PointGroup, Shape, Sign, SpanGroup, SpanRow, Stretch,
+    Axis, Bar, BarGroup, Bin, Curve, Curves, Drawing, Dumbbell, DumbbellGroup, Edge, Figure, Form, Heat, HeatRow,
+    Histogram, Kind, Limit, Mark, On, Point, PointGroup, Shape, Sign, SpanGroup, SpanRow, Stretch, Sure,
 };
 use base::recording::{Emulator, Named, PartKind, Recording};
 use base::table::{Shown, TableSpec};
@@ -25,8 +25,17 @@ pub fn section() -> Section {
         ready to run and did not for 46 % of the recording: mostly busybox had its CPU."
         .into();
     section.findings = vec![shadowing(), preempted()];
-    section.figures =
-        vec![ledger(), points(), curves(), histogram(), heat(), packets::ways(), packets::dials(), spans()];
+    section.figures = vec![
+        ledger(),
+        points(),
+        curves(),
+        histogram(),
+        heat(),
+        packets::ways(),
+        packets::dials(),
+        spans(),
+        dumbbells(),
+    ];
     section.figures.extend(glance::figures());
     section.tables = vec![exits(), chains(), losses()];
     section.unknown = vec![Unknown {
@@ -363,6 +372,46 @@ fn spans() -> Figure {
                 x: time(),
                 rows: vec![row("source nic", "7.0 ms", "", parts, vec![])],
                 limits,
+            },
+        ]),
+    }
+}
+
+/// Pairs of every look: each way of being sure, each source, one that is gone and one whose interval is cut.
+fn dumbbells() -> Figure {
+    let row = |label: &str, numbers: (f64, f64), interval, change: &str, sure: Sure, mark, hue: &str| Dumbbell {
+        label: label.into(),
+        before: numbers.0,
+        after: numbers.1,
+        interval,
+        change: change.into(),
+        verdict: sure.words().into(),
+        sure,
+        mark,
+        hue: hue.into(),
+    };
+    let shares = vec![
+        row("preempted", (0.46, 0.02), Some((0.01, 0.07)), "-95.7 %", Sure::Changed, Mark::Measured, "preempted"),
+        row("<L1> guest", (0.1, 0.3), Some((0.02, 0.9)), "x3", Sure::Noise, Mark::Measured, "guest_l1"),
+        row("halted", (0.3, 0.5), None, "+66.7 %", Sure::Void, Mark::Measured, "halted"),
+    ];
+    let rates = vec![
+        row("VMREAD of L1", (1_868.5, 0.0), None, "gone", Sure::TwoRuns, Mark::Emulated, "L1"),
+        row("CR of L1", (1.5, 5.3), Some((0.2, 9e9)), "x3.53", Sure::Noise, Mark::Emulated, "L1"),
+        row("price", (900.0, 450.0), None, "-50.0 %", Sure::Unknown, Mark::Modelled, ""),
+    ];
+    let axis = |title: &str, unit, is_logarithmic| Axis { title: title.into(), unit, is_logarithmic };
+    Figure {
+        id: "dumbbells".into(),
+        title: "What changed, and is it real?".into(),
+        caption: "Of 6 metrics, 2 differ.".into(),
+        in_terminals: true,
+        drawing: Drawing::Dumbbells(vec![
+            DumbbellGroup { title: "Share of time".into(), x: axis("of time", "share", false), rows: shares },
+            DumbbellGroup {
+                title: "Exits per second".into(),
+                x: axis("logarithmic, 0 at the left", "count", true),
+                rows: rates,
             },
         ]),
     }

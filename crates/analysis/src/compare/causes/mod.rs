@@ -15,6 +15,7 @@
 mod busy;
 mod dark;
 mod effects;
+mod figures;
 mod lost;
 mod measured;
 mod parts;
@@ -24,8 +25,8 @@ use super::configuration::Difference;
 use crate::Case;
 use crate::statistics::holm;
 use crate::statistics::student::Welch;
-use base::Table;
 use base::number::{list, thousands};
+use base::{Figure, Table};
 use busy::Busy;
 use effects::{EFFECTS, Moves};
 use measured::Measured;
@@ -41,6 +42,8 @@ const SAME_LOAD: f64 = 0.1;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Cause {
     pub part: String,
+    /// The state that it is time in, by the names that columns and people have for it.
+    pub kind: (String, String),
     pub before: Spent,
     pub after: Spent,
     pub interval: Option<(f64, f64)>,
@@ -78,6 +81,7 @@ pub(super) struct Causes {
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub tables: Vec<Table>,
+    pub figures: Vec<Figure>,
     pub sentences: Vec<String>,
 }
 
@@ -94,13 +98,17 @@ pub(super) fn told(before: &[&Case], after: &[&Case], configured: &[Difference])
         let is_same_load = per_work.iter().all(|(load, _)| load.is_empty());
         told.sentences.push(if is_same_load { in_all.sentence() } else { in_all.whole() + "." });
         told.sentences.extend(per_work.iter().map(|(load, each)| load.clone() + &each.sentence()));
+        told.figures.extend(figures::staircase(&in_all, "causes".into()));
         told.tables.extend(tables::table(&[in_all]));
         let each: Vec<Causes> = per_work.into_iter().map(|(_, each)| each).collect();
+        let pictures = each.iter().enumerate();
+        told.figures.extend(pictures.filter_map(|(at, each)| figures::staircase(each, format!("per-work-{at}"))));
         told.tables.extend(tables::table(&each));
     }
     if let (Some(one), Some(two)) = (lost(before), lost(after)) {
         let lost = between(Measured::Lost, &one, &two, configured);
         told.sentences.extend(lost.is_any().then(|| lost.sentence()));
+        told.figures.extend(figures::staircase(&lost, "lost".into()));
         told.tables.extend(tables::table(&[lost]).filter(|table| table.rows().count() > 1));
     }
     let (one, two) = (dark::of(before), dark::of(after));
@@ -145,12 +153,13 @@ fn plural(work: &str) -> String {
 
 fn between(measured: Measured, one: &[Parts], two: &[Parts], configured: &[Difference]) -> Causes {
     let parts: BTreeSet<&Component> = one.iter().chain(two).flat_map(|parts| parts.parts.keys()).collect();
-    let cause = |part: String, of: &dyn Fn(&Parts) -> Spent, setting| {
+    let cause = |part: String, kind: (String, String), of: &dyn Fn(&Parts) -> Spent, setting| {
         let [values_before, values_after] = [one, two].map(|side| side.iter().map(of).collect::<Vec<Spent>>());
         let amount = |values: &[Spent]| values.iter().map(|spent| spent.amount).collect::<Vec<f64>>();
         let welch = Welch::of(&amount(&values_before), &amount(&values_after));
         let cause = Cause {
             part,
+            kind,
             before: Spent::mean(&values_before),
             after: Spent::mean(&values_after),
             interval: welch.map(|welch| welch.interval),
@@ -161,7 +170,8 @@ fn between(measured: Measured, one: &[Parts], two: &[Parts], configured: &[Diffe
     };
     let of_part = |part: &Component| {
         let setting = setting_of(part, configured);
-        cause(part.title(), &|parts: &Parts| parts.parts.get(part).copied().unwrap_or_else(|| part.nothing()), setting)
+        let of = |parts: &Parts| parts.parts.get(part).copied().unwrap_or_else(|| part.nothing());
+        cause(part.title(), part.kind(), &of, setting)
     };
     let (mut list, chances): (Vec<Cause>, Vec<Option<f64>>) = parts.into_iter().map(of_part).unzip();
     let tested: Vec<f64> = chances.iter().flatten().copied().collect();
@@ -170,7 +180,8 @@ fn between(measured: Measured, one: &[Parts], two: &[Parts], configured: &[Diffe
         cause.holds = held.next();
     }
     list.sort_by(|a, b| b.difference().abs().total_cmp(&a.difference().abs()).then_with(|| a.part.cmp(&b.part)));
-    let (mut all, chance) = cause("all".to_owned(), &|parts: &Parts| Spent { amount: parts.sum(), often: None }, None);
+    let sum = |parts: &Parts| Spent { amount: parts.sum(), often: None };
+    let (mut all, chance) = cause("all".to_owned(), Default::default(), &sum, None);
     all.holds = chance.map(|chance| holm::hold(&[chance]).first().copied().unwrap_or(false));
     Causes { measured, list, all }
 }

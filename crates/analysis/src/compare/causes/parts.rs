@@ -37,6 +37,16 @@ impl Component {
         }
     }
 
+    /// Its state, by the names that columns and people have for it.
+    pub fn kind(&self) -> (String, String) {
+        let words = match self.state.as_str() {
+            "handling" => "work on exits".to_owned(),
+            state if self.is_lost => state.replace('_', " "),
+            _ => self.title.clone(),
+        };
+        (self.state.clone(), words)
+    }
+
     /// The level of the guest whose exits are worked on.
     pub fn level(&self) -> Option<u8> {
         self.state.strip_prefix(HANDLING).filter(|_| !self.is_lost)?.parse().ok()

@@ -189,7 +189,7 @@ fn row(causes: &Causes, cause: &Cause) -> Vec<Cell> {
         Some(causes.measured.each_ns(spent.amount, often))
     };
     let verdict = match (cause.holds, cause.difference() > 0.0) {
-        (None, _) => "one run a side",
+        (None, _) => crate::compare::SINGLE,
         (Some(false), _) => "noise could explain it",
         (Some(true), true) => "higher",
         (Some(true), false) => "lower",

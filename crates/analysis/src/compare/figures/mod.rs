@@ -1,13 +1,17 @@
-//! The pictures of a comparison: a curve for each side, on the same axes.
+//! The pictures of a comparison: pairs of numbers, and a curve for each side on the same axes.
 //!
 //! ```text
 //! losses     by_window       what any window of time lost, below the budget's limit
 //!            by_length       how often vCPUs were away for longer than that
+//! dumbbells  each metric        before, after, and whether that is more than noise
+//! repeated   rows of tables     the same of benches, datapaths and prices
 //! samples    by_percentile   how long the longest of so many samples is
 //! ```
 //! Pages have all of them, a terminal those that are held against a limit.
 
+pub(super) mod dumbbells;
 mod losses;
+pub(super) mod repeated;
 mod samples;
 
 use crate::Case;
