@@ -31,13 +31,15 @@ const watch = () => {
 };
 
 async function drive(page) {
-  const box = await page.locator(".lane-canvas canvas").boundingBox();
+  const box = await page.locator(".lane-canvas .above").boundingBox();
   const [x, y] = [box.x + box.width / 2, box.y + 60];
   await page.mouse.move(x, y);
+  await page.keyboard.down("Control");
   for (let i = 0; i < 18; i++) {
     await page.mouse.wheel(0, -120);
     await page.waitForTimeout(16);
   }
+  await page.keyboard.up("Control");
   for (let turn = 0; turn < 3; turn++) {
     await page.mouse.down();
     for (let i = 1; i <= 20; i++) {
@@ -47,10 +49,12 @@ async function drive(page) {
     await page.mouse.up();
     await page.mouse.move(x, y);
   }
+  await page.keyboard.down("Control");
   for (let i = 0; i < 18; i++) {
     await page.mouse.wheel(0, 120);
     await page.waitForTimeout(16);
   }
+  await page.keyboard.up("Control");
 }
 
 async function measure(page, base, id) {

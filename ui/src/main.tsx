@@ -2,7 +2,17 @@
 import { server } from "./data/server";
 import { mount } from "./mount";
 import { useControls } from "./views/Controls";
+import { Events } from "./views/Events";
 import { Live } from "./views/Live";
 import { Recordings } from "./views/Recordings";
+import { useArrows } from "./views/timeline/arrows";
+import { Perfetto } from "./views/timeline/Perfetto";
 
-mount(server, document.getElementById("app")!, { Live, Recordings, useControls });
+mount(server, document.getElementById("app")!, {
+  Events,
+  Live,
+  Perfetto,
+  Recordings,
+  useArrows,
+  useControls,
+});

@@ -27,9 +27,10 @@ import { Multiplication } from "./Multiplication";
 import { Overview } from "./Overview";
 import { Patterns } from "./Patterns";
 import { Sections } from "./Sections";
-import { TimelineView } from "./Timeline";
+import { type OfServer as OfTimeline, TimelineView } from "./Timeline";
 
-export interface OfServer {
+export interface OfServer extends OfTimeline {
+  Events: FunctionComponent<{ recording: Recording }>;
   Live: FunctionComponent<{ id: string }>;
   Recordings: FunctionComponent;
   useControls: typeof useControls;
@@ -273,7 +274,7 @@ function Views() {
 function View({ recording, id, ofServer }: { recording: Recording; id: ViewId; ofServer?: OfServer }) {
   switch (id) {
     case "timeline":
-      return <TimelineView recording={recording} />;
+      return <TimelineView recording={recording} {...(ofServer ? { ofServer } : {})} />;
     case "exits":
       return <Exits recording={recording} other={other.value} />;
     case "chains":
@@ -287,7 +288,7 @@ function View({ recording, id, ofServer }: { recording: Recording; id: ViewId; o
     case "gauges":
       return <Gauges recording={recording} />;
     case "sections":
-      return <Sections recording={recording} {...(ofServer ? { useControls: ofServer.useControls } : {})} />;
+      return <Sections recording={recording} {...(ofServer ? { ofServer } : {})} />;
     default:
       return <Findings recording={recording} />;
   }

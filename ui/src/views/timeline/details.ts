@@ -1,0 +1,89 @@
+/** What is known of one slice: itself, its neighbours, its chain, and what the CPUs did when it began. */
+import type { Recording } from "../../data/source";
+import type { Chain, Slice, Slices } from "../../data/types";
+import { around, type Window } from "../../maths/window";
+import { kindOf } from "./layout";
+
+export interface SliceDetails {
+  slice: Slice;
+  before: Slice | null;
+  after: Slice | null;
+  chain: Chain | null;
+  /** On which CPU its thread ran, or had run until then. */
+  cpu: string | null;
+  /** Which task that CPU ran from then on, where the thread lost it. */
+  by: string | null;
+}
+
+export function sliceAt(slices: Slices | undefined, ns: number): Slice | null {
+  return slices?.slices.find((slice) => ns >= slice.from_ns && ns < slice.to_ns) ?? null;
+}
+
+async function at(recording: Recording, lane: number, ns: number): Promise<Slice | null> {
+  const found = await recording.slices([lane], ns, ns + 1, 1);
+  return found.get(lane)?.slices[0] ?? null;
+}
+
+async function chainAt(recording: Recording, lane: number, ns: number): Promise<Chain | null> {
+  const found = await recording.chains({ lane, t0: ns, t1: ns + 1, limit: 1 });
+  return found.chains[0] ?? null;
+}
+
+export async function detailsAt(
+  recording: Recording,
+  lane: number,
+  ns: number,
+): Promise<SliceDetails | null> {
+  const slice = await at(recording, lane, ns);
+  if (!slice) return null;
+  const { from_ns, to_ns } = slice;
+  const [around, chain, cpus] = await Promise.all([
+    recording.slices([lane], Math.max(0, from_ns - 1), to_ns + 1, 3),
+    chainAt(recording, lane, ns),
+    onCpus(recording, lane, slice),
+  ]);
+  const near = around.get(lane)?.slices ?? [];
+  const before = near.find((one) => one.to_ns === from_ns && one.index !== slice.index) ?? null;
+  const after = near.find((one) => one.from_ns === to_ns && one.index !== slice.index) ?? null;
+  return { slice, before, after, chain, ...cpus };
+}
+
+/** CPUs name the thread that they run, so they tell where a vCPU ran and who came after it. */
+async function onCpus(
+  recording: Recording,
+  lane: number,
+  slice: Slice,
+): Promise<Pick<SliceDetails, "cpu" | "by">> {
+  const { lanes, states } = recording.timeline!;
+  const it = lanes.find((known) => known.id === lane)!;
+  const cpus = lanes.filter((known) => kindOf(known) === "cpu").map((known) => known.id);
+  const none = { cpu: null, by: null };
+  if (kindOf(it) !== "vcpu" || it.tid === null || cpus.length === 0) return none;
+  const { from_ns } = slice;
+  const lost = /^(preempted|runnable)$/.test(states[slice.state]!.name);
+  const found = await recording.slices(cpus, Math.max(0, from_ns - 1), from_ns + 1, 2);
+  const mine = (one: Slice) => one.detail.endsWith(`(${it.tid})`);
+  for (const [id, { slices }] of found) {
+    const here = slices.find((one) => mine(one) && (lost ? one.to_ns === from_ns : one.to_ns > from_ns));
+    if (!here) continue;
+    const next = slices.find((one) => lost && one.from_ns === from_ns && !mine(one));
+    const known = next && /^(task|irq|softirq)$/.test(states[next.state]!.name);
+    return { cpu: lanes.find((known) => known.id === id)!.title, by: known ? next.detail : null };
+  }
+  return none;
+}
+
+/** What two clicks zoom to: the chain there, and inside a chain that fills the screen its slice. */
+export async function targetAt(
+  recording: Recording,
+  lane: number,
+  ns: number,
+  window: Window,
+): Promise<Window | null> {
+  const instant = Math.floor(ns);
+  const [chain, slice] = await Promise.all([chainAt(recording, lane, instant), at(recording, lane, instant)]);
+  const length = window.t1 - window.t0;
+  if (chain && (chain.to_ns - chain.from_ns) * 1.5 < length)
+    return around({ t0: chain.from_ns, t1: chain.to_ns });
+  return slice ? around({ t0: slice.from_ns, t1: slice.to_ns }) : null;
+}
