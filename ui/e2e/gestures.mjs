@@ -252,7 +252,7 @@ export const gestures = [
       await row.hover();
       await row.getByRole("button", { name: /^Pin CPU 1/ }).click();
       assert.equal((await names())[0], "CPU 1");
-      await page.getByLabel("Filter lanes by words").fill("vcpu 1");
+      await page.getByLabel("Filter lanes by words").fill("vcpu 1 170");
       await page.waitForFunction(() => document.querySelectorAll(".lane-names strong").length === 1);
       assert.deepEqual(await names(), ["vCPU 1"]);
       await page.getByLabel("Filter lanes by words").fill("");

@@ -25,9 +25,13 @@ export function roundAmount(value: number, unit: string): string {
   return amount(value, unit).replace(".0 ", " ");
 }
 
+// Made once: a table prints thousands of numbers with each letter in its filter.
+const WITH_DECIMAL = new Intl.NumberFormat("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+
 /** One decimal, digits grouped. */
 function decimal(value: number): string {
-  return value.toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+  return WITH_DECIMAL.format(value);
 }
 
 /** A time on the axis, in seconds with as many digits as `step` needs; without one, to the microsecond. */
@@ -70,12 +74,12 @@ export function marksOf(t0: number, t1: number, step: number): Marks {
 
 /** A time with as many digits as a window of this length needs, without trailing zeros: `12.000345 s`, `60 ns`. */
 export function placed(ns: number, length: number): string {
-  if (Math.abs(ns) < 1e6) return duration(ns);
+  if (ns !== 0 && Math.abs(ns) < 1e6) return duration(ns);
   return instant(ns, Math.max(1, length / 1000));
 }
 
 export function grouped(value: number): string {
-  return Math.round(value).toLocaleString("en-US");
+  return WHOLE.format(Math.round(value));
 }
 
 /** A number per second: digits grouped, or three figures. */

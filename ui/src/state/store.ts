@@ -109,20 +109,6 @@ export const theme = computed<Theme>(() => {
   return asked === "dark" || asked === "light" ? asked : system.value;
 });
 
-/** Takes a dropped trace to the server and opens it. */
-export async function take(source: Source, file: File): Promise<void> {
-  if (!source.upload) return;
-  notice.value = `Sending ${file.name} …`;
-  try {
-    const id = await source.upload(file);
-    recordings.value = await source.recordings();
-    notice.value = `${file.name} was uploaded.`;
-    go({ r: id }, true);
-  } catch (error) {
-    notice.value = (error as Error).message;
-  }
-}
-
 /** Follows the address: opens what it names. */
 export function start(source: Source): void {
   addEventListener("hashchange", () => {
@@ -138,12 +124,6 @@ export function start(source: Source): void {
   effect(() => {
     document.documentElement.dataset.theme = theme.value;
   });
-  addEventListener("dragover", (event) => event.preventDefault());
-  addEventListener("drop", (event) => {
-    event.preventDefault();
-    const file = event.dataTransfer?.files[0];
-    if (file) void take(source, file);
-  });
   source.recordings().then(
     (list) => {
       recordings.value = list;
@@ -153,33 +133,10 @@ export function start(source: Source): void {
       failure.value = error.message;
     },
   );
-  followList(source);
   const wanted = computed(() => hash.value.r);
   const second = computed(() => hash.value.b);
   follow(source, () => wanted.value, recording, failure);
   follow(source, () => second.value, other, otherFailure);
-}
-
-/** Reads the briefs of the list, one after another and only while the list is shown: each may take the server a second. */
-function followList(source: Source): void {
-  if (!source.brief) return;
-  const shown = computed(() => !hash.value.r && !hash.value.live);
-  let turn = 0;
-  effect(() => {
-    const mine = ++turn;
-    const list = shown.value ? (recordings.value ?? []) : [];
-    void readBriefs(source, list, () => mine === turn);
-  });
-}
-
-async function readBriefs(source: Source, list: RecordingInfo[], goesOn: () => boolean): Promise<void> {
-  for (const { id, live, problem } of list) {
-    if (!goesOn()) return;
-    if (live || problem !== null || briefs.peek().get(id)) continue;
-    // A recording that was removed since has none, and does not cost the others theirs.
-    const brief = await source.brief!(id).catch(() => null);
-    briefs.value = new Map(briefs.peek()).set(id, brief);
-  }
 }
 
 function follow(

@@ -15,7 +15,7 @@ export function TableBox({ title, children }: { title: string; children: Compone
 /** Up to so many rows are all there; of more, those on screen. */
 const ALL = 120;
 /** Rows above and below the screen that are there for the hand that scrolls. */
-const SPARE = 12;
+const SPARE = 6;
 const ROW_PIXELS = 30;
 
 interface RowsProps {

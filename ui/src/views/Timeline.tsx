@@ -18,6 +18,7 @@ import type { useArrows } from "./timeline/arrows";
 import { Details } from "./timeline/Details";
 import { LaneTools } from "./timeline/LaneTools";
 import { AXIS_HEIGHT, between, type Layout, layout } from "./timeline/layout";
+import type { OfSlice } from "./timeline/OfSlice";
 import { Over, Readout } from "./timeline/Over";
 import { useOrder } from "./timeline/order";
 import { axisOf, drawScene, type Scene } from "./timeline/picture";
@@ -35,6 +36,7 @@ const FEW_LANES = 16;
 /** What only a server has. */
 export interface OfServer {
   Perfetto: FunctionComponent<{ recording: Recording }>;
+  OfSlice: typeof OfSlice;
   useArrows: typeof useArrows;
 }
 
@@ -227,6 +229,7 @@ function Lanes({
                 recording={recording}
                 scene={scene}
                 width={width}
+                hasDetails={ofServer !== undefined}
                 label={`Timeline of ${counted(lanes.length, "lane")}, ${duration(length)} shown. W and S zoom, A and D move, 0 shows all, Enter opens the details of a slice.`}
                 beside={(lane, by) => {
                   const at = open.indexOf(lane);
@@ -250,7 +253,7 @@ function Lanes({
           </li>
         ))}
       </ul>
-      <Details recording={recording} />
+      <Details recording={recording} OfSlice={ofServer?.OfSlice} />
       {timeline.notes && timeline.notes.length > 0 && (
         <details class="soft">
           <summary>What is missing or inexact ({timeline.notes.length})</summary>

@@ -1,32 +1,37 @@
-/** Below the lanes: what is known of the slice that was picked, or of the area that was chosen. */
+/** Below the lanes: what is known of the slice that was picked (OfSlice.tsx), or of the area that was chosen. */
 import { useEffect } from "preact/hooks";
 import { listOf, meanOf } from "../../data/lanes";
 import type { Recording } from "../../data/source";
-import type { Lane, Slice } from "../../data/types";
 import { stackOrder } from "../../draw/tokens";
 import { counted, duration, grouped, percent, placed } from "../../maths/format";
-import { type Area, areaOf, type Pick, pickOf } from "../../maths/picked";
+import { type Area, areaOf, pickOf } from "../../maths/picked";
 import { around } from "../../maths/window";
-import { chooseNothing, pick } from "../../state/picked";
-import { endGesture, go, hash, selected, show } from "../../state/store";
+import { chooseNothing } from "../../state/picked";
+import { endGesture, hash, selected, show } from "../../state/store";
 import { Swatch } from "../Figure";
 import { useAnswer } from "../useAnswer";
-import { detailsAt } from "./details";
+import type { OfSlice } from "./OfSlice";
 import { totalOf } from "./sums";
 
 const SAMPLES = 2048;
 
-export function Details({ recording }: { recording: Recording }) {
+interface Props {
+  recording: Recording;
+  /** Where single slices are known, which a report file knows only inside some chains. */
+  OfSlice: typeof OfSlice | undefined;
+}
+
+export function Details({ recording, OfSlice }: Props) {
   const picked = pickOf(hash.value);
   const area = areaOf(hash.value);
   const known = recording.timeline!.lanes;
-  if (picked && known[picked.lane])
+  if (OfSlice && picked && known[picked.lane])
     return <OfSlice recording={recording} picked={picked} lane={known[picked.lane]!} />;
   const lanes = area?.lanes.filter((id) => known[id]) ?? [];
   return area && lanes.length > 0 ? <OfArea recording={recording} area={{ ...area, lanes }} /> : null;
 }
 
-function Panel({
+export function Panel({
   title,
   label,
   children,
@@ -62,89 +67,13 @@ function Panel({
 }
 
 /** Says what is chosen to the keys, for as long as it is shown. */
-function useSelected(t0: number | undefined, t1: number | undefined): void {
+export function useSelected(t0: number | undefined, t1: number | undefined): void {
   useEffect(() => {
     selected.value = t0 === undefined || t1 === undefined ? null : { t0, t1 };
     return () => {
       selected.value = null;
     };
   }, [t0, t1]);
-}
-
-function OfSlice({ recording, picked, lane }: { recording: Recording; picked: Pick; lane: Lane }) {
-  const { states } = recording.timeline!;
-  const { value, error, loading } = useAnswer(
-    () => detailsAt(recording, picked.lane, picked.ns),
-    [recording, picked.lane, picked.ns],
-  );
-  useSelected(value?.slice.from_ns, value?.slice.to_ns);
-  const label = "Details of the slice";
-  if (!value) {
-    const why = recording.inlined
-      ? "A report file has single slices inside the chains that it contains, and none here. `kvmscope serve` has all."
-      : `Nothing is known of ${lane.title} at ${placed(picked.ns, 1)}.`;
-    return (
-      <Panel title={`${lane.group} ${lane.title}`} label={label}>
-        <p>{error ?? (loading ? "Reading …" : why)}</p>
-      </Panel>
-    );
-  }
-  const { slice, before, after, chain, cpu, by } = value;
-  const state = states[slice.state]!;
-  const length = slice.to_ns - slice.from_ns;
-  const near = (one: Slice | null, ns: number) =>
-    one ? (
-      <button type="button" class="link" onClick={() => pick({ lane: picked.lane, ns })}>
-        {states[one.state]!.title} {one.detail}, {duration(one.to_ns - one.from_ns)}
-      </button>
-    ) : (
-      "nothing"
-    );
-  const rows: [string, preact.ComponentChildren][] = [
-    ["Length", duration(length)],
-    ["Start", placed(slice.from_ns, length)],
-    ["End", placed(slice.to_ns, length)],
-    ["Lane", `${lane.group} ${lane.title}${lane.tid === null ? "" : `, thread ${lane.tid}`}`],
-  ];
-  if (slice.detail) rows.unshift(["Reason", slice.detail]);
-  if (by) rows.push(["Preempted by", `${by}, on ${cpu}`]);
-  else if (cpu) rows.push([/^(preempted|runnable)$/.test(state.name) ? "Had run on" : "CPU", cpu]);
-  if (chain)
-    rows.push([
-      "Chain",
-      <>
-        <button
-          type="button"
-          class="link"
-          onClick={() => go({ view: "chains", chain: chain.id, pick: null }, true)}
-        >
-          {chain.reason}, {counted(chain.exits, "exit")} of L1
-        </button>
-        {chain.cost_ns === null ? ", not closed in the recording" : `, cost ${duration(chain.cost_ns)}`}
-        {chain.interrupted && ", L1 halted inside"}
-        {chain.migrated && ", another L2 guest ran next"}
-      </>,
-    ]);
-  rows.push(["Before", near(before, slice.from_ns - 1)], ["After", near(after, slice.to_ns)]);
-  return (
-    <Panel
-      title={
-        <>
-          <Swatch state={state.name} /> {state.title} {slice.detail}
-        </>
-      }
-      label={label}
-    >
-      <dl>
-        {rows.map(([name, words]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{words}</dd>
-          </div>
-        ))}
-      </dl>
-    </Panel>
-  );
 }
 
 function OfArea({ recording, area }: { recording: Recording; area: Area }) {

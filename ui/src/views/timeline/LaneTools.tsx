@@ -5,7 +5,7 @@ import { counted, grouped } from "../../maths/format";
 import { pickOf } from "../../maths/picked";
 import { showing } from "../../maths/window";
 import { pick } from "../../state/picked";
-import { go, hash, show, shown, whole } from "../../state/store";
+import { go, hash, selected, show, shown, whole } from "../../state/store";
 import { ORDERS } from "./order";
 
 interface Props {
@@ -79,6 +79,7 @@ function Search({ recording, lanes }: { recording: Recording; lanes: number[] })
       setSaid(`${grouped(nth)} of ${grouped(found.count)}${where}`);
       show(showing(shown.value, hit.from_ns, whole.value));
       pick({ lane: hit.lane, ns: hit.from_ns });
+      selected.value = { t0: hit.from_ns, t1: hit.to_ns };
     } catch (error) {
       setSaid((error as Error).message);
     }

@@ -8,8 +8,8 @@ import { duration, percent, placed } from "../../maths/format";
 import { type Area, areaOf, pickOf } from "../../maths/picked";
 import { numberOf } from "../../state/hash";
 import { chooseArea, pick } from "../../state/picked";
-import { cursor, endGesture, hash, selected, show, shown, whole } from "../../state/store";
-import { sliceAt, targetAt } from "./details";
+import { cursor, endGesture, go, hash, selected, show, shown, whole } from "../../state/store";
+import { chainAt, sliceAt, targetAt } from "./found";
 import { attach, type Place } from "./gestures";
 import { type Above, drawAbove, marksNear, pixelAt, type Scene, timeToX } from "./picture";
 import { Tip } from "./Tools";
@@ -21,16 +21,23 @@ interface Props {
   scene: Scene;
   width: number;
   label: string;
+  /** Whether a slice has details; where it has none, its chain is opened. */
+  hasDetails: boolean;
   /** A lane beside another one, for the keys. */
   beside: (lane: number, by: 1 | -1) => number | null;
 }
 
-export function Over({ recording, scene, width, label, beside }: Props) {
+export function Over({ recording, scene, width, label, hasDetails, beside }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const hover = useSignal<number | null>(null);
   const brush = useSignal<Area | null>(null);
   const now = useRef(scene);
   now.current = scene;
+  const open = async (lane: number, ns: number) => {
+    if (hasDetails) return pick({ lane, ns });
+    const chain = await chainAt(recording, lane, Math.floor(ns));
+    if (chain) go({ view: "chains", chain: chain.id }, true);
+  };
   const picked = pickOf(hash.value);
   const above: Above = {
     cursor: cursor.value,
@@ -64,7 +71,7 @@ export function Over({ recording, scene, width, label, beside }: Props) {
       },
       pick: ({ ns, y }) => {
         const lane = laneAt(now.current, y);
-        if (lane !== null && lane.row === "lane") pick({ lane: lane.id, ns });
+        if (lane !== null && lane.row === "lane") void open(lane.id, ns);
       },
       focus: async ({ ns, y }) => {
         const lane = laneAt(now.current, y);
@@ -84,7 +91,7 @@ export function Over({ recording, scene, width, label, beside }: Props) {
     if (lane === null) return;
     event.preventDefault();
     event.stopPropagation();
-    pick({ lane, ns });
+    void open(lane, ns);
   };
   const at = cursor.value;
   const tip = at !== null && hover.value !== null ? wordsAt(scene, { ns: at, y: hover.value }, width) : [];

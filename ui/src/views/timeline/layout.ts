@@ -107,10 +107,9 @@ interface Group {
 
 export function fits(lane: Lane, filter: string): boolean {
   const name = `${lane.title} ${lane.group} ${kindOf(lane)}`.toLowerCase();
-  return filter
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => name.includes(word));
+  // Who writes 1 means neither 10 nor 170.
+  const has = (word: string) => (/^\d+$/.test(word) ? name.split(/\D+/).includes(word) : name.includes(word));
+  return filter.toLowerCase().split(/\s+/).every(has);
 }
 
 /** Groups in the order they are drawn in: what is pinned, what is sorted, and the rest as it is given. */

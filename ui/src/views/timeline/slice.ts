@@ -1,7 +1,7 @@
 /** What is known of one slice: itself, its neighbours, its chain, and what the CPUs did when it began. */
 import type { Recording } from "../../data/source";
-import type { Chain, Slice, Slices } from "../../data/types";
-import { around, type Window } from "../../maths/window";
+import type { Chain, Slice } from "../../data/types";
+import { at, chainAt } from "./found";
 import { kindOf } from "./layout";
 
 export interface SliceDetails {
@@ -13,20 +13,6 @@ export interface SliceDetails {
   cpu: string | null;
   /** Which task that CPU ran from then on, where the thread lost it. */
   by: string | null;
-}
-
-export function sliceAt(slices: Slices | undefined, ns: number): Slice | null {
-  return slices?.slices.find((slice) => ns >= slice.from_ns && ns < slice.to_ns) ?? null;
-}
-
-async function at(recording: Recording, lane: number, ns: number): Promise<Slice | null> {
-  const found = await recording.slices([lane], ns, ns + 1, 1);
-  return found.get(lane)?.slices[0] ?? null;
-}
-
-async function chainAt(recording: Recording, lane: number, ns: number): Promise<Chain | null> {
-  const found = await recording.chains({ lane, t0: ns, t1: ns + 1, limit: 1 });
-  return found.chains[0] ?? null;
 }
 
 export async function detailsAt(
@@ -71,19 +57,4 @@ async function onCpus(
     return { cpu: lanes.find((known) => known.id === id)!.title, by: known ? next.detail : null };
   }
   return none;
-}
-
-/** What two clicks zoom to: the chain there, and inside a chain that fills the screen its slice. */
-export async function targetAt(
-  recording: Recording,
-  lane: number,
-  ns: number,
-  window: Window,
-): Promise<Window | null> {
-  const instant = Math.floor(ns);
-  const [chain, slice] = await Promise.all([chainAt(recording, lane, instant), at(recording, lane, instant)]);
-  const length = window.t1 - window.t0;
-  if (chain && (chain.to_ns - chain.from_ns) * 1.5 < length)
-    return around({ t0: chain.from_ns, t1: chain.to_ns });
-  return slice ? around({ t0: slice.from_ns, t1: slice.to_ns }) : null;
 }
