@@ -352,7 +352,7 @@ export const gestures = [
       assert.notEqual(await drawn(), before, "arrows are drawn");
       await page.mouse.click(box.x + box.width / 2, box.y + 80);
       const words = await page.locator(".details dl").textContent();
-      assert.match(words, /Preempted by.+\(\d+\), on CPU \d/);
+      assert.match(words, /Preempted by.+\(\d+\) for .+, on CPU \d/);
       assert.ok(lanes.length > 1);
     },
   ],

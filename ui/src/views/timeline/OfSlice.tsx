@@ -10,6 +10,8 @@ import { useAnswer } from "../useAnswer";
 import { Panel, useSelected } from "./Details";
 import { detailsAt } from "./slice";
 
+const TASKS = 3;
+
 export function OfSlice({ recording, picked, lane }: { recording: Recording; picked: Pick; lane: Lane }) {
   const { states } = recording.timeline!;
   const { value, error, loading } = useAnswer(
@@ -32,7 +34,7 @@ export function OfSlice({ recording, picked, lane }: { recording: Recording; pic
   const near = (one: Slice | null, ns: number) =>
     one ? (
       <button type="button" class="link" onClick={() => pick({ lane: picked.lane, ns })}>
-        {states[one.state]!.title} {one.detail}, {duration(one.to_ns - one.from_ns)}
+        {`${[states[one.state]!.title, one.detail].filter(Boolean).join(" ")}, ${duration(one.to_ns - one.from_ns)}`}
       </button>
     ) : (
       "nothing"
@@ -44,7 +46,9 @@ export function OfSlice({ recording, picked, lane }: { recording: Recording; pic
     ["Lane", `${lane.group} ${lane.title}${lane.tid === null ? "" : `, thread ${lane.tid}`}`],
   ];
   if (slice.detail) rows.unshift(["Reason", slice.detail]);
-  if (by) rows.push(["Preempted by", `${by}, on ${cpu}`]);
+  const took = by.slice(0, TASKS).map(({ task, time_ns }) => `${task} for ${duration(time_ns)}`);
+  if (by.length > TASKS) took.push(counted(by.length - TASKS, "other task"));
+  if (took.length > 0) rows.push(["Preempted by", `${took.join(", ")}, on ${cpu}`]);
   else if (cpu) rows.push([/^(preempted|runnable)$/.test(state.name) ? "Had run on" : "CPU", cpu]);
   if (chain)
     rows.push([

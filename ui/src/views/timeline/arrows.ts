@@ -111,7 +111,10 @@ function draw(links: Link[], context: CanvasRenderingContext2D, scene: Scene, wi
     for (const side of [-0.45, 0.45])
       context.lineTo(b.x - 8 * Math.cos(turn + side), b.y - 8 * Math.sin(turn + side));
     context.fill();
-    const [left, right] = flat ? [Math.min(a.x, b.x), Math.max(a.x, b.x)] : [a.x + 6, a.x + 400];
+    const beside = bend.x + 2;
+    const [left, right] = flat
+      ? [Math.min(a.x, b.x), Math.max(a.x, b.x)]
+      : [beside, beside + context.measureText(words).width + 9];
     label(context, scene.theme, words, left, right, flat ? (a.y + bend.y) / 2 : bend.y);
   }
   context.lineWidth = 1;

@@ -4,6 +4,9 @@ import type { Chain, Slice } from "../../data/types";
 import { at, chainAt } from "./found";
 import { kindOf } from "./layout";
 
+/** Slices of a CPU during one of a thread that waits for it. */
+const MOST = 1000;
+
 export interface SliceDetails {
   slice: Slice;
   before: Slice | null;
@@ -11,8 +14,8 @@ export interface SliceDetails {
   chain: Chain | null;
   /** On which CPU its thread ran, or had run until then. */
   cpu: string | null;
-  /** Which task that CPU ran from then on, where the thread lost it. */
-  by: string | null;
+  /** Which tasks that CPU ran meanwhile, where the thread lost it: the longest first. */
+  by: { task: string; time_ns: number }[];
 }
 
 export async function detailsAt(
@@ -43,7 +46,7 @@ async function onCpus(
   const { lanes, states } = recording.timeline!;
   const it = lanes.find((known) => known.id === lane)!;
   const cpus = lanes.filter((known) => kindOf(known) === "cpu").map((known) => known.id);
-  const none = { cpu: null, by: null };
+  const none = { cpu: null, by: [] };
   if (kindOf(it) !== "vcpu" || it.tid === null || cpus.length === 0) return none;
   const { from_ns } = slice;
   const lost = /^(preempted|runnable)$/.test(states[slice.state]!.name);
@@ -52,9 +55,25 @@ async function onCpus(
   for (const [id, { slices }] of found) {
     const here = slices.find((one) => mine(one) && (lost ? one.to_ns === from_ns : one.to_ns > from_ns));
     if (!here) continue;
-    const next = slices.find((one) => lost && one.from_ns === from_ns && !mine(one));
-    const known = next && /^(task|irq|softirq)$/.test(states[next.state]!.name);
-    return { cpu: lanes.find((known) => known.id === id)!.title, by: known ? next.detail : null };
+    const cpu = lanes.find((known) => known.id === id)!.title;
+    return { cpu, by: lost ? await tasksOf(recording, id, slice) : [] };
   }
   return none;
+}
+
+/** What a CPU ran in the time of a slice, by task. */
+async function tasksOf(
+  recording: Recording,
+  cpu: number,
+  { from_ns, to_ns }: Slice,
+): Promise<SliceDetails["by"]> {
+  const { states } = recording.timeline!;
+  const found = await recording.slices([cpu], from_ns, to_ns, MOST);
+  const sums = new Map<string, number>();
+  for (const one of found.get(cpu)?.slices ?? []) {
+    if (states[one.state]!.name !== "task") continue;
+    const time = Math.min(to_ns, one.to_ns) - Math.max(from_ns, one.from_ns);
+    sums.set(one.detail, (sums.get(one.detail) ?? 0) + time);
+  }
+  return [...sums].map(([task, time_ns]) => ({ task, time_ns })).sort((a, b) => b.time_ns - a.time_ns);
 }
