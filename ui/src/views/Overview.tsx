@@ -28,7 +28,7 @@ export function Overview({ recording, fixed }: { recording: Recording; fixed: bo
                 showing <b>{spanOf(shown.value)}</b>, {duration(shown.value.t1 - shown.value.t0)} of{" "}
                 {duration(whole.value.t1 - whole.value.t0)}
               </span>
-              <button type="button" onClick={() => show(whole.value)} title="Show the whole recording (f)">
+              <button type="button" onClick={() => show(whole.value)} title="Show the whole recording (0)">
                 clear
               </button>
             </span>
@@ -100,7 +100,7 @@ function Strip({ recording }: { recording: Recording }) {
         width={PIXELS}
         height={HEIGHT}
         role="img"
-        aria-label={`The whole recording, ${duration(t1 - t0)}, all vCPUs together. W and S zoom, A and D move, F shows all.`}
+        aria-label={`The whole recording, ${duration(t1 - t0)}, all vCPUs together. W and S zoom, A and D move, 0 shows all.`}
         onPointerDown={(event) => {
           canvas.current!.setPointerCapture(event.pointerId);
           setDrag({ from: share(event), to: share(event) });
