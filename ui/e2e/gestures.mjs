@@ -57,12 +57,16 @@ export const gestures = [
     },
   ],
   [
-    "Enter opens details by key, Escape closes them",
+    "Enter opens details by key, the arrow down those of the next lane, Escape closes them",
     async ({ page, base }) => {
-      await aroundChain(page, base);
+      const { t0, t1 } = await aroundChain(page, base);
+      await timeline(page, base, `r=${LINUX}&t0=${t0}&t1=${t1}`);
       await page.locator(CANVAS).focus();
       await page.keyboard.press("Enter");
       await page.locator(".details").getByText("Length").waitFor();
+      assert.match(await param(page, "pick"), /^0\./);
+      await page.keyboard.press("ArrowDown");
+      await page.waitForFunction(() => /pick=1\./.test(location.hash));
       await page.keyboard.press("Escape");
       await page.waitForSelector(".details", { state: "detached" });
       assert.equal(await param(page, "pick"), null);

@@ -1,8 +1,6 @@
 /** The keyboard: everything the pointer does. `?` shows these tables. */
 
-import { pickOf } from "../maths/picked";
 import { around, clamp, pan, zoom } from "../maths/window";
-import { pick } from "./picked";
 import { endGesture, go, hash, helpOpen, recording, selected, show, shown, undo, whole } from "./store";
 import { VIEWS } from "./views";
 
@@ -73,8 +71,6 @@ const ON_TIMELINE: Record<string, () => void> = {
   ArrowRight: () => ACTIONS.d!(),
   Home: () => show({ t0: whole.value.t0, t1: whole.value.t0 + length() }),
   End: () => show({ t0: whole.value.t1 - length(), t1: whole.value.t1 }),
-  ",": () => neighbour(-1),
-  ".": () => neighbour(1),
 };
 
 /** Shows what is chosen; where that is shown already, everything. */
@@ -83,15 +79,6 @@ function focus(): void {
   const { t0, t1 } = shown.value;
   endGesture();
   show(wanted && (wanted.t0 !== t0 || wanted.t1 !== t1) ? wanted : whole.value);
-}
-
-/** The details of the slice beside the one whose details are shown. */
-function neighbour(by: 1 | -1): void {
-  const picked = pickOf(hash.value);
-  const slice = selected.value;
-  if (!picked || !slice) return;
-  const ns = by > 0 ? slice.t1 : slice.t0 - 1;
-  if (ns >= whole.value.t0 && ns < whole.value.t1) pick({ lane: picked.lane, ns });
 }
 
 /** The chain before or after the open one, in time. */

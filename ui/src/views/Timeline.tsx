@@ -231,10 +231,6 @@ function Lanes({
                 width={width}
                 hasDetails={ofServer !== undefined}
                 label={`Timeline of ${counted(lanes.length, "lane")}, ${duration(length)} shown. W and S zoom, A and D move, 0 shows all, Enter opens the details of a slice.`}
-                beside={(lane, by) => {
-                  const at = open.indexOf(lane);
-                  return open[Math.min(open.length - 1, Math.max(0, at + by))] ?? null;
-                }}
               />
             </div>
           </div>
@@ -253,7 +249,7 @@ function Lanes({
           </li>
         ))}
       </ul>
-      <Details recording={recording} OfSlice={ofServer?.OfSlice} />
+      <Details recording={recording} lanes={open} OfSlice={ofServer?.OfSlice} />
       {timeline.notes && timeline.notes.length > 0 && (
         <details class="soft">
           <summary>What is missing or inexact ({timeline.notes.length})</summary>

@@ -17,16 +17,18 @@ const SAMPLES = 2048;
 
 interface Props {
   recording: Recording;
+  /** Those that are shown, in their order. */
+  lanes: number[];
   /** Where single slices are known, which a report file knows only inside some chains. */
   OfSlice: typeof OfSlice | undefined;
 }
 
-export function Details({ recording, OfSlice }: Props) {
+export function Details({ recording, lanes: shown, OfSlice }: Props) {
   const picked = pickOf(hash.value);
   const area = areaOf(hash.value);
   const known = recording.timeline!.lanes;
   if (OfSlice && picked && known[picked.lane])
-    return <OfSlice recording={recording} picked={picked} lane={known[picked.lane]!} />;
+    return <OfSlice recording={recording} picked={picked} lane={known[picked.lane]!} shown={shown} />;
   const lanes = area?.lanes.filter((id) => known[id]) ?? [];
   return area && lanes.length > 0 ? <OfArea recording={recording} area={{ ...area, lanes }} /> : null;
 }

@@ -1,4 +1,5 @@
 /** Below the lanes: one slice with its reason, its neighbours, its chain, and who took the CPU. */
+import { useEffect } from "preact/hooks";
 import type { Recording } from "../../data/source";
 import type { Lane, Slice } from "../../data/types";
 import { counted, duration, placed } from "../../maths/format";
@@ -8,17 +9,26 @@ import { go } from "../../state/store";
 import { Swatch } from "../Figure";
 import { useAnswer } from "../useAnswer";
 import { Panel, useSelected } from "./Details";
-import { detailsAt } from "./slice";
+import { detailsAt, type SliceDetails } from "./slice";
 
 const TASKS = 3;
 
-export function OfSlice({ recording, picked, lane }: { recording: Recording; picked: Pick; lane: Lane }) {
+interface Props {
+  recording: Recording;
+  picked: Pick;
+  lane: Lane;
+  /** Lanes in the order in which they are shown. */
+  shown: number[];
+}
+
+export function OfSlice({ recording, picked, lane, shown }: Props) {
   const { states } = recording.timeline!;
   const { value, error, loading } = useAnswer(
     () => detailsAt(recording, picked.lane, picked.ns),
     [recording, picked.lane, picked.ns],
   );
   useSelected(value?.slice.from_ns, value?.slice.to_ns);
+  useKeys(picked, shown, value);
   const label = "Details of the slice";
   if (!value) {
     const why = `Nothing is known of ${lane.title} at ${placed(picked.ns, 1)}.`;
@@ -86,4 +96,23 @@ export function OfSlice({ recording, picked, lane }: { recording: Recording; pic
       </dl>
     </Panel>
   );
+}
+
+/** Keys that go on from here: to the slices before and after, and with the lanes in focus to those above and below. */
+function useKeys(picked: Pick, shown: number[], known: SliceDetails | null): void {
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const target = event.target as HTMLElement;
+      if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT)$/.test(target.tagName)) return;
+      const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+      if (by !== 0 && target.classList.contains("above")) {
+        event.preventDefault();
+        const lane = shown[shown.indexOf(picked.lane) + by];
+        if (lane !== undefined) pick({ lane, ns: picked.ns });
+      } else if (event.key === "," && known?.before) pick({ lane: picked.lane, ns: known.slice.from_ns - 1 });
+      else if (event.key === "." && known?.after) pick({ lane: picked.lane, ns: known.slice.to_ns });
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, [picked.lane, picked.ns, shown.join(), known]);
 }

@@ -23,11 +23,9 @@ interface Props {
   label: string;
   /** Whether a slice has details; where it has none, its chain is opened. */
   hasDetails: boolean;
-  /** A lane beside another one, for the keys. */
-  beside: (lane: number, by: 1 | -1) => number | null;
 }
 
-export function Over({ recording, scene, width, label, hasDetails, beside }: Props) {
+export function Over({ recording, scene, width, label, hasDetails }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const hover = useSignal<number | null>(null);
   const brush = useSignal<Area | null>(null);
@@ -83,15 +81,10 @@ export function Over({ recording, scene, width, label, hasDetails, beside }: Pro
     });
   }, [recording]);
   const keys = (event: KeyboardEvent) => {
-    const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     const first = scene.layout.lanes.find((lane) => lane.top >= scene.top) ?? scene.layout.lanes[0];
-    if (by === 0 && event.key !== "Enter") return;
-    const ns = picked?.ns ?? cursor.value ?? (scene.window.t0 + scene.window.t1) / 2;
-    const lane = picked && by !== 0 ? beside(picked.lane, by) : (picked?.lane ?? first?.id ?? null);
-    if (lane === null) return;
-    event.preventDefault();
-    event.stopPropagation();
-    void open(lane, ns);
+    if (event.key !== "Enter" || !first) return;
+    const { t0, t1 } = scene.window;
+    void open(picked?.lane ?? first.id, picked?.ns ?? cursor.value ?? (t0 + t1) / 2);
   };
   const at = cursor.value;
   const tip = at !== null && hover.value !== null ? wordsAt(scene, { ns: at, y: hover.value }, width) : [];
