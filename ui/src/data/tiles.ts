@@ -31,6 +31,9 @@ export function placesOf(level: number, t0: number, t1: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, i) => first + i);
 }
 
+/** After a failure nothing is asked for so long: each drawing would ask again. */
+const PATIENCE_MS = 1000;
+
 interface Asked {
   level: number;
   places: number[];
@@ -42,6 +45,7 @@ export class TileCache {
   private readonly kept = new Map<string, Tile>();
   private bytes = 0;
   private under: Asked[] = [];
+  private failed = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly recording: Recording,
@@ -92,6 +96,7 @@ export class TileCache {
 
   /** Requests for runs of places that lack the same. */
   private ask(level: number, places: number[], shown: number[], ahead: Wanted): void {
+    if (performance.now() - this.failed < PATIENCE_MS) return;
     const all = numbersOf(ahead);
     const needs = places.map((place) => {
       const comes = this.under.filter((asked) => asked.level === level && asked.places.includes(place));
@@ -133,7 +138,9 @@ export class TileCache {
         this.arrived();
       })
       .catch((error: unknown) => {
-        if (!controller.signal.aborted) this.arrived(error as Error);
+        if (controller.signal.aborted) return;
+        this.failed = performance.now();
+        this.arrived(error as Error);
       })
       .finally(() => {
         this.under = this.under.filter((one) => one !== asked);

@@ -147,7 +147,17 @@ function Top({ inlined }: { inlined: boolean }) {
             value={open.id}
             onChange={(event) =>
               go(
-                { r: event.currentTarget.value, t0: null, t1: null, chain: null, chain2: null, lane: null },
+                {
+                  r: event.currentTarget.value,
+                  t0: null,
+                  t1: null,
+                  chain: null,
+                  chain2: null,
+                  lane: null,
+                  pick: null,
+                  area: null,
+                  pin: null,
+                },
                 true,
               )
             }
