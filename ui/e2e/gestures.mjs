@@ -129,6 +129,12 @@ export const gestures = [
       await page.keyboard.press("w");
       await page.keyboard.press("0");
       await page.waitForFunction(() => !location.hash.includes("t0="));
+      // What is undone is a zoom, and never a view.
+      await page.keyboard.press("3");
+      await page.keyboard.press("2");
+      await page.keyboard.press("u");
+      await page.getByText("Nothing to undo.").waitFor();
+      assert.equal(await param(page, "view"), "timeline");
     },
   ],
   [

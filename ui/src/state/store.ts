@@ -29,22 +29,22 @@ const ADDRESS_MS = 60;
 let written = Number.NEGATIVE_INFINITY;
 let toWrite: ReturnType<typeof setTimeout> | undefined;
 
-function write(push: boolean): void {
+function write(push: boolean, zoom = false): void {
   clearTimeout(toWrite);
   toWrite = undefined;
   written = performance.now();
   const address = `${location.pathname}${location.search}${printHash(hash.value)}`;
-  const step = (history.state?.step ?? 0) + Number(push);
-  history[push ? "pushState" : "replaceState"]({ step }, "", address);
+  const state = push ? { zoom } : history.state;
+  history[push ? "pushState" : "replaceState"](state, "", address);
 }
 
-/** Puts a patch into the address; `push` makes it a step of the browser's history. */
-export function go(patch: Parameters<typeof patched>[1], push = false): void {
+/** Puts a patch into the address; `push` makes it a step of the browser's history, and `zoom` one that can be undone by key. */
+export function go(patch: Parameters<typeof patched>[1], push = false, zoom = false): void {
   // A step keeps what was there before it, as it was last.
   if (push && toWrite !== undefined) write(false);
   hash.value = patched(hash.value, patch);
   const wait = ADDRESS_MS - (performance.now() - written);
-  if (push || wait <= 0) write(push);
+  if (push || wait <= 0) write(push, zoom);
   else toWrite ??= setTimeout(() => write(false), wait);
 }
 
@@ -71,7 +71,7 @@ export function show(window: Window): void {
   if (next.t0 === shown.value.t0 && next.t1 === shown.value.t1) return;
   const all = next.t0 <= whole.value.t0 && next.t1 >= whole.value.t1;
   const now = performance.now();
-  go(all ? { t0: null, t1: null } : { t0: next.t0, t1: next.t1 }, now - lastShown > GESTURE_MS);
+  go(all ? { t0: null, t1: null } : { t0: next.t0, t1: next.t1 }, now - lastShown > GESTURE_MS, true);
   lastShown = now;
 }
 
@@ -81,9 +81,9 @@ export function endGesture(): void {
   if (toWrite !== undefined) write(false);
 }
 
-/** Back to the window before the last gesture, where this page has made one. */
+/** Back to the window before the last gesture, where there was one since this view was opened. */
 export function undo(): void {
-  if (!history.state?.step) {
+  if (!history.state?.zoom) {
     notice.value = "Nothing to undo.";
     return;
   }

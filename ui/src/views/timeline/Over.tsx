@@ -11,6 +11,7 @@ import { chooseArea, pick } from "../../state/picked";
 import { cursor, endGesture, go, hash, selected, show, shown, whole } from "../../state/store";
 import { chainAt, sliceAt, targetAt } from "./found";
 import { attach, type Place } from "./gestures";
+import { AXIS_HEIGHT } from "./layout";
 import { type Above, drawAbove, marksNear, pixelAt, type Scene, timeToX } from "./picture";
 import { Tip } from "./Tools";
 
@@ -125,6 +126,8 @@ export function Readout() {
 }
 
 function laneAt(scene: Scene, y: number): { id: number; row: "lane" | "group"; title: string } | null {
+  // Lanes go on below the axis.
+  if (y < AXIS_HEIGHT) return null;
   const high = y + scene.top;
   const inside = (it: { top: number; height: number }) => high >= it.top && high < it.top + it.height;
   const lane = scene.layout.lanes.find(inside);
