@@ -114,10 +114,9 @@ function Reasons({ recording }: { recording: Recording }) {
         row={(i) => {
           const row = rows[i]!;
           const reason = text(row, "reason");
-          const key = `${text(row, "level")} ${reason}`;
           const finding = findingFor(recording.report, text(row, "vm"), reason);
           return (
-            <tr key={`${text(row, "vm")}/${text(row, "vcpu")}/${key}`}>
+            <tr key={`${i}`}>
               {!oneVm && (
                 <td class="vm" title={text(row, "vm")}>
                   {text(row, "vm")}

@@ -40,19 +40,18 @@ export function LongTable({ title, head, count, row }: RowsProps) {
   useLayoutEffect(() => {
     const it = box.current;
     if (!it || !long) return;
-    const middle = it.querySelectorAll<HTMLElement>("tbody tr:not(.gap)");
-    const ends = [middle[0], middle[middle.length - 1]].map((tr) => tr?.getBoundingClientRect());
-    if (ends[0] && ends[1] && middle.length > 1) {
-      const zoom = it.getBoundingClientRect().width / Math.max(1, it.offsetWidth);
-      const each = (ends[1].top - ends[0].top) / (middle.length - 1) / (zoom || 1);
-      if (each > 0 && Math.abs(each - high) > 0.5) setHigh(each);
+    const rows = it.querySelectorAll<HTMLElement>("tbody tr:not(.gap)");
+    const [one, other] = [rows[0], rows[rows.length - 1]];
+    if (!one || !other || one === other) return;
+    const each = (other.offsetTop - one.offsetTop) / (rows.length - 1);
+    if (each > 0 && Math.abs(each - high) > 0.5) setHigh(each);
+  }, [long]);
+  useLayoutEffect(() => {
+    // Columns only get wider while one scrolls: a table that breathed could not be read.
+    for (const th of box.current?.querySelectorAll<HTMLElement>("th") ?? []) {
+      th.style.minWidth = first > 0 ? `${th.offsetWidth}px` : "";
     }
-    // Columns only get wider: a table that breathed while one scrolls could not be read.
-    for (const th of it.querySelectorAll<HTMLElement>("th")) {
-      const wide = th.offsetWidth;
-      if (wide > Number.parseFloat(th.style.minWidth || "0")) th.style.minWidth = `${wide}px`;
-    }
-  });
+  }, [first]);
   const gap = (rows: number) => rows > 0 && <tr class="gap" style={{ height: `${rows * high}px` }} />;
   return (
     <div
