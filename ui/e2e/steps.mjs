@@ -8,6 +8,7 @@ import { compared } from "./compared.mjs";
 import { copies } from "./copies.mjs";
 import { findings } from "./findings.mjs";
 import { frames } from "./frames.mjs";
+import { gestures } from "./gestures.mjs";
 import { glance } from "./glance.mjs";
 import { latency } from "./latency.mjs";
 import { growing, live } from "./live.mjs";
@@ -18,6 +19,7 @@ import { rates } from "./rates.mjs";
 import { recordings } from "./recordings.mjs";
 import { clean, LINUX, length, NESTED, open, param, SHADOWED, VIEWS } from "./shared.mjs";
 import { span } from "./span.mjs";
+import { wide } from "./wide.mjs";
 
 /** A report file as `report --html` makes it, from what the server answers. */
 async function reportFile(base, folder) {
@@ -95,15 +97,18 @@ export const steps = [
     },
   ],
   [
-    "the timeline zooms by key and wheel, pans by drag, brushes with shift, and shows all again",
+    "the timeline zooms by key and wheel, pans by drag, and shows all again",
     async ({ page, base }) => {
       await open(page, base, `r=${LINUX}&view=timeline`);
       await page.waitForSelector("canvas[data-drawn]:not([data-drawn='0'])");
       for (let i = 0; i < 3; i++) await page.keyboard.press("w");
+      await page.waitForTimeout(100);
       const first = await length(page);
-      const box = await page.locator(".lane-canvas canvas").boundingBox();
+      const box = await page.locator(".lane-canvas .above").boundingBox();
       await page.mouse.move(box.x + box.width / 3, box.y + 60);
+      await page.keyboard.down("Control");
       await page.mouse.wheel(0, -400);
+      await page.keyboard.up("Control");
       await page.waitForTimeout(100);
       const second = await length(page);
       assert.ok(second < first, `the wheel zooms in: ${second} < ${first}`);
@@ -113,14 +118,8 @@ export const steps = [
       await page.mouse.up();
       assert.ok(Number(await param(page, "t0")) < before, "dragging to the right shows earlier time");
       assert.ok(Math.abs((await length(page)) - second) <= 1, "dragging keeps the length");
-      await page.keyboard.down("Shift");
-      await page.mouse.move(box.x + 200, box.y + 60);
-      await page.mouse.down();
-      await page.mouse.move(box.x + 300, box.y + 60, { steps: 5 });
-      await page.mouse.up();
-      await page.keyboard.up("Shift");
-      assert.ok((await length(page)) < second / 4, "a brush shows what it covered");
       await page.keyboard.press("f");
+      await page.waitForTimeout(100);
       assert.equal(await param(page, "t0"), null);
     },
   ],
@@ -157,17 +156,21 @@ export const steps = [
     },
   ],
   [
-    "a click on the staircase opens a chain, keys walk the chains",
+    "a slice on the staircase leads to its chain, keys walk the chains",
     async ({ page, base }) => {
       const first = (await (await fetch(`${base}/api/recordings/${LINUX}/chains?limit=1`)).json()).chains[0];
       const rim = first.to_ns - first.from_ns;
       const window = `t0=${Math.max(0, first.from_ns - rim)}&t1=${first.to_ns + rim}`;
       await open(page, base, `r=${LINUX}&view=timeline&lane=${first.lane}&${window}`);
       await page.waitForSelector(".step");
-      const box = await page.locator(".lane-canvas canvas").boundingBox();
+      const box = await page.locator(".lane-canvas .above").boundingBox();
       const t0 = Number(await param(page, "t0"));
       const x = ((first.from_ns + rim / 2 - t0) / (await length(page))) * box.width;
       await page.mouse.click(box.x + x, box.y + 70);
+      await page
+        .locator(".details")
+        .getByRole("button", { name: /of L1$/ })
+        .click();
       await page.waitForSelector("svg.ladder");
       assert.equal(await param(page, "chain"), String(first.id));
       await page.keyboard.press("]");
@@ -307,6 +310,19 @@ export const steps = [
         await page.keyboard.press("2");
         await page.waitForSelector("canvas[data-drawn]");
         assert.match(await page.locator("figcaption").textContent(), /1 vCPU: about \d/);
+        const find = page.getByLabel(/^Find slices/);
+        await find.fill("VMREAD");
+        await find.press("Enter");
+        await page.getByText(/^1 of [\d,]+ in the slices that this file contains/).waitFor();
+        const box = await page.locator(".lane-canvas .above").boundingBox();
+        await page.keyboard.down("Shift");
+        await page.mouse.move(box.x + 200, box.y + 60);
+        await page.mouse.down();
+        await page.mouse.move(box.x + 400, box.y + 80, { steps: 4 });
+        await page.mouse.up();
+        await page.keyboard.up("Shift");
+        await page.locator(".details").getByText("Share, about").waitFor();
+        await find.blur();
         await page.keyboard.press("4");
         await page.waitForSelector("svg.ladder");
         const { chains, censored } = aggregates;
@@ -343,6 +359,8 @@ export const steps = [
   ...perfetto,
   ...copies,
   ...frames,
+  ...gestures,
+  ...wide,
   ...latency,
   ...migration,
   ...plan,

@@ -146,26 +146,27 @@ export function chainInFull({ chains, slices }, id) {
   };
 }
 
-export function tile({ slices, timeline }, lanes, t0, t1, width) {
+/** `groups`: a list of lanes for each track; of several lanes the track is the mean. */
+export function tile({ slices, timeline }, groups, t0, t1, width) {
   const states = timeline.states.length;
-  const bytes = Buffer.alloc(32 + lanes.length * (4 + width * (states + 10)));
+  const bytes = Buffer.alloc(32 + groups.length * (4 + width * (states + 10)));
   bytes.write("KVTL", 0, "latin1");
   bytes.writeUInt32LE(0x4c54564b, 0);
   bytes.writeUInt16LE(1, 4);
   bytes.writeBigUInt64LE(BigInt(t0), 8);
   bytes.writeBigUInt64LE(BigInt(t1), 16);
   bytes.writeUInt32LE(width, 24);
-  bytes.writeUInt16LE(lanes.length, 28);
+  bytes.writeUInt16LE(groups.length, 28);
   bytes.writeUInt16LE(states, 30);
   const pixel = (t1 - t0) / width;
-  lanes.forEach((lane, track) => {
+  groups.forEach((some, track) => {
     const at = 32 + track * (4 + width * (states + 10));
-    bytes.writeUInt32LE(lane, at);
+    bytes.writeUInt32LE(some.length > 1 ? 0x80000000 + some[0] : some[0], at);
     const sums = new Float64Array(width * states);
     const count = new Uint16Array(width);
     const longest = new Float64Array(width);
     const index = new Uint32Array(width).fill(0xffffffff);
-    for (const s of slices[lane] ?? []) {
+    for (const s of some.flatMap((lane) => slices[lane] ?? [])) {
       if (s.to_ns <= t0 || s.from_ns >= t1) continue;
       const first = Math.max(0, Math.floor((s.from_ns - t0) / pixel));
       const last = Math.min(width - 1, Math.floor((s.to_ns - 1 - t0) / pixel));
@@ -179,7 +180,7 @@ export function tile({ slices, timeline }, lanes, t0, t1, width) {
     for (let p = 0; p < width; p++) {
       let present = 0;
       for (let s = 0; s < states; s++) {
-        bytes[at + 4 + p * states + s] = Math.round((sums[p * states + s] / pixel) * 255);
+        bytes[at + 4 + p * states + s] = Math.round((sums[p * states + s] / pixel / some.length) * 255);
         if (sums[p * states + s] > 0) present |= 1 << s;
       }
       bytes.writeUInt32LE(present, at + 4 + width * states + p * 4);

@@ -48,13 +48,27 @@ function recordings() {
   });
 }
 
+/** `0,4-7` as numbers. */
+function listed(list) {
+  return list.split(",").flatMap((part) => {
+    const [first, last = first] = part.split("-").map(Number);
+    return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  });
+}
+
 function api(path, ask) {
   if (path === "/api/recordings") return { recordings: recordings() };
   const [, id, what, more] = path.match(/^\/api\/recordings\/([^/]+)\/([a-z]+)(?:\/(.+))?$/) ?? [];
   if (!id || !recordings().some((known) => known.id === decodeURIComponent(id))) return null;
   const it = open(decodeURIComponent(id));
   const n = (key, other) => (ask.has(key) ? Number(ask.get(key)) : other);
-  const slices = () => it.slices[n("lane", 0)].filter((s) => s.to_ns > n("t0", 0) && s.from_ns < n("t1", 0));
+  const all = () => it.timeline.lanes.map((lane) => lane.id);
+  const lanes = () => (ask.has("lanes") ? listed(ask.get("lanes")) : all());
+  const slices = (lane) =>
+    it.slices[lane].filter((s) => s.to_ns > n("t0", 0) && s.from_ns < n("t1", Number.POSITIVE_INFINITY));
+  /** The answer of one lane alone, or that of each. */
+  const each = (answer) =>
+    ask.has("lane") ? answer(n("lane")) : { lanes: lanes().map((lane) => ({ lane, ...answer(lane) })) };
   switch (what) {
     case "report":
       if (!ask.has("t0")) return it.report;
@@ -75,16 +89,51 @@ function api(path, ask) {
     }
     case "timeline":
       return it.timeline;
-    case "tile":
-      return tile(it, ask.get("lanes").split(",").filter(Boolean).map(Number), n("t0"), n("t1"), n("w"));
-    case "states": {
-      const time_ns = it.timeline.states.map(() => 0);
-      for (const s of slices()) time_ns[s.state] += Math.min(s.to_ns, n("t1")) - Math.max(s.from_ns, n("t0"));
-      return { time_ns };
+    case "tile": {
+      const means = (ask.get("means") ?? "").split(";").filter(Boolean).map(listed);
+      const single = ask.has("lanes") || means.length === 0 ? lanes().map((lane) => [lane]) : [];
+      return tile(it, [...single, ...means], n("t0"), n("t1"), n("w"));
     }
-    case "slices": {
-      const all = slices();
-      return { slices: all.slice(0, n("limit", 1000)), left_out: Math.max(0, all.length - n("limit", 1000)) };
+    case "states":
+      return each((lane) => {
+        const time_ns = it.timeline.states.map(() => 0);
+        for (const s of slices(lane))
+          time_ns[s.state] += Math.min(s.to_ns, n("t1")) - Math.max(s.from_ns, n("t0"));
+        return { time_ns };
+      });
+    case "slices":
+      return each((lane) => {
+        const found = slices(lane);
+        const limit = n("limit", 1000);
+        return { slices: found.slice(0, limit), left_out: Math.max(0, found.length - limit) };
+      });
+    case "reasons": {
+      const sums = new Map();
+      for (const s of lanes()
+        .flatMap(slices)
+        .filter((s) => s.detail)) {
+        const sum = sums.get(s.detail) ?? { state: s.state, detail: s.detail, slices: 0, time_ns: 0 };
+        sum.slices++;
+        sum.time_ns += Math.min(s.to_ns, n("t1")) - Math.max(s.from_ns, n("t0"));
+        sums.set(s.detail, sum);
+      }
+      const found = [...sums.values()].sort((a, b) => b.time_ns - a.time_ns);
+      return {
+        reasons: found.slice(0, n("limit", 20)),
+        left_out: Math.max(0, found.length - n("limit", 20)),
+      };
+    }
+    case "search": {
+      const word = ask.get("q").trim().toLowerCase();
+      const [at, here] = [n("at", 0), n("lane", -1)];
+      const hits = lanes()
+        .flatMap((lane) => it.slices[lane].map((s) => ({ ...s, lane })))
+        .filter((s) => s.detail.toLowerCase().includes(word))
+        .sort((a, b) => a.from_ns - b.from_ns || a.lane - b.lane);
+      const before = hits.filter((s) => s.from_ns < at || (s.from_ns === at && s.lane < here));
+      const after = hits.filter((s) => s.from_ns > at || (s.from_ns === at && s.lane > here));
+      const [count, earlier, later] = [hits.length, before.length, after.length];
+      return { count, earlier, later, before: before.at(-1) ?? null, after: after[0] ?? null };
     }
     case "aggregates":
       return aggregatesOf(it, n("t0", 0), n("t1", Number.POSITIVE_INFINITY));

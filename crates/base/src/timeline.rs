@@ -18,6 +18,8 @@ mod drawn;
 mod grid;
 mod overview;
 mod ranking;
+mod reasons;
+mod search;
 mod stacks;
 pub mod tile;
 mod zooms;
@@ -29,6 +31,8 @@ pub use drawn::{Cut, Drawn, VcpuLane};
 pub use grid::Grid;
 pub use overview::{COLUMNS, COLUMNS_BESIDE, LaneSums, Overview};
 pub use ranking::{ChainRanks, Ranked, RanksOfReason, lead_ns};
+pub use reasons::ReasonSum;
+pub use search::{Found, Search};
 pub use stacks::{StackSum, Stacks, VcpuStacks};
 pub use zooms::Zooms;
 

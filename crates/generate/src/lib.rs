@@ -12,7 +12,7 @@
 //! [`guest::pair`] derives a guest's own trace from a story, on a clock of known offset, drift and steps.
 //!
 //! The program `generate` does the same from a command line: `--list`, `SCENARIO --format F --seed N -o DIR`, `--truth`,
-//! `--all` for fuzzing seeds, `--huge 10GB -o FILE` for the bar on memory.
+//! `--all` for fuzzing seeds, `--huge 10GB -o FILE` for the bar on memory, `--vcpus 256` for wide hosts.
 //!
 //! [`fleet`] writes recordings of many hosts, of which some are set up worse than the others.
 //!

@@ -43,6 +43,9 @@ struct Arguments {
     /// Repeats the scenario in one uncompressed trace.dat until its pages take so much: `10GB`, `500MB`.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     huge: Option<u64>,
+    /// In place of a scenario: everything at once on a host with so many vCPUs, four in each VM.
+    #[arg(long, value_name = "NUMBER", conflicts_with = "scenario", value_parser = clap::value_parser!(u32).range(1..=4_096))]
+    vcpus: Option<u32>,
 }
 
 #[derive(Subcommand)]
@@ -81,12 +84,12 @@ fn main() -> anyhow::Result<()> {
     if arguments.all {
         return all(&arguments);
     }
-    let name = match (&arguments.scenario, arguments.huge) {
-        (Some(name), _) => name.as_str(),
-        (None, Some(_)) => "vmx-no-shadowing",
-        (None, None) => bail!("name a scenario, or --list them"),
+    let story = match (&arguments.scenario, arguments.vcpus, arguments.huge) {
+        (Some(name), ..) => story(name, &arguments)?,
+        (None, Some(vcpus), _) => scenario::wide(vcpus, arguments.seed),
+        (None, None, Some(_)) => story("vmx-no-shadowing", &arguments)?,
+        (None, None, None) => bail!("name a scenario, or --list them"),
     };
-    let story = story(name, &arguments)?;
     if arguments.truth {
         print!("{}", story.truth);
         return Ok(());

@@ -20,6 +20,7 @@ fn stories() -> Vec<(String, Story)> {
         }
     }
     stories.extend((0..300).map(|seed| (format!("random {seed}"), scenario::random(seed))));
+    stories.extend([9, 64].map(|vcpus| (format!("{vcpus} vCPUs"), scenario::wide(vcpus, 1))));
     stories
 }
 

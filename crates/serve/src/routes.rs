@@ -4,6 +4,7 @@
 //! Everything that opens or computes runs on a thread of its own, so that one large recording does not stop the others.
 
 mod asked;
+mod lanes;
 mod live;
 mod perfetto;
 mod recording;
@@ -60,6 +61,8 @@ pub fn router(shared: Arc<Shared>, rules: Guard) -> Router {
         .route("/api/recordings/{id}/tile", get(timeline::tile))
         .route("/api/recordings/{id}/states", get(timeline::states))
         .route("/api/recordings/{id}/slices", get(timeline::slices))
+        .route("/api/recordings/{id}/reasons", get(timeline::reasons))
+        .route("/api/recordings/{id}/search", get(timeline::search))
         .route("/api/recordings/{id}/chains", get(timeline::chains))
         .route("/api/recordings/{id}/chains/{chain}", get(timeline::chain))
         .route("/api/recordings/{id}/aggregates", get(timeline::aggregates))

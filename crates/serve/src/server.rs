@@ -20,13 +20,18 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
 /// How long answers that are being given may take after the end was asked for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Threads that open and compute; more requests wait for one. Each may keep a large answer in memory.
 const MOST_AT_WORK: usize = 32;
+
+/// The fewest bytes that are worth compressing: less fits into one packet as it is.
+const SMALLEST_COMPRESSED: u64 = 1_024;
 
 /// The stack of each thread: what the main thread of a command has, so that what `kvmscope report` reads is read here.
 const STACK_BYTES: usize = 8 << 20;
@@ -84,10 +89,7 @@ impl Server {
             watched: Arc::default(),
             upload_bytes: options.upload_bytes,
         };
-        let mut router = router(Arc::new(shared), rules);
-        if !address.ip().is_loopback() {
-            router = router.layer(CompressionLayer::new());
-        }
+        let router = router(Arc::new(shared), rules).layer(compressed());
         let (stop, stopped) = oneshot::channel();
         let serving = runtime.spawn(connections::serve(listener, router, stopped));
         let token = options.token.clone();
@@ -147,6 +149,17 @@ impl Server {
         runtime.shutdown_timeout(Duration::ZERO);
         Ok(ended?)
     }
+}
+
+/// Answers are compressed for whoever asks for that, quickly rather than well. On the loopback address, too: whoever asks
+/// there often does so through a tunnel. Short answers, pictures and what is sent bit by bit stay as they are.
+fn compressed() -> CompressionLayer<impl Predicate> {
+    let worth = SizeAbove::new(SMALLEST_COMPRESSED)
+        .and(NotForContentType::IMAGES)
+        .and(NotForContentType::const_new("application/gzip"))
+        .and(NotForContentType::const_new("application/zstd"))
+        .and(NotForContentType::SSE);
+    CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(worth)
 }
 
 impl Drop for Server {

@@ -101,6 +101,13 @@ fn the_api_answers_as_its_golden_file_says() {
         "/states?lane=0",
         "/states?lane=0&t0=121422570&t1=122714820",
         "/slices?lane=0&t0=121422570&t1=122714820&limit=3",
+        "/states?lanes=0-1&t0=121422570&t1=122714820",
+        "/states?lane=0&lanes=1",
+        "/slices?lanes=0,1&t0=121422570&t1=121822570&limit=1",
+        "/slices?lanes=0-9",
+        "/reasons?lanes=0&t0=121422570&t1=122714820&limit=2",
+        "/search?q=VmRead&lanes=0&at=121422570",
+        "/search?q=%20",
         "/chains?reason=CPUID&sort=cost&descending=1&limit=2",
         "/chains?t0=121422570&t1=122714820&sort=time",
         "/events?offset=6642&limit=3",
@@ -246,6 +253,29 @@ fn a_tile_sums_to_the_exact_states() {
         assert!((f64::from(*cover) - 255.0 * *time as f64 / whole as f64).abs() < 1.0);
     }
     assert_eq!(tile[36..36 + states].iter().map(|cover| u32::from(*cover)).sum::<u32>(), 255);
+}
+
+#[test]
+fn a_mean_is_that_of_its_lanes_and_long_answers_are_compressed_for_who_asks() {
+    let client = Client::of_fixtures();
+    let window = "t0=0&t1=100000000&w=64";
+    let lanes = client.get(&format!("{HOG}/tile?lanes=0-1&{window}")).body;
+    let mean = client.get(&format!("{HOG}/tile?means=0-1&{window}")).body;
+    let states = usize::from(u16::from_le_bytes([lanes[30], lanes[31]]));
+    let track = 4 + 64 * (states + 10);
+    assert_eq!((lanes.len(), mean.len()), (32 + 2 * track, 32 + track));
+    assert_eq!(mean[32..36], (1u32 << 31).to_le_bytes(), "its number is none of a lane");
+    for at in 36..36 + 64 * states {
+        let both = u32::from(lanes[at]) + u32::from(lanes[at + track]);
+        assert!((2 * u32::from(mean[at])).abs_diff(both) <= 3, "{both} and {} at {at}", mean[at]);
+    }
+    assert_eq!(client.get(&format!("{HOG}/tile?means=0;7&{window}")).status, 404);
+    let is_packed = |path: &str| {
+        let head = format!("GET {HOG}{path} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n");
+        client.send(&head).head.to_lowercase().contains("content-encoding: gzip")
+    };
+    assert!(is_packed("/report"));
+    assert!(!is_packed("/states?lane=0"), "too short");
 }
 
 #[test]

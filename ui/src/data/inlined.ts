@@ -1,15 +1,20 @@
 /** A report file as a source: everything lies in `<script id="kvmscope-data">`, as JSON or as base64 of gzip. */
 
+import { meanOf, type Wanted } from "./lanes";
 import { plain } from "./plain";
 import type { Recording, Source } from "./source";
-import { decodeTile, emptyTile, resample, type Tile } from "./tile";
+import { decodeTile, emptyTile, meanLane, resample, type Tile } from "./tile";
 import type {
   Aggregates,
   ChainInFull,
   ChainPage,
   ChainQuery,
   EventPage,
+  Found,
   Report,
+  SearchQuery,
+  Slice,
+  SliceOfLane,
   Slices,
   Timeline,
 } from "./types";
@@ -78,26 +83,60 @@ class InlinedRecording implements Recording {
     this.pyramid = (data.pyramid ?? []).map((level) => decodeTile(bytesOfBase64(level.tile).buffer));
   }
 
-  async tile(t0: number, t1: number, width: number): Promise<Tile> {
-    const lanes = this.timeline?.lanes.map((lane) => lane.id) ?? [];
-    const into = emptyTile(t0, t1, width, this.timeline?.states.length ?? 0, lanes);
+  async tile(t0: number, t1: number, width: number, wanted: Wanted): Promise<Tile> {
     const pixel = (t1 - t0) / width;
     const fits = (tile: Tile) => (tile.t1 - tile.t0) / tile.width <= pixel && tile.t0 <= t0 && tile.t1 >= t1;
     const from = this.pyramid.find(fits) ?? this.pyramid.at(-1);
+    const lanes = [...wanted.lanes, ...wanted.means.flat()];
+    const into = emptyTile(t0, t1, width, this.timeline?.states.length ?? 0, lanes);
     if (from) resample(from, into);
-    return into;
+    const means = wanted.means.map((some) => ({ ...meanLane(into, some).lanes[0]!, lane: meanOf(some) }));
+    return { ...into, lanes: [...into.lanes.slice(0, wanted.lanes.length), ...means] };
   }
 
   async states(): Promise<null> {
     return null;
   }
 
-  async slices(lane: number, t0: number, t1: number): Promise<Slices | null> {
-    const holder = this.data.chains.find(
-      (chain) => chain.lane === lane && chain.from_ns <= t0 && chain.to_ns >= t1,
-    );
-    if (!holder) return null;
-    return { slices: holder.slices.filter((slice) => slice.to_ns > t0 && slice.from_ns < t1), left_out: 0 };
+  async slices(lanes: number[], t0: number, t1: number): Promise<Map<number, Slices>> {
+    const found = new Map<number, Slices>();
+    for (const lane of lanes) {
+      const holder = this.data.chains.find(
+        (chain) => chain.lane === lane && chain.from_ns <= t0 && chain.to_ns >= t1,
+      );
+      const inside = (slice: Slice) => slice.to_ns > t0 && slice.from_ns < t1;
+      if (holder) found.set(lane, { slices: holder.slices.filter(inside), left_out: 0 });
+    }
+    return found;
+  }
+
+  async reasons(): Promise<null> {
+    return null;
+  }
+
+  /** Over the slices of the chains that the page has, each once. */
+  async search({ q, lanes, at, lane }: SearchQuery): Promise<Found> {
+    const word = q.trim().toLowerCase();
+    const titles = this.timeline?.states.map((state) => state.title.toLowerCase()) ?? [];
+    const hits = new Map<string, SliceOfLane>();
+    for (const chain of this.data.chains) {
+      if (!lanes.includes(chain.lane)) continue;
+      for (const slice of chain.slices) {
+        if (slice.detail.toLowerCase().includes(word) || titles[slice.state]?.includes(word))
+          hits.set(`${chain.lane}/${slice.index}`, { ...slice, lane: chain.lane });
+      }
+    }
+    const here = lane ?? -1;
+    const found = [...hits.values()].sort((a, b) => a.from_ns - b.from_ns || a.lane - b.lane);
+    const before = found.filter((hit) => hit.from_ns < at || (hit.from_ns === at && hit.lane < here));
+    const after = found.filter((hit) => hit.from_ns > at || (hit.from_ns === at && hit.lane > here));
+    return {
+      count: found.length,
+      earlier: before.length,
+      later: after.length,
+      before: before.at(-1) ?? null,
+      after: after[0] ?? null,
+    };
   }
 
   async chains(asked: ChainQuery): Promise<ChainPage> {

@@ -82,7 +82,7 @@ function longest(slices: Slice[], wanted: (slice: Slice) => boolean): Slice | nu
 async function inSlices(recording: Recording, lanes: number[], reasons: string[]): Promise<Place | null> {
   const { span } = recording.timeline!;
   for (const lane of lanes) {
-    const found = await recording.slices(lane, span.from_ns, span.to_ns, SLICES);
+    const found = (await recording.slices([lane], span.from_ns, span.to_ns, SLICES)).get(lane);
     const slice = longest(found?.slices ?? [], ({ detail }) => reasons.includes(detail));
     if (slice) return placeAt(slice, `${slice.detail} for`);
   }
@@ -91,7 +91,7 @@ async function inSlices(recording: Recording, lanes: number[], reasons: string[]
 
 async function inState(recording: Recording, lanes: number[], state: number): Promise<Place | null> {
   const { span, states } = recording.timeline!;
-  const tile = await recording.tile(span.from_ns, span.to_ns, PIXELS);
+  const tile = await recording.tile(span.from_ns, span.to_ns, PIXELS, { lanes, means: [] });
   let best = { lane: -1, pixel: 0, cover: 0 };
   for (const { lane, cover } of tile.lanes) {
     if (!lanes.includes(lane)) continue;
@@ -104,7 +104,7 @@ async function inState(recording: Recording, lanes: number[], state: number): Pr
   const wide = (tile.t1 - tile.t0) / tile.width;
   const t0 = Math.floor(tile.t0 + best.pixel * wide);
   const t1 = Math.ceil(t0 + wide);
-  const found = await recording.slices(best.lane, t0, t1, SLICES);
+  const found = (await recording.slices([best.lane], t0, t1, SLICES)).get(best.lane);
   const slice = longest(found?.slices ?? [], (slice) => slice.state === state);
   const title = states[state]!.title;
   if (slice) return placeAt(slice, `${title} for`);

@@ -1,5 +1,6 @@
 /** The server's API as a source. */
 
+import { listOf, numbersOf, type Wanted } from "./lanes";
 import { plain } from "./plain";
 import type { Recording, Source } from "./source";
 import { decodeTile, emptyTile, type Tile } from "./tile";
@@ -10,14 +11,15 @@ import type {
   ChainPage,
   ChainQuery,
   EventPage,
+  Found,
+  Reasons,
   RecordingInfo,
   Report,
+  SearchQuery,
   Section,
   Slices,
   Timeline,
 } from "./types";
-
-const LANES_PER_TILE = 64;
 
 async function answer(path: string, how: RequestInit = {}): Promise<Response> {
   let response: Response;
@@ -61,27 +63,44 @@ class ServedRecording implements Recording {
     this.base = `api/recordings/${encodeURIComponent(id)}`;
   }
 
-  async tile(t0: number, t1: number, width: number, signal?: AbortSignal): Promise<Tile> {
-    const lanes = this.timeline?.lanes.map((lane) => lane.id) ?? [];
-    if (lanes.length === 0) return emptyTile(t0, t1, width, this.timeline?.states.length ?? 0, []);
-    const parts: Tile[] = [];
-    for (let at = 0; at < lanes.length; at += LANES_PER_TILE) {
-      const some = lanes.slice(at, at + LANES_PER_TILE).join(",");
-      const reply = await answer(
-        `${this.base}/tile?lanes=${some}&t0=${t0}&t1=${t1}&w=${width}`,
-        signal ? { signal } : {},
-      );
-      parts.push(decodeTile(await reply.arrayBuffer()));
-    }
-    return { ...parts[0]!, lanes: parts.flatMap((part) => part.lanes) };
+  async tile(t0: number, t1: number, width: number, wanted: Wanted, signal?: AbortSignal): Promise<Tile> {
+    const numbers = numbersOf(wanted);
+    if (numbers.length === 0) return emptyTile(t0, t1, width, this.timeline?.states.length ?? 0, []);
+    const lanes = listOf(wanted.lanes);
+    const means = wanted.means.map(listOf).join(";");
+    const reply = await answer(
+      `${this.base}/tile?${query({ lanes, means, t0, t1, w: width })}`,
+      signal ? { signal } : {},
+    );
+    const tile = decodeTile(await reply.arrayBuffer());
+    // The server has them in the order of the list, means under numbers of its own.
+    const order = [...new Set(wanted.lanes)].sort((a, b) => a - b).concat(numbers.slice(wanted.lanes.length));
+    return { ...tile, lanes: tile.lanes.map((lane, i) => ({ ...lane, lane: order[i]! })) };
   }
 
-  async states(lane: number, t0: number, t1: number): Promise<number[]> {
-    return (await json<{ time_ns: number[] }>(`${this.base}/states?${query({ lane, t0, t1 })}`)).time_ns;
+  async states(lanes: number[], t0: number, t1: number): Promise<Map<number, number[]>> {
+    if (lanes.length === 0) return new Map();
+    const range = { lanes: listOf(lanes), t0: Math.floor(t0), t1: Math.ceil(t1) };
+    const each = await json<{ lanes: { lane: number; time_ns: number[] }[] }>(
+      `${this.base}/states?${query(range)}`,
+    );
+    return new Map(each.lanes.map(({ lane, time_ns }) => [lane, time_ns]));
   }
 
-  slices(lane: number, t0: number, t1: number, limit: number): Promise<Slices> {
-    return json(`${this.base}/slices?${query({ lane, t0, t1, limit })}`);
+  async slices(lanes: number[], t0: number, t1: number, limit: number): Promise<Map<number, Slices>> {
+    if (lanes.length === 0) return new Map();
+    const range = { lanes: listOf(lanes), t0: Math.floor(t0), t1: Math.ceil(t1), limit };
+    const each = await json<{ lanes: ({ lane: number } & Slices)[] }>(`${this.base}/slices?${query(range)}`);
+    return new Map(each.lanes.map((of) => [of.lane, of]));
+  }
+
+  reasons(lanes: number[], t0: number, t1: number): Promise<Reasons> {
+    const range = { lanes: listOf(lanes), t0: Math.floor(t0), t1: Math.ceil(t1), limit: 8 };
+    return json(`${this.base}/reasons?${query(range)}`);
+  }
+
+  search({ lanes, at, ...asked }: SearchQuery): Promise<Found> {
+    return json(`${this.base}/search?${query({ ...asked, at: Math.round(at), lanes: listOf(lanes) })}`);
   }
 
   chains(asked: ChainQuery): Promise<ChainPage> {

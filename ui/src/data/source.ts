@@ -4,6 +4,7 @@
  * A method answers `null` where this source can never know, such as single events in a report file; the view then
  * says so. What failed throws an `Error` whose message is a sentence.
  */
+import type { Wanted } from "./lanes";
 import type { Tile } from "./tile";
 import type {
   Aggregates,
@@ -12,8 +13,11 @@ import type {
   ChainPage,
   ChainQuery,
   EventPage,
+  Found,
+  Reasons,
   RecordingInfo,
   Report,
+  SearchQuery,
   Section,
   Slices,
   Timeline,
@@ -37,11 +41,16 @@ export interface Recording {
   readonly report: Report;
   /** Null where the recording holds no vCPU to draw. */
   readonly timeline: Timeline | null;
-  /** All lanes over `[t0, t1)` in `width` pixels. */
-  tile(t0: number, t1: number, width: number, signal?: AbortSignal): Promise<Tile>;
-  /** Exact time in each state. */
-  states(lane: number, t0: number, t1: number): Promise<number[] | null>;
-  slices(lane: number, t0: number, t1: number, limit: number): Promise<Slices | null>;
+  /** Some lanes over `[t0, t1)` in `width` pixels, in the order of `numbersOf(wanted)`. */
+  tile(t0: number, t1: number, width: number, wanted: Wanted, signal?: AbortSignal): Promise<Tile>;
+  /** Exact time of each lane in each state. */
+  states(lanes: number[], t0: number, t1: number): Promise<Map<number, number[]> | null>;
+  /** At most `limit` slices of each lane; a lane of which this source has none there is missing. */
+  slices(lanes: number[], t0: number, t1: number, limit: number): Promise<Map<number, Slices>>;
+  /** What is known of the slices of a window, added up, what took longest first. */
+  reasons(lanes: number[], t0: number, t1: number): Promise<Reasons | null>;
+  /** Slices with a word, before and after a place. */
+  search(asked: SearchQuery): Promise<Found>;
   chains(query: ChainQuery): Promise<ChainPage>;
   chain(id: number): Promise<ChainInFull>;
   /** Sums over all chains, of a window or of everything; null where this source has them only of everything. */

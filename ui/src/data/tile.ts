@@ -99,6 +99,24 @@ export function meanLane(tile: Tile, some: number[]): Tile {
   return mean;
 }
 
+/** A tile of several parts of equal width, each by itself. */
+export function split(tile: Tile, parts: number): Tile[] {
+  const { states, width: all, lanes } = tile;
+  const width = all / parts;
+  const span = (tile.t1 - tile.t0) / parts;
+  return Array.from({ length: parts }, (_, i) => {
+    const [from, to] = [i * width, (i + 1) * width];
+    const part = (lane: TileLane): TileLane => ({
+      lane: lane.lane,
+      cover: lane.cover.slice(from * states, to * states),
+      present: lane.present.slice(from, to),
+      count: lane.count.slice(from, to),
+      longest: lane.longest.slice(from, to),
+    });
+    return { t0: tile.t0 + i * span, t1: tile.t0 + (i + 1) * span, width, states, lanes: lanes.map(part) };
+  });
+}
+
 /** Fills `into` pixel by pixel from a tile of any other window, weighting each source pixel by its overlap. */
 export function resample(from: Tile, into: Tile): void {
   const fromPixel = (from.t1 - from.t0) / from.width;

@@ -439,6 +439,42 @@ export interface Slices {
   left_out: number;
 }
 
+/** Slices of some state of which the same is known, added up. */
+export interface ReasonSum {
+  state: number;
+  detail: string;
+  slices: number;
+  time_ns: number;
+}
+
+export interface Reasons {
+  reasons: ReasonSum[];
+  left_out: number;
+}
+
+export interface SliceOfLane extends Slice {
+  lane: number;
+}
+
+/** What a search has found, and the nearest of it. */
+export interface Found {
+  count: number;
+  /** Of those, how many begin before the place that was searched from. */
+  earlier: number;
+  /** And how many later. */
+  later: number;
+  before: SliceOfLane | null;
+  after: SliceOfLane | null;
+}
+
+export interface SearchQuery {
+  q: string;
+  lanes: number[];
+  /** From which instant on; with a lane, what begins there and then is neither before nor after. */
+  at: number;
+  lane?: number;
+}
+
 export interface Chain {
   id: number;
   lane: number;

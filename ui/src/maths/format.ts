@@ -27,9 +27,13 @@ export function roundAmount(value: number, unit: string): string {
   return amount(value, unit).replace(".0 ", " ");
 }
 
+// Made once: a table prints thousands of numbers with each letter in its filter.
+const WITH_DECIMAL = new Intl.NumberFormat("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+
 /** One decimal, digits grouped. */
 function decimal(value: number): string {
-  return value.toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+  return WITH_DECIMAL.format(value);
 }
 
 /** A time on the axis, in seconds with as many digits as `step` needs; without one, to the microsecond. */
@@ -39,8 +43,45 @@ export function instant(ns: number, step = 1e3): string {
   return `${(ns / 1e9).toFixed(digits)} s`;
 }
 
+const SMALL: [number, string][] = [
+  [1e9, "s"],
+  [1e6, "ms"],
+  [1e3, "us"],
+  [1, "ns"],
+];
+
+/** How the marks of an axis are labelled: in the unit of their step, from `base` on where whole times would be too long. */
+export interface Marks {
+  /** What marks are counted from, as words; empty: from the first event. */
+  base: string;
+  of(ns: number): string;
+}
+
+/** Decimals of a unit that are still easier than a smaller unit. */
+const DECIMALS = 3;
+
+/** Labels of marks every `step` from `t0` to `t1`: `1.5 s`, `480 us`; deep inside, `+250 ns` after a base. */
+export function marksOf(t0: number, t1: number, step: number): Marks {
+  const unitOf = (ns: number) => SMALL.find(([size]) => ns >= size) ?? SMALL[3]!;
+  const [large, name] = unitOf(t1);
+  const digits = Math.max(0, Math.ceil(Math.log10(large / step) - 1e-9));
+  if (digits <= DECIMALS)
+    return { base: "", of: (ns) => (ns === 0 ? `0 ${name}` : `${(ns / large).toFixed(digits)} ${name}`) };
+  // A base of round length, so that it stays while one moves a little.
+  const round = 10 ** Math.ceil(Math.log10(Math.max(1, t1 - t0)));
+  const base = Math.floor(t0 / round) * round;
+  const [size, unit] = unitOf(step);
+  return { base: instant(base, round), of: (ns) => `+${grouped((ns - base) / size)} ${unit}` };
+}
+
+/** A time with as many digits as a window of this length needs, without trailing zeros: `12.000345 s`, `60 ns`. */
+export function placed(ns: number, length: number): string {
+  if (ns !== 0 && Math.abs(ns) < 1e6) return duration(ns);
+  return instant(ns, Math.max(1, length / 1000));
+}
+
 export function grouped(value: number): string {
-  return Math.round(value).toLocaleString("en-US");
+  return WHOLE.format(Math.round(value));
 }
 
 /** A number per second: digits grouped, or three figures. */

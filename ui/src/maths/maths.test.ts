@@ -6,9 +6,11 @@ import {
   bitsPerSecond,
   duration,
   instant,
+  marksOf,
   minute,
   packetsPerSecond,
   percent,
+  placed,
   roundDuration,
   runs,
   shellWord,
@@ -77,6 +79,17 @@ describe("numbers for people", () => {
       "1.2 days",
     ]);
     expect(instant(1_500_000_000, 1e8)).toBe("1.5 s");
+    const marks = (t0: number, t1: number, step: number, ...at: number[]) => {
+      const { base, of } = marksOf(t0, t1, step);
+      return [base, ...at.map(of)];
+    };
+    expect(marks(0, 2.4e9, 5e8, 0, 1.5e9)).toEqual(["", "0 s", "1.5 s"]);
+    expect(marks(0, 100, 20, 0, 60)).toEqual(["", "0 ns", "60 ns"]);
+    expect(marks(0, 1.79e11, 2e10, 1.2e11)).toEqual(["", "120 s"]);
+    expect(marks(4e6, 4.8e6, 1e5, 4.5e6)).toEqual(["", "4.5 ms"]);
+    expect(marks(1_234_567_890, 1_234_568_890, 200, 1_234_568_000)).toEqual(["1.234567 s", "+1,000 ns"]);
+    expect(placed(60, 100)).toBe("60 ns");
+    expect(placed(1_234_567_890, 1_000)).toBe("1.234567890 s");
   });
 });
 

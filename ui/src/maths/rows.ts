@@ -18,15 +18,22 @@ export function tableOf<Name extends TableName>(
   return found as Table<ColumnName<Name>> | undefined;
 }
 
+/** Rows by their table: a view draws again with each letter in a filter. */
+const made = new WeakMap<object, Row[]>();
+
 export function rowsOf<Name extends string>(table: Table<Name> | undefined): Row<Name>[] {
   if (!table) return [];
-  return table.rows.map((cells) => {
+  const known = made.get(table);
+  if (known) return known;
+  const rows = table.rows.map((cells) => {
     const row = {} as Row<Name>;
     table.columns.forEach((column, i) => {
       row[column.name] = cells[i] ?? null;
     });
     return row;
   });
+  made.set(table, rows);
+  return rows;
 }
 
 export function text<Name extends string>(row: Row<Name>, name: NoInfer<Name>): string {
@@ -39,8 +46,12 @@ export function number<Name extends string>(row: Row<Name>, name: NoInfer<Name>)
   return typeof cell === "number" ? cell : 0;
 }
 
+/** Cells of a row as they are searched, in lower case. */
+const searched = new WeakMap<Row, string[]>();
+
 /** Every word must occur in some cell; `level:L1` asks one column. */
 export function matches(row: Row, filter: string): boolean {
+  let cells = searched.get(row);
   return filter
     .toLowerCase()
     .split(/\s+/)
@@ -49,11 +60,11 @@ export function matches(row: Row, filter: string): boolean {
       const colon = word.indexOf(":");
       const column = word.slice(0, Math.max(0, colon));
       if (column in row) return text(row, column).toLowerCase() === word.slice(colon + 1);
-      return Object.values(row).some((cell) =>
-        String(cell ?? "")
-          .toLowerCase()
-          .includes(word),
-      );
+      if (!cells) {
+        cells = Object.values(row).map((cell) => String(cell ?? "").toLowerCase());
+        searched.set(row, cells);
+      }
+      return cells.some((cell) => cell.includes(word));
     });
 }
 

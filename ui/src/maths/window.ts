@@ -28,6 +28,18 @@ export function pan(window: Window, share: number, whole: Window): Window {
   return clamp({ t0: window.t0 + by, t1: window.t1 + by }, whole);
 }
 
+/** With some room on either side. */
+export function around({ t0, t1 }: Window, part = 0.1): Window {
+  const rim = Math.max(1, (t1 - t0) * part);
+  return { t0: t0 - rim, t1: t1 + rim };
+}
+
+/** The window that has an instant in its middle, where it does not have it anyway. */
+export function showing(window: Window, ns: number, whole: Window): Window {
+  if (ns >= window.t0 && ns < window.t1) return window;
+  return pan(window, (ns - (window.t0 + window.t1) / 2) / (window.t1 - window.t0), whole);
+}
+
 /** Round steps of an axis: 1, 2 or 5 times a power of ten, at most `most` of them. */
 export function ticks(window: Window, most: number): { step: number; at: number[] } {
   const least = (window.t1 - window.t0) / Math.max(1, most);

@@ -19,14 +19,33 @@ export const otherFailure = signal<string | null>(null);
 export const helpOpen = signal(false);
 /** Time under the pointer, shared by all views. */
 export const cursor = signal<number | null>(null);
+/** The stretch of time that is chosen on the timeline: a slice or an area. */
+export const selected = signal<Window | null>(null);
 /** What was just done, said aloud by a live region. */
 export const notice = signal("");
 
-/** Puts a patch into the address; `push` makes it a step of the browser's history. */
-export function go(patch: Parameters<typeof patched>[1], push = false): void {
-  hash.value = patched(hash.value, patch);
+/** Browsers refuse more than 200 changes of the address in 10 s; a hand that drags makes more. */
+const ADDRESS_MS = 60;
+let written = Number.NEGATIVE_INFINITY;
+let toWrite: ReturnType<typeof setTimeout> | undefined;
+
+function write(push: boolean, zoom = false): void {
+  clearTimeout(toWrite);
+  toWrite = undefined;
+  written = performance.now();
   const address = `${location.pathname}${location.search}${printHash(hash.value)}`;
-  history[push ? "pushState" : "replaceState"](null, "", address);
+  const state = push ? { zoom } : history.state;
+  history[push ? "pushState" : "replaceState"](state, "", address);
+}
+
+/** Puts a patch into the address; `push` makes it a step of the browser's history, and `zoom` one that can be undone by key. */
+export function go(patch: Parameters<typeof patched>[1], push = false, zoom = false): void {
+  // A step keeps what was there before it, as it was last.
+  if (push && toWrite !== undefined) write(false);
+  hash.value = patched(hash.value, patch);
+  const wait = ADDRESS_MS - (performance.now() - written);
+  if (push || wait <= 0) write(push, zoom);
+  else toWrite ??= setTimeout(() => write(false), wait);
 }
 
 export const whole = computed<Window>(() => {
@@ -42,18 +61,41 @@ export const shown = computed<Window>(() => {
 
 export const zoomed = computed(() => shown.value.t0 > whole.value.t0 || shown.value.t1 < whole.value.t1);
 
+/** Changes that follow each other sooner are one gesture. */
+const GESTURE_MS = 600;
+let lastShown = Number.NEGATIVE_INFINITY;
+
+/** Shows a window; a gesture is one step of the browser's history, however many windows it passes through. */
 export function show(window: Window): void {
   const next = clamp(window, whole.value);
+  if (next.t0 === shown.value.t0 && next.t1 === shown.value.t1) return;
   const all = next.t0 <= whole.value.t0 && next.t1 >= whole.value.t1;
-  go(all ? { t0: null, t1: null } : { t0: next.t0, t1: next.t1 });
+  const now = performance.now();
+  go(all ? { t0: null, t1: null } : { t0: next.t0, t1: next.t1 }, now - lastShown > GESTURE_MS, true);
+  lastShown = now;
+}
+
+/** The next window is a step of its own, however soon it comes. */
+export function endGesture(): void {
+  lastShown = Number.NEGATIVE_INFINITY;
+  if (toWrite !== undefined) write(false);
+}
+
+/** Back to the window before the last gesture, where there was one since this view was opened. */
+export function undo(): void {
+  if (!history.state?.zoom) {
+    notice.value = "Nothing to undo.";
+    return;
+  }
+  endGesture();
+  history.back();
 }
 
 /** Opens the timeline around a stretch of it, with a mark where it begins, and says what lies there. */
 export function openTimeline({ t0, t1 }: Window, words: string): void {
-  go({ view: "timeline" }, true);
   const rim = Math.max(50, (t1 - t0) * 0.4);
-  show({ t0: t0 - rim, t1: t1 + rim });
-  go({ mark: Math.round(t0) });
+  const around = clamp({ t0: t0 - rim, t1: t1 + rim }, whole.value);
+  go({ view: "timeline", ...around, mark: Math.round(t0) }, true);
   notice.value = words;
 }
 
@@ -76,36 +118,20 @@ export const theme = computed<Theme>(() => {
   return asked === "dark" || asked === "light" ? asked : system.value;
 });
 
-/** Takes a dropped trace to the server and opens it. */
-export async function take(source: Source, file: File): Promise<void> {
-  if (!source.upload) return;
-  notice.value = `Sending ${file.name} …`;
-  try {
-    const id = await source.upload(file);
-    recordings.value = await source.recordings();
-    notice.value = `${file.name} was uploaded.`;
-    go({ r: id }, true);
-  } catch (error) {
-    notice.value = (error as Error).message;
-  }
-}
-
 /** Follows the address: opens what it names. */
 export function start(source: Source): void {
   addEventListener("hashchange", () => {
     hash.value = parseHash(location.hash);
   });
   addEventListener("popstate", () => {
+    // What was about to be written belongs to the step that was left.
+    clearTimeout(toWrite);
+    toWrite = undefined;
+    endGesture();
     hash.value = parseHash(location.hash);
   });
   effect(() => {
     document.documentElement.dataset.theme = theme.value;
-  });
-  addEventListener("dragover", (event) => event.preventDefault());
-  addEventListener("drop", (event) => {
-    event.preventDefault();
-    const file = event.dataTransfer?.files[0];
-    if (file) void take(source, file);
   });
   source.recordings().then(
     (list) => {
@@ -116,33 +142,10 @@ export function start(source: Source): void {
       failure.value = error.message;
     },
   );
-  followList(source);
   const wanted = computed(() => hash.value.r);
   const second = computed(() => hash.value.b);
   follow(source, () => wanted.value, recording, failure);
   follow(source, () => second.value, other, otherFailure);
-}
-
-/** Reads the briefs of the list, one after another and only while the list is shown: each may take the server a second. */
-function followList(source: Source): void {
-  if (!source.brief) return;
-  const shown = computed(() => !hash.value.r && !hash.value.live);
-  let turn = 0;
-  effect(() => {
-    const mine = ++turn;
-    const list = shown.value ? (recordings.value ?? []) : [];
-    void readBriefs(source, list, () => mine === turn);
-  });
-}
-
-async function readBriefs(source: Source, list: RecordingInfo[], goesOn: () => boolean): Promise<void> {
-  for (const { id, live, problem } of list) {
-    if (!goesOn()) return;
-    if (live || problem !== null || briefs.peek().get(id)) continue;
-    // A recording that was removed since has none, and does not cost the others theirs.
-    const brief = await source.brief!(id).catch(() => null);
-    briefs.value = new Map(briefs.peek()).set(id, brief);
-  }
 }
 
 function follow(

@@ -29,10 +29,11 @@ import { Multiplication } from "./Multiplication";
 import { Overview } from "./Overview";
 import { Patterns } from "./Patterns";
 import { Sections } from "./Sections";
-import { TimelineView } from "./Timeline";
+import { type OfServer as OfTimeline, TimelineView } from "./Timeline";
 
-export interface OfServer {
+export interface OfServer extends OfTimeline {
   Compared: typeof Compared;
+  Events: FunctionComponent<{ recording: Recording }>;
   Live: FunctionComponent<{ id: string }>;
   Recordings: FunctionComponent;
   useControls: typeof useControls;
@@ -145,7 +146,17 @@ function Top({ inlined }: { inlined: boolean }) {
             value={open.id}
             onChange={(event) =>
               go(
-                { r: event.currentTarget.value, t0: null, t1: null, chain: null, chain2: null, lane: null },
+                {
+                  r: event.currentTarget.value,
+                  t0: null,
+                  t1: null,
+                  chain: null,
+                  chain2: null,
+                  lane: null,
+                  pick: null,
+                  area: null,
+                  pin: null,
+                },
                 true,
               )
             }
@@ -297,11 +308,11 @@ function View({ recording, id, ofServer }: { recording: Recording; id: string; o
 
 function Alone({ recording, id, ofServer }: { recording: Recording; id: string; ofServer?: OfServer }) {
   const own = sectionOf(id);
-  const controls = ofServer ? { useControls: ofServer.useControls } : {};
-  if (own) return <Sections recording={recording} only={own} {...controls} />;
+  const served = ofServer ? { ofServer } : {};
+  if (own) return <Sections recording={recording} only={own} {...served} />;
   switch (id) {
     case "timeline":
-      return <TimelineView recording={recording} />;
+      return <TimelineView recording={recording} {...served} />;
     case "exits":
       return <Exits recording={recording} />;
     case "chains":
@@ -315,7 +326,7 @@ function Alone({ recording, id, ofServer }: { recording: Recording; id: string; 
     case "gauges":
       return <Gauges recording={recording} />;
     case "sections":
-      return <Sections recording={recording} {...controls} />;
+      return <Sections recording={recording} {...served} />;
     default:
       return <Findings recording={recording} />;
   }

@@ -14,11 +14,7 @@ export function Events({ recording }: { recording: Recording }) {
   const { value, error, loading } = useAnswer(() => recording.events(offset, ROWS), [recording, offset]);
   if (error) return <p class="error">{error}</p>;
   if (!value) {
-    return (
-      <p class="soft">
-        {loading ? "Reading events …" : "A report file contains no single events; kvmscope serve shows them."}
-      </p>
-    );
+    return <p class="soft">{loading ? "Reading events …" : "There are no events."}</p>;
   }
   const last = offset + value.events.length;
   // A page that is not full is the last, and then the total is known.

@@ -1,4 +1,5 @@
 /** View 'Exits': which reasons cost most, per VM, vCPU and level; with a second recording, compare/Changes.tsx takes its place. */
+import { useMemo } from "preact/hooks";
 import type { Recording } from "../data/source";
 import type { ColumnName } from "../data/tables";
 import { levelState } from "../draw/tokens";
@@ -9,7 +10,7 @@ import { csv, matches, number, rowsOf, sorted, tableOf, text } from "../maths/ro
 import { go, hash } from "../state/store";
 import { Empty, Figure, Swatch } from "./Figure";
 import { Histogram } from "./Histogram";
-import { Filter, SortHead, TableBox } from "./TableBox";
+import { Filter, LongTable, SortHead } from "./TableBox";
 import { useReport } from "./useReport";
 
 type Name = ColumnName<"flow.exits">;
@@ -32,6 +33,7 @@ const WORDS: Name[] = ["vm", "vcpu", "level", "reason"];
 export function Exits({ recording }: { recording: Recording }) {
   const { report, note, window } = useReport(recording);
   const all = rowsOf(tableOf(report, "flow.exits"));
+  const bins = useMemo(() => binsByRow(rowsOf(tableOf(report, "flow.exit_bins"))), [report]);
   if (all.length === 0) {
     return (
       <Empty title="No exits">
@@ -59,7 +61,6 @@ export function Exits({ recording }: { recording: Recording }) {
   if (oneVm) hidden.push("vm");
   if (oneVcpu) hidden.push("vcpu");
   const columns = COLUMNS.filter(([name]) => !hidden.includes(name));
-  const bins = binsByRow(rowsOf(tableOf(report, "flow.exit_bins")));
   const axis = axisOf(rows.flatMap((row) => [bins.get(keyOf(row)) ?? []]));
   const hasBins = rows.some((row) => bins.has(keyOf(row)));
   const top = sorted(rows, "total_ns", true)[0];
@@ -82,8 +83,10 @@ export function Exits({ recording }: { recording: Recording }) {
       }
       tools={<Filter example="L1 msr" />}
     >
-      <TableBox title="Table of exits">
-        <thead>
+      <LongTable
+        title="Table of exits"
+        count={rows.length}
+        head={
           <tr>
             {columns.map(([name, title]) => (
               <SortHead
@@ -102,56 +105,54 @@ export function Exits({ recording }: { recording: Recording }) {
               </span>
             </th>
           </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => {
-            const reason = text(row, "reason");
-            const key = `${text(row, "level")} ${reason}`;
-            const finding = findingFor(recording.report, text(row, "vm"), reason);
-            return (
-              <tr key={`${text(row, "vm")}/${text(row, "vcpu")}/${key}`}>
-                {!oneVm && (
-                  <td class="vm" title={text(row, "vm")}>
-                    {text(row, "vm")}
-                  </td>
+        }
+        row={(i) => {
+          const row = rows[i]!;
+          const reason = text(row, "reason");
+          const finding = findingFor(recording.report, text(row, "vm"), reason);
+          return (
+            <tr key={`${i}`}>
+              {!oneVm && (
+                <td class="vm" title={text(row, "vm")}>
+                  {text(row, "vm")}
+                </td>
+              )}
+              {!oneVcpu && <td>{text(row, "vcpu")}</td>}
+              <td class="level">
+                <Swatch state={levelState(text(row, "level"))} /> {text(row, "level")}
+              </td>
+              <td>
+                <b>{reason}</b>
+              </td>
+              <td class="number">{grouped(number(row, "count"))}</td>
+              <td class="number bar">
+                <i style={{ width: `${(100 * number(row, "total_ns")) / most}%` }} />
+                {duration(number(row, "total_ns"))}
+              </td>
+              {QUANTILES.filter((name) => !hidden.includes(name)).map((name) => (
+                <td class="number" key={name}>
+                  {duration(number(row, name))}
+                </td>
+              ))}
+              <td>
+                {finding && (
+                  <button
+                    type="button"
+                    class="link"
+                    title={finding.title}
+                    onClick={() => go({ view: "findings", finding: finding.id }, true)}
+                  >
+                    {finding.rule}
+                  </button>
                 )}
-                {!oneVcpu && <td>{text(row, "vcpu")}</td>}
-                <td class="level">
-                  <Swatch state={levelState(text(row, "level"))} /> {text(row, "level")}
-                </td>
-                <td>
-                  <b>{reason}</b>
-                </td>
-                <td class="number">{grouped(number(row, "count"))}</td>
-                <td class="number bar">
-                  <i style={{ width: `${(100 * number(row, "total_ns")) / most}%` }} />
-                  {duration(number(row, "total_ns"))}
-                </td>
-                {QUANTILES.filter((name) => !hidden.includes(name)).map((name) => (
-                  <td class="number" key={name}>
-                    {duration(number(row, name))}
-                  </td>
-                ))}
-                <td>
-                  {finding && (
-                    <button
-                      type="button"
-                      class="link"
-                      title={finding.title}
-                      onClick={() => go({ view: "findings", finding: finding.id }, true)}
-                    >
-                      {finding.rule}
-                    </button>
-                  )}
-                </td>
-                <td>
-                  <Histogram row={row} bins={bins.get(keyOf(row)) ?? []} axis={axis} />
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </TableBox>
+              </td>
+              <td>
+                <Histogram row={row} bins={bins.get(keyOf(row)) ?? []} axis={axis} />
+              </td>
+            </tr>
+          );
+        }}
+      />
     </Figure>
   );
 }

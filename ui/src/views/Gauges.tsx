@@ -36,7 +36,7 @@ function Vcpus({ recording }: { recording: Recording }) {
   const { value: shown, error } = useAnswer(async () => {
     if (!timeline) return { series: [], missing: false };
     const [tile, all] = await Promise.all([
-      recording.tile(span.t0, span.t1, SAMPLES),
+      recording.tile(span.t0, span.t1, SAMPLES, { lanes: vcpuLanes(timeline), means: [] }),
       recording.aggregates(narrow),
     ]);
     // A report file has the sums of chains for the whole recording alone.

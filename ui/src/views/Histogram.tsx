@@ -27,9 +27,9 @@ export function Histogram({ row, bins, axis }: Props) {
       aria-label={`Half within ${duration(p50)}, 99 % within ${duration(p99)}`}
     >
       <line x1="0" x2={HISTOGRAM_WIDTH} y1={HEIGHT - 3.5} y2={HEIGHT - 3.5} stroke="var(--line)" />
-      {drawn.map(({ bin, left, width, height }) => (
+      {drawn.map(({ bin, left, width, height }, i) => (
         <rect
-          key={bin.from}
+          key={`${i}`}
           x={left * HISTOGRAM_WIDTH}
           width={Math.max(1.5, width * HISTOGRAM_WIDTH - 0.8)}
           y={(HEIGHT - 4) * (1 - height)}

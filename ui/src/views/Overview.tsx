@@ -1,7 +1,8 @@
 /** The whole recording as a strip above every view: what is chosen on it, all views that know time show. */
 import { useEffect, useRef, useState } from "preact/hooks";
+import { meanOf } from "../data/lanes";
 import type { Recording } from "../data/source";
-import { meanLane } from "../data/tile";
+
 import { vcpuLanes } from "../data/types";
 import { coverageOf, paintCoverage } from "../draw/lane";
 import { PATTERN_SIZE, texture } from "../draw/patterns";
@@ -27,7 +28,7 @@ export function Overview({ recording, fixed }: { recording: Recording; fixed: bo
                 showing <b>{spanOf(shown.value)}</b>, {duration(shown.value.t1 - shown.value.t0)} of{" "}
                 {duration(whole.value.t1 - whole.value.t0)}
               </span>
-              <button type="button" onClick={() => show(whole.value)} title="Show the whole recording (f)">
+              <button type="button" onClick={() => show(whole.value)} title="Show the whole recording (0)">
                 clear
               </button>
             </span>
@@ -54,19 +55,22 @@ function Strip({ recording }: { recording: Recording }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [drag, setDrag] = useState<{ from: number; to: number } | null>(null);
   const { t0, t1 } = whole.value;
-  const { value: tile } = useAnswer(() => recording.tile(t0, t1, PIXELS), [recording]);
+  const vcpus = vcpuLanes(recording.timeline);
+  const { value: tile } = useAnswer(
+    () => recording.tile(t0, t1, PIXELS, { lanes: [], means: vcpus.length > 0 ? [vcpus] : [] }),
+    [recording],
+  );
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (!context || !tile || !recording.timeline) return;
     const names = recording.timeline.states.map((state) => state.name);
-    const mean = meanLane(tile, vcpuLanes(recording.timeline));
     const image = context.createImageData(PIXELS, HEIGHT);
     paintCoverage(
       new Uint32Array(image.data.buffer),
       PIXELS,
       0,
       HEIGHT,
-      coverageOf([mean], 0, t0, t1, PIXELS),
+      coverageOf([tile], meanOf(vcpus), t0, t1, PIXELS),
       stackOrder(names),
       { size: PATTERN_SIZE, of: names.map((name) => texture(name, theme.value, 1)) },
     );
@@ -97,7 +101,7 @@ function Strip({ recording }: { recording: Recording }) {
         width={PIXELS}
         height={HEIGHT}
         role="img"
-        aria-label={`The whole recording, ${duration(t1 - t0)}, all vCPUs together. W and S zoom, A and D move, F shows all.`}
+        aria-label={`The whole recording, ${duration(t1 - t0)}, all vCPUs together. W and S zoom, A and D move, 0 shows all.`}
         onPointerDown={(event) => {
           canvas.current!.setPointerCapture(event.pointerId);
           setDrag({ from: share(event), to: share(event) });

@@ -1,4 +1,5 @@
 /** View 'All numbers': every Section's summary, figures and tables as they come; no question is known by name. With `only`, one Section. */
+import type { FunctionComponent } from "preact";
 import { useState } from "preact/hooks";
 import type { Recording } from "../data/source";
 import type { Cell, Column, Section, Table } from "../data/types";
@@ -8,24 +9,27 @@ import type { Window } from "../maths/window";
 import { go, hash } from "../state/store";
 import type { useControls as UseControls } from "./Controls";
 import { Drawn } from "./Drawn";
-import { Events } from "./Events";
 import { Figure } from "./Figure";
-import { Filter, SortHead, TableBox } from "./TableBox";
+import { Filter, LongTable, SortHead } from "./TableBox";
 import { useReport } from "./useReport";
-
-const SHOWN = 200;
 
 /** Where nobody computes anew, a section stays as it was reported. */
 const asReported: typeof UseControls = (_recording, section) => ({ section, controls: null });
 
+/** What only a server has. */
+interface OfServer {
+  useControls: typeof UseControls;
+  Events: FunctionComponent<{ recording: Recording }>;
+}
+
 export function Sections({
   recording,
   only,
-  useControls = asReported,
+  ofServer,
 }: {
   recording: Recording;
   only?: string;
-  useControls?: typeof UseControls;
+  ofServer?: OfServer;
 }) {
   const { report, note, window } = useReport(recording);
   const sections = report.sections.filter(({ id }) => !only || id === only);
@@ -42,10 +46,16 @@ export function Sections({
           section={section}
           recording={recording}
           window={window}
-          useControls={useControls}
+          useControls={ofServer?.useControls ?? asReported}
         />
       ))}
-      {!only && tableOf(report, "flow.events") && <Events recording={recording} />}
+      {!only &&
+        tableOf(report, "flow.events") &&
+        (ofServer ? (
+          <ofServer.Events recording={recording} />
+        ) : (
+          <p class="soft">A report file contains no single events; kvmscope serve shows them.</p>
+        ))}
     </div>
   );
 }
@@ -145,10 +155,12 @@ function Numbers({
           )}
         </>
       }
-      caption={`${filter ? `${grouped(kept.length)} of ${counted(table.rows.length, "row")}, filtered by "${filter}"` : counted(kept.length, "row")}${rows.length > SHOWN ? `; the first ${SHOWN} are shown, CSV has all` : ""}.${columns.length < table.columns.length ? ` Not shown: ${counted(table.columns.length - columns.length, "column")} with nothing but zeros or unknown values.` : ""}`}
+      caption={`${filter ? `${grouped(kept.length)} of ${counted(table.rows.length, "row")}, filtered by "${filter}"` : counted(kept.length, "row")}.${columns.length < table.columns.length ? ` Not shown: ${counted(table.columns.length - columns.length, "column")} with nothing but zeros or unknown values.` : ""}`}
     >
-      <TableBox title={`Table ${name}`}>
-        <thead>
+      <LongTable
+        title={`Table ${name}`}
+        count={rows.length}
+        head={
           <tr>
             {columns.map((column) => {
               const on = sort?.column === column.name;
@@ -168,19 +180,20 @@ function Numbers({
               );
             })}
           </tr>
-        </thead>
-        <tbody>
-          {rows.slice(0, SHOWN).map((row) => (
-            <tr key={table.columns.map((column) => row[column.name]).join("\t")}>
+        }
+        row={(i) => {
+          const row = rows[i]!;
+          return (
+            <tr key={`${i}`}>
               {columns.map((column) => (
                 <td key={column.name} class={isText(column) ? "" : "number"}>
                   {print(row[column.name] ?? null, column)}
                 </td>
               ))}
             </tr>
-          ))}
-        </tbody>
-      </TableBox>
+          );
+        }}
+      />
     </Figure>
   );
 }

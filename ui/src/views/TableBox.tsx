@@ -1,5 +1,6 @@
 /** What tables share: a box that scrolls, the heads of columns that sort, and the filter of their rows. */
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { go, hash } from "../state/store";
 
 /** A table in a box of its own, so that a wide one does not widen the page. */
@@ -9,6 +10,82 @@ export function TableBox({ title, children }: { title: string; children: Compone
       <table class="numbers">{children}</table>
     </div>
   );
+}
+
+/** Up to so many rows are all there; of more, those on screen. */
+const ALL = 120;
+/** Rows above and below the screen that are there for the hand that scrolls. */
+const SPARE = 6;
+const ROW_PIXELS = 30;
+
+interface RowsProps {
+  title: string;
+  head: ComponentChildren;
+  /** How many rows. */
+  count: number;
+  /** Row number `i`; all are equally high. */
+  row: (i: number) => JSX.Element;
+}
+
+/** A table of any length: of a long one only the rows on screen are in the document, on paper all of them. */
+export function LongTable({ title, head, count, row }: RowsProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const [top, setTop] = useState(0);
+  const [high, setHigh] = useState(ROW_PIXELS);
+  const printing = usePrinting();
+  const long = count > ALL && !printing;
+  const seen = Math.ceil((box.current?.clientHeight || innerHeight) / high);
+  const first = long ? Math.min(Math.max(0, Math.floor(top / high) - SPARE), Math.max(0, count - seen)) : 0;
+  const last = long ? Math.min(count, first + seen + 2 * SPARE) : count;
+  useLayoutEffect(() => {
+    const it = box.current;
+    if (!it || !long) return;
+    const rows = it.querySelectorAll<HTMLElement>("tbody tr:not(.gap)");
+    const [one, other] = [rows[0], rows[rows.length - 1]];
+    if (!one || !other || one === other) return;
+    const each = (other.offsetTop - one.offsetTop) / (rows.length - 1);
+    if (each > 0 && Math.abs(each - high) > 0.5) setHigh(each);
+  }, [long]);
+  useLayoutEffect(() => {
+    // Columns only get wider while one scrolls: a table that breathed could not be read.
+    for (const th of box.current?.querySelectorAll<HTMLElement>("th") ?? []) {
+      th.style.minWidth = first > 0 ? `${th.offsetWidth}px` : "";
+    }
+  }, [first]);
+  const gap = (rows: number) => rows > 0 && <tr class="gap" style={{ height: `${rows * high}px` }} />;
+  return (
+    <div
+      class={long ? "table-box long" : "table-box"}
+      tabIndex={0}
+      role="region"
+      aria-label={title}
+      ref={box}
+      onScroll={(event) => long && setTop(event.currentTarget.scrollTop)}
+    >
+      <table class="numbers" {...(long ? { "aria-rowcount": count + 1 } : {})}>
+        <thead>{head}</thead>
+        <tbody>
+          {gap(first)}
+          {Array.from({ length: Math.max(0, last - first) }, (_, i) => row(first + i))}
+          {gap(count - last)}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function usePrinting(): boolean {
+  const [printing, setPrinting] = useState(false);
+  useEffect(() => {
+    const [before, after] = [() => setPrinting(true), () => setPrinting(false)];
+    addEventListener("beforeprint", before);
+    addEventListener("afterprint", after);
+    return () => {
+      removeEventListener("beforeprint", before);
+      removeEventListener("afterprint", after);
+    };
+  }, []);
+  return printing;
 }
 
 interface HeadProps {

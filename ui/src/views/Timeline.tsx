@@ -1,34 +1,48 @@
 /** View 'Timeline': where was each vCPU, at this zoom, exactly? */
-import { signal } from "@preact/signals";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { FunctionComponent } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { meanOf, type Wanted } from "../data/lanes";
 import type { Recording } from "../data/source";
 import type { Tile } from "../data/tile";
 import { TileCache } from "../data/tiles";
-import { type Slice, type Slices, vcpuLanes } from "../data/types";
+import { vcpuLanes } from "../data/types";
 import { standalone } from "../draw/export";
-import { slicesIn } from "../draw/lane";
 import { stackOrder } from "../draw/tokens";
-import { counted, duration, instant, percent } from "../maths/format";
+import { counted, duration, percent } from "../maths/format";
+import { areaOf, pickOf } from "../maths/picked";
 import { csv } from "../maths/rows";
-import type { Window } from "../maths/window";
 import { numberOf } from "../state/hash";
-import { cursor, go, hash, show, shown, theme, whole } from "../state/store";
+import { hash, shown, theme } from "../state/store";
 import { Empty, Figure, Swatch } from "./Figure";
-import { attach } from "./timeline/gestures";
-import { layout } from "./timeline/layout";
-import { drawScene, marksNear, type Scene, timeToX } from "./timeline/picture";
-import { approximate, caption, SETTLE_MS, useExact } from "./timeline/sums";
-import { Names, Perfetto, Tip, turnedGroups, Zoom } from "./timeline/Tools";
+import type { useArrows } from "./timeline/arrows";
+import { Details } from "./timeline/Details";
+import { LaneTools } from "./timeline/LaneTools";
+import { AXIS_HEIGHT, between, type Layout, layout } from "./timeline/layout";
+import type { OfSlice } from "./timeline/OfSlice";
+import { Over, Readout } from "./timeline/Over";
+import { useOrder } from "./timeline/order";
+import { axisOf, drawScene, type Scene } from "./timeline/picture";
+import { useRoom } from "./timeline/room";
+import { STAIR_PIXELS, useStairs } from "./timeline/stairs";
+import { approximate, caption, useExact } from "./timeline/sums";
+import { Names, turnedGroups, Zoom } from "./timeline/Tools";
 import { vectorScene } from "./timeline/vector";
 import { useWidth } from "./useSize";
 
 const DRAWING = "timeline";
-const STAIR_SLICES = 1000;
-const STAIR_PIXELS = 3;
+/** More lanes than this are added up by the server alone, once the window is at rest. */
+const FEW_LANES = 16;
 
-const brush = signal<Window | null>(null);
+/** What only a server has. */
+export interface OfServer {
+  Perfetto: FunctionComponent<{ recording: Recording }>;
+  OfSlice: typeof OfSlice;
+  useArrows: typeof useArrows;
+}
 
-export function TimelineView({ recording }: { recording: Recording }) {
+const noArrows: typeof useArrows = () => null;
+
+export function TimelineView({ recording, ofServer }: { recording: Recording; ofServer?: OfServer }) {
   if (!recording.timeline) {
     return (
       <Empty title="No vCPU to draw">
@@ -40,23 +54,25 @@ export function TimelineView({ recording }: { recording: Recording }) {
   if (recording.timeline.span.to_ns <= recording.timeline.span.from_ns) {
     return <Empty title="No time to draw">All events have the same time stamp; no state lasts.</Empty>;
   }
-  return <Lanes recording={recording} timeline={recording.timeline} />;
+  return <Lanes recording={recording} timeline={recording.timeline} ofServer={ofServer} />;
 }
 
 function Lanes({
   recording,
   timeline,
+  ofServer,
 }: {
   recording: Recording;
   timeline: NonNullable<Recording["timeline"]>;
+  ofServer: OfServer | undefined;
 }) {
   const box = useRef<HTMLDivElement>(null);
+  const column = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
-  const width = useWidth(box);
-  const [turn, setTurn] = useState(0);
+  const width = useWidth(column);
+  const [scrolled, setScrolled] = useState(0);
+  const [, setTurn] = useState(0);
   const [error, setError] = useState<string | null>(null);
-  const [stairs, setStairs] = useState(new Map<number, Slices>());
-  const [hover, setHover] = useState<{ lane?: number; y: number } | null>(null);
   const cache = useMemo(
     () =>
       new TileCache(recording, (failed) => {
@@ -66,46 +82,56 @@ function Lanes({
     [recording],
   );
   const window = shown.value;
+  const length = window.t1 - window.t0;
   const onlyLane = hash.value.lane;
   const lanes = timeline.lanes.filter((lane) => onlyLane === undefined || String(lane.id) === onlyLane);
-  const place = layout(timeline, lanes, stairs, turnedGroups(), innerHeight - 400);
+  const order = useOrder(recording, timeline);
+  const chosen = pickOf(hash.value) !== null || areaOf(hash.value) !== null;
+  const most = useRoom(box, chosen);
+  const stairsOf = useRef<Scene["stairs"]>(new Map());
+  const part = length / (timeline.span.to_ns - timeline.span.from_ns);
+  const room = {
+    height: most,
+    fewInMean: (lane: { slices: number }) => lane.slices * part * STAIR_PIXELS < width,
+  };
+  const place = layout(timeline, lanes, stairsOf.current, turnedGroups(), room, order);
+  const height = Math.round(Math.min(place.height, most));
+  const top = Math.min(scrolled, place.height - height);
+  const seen = between(place, top + AXIS_HEIGHT, top + height);
   const open = place.lanes.map((lane) => lane.id);
   // Lanes of different kinds show the same time again: shares are those of vCPUs, where any is open.
   const vcpus = vcpuLanes(timeline).filter((id) => open.includes(id));
   const counts = vcpus.length > 0 ? vcpus : open.length > 0 ? open : vcpuLanes(timeline);
   const scale = Math.max(1, Math.min(3, Math.round(devicePixelRatio)));
-  const tiles = cache.window(window.t0, window.t1, (window.t1 - window.t0) / (width * scale));
+  // Nobody else adds up the lanes of a report file that are not on screen.
+  const sum = recording.inlined || counts.length <= FEW_LANES ? [counts] : [];
+  const tiles = cache.window(
+    window.t0,
+    window.t1,
+    length / (width * scale),
+    wantedOf(between(place, top - height / 4, top + 1.25 * height), sum),
+    wantedOf(between(place, top - height, top + 2 * height), sum),
+  );
   const exact = useExact(recording, counts, window);
-
+  const near = between(place, top - height / 2, top + 1.5 * height);
+  const stairs = useStairs(recording, tiles, near.lanes, window, width, setError);
   useEffect(() => {
-    const timer = setTimeout(() => {
-      const few = place.lanes.filter((lane) => mayBeStairs(tiles, lane.id, window, width));
-      Promise.all(
-        few.map(
-          async (lane) =>
-            [lane.id, await recording.slices(lane.id, window.t0, window.t1, STAIR_SLICES)] as const,
-        ),
-      ).then(
-        (all) =>
-          setStairs(
-            new Map(all.filter((it): it is [number, Slices] => it[1] !== null && it[1].left_out === 0)),
-          ),
-        (failed: Error) => setError(failed.message),
-      );
-    }, SETTLE_MS);
-    return () => clearTimeout(timer);
-  }, [recording, window.t0, window.t1, width, open.join(), turn]);
+    if (stairsOf.current === stairs) return;
+    stairsOf.current = stairs;
+    setTurn((turn) => turn + 1);
+  }, [stairs]);
+  const arrows = (ofServer?.useArrows ?? noArrows)(recording, hash.value.arrows === "1", stairs, window);
 
   const scene: Scene = {
     timeline,
     window,
     tiles,
-    stairs,
-    layout: place,
+    stairs: stairsOf.current,
+    layout: seen,
     theme: theme.value,
-    cursor: cursor.value,
-    brush: brush.value,
-    mark: numberOf(hash.value, "mark"),
+    top,
+    height,
+    arrows,
   };
   useEffect(() => {
     const handle = requestAnimationFrame(() => {
@@ -120,46 +146,19 @@ function Lanes({
     return () => cancelAnimationFrame(handle);
   });
 
-  const laneAt = (y: number) => place.lanes.find((lane) => y >= lane.top && y < lane.top + lane.height)?.id;
-  const wishes = useRef({ laneAt });
-  wishes.current = { laneAt };
-  useEffect(() => {
-    if (!canvas.current) return;
-    return attach(canvas.current, {
-      window: () => shown.value,
-      whole: () => whole.value,
-      show,
-      brush: (window) => {
-        brush.value = window;
-      },
-      hover: (ns, y) => {
-        cursor.value = ns;
-        setHover(ns === null ? null : { lane: wishes.current.laneAt(y), y });
-      },
-      pick: async (ns, y) => {
-        const lane = wishes.current.laneAt(y);
-        if (lane === undefined) return;
-        const found = await recording.chains({ lane, t0: Math.floor(ns), t1: Math.floor(ns) + 1, limit: 1 });
-        const chain = found.chains[0];
-        if (chain) go({ view: "chains", chain: chain.id }, true);
-      },
-    });
-  }, [recording]);
+  useInView(box, place, height);
 
-  const order = stackOrder(timeline.states.map((state) => state.name));
   const states = timeline.states;
-  const at = cursor.value!;
-  const hovered = hover && sliceAt(stairs.get(hover.lane!), at);
-  const tip = hovered
-    ? [
-        `${states[hovered.state]!.title} ${hovered.detail}`,
-        `${duration(hovered.to_ns - hovered.from_ns)} from ${instant(hovered.from_ns)}`,
-      ]
-    : marksNear(timeline.markers, at, window, width);
-  const sums = exact ?? approximate(tiles, counts, window, states.length);
+  const ranks = stackOrder(states.map((state) => state.name));
+  const mean = sum.length > 0 ? approximate(tiles, counts, window, states.length) : null;
+  const lastSums = useRef<number[]>([]);
+  const sums = exact ?? mean ?? lastSums.current;
+  lastSums.current = sums;
+  const isKnown = exact !== null || mean !== null;
   const total = sums.reduce((a, b) => a + b, 0);
-  const used = order.filter((s) => (sums[s] ?? 0) > 0);
-  const aside = order.filter((s) => !used.includes(s) && isPresent(tiles, s));
+  const used = ranks.filter((s) => (sums[s] ?? 0) > 0);
+  const aside = ranks.filter((s) => !used.includes(s) && isPresent(tiles, s));
+  const axis = axisOf(window, width).labels;
   return (
     <Figure
       id="timeline"
@@ -170,7 +169,7 @@ function Lanes({
           : ""
       }
       svg={() => {
-        const drawn = vectorScene(scene, width);
+        const drawn = vectorScene(moved(scene), numberOf(hash.value, "mark"), width);
         return standalone(drawn.inside, drawn.width, drawn.height);
       }}
       csv={() =>
@@ -181,52 +180,67 @@ function Lanes({
       }
       caption={caption(
         states.map((state) => state.title),
-        sums,
+        isKnown ? sums : [],
         total,
         window,
         counted(counts.length, vcpus.length > 0 || open.length === 0 ? "vCPU" : "lane"),
         exact !== null,
         { covers: place.lanes.some((lane) => !lane.steps), stairs: place.lanes.some((lane) => lane.steps) },
+        isKnown,
       )}
       tools={
         <>
           <Zoom />
-          <Perfetto recording={recording} />
+          {ofServer && <ofServer.Perfetto recording={recording} />}
         </>
       }
     >
       {error && <p class="error">{error}</p>}
-      <div class="lanes">
-        <Names timeline={timeline} place={place} />
-        <div class="lane-canvas" ref={box}>
-          <canvas
-            ref={canvas}
-            style={{ height: `${place.height}px` }}
-            tabIndex={0}
-            role="img"
-            aria-label={`Timeline of ${counted(lanes.length, "lane")}, ${duration(window.t1 - window.t0)} shown. W and S zoom, A and D move, F shows all.`}
-          />
-          {place.lanes.map((lane) =>
-            lane.steps?.map((step, i) => (
-              <span
-                class="step"
-                key={`${lane.id}${step}`}
-                style={{ top: `${lane.top + (i * lane.height) / lane.steps!.length}px` }}
-              >
-                {step}
-              </span>
-            )),
-          )}
-          {hover && tip.length > 0 && (
-            <Tip lines={tip} x={timeToX(at, window, width)} y={hover.y} wide={width} />
-          )}
+      <LaneTools recording={recording} lanes={open} hasArrows={ofServer !== undefined} />
+      <div
+        class="lane-box"
+        ref={box}
+        style={{ height: `${height}px` }}
+        onScroll={(event) => setScrolled(event.currentTarget.scrollTop)}
+      >
+        <div class="lane-sheet" style={{ height: `${place.height}px` }}>
+          <div class="lanes" style={{ height: `${height}px` }}>
+            <div class="lane-side">
+              <Names timeline={timeline} place={seen} top={top} />
+              <div class="axis-base" title="The marks of the axis count from this time on.">
+                {axis.base}
+              </div>
+            </div>
+            <div class="lane-canvas" ref={column}>
+              <canvas ref={canvas} style={{ height: `${height}px` }} />
+              {seen.lanes.map((lane) =>
+                lane.steps?.map((step, i) => {
+                  const y = lane.top - top + (i * lane.height) / lane.steps!.length;
+                  return (
+                    y > AXIS_HEIGHT - 6 && (
+                      <span class="step" key={`${lane.id}${step}`} style={{ top: `${y}px` }}>
+                        {step}
+                      </span>
+                    )
+                  );
+                }),
+              )}
+              <Over
+                recording={recording}
+                scene={scene}
+                width={width}
+                hasDetails={ofServer !== undefined}
+                label={`Timeline of ${counted(lanes.length, "lane")}, ${duration(length)} shown. W and S zoom, A and D move, 0 shows all, Enter opens the details of a slice.`}
+              />
+            </div>
+          </div>
         </div>
       </div>
       <ul class="legend">
         {used.map((s) => (
           <li key={s}>
             <Swatch state={timeline.states[s]!.name} /> {timeline.states[s]!.title}{" "}
-            <b>{percent(sums[s]! / total)}</b>
+            <b>{isKnown ? percent(sums[s]! / total) : "…"}</b>
           </li>
         ))}
         {aside.map((s) => (
@@ -235,6 +249,7 @@ function Lanes({
           </li>
         ))}
       </ul>
+      <Details recording={recording} lanes={open} OfSlice={ofServer?.OfSlice} />
       {timeline.notes && timeline.notes.length > 0 && (
         <details class="soft">
           <summary>What is missing or inexact ({timeline.notes.length})</summary>
@@ -245,26 +260,50 @@ function Lanes({
           </ul>
         </details>
       )}
-      <p class="readout" aria-hidden="true">
-        {cursor.value !== null
-          ? `${instant(Math.round(cursor.value))} after the first event`
-          : "Drag to move, wheel to zoom, shift-drag to choose a window, click a chain to open it."}
-      </p>
+      <Readout />
     </Figure>
   );
 }
 
-function sliceAt(slices: Slices | undefined, ns: number): Slice | null {
-  return slices?.slices.find((slice) => ns >= slice.from_ns && ns < slice.to_ns) ?? null;
+/** Lanes that are open, groups that are folded, and what is wanted as a sum. */
+function wantedOf(place: Layout, sum: number[][]): Wanted {
+  const folded = place.groups.filter((group) => group.folded).map((group) => group.lanes);
+  const all = new Map([...folded, ...sum].map((lanes) => [meanOf(lanes), lanes]));
+  return { lanes: place.lanes.map((lane) => lane.id), means: [...all.values()] };
+}
+
+/** The scene as a picture by itself: its heights are those on screen. */
+function moved(scene: Scene): Scene {
+  const up = <T extends { top: number }>(it: T): T => ({ ...it, top: it.top - scene.top });
+  const { groups, lanes } = scene.layout;
+  return { ...scene, top: 0, layout: { ...scene.layout, groups: groups.map(up), lanes: lanes.map(up) } };
+}
+
+/** Keeps in view what was in view when heights change, and brings a lane there that was picked elsewhere. */
+function useInView(box: { current: HTMLDivElement | null }, place: Layout, height: number): void {
+  const anchor = useRef<{ id: number; below: number; at: number } | null>(null);
+  const rows = [...place.groups.map((it) => ({ ...it, id: -1 - it.lanes[0]! })), ...place.lanes];
+  useLayoutEffect(() => {
+    const it = box.current;
+    if (!it) return;
+    const before = anchor.current;
+    const row = before && rows.find((row) => row.id === before.id);
+    if (before && row && row.top !== before.at && it.scrollTop > 0) it.scrollTop = row.top - before.below;
+    const { scrollTop } = it;
+    const first = rows.filter((row) => row.top >= scrollTop + AXIS_HEIGHT).sort((a, b) => a.top - b.top)[0];
+    anchor.current = first ? { id: first.id, below: first.top - scrollTop, at: first.top } : null;
+  });
+  const picked = pickOf(hash.value)?.lane;
+  useEffect(() => {
+    const it = box.current;
+    const row = place.lanes.find((lane) => lane.id === picked);
+    if (!it || !row) return;
+    if (row.top < it.scrollTop + AXIS_HEIGHT) it.scrollTop = row.top - AXIS_HEIGHT - 8;
+    else if (row.top + row.height > it.scrollTop + height) it.scrollTop = row.top + row.height - height + 8;
+  }, [picked, height]);
 }
 
 /** Whether any lane has the state here. */
 function isPresent(tiles: Tile[], state: number): boolean {
   return tiles.at(-1)?.lanes.some((lane) => lane.present.some((bits) => (bits >>> state) & 1)) ?? false;
-}
-
-/** Slices are worth asking for once they are several pixels wide. */
-function mayBeStairs(tiles: Tile[], lane: number, window: Window, width: number): boolean {
-  if (tiles.length === 0) return false;
-  return slicesIn(tiles, lane, window.t0, window.t1) * STAIR_PIXELS < width;
 }

@@ -282,7 +282,8 @@ fn the_figure_has_chips_for_interrupts_and_polling_threads() {
     assert_eq!(now[0].chips, ["vcpu 0", "irq 34 eth0-rx-0"]);
     assert_eq!(now[1].chips, ["vcpu 1", "pmd 0"]);
     assert!(now[0].contended && now[1].contended && !now[2].contended);
-    let is_irq = |link: &&base::figure::Link| link.text.contains("irq 34") && link.text.contains("its device on node 1");
+    let is_irq =
+        |link: &&base::figure::Link| link.text.contains("irq 34") && link.text.contains("its device on node 1");
     let link = panels[0].links.iter().find(is_irq).unwrap();
     assert!(panels[0].nodes[link.to.unwrap()].title.contains("node 1") && link.from != link.to, "{link:?}");
 }

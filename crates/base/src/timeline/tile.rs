@@ -28,6 +28,9 @@ const WHOLE: u64 = 255;
 /// In `longest`: no slice.
 const NONE: u32 = u32::MAX;
 
+/// In the number of a track that is the mean of several lanes, together with the first of them.
+pub const MEAN: u32 = 1 << 31;
+
 /// Bytes of a tile.
 pub fn length(lanes: usize, states: usize, width: u32) -> usize {
     32 + lanes * (4 + width as usize * (states + 10))
@@ -35,22 +38,46 @@ pub fn length(lanes: usize, states: usize, width: u32) -> usize {
 
 /// What `lanes` did in `window`, as a tile of `width` pixels.
 pub fn of_window(timeline: &impl Timeline, lanes: &[LaneId], window: Span, width: u32) -> Vec<u8> {
-    let tracks = lanes.iter().map(|lane| (*lane, timeline.coverage(*lane, window, width)));
-    tile((window, width), timeline.states().len(), tracks)
+    with_means(timeline, lanes, &[], window, width)
+}
+
+/// The same, and behind those tracks one for each of `means`: what its lanes did in the mean, each with an equal part of
+/// the pixel. A group of hundreds of CPUs is drawn as one row, and its lanes need not be sent for that.
+pub fn with_means(
+    timeline: &impl Timeline,
+    lanes: &[LaneId],
+    means: &[Vec<LaneId>],
+    window: Span,
+    width: u32,
+) -> Vec<u8> {
+    let mut tracks: Vec<(u32, Coverage, u64)> =
+        lanes.iter().map(|lane| (lane.0, timeline.coverage(*lane, window, width), 1)).collect();
+    for some in means {
+        let Some((first, others)) = some.split_first() else { continue };
+        let mut sum = timeline.coverage(*first, window, width);
+        for lane in others {
+            let more = timeline.coverage(*lane, window, width);
+            sum.time_ns.iter_mut().zip(more.time_ns).for_each(|(sum, ns)| *sum += ns);
+            sum.count.iter_mut().zip(more.count).for_each(|(sum, count)| *sum = sum.saturating_add(count));
+        }
+        sum.longest.fill(None);
+        tracks.push((MEAN | first.0, sum, some.len() as u64));
+    }
+    tile((window, width), timeline.states().len(), tracks.into_iter())
 }
 
 /// The first `lanes` lanes of `overview` at `zoom`, one of its zooms.
 pub fn of_zoom(overview: &Overview, lanes: usize, zoom: u32) -> Vec<u8> {
     let window = overview.window(zoom);
-    let tracks = (0..lanes.min(overview.lanes.len())).map(|lane| (LaneId(lane as u32), overview.pixels(lane, zoom)));
+    let tracks = (0..lanes.min(overview.lanes.len())).map(|lane| (lane as u32, overview.pixels(lane, zoom), 1));
     tile((window, overview.width(zoom)), overview.states.len(), tracks)
 }
 
-/// A tile of `tracks`, each a lane and what it did in the pixels of the window.
+/// A tile of `tracks`, each a number, what it did in the pixels of the window, and of how many lanes that is the sum.
 fn tile(
     (window, width): (Span, u32),
     states: usize,
-    tracks: impl ExactSizeIterator<Item = (LaneId, Coverage)>,
+    tracks: impl ExactSizeIterator<Item = (u32, Coverage, u64)>,
 ) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(length(tracks.len(), states, width));
     bytes.extend(MAGIC.to_le_bytes());
@@ -61,20 +88,20 @@ fn tile(
     bytes.extend(width.to_le_bytes());
     bytes.extend((tracks.len() as u16).to_le_bytes());
     bytes.extend((states as u16).to_le_bytes());
-    for (lane, coverage) in tracks {
-        bytes.extend(lane.0.to_le_bytes());
-        track(&coverage, window, &mut bytes);
+    for (number, coverage, of) in tracks {
+        bytes.extend(number.to_le_bytes());
+        track(&coverage, of, window, &mut bytes);
     }
     bytes
 }
 
-fn track(coverage: &Coverage, window: Span, bytes: &mut Vec<u8>) {
+fn track(coverage: &Coverage, of: u64, window: Span, bytes: &mut Vec<u8>) {
     let width = coverage.count.len() as u32;
     let pixels = || coverage.time_ns.chunks_exact(coverage.states.max(1));
     let mut shares = Vec::with_capacity(coverage.states + 1);
     for (pixel, times_ns) in (0..).zip(pixels()) {
         let length_ns = pixel_start(window, pixel + 1, width) - pixel_start(window, pixel, width);
-        cover(times_ns, length_ns, &mut shares, bytes);
+        cover(times_ns, length_ns.saturating_mul(of), &mut shares, bytes);
     }
     for times_ns in pixels() {
         let bit = |(state, time_ns): (usize, &u64)| u32::from(*time_ns > 0) << state;

@@ -21,19 +21,39 @@ pub fn random(seed: u64) -> Story {
     let vendor = random.pick(&[Vendor::Vmx, Vendor::Svm]);
     let generation = random.pick(&Generation::ALL);
     let threads = random.between(1, 4) as u32;
-    // Each thread has a home and a spare CPU; the last CPU is the quiet one.
-    let mut host = Host::new(vendor, generation, 2 * threads + 1);
+    let mut host = host(vendor, generation, threads);
     for at in 0..threads {
         host.add("guest", at, 500 + at as i32, 2 * at);
     }
-    for at in 0..threads {
-        let vcpu = &mut host.vcpus[at as usize];
+    act(host, &mut random)
+}
+
+/// The vCPUs of each VM of a wide host.
+const OF_EACH: u32 = 4;
+
+/// The same on a host of many VMs: pictures and tables of `vcpus` vCPUs are what it is for.
+pub fn wide(vcpus: u32, seed: u64) -> Story {
+    let mut random = Random::new(seed);
+    let mut host = host(Vendor::Vmx, Generation::V6_12, vcpus);
+    for at in 0..vcpus {
+        host.add(&format!("vm-{}", at / OF_EACH), at % OF_EACH, 500 + at as i32, 2 * at);
+    }
+    act(host, &mut random)
+}
+
+/// Each thread has a home and a spare CPU; the last CPU is the quiet one.
+fn host(vendor: Vendor, generation: Generation, threads: u32) -> Host {
+    Host::new(vendor, generation, 2 * threads + 1)
+}
+
+fn act(mut host: Host, random: &mut Random) -> Story {
+    for vcpu in &mut host.vcpus {
         vcpu.pass(random.between(500, 5_000));
         vcpu.enter(1);
         if random.one_in(2) {
-            with_guests(vcpu, &mut random);
+            with_guests(vcpu, random);
         } else {
-            without_guests(vcpu, &mut random);
+            without_guests(vcpu, random);
         }
     }
     host.finish()

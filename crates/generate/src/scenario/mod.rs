@@ -20,7 +20,7 @@ mod sharing;
 mod steps;
 
 pub use fleet::{OfFleet, of_fleet};
-pub use mixed::random;
+pub use mixed::{random, wide};
 pub use nested::{CIENA_CHAIN, SVM_CHAIN};
 
 use crate::host::Host;

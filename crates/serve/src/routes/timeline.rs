@@ -1,6 +1,7 @@
 //! Lanes, tiles, slices and chains of one recording.
 
 use super::asked::{Asked, Named, lane, window};
+use super::lanes::{MOST_LANES, MOST_SUMMED, groups, lanes};
 use super::{Answer, Served, at_work, json};
 use crate::chains::{self, MOST, Wanted};
 use crate::error::Refused;
@@ -8,16 +9,15 @@ use crate::page::with_type;
 use axum::extract::State;
 use axum::response::Response;
 use base::Span;
-use base::timeline::{Drawn, LaneId, Slice, Timeline, tile};
+use base::timeline::{Drawn, LaneId, Search, Slice, Timeline, tile};
 use serde::Deserialize;
 use serde_json::json;
-use show::json::timeline::{ChainInside, ChainRow, Slices as ShownSlices, Timeline as Described};
+use show::json::timeline::{
+    ChainInside, ChainRow, LaneSlices, SliceOfLane, Slices as ShownSlices, Timeline as Described,
+};
 
 /// The most pixels of a tile: more than any screen has.
 const WIDEST: u32 = 8_192;
-
-/// The most lanes of a tile: vCPUs and CPUs of a large host.
-const MOST_LANES: usize = 512;
 
 /// The most bytes of a tile.
 const MOST_BYTES: usize = 64 << 20;
@@ -38,6 +38,7 @@ pub async fn timeline(shared: Served, Named(id): Named<String>) -> Answer {
 #[derive(Deserialize)]
 pub struct Tile {
     lanes: Option<String>,
+    means: Option<String>,
     t0: Option<u64>,
     t1: Option<u64>,
     w: u32,
@@ -53,48 +54,61 @@ pub async fn tile(shared: Served, Named(id): Named<String>, Asked(asked): Asked<
             let (states, most) = (timeline.states().len(), tile::MOST_STATES);
             return Err(Refused::unanswered(format!("the timeline has {states} states; a tile holds {most}")));
         }
-        let lanes = wanted_lanes(timeline, asked.lanes.as_deref())?;
-        if tile::length(lanes.len(), timeline.states().len(), asked.w) > MOST_BYTES {
+        let means = groups(timeline, asked.means.as_deref())?;
+        // Who asks for groups alone wants no lane by itself.
+        let lanes = match &asked.lanes {
+            None if !means.is_empty() => Vec::new(),
+            asked => lanes(timeline, asked.as_deref(), MOST_LANES)?,
+        };
+        if tile::length(lanes.len() + means.len(), timeline.states().len(), asked.w) > MOST_BYTES {
             let most = MOST_BYTES >> 20;
             return Err(Refused::wrong(format!("a tile has at most {most} MiB; ask for fewer lanes or pixels")));
         }
         let window = window(timeline, asked.t0, asked.t1)?;
-        Ok(with_type(tile::of_window(timeline, &lanes, window, asked.w), "application/octet-stream"))
+        let bytes = tile::with_means(timeline, &lanes, &means, window, asked.w);
+        Ok(with_type(bytes, "application/octet-stream"))
     })
     .await
 }
 
-/// `0,3,1`; all, where nothing is said.
-fn wanted_lanes(timeline: &impl Timeline, asked: Option<&str>) -> Result<Vec<LaneId>, Refused> {
-    let lanes: Vec<LaneId> = match asked {
-        None => (0..timeline.lanes().len() as u32).map(LaneId).collect(),
-        Some(list) => {
-            let number = |text: &str| {
-                let number = text.parse().map_err(|_| Refused::wrong("write lane numbers, as in lanes=0,1"))?;
-                lane(timeline, number)
-            };
-            list.split(',').take(MOST_LANES + 1).map(number).collect::<Result<_, _>>()?
-        }
-    };
-    if lanes.len() > MOST_LANES {
-        return Err(Refused::wrong(format!("a tile has at most {} lanes; ask for fewer by lanes=", MOST_LANES)));
-    }
-    Ok(lanes)
-}
-
+/// A window of one lane, or of several.
 #[derive(Deserialize)]
 pub struct Slices {
-    lane: u32,
+    lane: Option<u32>,
+    lanes: Option<String>,
     t0: Option<u64>,
     t1: Option<u64>,
     limit: Option<usize>,
 }
 
+/// Whose answer is wanted: that of one lane alone, or a list with an answer of each.
+enum Of {
+    One(LaneId),
+    Each(Vec<LaneId>),
+}
+
+impl Slices {
+    fn of(&self, timeline: &impl Timeline, most: usize) -> Result<Of, Refused> {
+        match (self.lane, &self.lanes) {
+            (Some(number), None) => Ok(Of::One(lane(timeline, number)?)),
+            (None, Some(list)) => Ok(Of::Each(lanes(timeline, Some(list), most)?)),
+            _ => Err(Refused::wrong("write lane=0 for one lane or lanes=0-3 for several")),
+        }
+    }
+}
+
 pub async fn states(shared: Served, Named(id): Named<String>, Asked(asked): Asked<Slices>) -> Answer {
     of(shared, id, move |drawn| {
-        let window = window(&drawn.timeline, asked.t0, asked.t1)?;
-        let lane = lane(&drawn.timeline, asked.lane)?;
-        json(&json!({ "time_ns": drawn.timeline.coverage(lane, window, 1).time_ns }))
+        let timeline = &drawn.timeline;
+        let window = window(timeline, asked.t0, asked.t1)?;
+        let time_ns = |lane| timeline.coverage(lane, window, 1).time_ns;
+        match asked.of(timeline, MOST_SUMMED)? {
+            Of::One(lane) => json(&json!({ "time_ns": time_ns(lane) })),
+            Of::Each(lanes) => {
+                let each = |lane: &LaneId| json!({ "lane": lane.0, "time_ns": time_ns(*lane) });
+                json(&json!({ "lanes": lanes.iter().map(each).collect::<Vec<_>>() }))
+            }
+        }
     })
     .await
 }
@@ -102,8 +116,74 @@ pub async fn states(shared: Served, Named(id): Named<String>, Asked(asked): Aske
 pub async fn slices(shared: Served, Named(id): Named<String>, Asked(asked): Asked<Slices>) -> Answer {
     of(shared, id, move |drawn| {
         let window = window(&drawn.timeline, asked.t0, asked.t1)?;
-        let lane = lane(&drawn.timeline, asked.lane)?;
-        json(&shown_slices(drawn, lane, window, asked.limit.unwrap_or(1_000)))
+        let limit = asked.limit.unwrap_or(1_000);
+        match asked.of(&drawn.timeline, MOST_LANES)? {
+            Of::One(lane) => json(&shown_slices(drawn, lane, window, limit)),
+            Of::Each(lanes) => {
+                // What one lane may have at most, all of them together have.
+                let limit = limit.min(MOST / lanes.len().max(1));
+                let each =
+                    |lane: &LaneId| LaneSlices { lane: lane.0, slices: shown_slices(drawn, *lane, window, limit) };
+                json(&json!({ "lanes": lanes.iter().map(each).collect::<Vec<_>>() }))
+            }
+        }
+    })
+    .await
+}
+
+/// The most reasons of an answer that says nothing else.
+const REASONS: usize = 20;
+
+pub async fn reasons(shared: Served, Named(id): Named<String>, Asked(asked): Asked<Slices>) -> Answer {
+    of(shared, id, move |drawn| {
+        let timeline = &drawn.timeline;
+        let window = window(timeline, asked.t0, asked.t1)?;
+        let lanes = match asked.of(timeline, MOST_SUMMED)? {
+            Of::One(lane) => vec![lane],
+            Of::Each(lanes) => lanes,
+        };
+        let sums = timeline.reasons(&lanes, window);
+        let shown = sums.iter().take(asked.limit.unwrap_or(REASONS)).map(
+            |sum| json!({ "state": sum.state.0, "detail": sum.detail, "slices": sum.slices, "time_ns": sum.time_ns }),
+        );
+        let shown: Vec<_> = shown.collect();
+        json(&json!({ "left_out": sums.len() - shown.len(), "reasons": shown }))
+    })
+    .await
+}
+
+/// What is searched for in the details of slices and in the titles of states, and from where.
+#[derive(Deserialize)]
+pub struct Searched {
+    q: String,
+    lanes: Option<String>,
+    t0: Option<u64>,
+    t1: Option<u64>,
+    at: Option<u64>,
+    lane: Option<u32>,
+}
+
+pub async fn search(shared: Served, Named(id): Named<String>, Asked(asked): Asked<Searched>) -> Answer {
+    of(shared, id, move |drawn| {
+        let timeline = &drawn.timeline;
+        let word = asked.q.trim().to_lowercase();
+        if word.is_empty() {
+            return Err(Refused::wrong("q= is empty; write what to search for"));
+        }
+        let window = window(timeline, asked.t0, asked.t1)?;
+        let lanes = lanes(timeline, asked.lanes.as_deref(), MOST_SUMMED)?;
+        let at_lane = asked.lane.map(|number| lane(timeline, number)).transpose()?;
+        let at_ns = asked.at.unwrap_or(window.from_ns);
+        let found = timeline
+            .search(&Search { lanes: &lanes, window, at_ns, at_lane }, |text| text.to_lowercase().contains(&word));
+        let slice = |id| timeline.detail(id).map(|(slice, detail)| SliceOfLane::of(slice, detail));
+        json(&json!({
+            "count": found.count,
+            "earlier": found.earlier,
+            "later": found.later,
+            "before": found.before.and_then(slice),
+            "after": found.after.and_then(slice),
+        }))
     })
     .await
 }

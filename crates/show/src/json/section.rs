@@ -1,8 +1,8 @@
 //! A Section's parts as JSON, each borrowed and written in place.
 
 use base::figure::{
-    Axis, Column, Drawing, Dumbbell, DumbbellGroup, Figure, Flow, Form, Gauge, Ground, Hop, Key, MatrixRow, On, Reading,
-    Removed, Side, SpanGroup, SpanRow, Standing, Step, Stop, Storey, TimePart, Waterfall,
+    Axis, Column, Drawing, Dumbbell, DumbbellGroup, Figure, Flow, Form, Gauge, Ground, Hop, Key, MatrixRow, On,
+    Reading, Removed, Side, SpanGroup, SpanRow, Standing, Step, Stop, Storey, TimePart, Waterfall,
 };
 use base::{Finding, Section, Table};
 use serde::ser::{Serialize, SerializeMap, Serializer};

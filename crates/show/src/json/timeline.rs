@@ -83,17 +83,42 @@ struct SliceRow<'a> {
     detail: &'a str,
 }
 
+impl<'a> SliceRow<'a> {
+    fn of(slice: Slice, detail: &'a str) -> Self {
+        let Slice { id, span, state } = slice;
+        Self { index: id.index, from_ns: span.from_ns, to_ns: span.to_ns, state: state.0, detail }
+    }
+}
+
 impl<'a> Slices<'a> {
     /// Slices, each with what is known of it, and how many more there are.
     pub fn of(slices: impl Iterator<Item = (Slice, &'a str)>, left_out: u64) -> Self {
-        let row = |(slice, detail): (Slice, &'a str)| SliceRow {
-            index: slice.id.index,
-            from_ns: slice.span.from_ns,
-            to_ns: slice.span.to_ns,
-            state: slice.state.0,
-            detail,
-        };
-        Self { slices: slices.map(row).collect(), left_out }
+        Self { slices: slices.map(|(slice, detail)| SliceRow::of(slice, detail)).collect(), left_out }
+    }
+}
+
+/// Slices of one of several lanes.
+#[derive(Debug, Serialize)]
+pub struct LaneSlices<'a> {
+    /// The lane.
+    pub lane: u32,
+    /// Its slices.
+    #[serde(flatten)]
+    pub slices: Slices<'a>,
+}
+
+/// A slice of some lane.
+#[derive(Debug, Serialize)]
+pub struct SliceOfLane<'a> {
+    lane: u32,
+    #[serde(flatten)]
+    slice: SliceRow<'a>,
+}
+
+impl<'a> SliceOfLane<'a> {
+    /// A slice and what is known of it.
+    pub fn of(slice: Slice, detail: &'a str) -> Self {
+        Self { lane: slice.id.lane.0, slice: SliceRow::of(slice, detail) }
     }
 }
 

@@ -23,8 +23,6 @@ const GAP = 6;
 const PIXELS = 2048;
 /** A side with more vCPUs is drawn as the mean of all. */
 const LANES = 8;
-/** Sums of more lanes would be as many requests. */
-const EXACT = 32;
 
 interface Side {
   recording: Recording;
@@ -40,14 +38,11 @@ async function sideOf(recording: Recording, { t0, t1 }: Window): Promise<Side> {
   if (!timeline || lanes.length === 0 || end <= t0) return { recording, tile: null, shares: new Map() };
   const from = timeline.span.from_ns;
   const [tile, sums] = await Promise.all([
-    recording.tile(from + t0, from + t1, PIXELS),
-    Promise.all(
-      lanes
-        .slice(0, EXACT)
-        .map((lane) => recording.states(lane, Math.floor(from + t0), Math.ceil(from + end))),
-    ),
+    recording.tile(from + t0, from + t1, PIXELS, { lanes, means: [] }),
+    recording.states(lanes, Math.floor(from + t0), Math.ceil(from + end)),
   ]);
-  const all = timeline.states.map((_, s) => sums.reduce((sum, of) => sum + (of?.[s] ?? 0), 0));
+  const each = [...(sums?.values() ?? [])];
+  const all = timeline.states.map((_, s) => each.reduce((sum, of) => sum + (of[s] ?? 0), 0));
   const whole = Math.max(
     1,
     all.reduce((a, b) => a + b, 0),

@@ -1,11 +1,10 @@
 /** What lies around the lanes: zoom buttons, the names and groups at the left, what the pointer is over. */
-import { openInPerfetto } from "../../data/perfetto";
-import type { Recording } from "../../data/source";
 import type { Timeline } from "../../data/types";
-import { counted, instant } from "../../maths/format";
+import { counted } from "../../maths/format";
 import { pan, zoom } from "../../maths/window";
-import { go, hash, notice, show, shown, whole, zoomed } from "../../state/store";
+import { go, hash, show, shown, whole, zoomed } from "../../state/store";
 import type { Layout } from "./layout";
+import { pinned, turnPin } from "./order";
 
 export function Zoom() {
   return (
@@ -37,38 +36,6 @@ export function Zoom() {
   );
 }
 
-/** What is shown, in the Perfetto UI; nothing where no server has it. */
-export function Perfetto({ recording }: { recording: Recording }) {
-  if (!recording.perfetto) return null;
-  const open = async () => {
-    const { t0, t1 } = shown.value;
-    notice.value = "Opening ui.perfetto.dev …";
-    try {
-      const made = recording.perfetto!(t0, t1);
-      await openInPerfetto(
-        made.then((it) => it.buffer),
-        `${recording.id}, ${instant(t0)} to ${instant(t1)}`,
-      );
-      const { left_out } = await made;
-      notice.value =
-        left_out > 0
-          ? `Opened in Perfetto, without the last ${counted(left_out, "slice")}.`
-          : "Opened in Perfetto.";
-    } catch (error) {
-      notice.value = (error as Error).message;
-    }
-  };
-  return (
-    <button
-      type="button"
-      onClick={() => void open()}
-      title="Opens what is shown in ui.perfetto.dev, in another tab. That page comes from the network; the trace stays in the browser."
-    >
-      Perfetto ↗
-    </button>
-  );
-}
-
 /** Groups that the address turns: those open that are folded by themselves, and the other way round. */
 export function turnedGroups(): Set<string> {
   return new Set((hash.value.groups ?? "").split("\t").filter(Boolean));
@@ -80,14 +47,16 @@ function turn(key: string): void {
   go({ groups: [...turned].join("\t") });
 }
 
-export function Names({ timeline, place }: { timeline: Timeline; place: Layout }) {
+/** Names of lanes, as far as they are on screen, moved as the lanes are. */
+export function Names({ timeline, place, top }: { timeline: Timeline; place: Layout; top: number }) {
+  const pins = pinned();
   return (
-    <ul class="lane-names" style={{ height: `${place.height}px` }}>
+    <ul class="lane-names">
       {place.groups.map((group) => (
         <li
           key={group.key}
           class={group.folded ? "group" : "group open"}
-          style={{ top: `${group.top}px`, height: `${group.height}px` }}
+          style={{ top: `${group.top - top}px`, height: `${group.height}px` }}
         >
           <button
             type="button"
@@ -101,12 +70,23 @@ export function Names({ timeline, place }: { timeline: Timeline; place: Layout }
       ))}
       {place.lanes.map((lane) => {
         const it = timeline.lanes.find((known) => known.id === lane.id)!;
-        const beside = place.groups.length > 0 ? "" : it.group;
+        const beside = lane.alone ? it.group : "";
+        const on = pins.includes(lane.id);
         return (
-          <li key={lane.id} style={{ top: `${lane.top}px`, height: `${lane.height}px` }}>
-            <strong title={it.title}>{it.title}</strong>
+          <li key={lane.id} style={{ top: `${lane.top - top}px`, height: `${lane.height}px` }}>
+            <strong title={`${it.group} ${it.title}`}>{it.title}</strong>
             {beside && <span title={beside}>{beside}</span>}
-            {it.chains > 0 && lane.height >= 48 && <span>{counted(it.chains, "chain")}</span>}
+            {it.chains > 0 && lane.height >= 60 && <span>{counted(it.chains, "chain")}</span>}
+            <button
+              type="button"
+              class="pin"
+              aria-pressed={on}
+              aria-label={`Pin ${it.title} of ${it.group}`}
+              title={on ? "Unpin" : "Pin: show it first"}
+              onClick={() => turnPin(lane.id)}
+            >
+              {on ? "★" : "☆"}
+            </button>
           </li>
         );
       })}
@@ -114,10 +94,25 @@ export function Names({ timeline, place }: { timeline: Timeline; place: Layout }
   );
 }
 
-export function Tip({ lines, x, y, wide }: { lines: string[]; x: number; y: number; wide: number }) {
+export function Tip({
+  lines,
+  x,
+  y,
+  wide,
+  high,
+}: {
+  lines: string[];
+  x: number;
+  y: number;
+  wide: number;
+  high: number;
+}) {
   const side = x > wide / 2 ? { right: `${wide - x + 12}px` } : { left: `${x + 12}px` };
+  // Below the pointer where there is room for it, else above.
+  const tall = lines.length * 20 + 24;
+  const place = y + tall > high && y > high / 2 ? { bottom: `${high - y + 8}px` } : { top: `${y + 14}px` };
   return (
-    <div class="tip" style={{ top: `${y + 14}px`, ...side }}>
+    <div class="tip" style={{ ...place, ...side }}>
       {lines.map((line) => (
         <div key={line}>{line}</div>
       ))}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Lane, LaneKind, Timeline } from "../../data/types";
-import { groupsOf, layout } from "./layout";
+import { AS_GIVEN, between, groupsOf, layout, type Order } from "./layout";
 
 const lane = (id: number, kind: LaneKind, group: string): Lane => ({
   id,
@@ -19,7 +19,9 @@ const lanes = [
   lane(4, "vhost", "host threads"),
 ];
 const timeline = { states: [{ name: "guest_l2", title: "" }] } as Timeline;
-const place = (turned: string[], some = lanes) => layout(timeline, some, new Map(), new Set(turned), 600);
+const room = { height: 600, fewInMean: () => false };
+const place = (turned: string[], some = lanes, order: Order = AS_GIVEN) =>
+  layout(timeline, some, new Map(), new Set(turned), room, order);
 
 describe("the layout of lanes", () => {
   it("has a line for each group, vCPUs open and all others folded", () => {
@@ -46,5 +48,31 @@ describe("the layout of lanes", () => {
 
   it("of one group alone has no line for it", () => {
     expect(place([], lanes.slice(0, 2)).groups).toEqual([]);
+  });
+
+  it("has pinned lanes first, sorted ones next, and of a filter what fits, whatever its kind", () => {
+    const pinned = place([], lanes, { ...AS_GIVEN, pinned: [3] });
+    expect(pinned.groups.map((group) => group.title)).toEqual([
+      "Pinned (1)",
+      "web (2)",
+      "host CPUs",
+      "host threads",
+    ]);
+    expect(pinned.lanes.map((it) => it.id)).toEqual([3, 0, 1]);
+    const sorted = { ids: [4, 1, 3, 2, 0], title: "Most preempted first" };
+    expect(place([], lanes, { ...AS_GIVEN, sorted }).lanes.map((it) => it.id)).toEqual([1, 0]);
+    expect(place([], lanes, { ...AS_GIVEN, filter: "cpu 4 host" }).lanes.map((it) => it.id)).toEqual([]);
+    expect(place([], lanes, { ...AS_GIVEN, filter: "HOST 3" }).lanes.map((it) => it.id)).toEqual([3]);
+  });
+
+  it("keeps the heights of many lanes, whichever of them have slices", () => {
+    const many = Array.from({ length: 64 }, (_, id) => lane(id, "vcpu", "web"));
+    const deep = { ...room, fewInMean: () => true };
+    const none = layout(timeline, many, new Map(), new Set(), deep);
+    const some = layout(timeline, many, new Map([[5, { slices: [], left_out: 0 }]]), new Set(), deep);
+    expect(some.lanes[5]!.steps).not.toBeNull();
+    expect(some.lanes.map((it) => it.top)).toEqual(none.lanes.map((it) => it.top));
+    const seen = between(some, some.lanes[10]!.top + 1, some.lanes[12]!.top);
+    expect(seen.lanes.map((it) => it.id)).toEqual([10, 11]);
   });
 });

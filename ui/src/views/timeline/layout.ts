@@ -41,7 +41,12 @@ export interface LanePlace {
   id: number;
   top: number;
   height: number;
+  /** Rows of the staircase; null where it is drawn as shares. */
   steps: Step[] | null;
+  /** Whether it may become a staircase. */
+  deep: boolean;
+  /** Whether its group is not named above it. */
+  alone: boolean;
 }
 
 export interface Layout {
@@ -49,6 +54,26 @@ export interface Layout {
   groups: GroupPlace[];
   lanes: LanePlace[];
   height: number;
+}
+
+/** Which lanes are shown, and in which order. */
+export interface Order {
+  /** Each of these words must be in the name, the group or the kind. */
+  filter: string;
+  /** First of all. */
+  pinned: number[];
+  /** All lanes, the first one first, and what for; null: as they are given. */
+  sorted: { ids: number[]; title: string } | null;
+}
+
+export const AS_GIVEN: Order = { filter: "", pinned: [], sorted: null };
+
+/** What the layout follows. */
+export interface Room {
+  /** Height that lanes share. */
+  height: number;
+  /** Whether a lane has few enough slices for a staircase, judged by all of the recording: that does not change while one scrolls. */
+  fewInMean: (lane: Lane) => boolean;
 }
 
 export const kindOf = (lane: Lane): LaneKind => lane.kind ?? "vcpu";
@@ -73,21 +98,70 @@ export function groupsOf(lanes: Lane[]): { key: string; title: string; lanes: La
   });
 }
 
+interface Group {
+  key: string;
+  title: string;
+  lanes: Lane[];
+  open: boolean;
+}
+
+export function fits(lane: Lane, filter: string): boolean {
+  const name = `${lane.title} ${lane.group} ${kindOf(lane)}`.toLowerCase();
+  // Who writes 1 means neither 10 nor 170.
+  const has = (word: string) => (/^\d+$/.test(word) ? name.split(/\D+/).includes(word) : name.includes(word));
+  return filter.toLowerCase().split(/\s+/).every(has);
+}
+
+/** Groups in the order they are drawn in: what is pinned, what is sorted, and the rest as it is given. */
+function ordered(shown: Lane[], { filter, pinned, sorted }: Order): Group[] {
+  const left = new Set(shown.filter((lane) => fits(lane, filter)));
+  const take = (ids: number[]) => {
+    const taken = ids.flatMap((id) => [...left].filter((lane) => lane.id === id));
+    for (const lane of taken) left.delete(lane);
+    return taken;
+  };
+  const first = take(pinned);
+  const byId = new Map([...left].map((lane) => [lane.id, lane]));
+  const main =
+    sorted?.ids.flatMap((id) => byId.get(id) ?? []).filter((lane) => kindOf(lane) === "vcpu") ?? [];
+  for (const lane of main) left.delete(lane);
+  const of = (key: string, title: string, lanes: Lane[]) =>
+    lanes.length > 0 ? [{ key, title, lanes, open: true }] : [];
+  // Who filters wants to see what fits, of whatever kind.
+  const rest = groupsOf([...left]).map((group) => ({ ...group, open: group.open || filter !== "" }));
+  return [
+    ...of(PINNED, `Pinned (${first.length})`, first),
+    ...of(SORTED, sorted ? `${sorted.title} (${main.length})` : "", main),
+    ...rest,
+  ];
+}
+
+/** Keys that no group of a recording has. */
+const PINNED = "\u0001pinned";
+const SORTED = "\u0001sorted";
+
+/** Up to so many lanes get taller as soon as their slices are there; more keep their heights while one scrolls. */
+const FEW = 8;
+
 /** `turned`: groups that are the other way round than they are by themselves. */
 export function layout(
   timeline: Timeline,
   shown: Lane[],
   stairs: Map<number, Slices>,
   turned: Set<string>,
-  room: number,
+  room: Room,
+  order: Order = AS_GIVEN,
 ): Layout {
   const used = new Set<string>(timeline.states.map((state) => lookOf(state.name).step));
-  const all = groupsOf(shown).map((group) => ({ ...group, open: group.open !== turned.has(group.key) }));
+  const all = ordered(shown, order).map((group) => ({
+    ...group,
+    open: group.open !== turned.has(group.key),
+  }));
   const headed = all.length > 1;
   const main = all.filter((group) => group.open).flatMap((group) => group.lanes);
   const wide = Math.max(1, main.filter((lane) => kindOf(lane) === "vcpu").length);
   // Few lanes share the height of the screen, many are as low as still reads.
-  const fair = (room - (headed ? all.length * GROUP_HEIGHT : 0)) / wide - LANE_GAP;
+  const fair = (room.height - (headed ? all.length * GROUP_HEIGHT : 0)) / wide - LANE_GAP;
   const out: Layout = { groups: [], lanes: [], height: 0 };
   let top = AXIS_HEIGHT + 4;
   for (const { key, title, lanes, open } of all) {
@@ -99,18 +173,28 @@ export function layout(
     if (!open) continue;
     for (const lane of lanes) {
       const steps = STEPS[kindOf(lane)].filter((step) => !["L3", "unknown"].includes(step) || used.has(step));
-      const stair = stairs.has(lane.id);
-      const height = stair
-        ? steps.length * within(STEP_HEIGHT, fair / steps.length)
-        : kindOf(lane) === "vcpu"
-          ? within(COVER_HEIGHT, fair)
-          : SIDE_HEIGHT;
-      out.lanes.push({ id: lane.id, top, height, steps: stair ? steps : null });
+      const many = main.length > FEW;
+      const deep = !many || room.fewInMean(lane);
+      const few = stairs.has(lane.id) && deep;
+      const height =
+        few || (deep && many)
+          ? steps.length * within(STEP_HEIGHT, fair / steps.length)
+          : kindOf(lane) === "vcpu"
+            ? within(COVER_HEIGHT, fair)
+            : SIDE_HEIGHT;
+      const alone = !headed || key === PINNED || key === SORTED;
+      out.lanes.push({ id: lane.id, top, height, steps: few ? steps : null, deep, alone });
       top += height + LANE_GAP;
     }
   }
   out.height = top;
   return out;
+}
+
+/** What of it lies between two heights: lanes, and groups whether open or folded. */
+export function between(place: Layout, top: number, bottom: number): Layout {
+  const inside = (it: { top: number; height: number }) => it.top < bottom && it.top + it.height > top;
+  return { ...place, groups: place.groups.filter(inside), lanes: place.lanes.filter(inside) };
 }
 
 function within({ least, most }: { least: number; most: number }, height: number): number {

@@ -6,14 +6,16 @@
  * vCPU 0   |▆▆▃▃▆▆▆▆▆▃▃▃▃▁▁▁▁▁▆▆▆▆▆▆▆▆|          zoomed in:  a staircase, one row per level
  * ```
  */
-import { meanLane, type Tile } from "../../data/tile";
+import { meanOf } from "../../data/lanes";
+import type { Tile } from "../../data/tile";
 import type { Slices, Timeline } from "../../data/types";
 import { coverageOf, paintCoverage, type Textures } from "../../draw/lane";
 import { canvasFill, PATTERN_SIZE, texture } from "../../draw/patterns";
 import { stackOrder, type Theme, token } from "../../draw/tokens";
-import { instant } from "../../maths/format";
+import { instant, type Marks, marksOf } from "../../maths/format";
+import type { Area } from "../../maths/picked";
 import { ticks, type Window } from "../../maths/window";
-import { AXIS_HEIGHT, LANE_GAP, type Layout, rowOf } from "./layout";
+import { AXIS_HEIGHT, type Layout, rowOf } from "./layout";
 
 const TEXT_FROM_PIXELS = 40;
 
@@ -22,10 +24,25 @@ export interface Scene {
   window: Window;
   tiles: Tile[];
   stairs: Map<number, Slices>;
+  /** What is on screen, in heights of the whole. */
   layout: Layout;
   theme: Theme;
+  /** Which height of the whole lies below the axis's upper edge, and how much is seen of it. */
+  top: number;
+  height: number;
+  /** What is drawn over the lanes and moves with them. */
+  arrows: Arrows | null;
+}
+
+export type Arrows = (context: CanvasRenderingContext2D, scene: Scene, width: number) => void;
+
+/** What lies above the lanes and follows the hand: drawn by itself, so that nothing below is drawn again. */
+export interface Above {
   cursor: number | null;
-  brush: Window | null;
+  brush: Area | null;
+  area: Area | null;
+  /** The slice whose details are shown. */
+  picked: { lane: number; window: Window } | null;
   /** An instant that something led to. */
   mark: number | null;
 }
@@ -45,7 +62,7 @@ function texturesFor(names: string[], theme: Theme, scale: number): Textures {
 /** Draws a scene; `width` in CSS pixels. */
 export function drawScene(canvas: HTMLCanvasElement, width: number, scene: Scene): void {
   const scale = Math.max(1, Math.min(3, Math.round(devicePixelRatio)));
-  const height = scene.layout.height;
+  const { height } = scene;
   if (canvas.width !== width * scale || canvas.height !== height * scale) {
     canvas.width = width * scale;
     canvas.height = height * scale;
@@ -55,13 +72,60 @@ export function drawScene(canvas: HTMLCanvasElement, width: number, scene: Scene
   context.fillStyle = token("page", scene.theme);
   context.fillRect(0, 0, canvas.width, canvas.height);
   coverLanes(context, scene, width * scale, scale);
-  context.scale(scale, scale);
-  drawAxis(context, scene, width);
+  context.setTransform(scale, 0, 0, scale, 0, -scene.top * scale);
   for (const lane of scene.layout.lanes) {
     const slices = scene.stairs.get(lane.id);
     if (slices && lane.steps) drawStairs(context, scene, width, lane, slices, scale);
   }
-  drawMarks(context, scene, width);
+  scene.arrows?.(context, scene, width);
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  drawAxis(context, scene, width);
+}
+
+/** Draws what lies above a scene. */
+export function drawAbove(canvas: HTMLCanvasElement, width: number, scene: Scene, above: Above): void {
+  const scale = Math.max(1, Math.min(3, Math.round(devicePixelRatio)));
+  if (canvas.width !== width * scale || canvas.height !== scene.height * scale) {
+    canvas.width = width * scale;
+    canvas.height = scene.height * scale;
+  }
+  const context = canvas.getContext("2d")!;
+  context.setTransform(1, 0, 0, 1, 0, 0);
+  context.clearRect(0, 0, canvas.width, canvas.height);
+  context.scale(scale, scale);
+  context.strokeStyle = token("ink", scene.theme);
+  context.fillStyle = token("ink", scene.theme);
+  const at = (ns: number) => timeToX(ns, scene.window, width);
+  const box = ({ t0, t1 }: Window, top: number, bottom: number, dim: number) => {
+    const upper = Math.max(AXIS_HEIGHT, top - scene.top);
+    const lower = Math.min(scene.height, bottom - scene.top);
+    const [left, right] = [Math.max(-2, at(t0)), Math.min(width + 2, at(t1))];
+    if (lower <= upper || right < 0 || left > width) return;
+    context.globalAlpha = dim;
+    context.fillRect(left, upper, Math.max(1, right - left), lower - upper);
+    context.globalAlpha = 1;
+    context.strokeRect(left + 0.5, upper + 0.5, Math.max(1, right - left - 1), lower - upper - 1);
+  };
+  for (const area of [above.area, above.brush]) {
+    if (!area) continue;
+    const rows = scene.layout.lanes.filter((lane) => area.lanes.includes(lane.id));
+    for (const row of rows) box(area.window, row.top - 2, row.top + row.height + 2, 0.14);
+  }
+  const { picked } = above;
+  const row = picked && scene.layout.lanes.find((lane) => lane.id === picked.lane);
+  if (row) {
+    context.lineWidth = 2;
+    box(picked.window, row.top - 2, row.top + row.height + 2, 0.06);
+    context.lineWidth = 1;
+  }
+  if (above.mark !== null) drawMark(context, at(above.mark), scene.height);
+  if (above.cursor !== null) {
+    const x = Math.round(at(above.cursor)) + 0.5;
+    context.beginPath();
+    context.moveTo(x, AXIS_HEIGHT - 4);
+    context.lineTo(x, scene.height);
+    context.stroke();
+  }
 }
 
 function coverLanes(context: CanvasRenderingContext2D, scene: Scene, pixels: number, scale: number): void {
@@ -69,27 +133,55 @@ function coverLanes(context: CanvasRenderingContext2D, scene: Scene, pixels: num
   const order = stackOrder(names);
   const looks = texturesFor(names, scene.theme, scale);
   const { t0, t1 } = scene.window;
-  const strip = (tiles: Tile[], lane: number, top: number, high: number) => {
+  const { tiles } = scene;
+  const strip = (lane: number, top: number, high: number) => {
     const height = high * scale;
     const image = context.createImageData(pixels, height);
     const rows = new Uint32Array(image.data.buffer);
     rows.fill(backgroundOf(scene.theme));
     if (tiles.length > 0)
       paintCoverage(rows, pixels, 0, height, coverageOf(tiles, lane, t0, t1, pixels), order, looks);
-    context.putImageData(image, 0, top * scale);
+    context.putImageData(image, 0, (top - scene.top) * scale);
   };
   for (const lane of scene.layout.lanes) {
-    if (!lane.steps) strip(scene.tiles, lane.id, lane.top, lane.height);
+    if (!lane.steps) strip(lane.id, lane.top, lane.height);
   }
   for (const group of scene.layout.groups) {
-    if (!group.folded) continue;
-    strip(
-      scene.tiles.map((tile) => meanLane(tile, group.lanes)),
-      0,
-      group.top,
-      group.height,
-    );
+    if (group.folded) strip(meanOf(group.lanes), group.top, group.height);
   }
+}
+
+export interface Share {
+  state: number;
+  share: number;
+}
+
+/** What a lane did in a tile's pixel. */
+export interface PixelAt {
+  t0: number;
+  t1: number;
+  /** Most first; a state that is there for less than a tile can say has 0. */
+  shares: Share[];
+}
+
+/** The pixel of the finest tile that has the lane at an instant: what a tile says, exactly. */
+export function pixelAt(tiles: Tile[], lane: number, ns: number): PixelAt | null {
+  for (const tile of [...tiles].reverse()) {
+    const source = ns >= tile.t0 && ns < tile.t1 && tile.lanes.find((has) => has.lane === lane);
+    if (!source) continue;
+    const long = (tile.t1 - tile.t0) / tile.width;
+    const p = Math.min(tile.width - 1, Math.floor((ns - tile.t0) / long));
+    const shares = Array.from({ length: tile.states }, (_, state) => ({
+      state,
+      share: source.cover[p * tile.states + state]! / 255,
+    }));
+    const there = shares.filter(
+      ({ state, share }) => share > 0 || ((source.present[p]! >>> state) & 1) === 1,
+    );
+    const t0 = tile.t0 + p * long;
+    return { t0, t1: t0 + long, shares: there.sort((a, b) => b.share - a.share) };
+  }
+  return null;
 }
 
 function backgroundOf(theme: Theme): number {
@@ -118,10 +210,19 @@ export function marksNear(
 const MARK_PIXELS = 5;
 const MOST_MARKS = 8;
 
+/** Marks of the axis and their labels. */
+export function axisOf(window: Window, width: number): { at: number[]; labels: Marks } {
+  const { step, at } = ticks(window, Math.max(2, Math.floor(width / 110)));
+  return { at, labels: marksOf(window.t0, window.t1, step) };
+}
+
 function drawAxis(context: CanvasRenderingContext2D, scene: Scene, width: number): void {
-  const { step, at } = ticks(scene.window, Math.max(2, Math.floor(width / 130)));
+  const { at, labels } = axisOf(scene.window, width);
+  context.fillStyle = token("page", scene.theme);
+  context.fillRect(0, 0, width, AXIS_HEIGHT);
   context.font = "11px system-ui, sans-serif";
   context.textBaseline = "middle";
+  let free = 0;
   for (const tick of at) {
     const x = Math.round(timeToX(tick, scene.window, width)) + 0.5;
     context.strokeStyle = token("line", scene.theme);
@@ -130,9 +231,22 @@ function drawAxis(context: CanvasRenderingContext2D, scene: Scene, width: number
     context.lineTo(x, AXIS_HEIGHT);
     context.stroke();
     context.fillStyle = token("soft", scene.theme);
-    const text = instant(tick, step);
-    const half = context.measureText(text).width / 2;
-    context.fillText(text, Math.min(width - 2 * half - 2, Math.max(2, x - half)), 10);
+    const text = labels.of(tick);
+    const wide = context.measureText(text).width;
+    const left = Math.min(width - wide - 2, Math.max(2, x - wide / 2));
+    if (left < free) continue;
+    context.fillText(text, left, 10);
+    free = left + wide + 8;
+  }
+  context.fillStyle = token("ink", scene.theme);
+  for (const marker of scene.timeline.markers) {
+    const x = timeToX(marker.at_ns, scene.window, width);
+    if (x < -5 || x > width + 5) continue;
+    context.beginPath();
+    context.moveTo(x, AXIS_HEIGHT);
+    context.lineTo(x - 4, AXIS_HEIGHT - 6);
+    context.lineTo(x + 4, AXIS_HEIGHT - 6);
+    context.fill();
   }
 }
 
@@ -160,7 +274,9 @@ function drawStairs(
   context.strokeStyle = token("ink", scene.theme);
   context.lineWidth = 1;
   let lastY: number | null = null;
+  const { t0, t1 } = scene.window;
   for (const slice of slices) {
+    if (slice.to_ns < t0 || slice.from_ns > t1) continue;
     const name = scene.timeline.states[slice.state]?.name ?? "unknown";
     const place = rowOf(steps, name);
     const left = Math.max(-1, timeToX(slice.from_ns, scene.window, width));
@@ -181,7 +297,7 @@ function drawStairs(
   }
 }
 
-function label(
+export function label(
   context: CanvasRenderingContext2D,
   theme: Theme,
   text: string,
@@ -198,47 +314,19 @@ function label(
   context.fillText(text, x, y);
 }
 
-function drawMarks(context: CanvasRenderingContext2D, scene: Scene, width: number): void {
-  const bottom = scene.layout.height - LANE_GAP;
-  context.strokeStyle = token("ink", scene.theme);
-  context.fillStyle = token("ink", scene.theme);
-  for (const marker of scene.timeline.markers) {
-    const x = timeToX(marker.at_ns, scene.window, width);
-    context.beginPath();
-    context.moveTo(x, AXIS_HEIGHT);
-    context.lineTo(x - 4, AXIS_HEIGHT - 6);
-    context.lineTo(x + 4, AXIS_HEIGHT - 6);
-    context.fill();
-  }
-  if (scene.mark !== null) {
-    const x = Math.round(timeToX(scene.mark, scene.window, width)) + 0.5;
-    context.lineWidth = 2;
-    context.setLineDash([6, 4]);
-    context.beginPath();
-    context.moveTo(x, AXIS_HEIGHT - 4);
-    context.lineTo(x, bottom);
-    context.stroke();
-    context.setLineDash([]);
-    context.lineWidth = 1;
-    context.beginPath();
-    context.moveTo(x, AXIS_HEIGHT + 1);
-    context.lineTo(x - 6, AXIS_HEIGHT - 8);
-    context.lineTo(x + 6, AXIS_HEIGHT - 8);
-    context.fill();
-  }
-  if (scene.brush) {
-    const left = timeToX(scene.brush.t0, scene.window, width);
-    const right = timeToX(scene.brush.t1, scene.window, width);
-    context.globalAlpha = 0.14;
-    context.fillRect(left, AXIS_HEIGHT, right - left, bottom - AXIS_HEIGHT);
-    context.globalAlpha = 1;
-    context.strokeRect(left + 0.5, AXIS_HEIGHT + 0.5, right - left, bottom - AXIS_HEIGHT);
-  }
-  if (scene.cursor !== null) {
-    const x = Math.round(timeToX(scene.cursor, scene.window, width)) + 0.5;
-    context.beginPath();
-    context.moveTo(x, AXIS_HEIGHT - 4);
-    context.lineTo(x, bottom);
-    context.stroke();
-  }
+function drawMark(context: CanvasRenderingContext2D, at: number, bottom: number): void {
+  const x = Math.round(at) + 0.5;
+  context.lineWidth = 2;
+  context.setLineDash([6, 4]);
+  context.beginPath();
+  context.moveTo(x, AXIS_HEIGHT - 4);
+  context.lineTo(x, bottom);
+  context.stroke();
+  context.setLineDash([]);
+  context.lineWidth = 1;
+  context.beginPath();
+  context.moveTo(x, AXIS_HEIGHT + 1);
+  context.lineTo(x - 6, AXIS_HEIGHT - 8);
+  context.lineTo(x + 6, AXIS_HEIGHT - 8);
+  context.fill();
 }

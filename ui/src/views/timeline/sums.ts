@@ -1,9 +1,10 @@
 /** Time in each state over some lanes: exact where a source can tell, else from the pixels; and the sentence of it. */
 import { useEffect, useState } from "preact/hooks";
+import { meanOf } from "../../data/lanes";
 import type { Recording } from "../../data/source";
 import type { Tile } from "../../data/tile";
 import { coverageOf } from "../../draw/lane";
-import { duration, instant, percent } from "../../maths/format";
+import { duration, percent, placed } from "../../maths/format";
 import type { Window } from "../../maths/window";
 
 export const SETTLE_MS = 120;
@@ -15,12 +16,9 @@ export function useExact(recording: Recording, lanes: number[], window: Window):
     setSums(null);
     let current = true;
     const timer = setTimeout(() => {
-      Promise.all(
-        lanes.map((lane) => recording.states(lane, Math.floor(window.t0), Math.ceil(window.t1))),
-      ).then(
-        (all) => {
-          if (!current || all.some((one) => one === null)) return;
-          setSums(all.reduce<number[]>((sum, one) => one!.map((ns, s) => ns + (sum[s] ?? 0)), []));
+      recording.states(lanes, window.t0, window.t1).then(
+        (each) => {
+          if (current && each) setSums(totalOf(each));
         },
         () => undefined,
       );
@@ -33,14 +31,17 @@ export function useExact(recording: Recording, lanes: number[], window: Window):
   return sums;
 }
 
+/** Time in each state over all lanes together. */
+export function totalOf(each: Map<number, number[]>): number[] {
+  return [...each.values()].reduce<number[]>((sum, one) => one.map((ns, s) => ns + (sum[s] ?? 0)), []);
+}
+
 export function approximate(tiles: Tile[], lanes: number[], window: Window, states: number): number[] {
   const sums = Array<number>(states).fill(0);
   if (tiles.length === 0) return sums;
-  for (const lane of lanes) {
-    const { share } = coverageOf(tiles, lane, window.t0, window.t1, 256);
-    for (let i = 0; i < share.length; i++)
-      sums[i % states] = sums[i % states]! + (share[i]! * (window.t1 - window.t0)) / 256;
-  }
+  const { share } = coverageOf(tiles, meanOf(lanes), window.t0, window.t1, 256);
+  const scale = ((window.t1 - window.t0) * lanes.length) / 256;
+  for (let i = 0; i < share.length; i++) sums[i % states] = sums[i % states]! + share[i]! * scale;
   return sums;
 }
 
@@ -52,13 +53,15 @@ export function caption(
   lanes: string,
   exact: boolean,
   drawn: { covers: boolean; stairs: boolean },
+  isKnown = true,
 ): string {
   const most = sums
     .map((ns, s) => ({ ns, s }))
     .filter(({ ns }) => ns > 0)
     .sort((a, b) => b.ns - a.ns)
     .slice(0, 3);
-  const span = `${duration(window.t1 - window.t0)} from ${instant(window.t0, (window.t1 - window.t0) / 100)}`;
+  const span = `${duration(window.t1 - window.t0)} from ${placed(window.t0, window.t1 - window.t0)}`;
+  if (!isKnown) return `${span}, ${lanes}.`;
   if (most.length === 0) return `${span}: nothing is known here.`;
   const parts = most.map(({ ns, s }) => `${percent(ns / total)} ${titles[s]}`);
   return `${span}, ${lanes}: ${exact ? "" : "about "}${parts.join(", ")}.${drawn.covers ? ` ${drawn.stairs ? "In stacked lanes, heights" : "Heights"} are shares of time, exact at every zoom.` : ""}${drawn.stairs ? " In lanes with rows, each row is a level." : ""}`;

@@ -3,15 +3,14 @@
  *
  * A lane of coverage is one path for each state: a box for each column in which it has rows.
  */
-import { meanLane, type Tile } from "../../data/tile";
+import { meanOf } from "../../data/lanes";
+import type { Tile } from "../../data/tile";
 import type { Slices } from "../../data/types";
 import { coverageOf, rowsFor } from "../../draw/lane";
 import { escaped } from "../../draw/markup";
 import { fillOf, stackOrder } from "../../draw/tokens";
-import { instant } from "../../maths/format";
-import { ticks } from "../../maths/window";
-import { AXIS_HEIGHT, LANE_GAP, type LanePlace, rowOf } from "./layout";
-import { type Scene, timeToX } from "./picture";
+import { AXIS_HEIGHT, type LanePlace, rowOf } from "./layout";
+import { axisOf, type Scene, timeToX } from "./picture";
 
 const NAMES = 170;
 /** Rows of a column, finer than a screen's. */
@@ -74,14 +73,19 @@ function stairs(scene: Scene, lane: LanePlace, { slices }: Slices, width: number
 }
 
 /** The whole figure as the inside of an SVG, `width` for the lanes alone. */
-export function vectorScene(scene: Scene, width: number): { inside: string; width: number; height: number } {
+export function vectorScene(
+  scene: Scene,
+  mark: number | null,
+  width: number,
+): { inside: string; width: number; height: number } {
   const out: string[] = [];
-  const { step, at } = ticks(scene.window, Math.max(2, Math.floor(width / 130)));
+  const { at, labels } = axisOf(scene.window, width);
+  if (labels.base) out.push(text(-NAMES, 12, labels.base));
   for (const tick of at) {
     const x = timeToX(tick, scene.window, width);
     out.push(
       line(x, AXIS_HEIGHT - 7, x, AXIS_HEIGHT, "line"),
-      text(x, 12, instant(tick, step), 'text-anchor="middle"'),
+      text(x, 12, labels.of(tick), 'text-anchor="middle"'),
     );
   }
   const strip = (tiles: Tile[], lane: number, place: { top: number; height: number }) => {
@@ -91,11 +95,7 @@ export function vectorScene(scene: Scene, width: number): { inside: string; widt
   for (const group of scene.layout.groups) {
     out.push(text(-NAMES, group.top + 13, group.title, 'font-weight="600"'));
     if (!group.folded) continue;
-    strip(
-      scene.tiles.map((tile) => meanLane(tile, group.lanes)),
-      0,
-      group,
-    );
+    strip(scene.tiles, meanOf(group.lanes), group);
   }
   for (const lane of scene.layout.lanes) {
     const it = scene.timeline.lanes.find((known) => known.id === lane.id);
@@ -111,10 +111,10 @@ export function vectorScene(scene: Scene, width: number): { inside: string; widt
       out.push(stairs(scene, lane, slices, width));
     }
   }
-  if (scene.mark !== null) {
-    const x = timeToX(scene.mark, scene.window, width);
-    if (x >= 0 && x <= width) out.push(line(x, AXIS_HEIGHT - 4, x, scene.layout.height - LANE_GAP, "ink"));
+  if (mark !== null) {
+    const x = timeToX(mark, scene.window, width);
+    if (x >= 0 && x <= width) out.push(line(x, AXIS_HEIGHT - 4, x, scene.height, "ink"));
   }
   const inside = `<g transform="translate(${NAMES + 6} 0)">${out.join("")}</g>`;
-  return { inside, width: width + NAMES + 46, height: scene.layout.height };
+  return { inside, width: width + NAMES + 46, height: scene.height };
 }

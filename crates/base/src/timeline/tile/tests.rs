@@ -142,3 +142,15 @@ fn shares_round_by_largest_remainder() {
     assert_eq!(cover(&[u64::MAX - 1, 1], u64::MAX), [255, 0]);
     assert_eq!(cover(&[0, 0], 0), [0, 0]);
 }
+
+#[test]
+fn a_mean_has_an_equal_part_of_each_of_its_lanes() {
+    let (columns, _) = filled(&[(0, vec![(0, 100)]), (0, vec![(1, 50), (2, 50)]), (0, vec![(1, 100)])]);
+    let window = Span { from_ns: 0, to_ns: 100 };
+    let mean = vec![LaneId(1), LaneId(2)];
+    let bytes = with_means(&columns, &[LaneId(0)], &[mean], window, 2);
+    assert_eq!(bytes.len(), length(2, STATES, 2));
+    let track = &bytes[32 + (4 + 2 * (STATES + 10))..];
+    assert_eq!(track[..4], (MEAN | 1).to_le_bytes());
+    assert_eq!(track[4..4 + 2 * STATES], [0, 255, 0, 0, 0, 0, 128, 127, 0, 0]);
+}

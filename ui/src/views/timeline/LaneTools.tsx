@@ -1,0 +1,115 @@
+/** Above the lanes: which of them, in which order, and the search through all their slices. */
+import { useState } from "preact/hooks";
+import type { Recording } from "../../data/source";
+import { counted, grouped } from "../../maths/format";
+import { pickOf } from "../../maths/picked";
+import { showing } from "../../maths/window";
+import { pick } from "../../state/picked";
+import { go, hash, selected, show, shown, whole } from "../../state/store";
+import { ORDERS } from "./order";
+
+interface Props {
+  recording: Recording;
+  /** Those that are shown, which a search goes through. */
+  lanes: number[];
+  hasArrows: boolean;
+}
+
+export function LaneTools({ recording, lanes, hasArrows }: Props) {
+  const hasChains = recording.timeline!.lanes.some((lane) => lane.chains > 0);
+  return (
+    <div class="lane-tools">
+      <input
+        type="text"
+        value={hash.value.lanes ?? ""}
+        placeholder="Lanes: vCPU 3"
+        aria-label="Filter lanes by words"
+        onInput={(event) => go({ lanes: event.currentTarget.value })}
+      />
+      <select
+        aria-label="Order of lanes"
+        value={hash.value.order ?? ""}
+        onChange={(event) => go({ order: event.currentTarget.value })}
+      >
+        <option value="">Lanes as recorded</option>
+        {ORDERS.filter(({ id }) => id !== "chains" || hasChains).map(({ id, title }) => (
+          <option key={id} value={id}>
+            {title}
+          </option>
+        ))}
+      </select>
+      <Search recording={recording} lanes={lanes} />
+      {hasArrows && (
+        <button
+          type="button"
+          aria-pressed={hash.value.arrows === "1"}
+          title="Zoomed in: from each exit of L2 to where L2 runs again and to L1's own record of it, from a preempted vCPU to the task that took its CPU"
+          onClick={() => go({ arrows: hash.value.arrows === "1" ? null : "1" })}
+        >
+          Arrows
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Search({ recording, lanes }: { recording: Recording; lanes: number[] }) {
+  const [said, setSaid] = useState("");
+  const word = hash.value.find ?? "";
+  const step = async (by: 1 | -1) => {
+    const q = word.trim();
+    if (!q || lanes.length === 0) return setSaid("");
+    const from = pickOf(hash.value);
+    const at = from ?? { ns: shown.value.t0 };
+    try {
+      const found = await recording.search({
+        q,
+        lanes,
+        at: at.ns,
+        ...(from && lanes.includes(from.lane) ? { lane: from.lane } : {}),
+      });
+      const hit = by > 0 ? found.after : found.before;
+      const where = recording.inlined ? " in the slices that this file contains" : "";
+      if (!hit) {
+        const none =
+          found.count === 0 ? "none" : `no ${by > 0 ? "later" : "earlier"} one of ${grouped(found.count)}`;
+        return setSaid(none + where);
+      }
+      const nth = by > 0 ? found.count - found.later + 1 : found.earlier;
+      setSaid(`${grouped(nth)} of ${grouped(found.count)}${where}`);
+      show(showing(shown.value, hit.from_ns, whole.value));
+      pick({ lane: hit.lane, ns: hit.from_ns });
+      selected.value = { t0: hit.from_ns, t1: hit.to_ns };
+    } catch (error) {
+      setSaid((error as Error).message);
+    }
+  };
+  return (
+    <span class="search">
+      <input
+        type="search"
+        value={word}
+        placeholder="Find: MSR"
+        aria-label={`Find slices by reason or state in ${counted(lanes.length, "lane")}`}
+        onInput={(event) => go({ find: event.currentTarget.value })}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") void step(event.shiftKey ? -1 : 1);
+        }}
+      />
+      <button
+        type="button"
+        disabled={word.trim() === ""}
+        aria-label="Previous hit"
+        onClick={() => void step(-1)}
+      >
+        ↑
+      </button>
+      <button type="button" disabled={word.trim() === ""} aria-label="Next hit" onClick={() => void step(1)}>
+        ↓
+      </button>
+      <span class="soft" role="status">
+        {said}
+      </span>
+    </span>
+  );
+}
