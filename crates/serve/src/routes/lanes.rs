@@ -23,9 +23,8 @@ pub fn lanes(timeline: &impl Timeline, asked: Option<&str>, most: usize) -> Resu
         }
         return Ok((0..all as u32).map(LaneId).collect());
     };
-    let number = |text: &str| {
-        text.parse().map_err(|_| Refused::wrong("write lane numbers and ranges, as in lanes=0,1,4-7"))
-    };
+    let number =
+        |text: &str| text.parse().map_err(|_| Refused::wrong("write lane numbers and ranges, as in lanes=0,1,4-7"));
     let mut out = Vec::new();
     for part in list.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

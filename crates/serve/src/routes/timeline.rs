@@ -143,9 +143,9 @@ pub async fn reasons(shared: Served, Named(id): Named<String>, Asked(asked): Ask
             Of::Each(lanes) => lanes,
         };
         let sums = timeline.reasons(&lanes, window);
-        let shown = sums.iter().take(asked.limit.unwrap_or(REASONS)).map(|sum| {
-            json!({ "state": sum.state.0, "detail": sum.detail, "slices": sum.slices, "time_ns": sum.time_ns })
-        });
+        let shown = sums.iter().take(asked.limit.unwrap_or(REASONS)).map(
+            |sum| json!({ "state": sum.state.0, "detail": sum.detail, "slices": sum.slices, "time_ns": sum.time_ns }),
+        );
         let shown: Vec<_> = shown.collect();
         json(&json!({ "left_out": sums.len() - shown.len(), "reasons": shown }))
     })
@@ -174,9 +174,8 @@ pub async fn search(shared: Served, Named(id): Named<String>, Asked(asked): Aske
         let lanes = lanes(timeline, asked.lanes.as_deref(), MOST_SUMMED)?;
         let at_lane = asked.lane.map(|number| lane(timeline, number)).transpose()?;
         let at_ns = asked.at.unwrap_or(window.from_ns);
-        let found = timeline.search(&Search { lanes: &lanes, window, at_ns, at_lane }, |text| {
-            text.to_lowercase().contains(&word)
-        });
+        let found = timeline
+            .search(&Search { lanes: &lanes, window, at_ns, at_lane }, |text| text.to_lowercase().contains(&word));
         let slice = |id| timeline.detail(id).map(|(slice, detail)| SliceOfLane::of(slice, detail));
         json(&json!({
             "count": found.count,
