@@ -14,7 +14,7 @@ import { split, type Tile } from "./tile";
 
 export const TILE_PIXELS = 512;
 /** Above this, those that were not used for longest are forgotten. */
-const KEPT_BYTES = 64 << 20;
+const KEPT_BYTES = 32 << 20;
 /** The server's bound: a request has at most 8,192 pixels. */
 const MOST_PLACES = 16;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { changeIn, changes } from "./compare";
+import { apart, changeIn, changes } from "./compare";
 
 const row = (vcpu: number, reason: string, count: number, total_ns: number) => ({
   vm: "vm",
@@ -38,6 +38,16 @@ describe("two recordings", () => {
       "+250 %",
       "new",
       "gone",
+    ]);
+  });
+
+  it("are named by what tells them apart", () => {
+    const pair = ["nested-vmx-shadow-off-hog", "nested-vmx-shadow-on"] as const;
+    expect(apart(...pair)).toEqual(["…-off-hog", "…-on"]);
+    expect(apart("before", "after")).toEqual(["before", "after"]);
+    expect(apart("a-long-name-of-one", "another-name-of-one")).toEqual([
+      "a-long-name-of-one",
+      "another-name-of-one",
     ]);
   });
 });

@@ -152,3 +152,15 @@ export function changeIn(before: number, after: number): string {
   const sign = percent < 0 ? "\u2212" : "+";
   return `${sign}${Math.abs(percent) >= 100 ? Math.abs(percent).toFixed(0) : Math.abs(percent).toFixed(1)} %`;
 }
+
+/** A name of more letters does not fit over a column. */
+const LONGEST_NAME = 14;
+
+/** Two names as short as tells them apart: without the words that both begin with, where they are long. */
+export function apart(before: string, after: string): [string, string] {
+  if (Math.max(before.length, after.length) <= LONGEST_NAME) return [before, after];
+  let same = 0;
+  while (same < before.length && before[same] === after[same]) same++;
+  const word = before.slice(0, same).search(/[^a-z0-9]*[a-z0-9]*$/i);
+  return word > 0 ? [`…${before.slice(word)}`, `…${after.slice(word)}`] : [before, after];
+}

@@ -13,8 +13,9 @@ import type { Sides } from "./Names";
 const ROW = 30;
 const LEAST_PIXELS = 1;
 const TEXT_PIXELS = 30;
-/** A letter takes no more. */
-const LETTER = 7.6;
+/** Letters and capitals take no more. */
+const LETTER = 7.2;
+const CAPITAL = 8.8;
 
 export function BothFlames({ before, after }: Sides) {
   const box = useRef<HTMLDivElement>(null);
@@ -126,10 +127,10 @@ function Part({
   const change = changeIn(pair.before, pair.after);
   const isTop = path.length === 0;
   const said = [pair.name, percent(pair[side]), ...(side === "after" && !isTop ? [change] : [])];
-  const room = Math.floor((wide - 10) / LETTER);
+  const room = wide - 14;
   // Whole words only: first without the change, then without the share.
-  const words = [said.join(" "), said.slice(0, 2).join(" "), pair.name].find((text) => text.length <= room);
-  const shown = words ?? `${pair.name.slice(0, Math.max(1, room - 1))}…`;
+  const words = [said.join(" "), said.slice(0, 2).join(" "), pair.name].find((text) => wideOf(text) <= room);
+  const shown = words ?? `${pair.name.slice(0, Math.max(1, Math.floor(room / CAPITAL) - 1))}…`;
   return (
     <g
       role={able ? "button" : undefined}
@@ -155,7 +156,7 @@ function Part({
             <rect
               x={left + 4}
               y={depth * ROW + 6}
-              width={Math.min(wide - 9, shown.length * LETTER + 6)}
+              width={Math.min(wide - 9, wideOf(shown) + 8)}
               height={ROW - 14}
               rx="2"
               fill="var(--page)"
@@ -169,4 +170,9 @@ function Part({
       )}
     </g>
   );
+}
+
+function wideOf(text: string): number {
+  const capitals = text.replace(/[^A-Z_]/g, "").length;
+  return capitals * CAPITAL + (text.length - capitals) * LETTER;
 }

@@ -1,6 +1,15 @@
 /** Exits of two recordings beside each other: a row for each level and reason, per second, per chain or per unit of work. */
 import { levelState } from "../../draw/tokens";
-import { basesOf, type Change, changeIn, changes, type Judged, judge, type Per } from "../../maths/compare";
+import {
+  apart,
+  basesOf,
+  type Change,
+  changeIn,
+  changes,
+  type Judged,
+  judge,
+  type Per,
+} from "../../maths/compare";
 import { counted, duration, grouped, rate } from "../../maths/format";
 import { csv, matches, rowsOf, tableOf } from "../../maths/rows";
 import { go, hash } from "../../state/store";
@@ -46,6 +55,7 @@ export function Changes({ before, after }: Sides) {
   const seconds: [number, number] = [lengthOf(before) / 1e9, lengthOf(after) / 1e9];
   const bases = basesOf([before.report, after.report], seconds, compared);
   const per = bases.find(({ id }) => id === hash.value.per) ?? bases[0]!;
+  const names = apart(before.id, after.id);
   const filter = hash.value.q ?? "";
   const all: Row[] = changes(
     { rows: rowsOfSide(before), units: per.before },
@@ -120,8 +130,14 @@ export function Changes({ before, after }: Sides) {
           </tr>
           <tr>
             {GROUPS.flatMap((group) => [
-              <Head key={`${group}b`} name={`${group}_before`} title="Before" of={before.id} />,
-              <Head key={`${group}a`} name={`${group}_after`} title="After" of={after.id} />,
+              <Head
+                key={`${group}b`}
+                name={`${group}_before`}
+                title="Before"
+                of={before.id}
+                short={names[0]}
+              />,
+              <Head key={`${group}a`} name={`${group}_after`} title="After" of={after.id} short={names[1]} />,
               <Head key={`${group}c`} name={`${group}_change`} title="Change" />,
             ])}
           </tr>
@@ -181,7 +197,16 @@ function unitsOf({ id, unit, before, after }: Per, side: "before" | "after"): st
   return `, ${grouped(count)} ${plural}`;
 }
 
-function Head({ name, title, of, rows = 1 }: { name: string; title: string; of?: string; rows?: number }) {
+interface HeadProps {
+  name: string;
+  title: string;
+  /** The recording, and what of its name fits. */
+  of?: string;
+  short?: string;
+  rows?: number;
+}
+
+function Head({ name, title, of, short, rows = 1 }: HeadProps) {
   const on = hash.value.sort === name;
   const descending = hash.value.asc !== "1";
   const isText = ["level", "reason", "verdict"].includes(name);
@@ -195,7 +220,7 @@ function Head({ name, title, of, rows = 1 }: { name: string; title: string; of?:
       <button type="button" onClick={() => go({ sort: name, asc: on && descending ? "1" : null })}>
         <span>{title}</span>
         {on ? (descending === !isText ? " ▾" : " ▴") : ""}
-        {of && <small class="side-name">{of}</small>}
+        {short && <small class="side-name">{short}</small>}
       </button>
     </th>
   );

@@ -51,11 +51,14 @@ export function Story({ before, after }: Sides) {
         <h2 class="question">{section.question}</h2>
         <p class={headline!.length <= HEADLINE ? "summary headline" : "summary"}>{headline}</p>
         <Names before={before} after={after} />
-        {paragraphs.map((paragraph) => (
-          <p class="summary" key={paragraph}>
-            {paragraph}
-          </p>
-        ))}
+        {paragraphs.length > 0 && (
+          <details>
+            <summary>All of it in words</summary>
+            {paragraphs.map((paragraph) => (
+              <p key={paragraph}>{paragraph}</p>
+            ))}
+          </details>
+        )}
         {section.findings.map(({ id, title, why }) => (
           <p class="note" key={id}>
             <b>{title}.</b> {why}
