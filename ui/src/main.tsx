@@ -3,22 +3,33 @@ import { server } from "./data/server";
 import { mount } from "./mount";
 import { serve } from "./state/serving";
 import { useControls } from "./views/Controls";
-import { Later as Compared } from "./views/compare/Later";
 import { Events } from "./views/Events";
-import { Live } from "./views/Live";
+import { later } from "./views/Later";
 import { Recordings } from "./views/Recordings";
 import { useArrows } from "./views/timeline/arrows";
 import { OfSlice } from "./views/timeline/OfSlice";
 import { Perfetto } from "./views/timeline/Perfetto";
 
-mount(server, document.getElementById("app")!, {
-  Compared,
-  Events,
-  Live,
-  OfSlice,
-  Perfetto,
-  Recordings,
-  useArrows,
-  useControls,
-});
+mount(
+  server,
+  document.getElementById("app")!,
+  {
+    Chains: later(async () => (await import("./views/Chains")).Chains),
+    Costs: later(async () => (await import("./views/Costs")).Costs),
+    Flame: later(async () => (await import("./views/Flame")).Flame),
+    Gauges: later(async () => (await import("./views/Gauges")).Gauges),
+    Multiplication: later(async () => (await import("./views/Multiplication")).Multiplication),
+    TimelineView: later(async () => (await import("./views/Timeline")).TimelineView),
+  },
+  {
+    Compared: later(async () => (await import("./views/compare/Compared")).Compared),
+    Events,
+    Live: later(async () => (await import("./views/Live")).Live),
+    OfSlice,
+    Perfetto,
+    Recordings,
+    useArrows,
+    useControls,
+  },
+);
 serve(server);

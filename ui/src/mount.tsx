@@ -8,14 +8,14 @@ import "./style/page.css";
 import "./style/findings.css";
 import "./style/figures.css";
 import "./style/media.css";
-import { App, type OfServer } from "./views/App";
+import { App, type OfServer, type Views } from "./views/App";
 
-/** `ofServer`: what only a server has, which no report file carries. */
-export function mount(source: Source, root: Element, ofServer?: OfServer): void {
+/** `views`: those that are not needed at once, as they are or as what fetches them. `ofServer`: what only a server has, which no report file carries. */
+export function mount(source: Source, root: Element, views: Views, ofServer?: OfServer): void {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(themeSheet());
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   start(source);
   listen();
-  render(<App inlined={source.inlined} {...(ofServer ? { ofServer } : {})} />, root);
+  render(<App inlined={source.inlined} views={views} {...(ofServer ? { ofServer } : {})} />, root);
 }

@@ -1,6 +1,15 @@
 /** The report file's entry: everything lies in the page. Text that stands there already stays, for readers without script. */
 import { inlined, readInlined } from "./data/inlined";
 import { mount } from "./mount";
+import { Chains } from "./views/Chains";
+import { Costs } from "./views/Costs";
+import { Flame } from "./views/Flame";
+import { Gauges } from "./views/Gauges";
+import { Multiplication } from "./views/Multiplication";
+import { TimelineView } from "./views/Timeline";
+
+/** A file has nothing to fetch views from. */
+const VIEWS = { Chains, Costs, Flame, Gauges, Multiplication, TimelineView };
 
 const data = document.getElementById("kvmscope-data");
 if (data) {
@@ -14,7 +23,7 @@ if (data) {
   readInlined(data).then(
     (read) => {
       at.replaceChildren();
-      mount(inlined(read), at);
+      mount(inlined(read), at, VIEWS);
       document.documentElement.dataset.kvmscope = "mounted";
     },
     (error: Error) => {

@@ -1,5 +1,5 @@
 /** The page: what is open at the top, the views at the side, one view in the middle. */
-import type { FunctionComponent } from "preact";
+import type { ComponentChildren, FunctionComponent } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Recording } from "../data/source";
 import { emulatorOf, nameOf } from "../maths/format";
@@ -16,30 +16,45 @@ import {
   theme,
 } from "../state/store";
 import { COMPARED, sectionOf, titleOfView, viewsOf } from "../state/views";
-import { Chains } from "./Chains";
 import type { useControls } from "./Controls";
-import { Costs } from "./Costs";
-import type { Compared } from "./compare/Compared";
 import { Exits } from "./Exits";
 import { Findings } from "./Findings";
-import { Flame } from "./Flame";
-import { Gauges } from "./Gauges";
 import { Help } from "./Help";
-import { Multiplication } from "./Multiplication";
 import { Overview } from "./Overview";
 import { Patterns } from "./Patterns";
 import { Sections } from "./Sections";
-import { type OfServer as OfTimeline, TimelineView } from "./Timeline";
+import type { OfServer as OfTimeline } from "./Timeline";
+
+/** Views that need not be there at once. */
+export interface Views {
+  Chains: FunctionComponent<{ recording: Recording; other: Recording | null }>;
+  Costs: FunctionComponent<{ recording: Recording }>;
+  Flame: FunctionComponent<{ recording: Recording }>;
+  Gauges: FunctionComponent<{ recording: Recording }>;
+  Multiplication: FunctionComponent<{ recording: Recording }>;
+  TimelineView: FunctionComponent<{ recording: Recording; ofServer?: OfTimeline }>;
+}
 
 export interface OfServer extends OfTimeline {
-  Compared: typeof Compared;
+  Compared: FunctionComponent<{
+    recording: Recording;
+    other: Recording;
+    id: string;
+    children: ComponentChildren;
+  }>;
   Events: FunctionComponent<{ recording: Recording }>;
   Live: FunctionComponent<{ id: string }>;
   Recordings: FunctionComponent;
   useControls: typeof useControls;
 }
 
-export function App({ inlined, ofServer }: { inlined: boolean; ofServer?: OfServer }) {
+interface Props {
+  inlined: boolean;
+  views: Views;
+  ofServer?: OfServer;
+}
+
+export function App({ inlined, views, ofServer }: Props) {
   const open = recording.value;
   const wall = hash.value.wall === "1";
   const title = titleOf(open);
@@ -60,7 +75,7 @@ export function App({ inlined, ofServer }: { inlined: boolean; ofServer?: OfServ
         Skip to the view
       </a>
       <Top inlined={inlined} />
-      {open && !hash.value.live && <Views recording={open} />}
+      {open && !hash.value.live && <Tabs recording={open} />}
       <main id="main" tabIndex={-1}>
         {hash.value.live && ofServer ? (
           <ofServer.Live id={hash.value.live} />
@@ -87,7 +102,12 @@ export function App({ inlined, ofServer }: { inlined: boolean; ofServer?: OfServ
               <Overview recording={open} fixed={(hash.value.view ?? "findings") === "findings"} />
             )}
             <Comparison />
-            <View recording={open} id={hash.value.view ?? "findings"} {...(ofServer ? { ofServer } : {})} />
+            <View
+              recording={open}
+              views={views}
+              id={hash.value.view ?? "findings"}
+              {...(ofServer ? { ofServer } : {})}
+            />
           </>
         ) : hash.value.r ? (
           <p class="loading" role="status">
@@ -261,7 +281,7 @@ function Emulated({ by }: { by: string }) {
   );
 }
 
-function Views({ recording }: { recording: Recording }) {
+function Tabs({ recording }: { recording: Recording }) {
   const compared = isCompared();
   const asked = hash.value.view ?? "findings";
   const current = asked === COMPARED.id && !compared ? "findings" : asked;
@@ -294,8 +314,15 @@ function Key({ place }: { place: number }) {
   return place >= 0 && place < 9 ? <kbd>{place + 1}</kbd> : null;
 }
 
-function View({ recording, id, ofServer }: { recording: Recording; id: string; ofServer?: OfServer }) {
-  const alone = <Alone recording={recording} id={id} {...(ofServer ? { ofServer } : {})} />;
+interface Shown {
+  recording: Recording;
+  id: string;
+  views: Views;
+  ofServer?: OfServer;
+}
+
+function View({ recording, id, views, ofServer }: Shown) {
+  const alone = <Alone recording={recording} id={id} views={views} {...(ofServer ? { ofServer } : {})} />;
   // Comparison says that it is being read.
   if (id === COMPARED.id && isCompared() && !other.value) return null;
   if (!other.value || !ofServer) return alone;
@@ -306,25 +333,25 @@ function View({ recording, id, ofServer }: { recording: Recording; id: string; o
   );
 }
 
-function Alone({ recording, id, ofServer }: { recording: Recording; id: string; ofServer?: OfServer }) {
+function Alone({ recording, id, views, ofServer }: Shown) {
   const own = sectionOf(id);
   const served = ofServer ? { ofServer } : {};
   if (own) return <Sections recording={recording} only={own} {...served} />;
   switch (id) {
     case "timeline":
-      return <TimelineView recording={recording} {...served} />;
+      return <views.TimelineView recording={recording} {...served} />;
     case "exits":
       return <Exits recording={recording} />;
     case "chains":
-      return <Chains recording={recording} other={other.value} />;
+      return <views.Chains recording={recording} other={other.value} />;
     case "costs":
-      return <Costs recording={recording} />;
+      return <views.Costs recording={recording} />;
     case "flame":
-      return <Flame recording={recording} />;
+      return <views.Flame recording={recording} />;
     case "multiplication":
-      return <Multiplication recording={recording} />;
+      return <views.Multiplication recording={recording} />;
     case "gauges":
-      return <Gauges recording={recording} />;
+      return <views.Gauges recording={recording} />;
     case "sections":
       return <Sections recording={recording} {...served} />;
     default:
