@@ -203,15 +203,14 @@ fn mark(emulated: Option<Emulator>) -> String {
     })
 }
 
-/// The question and its answer.
+/// The question and its answer: the picture that says it at a glance, a Section's first, then the words.
 fn answer(section: &Section, out: &mut String) -> std::fmt::Result {
-    write!(
-        out,
-        "<section class=\"answer\" id=\"{}\">\n<h2>{}</h2>\n<p class=\"summary\">{}</p>\n</section>\n",
-        Safe(section.id),
-        Safe(section.question),
-        Safe(&section.summary)
-    )
+    let (id, question) = (Safe(section.id), Safe(section.question));
+    writeln!(out, "<section class=\"answer\" id=\"{id}\">\n<h2>{question}</h2>")?;
+    if let Some(figure) = section.figures.first() {
+        figure::render(section.id, figure, out)?;
+    }
+    writeln!(out, "<p class=\"summary\">{}</p>\n</section>", Safe(&section.summary))
 }
 
 /// What to change: the findings of all sections in one list, worst first.
@@ -242,7 +241,8 @@ fn numbers(section: &Section, several: bool, out: &mut String) -> std::fmt::Resu
         section.tables.iter().filter(leads).try_for_each(|table| table::render(section.id, table, out))?;
         out.push_str("</div>\n");
     }
-    for figure in &section.figures {
+    // The first stands with the answer.
+    for figure in section.figures.iter().skip(1) {
         figure::render(section.id, figure, out)?;
     }
     if section.tables.iter().all(|table| table.shown.is_none() || leads(&table)) {
