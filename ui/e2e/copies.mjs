@@ -25,6 +25,7 @@ export const copies = [
       await page.waitForSelector("canvas[data-drawn]:not([data-drawn='0'])");
       await page.waitForTimeout(400);
       const svg = String(await file(page, "Save Where was each vCPU? as SVG"));
+      assert.match(svg, /preempted [\d.]+ %/, "the legend comes along");
       assert.match(svg, /^<svg .*<path d="M\d+ [\d.]+h1v[\d.]+h-1z.* fill="url\(#pat-guest_l2\)"/s);
       assert.ok(!svg.includes("<image") && !svg.includes("var(--"), "nothing but vectors and colours");
       assert.match(svg, />vCPU 0</);
@@ -55,11 +56,16 @@ export const copies = [
       const svg = String(await file(page, `Save ${title} as SVG`));
       const told = await page.evaluate((text) => {
         const copy = new DOMParser().parseFromString(text, "image/svg+xml");
-        const parts = [...copy.querySelectorAll("svg > svg")];
+        // The frame has the picture, which has a drawing for each group.
+        const picture = copy.querySelector("svg > svg");
+        const own = (name) => [...picture.children].filter(({ tagName }) => tagName === name);
         return {
-          headings: [...copy.querySelectorAll("svg > text")].map(({ textContent }) => textContent),
-          ends: parts.map((part) => Number(part.getAttribute("y")) + Number(part.getAttribute("height"))),
-          height: Number(copy.documentElement.getAttribute("height")),
+          headings: own("text").map(({ textContent }) => textContent),
+          ends: own("svg").map(
+            (part) => Number(part.getAttribute("y")) + Number(part.getAttribute("height")),
+          ),
+          height: Number(picture.getAttribute("height")),
+          frame: [...copy.documentElement.children].map(({ textContent }) => textContent),
         };
       }, svg);
       assert.deepEqual(
@@ -68,6 +74,15 @@ export const copies = [
       );
       assert.equal(told.ends.length, groups.length);
       assert.equal(told.ends.at(-1), told.height);
+      assert.ok(told.frame.includes(title), "a picture says what it shows,");
+      assert.ok(
+        told.frame.some((line) => line.startsWith(`${NESTED}, 0 s to `)),
+        "of which recording and when,",
+      );
+      assert.ok(
+        told.frame.includes("Emulated (Bochs): times are not real"),
+        "and whether its times are real",
+      );
     },
   ],
 ];

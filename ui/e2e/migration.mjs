@@ -26,7 +26,7 @@ export const migration = [
         keys.map(({ what }) => what),
       );
       assert.deepEqual(spans[0].rows.find(({ label }) => label === "net").stretches, []);
-      await figure.getByText("no packets were sent").waitFor();
+      await figure.getByText("no packets were sent", { exact: true }).waitFor();
       await clean(page, base, `r=${TRACED}&view=sections`);
     },
   ],
