@@ -54,5 +54,5 @@ fn row(step: &Step, begins: f64, out: &mut String) -> Result {
     if back > 0.0 {
         write!(out, "<rect class=\"back\" x=\"{:.2}%\" width=\"{back:.2}%\" height=\"100%\"/>", from + wide - back)?;
     }
-    write!(out, "</svg></td><td class=\"note\">{}</td></tr>\n", Safe(step.note()))
+    writeln!(out, "</svg></td><td class=\"note\">{}</td></tr>", Safe(step.note()))
 }
