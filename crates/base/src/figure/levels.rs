@@ -9,7 +9,7 @@
 //!    v 4.0 for each reflected   v
 //!   L0 KVM 24.8 %   -- 310/s -->  VMM 12.1 %
 //! ```
-//! Rates are a second of the recording; shares are of all time of the vCPUs that the figure is about.
+//! Rates are per second of the recording; shares are of all time of the vCPUs that the figure is about.
 
 /// Machines on one host, and their time.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,7 +75,7 @@ pub struct TimePart {
 }
 
 impl Levels {
-    /// The most exits a second of all levels: the thickest arrow.
+    /// The most exits per second of all levels: the thickest arrow.
     pub fn most_per_s(&self) -> f64 {
         let rates = self.columns.iter().flat_map(|column| &column.storeys).filter_map(|storey| storey.exits_per_s);
         rates.chain(self.ground.to_vmm_per_s).fold(0.0, f64::max)

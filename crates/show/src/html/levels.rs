@@ -54,9 +54,7 @@ pub fn render(title: &str, levels: &Levels, out: &mut String) -> Result {
     let height = bar + BAR + 10.0 + levels.time.len().div_ceil(keys_a_line) as f64 * KEY;
     write!(
         out,
-        "<div class=\"wide\"><svg class=\"levels\" viewBox=\"0 0 {width} {height}\" style=\"max-width:{width}px;min-width:{}px\" \
-         role=\"img\" aria-label=\"{}\">",
-        (width * 0.75).round(),
+        "<div class=\"wide\"><svg class=\"levels\" width=\"{width}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">",
         Safe(title)
     )?;
     for (at, column) in levels.columns.iter().enumerate() {

@@ -8,7 +8,7 @@
 //!    │ before   ● after, measured: changed by more than noise   ┄ 95 % interval
 //! ```
 
-use super::line::{Lines, elided, left, right, width};
+use super::line::{Lines, left, right, width};
 use super::paint::Role;
 use base::figure::{Dumbbell, DumbbellGroup, DumbbellKey, Mark, Sure};
 use base::number;
@@ -69,7 +69,12 @@ fn rooms(groups: &[DumbbellGroup], page: usize) -> Rooms {
 }
 
 fn line(group: &DumbbellGroup, row: &Dumbbell, rooms: &Rooms, out: &mut Lines) {
-    let label = left(&elided(&row.label, rooms.label), rooms.label);
+    // A name stays whole: on a line of its own where it is wider than its column.
+    let fits = width(&row.label) <= rooms.label;
+    if !fits {
+        out.wrapped("     ", "       ", &row.label, out.page.width);
+    }
+    let label = left(if fits { &row.label } else { "" }, rooms.label);
     let [before, after] = [row.before, row.after].map(|value| number::amount(value, group.x.unit));
     let mut text = format!(
         "     {label}  {}  {}  {}",

@@ -54,7 +54,7 @@ fn levels() -> Figure {
         id: "levels".into(),
         title: "The levels at a glance".into(),
         caption:
-            "L2 of <web> exits 367 times a second; L1 handles 300 of these exits, with 4.04 of its own to L0 for each."
+            "L2 of <web> exits 367 times per second; L1 handles 300 of these exits, with 4.04 of its own to L0 for each."
                 .into(),
         in_terminals: true,
         drawing: Drawing::Levels(Levels {

@@ -111,7 +111,7 @@ fn caption(measure: &Measures<'_>, levels: &Levels) -> String {
         && let (Some(reflected), Some(each)) = (nested.reflected_per_s, outer.for_each)
     {
         return format!(
-            "{}{of} exits {} times a second; {} handles {} of these exits, with {} of its own to {host} for each.",
+            "{}{of} exits {} times per second; {} handles {} of these exits, with {} of its own to {host} for each.",
             nested.level,
             rate(nested.exits_per_s.unwrap_or(0.0)),
             outer.level,
@@ -126,7 +126,7 @@ fn caption(measure: &Measures<'_>, levels: &Levels) -> String {
         || format!("{}; exits were not recorded.", capital(&ran)),
         |exits| {
             format!(
-                "{} to {host} a second{of}; {ran}.",
+                "{} to {host} per second{of}; {ran}.",
                 if exits == 1.0 { "1 exit".to_owned() } else { format!("{} exits", rate(exits)) }
             )
         },
