@@ -47,6 +47,7 @@ if [ "${1:-}" = --test ]; then
     npm test
     cd ..
     KVMSCOPE=target/debug/kvmscope node ui/e2e/run.mjs
+    KVMSCOPE=target/debug/kvmscope node --experimental-websocket ui/e2e/firefox.mjs
     exit
 fi
 
