@@ -19,6 +19,7 @@ import { rates } from "./rates.mjs";
 import { recordings } from "./recordings.mjs";
 import { clean, LINUX, length, NESTED, open, param, SHADOWED, VIEWS } from "./shared.mjs";
 import { span } from "./span.mjs";
+import { truth } from "./truth.mjs";
 import { wide } from "./wide.mjs";
 
 /** A report file as `report --html` makes it, from what the server answers. */
@@ -360,6 +361,7 @@ export const steps = [
   ],
   ...recordings,
   ...span,
+  ...truth,
   ...glance,
   ...findings,
   ...compared,

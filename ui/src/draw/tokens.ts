@@ -1,5 +1,6 @@
 /**
- * All colours, light and dark, in one table. Hue means level and nothing else; everything that is not a level is grey.
+ * All colours, light and dark, in one table. In pictures hue means level and nothing else; everything that is not a level is
+ * grey. How severe a finding is has a colour beside its shape and its word, those of the static page.
  *
  * Hues are near the Okabe-Ito set, which keeps apart under the common colour-vision deficiencies, with lightnesses that
  * differ on paper; each state also has a pattern (patterns.ts). vision.test.ts checks both.
@@ -19,6 +20,10 @@ const PAGE: [string, string, string][] = [
   ["grid", "#ebebe7", "#292d32"],
   ["strong", "#191b1e", "#f2f3f4"],
   ["on-strong", "#ffffff", "#15171a"],
+  ["high", "#b3261e", "#ff8a80"],
+  ["medium", "#9a5b00", "#f2b35c"],
+  ["low", "#1f6f8b", "#76c7e0"],
+  ["info", "#5c6670", "#9aa4ad"],
   ["ramp-0", "#ffffff", "#15171a"],
   ["ramp-1", "#191b1e", "#f2f3f4"],
 ];

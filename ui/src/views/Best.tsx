@@ -14,7 +14,7 @@ export function Best({ report }: { report: Report }) {
       <h2>{title}</h2>
       <ol>
         {best.map((finding) => (
-          <li key={finding.id}>
+          <li key={finding.id} class={finding.severity}>
             <b class="much">{much(finding)}</b>
             <span class="of">{of(finding)}</span>
             <p>

@@ -133,7 +133,7 @@ function Worst({ brief }: { brief: Brief | null | undefined }) {
   if (!worst) return <span>{duration_ns === null ? "" : "no findings"}</span>;
   return (
     <>
-      <span class="worst">
+      <span class={`worst ${worst.severity}`}>
         <i aria-hidden="true">{MARKS[worst.severity]}</i> {worst.severity}: {worst.title}
       </span>
       {findings > 1 && <span>and {counted(findings - 1, "more finding")}</span>}

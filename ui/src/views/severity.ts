@@ -1,3 +1,3 @@
-/** How severe a finding is. Severity is a shape and a word: hue means level and nothing else. */
+/** How severe a finding is: a shape and a word, and a colour that nobody needs to see. */
 export const SEVERITIES = ["high", "medium", "low", "info"] as const;
 export const MARKS = { high: "■", medium: "◧", low: "□", info: "○" };

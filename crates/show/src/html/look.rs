@@ -128,6 +128,11 @@ mod tests {
             assert!(path.is_empty() || STYLE.matches(&format!("--k-{name}: ")).count() == 2, "{name} has strokes");
         }
         assert_eq!(tokens.matches("step: \"").count(), LOOKS.len(), "no state is missing here");
+        for severity in ["high", "medium", "low", "info"] {
+            let hues = between(&tokens, &format!("[\"{severity}\", "), "]").replace('"', "");
+            let page = [STYLE, dark].map(|sheet| between(sheet, &format!("--{severity}: "), ";"));
+            assert_eq!(hues, page.join(", "), "{severity}");
+        }
         let dashes = between(&tokens, "CURVE_DASHES = [", "]").split(", ").map(|dash| dash.trim_matches('"'));
         assert_eq!(dashes.clone().count(), super::super::curves::DASHES);
         for (place, dash) in dashes.enumerate().filter(|(_, dash)| !dash.is_empty()) {

@@ -1,0 +1,104 @@
+// The numbers of each view are those of report --json, on the largest recording of the fixtures: no view has a part and calls it all.
+import assert from "node:assert/strict";
+import { ask, LINUX, open } from "./shared.mjs";
+
+const grouped = (value) => Math.round(value).toLocaleString("en-US");
+
+/** A table of section flow as objects, of the host's own trace. */
+async function rows(base, name) {
+  const { sections } = await ask(base, LINUX, "report");
+  const { columns, rows } = sections[0].tables[name];
+  const all = rows.map((row) => Object.fromEntries(columns.map((column, i) => [column.name, row[i]])));
+  return all.filter(({ machine }) => machine === "L0");
+}
+
+const sum = (all, name) => all.reduce((sum, row) => sum + (row[name] ?? 0), 0);
+
+const caption = (page) => page.locator("figcaption").first().textContent();
+
+export const truth = [
+  [
+    "multiplication has every exit of every complete chain",
+    async ({ page, base, mock }) => {
+      if (mock) return;
+      const chains = await rows(base, "chains");
+      const closed = sum(chains, "count") - sum(chains, "censored");
+      const exits = sum(await rows(base, "chain_exits"), "count");
+      await open(page, base, `r=${LINUX}&view=multiplication`);
+      const said = await caption(page);
+      assert.ok(said.includes(`${grouped(closed)} exits of L2`), said);
+      assert.ok(
+        said.includes(`caused ${grouped(exits)} exits of L1, ${(exits / closed).toFixed(1)} per exit`),
+        said,
+      );
+      const bands = new Set((await rows(base, "chain_exits")).map((row) => `${row.reason}/${row.l1_reason}`));
+      assert.equal(await page.locator("svg.picture path[opacity]").count(), bands.size);
+    },
+  ],
+  [
+    "costs have all complete chains, and their quantiles are exact",
+    async ({ page, base, mock }) => {
+      if (mock) return;
+      const chains = await rows(base, "chains");
+      const closed = sum(chains, "count") - sum(chains, "censored");
+      const all = [];
+      for (let offset = 0; ; offset += 1000) {
+        const page = await ask(base, LINUX, `chains?sort=time&offset=${offset}&limit=1000`);
+        all.push(...page.chains);
+        if (page.chains.length === 0) break;
+      }
+      const calm = all.filter((chain) => chain.cost_ns !== null && !chain.interrupted && !chain.migrated);
+      const costs = calm.map((chain) => chain.cost_ns).sort((a, b) => a - b);
+      const aggregates = await ask(base, LINUX, "aggregates");
+      assert.equal(aggregates.chains - aggregates.censored, closed);
+      assert.equal(aggregates.chains - aggregates.censored - aggregates.disturbed, costs.length);
+      const median = aggregates.shares.find(([share]) => share >= 0.5)[1];
+      assert.equal(median, costs[Math.ceil(0.5 * costs.length) - 1]);
+      await open(page, base, `r=${LINUX}&view=costs`);
+      const said = await caption(page);
+      assert.ok(
+        said.includes(`${grouped(costs.length)} chains between`) ||
+          said.includes(`${grouped(closed)} chains between`),
+        said,
+      );
+    },
+  ],
+  [
+    "the flame is as wide as all time of all vCPUs",
+    async ({ page, base, mock }) => {
+      if (mock) return;
+      const wall = sum(await rows(base, "vcpus"), "wall_ns");
+      await open(page, base, `r=${LINUX}&view=flame`);
+      const said = await caption(page);
+      const seconds = wall / 1e9;
+      assert.ok(
+        said.includes(
+          `${seconds.toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 })} s in all`,
+        ),
+        `${said}: ${seconds}`,
+      );
+    },
+  ],
+  [
+    "gauges count all chains of their stretch",
+    async ({ page, base, mock }) => {
+      if (mock) return;
+      const { slots, chains, t0_ns, t1_ns } = await ask(base, LINUX, "aggregates");
+      assert.equal(
+        slots.chains.reduce((a, b) => a + b, 0),
+        chains,
+      );
+      const at = slots.chains.indexOf(Math.max(...slots.chains));
+      await open(page, base, `r=${LINUX}&view=gauges&at=${((at + 0.5) / slots.chains.length).toFixed(4)}`);
+      await page.waitForSelector("svg.dial");
+      const first = Math.max(0, at + 1 - slots.back);
+      const seconds = ((t1_ns - t0_ns) / slots.chains.length / 1e9) * Math.min(slots.back, at + 1);
+      const rate = slots.chains.slice(first, at + 1).reduce((a, b) => a + b, 0) / seconds;
+      const dials = await page.locator("svg.dial").allTextContents();
+      const dial = dials.find((text) => text.includes("reflected"));
+      assert.ok(dial, `${dials}`);
+      const shown = Number(dial.replace(/,/g, "").match(/[\d.]+/)[0]);
+      assert.ok(Math.abs(shown - rate) <= Math.max(1, rate * 0.01), `${shown} on the dial, ${rate} counted`);
+    },
+  ],
+];
