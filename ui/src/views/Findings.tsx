@@ -3,7 +3,7 @@ import { Fragment } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { placeOf } from "../data/place";
 import type { Recording } from "../data/source";
-import type { Cost, Evidence, Finding, Report, Section } from "../data/types";
+import type { Cost, Evidence, FigureData, Finding, Report, Section } from "../data/types";
 import { aboutOf, addressOf, hasInstant, rowsAbout } from "../maths/about";
 import { byCause, findingsOf } from "../maths/findings";
 import { amount, counted, percent, shellWord } from "../maths/format";
@@ -28,7 +28,7 @@ export function Findings({ recording }: { recording: Recording }) {
   return (
     <div class="page">
       {first && (
-        <div class="glance">
+        <div class={isWide(first.figures[0]) ? "glance stacked" : "glance"}>
           <div>
             <h2 class="question">{first.question}</h2>
             <Leading section={first} />
@@ -88,6 +88,11 @@ export function Findings({ recording }: { recording: Recording }) {
 /** Whether any rule could be checked: no finding in a trace without vCPUs does not mean that all is well. */
 function examined(report: Report): boolean {
   return report.sections.some(({ id }) => id !== "flow") || rowsOf(tableOf(report, "flow.vcpus")).length > 0;
+}
+
+/** Whether a picture needs the whole width, or there is none: then what gives most back stands below it. */
+function isWide(figure: FigureData | undefined): boolean {
+  return !figure || (figure.drawing === "levels" && figure.columns.length > 1);
 }
 
 /** The picture that answers a section's question at a glance: its first. */

@@ -33,7 +33,7 @@ export function Levels({ title, levels }: { title: string; levels: LevelsData })
       <svg
         class="picture levels"
         viewBox={`0 0 ${width} ${height}`}
-        style={{ maxWidth: `${width}px`, minWidth: `${Math.round(width * 0.75)}px` }}
+        style={{ maxWidth: `${width}px`, minWidth: `${Math.round(width * 0.62)}px` }}
         role="img"
         aria-label={title}
       >

@@ -1,9 +1,10 @@
-//! The picture of a fleet: hosts that stand out, against the hosts that are alike.
+//! The pictures of a fleet: hosts that stand out against the hosts that are alike, and kernels against each other.
 
+use super::kernels::Kernel;
 use super::outliers::Outlier;
 use base::Figure;
-use base::figure::{Axis, Drawing, Shape, Sign, SpanGroup, SpanRow, Stretch};
-use base::number::{amount, many};
+use base::figure::{Axis, Drawing, Mark, Point, PointGroup, Shape, Sign, SpanGroup, SpanRow, Stretch};
+use base::number::{amount, many, plain};
 
 /// Rows of a number; the table has all.
 const MOST_ROWS: usize = 12;
@@ -32,6 +33,38 @@ pub(super) fn outliers(outliers: &[Outlier]) -> Option<Figure> {
         ),
         in_terminals: false,
         drawing: Drawing::Spans(groups),
+    })
+}
+
+/// What exits cost under each kernel, relative to the others, by CPU model; `None` where no CPU model has two kernels.
+pub(super) fn kernels(kernels: &[Kernel]) -> Option<Figure> {
+    let mut groups: Vec<PointGroup> = Vec::new();
+    for one in kernels {
+        let title = format!("{}: cost of an exit in relation to other kernels", one.cpu_model);
+        let point = Point {
+            label: one.kernel.clone(),
+            value: one.ratio,
+            interval: None,
+            mark: Mark::Measured,
+            source: many(one.hosts as u64, "host"),
+        };
+        match groups.iter_mut().find(|group| group.title == title) {
+            Some(group) => group.points.push(point),
+            None => groups.push(PointGroup { title, unit: "x", points: vec![point] }),
+        }
+    }
+    let dearest = kernels.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
+    Some(Figure {
+        id: "kernels".into(),
+        title: "Does a kernel make exits cost more?".into(),
+        caption: format!(
+            "{} on {} has the highest cost: {} times that of the other kernels.",
+            dearest.kernel,
+            dearest.cpu_model,
+            plain(dearest.ratio)
+        ),
+        in_terminals: false,
+        drawing: Drawing::Points(groups),
     })
 }
 

@@ -48,7 +48,7 @@ fn section(fleet: &Fleet) -> Section {
         tables::failures(fleet),
     ];
     section.tables = all.into_iter().filter(|table: &Table| !table.rows.is_empty()).collect();
-    section.figures.extend(figure::outliers(&outliers));
+    section.figures.extend(figure::outliers(&outliers).into_iter().chain(figure::kernels(&kernels)));
     section.unknown = unknown(fleet, alone, series, &hosts);
     section
 }
