@@ -2,10 +2,17 @@
 import type { FigureData } from "../data/types";
 import { Drawing } from "./Drawing";
 import { Figure } from "./Figure";
+import { matrixCsv } from "./Matrix";
 
 export function Drawn({ section, figure }: { section: string; figure: FigureData }) {
   return (
-    <Figure id={`${section}-${figure.id}`} title={figure.title} caption={figure.caption}>
+    <Figure
+      id={`${section}-${figure.id}`}
+      title={figure.title}
+      caption={figure.caption}
+      // A table is no picture.
+      {...(figure.drawing === "matrix" ? { picture: false, csv: () => matrixCsv(figure) } : {})}
+    >
       <Drawing figure={figure} />
     </Figure>
   );

@@ -1,6 +1,7 @@
 /** What each machine says of each feature: a shape and a word in each cell, and the finding that it calls for. */
 import type { MatrixData, Standing } from "../data/types";
 import { counted } from "../maths/format";
+import { csv } from "../maths/rows";
 import { go } from "../state/store";
 
 /** Drawn open; the others wait behind a line that says how many they are. */
@@ -51,14 +52,14 @@ function Rows({ matrix: { columns, rows } }: { matrix: MatrixData }) {
                 </td>
               ))}
               <td class="what">
-                {row.findings.map((id) => (
+                {firstOfEach(row.findings).map(([rule, id]) => (
                   <button
                     type="button"
                     class="link"
                     key={id}
                     onClick={() => go({ view: "findings", finding: id }, true)}
                   >
-                    {id.split("@")[0]}
+                    {rule}
                   </button>
                 ))}{" "}
                 {row.about}
@@ -68,5 +69,23 @@ function Rows({ matrix: { columns, rows } }: { matrix: MatrixData }) {
         </tbody>
       </table>
     </div>
+  );
+}
+
+/** The rules of findings, each with the first of its findings. */
+function firstOfEach(ids: string[]): [string, string][] {
+  const found = new Map<string, string>();
+  for (const id of ids) {
+    const rule = id.split("@")[0]!;
+    if (!found.has(rule)) found.set(rule, id);
+  }
+  return [...found];
+}
+
+/** All of it, for a spreadsheet. */
+export function matrixCsv({ columns, rows }: MatrixData): string {
+  return csv(
+    ["feature", ...columns, "what_it_is", "findings"],
+    rows.map((row) => [row.label, ...row.cells, row.about, row.findings.join(" ")]),
   );
 }
