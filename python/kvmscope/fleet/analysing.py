@@ -170,9 +170,7 @@ def _one(store: Store, settings: dict[str, Any], source: str, failed_before: boo
             host, recording, digest = native.fleet_identity(path)
             row = native.fleet_recording_path(host, recording)
             if settings["force"] or not store.fs.exists(store.path(row)):
-                *tables, last = native.fleet_added(
-                    path, digest, settings["budget"], settings["alone"]
-                )
+                *tables, last = native.fleet_added(path, digest, settings["budget"], settings["alone"])
                 if settings["force"]:
                     # While files are replaced the recording is not whole.
                     store.remove(row)
