@@ -110,6 +110,12 @@ impl Finding {
         self.field(py, "cost")
     }
 
+    /// What of the vCPUs' time its change would give back at most, a dictionary with `state`, `share` and `unit`; none where no trace tells.
+    #[getter]
+    fn gives_back<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.field(py, "gives_back")
+    }
+
     /// Ids of the findings that it is the cause of.
     #[getter]
     fn explains<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
