@@ -110,7 +110,7 @@ impl Finding {
         self.field(py, "cost")
     }
 
-    /// What of the vCPUs' time its change would give back at most, a dictionary with `state`, `share` and `unit`; none where no trace tells.
+    /// The vCPU time that its change would give back at most: a dictionary with `state`, `share` and `unit`; None if no trace shows it.
     #[getter]
     fn gives_back<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.field(py, "gives_back")
