@@ -102,7 +102,7 @@ fn storey(measure: &Measures<'_>, vcpus: &[&Vcpu], level: Level) -> Storey {
 fn caption(measure: &Measures<'_>, levels: &Levels) -> String {
     let Some(column) = levels.columns.first() else { return String::new() };
     let host = &levels.ground.level;
-    let of = if levels.columns.len() > 1 { format!(" of {}", column.title) } else { String::new() };
+    let whose = if levels.columns.len() > 1 { format!("{}: ", column.title) } else { String::new() };
     let storey = |depth: u8| {
         let level = measure.level_above(depth).to_string();
         column.storeys.iter().find(|storey| storey.level == level)
@@ -111,7 +111,7 @@ fn caption(measure: &Measures<'_>, levels: &Levels) -> String {
         && let (Some(reflected), Some(each)) = (nested.reflected_per_s, outer.for_each)
     {
         return format!(
-            "{}{of} exits {} times per second; {} handles {} of these exits, with {} of its own to {host} for each.",
+            "{whose}{} exits {} times per second; {} handles {} of these exits, with {} of its own to {host} for each.",
             nested.level,
             rate(nested.exits_per_s.unwrap_or(0.0)),
             outer.level,
@@ -121,19 +121,13 @@ fn caption(measure: &Measures<'_>, levels: &Levels) -> String {
     }
     let guests: f64 = column.storeys.iter().map(|storey| storey.share).sum();
     let exits: Option<f64> = column.storeys.iter().map(|storey| storey.exits_per_s).sum();
-    let ran = format!("guest code ran for {} of the vCPU time{of}", percent(guests));
+    let ran = format!("guest code ran for {} of the vCPU time", percent(guests));
+    let begin = if whose.is_empty() { "Exits" } else { "exits" };
     exits.map_or_else(
-        || format!("{}; exits were not recorded.", capital(&ran)),
+        || format!("{whose}{begin} were not recorded; {ran}."),
         |exits| {
-            format!(
-                "{} to {host} per second{of}; {ran}.",
-                if exits == 1.0 { "1 exit".to_owned() } else { format!("{} exits", rate(exits)) }
-            )
+            let exits = if exits == 1.0 { "1 exit".to_owned() } else { format!("{} exits", rate(exits)) };
+            format!("{whose}{exits} to {host} per second; {ran}.")
         },
     )
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -16,6 +16,10 @@ pub fn of(measure: &Measures<'_>, findings: &[Finding]) -> Vec<Figure> {
         return Vec::new();
     }
     let bars = bars::where_the_time_went(measure);
+    // A trace of one instant has exits and no rates, and no time that anything could have used up.
+    if measure.wall_ns == 0 || measure.part.window.length_ns() == 0 {
+        return vec![bars];
+    }
     [levels::at_a_glance(measure), waterfall::used_up(measure, findings), bars].into()
 }
 
@@ -60,5 +64,22 @@ fn place(state: State) -> (u8, u8) {
         State::Blocked => (6, 0),
         State::Halted => (6, 1),
         State::Unknown => (7, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Given;
+    use crate::facts::events::reasons::Isa;
+    use crate::facts::ledger::quiet::quiet;
+
+    #[test]
+    fn a_trace_of_one_instant_has_no_rates() {
+        let mut part = quiet(Isa::Vmx);
+        let drawn = |part: &_| of(&Measures::of(part, &Given::default()), &[]).len();
+        assert_eq!(drawn(&part), 3);
+        part.window.to_ns = part.window.from_ns;
+        assert_eq!(drawn(&part), 1);
     }
 }
