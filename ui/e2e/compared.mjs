@@ -42,6 +42,33 @@ export const compared = [
     },
   ],
   [
+    "a long table of the comparison has only rows on screen in the document, sorts words both ways, and finds all by its filter",
+    async ({ page, base }) => {
+      // No two fixtures differ in so much.
+      await page.route("**/compared/*", async (route) => {
+        const answer = await (await route.fetch()).json();
+        const { change } = answer.sections.find(({ id }) => id === "compare").tables;
+        const at = change.columns.findIndex(({ name }) => name === "metric");
+        const [row] = change.rows;
+        change.rows = Array.from({ length: 1000 }, (_, i) =>
+          row.with(at, `made ${String(i).padStart(3, "0")}`),
+        );
+        await route.fulfill({ json: answer });
+      });
+      await open(page, base, `${BOTH}&view=compared&table=compare.change`);
+      const table = page.locator(".table-box").last();
+      await table.getByText("made 000").waitFor();
+      assert.ok((await table.locator("tbody tr").count()) < 100);
+      const metric = table.getByRole("button", { name: "metric" });
+      await metric.click();
+      await metric.click();
+      await table.getByText("made 999").waitFor();
+      await page.getByLabel("Filter rows").last().fill("500");
+      await page.getByText('1 of 1,000 rows, filtered by "500"').waitFor();
+      await table.getByText("made 500").waitFor();
+    },
+  ],
+  [
     "exits of both are divided by seconds, chains or units of work, with the verdict of compare or why there is none",
     async ({ page, base }) => {
       await open(page, base, `${BOTH}&view=exits`);

@@ -19,7 +19,7 @@ import { arc, fitColumns, nice, ofChains, seriesOf } from "./gauges";
 import { disturbance, folded, heading, labels, spread, visible } from "./ladder";
 import { bandsOf, closedChains, ribbons, stops } from "./multiplication";
 import { marks, ninesPlace, shareAt } from "./quantile";
-import { csv, matches, sorted, tableOf } from "./rows";
+import { csv, matches, pressed, sorted, tableOf } from "./rows";
 import { clamp, pan, ticks, zoom } from "./window";
 
 const WHOLE = { t0: 0, t1: 1_000_000 };
@@ -282,6 +282,14 @@ describe("tables", () => {
   it("are sorted with missing values last", () => {
     expect(sorted(rows, "count", true).map((row) => row.count)).toEqual([9, 5, null]);
     expect(sorted(rows, "count", false).map((row) => row.count)).toEqual([5, 9, null]);
+  });
+  it("are sorted the other way when a head is pressed again, words as well as numbers", () => {
+    const count = pressed(null, "count", false);
+    expect(count.descending).toBe(true);
+    expect(pressed(count, "count", false).descending).toBe(false);
+    const reason = pressed(count, "reason", true);
+    expect(reason.descending).toBe(false);
+    expect(pressed(reason, "reason", true).descending).toBe(true);
   });
 
   it("are taken from the section that is meant", () => {

@@ -1,4 +1,4 @@
-/** Tables as rows of named cells: filter, sort, and two recordings side by side. */
+/** Tables as rows of named cells: filter, sort, and as CSV. */
 import type { ColumnName, TableName } from "../data/tables";
 import type { Cell, Report, Table } from "../data/types";
 
@@ -66,6 +66,17 @@ export function matches(row: Row, filter: string): boolean {
       }
       return cells.some((cell) => cell.includes(word));
     });
+}
+
+/** What a table is sorted by. */
+export interface Order {
+  column: string;
+  descending: boolean;
+}
+
+/** The order once a column's head is pressed: numbers from the largest on, words from A on; pressed again, the other way. */
+export function pressed(order: Order | null, column: string, isText: boolean): Order {
+  return { column, descending: order?.column === column ? !order.descending : !isText };
 }
 
 /** Numbers by size, words by alphabet, missing last. */

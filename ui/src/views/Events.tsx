@@ -4,7 +4,7 @@ import type { Recording } from "../data/source";
 import { grouped, instant } from "../maths/format";
 import { csv } from "../maths/rows";
 import { Figure } from "./Figure";
-import { TableBox } from "./TableBox";
+import { LongTable } from "./TableBox";
 import { useAnswer } from "./useAnswer";
 
 const ROWS = 100;
@@ -47,8 +47,10 @@ export function Events({ recording }: { recording: Recording }) {
           : `Events ${grouped(offset + 1)} to ${grouped(last)} of ${value.total === null ? "a total that is still being counted" : grouped(value.total)}, with the kernel's names and fields.`
       }
     >
-      <TableBox title="Events">
-        <thead>
+      <LongTable
+        title="Events"
+        count={value.events.length}
+        head={
           <tr>
             <th class="number">time</th>
             <th class="number">CPU</th>
@@ -56,21 +58,22 @@ export function Events({ recording }: { recording: Recording }) {
             <th>event</th>
             <th>fields</th>
           </tr>
-        </thead>
-        <tbody>
-          {value.events.map((event, i) => (
+        }
+        row={(i) => {
+          const { time_ns, cpu, tid, name, fields } = value.events[i]!;
+          return (
             <tr key={`${offset + i}`}>
-              <td class="number">{instant(event.time_ns, 1)}</td>
-              <td class="number">{event.cpu}</td>
-              <td class="number">{event.tid}</td>
+              <td class="number">{instant(time_ns, 1)}</td>
+              <td class="number">{cpu}</td>
+              <td class="number">{tid}</td>
               <td>
-                <b>{event.name}</b>
+                <b>{name}</b>
               </td>
-              <td>{event.fields}</td>
+              <td>{fields}</td>
             </tr>
-          ))}
-        </tbody>
-      </TableBox>
+          );
+        }}
+      />
     </Figure>
   );
 }

@@ -6,7 +6,7 @@ import { COUNTED, figures, gbps, ratesAt, trialWords } from "../maths/rates";
 import { csv } from "../maths/rows";
 import { Dials } from "./Dial";
 import { Figure } from "./Figure";
-import { TableBox } from "./TableBox";
+import { LongTable } from "./TableBox";
 
 interface Props {
   id: string;
@@ -56,8 +56,10 @@ function Held({ look }: { look: RateLook }) {
     </>
   );
   return (
-    <TableBox title="What the dials are held against">
-      <thead>
+    <LongTable
+      title="What the dials are held against"
+      count={1 + published.length}
+      head={
         <tr>
           <th>Held against</th>
           <th class="number">Mpps</th>
@@ -65,22 +67,24 @@ function Held({ look }: { look: RateLook }) {
           <th class="number">Mpps of each VNF</th>
           <th>Where it comes from</th>
         </tr>
-      </thead>
-      <tbody>
-        {ceiling ? (
-          <tr>
-            <td>
-              <b>modelled</b>: {ceiling.resource} binds
-            </td>
-            {cells(ceiling.system_pps, trial.vnfs)}
-            <td>{ceiling.from}</td>
-          </tr>
-        ) : (
-          <tr>
-            <td colSpan={5}>No ceiling: it takes earlier trials of two sizes to tell one.</td>
-          </tr>
-        )}
-        {published.map((it) => (
+      }
+      row={(i) => {
+        if (i === 0)
+          return ceiling ? (
+            <tr key="ceiling">
+              <td>
+                <b>modelled</b>: {ceiling.resource} binds
+              </td>
+              {cells(ceiling.system_pps, trial.vnfs)}
+              <td>{ceiling.from}</td>
+            </tr>
+          ) : (
+            <tr key="ceiling">
+              <td colSpan={5}>No ceiling: it takes earlier trials of two sizes to tell one.</td>
+            </tr>
+          );
+        const it = published[i - 1]!;
+        return (
           <tr key={it.point}>
             <td>
               <b>published</b>: {it.design}, {it.vnfs} VMs
@@ -88,9 +92,9 @@ function Held({ look }: { look: RateLook }) {
             {cells(it.system_pps, it.vnfs)}
             <td>{it.source}</td>
           </tr>
-        ))}
-      </tbody>
-    </TableBox>
+        );
+      }}
+    />
   );
 }
 

@@ -1,16 +1,17 @@
 /** View 'All numbers': every Section's summary, figures and tables as they come; no question is known by name. With `only`, one Section. */
 import type { FunctionComponent } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { Recording } from "../data/source";
 import type { Cell, Column, Section, Table } from "../data/types";
 import { amount, counted, grouped } from "../maths/format";
-import { csv, matches, rowsOf, sorted, tableOf } from "../maths/rows";
+import { csv, matches, rowsOf, tableOf } from "../maths/rows";
 import type { Window } from "../maths/window";
 import { go, hash } from "../state/store";
 import type { useControls as UseControls } from "./Controls";
 import { Drawn } from "./Drawn";
 import { Figure } from "./Figure";
-import { Filter, LongTable, SortHead } from "./TableBox";
+import { SortTable } from "./SortTable";
+import { Filter } from "./TableBox";
 import { useReport } from "./useReport";
 
 /** Where nobody computes anew, a section stays as it was reported. */
@@ -126,13 +127,14 @@ function Numbers({
   section: string;
   window: Window | null;
 }) {
-  const [sort, setSort] = useState<{ column: string; descending: boolean } | null>(null);
   const filter = hash.value.q ?? "";
-  const kept = rowsOf(table).filter((row) => matches(row, filter));
-  const rows = sort ? sorted(kept, sort.column, sort.descending) : kept;
-  const columns = table.columns.filter(
-    (column) => kept.some((row) => row[column.name] !== 0 && row[column.name] !== null) || column.key,
-  );
+  const { kept, columns } = useMemo(() => {
+    const kept = rowsOf(table).filter((row) => matches(row, filter));
+    const columns = table.columns.filter(
+      (column) => column.key || kept.some((row) => row[column.name] !== 0 && row[column.name] !== null),
+    );
+    return { kept, columns };
+  }, [table, filter]);
   const arrow = recording.tableAddress(section, name, "arrow", window);
   return (
     <Figure
@@ -157,49 +159,9 @@ function Numbers({
       }
       caption={`${filter ? `${grouped(kept.length)} of ${counted(table.rows.length, "row")}, filtered by "${filter}"` : counted(kept.length, "row")}.${columns.length < table.columns.length ? ` Not shown: ${counted(table.columns.length - columns.length, "column")} with nothing but zeros or unknown values.` : ""}`}
     >
-      <LongTable
-        title={`Table ${name}`}
-        count={rows.length}
-        head={
-          <tr>
-            {columns.map((column) => {
-              const on = sort?.column === column.name;
-              return (
-                <SortHead
-                  key={column.name}
-                  title={column.name.replace(/_ns$/, "").replaceAll("_", " ")}
-                  isText={isText(column)}
-                  sorted={on ? (sort.descending ? "descending" : "ascending") : "none"}
-                  sort={() =>
-                    setSort({
-                      column: column.name,
-                      descending: !isText(column) !== (on && sort.descending),
-                    })
-                  }
-                />
-              );
-            })}
-          </tr>
-        }
-        row={(i) => {
-          const row = rows[i]!;
-          return (
-            <tr key={`${i}`}>
-              {columns.map((column) => (
-                <td key={column.name} class={isText(column) ? "" : "number"}>
-                  {print(row[column.name] ?? null, column)}
-                </td>
-              ))}
-            </tr>
-          );
-        }}
-      />
+      <SortTable title={`Table ${name}`} columns={columns} rows={kept} print={print} />
     </Figure>
   );
-}
-
-function isText(column: Column): boolean {
-  return column.type === "text" || column.type === "bool";
 }
 
 function print(cell: Cell, column: Column): string {

@@ -1,16 +1,7 @@
-/** What tables share: a box that scrolls, the heads of columns that sort, and the filter of their rows. */
+/** What tables share: a box of their own, so that a wide one does not widen the page, the heads of columns that sort, and the filter of their rows. */
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { go, hash } from "../state/store";
-
-/** A table in a box of its own, so that a wide one does not widen the page. */
-export function TableBox({ title, children }: { title: string; children: ComponentChildren }) {
-  return (
-    <div class="table-box" tabIndex={0} role="region" aria-label={title}>
-      <table class="numbers">{children}</table>
-    </div>
-  );
-}
 
 /** Up to so many rows are all there; of more, those on screen. */
 const ALL = 120;
@@ -21,6 +12,8 @@ const ROW_PIXELS = 30;
 interface RowsProps {
   title: string;
   head: ComponentChildren;
+  /** Rows of the head. */
+  heads?: number;
   /** How many rows. */
   count: number;
   /** Row number `i`; all are equally high. */
@@ -28,7 +21,7 @@ interface RowsProps {
 }
 
 /** A table of any length: of a long one only the rows on screen are in the document, on paper all of them. */
-export function LongTable({ title, head, count, row }: RowsProps) {
+export function LongTable({ title, head, heads = 1, count, row }: RowsProps) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [high, setHigh] = useState(ROW_PIXELS);
@@ -62,7 +55,7 @@ export function LongTable({ title, head, count, row }: RowsProps) {
       ref={box}
       onScroll={(event) => long && setTop(event.currentTarget.scrollTop)}
     >
-      <table class="numbers" {...(long ? { "aria-rowcount": count + 1 } : {})}>
+      <table class="numbers" {...(long ? { "aria-rowcount": count + heads } : {})}>
         <thead>{head}</thead>
         <tbody>
           {gap(first)}
@@ -94,16 +87,22 @@ interface HeadProps {
   isText: boolean;
   sorted: "ascending" | "descending" | "none";
   sort: () => void;
+  /** Rows of the head that it spans. */
+  rows?: number;
+  /** A second line, such as the recording, and what it is in full. */
+  below?: string | undefined;
+  full?: string | undefined;
 }
 
 const ARROWS = { ascending: " ▴", descending: " ▾", none: "" };
 
-export function SortHead({ title, isText, sorted, sort }: HeadProps) {
+export function SortHead({ title, isText, sorted, sort, rows = 1, below, full }: HeadProps) {
   return (
-    <th class={isText ? "" : "number"} aria-sort={sorted}>
+    <th class={isText ? "" : "number"} rowspan={rows} title={full} aria-sort={sorted}>
       <button type="button" onClick={sort}>
-        {title}
+        <span>{title}</span>
         {ARROWS[sorted]}
+        {below && <small class="side-name">{below}</small>}
       </button>
     </th>
   );

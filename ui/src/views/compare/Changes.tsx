@@ -14,7 +14,7 @@ import { counted, duration, grouped, rate } from "../../maths/format";
 import { csv, matches, rowsOf, tableOf } from "../../maths/rows";
 import { go, hash } from "../../state/store";
 import { Empty, Figure, Swatch } from "../Figure";
-import { Filter, TableBox } from "../TableBox";
+import { Filter, LongTable, SortHead } from "../TableBox";
 import { lengthOf, type Sides } from "./Names";
 import { useCompared } from "./useCompared";
 
@@ -115,35 +115,47 @@ export function Changes({ before, after }: Sides) {
         </>
       }
     >
-      <TableBox title="Table of changes">
-        <thead>
-          <tr>
-            <Head name="level" title="Level" rows={2} />
-            <Head name="reason" title="Reason" rows={2} />
-            <th class="number" colspan={3}>
-              Exits per {per.unit}
-            </th>
-            <th class="number" colspan={3}>
-              Time in them per {per.unit}
-            </th>
-            <Head name="verdict" title="Verdict" rows={2} />
-          </tr>
-          <tr>
-            {GROUPS.flatMap((group) => [
-              <Head
-                key={`${group}b`}
-                name={`${group}_before`}
-                title="Before"
-                of={before.id}
-                short={names[0]}
-              />,
-              <Head key={`${group}a`} name={`${group}_after`} title="After" of={after.id} short={names[1]} />,
-              <Head key={`${group}c`} name={`${group}_change`} title="Change" />,
-            ])}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ level, reason, before, after, judged }) => (
+      <LongTable
+        title="Table of changes"
+        count={rows.length}
+        heads={2}
+        head={
+          <>
+            <tr>
+              <Head name="level" title="Level" rows={2} />
+              <Head name="reason" title="Reason" rows={2} />
+              <th class="number" colspan={3}>
+                Exits per {per.unit}
+              </th>
+              <th class="number" colspan={3}>
+                Time in them per {per.unit}
+              </th>
+              <Head name="verdict" title="Verdict" rows={2} />
+            </tr>
+            <tr>
+              {GROUPS.flatMap((group) => [
+                <Head
+                  key={`${group}b`}
+                  name={`${group}_before`}
+                  title="Before"
+                  of={before.id}
+                  short={names[0]}
+                />,
+                <Head
+                  key={`${group}a`}
+                  name={`${group}_after`}
+                  title="After"
+                  of={after.id}
+                  short={names[1]}
+                />,
+                <Head key={`${group}c`} name={`${group}_change`} title="Change" />,
+              ])}
+            </tr>
+          </>
+        }
+        row={(i) => {
+          const { level, reason, before, after, judged } = rows[i]!;
+          return (
             <tr key={`${level}/${reason}`}>
               <td class="level">
                 <Swatch state={levelState(level)} /> {level}
@@ -167,9 +179,9 @@ export function Changes({ before, after }: Sides) {
                 )}
               </td>
             </tr>
-          ))}
-        </tbody>
-      </TableBox>
+          );
+        }}
+      />
       {rows.length < all.length && (
         <p class="soft">
           {grouped(rows.length)} of {counted(all.length, "row")}, filtered by "{filter}".
@@ -211,17 +223,14 @@ function Head({ name, title, of, short, rows = 1 }: HeadProps) {
   const descending = hash.value.asc !== "1";
   const isText = ["level", "reason", "verdict"].includes(name);
   return (
-    <th
-      class={isText ? "" : "number"}
-      rowspan={rows}
-      title={of}
-      aria-sort={on ? (descending === !isText ? "descending" : "ascending") : "none"}
-    >
-      <button type="button" onClick={() => go({ sort: name, asc: on && descending ? "1" : null })}>
-        <span>{title}</span>
-        {on ? (descending === !isText ? " ▾" : " ▴") : ""}
-        {short && <small class="side-name">{short}</small>}
-      </button>
-    </th>
+    <SortHead
+      title={title}
+      isText={isText}
+      sorted={on ? (descending === !isText ? "descending" : "ascending") : "none"}
+      sort={() => go({ sort: name, asc: on && descending ? "1" : null })}
+      rows={rows}
+      below={short}
+      full={of}
+    />
   );
 }

@@ -1,20 +1,19 @@
 /** View 'Compared': the answer of `kvmscope compare` as a story: what changed, what was set up differently, where it comes from, is it real. */
-import { useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { type Cell, type Column, type Section, type Table, vcpuLanes } from "../../data/types";
 import { amount, counted, grouped } from "../../maths/format";
-import { csv, matches, rowsOf, sorted } from "../../maths/rows";
+import { csv, matches, rowsOf } from "../../maths/rows";
 import { go, hash } from "../../state/store";
 import { Drawn } from "../Drawn";
 import { Empty, Figure } from "../Figure";
-import { Filter, SortHead, TableBox } from "../TableBox";
+import { SortTable } from "../SortTable";
+import { Filter } from "../TableBox";
 import { BothTimelines } from "./BothTimelines";
 import { Names, type Sides } from "./Names";
 import { sectionOf, useCompared } from "./useCompared";
 
 /** A longer paragraph is no headline. */
 const HEADLINE = 180;
-/** Rows of a table that are on the page. */
-const SHOWN = 200;
 /** Figures that stand before the timelines: what changed. */
 const FIRST = ["dumbbells", "tests", "carried"];
 /** Tables that the story has a place of its own for. */
@@ -139,12 +138,14 @@ function Tables({ tables }: { tables: [string, Table][] }) {
 }
 
 function Rows({ name, title, table }: { name: string; title: string; table: Table }) {
-  const [sort, setSort] = useState<{ column: string; descending: boolean } | null>(null);
   const filter = hash.value.q ?? "";
-  const kept = rowsOf(table).filter((row) => matches(row, filter));
-  const rows = sort ? sorted(kept, sort.column, sort.descending) : kept;
-  const columns = table.columns.filter(
-    ({ name, key }) => key || rowsOf(table).some((row) => row[name] !== null && row[name] !== ""),
+  const kept = useMemo(() => rowsOf(table).filter((row) => matches(row, filter)), [table, filter]);
+  const columns = useMemo(
+    () =>
+      table.columns.filter(
+        ({ name, key }) => key || rowsOf(table).some((row) => row[name] !== null && row[name] !== ""),
+      ),
+    [table],
   );
   const caption = filter
     ? `${grouped(kept.length)} of ${counted(table.rows.length, "row")}, filtered by "${filter}".`
@@ -161,42 +162,9 @@ function Rows({ name, title, table }: { name: string; title: string; table: Tabl
           kept.map((row) => table.columns.map(({ name }) => row[name] ?? null)),
         )
       }
-      caption={`${caption}${rows.length > SHOWN ? ` The first ${SHOWN} are shown, CSV has all.` : ""} A dash: not known, or it has no such number.`}
+      caption={`${caption} A dash: not known, or it has no such number.`}
     >
-      <TableBox title={`Table ${title}`}>
-        <thead>
-          <tr>
-            {columns.map((column) => {
-              const on = sort?.column === column.name;
-              return (
-                <SortHead
-                  key={column.name}
-                  title={column.name.replace(/_ns$/, "").replaceAll("_", " ")}
-                  isText={column.type === "text"}
-                  sorted={on ? (sort.descending ? "descending" : "ascending") : "none"}
-                  sort={() =>
-                    setSort({
-                      column: column.name,
-                      descending: (column.type !== "text") !== (on && sort.descending),
-                    })
-                  }
-                />
-              );
-            })}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.slice(0, SHOWN).map((row, i) => (
-            <tr key={i}>
-              {columns.map((column) => (
-                <td key={column.name} class={column.type === "text" ? "" : "number"}>
-                  {print(row[column.name] ?? null, column)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </TableBox>
+      <SortTable title={`Table ${title}`} columns={columns} rows={kept} print={print} />
     </Figure>
   );
 }

@@ -1,0 +1,52 @@
+/** Rows of any table: heads that sort, and however many rows there are. */
+import { useMemo, useState } from "preact/hooks";
+import type { Cell, Column } from "../data/types";
+import { type Order, pressed, type Row, sorted } from "../maths/rows";
+import { LongTable, SortHead } from "./TableBox";
+
+interface Props {
+  title: string;
+  columns: Column[];
+  rows: Row[];
+  print: (cell: Cell, column: Column) => string;
+}
+
+export function SortTable({ title, columns, rows, print }: Props) {
+  const [sort, setSort] = useState<Order | null>(null);
+  const shown = useMemo(() => (sort ? sorted(rows, sort.column, sort.descending) : rows), [rows, sort]);
+  return (
+    <LongTable
+      title={title}
+      count={shown.length}
+      head={
+        <tr>
+          {columns.map((column) => {
+            const on = sort?.column === column.name;
+            return (
+              <SortHead
+                key={column.name}
+                title={column.name.replace(/_ns$/, "").replaceAll("_", " ")}
+                isText={isText(column)}
+                sorted={on ? (sort.descending ? "descending" : "ascending") : "none"}
+                sort={() => setSort(pressed(sort, column.name, isText(column)))}
+              />
+            );
+          })}
+        </tr>
+      }
+      row={(i) => (
+        <tr key={`${i}`}>
+          {columns.map((column) => (
+            <td key={column.name} class={isText(column) ? "" : "number"}>
+              {print(shown[i]![column.name] ?? null, column)}
+            </td>
+          ))}
+        </tr>
+      )}
+    />
+  );
+}
+
+function isText({ type }: Column): boolean {
+  return type === "text" || type === "bool";
+}
