@@ -143,6 +143,8 @@ export const compared = [
       assert.ok(after < before / 1.9, `${after} after, ${before} before`);
       await page.locator(".both-side svg g", { hasText: "off CPU" }).first().click();
       assert.equal(await param(page, "focus2"), "off CPU");
+      await page.getByRole("button", { name: "up", exact: true }).click();
+      assert.equal(await param(page, "focus2"), null);
     },
   ],
   [

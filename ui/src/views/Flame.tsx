@@ -8,6 +8,7 @@ import { csv } from "../maths/rows";
 import { icicle, type Node, sampleTree, timeTree } from "../maths/tree";
 import { go, hash } from "../state/store";
 import { Empty, Figure } from "./Figure";
+import { FlameTools } from "./FlameTools";
 import { useReport } from "./useReport";
 import { useWidth } from "./useSize";
 
@@ -70,18 +71,7 @@ export function Flame({ recording }: { recording: Recording }) {
               <option value="samples">width is samples</option>
             </select>
           )}
-          {focus.length > 0 && (
-            <button type="button" onClick={() => open(focus.slice(0, -1))}>
-              up
-            </button>
-          )}
-          <input
-            type="search"
-            value={hash.value.q ?? ""}
-            placeholder="Find: vmread"
-            aria-label="Find in the picture"
-            onInput={(event) => go({ q: event.currentTarget.value })}
-          />
+          <FlameTools focus={focus} open={open} label="Find in the picture" />
         </>
       }
     >

@@ -7,6 +7,7 @@ import { percent } from "../../maths/format";
 import { csv } from "../../maths/rows";
 import { go, hash } from "../../state/store";
 import { Empty, Figure } from "../Figure";
+import { FlameTools } from "../FlameTools";
 import { useWidth } from "../useSize";
 import type { Sides } from "./Names";
 
@@ -58,22 +59,7 @@ export function BothFlames({ before, after }: Sides) {
         )
       }
       caption={`${largest ? `The largest difference is "${largest.name}": ${percent(largest.before)} of the vCPUs' time before, ${percent(largest.after)} after. ` : ""}Width is the share of the time of all vCPUs, on one scale for both; parts stand in one order. From the top by level, state, reason, detail, summed over VMs and vCPUs. The number behind a part of the lower picture is its change. Of the whole recordings. Click a part, or press Enter on it, to open it in both.`}
-      tools={
-        <>
-          {focus.length > 0 && (
-            <button type="button" onClick={() => open(focus.slice(0, -1))}>
-              up
-            </button>
-          )}
-          <input
-            type="search"
-            value={hash.value.q ?? ""}
-            placeholder="Find: vmread"
-            aria-label="Find in both pictures"
-            onInput={(event) => go({ q: event.currentTarget.value })}
-          />
-        </>
-      }
+      tools={<FlameTools focus={focus} open={open} label="Find in both pictures" />}
     >
       <div ref={box}>
         {sides.map(({ side, recording, parts }) => (
