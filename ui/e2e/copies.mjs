@@ -1,7 +1,7 @@
 // What one takes along: true vectors of what is drawn on a canvas, and the numbers behind it.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { ask, LINUX, NESTED, open } from "./shared.mjs";
+import { ask, LINUX, NESTED, open, SHADOWED } from "./shared.mjs";
 
 /** Presses a copy button with the clipboard out of reach, as in many browsers: a file comes instead. */
 async function file(page, name) {
@@ -83,6 +83,38 @@ export const copies = [
         told.frame.includes("Emulated (Bochs): times are not real"),
         "and whether its times are real",
       );
+    },
+  ],
+  [
+    "a copy of both timelines is vectors with the names of both recordings and their vCPUs",
+    async ({ page, base }) => {
+      await page.addInitScript(noClipboard);
+      await open(page, base, `r=${NESTED}&b=${SHADOWED}&view=timeline`);
+      await page.waitForSelector("canvas[data-drawn=After]");
+      const title = "Where was each vCPU, before and after?";
+      const svg = String(await file(page, `Save ${title} as SVG`));
+      assert.ok(!svg.includes("<image") && !svg.includes("var(--"), "nothing but vectors and colours");
+      const words = await page.evaluate((text) => {
+        const copy = new DOMParser().parseFromString(text, "image/svg+xml");
+        return [...copy.querySelectorAll("text, parsererror")].map(({ textContent }) => textContent);
+      }, svg);
+      for (const expected of [
+        title,
+        `Before: ${NESTED}`,
+        `After: ${SHADOWED}`,
+        `${SHADOWED} ends after 189.9 ms.`,
+        "vCPU 0",
+        "Emulated (Bochs): times are not real",
+      ])
+        assert.ok(words.includes(expected), `${expected} in ${words.join(" | ")}`);
+      assert.ok(words.some((line) => line.startsWith(`before: ${NESTED}, after: ${SHADOWED}`)));
+      assert.ok(
+        words.some((line) => /^preempted [\d.]+ % → [\d.]+ %$/.test(line)),
+        "the legend comes along",
+      );
+      assert.ok(svg.match(/<path d="M\d+ [\d.]+h1v/g).length >= 8, "states of both");
+      const png = await file(page, `Save ${title} as PNG`);
+      assert.ok(png.length > 20_000, `${png.length} B are no picture`);
     },
   ],
 ];

@@ -1,7 +1,8 @@
 /** Pictures and numbers out of the page: saved as SVG, PNG and CSV, or copied. */
+import type { Recording } from "../data/source";
 import { emulatorOf, instant, nameOf } from "../maths/format";
 import { other, recording, shown, theme, zoomed } from "../state/store";
-import { type Frame, framed } from "./frame";
+import { aboutOf, type Frame, framed } from "./frame";
 import { token } from "./tokens";
 
 /** Room between the drawings of one picture. */
@@ -10,8 +11,16 @@ const GAP = 12;
 /** What a heading above a drawing takes, which the page has outside of it: `data-heading`. */
 const HEADING = 20;
 
-/** What a picture takes along of the page around it. */
-export function frameOf(title: string, caption: string, body: HTMLElement | null): Frame {
+/** Two recordings that a picture is of, before and after. */
+export type Sides = readonly [Recording, Recording];
+
+/** What a picture takes along of the page around it; where it is not of two recordings, it is of that which is open. */
+export function frameOf(
+  title: string,
+  caption: string,
+  body: HTMLElement | null,
+  sides: Sides | null = null,
+): Frame {
   const open = recording.value;
   const { t0, t1 } = shown.value;
   const by = (open?.report.recording.emulated ?? other.value?.report.recording.emulated) || "";
@@ -23,11 +32,16 @@ export function frameOf(title: string, caption: string, body: HTMLElement | null
       words: (entry.textContent ?? "").replace(/\s+/g, " ").trim(),
     };
   });
-  const when = open?.timeline ? `${instant(Math.round(t0))} to ${instant(Math.round(t1))}` : "";
-  const tool = open?.report.recording.tool;
+  // Two have no time in common; their captions say which stretches they show.
+  const when = open?.timeline && !sides ? `${instant(Math.round(t0))} to ${instant(Math.round(t1))}` : "";
+  const of = sides ?? (open ? [open] : []);
   return {
     title,
-    about: [open ? nameOf(open) : "", when, tool ? `recorded by ${tool}` : ""].filter(Boolean).join(", "),
+    about: aboutOf(
+      of.map(nameOf),
+      when,
+      of.map(({ report }) => report.recording.tool ?? ""),
+    ),
     warning: by ? `Emulated (${emulatorOf(by)}): times are not real` : "",
     legend,
     caption,
@@ -39,14 +53,15 @@ export function alone(picture: string, frame: Frame): string {
   return coloured(framed(picture, frame));
 }
 
-/** What a file of a picture is called: the recording, the picture, and the stretch of time where it is not all. */
-export function fileName(id: string, kind: string): string {
+/** What a file of a picture is called: its recordings, the picture, and the stretch of time where it is not all. */
+export function fileName(id: string, kind: string, sides: Sides | null = null): string {
   const open = recording.value;
   const { t0, t1 } = shown.value;
   const span = zoomed.value
     ? [`${instant(Math.round(t0))}-${instant(Math.round(t1))}`.replaceAll(" ", "")]
     : [];
-  const name = [...(open ? [nameOf(open)] : []), id, ...span].join("-");
+  const of = sides ?? (open ? [open] : []);
+  const name = [...of.map(nameOf), id, ...span].join("-");
   return `${name.replace(/[^\w.~-]+/g, "_")}.${kind}`;
 }
 

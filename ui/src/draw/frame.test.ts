@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { framed, wrapped } from "./frame";
+import { aboutOf, framed, wrapped } from "./frame";
 
 const PICTURE =
   '<svg xmlns="http://www.w3.org/2000/svg" width="600" height="80" viewBox="0 0 600 80"><path d="M0 0"/></svg>';
@@ -34,4 +34,12 @@ test("words wrap between words alone, and a long one has a line of its own", () 
   expect(wrapped("one two three", 7)).toEqual(["one two", "three"]);
   expect(wrapped("incomprehensibilities x", 5)).toEqual(["incomprehensibilities", "x"]);
   expect(wrapped("", 5)).toEqual([]);
+});
+
+test("a picture of two recordings names both, and what recorded both once", () => {
+  expect(aboutOf(["off", "on"], "", ["kvmscope 0.1.0", "kvmscope 0.1.0"])).toBe(
+    "before: off, after: on, recorded by kvmscope 0.1.0",
+  );
+  expect(aboutOf(["off", "on"], "", ["kvmscope 0.1.0", ""])).toBe("before: off, after: on");
+  expect(aboutOf(["svm"], "0 s to 1.2 s", ["trace-cmd"])).toBe("svm, 0 s to 1.2 s, recorded by trace-cmd");
 });

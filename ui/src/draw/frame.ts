@@ -6,7 +6,7 @@ import { escaped } from "./markup";
 
 export interface Frame {
   title: string;
-  /** Recording, time and recorder, in a line. */
+  /** Recordings, time and recorder, in a line. */
   about: string;
   /** What must stand on every picture of an emulated machine; empty of a real one. */
   warning: string;
@@ -15,8 +15,18 @@ export interface Frame {
   caption: string;
 }
 
+/** What a picture is of, in a line: its recordings, when, and what recorded them. */
+export function aboutOf(names: string[], when: string, tools: string[]): string {
+  const which = names.length > 1 ? `before: ${names[0]}, after: ${names[1]}` : (names[0] ?? "");
+  // Of what is known of one alone it is not said which.
+  const by = tools.every(Boolean) ? [...new Set(tools)].join(" and ") : "";
+  return [which, when, by && `recorded by ${by}`].filter(Boolean).join(", ");
+}
+
 const PAD = 16;
 const LETTER = 6.1;
+/** Of short words with figures and signs, whose next neighbour must not touch them. */
+const WIDE_LETTER = 6.7;
 const LINE = 16;
 const ENTRY = 20;
 
@@ -55,13 +65,13 @@ export function framed(picture: string, frame: Frame): string {
   y += inner.height + 10;
   let x = PAD;
   for (const { swatch, words } of frame.legend) {
-    const wide = 34 + words.length * LETTER;
+    const wide = 34 + words.length * WIDE_LETTER;
     if (x > PAD && x + wide > width - PAD) {
       x = PAD;
       y += ENTRY;
     }
     out.push(
-      `<g transform="translate(${x} ${y})">${swatch}<text x="30" y="11" font-size="11.5" fill="var(--ink)">${escaped(words)}</text></g>`,
+      `<g transform="translate(${x} ${y})">${swatch}<text x="20" y="11" font-size="11.5" fill="var(--ink)">${escaped(words)}</text></g>`,
     );
     x += wide;
   }

@@ -2,6 +2,7 @@
 import "../../style/compared.css";
 import type { ComponentChildren } from "preact";
 import type { Recording } from "../../data/source";
+import { Pair } from "../Figure";
 import { BothCosts } from "./BothCosts";
 import { BothFindings } from "./BothFindings";
 import { BothFlames } from "./BothFlames";
@@ -20,10 +21,12 @@ interface Props {
 
 export function Compared({ recording: before, other: after, id, children }: Props) {
   const sides = { before, after };
+  /** Whose pictures say that they are of both. */
+  const ofBoth = (view: ComponentChildren) => <Pair.Provider value={[before, after]}>{view}</Pair.Provider>;
   /** Both, and below what the view shows of the first one. */
   const above = (both: ComponentChildren, what: string) => (
     <>
-      {both}
+      {ofBoth(both)}
       <h2 class="heading">
         {what} of {before.id} alone
       </h2>
@@ -32,9 +35,9 @@ export function Compared({ recording: before, other: after, id, children }: Prop
   );
   switch (id) {
     case "compared":
-      return <Story {...sides} />;
+      return ofBoth(<Story {...sides} />);
     case "exits":
-      return <Changes {...sides} />;
+      return ofBoth(<Changes {...sides} />);
     case "chains":
       return <>{children}</>;
     case "findings":

@@ -16,9 +16,9 @@ const NAMES = 170;
 /** Rows of a column, finer than a screen's. */
 const FINE = 4;
 
-const text = (x: number, y: number, words: string, more = "") =>
+export const text = (x: number, y: number, words: string, more = "") =>
   `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" fill="var(--ink)" font-size="11" ${more}>${escaped(words)}</text>`;
-const line = (x0: number, y0: number, x1: number, y1: number, colour: string) =>
+export const line = (x0: number, y0: number, x1: number, y1: number, colour: string) =>
   `<path d="M${x0.toFixed(1)} ${y0.toFixed(1)}L${x1.toFixed(1)} ${y1.toFixed(1)}" stroke="var(--${colour})"/>`;
 
 /** Boxes of each state, as one path each. */
