@@ -13,6 +13,7 @@ import { glance } from "./glance.mjs";
 import { latency } from "./latency.mjs";
 import { growing, live } from "./live.mjs";
 import { migration } from "./migration.mjs";
+import { paper } from "./paper.mjs";
 import { perfetto } from "./perfetto.mjs";
 import { plan } from "./plan.mjs";
 import { rates } from "./rates.mjs";
@@ -367,6 +368,7 @@ export const steps = [
   ...compared,
   ...perfetto,
   ...copies,
+  ...paper,
   ...frames,
   ...gestures,
   ...wide,

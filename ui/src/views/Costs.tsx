@@ -13,6 +13,7 @@ import { csv, number, rowsOf, sorted, tableOf, text } from "../maths/rows";
 import { go, notice, show, theme } from "../state/store";
 import { Empty, Figure } from "./Figure";
 import { useAnswer } from "./useAnswer";
+import { usePrinted } from "./usePrinted";
 import { useReport, useWindow } from "./useReport";
 import { useWidth } from "./useSize";
 
@@ -77,7 +78,7 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
   const height = rows * ROW_PIXELS;
   const step = (t1_ns - t0_ns) / 100;
   const closed = sums.chains - sums.censored;
-  useEffect(() => {
+  const draw = () => {
     const context = canvas.current?.getContext("2d");
     if (!context || !canvas.current) return;
     canvas.current.width = width;
@@ -92,7 +93,9 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
       context.fillRect(left, height - (row + 1) * ROW_PIXELS, Math.max(1, right - left - 1), ROW_PIXELS - 1);
     }
     context.globalAlpha = 1;
-  });
+  };
+  useEffect(draw);
+  usePrinted(draw);
   const pick = async (event: MouseEvent) => {
     const rect = canvas.current!.getBoundingClientRect();
     const at = timeAt(sums, ((event.clientX - rect.left) / rect.width) * columns);

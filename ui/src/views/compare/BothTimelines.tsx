@@ -11,6 +11,7 @@ import type { Window } from "../../maths/window";
 import { theme } from "../../state/store";
 import { Empty, Figure, Swatch } from "../Figure";
 import { useAnswer } from "../useAnswer";
+import { usePrinted } from "../usePrinted";
 import { useWindow } from "../useReport";
 import { useWidth } from "../useSize";
 import { lengthOf, type Sides } from "./Names";
@@ -103,12 +104,11 @@ function Strips({ side, window, word }: { side: Side; window: Window; word: stri
     () => stripsOf(side, window),
     [side, window.t0, window.t1],
   );
-  useEffect(() => {
+  const draw = () => {
     const context = canvas.current?.getContext("2d");
     if (!context || !canvas.current) return;
     canvas.current.width = width;
     canvas.current.height = height;
-    context.clearRect(0, 0, width, height);
     if (!tile) return;
     const names = timeline.states.map(({ name }) => name);
     const textures = { size: PATTERN_SIZE, of: names.map((name) => texture(name, theme.value, 1)) };
@@ -120,7 +120,9 @@ function Strips({ side, window, word }: { side: Side; window: Window; word: stri
     }
     context.putImageData(image, 0, 0);
     canvas.current.dataset.drawn = word;
-  }, [tile, theme.value, height, width]);
+  };
+  useEffect(draw, [tile, theme.value, height, width]);
+  usePrinted(draw);
   return (
     <div class="both-side">
       <h3>

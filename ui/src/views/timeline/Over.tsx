@@ -8,7 +8,8 @@ import { duration, percent, placed } from "../../maths/format";
 import { type Area, areaOf, pickOf } from "../../maths/picked";
 import { numberOf } from "../../state/hash";
 import { chooseArea, pick } from "../../state/picked";
-import { cursor, endGesture, go, hash, selected, show, shown, whole } from "../../state/store";
+import { cursor, endGesture, go, hash, selected, show, shown, theme, whole } from "../../state/store";
+import { usePrinted } from "../usePrinted";
 import { chainAt, sliceAt, targetAt } from "./found";
 import { attach, type Place } from "./gestures";
 import { AXIS_HEIGHT } from "./layout";
@@ -47,11 +48,18 @@ export function Over({ recording, scene, width, label, hasDetails }: Props) {
   };
   const last = useRef(above);
   last.current = above;
+  const draw = () => {
+    if (canvas.current)
+      drawAbove(canvas.current, width, { ...now.current, theme: theme.value }, last.current);
+  };
   useEffect(() => {
-    const handle = requestAnimationFrame(() => {
-      if (canvas.current) drawAbove(canvas.current, width, now.current, last.current);
-    });
+    const handle = requestAnimationFrame(draw);
     return () => cancelAnimationFrame(handle);
+  });
+  usePrinted(() => {
+    // A canvas of another size begins empty and needs no erasing, which would be printed as well.
+    if (canvas.current) canvas.current.width = 0;
+    draw();
   });
   useEffect(() => {
     if (!canvas.current) return;

@@ -85,13 +85,13 @@ export function drawScene(canvas: HTMLCanvasElement, width: number, scene: Scene
 /** Draws what lies above a scene. */
 export function drawAbove(canvas: HTMLCanvasElement, width: number, scene: Scene, above: Above): void {
   const scale = Math.max(1, Math.min(3, Math.round(devicePixelRatio)));
-  if (canvas.width !== width * scale || canvas.height !== scene.height * scale) {
-    canvas.width = width * scale;
-    canvas.height = scene.height * scale;
-  }
   const context = canvas.getContext("2d")!;
   context.setTransform(1, 0, 0, 1, 0, 0);
-  context.clearRect(0, 0, canvas.width, canvas.height);
+  if (canvas.width !== width * scale || canvas.height !== scene.height * scale) {
+    // It begins empty, and on paper erasing would erase the lanes below as well.
+    canvas.width = width * scale;
+    canvas.height = scene.height * scale;
+  } else context.clearRect(0, 0, canvas.width, canvas.height);
   context.scale(scale, scale);
   context.strokeStyle = token("ink", scene.theme);
   context.fillStyle = token("ink", scene.theme);
