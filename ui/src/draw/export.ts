@@ -11,17 +11,16 @@ const GAP = 12;
 /** What a heading above a drawing takes, which the page has outside of it: `data-heading`. */
 const HEADING = 20;
 
-/** Two recordings that a picture is of, before and after. */
-export type Sides = readonly [Recording, Recording];
+/** The recordings that a figure is of: both below an element that says so (compare/Compared.tsx), else the one that is open. */
+function shownIn(body: HTMLElement | null): Recording[] {
+  const both = body?.closest("[data-both]") ? other.value : null;
+  return [recording.value, both].filter((it) => it !== null);
+}
 
-/** What a picture takes along of the page around it; where it is not of two recordings, it is of that which is open. */
-export function frameOf(
-  title: string,
-  caption: string,
-  body: HTMLElement | null,
-  sides: Sides | null = null,
-): Frame {
+/** What a picture takes along of the page around it. */
+export function frameOf(title: string, caption: string, body: HTMLElement | null): Frame {
   const open = recording.value;
+  const of = shownIn(body);
   const { t0, t1 } = shown.value;
   const by = (open?.report.recording.emulated ?? other.value?.report.recording.emulated) || "";
   const swatches = [...(body?.querySelectorAll<HTMLElement>(".legend li") ?? [])];
@@ -33,8 +32,8 @@ export function frameOf(
     };
   });
   // Two have no time in common; their captions say which stretches they show.
-  const when = open?.timeline && !sides ? `${instant(Math.round(t0))} to ${instant(Math.round(t1))}` : "";
-  const of = sides ?? (open ? [open] : []);
+  const when =
+    open?.timeline && of.length === 1 ? `${instant(Math.round(t0))} to ${instant(Math.round(t1))}` : "";
   return {
     title,
     about: aboutOf(
@@ -54,14 +53,12 @@ export function alone(picture: string, frame: Frame): string {
 }
 
 /** What a file of a picture is called: its recordings, the picture, and the stretch of time where it is not all. */
-export function fileName(id: string, kind: string, sides: Sides | null = null): string {
-  const open = recording.value;
+export function fileName(id: string, kind: string, body: HTMLElement | null): string {
   const { t0, t1 } = shown.value;
   const span = zoomed.value
     ? [`${instant(Math.round(t0))}-${instant(Math.round(t1))}`.replaceAll(" ", "")]
     : [];
-  const of = sides ?? (open ? [open] : []);
-  const name = [...of.map(nameOf), id, ...span].join("-");
+  const name = [...shownIn(body).map(nameOf), id, ...span].join("-");
   return `${name.replace(/[^\w.~-]+/g, "_")}.${kind}`;
 }
 

@@ -1,13 +1,10 @@
 /** The frame of every picture: a title, the answer in words, the picture, and ways to take it along. */
 
-import { type ComponentChildren, createContext } from "preact";
-import { useContext, useRef } from "preact/hooks";
-import { alone, copy, fileName, frameOf, pngOfSvg, type Sides, save, svgText } from "../draw/export";
+import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
+import { alone, copy, fileName, frameOf, pngOfSvg, save, svgText } from "../draw/export";
 import { fillOf } from "../draw/tokens";
 import { notice } from "../state/store";
-
-/** The two recordings that figures inside of it are of, before and after. */
-export const Pair = createContext<Sides | null>(null);
 
 interface Props {
   id: string;
@@ -27,21 +24,23 @@ interface Props {
 
 export function Figure({ id, title, note, caption, svg, csv, tools, children, picture = true }: Props) {
   const body = useRef<HTMLDivElement>(null);
-  const pair = useContext(Pair);
   const vectors = (): string => {
     const drawn = [...(body.current?.querySelectorAll<SVGSVGElement>("svg.picture") ?? [])];
     const said = body.current?.parentElement?.querySelector("figcaption")?.textContent ?? "";
-    return alone(svg?.() ?? svgText(drawn), frameOf(title, said, body.current, pair));
+    return alone(svg?.() ?? svgText(drawn), frameOf(title, said, body.current));
   };
   const take = async (kind: "copy" | "png" | "svg" | "csv") => {
     try {
       if (kind === "csv")
-        notice.value = save(new Blob([csv!()], { type: "text/csv" }), fileName(id, kind, pair));
+        notice.value = save(new Blob([csv!()], { type: "text/csv" }), fileName(id, kind, body.current));
       else if (kind === "svg")
-        notice.value = save(new Blob([vectors()], { type: "image/svg+xml" }), fileName(id, kind, pair));
+        notice.value = save(
+          new Blob([vectors()], { type: "image/svg+xml" }),
+          fileName(id, kind, body.current),
+        );
       else {
         const png = await pngOfSvg(vectors());
-        notice.value = kind === "copy" ? await copy(png, title) : save(png, fileName(id, kind, pair));
+        notice.value = kind === "copy" ? await copy(png, title) : save(png, fileName(id, kind, body.current));
       }
     } catch (error) {
       notice.value = `This failed: ${(error as Error).message}`;

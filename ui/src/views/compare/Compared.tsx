@@ -2,7 +2,6 @@
 import "../../style/compared.css";
 import type { ComponentChildren } from "preact";
 import type { Recording } from "../../data/source";
-import { Pair } from "../Figure";
 import { BothCosts } from "./BothCosts";
 import { BothFindings } from "./BothFindings";
 import { BothFlames } from "./BothFlames";
@@ -22,7 +21,11 @@ interface Props {
 export function Compared({ recording: before, other: after, id, children }: Props) {
   const sides = { before, after };
   /** Whose pictures say that they are of both. */
-  const ofBoth = (view: ComponentChildren) => <Pair.Provider value={[before, after]}>{view}</Pair.Provider>;
+  const ofBoth = (view: ComponentChildren) => (
+    <div class="of-both" data-both>
+      {view}
+    </div>
+  );
   /** Both, and below what the view shows of the first one. */
   const above = (both: ComponentChildren, what: string) => (
     <>
