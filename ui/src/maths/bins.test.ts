@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { axisOf, bars, binsByRow } from "./bins";
+import { axisOf, barAt, bars, binsByRow } from "./bins";
 
 const row = (reason: string, from_ns: number, to_ns: number, count: number) => ({
   vm: "vm",
@@ -30,6 +30,8 @@ describe("histograms of exits", () => {
     expect(first!.left).toBe(0);
     expect(second!.left).toBeCloseTo(first!.left + first!.width, 9);
     expect([first!.height, second!.height]).toEqual([1, 0.5]);
+    const under = (at: number) => barAt([first!, second!], at)?.bin.count;
+    expect([0, first!.width, 0.5].map(under)).toEqual([100, 25, undefined]);
     const [last] = bars(rows.get("vm\t0\tL1\tMSR")!, axis);
     expect(last!.left).toBeCloseTo(2 / 3, 9);
     expect(last!.width).toBeCloseTo(1 / 3, 9);

@@ -59,3 +59,8 @@ export function bars(bins: Bin[], axis: { from: number; to: number }): Bar[] {
     return { bin, left, width: place(bin.to) - left, height: Math.sqrt(bin.count / most) };
   });
 }
+
+/** The bar under a place, in shares of the picture. */
+export function barAt(bars: Bar[], at: number): Bar | undefined {
+  return bars.find(({ left, width }) => at >= left && at < left + width);
+}

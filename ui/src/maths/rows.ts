@@ -46,26 +46,37 @@ export function number<Name extends string>(row: Row<Name>, name: NoInfer<Name>)
   return typeof cell === "number" ? cell : 0;
 }
 
-/** Cells of a row as they are searched, in lower case. */
-const searched = new WeakMap<Row, string[]>();
+/** Cells of a row as they are searched, in lower case and below each other: no word has a line break in it. */
+const searched = new WeakMap<Row, string>();
+
+/** The words of the filter that was asked for last: a table asks for each of its rows. */
+let asked = { filter: "", words: [] as string[] };
+
+function wordsOf(filter: string): string[] {
+  if (filter !== asked.filter)
+    asked = {
+      filter,
+      words: filter
+        .toLowerCase()
+        .split(/\s+/)
+        .filter((word) => word.length > 0),
+    };
+  return asked.words;
+}
 
 /** Every word must occur in some cell; `level:L1` asks one column. */
 export function matches(row: Row, filter: string): boolean {
-  let cells = searched.get(row);
-  return filter
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word.length > 0)
-    .every((word) => {
-      const colon = word.indexOf(":");
-      const column = word.slice(0, Math.max(0, colon));
-      if (column in row) return text(row, column).toLowerCase() === word.slice(colon + 1);
-      if (!cells) {
-        cells = Object.values(row).map((cell) => String(cell ?? "").toLowerCase());
-        searched.set(row, cells);
-      }
-      return cells.some((cell) => cell.includes(word));
-    });
+  return wordsOf(filter).every((word) => {
+    const colon = word.indexOf(":");
+    const column = word.slice(0, Math.max(0, colon));
+    if (column in row) return text(row, column).toLowerCase() === word.slice(colon + 1);
+    let cells = searched.get(row);
+    if (cells === undefined) {
+      cells = Object.values(row).join("\n").toLowerCase();
+      searched.set(row, cells);
+    }
+    return cells.includes(word);
+  });
 }
 
 /** What a table is sorted by. */

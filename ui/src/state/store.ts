@@ -1,5 +1,5 @@
 /** What is open and what is shown: signals over the address, one cursor and one window for all views. */
-import { computed, effect, signal } from "@preact/signals";
+import { computed, effect, type ReadonlySignal, signal } from "@preact/signals";
 import type { Recording, Source } from "../data/source";
 import type { Brief, RecordingInfo } from "../data/types";
 import type { Theme } from "../draw/tokens";
@@ -7,6 +7,15 @@ import { clamp, type Window } from "../maths/window";
 import { type Hash, numberOf, parseHash, patched, printHash } from "./hash";
 
 export const hash = signal<Hash>(parseHash(location.hash));
+const parts = new Map<string, ReadonlySignal<string | undefined>>();
+
+/** One part of the address. Who reads it is drawn again when that part changes, and not with each letter in a filter. */
+export function part(key: string): string | undefined {
+  const known = parts.get(key) ?? computed(() => hash.value[key]);
+  parts.set(key, known);
+  return known.value;
+}
+
 export const recordings = signal<RecordingInfo[] | null>(null);
 /** What the list shows beside the manifests, as far as it has been read; null for what is not read for a list. */
 export const briefs = signal<ReadonlyMap<string, Brief | null>>(new Map());
@@ -53,9 +62,11 @@ export const whole = computed<Window>(() => {
   return span ? { t0: span.from_ns, t1: Math.max(span.from_ns + 1, span.to_ns) } : { t0: 0, t1: 1 };
 });
 
+const from = computed(() => numberOf(hash.value, "t0"));
+const to = computed(() => numberOf(hash.value, "t1"));
+
 export const shown = computed<Window>(() => {
-  const t0 = numberOf(hash.value, "t0");
-  const t1 = numberOf(hash.value, "t1");
+  const [t0, t1] = [from.value, to.value];
   return t0 !== null && t1 !== null && t1 > t0 ? clamp({ t0, t1 }, whole.value) : whole.value;
 });
 

@@ -1,7 +1,7 @@
 /** The views of a recording, in the order of their number keys: those that have something to show. */
 import type { Recording } from "../data/source";
 import type { Report } from "../data/types";
-import { rowsOf, tableOf } from "../maths/rows";
+import { tableOf } from "../maths/rows";
 
 export interface View {
   id: string;
@@ -43,7 +43,7 @@ const HAS: Record<ViewId, (recording: Recording) => boolean> = {
 };
 
 function has(report: Report, table: Parameters<typeof tableOf>[1]): boolean {
-  return rowsOf(tableOf(report, table)).length > 0;
+  return (tableOf(report, table)?.rows.length ?? 0) > 0;
 }
 
 /** Views of a recording: the known ones, and one for each question beside that of the time. */

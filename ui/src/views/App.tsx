@@ -11,6 +11,7 @@ import {
   notice,
   other,
   otherFailure,
+  part,
   recording,
   recordings,
   theme,
@@ -56,7 +57,8 @@ interface Props {
 
 export function App({ inlined, views, ofServer }: Props) {
   const open = recording.value;
-  const wall = hash.value.wall === "1";
+  const wall = part("wall") === "1";
+  const [id, live, view] = [part("r"), part("live"), part("view") ?? "findings"];
   const title = titleOf(open);
   useEffect(() => {
     document.title = title;
@@ -75,17 +77,15 @@ export function App({ inlined, views, ofServer }: Props) {
         Skip to the view
       </a>
       <Top inlined={inlined} />
-      {open && !hash.value.live && <Tabs recording={open} />}
+      {open && !live && <Tabs recording={open} />}
       <main id="main" tabIndex={-1}>
-        {hash.value.live && ofServer ? (
-          <ofServer.Live id={hash.value.live} />
+        {live && ofServer ? (
+          <ofServer.Live id={live} />
         ) : failure.value ? (
           <div class="empty" role="alert">
-            <h2>
-              {hash.value.r ? `${hash.value.r} cannot be opened` : "The list of recordings cannot be read"}
-            </h2>
+            <h2>{id ? `${id} cannot be opened` : "The list of recordings cannot be read"}</h2>
             <p>{failure.value}</p>
-            {hash.value.r && (
+            {id && (
               <p>
                 <button type="button" onClick={() => go({ r: null }, true)}>
                   All recordings
@@ -98,20 +98,13 @@ export function App({ inlined, views, ofServer }: Props) {
             <h1 class="hidden">
               {openTitle(open)} of {nameOf(open)}
             </h1>
-            {open.timeline && (
-              <Overview recording={open} fixed={(hash.value.view ?? "findings") === "findings"} />
-            )}
+            {open.timeline && <Overview recording={open} fixed={view === "findings"} />}
             <Comparison />
-            <View
-              recording={open}
-              views={views}
-              id={hash.value.view ?? "findings"}
-              {...(ofServer ? { ofServer } : {})}
-            />
+            <View recording={open} views={views} id={view} {...(ofServer ? { ofServer } : {})} />
           </>
-        ) : hash.value.r ? (
+        ) : id ? (
           <p class="loading" role="status">
-            Reading {hash.value.r} …
+            Reading {id} …
           </p>
         ) : (
           ofServer && <ofServer.Recordings />
@@ -194,7 +187,7 @@ function Top({ inlined }: { inlined: boolean }) {
         <label>
           <span class="label">Compare with</span>
           <select
-            value={hash.value.b ?? ""}
+            value={part("b") ?? ""}
             onChange={(event) => {
               const b = event.currentTarget.value;
               go({ b, chain2: null, view: b ? COMPARED.id : hash.value.view }, true);
@@ -216,7 +209,7 @@ function Top({ inlined }: { inlined: boolean }) {
       )}
       {open && (
         <b class="printed">
-          {nameOf(open)} · {titleOfView(open, hash.value.view ?? "findings")}
+          {nameOf(open)} · {titleOfView(open, part("view") ?? "findings")}
         </b>
       )}
       <span class="space" />
@@ -238,29 +231,30 @@ function Top({ inlined }: { inlined: boolean }) {
 
 /** Whether a second recording is open, or being opened. */
 function isCompared(): boolean {
-  return Boolean(hash.value.b) && !otherFailure.value;
+  return Boolean(part("b")) && !otherFailure.value;
 }
 
 /** Without a second recording there is nothing compared. */
 function openTitle(open: Recording): string {
-  const id = hash.value.view ?? "findings";
+  const id = part("view") ?? "findings";
   return isCompared() && id === COMPARED.id ? COMPARED.title : titleOfView(open, id);
 }
 
 /** Of the browser's tab: several recordings are often open side by side. */
 function titleOf(open: Recording | null): string {
-  if (hash.value.live) return `${hash.value.live}, live - kvmscope`;
+  const live = part("live");
+  if (live) return `${live}, live - kvmscope`;
   return open ? `${nameOf(open)}: ${openTitle(open)} - kvmscope` : "kvmscope";
 }
 
 /** What became of the second recording; what it is compared in, the views say. */
 function Comparison() {
-  const id = hash.value.b;
+  const id = part("b");
   if (!id) return null;
   const note = otherFailure.value
     ? `${id} could not be opened, so nothing is compared: ${otherFailure.value}`
     : other.value
-      ? `${hash.value.r} is compared with ${id}.`
+      ? `${part("r")} is compared with ${id}.`
       : `Reading ${id} …`;
   return (
     <p class="note" role="status">
@@ -283,7 +277,7 @@ function Emulated({ by }: { by: string }) {
 
 function Tabs({ recording }: { recording: Recording }) {
   const compared = isCompared();
-  const asked = hash.value.view ?? "findings";
+  const asked = part("view") ?? "findings";
   const current = asked === COMPARED.id && !compared ? "findings" : asked;
   const nav = useRef<HTMLElement>(null);
   useEffect(() => {

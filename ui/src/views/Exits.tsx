@@ -2,12 +2,13 @@
 import { useMemo } from "preact/hooks";
 import type { Recording } from "../data/source";
 import type { ColumnName } from "../data/tables";
+import type { Finding, Report } from "../data/types";
 import { levelState } from "../draw/tokens";
 import { findingFor } from "../maths/about";
-import { axisOf, binsByRow, keyOf } from "../maths/bins";
+import { axisOf, type Bin, binsByRow, keyOf } from "../maths/bins";
 import { counted, duration, grouped, percent } from "../maths/format";
 import { csv, matches, number, rowsOf, sorted, tableOf, text } from "../maths/rows";
-import { go, hash } from "../state/store";
+import { go, part } from "../state/store";
 import { Empty, Figure, Swatch } from "./Figure";
 import { Histogram } from "./Histogram";
 import { Filter, LongTable, SortHead } from "./TableBox";
@@ -30,10 +31,50 @@ const COLUMNS: [Name, string][] = [
 const QUANTILES: Name[] = ["p50_ns", "p90_ns", "p99_ns", "max_ns"];
 const WORDS: Name[] = ["vm", "vcpu", "level", "reason"];
 
+/** What a letter in the filter does not change. */
+function ofReport(report: Report) {
+  const all = rowsOf(tableOf(report, "flow.exits"));
+  const byKey = binsByRow(rowsOf(tableOf(report, "flow.exit_bins")));
+  const bins = new Map<(typeof all)[number], Bin[]>();
+  for (const row of all) {
+    const its = byKey.get(keyOf(row));
+    if (its) bins.set(row, its);
+  }
+  const isOne = (name: Name) => all.every((row) => row[name] === all[0]![name]);
+  return { all, bins, oneVm: isOne("vm"), oneVcpu: isOne("vcpu") };
+}
+
 export function Exits({ recording }: { recording: Recording }) {
   const { report, note, window } = useReport(recording);
-  const all = rowsOf(tableOf(report, "flow.exits"));
-  const bins = useMemo(() => binsByRow(rowsOf(tableOf(report, "flow.exit_bins"))), [report]);
+  const { all, bins, oneVm, oneVcpu } = useMemo(() => ofReport(report), [report]);
+  const sort = COLUMNS.find(([name]) => name === part("sort"))?.[0] ?? "total_ns";
+  const descending = part("asc") !== "1";
+  const filter = part("q") ?? "";
+  const inOrder = useMemo(() => sorted(all, sort, descending), [all, sort, descending]);
+  const { rows, total, exits, most, top, axis, hasBins } = useMemo(() => {
+    const rows = inOrder.filter((row) => matches(row, filter));
+    const sum = (name: Name) => rows.reduce((sum, row) => sum + number(row, name), 0);
+    const top = rows.reduce<(typeof rows)[number] | null>(
+      (top, row) => (top && number(top, "total_ns") >= number(row, "total_ns") ? top : row),
+      null,
+    );
+    return {
+      rows,
+      total: sum("total_ns"),
+      exits: sum("count"),
+      most: Math.max(1, top ? number(top, "total_ns") : 0),
+      top,
+      axis: axisOf(rows.map((row) => bins.get(row) ?? [])),
+      hasBins: rows.some((row) => bins.has(row)),
+    };
+  }, [inOrder, filter, bins]);
+  /** What would remove a reason's exits, looked for once. */
+  const known = useMemo(() => new Map<string, Finding | undefined>(), [recording]);
+  const removedBy = (vm: string, reason: string) => {
+    const key = `${vm}\t${reason}`;
+    if (!known.has(key)) known.set(key, findingFor(recording.report, vm, reason));
+    return known.get(key);
+  };
   if (all.length === 0) {
     return (
       <Empty title="No exits">
@@ -43,27 +84,11 @@ export function Exits({ recording }: { recording: Recording }) {
       </Empty>
     );
   }
-  const filter = hash.value.q ?? "";
-  const sort = COLUMNS.find(([name]) => name === hash.value.sort)?.[0] ?? "total_ns";
-  const descending = hash.value.asc !== "1";
-  const rows = sorted(
-    all.filter((row) => matches(row, filter)),
-    sort,
-    descending,
-  );
-  const total = rows.reduce((sum, row) => sum + number(row, "total_ns"), 0);
-  const exits = rows.reduce((sum, row) => sum + number(row, "count"), 0);
-  const oneVcpu = new Set(all.map((row) => text(row, "vcpu"))).size === 1;
-  const oneVm = new Set(all.map((row) => text(row, "vm"))).size === 1;
-  const most = Math.max(1, ...rows.map((row) => number(row, "total_ns")));
   // The bars show p90, and the CSV has it.
   const hidden: Name[] = ["p90_ns"];
   if (oneVm) hidden.push("vm");
   if (oneVcpu) hidden.push("vcpu");
   const columns = COLUMNS.filter(([name]) => !hidden.includes(name));
-  const axis = axisOf(rows.flatMap((row) => [bins.get(keyOf(row)) ?? []]));
-  const hasBins = rows.some((row) => bins.has(keyOf(row)));
-  const top = sorted(rows, "total_ns", true)[0];
   return (
     <Figure
       id="exits"
@@ -109,7 +134,7 @@ export function Exits({ recording }: { recording: Recording }) {
         row={(i) => {
           const row = rows[i]!;
           const reason = text(row, "reason");
-          const finding = findingFor(recording.report, text(row, "vm"), reason);
+          const finding = removedBy(text(row, "vm"), reason);
           return (
             <tr key={`${i}`}>
               {!oneVm && (
@@ -147,7 +172,7 @@ export function Exits({ recording }: { recording: Recording }) {
                 )}
               </td>
               <td>
-                <Histogram row={row} bins={bins.get(keyOf(row)) ?? []} axis={axis} />
+                <Histogram row={row} bins={bins.get(row) ?? []} axis={axis} />
               </td>
             </tr>
           );

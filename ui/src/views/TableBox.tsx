@@ -1,10 +1,10 @@
 /** What tables share: a box of their own, so that a wide one does not widen the page, the heads of columns that sort, and the filter of their rows. */
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { go, hash } from "../state/store";
+import { go, part } from "../state/store";
 
 /** Up to so many rows are all there; of more, those on screen. */
-const ALL = 120;
+const ALL = 60;
 /** Rows above and below the screen that are there for the hand that scrolls. */
 const SPARE = 6;
 const ROW_PIXELS = 30;
@@ -113,7 +113,7 @@ export function Filter({ example }: { example?: string }) {
   return (
     <input
       type="search"
-      value={hash.value.q ?? ""}
+      value={part("q") ?? ""}
       placeholder={example ? `Filter: ${example}` : "Filter rows"}
       aria-label="Filter rows"
       onInput={(event) => go({ q: event.currentTarget.value })}

@@ -1,6 +1,6 @@
 /** The height that the lanes may take, so that axis, legend and details are on the screen with them. */
 import type { RefObject } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 /** What stands above and below the lanes. */
 const AROUND = 330;
@@ -8,14 +8,18 @@ const DETAILS = 190;
 const LEAST = 220;
 
 export function useRoom(box: RefObject<HTMLElement | null>, details: boolean): number {
-  const [, setTurn] = useState(0);
-  useEffect(() => {
-    const turn = () => setTurn((turn) => turn + 1);
-    addEventListener("resize", turn);
-    return () => removeEventListener("resize", turn);
-  }, []);
-  // A wide screen's page is scaled up; the box knows by how much.
-  const it = box.current;
-  const zoom = it && it.clientWidth > 0 ? it.getBoundingClientRect().width / it.clientWidth : 1;
-  return Math.max(LEAST, innerHeight / zoom - AROUND - (details ? DETAILS : 0));
+  const [room, setRoom] = useState(innerHeight);
+  // Not while drawing: to ask for a size then has the page laid out once more in each frame.
+  useLayoutEffect(() => {
+    const measure = () => {
+      const it = box.current;
+      // A wide screen's page is scaled up; the box knows by how much.
+      const zoom = it && it.clientWidth > 0 ? it.getBoundingClientRect().width / it.clientWidth : 1;
+      setRoom(innerHeight / zoom);
+    };
+    measure();
+    addEventListener("resize", measure);
+    return () => removeEventListener("resize", measure);
+  }, [box]);
+  return Math.max(LEAST, room - AROUND - (details ? DETAILS : 0));
 }
