@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { start } from "./serve.mjs";
-import { ask, NESTED, open } from "./shared.mjs";
+import { ask, LINUX, NESTED, open } from "./shared.mjs";
 
 const fixtures = resolve(import.meta.dirname, "../../fixtures");
 
@@ -69,6 +69,31 @@ export const recordings = [
         server.child.kill();
         rmSync(folder, { recursive: true });
       }
+    },
+  ],
+  [
+    "a recording that is read for long says how far that is",
+    async ({ page, base }) => {
+      let answer = { read_bytes: 0, of_bytes: 0, pass: 0 };
+      let go;
+      const may = new Promise((done) => {
+        go = done;
+      });
+      await page.route("**/progress", (route) => route.fulfill({ json: answer }));
+      await page.route("**/report", async (route) => {
+        await may;
+        await route.continue();
+      });
+      await page.goto(`${base}/#r=${LINUX}`);
+      await page.getByText(/^Reading svm-linux, [\d.]+ [kM]B, for 1 s …$/).waitFor();
+      answer = { read_bytes: 43e6, of_bytes: 100e6, pass: 2 };
+      await page.getByText("Reading svm-linux: 43 % of 100 MB, pass 2 …").waitFor();
+      assert.equal(await page.locator("progress").getAttribute("value"), "0.43");
+      const said = page.locator(".loading [role=status]");
+      assert.equal(await said.textContent(), "Reading svm-linux …", "what is read out does not change");
+      go();
+      await page.waitForSelector(".summary");
+      assert.equal(await page.locator(".loading").count(), 0);
     },
   ],
 ];

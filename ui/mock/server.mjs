@@ -87,6 +87,8 @@ function api(path, ask) {
         problem: null,
       };
     }
+    case "progress":
+      return { read_bytes: 0, of_bytes: 0, pass: 0 };
     case "timeline":
       return it.timeline;
     case "tile": {

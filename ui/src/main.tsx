@@ -5,6 +5,7 @@ import { serve } from "./state/serving";
 import { useControls } from "./views/Controls";
 import { Events } from "./views/Events";
 import { later } from "./views/Later";
+import { Reading } from "./views/Reading";
 import { Recordings } from "./views/Recordings";
 import { useArrows } from "./views/timeline/arrows";
 import { OfSlice } from "./views/timeline/OfSlice";
@@ -27,6 +28,7 @@ mount(
     Live: later(async () => (await import("./views/Live")).Live),
     OfSlice,
     Perfetto,
+    Reading,
     Recordings,
     useArrows,
     useControls,

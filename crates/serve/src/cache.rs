@@ -6,6 +6,7 @@
 use crate::error::Refused;
 use crate::folder::Place;
 use crate::opened::Opened;
+use crate::reading::Progress;
 use analysis::Given;
 use base::recording::MANIFEST;
 use std::path::Path;
@@ -74,6 +75,13 @@ impl Cache {
         slot.opened.get()?.as_ref().ok().cloned()
     }
 
+    /// How far the reading of the recording called `id` is; it may be being opened, or not be asked for at all. Waits for nothing.
+    pub fn progress(&self, id: &str) -> Progress {
+        let kept = self.locked();
+        let opened = kept.iter().find(|kept| kept.id == id).and_then(|kept| kept.opened.get()?.as_ref().ok());
+        opened.map_or_else(Progress::default, |opened| opened.progress())
+    }
+
     fn locked(&self) -> MutexGuard<'_, Vec<Kept>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -129,6 +137,7 @@ mod tests {
             has_begun.recv().unwrap();
             assert!(cache.slot("other", Vec::new()).set(Err(Refused::missing("gone"))).is_ok());
             assert!(cache.all().is_empty());
+            assert_eq!(cache.progress("slow"), Progress::default(), "who asks how far it is does not wait for it");
             go.send(()).unwrap();
         });
     }

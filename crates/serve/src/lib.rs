@@ -4,7 +4,7 @@
 //! request --guard--> may it ask? --routes--> what does it ask?
 //!                                    |  folder: which recording is that, and does it lie in the folder?
 //!                                    |  cache, opened, narrowed, compared: its answers and its timeline, computed once
-//!                                    |  brief: of these, what a list shows
+//!                                    |  reading: how far it is   brief: of these, what a list shows
 //!                                    v
 //!                                  live: a recording that is being made, until it ends
 //!                                  chains | events | metrics | page      pure: numbers become bytes
@@ -28,6 +28,7 @@ mod metrics;
 mod narrowed;
 mod opened;
 mod page;
+mod reading;
 mod routes;
 mod server;
 mod upload;

@@ -8,6 +8,7 @@ use crate::error::Refused;
 use crate::events::{self, Rows};
 use crate::folder::Place;
 use crate::narrowed::Narrowed;
+use crate::reading::{Progress, Purpose, Reading};
 use analysis::facts::timeline::draw;
 use analysis::{Answers, Case, Given, Input, QUESTIONS};
 use archive::{Links, Unpacked};
@@ -25,6 +26,8 @@ pub struct Opened {
     pub input: Arc<Input>,
     /// All of it, and what is known of it by now.
     case: Case,
+    /// How far that is, for who waits.
+    reading: Arc<Reading>,
     /// Where its files lie as long as it is open, if they came in one file.
     _unpacked: Option<Unpacked>,
     answered: OnceLock<Result<Arc<Answered>, String>>,
@@ -75,11 +78,13 @@ impl Opened {
             }
         };
         let input = Arc::new(Input::open(recording).map_err(unanswered)?);
-        let case = Case::new(Arc::clone(&input), given);
+        let reading = Arc::new(Reading::default());
+        let case = Case::new(Arc::clone(&input), given).with_progress(reading.hear(Purpose::Answers));
         let rows = input.parts.iter().map(|_| Known::default()).collect();
         let (answered, narrowed) = (OnceLock::new(), Narrowed::default());
         let compared = Comparisons::default();
-        Ok(Self { input, case, _unpacked: unpacked, answered, narrowed, compared, drawn: OnceLock::new(), rows })
+        let drawn = OnceLock::new();
+        Ok(Self { input, case, reading, _unpacked: unpacked, answered, narrowed, compared, drawn, rows })
     }
 
     /// The answers, of all of it or of a window.
@@ -92,7 +97,11 @@ impl Opened {
             let given = Given { narrow, ..self.case.given().clone() };
             return self.narrowed.get(window, || answer(&Case::new(Arc::clone(&self.input), given)));
         }
-        let answered = self.answered.get_or_init(|| answer(&self.case).map(Arc::new));
+        let answered = self.answered.get_or_init(|| {
+            let answered = answer(&self.case).map(Arc::new);
+            self.reading.end();
+            answered
+        });
         answered.clone().map_err(Refused::unanswered)
     }
 
@@ -146,7 +155,17 @@ impl Opened {
 
     /// The timeline and the chains.
     pub fn drawn(&self) -> &Drawn {
-        self.drawn.get_or_init(|| draw(&self.input, self.case.given(), self.case.ledger(), &mut |_, _| {}))
+        self.drawn.get_or_init(|| {
+            let hear = &mut self.reading.hear(Purpose::Timeline);
+            let drawn = draw(&self.input, self.case.given(), self.case.ledger(), hear);
+            self.reading.end();
+            drawn
+        })
+    }
+
+    /// How far the reading is that somebody waits for.
+    pub fn progress(&self) -> Progress {
+        self.reading.progress()
     }
 
     /// `limit` rows of events of trace `part`, from row `offset` on, and how many it has, if that is known by now: the

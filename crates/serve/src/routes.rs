@@ -52,6 +52,7 @@ pub fn router(shared: Arc<Shared>, rules: Guard) -> Router {
     Router::new()
         .route("/api/recordings", get(recording::list))
         .route("/api/recordings/{id}/brief", get(recording::brief))
+        .route("/api/recordings/{id}/progress", get(recording::progress))
         .route("/api/recordings/{id}/report", get(recording::report))
         .route("/api/recordings/{id}/compared/{other}", get(recording::compared))
         .route("/api/recordings/{id}/tables/{section}/{table}", get(recording::table))

@@ -298,6 +298,31 @@ fn a_chain_comes_with_its_slices_and_those_to_compare_it_with() {
 }
 
 #[test]
+fn how_far_a_reading_is_can_be_asked_while_it_goes_on() {
+    let client = Client::of_fixtures();
+    let id = "/api/recordings/svm-linux";
+    let progress = || client.json(&format!("{id}/progress"));
+    let nothing = json!({ "read_bytes": 0, "of_bytes": 0, "pass": 0 });
+    assert_eq!(progress(), nothing, "nobody asked for it yet");
+    let seen = std::thread::scope(|threads| {
+        let reading = threads.spawn(|| client.get(&format!("{id}/report")).status);
+        let mut seen = Vec::new();
+        while !reading.is_finished() {
+            seen.push(progress());
+        }
+        assert_eq!(reading.join().unwrap(), 200);
+        seen
+    });
+    let number = |of: &Value, name: &str| of[name].as_u64().unwrap();
+    assert!(seen.iter().all(|now| number(now, "read_bytes") <= number(now, "of_bytes")), "{seen:?}");
+    assert!(seen.iter().any(|now| number(now, "of_bytes") > 0), "it was read while somebody asked: {seen:?}");
+    let after = progress();
+    assert_eq!((number(&after, "read_bytes"), number(&after, "of_bytes")), (0, 0), "it is read no longer");
+    assert!(number(&after, "pass") >= 1);
+    assert_eq!(client.get("/api/recordings/none-of-this-name/progress").status, 404);
+}
+
+#[test]
 fn events_come_before_they_are_counted() {
     let client = Client::of_fixtures();
     let page = |offset: u64, limit: u64| client.json(&format!("{HOG}/events?offset={offset}&limit={limit}"));

@@ -12,6 +12,7 @@ import type {
   ChainQuery,
   EventPage,
   Found,
+  Progress,
   Reasons,
   RecordingInfo,
   Report,
@@ -168,6 +169,9 @@ export const server: Source = {
   },
   brief(id) {
     return json<Brief | null>(`api/recordings/${encodeURIComponent(id)}/brief`);
+  },
+  progress(id) {
+    return json<Progress>(`api/recordings/${encodeURIComponent(id)}/progress`);
   },
   async upload(file) {
     const sent = await answer(`api/upload?${query({ name: file.name })}`, { method: "POST", body: file });

@@ -14,6 +14,7 @@ import type {
   ChainQuery,
   EventPage,
   Found,
+  Progress,
   Reasons,
   RecordingInfo,
   Report,
@@ -30,6 +31,8 @@ export interface Source {
   open(id: string): Promise<Recording>;
   /** Null for a recording that is too large to be read for a list; only a server has briefs. */
   brief?(id: string): Promise<Brief | null>;
+  /** How far the server is that is asked to open it. */
+  progress?(id: string): Promise<Progress>;
   /** Sends a trace to the server, where it takes any; answers the recording's id. */
   upload?(file: File): Promise<string>;
 }

@@ -379,6 +379,15 @@ export interface RecordingInfo {
   problem: string | null;
 }
 
+/** How far the reading of a recording is. */
+export interface Progress {
+  read_bytes: number;
+  /** 0 where nothing is being read. */
+  of_bytes: number;
+  /** Which reading of a trace it is, from 1 on. */
+  pass: number;
+}
+
 /** What the list shows of a recording beside its manifest. */
 export interface Brief {
   /** Null where it has no vCPU. */

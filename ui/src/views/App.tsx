@@ -45,6 +45,7 @@ export interface OfServer extends OfTimeline {
   }>;
   Events: FunctionComponent<{ recording: Recording }>;
   Live: FunctionComponent<{ id: string }>;
+  Reading: FunctionComponent<{ id: string }>;
   Recordings: FunctionComponent;
   useControls: typeof useControls;
 }
@@ -102,12 +103,8 @@ export function App({ inlined, views, ofServer }: Props) {
             <Comparison />
             <View recording={open} views={views} id={view} {...(ofServer ? { ofServer } : {})} />
           </>
-        ) : id ? (
-          <p class="loading" role="status">
-            Reading {id} …
-          </p>
         ) : (
-          ofServer && <ofServer.Recordings />
+          ofServer && (id ? <ofServer.Reading id={id} /> : <ofServer.Recordings />)
         )}
       </main>
       {helpOpen.value && <Help />}

@@ -58,6 +58,15 @@ pub async fn brief(State(shared): Served, Named(id): Named<String>) -> Answer {
     at_work(move || json(&shared.briefs.get(&id, shared.folder.place(&id)?, &shared.cache))).await
 }
 
+/// How far the reading is that other requests wait for.
+pub async fn progress(State(shared): Served, Named(id): Named<String>) -> Answer {
+    at_work(move || {
+        shared.folder.place(&id)?;
+        json(&shared.cache.progress(&id))
+    })
+    .await
+}
+
 /// A part of the recording, in ns since its first event; what is not given is where it begins and ends.
 #[derive(Deserialize)]
 pub struct Part {
