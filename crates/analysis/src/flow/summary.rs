@@ -3,7 +3,7 @@
 use super::section::said_of;
 use crate::facts::events::host_interrupts::HostInterrupt;
 use crate::facts::events::reasons::Class;
-use crate::facts::ledger::measure::{Measures, grouped};
+use crate::facts::ledger::measure::{Measures, NO_TIME, grouped};
 use crate::facts::ledger::model::{PartFlow, Vcpu};
 use crate::facts::ledger::{aligned, begin};
 use crate::facts::state::State;
@@ -65,10 +65,14 @@ fn no_exits_sentence(measure: &Measures<'_>) -> Option<String> {
 /// The exits of the one level that was asked for.
 fn level_sentence(measure: &Measures<'_>, level: Level) -> String {
     let (_, total_ns) = measure.exits_where(|_| true);
+    if measure.wall_ns == 0 {
+        let exits = many(measure.exits, "exit");
+        return format!("{NO_TIME} The trace has {exits} of {level}; top reasons: {}.", list(&most_frequent(measure)));
+    }
     format!(
         "{} of {level} took {} of the vCPU time until the next entry; top reasons: {}.",
         many(measure.exits, "exit"),
-        percent(total_ns as f64 / measure.wall_ns.max(1) as f64),
+        percent(total_ns as f64 / measure.wall_ns as f64),
         list(&most_frequent(measure))
     )
 }
@@ -206,20 +210,22 @@ fn reflected(measure: &Measures<'_>) -> String {
 }
 
 fn plain_sentence(measure: &Measures<'_>) -> String {
-    let guest = measure.state_ns(|state| matches!(state, State::Guest(_))) as f64 / measure.wall_ns.max(1) as f64;
-    let handling = measure.state_ns(|state| matches!(state, State::Handling(_))) as f64 / measure.wall_ns.max(1) as f64;
+    let nested = match measure.level_above(1) {
+        // In a guest's own trace its guests are nested for everybody else.
+        Level::At(level) if level > 1 => format!("guest inside L{level}"),
+        _ => "nested guest".to_owned(),
+    };
+    let vcpus = if measure.vcpus.len() == 1 { "vCPU".to_owned() } else { format!("{} vCPUs", measure.vcpus.len()) };
+    let (exits, reasons) = (many(measure.exits, "exit"), list(&most_frequent(measure)));
+    if measure.wall_ns == 0 {
+        return format!("No {nested} was seen. {NO_TIME} The {vcpus} had {exits}; top reasons: {reasons}.");
+    }
+    let share = |wanted: &dyn Fn(State) -> bool| percent(measure.state_ns(wanted) as f64 / measure.wall_ns as f64);
     format!(
-        "No {} was seen. The {} spent {} of the time in the guest and {} in KVM, over {}; top reasons: {}.",
-        match measure.level_above(1) {
-            // In a guest's own trace its guests are nested for everybody else.
-            Level::At(level) if level > 1 => format!("guest inside L{level}"),
-            _ => "nested guest".to_owned(),
-        },
-        if measure.vcpus.len() == 1 { "vCPU".to_owned() } else { format!("{} vCPUs", measure.vcpus.len()) },
-        percent(guest),
-        percent(handling),
-        many(measure.exits, "exit"),
-        list(&most_frequent(measure))
+        "No {nested} was seen. The {vcpus} spent {} of the time in the guest and {} in KVM, over {exits}; top reasons: \
+         {reasons}.",
+        share(&|state| matches!(state, State::Guest(_))),
+        share(&|state| matches!(state, State::Handling(_))),
     )
 }
 
@@ -293,7 +299,7 @@ mod tests {
     use crate::facts::ledger::model::StretchSums;
     use crate::facts::ledger::quiet::{add, chain, quiet, sums};
     use crate::facts::thread::Seen;
-    use base::Histogram;
+    use base::{Histogram, Narrow};
 
     #[test]
     fn an_interrupt_that_takes_much_of_a_vcpus_time_is_named_and_no_other() {
@@ -305,6 +311,22 @@ mod tests {
         sums(&mut part).host_interrupts.insert(HostInterrupt::Softirq(Some(3)), of(90_000_000));
         let sentence = "vCPU 0 of web lost 9.0 % of its time to the host's softirq NET_RX, in 120 interruptions, the longest 35.0 us.";
         assert!(said(&part).contains(sentence), "{}", said(&part));
+    }
+
+    #[test]
+    fn a_trace_of_one_instant_has_exits_and_no_shares_of_time() {
+        let mut part = quiet(Isa::Vmx);
+        assert!(said(&part).contains("% of the time in the guest"), "{}", said(&part));
+        sums(&mut part).states_ns.fill(0);
+        (part.window.to_ns, part.span.to_ns) = (0, 0);
+        let whole = said(&part);
+        assert!(whole.contains(&format!("{NO_TIME} The vCPU had 10,000 exits; top reasons: 10,000 HLT.")), "{whole}");
+        let narrow = Narrow { level: Some(Level::At(1)), ..Narrow::default() };
+        let of_level = of(&Measures::of(&part, &Given { narrow, ..Given::default() }), &[]).unwrap();
+        assert!(of_level.contains(NO_TIME), "{of_level}");
+        for text in [whole, of_level] {
+            assert!(!text.contains('%'), "{text}");
+        }
     }
 
     /// VMREAD, VMRESUME: what only a hypervisor in the guest causes.

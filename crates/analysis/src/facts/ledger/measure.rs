@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 /// The ledgers of so many vCPUs can be read one by one: about a screen of 50 lines. More need an overview first.
 const FEW_VCPUS: usize = 4;
 
+/// What is said in place of shares where all events have one time stamp.
+pub const NO_TIME: &str = "No time passes between the first and the last event, so shares of the time are unknown.";
+
 /// The numbers of one trace.
 pub struct Measures<'f> {
     /// What they were taken from.

@@ -1,7 +1,7 @@
 //! Where each vCPU's time went, state by state.
 
 use crate::facts::ledger::levels::{name, title};
-use crate::facts::ledger::measure::Measures;
+use crate::facts::ledger::measure::{Measures, NO_TIME};
 use crate::facts::ledger::model::Vcpu;
 use crate::facts::state::{STATES, State};
 use base::Figure;
@@ -17,21 +17,28 @@ pub(super) fn where_the_time_went(measure: &Measures<'_>) -> Figure {
         vcpus.sort_by_key(|vcpu| Reverse(vcpu.sums.ns_where(State::is_overhead)));
     }
     let groups = vcpus.iter().map(|vcpu| group(measure, vcpu)).collect();
-    let most = (0..STATES).max_by_key(|index| measure.state_ns(|state| state.index() == *index)).unwrap_or(0);
-    let state = State::of_index(most);
-    let share = measure.state_ns(|other| other == state) as f64 / measure.wall_ns.max(1) as f64;
     Figure {
         id: format!("where-{}", measure.part.machine),
         title: "Where the time went".into(),
-        caption: format!(
-            "{} of the vCPU time, {}, is \"{}\".",
-            if share > 0.5 { "Most" } else { "The largest part" },
-            percent(share),
-            title(measure.part.level, state)
-        ),
+        caption: caption(measure),
         in_terminals: true,
         drawing: Drawing::Bars(groups),
     }
+}
+
+fn caption(measure: &Measures<'_>) -> String {
+    if measure.wall_ns == 0 {
+        return NO_TIME.into();
+    }
+    let most = (0..STATES).max_by_key(|index| measure.state_ns(|state| state.index() == *index)).unwrap_or(0);
+    let state = State::of_index(most);
+    let share = measure.state_ns(|other| other == state) as f64 / measure.wall_ns as f64;
+    format!(
+        "{} of the vCPU time, {}, is \"{}\".",
+        if share > 0.5 { "Most" } else { "The largest part" },
+        percent(share),
+        title(measure.part.level, state)
+    )
 }
 
 fn group(measure: &Measures<'_>, vcpu: &Vcpu) -> BarGroup {

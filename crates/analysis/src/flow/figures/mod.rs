@@ -72,7 +72,8 @@ mod tests {
     use super::*;
     use crate::Given;
     use crate::facts::events::reasons::Isa;
-    use crate::facts::ledger::quiet::quiet;
+    use crate::facts::ledger::measure::NO_TIME;
+    use crate::facts::ledger::quiet::{quiet, sums};
 
     #[test]
     fn a_trace_of_one_instant_has_no_rates() {
@@ -81,5 +82,8 @@ mod tests {
         assert_eq!(drawn(&part), 3);
         part.window.to_ns = part.window.from_ns;
         assert_eq!(drawn(&part), 1);
+        sums(&mut part).states_ns.fill(0);
+        let bars = of(&Measures::of(&part, &Given::default()), &[]).remove(0);
+        assert_eq!(bars.caption, NO_TIME);
     }
 }
