@@ -125,6 +125,8 @@ export const wide = [
     async ({ page, program, mock }) => {
       if (mock) return;
       const work = async (base) => {
+        // A debug build reads 256 vCPUs for long.
+        page.setDefaultTimeout(120_000);
         await open(page, base, "r=wide.dat&view=exits");
         const field = page.getByLabel("Filter rows");
         await page.waitForLoadState("networkidle");
