@@ -23,6 +23,8 @@ pub(super) struct Cpu {
     pub waiting: Vec<Waiting>,
     /// Interrupts that it serves.
     pub begun: Begun,
+    /// Events were lost there since its last switch: an interrupt whose begin is among them may stand above all that is known.
+    pub lost_begin: bool,
     /// When the handler of a device's interrupt began that it is in, whatever task has it.
     pub irq_since_ns: Option<u64>,
     /// A device's interrupt that was handed to KVM last.
@@ -81,6 +83,8 @@ impl<S: Sink> Walk<S> {
         here.current = Some(next);
         here.thread = None;
         here.begun.clear();
+        // The scheduler switches in no interrupt.
+        here.lost_begin = false;
         here.irq_since_ns = None;
         self.sink.has_cpu(cpu, Some(next), now_ns);
         if next != 0 {
@@ -114,6 +118,7 @@ impl<S: Sink> Walk<S> {
         match (here.begun.top(), task) {
             _ if !is_waking => Waker::Unknown,
             (Some(by), _) => Waker::Interrupt(by),
+            (None, _) if here.lost_begin && self.interrupts => Waker::Unknown,
             (None, Some(tid)) => Waker::Task(tid),
             (None, None) => Waker::Unknown,
         }
@@ -220,6 +225,7 @@ impl<S: Sink> Walk<S> {
         here.current = None;
         here.thread = None;
         here.begun.clear();
+        here.lost_begin = true;
         self.sink.has_cpu(cpu, None, from_ns);
     }
 

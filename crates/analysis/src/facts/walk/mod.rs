@@ -87,6 +87,8 @@ pub struct Walk<S: Sink> {
     switches: bool,
     /// A task left a CPU on which another one was seen last: switches are missing.
     lacks_switches: bool,
+    /// An interrupt began: the trace has those.
+    interrupts: bool,
     /// By address of a nested guest's control block.
     runners: FxHashMap<u64, Runners>,
     cpus: Vec<Cpu>,
@@ -136,6 +138,7 @@ impl<S: Sink> Walk<S> {
             next_gap_ns: u64::MAX,
             switches: false,
             lacks_switches: false,
+            interrupts: false,
             runners: FxHashMap::default(),
             cpus: Vec::new(),
         }
@@ -327,7 +330,10 @@ impl<S: Sink> Walk<S> {
         let begun = &mut self.cpus[event.cpu as usize].begun;
         let begins = self.handlers.begun(&event, role);
         match begins {
-            Some(by) => begun.begin(by),
+            Some(by) => {
+                self.interrupts = true;
+                begun.begin(by);
+            }
             None => begun.end(if role == Role::SoftirqExit { State::Softirq } else { State::Irq }),
         }
         let Some(me) = me else { return };

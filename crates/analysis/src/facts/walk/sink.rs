@@ -127,7 +127,7 @@ pub struct Interruption {
 }
 
 /// Who made a thread ready.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Waker {
     /// A task by its thread id, in its own time; 0 is the idle task. Also one that was interrupted, where interrupts are not
     /// recorded.
