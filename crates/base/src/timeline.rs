@@ -22,6 +22,7 @@ mod reasons;
 mod search;
 mod stacks;
 pub mod tile;
+mod wakes;
 mod zooms;
 
 pub use chain::{Chain, ChainRequest, ChainSlices, ChainSums, is_undisturbed};
@@ -34,6 +35,7 @@ pub use ranking::{ChainRanks, Ranked, RanksOfReason, lead_ns};
 pub use reasons::ReasonSum;
 pub use search::{Found, Search};
 pub use stacks::{StackSum, Stacks, VcpuStacks};
+pub use wakes::{WakeUp, WakeUps, Waker};
 pub use zooms::Zooms;
 
 use crate::Span;

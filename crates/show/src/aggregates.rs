@@ -444,6 +444,8 @@ mod tests {
             host: base::Level::L0,
             timeline: base::timeline::Columns::new(Vec::new()),
             chains: Vec::new(),
+            wakes: base::timeline::WakeUps::default(),
+            wakers: Vec::new(),
             vcpus: Vec::new(),
             notes: Vec::new(),
             cut: None,

@@ -20,6 +20,7 @@ pub(in crate::facts) mod tasks;
 #[cfg(test)]
 mod tests;
 pub(in crate::facts) mod watch;
+mod woken;
 mod workers;
 
 pub(crate) use overview::lanes_of;
@@ -33,7 +34,7 @@ use crate::facts::ledger::model::{Flow, PartFlow};
 use crate::facts::thread;
 use crate::{Given, Input};
 use base::Span;
-use base::timeline::{Chain, Columns, Cut, Drawn, LaneId, LaneKind, Marker, StateId, VcpuLane};
+use base::timeline::{Chain, Columns, Cut, Drawn, LaneId, LaneKind, Marker, StateId, VcpuLane, WakeUps};
 use draft::Draft;
 use keeper::Bounds;
 use lanes::{LOOKS, Look};
@@ -49,6 +50,16 @@ struct Part<'a> {
     names: BTreeMap<i32, String>,
     /// Its place among the parts, if it is a guest's that lies on the line of a machine below; and where that line ends.
     inside: Option<(usize, u64)>,
+}
+
+impl Part<'_> {
+    /// Where a time of its clock lies on `line`.
+    fn on_line(&self, line: &TimeLine<'_>, at_ns: u64) -> Option<u64> {
+        match self.inside {
+            None => Some(self.flow.on_axis(at_ns)),
+            Some((place, end_ns)) => line.outermost(place, at_ns).map(|(_, at_ns)| at_ns.min(end_ns)),
+        }
+    }
 }
 
 /// Draws `flow`, which was built from `input` with the same `given`.
@@ -91,10 +102,20 @@ fn drawn(input: &Input, given: &Given, flow: &Flow, bounds: Bounds, progress: &m
     let sources: Vec<Source> = sources(&parts, &mut notes);
     let (states, numbers) = states(&parts, &sources);
     let host = flow.host();
-    let mut drawn = Drawn { host, timeline: Columns::new(states), chains: Vec::new(), vcpus: Vec::new(), notes, cut };
+    let mut drawn = Drawn {
+        host,
+        timeline: Columns::new(states),
+        chains: Vec::new(),
+        wakes: WakeUps::default(),
+        wakers: Vec::new(),
+        vcpus: Vec::new(),
+        notes,
+        cut,
+    };
     for source in &sources {
         add(&mut drawn, &parts[source.part], source, (&line, &numbers[source.part]));
     }
+    woken::add(&mut drawn, &parts, &sources, &line);
     for part in parts.iter().filter(|part| part.inside.is_none()) {
         drawn.timeline.markers.extend(loss_markers(&part.draft.losses, part.flow));
     }
@@ -176,10 +197,7 @@ fn add<'s>(
     (line, numbers): (&TimeLine<'_>, &[StateId; LOOKS]),
 ) {
     let lane = drawn.timeline.add_lane(source.lane.clone());
-    let on_line = |at_ns: u64| match part.inside {
-        None => Some(part.flow.on_axis(at_ns)),
-        Some((place, end_ns)) => line.outermost(place, at_ns).map(|(_, at_ns)| at_ns.min(end_ns)),
-    };
+    let on_line = |at_ns: u64| part.on_line(line, at_ns);
     source.pieces(part, &mut |at_ns, look, detail| {
         if let Some(at_ns) = on_line(at_ns) {
             drawn.timeline.push(lane, at_ns, numbers[look.index()], detail);

@@ -37,4 +37,5 @@ mod tables;
 mod timeline;
 mod traced_samples;
 mod truth;
+mod wakes;
 mod walks;

@@ -1,6 +1,6 @@
 //! A recording's timeline with every slice and every chain: what a server answers from and other viewers are given.
 
-use super::{Chain, Columns};
+use super::{Chain, Columns, WakeUps, Waker};
 use crate::Level;
 
 /// All lanes of a recording.
@@ -12,6 +12,10 @@ pub struct Drawn {
     pub timeline: Columns,
     /// All chains, by lane and time.
     pub chains: Vec<Chain>,
+    /// When threads were woken, by number of their lane and of the waker.
+    pub wakes: WakeUps,
+    /// Who woke them.
+    pub wakers: Vec<Waker>,
     /// The vCPUs of the first lanes, by lane.
     pub vcpus: Vec<VcpuLane>,
     /// What is not drawn and why, and how far guests' lanes may be off, in sentences.

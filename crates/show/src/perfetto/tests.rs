@@ -3,7 +3,7 @@
 use super::messages::{Trace, TracePacket};
 use super::*;
 use crate::witness::{FIXTURES, drawn, python};
-use base::timeline::{Drawn, LaneKind, VcpuLane};
+use base::timeline::{Drawn, LaneKind, VcpuLane, WakeUps};
 use base::{Level, Narrow};
 use prost::Message;
 use serde_json::Value;
@@ -282,7 +282,16 @@ fn a_recording_of_one_event_is_a_file_without_a_slice() {
     let lane = base::timeline::Lane { kind: LaneKind::Vcpu, group: "vm".into(), title: "vCPU 0".into(), tid: Some(1) };
     timeline.add_lane(lane);
     let vcpus = vec![VcpuLane { vm: "vm".into(), vcpu: 0, tid: 1 }];
-    let drawn = Drawn { host: Level::L0, timeline, chains: Vec::new(), vcpus, notes: Vec::new(), cut: None };
+    let drawn = Drawn {
+        host: Level::L0,
+        timeline,
+        chains: Vec::new(),
+        wakes: WakeUps::default(),
+        wakers: Vec::new(),
+        vcpus,
+        notes: Vec::new(),
+        cut: None,
+    };
     let narrow = Narrow::default();
     let (fit, bytes) = written(&picture(&drawn, &narrow), MOST_SLICES);
     assert_eq!(fit.slices, 0);

@@ -2,7 +2,7 @@
 
 use crate::drawing::drawing;
 use crate::sample;
-use base::timeline::{Chain, Columns, Drawn, Lane, LaneKind, Marker, State, StateId, VcpuLane};
+use base::timeline::{Chain, Columns, Drawn, Lane, LaneKind, Marker, State, StateId, VcpuLane, WakeUps};
 use base::{Level, Problem, Section, Span};
 use kvmscope_show::html::{Error, MOST_BYTES, Page, render};
 use kvmscope_show::json::Answered;
@@ -43,7 +43,16 @@ fn drawn(vm: &str) -> Drawn {
     timeline.end(lane, 40_000);
     timeline.markers.push(Marker { lane: None, at_ns: 10_000, label: format!("3 events lost on CPU 1 of {vm}") });
     let vcpus = vec![VcpuLane { vm: vm.into(), vcpu: 0, tid: 98 }];
-    Drawn { host: Level::L0, timeline, chains, vcpus, notes: Vec::new(), cut: None }
+    Drawn {
+        host: Level::L0,
+        timeline,
+        chains,
+        wakes: WakeUps::default(),
+        wakers: Vec::new(),
+        vcpus,
+        notes: Vec::new(),
+        cut: None,
+    }
 }
 
 fn page(sections: &[Section], problems: &[Problem], drawn: &Drawn, most_bytes: u64) -> Result<String, Error> {

@@ -4,6 +4,8 @@ use super::Cut;
 use super::keeper::{Bounds, Thread, kept};
 use super::tasks::Tasks;
 use super::watch::Watch;
+use super::woken::Woken;
+use crate::facts::events::host_interrupts::Handlers;
 use crate::facts::ledger::model::PartFlow;
 use crate::{Given, Part};
 use base::Span;
@@ -18,6 +20,10 @@ pub struct Draft {
     pub watch: Watch,
     /// Tasks that are no vCPUs.
     pub tasks: Tasks,
+    /// Who woke them.
+    pub woken: Woken,
+    /// What interrupts are called that wake: the walk numbers them in its own order.
+    pub wakers: Handlers,
     /// First and last event.
     pub span: Span,
     /// CPU, when, how many events, bytes.
@@ -45,6 +51,8 @@ impl Draft {
             by_tid,
             watch: kept.watch,
             tasks: kept.tasks,
+            woken: kept.woken.unwrap_or_default(),
+            wakers: walk.handlers,
             span: Span { from_ns, to_ns },
             losses: walk.losses,
             full: kept.full,
@@ -58,6 +66,11 @@ impl Draft {
 
     /// The thread `tid`, if it was met.
     pub fn thread(&self, tid: i32) -> Option<&Thread> {
-        self.by_tid.get(&tid).map(|place| &self.threads[*place])
+        self.number(tid).map(|place| &self.threads[place])
+    }
+
+    /// Its number in the walk.
+    pub fn number(&self, tid: i32) -> Option<usize> {
+        self.by_tid.get(&tid).copied()
     }
 }

@@ -4,6 +4,7 @@
 //! walk --interval--> pieces of each thread
 //!      --exit------> why, joined with the handling that begins at the same instant
 //!      --chain-----> [stop of L2 ... L2 runs again)
+//!      --ran_after_waking--> who woke it (woken.rs)
 //!      --has_cpu---> holders of each CPU (watch.rs), and what each task does (tasks.rs)
 //! ```
 //! Times are absolute, on the trace's own clock. Where less than everything is wanted, what lies outside is walked through and
@@ -12,13 +13,14 @@
 use super::passing::Passing;
 use super::tasks::Tasks;
 use super::watch::Watch;
+use super::woken::Woken;
 use crate::facts::events::reasons::Reason;
 use crate::facts::events::roles::{ROWS, Role};
 use crate::facts::ledger::model::PartFlow;
 use crate::facts::state::{LEVELS, State, TracedLevel};
 use crate::facts::thread::{Chain, Exit};
 use crate::facts::walk::replay::{ExtraEvents, WalkObserver, walked};
-use crate::facts::walk::{Preemptor, Sink, Walk};
+use crate::facts::walk::{Preemptor, Sink, Waker, Walk};
 use crate::{Given, Part};
 use base::Span;
 use trace::{Event, Totals};
@@ -114,6 +116,8 @@ pub fn kept(
         threads: Vec::new(),
         watch: Watch { closed: bounds.vcpus_alone, ..Watch::default() },
         tasks: Tasks::default(),
+        // Who takes what is told asks for no wake-ups, so none may stay.
+        woken: passing.is_none().then(Woken::default),
         bounds,
         kept: 0,
         early: 0,
@@ -180,6 +184,8 @@ pub struct Keeper {
     pub watch: Watch,
     /// Tasks that are no vCPUs.
     pub tasks: Tasks,
+    /// Who woke them, where that is kept.
+    pub woken: Option<Woken>,
     bounds: Bounds,
     /// Pieces and changes so far.
     kept: u64,
@@ -209,7 +215,8 @@ impl Keeper {
         let of_thread = |thread: &Thread| thread.pieces.len() + thread.exits.len() + thread.chains.len();
         let of_cpus = self.watch.cpus.iter().map(|cpu| cpu.holders.len() + cpu.above.len()).sum::<usize>();
         let of_tasks = self.tasks.by_tid.values().map(Vec::len).sum::<usize>();
-        self.threads.iter().map(of_thread).sum::<usize>() + of_cpus + of_tasks
+        let of_wakes = self.woken.as_ref().map_or(0, Woken::count);
+        self.threads.iter().map(of_thread).sum::<usize>() + of_cpus + of_tasks + of_wakes
     }
 
     fn begins(&mut self, origin_ns: u64) {
@@ -328,5 +335,14 @@ impl Sink for Keeper {
 
     fn has_cpu(&mut self, cpu: usize, tid: Option<i32>, at_ns: u64) {
         self.watch.has_cpu(cpu, tid, at_ns);
+    }
+
+    fn ran_after_waking(&mut self, thread: usize, by: Waker, cpu: Option<usize>, woken_ns: u64, ran_ns: u64) {
+        if ran_ns < self.window.from_ns || self.is_over(woken_ns) {
+            return;
+        }
+        if let Some(woken) = &mut self.woken {
+            woken.add(thread, by, cpu, (woken_ns, ran_ns));
+        }
     }
 }

@@ -184,8 +184,12 @@ impl<'a> Passing<'a> {
 pub fn names(flow: &PartFlow, holders: impl Iterator<Item = i32>) -> BTreeMap<i32, String> {
     let mut names = BTreeMap::new();
     for tid in holders {
-        let name = || flow.comms.get(&tid).map_or_else(|| format!("thread {tid}"), |comm| format!("{comm} ({tid})"));
-        names.entry(tid).or_insert_with(name);
+        names.entry(tid).or_insert_with(|| name(flow, tid));
     }
     names
+}
+
+/// What a task is called: by its name if the trace tells it, and its number.
+pub fn name(flow: &PartFlow, tid: i32) -> String {
+    flow.comms.get(&tid).map_or_else(|| format!("thread {tid}"), |comm| format!("{comm} ({tid})"))
 }
