@@ -367,6 +367,51 @@ export const gestures = [
     },
   ],
   [
+    "an arrow leads from a thread to the one that it woke, and the details of the wait say who did, when and for how long",
+    async ({ page, base }) => {
+      const { span } = await ask(base, LINUX, "timeline");
+      const all = await ask(base, LINUX, `slices?lanes=0,1&t0=${span.from_ns}&t1=${span.to_ns}&limit=50000`);
+      const wakes = all.lanes.flatMap(({ lane, wakes }) => wakes.map((wake) => ({ lane, ...wake })));
+      const one = wakes.find(({ by, woken_ns, ran_ns }) => [0, 1].includes(by?.lane) && ran_ns > woken_ns);
+      const delay = one.ran_ns - one.woken_ns;
+      const [t0, t1] = [one.woken_ns - 2 * delay, one.ran_ns + delay];
+      const drawn = async () => {
+        await timeline(page, base, `r=${LINUX}&t0=${t0}&t1=${t1}&arrows=1&pick=${one.lane}.${one.woken_ns}`);
+        await page.waitForSelector(".step");
+        await page.waitForTimeout(1000);
+        return page.evaluate(() => document.querySelector(".lane-canvas canvas").toDataURL());
+      };
+      // Arrows of chains are there either way.
+      await page.route("**/slices?*", async (route) => {
+        const response = await route.fetch();
+        const { lanes } = await response.json();
+        const bare = lanes.map(({ wakes, ...lane }) => lane);
+        await route.fulfill({ response, json: { lanes: bare } });
+      });
+      const before = await drawn();
+      await page.unroute("**/slices?*");
+      assert.notEqual(await drawn(), before, "an arrow is drawn");
+      const woken = page.locator(".details dl > div", { hasText: "Woken" });
+      const words = await woken.textContent();
+      assert.match(words, /by qemu-system-x86 \(17[01]\) at .+, ran .+ later on CPU \d/);
+      assert.ok(words.includes(one.by.name) && words.includes(`CPU ${one.cpu}`), words);
+      // What it did first says the same; the waker is where it was just then.
+      await page.keyboard.press(".");
+      await page.waitForFunction((ran) => location.hash.includes(`.${ran}`), one.ran_ns);
+      await page.locator(".details dl > div", { hasText: "Before" }).getByText("wake-up delay").waitFor();
+      assert.equal(await woken.textContent(), words);
+      await woken.getByRole("button").click();
+      await page.waitForFunction(
+        (pick) => location.hash.includes(`pick=${pick}`),
+        `${one.by.lane}.${one.woken_ns}`,
+      );
+      const other = wakes.find(({ by }) => by !== null && by.lane === null);
+      await timeline(page, base, `r=${LINUX}&pick=${other.lane}.${other.woken_ns}`);
+      await woken.getByText(`by ${other.by.name} at`).waitFor();
+      assert.equal(await woken.getByRole("button").count(), 0, "nobody to go to");
+    },
+  ],
+  [
     "the marks of the axis have units that fit, and count from a base when zoomed in deep",
     async ({ page, base }) => {
       await timeline(page, base, `r=${LINUX}&t0=1234567890&t1=1234568890`);

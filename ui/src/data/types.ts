@@ -446,6 +446,18 @@ export interface Slice {
 export interface Slices {
   slices: Slice[];
   left_out: number;
+  /** The wake-ups of the lane's thread there; only a server has them. */
+  wakes?: Wake[];
+}
+
+/** A thread was made ready, and later got a CPU. */
+export interface Wake {
+  woken_ns: number;
+  ran_ns: number;
+  /** Where it ran. */
+  cpu: number | null;
+  /** Null where the recording does not tell. */
+  by: { kind: "task" | "interrupt"; name: string; lane: number | null } | null;
 }
 
 /** Slices of some state of which the same is known, added up. */

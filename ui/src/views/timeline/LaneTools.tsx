@@ -43,7 +43,7 @@ export function LaneTools({ recording, lanes, hasArrows }: Props) {
         <button
           type="button"
           aria-pressed={hash.value.arrows === "1"}
-          title="Zoomed in: from each exit of L2 to where L2 runs again and to L1's own record of it, from a preempted vCPU to the task that took its CPU"
+          title="Zoomed in: from each exit of L2 to where L2 runs again and to L1's own record of it, from a preempted vCPU to the task that took its CPU, to a thread from the one that woke it"
           onClick={() => go({ arrows: hash.value.arrows === "1" ? null : "1" })}
         >
           Arrows

@@ -1,7 +1,7 @@
-/** Below the lanes: one slice with its reason, its neighbours, its chain, and who took the CPU. */
+/** Below the lanes: one slice with its reason, its neighbours, its chain, who woke its thread, and who took the CPU. */
 import { useEffect } from "preact/hooks";
 import type { Recording } from "../../data/source";
-import type { Lane, Slice } from "../../data/types";
+import type { Lane, Slice, Wake } from "../../data/types";
 import { counted, duration, placed } from "../../maths/format";
 import type { Pick } from "../../maths/picked";
 import { pick } from "../../state/picked";
@@ -38,7 +38,7 @@ export function OfSlice({ recording, picked, lane, shown }: Props) {
       </Panel>
     );
   }
-  const { slice, before, after, chain, cpu, by } = value;
+  const { slice, before, after, chain, wake, cpu, by } = value;
   const state = states[slice.state]!;
   const length = slice.to_ns - slice.from_ns;
   const near = (one: Slice | null, ns: number) =>
@@ -60,6 +60,7 @@ export function OfSlice({ recording, picked, lane, shown }: Props) {
   if (by.length > TASKS) took.push(counted(by.length - TASKS, "other task"));
   if (took.length > 0) rows.push(["Preempted by", `${took.join(", ")}, on ${cpu}`]);
   else if (cpu) rows.push([/^(preempted|runnable)$/.test(state.name) ? "Had run on" : "CPU", cpu]);
+  if (wake) rows.push(["Woken", <Woken wake={wake} />]);
   if (chain)
     rows.push([
       "Chain",
@@ -95,6 +96,28 @@ export function OfSlice({ recording, picked, lane, shown }: Props) {
         ))}
       </dl>
     </Panel>
+  );
+}
+
+/** Who woke the thread and when it ran; a waker with a lane is a link to where it was just then. */
+function Woken({ wake: { woken_ns, ran_ns, cpu, by } }: { wake: Wake }) {
+  const { lane, name } = by ?? { lane: null, name: null };
+  const waker =
+    lane === null ? (
+      name
+    ) : (
+      <button type="button" class="link" onClick={() => pick({ lane, ns: woken_ns })}>
+        {name}
+      </button>
+    );
+  const delay = ran_ns - woken_ns;
+  return (
+    <>
+      {waker && <>by {waker} </>}
+      at {placed(woken_ns, Math.max(1, delay))}, ran {delay > 0 ? `${duration(delay)} later` : "at once"}
+      {cpu !== null && ` on CPU ${cpu}`}
+      {!waker && "; by whom is not known"}
+    </>
   );
 }
 

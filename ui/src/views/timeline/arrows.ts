@@ -4,8 +4,8 @@
  * ```text
  * reflect     a chain: from the exit of L2 to where L2 runs again; and to L1's own record of that exit
  * preempted   from the vCPU to the task that its CPU runs from the same nanosecond on
+ * woken       from the lane of the waker to that of the thread that it woke (wakes.ts)
  * ```
- * Who woke a thread is in no slice, so there is no arrow for it.
  */
 import { useEffect, useState } from "preact/hooks";
 import type { Recording } from "../../data/source";
@@ -16,6 +16,7 @@ import type { Window } from "../../maths/window";
 import { kindOf, type LanePlace, rowOf } from "./layout";
 import { type Arrows, label, type Scene, timeToX } from "./picture";
 import { SETTLE_MS } from "./sums";
+import { wakeLinks } from "./wakes";
 
 export interface End {
   lane: number;
@@ -27,10 +28,13 @@ export interface Link {
   from: End;
   to: End;
   label: string;
+  /** Where on the way from one lane to another the words stand; half of it where nothing is said. */
+  at?: number;
 }
 
 /** Closer than this, arrows would hide what they are about. */
 const MOST_CHAINS = 60;
+const MOST_WAKES = 60;
 
 export function linksOf(timeline: Timeline, stairs: Map<number, Slices>, chains: Chain[]): Link[] {
   const name = (state: number) => timeline.states[state]?.name ?? "unknown";
@@ -87,7 +91,7 @@ function draw(links: Link[], context: CanvasRenderingContext2D, scene: Scene, wi
   context.lineWidth = 1.5;
   context.font = "10px system-ui, sans-serif";
   context.textBaseline = "middle";
-  for (const { from, to, label: words } of links) {
+  for (const { from, to, label: words, at = 0.5 } of links) {
     const ends = [from, to].map(({ lane, ns, state }) => {
       const row = scene.layout.lanes.find((known) => known.id === lane);
       return row && { x: timeToX(ns, scene.window, width), y: heightOf(row, state) };
@@ -115,9 +119,18 @@ function draw(links: Link[], context: CanvasRenderingContext2D, scene: Scene, wi
     const [left, right] = flat
       ? [Math.min(a.x, b.x), Math.max(a.x, b.x)]
       : [beside, beside + context.measureText(words).width + 9];
-    label(context, scene.theme, words, left, right, flat ? (a.y + bend.y) / 2 : bend.y);
+    label(context, scene.theme, words, left, right, flat ? (a.y + bend.y) / 2 : a.y + at * (b.y - a.y));
   }
   context.lineWidth = 1;
+}
+
+/** Those with both ends on screen; none where they are too many to tell apart. */
+function few(links: Link[], { window: { t0, t1 }, layout }: Scene): Link[] {
+  const lanes = new Set(layout.lanes.map(({ id }) => id));
+  const seen = links.filter(
+    ({ from, to }) => lanes.has(from.lane) && lanes.has(to.lane) && from.ns >= t0 && from.ns <= t1,
+  );
+  return seen.length > MOST_WAKES ? [] : seen;
 }
 
 /** Those of what is drawn; none while they are off, or where chains are too many to tell apart. */
@@ -145,5 +158,6 @@ export function useArrows(
   }, [recording, wanted, window.t0, window.t1]);
   if (!wanted) return null;
   const links = linksOf(recording.timeline!, stairs, chains);
-  return (context, scene, width) => draw(links, context, scene, width);
+  const wakes = wakeLinks(recording.timeline!, stairs);
+  return (context, scene, width) => draw([...links, ...few(wakes, scene)], context, scene, width);
 }

@@ -1,8 +1,9 @@
-/** What is known of one slice: itself, its neighbours, its chain, and what the CPUs did when it began. */
+/** What is known of one slice: itself, its neighbours, its chain, who woke its thread, and what the CPUs did when it began. */
 import type { Recording } from "../../data/source";
-import type { Chain, Slice } from "../../data/types";
+import type { Chain, Slice, Wake } from "../../data/types";
 import { at, chainAt } from "./found";
 import { kindOf } from "./layout";
+import { wakeOf } from "./wakes";
 
 /** Slices of a CPU during one of a thread that waits for it. */
 const MOST = 1000;
@@ -12,6 +13,8 @@ export interface SliceDetails {
   before: Slice | null;
   after: Slice | null;
   chain: Chain | null;
+  /** With which its thread began to wait for a CPU here, or got one. */
+  wake: Wake | null;
   /** On which CPU its thread ran, or had run until then. */
   cpu: string | null;
   /** Which tasks that CPU ran meanwhile, where the thread lost it: the longest first. */
@@ -34,7 +37,8 @@ export async function detailsAt(
   const near = around.get(lane)?.slices ?? [];
   const before = near.find((one) => one.to_ns === from_ns && one.index !== slice.index) ?? null;
   const after = near.find((one) => one.from_ns === to_ns && one.index !== slice.index) ?? null;
-  return { slice, before, after, chain, ...cpus };
+  const wake = wakeOf(slice, around.get(lane)?.wakes);
+  return { slice, before, after, chain, wake, ...cpus };
 }
 
 /** CPUs name the thread that they run, so they tell where a vCPU ran and who came after it. */
