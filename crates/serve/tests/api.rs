@@ -279,6 +279,39 @@ fn a_mean_is_that_of_its_lanes_and_long_answers_are_compressed_for_who_asks() {
 }
 
 #[test]
+fn a_lane_comes_with_its_wake_ups_and_who_woke_it() {
+    let client = Client::of_fixtures();
+    let recording = "/api/recordings/svm-linux";
+    let timeline = client.json(&format!("{recording}/timeline"));
+    let whole = client.json(&format!("{recording}/slices?lane=0&limit=100000"));
+    assert_eq!(whole["left_out"], 0);
+    let wakes = whole["wakes"].as_array().unwrap();
+    let ns = |wake: &Value, what: &str| wake[what].as_u64().unwrap();
+    assert!(wakes.windows(2).all(|pair| ns(&pair[0], "ran_ns") <= ns(&pair[1], "woken_ns")), "in time order");
+    // Those of a lane are named as its slices on a CPU are.
+    let of_lane = |wake: &&Value| wake["by"]["lane"].as_u64().is_some();
+    let mut lanes = 0;
+    for wake in wakes.iter().filter(of_lane) {
+        let lane = &timeline["lanes"][ns(&wake["by"], "lane") as usize];
+        let name = wake["by"]["name"].as_str().unwrap();
+        assert!(name.ends_with(&format!("({})", lane["tid"])), "{wake}: {lane}");
+        lanes += 1;
+    }
+    let kinds = |kind: &str| wakes.iter().filter(|wake| wake["by"]["kind"] == kind).count();
+    assert!(lanes > 10 && wakes.len() > 300, "{lanes} of {}", wakes.len());
+    assert_eq!(kinds("task") + kinds("interrupt"), wakes.len(), "nothing is lost there");
+    // A window has those whose wait touches it, and an answer that ends early none behind its end.
+    let one = &wakes[wakes.len() / 2];
+    let (t0, t1) = (ns(one, "woken_ns") + 1, ns(one, "ran_ns"));
+    let inside = client.json(&format!("{recording}/slices?lanes=0&t0={t0}&t1={t1}"));
+    assert_eq!(inside["lanes"][0]["wakes"], json!([one]));
+    let first = client.json(&format!("{recording}/slices?lane=0&limit=1"));
+    let end_ns = ns(&first["slices"][0], "to_ns");
+    let expected: Vec<&Value> = wakes.iter().filter(|wake| ns(wake, "woken_ns") <= end_ns).take(1).collect();
+    assert_eq!(first["wakes"], json!(expected));
+}
+
+#[test]
 fn a_chain_comes_with_its_slices_and_those_to_compare_it_with() {
     let client = Client::of_fixtures();
     let chain = client.json(&format!("{HOG}/chains/5"));

@@ -118,12 +118,12 @@ pub async fn slices(shared: Served, Named(id): Named<String>, Asked(asked): Aske
         let window = window(&drawn.timeline, asked.t0, asked.t1)?;
         let limit = asked.limit.unwrap_or(1_000);
         match asked.of(&drawn.timeline, MOST_LANES)? {
-            Of::One(lane) => json(&shown_slices(drawn, lane, window, limit)),
+            Of::One(lane) => json(&slices_and_wakes(drawn, lane, window, limit)),
             Of::Each(lanes) => {
                 // What one lane may have at most, all of them together have.
                 let limit = limit.min(MOST / lanes.len().max(1));
                 let each =
-                    |lane: &LaneId| LaneSlices { lane: lane.0, slices: shown_slices(drawn, *lane, window, limit) };
+                    |lane: &LaneId| LaneSlices { lane: lane.0, slices: slices_and_wakes(drawn, *lane, window, limit) };
                 json(&json!({ "lanes": lanes.iter().map(each).collect::<Vec<_>>() }))
             }
         }
@@ -192,6 +192,13 @@ fn shown_slices(drawn: &Drawn, lane: LaneId, window: Span, limit: usize) -> Show
     let found = drawn.timeline.slices(lane, window, limit.min(MOST));
     let detail = |slice: &Slice| drawn.timeline.detail(slice.id).map_or("", |(_, detail)| detail);
     ShownSlices::of(found.slices.iter().map(|slice| (*slice, detail(slice))), found.left_out)
+}
+
+/// The same with the wake-ups in them; an answer that ends early has none behind its end.
+fn slices_and_wakes(drawn: &Drawn, lane: LaneId, window: Span, limit: usize) -> ShownSlices<'_> {
+    let shown = shown_slices(drawn, lane, window, limit);
+    let window = Span { to_ns: shown.end_ns().map_or(window.from_ns, |end_ns| end_ns.min(window.to_ns)), ..window };
+    shown.with_wakes(drawn.wakes.within(lane.0 as usize, window).take(limit.min(MOST)), &drawn.wakers)
 }
 
 pub async fn chains(shared: Served, Named(id): Named<String>, Asked(wanted): Asked<Wanted>) -> Answer {

@@ -1,7 +1,7 @@
 //! Lanes, slices and chains as JSON: the same from a server, which keeps a timeline, and on a page, which has an overview.
 
 use base::Span;
-use base::timeline::{Chain, Drawn, Lane, LaneId, Marker, Overview, Slice, State, Timeline as _};
+use base::timeline::{Chain, Drawn, Lane, LaneId, Marker, Overview, Slice, State, Timeline as _, WakeUp, Waker};
 use serde::Serialize;
 
 /// What all lanes share, and each of them.
@@ -72,6 +72,36 @@ impl<'a> Timeline<'a> {
 pub struct Slices<'a> {
     slices: Vec<SliceRow<'a>>,
     left_out: u64,
+    /// Where nobody asks for them there are none, which says nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wakes: Option<Vec<WakeRow<'a>>>,
+}
+
+/// When the lane's thread was woken, and by whom if that is known.
+#[derive(Debug, Serialize)]
+struct WakeRow<'a> {
+    woken_ns: u64,
+    ran_ns: u64,
+    cpu: Option<u32>,
+    by: Option<WakerRow<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct WakerRow<'a> {
+    kind: &'static str,
+    name: &'a str,
+    lane: Option<u32>,
+}
+
+impl<'a> WakeRow<'a> {
+    fn of(wake: WakeUp, wakers: &'a [Waker]) -> Self {
+        let by = match wakers.get(wake.by as usize) {
+            Some(Waker::Task { name, lane }) => Some(WakerRow { kind: "task", name, lane: lane.map(|lane| lane.0) }),
+            Some(Waker::Interrupt(name)) => Some(WakerRow { kind: "interrupt", name, lane: None }),
+            Some(Waker::Unknown) | None => None,
+        };
+        Self { woken_ns: wake.woken_ns, ran_ns: wake.ran_ns, cpu: wake.cpu, by }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -93,7 +123,17 @@ impl<'a> SliceRow<'a> {
 impl<'a> Slices<'a> {
     /// Slices, each with what is known of it, and how many more there are.
     pub fn of(slices: impl Iterator<Item = (Slice, &'a str)>, left_out: u64) -> Self {
-        Self { slices: slices.map(|(slice, detail)| SliceRow::of(slice, detail)).collect(), left_out }
+        Self { slices: slices.map(|(slice, detail)| SliceRow::of(slice, detail)).collect(), left_out, wakes: None }
+    }
+
+    /// Where the last of them ends.
+    pub fn end_ns(&self) -> Option<u64> {
+        self.slices.last().map(|slice| slice.to_ns)
+    }
+
+    /// The same with the wake-ups of the lane, which `wakers` made.
+    pub fn with_wakes(self, wakes: impl Iterator<Item = WakeUp>, wakers: &'a [Waker]) -> Self {
+        Self { wakes: Some(wakes.map(|wake| WakeRow::of(wake, wakers)).collect()), ..self }
     }
 }
 
