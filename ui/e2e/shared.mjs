@@ -39,10 +39,15 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 export async function clean(page, base, hash) {
   await open(page, base, hash);
   await page.waitForTimeout(500);
+  await audited(page, hash);
+}
+
+/** axe-core finds nothing in what is open. */
+export async function audited(page, what) {
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
   const said = violations.map(
     ({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`,
   );
-  assert.deepEqual(said, [], `axe-core on ${hash}`);
+  assert.deepEqual(said, [], `axe-core on ${what}`);
 }

@@ -20,6 +20,7 @@ import { rates } from "./rates.mjs";
 import { recordings } from "./recordings.mjs";
 import { clean, LINUX, length, NESTED, open, param, SHADOWED, VIEWS } from "./shared.mjs";
 import { span } from "./span.mjs";
+import { still } from "./still.mjs";
 import { truth } from "./truth.mjs";
 import { wide } from "./wide.mjs";
 
@@ -369,6 +370,7 @@ export const steps = [
   ...perfetto,
   ...copies,
   ...paper,
+  ...still,
   ...frames,
   ...gestures,
   ...wide,

@@ -3,6 +3,7 @@ import { server } from "./data/server";
 import { mount } from "./mount";
 import { serve } from "./state/serving";
 import { useControls } from "./views/Controls";
+import { Drawing } from "./views/Drawing";
 import { Events } from "./views/Events";
 import { later } from "./views/Later";
 import { Reading } from "./views/Reading";
@@ -17,6 +18,7 @@ mount(
   {
     Chains: later(async () => (await import("./views/Chains")).Chains),
     Costs: later(async () => (await import("./views/Costs")).Costs),
+    Drawing,
     Flame: later(async () => (await import("./views/Flame")).Flame),
     Gauges: later(async () => (await import("./views/Gauges")).Gauges),
     Multiplication: later(async () => (await import("./views/Multiplication")).Multiplication),

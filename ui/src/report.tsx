@@ -6,10 +6,11 @@ import { Costs } from "./views/Costs";
 import { Flame } from "./views/Flame";
 import { Gauges } from "./views/Gauges";
 import { Multiplication } from "./views/Multiplication";
+import { Still } from "./views/Still";
 import { TimelineView } from "./views/Timeline";
 
 /** A file has nothing to fetch views from. */
-const VIEWS = { Chains, Costs, Flame, Gauges, Multiplication, TimelineView };
+const VIEWS = { Chains, Costs, Drawing: Still, Flame, Gauges, Multiplication, TimelineView };
 
 const data = document.getElementById("kvmscope-data");
 if (data) {

@@ -106,10 +106,14 @@ function placed(svg: SVGSVGElement, { width, height }: DOMRect, y: number): stri
 }
 
 /** An SVG that stands alone, out of elements drawn as text: with the patterns, and the colours of the theme for custom properties. */
-export function standalone(inside: string, width: number, height: number): string {
-  const defs = document.querySelector("#patterns defs")?.outerHTML ?? "";
+export function standalone(
+  inside: string,
+  width: number,
+  height: number,
+  fills = document.querySelector("#patterns defs")?.outerHTML ?? "",
+): string {
   return coloured(
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif">${defs}<rect width="100%" height="100%" fill="var(--page)"/>${inside}</svg>`,
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif">${fills}<rect width="100%" height="100%" fill="var(--page)"/>${inside}</svg>`,
   );
 }
 

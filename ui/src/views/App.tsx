@@ -2,6 +2,7 @@
 import type { ComponentChildren, FunctionComponent } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Recording } from "../data/source";
+import type { FigureData } from "../data/types";
 import { emulatorOf, nameOf } from "../maths/format";
 import {
   failure,
@@ -26,10 +27,11 @@ import { Patterns } from "./Patterns";
 import { Sections } from "./Sections";
 import type { OfServer as OfTimeline } from "./Timeline";
 
-/** Views that need not be there at once. */
+/** Views that need not be there at once, and what draws figures. */
 export interface Views {
   Chains: FunctionComponent<{ recording: Recording; other: Recording | null }>;
   Costs: FunctionComponent<{ recording: Recording }>;
+  Drawing: FunctionComponent<{ section: string; figure: FigureData }>;
   Flame: FunctionComponent<{ recording: Recording }>;
   Gauges: FunctionComponent<{ recording: Recording }>;
   Multiplication: FunctionComponent<{ recording: Recording }>;
@@ -327,7 +329,7 @@ function View({ recording, id, views, ofServer }: Shown) {
 function Alone({ recording, id, views, ofServer }: Shown) {
   const own = sectionOf(id);
   const served = ofServer ? { ofServer } : {};
-  if (own) return <Sections recording={recording} only={own} {...served} />;
+  if (own) return <Sections recording={recording} only={own} Drawing={views.Drawing} {...served} />;
   switch (id) {
     case "timeline":
       return <views.TimelineView recording={recording} {...served} />;
@@ -344,8 +346,8 @@ function Alone({ recording, id, views, ofServer }: Shown) {
     case "gauges":
       return <views.Gauges recording={recording} />;
     case "sections":
-      return <Sections recording={recording} {...served} />;
+      return <Sections recording={recording} Drawing={views.Drawing} {...served} />;
     default:
-      return <Findings recording={recording} />;
+      return <Findings recording={recording} Drawing={views.Drawing} />;
   }
 }

@@ -9,8 +9,8 @@ import { byCause, findingsOf } from "../maths/findings";
 import { amount, counted, percent, shellWord } from "../maths/format";
 import { rowsOf, tableOf } from "../maths/rows";
 import { go, hash, notice, openTimeline } from "../state/store";
+import type { Views } from "./App";
 import { Best } from "./Best";
-import { Drawn } from "./Drawn";
 import { MARKS, SEVERITIES } from "./severity";
 
 /** What a change needs before it works, by the word of the report. */
@@ -21,7 +21,7 @@ const NEEDS: Record<string, string> = {
   "outer level": "Only the owner of the level below can do it.",
 };
 
-export function Findings({ recording }: { recording: Recording }) {
+export function Findings({ recording, Drawing }: { recording: Recording; Drawing: Views["Drawing"] }) {
   const { sections, problems } = recording.report;
   const first = sections[0];
   const findings = findingsOf(recording.report);
@@ -31,13 +31,13 @@ export function Findings({ recording }: { recording: Recording }) {
         <div class={isWide(first.figures[0]) ? "glance stacked" : "glance"}>
           <div>
             <h2 class="question">{first.question}</h2>
-            <Leading section={first} />
+            <Leading section={first} Drawing={Drawing} />
           </div>
           <Best report={recording.report} />
         </div>
       )}
       {sections.map((section) => (
-        <Answer key={section.id} section={section} isFirst={section === first} />
+        <Answer key={section.id} section={section} isFirst={section === first} Drawing={Drawing} />
       ))}
       <h2 class="heading">
         {findings.length > 0
@@ -96,18 +96,26 @@ function isWide(figure: FigureData | undefined): boolean {
 }
 
 /** The picture that answers a section's question at a glance: its first. */
-function Leading({ section }: { section: Section }) {
+function Leading({ section, Drawing }: { section: Section; Drawing: Views["Drawing"] }) {
   const figure = section.figures[0];
-  return figure ? <Drawn section={section.id} figure={figure} /> : null;
+  return figure ? <Drawing section={section.id} figure={figure} /> : null;
 }
 
-function Answer({ section, isFirst }: { section: Section; isFirst: boolean }) {
+function Answer({
+  section,
+  isFirst,
+  Drawing,
+}: {
+  section: Section;
+  isFirst: boolean;
+  Drawing: Views["Drawing"];
+}) {
   return (
     <section class="answer">
       {!isFirst && (
         <>
           <h2 class="question">{section.question}</h2>
-          <Leading section={section} />
+          <Leading section={section} Drawing={Drawing} />
         </>
       )}
       {section.summary.split(/\n\n+/).map((paragraph) => (

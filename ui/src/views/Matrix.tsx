@@ -1,7 +1,6 @@
 /** What each machine says of each feature: a shape and a word in each cell, and the finding that it calls for. */
 import type { MatrixData, Standing } from "../data/types";
 import { counted } from "../maths/format";
-import { csv } from "../maths/rows";
 import { go } from "../state/store";
 
 /** Drawn open; the others wait behind a line that says how many they are. */
@@ -80,12 +79,4 @@ function firstOfEach(ids: string[]): [string, string][] {
     if (!found.has(rule)) found.set(rule, id);
   }
   return [...found];
-}
-
-/** All of it, for a spreadsheet. */
-export function matrixCsv({ columns, rows }: MatrixData): string {
-  return csv(
-    ["feature", ...columns, "what_it_is", "findings"],
-    rows.map((row) => [row.label, ...row.cells, row.about, row.findings.join(" ")]),
-  );
 }

@@ -7,8 +7,8 @@ import { amount, counted, grouped } from "../maths/format";
 import { csv, matches, rowsOf, tableOf } from "../maths/rows";
 import type { Window } from "../maths/window";
 import { go, hash } from "../state/store";
+import type { Views } from "./App";
 import type { useControls as UseControls } from "./Controls";
-import { Drawn } from "./Drawn";
 import { Figure } from "./Figure";
 import { SortTable } from "./SortTable";
 import { Filter } from "./TableBox";
@@ -26,9 +26,11 @@ interface OfServer {
 export function Sections({
   recording,
   only,
+  Drawing,
   ofServer,
 }: {
   recording: Recording;
+  Drawing: Views["Drawing"];
   only?: string;
   ofServer?: OfServer;
 }) {
@@ -47,6 +49,7 @@ export function Sections({
           section={section}
           recording={recording}
           window={window}
+          Drawing={Drawing}
           useControls={ofServer?.useControls ?? asReported}
         />
       ))}
@@ -65,9 +68,11 @@ function Whole({
   section: reported,
   recording,
   window,
+  Drawing,
   useControls,
 }: {
   section: Section;
+  Drawing: Views["Drawing"];
   recording: Recording;
   window: Window | null;
   useControls: typeof UseControls;
@@ -83,7 +88,7 @@ function Whole({
       {controls}
       {controls && <p>{section.summary}</p>}
       {section.figures.map((figure) => (
-        <Drawn key={figure.id} section={section.id} figure={figure} />
+        <Drawing key={figure.id} section={section.id} figure={figure} />
       ))}
       <div class="tabs" role="group" aria-label="Tables">
         {filled.map((name) => (

@@ -4,7 +4,7 @@ import { type Cell, type Column, type Section, type Table, vcpuLanes } from "../
 import { amount, counted, grouped } from "../../maths/format";
 import { csv, matches, rowsOf } from "../../maths/rows";
 import { go, hash } from "../../state/store";
-import { Drawn } from "../Drawn";
+import { Drawing } from "../Drawing";
 import { Empty, Figure } from "../Figure";
 import { SortTable } from "../SortTable";
 import { Filter } from "../TableBox";
@@ -66,14 +66,14 @@ export function Story({ before, after }: Sides) {
       </section>
       <SetUp table={configuration} unknown={section.unknown} />
       {first.map((figure) => (
-        <Drawn key={figure.id} figure={figure} section={section.id} />
+        <Drawing key={figure.id} figure={figure} section={section.id} />
       ))}
       {[before, after].some(({ timeline }) => vcpuLanes(timeline).length > 0) && (
         <BothTimelines before={before} after={after} />
       )}
       <div class="beside">
         {others.map((figure) => (
-          <Drawn key={figure.id} figure={figure} section={section.id} />
+          <Drawing key={figure.id} figure={figure} section={section.id} />
         ))}
       </div>
       <Tables tables={tables} />
