@@ -76,7 +76,7 @@ function Taken(props: Props) {
     });
   }, []);
   return (
-    <Drawn key={id} {...props} svg={() => pictureText(host.current!)}>
+    <Drawn {...props} svg={() => pictureText(host.current!)}>
       <div class="still" ref={host} />
     </Drawn>
   );
