@@ -45,6 +45,19 @@ export const copies = [
     },
   ],
   [
+    "a copy of curves says which is which",
+    async ({ page, base, mock }) => {
+      if (mock) return; // It has no plans.
+      const { sections } = await ask(base, "plan-chain", "report");
+      const { title, curves } = sections
+        .flatMap(({ figures }) => figures)
+        .find(({ drawing }) => drawing === "curves");
+      await open(page, base, "r=plan-chain&view=sections");
+      const svg = String(await file(page, `Save ${title} as SVG`));
+      for (const { label } of curves) assert.ok(svg.includes(`>${label}`), `no entry for ${label}`);
+    },
+  ],
+  [
     "a copy of a figure with several groups has them all",
     async ({ page, base }) => {
       await page.addInitScript(noClipboard);

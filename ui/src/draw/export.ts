@@ -23,7 +23,7 @@ export function frameOf(title: string, caption: string, body: HTMLElement | null
   const of = shownIn(body);
   const { t0, t1 } = shown.value;
   const by = (open?.report.recording.emulated ?? other.value?.report.recording.emulated) || "";
-  const swatches = [...(body?.querySelectorAll<HTMLElement>(".legend li") ?? [])];
+  const swatches = [...(body?.querySelectorAll<HTMLElement>(":is(.legend, .keys) li") ?? [])];
   const legend = swatches.map((entry) => {
     const drawn = entry.querySelector("svg")?.cloneNode(true) as SVGSVGElement | undefined;
     return {
