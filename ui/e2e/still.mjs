@@ -9,11 +9,11 @@ import { audited } from "./shared.mjs";
 const fixtures = resolve(import.meta.dirname, "../../fixtures");
 
 /** Opens the report file of a fixture, at a view. */
-async function opened({ page, program }, fixture, view, run) {
+async function opened({ page, program, command = "report" }, fixture, view, run) {
   const folder = mkdtempSync(join(tmpdir(), "kvmscope-still-"));
   try {
     const path = join(folder, "report.html");
-    execFileSync(program, ["report", join(fixtures, fixture), "--html", path], { stdio: "pipe" });
+    execFileSync(program, [command, join(fixtures, fixture), "--html", path], { stdio: "pipe" });
     await page.goto(`file://${path}#view=${view}`);
     await page.waitForSelector("html[data-kvmscope=mounted]");
     await run(path);
@@ -105,6 +105,41 @@ export const still = [
         assert.notEqual(grounds[0], grounds[1]);
       });
       assert.deepEqual(await page.evaluate(() => globalThis.refused), []);
+    },
+  ],
+  [
+    "a machine in a report file has a legend of what is drawn there",
+    async ({ page, program, mock }) => {
+      if (mock) return;
+      for (const [fixture, isShared] of [
+        ["seed-vhost", true],
+        ["hosts-must-gather", false],
+      ]) {
+        await opened({ page, program, command: "check" }, fixture, "sections", async () => {
+          const legend = await page.locator(".still", { has: page.locator(".machines") }).locator(".keys li");
+          const entries = await legend.allTextContents();
+          assert.deepEqual(entries, [
+            "vCPU",
+            "threads of a VMM",
+            ...(isShared ? ["shared with a vCPU or a thread that polls"] : []),
+          ]);
+        });
+      }
+    },
+  ],
+  [
+    "a finding that a picture in a report file names is opened from there, and a narrow screen has room for it",
+    async ({ page, program, mock }) => {
+      if (mock) return;
+      await page.setViewportSize({ width: 390, height: 800 });
+      await opened({ page, program }, "hosts-intel", "sections", async () => {
+        const rule = page.locator(".still a.rule").first();
+        const title = await rule.textContent();
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        assert.ok(wide <= 390, `it is ${wide} pixels wide`);
+        await rule.click();
+        assert.equal(await page.locator(".finding.open .rule").textContent(), title);
+      });
     },
   ],
 ];

@@ -45,6 +45,8 @@ pub fn render(title: &str, curves: &Curves, out: &mut String) -> Result {
         }
     }
     out.push_str("</svg>");
+    // No line crosses words.
+    let mut words_on_top = String::new();
     for limit in &curves.limits {
         let text = Safe(limit_words(curves, limit)).to_string();
         match limit.on {
@@ -52,7 +54,7 @@ pub fn render(title: &str, curves: &Curves, out: &mut String) -> Result {
                 let at = across(x, limit.value);
                 let top = limit.until.map_or(0.0, |end| up(y, end));
                 write!(out, "<line class=\"limit\" x1=\"{at:.2}%\" x2=\"{at:.2}%\" y1=\"{top:.2}%\" y2=\"100%\"/>")?;
-                write!(out, "<text class=\"limit\" x=\"{at:.2}%\" dx=\"5\" y=\"12\">{text}</text>")?;
+                write!(words_on_top, "<text class=\"limit\" x=\"{at:.2}%\" dx=\"5\" y=\"12\">{text}</text>")?;
             }
             On::Y => {
                 let at = up(y, limit.value);
@@ -61,12 +63,13 @@ pub fn render(title: &str, curves: &Curves, out: &mut String) -> Result {
                 // Words that have no room before a line's end stand behind it.
                 let (side, away, up) = if end > SHORT { (" end", 0, -5) } else { ("", 6, 4) };
                 write!(
-                    out,
+                    words_on_top,
                     "<text class=\"limit{side}\" x=\"{end:.2}%\" dx=\"{away}\" y=\"{at:.2}%\" dy=\"{up}\">{text}</text>"
                 )?;
             }
         }
     }
+    out.push_str(&words_on_top);
     for (place, curve) in curves.curves.iter().enumerate() {
         if let Form::Points(mark) = curve.form {
             for (at, value) in &curve.points {

@@ -1,8 +1,8 @@
 //! Single numbers on a logarithmic scale: ours as dots in their interval, those of others as diamonds.
 
 use super::escape::Safe;
-use super::look;
-use base::figure::{LogScale, Mark, Point, PointGroup};
+use super::{curves, look};
+use base::figure::{Axis, Mark, Point, PointGroup, Scale};
 use base::number;
 use std::fmt::{Result, Write};
 
@@ -12,15 +12,11 @@ const MIDDLE: u32 = 8;
 /// Groups below each other, each on a scale of its own.
 pub fn render(groups: &[PointGroup], out: &mut String) -> Result {
     for group in groups {
-        let scale = LogScale::of(&group.points);
-        let [from, to] = [scale.from, scale.to].map(|power| number::amount(10_f64.powi(power), group.unit));
-        writeln!(
-            out,
-            "<div class=\"bars\"><h4>{} <span class=\"quiet\">logarithmic, {} to {}</span></h4>\n<table>",
-            Safe(&group.title),
-            Safe(from),
-            Safe(to)
-        )?;
+        let x = Axis { title: "logarithmic".to_owned(), unit: group.unit, is_logarithmic: true };
+        let interval = |point: &Point| point.interval.unwrap_or((point.value, point.value));
+        let ends = group.points.iter().flat_map(|point| [point.value, interval(point).0, interval(point).1]);
+        let scale = x.scale(ends);
+        writeln!(out, "<div class=\"bars spans\"><h4>{}</h4>\n<table>", Safe(&group.title))?;
         for point in &group.points {
             write!(
                 out,
@@ -31,9 +27,11 @@ pub fn render(groups: &[PointGroup], out: &mut String) -> Result {
                 point.mark.name()
             )?;
             drawing(point, scale, out)?;
-            writeln!(out, "<span class=\"note\">{}</span></td></tr>", Safe(&point.source))?;
+            writeln!(out, "</td><td class=\"note\">{}</td></tr>", Safe(&point.source))?;
         }
-        out.push_str("</table></div>\n");
+        out.push_str("<tr aria-hidden=\"true\"><td></td><td></td><td></td><td class=\"bar\">");
+        curves::axis(&x, scale, out)?;
+        out.push_str("</td><td></td></tr>\n</table></div>\n");
     }
     Ok(())
 }
@@ -43,7 +41,7 @@ fn whole(value: f64) -> f64 {
     if value.abs() >= 100.0 { value.round() } else { value }
 }
 
-fn drawing(point: &Point, scale: LogScale, out: &mut String) -> Result {
+fn drawing(point: &Point, scale: Scale, out: &mut String) -> Result {
     let percent = |value: f64| 100.0 * scale.place(value);
     let hue = look::fill(if point.mark == Mark::Published { "" } else { &point.label });
     out.push_str("<svg aria-hidden=\"true\" overflow=\"visible\">");

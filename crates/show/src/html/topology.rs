@@ -5,7 +5,11 @@ use super::look;
 use base::figure::{CpuBox, Panel};
 use std::fmt::{Result, Write};
 
-/// Draws every placement.
+/// Whose a chip is, by its hue.
+const KINDS: [(&str, &str); 4] =
+    [("guest_l1", "vCPU"), ("userspace", "threads of a VMM"), ("irq", "interrupt"), ("task", "others of the host")];
+
+/// Draws every placement, and a legend for all.
 pub fn render(panels: &[Panel], out: &mut String) -> Result {
     writeln!(out, "<div class=\"machines\">")?;
     for panel in panels {
@@ -24,7 +28,29 @@ pub fn render(panels: &[Panel], out: &mut String) -> Result {
         }
         out.push_str("</div>\n");
     }
-    out.write_str("</div>\n")
+    out.push_str("</div>\n");
+    legend(panels, out)
+}
+
+fn legend(panels: &[Panel], out: &mut String) -> Result {
+    let cpus = || panels.iter().flat_map(|panel| &panel.nodes).flat_map(|node| node.cores.iter().flatten());
+    out.push_str("<ul class=\"keys\">");
+    for (hue, whose) in KINDS {
+        if cpus().any(|cpu| cpu.hues.contains(&hue)) {
+            let fill = look::fill(hue);
+            write!(
+                out,
+                "<li><svg aria-hidden=\"true\"><rect width=\"100%\" height=\"100%\" fill=\"{fill}\"/></svg>{whose}</li>"
+            )?;
+        }
+    }
+    if cpus().any(|cpu| cpu.contended) {
+        out.push_str(
+            "<li><svg aria-hidden=\"true\"><rect class=\"shared\" width=\"100%\" height=\"100%\" rx=\"2\"/></svg>\
+             shared with a vCPU or a thread that polls</li>",
+        );
+    }
+    out.write_str("</ul>\n")
 }
 
 fn cpu_box(cpu: &CpuBox, out: &mut String) -> Result {
