@@ -1,0 +1,132 @@
+//! All unsafe code: memory that somebody else changes while we use it.
+//!
+//! Why it is sound. A [`Memory`] is one shared mapping of a file, made and unmapped here alone. Nothing outside of this module gets a
+//! pointer or a reference into it. It is read and written
+//! * as whole 64-bit words at multiples of 8, as atomics, which exist to be changed by others at any time;
+//! * as frames, with the loads and stores of [`copy`], which are assembly or volatile: the compiler assumes nothing about what
+//!   they find, and a byte that changes while it is copied gives a wrong byte in a private buffer, which is no more than the peer could
+//!   have written to begin with.
+//!
+//! Every access is checked against the length of the mapping, which never changes; the file behind it cannot be shrunk
+//! ([`crate::Region`] insists on seals, or on a device's memory), so the pages are there.
+
+mod clock;
+mod copy;
+mod protect;
+
+use std::io;
+use std::os::fd::AsFd;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+pub use clock::Ticks;
+pub(crate) use protect::{Key, Protection};
+
+/// What this process may do with a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Only look; a write would end the process, and is refused before.
+    Read,
+    /// Both.
+    ReadWrite,
+}
+
+impl Access {
+    fn protection(self) -> ProtFlags {
+        match self {
+            Access::Read => ProtFlags::READ,
+            Access::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
+        }
+    }
+}
+
+/// A mapped region.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    base: NonNull<u8>,
+    bytes: usize,
+    access: Access,
+}
+
+// SAFETY: all accesses through `&Memory` are atomic, volatile or assembly, none hands out a reference, and the mapping is the same
+// in all threads.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// Maps the first `bytes` of a file.
+    pub fn map(file: impl AsFd, bytes: usize, access: Access) -> io::Result<Memory> {
+        // SAFETY: a new mapping at an address that the kernel chooses: no other memory of this process is touched.
+        let base = unsafe { mmap(ptr::null_mut(), bytes, access.protection(), MapFlags::SHARED, file, 0)? };
+        let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("the kernel mapped address 0"))?;
+        Ok(Memory { base, bytes, access })
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    #[inline]
+    fn word(&self, at: usize) -> &AtomicU64 {
+        assert!(at.is_multiple_of(8) && at < self.bytes && self.bytes - at >= 8, "no word at byte {at} of a region");
+        // SAFETY: 8 bytes at `at` are inside the mapping and aligned (a mapping begins a page). The reference ends with this call's
+        // caller, a load or store below, and `self` keeps the mapping. Others change it, as they may change any atomic.
+        unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) }
+    }
+
+    #[inline]
+    pub fn load(&self, at: usize, ordering: Ordering) -> u64 {
+        self.word(at).load(ordering)
+    }
+
+    #[inline]
+    pub fn store(&self, at: usize, value: u64, ordering: Ordering) {
+        self.writable();
+        self.word(at).store(value, ordering);
+    }
+
+    /// What was stored before is seen by all before what is loaded after.
+    #[inline]
+    pub fn fence(&self) {
+        fence(Ordering::SeqCst);
+    }
+
+    /// Copies private bytes into the region.
+    #[inline]
+    pub fn copy_in(&self, at: usize, from: &[u8]) {
+        self.writable();
+        self.holds(at, from.len());
+        // SAFETY: `from` is readable, `from.len()` bytes at `at` are inside the mapping, which is writable, and the two do not
+        // overlap, since no slice points into a mapping.
+        unsafe { copy::copy(self.base.as_ptr().add(at), from.as_ptr(), from.len()) }
+    }
+
+    /// Copies bytes of the region into private memory, each once.
+    #[inline]
+    pub fn copy_out(&self, at: usize, to: &mut [u8]) {
+        self.holds(at, to.len());
+        // SAFETY: as in `copy_in`, the other way round.
+        unsafe { copy::copy(to.as_mut_ptr(), self.base.as_ptr().add(at), to.len()) }
+    }
+
+    #[inline]
+    fn holds(&self, at: usize, bytes: usize) {
+        assert!(at <= self.bytes && bytes <= self.bytes - at, "{bytes} bytes at {at} are not inside a region");
+    }
+
+    #[inline]
+    fn writable(&self) {
+        assert!(self.access == Access::ReadWrite, "the region can only be read here");
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped in `map` with this length, and nothing points into it any more. An error would leave it mapped, which
+        // harms nobody.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}

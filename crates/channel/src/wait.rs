@@ -1,0 +1,237 @@
+//! How one end waits for the other: by polling, by sleeping until it is kicked, or by both in turn.
+//!
+//! ```text
+//! consumer: spin .. | want_kick = 1, fence, look again | sleep at most NAP | want_kick = 0
+//! producer:   publish, fence, want_kick? -> kick, at most once in KICK_EVERY
+//! ```
+//! Without the two fences the last frame of a burst could wait for ever: each side would have looked before it saw the other's word.
+//! A kick is a hint. One too many costs a look; one that never comes costs a nap, after which everybody looks again. A peer that
+//! wants to be kicked all the time gets no more than one kick in [`KICK_EVERY`], so that it cannot have our CPU for the asking.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::{read, write};
+
+use crate::consumer::Consumer;
+use crate::fault::PeerFault;
+use crate::frames::FrameBuf;
+use crate::memory::Ticks;
+use crate::peer::Peer;
+use crate::producer::{Producer, Pushed, Rest};
+use crate::region::{Error, kernel};
+use crate::window::Window;
+
+/// The longest sleep between two looks: what a lost kick costs.
+pub const NAP: Duration = Duration::from_millis(1);
+/// The least time between two kicks.
+pub const KICK_EVERY: Duration = Duration::from_micros(5);
+/// While somebody polls, the peer's life is looked at once in so many looks at the ring.
+const LOOKS: u32 = 4096;
+
+/// What a side does while there is nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// Looks again, and keeps its CPU.
+    Poll,
+    /// Sleeps at once.
+    Kick,
+    /// Looks for so many nanoseconds, then sleeps.
+    Adaptive {
+        /// That long.
+        spin_ns: u64,
+    },
+}
+
+impl Policy {
+    /// As tables name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Policy::Poll => "poll",
+            Policy::Kick => "kick",
+            Policy::Adaptive { .. } => "adaptive",
+        }
+    }
+}
+
+/// What wakes a side that sleeps: an eventfd, which a VMM can connect to a guest's interrupt too.
+#[derive(Debug)]
+pub struct Bell(OwnedFd);
+
+impl Bell {
+    /// A new one.
+    pub fn new() -> Result<Bell, Error> {
+        let file = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
+        Ok(Bell(file.map_err(|error| kernel("making an eventfd")(error.into()))?))
+    }
+
+    /// Of a peer.
+    pub fn received(file: OwnedFd) -> Bell {
+        Bell(file)
+    }
+
+    /// To hand to a peer.
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
+    /// Wakes whoever sleeps. A count that is full wakes as well, so no error matters.
+    pub fn ring(&self) {
+        let _ = write(&self.0, &1u64.to_ne_bytes());
+    }
+
+    /// Sleeps until it rings, at most so long, and until the peer is gone.
+    pub fn sleep(&self, at_most: Duration, peer: Option<&Peer>) {
+        let mut files = vec![PollFd::new(&self.0, PollFlags::IN)];
+        files.extend(peer.map(|peer| PollFd::from_borrowed_fd(peer.file(), PollFlags::IN)));
+        let at_most = Timespec::try_from(at_most).ok();
+        // A signal ends the sleep early, which is as good as a spurious kick.
+        let _ = poll(&mut files, at_most.as_ref());
+        let mut count = [0; 8];
+        let _ = read(&self.0, &mut count);
+    }
+}
+
+/// How one end waits: its policy, the bell that wakes it, the one that wakes its peer, and what tells that the peer lives.
+#[derive(Debug)]
+pub struct Waiting {
+    policy: Policy,
+    ticks: Ticks,
+    ours: Bell,
+    theirs: Bell,
+    peer: Option<Peer>,
+    kicked_at: u64,
+    owed: bool,
+}
+
+impl Waiting {
+    /// `ours` wakes this side, `theirs` the other.
+    pub fn new(policy: Policy, ticks: Ticks, ours: Bell, theirs: Bell, peer: Option<Peer>) -> Waiting {
+        let long_ago = Ticks::now().wrapping_sub(ticks.of_ns(KICK_EVERY.as_nanos() as u64));
+        Waiting { policy, ticks, ours, theirs, peer, kicked_at: long_ago, owed: false }
+    }
+
+    /// Kicks the peer, unless it was kicked just now: then it is owed, and paid at the next occasion. Returns whether it did.
+    fn kick(&mut self, wanted: bool) -> Kick {
+        if !wanted && !self.owed {
+            return Kick::NotWanted;
+        }
+        let now = Ticks::now();
+        if self.ticks.ns(now.wrapping_sub(self.kicked_at)) < KICK_EVERY.as_nanos() as u64 {
+            self.owed = true;
+            return Kick::Held;
+        }
+        (self.kicked_at, self.owed) = (now, false);
+        self.theirs.ring();
+        Kick::Sent
+    }
+
+    /// One more look after this many and this long; sleeps where the policy says so and `arm` agrees.
+    fn pause(&self, looks: u32, waited_ns: u64, left_ns: u64, arm: impl FnOnce() -> Result<bool, PeerFault>) -> Result<bool, PeerFault> {
+        if looks % LOOKS == LOOKS - 1 && self.peer.as_ref().is_some_and(Peer::is_gone) {
+            return Err(PeerFault::Gone);
+        }
+        let sleeps = match self.policy {
+            Policy::Poll => false,
+            Policy::Kick => true,
+            Policy::Adaptive { spin_ns } => waited_ns >= spin_ns,
+        };
+        if !sleeps {
+            std::hint::spin_loop();
+            return Ok(false);
+        }
+        if arm()? {
+            self.ours.sleep(NAP.min(Duration::from_nanos(left_ns)), self.peer.as_ref());
+            if self.peer.as_ref().is_some_and(Peer::is_gone) {
+                return Err(PeerFault::Gone);
+            }
+        }
+        Ok(true)
+    }
+}
+
+enum Kick {
+    NotWanted,
+    Held,
+    Sent,
+}
+
+impl<W: Window> Producer<W> {
+    /// As [`Producer::push_batch`], and kicks a consumer that sleeps.
+    #[inline]
+    pub fn push_kicking(&mut self, frames: &[&[u8]], waiting: &mut Waiting) -> Result<Pushed, PeerFault> {
+        let pushed = self.push_batch(frames)?;
+        match waiting.kick(pushed.kick) {
+            Kick::NotWanted => {}
+            Kick::Held => self.count().kicks_held += 1,
+            Kick::Sent => self.count().kicks += 1,
+        }
+        Ok(pushed)
+    }
+
+    /// Sends all frames that fit into a slot, and waits for room up to `limit` without any: after that the peer has stalled, and the
+    /// number of frames that were sent is in the statistics.
+    pub fn push_all(&mut self, frames: &[&[u8]], waiting: &mut Waiting, limit: Duration) -> Result<Pushed, PeerFault> {
+        let (mut sent, mut since, mut looks) = (0, Ticks::now(), 0);
+        let limit_ns = limit.as_nanos() as u64;
+        loop {
+            let pushed = self.push_kicking(&frames[sent..], waiting)?;
+            sent += pushed.frames;
+            if pushed.rest != Rest::Full {
+                return Ok(Pushed { frames: sent, ..pushed });
+            }
+            if pushed.frames > 0 {
+                (since, looks) = (Ticks::now(), 0);
+            }
+            let ns = waiting.ticks.ns(Ticks::now().wrapping_sub(since));
+            if ns > limit_ns {
+                return Err(self.fault(PeerFault::Stalled { ns }));
+            }
+            if waiting.pause(looks, ns, limit_ns - ns, || self.arm()).map_err(|fault| self.fault(fault))? {
+                self.disarm();
+            }
+            looks = looks.wrapping_add(1);
+        }
+    }
+}
+
+impl<W: Window> Consumer<W> {
+    /// As [`Consumer::pop_batch`], and kicks a producer that waits for room.
+    #[inline]
+    pub fn pop_kicking(&mut self, out: &mut FrameBuf, max: usize, waiting: &mut Waiting) -> Result<usize, PeerFault> {
+        let popped = self.pop_batch(out, max)?;
+        match waiting.kick(self.producer_waits()) {
+            Kick::NotWanted => {}
+            Kick::Held => self.count().kicks_held += 1,
+            Kick::Sent => self.count().kicks += 1,
+        }
+        Ok(popped)
+    }
+
+    /// Waits up to `limit` for frames: after that the peer has stalled.
+    pub fn pop_some(
+        &mut self,
+        out: &mut FrameBuf,
+        max: usize,
+        waiting: &mut Waiting,
+        limit: Duration,
+    ) -> Result<usize, PeerFault> {
+        let (since, mut looks) = (Ticks::now(), 0);
+        let limit_ns = limit.as_nanos() as u64;
+        loop {
+            let popped = self.pop_kicking(out, max, waiting)?;
+            if popped > 0 {
+                return Ok(popped);
+            }
+            let ns = waiting.ticks.ns(Ticks::now().wrapping_sub(since));
+            if ns > limit_ns {
+                return Err(self.fault(PeerFault::Stalled { ns }));
+            }
+            if waiting.pause(looks, ns, limit_ns - ns, || self.arm()).map_err(|fault| self.fault(fault))? {
+                self.disarm();
+            }
+            looks = looks.wrapping_add(1);
+        }
+    }
+}
