@@ -54,6 +54,7 @@ impl<W: Window> Consumer<W> {
         let begun = self.meter.begin();
         let popped = window.with(|raw| pop(raw, header, indices, out, epochs, max));
         self.meter.end(begun, &mut self.stats);
+        self.stats.overwritten = self.indices.overwritten();
         self.stats.packets += out.len() as u64;
         self.stats.bytes += out.bytes_of_all();
         self.stats.batches += u64::from(!out.is_empty());
@@ -94,8 +95,8 @@ impl<W: Window> Consumer<W> {
     }
 
     /// What it counted.
-    pub fn stats(&self) -> ChannelStats {
-        ChannelStats { overwritten: self.indices.overwritten(), ..self.stats.clone() }
+    pub fn stats(&self) -> &ChannelStats {
+        &self.stats
     }
 
     /// The window in use.

@@ -35,8 +35,13 @@ pub enum Refused {
         needs: usize,
     },
     /// Whoever holds it could shrink it, and every access beyond its end would end this process.
-    #[error("the region can still be resized by whoever holds it: it lacks the seals F_SEAL_SHRINK, F_SEAL_GROW and F_SEAL_SEAL")]
+    #[error(
+        "the region can still be resized by whoever holds it: it lacks the seals F_SEAL_SHRINK, F_SEAL_GROW and F_SEAL_SEAL"
+    )]
     Unsealed,
+    /// What came by a socket is none of ours.
+    #[error("the message is not one descriptor with a word on what it is")]
+    NoGrant,
     /// Both halves of a ring must describe the same ring.
     #[error("the two halves describe different rings")]
     Halves,

@@ -166,15 +166,8 @@ impl Header {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC.to_le_bytes());
         let lengths = u32::from(self.shape.lengths == Lengths::Apart);
-        let words = [
-            VERSION,
-            self.shape.slots,
-            self.shape.slot_bytes,
-            lengths,
-            self.generation,
-            self.producer,
-            self.consumer,
-        ];
+        let words =
+            [VERSION, self.shape.slots, self.shape.slot_bytes, lengths, self.generation, self.producer, self.consumer];
         for (to, word) in bytes[8..].chunks_exact_mut(4).zip(words) {
             to.copy_from_slice(&word.to_le_bytes());
         }

@@ -18,6 +18,9 @@
 //! | sends, receives | [`Producer`], [`Consumer`] with [`FrameBuf`] |
 //! | when our own process can access it | [`Window`]: [`Open`], [`Pkey`], [`Mprotect`] |
 //! | what the peer did wrong | [`PeerFault`], counted in [`ChannelStats`] |
+//! | who may send what to whom, in epochs | [`Flows`] of the vSwitch, [`FlowView`] of each machine |
+//! | hands descriptors over | [`grant`] |
+//! | forwards between many | [`Switch`] |
 //! | waits, wakes | [`Waiting`] by a [`Policy`] |
 //!
 //! ```
@@ -40,7 +43,9 @@
 
 mod consumer;
 mod fault;
+mod flows;
 mod frames;
+pub mod grant;
 pub mod layout;
 mod memory;
 mod peer;
@@ -49,11 +54,13 @@ pub mod protocol;
 mod region;
 mod ring;
 mod stats;
+mod switch;
 mod wait;
 mod window;
 
 pub use consumer::Consumer;
 pub use fault::{PeerFault, Refused};
+pub use flows::{Busy, FlowView, Flows, Full, Verdict};
 pub use frames::FrameBuf;
 pub use layout::{Header, Lengths, Shape};
 pub use memory::{Access, Ticks};
@@ -62,5 +69,6 @@ pub use producer::{Producer, Pushed, Rest};
 pub use region::{Error, Region};
 pub use ring::Ring;
 pub use stats::{ChannelStats, INTERRUPTED_NS};
+pub use switch::{Forwarded, Port, Switch};
 pub use wait::{Bell, KICK_EVERY, NAP, Policy, Waiting};
 pub use window::{Halves, Mprotect, Open, Pkey, Raw, Window, WindowKind};

@@ -74,6 +74,7 @@ impl<W: Window> Producer<W> {
         let begun = self.meter.begin();
         let pushed = window.with(|raw| push(raw, header, *epoch, indices, frames));
         self.meter.end(begun, &mut self.stats);
+        self.stats.overwritten = self.indices.overwritten();
         match pushed {
             Ok((pushed, bytes)) => {
                 self.stats.packets += pushed.frames as u64;
@@ -102,8 +103,8 @@ impl<W: Window> Producer<W> {
     }
 
     /// What it counted.
-    pub fn stats(&self) -> ChannelStats {
-        ChannelStats { overwritten: self.indices.overwritten(), ..self.stats.clone() }
+    pub fn stats(&self) -> &ChannelStats {
+        &self.stats
     }
 
     /// The window in use.
@@ -169,4 +170,3 @@ pub(crate) fn current(raw: Raw<'_>, header: &Header) -> Result<(), PeerFault> {
     let generation = raw.slots().load(GENERATION_AT, Ordering::Relaxed) as u32;
     if generation == header.generation { Ok(()) } else { Err(PeerFault::Gone) }
 }
-

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::fault::Refused;
-use crate::layout::{
-    CONSUMER_WANTS_AT, CONTROL_BYTES, HEAD_AT, HEADER_BYTES, Header, PRODUCER_WANTS_AT, TAIL_AT,
-};
+use crate::layout::{CONSUMER_WANTS_AT, CONTROL_BYTES, HEAD_AT, HEADER_BYTES, Header, PRODUCER_WANTS_AT, TAIL_AT};
 use crate::region::{Error, Region};
 use crate::window::Halves;
 

@@ -128,7 +128,13 @@ impl Waiting {
     }
 
     /// One more look after this many and this long; sleeps where the policy says so and `arm` agrees.
-    fn pause(&self, looks: u32, waited_ns: u64, left_ns: u64, arm: impl FnOnce() -> Result<bool, PeerFault>) -> Result<bool, PeerFault> {
+    fn pause(
+        &self,
+        looks: u32,
+        waited_ns: u64,
+        left_ns: u64,
+        arm: impl FnOnce() -> Result<bool, PeerFault>,
+    ) -> Result<bool, PeerFault> {
         if looks % LOOKS == LOOKS - 1 && self.peer.as_ref().is_some_and(Peer::is_gone) {
             return Err(PeerFault::Gone);
         }

@@ -42,7 +42,8 @@ fn the_monkey() {
 #[test]
 fn nothing_that_a_peer_writes_crashes_hangs_or_lengthens_a_frame() {
     let torture = std::env::var_os("KVMSCOPE_TORTURE").is_some();
-    let (at_least, operations) = if torture { (Duration::from_secs(60), 100_000_000) } else { (Duration::from_secs(10), 0) };
+    let (at_least, operations) =
+        if torture { (Duration::from_secs(60), 100_000_000) } else { (Duration::from_secs(10), 0) };
     let mut ring = Ring::shared(header(64)).unwrap();
     let (mut monkey, _file) = start("monkey::the_monkey", "monkey", Some(ring.region().file()));
     let most = header(64).shape.frame_bytes();
@@ -74,7 +75,10 @@ fn nothing_that_a_peer_writes_crashes_hangs_or_lengthens_a_frame() {
         for (sum, more) in faults.iter_mut().zip(producer.stats().faults.iter().zip(consumer.stats().faults)) {
             *sum += more.0 + more.1;
         }
-        assert!(matches!(fault, PeerFault::Index { .. } | PeerFault::Length { .. } | PeerFault::Generation { .. } | PeerFault::Gone));
+        assert!(matches!(
+            fault,
+            PeerFault::Index { .. } | PeerFault::Length { .. } | PeerFault::Generation { .. } | PeerFault::Gone
+        ));
         ring = ring.renewed().unwrap();
         reconnected += 1;
     }

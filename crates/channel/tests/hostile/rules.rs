@@ -1,7 +1,7 @@
 //! Rules 1 to 6, 8, 9 and 12.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kvmscope_channel::{Access, FrameBuf, PeerFault, Region, Ring};
 
@@ -143,7 +143,9 @@ fn rule_5_what_the_peer_writes_into_the_header_later_is_not_followed() {
         assert_eq!(out.iter().next().unwrap(), [i; 100]);
     }
     // Whoever comes later does not take it at all.
-    assert!(Ring::of(Region::received(rustix::io::dup(peer_file(&peer)).unwrap(), Access::ReadWrite).unwrap()).is_err());
+    assert!(
+        Ring::of(Region::received(rustix::io::dup(peer_file(&peer)).unwrap(), Access::ReadWrite).unwrap()).is_err()
+    );
 }
 
 /// Of a new region with the same first page.
