@@ -72,8 +72,8 @@ impl Rule {
         let port = |grant: Option<Grant>| grant.map_or(0, |grant| u64::from(grant.port));
         let since = |grant: Option<Grant>| grant.map_or(0, |grant| grant.since);
         let last = self.last.map(|ended| ended.grant);
-        let flags = IS_NOW * u64::from(self.now.is_some()) | IS_LAST * u64::from(self.last.is_some());
-        let ports = flags | port(self.now) << 16 | port(last) << 32;
+        let flags = u64::from(self.now.is_some()) * IS_NOW + u64::from(self.last.is_some()) * IS_LAST;
+        let ports = flags + (port(self.now) << 16) + (port(last) << 32);
         let words = [self.key, ports, since(self.now), since(last), self.last.map_or(0, |ended| ended.revoked)];
         let mut bytes = [0; RULE_BYTES];
         for (to, word) in bytes.chunks_exact_mut(8).zip(words) {

@@ -25,7 +25,7 @@ use crate::window::Window;
 
 /// The longest sleep between two looks: what a lost kick costs.
 pub const NAP: Duration = Duration::from_millis(1);
-/// The least time between two kicks.
+/// The least time between two kicks, unless somebody wants another one.
 pub const KICK_EVERY: Duration = Duration::from_micros(5);
 /// While somebody polls, the peer's life is looked at once in so many looks at the ring.
 const LOOKS: u32 = 4096;
@@ -101,15 +101,20 @@ pub struct Waiting {
     ours: Bell,
     theirs: Bell,
     peer: Option<Peer>,
-    kicked_at: u64,
+    kick_every: Duration,
+    kicked_at: Option<u64>,
     owed: bool,
 }
 
 impl Waiting {
     /// `ours` wakes this side, `theirs` the other.
     pub fn new(policy: Policy, ticks: Ticks, ours: Bell, theirs: Bell, peer: Option<Peer>) -> Waiting {
-        let long_ago = Ticks::now().wrapping_sub(ticks.of_ns(KICK_EVERY.as_nanos() as u64));
-        Waiting { policy, ticks, ours, theirs, peer, kicked_at: long_ago, owed: false }
+        Waiting { policy, ticks, ours, theirs, peer, kick_every: KICK_EVERY, kicked_at: None, owed: false }
+    }
+
+    /// Kicks no more often than this.
+    pub fn kicking_every(self, least: Duration) -> Waiting {
+        Waiting { kick_every: least, ..self }
     }
 
     /// Kicks the peer, unless it was kicked just now: then it is owed, and paid at the next occasion. Returns whether it did.
@@ -118,11 +123,12 @@ impl Waiting {
             return Kick::NotWanted;
         }
         let now = Ticks::now();
-        if self.ticks.ns(now.wrapping_sub(self.kicked_at)) < KICK_EVERY.as_nanos() as u64 {
+        let least = self.kick_every.as_nanos() as u64;
+        if self.kicked_at.is_some_and(|at| self.ticks.ns(now.wrapping_sub(at)) < least) {
             self.owed = true;
             return Kick::Held;
         }
-        (self.kicked_at, self.owed) = (now, false);
+        (self.kicked_at, self.owed) = (Some(now), false);
         self.theirs.ring();
         Kick::Sent
     }

@@ -34,7 +34,7 @@ impl Bytes {
     }
 
     pub fn word(&self, at: usize) -> &AtomicU64 {
-        assert!(at % 8 == 0 && at + 8 <= self.len);
+        assert!(at.is_multiple_of(8) && at + 8 <= self.len);
         // SAFETY: inside the mapping, and aligned.
         unsafe { AtomicU64::from_ptr(self.base.add(at).cast()) }
     }

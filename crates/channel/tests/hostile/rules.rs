@@ -40,12 +40,13 @@ fn rule_1_an_index_that_goes_backwards_closes_the_channel() {
     assert_eq!(consumer.pop_batch(&mut out, 1), Ok(1));
     peer.set(HEAD, 2);
     assert!(matches!(consumer.pop_batch(&mut out, 8), Err(PeerFault::Index { seen: 2, .. })));
-    let (mut producer, mut consumer, peer, _) = pair(2);
-    producer.push_batch(&[b"a", b"b"]).unwrap();
-    consumer.pop_batch(&mut out, 1).unwrap();
-    producer.push_batch(&[b"c", b"d"]).unwrap();
-    peer.set(TAIL, 0);
-    assert!(matches!(producer.push_batch(&[b"e"]), Err(PeerFault::Index { seen: 0, .. })));
+    // A tail that there was before, of which no slot is in use twice.
+    let (mut producer, mut consumer, peer, _) = pair(8);
+    producer.push_batch(&[&b"a"[..]; 4]).unwrap();
+    consumer.pop_batch(&mut out, 3).unwrap();
+    assert_eq!(producer.push_batch(&[&b"b"[..]; 5]).unwrap().frames, 5);
+    peer.set(TAIL, 2);
+    assert!(matches!(producer.push_batch(&[&b"c"[..]; 3]), Err(PeerFault::Index { seen: 2, local: 9 })));
 }
 
 #[test]

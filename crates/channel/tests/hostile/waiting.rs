@@ -112,19 +112,47 @@ fn rule_10_kicks_that_nobody_sent_and_kicks_that_got_lost_are_survived() {
 
 #[test]
 fn rule_10_a_peer_that_always_wants_kicks_gets_one_in_a_while() {
-    let (mut producer, mut consumer, peer, _) = pair(256);
-    let (mut sending, _) = both(Policy::Poll);
-    let mut out = FrameBuf::new(256, 120);
-    let begun = Instant::now();
-    for _ in 0..20_000 {
-        peer.set(CONSUMER_WANTS, 1);
-        producer.push_kicking(&[b"a"], &mut sending).unwrap();
-        consumer.pop_batch(&mut out, 256).unwrap();
+    let sends = |least: Duration| {
+        let (mut producer, mut consumer, peer, _) = pair(256);
+        let mut sending = both(Policy::Poll).0.kicking_every(least);
+        let mut out = FrameBuf::new(256, 120);
+        for _ in 0..1_000 {
+            peer.set(CONSUMER_WANTS, 1);
+            producer.push_kicking(&[b"a"], &mut sending).unwrap();
+            consumer.pop_batch(&mut out, 256).unwrap();
+        }
+        (producer.stats().kicks, producer.stats().kicks_held)
+    };
+    assert_eq!(sends(Duration::from_secs(3600)), (1, 999));
+    assert_eq!(sends(Duration::ZERO), (1_000, 0));
+    // One that was held is sent later, though nobody asks again.
+    let (mut producer, _, peer, _) = pair(256);
+    let mut sending = both(Policy::Poll).0.kicking_every(Duration::from_millis(20));
+    peer.set(CONSUMER_WANTS, 1);
+    producer.push_kicking(&[b"a"], &mut sending).unwrap();
+    producer.push_kicking(&[b"b"], &mut sending).unwrap();
+    peer.set(CONSUMER_WANTS, 0);
+    std::thread::sleep(Duration::from_millis(25));
+    producer.push_kicking(&[b"c"], &mut sending).unwrap();
+    assert_eq!(producer.stats().kicks, 2);
+}
+
+#[test]
+fn only_who_sleeps_asks_to_be_kicked() {
+    for (policy, asks) in [(Policy::Poll, false), (Policy::Kick, true), (Policy::Adaptive { spin_ns: 1_000_000 }, true)]
+    {
+        let (_, mut consumer, peer, _) = pair(8);
+        let mut receiving = both(policy).1;
+        let waiting = std::thread::spawn(move || {
+            let _ = consumer.pop_some(&mut FrameBuf::new(8, 120), 8, &mut receiving, Duration::from_millis(60));
+        });
+        let mut asked = false;
+        while !waiting.is_finished() {
+            asked |= peer.get(CONSUMER_WANTS) == 1;
+        }
+        waiting.join().unwrap();
+        assert_eq!((asked, peer.get(CONSUMER_WANTS)), (asks, 0), "{policy:?}");
     }
-    let most = begun.elapsed().as_nanos() / kvmscope_channel::KICK_EVERY.as_nanos() + 1;
-    let stats = producer.stats();
-    assert!(u128::from(stats.kicks) <= most, "{} kicks where {most} fit", stats.kicks);
-    assert!(stats.kicks > 0 && stats.kicks + stats.kicks_held == 20_000);
 }
 
 /// The last frame of a burst is not lost between arming and sleeping: one frame at a time, and naps that would show.
