@@ -66,7 +66,7 @@ const MOST_BYTES: u64 = 32 << 20;
 pub struct Bench {
     /// [`SCHEMA`].
     pub schema: String,
-    /// `exits`, `clock`, `macro`, `zeropages` or `memory`.
+    /// `exits`, `clock`, `macro`, `zeropages`, `memory` or `channel`.
     pub bench: String,
     /// What the machine was, by name: CPU, kernel, clocksource, mitigations, parameters.
     #[serde(default)]
@@ -103,6 +103,9 @@ pub struct Measured {
     /// Why there are no samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
+    /// What a path between two machines carried, of bench `channel`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<Box<crate::channel::Run>>,
 }
 
 /// How a test was run. What does not apply is not there.

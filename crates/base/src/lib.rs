@@ -6,6 +6,7 @@
 
 pub mod bench;
 mod change;
+pub mod channel;
 mod control;
 mod counters;
 pub mod cpus;

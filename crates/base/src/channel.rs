@@ -1,0 +1,140 @@
+//! What one run over a path between two machines carried, what each side saw meanwhile, and how it was disturbed. `bench channel` writes
+//! it into a result of a [`Bench`](crate::Bench).
+//!
+//! Time is cut into slices. A slice is clean if neither side saw a gap in it: between two looks at the ring, the counter of its CPU moved
+//! by more than [`GAP_NS`], so that somebody else had that CPU, or the hypervisor below had it.
+
+use serde::{Deserialize, Serialize};
+
+/// The name of the bench.
+pub const BENCH: &str = "channel";
+/// A side looked away for longer than a batch takes.
+pub const GAP_NS: u64 = 5_000;
+/// Packets are counted for each such slice of the time.
+pub const SLICE_NS: u64 = 100_000;
+/// With fewer clean slices than this share nothing can be said of the path.
+pub const LEAST_CLEAN: f64 = 0.2;
+/// Gaps that are kept of each side, the longest.
+pub const MOST_GAPS: usize = 2_000;
+
+/// How the two CPUs are related, in [`Run::pair`].
+pub const PAIRS: [&str; 5] = ["same CPU", "same core", "same last-level cache", "same node", "other node"];
+
+/// How a run was made.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Setup {
+    /// `ring`, `ring-ro`.
+    pub path: String,
+    /// `none`, `pkey`, `mprotect`.
+    pub window: String,
+    /// Of a frame.
+    pub size_bytes: u32,
+    /// Frames that go at once, at most.
+    pub batch: u32,
+    /// `poll`, `kick`, `adaptive`.
+    pub policy: String,
+    /// Machines that take part.
+    pub vms: u32,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// How it was made.
+    #[serde(flatten)]
+    pub setup: Setup,
+    /// Slots of the ring, and bytes that each frame moves between CPUs.
+    pub slots: u32,
+    /// See there.
+    pub moved_bytes: u32,
+    /// Bytes of the whole ring.
+    pub ring_bytes: u64,
+    /// How long was measured.
+    pub ns: u64,
+    /// Frames that arrived meanwhile.
+    pub packets: u64,
+    /// Slices that were measured, of [`SLICE_NS`].
+    pub slices: u64,
+    /// Those without a gap of either side, and what arrived in them.
+    pub clean_slices: u64,
+    /// See there.
+    pub clean_packets: u64,
+    /// Whether each frame's number and checksum were looked at where it arrived.
+    pub verified: bool,
+    /// Frames that were sent and never arrived.
+    pub lost: u64,
+    /// Arrived twice.
+    pub duplicated: u64,
+    /// Arrived after a later one.
+    pub reordered: u64,
+    /// Their checksum was not that of their contents.
+    pub torn: u64,
+    /// One opening and closing of the window with nothing inside, the median; 0 without a window.
+    pub window_ns: f64,
+    /// Kicks of both sides.
+    pub kicks: u64,
+    /// How the two CPUs are related: one of [`PAIRS`].
+    pub pair: String,
+    /// Who sends.
+    pub producer: Side,
+    /// Who receives.
+    pub consumer: Side,
+}
+
+/// What one side saw while it was measured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    /// Its thread.
+    pub tid: i32,
+    /// The CPU that it was bound to.
+    pub cpu: u32,
+    /// Time that it ran.
+    pub cpu_ns: u64,
+    /// Time that it was ready and did not run (`schedstat`).
+    pub waited_ns: u64,
+    /// Times that it gave its CPU away.
+    pub voluntary: u64,
+    /// Times that its CPU was taken.
+    pub involuntary: u64,
+    /// Pages that it touched first.
+    pub faults: u64,
+    /// Windows, and the time that they were open: median, 99th percentile, longest, sum. 0 where there are none.
+    pub windows: u64,
+    /// See there.
+    pub open_p50_ns: u64,
+    /// See there.
+    pub open_p99_ns: u64,
+    /// See there.
+    pub open_max_ns: u64,
+    /// See there.
+    pub open_ns: u64,
+    /// Gaps that it saw, all of them.
+    pub gap_count: u64,
+    /// Their lengths together.
+    pub gap_ns: u64,
+    /// When the longest began, since the first look, and how long each was; in order of time.
+    pub gaps: Vec<(u64, u64)>,
+}
+
+impl Run {
+    /// Millions of frames per second, over all of the time.
+    pub fn raw_mpps(&self) -> f64 {
+        self.packets as f64 * 1e3 / self.ns.max(1) as f64
+    }
+
+    /// Over clean slices; `None` where too few of them were.
+    pub fn clean_mpps(&self) -> Option<f64> {
+        let enough = self.clean_share() >= LEAST_CLEAN;
+        enough.then(|| self.clean_packets as f64 * 1e3 / (self.clean_slices * SLICE_NS) as f64)
+    }
+
+    /// Of all slices, those that were clean.
+    pub fn clean_share(&self) -> f64 {
+        self.clean_slices as f64 / self.slices.max(1) as f64
+    }
+
+    /// Frames that did not arrive as they were sent.
+    pub fn wrong(&self) -> u64 {
+        self.lost + self.duplicated + self.reordered + self.torn
+    }
+}
