@@ -30,7 +30,7 @@ impl<W: Window> Consumer<W> {
     pub fn new(ring: &Ring, window: W) -> Consumer<W> {
         let header = ring.header();
         let indices = Receiving::new(header.shape.slots());
-        let stats = ChannelStats::new();
+        let stats = ChannelStats::default();
         Consumer { window, header, indices, stats, meter: Meter(None), closed: None, epochs: Vec::new(), kick: false }
     }
 

@@ -49,7 +49,7 @@ impl<W: Window> Producer<W> {
     pub fn new(ring: &Ring, window: W) -> Producer<W> {
         let header = ring.header();
         let indices = Sending::new(header.shape.slots());
-        let stats = ChannelStats::new();
+        let stats = ChannelStats::default();
         Producer { window, header, indices, epoch: 0, stats, meter: Meter(None), closed: None }
     }
 
@@ -66,7 +66,7 @@ impl<W: Window> Producer<W> {
 
     /// Copies as many frames as there is room for, and publishes them at once. It never waits.
     #[inline]
-    pub fn push_batch(&mut self, frames: &[&[u8]]) -> Result<Pushed, PeerFault> {
+    pub fn push_batch<F: AsRef<[u8]>>(&mut self, frames: &[F]) -> Result<Pushed, PeerFault> {
         if let Some(fault) = self.closed {
             return Err(fault);
         }
@@ -131,18 +131,18 @@ impl<W: Window> Producer<W> {
 }
 
 #[inline]
-fn push(
+fn push<F: AsRef<[u8]>>(
     raw: Raw<'_>,
     header: &Header,
     epoch: u32,
     indices: &mut Sending,
-    frames: &[&[u8]],
+    frames: &[F],
 ) -> Result<(Pushed, u64), PeerFault> {
     current(raw, header)?;
     let room = indices.room(&raw, frames.len() as u64)? as usize;
     let (shape, memory) = (&header.shape, raw.slots());
     let (mut sent, mut bytes) = (0, 0);
-    for frame in &frames[..room] {
+    for frame in frames[..room].iter().map(AsRef::as_ref) {
         if frame.len() > shape.frame_bytes() {
             break;
         }

@@ -41,8 +41,8 @@ pub struct ChannelStats {
     pub interrupted: u64,
 }
 
-impl ChannelStats {
-    pub(crate) fn new() -> ChannelStats {
+impl Default for ChannelStats {
+    fn default() -> ChannelStats {
         ChannelStats {
             packets: 0,
             bytes: 0,
@@ -59,7 +59,9 @@ impl ChannelStats {
             interrupted: 0,
         }
     }
+}
 
+impl ChannelStats {
     pub(crate) fn fault(&mut self, fault: PeerFault) {
         self.faults[fault.kind()] += 1;
     }

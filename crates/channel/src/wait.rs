@@ -172,7 +172,11 @@ enum Kick {
 impl<W: Window> Producer<W> {
     /// As [`Producer::push_batch`], and kicks a consumer that sleeps.
     #[inline]
-    pub fn push_kicking(&mut self, frames: &[&[u8]], waiting: &mut Waiting) -> Result<Pushed, PeerFault> {
+    pub fn push_kicking<F: AsRef<[u8]>>(
+        &mut self,
+        frames: &[F],
+        waiting: &mut Waiting,
+    ) -> Result<Pushed, PeerFault> {
         let pushed = self.push_batch(frames)?;
         match waiting.kick(pushed.kick) {
             Kick::NotWanted => {}
@@ -184,7 +188,12 @@ impl<W: Window> Producer<W> {
 
     /// Sends all frames that fit into a slot, and waits for room up to `limit` without any: after that the peer has stalled, and the
     /// number of frames that were sent is in the statistics.
-    pub fn push_all(&mut self, frames: &[&[u8]], waiting: &mut Waiting, limit: Duration) -> Result<Pushed, PeerFault> {
+    pub fn push_all<F: AsRef<[u8]>>(
+        &mut self,
+        frames: &[F],
+        waiting: &mut Waiting,
+        limit: Duration,
+    ) -> Result<Pushed, PeerFault> {
         let (mut sent, mut since, mut looks) = (0, Ticks::now(), 0);
         let limit_ns = limit.as_nanos() as u64;
         loop {

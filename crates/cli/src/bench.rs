@@ -1,7 +1,9 @@
-//! `kvmscope bench`: what exits, clock reads and whole programs cost on this machine, and what is in a guest's memory.
+//! `kvmscope bench`: what exits, clock reads and whole programs cost on this machine, what is in a guest's memory, and what paths
+//! between guests carry.
 //!
 //! ```text
-//! exits, clock, zeropages   the same program again, once for each launch --> results --\
+//! exits, clock, zeropages,
+//! channel        the same program again, once for each launch --> results --------\
 //! timer          a loop that reads the counter, and the host beside it -----------/
 //! irq            interrupts from outside a guest, and the host beside it ----------/
 //! memory         a VM that runs, looked at from outside ------------------------+
@@ -9,6 +11,7 @@
 //! ```
 
 mod beside;
+mod channel;
 mod clock;
 mod exits;
 mod irq;
@@ -39,6 +42,7 @@ enum What {
     Memory(memory::Memory),
     #[command(name = "zeropages")]
     ZeroPages(zeropages::ZeroPages),
+    Channel(channel::Channel),
     Macro(whole::Macro),
     /// One launch of a bench, its orders on standard input
     #[command(hide = true)]
@@ -58,6 +62,7 @@ impl Bench {
             What::Irq(irq) => irq.run(),
             What::Memory(memory) => memory.run(),
             What::ZeroPages(zeropages) => zeropages.run(),
+            What::Channel(channel) => channel.run(),
             What::Macro(whole) => whole.run(),
             What::Launch => {
                 lab::bench::launch::inside()?;

@@ -72,24 +72,37 @@ impl LaunchOptions {
     /// Does all launches.
     pub fn run(
         &self,
-        mut bench: Bench,
+        bench: Bench,
         work: &Work<'_>,
         options: &PlaceOptions,
         interrupt: Interrupt,
     ) -> anyhow::Result<Exit> {
+        work.run(self.launches, bench, options, interrupt)
+    }
+}
+
+impl Work<'_> {
+    /// Does it so many times.
+    pub fn run(
+        &self,
+        launches: u32,
+        mut bench: Bench,
+        options: &PlaceOptions,
+        interrupt: Interrupt,
+    ) -> anyhow::Result<Exit> {
         let mut place = options.begin(&bench.bench, None, interrupt)?;
-        let processes = u64::from(self.launches) * u64::from(work.rounds);
-        let status = Status::new(!options.no_progress, processes * work.results as u64);
+        let processes = u64::from(launches) * u64::from(self.rounds);
+        let status = Status::new(!options.no_progress, processes * self.results as u64);
         let program = std::env::current_exe()?;
         let mut failed = None;
-        let rounds = (0..self.launches).flat_map(|number| (0..work.rounds).map(move |round| (number, round)));
+        let rounds = (0..launches).flat_map(|number| (0..self.rounds).map(move |round| (number, round)));
         for (number, round) in rounds {
             let mut tell = |measured: Measured| {
                 status.done(format!("launch {}: {}", number + 1, measured.name));
                 bench.results.push(measured);
                 Ok(())
             };
-            let launched = (work.job)(number, round);
+            let launched = (self.job)(number, round);
             let launched = launched.and_then(|job| Ok(launch::run(&program, LAUNCH, &job, &mut tell)?));
             if let Err(error) = launched {
                 place.interrupt.wait_if_asked();

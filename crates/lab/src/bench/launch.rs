@@ -7,6 +7,8 @@
 //! One process measures a little fast or slow for all of its life: where its pages lie and how its branches alias does
 //! not change. Only the spread between processes says how far a number can be trusted.
 
+#[cfg(feature = "channel")]
+use super::channel;
 use super::{clock, exits, priority, zeropages};
 use crate::Error;
 use crate::setting::thread;
@@ -32,6 +34,9 @@ pub enum Job {
     Clock(clock::Plan),
     /// Pages of zeros.
     ZeroPages(zeropages::Plan),
+    /// Frames through a ring.
+    #[cfg(feature = "channel")]
+    Channel(channel::Plan),
 }
 
 impl Job {
@@ -40,6 +45,8 @@ impl Job {
             Job::Exits(plan) => plan.cpu,
             Job::Clock(plan) => plan.cpu,
             Job::ZeroPages(plan) => plan.cpu,
+            #[cfg(feature = "channel")]
+            Job::Channel(plan) => plan.cpus.0,
         }
     }
 
@@ -48,6 +55,8 @@ impl Job {
             Job::Exits(plan) => plan.fifo,
             Job::Clock(plan) => plan.fifo,
             Job::ZeroPages(plan) => plan.fifo,
+            #[cfg(feature = "channel")]
+            Job::Channel(plan) => plan.fifo,
         }
     }
 }
@@ -128,6 +137,8 @@ pub fn inside() -> Result<(), Error> {
         Job::Exits(plan) => exits::run(plan, &mut tell),
         Job::Clock(plan) => clock::run(plan, &mut tell),
         Job::ZeroPages(plan) => zeropages::run(plan, &mut tell),
+        #[cfg(feature = "channel")]
+        Job::Channel(plan) => channel::run(plan, &mut tell),
     }
 }
 

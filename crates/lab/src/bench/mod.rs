@@ -4,6 +4,7 @@
 //! exits   guests of a few bytes on /dev/kvm, and the same instructions in this process --\
 //! clock   every clock of the kernel, through the vDSO and through the system call ---------+--> base::Bench, a file
 //! zeropages  whether pages are zeros, in several ways, beside reading them ---------------+
+//! channel    frames through a ring, between two processes -------------------------------+
 //! gaps    a loop that reads the counter: when it did not run, in a guest or here -> pairs of readings
 //! macro   any command, with KVM's counters around it --------------------------------------/
 //! ```
@@ -11,6 +12,8 @@
 //! better than with the next one. Nothing is computed here beyond the samples: `analysis::nesting` does that.
 
 pub mod audit;
+#[cfg(feature = "channel")]
+pub mod channel;
 pub mod clock;
 pub mod clocksource;
 pub mod environment;

@@ -1,0 +1,295 @@
+//! One setup: a ring, a window on each side, a process on each CPU.
+
+use super::Plan;
+use super::frames::{Arrived, Batch};
+use super::peer::{Link, Peer};
+use super::side::{Seen, Span, Usage, Watch, now};
+use crate::Error;
+use crate::bench::launch::ns_per_tick;
+use crate::bench::priority;
+use crate::setting::thread;
+use base::CpuSet;
+use base::channel::{Run, Setup};
+use channel::{
+    Access, Bell, Consumer, FrameBuf, Halves, Header, Lengths, Mprotect, Open, PeerFault, Pkey, Policy, Producer,
+    Region, Ring, Shape, Ticks, Waiting, Window,
+};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// An adaptive side spins for so long before it sleeps: some ten wake-ups.
+const SPIN_NS: u64 = 50_000;
+/// Between the last word to the other side and the first frame.
+const HEAD_START: Duration = Duration::from_millis(2);
+/// Frames on their way have so long to arrive after the last was sent.
+const DRAINS_WITHIN_NS: u64 = 2_000_000_000;
+/// Windows that are timed with nothing inside, in groups of so many.
+const WINDOWS: u32 = 100;
+const GROUPS: usize = 31;
+
+/// What the consumer's process answers.
+#[derive(Serialize, Deserialize)]
+struct Received {
+    seen: Seen,
+    in_time: u64,
+    lost: u64,
+    duplicated: u64,
+    reordered: u64,
+    torn: u64,
+    kicks: u64,
+}
+
+/// Measures one setup.
+///
+/// # Errors
+/// [`Error::Absent`] if this machine lacks the window; otherwise if a process or a ring cannot be made.
+pub fn carry(plan: &Plan, setup: &Setup) -> Result<Run, Error> {
+    match setup.window.as_str() {
+        "none" => both(plan, setup, |halves| Ok(Open::over(halves))),
+        "pkey" => both(plan, setup, |halves| {
+            Pkey::over(halves).map_err(|error| Error::Absent(format!("no window of a protection key: {error}")))
+        }),
+        "mprotect" => both(plan, setup, |halves| Mprotect::over(halves).map_err(refused)),
+        other => Err(Error::WrongUse(format!("there is no window '{other}'"))),
+    }
+}
+
+fn refused(error: channel::Error) -> Error {
+    Error::Died(error.to_string())
+}
+
+/// The ring as each side maps it.
+struct Ends {
+    ours: Ring,
+    theirs: Ring,
+    shape: Shape,
+}
+
+fn ends(plan: &Plan, setup: &Setup) -> Result<Ends, Error> {
+    let lengths = if plan.apart { Lengths::Apart } else { Lengths::InSlot };
+    let shape = Shape::for_frames(plan.slots, setup.size_bytes, lengths)
+        .map_err(|error| Error::WrongUse(format!("{}: {error}", setup.path)))?;
+    let header = Header { shape, generation: 1, producer: 0, consumer: 1 };
+    let again = |region: &Region, access| {
+        let file = region.file().try_clone_to_owned().map_err(|error| Error::refused("a ring's descriptor", error))?;
+        Region::received(file, access).map_err(refused)
+    };
+    let (ours, theirs) = match setup.path.as_str() {
+        "ring" => {
+            let ours = Ring::shared(header).map_err(refused)?;
+            let theirs = Ring::of(again(ours.region(), Access::ReadWrite)?).map_err(refused)?;
+            (ours, theirs)
+        }
+        "ring-ro" => {
+            let front = Ring::producers_half(header).map_err(refused)?;
+            let back = Ring::consumers_half(header).map_err(refused)?;
+            let ours = Ring::of_halves(front.clone(), again(&back, Access::Read)?).map_err(refused)?;
+            (ours, Ring::of_halves(again(&front, Access::Read)?, back).map_err(refused)?)
+        }
+        other => return Err(Error::WrongUse(format!("there is no path '{other}'"))),
+    };
+    Ok(Ends { ours, theirs, shape })
+}
+
+fn both<W: Window>(plan: &Plan, setup: &Setup, over: impl Fn(Halves) -> Result<W, Error>) -> Result<Run, Error> {
+    let per_ns = 1.0 / ns_per_tick();
+    let ticks = Ticks::new(per_ns);
+    let policy = policy(setup)?;
+    let Ends { ours, theirs, shape } = ends(plan, setup)?;
+    let bells =
+        || -> Result<(Bell, Bell), Error> { Ok((Bell::new().map_err(refused)?, Bell::new().map_err(refused)?)) };
+    let (producers, consumers) = bells()?;
+    let share = |bell: &Bell| {
+        let file = bell.file().try_clone_to_owned().map_err(|error| Error::refused("an eventfd", error))?;
+        Ok::<Bell, Error>(Bell::received(file))
+    };
+    let timed = setup.window != "none";
+    let mut window = over(ours.halves())?;
+    let window_ns = if timed { price(&mut window, ticks) } else { 0.0 };
+
+    let mut waiting = Waiting::new(policy, ticks, share(&producers)?, share(&consumers)?, None);
+    let mut peer = Peer::start(|link| {
+        settle(plan, plan.cpus.1).map_err(|error| error.to_string())?;
+        let window = over(theirs.halves()).map_err(|error| error.to_string())?;
+        let consumer = Consumer::new(&theirs, window);
+        let consumer = if timed { consumer.timed(ticks) } else { consumer };
+        let waiting = Waiting::new(policy, ticks, consumers, producers, None);
+        receive(plan, setup, consumer, (policy != Policy::Poll).then_some(waiting), link, shape)
+    })?;
+    settle(plan, plan.cpus.0)?;
+    let producer = Producer::new(&ours, window);
+    let mut producer = if timed { producer.timed(ticks) } else { producer };
+    let span = peer.begin(|| {
+        let from = now() + ticks.of_ns((HEAD_START + plan.warm_up).as_nanos() as u64);
+        Span { from, until: from + ticks.of_ns(plan.length.as_nanos() as u64), per_ns }
+    })?;
+    let sender = (policy != Policy::Poll).then_some(&mut waiting);
+    let seen = send(plan, setup, &mut producer, sender, span)?;
+    let received: Received = peer.end(producer.stats().packets)?;
+
+    let clean: Vec<usize> =
+        (0..seen.dirty.len()).filter(|&slice| !seen.dirty[slice] && !received.seen.dirty[slice]).collect();
+    let clean_packets = clean.iter().map(|&slice| u64::from(received.seen.frames[slice])).sum();
+    Ok(Run {
+        setup: setup.clone(),
+        slots: shape.slots(),
+        moved_bytes: shape.bytes_moved(setup.size_bytes as usize) as u32,
+        ring_bytes: shape.region_bytes() as u64,
+        ns: plan.length.as_nanos() as u64,
+        packets: received.in_time,
+        slices: seen.dirty.len() as u64,
+        clean_slices: clean.len() as u64,
+        clean_packets,
+        verified: plan.verify,
+        lost: received.lost,
+        duplicated: received.duplicated,
+        reordered: received.reordered,
+        torn: received.torn,
+        window_ns,
+        kicks: received.kicks + producer.stats().kicks,
+        pair: plan.pair.clone(),
+        producer: seen.side,
+        consumer: received.seen.side,
+    })
+}
+
+fn policy(setup: &Setup) -> Result<Policy, Error> {
+    match setup.policy.as_str() {
+        "poll" => Ok(Policy::Poll),
+        "kick" => Ok(Policy::Kick),
+        "adaptive" => Ok(Policy::Adaptive { spin_ns: SPIN_NS }),
+        other => Err(Error::WrongUse(format!("there is no policy '{other}'"))),
+    }
+}
+
+/// This process on its CPU.
+fn settle(plan: &Plan, cpu: u32) -> Result<(), Error> {
+    thread::set_affinity(thread::own(), &CpuSet::one(cpu))?;
+    if plan.fifo { priority::fifo(priority::GUEST) } else { Ok(()) }
+}
+
+/// What opening and closing a window takes with nothing inside: the median of groups.
+fn price(window: &mut impl Window, ticks: Ticks) -> f64 {
+    let mut groups: Vec<f64> = (0..GROUPS)
+        .map(|_| {
+            let begun = now();
+            for _ in 0..WINDOWS {
+                window.with(|raw| {
+                    std::hint::black_box(raw);
+                });
+            }
+            (now() - begun) as f64 / ticks.per_ns() / f64::from(WINDOWS)
+        })
+        .collect();
+    groups.sort_by(f64::total_cmp);
+    groups[GROUPS / 2]
+}
+
+/// The longest wait of a side that sleeps: beyond the end nobody may be left.
+fn limit(plan: &Plan) -> Duration {
+    plan.length + plan.warm_up + Duration::from_secs(5)
+}
+
+fn send<W: Window>(
+    plan: &Plan,
+    setup: &Setup,
+    producer: &mut Producer<W>,
+    mut waiting: Option<&mut Waiting>,
+    span: Span,
+) -> Result<Seen, Error> {
+    let mut batch = Batch::new(setup.batch as usize, setup.size_bytes as usize);
+    let (mut next, mut done) = (0, 0);
+    let (mut watch, since) = (Watch::new(span), Usage::now());
+    batch.number(next);
+    loop {
+        if !watch.look(now()) {
+            break;
+        }
+        let frames = &batch.frames()[done..];
+        let pushed = match &mut waiting {
+            None => producer.push_batch(frames),
+            Some(waiting) => {
+                let pushed = producer.push_all(frames, waiting, limit(plan));
+                watch.rested(now());
+                pushed
+            }
+        };
+        done += pushed.map_err(faulty)?.frames;
+        if done == setup.batch as usize {
+            next += u64::from(setup.batch);
+            done = 0;
+            if plan.verify {
+                batch.number(next);
+            }
+        }
+    }
+    Ok(watch.seen(plan.cpus.0, &since, producer.stats()))
+}
+
+fn faulty(fault: PeerFault) -> Error {
+    Error::Died(format!("the other side of the channel broke its rules: {fault}"))
+}
+
+fn receive<W: Window>(
+    plan: &Plan,
+    setup: &Setup,
+    mut consumer: Consumer<W>,
+    mut waiting: Option<Waiting>,
+    link: &mut Link,
+    shape: Shape,
+) -> Result<Received, String> {
+    let batch = setup.batch as usize;
+    let mut frames = FrameBuf::new(batch, shape.frame_bytes());
+    let span = link.ready().ok_or("the producer has ended")?;
+    let (mut watch, since) = (Watch::new(span), Usage::now());
+    let mut arrived = Arrived::default();
+    let mut in_time = 0;
+    let mut sent = None;
+    let give_up = span.until + (DRAINS_WITHIN_NS as f64 * span.per_ns) as u64;
+    loop {
+        let at = now();
+        let ends = !watch.look(at);
+        if ends && sent.is_none() {
+            sent = link.sent();
+        }
+        if at > give_up || sent.is_some_and(|sent| arrived.frames >= sent) {
+            break;
+        }
+        let popped = match &mut waiting {
+            Some(waiting) if !ends => {
+                // So that it looks at the time now and then.
+                let popped = match consumer.pop_some(&mut frames, batch, waiting, Duration::from_millis(20)) {
+                    Err(PeerFault::Stalled { .. }) => Ok(0),
+                    other => other,
+                };
+                watch.rested(now());
+                popped
+            }
+            _ => consumer.pop_batch(&mut frames, batch),
+        };
+        let popped = popped.map_err(|fault| fault.to_string())? as u64;
+        if popped == 0 {
+            continue;
+        }
+        let at = now();
+        if plan.verify {
+            frames.iter().for_each(|frame| arrived.take(frame));
+        } else {
+            arrived.take_unseen(popped);
+        }
+        if (span.from..span.until).contains(&at) {
+            in_time += popped;
+            watch.count(at, popped);
+        }
+    }
+    let sent = sent.unwrap_or(arrived.frames);
+    Ok(Received {
+        in_time,
+        lost: arrived.lost(sent),
+        duplicated: arrived.duplicated,
+        reordered: arrived.reordered,
+        torn: arrived.torn,
+        kicks: consumer.stats().kicks,
+        seen: watch.seen(plan.cpus.1, &since, consumer.stats()),
+    })
+}

@@ -1,0 +1,230 @@
+//! What one side sees while it is measured: gaps in its time, frames in each slice, what the kernel counts of its thread.
+
+use base::channel::{GAP_NS, MOST_GAPS, SLICE_NS, Side};
+use channel::{ChannelStats, Ticks};
+use rustix::thread::gettid;
+use serde::{Deserialize, Serialize};
+
+/// When it is measured, by the counter of all CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Span {
+    /// The first count that belongs to it.
+    pub from: u64,
+    /// The first that does not.
+    pub until: u64,
+    /// Of the counter, in a nanosecond.
+    pub per_ns: f64,
+}
+
+/// Looks at the counter once a batch.
+pub struct Watch {
+    span: Span,
+    gap_ticks: u64,
+    slice_ticks: u64,
+    slice_ends: u64,
+    slice: usize,
+    last: u64,
+    frames: Vec<u32>,
+    dirty: Vec<bool>,
+    gaps: Vec<(u64, u64)>,
+    gap_count: u64,
+    gap_sum: u64,
+}
+
+/// Gaps that have room while it is measured; of more, only the sum is kept.
+const ROOM: usize = 1 << 16;
+
+impl Watch {
+    /// Of a side that has not begun.
+    pub fn new(span: Span) -> Watch {
+        let ticks = |ns: u64| (ns as f64 * span.per_ns) as u64;
+        let slice_ticks = ticks(SLICE_NS).max(1);
+        let slices = (span.until.saturating_sub(span.from) / slice_ticks) as usize;
+        Watch {
+            span,
+            gap_ticks: ticks(GAP_NS),
+            slice_ticks,
+            slice_ends: span.from + slice_ticks,
+            slice: 0,
+            last: span.from,
+            frames: vec![0; slices],
+            dirty: vec![false; slices],
+            gaps: Vec::with_capacity(ROOM),
+            gap_count: 0,
+            gap_sum: 0,
+        }
+    }
+
+    /// Notes that this side runs now; false when its time is over.
+    #[inline]
+    pub fn look(&mut self, now: u64) -> bool {
+        if now.saturating_sub(self.last) > self.gap_ticks && now > self.span.from {
+            self.gap(now);
+        }
+        self.last = now.max(self.span.from);
+        now < self.span.until
+    }
+
+    /// It slept because it wanted to: that is no gap.
+    pub fn rested(&mut self, now: u64) {
+        self.last = now.max(self.span.from);
+    }
+
+    /// So many frames have arrived by now.
+    #[inline]
+    pub fn count(&mut self, now: u64, frames: u64) {
+        if now < self.span.from {
+            return;
+        }
+        while now >= self.slice_ends {
+            self.slice_ends += self.slice_ticks;
+            self.slice += 1;
+        }
+        if let Some(count) = self.frames.get_mut(self.slice) {
+            *count += frames as u32;
+        }
+    }
+
+    #[cold]
+    fn gap(&mut self, now: u64) {
+        let (from, until) = (self.last, now.min(self.span.until));
+        if until <= from {
+            return;
+        }
+        self.gap_count += 1;
+        self.gap_sum += until - from;
+        if self.gaps.len() < ROOM {
+            self.gaps.push((from, until));
+        }
+        let slice = |at: u64| ((at - self.span.from) / self.slice_ticks) as usize;
+        let (first, last) = (slice(from), slice(until));
+        let end = self.dirty.len().min(last + 1);
+        if let Some(dirty) = self.dirty.get_mut(first..end) {
+            dirty.fill(true);
+        }
+    }
+
+    /// All that it saw, with what the kernel counted `since`.
+    pub fn seen(self, cpu: u32, since: &Usage, stats: &ChannelStats) -> Seen {
+        let now = Usage::now();
+        let ns = |ticks: u64| (ticks as f64 / self.span.per_ns) as u64;
+        let mut longest = self.gaps;
+        longest.sort_by_key(|(from, until)| std::cmp::Reverse(until - from));
+        longest.truncate(MOST_GAPS);
+        longest.sort();
+        let open = &stats.window_open_ns;
+        let side = Side {
+            tid: gettid().as_raw_nonzero().get(),
+            cpu,
+            cpu_ns: now.cpu_ns.saturating_sub(since.cpu_ns),
+            waited_ns: now.waited_ns.saturating_sub(since.waited_ns),
+            voluntary: now.voluntary.saturating_sub(since.voluntary),
+            involuntary: now.involuntary.saturating_sub(since.involuntary),
+            faults: now.faults.saturating_sub(since.faults),
+            windows: open.len(),
+            open_p50_ns: if open.is_empty() { 0 } else { open.value_at_quantile(0.5) },
+            open_p99_ns: if open.is_empty() { 0 } else { open.value_at_quantile(0.99) },
+            open_max_ns: open.max(),
+            open_ns: (open.mean() * open.len() as f64) as u64,
+            gap_count: self.gap_count,
+            gap_ns: ns(self.gap_sum),
+            gaps: longest.iter().map(|(from, until)| (ns(from - self.span.from), ns(until - from))).collect(),
+        };
+        Seen { side, frames: self.frames, dirty: self.dirty }
+    }
+}
+
+/// What a side saw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Of the whole time.
+    pub side: Side,
+    /// Frames of each slice; those of a side that sends are 0.
+    pub frames: Vec<u32>,
+    /// Slices with a gap in them.
+    pub dirty: Vec<bool>,
+}
+
+/// What the kernel has counted of this thread since it was started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    cpu_ns: u64,
+    waited_ns: u64,
+    voluntary: u64,
+    involuntary: u64,
+    faults: u64,
+}
+
+impl Usage {
+    /// Source: getrusage(2) with RUSAGE_THREAD, /proc/thread-self/schedstat (Documentation/scheduler/sched-stats.rst).
+    pub fn now() -> Usage {
+        // SAFETY: the structure is plain numbers, and the kernel fills it.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: as above; it is ours, and large enough.
+        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
+        let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let mut numbers = schedstat.split_whitespace().map(|number| number.parse().unwrap_or(0));
+        let mut next = || numbers.next().unwrap_or(0);
+        let (cpu_ns, waited_ns) = (next(), next());
+        let count = |number: libc::c_long| u64::try_from(number).unwrap_or(0);
+        Usage {
+            cpu_ns,
+            waited_ns,
+            voluntary: count(usage.ru_nvcsw),
+            involuntary: count(usage.ru_nivcsw),
+            faults: count(usage.ru_minflt),
+        }
+    }
+}
+
+/// The count now.
+#[inline]
+pub fn now() -> u64 {
+    Ticks::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watch() -> Watch {
+        Watch::new(Span { from: 1_000_000, until: 2_000_000, per_ns: 1.0 })
+    }
+
+    #[test]
+    fn a_gap_makes_the_slices_that_it_touches_dirty_and_no_others() {
+        let mut watch = watch();
+        assert_eq!(watch.frames.len(), 10);
+        for now in (0..1_350_000).step_by(4_000) {
+            assert!(watch.look(now));
+            watch.count(now, 2);
+        }
+        // The last look was at 1,348,000; the next one comes in the slice after the next.
+        assert!(watch.look(1_510_000));
+        watch.count(1_510_000, 7);
+        assert!(!watch.look(2_000_001));
+        let seen = watch.seen(3, &Usage::now(), &stats());
+        let dirty: Vec<usize> = (0..10).filter(|&slice| seen.dirty[slice]).collect();
+        assert_eq!(dirty, [3, 4, 5, 6, 7, 8, 9], "the second gap lasts until the end");
+        assert_eq!((seen.side.gap_count, seen.side.cpu), (2, 3));
+        assert_eq!(seen.side.gaps, [(348_000, 162_000), (510_000, 490_000)]);
+        assert_eq!((seen.frames[0], seen.frames[5]), (50, 7));
+    }
+
+    #[test]
+    fn what_happens_before_its_time_does_not_count_and_neither_does_a_rest() {
+        let mut watch = watch();
+        assert!(watch.look(500_000) && watch.look(900_000));
+        watch.count(900_000, 5);
+        assert!(watch.look(1_001_000));
+        watch.rested(1_400_000);
+        assert!(watch.look(1_402_000));
+        let seen = watch.seen(0, &Usage::now(), &stats());
+        assert_eq!((seen.side.gap_count, seen.frames.iter().sum::<u32>()), (0, 0));
+        assert!(seen.dirty.iter().all(|dirty| !dirty));
+    }
+
+    fn stats() -> ChannelStats {
+        ChannelStats::default()
+    }
+}
