@@ -125,7 +125,7 @@ impl Run {
     /// Over clean slices; `None` where too few of them were.
     pub fn clean_mpps(&self) -> Option<f64> {
         let enough = self.clean_share() >= LEAST_CLEAN;
-        enough.then(|| self.clean_packets as f64 * 1e3 / (self.clean_slices * SLICE_NS) as f64)
+        enough.then(|| self.clean_packets as f64 * 1e3 / (self.clean_slices as f64 * SLICE_NS as f64))
     }
 
     /// Of all slices, those that were clean.
@@ -135,6 +135,6 @@ impl Run {
 
     /// Frames that did not arrive as they were sent.
     pub fn wrong(&self) -> u64 {
-        self.lost + self.duplicated + self.reordered + self.torn
+        [self.duplicated, self.reordered, self.torn].into_iter().fold(self.lost, u64::saturating_add)
     }
 }
