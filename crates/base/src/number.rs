@@ -140,7 +140,7 @@ fn grouped(value: f64, decimals: usize) -> String {
 /// `exit` for `exits`. What is multiplied (`1 times the throughput`) and what ends in another way stays.
 fn singular(noun: &str) -> &str {
     match noun {
-        "times" | "us" | "ms" => noun,
+        "times" | "us" | "ms" | "Mpps" => noun,
         _ => noun.strip_suffix('s').filter(|one| one.ends_with(char::is_alphabetic)).unwrap_or(noun),
     }
 }
