@@ -20,8 +20,10 @@ pub const QUESTION: &str = "What does an exit cost at every level, and what woul
 /// None today: a snapshot that cannot be read is a problem and costs nobody else's answer.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let model = build(case.machines());
-    // Those of guests' memory are about migrations.
-    let benches = &case.benches().those(|bench| !benches::OF_MEMORY.contains(&bench.bench.as_str()));
+    // Those of guests' memory are about migrations, and what a path carries is a question of its own.
+    let benches = &case
+        .benches()
+        .those(|bench| !benches::OF_MEMORY.contains(&bench.bench.as_str()) && bench.bench != base::channel::BENCH);
     let unread = case.machines().unopened + benches.unread;
     if model.machines.is_empty() && benches.is_empty() && unread == 0 {
         return Ok(None);
