@@ -7,6 +7,7 @@
 pub mod ablation;
 pub mod answers;
 mod case;
+pub mod channel;
 pub mod compare;
 pub mod contention;
 pub mod datapath;
@@ -99,6 +100,14 @@ pub const QUESTIONS: &[Question] = &[
         tables: datapath::measured::TABLES,
         rules: Vec::new,
         answer: datapath::measured::answer,
+    },
+    Question {
+        id: channel::ID,
+        question: channel::QUESTION,
+        about: About::Happened,
+        tables: channel::TABLES,
+        rules: channel::words,
+        answer: channel::answer,
     },
     Question {
         id: "migration",

@@ -1,0 +1,100 @@
+//! Windows that others published, to swap into a model: nobody has them on an ordinary host.
+//!
+//! Execution leaves a guest's own view of memory by VMFUNC (Intel, EPTP switching) or by a hypercall; stock KVM gives ordinary guests no list of
+//! views, so that none of these is ever measured here.
+
+/// How sure a number is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// Remembered from a publication, and not looked up again.
+    Recalled,
+}
+
+/// What a window costs for one batch: opening and closing it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Price {
+    /// As a time.
+    Ns(f64),
+    /// In cycles of the machine that it was measured on; ours has its own rate.
+    Cycles(f64),
+}
+
+/// A window that others measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Published {
+    /// As tables name it.
+    pub name: &'static str,
+    /// What it costs.
+    pub price: Price,
+    /// How sure that is.
+    pub known: Known,
+    /// Who says so.
+    pub source: &'static str,
+}
+
+/// Each of them.
+pub const WINDOWS: &[Published] = &[
+    Published {
+        name: "vmfunc",
+        price: Price::Cycles(396.0),
+        known: Known::Recalled,
+        source: "SkyBridge (EuroSys'19), a round trip",
+    },
+    Published {
+        name: "vmfunc+trampoline",
+        price: Price::Ns(196.0),
+        known: Known::Recalled,
+        source: "ELISA (ASPLOS'23, 10.1145/3582016.3582042), a round trip",
+    },
+    Published {
+        name: "hypercall",
+        price: Price::Ns(699.0),
+        known: Known::Recalled,
+        source: "VMCALL in ELISA (ASPLOS'23, 10.1145/3582016.3582042)",
+    },
+];
+
+/// A rate that others published, in Mpps, for context alone.
+pub const SEED_MPPS: f64 = 65.0;
+/// The same with all that is known of it.
+pub const SEED: &str = "Published for context: 65 Mpps at batch 32, variant not stated (J. Nakajima, 2015)";
+
+impl Published {
+    /// In ns, where a tick of the time-stamp counter takes that long.
+    pub fn ns(&self, ns_per_tick: Option<f64>) -> Option<f64> {
+        match self.price {
+            Price::Ns(ns) => Some(ns),
+            Price::Cycles(cycles) => Some(cycles * ns_per_tick.filter(|ns| *ns > 0.0 && ns.is_finite())?),
+        }
+    }
+
+    /// Where it comes from, and how sure that is.
+    pub fn said(&self) -> String {
+        let sure = match self.known {
+            Known::Recalled => "recalled, not checked again",
+        };
+        let price = match self.price {
+            Price::Ns(ns) => format!("{ns} ns"),
+            Price::Cycles(cycles) => format!("about {cycles} cycles"),
+        };
+        format!("{}: {price}, {}; {sure}", self.name, self.source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cycles_become_ns_at_the_rate_of_this_machine_or_stay_unknown() {
+        let of = |name: &str| WINDOWS.iter().find(|window| window.name == name).unwrap();
+        assert_eq!(of("vmfunc").ns(Some(0.5)), Some(198.0));
+        assert_eq!([of("vmfunc").ns(None), of("vmfunc").ns(Some(0.0))], [None, None]);
+        assert_eq!(of("vmfunc+trampoline").ns(None), Some(196.0));
+    }
+
+    #[test]
+    fn each_says_where_it_comes_from_and_that_nobody_checked_it_again() {
+        assert!(WINDOWS.iter().all(|window| window.said().ends_with("recalled, not checked again")));
+    }
+}
