@@ -2,10 +2,11 @@
 
 use super::machines::Host;
 use super::measured::{Channel, MPROTECT, Measured, NONE, PKEY, Series};
+use super::model::Model;
 use super::rules::{BUSY, KICKS, LOST, OPEN, WINDOW_SHARE};
 use crate::rule::Hit;
 use base::channel::{PAIRS, Run};
-use base::number::{bytes, counted, duration, list, many, packets_per_s, percent, plain};
+use base::number::{amount, bytes, counted, duration, list, many, packets_per_s, percent, thousands};
 use base::{Cost, CostKind, Evidence, Severity};
 
 /// Setups that a finding shows, the worst.
@@ -82,7 +83,7 @@ pub(super) fn wrong(channel: &Channel<'_>) -> Vec<Hit> {
     let all = |counts: [u64; 4]| counts.into_iter().fold(0, u64::saturating_add);
     let words = |counts: [u64; 4]| {
         let some = KINDS.iter().zip(counts).filter(|(_, count)| *count > 0);
-        list(&some.map(|((name, _), count)| format!("{} {name}", base::number::thousands(count))).collect::<Vec<_>>())
+        list(&some.map(|((name, _), count)| format!("{} {name}", thousands(count))).collect::<Vec<_>>())
     };
     let paths = by_path(channel, |one| Some(all(of(one))).filter(|count| *count > 0).map(|count| count as f64));
     let found = paths.into_iter().map(|own| {
@@ -141,6 +142,9 @@ pub(super) fn preempted(channel: &Channel<'_>) -> Vec<Hit> {
         let times = counted(count, "time", "times");
         let title = format!("The CPU of a side was taken {times} in {}: {cost}", many(own.len() as u64, "setup"));
         let mut found = hit(worst, host.machine.clone(), Severity::High, title);
+        let cpus =
+            own.iter().flat_map(|(one, _)| &one.launches).flat_map(|(_, run)| [run.producer.cpu, run.consumer.cpu]);
+        found = found.filling("CPUS", base::CpuSet::from_iter(cpus));
         if worst.clean_mpps().is_some() {
             found.cost = Cost::of(CostKind::Measured, share, "share of the rate");
         }
@@ -204,13 +208,13 @@ pub(super) fn window(channel: &Channel<'_>) -> Vec<Hit> {
     let found = paths.into_iter().map(|own| {
         let (worst, share) = own[0];
         let series = channel.like(worst, |_| {});
-        let halved = series.map(|series| halved(series, share));
+        let halved = series.map(|series| halved(series, worst.setup.batch));
         let (words, batch) = match halved {
             Some((words, batch)) => (words, batch),
             None => (String::new(), None),
         };
         let title = format!(
-            "{} of a batch's time goes into opening and closing {} at batch {}; {words}",
+            "{} of a batch's time goes into opening and closing the {} window at batch {}; {words}",
             percent(share),
             worst.setup.window,
             worst.setup.batch
@@ -225,9 +229,10 @@ pub(super) fn window(channel: &Channel<'_>) -> Vec<Hit> {
                 base::shell::quoted(&worst.setup.window)
             )];
         } else {
-            found.fix = vec![
-                "kvmscope bench channel --batch 1,8,32,64,128,256   # which batch makes it cheap enough".to_owned(),
-            ];
+            found.fix = vec![format!(
+                "kvmscope bench channel --window {} --batch 1,8,32,64,128,256   # which batch makes it cheap enough",
+                base::shell::quoted(&worst.setup.window)
+            )];
         }
         own.iter().take(MOST_SHOWN).fold(found, |hit, (one, share)| {
             let [window, batch] =
@@ -238,9 +243,11 @@ pub(super) fn window(channel: &Channel<'_>) -> Vec<Hit> {
     found.collect()
 }
 
-/// Which batch halves that share, in words and as a number.
-fn halved(series: &Series<'_>, share: f64) -> (String, Option<u32>) {
-    match series.model.as_ref().map(|model| (model, model.batch_with_window(share / 2.0))) {
+/// Which batch halves the window's share of this one, in words and as a number. Both shares are the model's: one that does not fit the batch
+/// would else say that a smaller one does.
+fn halved(series: &Series<'_>, batch: u32) -> (String, Option<u32>) {
+    let half = |model: &Model| model.batch_with_window(model.window_ns / model.batch_ns(batch)? / 2.0);
+    match series.model.as_ref().map(|model| (model, half(model))) {
         Ok((_, Ok(batch))) => (format!("by the model batch {batch} halves that"), Some(batch)),
         Ok((model, Err(_))) => {
             (format!("by the model no batch from {} to {} halves that", model.least, model.most), None)
@@ -263,19 +270,19 @@ pub(super) fn open(channel: &Channel<'_>) -> Vec<Hit> {
             worst.setup.batch
         );
         let mut found = hit(worst, of_path(worst), Severity::Medium, title);
-        let smaller = (worst.setup.batch / 2).max(1);
-        found.fix = vec![format!(
-            "kvmscope bench channel --window {} --batch {smaller}",
-            base::shell::quoted(&worst.setup.window)
-        )];
+        // There is no smaller batch than one frame.
+        let smaller = Some(worst.setup.batch / 2).filter(|batch| *batch > 0);
+        let window = base::shell::quoted(&worst.setup.window);
+        found.fix = smaller
+            .map(|batch| format!("kvmscope bench channel --window {window} --batch {batch}"))
+            .into_iter()
+            .collect();
         own.iter().take(MOST_SHOWN).fold(found, |hit, (one, share)| {
             let sides = one.launches.iter().map(|(_, run)| [&run.producer, &run.consumer]);
             let longest = sides.flatten().map(|side| side.open_max_ns).max().unwrap_or(0);
-            let longest = duration(longest as f64);
-            hit.with(seen(
-                format!("{}: open {} of the time, {longest} at the longest", setup(one), percent(*share)),
-                one,
-            ))
+            let longest =
+                if longest > 0 { format!(", {} at the longest", duration(longest as f64)) } else { String::new() };
+            hit.with(seen(format!("{}: open {} of the time{longest}", setup(one), percent(*share)), one))
         })
     });
     found.collect()
@@ -290,12 +297,19 @@ pub(super) fn kicks(channel: &Channel<'_>) -> Vec<Hit> {
     let found = paths.into_iter().map(|own| {
         let (worst, kicks) = own[0];
         let busy = |one: &Measured<'_>| one.busy_share().map_or_else(|| "-".to_owned(), percent);
-        let title =
-            format!("{} kicks for each packet, though each side ran {} of the time", plain(round(kicks)), busy(worst));
+        let title = format!(
+            "{} for each packet, though each side ran {} of the time",
+            amount(round(kicks), "kicks"),
+            busy(worst)
+        );
         let found = hit(worst, of_path(worst), Severity::Medium, title);
         own.iter().take(MOST_SHOWN).fold(found, |hit, (one, kicks)| {
-            let what =
-                format!("{}: {} kicks for each packet, each side ran {}", setup(one), plain(round(*kicks)), busy(one));
+            let what = format!(
+                "{}: {} for each packet, each side ran {}",
+                setup(one),
+                amount(round(*kicks), "kicks"),
+                busy(one)
+            );
             hit.with(seen(what, one))
         })
     });
@@ -324,7 +338,7 @@ pub(super) fn ring(channel: &Channel<'_>) -> Vec<Hit> {
             .map(|halvings| slots >> halvings)
             .find(|fitting| *fitting > 0 && ring_bytes * f64::from(*fitting) / f64::from(slots) <= l2_bytes as f64);
         found.fix = fitting.map(|slots| format!("kvmscope bench channel --slots {slots}")).into_iter().collect();
-        let what = format!("{}: {} of {} slots", setup(one), bytes(ring_bytes), base::number::thousands(slots.into()));
+        let what = format!("{}: {} of {} slots", setup(one), bytes(ring_bytes), thousands(slots.into()));
         found.with(seen(what, one)).seen(bytes(l2_bytes as f64), "sys/devices/system/cpu/cpu*/cache/index*/size")
     });
     found.collect()

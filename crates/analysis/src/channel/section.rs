@@ -242,8 +242,7 @@ fn unknown(channel: &Channel<'_>, section: &Section) -> Vec<Unknown> {
     );
     let published = swapped.then(|| {
         let said: Vec<String> = windows::WINDOWS.iter().map(windows::Published::said).collect();
-        let text =
-            format!("Rows of kind modelled stand on published numbers ({}), of other machines.", said.join(". "));
+        let text = format!("Rows of kind modelled stand on published numbers of other machines: {}.", said.join("; "));
         Unknown { what: "published_windows".into(), amount: None, unit: String::new(), text }
     });
     let seen =

@@ -61,6 +61,7 @@ fn a_cpu_that_was_taken_is_told_with_what_that_cost() {
             .what
             .ends_with("7 involuntary switches, 30.00 Mpps over all of the time, 50.00 Mpps in clean slices")
     );
+    assert!(findings[0].fix[1].contains("isolcpus=managed_irq,domain,0-1 nohz_full=0-1"), "{:?}", findings[0].fix);
     assert_eq!(ids(&[Made { consumer: side(0), ..made.clone() }]), NOTHING, "nobody took it");
     assert_eq!(ids(&[Made { raw: 0.96, ..made.clone() }]), NOTHING, "it cost nothing to speak of");
     let unmeasured = found(&[Made { clean: 0.1, ..made }], |_| {});
@@ -87,8 +88,7 @@ fn a_batch_too_small_for_its_window_is_told_with_the_one_that_halves_it() {
     // 28.8 of 102.8 ns; 14.0 % of 205.7 ns: 116.9 ns are left for 8.35 frames.
     let findings = found(&line(28.8, &[1, 8, 32, 64]), |_| {});
     assert_eq!((findings.len(), findings[0].rule), (1, "CHN-WINDOW"));
-    let title =
-        "28.0 % of a batch's time goes into opening and closing pkey at batch 1; by the model batch 9 halves that";
+    let title = "28.0 % of a batch's time goes into opening and closing the pkey window at batch 1; by the model batch 9 halves that";
     assert_eq!((findings[0].title.as_str(), findings[0].severity), (title, base::Severity::Low));
     assert_eq!(findings[0].fix, ["kvmscope bench channel --window pkey --batch 9"]);
     assert_eq!(ids(&line(28.8, &[8, 32, 64])), NOTHING, "14.2 %");
@@ -105,6 +105,9 @@ fn a_window_that_is_open_most_of_the_time_is_told() {
     let made = |open_ns| Made { window: "pkey", window_ns: 28.8, consumer: side(open_ns), ..Made::default() };
     let findings = found(&[made(156_000_000)], |_| {});
     assert_eq!(findings[0].title, "For 52.0 % of the time the pkey window is open at batch 32");
+    assert_eq!(findings[0].fix, ["kvmscope bench channel --window pkey --batch 16"]);
+    let single = found(&[Made { batch: 1, window_ns: 0.0, ..made(156_000_000) }], |_| {});
+    assert!(single[0].fix.is_empty(), "no batch is smaller than one");
     assert_eq!((ids(&[made(156_000_000)]), ids(&[made(147_000_000)])), (vec!["CHN-OPEN"], vec![]));
 }
 
@@ -113,6 +116,8 @@ fn kicks_are_told_where_both_sides_are_busy() {
     // 15 million frames in 300 ms.
     let made = |kicks| Made { policy: "kick", kicks, ..Made::default() };
     assert_eq!((ids(&[made(1_800_000)]), ids(&[made(1_200_000)])), (vec!["CHN-KICKS"], vec![]));
+    let every = Made { kicks: 15_000_000, ..made(0) };
+    assert!(found(&[every], |_| {})[0].title.starts_with("1 kick for each packet"), "one of them has no s");
     let idle = Side { cpu: 1, cpu_ns: 100_000_000, ..Side::default() };
     assert_eq!(ids(&[Made { consumer: idle, ..made(1_800_000) }]), NOTHING, "the receiver sleeps in between");
 }
