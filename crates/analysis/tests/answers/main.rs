@@ -5,6 +5,7 @@ mod align;
 mod attributed;
 mod attributed_guest;
 mod bench;
+mod channel;
 mod compare_causes;
 mod compare_configuration;
 mod compare_figures;

@@ -1,0 +1,126 @@
+//! A recording with a bench of the channel, and who answers for it.
+
+use base::bench::{Bench, Measured, NS_PER_TICK, Params};
+use base::channel::{BENCH, PAIRS, Run, SLICE_NS, Setup, Side};
+use base::recording::Recording;
+use base::{About, Evidence, Section};
+use kvmscope_analysis::{Answers, Case, Given, Input};
+use std::collections::BTreeMap;
+
+/// Something of everything: a sweep with and without windows, on one core, disturbed, unverified, wrong.
+fn run(window: &str, window_ns: f64, batch: u32) -> Run {
+    let side = |cpu| Side {
+        cpu,
+        cpu_ns: 95_000_000,
+        involuntary: 3,
+        windows: u64::from(window != "none"),
+        open_ns: 60_000_000,
+        gap_count: 2,
+        gap_ns: 900_000,
+        gaps: vec![(1_000, 400_000), (5_000_000, 500_000)],
+        ..Side::default()
+    };
+    let batch_ns = window_ns + 60.0 + 14.0 * f64::from(batch);
+    let (slices, clean_slices) = (1_000, 800);
+    let packets = |slices: u64| ((slices * SLICE_NS) as f64 * f64::from(batch) / batch_ns) as u64;
+    Run {
+        setup: Setup {
+            path: "ring".into(),
+            window: window.into(),
+            size_bytes: 64,
+            batch,
+            policy: "kick".into(),
+            vms: 2,
+        },
+        slots: 4_096,
+        moved_bytes: 128,
+        ring_bytes: 524_288,
+        ns: slices * SLICE_NS,
+        packets: packets(clean_slices),
+        slices,
+        clean_slices,
+        clean_packets: packets(clean_slices),
+        verified: batch > 1,
+        lost: u64::from(batch == 8),
+        duplicated: 0,
+        reordered: 0,
+        torn: 0,
+        window_ns,
+        kicks: packets(clean_slices),
+        pair: if batch == 64 { PAIRS[4] } else { PAIRS[1] }.into(),
+        producer: side(0),
+        consumer: side(1),
+    }
+}
+
+fn sections() -> Vec<Section> {
+    let root = tempfile::tempdir().unwrap();
+    let manifest = include_str!("../../../../fixtures/bench-svm/recording.json");
+    std::fs::write(root.path().join("recording.json"), manifest.replace("exits.json", "channel.json")).unwrap();
+    let mut bench = Bench::new(BENCH, BTreeMap::from([(NS_PER_TICK.to_owned(), "0.5".to_owned())]));
+    for (window, window_ns) in [("none", 0.0), ("pkey", 28.8), ("mprotect", 7_795.0)] {
+        for (launch, batch) in (0..2).flat_map(|launch| [1, 8, 64].map(|batch| (launch, batch))) {
+            bench.results.push(Measured {
+                name: format!("ring, window {window}, batch {batch}"),
+                params: Params { launch, ..Params::default() },
+                unit: "count".into(),
+                channel: Some(Box::new(run(window, window_ns, batch))),
+                ..Measured::default()
+            });
+        }
+    }
+    bench.write(&root.path().join("L0/bench/channel.json")).unwrap();
+    let input = Input::open(Recording::open(root.path()).unwrap()).unwrap();
+    Answers::of(&Case::new(input, Given::default())).sections
+}
+
+#[test]
+fn one_section_answers_for_it_and_no_other() {
+    let sections = sections();
+    assert_eq!(sections.iter().map(|section| section.id).collect::<Vec<_>>(), ["channel"]);
+    let section = &sections[0];
+    assert_eq!(section.tables.iter().map(|table| table.spec.name).collect::<Vec<_>>(), ["rates", "gaps"]);
+    // Nine setups, and three windows of others for three batches.
+    assert_eq!(section.table("rates").unwrap().rows.len(), 9 + 9);
+    assert!(section.about.iter().any(|line| line.starts_with("EMULATED")), "{:?}", section.about);
+    for figure in &section.figures {
+        assert!(figure.title.ends_with('?') && figure.caption.ends_with('.'), "{figure:?}");
+    }
+}
+
+#[test]
+fn its_findings_name_rows_that_are_there_and_no_amount_that_is_none() {
+    let section = sections().remove(0);
+    let rules: std::collections::BTreeSet<&str> = section.findings.iter().map(|finding| finding.rule).collect();
+    let expected = [
+        "CHN-KICKS",
+        "CHN-MPROTECT",
+        "CHN-NODES",
+        "CHN-OPEN",
+        "CHN-PREEMPTED",
+        "CHN-SIBLINGS",
+        "CHN-UNVERIFIED",
+        "CHN-WINDOW",
+        "CHN-WRONG",
+    ];
+    assert_eq!(
+        rules.into_iter().collect::<Vec<_>>(),
+        expected,
+        "a ring is held against a cache that a snapshot tells of"
+    );
+    let ids: Vec<String> = section.findings.iter().map(base::Finding::id).collect();
+    assert_eq!(ids.iter().collect::<std::collections::BTreeSet<_>>().len(), ids.len(), "{ids:?}");
+    for finding in &section.findings {
+        assert!(!finding.evidence.is_empty() && (!finding.fix.is_empty() || finding.rule == "CHN-OPEN"), "{finding:?}");
+        for Evidence { what, about, .. } in &finding.evidence {
+            for about in about {
+                let About::Rows { table, .. } = about else { continue };
+                let table = section.table(table.strip_prefix("channel.").unwrap()).unwrap();
+                assert!(table.rows.iter().any(|row| about.is_row(table.spec, row)), "{what}");
+            }
+        }
+        for text in finding.evidence.iter().map(|seen| &seen.what).chain([&finding.title]) {
+            assert!(!text.contains("NaN") && !text.contains("inf") && !text.contains(" - "), "{text}");
+        }
+    }
+}
