@@ -37,6 +37,8 @@ pub struct ChannelStats {
     pub kicks_held: u64,
     /// How long each window was open; empty where windows are not timed, or there are none.
     pub window_open_ns: Histogram<u64>,
+    /// The sum of these, exactly.
+    pub window_open_sum_ns: u64,
     /// Windows open for more than [`INTERRUPTED_NS`].
     pub interrupted: u64,
 }
@@ -56,12 +58,36 @@ impl Default for ChannelStats {
             kicks: 0,
             kicks_held: 0,
             window_open_ns: Histogram::new_with_bounds(1, LONGEST_NS, 2).expect("bounds are constant and in order"),
+            window_open_sum_ns: 0,
             interrupted: 0,
         }
     }
 }
 
 impl ChannelStats {
+    /// What was counted after `earlier`, which this end gave before.
+    pub fn since(&self, earlier: &ChannelStats) -> ChannelStats {
+        let mut window_open_ns = self.window_open_ns.clone();
+        // Of the same end, so that it has no count that is not in this one.
+        let _ = window_open_ns.subtract(&earlier.window_open_ns);
+        ChannelStats {
+            packets: self.packets - earlier.packets,
+            bytes: self.bytes - earlier.bytes,
+            batches: self.batches - earlier.batches,
+            full: self.full - earlier.full,
+            empty: self.empty - earlier.empty,
+            faults: std::array::from_fn(|kind| self.faults[kind] - earlier.faults[kind]),
+            outdated: self.outdated - earlier.outdated,
+            undelivered: self.undelivered - earlier.undelivered,
+            overwritten: self.overwritten - earlier.overwritten,
+            kicks: self.kicks - earlier.kicks,
+            kicks_held: self.kicks_held - earlier.kicks_held,
+            window_open_ns,
+            window_open_sum_ns: self.window_open_sum_ns - earlier.window_open_sum_ns,
+            interrupted: self.interrupted - earlier.interrupted,
+        }
+    }
+
     pub(crate) fn fault(&mut self, fault: PeerFault) {
         self.faults[fault.kind()] += 1;
     }
@@ -69,6 +95,7 @@ impl ChannelStats {
     #[inline]
     pub(crate) fn opened(&mut self, ns: u64) {
         self.window_open_ns.saturating_record(ns.max(1));
+        self.window_open_sum_ns += ns;
         self.interrupted += u64::from(ns > INTERRUPTED_NS);
     }
 }

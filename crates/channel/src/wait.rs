@@ -172,11 +172,7 @@ enum Kick {
 impl<W: Window> Producer<W> {
     /// As [`Producer::push_batch`], and kicks a consumer that sleeps.
     #[inline]
-    pub fn push_kicking<F: AsRef<[u8]>>(
-        &mut self,
-        frames: &[F],
-        waiting: &mut Waiting,
-    ) -> Result<Pushed, PeerFault> {
+    pub fn push_kicking<F: AsRef<[u8]>>(&mut self, frames: &[F], waiting: &mut Waiting) -> Result<Pushed, PeerFault> {
         let pushed = self.push_batch(frames)?;
         match waiting.kick(pushed.kick) {
             Kick::NotWanted => {}

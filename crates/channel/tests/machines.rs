@@ -40,7 +40,7 @@ fn halves_carry_frames_though_each_side_can_only_read_the_other() {
     let (mut producer, mut consumer) = (sends(&ours), receives(&theirs));
     let mut out = FrameBuf::new(32, 64);
     for lap in 0..200u8 {
-        assert_eq!(producer.push_batch(&[&[lap; 64], &[lap; 1]]).unwrap().frames, 2);
+        assert_eq!(producer.push_batch(&[&[lap; 64][..], &[lap; 1]]).unwrap().frames, 2);
         assert_eq!(consumer.pop_batch(&mut out, 32), Ok(2));
         assert_eq!(out.iter().collect::<Vec<_>>(), [&[lap; 64][..], &[lap; 1]]);
     }

@@ -29,7 +29,7 @@ const RULES: &[Rule] = &[
         check: checks::wrong,
         why: "A path that loses, doubles, reorders or tears frames is broken, and so is each rate that was measured over it: work that is not done \
               takes no time.",
-        fix: &["kvmscope bench channel --verify --seconds 30   # whether it happens again; then report it"],
+        fix: &["kvmscope bench channel --seconds 30   # whether it happens again; then report it"],
         undo: &[],
         needs: Needs::Nothing,
         source: "docs/channel.md, \"Twelve rules against a hostile peer\"",
@@ -151,7 +151,7 @@ const RULES: &[Rule] = &[
         limits: &[],
         check: checks::unverified,
         why: "A path that loses frames is fast. Without looking nobody knows whether this one does.",
-        fix: &["kvmscope bench channel --verify"],
+        fix: &["kvmscope bench channel"],
         undo: &[],
         needs: Needs::Nothing,
         source: "RFC 2544, 26.1 (throughput is a rate without loss)",

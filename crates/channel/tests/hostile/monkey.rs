@@ -57,7 +57,7 @@ fn nothing_that_a_peer_writes_crashes_hangs_or_lengthens_a_frame() {
         let mut consumer = Consumer::new(&theirs, Open::over(theirs.halves()));
         let fault = loop {
             tried += 2;
-            if let Err(fault) = producer.push_batch(&[&[0x11; 60], &[0x22; 120], b""]) {
+            if let Err(fault) = producer.push_batch(&[&[0x11; 60][..], &[0x22; 120], b""]) {
                 break fault;
             }
             let popped = consumer.pop_batch(&mut out, 32);

@@ -4,9 +4,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use kvmscope_channel::protocol::{Shared, Word};
-use kvmscope_channel::{Error, Mprotect, Open, Pkey, Producer, Ring, Window, WindowKind};
+use kvmscope_channel::{Error, Mprotect, Open, Pkey, Producer, Ring, Ticks, Window, WindowKind};
 
 use super::peer::{again, header, role, said, start};
 
@@ -136,6 +137,23 @@ fn a_thread_that_never_opened_a_window_has_it_closed() {
     let (kind, mut producer) = sent.join().unwrap();
     producer.push_batch(&[b"from this one"]).unwrap();
     assert_eq!((kind, producer.stats().packets), (WindowKind::Pkey, 2));
+}
+
+#[test]
+fn windows_are_timed_and_what_came_after_a_moment_can_be_told_from_what_came_before() {
+    let ring = again(&Ring::shared(header(8)).unwrap());
+    let mut producer =
+        Producer::new(&ring, Mprotect::over(ring.halves()).unwrap()).timed(Ticks::measured(Duration::from_millis(20)));
+    producer.push_batch(&[b"a", b"b"]).unwrap();
+    let before = producer.stats().clone();
+    for _ in 0..3 {
+        producer.push_batch(&[b"c"]).unwrap();
+    }
+    let after = producer.stats().since(&before);
+    assert_eq!((before.packets, after.packets, after.batches, after.bytes), (2, 3, 3, 3));
+    assert_eq!((before.window_open_ns.len(), after.window_open_ns.len()), (1, 3));
+    let all = producer.stats().window_open_sum_ns;
+    assert!(after.window_open_sum_ns > 0 && before.window_open_sum_ns + after.window_open_sum_ns == all);
 }
 
 #[test]

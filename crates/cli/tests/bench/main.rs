@@ -1,5 +1,7 @@
 //! `kvmscope bench` from end to end: names, counts and order, never a time.
 
+#[cfg(feature = "full")]
+mod channel;
 mod cpuid;
 #[path = "../shared/hogs.rs"]
 mod hogs;

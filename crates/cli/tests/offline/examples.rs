@@ -125,6 +125,7 @@ fn every_command_has_an_example_and_a_page() {
         "bench macro",
         "bench memory",
         "bench zeropages",
+        "bench channel",
         "export",
         "fleet report",
         "serve",

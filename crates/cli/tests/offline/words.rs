@@ -123,6 +123,7 @@ fn the_help_is_in_the_fields_words() {
         "bench macro",
         "bench memory",
         "bench zeropages",
+        "bench channel",
         "budget",
         "check",
         "clocks",

@@ -3,7 +3,7 @@
 use super::Plan;
 use super::frames::{Arrived, Batch};
 use super::peer::{Link, Peer};
-use super::side::{Seen, Span, Usage, Watch, now};
+use super::side::{Look, Seen, Span, Usage, Watch, now};
 use crate::Error;
 use crate::bench::launch::ns_per_tick;
 use crate::bench::priority;
@@ -11,8 +11,8 @@ use crate::setting::thread;
 use base::CpuSet;
 use base::channel::{Run, Setup};
 use channel::{
-    Access, Bell, Consumer, FrameBuf, Halves, Header, Lengths, Mprotect, Open, PeerFault, Pkey, Policy, Producer,
-    Region, Ring, Shape, Ticks, Waiting, Window,
+    Access, Bell, ChannelStats, Consumer, FrameBuf, Halves, Header, Lengths, Mprotect, Open, PeerFault, Pkey, Policy,
+    Producer, Region, Ring, Shape, Ticks, Waiting, Window,
 };
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -199,11 +199,16 @@ fn send<W: Window>(
 ) -> Result<Seen, Error> {
     let mut batch = Batch::new(setup.batch as usize, setup.size_bytes as usize);
     let (mut next, mut done) = (0, 0);
-    let (mut watch, since) = (Watch::new(span), Usage::now());
+    let (mut watch, mut since) = (Watch::new(span), (Usage::now(), ChannelStats::default()));
     batch.number(next);
     loop {
-        if !watch.look(now()) {
-            break;
+        match watch.look(now()) {
+            Look::Goes => {}
+            Look::Begins => {
+                since = (Usage::now(), producer.stats().clone());
+                watch.rested(now());
+            }
+            Look::Ends => break,
         }
         let frames = &batch.frames()[done..];
         let pushed = match &mut waiting {
@@ -223,7 +228,8 @@ fn send<W: Window>(
             }
         }
     }
-    Ok(watch.seen(plan.cpus.0, &since, producer.stats()))
+    let (usage, stats) = since;
+    Ok(watch.seen(plan.cpus.0, &usage, &producer.stats().since(&stats)))
 }
 
 fn faulty(fault: PeerFault) -> Error {
@@ -241,14 +247,19 @@ fn receive<W: Window>(
     let batch = setup.batch as usize;
     let mut frames = FrameBuf::new(batch, shape.frame_bytes());
     let span = link.ready().ok_or("the producer has ended")?;
-    let (mut watch, since) = (Watch::new(span), Usage::now());
+    let (mut watch, mut since) = (Watch::new(span), (Usage::now(), ChannelStats::default()));
     let mut arrived = Arrived::default();
     let mut in_time = 0;
     let mut sent = None;
     let give_up = span.until + (DRAINS_WITHIN_NS as f64 * span.per_ns) as u64;
     loop {
         let at = now();
-        let ends = !watch.look(at);
+        let look = watch.look(at);
+        if look == Look::Begins {
+            since = (Usage::now(), consumer.stats().clone());
+            watch.rested(now());
+        }
+        let ends = look == Look::Ends;
         if ends && sent.is_none() {
             sent = link.sent();
         }
@@ -290,6 +301,6 @@ fn receive<W: Window>(
         reordered: arrived.reordered,
         torn: arrived.torn,
         kicks: consumer.stats().kicks,
-        seen: watch.seen(plan.cpus.1, &since, consumer.stats()),
+        seen: watch.seen(plan.cpus.1, &since.0, &consumer.stats().since(&since.1)),
     })
 }

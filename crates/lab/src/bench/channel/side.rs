@@ -1,6 +1,6 @@
 //! What one side sees while it is measured: gaps in its time, frames in each slice, what the kernel counts of its thread.
 
-use base::channel::{GAP_NS, MOST_GAPS, SLICE_NS, Side};
+use base::channel::{GAP_LOOKS, GAP_NS, MOST_GAPS, SLICE_NS, Side};
 use channel::{ChannelStats, Ticks};
 use rustix::thread::gettid;
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,9 @@ pub struct Watch {
     slice_ends: u64,
     slice: usize,
     last: u64,
+    /// Stretches between looks before its time, the latest; then they are sorted once, and forgotten.
+    usual: Vec<u64>,
+    began: bool,
     frames: Vec<u32>,
     dirty: Vec<bool>,
     gaps: Vec<(u64, u64)>,
@@ -33,6 +36,19 @@ pub struct Watch {
 
 /// Gaps that have room while it is measured; of more, only the sum is kept.
 const ROOM: usize = 1 << 16;
+/// So many stretches say what is usual.
+const USUAL: usize = 1 << 12;
+
+/// What a look at the counter says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// It goes on, or has not begun.
+    Goes,
+    /// This is the first one that is measured.
+    Begins,
+    /// The time is over.
+    Ends,
+}
 
 impl Watch {
     /// Of a side that has not begun.
@@ -47,6 +63,8 @@ impl Watch {
             slice_ends: span.from + slice_ticks,
             slice: 0,
             last: span.from,
+            usual: Vec::with_capacity(USUAL),
+            began: false,
             frames: vec![0; slices],
             dirty: vec![false; slices],
             gaps: Vec::with_capacity(ROOM),
@@ -55,19 +73,45 @@ impl Watch {
         }
     }
 
-    /// Notes that this side runs now; false when its time is over.
+    /// Notes that this side runs now.
     #[inline]
-    pub fn look(&mut self, now: u64) -> bool {
-        if now.saturating_sub(self.last) > self.gap_ticks && now > self.span.from {
+    pub fn look(&mut self, now: u64) -> Look {
+        if !self.began {
+            return self.before(now);
+        }
+        if now.saturating_sub(self.last) > self.gap_ticks {
             self.gap(now);
         }
-        self.last = now.max(self.span.from);
-        now < self.span.until
+        self.last = now;
+        if now < self.span.until { Look::Goes } else { Look::Ends }
+    }
+
+    #[cold]
+    fn before(&mut self, now: u64) -> Look {
+        if self.usual.len() == USUAL {
+            self.usual.clear();
+        }
+        if self.last < now && self.last != self.span.from {
+            self.usual.push(now - self.last);
+        }
+        self.last = now;
+        if now < self.span.from {
+            return Look::Goes;
+        }
+        self.began = true;
+        self.usual.sort_unstable();
+        let usual = self.usual.get(self.usual.len() / 2).copied().unwrap_or(0);
+        self.gap_ticks = self.gap_ticks.max(GAP_LOOKS * usual);
+        // What is done once at the begin takes its time from the first slice.
+        if let Some(first) = self.dirty.first_mut() {
+            *first = true;
+        }
+        Look::Begins
     }
 
     /// It slept because it wanted to: that is no gap.
     pub fn rested(&mut self, now: u64) {
-        self.last = now.max(self.span.from);
+        self.last = now;
     }
 
     /// So many frames have arrived by now.
@@ -125,7 +169,8 @@ impl Watch {
             open_p50_ns: if open.is_empty() { 0 } else { open.value_at_quantile(0.5) },
             open_p99_ns: if open.is_empty() { 0 } else { open.value_at_quantile(0.99) },
             open_max_ns: open.max(),
-            open_ns: (open.mean() * open.len() as f64) as u64,
+            open_ns: stats.window_open_sum_ns,
+            gap_from_ns: ns(self.gap_ticks),
             gap_count: self.gap_count,
             gap_ns: ns(self.gap_sum),
             gaps: longest.iter().map(|(from, until)| (ns(from - self.span.from), ns(until - from))).collect(),
@@ -187,44 +232,61 @@ pub fn now() -> u64 {
 mod tests {
     use super::*;
 
+    /// Has begun at 1,000,000, after looks every 1,000.
     fn watch() -> Watch {
-        Watch::new(Span { from: 1_000_000, until: 2_000_000, per_ns: 1.0 })
+        let mut watch = Watch::new(Span { from: 1_000_000, until: 2_000_000, per_ns: 1.0 });
+        for now in (900_000..1_000_000).step_by(1_000) {
+            assert_eq!(watch.look(now), Look::Goes);
+            watch.count(now, 5);
+        }
+        assert_eq!(watch.look(1_000_000), Look::Begins);
+        watch
     }
 
     #[test]
     fn a_gap_makes_the_slices_that_it_touches_dirty_and_no_others() {
         let mut watch = watch();
         assert_eq!(watch.frames.len(), 10);
-        for now in (0..1_350_000).step_by(4_000) {
-            assert!(watch.look(now));
+        for now in (1_000_000..1_350_000).step_by(4_000) {
+            assert_eq!(watch.look(now), Look::Goes);
             watch.count(now, 2);
         }
         // The last look was at 1,348,000; the next one comes in the slice after the next.
-        assert!(watch.look(1_510_000));
+        assert_eq!(watch.look(1_510_000), Look::Goes);
         watch.count(1_510_000, 7);
-        assert!(!watch.look(2_000_001));
-        let seen = watch.seen(3, &Usage::now(), &stats());
+        for now in (1_510_000..1_720_000).step_by(5_000) {
+            assert_eq!(watch.look(now), Look::Goes);
+        }
+        assert_eq!(watch.look(2_000_001), Look::Ends);
+        let seen = watch.seen(3, &Usage::now(), &ChannelStats::default());
         let dirty: Vec<usize> = (0..10).filter(|&slice| seen.dirty[slice]).collect();
-        assert_eq!(dirty, [3, 4, 5, 6, 7, 8, 9], "the second gap lasts until the end");
-        assert_eq!((seen.side.gap_count, seen.side.cpu), (2, 3));
-        assert_eq!(seen.side.gaps, [(348_000, 162_000), (510_000, 490_000)]);
+        assert_eq!(dirty, [0, 3, 4, 5, 7, 8, 9], "the first has the begin in it, and the last gap lasts until the end");
+        assert_eq!((seen.side.gap_count, seen.side.cpu, seen.side.gap_from_ns), (2, 3, 5_000));
+        assert_eq!(seen.side.gaps, [(348_000, 162_000), (715_000, 285_000)]);
         assert_eq!((seen.frames[0], seen.frames[5]), (50, 7));
     }
 
     #[test]
     fn what_happens_before_its_time_does_not_count_and_neither_does_a_rest() {
         let mut watch = watch();
-        assert!(watch.look(500_000) && watch.look(900_000));
-        watch.count(900_000, 5);
-        assert!(watch.look(1_001_000));
+        watch.look(1_001_000);
         watch.rested(1_400_000);
-        assert!(watch.look(1_402_000));
-        let seen = watch.seen(0, &Usage::now(), &stats());
+        assert_eq!(watch.look(1_402_000), Look::Goes);
+        let seen = watch.seen(0, &Usage::now(), &ChannelStats::default());
         assert_eq!((seen.side.gap_count, seen.frames.iter().sum::<u32>()), (0, 0));
-        assert!(seen.dirty.iter().all(|dirty| !dirty));
+        assert!(seen.dirty[1..].iter().all(|dirty| !dirty));
     }
 
-    fn stats() -> ChannelStats {
-        ChannelStats::default()
+    #[test]
+    fn a_batch_that_takes_long_is_no_gap() {
+        let mut watch = Watch::new(Span { from: 1_000_000, until: 2_000_000, per_ns: 1.0 });
+        for now in (0..=1_000_000).step_by(20_000) {
+            watch.look(now);
+        }
+        for now in [1_020_000, 1_060_000, 1_140_000, 1_221_000] {
+            watch.look(now);
+        }
+        let seen = watch.seen(0, &Usage::now(), &ChannelStats::default());
+        assert_eq!((seen.side.gap_from_ns, seen.side.gap_count), (80_000, 1));
     }
 }
