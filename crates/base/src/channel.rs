@@ -91,6 +91,10 @@ pub struct Side {
     pub tid: i32,
     /// The CPU that it was bound to.
     pub cpu: u32,
+    /// Between the two moments that the counts below are of: the first and the last look of this side, which may sleep at both ends of
+    /// the measured time.
+    #[serde(default)]
+    pub ns: u64,
     /// Time that it ran.
     pub cpu_ns: u64,
     /// Time that it was ready and did not run (`schedstat`).

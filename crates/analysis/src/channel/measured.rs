@@ -225,17 +225,15 @@ impl Measured<'_> {
 
     /// The share of the time that the window was open, of the side where it was open for longer; `None` without a window.
     pub fn open_share(&self) -> Option<f64> {
-        let of = |side: &Side, ns: u64| (side.windows > 0).then(|| side.open_ns as f64 / ns as f64);
-        self.median(|run| {
-            [&run.producer, &run.consumer].into_iter().filter_map(|side| of(side, run.ns)).reduce(f64::max)
-        })
+        let of = |side: &Side| (side.windows > 0 && side.ns > 0).then(|| side.open_ns as f64 / side.ns as f64);
+        self.median(|run| [&run.producer, &run.consumer].into_iter().filter_map(of).reduce(f64::max))
     }
 
     /// CPU seconds of both sides for a million frames.
     pub fn cpu_s_per_mpkt(&self) -> Option<f64> {
         self.median(|run| {
-            let cpu_ns = run.producer.cpu_ns.saturating_add(run.consumer.cpu_ns);
-            (cpu_ns > 0 && run.packets > 0).then(|| cpu_ns as f64 / run.packets as f64 / 1e3)
+            let cpus = ran(&run.producer)? + ran(&run.consumer)?;
+            (cpus > 0.0 && run.packets > 0).then(|| cpus * run.ns as f64 / run.packets as f64 / 1e3)
         })
     }
 
@@ -246,7 +244,7 @@ impl Measured<'_> {
 
     /// The share of the time that the less busy side ran.
     pub fn busy_share(&self) -> Option<f64> {
-        self.median(|run| Some(run.producer.cpu_ns.min(run.consumer.cpu_ns) as f64 / run.ns as f64))
+        self.median(|run| Some(ran(&run.producer)?.min(ran(&run.consumer)?)))
     }
 
     /// Times that either side's CPU was taken.
@@ -273,4 +271,9 @@ impl Measured<'_> {
         let vms = if *vms > 2 { format!(", {vms} machines") } else { String::new() };
         format!("{path} {window}{policy}{vms}")
     }
+}
+
+/// The share of its time that a side ran.
+fn ran(side: &Side) -> Option<f64> {
+    (side.ns > 0).then(|| side.cpu_ns as f64 / side.ns as f64)
 }

@@ -53,9 +53,9 @@ pub(super) fn section(channel: &Channel<'_>, runs: &[BenchRun]) -> Section {
         }
         section.figures.append(&mut drawn);
     }
-    let all = [tables::rates(channel), tables::gaps(channel)];
-    section.tables = all.into_iter().filter(|table| !table.rows.is_empty()).collect();
-    section.unknown = unknown(channel, &section);
+    let gaps = tables::gaps(channel);
+    section.unknown = unknown(channel, gaps.rows.len() as u64);
+    section.tables = [tables::rates(channel), gaps].into_iter().filter(|table| !table.rows.is_empty()).collect();
     section
 }
 
@@ -190,7 +190,7 @@ fn as_much(channel: &Channel<'_>, one: &Measured<'_>) -> String {
 }
 
 /// What cannot be told.
-fn unknown(channel: &Channel<'_>, section: &Section) -> Vec<Unknown> {
+fn unknown(channel: &Channel<'_>, listed: u64) -> Vec<Unknown> {
     let one = |what: &str, amount: u64, unit: &str, text: String| {
         (amount > 0).then(|| Unknown { what: what.into(), amount: Some(amount as f64), unit: unit.into(), text })
     };
@@ -248,7 +248,6 @@ fn unknown(channel: &Channel<'_>, section: &Section) -> Vec<Unknown> {
     let seen =
         channel.measured().map(|one| one.sum(|run| run.producer.gap_count.saturating_add(run.consumer.gap_count)));
     let seen = seen.fold(0, u64::saturating_add);
-    let listed = section.table("gaps").map_or(0, |table| table.rows.len() as u64);
     let culprits = one(
         "gaps",
         seen.max(listed),

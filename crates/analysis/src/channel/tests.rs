@@ -91,8 +91,8 @@ impl Made {
             window_ns: self.window_ns,
             kicks: self.kicks,
             pair: self.pair.into(),
-            producer: self.producer.clone(),
-            consumer: self.consumer.clone(),
+            producer: Side { ns, ..self.producer.clone() },
+            consumer: Side { ns, ..self.consumer.clone() },
         }
     }
 }

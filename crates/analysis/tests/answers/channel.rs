@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 fn run(window: &str, window_ns: f64, batch: u32) -> Run {
     let side = |cpu| Side {
         cpu,
+        ns: 100_000_000,
         cpu_ns: 95_000_000,
         involuntary: 3,
         windows: u64::from(window != "none"),

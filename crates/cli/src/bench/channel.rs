@@ -39,7 +39,7 @@ pub struct Channel {
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "64",
           value_parser = clap::value_parser!(u32).range(16..=9216))]
     size: Vec<u32>,
-    /// What a side does that has nothing to do: look again, sleep until it is kicked, or first the one and then the other
+    /// What a side does while it waits: poll, sleep until it is kicked, or poll for 50 us and then sleep
     #[arg(long, value_name = "POLICY", value_delimiter = ',', default_value = "poll",
           value_parser = PossibleValuesParser::new(["poll", "kick", "adaptive"]))]
     policy: Vec<String>,

@@ -3,7 +3,7 @@
 use super::Plan;
 use super::frames::{Arrived, Batch};
 use super::peer::{Link, Peer};
-use super::side::{Look, Seen, Span, Usage, Watch, now};
+use super::side::{Counted, Look, Seen, Span, Watch, now};
 use crate::Error;
 use crate::bench::launch::ns_per_tick;
 use crate::bench::priority;
@@ -11,8 +11,8 @@ use crate::setting::thread;
 use base::CpuSet;
 use base::channel::{Run, Setup};
 use channel::{
-    Access, Bell, ChannelStats, Consumer, FrameBuf, Halves, Header, Lengths, Mprotect, Open, PeerFault, Pkey, Policy,
-    Producer, Region, Ring, Shape, Ticks, Waiting, Window,
+    Access, Bell, Consumer, FrameBuf, Halves, Header, Lengths, Mprotect, Open, PeerFault, Pkey, Policy, Producer,
+    Region, Ring, Shape, Ticks, Waiting, Window,
 };
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -199,13 +199,13 @@ fn send<W: Window>(
 ) -> Result<Seen, Error> {
     let mut batch = Batch::new(setup.batch as usize, setup.size_bytes as usize);
     let (mut next, mut done) = (0, 0);
-    let (mut watch, mut since) = (Watch::new(span), (Usage::now(), ChannelStats::default()));
+    let (mut watch, mut since) = (Watch::new(span), Counted::now(producer.stats()));
     batch.number(next);
     loop {
         match watch.look(now()) {
             Look::Goes => {}
             Look::Begins => {
-                since = (Usage::now(), producer.stats().clone());
+                since = Counted::now(producer.stats());
                 watch.rested(now());
             }
             Look::Ends => break,
@@ -228,8 +228,7 @@ fn send<W: Window>(
             }
         }
     }
-    let (usage, stats) = since;
-    Ok(watch.seen(plan.cpus.0, &usage, &producer.stats().since(&stats)))
+    Ok(watch.seen(plan.cpus.0, &since, &Counted::now(producer.stats())))
 }
 
 fn faulty(fault: PeerFault) -> Error {
@@ -247,7 +246,7 @@ fn receive<W: Window>(
     let batch = setup.batch as usize;
     let mut frames = FrameBuf::new(batch, shape.frame_bytes());
     let span = link.ready().ok_or("the producer has ended")?;
-    let (mut watch, mut since) = (Watch::new(span), (Usage::now(), ChannelStats::default()));
+    let (mut watch, mut since, mut until) = (Watch::new(span), Counted::now(consumer.stats()), None);
     let mut arrived = Arrived::default();
     let mut in_time = 0;
     let mut sent = None;
@@ -256,10 +255,13 @@ fn receive<W: Window>(
         let at = now();
         let look = watch.look(at);
         if look == Look::Begins {
-            since = (Usage::now(), consumer.stats().clone());
+            since = Counted::now(consumer.stats());
             watch.rested(now());
         }
         let ends = look == Look::Ends;
+        if ends && until.is_none() {
+            until = Some(Counted::now(consumer.stats()));
+        }
         if ends && sent.is_none() {
             sent = link.sent();
         }
@@ -301,6 +303,6 @@ fn receive<W: Window>(
         reordered: arrived.reordered,
         torn: arrived.torn,
         kicks: consumer.stats().kicks,
-        seen: watch.seen(plan.cpus.1, &since.0, &consumer.stats().since(&since.1)),
+        seen: watch.seen(plan.cpus.1, &since, &until.unwrap_or_else(|| Counted::now(consumer.stats()))),
     })
 }

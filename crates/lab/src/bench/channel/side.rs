@@ -148,9 +148,9 @@ impl Watch {
         }
     }
 
-    /// All that it saw, with what the kernel counted `since`.
-    pub fn seen(self, cpu: u32, since: &Usage, stats: &ChannelStats) -> Seen {
-        let now = Usage::now();
+    /// All that it saw, with what was counted between two moments of its thread.
+    pub fn seen(self, cpu: u32, since: &Counted, until: &Counted) -> Seen {
+        let (usage, stats) = (until.usage.since(since.usage), until.stats.since(&since.stats));
         let ns = |ticks: u64| (ticks as f64 / self.span.per_ns) as u64;
         let mut longest = self.gaps;
         longest.sort_by_key(|(from, until)| std::cmp::Reverse(until - from));
@@ -160,11 +160,12 @@ impl Watch {
         let side = Side {
             tid: gettid().as_raw_nonzero().get(),
             cpu,
-            cpu_ns: now.cpu_ns.saturating_sub(since.cpu_ns),
-            waited_ns: now.waited_ns.saturating_sub(since.waited_ns),
-            voluntary: now.voluntary.saturating_sub(since.voluntary),
-            involuntary: now.involuntary.saturating_sub(since.involuntary),
-            faults: now.faults.saturating_sub(since.faults),
+            ns: ns(until.at.saturating_sub(since.at)),
+            cpu_ns: usage.cpu_ns,
+            waited_ns: usage.waited_ns,
+            voluntary: usage.voluntary,
+            involuntary: usage.involuntary,
+            faults: usage.faults,
             windows: open.len(),
             open_p50_ns: if open.is_empty() { 0 } else { open.value_at_quantile(0.5) },
             open_p99_ns: if open.is_empty() { 0 } else { open.value_at_quantile(0.99) },
@@ -190,9 +191,23 @@ pub struct Seen {
     pub dirty: Vec<bool>,
 }
 
+/// What was counted of a side until a moment.
+pub struct Counted {
+    at: u64,
+    usage: Usage,
+    stats: ChannelStats,
+}
+
+impl Counted {
+    /// Until now, by this thread.
+    pub fn now(stats: &ChannelStats) -> Counted {
+        Counted { at: now(), usage: Usage::now(), stats: stats.clone() }
+    }
+}
+
 /// What the kernel has counted of this thread since it was started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
+struct Usage {
     cpu_ns: u64,
     waited_ns: u64,
     voluntary: u64,
@@ -202,7 +217,7 @@ pub struct Usage {
 
 impl Usage {
     /// Source: getrusage(2) with RUSAGE_THREAD, /proc/thread-self/schedstat (Documentation/scheduler/sched-stats.rst).
-    pub fn now() -> Usage {
+    fn now() -> Usage {
         // SAFETY: the structure is plain numbers, and the kernel fills it.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         // SAFETY: as above; it is ours, and large enough.
@@ -220,6 +235,16 @@ impl Usage {
             faults: count(usage.ru_minflt),
         }
     }
+
+    fn since(self, earlier: Usage) -> Usage {
+        Usage {
+            cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
+            waited_ns: self.waited_ns.saturating_sub(earlier.waited_ns),
+            voluntary: self.voluntary.saturating_sub(earlier.voluntary),
+            involuntary: self.involuntary.saturating_sub(earlier.involuntary),
+            faults: self.faults.saturating_sub(earlier.faults),
+        }
+    }
 }
 
 /// The count now.
@@ -231,6 +256,10 @@ pub fn now() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn nothing() -> Counted {
+        Counted { at: 0, usage: Usage::default(), stats: ChannelStats::default() }
+    }
 
     /// Has begun at 1,000,000, after looks every 1,000.
     fn watch() -> Watch {
@@ -258,7 +287,7 @@ mod tests {
             assert_eq!(watch.look(now), Look::Goes);
         }
         assert_eq!(watch.look(2_000_001), Look::Ends);
-        let seen = watch.seen(3, &Usage::now(), &ChannelStats::default());
+        let seen = watch.seen(3, &nothing(), &nothing());
         let dirty: Vec<usize> = (0..10).filter(|&slice| seen.dirty[slice]).collect();
         assert_eq!(dirty, [0, 3, 4, 5, 7, 8, 9], "the first has the begin in it, and the last gap lasts until the end");
         assert_eq!((seen.side.gap_count, seen.side.cpu, seen.side.gap_from_ns), (2, 3, 5_000));
@@ -272,7 +301,7 @@ mod tests {
         watch.look(1_001_000);
         watch.rested(1_400_000);
         assert_eq!(watch.look(1_402_000), Look::Goes);
-        let seen = watch.seen(0, &Usage::now(), &ChannelStats::default());
+        let seen = watch.seen(0, &nothing(), &nothing());
         assert_eq!((seen.side.gap_count, seen.frames.iter().sum::<u32>()), (0, 0));
         assert!(seen.dirty[1..].iter().all(|dirty| !dirty));
     }
@@ -286,7 +315,7 @@ mod tests {
         for now in [1_020_000, 1_060_000, 1_140_000, 1_221_000] {
             watch.look(now);
         }
-        let seen = watch.seen(0, &Usage::now(), &ChannelStats::default());
+        let seen = watch.seen(0, &nothing(), &nothing());
         assert_eq!((seen.side.gap_from_ns, seen.side.gap_count), (80_000, 1));
     }
 }
