@@ -2,7 +2,7 @@
 //! it into a result of a [`Bench`](crate::Bench).
 //!
 //! Time is cut into slices. A slice is clean if neither side saw a gap in it: between two looks at the ring, the counter of its CPU moved
-//! by more than [`GAP_NS`], and by more than [`GAP_LOOKS`] usual looks take, so that somebody else had that CPU, or the hypervisor
+//! by more than [`GAP_NS`], and by more than [`GAP_BATCHES`] batches usually take, so that somebody else had that CPU, or the hypervisor
 //! below had it.
 
 use serde::{Deserialize, Serialize};
@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 pub const BENCH: &str = "channel";
 /// A side looked away for longer than a batch takes.
 pub const GAP_NS: u64 = 5_000;
-/// And for longer than so many looks take that this side usually has between two of them: a large batch takes its time.
-pub const GAP_LOOKS: u64 = 4;
+/// And for longer than so many batches usually take this side: a large one takes its time.
+pub const GAP_BATCHES: u64 = 4;
 /// Packets are counted for each such slice of the time.
 pub const SLICE_NS: u64 = 100_000;
 /// With fewer clean slices than this share nothing can be said of the path.

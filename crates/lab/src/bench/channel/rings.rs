@@ -219,7 +219,11 @@ fn send<W: Window>(
                 pushed
             }
         };
-        done += pushed.map_err(faulty)?.frames;
+        let pushed = pushed.map_err(faulty)?.frames;
+        if pushed > 0 {
+            watch.moved();
+        }
+        done += pushed;
         if done == setup.batch as usize {
             next += u64::from(setup.batch);
             done = 0;
@@ -284,6 +288,7 @@ fn receive<W: Window>(
         if popped == 0 {
             continue;
         }
+        watch.moved();
         let at = now();
         if plan.verify {
             frames.iter().for_each(|frame| arrived.take(frame));

@@ -1,6 +1,6 @@
 //! What one side sees while it is measured: gaps in its time, frames in each slice, what the kernel counts of its thread.
 
-use base::channel::{GAP_LOOKS, GAP_NS, MOST_GAPS, SLICE_NS, Side};
+use base::channel::{GAP_BATCHES, GAP_NS, MOST_GAPS, SLICE_NS, Side};
 use channel::{ChannelStats, Ticks};
 use rustix::thread::gettid;
 use serde::{Deserialize, Serialize};
@@ -24,8 +24,9 @@ pub struct Watch {
     slice_ends: u64,
     slice: usize,
     last: u64,
-    /// Stretches between looks before its time, the latest; then they are sorted once, and forgotten.
+    /// Stretches before its time in which frames moved, the latest; then they are sorted once, and forgotten.
     usual: Vec<u64>,
+    moved: bool,
     began: bool,
     frames: Vec<u32>,
     dirty: Vec<bool>,
@@ -64,6 +65,7 @@ impl Watch {
             slice: 0,
             last: span.from,
             usual: Vec::with_capacity(USUAL),
+            moved: false,
             began: false,
             frames: vec![0; slices],
             dirty: vec![false; slices],
@@ -91,8 +93,9 @@ impl Watch {
         if self.usual.len() == USUAL {
             self.usual.clear();
         }
-        if self.last < now && self.last != self.span.from {
-            self.usual.push(now - self.last);
+        // Looks that found nothing to do are short, and say nothing of how long a batch takes.
+        if std::mem::take(&mut self.moved) {
+            self.usual.push(now.saturating_sub(self.last));
         }
         self.last = now;
         if now < self.span.from {
@@ -101,12 +104,18 @@ impl Watch {
         self.began = true;
         self.usual.sort_unstable();
         let usual = self.usual.get(self.usual.len() / 2).copied().unwrap_or(0);
-        self.gap_ticks = self.gap_ticks.max(GAP_LOOKS * usual);
+        self.gap_ticks = self.gap_ticks.max(GAP_BATCHES * usual);
         // What is done once at the begin takes its time from the first slice.
         if let Some(first) = self.dirty.first_mut() {
             *first = true;
         }
         Look::Begins
+    }
+
+    /// Frames have moved since the last look.
+    #[inline]
+    pub fn moved(&mut self) {
+        self.moved = true;
     }
 
     /// It slept because it wanted to: that is no gap.
@@ -267,6 +276,7 @@ mod tests {
         for now in (900_000..1_000_000).step_by(1_000) {
             assert_eq!(watch.look(now), Look::Goes);
             watch.count(now, 5);
+            watch.moved();
         }
         assert_eq!(watch.look(1_000_000), Look::Begins);
         watch
@@ -309,9 +319,18 @@ mod tests {
     #[test]
     fn a_batch_that_takes_long_is_no_gap() {
         let mut watch = Watch::new(Span { from: 1_000_000, until: 2_000_000, per_ns: 1.0 });
-        for now in (0..=1_000_000).step_by(20_000) {
-            watch.look(now);
+        // Most looks find nothing to do, and every tenth one moves a batch.
+        let mut now = 0;
+        for look in 0.. {
+            if watch.look(now) == Look::Begins {
+                break;
+            }
+            now += if look % 10 == 0 { 20_000 } else { 100 };
+            if look % 10 == 0 {
+                watch.moved();
+            }
         }
+        watch.rested(1_000_000);
         for now in [1_020_000, 1_060_000, 1_140_000, 1_221_000] {
             watch.look(now);
         }
