@@ -37,7 +37,7 @@ fn rates(channel: &Channel<'_>, main: &Measured<'_>) -> Option<Figure> {
         let points: Vec<(f64, f64)> = series.measured.iter().filter_map(clean).collect();
         if !points.is_empty() {
             curves.push(Curve {
-                label: format!("{name}, {}", mark(channel).name()),
+                label: name,
                 form: Form::Points(mark(channel)),
                 points,
             });
@@ -58,7 +58,7 @@ fn rates(channel: &Channel<'_>, main: &Measured<'_>) -> Option<Figure> {
     }
     for (series, _, window, model) in swapped(channel) {
         if beside(channel, main).any(|own| std::ptr::eq(own, series)) {
-            let label = format!("{} with {window}, modelled", series.first().setup.path);
+            let label = format!("{} with {window}", series.first().setup.path);
             curves.push(Curve { label, form: Form::Points(Mark::Modelled), points: by_model(series, &model) });
         }
     }
