@@ -8,11 +8,12 @@
 //! A kick is a hint. One too many costs a look; one that never comes costs a nap, after which everybody looks again. A peer that
 //! wants to be kicked all the time gets no more than one kick in [`KICK_EVERY`], so that it cannot have our CPU for the asking.
 
+use std::io::IoSliceMut;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::io::{read, write};
+use rustix::io::{ReadWriteFlags, preadv2, write};
 
 use crate::consumer::Consumer;
 use crate::fault::PeerFault;
@@ -76,9 +77,13 @@ impl Bell {
         self.0.as_fd()
     }
 
-    /// Wakes whoever sleeps. A count that is full wakes as well, so no error matters.
+    /// Wakes whoever sleeps. A count that is full wakes as well: it is not written to, since the peer has the same open file and may
+    /// have made it one whose writes wait.
     pub fn ring(&self) {
-        let _ = write(&self.0, &1u64.to_ne_bytes());
+        let mut files = [PollFd::new(&self.0, PollFlags::OUT)];
+        if matches!(poll(&mut files, Some(&Timespec::default())), Ok(1)) {
+            let _ = write(&self.0, &1u64.to_ne_bytes());
+        }
     }
 
     /// Sleeps until it rings, at most so long, and until the peer is gone.
@@ -88,8 +93,9 @@ impl Bell {
         let at_most = Timespec::try_from(at_most).ok();
         // A signal ends the sleep early, which is as good as a spurious kick.
         let _ = poll(&mut files, at_most.as_ref());
+        // Never waits, whatever flags the peer has set on the open file; 2^64 - 1 is no offset, as a pipe's or an eventfd's.
         let mut count = [0; 8];
-        let _ = read(&self.0, &mut count);
+        let _ = preadv2(&self.0, &mut [IoSliceMut::new(&mut count)], u64::MAX, ReadWriteFlags::NOWAIT);
     }
 }
 

@@ -138,6 +138,32 @@ fn rule_10_a_peer_that_always_wants_kicks_gets_one_in_a_while() {
 }
 
 #[test]
+fn rule_7_a_peer_that_makes_the_bell_one_that_waits_holds_nobody_up() {
+    use rustix::fs::{OFlags, fcntl_setfl};
+    let (empty, full) = (Bell::new().unwrap(), Bell::new().unwrap());
+    // Flags belong to the open file, which both sides have.
+    for file in [&empty, &full] {
+        fcntl_setfl(bell(file).file(), OFlags::empty()).unwrap();
+    }
+    rustix::io::write(full.file(), &(u64::MAX - 1).to_ne_bytes()).unwrap();
+    let done = std::thread::spawn(move || {
+        empty.sleep(Duration::from_millis(5), None);
+        full.ring();
+        full.sleep(Duration::from_secs(600), None);
+        // It has heard all rings at once, and sleeps now.
+        let begun = Instant::now();
+        full.sleep(Duration::from_millis(40), None);
+        assert!(begun.elapsed() >= Duration::from_millis(35), "a bell that was heard still rings");
+    });
+    let begun = Instant::now();
+    while !done.is_finished() && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(done.is_finished(), "it waits for the peer without a bound");
+    done.join().unwrap();
+}
+
+#[test]
 fn only_who_sleeps_asks_to_be_kicked() {
     for (policy, asks) in [(Policy::Poll, false), (Policy::Kick, true), (Policy::Adaptive { spin_ns: 1_000_000 }, true)]
     {
