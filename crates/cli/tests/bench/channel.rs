@@ -1,23 +1,10 @@
 //! `bench channel` from end to end: that every frame arrives as it was sent, whatever the path, the window and the policy; never a rate.
 
-use super::kvmscope;
+use super::{kvmscope, rows_of};
 use serde_json::Value;
 
-/// Rows of a table of section `channel`, by the names of its columns.
-fn rows(json: &str, table: &str) -> Vec<Value> {
-    let document: Value = serde_json::from_str(json).unwrap();
-    let section = document["sections"].as_array().unwrap().iter().find(|section| section["id"] == "channel").unwrap();
-    let table = &section["tables"][table];
-    let names: Vec<&str> =
-        table["columns"].as_array().unwrap().iter().map(|column| column["name"].as_str().unwrap()).collect();
-    let row = |cells: &Value| {
-        names.iter().zip(cells.as_array().unwrap()).map(|(name, cell)| ((*name).to_owned(), cell.clone())).collect()
-    };
-    table["rows"].as_array().unwrap().iter().map(|cells| Value::Object(row(cells))).collect()
-}
-
 fn measured(json: &str) -> Vec<Value> {
-    rows(json, "rates").into_iter().filter(|row| row["window_kind"] == "measured").collect()
+    rows_of(json, "channel", "rates").into_iter().filter(|row| row["window_kind"] == "measured").collect()
 }
 
 #[test]

@@ -22,9 +22,13 @@ fn kvmscope(arguments: &[&str]) -> (Option<i32>, String, String) {
 
 /// The rows of a table of section `nesting`, as objects.
 fn rows(json: &str, table: &str) -> Vec<Value> {
+    rows_of(json, "nesting", table)
+}
+
+fn rows_of(json: &str, section: &str, table: &str) -> Vec<Value> {
     let document: Value = serde_json::from_str(json).unwrap();
     assert_eq!(document["schema"], "kvmscope/1");
-    let section = document["sections"].as_array().unwrap().iter().find(|section| section["id"] == "nesting").unwrap();
+    let section = document["sections"].as_array().unwrap().iter().find(|one| one["id"] == section).unwrap();
     let table = &section["tables"][table];
     let names: Vec<&str> =
         table["columns"].as_array().unwrap().iter().map(|column| column["name"].as_str().unwrap()).collect();
