@@ -163,7 +163,7 @@ mod measured {
         fn pair(&self, root: &Path) -> anyhow::Result<((u32, u32), &'static str)> {
             let ours: Vec<u32> = thread::affinity(thread::own())?.iter().collect();
             let related = |a: u32, b: u32| relation(root, a, b).unwrap_or("unknown");
-            let [same, core, ..] = PAIRS;
+            let [_, core, ..] = PAIRS;
             let apart = |a: u32, b: u32| a != b && related(a, b) != core;
             let (a, b) = match self.cpus[..] {
                 [a, b] => match [a, b].into_iter().find(|cpu| !ours.contains(cpu)) {
@@ -181,10 +181,10 @@ mod measured {
                 }
             };
             if !self.same_core && !apart(a, b) {
-                let what = if a == b { same } else { core };
+                let where_to = if a == b { format!("on CPU {a}") } else { format!("on one core, CPUs {a} and {b}") };
                 bail!(WrongUse(format!(
-                    "CPUs {a} and {b} are the {what}, where both sides would wait for each other; name two others with --cpus, \
-                     or measure that with --same-core"
+                    "both sides would run {where_to}, and wait for each other; name two CPUs of different cores with --cpus, or \
+                     measure that with --same-core"
                 )));
             }
             Ok(((a, b), related(a, b)))
