@@ -36,11 +36,7 @@ fn rates(channel: &Channel<'_>, main: &Measured<'_>) -> Option<Figure> {
         let clean = |one: &Measured<'_>| Some((f64::from(one.setup.batch), one.clean_mpps()?));
         let points: Vec<(f64, f64)> = series.measured.iter().filter_map(clean).collect();
         if !points.is_empty() {
-            curves.push(Curve {
-                label: name,
-                form: Form::Points(mark(channel)),
-                points,
-            });
+            curves.push(Curve { label: name, form: Form::Points(mark(channel)), points });
         }
     }
     if curves.is_empty() {
