@@ -17,6 +17,10 @@ pub const GAP_BATCHES: u64 = 4;
 pub const SLICE_NS: u64 = 100_000;
 /// With fewer clean slices than this share nothing can be said of the path.
 pub const LEAST_CLEAN: f64 = 0.2;
+/// What the thread is called that sends, so that people find it among others.
+pub const SENDER: &str = "channel-send";
+/// And the one that receives.
+pub const RECEIVER: &str = "channel-recv";
 /// Gaps that are kept of each side, the longest.
 pub const MOST_GAPS: usize = 2_000;
 
@@ -124,6 +128,10 @@ pub struct Side {
     pub gap_ns: u64,
     /// When the longest began, since the first look, and how long each was; in order of time.
     pub gaps: Vec<(u64, u64)>,
+    /// The time-stamp counter at the first look, that gaps count from, and at the end of [`Run::ns`]: by these two a trace of the machine
+    /// explains the gaps. `None` where nothing relates the two.
+    #[serde(default)]
+    pub tsc: Option<(u64, u64)>,
 }
 
 impl Run {
@@ -141,6 +149,13 @@ impl Run {
     /// Of all slices, those that were clean.
     pub fn clean_share(&self) -> f64 {
         self.clean_slices as f64 / self.slices.max(1) as f64
+    }
+
+    /// What the time-stamp counter showed so long after the first look of one of its sides.
+    pub fn tsc_at(&self, side: &Side, at_ns: u64) -> Option<u64> {
+        let (from, until) = side.tsc.filter(|(from, until)| from < until && self.ns > 0)?;
+        let ticks = u128::from(at_ns) * u128::from(until - from) / u128::from(self.ns);
+        u64::try_from(u128::from(from) + ticks).ok()
     }
 
     /// Frames that did not arrive as they were sent.

@@ -120,6 +120,11 @@ impl Interrupt {
         Arc::clone(&self.asked)
     }
 
+    /// Whether a signal has come that was held: what goes on has to end now.
+    pub fn is_held_back(&self) -> bool {
+        self.asked.load(Ordering::Relaxed) && locked(&self.noted).held
+    }
+
     /// Where something failed: if a signal is the reason, this waits for the end and says nothing.
     pub fn wait_if_asked(&self) {
         while self.asked.load(Ordering::Relaxed) && !locked(&self.noted).held {

@@ -1,12 +1,16 @@
 //! The checks of the rules: from what was measured to what was seen.
 
+mod preempted;
+
+pub(super) use preempted::preempted;
+
 use super::machines::Host;
 use super::measured::{Channel, MPROTECT, Measured, NONE, PKEY, Series};
 use super::model::Model;
-use super::rules::{BUSY, KICKS, LOST, OPEN, WINDOW_SHARE};
+use super::rules::{BUSY, KICKS, OPEN, WINDOW_SHARE};
 use crate::rule::Hit;
 use base::channel::{PAIRS, Run};
-use base::number::{amount, bytes, counted, duration, list, many, packets_per_s, percent, thousands};
+use base::number::{amount, bytes, counted, duration, list, many, percent, thousands};
 use base::{Cost, CostKind, Evidence, Severity};
 
 /// Setups that a finding shows, the worst.
@@ -125,40 +129,6 @@ pub(super) fn siblings(channel: &Channel<'_>) -> Vec<Hit> {
 /// The sides on different nodes.
 pub(super) fn nodes(channel: &Channel<'_>) -> Vec<Hit> {
     related(channel, &[PAIRS[4]], Severity::Medium, "ran with the two sides on different nodes")
-}
-
-/// A side lost its CPU, and that cost something.
-pub(super) fn preempted(channel: &Channel<'_>) -> Vec<Hit> {
-    // What cannot be measured at all lost more than what can.
-    let lost = |one: &Measured<'_>| one.lost_share().unwrap_or(1.0);
-    let taken = |one: &Measured<'_>| (one.involuntary() > 0 && lost(one) > LOST).then(|| lost(one));
-    let found = by_machine(channel, |_, one| taken(one)).into_iter().map(|(host, own)| {
-        let count = own.iter().fold(0_u64, |sum, (one, _)| sum.saturating_add(one.involuntary()));
-        let (worst, share) = own[0];
-        let cost = match worst.clean_mpps() {
-            Some(_) => format!("up to {} of the rate was lost", percent(share)),
-            None => "too few slices were clean to tell the rate".to_owned(),
-        };
-        let times = counted(count, "time", "times");
-        let title = format!("The CPU of a side was taken {times} in {}: {cost}", many(own.len() as u64, "setup"));
-        let mut found = hit(worst, host.machine.clone(), Severity::High, title);
-        let cpus =
-            own.iter().flat_map(|(one, _)| &one.launches).flat_map(|(_, run)| [run.producer.cpu, run.consumer.cpu]);
-        found = found.filling("CPUS", base::CpuSet::from_iter(cpus));
-        if worst.clean_mpps().is_some() {
-            found.cost = Cost::of(CostKind::Measured, share, "share of the rate");
-        }
-        own.iter().take(MOST_SHOWN).fold(found, |hit, (one, _)| {
-            let raw = one.raw_mpps().map_or_else(|| "-".to_owned(), |mpps| packets_per_s(mpps * 1e6));
-            let clean = match one.clean_mpps() {
-                Some(mpps) => format!("{} in clean slices", packets_per_s(mpps * 1e6)),
-                None => format!("{} of the slices were clean", percent(one.clean_share())),
-            };
-            let taken = counted(one.involuntary(), "involuntary switch", "involuntary switches");
-            hit.with(seen(format!("{}: {taken}, {raw} over all of the time, {clean}", setup(one)), one))
-        })
-    });
-    found.collect()
 }
 
 /// mprotect where keys would do.

@@ -1,6 +1,8 @@
 //! What is known of the machines that measured, beside what they measured: from their snapshots, where there are any.
 
+use crate::facts::benches::{BenchRun, ns_per_tick};
 use crate::facts::machines::Machines;
+use base::CpuSet;
 use host::Snapshot;
 use host::processor::Processor;
 
@@ -15,14 +17,28 @@ pub struct Host {
     pub l2_bytes: Option<u64>,
     /// Whether processes have protection keys there; `None`: nobody told.
     pub has_pku: Option<bool>,
+    /// CPUs that are online beside those that measured; `None`: nobody told.
+    pub other_cpus: Option<CpuSet>,
+    /// Whether a hypervisor is below it; `None`: nobody told.
+    pub is_guest: Option<bool>,
 }
 
 impl Host {
-    /// The machine of that name, whose CPUs measured.
-    pub fn of(machine: &str, ns_per_tick: Option<f64>, cpus: impl Iterator<Item = u32>, machines: &Machines) -> Self {
-        let snapshot = machines.of_machine(machine).and_then(|host| host.last());
-        let l2_bytes = snapshot.and_then(|snapshot| cpus.filter_map(|cpu| second_level(snapshot, cpu)).min());
-        Self { machine: machine.to_owned(), ns_per_tick, l2_bytes, has_pku: snapshot.and_then(pku) }
+    /// The machine whose `bench` this is, and whose CPUs measured.
+    pub fn of(bench: &BenchRun, cpus: impl Iterator<Item = u32>, machines: &Machines) -> Self {
+        let snapshot = machines.of_machine(&bench.machine).and_then(|host| host.last());
+        let cpus = CpuSet::from_iter(cpus);
+        let l2_bytes = snapshot.and_then(|snapshot| cpus.iter().filter_map(|cpu| second_level(snapshot, cpu)).min());
+        let online = snapshot.and_then(|snapshot| CpuSet::parse(&snapshot.line("sys/devices/system/cpu/online")?));
+        let below = bench.bench.environment.get("hypervisor below").map(|said| said == "yes");
+        Self {
+            machine: bench.machine.clone(),
+            ns_per_tick: ns_per_tick(&bench.bench),
+            l2_bytes,
+            has_pku: snapshot.and_then(pku),
+            other_cpus: online.map(|online| online.iter().filter(|cpu| !cpus.contains(*cpu)).collect()),
+            is_guest: below,
+        }
     }
 }
 

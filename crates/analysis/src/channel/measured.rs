@@ -2,9 +2,10 @@
 //!
 //! A launch is one number. What stands for a setup is the median of its launches, and how far they lie apart is their range.
 
+use super::culprits::Culprits;
 use super::machines::Host;
 use super::model::{Model, Refused};
-use crate::facts::benches::{BenchRun, Benches, ns_per_tick};
+use crate::facts::benches::{BenchRun, Benches};
 use crate::facts::machines::Machines;
 use crate::statistics::spread;
 use base::Level;
@@ -34,6 +35,8 @@ pub struct Channel<'b> {
     pub damaged: u64,
     /// The machines were emulated.
     pub is_emulated: bool,
+    /// Who had the CPUs during gaps, where something was recorded beside.
+    pub culprits: Culprits<'b>,
 }
 
 /// Setups that differ in their batch alone.
@@ -68,6 +71,7 @@ impl<'b> Channel<'b> {
             skipped: Vec::new(),
             damaged: 0,
             is_emulated: benches.emulated.is_some(),
+            culprits: Culprits::default(),
         };
         let mut all: Vec<Measured<'b>> = Vec::new();
         for run in &runs {
@@ -102,7 +106,7 @@ impl<'b> Channel<'b> {
             }
             let own = all.iter().filter(|one| one.machine == run.machine).flat_map(|one| &one.launches);
             let cpus = own.flat_map(|(_, run)| [run.producer.cpu, run.consumer.cpu]);
-            channel.hosts.push(Host::of(&run.machine, ns_per_tick(&run.bench), cpus, machines));
+            channel.hosts.push(Host::of(run, cpus, machines));
         }
         all.iter_mut().for_each(|one| one.launches.sort_by_key(|launch| launch.0));
         let machine = |one: &Measured<'_>| channel.hosts.iter().position(|host| host.machine == one.machine);

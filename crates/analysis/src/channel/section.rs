@@ -1,6 +1,7 @@
 //! All of it as one Section.
 
 use super::costs::notify_ns;
+use super::culprits::Culprits;
 use super::measured::{Channel, MPROTECT, Measured, NONE, PKEY, POLL};
 use super::model::Refused;
 use super::{figures, rules, tables, windows};
@@ -27,7 +28,8 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     if benches.is_empty() {
         return Ok(None);
     }
-    let channel = Channel::of(&benches, case.machines());
+    let mut channel = Channel::of(&benches, case.machines());
+    channel.culprits = Culprits::of(case, &channel);
     Ok(Some(Answer { section: section(&channel, &benches.runs), problems: Vec::new() }))
 }
 
@@ -112,6 +114,7 @@ fn summary(channel: &Channel<'_>, main: &[&Measured<'_>]) -> String {
     for one in main {
         let of = if main.len() > 1 { format!("{}: ", one.machine) } else { String::new() };
         sentences.push(format!("{of}{}", standing(one)));
+        sentences.extend(disturbed(channel, &one.machine));
         if one.clean_mpps().is_some() {
             sentences.extend(protecting(channel, one));
         }
@@ -153,6 +156,19 @@ fn standing(one: &Measured<'_>) -> String {
     };
     let unverified = if one.is_verified() { "" } else { ", unverified" };
     format!("{} at {whose}{range}{unverified}{lost}.", packets_per_s(clean * 1e6))
+}
+
+/// Culprits that a sentence names.
+const MOST_NAMED: usize = 3;
+
+/// Who had the CPUs in the gaps of all setups of a machine, and for how much of the lost time.
+fn disturbed(channel: &Channel<'_>, machine: &str) -> Option<String> {
+    let sum = channel.culprits.sum(|(of, ..)| *of == machine)?;
+    let named = sum.groups.iter().take(MOST_NAMED);
+    let named: Vec<String> = named.map(|group| format!("{} {}", group.name, percent(sum.share(group.ns)))).collect();
+    let rest = sum.groups.len().saturating_sub(MOST_NAMED) as u64;
+    let rest = if rest > 0 { format!(", and {} the rest", counted(rest, "other", "others")) } else { String::new() };
+    Some(format!("Of {} in gaps of all setups, by the trace: {}{rest}.", duration(sum.gap_ns as f64), named.join(", ")))
 }
 
 /// What each window costs a packet there.
@@ -248,13 +264,26 @@ fn unknown(channel: &Channel<'_>, listed: u64) -> Vec<Unknown> {
     let seen =
         channel.measured().map(|one| one.sum(|run| run.producer.gap_count.saturating_add(run.consumer.gap_count)));
     let seen = seen.fold(0, u64::saturating_add);
-    let culprits = one(
-        "gaps",
-        seen.max(listed),
-        "gaps",
+    let all = seen.max(listed);
+    let gaps = counted(all, "gap was", "gaps were");
+    let culprits = if channel.culprits.is_empty() {
+        let text = format!("{gaps} seen, and {listed} of them listed; who had the CPU meanwhile was not recorded.");
+        one("gaps", all, "gaps", text)
+    } else {
+        let unnamed = channel.culprits.unnamed_ns();
+        let text = format!(
+            "{gaps} seen, and {listed} of them listed; the trace does not tell who had the CPU for {} of those that are kept.",
+            duration(unnamed as f64)
+        );
+        one("gaps", unnamed, "ns", text)
+    };
+    let lost = one(
+        "lost_events",
+        channel.culprits.lost_events,
+        "events",
         format!(
-            "{} seen, and {listed} of them listed; who had the CPU meanwhile was not recorded.",
-            counted(seen.max(listed), "gap was", "gaps were")
+            "The trace beside the bench has lost {}: nobody is named for what happened there.",
+            counted(channel.culprits.lost_events, "event", "events")
         ),
     );
     let damaged = one(
@@ -272,7 +301,7 @@ fn unknown(channel: &Channel<'_>, listed: u64) -> Vec<Unknown> {
         unit: String::new(),
         text: format!("{name} was not measured: {}.", why.trim_end_matches('.')),
     });
-    let known = [unclean, unmodelled, kicked, cycles, published, culprits, damaged];
+    let known = [unclean, unmodelled, kicked, cycles, published, culprits, lost, damaged];
     known.into_iter().flatten().chain(skipped).collect()
 }
 

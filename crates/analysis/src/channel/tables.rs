@@ -1,6 +1,7 @@
 //! The tables of what a path carried.
 
 use super::costs::{Costs, notify_ns};
+use super::culprits::Explained;
 use super::measured::{Channel, Measured, NONE, Series};
 use super::windows::WINDOWS;
 use base::channel::{Run, Setup, Side};
@@ -96,7 +97,8 @@ pub const GAPS: TableSpec = TableSpec {
     name: "gaps",
     version: 1,
     row: "One gap that a side saw: between two looks at the ring its CPU did something else. at_ns counts from its first look; `by` is who had \
-          the CPU, where something was recorded beside it. The 50 longest of each run, 500 in all.",
+          the CPU for most of it, where something was recorded beside it, with the share of the gap where others had a part. from_ns and \
+          to_ns are its ends in the recording. The 50 longest of each run, 500 in all.",
     columns: &[
         Column::key("machine"),
         Column::key("thread"),
@@ -110,6 +112,8 @@ pub const GAPS: TableSpec = TableSpec {
         number("at_ns", "ns"),
         Column::ns("length_ns"),
         Column::text("by"),
+        Column::value("from_ns", "ns", ColumnType::U64),
+        Column::value("to_ns", "ns", ColumnType::U64),
     ],
     shown: Some(Shown {
         largest_first: Some("length_ns"),
@@ -216,6 +220,7 @@ struct Gap<'c, 'b> {
     one: &'c Measured<'b>,
     launch: u32,
     thread: &'static str,
+    tid: i32,
     at_ns: u64,
     length_ns: u64,
 }
@@ -230,6 +235,7 @@ pub fn gaps(channel: &Channel<'_>) -> Table {
                     one,
                     launch: *launch,
                     thread,
+                    tid: side.tid,
                     at_ns: *at_ns,
                     length_ns: *length_ns,
                 });
@@ -242,7 +248,8 @@ pub fn gaps(channel: &Channel<'_>) -> Table {
     }
     longest(&mut all, MOST_GAPS);
     let mut table = Table::new(&GAPS);
-    for Gap { one, launch, thread, at_ns, length_ns } in all {
+    for Gap { one, launch, thread, tid, at_ns, length_ns } in all {
+        let explained = channel.culprits.of_gap(&(one.machine, one.setup, launch, tid, at_ns));
         let Setup { path, window, size_bytes, batch, policy, vms } = one.setup;
         table.push(vec![
             one.machine.into(),
@@ -256,7 +263,9 @@ pub fn gaps(channel: &Channel<'_>) -> Table {
             u64::from(launch).into(),
             at_ns.into(),
             length_ns.into(),
-            Cell::Missing,
+            explained.and_then(Explained::by).into(),
+            explained.map(|explained| explained.span.from_ns).into(),
+            explained.map(|explained| explained.span.to_ns).into(),
         ]);
     }
     table

@@ -1,27 +1,51 @@
 //! The host, recorded while something is measured on it: by the counter alone, which is the clock of both.
+//!
+//! ```text
+//! measured      who measures needs nothing of the place         timer, irq
+//! along         launches, each of which keeps its results there, on CPUs of which only what changes who has them is recorded
+//! ```
 
 use super::place::Place;
 use crate::arguments::JournalPlace;
 use anyhow::anyhow;
+use base::CpuSet;
 use base::recording::{ClockPair, Moment, Part, PartKind, PartState};
 use lab::Recorder;
-use lab::tracefs::{Mounted, Plan, TracefsRecorder};
+use lab::snapshot::{Around, More};
+use lab::tracefs::{Mounted, Plan, Selection, TracefsRecorder};
 use std::path::Path;
 use std::time::Duration;
 
 /// How often the recorder is asked to do what has piled up.
 const POLL: Duration = Duration::from_millis(100);
 
+/// What changes who has a CPU, and what makes threads ready.
+const WHO_RUNS: &[&str] = &[
+    "sched:sched_switch",
+    "sched:sched_waking",
+    "irq:irq_handler_entry",
+    "irq:irq_handler_exit",
+    "irq:softirq_entry",
+    "irq:softirq_exit",
+    "irq_vectors",
+    "nmi:nmi_handler",
+];
+/// A page that is not full is taken when the trace ends: taking it earlier would take CPU time from those that measure.
+const SWEEP: Duration = Duration::from_secs(3_600);
+
+/// The clock of all that is recorded beside a bench: it reads it too.
+const CLOCK: &str = "x86-tsc";
+
 /// A recorder at work, or why there is none.
 struct Beside(Result<(TracefsRecorder, Mounted), lab::Error>);
 
 impl Beside {
-    /// Begins to record the host into `place`.
-    fn begin(place: &Place, journal: &JournalPlace) -> Self {
+    /// Begins to record the host into `place`, as `plan` says.
+    fn begin(place: &Place, journal: &JournalPlace, plan: Plan) -> Self {
+        let plan = Plan { clock: Some(CLOCK.to_owned()), ..plan };
         let record = || {
             let journal = journal.journal();
             let mounted = Mounted::at(Path::new("/"), &journal)?;
-            let plan = Plan { clock: Some("x86-tsc".to_owned()), ..Plan::default() };
             let recorder = TracefsRecorder::start(mounted.tracefs(), &journal, &plan, place.root(), place.machine())?;
             Ok((recorder, mounted))
         };
@@ -76,7 +100,7 @@ pub fn measured<T: Send>(
 ) -> anyhow::Result<(Place, T, Vec<Part>)> {
     let Task { name, unexplained, notes } = task;
     place.note_clocks(Moment::Begin);
-    let beside = Beside::begin(&place, journal);
+    let beside = Beside::begin(&place, journal, Plan::default());
     let absent = beside.absent();
     notes.extend(absent.map(|error| format!("Nothing of the host was recorded, so {unexplained}: {error}.")));
     let (measured, parts) = beside.during(name, || measure(notes));
@@ -90,6 +114,34 @@ pub fn measured<T: Send>(
             Err(error.into())
         }
     }
+}
+
+/// Does launches that keep their results in `place`, and records meanwhile who has `cpus`. Before that, a copy of what the machine says
+/// of itself goes there too. Gives what was measured and recorded; the place stays, whatever fails.
+pub fn along<T: Send>(
+    place: &mut Place,
+    journal: &JournalPlace,
+    cpus: CpuSet,
+    task: Task<'_>,
+    measure: impl FnOnce(&mut Place, &mut Vec<String>) -> T + Send,
+) -> anyhow::Result<(T, Vec<Part>)> {
+    let Task { name, unexplained, notes } = task;
+    let host = Around::begin(Path::new("/"), More::default(), place.root(), place.machine());
+    notes
+        .extend(host.as_ref().err().map(|error| format!("Nothing is known of the machine beside the bench: {error}.")));
+    place.note_clocks(Moment::Begin);
+    let plan = Plan {
+        events: WHO_RUNS.iter().filter_map(|text| Selection::parse(text)).collect(),
+        cpus,
+        symbols: false,
+        sweep: SWEEP,
+        ..Plan::default()
+    };
+    let beside = Beside::begin(place, journal, plan);
+    notes.extend(beside.absent().map(|error| format!("Nothing of the host was recorded, so {unexplained}: {error}.")));
+    let (measured, parts) = beside.during(name, || Ok(measure(place, notes)));
+    place.note_clocks(Moment::End);
+    Ok((measured?, parts?.into_iter().chain(host.ok().map(|host| host.first())).collect()))
 }
 
 /// Writes `file` into the recording, and gives the part that it is.

@@ -3,7 +3,7 @@
 //! Only the full program has it; the slim one takes the same arguments and says how to get it.
 
 use super::place::PlaceOptions;
-use crate::arguments::length;
+use crate::arguments::{JournalPlace, length};
 #[cfg(not(feature = "full"))]
 use crate::exit::Exit;
 use clap::Args;
@@ -17,7 +17,7 @@ use clap::builder::PossibleValuesParser;
     kvmscope bench channel --path ring,ring-ro --policy poll,kick,adaptive --batch 32\n  \
     kvmscope bench channel --cpus 2,3 --fifo --seconds 3 --launches 7\n  \
     kvmscope bench channel --json | jq '.sections[].tables.rates'\n\n\
-    Needs no root. Two processes keep two CPUs busy for launches x setups x seconds. Each frame has a number and a checksum, which are\n\
+    Needs no root; with it the trace beside the bench names who took the CPUs. Two processes keep two CPUs busy for launches x setups x seconds. Each frame has a number and a checksum, which are\n\
     looked at where it arrives. Time in which either process did not run is counted apart: the rates have it (raw) and have it not (clean).\n\
     Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
     With --json and without -o, no recording is kept.")]
@@ -67,6 +67,11 @@ pub struct Channel {
     /// Measure with SCHED_FIFO, which ordinary threads cannot preempt (root)
     #[arg(long)]
     fifo: bool,
+    /// Do not record who has the two CPUs meanwhile (root), nor what the machine says of itself: gaps then have no culprits
+    #[arg(long)]
+    no_record: bool,
+    #[command(flatten)]
+    journal: JournalPlace,
     #[command(flatten)]
     place: PlaceOptions,
 }
@@ -87,18 +92,20 @@ impl Channel {
 
 #[cfg(feature = "full")]
 mod measured {
+    use super::super::beside::{self, Task};
     use super::super::launches::Work;
     use super::Channel;
     use crate::exit::{Exit, WrongUse};
     use crate::interrupt::Interrupt;
     use anyhow::bail;
-    use base::Bench;
     use base::channel::{BENCH, PAIRS, Setup};
+    use base::{Bench, CpuSet};
     use lab::bench::channel::{Plan, relation};
     use lab::bench::environment::{self, How};
     use lab::bench::launch;
     use lab::setting::thread;
     use std::path::Path;
+    use std::sync::atomic::Ordering;
     use std::time::Duration;
 
     /// The ring fills, and branches are learned, before anything is measured.
@@ -117,7 +124,34 @@ mod measured {
                 );
             }
             let work = Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)) };
-            work.run(self.launches, bench, &self.place, Interrupt::watch()?)
+            if self.no_record {
+                return work.run(self.launches, bench, &self.place, Interrupt::watch()?);
+            }
+            self.recorded(&plan, &work, bench)
+        }
+
+        /// Measures while the host is recorded.
+        fn recorded(&self, plan: &Plan, work: &Work<'_>, mut bench: Bench) -> anyhow::Result<Exit> {
+            let cpus = CpuSet::from_iter([plan.cpus.0, plan.cpus.1]);
+            let others = thread::affinity(thread::own())?.without(&cpus);
+            // What records stays off the CPUs of the two sides where it can.
+            if !others.is_empty() {
+                thread::set_affinity(thread::own(), &others)?;
+            }
+            let mut place = self.place.begin(&bench.bench, None, Interrupt::watch()?)?;
+            // From here on a signal ends the launches, and then the recorder.
+            let stop = place.interrupt.hold();
+            let mut notes = Vec::new();
+            let unexplained = "no gap has a culprit";
+            let task = Task { name: "the bench", unexplained, notes: &mut notes };
+            let (failed, parts) = beside::along(&mut place, &self.journal, cpus, task, |place, _| {
+                work.measure(self.launches, &mut bench, place, !self.place.no_progress)
+            })?;
+            bench.notes.append(&mut notes);
+            place.add(parts);
+            let failed = failed?;
+            let exit = Work::end(place, bench, failed, &self.place)?;
+            Ok(if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { exit })
         }
 
         fn plan(&self) -> anyhow::Result<Plan> {

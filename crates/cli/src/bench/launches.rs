@@ -1,12 +1,13 @@
 //! Launches, one after the other, into one recording: what `exits` and `clock` have in common.
 
 use super::LAUNCH;
-use super::place::PlaceOptions;
+use super::place::{Place, PlaceOptions};
 use super::status::Status;
 use crate::arguments::length;
 use crate::exit::{Exit, WrongUse};
 use crate::interrupt::Interrupt;
 use anyhow::bail;
+use base::number::packets_per_s;
 use base::{Bench, Measured};
 use clap::Args;
 use lab::bench::launch::{self, Job};
@@ -43,7 +44,7 @@ pub struct Work<'a> {
     /// How many processes a launch is, which take turns: one for each state of the machine.
     pub rounds: u32,
     /// What launch N is to do in round M.
-    pub job: &'a dyn Fn(u32, u32) -> anyhow::Result<Job>,
+    pub job: &'a (dyn Fn(u32, u32) -> anyhow::Result<Job> + Sync),
 }
 
 impl OnCpu {
@@ -91,27 +92,46 @@ impl Work<'_> {
         interrupt: Interrupt,
     ) -> anyhow::Result<Exit> {
         let mut place = options.begin(&bench.bench, None, interrupt)?;
+        let failed = self.measure(launches, &mut bench, &mut place, !options.no_progress)?;
+        Self::end(place, bench, failed, options)
+    }
+
+    /// Does it so many times, and keeps what was measured; gives why it ended early, if it did.
+    pub fn measure(
+        &self,
+        launches: u32,
+        bench: &mut Bench,
+        place: &mut Place,
+        progress: bool,
+    ) -> anyhow::Result<Option<anyhow::Error>> {
         let processes = u64::from(launches) * u64::from(self.rounds);
-        let status = Status::new(!options.no_progress, processes * self.results as u64);
+        let status = Status::new(progress, processes * self.results as u64);
         let program = std::env::current_exe()?;
-        let mut failed = None;
         let rounds = (0..launches).flat_map(|number| (0..self.rounds).map(move |round| (number, round)));
         for (number, round) in rounds {
             let mut tell = |measured: Measured| {
-                status.done(format!("launch {}: {}", number + 1, measured.name));
+                status.done(format!("launch {}: {}", number + 1, said(&measured)));
                 bench.results.push(measured);
-                Ok(())
+                if place.interrupt.is_held_back() { Err(lab::Error::Stopped) } else { Ok(()) }
             };
             let launched = (self.job)(number, round);
             let launched = launched.and_then(|job| Ok(launch::run(&program, LAUNCH, &job, &mut tell)?));
             if let Err(error) = launched {
                 place.interrupt.wait_if_asked();
-                failed = Some(error);
-                break;
+                return Ok(Some(error));
             }
-            place.keep(&bench)?;
+            place.keep(bench)?;
         }
-        drop(status);
+        Ok(None)
+    }
+
+    /// Answers what was measured, even if it `failed` in the end; takes the place back if nothing was.
+    pub fn end(
+        place: Place,
+        mut bench: Bench,
+        failed: Option<anyhow::Error>,
+        options: &PlaceOptions,
+    ) -> anyhow::Result<Exit> {
         if let Some(error) = failed {
             if bench.results.is_empty() {
                 place.abandon()?;
@@ -120,5 +140,13 @@ impl Work<'_> {
             bench.notes.push(format!("The bench ended early: {error}."));
         }
         place.finish(&bench, options)
+    }
+}
+
+/// A result in a few words, with its rate where it has one.
+fn said(measured: &Measured) -> String {
+    match &measured.channel {
+        Some(run) => format!("{}: {}", measured.name, packets_per_s(run.raw_mpps() * 1e6)),
+        None => measured.name.clone(),
     }
 }

@@ -8,6 +8,7 @@
 use super::ClockError;
 use crate::Input;
 use crate::facts::align::{Axis, Map};
+use crate::facts::ledger::line::TimeLine;
 use crate::facts::ledger::model::{Flow, PartFlow};
 use crate::facts::samples::SampleClock;
 use base::recording::WallClock;
@@ -67,6 +68,16 @@ impl<'a> OwnClock<'a> {
         let (ticks, width_ns) = self.wall.as_ref()?.tsc_of(monotonic_ns)?;
         Some(Instant { at_ns: self.axis.shown_ns(ticks), error: error.plus(ClockError::both(width_ns)) })
     }
+}
+
+/// Where a time by `clock` of the machine whose trace is at `place` lies on the recording's axis; `None` where nothing relates the two.
+pub(crate) fn on_axis<'a>(
+    (input, flow): (&'a Input, &'a Flow),
+    place: usize,
+    clock: SampleClock,
+) -> Option<impl Fn(u64) -> Option<u64> + 'a> {
+    let (own, line) = (OwnClock::new(input, flow, place, clock)?, TimeLine::new(input, &flow.parts));
+    Some(move |file_ns| Some(line.outermost(place, own.at(file_ns)?.at_ns)?.1))
 }
 
 /// The times of a guest's file on the clock of the trace of the machine below.

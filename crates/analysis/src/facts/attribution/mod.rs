@@ -24,6 +24,7 @@ pub(crate) mod sums;
 mod threads;
 
 pub use clock_error::ClockError;
+pub(crate) use clocks::on_axis;
 pub use lacking::{Lacking, Unattributed};
 pub(crate) use narrowed::narrowed;
 pub use sums::{Part, Sums};

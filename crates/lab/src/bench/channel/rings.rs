@@ -9,12 +9,14 @@ use crate::bench::launch::ns_per_tick;
 use crate::bench::priority;
 use crate::setting::thread;
 use base::CpuSet;
-use base::channel::{Run, Setup};
+use base::channel::{RECEIVER, Run, SENDER, Setup};
 use channel::{
     Access, Bell, Consumer, FrameBuf, Halves, Header, Lengths, Mprotect, Open, PeerFault, Pkey, Policy, Producer,
     Region, Ring, Shape, Ticks, Waiting, Window,
 };
+use rustix::thread::set_name;
 use serde::{Deserialize, Serialize};
+use std::ffi::CString;
 use std::time::Duration;
 
 /// An adaptive side spins for so long before it sleeps: some ten wake-ups.
@@ -109,14 +111,14 @@ fn both<W: Window>(plan: &Plan, setup: &Setup, over: impl Fn(Halves) -> Result<W
 
     let mut waiting = Waiting::new(policy, ticks, share(&producers)?, share(&consumers)?, None);
     let mut peer = Peer::start(|link| {
-        settle(plan, plan.cpus.1).map_err(|error| error.to_string())?;
+        settle(plan, plan.cpus.1, RECEIVER).map_err(|error| error.to_string())?;
         let window = over(theirs.halves()).map_err(|error| error.to_string())?;
         let consumer = Consumer::new(&theirs, window);
         let consumer = if timed { consumer.timed(ticks) } else { consumer };
         let waiting = Waiting::new(policy, ticks, consumers, producers, None);
         receive(plan, setup, consumer, (policy != Policy::Poll).then_some(waiting), link, shape)
     })?;
-    settle(plan, plan.cpus.0)?;
+    settle(plan, plan.cpus.0, SENDER)?;
     let producer = Producer::new(&ours, window);
     let mut producer = if timed { producer.timed(ticks) } else { producer };
     let span = peer.begin(|| {
@@ -162,8 +164,10 @@ fn policy(setup: &Setup) -> Result<Policy, Error> {
     }
 }
 
-/// This process on its CPU.
-fn settle(plan: &Plan, cpu: u32) -> Result<(), Error> {
+/// This process on its CPU, by a name that people find.
+fn settle(plan: &Plan, cpu: u32, name: &str) -> Result<(), Error> {
+    let name = CString::new(name).unwrap_or_default();
+    set_name(&name).map_err(|error| Error::refused("a side of the channel gets no name", error))?;
     thread::set_affinity(thread::own(), &CpuSet::one(cpu))?;
     if plan.fifo { priority::fifo(priority::GUEST) } else { Ok(()) }
 }

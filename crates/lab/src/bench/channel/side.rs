@@ -184,6 +184,7 @@ impl Watch {
             gap_count: self.gap_count,
             gap_ns: ns(self.gap_sum),
             gaps: longest.iter().map(|(from, until)| (ns(from - self.span.from), ns(until - from))).collect(),
+            tsc: Some((self.span.from, self.span.until)),
         };
         Seen { side, frames: self.frames, dirty: self.dirty }
     }

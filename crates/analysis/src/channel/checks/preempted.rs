@@ -1,0 +1,126 @@
+//! A side lost its CPU: what that cost, to whom, and how to keep that one away.
+
+use super::super::culprits::{Culprit, Culprits, Group, Key};
+use super::super::machines::Host;
+use super::super::measured::{Channel, Measured};
+use super::super::rules::LOST;
+use super::{MOST_SHOWN, by_machine, hit, seen, setup};
+use crate::facts::kernel_threads::is_bound;
+use crate::rule::Hit;
+use base::number::{counted, duration, many, packets_per_s, percent};
+use base::shell::printable;
+use base::{About, Cost, CostKind, CpuSet, Evidence, Needs, Severity};
+
+/// A side lost its CPU, and that cost something.
+pub fn preempted(channel: &Channel<'_>) -> Vec<Hit> {
+    // What cannot be measured at all lost more than what can.
+    let lost = |one: &Measured<'_>| one.lost_share().unwrap_or(1.0);
+    let is_taken = |one: &Measured<'_>| one.involuntary() > 0 || worst(&channel.culprits, one).is_some();
+    let taken = |one: &Measured<'_>| (lost(one) > LOST && is_taken(one)).then(|| lost(one));
+    by_machine(channel, |_, one| taken(one)).into_iter().map(|(host, own)| found(channel, host, &own)).collect()
+}
+
+fn found(channel: &Channel<'_>, host: &Host, own: &[(&Measured<'_>, f64)]) -> Hit {
+    let count = own.iter().fold(0_u64, |sum, (one, _)| sum.saturating_add(one.involuntary()));
+    let (worst, share) = own[0];
+    let cost = match worst.clean_mpps() {
+        Some(_) => format!("up to {} of the rate was lost", percent(share)),
+        None => "too few slices were clean to tell the rate".to_owned(),
+    };
+    let is_own = |key: &Key<'_>| own.iter().any(|(one, _)| is_of(key, one));
+    let sum = channel.culprits.sum(is_own);
+    let most = sum.as_ref().and_then(|sum| Some((sum.worst()?, sum)));
+    let by = match &most {
+        Some((group, sum)) => format!("; {} took {} of the time in gaps", group.words(), percent(sum.share(group.ns))),
+        None => String::new(),
+    };
+    let setups = many(own.len() as u64, "setup");
+    let title = match count {
+        0 => format!("A side did not get on in {setups}: {cost}{by}"),
+        _ => format!("The CPU of a side was taken {} in {setups}: {cost}{by}", counted(count, "time", "times")),
+    };
+    let mut found = hit(worst, host.machine.clone(), Severity::High, title);
+    let sides = own.iter().flat_map(|(one, _)| &one.launches);
+    let cpus: CpuSet = sides.flat_map(|(_, run)| [run.producer.cpu, run.consumer.cpu]).collect();
+    if let Some((group, _)) = &most {
+        keep_away(&mut found, &group.most, host, &cpus);
+    }
+    found = found.filling("CPUS", cpus);
+    if worst.clean_mpps().is_some() {
+        found.cost = Cost::of(CostKind::Measured, share, "share of the rate");
+    }
+    found.evidence.extend(channel.culprits.longest(is_own).map(|longest| in_gap(channel, longest)));
+    own.iter().take(MOST_SHOWN).fold(found, |hit, (one, _)| {
+        let raw = one.raw_mpps().map_or_else(|| "-".to_owned(), |mpps| packets_per_s(mpps * 1e6));
+        let clean = match one.clean_mpps() {
+            Some(mpps) => format!("{} in clean slices", packets_per_s(mpps * 1e6)),
+            None => format!("{} of the slices were clean", percent(one.clean_share())),
+        };
+        let taken = counted(one.involuntary(), "involuntary switch", "involuntary switches");
+        hit.with(seen(format!("{}: {taken}, {raw} over all of the time, {clean}", setup(one)), one))
+    })
+}
+
+fn is_of((machine, of, ..): &Key<'_>, one: &Measured<'_>) -> bool {
+    *machine == one.machine && *of == one.setup
+}
+
+/// Who took most of the gaps of one setup, if a trace names it.
+fn worst(culprits: &Culprits<'_>, one: &Measured<'_>) -> Option<Group> {
+    culprits.sum(|key| is_of(key, one))?.worst().cloned()
+}
+
+/// The longest gap, which timelines show.
+fn in_gap(channel: &Channel<'_>, (key, explained): (&Key<'_>, &super::super::culprits::Explained)) -> Evidence {
+    let &(machine, setup, launch, tid, at_ns) = key;
+    let by = explained.by().unwrap_or_else(|| "unknown".to_owned());
+    let of_run = channel.measured().filter(|one| is_of(key, one)).flat_map(|one| &one.launches);
+    let is_sender = of_run.filter(|(number, _)| *number == launch).any(|(_, run)| run.producer.tid == tid);
+    let thread = if is_sender { "producer" } else { "consumer" };
+    let what = format!("the longest gap, {} of the {thread}: {by}", duration(explained.span.length_ns() as f64));
+    Evidence::in_table(what, "channel.gaps")
+        .key("machine", machine)
+        .key("thread", thread)
+        .key("path", setup.path.as_str())
+        .key("window", setup.window.as_str())
+        .key("size_bytes", u64::from(setup.size_bytes))
+        .key("batch", u64::from(setup.batch))
+        .key("policy", setup.policy.as_str())
+        .key("vms", u64::from(setup.vms))
+        .key("launch", u64::from(launch))
+        .key("at_ns", at_ns)
+        .about([About::Thread { tid }, About::Span(explained.span)])
+}
+
+/// What keeps a culprit off the CPUs of the two sides; it comes before the rule's own commands.
+fn keep_away(found: &mut Hit, culprit: &Culprit, host: &Host, cpus: &CpuSet) {
+    let others = host.other_cpus.as_ref().filter(|others| !others.is_empty());
+    match culprit {
+        Culprit::Thread(name, tid) => {
+            let name = printable(name);
+            if let Some(others) = others.filter(|_| !is_bound(&name)) {
+                found.fix.push(format!("taskset -cp {others} {tid}   # {name}: to CPUs without a side of the channel"));
+                found.undo.push(format!("taskset -cp {} {tid}   # {name}: to any CPU", others.or(cpus)));
+            }
+            found.fix.push(format!(
+                "kvmscope bench channel --fifo   # no ordinary thread, such as {name}, takes a CPU from it"
+            ));
+        }
+        Culprit::Interrupt(name, Some(irq)) => {
+            if let Some(others) = others {
+                let file = format!("/proc/irq/{irq}/smp_affinity_list");
+                found.fix.push(format!("echo {others} > {file}   # {}", printable(name)));
+                found.undo.push(format!("echo {} > {file}", others.or(cpus)));
+            }
+        }
+        Culprit::Below => {
+            found.fix.push(
+                "virsh vcpupin DOMAIN VCPU CPU   # on the host below: a CPU of its own for each of the two vCPUs"
+                    .to_owned(),
+            );
+            found.needs = Some(Needs::OuterLevel);
+        }
+        Culprit::Interrupt(_, None) | Culprit::Idle | Culprit::Itself | Culprit::Asleep => {}
+        Culprit::Lost | Culprit::Unknown => {}
+    }
+}
