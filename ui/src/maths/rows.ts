@@ -1,6 +1,7 @@
 /** Tables as rows of named cells: filter, sort, and as CSV. */
 import type { ColumnName, TableName } from "../data/tables";
 import type { Cell, Report, Table } from "../data/types";
+import type { Window } from "./window";
 
 /** The cells of a row by the names of its columns. */
 export type Row<Name extends string = string> = Record<Name, Cell>;
@@ -44,6 +45,12 @@ export function text<Name extends string>(row: Row<Name>, name: NoInfer<Name>): 
 export function number<Name extends string>(row: Row<Name>, name: NoInfer<Name>): number {
   const cell = row[name];
   return typeof cell === "number" ? cell : 0;
+}
+
+/** Where a row lies on the timeline, by its columns `timeline_from_ns` and `timeline_to_ns`. */
+export function spanOf(row: Row): Window | null {
+  const { timeline_from_ns: t0, timeline_to_ns: t1 } = row;
+  return typeof t0 === "number" && typeof t1 === "number" && t0 < t1 ? { t0, t1 } : null;
 }
 
 /** Cells of a row as they are searched, in lower case and below each other: no word has a line break in it. */

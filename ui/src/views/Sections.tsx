@@ -3,10 +3,10 @@ import type { FunctionComponent } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Recording } from "../data/source";
 import type { Cell, Column, Section, Table } from "../data/types";
-import { amount, counted, grouped } from "../maths/format";
-import { csv, matches, rowsOf, tableOf } from "../maths/rows";
+import { amount, counted, duration, grouped, instant } from "../maths/format";
+import { csv, matches, type Row, rowsOf, spanOf, tableOf } from "../maths/rows";
 import type { Window } from "../maths/window";
-import { go, hash } from "../state/store";
+import { go, hash, openTimeline } from "../state/store";
 import type { Views } from "./App";
 import type { useControls as UseControls } from "./Controls";
 import { Figure } from "./Figure";
@@ -164,9 +164,21 @@ function Numbers({
       }
       caption={`${filter ? `${grouped(kept.length)} of ${counted(table.rows.length, "row")}, filtered by "${filter}"` : counted(kept.length, "row")}.${columns.length < table.columns.length ? ` Not shown: ${counted(table.columns.length - columns.length, "column")} with nothing but zeros or unknown values.` : ""}`}
     >
-      <SortTable title={`Table ${name}`} columns={columns} rows={kept} print={print} />
+      <SortTable
+        title={`Table ${name}`}
+        columns={columns}
+        rows={kept}
+        print={print}
+        {...(recording.timeline && kept.some(spanOf) ? { see } : {})}
+      />
     </Figure>
   );
+}
+
+/** Opens the timeline at a row that says when it was. */
+function see(row: Row): (() => void) | null {
+  const span = spanOf(row);
+  return span && (() => openTimeline(span, `${duration(span.t1 - span.t0)} from ${instant(span.t0)} on.`));
 }
 
 function print(cell: Cell, column: Column): string {

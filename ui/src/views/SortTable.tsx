@@ -9,9 +9,11 @@ interface Props {
   columns: Column[];
   rows: Row[];
   print: (cell: Cell, column: Column) => string;
+  /** Shows a row where it lies in time; `null` where it lies nowhere. */
+  see?: (row: Row) => (() => void) | null;
 }
 
-export function SortTable({ title, columns, rows, print }: Props) {
+export function SortTable({ title, columns, rows, print, see }: Props) {
   const [sort, setSort] = useState<Order | null>(null);
   const shown = useMemo(() => (sort ? sorted(rows, sort.column, sort.descending) : rows), [rows, sort]);
   return (
@@ -32,6 +34,7 @@ export function SortTable({ title, columns, rows, print }: Props) {
               />
             );
           })}
+          {see && <th>timeline</th>}
         </tr>
       }
       row={(i) => (
@@ -41,10 +44,23 @@ export function SortTable({ title, columns, rows, print }: Props) {
               {print(shown[i]![column.name] ?? null, column)}
             </td>
           ))}
+          {see && (
+            <td>
+              <See show={see(shown[i]!)} />
+            </td>
+          )}
         </tr>
       )}
     />
   );
+}
+
+function See({ show }: { show: (() => void) | null }) {
+  return show ? (
+    <button type="button" class="link" onClick={show}>
+      see it
+    </button>
+  ) : null;
 }
 
 function isText({ type }: Column): boolean {

@@ -97,8 +97,8 @@ pub const GAPS: TableSpec = TableSpec {
     name: "gaps",
     version: 1,
     row: "One gap that a side saw: between two looks at the ring its CPU did something else. at_ns counts from its first look; `by` is who had \
-          the CPU for most of it, where something was recorded beside it, with the share of the gap where others had a part. from_ns and \
-          to_ns are its ends in the recording. The 50 longest of each run, 500 in all.",
+          the CPU for most of it, where something was recorded beside it, with the share of the gap where others had a part. timeline_from_ns and \
+          timeline_to_ns are where it lies in the recording. The 50 longest of each run, 500 in all.",
     columns: &[
         Column::key("machine"),
         Column::key("thread"),
@@ -112,8 +112,8 @@ pub const GAPS: TableSpec = TableSpec {
         number("at_ns", "ns"),
         Column::ns("length_ns"),
         Column::text("by"),
-        Column::value("from_ns", "ns", ColumnType::U64),
-        Column::value("to_ns", "ns", ColumnType::U64),
+        Column::value("timeline_from_ns", "ns", ColumnType::U64),
+        Column::value("timeline_to_ns", "ns", ColumnType::U64),
     ],
     shown: Some(Shown {
         largest_first: Some("length_ns"),
