@@ -21,6 +21,12 @@ pub const LEAST_CLEAN: f64 = 0.2;
 pub const SENDER: &str = "channel-send";
 /// And the one that receives.
 pub const RECEIVER: &str = "channel-recv";
+/// In the environment of such a bench: the second-level cache of the CPU that receives, as `size` below `/sys` has it.
+pub const L2_CACHE: &str = "L2 cache";
+/// Whether processes have protection keys: `yes`, `no`.
+pub const PROTECTION_KEYS: &str = "protection keys";
+/// CPUs that are online, as a list.
+pub const ONLINE: &str = "online CPUs";
 /// Gaps that are kept of each side, the longest.
 pub const MOST_GAPS: usize = 2_000;
 

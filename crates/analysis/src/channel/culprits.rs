@@ -19,6 +19,7 @@ use crate::facts::samples::SampleClock;
 use base::Span;
 use base::channel::{Run, Setup, Side};
 use base::number::percent;
+use base::shell::printable;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -275,7 +276,8 @@ impl Names<'_> {
         match by {
             By::Task(0) => Culprit::Idle,
             By::Task(tid) => match self.comms.get(&tid) {
-                Some(name) => Culprit::Thread(name.clone(), tid),
+                // A program may name its threads as it likes.
+                Some(name) => Culprit::Thread(printable(name.trim()).into_owned(), tid),
                 None => Culprit::Thread("unknown".to_owned(), tid),
             },
             By::Interrupt(interrupt) => {

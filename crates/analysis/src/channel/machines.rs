@@ -1,8 +1,10 @@
-//! What is known of the machines that measured, beside what they measured: from their snapshots, where there are any.
+//! What is known of the machines that measured, beside what they measured: from the bench's environment, and from their snapshots where there are any.
 
 use crate::facts::benches::{BenchRun, ns_per_tick};
 use crate::facts::machines::Machines;
 use base::CpuSet;
+use base::bench::POLICY;
+use base::channel::{L2_CACHE, ONLINE, PROTECTION_KEYS};
 use host::Snapshot;
 use host::processor::Processor;
 
@@ -21,6 +23,8 @@ pub struct Host {
     pub other_cpus: Option<CpuSet>,
     /// Whether a hypervisor is below it; `None`: nobody told.
     pub is_guest: Option<bool>,
+    /// The sides ran by a real-time policy.
+    pub is_real_time: bool,
 }
 
 impl Host {
@@ -28,16 +32,20 @@ impl Host {
     pub fn of(bench: &BenchRun, cpus: impl Iterator<Item = u32>, machines: &Machines) -> Self {
         let snapshot = machines.of_machine(&bench.machine).and_then(|host| host.last());
         let cpus = CpuSet::from_iter(cpus);
+        // Each bench tells some of it itself, as far as a machine says it.
+        let said = |name: &str| bench.bench.environment.get(name).map(String::as_str);
+        let is = |name: &str, wanted: &str| said(name).map(|said| said == wanted);
         let l2_bytes = snapshot.and_then(|snapshot| cpus.iter().filter_map(|cpu| second_level(snapshot, cpu)).min());
         let online = snapshot.and_then(|snapshot| CpuSet::parse(&snapshot.line("sys/devices/system/cpu/online")?));
-        let below = bench.bench.environment.get("hypervisor below").map(|said| said == "yes");
+        let online = online.or_else(|| CpuSet::parse(said(ONLINE)?));
         Self {
             machine: bench.machine.clone(),
             ns_per_tick: ns_per_tick(&bench.bench),
-            l2_bytes,
-            has_pku: snapshot.and_then(pku),
-            other_cpus: online.map(|online| online.iter().filter(|cpu| !cpus.contains(*cpu)).collect()),
-            is_guest: below,
+            l2_bytes: l2_bytes.or_else(|| size_bytes(said(L2_CACHE)?)),
+            has_pku: snapshot.and_then(pku).or_else(|| is(PROTECTION_KEYS, "yes")),
+            other_cpus: online.map(|online| online.without(&cpus)),
+            is_guest: is("hypervisor below", "yes"),
+            is_real_time: is(POLICY, "SCHED_FIFO") == Some(true),
         }
     }
 }

@@ -63,7 +63,7 @@ const RULES: &[Rule] = &[
     Rule {
         id: "CHN-PREEMPTED",
         per: "machine",
-        looks_at: "Whether the CPU of a side was taken from it, and what that cost: the rate of all slices against that of clean ones.",
+        looks_at: "Whether the CPU of a side was taken from it, by whom, and what that cost: the rate of all slices against that of clean ones.",
         limits: &[limit("of the clean rate lost", LOST, "share")],
         check: checks::preempted,
         why: "While a side does not run, the other one waits, and no frame moves. Such a number says how busy the machine was, and not what the path \
@@ -134,7 +134,7 @@ const RULES: &[Rule] = &[
     Rule {
         id: "CHN-RING",
         per: "machine",
-        looks_at: "Whether a ring is larger than the second-level cache of the CPUs, where a snapshot tells its size.",
+        looks_at: "Whether a ring is larger than the second-level cache of the CPUs, where the bench or a snapshot tells its size.",
         limits: &[],
         check: checks::ring,
         why: "Both sides walk over all of a ring. One that does not fit into the cache of their cores pushes its own lines out, and each frame is \

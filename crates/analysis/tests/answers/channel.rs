@@ -125,3 +125,51 @@ fn its_findings_name_rows_that_are_there_and_no_amount_that_is_none() {
         }
     }
 }
+
+/// A real recording: a thread called `hog` takes the CPU of the side that receives for 4 ms, again and again.
+fn hogged() -> Section {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/channel-hog");
+    let input = Input::open(Recording::open(&path).unwrap()).unwrap();
+    let sections = Answers::of(&Case::new(input, Given::default())).sections;
+    sections.into_iter().find(|section| section.id == "channel").unwrap()
+}
+
+#[test]
+fn the_hog_of_a_real_recording_is_named_for_each_gap_that_is_as_long_as_its_turn() {
+    let section = hogged();
+    let gaps = section.table("gaps").unwrap();
+    let long: Vec<_> = gaps
+        .rows()
+        .filter(|row| row.text("thread") == Some("consumer") && row.number("length_ns").unwrap() > 3.5e6)
+        .collect();
+    assert!(long.len() >= 5, "{} long gaps", long.len());
+    for row in &long {
+        assert!(row.text("by").unwrap().starts_with("hog/"), "{row:?}");
+        let [from_ns, to_ns] = ["timeline_from_ns", "timeline_to_ns"].map(|name| row.number(name).unwrap());
+        assert!((to_ns - from_ns - row.number("length_ns").unwrap()).abs() < 1_000.0, "{row:?}");
+    }
+    assert!(section.summary.contains("in gaps of all setups, by the trace: hog "), "{}", section.summary);
+}
+
+#[test]
+fn the_finding_names_the_hog_and_opens_the_timeline_at_the_longest_gap() {
+    let section = hogged();
+    let finding = section.findings.iter().find(|finding| finding.rule == "CHN-PREEMPTED").unwrap();
+    assert!(finding.title.contains("; hog/") && finding.title.ends_with("of the time in gaps"), "{}", finding.title);
+    let useless = |line: &String| line.contains("--fifo") || line.contains("taskset");
+    assert!(!finding.fix.iter().any(useless), "both CPUs measured, by SCHED_FIFO already: {:?}", finding.fix);
+    let spans = finding.evidence.iter().flat_map(|seen| &seen.about);
+    assert_eq!(spans.filter(|about| matches!(about, About::Span(_))).count(), 1);
+    let gaps = section.table("gaps").unwrap();
+    for about in finding.evidence.iter().flat_map(|seen| &seen.about) {
+        let About::Rows { table: "channel.gaps", .. } = about else { continue };
+        assert!(gaps.rows.iter().any(|row| about.is_row(gaps.spec, row)), "{about:?}");
+    }
+}
+
+#[test]
+fn a_ring_that_fits_into_the_cache_is_no_finding_and_nothing_was_lost() {
+    let section = hogged();
+    assert!(section.findings.iter().all(|finding| finding.rule != "CHN-RING"), "this ring fits");
+    assert!(section.unknown.iter().all(|unknown| unknown.what != "lost_events"), "{:?}", section.unknown);
+}

@@ -11,7 +11,6 @@ use anyhow::anyhow;
 use base::CpuSet;
 use base::recording::{ClockPair, Moment, Part, PartKind, PartState};
 use lab::Recorder;
-use lab::snapshot::{Around, More};
 use lab::tracefs::{Mounted, Plan, Selection, TracefsRecorder};
 use std::path::Path;
 use std::time::Duration;
@@ -116,8 +115,7 @@ pub fn measured<T: Send>(
     }
 }
 
-/// Does launches that keep their results in `place`, and records meanwhile who has `cpus`. Before that, a copy of what the machine says
-/// of itself goes there too. Gives what was measured and recorded; the place stays, whatever fails.
+/// Does launches that keep their results in `place`, and records meanwhile who has `cpus`. Gives what was measured and recorded; the place stays, whatever fails.
 pub fn along<T: Send>(
     place: &mut Place,
     journal: &JournalPlace,
@@ -126,7 +124,6 @@ pub fn along<T: Send>(
     measure: impl FnOnce(&mut Place, &mut Vec<String>) -> T + Send,
 ) -> anyhow::Result<(T, Vec<Part>)> {
     let Task { name, unexplained, notes } = task;
-    let host = Around::begin(Path::new("/"), More::default(), place.root(), place.machine());
     notes
         .extend(host.as_ref().err().map(|error| format!("Nothing is known of the machine beside the bench: {error}.")));
     place.note_clocks(Moment::Begin);
@@ -141,7 +138,7 @@ pub fn along<T: Send>(
     notes.extend(beside.absent().map(|error| format!("Nothing of the host was recorded, so {unexplained}: {error}.")));
     let (measured, parts) = beside.during(name, || Ok(measure(place, notes)));
     place.note_clocks(Moment::End);
-    Ok((measured?, parts?.into_iter().chain(host.ok().map(|host| host.first())).collect()))
+    Ok((measured?, parts?))
 }
 
 /// Writes `file` into the recording, and gives the part that it is.

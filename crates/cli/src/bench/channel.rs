@@ -67,7 +67,7 @@ pub struct Channel {
     /// Measure with SCHED_FIFO, which ordinary threads cannot preempt (root)
     #[arg(long)]
     fifo: bool,
-    /// Do not record who has the two CPUs meanwhile (root), nor what the machine says of itself: gaps then have no culprits
+    /// Do not record who has the two CPUs meanwhile (root): gaps then have no culprits
     #[arg(long)]
     no_record: bool,
     #[command(flatten)]
@@ -100,7 +100,7 @@ mod measured {
     use anyhow::bail;
     use base::channel::{BENCH, PAIRS, Setup};
     use base::{Bench, CpuSet};
-    use lab::bench::channel::{Plan, relation};
+    use lab::bench::channel::{Plan, ground, relation};
     use lab::bench::environment::{self, How};
     use lab::bench::launch;
     use lab::setting::thread;
@@ -117,6 +117,7 @@ mod measured {
             let plan = self.plan()?;
             let mut environment = environment::here(How { fifo: plan.fifo, ..How::default() });
             environment.insert(base::bench::NS_PER_TICK.to_owned(), launch::ns_per_tick().to_string());
+            environment.extend(ground(Path::new("/"), plan.cpus.1));
             let mut bench = Bench::new(BENCH, environment);
             if cfg!(debug_assertions) {
                 bench.notes.push(

@@ -1,7 +1,10 @@
 //! `bench channel` from end to end: that every frame arrives as it was sent, whatever the path, the window and the policy; never a rate.
 
 use super::{kvmscope, rows_of};
+use crate::hogs::Hogs;
+use assert_cmd::Command;
 use serde_json::Value;
+use std::path::Path;
 
 fn measured(json: &str) -> Vec<Value> {
     rows_of(json, "channel", "rates").into_iter().filter(|row| row["window_kind"] == "measured").collect()
@@ -66,5 +69,67 @@ fn one_cpu_and_what_cannot_be_are_refused() {
     {
         let (status, _, complaint) = kvmscope(&[&["bench", "channel"], &arguments[..]].concat());
         assert_eq!(status, Some(2), "{arguments:?}: {complaint}");
+    }
+}
+
+/// Why nobody can be named here, if so.
+fn cannot_record() -> Option<&'static str> {
+    if !rustix::process::geteuid().is_root() || !Path::new("/sys/kernel/tracing/instances").is_dir() {
+        return Some("recording the host needs root and /sys/kernel/tracing");
+    }
+    let has_clock =
+        std::fs::read_to_string("/sys/kernel/tracing/trace_clock").is_ok_and(|text| text.contains("x86-tsc"));
+    (!has_clock).then_some("this kernel has no trace clock x86-tsc")
+}
+
+#[test]
+fn a_hog_on_the_cpu_of_a_side_is_named_and_leads_to_the_timeline() {
+    let cpus: Vec<u32> = lab::setting::thread::affinity(lab::setting::thread::own()).unwrap().iter().collect();
+    let (Some(first), Some(last)) = (cpus.first(), cpus.last().filter(|_| cpus.len() > 1)) else {
+        return println!("skipped: culprits of gaps: two CPUs are needed");
+    };
+    if let Some(why) = cannot_record() {
+        return println!("skipped: culprits of gaps: {why}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let journal = directory.path().join("journal");
+    let hog = Hogs::on(*last, 1);
+    let mut command = Command::cargo_bin("kvmscope").unwrap();
+    command.current_dir(directory.path()).env("KVMSCOPE_JOURNAL", &journal);
+    let options = "--same-core --window none --batch 32 --seconds 0.5 --launches 2 --json -o new --no-progress --cpus";
+    command.args(["bench", "channel"]).args(options.split_whitespace()).arg(format!("{first},{last}"));
+    let output = command.output().unwrap();
+    drop(hog);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(std::fs::read_dir(&journal).map_or(0, Iterator::count), 0, "nothing is left to undo");
+    let json = String::from_utf8(output.stdout).unwrap();
+    let gaps = rows_of(&json, "channel", "gaps");
+    let by = |row: &Value| row["by"].as_str().unwrap_or_default().to_owned();
+    let named: Vec<&Value> = gaps.iter().filter(|row| by(row).starts_with("hogger/")).collect();
+    assert!(!named.is_empty(), "{:?}", gaps.iter().map(by).collect::<Vec<_>>());
+    for row in named {
+        // The other side waits for this one, and looks at its counter meanwhile: that is no gap.
+        assert_eq!(row["thread"], "consumer", "the hog stays on its CPU: {row}");
+        let span = ["timeline_from_ns", "timeline_to_ns"].map(|name| row[name].as_u64().unwrap());
+        assert!((span[1] - span[0]).abs_diff(row["length_ns"].as_u64().unwrap()) < 10_000, "{row}");
+    }
+    assert!(json.contains("CHN-PREEMPTED") && json.contains("of the time in gaps"), "the finding says who took most");
+}
+
+#[test]
+fn without_a_recorder_the_bench_goes_on_and_says_what_is_missing() {
+    let options = "--same-core --window none --batch 8 --seconds 0.02 --launches 1 --json";
+    let (status, json, complaint) =
+        kvmscope(&[&["bench", "channel", "--no-record"], &options.split_whitespace().collect::<Vec<_>>()[..]].concat());
+    assert_eq!((status, complaint.as_str()), (Some(0), ""));
+    assert!(!measured(&json).is_empty());
+    for row in rows_of(&json, "channel", "rates") {
+        assert!(row["raw_mpps"].is_number() || row["window_kind"] == "modelled", "{row}");
+    }
+    if cannot_record().is_some() {
+        let (status, json, _) =
+            kvmscope(&[&["bench", "channel"], &options.split_whitespace().collect::<Vec<_>>()[..]].concat());
+        assert_eq!(status, Some(0));
+        assert!(json.contains("so no gap has a culprit"), "{json}");
     }
 }

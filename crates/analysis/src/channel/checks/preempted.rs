@@ -97,14 +97,15 @@ fn keep_away(found: &mut Hit, culprit: &Culprit, host: &Host, cpus: &CpuSet) {
     let others = host.other_cpus.as_ref().filter(|others| !others.is_empty());
     match culprit {
         Culprit::Thread(name, tid) => {
-            let name = printable(name);
-            if let Some(others) = others.filter(|_| !is_bound(&name)) {
+            if let Some(others) = others.filter(|_| !is_bound(name)) {
                 found.fix.push(format!("taskset -cp {others} {tid}   # {name}: to CPUs without a side of the channel"));
                 found.undo.push(format!("taskset -cp {} {tid}   # {name}: to any CPU", others.or(cpus)));
             }
-            found.fix.push(format!(
-                "kvmscope bench channel --fifo   # no ordinary thread, such as {name}, takes a CPU from it"
-            ));
+            found.fix.extend((!host.is_real_time).then(|| {
+                format!(
+                    "kvmscope bench channel --fifo   # keeps ordinary threads off; whether {name} is one: chrt -p {tid}"
+                )
+            }));
         }
         Culprit::Interrupt(name, Some(irq)) => {
             if let Some(others) = others {

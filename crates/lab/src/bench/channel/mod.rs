@@ -7,11 +7,13 @@
 //! A launch runs every setup once, in an order that is drawn, so that what is compared was measured in the same minutes.
 
 mod frames;
+mod ground;
 mod pair;
 mod peer;
 mod rings;
 mod side;
 
+pub use ground::ground;
 pub use pair::relation;
 
 use super::launch::Job;
