@@ -51,10 +51,10 @@ impl Culprit {
         match self {
             Culprit::Thread(name, tid) => format!("{name}/{tid}"),
             Culprit::Interrupt(name, _) => name.clone(),
-            Culprit::Idle => "nobody: the CPU was idle".to_owned(),
+            Culprit::Idle => "none: the CPU was idle".to_owned(),
             Culprit::Below => "the hypervisor below".to_owned(),
             Culprit::Itself => "firmware, or the thread itself".to_owned(),
-            Culprit::Asleep => "nobody: the thread slept".to_owned(),
+            Culprit::Asleep => "none: the thread slept".to_owned(),
             Culprit::Lost => "unknown, events were lost".to_owned(),
             Culprit::Unknown => "unknown".to_owned(),
         }
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(by(Some(false), false, &on_its_cpu), "firmware, or the thread itself");
         let in_the_dark = spent(&[(By::Task(4_711), 300)], 0, 700);
         assert_eq!(by(None, true, &in_the_dark), "unknown, events were lost (70.0 %)");
-        assert_eq!(by(None, false, &spent(&[(By::Task(0), 1_000)], 0, 0)), "nobody: the CPU was idle");
+        assert_eq!(by(None, false, &spent(&[(By::Task(0), 1_000)], 0, 0)), "none: the CPU was idle");
     }
 
     #[test]

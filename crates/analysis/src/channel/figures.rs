@@ -63,7 +63,7 @@ fn rates(channel: &Channel<'_>, main: &Measured<'_>) -> Option<Figure> {
         title: "How many packets go through in batches of which size?".to_owned(),
         caption: format!(
             "Frames of {} B on {}. Points were measured in clean slices; lines are models of the same runs, and points with a published window are \
-             modelled: nobody measured those.",
+             modelled: none of those was measured.",
             main.setup.size_bytes, main.machine
         ),
         in_terminals: true,
@@ -84,7 +84,7 @@ fn costs(channel: &Channel<'_>, main: &Measured<'_>) -> Option<Figure> {
         id: "channel_costs".to_owned(),
         title: "What does a packet cost, step by step?".to_owned(),
         caption: format!(
-            "Frames of {} B on {}, measured in clean slices. The window was measured by itself, copying and the index are fitted over the batches, and \
+            "Frames of {} B on {}, measured in clean slices. The window was measured alone, copying and the index are fitted over the batches, and \
              the residual is what the fit leaves.",
             main.setup.size_bytes, main.machine
         ),

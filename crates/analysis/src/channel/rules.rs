@@ -134,7 +134,7 @@ const RULES: &[Rule] = &[
     Rule {
         id: "CHN-RING",
         per: "machine",
-        looks_at: "Whether a ring is larger than the second-level cache of the CPUs, where the bench or a snapshot tells its size.",
+        looks_at: "Whether a ring is larger than the second-level cache of the CPUs, where the bench or a snapshot states its size.",
         limits: &[],
         check: checks::ring,
         why: "Both sides walk over all of a ring. One that does not fit into the cache of their cores pushes its own lines out, and each frame is \

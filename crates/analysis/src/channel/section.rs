@@ -282,7 +282,7 @@ fn unknown(channel: &Channel<'_>, listed: u64) -> Vec<Unknown> {
         channel.culprits.lost_events,
         "events",
         format!(
-            "The trace beside the bench has lost {}: nobody is named for what happened there.",
+            "The trace beside the bench has lost {}: no culprit is named for what happened there.",
             counted(channel.culprits.lost_events, "event", "events")
         ),
     );

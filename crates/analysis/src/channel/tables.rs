@@ -38,7 +38,7 @@ pub const RATES: TableSpec = TableSpec {
     row: "What one setup carried: medians over launches, clean_mpps over slices that neither side saw a gap in (none where fewer than a fifth of \
           them were), low_mpps and high_mpps the range of its launches. Times are per packet: a window's is measured, copy_ns and index_ns are \
           fitted over the batches of a setup, residual_ns is what the fit leaves. Rows of window_kind `modelled` are such a fit with a published \
-          window: nobody measured them.",
+          window: none of them was measured.",
     columns: &[
         Column::key("machine"),
         Column::key("path"),

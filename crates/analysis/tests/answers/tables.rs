@@ -30,8 +30,6 @@ const OF_A_MACHINE: &[&str] = &["compare.configuration", "compare.placement", "f
 
 /// Tables that no bundled recording fills.
 const OF_OWN_TESTS: &[&str] = &[
-    "channel.gaps",
-    "channel.rates",
     "compare.dark",
     "compare.placement",
     "datapath.marks",

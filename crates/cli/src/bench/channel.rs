@@ -151,8 +151,8 @@ mod measured {
             bench.notes.append(&mut notes);
             place.add(parts);
             let failed = failed?;
-            let exit = Work::end(place, bench, failed, &self.place)?;
-            Ok(if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { exit })
+            let ended = Work::end(place, bench, failed, &self.place);
+            if stop.load(Ordering::Relaxed) { Ok(Exit::Interrupted) } else { ended }
         }
 
         fn plan(&self) -> anyhow::Result<Plan> {
