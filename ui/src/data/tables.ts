@@ -742,7 +742,7 @@ export const TABLES = {
     rx_pps: "u64",
     tx_pps: "u64",
   },
-  /** What one setup carried: medians over launches, clean_mpps over slices that neither side saw a gap in (none where fewer than a fifth of them were), low_mpps and high_mpps the range of its launches. Times are per packet: a window's is measured, copy_ns and index_ns are fitted over the batches of a setup, residual_ns is what the fit leaves. Rows of window_kind `modelled` are such a fit with a published window: nobody measured them. */
+  /** What one setup carried: medians over launches, clean_mpps over slices that neither side saw a gap in (none where fewer than a fifth of them were), low_mpps and high_mpps the range of its launches. Times are per packet: a window's is measured, copy_ns and index_ns are fitted over the batches of a setup, residual_ns is what the fit leaves. Rows of window_kind `modelled` are such a fit with a published window: none of them was measured. */
   "channel.rates": {
     machine: "text",
     path: "text",
@@ -768,7 +768,7 @@ export const TABLES = {
     reordered: "u64",
     torn: "u64",
   },
-  /** One gap that a side saw: between two looks at the ring its CPU did something else. at_ns counts from its first look; `by` is who had the CPU, where something was recorded beside it. The 50 longest of each run, 500 in all. */
+  /** One gap that a side saw: between two looks at the ring its CPU did something else. at_ns counts from its first look; `by` is who had the CPU for most of it, where something was recorded beside it, with the share of the gap where others had a part. timeline_from_ns and timeline_to_ns are where it lies in the recording. The 50 longest of each run, 500 in all. */
   "channel.gaps": {
     machine: "text",
     thread: "text",
@@ -782,6 +782,8 @@ export const TABLES = {
     at_ns: "u64",
     length_ns: "u64",
     by: "text",
+    timeline_from_ns: "u64",
+    timeline_to_ns: "u64",
   },
   /** One migration: its method, by what the source was told; how it ended; and its price: the most of its time that was taken from the guest, how long all its vCPUs waited for pages at once after post-copy had begun, and how many pages it asked for then. What was not told is missing. */
   "migration.runs": {

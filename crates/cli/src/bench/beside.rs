@@ -124,8 +124,6 @@ pub fn along<T: Send>(
     measure: impl FnOnce(&mut Place, &mut Vec<String>) -> T + Send,
 ) -> anyhow::Result<(T, Vec<Part>)> {
     let Task { name, unexplained, notes } = task;
-    notes
-        .extend(host.as_ref().err().map(|error| format!("Nothing is known of the machine beside the bench: {error}.")));
     place.note_clocks(Moment::Begin);
     let plan = Plan {
         events: WHO_RUNS.iter().filter_map(|text| Selection::parse(text)).collect(),
