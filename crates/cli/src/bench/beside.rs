@@ -115,7 +115,8 @@ pub fn measured<T: Send>(
     }
 }
 
-/// Does launches that keep their results in `place`, and records meanwhile who has `cpus`. Gives what was measured and recorded; the place stays, whatever fails.
+/// Does launches that keep their results in `place`, and records meanwhile who has `cpus`. Gives what was measured and recorded; the
+/// place stays, whatever fails.
 pub fn along<T: Send>(
     place: &mut Place,
     journal: &JournalPlace,
