@@ -114,7 +114,7 @@ fn summary(channel: &Channel<'_>, main: &[&Measured<'_>]) -> String {
     for one in main {
         let of = if main.len() > 1 { format!("{}: ", one.machine) } else { String::new() };
         sentences.push(format!("{of}{}", standing(one)));
-        sentences.extend(disturbed(channel, &one.machine));
+        sentences.extend(disturbed(channel, one.machine));
         if one.clean_mpps().is_some() {
             sentences.extend(protecting(channel, one));
         }
