@@ -4,20 +4,23 @@ use std::sync::atomic::Ordering;
 
 use crate::fault::PeerFault;
 use crate::frames::FrameBuf;
-use crate::layout::{Descriptor, Header};
+use crate::layout::{Descriptor, Header, Places};
 use crate::memory::Ticks;
 use crate::producer::current;
 use crate::protocol::Receiving;
 use crate::ring::Ring;
 use crate::stats::{ChannelStats, Meter};
-use crate::window::{Raw, Window};
+use crate::window::Window;
 
 /// Receives frames from a ring through a window. It is the only one that does.
 #[derive(Debug)]
 pub struct Consumer<W> {
     window: W,
     header: Header,
+    places: Places,
     indices: Receiving,
+    alike: Alike,
+    peer_polls: bool,
     stats: ChannelStats,
     meter: Meter,
     closed: Option<PeerFault>,
@@ -31,12 +34,30 @@ impl<W: Window> Consumer<W> {
         let header = ring.header();
         let indices = Receiving::new(header.shape.slots());
         let stats = ChannelStats::default();
-        Consumer { window, header, indices, stats, meter: Meter(None), closed: None, epochs: Vec::new(), kick: false }
+        Consumer {
+            window,
+            header,
+            places: header.shape.places(),
+            indices,
+            alike: Alike::default(),
+            peer_polls: false,
+            stats,
+            meter: Meter(None),
+            closed: None,
+            epochs: Vec::new(),
+            kick: false,
+        }
     }
 
     /// From now on each window is timed.
     pub fn timed(mut self, ticks: Ticks) -> Consumer<W> {
         self.meter = Meter(Some(ticks));
+        self
+    }
+
+    /// The producer never sleeps: nobody looks after each batch whether it asked to be kicked, which takes a full fence.
+    pub fn polled(mut self) -> Consumer<W> {
+        self.peer_polls = true;
         self
     }
 
@@ -50,9 +71,8 @@ impl<W: Window> Consumer<W> {
         }
         self.epochs.clear();
         self.epochs.reserve(max.min(out.most()));
-        let Consumer { window, header, indices, epochs, .. } = self;
         let begun = self.meter.begin();
-        let popped = window.with(|raw| pop(raw, header, indices, out, epochs, max));
+        let popped = self.pop(out, max);
         self.meter.end(begun, &mut self.stats);
         self.stats.overwritten = self.indices.overwritten();
         self.stats.packets += out.len() as u64;
@@ -67,6 +87,50 @@ impl<W: Window> Consumer<W> {
             }
             Err(fault) => Err(self.fault(fault)),
         }
+    }
+
+    #[inline]
+    fn pop(&mut self, out: &mut FrameBuf, max: usize) -> Result<Popped, PeerFault> {
+        let Consumer { window, header, places, indices, alike, epochs, peer_polls, .. } = self;
+        let generation = header.generation as u8;
+        let longest = places.frame_bytes.min(out.frame_bytes());
+        window.with(|raw| {
+            current(raw, header)?;
+            let filled = indices.filled(&raw, max.min(out.most()) as u64)?;
+            let memory = raw.slots();
+            let (mut number, end) = (indices.next(), indices.next().wrapping_add(filled));
+            let mut outdated = 0;
+            while number != end {
+                if alike.left == 0 {
+                    // Read once; what is checked is what is used.
+                    let descriptor = Descriptor::of(memory.load(places.descriptor(number), Ordering::Relaxed));
+                    let age = generation.wrapping_sub(descriptor.generation);
+                    if age >= 1 << 7 {
+                        return Err(PeerFault::Generation { seen: u32::from(descriptor.generation) });
+                    }
+                    if age != 0 {
+                        outdated += 1;
+                        number = number.wrapping_add(1);
+                        continue;
+                    }
+                    *alike =
+                        Alike { left: 1 + u64::from(descriptor.more), len: descriptor.len, epoch: descriptor.epoch };
+                }
+                if usize::from(alike.len) > longest {
+                    return Err(PeerFault::Length { slot: number, len: alike.len });
+                }
+                let frames = alike.left.min(end.wrapping_sub(number)).min(places.to_the_end(number));
+                let (stride, room) = (out.frame_bytes(), out.push_alike(frames as usize, alike.len));
+                memory.gather(places.data(number), places.slot_bytes, alike.len.into(), room, stride);
+                epochs.resize(epochs.len() + frames as usize, alike.epoch);
+                alike.left -= frames;
+                number = number.wrapping_add(frames);
+            }
+            if filled > 0 {
+                indices.release(&raw, filled);
+            }
+            Ok(Popped { outdated, kick: filled > 0 && !*peer_polls && indices.must_kick(&raw) })
+        })
     }
 
     /// The epoch that each frame of the last batch was sent by.
@@ -122,49 +186,16 @@ impl<W: Window> Consumer<W> {
     }
 }
 
+/// The last descriptor that was read, and how many frames are still to come by it: a batch that is received need not end where one
+/// that was sent does.
+#[derive(Clone, Copy, Debug, Default)]
+struct Alike {
+    left: u64,
+    len: u16,
+    epoch: u32,
+}
+
 struct Popped {
     outdated: u64,
     kick: bool,
-}
-
-#[inline]
-fn pop(
-    raw: Raw<'_>,
-    header: &Header,
-    indices: &mut Receiving,
-    out: &mut FrameBuf,
-    epochs: &mut Vec<u32>,
-    max: usize,
-) -> Result<Popped, PeerFault> {
-    current(raw, header)?;
-    let filled = indices.filled(&raw, max.min(out.most()) as u64)?;
-    let (shape, memory) = (&header.shape, raw.slots());
-    let first = indices.next();
-    let (mut outdated, mut wrong) = (0, None);
-    for number in (0..filled).map(|i| first.wrapping_add(i)) {
-        // Read once; what is checked is what is used.
-        let descriptor = Descriptor::of(memory.load(shape.descriptor_at(number), Ordering::Relaxed));
-        let age = (header.generation as u16).wrapping_sub(descriptor.generation);
-        if age != 0 {
-            if age < 1 << 15 {
-                outdated += 1;
-                continue;
-            }
-            wrong = Some(PeerFault::Generation { seen: u32::from(descriptor.generation) });
-            break;
-        }
-        if usize::from(descriptor.len) > shape.frame_bytes().min(out.frame_bytes()) {
-            wrong = Some(PeerFault::Length { slot: number, len: descriptor.len });
-            break;
-        }
-        memory.copy_out(shape.data_at(number), out.push(descriptor.len));
-        epochs.push(descriptor.epoch);
-    }
-    if let Some(fault) = wrong {
-        return Err(fault);
-    }
-    if filled > 0 {
-        indices.release(&raw, filled);
-    }
-    Ok(Popped { outdated, kick: filled > 0 && indices.must_kick(&raw) })
 }

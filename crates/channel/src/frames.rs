@@ -49,11 +49,11 @@ impl FrameBuf {
         self.lens.clear();
     }
 
-    /// Room for one more frame, whose length was checked.
+    /// Room for some more frames of one length, which was checked: each begins [`FrameBuf::frame_bytes`] after the one before.
     #[inline]
-    pub(crate) fn push(&mut self, len: u16) -> &mut [u8] {
-        let begin = self.lens.len() * self.frame_bytes;
-        self.lens.push(len);
-        &mut self.bytes[begin..begin + usize::from(len)]
+    pub(crate) fn push_alike(&mut self, frames: usize, len: u16) -> &mut [u8] {
+        let first = self.lens.len();
+        self.lens.resize(first + frames, len);
+        &mut self.bytes[first * self.frame_bytes..(first + frames) * self.frame_bytes]
     }
 }

@@ -8,9 +8,10 @@
 //!   8192  slots          each begins a cache line
 //! ```
 //! Lines that different CPUs write lie 128 bytes apart, because the prefetcher of many CPUs fetches pairs of lines (Linux pads by
-//! 0x80 in `tools/virtio/ringtest`). A slot is a descriptor of 8 bytes (`len: u16, flags: u16, gen: u32`, little-endian) and
-//! its data. Both lie together ([`Lengths::InSlot`]), or all descriptors come before the data of all slots
-//! ([`Lengths::Apart`]): then a frame of 64 bytes moves 72 bytes, not a slot of 128.
+//! 0x80 in `tools/virtio/ringtest`). A slot is a descriptor of 8 bytes (`len: u16, flags: u16, gen: u32`, little-endian; the
+//! flags are a number of frames and the low bits of the generation) and its data. Both lie together ([`Lengths::InSlot`]), or all
+//! descriptors come before the data of all slots ([`Lengths::Apart`]): a frame of 64 bytes then moves a line, not a slot of two. Frames
+//! of one batch that are of one length share the descriptor of the first.
 
 use crate::fault::Refused;
 
@@ -83,53 +84,88 @@ impl Shape {
         }
     }
 
-    /// Bytes in the cache lines that one frame moves from CPU to CPU; a descriptor that lies apart shares its line with seven others.
-    pub fn bytes_moved(&self, frame_bytes: usize) -> usize {
+    /// The one of both layouts that moves fewer bytes from CPU to CPU, for frames of this length in batches of so many.
+    pub fn moving_least(slots: u32, frame_bytes: u32, batch: u32) -> Result<Shape, Refused> {
+        let in_slot = Shape::for_frames(slots, frame_bytes, Lengths::InSlot)?;
+        let apart = Shape::for_frames(slots, frame_bytes, Lengths::Apart)?;
+        let moved = |shape: &Shape| shape.bytes_moved(frame_bytes as usize, batch);
+        Ok(if moved(&apart) < moved(&in_slot) { apart } else { in_slot })
+    }
+
+    /// Bytes of the cache lines that one frame moves from CPU to CPU, in a batch of frames of one length, whose descriptor lies in one line.
+    pub fn bytes_moved(&self, frame_bytes: usize, batch: u32) -> usize {
         match self.lengths {
             Lengths::InSlot => (frame_bytes + DESCRIPTOR_BYTES).next_multiple_of(LINE_BYTES),
-            Lengths::Apart => frame_bytes.next_multiple_of(LINE_BYTES) + DESCRIPTOR_BYTES,
+            Lengths::Apart => frame_bytes.next_multiple_of(LINE_BYTES) + LINE_BYTES.div_ceil(batch.max(1) as usize),
         }
     }
 
     /// Of a region with slots.
     pub fn region_bytes(&self) -> usize {
-        self.data_at(0) + self.slots as usize * self.slot_bytes as usize
+        self.places().data_at + self.slots as usize * self.slot_bytes as usize
     }
 
-    /// Where the descriptor of the slot with this free-running number lies.
-    #[inline]
-    pub(crate) fn descriptor_at(&self, number: u64) -> usize {
-        let slot = self.slot(number);
-        match self.lengths {
-            Lengths::InSlot => SLOTS_AT + slot * self.slot_bytes as usize,
-            Lengths::Apart => SLOTS_AT + slot * DESCRIPTOR_BYTES,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn data_at(&self, number: u64) -> usize {
-        let slot = self.slot(number);
-        match self.lengths {
-            Lengths::InSlot => SLOTS_AT + slot * self.slot_bytes as usize + DESCRIPTOR_BYTES,
+    /// Where slots lie in a region.
+    pub(crate) fn places(&self) -> Places {
+        let slot_bytes = self.slot_bytes as usize;
+        let (descriptor_step, data_at) = match self.lengths {
+            Lengths::InSlot => (slot_bytes, SLOTS_AT + DESCRIPTOR_BYTES),
             Lengths::Apart => {
-                let descriptors = (self.slots as usize * DESCRIPTOR_BYTES).next_multiple_of(2 * LINE_BYTES);
-                SLOTS_AT + descriptors + slot * self.slot_bytes as usize
+                let descriptors = self.slots as usize * DESCRIPTOR_BYTES;
+                (DESCRIPTOR_BYTES, SLOTS_AT + descriptors.next_multiple_of(2 * LINE_BYTES))
             }
+        };
+        Places {
+            mask: u64::from(self.slots - 1),
+            slot_bytes,
+            descriptor_step,
+            data_at,
+            frame_bytes: self.frame_bytes(),
         }
-    }
-
-    #[inline]
-    fn slot(&self, number: u64) -> usize {
-        (number & u64::from(self.slots - 1)) as usize
     }
 }
 
-/// What stands before a frame's data. All of it is the peer's word until it was checked.
+/// [`Shape::places`], worked out once: asked for every frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places {
+    mask: u64,
+    /// From the data of one slot to that of the next.
+    pub slot_bytes: usize,
+    descriptor_step: usize,
+    data_at: usize,
+    /// The longest frame.
+    pub frame_bytes: usize,
+}
+
+impl Places {
+    /// Of the descriptor of the slot with this free-running number.
+    #[inline]
+    pub fn descriptor(&self, number: u64) -> usize {
+        SLOTS_AT + (number & self.mask) as usize * self.descriptor_step
+    }
+
+    /// Slots from this one to the last in the region, both counted.
+    #[inline]
+    pub fn to_the_end(&self, number: u64) -> u64 {
+        self.mask + 1 - (number & self.mask)
+    }
+
+    /// Of its data.
+    #[inline]
+    pub fn data(&self, number: u64) -> usize {
+        self.data_at + (number & self.mask) as usize * self.slot_bytes
+    }
+}
+
+/// What stands before a frame's data, and before that of the frames after it that are like it. All of it is the peer's word until it
+/// was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Descriptor {
     pub len: u16,
+    /// So many frames after this one have the same descriptor, and their slots none: its line need not move again.
+    pub more: u8,
     /// The low bits of the generation of the channel in which it was sent.
-    pub generation: u16,
+    pub generation: u8,
     /// What the sender stamps: the epoch of the flow table that it decided by.
     pub epoch: u32,
 }
@@ -137,12 +173,18 @@ pub(crate) struct Descriptor {
 impl Descriptor {
     #[inline]
     pub fn word(self) -> u64 {
-        u64::from(self.len) | u64::from(self.generation) << 16 | u64::from(self.epoch) << 32
+        let Descriptor { len, more, generation, epoch } = self;
+        u64::from(len) | u64::from(more) << 16 | u64::from(generation) << 24 | u64::from(epoch) << 32
     }
 
     #[inline]
     pub fn of(word: u64) -> Descriptor {
-        Descriptor { len: word as u16, generation: (word >> 16) as u16, epoch: (word >> 32) as u32 }
+        Descriptor {
+            len: word as u16,
+            more: (word >> 16) as u8,
+            generation: (word >> 24) as u8,
+            epoch: (word >> 32) as u32,
+        }
     }
 }
 
@@ -205,28 +247,30 @@ mod tests {
     fn slots_begin_cache_lines_and_do_not_overlap() {
         for lengths in [Lengths::InSlot, Lengths::Apart] {
             let shape = Shape::for_frames(8, 100, lengths).unwrap();
+            let places = shape.places();
             for number in 0..8 {
-                let (descriptor, data) = (shape.descriptor_at(number), shape.data_at(number));
+                let (descriptor, data) = (places.descriptor(number), places.data(number));
                 let begin = if lengths == Lengths::InSlot { descriptor } else { data };
                 assert!(begin.is_multiple_of(LINE_BYTES), "{lengths:?} slot {number}");
                 assert!(data >= descriptor + DESCRIPTOR_BYTES);
                 let end = data + shape.frame_bytes();
                 assert!(end <= shape.region_bytes());
                 if number < 7 {
-                    assert!(end <= shape.data_at(number + 1));
+                    assert!(end <= places.data(number + 1));
                 }
             }
-            assert_eq!(shape.data_at(8), shape.data_at(0), "indices run on and are masked");
-            assert_eq!(shape.data_at(u64::MAX), shape.data_at(7));
+            assert_eq!(places.data(8), places.data(0), "indices run on and are masked");
+            assert_eq!(places.data(u64::MAX), places.data(7));
         }
     }
 
     #[test]
-    fn a_frame_of_64_bytes_needs_two_lines_in_its_slot_and_one_beside_its_length() {
-        let in_slot = Shape::for_frames(256, 64, Lengths::InSlot).unwrap();
-        let apart = Shape::for_frames(256, 64, Lengths::Apart).unwrap();
-        assert_eq!((in_slot.bytes_moved(64), apart.bytes_moved(64)), (128, 72));
+    fn a_frame_of_64_bytes_moves_two_lines_in_its_slot_and_little_more_than_one_beside_its_length() {
+        let [in_slot, apart] = [Lengths::InSlot, Lengths::Apart].map(|l| Shape::for_frames(256, 64, l).unwrap());
+        assert_eq!((in_slot.bytes_moved(64, 32), apart.bytes_moved(64, 32)), (128, 66));
         assert_eq!((in_slot.frame_bytes(), apart.frame_bytes()), (120, 64));
+        let least = |bytes, batch| Shape::moving_least(256, bytes, batch).unwrap().lengths;
+        assert_eq!([least(64, 32), least(64, 1), least(56, 32)], [Lengths::Apart, Lengths::InSlot, Lengths::InSlot]);
     }
 
     #[test]

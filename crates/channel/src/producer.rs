@@ -3,12 +3,15 @@
 use std::sync::atomic::Ordering;
 
 use crate::fault::PeerFault;
-use crate::layout::{Descriptor, Header};
+use crate::layout::{Descriptor, Header, Places};
 use crate::memory::Ticks;
 use crate::protocol::Sending;
 use crate::ring::{GENERATION_AT, Ring};
 use crate::stats::{ChannelStats, Meter};
 use crate::window::{Raw, Window};
+
+/// Frames that one descriptor stands for.
+const MOST_ALIKE: usize = 1 + u8::MAX as usize;
 
 /// What came of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +40,10 @@ pub enum Rest {
 pub struct Producer<W> {
     window: W,
     header: Header,
+    places: Places,
     indices: Sending,
     epoch: u32,
+    peer_polls: bool,
     stats: ChannelStats,
     meter: Meter,
     closed: Option<PeerFault>,
@@ -50,12 +55,29 @@ impl<W: Window> Producer<W> {
         let header = ring.header();
         let indices = Sending::new(header.shape.slots());
         let stats = ChannelStats::default();
-        Producer { window, header, indices, epoch: 0, stats, meter: Meter(None), closed: None }
+        let places = header.shape.places();
+        Producer {
+            window,
+            header,
+            places,
+            indices,
+            epoch: 0,
+            peer_polls: false,
+            stats,
+            meter: Meter(None),
+            closed: None,
+        }
     }
 
     /// From now on each window is timed.
     pub fn timed(mut self, ticks: Ticks) -> Producer<W> {
         self.meter = Meter(Some(ticks));
+        self
+    }
+
+    /// The consumer never sleeps: nobody looks after each batch whether it asked to be kicked, which takes a full fence.
+    pub fn polled(mut self) -> Producer<W> {
+        self.peer_polls = true;
         self
     }
 
@@ -70,9 +92,8 @@ impl<W: Window> Producer<W> {
         if let Some(fault) = self.closed {
             return Err(fault);
         }
-        let Producer { window, header, indices, epoch, .. } = self;
         let begun = self.meter.begin();
-        let pushed = window.with(|raw| push(raw, header, *epoch, indices, frames));
+        let pushed = self.push(frames);
         self.meter.end(begun, &mut self.stats);
         self.stats.overwritten = self.indices.overwritten();
         match pushed {
@@ -85,6 +106,53 @@ impl<W: Window> Producer<W> {
             }
             Err(fault) => Err(self.fault(fault)),
         }
+    }
+
+    #[inline]
+    fn push<F: AsRef<[u8]>>(&mut self, frames: &[F]) -> Result<(Pushed, u64), PeerFault> {
+        let Producer { window, header, places, indices, epoch, peer_polls, .. } = self;
+        let (generation, epoch) = (header.generation as u8, *epoch);
+        window.with(|raw| {
+            current(raw, header)?;
+            let room = indices.room(&raw, frames.len() as u64)? as usize;
+            let memory = raw.slots();
+            let head = indices.next();
+            let number = |frame: usize| head.wrapping_add(frame as u64);
+            let describe = |first: usize, end: usize, len: usize| {
+                let descriptor = Descriptor { len: len as u16, more: (end - first - 1) as u8, generation, epoch };
+                memory.store(places.descriptor(number(first)), descriptor.word(), Ordering::Relaxed);
+            };
+            let (mut sent, mut bytes) = (0, 0);
+            // Frames of one length, from the first that has no descriptor yet.
+            let (mut first, mut len) = (0, 0);
+            for frame in frames[..room].iter().map(AsRef::as_ref) {
+                if frame.len() > places.frame_bytes {
+                    break;
+                }
+                if frame.len() != len || sent - first == MOST_ALIKE {
+                    if sent > first {
+                        describe(first, sent, len);
+                    }
+                    (first, len) = (sent, frame.len());
+                }
+                memory.copy_in(places.data(number(sent)), frame);
+                bytes += len as u64;
+                sent += 1;
+            }
+            if sent > 0 {
+                describe(first, sent, len);
+            }
+            let rest = match sent {
+                all if all == frames.len() => Rest::None,
+                some if some < room => Rest::TooLong,
+                _ => Rest::Full,
+            };
+            if sent > 0 {
+                indices.publish(&raw, sent as u64);
+            }
+            let kick = sent > 0 && !*peer_polls && indices.must_kick(&raw);
+            Ok((Pushed { frames: sent, rest, kick }, bytes))
+        })
     }
 
     /// Says that this side will sleep until there is room; false if it must not, because there is some.
@@ -128,40 +196,6 @@ impl<W: Window> Producer<W> {
         }
         fault
     }
-}
-
-#[inline]
-fn push<F: AsRef<[u8]>>(
-    raw: Raw<'_>,
-    header: &Header,
-    epoch: u32,
-    indices: &mut Sending,
-    frames: &[F],
-) -> Result<(Pushed, u64), PeerFault> {
-    current(raw, header)?;
-    let room = indices.room(&raw, frames.len() as u64)? as usize;
-    let (shape, memory) = (&header.shape, raw.slots());
-    let (mut sent, mut bytes) = (0, 0);
-    for frame in frames[..room].iter().map(AsRef::as_ref) {
-        if frame.len() > shape.frame_bytes() {
-            break;
-        }
-        let number = indices.next().wrapping_add(sent as u64);
-        let descriptor = Descriptor { len: frame.len() as u16, generation: header.generation as u16, epoch };
-        memory.store(shape.descriptor_at(number), descriptor.word(), Ordering::Relaxed);
-        memory.copy_in(shape.data_at(number), frame);
-        bytes += frame.len() as u64;
-        sent += 1;
-    }
-    let rest = match sent {
-        all if all == frames.len() => Rest::None,
-        some if some < room => Rest::TooLong,
-        _ => Rest::Full,
-    };
-    if sent > 0 {
-        indices.publish(&raw, sent as u64);
-    }
-    Ok((Pushed { frames: sent, rest, kick: sent > 0 && indices.must_kick(&raw) }, bytes))
 }
 
 /// Whether the ring is still of the connection that this end belongs to.

@@ -8,17 +8,29 @@
 pub(super) unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
     let mut done = 0;
     #[cfg(target_arch = "x86_64")]
-    {
-        while bytes - done >= 64 {
-            // SAFETY: 64 more bytes are inside both, by the condition.
-            unsafe { line(to.add(done), from.add(done)) };
-            done += 64;
-        }
-        while bytes - done >= 16 {
-            // SAFETY: 16 more bytes are inside both, by the condition.
-            unsafe { quarter(to.add(done), from.add(done)) };
-            done += 16;
-        }
+    while bytes - done >= 64 {
+        // SAFETY: 64 more bytes are inside both, by the condition.
+        unsafe { line(to.add(done), from.add(done)) };
+        done += 64;
+    }
+    if done < bytes {
+        // SAFETY: what is left of both.
+        unsafe { rest(to.add(done), from.add(done), bytes - done) };
+    }
+}
+
+/// What does not fill a line. It is not inlined: loops that copy lines would have no registers left.
+///
+/// # Safety
+/// As [`copy`].
+#[inline(never)]
+unsafe fn rest(to: *mut u8, from: *const u8, bytes: usize) {
+    let mut done = 0;
+    #[cfg(target_arch = "x86_64")]
+    while bytes - done >= 16 {
+        // SAFETY: 16 more bytes are inside both, by the condition.
+        unsafe { quarter(to.add(done), from.add(done)) };
+        done += 16;
     }
     while bytes - done >= 8 {
         // SAFETY: 8 more bytes are inside both; no alignment is needed, since a word may be read in parts: what is read is the peer's.

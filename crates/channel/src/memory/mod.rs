@@ -112,6 +112,20 @@ impl Memory {
         unsafe { copy::copy(to.as_mut_ptr(), self.base.as_ptr().add(at), to.len()) }
     }
 
+    /// Copies `to.len() / stride` pieces of `bytes` bytes, whose beginnings lie `step` apart, to beginnings that lie `stride` apart.
+    #[inline]
+    pub fn gather(&self, at: usize, step: usize, bytes: usize, to: &mut [u8], stride: usize) {
+        let pieces = to.chunks_exact_mut(stride);
+        assert!(bytes <= stride, "{bytes} bytes are more than the {stride} of each piece");
+        let Some(last) = pieces.len().checked_sub(1) else { return };
+        self.holds(at, last * step + bytes);
+        for (piece, to) in pieces.enumerate() {
+            // SAFETY: `bytes` bytes are inside the mapping at the last piece, so they are at each earlier one, and inside `to`, which is
+            // `stride` long.
+            unsafe { copy::copy(to.as_mut_ptr(), self.base.as_ptr().add(at + piece * step), bytes) }
+        }
+    }
+
     #[inline]
     fn holds(&self, at: usize, bytes: usize) {
         assert!(at <= self.bytes && bytes <= self.bytes - at, "{bytes} bytes at {at} are not inside a region");

@@ -51,17 +51,19 @@ fn rule_1_an_index_that_goes_backwards_closes_the_channel() {
 
 #[test]
 fn rule_2_our_own_index_is_not_adopted_from_the_region() {
-    let (mut producer, mut consumer, peer, _) = pair(8);
+    let (mut producer, mut consumer, peer, _) = pair(16);
     let mut out = batch();
-    producer.push_batch(&[b"a"]).unwrap();
-    peer.set(HEAD, 5);
+    // Each index is looked at once in eight times that it is published: at the first, and at the ninth.
+    for sent in 1..=8 {
+        producer.push_batch(&[b"a"]).unwrap();
+        assert_eq!(consumer.pop_batch(&mut out, 32), Ok(1));
+        peer.set(HEAD, 5 + sent);
+        peer.set(TAIL, 77);
+    }
     producer.push_batch(&[b"b"]).unwrap();
-    assert_eq!((peer.get(HEAD), producer.stats().overwritten), (2, 1));
-    assert_eq!(consumer.pop_batch(&mut out, 32), Ok(2));
-    peer.set(TAIL, 77);
-    producer.push_batch(&[b"c"]).unwrap();
+    assert_eq!((peer.get(HEAD), producer.stats().overwritten), (9, 1));
     assert_eq!(consumer.pop_batch(&mut out, 32), Ok(1));
-    assert_eq!((peer.get(TAIL), consumer.stats().overwritten), (3, 1));
+    assert_eq!((peer.get(TAIL), consumer.stats().overwritten), (9, 1));
 }
 
 #[test]
@@ -75,8 +77,8 @@ fn rule_3_a_length_is_read_once_and_what_was_checked_is_used() {
         // The generation stays as it is; the length changes as fast as one CPU can.
         std::thread::spawn(move || {
             while !stop.load(Ordering::Relaxed) {
-                bytes.set(SLOTS, 1 << 16 | 10);
-                bytes.set(SLOTS, 1 << 16 | 0xffff);
+                bytes.set(SLOTS, 1 << 24 | 10);
+                bytes.set(SLOTS, 1 << 24 | 0xffff);
             }
         })
     };
@@ -111,11 +113,25 @@ fn rule_3_a_length_is_read_once_and_what_was_checked_is_used() {
 }
 
 #[test]
+fn rule_3_frames_that_are_said_to_be_alike_are_no_more_than_were_published() {
+    let (_, mut consumer, peer, _) = pair(8);
+    let mut out = batch();
+    // 256 frames of 10 bytes, of which 3 are there; then a longer one, which goes by what was said before.
+    peer.set(SLOTS, 1 << 24 | 255 << 16 | 10);
+    peer.set(HEAD, 3);
+    assert_eq!(consumer.pop_batch(&mut out, 32), Ok(3));
+    peer.set(SLOTS + 3 * 128, 1 << 24 | 0xffff);
+    peer.set(HEAD, 4);
+    assert_eq!(consumer.pop_batch(&mut out, 32), Ok(1));
+    assert_eq!(out.iter().map(<[u8]>::len).collect::<Vec<_>>(), [10]);
+}
+
+#[test]
 fn rule_4_no_more_is_copied_than_a_slot_holds_or_the_caller_has_room_for() {
     for len in [0xffff, 121] {
         let (_, mut consumer, peer, _) = pair(8);
         let mut out = batch();
-        peer.set(SLOTS, 1 << 16 | len);
+        peer.set(SLOTS, 1 << 24 | len);
         peer.set(HEAD, 1);
         let fault = PeerFault::Length { slot: 0, len: len as u16 };
         assert_eq!(consumer.pop_batch(&mut out, 32), Err(fault));
@@ -196,7 +212,7 @@ fn rule_8_a_revoked_ring_is_gone_for_both_and_frames_of_before_are_ignored() {
 #[test]
 fn rule_8_a_generation_that_has_not_begun_closes_the_channel() {
     let (_, mut consumer, peer, _) = pair(8);
-    peer.set(SLOTS, 2 << 16 | 10);
+    peer.set(SLOTS, 2 << 24 | 10);
     peer.set(HEAD, 1);
     assert_eq!(consumer.pop_batch(&mut batch(), 32), Err(PeerFault::Generation { seen: 2 }));
 }

@@ -46,9 +46,10 @@ pub struct Channel {
     /// Slots of the ring, a power of two
     #[arg(long, value_name = "N", default_value = "1024", value_parser = slots)]
     slots: u32,
-    /// Keep lengths in an array of their own: a frame of 64 bytes then moves 72 bytes, and 128 otherwise
-    #[arg(long)]
-    lengths_apart: bool,
+    /// Where lengths lie: before each frame, in an array of their own, or where fewer bytes move between the CPUs
+    #[arg(long, value_name = "WHERE", default_value = "fewest",
+          value_parser = PossibleValuesParser::new(["fewest", "in-slot", "apart"]))]
+    lengths: String,
     /// Do not look at numbers and checksums where frames arrive; the rates are marked as unverified
     #[arg(long)]
     no_verify: bool,
@@ -165,7 +166,11 @@ mod measured {
                 pair: pair.to_owned(),
                 setups: self.setups(),
                 slots: self.slots,
-                apart: self.lengths_apart,
+                apart: match self.lengths.as_str() {
+                    "apart" => Some(true),
+                    "in-slot" => Some(false),
+                    _ => None,
+                },
                 verify: !self.no_verify,
                 length: Duration::from_nanos(self.seconds),
                 warm_up: WARM_UP,

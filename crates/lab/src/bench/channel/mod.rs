@@ -48,8 +48,8 @@ pub struct Plan {
     pub setups: Vec<Setup>,
     /// Slots of a ring.
     pub slots: u32,
-    /// Whether descriptors lie apart from frames.
-    pub apart: bool,
+    /// Whether descriptors lie apart from frames; `None` for whichever moves fewer bytes.
+    pub apart: Option<bool>,
     /// Whether numbers and checksums are looked at.
     pub verify: bool,
     /// How long each setup is measured.

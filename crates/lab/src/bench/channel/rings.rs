@@ -68,9 +68,12 @@ struct Ends {
 }
 
 fn ends(plan: &Plan, setup: &Setup) -> Result<Ends, Error> {
-    let lengths = if plan.apart { Lengths::Apart } else { Lengths::InSlot };
-    let shape = Shape::for_frames(plan.slots, setup.size_bytes, lengths)
-        .map_err(|error| Error::WrongUse(format!("{}: {error}", setup.path)))?;
+    let shape = match plan.apart {
+        None => Shape::moving_least(plan.slots, setup.size_bytes, setup.batch),
+        Some(true) => Shape::for_frames(plan.slots, setup.size_bytes, Lengths::Apart),
+        Some(false) => Shape::for_frames(plan.slots, setup.size_bytes, Lengths::InSlot),
+    };
+    let shape = shape.map_err(|error| Error::WrongUse(format!("{}: {error}", setup.path)))?;
     let header = Header { shape, generation: 1, producer: 0, consumer: 1 };
     let again = |region: &Region, access| {
         let file = region.file().try_clone_to_owned().map_err(|error| Error::refused("a ring's descriptor", error))?;
@@ -114,12 +117,14 @@ fn both<W: Window>(plan: &Plan, setup: &Setup, over: impl Fn(Halves) -> Result<W
         settle(plan, plan.cpus.1, RECEIVER).map_err(|error| error.to_string())?;
         let window = over(theirs.halves()).map_err(|error| error.to_string())?;
         let consumer = Consumer::new(&theirs, window);
+        let consumer = if policy == Policy::Poll { consumer.polled() } else { consumer };
         let consumer = if timed { consumer.timed(ticks) } else { consumer };
         let waiting = Waiting::new(policy, ticks, consumers, producers, None);
         receive(plan, setup, consumer, (policy != Policy::Poll).then_some(waiting), link, shape)
     })?;
     settle(plan, plan.cpus.0, SENDER)?;
     let producer = Producer::new(&ours, window);
+    let producer = if policy == Policy::Poll { producer.polled() } else { producer };
     let mut producer = if timed { producer.timed(ticks) } else { producer };
     let span = peer.begin(|| {
         let from = now() + ticks.of_ns((HEAD_START + plan.warm_up).as_nanos() as u64);
@@ -135,7 +140,7 @@ fn both<W: Window>(plan: &Plan, setup: &Setup, over: impl Fn(Halves) -> Result<W
     Ok(Run {
         setup: setup.clone(),
         slots: shape.slots(),
-        moved_bytes: shape.bytes_moved(setup.size_bytes as usize) as u32,
+        moved_bytes: shape.bytes_moved(setup.size_bytes as usize, setup.batch) as u32,
         ring_bytes: shape.region_bytes() as u64,
         ns: plan.length.as_nanos() as u64,
         packets: received.in_time,
