@@ -13,7 +13,7 @@ pub const BENCH: &str = "channel";
 pub const GAP_NS: u64 = 5_000;
 /// And for longer than so many batches usually take this side: a large one takes its time.
 pub const GAP_BATCHES: u64 = 4;
-/// Packets are counted for each such slice of the time.
+/// Packets are counted for each such slice of the time, unless [`Run::slice_ns`] says otherwise.
 pub const SLICE_NS: u64 = 100_000;
 /// With fewer clean slices than this share nothing can be said of the path.
 pub const LEAST_CLEAN: f64 = 0.2;
@@ -30,13 +30,24 @@ pub const ONLINE: &str = "online CPUs";
 /// Gaps that are kept of each side, the longest.
 pub const MOST_GAPS: usize = 2_000;
 
+/// Paths of DPDK. Its programs keep them busy and count frames; nobody looks at what stands in a frame.
+pub const DPDK_PATHS: [&str; 3] = [MEMIF, RTE_RING, VHOST_USER];
+/// Shared memory interface: one side copies frames into the memory of the other, or out of it.
+pub const MEMIF: &str = "memif";
+/// A ring of pointers within one process: no frame is copied.
+pub const RTE_RING: &str = "rte-ring";
+/// A virtio device in user space, and the vhost port behind it.
+pub const VHOST_USER: &str = "vhost-user";
+/// What [`RTE_RING`] moves of a frame: a pointer.
+pub const POINTER_BYTES: u32 = 8;
+
 /// How the two CPUs are related, in [`Run::pair`].
 pub const PAIRS: [&str; 5] = ["same CPU", "same core", "same last-level cache", "same node", "other node"];
 
 /// How a run was made.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Setup {
-    /// `ring`, `ring-ro`.
+    /// `ring`, `ring-ro`, or one of [`DPDK_PATHS`].
     pub path: String,
     /// `none`, `pkey`, `mprotect`.
     pub window: String,
@@ -66,14 +77,20 @@ pub struct Run {
     pub ns: u64,
     /// Frames that arrived meanwhile.
     pub packets: u64,
-    /// Slices that were measured, of [`SLICE_NS`].
+    /// Slices that were measured.
     pub slices: u64,
+    /// How long a slice is; where they differ, the mean of the clean ones, and of all if none is clean.
+    #[serde(default = "slice_ns")]
+    pub slice_ns: u64,
     /// Those without a gap of either side, and what arrived in them.
     pub clean_slices: u64,
     /// See there.
     pub clean_packets: u64,
     /// Whether each frame's number and checksum were looked at where it arrived.
     pub verified: bool,
+    /// Whether both ends counted their frames, so that `lost` is known although nobody looked at them.
+    #[serde(default)]
+    pub counted: bool,
     /// Frames that were sent and never arrived.
     pub lost: u64,
     /// Arrived twice.
@@ -86,12 +103,32 @@ pub struct Run {
     pub window_ns: f64,
     /// Kicks of both sides.
     pub kicks: u64,
+    /// From the first step of connecting the two sides until the first frame arrived, where that was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup_ns: Option<u64>,
+    /// Its parts in order, behind that in which both processes came up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setup_parts: Vec<SetupPart>,
     /// How the two CPUs are related: one of [`PAIRS`].
     pub pair: String,
     /// Who sends.
     pub producer: Side,
     /// Who receives.
     pub consumer: Side,
+}
+
+/// A part of setting a path up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetupPart {
+    /// `processes`, `attach`, `link`, `first frame`.
+    pub name: String,
+    /// How long it took.
+    pub ns: u64,
+}
+
+/// What [`Run::slice_ns`] was before runs said so.
+fn slice_ns() -> u64 {
+    SLICE_NS
 }
 
 /// What one side saw while it was measured.
@@ -149,7 +186,7 @@ impl Run {
     /// Over clean slices; `None` where too few of them were.
     pub fn clean_mpps(&self) -> Option<f64> {
         let enough = self.clean_share() >= LEAST_CLEAN;
-        enough.then(|| self.clean_packets as f64 * 1e3 / (self.clean_slices as f64 * SLICE_NS as f64))
+        enough.then(|| self.clean_packets as f64 * 1e3 / (self.clean_slices as f64 * self.slice_ns as f64))
     }
 
     /// Of all slices, those that were clean.

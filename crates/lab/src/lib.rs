@@ -45,6 +45,8 @@ pub mod nested;
 pub mod netns;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod ovs;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod packet_memory;
 pub mod program;
 pub mod qmp;
 #[cfg(target_arch = "x86_64")]

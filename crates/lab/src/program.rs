@@ -120,6 +120,16 @@ impl Program {
     }
 }
 
+/// Fails with the package that brings it where no directory of `PATH` has a program: for those that are started by others.
+///
+/// # Errors
+/// [`Error::Missing`].
+pub fn installed(name: &str, package: &str) -> Result<(), Error> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = std::env::split_paths(&path).any(|directory| directory.join(name).is_file());
+    is_there.then_some(()).ok_or_else(|| Error::Missing { program: name.to_owned(), package: package.to_owned() })
+}
+
 /// Has a program print in English, numbers with a point, whatever the user's language: `LC_ALL` goes before all other
 /// variables of the locale (locale(7)), and `C` also overrides `LANGUAGE` (gettext's manual, 2.3.3).
 pub fn untranslated(command: &mut Command) -> &mut Command {

@@ -49,6 +49,18 @@ impl Console {
         Ok((testpmd::read(&text), text))
     }
 
+    /// What it has printed so far.
+    #[cfg(feature = "channel")]
+    pub(crate) fn said(&self) -> String {
+        self.0.said()
+    }
+
+    /// What it has complained about so far.
+    #[cfg(feature = "channel")]
+    pub(crate) fn complaints(&self) -> String {
+        self.0.complaints()
+    }
+
     /// Gives it a command.
     pub(crate) fn command(&mut self, line: &str) -> Result<(), Error> {
         let input = self.0.input().ok_or_else(|| Error::Died("testpmd reads no commands".to_owned()))?;
@@ -67,6 +79,17 @@ impl Console {
         &mut self,
         what: &str,
         stop: &AtomicBool,
+        is_so: impl FnMut(&Self) -> Result<bool, Error>,
+    ) -> Result<(), Error> {
+        self.until_looking(LOOK_EVERY, what, stop, is_so)
+    }
+
+    /// The same, looking every so often: who times what happens looks often.
+    pub(crate) fn until_looking(
+        &mut self,
+        every: Duration,
+        what: &str,
+        stop: &AtomicBool,
         mut is_so: impl FnMut(&Self) -> Result<bool, Error>,
     ) -> Result<(), Error> {
         let begin = Instant::now();
@@ -81,7 +104,7 @@ impl Console {
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::Stopped);
             }
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(every);
         }
         Ok(())
     }

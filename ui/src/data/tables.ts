@@ -785,6 +785,16 @@ export const TABLES = {
     timeline_from_ns: "u64",
     timeline_to_ns: "u64",
   },
+  /** One part of setting a path up, over all runs of the path: ns is their median, low_ns and high_ns their range. `processes` are started until both read commands; `attach` has the receiver listen and makes the sender's port, `link` starts that until both are up, and `first frame` has one arrive: `all but processes` are these three together. */
+  "channel.setups": {
+    machine: "text",
+    path: "text",
+    part: "text",
+    ns: "u64",
+    low_ns: "u64",
+    high_ns: "u64",
+    runs: "u64",
+  },
   /** One migration: its method, by what the source was told; how it ended; and its price: the most of its time that was taken from the guest, how long all its vCPUs waited for pages at once after post-copy had begun, and how many pages it asked for then. What was not told is missing. */
   "migration.runs": {
     run: "u64",

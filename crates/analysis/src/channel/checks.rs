@@ -4,12 +4,13 @@ mod preempted;
 
 pub(super) use preempted::preempted;
 
+use super::dpdk;
 use super::machines::Host;
 use super::measured::{Channel, MPROTECT, Measured, NONE, PKEY, Series};
 use super::model::Model;
 use super::rules::{BUSY, KICKS, OPEN, WINDOW_SHARE};
 use crate::rule::Hit;
-use base::channel::{PAIRS, Run};
+use base::channel::PAIRS;
 use base::number::{amount, bytes, counted, duration, list, many, percent, thousands};
 use base::{Cost, CostKind, Evidence, Severity};
 
@@ -72,21 +73,12 @@ fn by_path<'c, 'b>(
     paths
 }
 
-/// What a run counted of its frames.
-type Count = fn(&Run) -> u64;
-
 /// Frames that did not arrive as they were sent.
 pub(super) fn wrong(channel: &Channel<'_>) -> Vec<Hit> {
-    const KINDS: [(&str, Count); 4] = [
-        ("lost", |run| run.lost),
-        ("duplicated", |run| run.duplicated),
-        ("reordered", |run| run.reordered),
-        ("torn", |run| run.torn),
-    ];
-    let of = |one: &Measured<'_>| KINDS.map(|(_, count)| one.wrong(count).unwrap_or(0));
+    let of = |one: &Measured<'_>| one.wrong().map(|(_, count)| count.unwrap_or(0));
     let all = |counts: [u64; 4]| counts.into_iter().fold(0, u64::saturating_add);
-    let words = |counts: [u64; 4]| {
-        let some = KINDS.iter().zip(counts).filter(|(_, count)| *count > 0);
+    let words = |one: &Measured<'_>, counts: [u64; 4]| {
+        let some = one.wrong().into_iter().zip(counts).filter(|(_, count)| *count > 0);
         list(&some.map(|((name, _), count)| format!("{} {name}", thousands(count))).collect::<Vec<_>>())
     };
     let paths = by_path(channel, |one| Some(all(of(one))).filter(|count| *count > 0).map(|count| count as f64));
@@ -95,10 +87,10 @@ pub(super) fn wrong(channel: &Channel<'_>) -> Vec<Hit> {
         for (one, _) in &own {
             sums.iter_mut().zip(of(one)).for_each(|(sum, count)| *sum = sum.saturating_add(count));
         }
-        let title = format!("{} did not arrive as sent: {}", many(all(sums), "frame"), words(sums));
+        let title = format!("{} did not arrive as sent: {}", many(all(sums), "frame"), words(own[0].0, sums));
         let first = hit(own[0].0, of_path(own[0].0), Severity::High, title);
         let shown = own.iter().take(MOST_SHOWN);
-        shown.fold(first, |hit, (one, _)| hit.with(seen(format!("{}: {}", setup(one), words(of(one))), one)))
+        shown.fold(first, |hit, (one, _)| hit.with(seen(format!("{}: {}", setup(one), words(one, of(one))), one)))
     });
     found.collect()
 }
@@ -320,10 +312,14 @@ pub(super) fn unverified(channel: &Channel<'_>) -> Vec<Hit> {
         let all = channel.measured().filter(|one| one.machine == host.machine).count() as u64;
         let title =
             format!("{} of {} carried frames that nobody looked at", own.len(), counted(all, "setup", "setups"));
-        let found = hit(own[0].0, host.machine.clone(), Severity::Low, title);
-        own.iter()
-            .take(MOST_SHOWN)
-            .fold(found, |hit, (one, _)| hit.with(seen(format!("{}: unverified", setup(one)), one)))
+        let mut found = hit(own[0].0, host.machine.clone(), Severity::Low, title);
+        // Nothing makes programs of others look.
+        let path = if own.iter().all(|(one, _)| dpdk::is_of(one)) { " --path ring" } else { "" };
+        found.fix = vec![format!("kvmscope bench channel{path}   # frames are looked at unless --no-verify is given")];
+        own.iter().take(MOST_SHOWN).fold(found, |hit, (one, _)| {
+            let why = if dpdk::is_of(one) { "unverified: DPDK's programs look at no frame" } else { "unverified" };
+            hit.with(seen(format!("{}: {why}", setup(one)), one))
+        })
     });
     found.collect()
 }

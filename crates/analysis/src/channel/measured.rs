@@ -261,10 +261,20 @@ impl Measured<'_> {
         self.launches.iter().all(|(_, run)| run.verified)
     }
 
-    /// A count of what was wrong with frames, of the launches that looked; `None` where none did.
-    pub fn wrong(&self, of: impl Fn(&Run) -> u64) -> Option<u64> {
-        let looked = self.launches.iter().any(|(_, run)| run.verified);
-        looked.then(|| self.sum(|run| if run.verified { of(run) } else { 0 }))
+    /// What was wrong with frames, by name, of the launches that looked; `None` where none did. What is missing is known where both ends
+    /// counted their frames, too.
+    pub fn wrong(&self) -> [(&'static str, Option<u64>); 4] {
+        let of = |looked: fn(&Run) -> bool, count: fn(&Run) -> u64| {
+            let runs = self.launches.iter().any(|(_, run)| looked(run));
+            runs.then(|| self.sum(|run| if looked(run) { count(run) } else { 0 }))
+        };
+        let verified = |run: &Run| run.verified;
+        [
+            ("lost", of(|run| run.verified || run.counted, |run| run.lost)),
+            ("duplicated", of(verified, |run| run.duplicated)),
+            ("reordered", of(verified, |run| run.reordered)),
+            ("torn", of(verified, |run| run.torn)),
+        ]
     }
 
     /// How it is named in sentences: `ring without a window`, `ring with pkey`.

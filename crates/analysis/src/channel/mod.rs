@@ -7,6 +7,7 @@
 //!                                  batches of one series --model-->     index, copy, residual --> table `rates`, figures
 //!                                                           | its window swapped for one of --windows--> rows `modelled`
 //!                                  gaps that each side saw --culprits, by a trace beside--> table `gaps`
+//!                                  parts of setting it up  --> table `setups`
 //!                                  --rules, checks--> findings
 //! ```
 //! What was measured, modelled and published is never mixed: rows say which they are, and figures draw each in its own way.
@@ -14,12 +15,14 @@
 mod checks;
 mod costs;
 mod culprits;
+mod dpdk;
 mod figures;
 mod machines;
 mod measured;
 mod model;
 mod rules;
 mod section;
+mod setups;
 mod tables;
 mod windows;
 

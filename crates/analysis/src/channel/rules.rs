@@ -151,7 +151,7 @@ const RULES: &[Rule] = &[
         limits: &[],
         check: checks::unverified,
         why: "A path that loses frames is fast. Without looking nobody knows whether this one does.",
-        fix: &["kvmscope bench channel"],
+        fix: &[],
         undo: &[],
         needs: Needs::Nothing,
         source: "RFC 2544, 26.1 (throughput is a rate without loss)",

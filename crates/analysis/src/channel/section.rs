@@ -4,7 +4,8 @@ use super::costs::notify_ns;
 use super::culprits::Culprits;
 use super::measured::{Channel, MPROTECT, Measured, NONE, PKEY, POLL};
 use super::model::Refused;
-use super::{figures, rules, tables, windows};
+use super::setups::PathSetup;
+use super::{dpdk, figures, rules, setups, tables, windows};
 use crate::facts::benches::BenchRun;
 use crate::{Answer, Case, Error};
 use base::channel::{BENCH, LEAST_CLEAN, Setup};
@@ -45,8 +46,10 @@ pub(super) fn section(channel: &Channel<'_>, runs: &[BenchRun]) -> Section {
         section.about.extend(ring(one));
     }
     section.about.extend(protection(channel));
+    section.about.extend(dpdk::about(channel));
     section.about.extend(runs.iter().flat_map(|run| run.bench.notes.clone()));
-    section.summary = summary(channel, &main);
+    let setups = setups::of(channel);
+    section.summary = summary(channel, &main, &setups);
     section.findings = rules::findings(channel);
     for one in &main {
         let mut drawn = figures::figures(channel, one);
@@ -57,16 +60,20 @@ pub(super) fn section(channel: &Channel<'_>, runs: &[BenchRun]) -> Section {
     }
     let gaps = tables::gaps(channel);
     section.unknown = unknown(channel, gaps.rows.len() as u64);
-    section.tables = [tables::rates(channel), gaps].into_iter().filter(|table| !table.rows.is_empty()).collect();
+    section.tables = [tables::rates(channel), gaps, setups::table(&setups)]
+        .into_iter()
+        .filter(|table| !table.rows.is_empty())
+        .collect();
     section
 }
 
-/// The setup of a machine that sentences are about: one with a clean rate before others, then that nearest to what is asked for, and the
+/// The setup of a machine that sentences are about: one with a clean rate before others, then a path of ours, that nearest to what is asked for, and the
 /// fastest of these.
 fn main<'c, 'b>(channel: &'c Channel<'b>, machine: &str) -> Option<&'c Measured<'b>> {
     let far = |one: &Measured<'_>| {
         let Setup { window, size_bytes, batch, .. } = one.setup;
-        (one.clean_mpps().is_none(), size_bytes.abs_diff(FRAME_BYTES), batch.abs_diff(BATCH), window != NONE)
+        let other = (dpdk::is_of(one), size_bytes.abs_diff(FRAME_BYTES), batch.abs_diff(BATCH), window != NONE);
+        (one.clean_mpps().is_none(), other)
     };
     let rate = |one: &Measured<'_>| one.clean_mpps().unwrap_or(0.0);
     let own = channel.measured().filter(|one| one.machine == machine);
@@ -78,13 +85,20 @@ fn ring(one: &Measured<'_>) -> Option<String> {
     let (_, run) = one.launches.first()?;
     let moved =
         |mpps: f64| format!(", {}/s at {}", bytes(mpps * 1e6 * f64::from(run.moved_bytes)), packets_per_s(mpps * 1e6));
-    Some(format!(
-        "{}: CPU {} sends and CPU {} receives ({}), over a ring of {} slots in {}; a frame of {} B moves {} B between them{}.",
+    let who = format!(
+        "{}: CPU {} sends and CPU {} receives ({}), over a ring of {} slots",
         one.machine,
         run.producer.cpu,
         run.consumer.cpu,
         run.pair,
-        thousands(run.slots.into()),
+        thousands(run.slots.into())
+    );
+    // Of rings of others nobody knows which lines travel.
+    if run.moved_bytes == 0 {
+        return Some(format!("{who}, by {}.", one.setup.path));
+    }
+    Some(format!(
+        "{who} in {}; a frame of {} B moves {} B between them{}.",
         bytes(run.ring_bytes as f64),
         one.setup.size_bytes,
         run.moved_bytes,
@@ -109,7 +123,7 @@ fn protection(channel: &Channel<'_>) -> Option<String> {
 }
 
 /// The answer as a person would say it.
-fn summary(channel: &Channel<'_>, main: &[&Measured<'_>]) -> String {
+fn summary(channel: &Channel<'_>, main: &[&Measured<'_>], setups: &[PathSetup<'_>]) -> String {
     let mut sentences: Vec<String> = Vec::new();
     for one in main {
         let of = if main.len() > 1 { format!("{}: ", one.machine) } else { String::new() };
@@ -118,6 +132,7 @@ fn summary(channel: &Channel<'_>, main: &[&Measured<'_>]) -> String {
         if one.clean_mpps().is_some() {
             sentences.extend(protecting(channel, one));
         }
+        sentences.extend(dpdk::beside(channel, one));
     }
     if sentences.is_empty() {
         return "Nothing was measured.".to_owned();
@@ -125,6 +140,7 @@ fn summary(channel: &Channel<'_>, main: &[&Measured<'_>]) -> String {
     if let Some(one) = main.iter().find(|one| one.clean_mpps().is_some()) {
         sentences.push(format!("{}{}.", windows::SEED, as_much(channel, one)));
     }
+    sentences.extend(setups.iter().filter_map(PathSetup::sentence));
     sentences.join(" ")
 }
 

@@ -3,13 +3,14 @@
 use super::costs::{Costs, notify_ns};
 use super::culprits::Explained;
 use super::measured::{Channel, Measured, NONE, Series};
+use super::setups::SETUPS;
 use super::windows::WINDOWS;
-use base::channel::{Run, Setup, Side};
+use base::channel::{Setup, Side};
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
 /// All tables, in reading order.
-pub const TABLES: &[&TableSpec] = &[&RATES, &GAPS];
+pub const TABLES: &[&TableSpec] = &[&RATES, &GAPS, &SETUPS];
 
 const F64: ColumnType = ColumnType::F64;
 /// Unit of rates.
@@ -209,8 +210,7 @@ fn row(one: &Measured<'_>, costs: &Costs) -> Vec<Cell> {
     row.extend([one.raw_mpps(), one.clean_mpps(), low, high].map(|mpps| rounded(mpps, 1e4)));
     row.extend(steps(costs));
     row.extend([rounded(one.cpu_s_per_mpkt(), 1e6), rounded(one.open_share(), 1e6)]);
-    let counts: [fn(&Run) -> u64; 4] = [|run| run.lost, |run| run.duplicated, |run| run.reordered, |run| run.torn];
-    row.extend(counts.map(|count| Cell::from(one.wrong(count))));
+    row.extend(one.wrong().map(|(_, count)| Cell::from(count)));
     row
 }
 
@@ -315,6 +315,14 @@ mod tests {
             assert_eq!(row.cell(name), Some(&Cell::Missing), "{name}");
         }
         assert!(row.number("raw_mpps").is_some());
+    }
+
+    #[test]
+    fn frames_that_both_ends_counted_are_known_to_be_lost_though_nobody_looked() {
+        let made = Made { path: "memif", verified: false, counted: true, wrong: [3, 0, 0, 0], ..Made::default() };
+        let (rates, _) = tables(&[made]);
+        let row = rates.rows().next().unwrap();
+        assert_eq!((row.number("lost"), row.cell("duplicated")), (Some(3.0), Some(&Cell::Missing)));
     }
 
     #[test]

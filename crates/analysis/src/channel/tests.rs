@@ -3,7 +3,7 @@
 use crate::facts::benches::{BenchRun, Benches};
 use base::Level;
 use base::bench::{Bench, Measured, NS_PER_TICK, Params};
-use base::channel::{BENCH, PAIRS, Run, SLICE_NS, Setup, Side};
+use base::channel::{BENCH, PAIRS, Run, SLICE_NS, Setup, SetupPart, Side};
 use std::collections::BTreeMap;
 
 /// What a run is made of; the rest follows from it.
@@ -25,6 +25,10 @@ pub(crate) struct Made {
     pub kicks: u64,
     pub pair: &'static str,
     pub verified: bool,
+    /// Both ends counted.
+    pub counted: bool,
+    /// Milliseconds of each part of setting it up, if it was timed.
+    pub setup_ms: Option<[u64; 4]>,
     /// Lost, duplicated, reordered, torn.
     pub wrong: [u64; 4],
     pub ring_bytes: u64,
@@ -52,6 +56,8 @@ impl Default for Made {
             kicks: 0,
             pair: PAIRS[2],
             verified: true,
+            counted: false,
+            setup_ms: None,
             wrong: [0; 4],
             ring_bytes: 262_144,
             producer: side(0),
@@ -81,15 +87,22 @@ impl Made {
             ns,
             packets: (frames(ns) * self.raw) as u64,
             slices: SLICES,
+            slice_ns: SLICE_NS,
             clean_slices,
             clean_packets: frames(clean_slices * SLICE_NS) as u64,
             verified: self.verified,
+            counted: self.counted,
             lost,
             duplicated,
             reordered,
             torn,
             window_ns: self.window_ns,
             kicks: self.kicks,
+            setup_ns: self.setup_ms.map(|[_, attach, link, first]| (attach + link + first) * 1_000_000),
+            setup_parts: self.setup_ms.map_or_else(Vec::new, |ms| {
+                let names = ["processes", "attach", "link", "first frame"];
+                names.iter().zip(ms).map(|(name, ms)| SetupPart { name: (*name).into(), ns: ms * 1_000_000 }).collect()
+            }),
             pair: self.pair.into(),
             producer: Side { ns, ..self.producer.clone() },
             consumer: Side { ns, ..self.consumer.clone() },

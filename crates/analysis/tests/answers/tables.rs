@@ -30,6 +30,7 @@ const OF_A_MACHINE: &[&str] = &["compare.configuration", "compare.placement", "f
 
 /// Tables that no bundled recording fills.
 const OF_OWN_TESTS: &[&str] = &[
+    "channel.setups",
     "compare.dark",
     "compare.placement",
     "datapath.marks",

@@ -1,4 +1,5 @@
-//! `kvmscope bench channel`: what a ring in shared memory carries between two processes, what its windows cost, and what disturbed it.
+//! `kvmscope bench channel`: what a ring in shared memory carries between two processes, what its windows cost, what disturbed it, and what
+//! DPDK's own paths carry beside it.
 //!
 //! Only the full program has it; the slim one takes the same arguments and says how to get it.
 
@@ -15,17 +16,22 @@ use clap::builder::PossibleValuesParser;
     kvmscope bench channel\n  \
     kvmscope bench channel --window none,pkey --batch 1,8,32,64 --size 64,1518 -o channel\n  \
     kvmscope bench channel --path ring,ring-ro --policy poll,kick,adaptive --batch 32\n  \
+    sudo kvmscope bench channel --path ring,memif,vhost-user,rte-ring --window none --batch 8,32,64\n  \
     kvmscope bench channel --cpus 2,3 --fifo --seconds 3 --launches 7\n  \
     kvmscope bench channel --json | jq '.sections[].tables.rates'\n\n\
-    Needs no root; with it the trace beside the bench names who took the CPUs. Two processes keep two CPUs busy for launches x setups x seconds. Each frame has a number and a checksum, which are\n\
+    Needs no root for rings of ours; with it the trace beside the bench names who took the CPUs. memif, vhost-user and rte-ring are DPDK's:\n\
+    its programs (Debian package dpdk-dev) are started, get huge pages and end again; nobody looks at their frames, so these rates are\n\
+    unverified. rte-ring moves pointers of 8 bytes and copies no frame, in batches of 8 and 32. They have no windows, and poll.\n\
+    After kill -9, `kvmscope undo` gives the huge pages back.\n\
+    Two processes keep two CPUs busy for launches x setups x seconds. Each frame has a number and a checksum, which are\n\
     looked at where it arrives. Time in which either process did not run is counted apart: the rates have it (raw) and have it not (clean).\n\
     Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
     With --json and without -o, no recording is kept.")]
 #[cfg_attr(not(feature = "full"), allow(dead_code, reason = "the slim program only parses them"))]
 pub struct Channel {
-    /// Paths: one region that both sides write, or a half each that the other can only read
+    /// Paths: one region that both sides write, a half each that the other can only read, or one of DPDK's (root)
     #[arg(long, value_name = "PATH", value_delimiter = ',', default_value = "ring",
-          value_parser = PossibleValuesParser::new(["ring", "ring-ro"]))]
+          value_parser = PossibleValuesParser::new(["ring", "ring-ro", "memif", "vhost-user", "rte-ring"]))]
     path: Vec<String>,
     /// When a process can access the ring: always, or for one batch, by a memory protection key or mprotect
     #[arg(long, value_name = "WINDOW", value_delimiter = ',', default_value = "none,pkey,mprotect",
@@ -96,18 +102,23 @@ mod measured {
     use super::super::beside::{self, Task};
     use super::super::launches::Work;
     use super::Channel;
-    use crate::exit::{Exit, WrongUse};
+    use crate::exit::{Exit, WrongUse, complain};
     use crate::interrupt::Interrupt;
     use anyhow::bail;
-    use base::channel::{BENCH, PAIRS, Setup};
+    use base::channel::{BENCH, DPDK_PATHS, PAIRS, POINTER_BYTES, RTE_RING, Setup};
     use base::{Bench, CpuSet};
+    use lab::bench::channel::dpdk::{Memory, Prepared};
     use lab::bench::channel::{Plan, ground, relation};
     use lab::bench::environment::{self, How};
     use lab::bench::launch;
     use lab::setting::thread;
     use std::path::Path;
     use std::sync::atomic::Ordering;
+    use std::sync::{Arc, Mutex, PoisonError};
     use std::time::Duration;
+
+    /// What DPDK's programs have, until somebody has put it back.
+    type Shared = Arc<Mutex<Option<Prepared>>>;
 
     /// The ring fills, and branches are learned, before anything is measured.
     const WARM_UP: Duration = Duration::from_millis(50);
@@ -115,32 +126,51 @@ mod measured {
     impl Channel {
         /// Measures, and says what came of it.
         pub fn run(&self) -> anyhow::Result<Exit> {
-            let plan = self.plan()?;
+            let mut plan = self.plan()?;
             let mut environment = environment::here(How { fifo: plan.fifo, ..How::default() });
             environment.insert(base::bench::NS_PER_TICK.to_owned(), launch::ns_per_tick().to_string());
             environment.extend(ground(Path::new("/"), plan.cpus.1));
+            let interrupt = Interrupt::watch()?;
+            let prepared = self.prepare(&mut plan, &interrupt)?;
+            if let Ok(bed) = &plan.dpdk {
+                environment.insert("memory of DPDK".to_owned(), bed.memory.name().to_owned());
+            }
             let mut bench = Bench::new(BENCH, environment);
             if cfg!(debug_assertions) {
                 bench.notes.push(
                     "This program was built without optimization: its ring is slower than it could be.".to_owned(),
                 );
             }
-            let work = Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)) };
-            if self.no_record {
-                return work.run(self.launches, bench, &self.place, Interrupt::watch()?);
+            if plan.dpdk.as_ref().is_ok_and(|bed| bed.memory == Memory::Ordinary) {
+                bench.notes.push(
+                    "The kernel gave no huge pages, so DPDK's programs ran with --no-huge, which is slower.".to_owned(),
+                );
             }
-            self.recorded(&plan, &work, bench)
+            let work = Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)) };
+            let answered = if self.no_record {
+                work.run(self.launches, bench, &self.place, interrupt)
+            } else {
+                self.recorded(&plan, &work, bench, interrupt)
+            };
+            back(&prepared)?;
+            answered
         }
 
         /// Measures while the host is recorded.
-        fn recorded(&self, plan: &Plan, work: &Work<'_>, mut bench: Bench) -> anyhow::Result<Exit> {
+        fn recorded(
+            &self,
+            plan: &Plan,
+            work: &Work<'_>,
+            mut bench: Bench,
+            interrupt: Interrupt,
+        ) -> anyhow::Result<Exit> {
             let cpus = CpuSet::from_iter([plan.cpus.0, plan.cpus.1]);
             let others = thread::affinity(thread::own())?.without(&cpus);
             // What records stays off the CPUs of the two sides where it can.
             if !others.is_empty() {
                 thread::set_affinity(thread::own(), &others)?;
             }
-            let mut place = self.place.begin(&bench.bench, None, Interrupt::watch()?)?;
+            let mut place = self.place.begin(&bench.bench, None, interrupt)?;
             // From here on a signal ends the launches, and then the recorder.
             let stop = place.interrupt.hold();
             let mut notes = Vec::new();
@@ -154,6 +184,32 @@ mod measured {
             let failed = failed?;
             let ended = Work::end(place, bench, failed, &self.place);
             if stop.load(Ordering::Relaxed) { Ok(Exit::Interrupted) } else { ended }
+        }
+
+        /// Makes what DPDK's programs need, if any of them is wanted; a signal puts it back.
+        fn prepare(&self, plan: &mut Plan, interrupt: &Interrupt) -> anyhow::Result<Shared> {
+            let is_wanted = plan.setups.iter().any(|setup| DPDK_PATHS.contains(&setup.path.as_str()));
+            if !is_wanted || plan.fifo {
+                return Ok(Shared::default());
+            }
+            let mut told = Err(String::new());
+            let shared = interrupt.making(
+                || {
+                    let made = Prepared::begin(&self.journal.journal(), plan.cpus);
+                    told = made.as_ref().map(|made| made.bed().clone()).map_err(ToString::to_string);
+                    Ok::<Shared, anyhow::Error>(Arc::new(Mutex::new(made.ok())))
+                },
+                |shared| {
+                    let shared = Arc::clone(shared);
+                    move || {
+                        if let Err(error) = back(&shared) {
+                            complain(&error.into());
+                        }
+                    }
+                },
+            )?;
+            plan.dpdk = told;
+            Ok(shared)
         }
 
         fn plan(&self) -> anyhow::Result<Plan> {
@@ -175,18 +231,27 @@ mod measured {
                 length: Duration::from_nanos(self.seconds),
                 warm_up: WARM_UP,
                 fifo: self.fifo,
+                dpdk: Err("nothing was prepared for programs of DPDK".to_owned()),
                 launch: 0,
             })
         }
 
         fn setups(&self) -> Vec<Setup> {
+            let none = ["none".to_owned()];
+            let poll = ["poll".to_owned()];
             let mut setups = Vec::new();
-            for (path, window) in self.path.iter().flat_map(|path| self.window.iter().map(move |window| (path, window)))
-            {
-                for (&size_bytes, &batch) in
-                    self.size.iter().flat_map(|size| self.batch.iter().map(move |batch| (size, batch)))
+            for path in &self.path {
+                // DPDK's paths have no windows, and poll; its ring knows no frames.
+                let is_ours = !DPDK_PATHS.contains(&path.as_str());
+                let (windows, policies) =
+                    if is_ours { (&self.window[..], &self.policy[..]) } else { (&none[..], &poll[..]) };
+                let sizes = if path == RTE_RING { &[POINTER_BYTES][..] } else { &self.size };
+                for (window, &size_bytes) in
+                    windows.iter().flat_map(|window| sizes.iter().map(move |size| (window, size)))
                 {
-                    setups.extend(self.policy.iter().map(|policy| Setup {
+                    let batches =
+                        self.batch.iter().flat_map(|batch| policies.iter().map(move |policy| (batch, policy)));
+                    setups.extend(batches.map(|(&batch, policy)| Setup {
                         path: path.clone(),
                         window: window.clone(),
                         size_bytes,
@@ -228,6 +293,13 @@ mod measured {
                 )));
             }
             Ok(((a, b), related(a, b)))
+        }
+    }
+
+    fn back(prepared: &Shared) -> Result<(), lab::Error> {
+        match prepared.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(prepared) => prepared.back(),
+            None => Ok(()),
         }
     }
 }

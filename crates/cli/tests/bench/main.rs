@@ -2,6 +2,8 @@
 
 #[cfg(feature = "full")]
 mod channel;
+#[cfg(feature = "full")]
+mod channel_dpdk;
 mod cpuid;
 #[path = "../shared/hogs.rs"]
 mod hogs;

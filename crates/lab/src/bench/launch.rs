@@ -11,9 +11,11 @@
 use super::channel;
 use super::{clock, exits, priority, zeropages};
 use crate::Error;
+use crate::program::tie;
 use crate::setting::thread;
 use base::CpuSet;
 use base::bench::Measured;
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -72,8 +74,11 @@ pub fn run(
     tell: &mut dyn FnMut(Measured) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let io = |error| Error::io(program, error);
-    let mut child =
-        Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(io)?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+    // What it has started is tied to it, and ends with this process too.
+    tie(&mut command, Signal::KILL);
+    let mut child = command.spawn().map_err(io)?;
     let told = listen(&mut child, job, tell);
     let ended = end(&mut child);
     told?;

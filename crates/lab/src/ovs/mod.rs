@@ -178,7 +178,7 @@ fn measure(
     watch: &mut Watch<'_>,
     gauges: &mut Gauges<'_>,
 ) -> Result<Measurements, Error> {
-    settings.memory.reserve(entry)?;
+    settings.memory.reserve(memory::BOTH_MIB, entry)?;
     (watch.say)(&format!("starting a private Open vSwitch, polling on CPU {}; VNFs on CPU {}", seats.pmd, seats.vnfs));
     let here = Host::at(Path::new("/"));
     settings.cards.iter().try_for_each(|card| card.take(&here, entry))?;

@@ -4,8 +4,11 @@
 //! producer   a process on one CPU     frames with a number and a checksum --> ring --> consumer   a process on another
 //!            both look at the counter of their CPU once for each batch: where it jumps, somebody else had the CPU
 //! ```
+//! Paths of DPDK are kept busy by DPDK's own programs (`dpdk/`).
+//!
 //! A launch runs every setup once, in an order that is drawn, so that what is compared was measured in the same minutes.
 
+pub mod dpdk;
 mod frames;
 mod ground;
 mod pair;
@@ -20,11 +23,11 @@ use super::launch::Job;
 use crate::Error;
 use crate::random::Random;
 use base::bench::{Measured, Params};
-use base::channel::{Run, Setup};
+use base::channel::{DPDK_PATHS, Run, Setup};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Paths, as [`Setup::path`] names them.
+/// Paths of ours, as [`Setup::path`] names them.
 pub const PATHS: [&str; 2] = ["ring", "ring-ro"];
 /// Windows, as [`Setup::window`] does.
 pub const WINDOWS: [&str; 3] = ["none", "pkey", "mprotect"];
@@ -58,6 +61,8 @@ pub struct Plan {
     pub warm_up: Duration,
     /// Whether to measure by the real-time policy SCHED_FIFO.
     pub fifo: bool,
+    /// What programs of DPDK have here, or why they cannot run.
+    pub dpdk: Result<dpdk::Bed, String>,
     /// Which launch of the process it is.
     pub launch: u32,
 }
@@ -77,12 +82,16 @@ impl Plan {
 /// Measures every setup, and tells each result.
 ///
 /// # Errors
-/// If a process or a ring cannot be made, or `tell` fails; a window that this machine lacks is a result without a run.
+/// If a process or a ring cannot be made, or `tell` fails; a window or a path that this machine lacks is a result without a run.
 pub fn run(plan: &Plan, tell: &mut dyn FnMut(Measured) -> Result<(), Error>) -> Result<(), Error> {
     let mut setups = plan.setups.clone();
     Random::of(u64::from(plan.launch) + 1).shuffle(&mut setups);
     for setup in setups {
-        let (channel, skipped) = match rings::carry(plan, &setup) {
+        let carried = match DPDK_PATHS.contains(&setup.path.as_str()) {
+            true => dpdk::carry(plan, &setup),
+            false => rings::carry(plan, &setup),
+        };
+        let (channel, skipped) = match carried {
             Ok(run) => (Some(Box::new(run)), None),
             Err(Error::Absent(why)) => (None, Some(why)),
             Err(error) => return Err(error),

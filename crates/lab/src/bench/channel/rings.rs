@@ -9,7 +9,7 @@ use crate::bench::launch::ns_per_tick;
 use crate::bench::priority;
 use crate::setting::thread;
 use base::CpuSet;
-use base::channel::{RECEIVER, Run, SENDER, Setup};
+use base::channel::{RECEIVER, Run, SENDER, SLICE_NS, Setup};
 use channel::{
     Access, Bell, Consumer, FrameBuf, Halves, Header, Lengths, Mprotect, Open, PeerFault, Pkey, Policy, Producer,
     Region, Ring, Shape, Ticks, Waiting, Window,
@@ -145,15 +145,19 @@ fn both<W: Window>(plan: &Plan, setup: &Setup, over: impl Fn(Halves) -> Result<W
         ns: plan.length.as_nanos() as u64,
         packets: received.in_time,
         slices: seen.dirty.len() as u64,
+        slice_ns: SLICE_NS,
         clean_slices: clean.len() as u64,
         clean_packets,
         verified: plan.verify,
+        counted: false,
         lost: received.lost,
         duplicated: received.duplicated,
         reordered: received.reordered,
         torn: received.torn,
         window_ns,
         kicks: received.kicks + producer.stats().kicks,
+        setup_ns: None,
+        setup_parts: Vec::new(),
         pair: plan.pair.clone(),
         producer: seen.side,
         consumer: received.seen.side,

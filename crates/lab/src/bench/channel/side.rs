@@ -217,12 +217,12 @@ impl Counted {
 
 /// What the kernel has counted of this thread since it was started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Usage {
-    cpu_ns: u64,
-    waited_ns: u64,
-    voluntary: u64,
-    involuntary: u64,
-    faults: u64,
+pub(super) struct Usage {
+    pub(super) cpu_ns: u64,
+    pub(super) waited_ns: u64,
+    pub(super) voluntary: u64,
+    pub(super) involuntary: u64,
+    pub(super) faults: u64,
 }
 
 impl Usage {
@@ -246,7 +246,7 @@ impl Usage {
         }
     }
 
-    fn since(self, earlier: Usage) -> Usage {
+    pub(super) fn since(self, earlier: Usage) -> Usage {
         Usage {
             cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
             waited_ns: self.waited_ns.saturating_sub(earlier.waited_ns),
