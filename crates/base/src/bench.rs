@@ -106,6 +106,15 @@ pub struct Measured {
     /// What a path between two machines carried, of bench `channel`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<Box<crate::channel::Run>>,
+    /// How long its frames took at one rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delays: Option<Box<crate::channel::Delays>>,
+    /// What became of frames while a flow table changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Box<crate::channel::FlowRun>>,
+    /// What a hostile peer did, and what was seen of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<Box<crate::channel::Faults>>,
 }
 
 /// How a test was run. What does not apply is not there.

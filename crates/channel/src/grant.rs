@@ -32,9 +32,11 @@ pub enum Grant {
     ProducersBell,
     /// One that wakes whoever receives.
     ConsumersBell,
+    /// Where a guest says which epoch of the flow table it has read.
+    Acknowledged,
 }
 
-const KINDS: [Grant; 7] = [
+const KINDS: [Grant; 8] = [
     Grant::ToSend,
     Grant::ToReceive,
     Grant::ProducersHalf,
@@ -42,6 +44,7 @@ const KINDS: [Grant; 7] = [
     Grant::Flows,
     Grant::ProducersBell,
     Grant::ConsumersBell,
+    Grant::Acknowledged,
 ];
 const MAGIC: [u8; 4] = *b"kvmc";
 const MESSAGE_BYTES: usize = 8;

@@ -19,6 +19,7 @@
 //! | when our own process can access it | [`Window`]: [`Open`], [`Pkey`], [`Mprotect`] |
 //! | what the peer did wrong | [`PeerFault`], counted in [`ChannelStats`] |
 //! | who may send what to whom, in epochs | [`Flows`] of the vSwitch, [`FlowView`] of each machine |
+//! | which epoch each machine decides by | [`Acknowledger`] of the machine, [`Acknowledged`] of the vSwitch |
 //! | hands descriptors over | [`grant`] |
 //! | forwards between many | [`Switch`] |
 //! | waits, wakes | [`Waiting`] by a [`Policy`] |
@@ -41,11 +42,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod acks;
 mod consumer;
 mod fault;
 mod flows;
 mod frames;
 pub mod grant;
+pub mod hostile;
 pub mod layout;
 mod memory;
 mod peer;
@@ -58,6 +61,7 @@ mod switch;
 mod wait;
 mod window;
 
+pub use acks::{AckFault, Acknowledged, Acknowledger};
 pub use consumer::Consumer;
 pub use fault::{PeerFault, Refused};
 pub use flows::{Busy, FlowView, Flows, Full, Verdict};

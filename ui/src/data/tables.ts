@@ -767,6 +767,7 @@ export const TABLES = {
     duplicated: "u64",
     reordered: "u64",
     torn: "u64",
+    dropped: "u64",
   },
   /** One gap that a side saw: between two looks at the ring its CPU did something else. at_ns counts from its first look; `by` is who had the CPU for most of it, where something was recorded beside it, with the share of the gap where others had a part. timeline_from_ns and timeline_to_ns are where it lies in the recording. The 50 longest of each run, 500 in all. */
   "channel.gaps": {
@@ -794,6 +795,53 @@ export const TABLES = {
     low_ns: "u64",
     high_ns: "u64",
     runs: "u64",
+  },
+  /** How long frames took from when they were due by the clock until they were received, at one load: a share of the clean rate, a given rate, or the highest rate that lost nothing or at most 10 frames of a million in a search. Waiting for a batch to fill counts, and so does time in which either side did not run. Launches are counted together, rate_mpps is the median of theirs; lost has frames that found the ring full, and wrong those that arrived twice, late or changed. */
+  "channel.delays": {
+    machine: "text",
+    path: "text",
+    size_bytes: "u64",
+    batch: "u64",
+    rate_mpps: "f64",
+    p50_ns: "u64",
+    p99_ns: "u64",
+    p999_ns: "u64",
+    max_ns: "u64",
+    load: "text",
+    due: "u64",
+    lost: "u64",
+    wrong: "u64",
+    launches: "u64",
+  },
+  /** What became of frames while the flow table of several machines changed under full load, all launches together. A lag is the time from a change until a machine acknowledged it or a later one, and the vSwitch saw that; one sample for each change and machine. stale_sent are frames whose rule was gone when they were sent; the receiver drops those that are too late. misdelivered are frames that were delivered though the log of all changes forbids it. */
+  "channel.flows": {
+    machine: "text",
+    vms: "u64",
+    changes_per_s: "f64",
+    lag_p99_ns: "u64",
+    stale_sent: "u64",
+    misdelivered: "u64",
+    asked_per_s: "u64",
+    lag_p50_ns: "u64",
+    lag_max_ns: "u64",
+    revocations: "u64",
+    sent: "u64",
+    delivered: "u64",
+    dropped: "u64",
+    unacknowledged: "u64",
+    ack_faults: "u64",
+    shared_cpus: "bool",
+    launches: "u64",
+  },
+  /** What a hostile peer did to one rule by script, in all launches: how often, how often the honest side counted it (missing where there is nothing to count), and whether the honest side neither crashed nor hung nor handed out a wrong frame (missing where no byte of the peer's can break the rule). */
+  "channel.faults": {
+    machine: "text",
+    rule: "u64",
+    injected: "u64",
+    seen: "u64",
+    survived: "bool",
+    what: "text",
+    why: "text",
   },
   /** One migration: its method, by what the source was told; how it ended; and its price: the most of its time that was taken from the guest, how long all its vCPUs waited for pages at once after post-copy had begun, and how many pages it asked for then. What was not told is missing. */
   "migration.runs": {

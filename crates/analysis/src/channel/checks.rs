@@ -4,13 +4,15 @@ mod preempted;
 
 pub(super) use preempted::preempted;
 
+use super::delays::Delayed;
 use super::dpdk;
+use super::flows::Changed;
 use super::machines::Host;
 use super::measured::{Channel, MPROTECT, Measured, NONE, PKEY, Series};
 use super::model::Model;
-use super::rules::{BUSY, KICKS, OPEN, WINDOW_SHARE};
+use super::rules::{BUSY, KICKS, OPEN, STALE, WINDOW_SHARE};
 use crate::rule::Hit;
-use base::channel::PAIRS;
+use base::channel::{PAIRS, Setup};
 use base::number::{amount, bytes, counted, duration, list, many, percent, thousands};
 use base::{Cost, CostKind, Evidence, Severity};
 
@@ -92,7 +94,24 @@ pub(super) fn wrong(channel: &Channel<'_>) -> Vec<Hit> {
         let shown = own.iter().take(MOST_SHOWN);
         shown.fold(first, |hit, (one, _)| hit.with(seen(format!("{}: {}", setup(one), words(one, of(one))), one)))
     });
-    found.collect()
+    found.chain(wrong_at_rates(channel)).collect()
+}
+
+/// The same of frames that were sent by the clock.
+fn wrong_at_rates<'c>(channel: &'c Channel<'_>) -> impl Iterator<Item = Hit> + 'c {
+    let of = |one: &'c Delayed<'_>| {
+        let Setup { path, size_bytes, batch, .. } = one.setup;
+        let subject = format!("{}: {path}, {size_bytes} B, batch {batch}, {}", one.machine, one.load);
+        let title = format!("{} sent by the clock arrived twice, late or changed", many(one.wrong(), "frame"));
+        let evidence = Evidence::in_table(title.clone(), "channel.delays")
+            .key("machine", one.machine)
+            .key("path", path.as_str())
+            .key("size_bytes", u64::from(*size_bytes))
+            .key("batch", u64::from(*batch))
+            .key("load", one.load.as_str());
+        Hit { level: Some(one.level), ..Hit::new(subject, Severity::High, title) }.with(evidence)
+    };
+    channel.delays.iter().filter(|one| one.wrong() > 0).map(of)
 }
 
 /// Setups whose two sides were related in one of these ways.
@@ -105,6 +124,10 @@ fn related(channel: &Channel<'_>, pairs: &[&str], severity: Severity, what: &str
         own.iter().take(MOST_SHOWN).fold(first, |hit, (one, _)| {
             let run = one.launches.iter().find(|(_, run)| pairs.contains(&run.pair.as_str())).map(|(_, run)| run);
             let cpus = run.map_or(String::new(), |run| {
+                if !run.others.is_empty() {
+                    let cpus: base::CpuSet = run.sides().map(|side| side.cpu).collect();
+                    return format!("machines on CPUs {cpus}: {}", run.pair);
+                }
                 format!("CPU {} sent and CPU {} received: {}", run.producer.cpu, run.consumer.cpu, run.pair)
             });
             hit.with(seen(format!("{}: {cpus}", setup(one)), one))
@@ -240,8 +263,8 @@ pub(super) fn open(channel: &Channel<'_>) -> Vec<Hit> {
             .into_iter()
             .collect();
         own.iter().take(MOST_SHOWN).fold(found, |hit, (one, share)| {
-            let sides = one.launches.iter().map(|(_, run)| [&run.producer, &run.consumer]);
-            let longest = sides.flatten().map(|side| side.open_max_ns).max().unwrap_or(0);
+            let sides = one.launches.iter().flat_map(|(_, run)| run.sides());
+            let longest = sides.map(|side| side.open_max_ns).max().unwrap_or(0);
             let longest =
                 if longest > 0 { format!(", {} at the longest", duration(longest as f64)) } else { String::new() };
             hit.with(seen(format!("{}: open {} of the time{longest}", setup(one), percent(*share)), one))
@@ -322,6 +345,64 @@ pub(super) fn unverified(channel: &Channel<'_>) -> Vec<Hit> {
         })
     });
     found.collect()
+}
+
+/// Frames that went where no rule of the flow table let them, and senders that were late to know.
+pub(super) fn stale(channel: &Channel<'_>) -> Vec<Hit> {
+    let of = |one: &Changed<'_>| {
+        let wrong = one.sum(|run| run.misdelivered);
+        let (stale, faults) = (one.sum(|run| run.stale_sent), one.sum(|run| run.acknowledgement_faults));
+        let (severity, title) = if wrong > 0 {
+            (Severity::High, format!("{} delivered though the flow table forbade it", were(wrong, "frame")))
+        } else if faults > 0 {
+            (Severity::High, format!("{} acknowledged an epoch that cannot be", counted(faults, "machine", "machines")))
+        } else if one.stale_share() > STALE {
+            let share = percent(one.stale_share());
+            (
+                Severity::Low,
+                format!(
+                    "{share} of frames were sent by rules that had been revoked; the receivers dropped what was too late"
+                ),
+            )
+        } else {
+            return None;
+        };
+        let hit =
+            Hit { level: Some(one.level), ..Hit::new(format!("{}: {} VMs", one.machine, one.vms), severity, title) };
+        let place = |what: String| {
+            Evidence::in_table(what, "channel.flows")
+                .key("machine", one.machine)
+                .key("vms", u64::from(one.vms))
+                .key("asked_per_s", one.asked_per_s)
+        };
+        let sent = many(one.sum(|run| run.sent), "frame");
+        let what = format!(
+            "{}: of {sent} sent {} were stale, {} misdelivered",
+            one.name(),
+            thousands(stale),
+            thousands(wrong)
+        );
+        Some(hit.with(place(what)))
+    };
+    channel.flows.iter().filter_map(of).collect()
+}
+
+fn were(count: u64, what: &str) -> String {
+    format!("{} {}", many(count, what), if count == 1 { "was" } else { "were" })
+}
+
+/// Rules whose breach an honest side did not survive.
+pub(super) fn fault(channel: &Channel<'_>) -> Vec<Hit> {
+    let failed = channel.faults.iter().filter(|one| one.survived() == Some(false)).map(|one| {
+        let title = format!("An honest side did not survive a peer that broke rule {}: {}", one.rule(), one.words());
+        let shown = one.shown();
+        let what = format!("{}: {}", shown.what, shown.why);
+        let evidence =
+            Evidence::in_table(what, "channel.faults").key("machine", one.machine).key("rule", u64::from(one.rule()));
+        let hit = Hit::new(format!("{}: rule {}", one.machine, one.rule()), Severity::High, title);
+        Hit { level: Some(one.level), ..hit }.with(evidence)
+    });
+    failed.collect()
 }
 
 #[cfg(test)]

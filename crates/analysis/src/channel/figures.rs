@@ -163,6 +163,38 @@ fn windows(channel: &Channel<'_>, main: &Measured<'_>) -> Option<Figure> {
     })
 }
 
+/// Percentiles against the rate, of the setup of a machine that sentences are about.
+pub(super) fn delays(channel: &Channel<'_>, machine: &str) -> Option<Figure> {
+    let loads = super::delays::main(&channel.delays, machine);
+    let setup = loads.first()?.setup;
+    let curve = |(label, share): (&str, f64)| {
+        let point = |one: &&super::delays::Delayed<'_>| Some((one.rate_mpps()?, one.all.quantile(share)? as f64));
+        let mut points: Vec<(f64, f64)> = loads.iter().filter_map(point).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Curve { label: label.to_owned(), form: Form::Points(mark(channel)), points }
+    };
+    let curves: Vec<Curve> = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("longest", 1.0)].map(curve).into();
+    if curves[0].points.len() < 2 {
+        return None;
+    }
+    let of = if channel.hosts.len() > 1 { format!("_{machine}") } else { String::new() };
+    Some(Figure {
+        id: format!("channel_delays{of}"),
+        title: "How long does a frame take at which rate?".to_owned(),
+        caption: format!(
+            "Frames of {} B in batches of {} over {} on {machine}, from when each was due by the clock until it was received; measured.",
+            setup.size_bytes, setup.batch, setup.path
+        ),
+        in_terminals: true,
+        drawing: Drawing::Curves(Curves {
+            x: Axis { title: "packets, millions per second".to_owned(), unit: MPPS, is_logarithmic: true },
+            y: Axis { title: "delay".to_owned(), unit: "ns", is_logarithmic: true },
+            curves,
+            limits: Vec::new(),
+        }),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::{Made, benches, of_batches};

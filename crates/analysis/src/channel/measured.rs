@@ -3,6 +3,9 @@
 //! A launch is one number. What stands for a setup is the median of its launches, and how far they lie apart is their range.
 
 use super::culprits::Culprits;
+use super::delays::Delayed;
+use super::faults::Broken;
+use super::flows::Changed;
 use super::machines::Host;
 use super::model::{Model, Refused};
 use crate::facts::benches::{BenchRun, Benches};
@@ -29,6 +32,12 @@ pub struct Channel<'b> {
     pub hosts: Vec<Host>,
     /// By machine, path, size, policy, number of machines and window.
     pub series: Vec<Series<'b>>,
+    /// How long frames took, by setup and load.
+    pub delays: Vec<Delayed<'b>>,
+    /// What became of them while a flow table changed.
+    pub flows: Vec<Changed<'b>>,
+    /// What a hostile peer did.
+    pub faults: Vec<Broken<'b>>,
     /// What was not measured and why, each once.
     pub skipped: Vec<(&'b str, &'b str)>,
     /// Results that cannot be: a batch of nothing, a time below 0.
@@ -68,6 +77,9 @@ impl<'b> Channel<'b> {
         let mut channel = Self {
             hosts: Vec::new(),
             series: Vec::new(),
+            delays: Delayed::of(&runs),
+            flows: Changed::of(&runs),
+            faults: Broken::of(&runs),
             skipped: Vec::new(),
             damaged: 0,
             is_emulated: benches.emulated.is_some(),
@@ -76,6 +88,9 @@ impl<'b> Channel<'b> {
         let mut all: Vec<Measured<'b>> = Vec::new();
         for run in &runs {
             for result in &run.bench.results {
+                if result.delays.is_some() || result.flows.is_some() || result.faults.is_some() {
+                    continue;
+                }
                 let Some(one) = result.channel.as_deref() else {
                     let why = result.skipped.as_deref().unwrap_or("no reason is given");
                     let skipped = (result.name.as_str(), why);
@@ -105,7 +120,7 @@ impl<'b> Channel<'b> {
                 continue;
             }
             let own = all.iter().filter(|one| one.machine == run.machine).flat_map(|one| &one.launches);
-            let cpus = own.flat_map(|(_, run)| [run.producer.cpu, run.consumer.cpu]);
+            let cpus = own.flat_map(|(_, run)| run.sides().map(|side| side.cpu));
             channel.hosts.push(Host::of(run, cpus, machines));
         }
         all.iter_mut().for_each(|one| one.launches.sort_by_key(|launch| launch.0));
@@ -230,13 +245,13 @@ impl Measured<'_> {
     /// The share of the time that the window was open, of the side where it was open for longer; `None` without a window.
     pub fn open_share(&self) -> Option<f64> {
         let of = |side: &Side| (side.windows > 0 && side.ns > 0).then(|| side.open_ns as f64 / side.ns as f64);
-        self.median(|run| [&run.producer, &run.consumer].into_iter().filter_map(of).reduce(f64::max))
+        self.median(|run| run.sides().filter_map(of).reduce(f64::max))
     }
 
-    /// CPU seconds of both sides for a million frames.
+    /// CPU seconds of all sides for a million frames.
     pub fn cpu_s_per_mpkt(&self) -> Option<f64> {
         self.median(|run| {
-            let cpus = ran(&run.producer)? + ran(&run.consumer)?;
+            let cpus = run.sides().map(ran).sum::<Option<f64>>()?;
             (cpus > 0.0 && run.packets > 0).then(|| cpus * run.ns as f64 / run.packets as f64 / 1e3)
         })
     }
@@ -248,12 +263,12 @@ impl Measured<'_> {
 
     /// The share of the time that the less busy side ran.
     pub fn busy_share(&self) -> Option<f64> {
-        self.median(|run| Some(ran(&run.producer)?.min(ran(&run.consumer)?)))
+        self.median(|run| run.sides().map(ran).reduce(|least, one| Some(least?.min(one?))).flatten())
     }
 
     /// Times that either side's CPU was taken.
     pub fn involuntary(&self) -> u64 {
-        self.sum(|run| run.producer.involuntary.saturating_add(run.consumer.involuntary))
+        self.sum(|run| run.sides().fold(0, |sum, side| sum.saturating_add(side.involuntary)))
     }
 
     /// True if the frames of each launch were looked at.

@@ -19,6 +19,9 @@ pub(super) const KICKS: f64 = 0.1;
 /// A side that runs this much of the time has no use for being woken.
 pub(super) const BUSY: f64 = 0.8;
 
+/// Of the frames of a sender that reads the table before each batch fewer are stale, whatever changes.
+pub(super) const STALE: f64 = 0.01;
+
 /// All rules, in the order in which equal findings are shown.
 const RULES: &[Rule] = &[
     Rule {
@@ -143,6 +146,35 @@ const RULES: &[Rule] = &[
         undo: &[],
         needs: Needs::Nothing,
         source: "Documentation/ABI/testing/sysfs-devices-system-cpu, cache/index*/size, Linux 6.12",
+    },
+    Rule {
+        id: "CHN-STALE",
+        per: "number of machines",
+        looks_at: "Whether frames were delivered that the flow table forbade when they were, and how many were sent by rules that had been revoked.",
+        limits: &[limit("frames misdelivered", 1.0, "count"), limit("of frames stale", STALE, "share")],
+        check: checks::stale,
+        why: "A frame that is delivered after its rule was revoked reaches a machine that may not have it: the isolation that the table promises \
+              does not hold. Stale frames that are dropped cost the sender's work alone; they show that senders read the table too seldom, or \
+              do not get the CPU to.",
+        fix: &[
+            "kvmscope bench channel --only flows --seconds 30   # whether it happens again; a misdelivered frame is a bug to report",
+        ],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "docs/channel.md, \"Several machines\"",
+    },
+    Rule {
+        id: "CHN-FAULT",
+        per: "rule",
+        looks_at: "Whether an honest side crashed, hung or handed out a wrong frame when its peer broke one of the twelve rules.",
+        limits: &[limit("rules not survived", 1.0, "count")],
+        check: checks::fault,
+        why: "The peer is another tenant. One that can end or hold up the other side, or choose what it reads, has power over a machine that is not \
+              its own.",
+        fix: &["kvmscope bench channel --only faults   # whether it happens again; then report it"],
+        undo: &[],
+        needs: Needs::Nothing,
+        source: "docs/channel.md, \"Twelve rules against a hostile peer\"",
     },
     Rule {
         id: "CHN-UNVERIFIED",

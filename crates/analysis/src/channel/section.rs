@@ -5,7 +5,7 @@ use super::culprits::Culprits;
 use super::measured::{Channel, MPROTECT, Measured, NONE, PKEY, POLL};
 use super::model::Refused;
 use super::setups::PathSetup;
-use super::{dpdk, figures, rules, setups, tables, windows};
+use super::{delays, dpdk, faults, figures, flows, rules, setups, tables, windows};
 use crate::facts::benches::BenchRun;
 use crate::{Answer, Case, Error};
 use base::channel::{BENCH, LEAST_CLEAN, Setup};
@@ -16,9 +16,9 @@ use base::{Section, Unknown};
 pub const QUESTION: &str = "How many packets does a path between two machines carry, and what does each step cost?";
 
 /// The frame and the batch that sentences are about, where they were measured: those of the talk of 2015.
-const FRAME_BYTES: u32 = 64;
+pub(super) const FRAME_BYTES: u32 = 64;
 /// See there.
-const BATCH: u32 = 32;
+pub(super) const BATCH: u32 = 32;
 
 /// Answers it; `None` if the recording has no such bench.
 ///
@@ -58,12 +58,20 @@ pub(super) fn section(channel: &Channel<'_>, runs: &[BenchRun]) -> Section {
         }
         section.figures.append(&mut drawn);
     }
+    for host in &channel.hosts {
+        section.figures.extend(figures::delays(channel, &host.machine));
+    }
     let gaps = tables::gaps(channel);
     section.unknown = unknown(channel, gaps.rows.len() as u64);
-    section.tables = [tables::rates(channel), gaps, setups::table(&setups)]
-        .into_iter()
-        .filter(|table| !table.rows.is_empty())
-        .collect();
+    let parts = [
+        tables::rates(channel),
+        gaps,
+        setups::table(&setups),
+        delays::table(&channel.delays),
+        flows::table(&channel.flows),
+        faults::table(&channel.faults),
+    ];
+    section.tables = parts.into_iter().filter(|table| !table.rows.is_empty()).collect();
     section
 }
 
@@ -71,8 +79,8 @@ pub(super) fn section(channel: &Channel<'_>, runs: &[BenchRun]) -> Section {
 /// fastest of these.
 fn main<'c, 'b>(channel: &'c Channel<'b>, machine: &str) -> Option<&'c Measured<'b>> {
     let far = |one: &Measured<'_>| {
-        let Setup { window, size_bytes, batch, .. } = one.setup;
-        let other = (dpdk::is_of(one), size_bytes.abs_diff(FRAME_BYTES), batch.abs_diff(BATCH), window != NONE);
+        let Setup { window, size_bytes, batch, vms, .. } = one.setup;
+        let other = (dpdk::is_of(one), size_bytes.abs_diff(FRAME_BYTES), batch.abs_diff(BATCH), window != NONE, *vms);
         (one.clean_mpps().is_none(), other)
     };
     let rate = |one: &Measured<'_>| one.clean_mpps().unwrap_or(0.0);
@@ -85,6 +93,20 @@ fn ring(one: &Measured<'_>) -> Option<String> {
     let (_, run) = one.launches.first()?;
     let moved =
         |mpps: f64| format!(", {}/s at {}", bytes(mpps * 1e6 * f64::from(run.moved_bytes)), packets_per_s(mpps * 1e6));
+    if !run.others.is_empty() {
+        let cpus: base::CpuSet = run.sides().map(|side| side.cpu).collect();
+        return Some(format!(
+            "{}: {} on CPUs {cpus} ({}) have rings of {} slots, {} in all; a frame of {} B moves {} B between CPUs{}.",
+            one.machine,
+            one.name(),
+            run.pair,
+            thousands(run.slots.into()),
+            bytes(run.ring_bytes as f64),
+            one.setup.size_bytes,
+            run.moved_bytes,
+            one.clean_mpps().map_or_else(String::new, moved)
+        ));
+    }
     let who = format!(
         "{}: CPU {} sends and CPU {} receives ({}), over a ring of {} slots",
         one.machine,
@@ -134,14 +156,29 @@ fn summary(channel: &Channel<'_>, main: &[&Measured<'_>], setups: &[PathSetup<'_
         }
         sentences.extend(dpdk::beside(channel, one));
     }
-    if sentences.is_empty() {
-        return "Nothing was measured.".to_owned();
-    }
     if let Some(one) = main.iter().find(|one| one.clean_mpps().is_some()) {
         sentences.push(format!("{}{}.", windows::SEED, as_much(channel, one)));
     }
     sentences.extend(setups.iter().filter_map(PathSetup::sentence));
+    sentences.extend(beside(channel));
+    if sentences.is_empty() {
+        return "Nothing was measured.".to_owned();
+    }
     sentences.join(" ")
+}
+
+/// What else was measured on each machine: delays, flow tables, a hostile peer.
+fn beside(channel: &Channel<'_>) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for host in &channel.hosts {
+        let of = if channel.hosts.len() > 1 { format!("{}: ", host.machine) } else { String::new() };
+        let delayed = delays::said(&delays::main(&channel.delays, &host.machine));
+        let changed = channel.flows.iter().filter(|one| one.machine == host.machine).map(flows::said);
+        let own: Vec<_> = channel.faults.iter().filter(|one| one.machine == host.machine).collect();
+        let all = delayed.into_iter().chain(changed).chain(faults::said(&own));
+        sentences.extend(all.map(|text| format!("{of}{text}")));
+    }
+    sentences
 }
 
 /// What one setup carried, and what others took of it.
@@ -277,8 +314,9 @@ fn unknown(channel: &Channel<'_>, listed: u64) -> Vec<Unknown> {
         let text = format!("Rows of kind modelled stand on published numbers of other machines: {}.", said.join("; "));
         Unknown { what: "published_windows".into(), amount: None, unit: String::new(), text }
     });
-    let seen =
-        channel.measured().map(|one| one.sum(|run| run.producer.gap_count.saturating_add(run.consumer.gap_count)));
+    let seen = channel
+        .measured()
+        .map(|one| one.sum(|run| run.sides().fold(0, |sum, side| sum.saturating_add(side.gap_count))));
     let seen = seen.fold(0, u64::saturating_add);
     let all = seen.max(listed);
     let gaps = counted(all, "gap was", "gaps were");
@@ -318,7 +356,8 @@ fn unknown(channel: &Channel<'_>, listed: u64) -> Vec<Unknown> {
         text: format!("{name} was not measured: {}.", why.trim_end_matches('.')),
     });
     let known = [unclean, unmodelled, kicked, cycles, published, culprits, lost, damaged];
-    known.into_iter().flatten().chain(skipped).collect()
+    let parts = [delays::unknown(&channel.delays), flows::unknown(&channel.flows)];
+    known.into_iter().chain(parts).flatten().chain(skipped).collect()
 }
 
 #[cfg(test)]

@@ -2,6 +2,9 @@
 
 use super::costs::{Costs, notify_ns};
 use super::culprits::Explained;
+use super::delays::DELAYS;
+use super::faults::FAULTS;
+use super::flows::FLOWS;
 use super::measured::{Channel, Measured, NONE, Series};
 use super::setups::SETUPS;
 use super::windows::WINDOWS;
@@ -10,9 +13,9 @@ use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
 /// All tables, in reading order.
-pub const TABLES: &[&TableSpec] = &[&RATES, &GAPS, &SETUPS];
+pub const TABLES: &[&TableSpec] = &[&RATES, &GAPS, &SETUPS, &DELAYS, &FLOWS, &FAULTS];
 
-const F64: ColumnType = ColumnType::F64;
+pub(super) const F64: ColumnType = ColumnType::F64;
 /// Unit of rates.
 pub(super) const MPPS: &str = "Mpps";
 /// What was measured, in column `window_kind`.
@@ -21,13 +24,16 @@ pub(super) const MEASURED: &str = "measured";
 pub(super) const MODELLED: &str = "modelled";
 /// The path whose window is swapped for published ones.
 const SWAPPED_ON: &str = "ring";
+/// The path that goes through a machine that forwards.
+const SWITCH: &str = "switch";
 
 /// Gaps that are listed of each run, the longest.
 const GAPS_OF_RUN: usize = 50;
 /// And of all runs.
 const MOST_GAPS: usize = 500;
 
-const fn number(name: &'static str, unit: &'static str) -> Column {
+/// A number that says which row it is.
+pub(super) const fn number(name: &'static str, unit: &'static str) -> Column {
     Column { key: true, ..Column::value(name, unit, ColumnType::U64) }
 }
 
@@ -39,7 +45,8 @@ pub const RATES: TableSpec = TableSpec {
     row: "What one setup carried: medians over launches, clean_mpps over slices that neither side saw a gap in (none where fewer than a fifth of \
           them were), low_mpps and high_mpps the range of its launches. Times are per packet: a window's is measured, copy_ns and index_ns are \
           fitted over the batches of a setup, residual_ns is what the fit leaves. Rows of window_kind `modelled` are such a fit with a published \
-          window: none of them was measured.",
+          window: none of them was measured. Of more than two machines, and through a switch, rates are sums over all that receive, and \
+          dropped are frames that a switch had no room for.",
     columns: &[
         Column::key("machine"),
         Column::key("path"),
@@ -64,6 +71,7 @@ pub const RATES: TableSpec = TableSpec {
         Column::count("duplicated"),
         Column::count("reordered"),
         Column::count("torn"),
+        Column::count("dropped"),
     ],
     shown: Some(Shown {
         grouped_by: Some("window_kind"),
@@ -76,6 +84,7 @@ pub const RATES: TableSpec = TableSpec {
                 ("size_bytes", "frame"),
                 ("batch", "batch"),
                 ("policy", "policy"),
+                ("vms", "VMs"),
                 ("clean_mpps", "clean"),
                 ("low_mpps", "from"),
                 ("high_mpps", "to"),
@@ -171,7 +180,10 @@ pub fn rates(channel: &Channel<'_>) -> Table {
 pub(super) fn swapped<'c, 'b>(
     channel: &'c Channel<'b>,
 ) -> impl Iterator<Item = (&'c Series<'b>, &'c str, &'static str, super::model::Model)> {
-    let open = |series: &&Series<'_>| series.first().setup.path == SWAPPED_ON && series.first().setup.window == NONE;
+    let open = |series: &&Series<'_>| {
+        let setup = series.first().setup;
+        setup.path == SWAPPED_ON && setup.window == NONE && setup.vms == 2
+    };
     channel.series.iter().filter(open).flat_map(move |series| {
         let ns_per_tick = channel.host(series.first()).and_then(|host| host.ns_per_tick);
         WINDOWS.iter().filter_map(move |window| {
@@ -200,7 +212,7 @@ fn steps(costs: &Costs) -> [Cell; 5] {
     [copy_ns, index_ns, window_ns, notify_ns, residual_ns].map(|ns| rounded(ns, 1e3))
 }
 
-fn rounded(value: Option<f64>, grain: f64) -> Cell {
+pub(super) fn rounded(value: Option<f64>, grain: f64) -> Cell {
     value.filter(|value| value.is_finite()).map(|value| (value * grain).round() / grain).into()
 }
 
@@ -211,6 +223,7 @@ fn row(one: &Measured<'_>, costs: &Costs) -> Vec<Cell> {
     row.extend(steps(costs));
     row.extend([rounded(one.cpu_s_per_mpkt(), 1e6), rounded(one.open_share(), 1e6)]);
     row.extend(one.wrong().map(|(_, count)| Cell::from(count)));
+    row.push(one.sum(|run| run.dropped).into());
     row
 }
 
@@ -219,41 +232,41 @@ fn row(one: &Measured<'_>, costs: &Costs) -> Vec<Cell> {
 struct Gap<'c, 'b> {
     one: &'c Measured<'b>,
     launch: u32,
-    thread: &'static str,
     tid: i32,
+    /// Which of the sides.
+    side: usize,
     at_ns: u64,
     length_ns: u64,
 }
 
 /// Table [`GAPS`].
-pub fn gaps(channel: &Channel<'_>) -> Table {
+pub fn gaps<'c>(channel: &'c Channel<'_>) -> Table {
     let mut all: Vec<Gap<'_, '_>> = Vec::new();
     for one in channel.measured() {
         for (launch, run) in &one.launches {
-            let of = |thread: &'static str, side: &Side| {
-                let gaps = side.gaps.iter().map(|(at_ns, length_ns)| Gap {
+            let of = |(number, side): (usize, &'c Side)| {
+                side.gaps.iter().map(move |&(at_ns, length_ns)| Gap {
                     one,
                     launch: *launch,
-                    thread,
                     tid: side.tid,
-                    at_ns: *at_ns,
-                    length_ns: *length_ns,
-                });
-                gaps.collect::<Vec<_>>()
+                    side: number,
+                    at_ns,
+                    length_ns,
+                })
             };
-            let mut own = [of("producer", &run.producer), of("consumer", &run.consumer)].concat();
+            let mut own: Vec<Gap<'_, '_>> = run.sides().enumerate().flat_map(of).collect();
             longest(&mut own, GAPS_OF_RUN);
             all.append(&mut own);
         }
     }
     longest(&mut all, MOST_GAPS);
     let mut table = Table::new(&GAPS);
-    for Gap { one, launch, thread, tid, at_ns, length_ns } in all {
+    for Gap { one, launch, side, tid, at_ns, length_ns } in all {
         let explained = channel.culprits.of_gap(&(one.machine, one.setup, launch, tid, at_ns));
         let Setup { path, window, size_bytes, batch, policy, vms } = one.setup;
         table.push(vec![
             one.machine.into(),
-            thread.into(),
+            thread(one.setup, side).into(),
             path.as_str().into(),
             window.as_str().into(),
             u64::from(*size_bytes).into(),
@@ -269,6 +282,16 @@ pub fn gaps(channel: &Channel<'_>) -> Table {
         ]);
     }
     table
+}
+
+/// What a side is called: two over a ring have one direction, more have all.
+pub(super) fn thread(setup: &Setup, side: usize) -> String {
+    match side {
+        0 if setup.vms == 2 && setup.path != SWITCH => "producer".to_owned(),
+        1 if setup.vms == 2 && setup.path != SWITCH => "consumer".to_owned(),
+        side if side == setup.vms as usize => SWITCH.to_owned(),
+        side => format!("VM {side}"),
+    }
 }
 
 /// Keeps the longest ones, in the order of length.

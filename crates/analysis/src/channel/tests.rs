@@ -96,6 +96,7 @@ impl Made {
             duplicated,
             reordered,
             torn,
+            dropped: 0,
             window_ns: self.window_ns,
             kicks: self.kicks,
             setup_ns: self.setup_ms.map(|[_, attach, link, first]| (attach + link + first) * 1_000_000),
@@ -106,6 +107,7 @@ impl Made {
             pair: self.pair.into(),
             producer: Side { ns, ..self.producer.clone() },
             consumer: Side { ns, ..self.consumer.clone() },
+            others: Vec::new(),
         }
     }
 }

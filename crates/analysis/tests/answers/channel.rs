@@ -1,7 +1,7 @@
 //! A recording with a bench of the channel, and who answers for it.
 
 use base::bench::{Bench, Measured, NS_PER_TICK, Params};
-use base::channel::{BENCH, PAIRS, Run, SLICE_NS, Setup, Side};
+use base::channel::{BENCH, Delays, Fault, Faults, FlowRun, NO_LOSS, PAIRS, Run, SLICE_NS, Setup, Side};
 use base::recording::Recording;
 use base::{About, Evidence, Section};
 use kvmscope_analysis::{Answers, Case, Given, Input};
@@ -48,6 +48,7 @@ fn run(window: &str, window_ns: f64, batch: u32) -> Run {
         duplicated: 0,
         reordered: 0,
         torn: 0,
+        dropped: 0,
         window_ns,
         kicks: packets(clean_slices),
         setup_ns: None,
@@ -55,7 +56,60 @@ fn run(window: &str, window_ns: f64, batch: u32) -> Run {
         pair: if batch == 64 { PAIRS[4] } else { PAIRS[1] }.into(),
         producer: side(0),
         consumer: side(1),
+        others: Vec::new(),
     }
+}
+
+/// Delays, a flow table that did not hold, and a rule that was not survived.
+fn others() -> Vec<Measured> {
+    let delays = |load: &str, mpps: Option<f64>| Delays {
+        setup: Setup { policy: "poll".into(), ..run("none", 0.0, 32).setup },
+        load: load.into(),
+        rate_mpps: mpps,
+        clean_mpps: Some(10.0),
+        ns: 1_000_000,
+        due: 5_000,
+        dropped: 10,
+        lost: 0,
+        wrong: 0,
+        max_ns: 40_000,
+        search: None,
+    };
+    let flows = FlowRun {
+        vms: 2,
+        asked_per_s: 10_000,
+        ns: 1_000_000_000,
+        changes: 10_000,
+        revocations: 6_000,
+        grace: 50,
+        sent: 1_000_000,
+        stale_sent: 40_000,
+        delivered: 900_000,
+        dropped: 100_000,
+        misdelivered: 3,
+        lag_p99_ns: vec![2_000, 3_000],
+        unacknowledged: 1,
+        acknowledgement_faults: 0,
+        shared_cpus: true,
+    };
+    let fault = |rule: u8, seen: Option<u64>, survived: Option<bool>| Fault {
+        rule,
+        what: "something".into(),
+        injected: u64::from(survived.is_some()),
+        seen,
+        survived,
+        why: if survived == Some(true) { String::new() } else { "the honest side was ended by signal 7".into() },
+    };
+    let rules = vec![fault(1, Some(1), Some(true)), fault(4, Some(0), Some(false)), fault(12, None, None)];
+    let hdr = vec![(1_000, 4_000), (40_000, 990)];
+    let one = Measured { unit: "ns".into(), ..Measured::default() };
+    vec![
+        Measured { hdr: hdr.clone(), delays: Some(Box::new(delays("50 %", Some(5.0)))), ..one.clone() },
+        Measured { hdr: hdr.clone(), delays: Some(Box::new(delays("90 %", Some(9.0)))), ..one.clone() },
+        Measured { delays: Some(Box::new(delays(NO_LOSS, None))), ..one.clone() },
+        Measured { hdr, flows: Some(Box::new(flows)), ..one.clone() },
+        Measured { faults: Some(Box::new(Faults { rules })), ..one },
+    ]
 }
 
 fn sections() -> Vec<Section> {
@@ -74,6 +128,7 @@ fn sections() -> Vec<Section> {
             });
         }
     }
+    bench.results.extend(others());
     bench.write(&root.path().join("L0/bench/channel.json")).unwrap();
     let input = Input::open(Recording::open(root.path()).unwrap()).unwrap();
     Answers::of(&Case::new(input, Given::default())).sections
@@ -84,7 +139,10 @@ fn one_section_answers_for_it_and_no_other() {
     let sections = sections();
     assert_eq!(sections.iter().map(|section| section.id).collect::<Vec<_>>(), ["channel"]);
     let section = &sections[0];
-    assert_eq!(section.tables.iter().map(|table| table.spec.name).collect::<Vec<_>>(), ["rates", "gaps"]);
+    assert_eq!(
+        section.tables.iter().map(|table| table.spec.name).collect::<Vec<_>>(),
+        ["rates", "gaps", "delays", "flows", "faults"]
+    );
     // Nine setups, and three windows of others for three batches.
     assert_eq!(section.table("rates").unwrap().rows.len(), 9 + 9);
     assert!(section.about.iter().any(|line| line.starts_with("EMULATED")), "{:?}", section.about);
@@ -98,12 +156,14 @@ fn its_findings_name_rows_that_are_there_and_no_amount_that_is_none() {
     let section = sections().remove(0);
     let rules: std::collections::BTreeSet<&str> = section.findings.iter().map(|finding| finding.rule).collect();
     let expected = [
+        "CHN-FAULT",
         "CHN-KICKS",
         "CHN-MPROTECT",
         "CHN-NODES",
         "CHN-OPEN",
         "CHN-PREEMPTED",
         "CHN-SIBLINGS",
+        "CHN-STALE",
         "CHN-UNVERIFIED",
         "CHN-WINDOW",
         "CHN-WRONG",

@@ -18,6 +18,9 @@ use clap::builder::PossibleValuesParser;
     kvmscope bench channel --path ring,ring-ro --policy poll,kick,adaptive --batch 32\n  \
     sudo kvmscope bench channel --path ring,memif,vhost-user,rte-ring --window none --batch 8,32,64\n  \
     kvmscope bench channel --cpus 2,3 --fifo --seconds 3 --launches 7\n  \
+    kvmscope bench channel --only delays --rate 1,5,10 --batch 1,32\n  \
+    kvmscope bench channel --only rates --vms 2,4,8 --path ring,switch --window none\n  \
+    kvmscope bench channel --only flows,faults --changes 20000\n  \
     kvmscope bench channel --json | jq '.sections[].tables.rates'\n\n\
     Needs no root for rings of ours; with it the trace beside the bench names who took the CPUs. memif, vhost-user and rte-ring are DPDK's:\n\
     its programs (Debian package dpdk-dev) are started, get huge pages and end again; nobody looks at their frames, so these rates are\n\
@@ -25,14 +28,30 @@ use clap::builder::PossibleValuesParser;
     After kill -9, `kvmscope undo` gives the huge pages back.\n\
     Two processes keep two CPUs busy for launches x setups x seconds. Each frame has a number and a checksum, which are\n\
     looked at where it arrives. Time in which either process did not run is counted apart: the rates have it (raw) and have it not (clean).\n\
+    Beside rates, the rest is measured in the first launch: delays of setups without a window, a fifth of --seconds for each rate; a flow\n\
+    table for twice --seconds; twelve rules that a hostile peer breaks.\n\
     Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
     With --json and without -o, no recording is kept.")]
 #[cfg_attr(not(feature = "full"), allow(dead_code, reason = "the slim program only parses them"))]
 pub struct Channel {
-    /// Paths: one region that both sides write, a half each that the other can only read, or one of DPDK's (root)
+    /// What is measured [default: all]
+    #[arg(long, value_name = "PART", value_delimiter = ',', default_value = "rates,delays,flows,faults", hide_default_value = true,
+          value_parser = PossibleValuesParser::new(["rates", "delays", "flows", "faults"]))]
+    only: Vec<String>,
+    /// Paths: one region that both sides write, a half each that the other can only read, a switch between all machines, or one of
+    /// DPDK's (root)
     #[arg(long, value_name = "PATH", value_delimiter = ',', default_value = "ring",
-          value_parser = PossibleValuesParser::new(["ring", "ring-ro", "memif", "vhost-user", "rte-ring"]))]
+          value_parser = PossibleValuesParser::new(["ring", "ring-ro", "switch", "memif", "vhost-user", "rte-ring"]))]
     path: Vec<String>,
+    /// Machines: of two over a ring one sends and one receives; more, and those of a switch, send to all others, without a window
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "2", value_parser = clap::value_parser!(u32).range(2..=8))]
+    vms: Vec<u32>,
+    /// Millions of frames per second that delays are measured at [default: 10, 50 and 90 % of the clean rate, and the highest without loss]
+    #[arg(long, value_name = "MPPS", value_delimiter = ',', value_parser = mpps)]
+    rate: Vec<f64>,
+    /// Changes of the flow table per second
+    #[arg(long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    changes: u64,
     /// When a process can access the ring: always, or for one batch, by a memory protection key or mprotect
     #[arg(long, value_name = "WINDOW", value_delimiter = ',', default_value = "none,pkey,mprotect",
           value_parser = PossibleValuesParser::new(["none", "pkey", "mprotect"]))]
@@ -65,10 +84,11 @@ pub struct Channel {
     /// Number of times that all setups are measured, in an order that is drawn; the rates have the range of them
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
     launches: u32,
-    /// CPU that sends and CPU that receives [default: the last two available ones that share no core, or no CPU]
+    /// CPU that sends and CPU that receives, then those of further machines [default: the last two available ones that share no core, or no
+    /// CPU; further machines have the others]
     #[arg(long, value_name = "CPU,CPU", value_delimiter = ',', num_args = 1)]
     cpus: Vec<u32>,
-    /// Measure on one CPU or one core if there is no other: the two sides then take turns
+    /// Measure on one CPU or one core if there is no other, or more machines than there are CPUs: they then take turns
     #[arg(long)]
     same_core: bool,
     /// Measure with SCHED_FIFO, which ordinary threads cannot preempt (root)
@@ -89,6 +109,12 @@ fn slots(text: &str) -> Result<u32, String> {
     if fits { Ok(slots) } else { Err("a power of two from 2 to 65536 is needed".to_owned()) }
 }
 
+fn mpps(text: &str) -> Result<f64, String> {
+    let rate: f64 = text.parse().map_err(|_| "a number is needed".to_owned())?;
+    let can_be = (0.0001..=1_000.0).contains(&rate);
+    if can_be { Ok(rate) } else { Err("millions of frames per second from 0.0001 to 1000 are needed".to_owned()) }
+}
+
 impl Channel {
     /// Says that this program has no rings.
     #[cfg(not(feature = "full"))]
@@ -107,8 +133,10 @@ mod measured {
     use anyhow::bail;
     use base::channel::{BENCH, DPDK_PATHS, PAIRS, POINTER_BYTES, RTE_RING, Setup};
     use base::{Bench, CpuSet};
+    use lab::bench::channel::delays::Offered;
     use lab::bench::channel::dpdk::{Memory, Prepared};
-    use lab::bench::channel::{Plan, ground, relation};
+    use lab::bench::channel::flows::Changes;
+    use lab::bench::channel::{Machines, Plan, ground, relation};
     use lab::bench::environment::{self, How};
     use lab::bench::launch;
     use lab::setting::thread;
@@ -122,6 +150,13 @@ mod measured {
 
     /// The ring fills, and branches are learned, before anything is measured.
     const WARM_UP: Duration = Duration::from_millis(50);
+    const SWITCH: &str = "switch";
+    const NO_WINDOW: &str = "none";
+    const POLL: &str = "poll";
+    /// Of the time of a setup, that of a rate whose delays are measured, and that of a rate that is tried in a search.
+    const OF_A_RATE: u32 = 5;
+    /// See there.
+    const OF_A_TRIAL: u32 = 20;
 
     impl Channel {
         /// Measures, and says what came of it.
@@ -217,10 +252,25 @@ mod measured {
             if self.fifo {
                 lab::bench::priority::allowed()?;
             }
-            Ok(Plan {
+            let length = Duration::from_nanos(self.seconds);
+            let (setups, has) = (self.setups(), |part: &str| self.only.iter().any(|only| only == part));
+            if has("rates") && setups.is_empty() {
+                bail!(WrongUse(
+                    "more than two machines, and those of a switch, are measured over --path ring,switch with --window none and \
+                     --policy poll"
+                        .to_owned()
+                ));
+            }
+            let offered = Offered { mpps: self.rate.clone(), length: length / OF_A_RATE, trial: length / OF_A_TRIAL };
+            let changes = Changes { per_s: self.changes, vms: self.vms.clone(), length: 2 * length };
+            let plan = Plan {
                 cpus,
                 pair: pair.to_owned(),
-                setups: self.setups(),
+                machines: Machines::default(),
+                delays: has("delays").then(|| (offered, self.delayed())).filter(|(_, setups)| !setups.is_empty()),
+                flows: has("flows").then_some(changes),
+                faults: has("faults"),
+                setups: if has("rates") { setups } else { Vec::new() },
                 slots: self.slots,
                 apart: match self.lengths.as_str() {
                     "apart" => Some(true),
@@ -228,17 +278,69 @@ mod measured {
                     _ => None,
                 },
                 verify: !self.no_verify,
-                length: Duration::from_nanos(self.seconds),
+                length,
                 warm_up: WARM_UP,
                 fifo: self.fifo,
                 dpdk: Err("nothing was prepared for programs of DPDK".to_owned()),
                 launch: 0,
-            })
+            };
+            Ok(Plan { machines: self.machines(Path::new("/"), &plan)?, ..plan })
+        }
+
+        /// Setups whose delays are measured: those of two machines and a ring, without a window.
+        fn delayed(&self) -> Vec<Setup> {
+            let rings = self.path.iter().filter(|path| *path == "ring" || *path == "ring-ro");
+            let frames = self.size.iter().flat_map(|size| self.batch.iter().map(move |batch| (*size, *batch)));
+            let setup = |path: &String, (size_bytes, batch)| Setup {
+                path: path.clone(),
+                window: NO_WINDOW.to_owned(),
+                size_bytes,
+                batch,
+                policy: POLL.to_owned(),
+                vms: 2,
+            };
+            rings.flat_map(|path| frames.clone().map(move |frame| setup(path, frame))).collect()
+        }
+
+        /// The CPUs of several machines, the switch last.
+        fn machines(&self, root: &Path, plan: &Plan) -> anyhow::Result<Machines> {
+            let ours: Vec<u32> = thread::affinity(thread::own())?.iter().collect();
+            let mut cpus = if self.cpus.is_empty() { vec![plan.cpus.0, plan.cpus.1] } else { self.cpus.clone() };
+            if self.cpus.is_empty() {
+                cpus.extend(ours.iter().rev().filter(|cpu| ![plan.cpus.0, plan.cpus.1].contains(*cpu)));
+            }
+            cpus.retain(|cpu| ours.contains(cpu));
+            let mut seen = std::collections::BTreeSet::new();
+            cpus.retain(|cpu| seen.insert(*cpu));
+            let several = plan.setups.iter().filter(|setup| setup.vms > 2 || setup.path == SWITCH);
+            let needs = several.map(|setup| setup.vms + u32::from(setup.path == SWITCH)).max().unwrap_or(0);
+            let most = plan.flows.iter().flat_map(|flows| &flows.vms).copied().filter(|vms| *vms > 2).max();
+            let needs = needs.max(most.map_or(0, |vms| vms + 1)) as usize;
+            if needs > cpus.len() && !self.same_core {
+                bail!(WrongUse(format!(
+                    "{needs} machines, the switch counted, need a CPU each, and {} are there; measure fewer with --vms, name more CPUs with \
+                     --cpus, or let machines take turns with --same-core",
+                    cpus.len()
+                )));
+            }
+            let pairs = cpus.iter().flat_map(|&a| cpus.iter().map(move |&b| (a, b))).filter(|(a, b)| a < b);
+            let farness = |pair: &str| PAIRS.iter().position(|known| *known == pair);
+            let farthest = pairs.filter_map(|(a, b)| relation(root, a, b)).max_by_key(|pair| farness(pair));
+            Ok(Machines { pair: farthest.unwrap_or("unknown").to_owned(), cpus })
         }
 
         fn setups(&self) -> Vec<Setup> {
-            let none = ["none".to_owned()];
-            let poll = ["poll".to_owned()];
+            let mut setups = Vec::new();
+            for vms in &self.vms {
+                setups.extend(self.setups_of(*vms));
+            }
+            setups
+        }
+
+        /// More than two machines, and those of a switch, have no window and poll; DPDK's paths have two machines.
+        fn setups_of(&self, vms: u32) -> Vec<Setup> {
+            let none = [NO_WINDOW.to_owned()];
+            let poll = [POLL.to_owned()];
             let mut setups = Vec::new();
             for path in &self.path {
                 // DPDK's paths have no windows, and poll; its ring knows no frames.
@@ -257,10 +359,16 @@ mod measured {
                         size_bytes,
                         batch,
                         policy: policy.clone(),
-                        vms: 2,
+                        vms,
                     }));
                 }
             }
+            let is_measured = |setup: &Setup| {
+                let is_pair = setup.vms == 2 && setup.path != SWITCH;
+                let is_several = setup.path == SWITCH || setup.path == "ring";
+                is_pair || (is_several && setup.window == NO_WINDOW && setup.policy == POLL)
+            };
+            setups.retain(is_measured);
             setups
         }
 
@@ -271,7 +379,7 @@ mod measured {
             let [_, core, ..] = PAIRS;
             let apart = |a: u32, b: u32| a != b && related(a, b) != core;
             let (a, b) = match self.cpus[..] {
-                [a, b] => match [a, b].into_iter().find(|cpu| !ours.contains(cpu)) {
+                [a, b, ..] => match self.cpus.iter().find(|cpu| !ours.contains(cpu)) {
                     Some(cpu) => bail!(WrongUse(format!("CPU {cpu} is not available to this process"))),
                     None => (a, b),
                 },
@@ -281,7 +389,7 @@ mod measured {
                     let last = *ours.last().unwrap_or(&0);
                     found.or(pairs.clone().find(|(a, b)| a < b)).unwrap_or((last, last))
                 }
-                _ => {
+                [_] => {
                     bail!(WrongUse("--cpus takes the CPU that sends and the one that receives: --cpus 2,3".to_owned()))
                 }
             };

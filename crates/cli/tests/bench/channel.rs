@@ -16,7 +16,7 @@ fn every_frame_arrives_once_in_order_and_whole_over_each_path() {
     let place = directory.path().join("channel");
     let place = place.to_str().unwrap();
     // Wherever this runs: on one CPU the two take turns.
-    let wanted = "--same-core --path ring,ring-ro --window none,pkey,mprotect --policy poll,kick,adaptive --batch 1,32 --size 64,1518 \
+    let wanted = "--only rates --same-core --path ring,ring-ro --window none,pkey,mprotect --policy poll,kick,adaptive --batch 1,32 --size 64,1518 \
                   --seconds 0.02 --launches 2 --no-progress";
     let arguments: Vec<&str> = ["bench", "channel", "-o", place].into_iter().chain(wanted.split_whitespace()).collect();
     let (status, text, complaint) = kvmscope(&arguments);
@@ -46,6 +46,8 @@ fn frames_that_nobody_looked_at_are_not_said_to_be_whole() {
     let (status, json, complaint) = kvmscope(&[
         "bench",
         "channel",
+        "--only",
+        "rates",
         "--same-core",
         "--no-verify",
         "--window",
@@ -60,13 +62,128 @@ fn frames_that_nobody_looked_at_are_not_said_to_be_whole() {
 }
 
 #[test]
+fn a_plain_run_has_all_four_tables_and_nothing_is_misdelivered_or_not_survived() {
+    let (status, json, complaint) = kvmscope(&[
+        "bench",
+        "channel",
+        "--same-core",
+        "--seconds",
+        "0.05",
+        "--launches",
+        "2",
+        "--batch",
+        "1,32",
+        "--json",
+    ]);
+    assert_eq!((status, complaint.as_str()), (Some(0), ""), "{json}");
+    let rows = |table| rows_of(&json, "channel", table);
+    assert!(!rows("rates").is_empty());
+
+    let delays = rows("delays");
+    let loads: Vec<&str> =
+        delays.iter().filter(|row| row["batch"] == 32).map(|row| row["load"].as_str().unwrap()).collect();
+    assert_eq!(loads, ["10 %", "50 %", "90 %", "no loss", "10 ppm loss"]);
+    for row in delays.iter().filter(|row| !row["rate_mpps"].is_null()) {
+        let ns = ["p50_ns", "p99_ns", "p999_ns", "max_ns"].map(|name| row[name].as_f64().unwrap());
+        assert!(ns.is_sorted() && ns[0] > 0.0, "{row}");
+        assert!(row["due"].as_u64() >= row["lost"].as_u64(), "{row}");
+    }
+
+    let flows = rows("flows");
+    assert_eq!((flows.len(), &flows[0]["vms"], &flows[0]["misdelivered"]), (1, &Value::from(2), &Value::from(0)));
+    for some in ["changes_per_s", "lag_p99_ns", "revocations", "sent", "delivered"] {
+        assert!(flows[0][some].as_f64().unwrap() > 0.0, "{some}: {}", flows[0]);
+    }
+    assert_eq!(flows[0]["ack_faults"], Value::from(0), "{}", flows[0]);
+
+    let faults = rows("faults");
+    assert_eq!(
+        faults.iter().map(|row| row["rule"].as_u64().unwrap()).collect::<Vec<_>>(),
+        (1..=12).collect::<Vec<_>>()
+    );
+    for row in &faults {
+        let (injected, rule) = (row["injected"].as_u64().unwrap(), row["rule"].as_u64().unwrap());
+        assert_eq!(row["survived"], if rule == 12 { Value::Null } else { Value::from(true) }, "{row}");
+        match rule {
+            5 | 6 | 12 => assert!(row["seen"].is_null() && row["why"].is_string(), "{row}"),
+            // A length that changes while nobody looks is seen by nobody, and of kicks wishes alone are counted.
+            3 | 10 => assert!(row["seen"].as_u64().unwrap() > 0, "{row}"),
+            _ => assert_eq!(row["seen"], Value::from(injected), "{row}"),
+        }
+        assert_eq!(injected == 0, rule == 12, "{row}");
+    }
+}
+
+#[test]
+fn delays_are_measured_at_given_rates_in_every_launch() {
+    let wanted =
+        "--only delays --same-core --rate 0.1,0.5 --batch 8 --path ring,ring-ro --seconds 0.1 --launches 2 --json";
+    let arguments: Vec<&str> = ["bench", "channel"].into_iter().chain(wanted.split_whitespace()).collect();
+    let (status, json, complaint) = kvmscope(&arguments);
+    assert_eq!((status, complaint.as_str()), (Some(0), ""), "{json}");
+    let rows = rows_of(&json, "channel", "delays");
+    let keys: Vec<_> =
+        rows.iter().map(|row| (row["path"].as_str().unwrap(), row["rate_mpps"].as_f64().unwrap())).collect();
+    assert_eq!(keys, [("ring", 0.1), ("ring", 0.5), ("ring-ro", 0.1), ("ring-ro", 0.5)]);
+    for row in &rows {
+        assert_eq!(row["launches"], Value::from(2), "{row}");
+        // 20 ms at that rate, twice.
+        let due = row["rate_mpps"].as_f64().unwrap() * 1e6 * 0.02 * 2.0;
+        assert!((row["due"].as_f64().unwrap() - due).abs() <= 4.0, "{row}");
+        // The first frame of a batch of 8 waits for seven others.
+        assert!(row["max_ns"].as_f64().unwrap() >= 0.9 * 7.0 * 1e3 / row["rate_mpps"].as_f64().unwrap(), "{row}");
+    }
+}
+
+#[test]
+fn machines_by_pairs_and_through_a_switch_get_what_was_sent_to_them() {
+    let wanted = "--only rates --same-core --vms 3,4 --path ring,switch --batch 8 --seconds 0.1 --launches 1 --json";
+    let arguments: Vec<&str> = ["bench", "channel"].into_iter().chain(wanted.split_whitespace()).collect();
+    let (status, json, complaint) = kvmscope(&arguments);
+    assert_eq!((status, complaint.as_str()), (Some(0), ""), "{json}");
+    let rows = measured(&json);
+    assert_eq!(rows.len(), 4, "{json}");
+    for row in &rows {
+        assert!(row["raw_mpps"].as_f64().unwrap() > 0.0, "{row}");
+        for wrong in ["lost", "duplicated", "reordered", "torn"] {
+            assert_eq!(row[wrong], Value::from(0), "{row}");
+        }
+        assert!(row["path"] == "switch" || row["dropped"] == 0, "{row}");
+    }
+    // Nine machines have no CPU each on most hosts, and no windows on any.
+    let (status, _, complaint) =
+        kvmscope(&["bench", "channel", "--cpus", "0,0", "--vms", "8", "--same-core", "--path", "ring-ro"]);
+    assert_eq!(status, Some(2), "{complaint}");
+    assert!(complaint.contains("--path ring,switch"), "{complaint}");
+}
+
+#[test]
+fn more_machines_than_cpus_are_refused_with_a_way_out() {
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    if cpus > 8 {
+        println!("skipped: this machine has a CPU for each of 8 machines");
+        return;
+    }
+    let (status, _, complaint) = kvmscope(&["bench", "channel", "--vms", "8", "--path", "switch", "--window", "none"]);
+    assert_eq!(status, Some(2), "{complaint}");
+    assert!(complaint.contains("--same-core"), "{complaint}");
+}
+
+#[test]
 fn one_cpu_and_what_cannot_be_are_refused() {
     let (status, _, complaint) = kvmscope(&["bench", "channel", "--cpus", "0,0"]);
     assert_eq!(status, Some(2), "{complaint}");
     assert!(complaint.contains("--same-core"), "{complaint}");
-    for arguments in
-        [["--cpus", "0,100000"], ["--cpus", "1"], ["--slots", "100"], ["--size", "8"], ["--window", "vmfunc"]]
-    {
+    for arguments in [
+        ["--cpus", "0,100000"],
+        ["--cpus", "1"],
+        ["--slots", "100"],
+        ["--size", "8"],
+        ["--window", "vmfunc"],
+        ["--vms", "9"],
+        ["--rate", "0"],
+        ["--only", "latency"],
+    ] {
         let (status, _, complaint) = kvmscope(&[&["bench", "channel"], &arguments[..]].concat());
         assert_eq!(status, Some(2), "{arguments:?}: {complaint}");
     }

@@ -140,3 +140,66 @@ fn frames_that_nobody_looked_at_are_told() {
     let made = Made { verified: false, ..Made::default() };
     assert_eq!((ids(from_ref(&made)), ids(&[Made { verified: true, ..made }])), (vec!["CHN-UNVERIFIED"], vec![]));
 }
+
+/// What changed tables and hostile peers lead to.
+mod parts {
+    use crate::channel::measured::Channel;
+    use crate::channel::rules::findings;
+    use crate::channel::tests::benches;
+    use crate::facts::machines::Machines;
+    use base::Severity;
+    use base::bench::Measured;
+    use base::channel::{Fault, Faults, FlowRun};
+
+    fn found(one: Measured) -> Vec<(String, Severity)> {
+        let mut benches = benches(&[]);
+        benches.runs[0].bench.results = vec![one];
+        let findings = findings(&Channel::of(&benches, &Machines::default()));
+        findings.iter().map(|finding| (finding.id(), finding.severity)).collect()
+    }
+
+    fn changed(stale_sent: u64, misdelivered: u64, acknowledgement_faults: u64) -> Measured {
+        let flows = FlowRun {
+            vms: 2,
+            asked_per_s: 10_000,
+            ns: 1_000_000_000,
+            changes: 10_000,
+            revocations: 6_000,
+            grace: 50,
+            sent: 1_000_000,
+            stale_sent,
+            delivered: 900_000,
+            dropped: 100_000,
+            misdelivered,
+            lag_p99_ns: vec![],
+            unacknowledged: 0,
+            acknowledgement_faults,
+            shared_cpus: false,
+        };
+        Measured { flows: Some(Box::new(flows)), ..Measured::default() }
+    }
+
+    #[test]
+    fn one_misdelivered_frame_is_critical_and_stale_ones_that_were_dropped_are_not() {
+        let id = "CHN-STALE@L0: 2 VMs".to_owned();
+        assert_eq!(found(changed(9_000, 0, 0)), []);
+        assert_eq!(found(changed(11_000, 0, 0)), [(id.clone(), Severity::Low)]);
+        assert_eq!(found(changed(0, 1, 0)), [(id.clone(), Severity::High)]);
+        assert_eq!(found(changed(0, 0, 1)), [(id, Severity::High)]);
+    }
+
+    #[test]
+    fn a_rule_that_was_not_survived_is_critical_and_one_that_nothing_breaks_is_not() {
+        let fault = |rule, survived| Fault {
+            rule,
+            what: "something".into(),
+            injected: 1,
+            seen: None,
+            survived,
+            why: "the honest side hung".into(),
+        };
+        let rules = vec![fault(4, Some(true)), fault(7, Some(false)), fault(12, None)];
+        let one = Measured { faults: Some(Box::new(Faults { rules })), ..Measured::default() };
+        assert_eq!(found(one), [("CHN-FAULT@L0: rule 7".to_owned(), Severity::High)]);
+    }
+}

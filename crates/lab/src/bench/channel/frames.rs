@@ -25,12 +25,22 @@ impl Batch {
     }
 
     /// Numbers them from `first` on.
+    #[inline]
     pub fn number(&mut self, first: u64) {
+        self.number_by(first..);
+    }
+
+    /// Numbers the first ones by these numbers, which ascend; gives how many there were.
+    #[inline]
+    pub fn number_by(&mut self, numbers: impl Iterator<Item = u64>) -> usize {
         let checksum_at = 8 * self.last_word;
-        for (frame, number) in self.frames.iter_mut().zip(first..) {
+        let mut numbered = 0;
+        for (frame, number) in self.frames.iter_mut().zip(numbers) {
             frame[..8].copy_from_slice(&number.to_le_bytes());
             frame[checksum_at..checksum_at + 8].copy_from_slice(&(self.pattern ^ number).to_le_bytes());
+            numbered += 1;
         }
+        numbered
     }
 
     /// To send.
@@ -44,7 +54,8 @@ fn words(frame: &[u8]) -> impl Iterator<Item = u64> {
 }
 
 /// The number of a frame; `None` if its checksum is not that of its contents.
-fn number_of(frame: &[u8]) -> Option<u64> {
+#[inline]
+pub fn number_of(frame: &[u8]) -> Option<u64> {
     let sum = words(frame).fold(0, |sum, word| sum ^ word);
     words(frame).next().filter(|_| sum == 0)
 }
@@ -67,8 +78,14 @@ impl Arrived {
     /// Takes one more.
     #[inline]
     pub fn take(&mut self, frame: &[u8]) {
+        self.take_numbered(number_of(frame));
+    }
+
+    /// Takes one more, whose number was looked at.
+    #[inline]
+    pub fn take_numbered(&mut self, number: Option<u64>) {
         self.frames += 1;
-        match number_of(frame) {
+        match number {
             None => self.torn += 1,
             Some(number) if number >= self.next => self.next = number + 1,
             Some(number) if number + 1 == self.next => self.duplicated += 1,

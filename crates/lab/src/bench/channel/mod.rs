@@ -6,11 +6,18 @@
 //! ```
 //! Paths of DPDK are kept busy by DPDK's own programs (`dpdk/`).
 //!
-//! A launch runs every setup once, in an order that is drawn, so that what is compared was measured in the same minutes.
+//! A launch runs every setup once, in an order that is drawn, so that what is compared was measured in the same minutes. Then, in the first
+//! launch or where no rates are wanted: how long frames take at rates that the path carries ([`delays`]), what several machines deliver while
+//! their flow table changes ([`flows`]), and what an honest side makes of a hostile peer ([`faults`]).
 
+pub mod delays;
 pub mod dpdk;
+mod faults;
+pub mod flows;
 mod frames;
 mod ground;
+mod machines;
+mod mesh;
 mod pair;
 mod peer;
 mod rings;
@@ -19,16 +26,17 @@ mod side;
 pub use ground::ground;
 pub use pair::relation;
 
-use super::launch::Job;
+use super::launch::{Job, ns_per_tick};
 use crate::Error;
 use crate::random::Random;
 use base::bench::{Measured, Params};
-use base::channel::{DPDK_PATHS, Run, Setup};
+use base::channel::{DPDK_PATHS, Setup};
+use channel::Ticks;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Paths of ours, as [`Setup::path`] names them.
-pub const PATHS: [&str; 2] = ["ring", "ring-ro"];
+pub const PATHS: [&str; 3] = ["ring", "ring-ro", "switch"];
 /// Windows, as [`Setup::window`] does.
 pub const WINDOWS: [&str; 3] = ["none", "pkey", "mprotect"];
 /// Policies, as [`Setup::policy`] does.
@@ -47,8 +55,16 @@ pub struct Plan {
     pub cpus: (u32, u32),
     /// How these two are related: one of [`base::channel::PAIRS`].
     pub pair: String,
-    /// All that is measured.
+    /// All whose rates are measured.
     pub setups: Vec<Setup>,
+    /// Where more than two machines run.
+    pub machines: Machines,
+    /// Delays at rates that are offered, of setups of two machines.
+    pub delays: Option<(delays::Offered, Vec<Setup>)>,
+    /// Changes of a flow table.
+    pub flows: Option<flows::Changes>,
+    /// Whether rules are broken.
+    pub faults: bool,
     /// Slots of a ring.
     pub slots: u32,
     /// Whether descriptors lie apart from frames; `None` for whichever moves fewer bytes.
@@ -67,15 +83,37 @@ pub struct Plan {
     pub launch: u32,
 }
 
+/// Where several machines run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machines {
+    /// The CPU of each, and of the switch behind them; with too few they begin again.
+    pub cpus: Vec<u32>,
+    /// How the two are related that are farthest apart: one of [`base::channel::PAIRS`].
+    pub pair: String,
+}
+
+impl Machines {
+    /// Whether so many, the switch counted, have to take turns.
+    pub fn take_turns(&self, machines: u32) -> bool {
+        self.cpus.len() < machines as usize
+    }
+}
+
 impl Plan {
-    /// Its results, one a setup.
+    /// Results of a launch that measures rates, one a setup; without rates, about those of one that measures the rest.
     pub fn results(&self) -> usize {
-        self.setups.len()
+        let delays = self.delays.as_ref().map_or(0, |(offered, setups)| setups.len() * offered.results());
+        let rest = delays + self.flows.as_ref().map_or(0, |flows| flows.vms.len()) + usize::from(self.faults);
+        if self.setups.is_empty() { rest } else { self.setups.len() }
     }
 
-    /// What a process is to do for launch `number`.
+    /// What a process is to do for launch `number`: beside rates, the rest is measured once.
     pub fn launch(&self, number: u32) -> Job {
-        Job::Channel(Self { launch: number, ..self.clone() })
+        let plan = Self { launch: number, ..self.clone() };
+        if number > 0 && !self.setups.is_empty() {
+            return Job::Channel(Self { delays: None, flows: None, faults: false, ..plan });
+        }
+        Job::Channel(plan)
     }
 }
 
@@ -87,28 +125,49 @@ pub fn run(plan: &Plan, tell: &mut dyn FnMut(Measured) -> Result<(), Error>) -> 
     let mut setups = plan.setups.clone();
     Random::of(u64::from(plan.launch) + 1).shuffle(&mut setups);
     for setup in setups {
-        let carried = match DPDK_PATHS.contains(&setup.path.as_str()) {
-            true => dpdk::carry(plan, &setup),
-            false => rings::carry(plan, &setup),
+        let carried = if DPDK_PATHS.contains(&setup.path.as_str()) {
+            dpdk::carry(plan, &setup)
+        } else if setup.vms > 2 || setup.path == "switch" {
+            mesh::carry(plan, &setup)
+        } else {
+            rings::carry(plan, &setup)
         };
-        let (channel, skipped) = match carried {
-            Ok(run) => (Some(Box::new(run)), None),
-            Err(Error::Absent(why)) => (None, Some(why)),
+        let one = named(plan, name(&setup));
+        tell(match carried {
+            Ok(run) => Measured { channel: Some(Box::new(run)), ..one },
+            Err(Error::Absent(why)) => Measured { skipped: Some(why), ..one },
             Err(error) => return Err(error),
-        };
-        tell(measured(plan, &setup, channel, skipped))?;
+        })?;
+    }
+    let ns = || "ns".to_owned();
+    for (offered, setup) in
+        plan.delays.iter().flat_map(|(offered, setups)| setups.iter().map(move |one| (offered, one)))
+    {
+        delays::run(plan, offered, setup, &mut |delays, all| {
+            let one = named(plan, format!("{}, delays, {}", name(setup), delays.load));
+            let hdr = all.map(|all| all.buckets()).unwrap_or_default();
+            tell(Measured { unit: ns(), hdr, delays: Some(Box::new(delays)), ..one })
+        })?;
+    }
+    for (changes, &vms) in plan.flows.iter().flat_map(|changes| changes.vms.iter().map(move |vms| (changes, vms))) {
+        let (run, lags) = flows::run(plan, changes, vms)?;
+        let one = named(plan, format!("flow table of {vms} machines"));
+        tell(Measured { unit: ns(), hdr: lags.buckets(), flows: Some(Box::new(run)), ..one })?;
+    }
+    if plan.faults {
+        let faults = faults::faults(plan, Ticks::new(1.0 / ns_per_tick()))?;
+        tell(Measured { faults: Some(Box::new(faults)), ..named(plan, "hostile peer".to_owned()) })?;
     }
     Ok(())
 }
 
-fn measured(plan: &Plan, setup: &Setup, channel: Option<Box<Run>>, skipped: Option<String>) -> Measured {
-    let Setup { path, window, size_bytes, batch, .. } = setup;
-    Measured {
-        name: format!("{path}, window {window}, {size_bytes} B, batch {batch}"),
-        params: Params { place: "here".to_owned(), launch: plan.launch, ..Params::default() },
-        unit: "count".to_owned(),
-        channel,
-        skipped,
-        ..Measured::default()
-    }
+fn name(setup: &Setup) -> String {
+    let Setup { path, window, size_bytes, batch, vms, .. } = setup;
+    let machines = if *vms > 2 { format!(", {vms} machines") } else { String::new() };
+    format!("{path}, window {window}, {size_bytes} B, batch {batch}{machines}")
+}
+
+fn named(plan: &Plan, name: String) -> Measured {
+    let params = Params { place: "here".to_owned(), launch: plan.launch, ..Params::default() };
+    Measured { name, params, unit: "count".to_owned(), ..Measured::default() }
 }

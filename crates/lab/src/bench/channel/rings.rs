@@ -56,24 +56,29 @@ pub fn carry(plan: &Plan, setup: &Setup) -> Result<Run, Error> {
     }
 }
 
-fn refused(error: channel::Error) -> Error {
+pub(super) fn refused(error: channel::Error) -> Error {
     Error::Died(error.to_string())
 }
 
 /// The ring as each side maps it.
-struct Ends {
-    ours: Ring,
-    theirs: Ring,
-    shape: Shape,
+pub(super) struct Ends {
+    pub(super) ours: Ring,
+    pub(super) theirs: Ring,
+    pub(super) shape: Shape,
 }
 
-fn ends(plan: &Plan, setup: &Setup) -> Result<Ends, Error> {
+/// Of the ring of a setup.
+pub(super) fn shape(plan: &Plan, setup: &Setup) -> Result<Shape, Error> {
     let shape = match plan.apart {
         None => Shape::moving_least(plan.slots, setup.size_bytes, setup.batch),
         Some(true) => Shape::for_frames(plan.slots, setup.size_bytes, Lengths::Apart),
         Some(false) => Shape::for_frames(plan.slots, setup.size_bytes, Lengths::InSlot),
     };
-    let shape = shape.map_err(|error| Error::WrongUse(format!("{}: {error}", setup.path)))?;
+    shape.map_err(|error| Error::WrongUse(format!("{}: {error}", setup.path)))
+}
+
+pub(super) fn ends(plan: &Plan, setup: &Setup) -> Result<Ends, Error> {
+    let shape = shape(plan, setup)?;
     let header = Header { shape, generation: 1, producer: 0, consumer: 1 };
     let again = |region: &Region, access| {
         let file = region.file().try_clone_to_owned().map_err(|error| Error::refused("a ring's descriptor", error))?;
@@ -154,6 +159,7 @@ fn both<W: Window>(plan: &Plan, setup: &Setup, over: impl Fn(Halves) -> Result<W
         duplicated: received.duplicated,
         reordered: received.reordered,
         torn: received.torn,
+        dropped: 0,
         window_ns,
         kicks: received.kicks + producer.stats().kicks,
         setup_ns: None,
@@ -161,6 +167,7 @@ fn both<W: Window>(plan: &Plan, setup: &Setup, over: impl Fn(Halves) -> Result<W
         pair: plan.pair.clone(),
         producer: seen.side,
         consumer: received.seen.side,
+        others: Vec::new(),
     })
 }
 
@@ -174,7 +181,7 @@ fn policy(setup: &Setup) -> Result<Policy, Error> {
 }
 
 /// This process on its CPU, by a name that people find.
-fn settle(plan: &Plan, cpu: u32, name: &str) -> Result<(), Error> {
+pub(super) fn settle(plan: &Plan, cpu: u32, name: &str) -> Result<(), Error> {
     let name = CString::new(name).unwrap_or_default();
     set_name(&name).map_err(|error| Error::refused("a side of the channel gets no name", error))?;
     thread::set_affinity(thread::own(), &CpuSet::one(cpu))?;

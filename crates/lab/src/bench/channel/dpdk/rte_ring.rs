@@ -130,6 +130,8 @@ fn measured(plan: &Plan, setup: &Setup, cycles: f64, [producer, consumer]: [Side
         duplicated: 0,
         reordered: 0,
         torn: 0,
+        dropped: 0,
+        others: Vec::new(),
         window_ns: 0.0,
         kicks: 0,
         setup_ns: None,

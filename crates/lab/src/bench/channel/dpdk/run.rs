@@ -66,6 +66,8 @@ pub fn carry(plan: &Plan, setup: &Setup, bed: &Bed, path: Path) -> Result<Run, E
         duplicated: 0,
         reordered: 0,
         torn: 0,
+        dropped: 0,
+        others: Vec::new(),
         window_ns: 0.0,
         kicks: 0,
         setup_ns: Some(ends.setup_ns),

@@ -5,6 +5,14 @@
 //! by more than [`GAP_NS`], and by more than [`GAP_BATCHES`] batches usually take, so that somebody else had that CPU, or the hypervisor
 //! below had it.
 
+mod delays;
+mod faults;
+mod flows;
+
+pub use delays::{Delays, GIVEN, LOSS_10_PPM, NO_LOSS, Search};
+pub use faults::{Fault, Faults, RULES};
+pub use flows::FlowRun;
+
 use serde::{Deserialize, Serialize};
 
 /// The name of the bench.
@@ -21,6 +29,10 @@ pub const LEAST_CLEAN: f64 = 0.2;
 pub const SENDER: &str = "channel-send";
 /// And the one that receives.
 pub const RECEIVER: &str = "channel-recv";
+/// And one of more than two machines, which does both.
+pub const MACHINE: &str = "channel-vm";
+/// A switch between them, or who writes their flow table.
+pub const SWITCH: &str = "channel-switch";
 /// In the environment of such a bench: the second-level cache of the CPU that receives, as `size` below `/sys` has it.
 pub const L2_CACHE: &str = "L2 cache";
 /// Whether processes have protection keys: `yes`, `no`.
@@ -47,7 +59,7 @@ pub const PAIRS: [&str; 5] = ["same CPU", "same core", "same last-level cache", 
 /// How a run was made.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Setup {
-    /// `ring`, `ring-ro`, or one of [`DPDK_PATHS`].
+    /// `ring`, `ring-ro`, `switch`, or one of [`DPDK_PATHS`].
     pub path: String,
     /// `none`, `pkey`, `mprotect`.
     pub window: String,
@@ -99,6 +111,9 @@ pub struct Run {
     pub reordered: u64,
     /// Their checksum was not that of their contents.
     pub torn: u64,
+    /// Frames that a switch had no room for in the ring of their machine: it waits for nobody.
+    #[serde(default)]
+    pub dropped: u64,
     /// One opening and closing of the window with nothing inside, the median; 0 without a window.
     pub window_ns: f64,
     /// Kicks of both sides.
@@ -115,6 +130,9 @@ pub struct Run {
     pub producer: Side,
     /// Who receives.
     pub consumer: Side,
+    /// More machines than two, the switch last: each sends and receives, as the first two then do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Side>,
 }
 
 /// A part of setting a path up.
@@ -178,6 +196,11 @@ pub struct Side {
 }
 
 impl Run {
+    /// All that took part.
+    pub fn sides(&self) -> impl Iterator<Item = &Side> {
+        [&self.producer, &self.consumer].into_iter().chain(&self.others)
+    }
+
     /// Millions of frames per second, over all of the time.
     pub fn raw_mpps(&self) -> f64 {
         self.packets as f64 * 1e3 / self.ns.max(1) as f64
