@@ -22,7 +22,7 @@
 //! | which epoch each machine decides by | [`Acknowledger`] of the machine, [`Acknowledged`] of the vSwitch |
 //! | hands descriptors over | [`grant`] |
 //! | forwards between many | [`Switch`] |
-//! | waits, wakes | [`Waiting`] by a [`Policy`] |
+//! | waits, wakes | [`Waiting`] by a [`Policy`]; [`Bell`], [`Doorbell`] |
 //!
 //! ```
 //! use kvmscope_channel::{Access, Consumer, FrameBuf, Header, Lengths, Open, Producer, Region, Ring, Shape};
@@ -44,6 +44,7 @@
 
 mod acks;
 mod consumer;
+mod doorbell;
 mod fault;
 mod flows;
 mod frames;
@@ -63,6 +64,7 @@ mod window;
 
 pub use acks::{AckFault, Acknowledged, Acknowledger};
 pub use consumer::Consumer;
+pub use doorbell::Doorbell;
 pub use fault::{PeerFault, Refused};
 pub use flows::{Busy, FlowView, Flows, Full, Verdict};
 pub use frames::FrameBuf;
@@ -74,5 +76,5 @@ pub use region::{Error, Region};
 pub use ring::Ring;
 pub use stats::{ChannelStats, INTERRUPTED_NS};
 pub use switch::{Forwarded, Port, Switch};
-pub use wait::{Bell, KICK_EVERY, NAP, Policy, Waiting};
+pub use wait::{Bell, KICK_EVERY, Kicks, NAP, Policy, Waiting};
 pub use window::{Halves, Mprotect, Open, Pkey, Raw, Window, WindowKind};

@@ -16,6 +16,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{ReadWriteFlags, preadv2, write};
 
 use crate::consumer::Consumer;
+use crate::doorbell::Doorbell;
 use crate::fault::PeerFault;
 use crate::frames::FrameBuf;
 use crate::memory::Ticks;
@@ -99,13 +100,43 @@ impl Bell {
     }
 }
 
+/// What wakes the peer.
+#[derive(Debug)]
+pub enum Kicks {
+    /// The bell that it sleeps on.
+    Bell(Bell),
+    /// A register of a device, which interrupts the machine that it is in.
+    Doorbell(Doorbell),
+}
+
+impl Kicks {
+    fn ring(&self) {
+        match self {
+            Kicks::Bell(bell) => bell.ring(),
+            Kicks::Doorbell(doorbell) => doorbell.ring(),
+        }
+    }
+}
+
+impl From<Bell> for Kicks {
+    fn from(bell: Bell) -> Kicks {
+        Kicks::Bell(bell)
+    }
+}
+
+impl From<Doorbell> for Kicks {
+    fn from(doorbell: Doorbell) -> Kicks {
+        Kicks::Doorbell(doorbell)
+    }
+}
+
 /// How one end waits: its policy, the bell that wakes it, the one that wakes its peer, and what tells that the peer lives.
 #[derive(Debug)]
 pub struct Waiting {
     policy: Policy,
     ticks: Ticks,
     ours: Bell,
-    theirs: Bell,
+    theirs: Kicks,
     peer: Option<Peer>,
     kick_every: Duration,
     kicked_at: Option<u64>,
@@ -114,7 +145,8 @@ pub struct Waiting {
 
 impl Waiting {
     /// `ours` wakes this side, `theirs` the other.
-    pub fn new(policy: Policy, ticks: Ticks, ours: Bell, theirs: Bell, peer: Option<Peer>) -> Waiting {
+    pub fn new(policy: Policy, ticks: Ticks, ours: Bell, theirs: impl Into<Kicks>, peer: Option<Peer>) -> Waiting {
+        let theirs = theirs.into();
         Waiting { policy, ticks, ours, theirs, peer, kick_every: KICK_EVERY, kicked_at: None, owed: false }
     }
 

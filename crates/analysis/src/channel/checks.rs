@@ -41,6 +41,11 @@ fn hit(one: &Measured<'_>, subject: String, severity: Severity, title: String) -
     Hit { level: Some(one.level), ..Hit::new(subject, severity, title) }
 }
 
+/// Whether its times say something of this machine: those of emulated guests are the emulator's.
+fn timed(one: &Measured<'_>) -> bool {
+    !one.is_emulated()
+}
+
 fn of_path(one: &Measured<'_>) -> String {
     format!("{}: {}, {}", one.machine, one.setup.path, one.setup.window)
 }
@@ -152,8 +157,9 @@ pub(super) fn mprotect(channel: &Channel<'_>) -> Vec<Hit> {
         let has_measured = channel.measured().any(|one| one.machine == host.machine && one.setup.window == PKEY);
         has_measured || host.has_pku == Some(true)
     };
-    let slow =
-        |host: &Host, one: &Measured<'_>| (one.setup.window == MPROTECT && is_keyed(host)).then(|| one.window_ns())?;
+    let slow = |host: &Host, one: &Measured<'_>| {
+        (timed(one) && one.setup.window == MPROTECT && is_keyed(host)).then(|| one.window_ns())?
+    };
     let found = by_machine(channel, slow).into_iter().map(|(host, own)| {
         let (one, ns) = own[0];
         let keyed = channel.like(one, |setup| setup.window = PKEY.to_owned());
@@ -188,7 +194,7 @@ fn window_share(one: &Measured<'_>) -> Option<f64> {
 pub(super) fn window(channel: &Channel<'_>) -> Vec<Hit> {
     let paths = by_path(channel, |one| {
         let share = window_share(one).filter(|share| *share > WINDOW_SHARE)?;
-        (one.setup.window != NONE).then_some(share)
+        (timed(one) && one.setup.window != NONE).then_some(share)
     });
     let found = paths.into_iter().map(|own| {
         let (worst, share) = own[0];
@@ -245,7 +251,7 @@ fn halved(series: &Series<'_>, batch: u32) -> (String, Option<u32>) {
 
 /// Windows that are open most of the time.
 pub(super) fn open(channel: &Channel<'_>) -> Vec<Hit> {
-    let paths = by_path(channel, |one| one.open_share().filter(|share| *share > OPEN));
+    let paths = by_path(channel, |one| one.open_share().filter(|share| *share > OPEN && timed(one)));
     let found = paths.into_iter().map(|own| {
         let (worst, share) = own[0];
         let title = format!(
@@ -277,7 +283,7 @@ pub(super) fn open(channel: &Channel<'_>) -> Vec<Hit> {
 pub(super) fn kicks(channel: &Channel<'_>) -> Vec<Hit> {
     let paths = by_path(channel, |one| {
         let is_busy = one.busy_share().is_some_and(|share| share > BUSY);
-        one.kicks_per_packet().filter(|kicks| *kicks > KICKS && is_busy)
+        one.kicks_per_packet().filter(|kicks| *kicks > KICKS && is_busy && timed(one))
     });
     let found = paths.into_iter().map(|own| {
         let (worst, kicks) = own[0];

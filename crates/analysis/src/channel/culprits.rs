@@ -253,7 +253,7 @@ fn gaps<'c, 'b>(
 ) -> impl Iterator<Item = (Key<'b>, &'b Run, &'b Side, u64)> + 'c {
     let own = channel.measured().filter(move |one| one.machine == machine);
     own.flat_map(|one| one.launches.iter().map(move |launch| (one, *launch))).flat_map(|(one, (launch, run))| {
-        [&run.producer, &run.consumer].into_iter().flat_map(move |side| {
+        run.sides().flat_map(move |side| {
             side.gaps.iter().map(move |(at_ns, length_ns)| {
                 ((one.machine, one.setup, launch, side.tid, *at_ns), run, side, *length_ns)
             })

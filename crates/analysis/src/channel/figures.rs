@@ -14,18 +14,18 @@ pub(super) fn figures(channel: &Channel<'_>, main: &Measured<'_>) -> Vec<Figure>
     [rates(channel, main), costs(channel, main), windows(channel, main)].into_iter().flatten().collect()
 }
 
-fn mark(channel: &Channel<'_>) -> Mark {
-    if channel.is_emulated { Mark::Emulated } else { Mark::Measured }
+fn mark(channel: &Channel<'_>, one: &Measured<'_>) -> Mark {
+    if channel.is_emulated || one.is_emulated() { Mark::Emulated } else { Mark::Measured }
 }
 
-/// Series that differ from `main` in their path and window alone.
+/// Series that differ from `main` in their path and window alone; emulated ones are not drawn beside real ones.
 fn beside<'c, 'b>(channel: &'c Channel<'b>, main: &Measured<'_>) -> impl Iterator<Item = &'c Series<'b>> {
     let Setup { size_bytes, policy, vms, .. } = main.setup.clone();
-    let machine = main.machine.to_owned();
+    let (machine, is_emulated) = (main.machine.to_owned(), main.is_emulated());
     channel.series.iter().filter(move |series| {
         let first = series.first();
         let same = (&first.setup.size_bytes, &first.setup.policy, &first.setup.vms) == (&size_bytes, &policy, &vms);
-        first.machine == machine && same
+        first.machine == machine && same && first.is_emulated() == is_emulated
     })
 }
 
@@ -36,7 +36,7 @@ fn rates(channel: &Channel<'_>, main: &Measured<'_>) -> Option<Figure> {
         let clean = |one: &Measured<'_>| Some((f64::from(one.setup.batch), one.clean_mpps()?));
         let points: Vec<(f64, f64)> = series.measured.iter().filter_map(clean).collect();
         if !points.is_empty() {
-            curves.push(Curve { label: name, form: Form::Points(mark(channel)), points });
+            curves.push(Curve { label: name, form: Form::Points(mark(channel, series.first())), points });
         }
     }
     if curves.is_empty() {
@@ -124,27 +124,28 @@ fn group(channel: &Channel<'_>, series: &Series<'_>, one: &Measured<'_>) -> Opti
 fn windows(channel: &Channel<'_>, main: &Measured<'_>) -> Option<Figure> {
     let host = channel.host(main)?;
     let mut points: Vec<Point> = Vec::new();
-    for one in channel.measured().filter(|one| one.machine == main.machine && one.setup.window != NONE) {
+    let is_like = |one: &&Measured<'_>| one.machine == main.machine && one.is_emulated() == main.is_emulated();
+    for one in channel.measured().filter(is_like).filter(|one| one.setup.window != NONE) {
         let Some(value) = one.window_ns().filter(|_| points.iter().all(|known| known.label != one.setup.window)) else {
             continue;
         };
         // The same for every batch: the range is that of all launches of all setups with this window.
-        let same =
-            channel.measured().filter(|other| other.machine == one.machine && other.setup.window == one.setup.window);
+        let same = channel.measured().filter(is_like).filter(|other| other.setup.window == one.setup.window);
         let all: Vec<f64> = same.flat_map(|other| &other.launches).map(|(_, run)| run.window_ns).collect();
         let range = all.iter().fold((value, value), |(low, high), ns| (low.min(*ns), high.max(*ns)));
         points.push(Point {
             label: one.setup.window.clone(),
             value: crate::statistics::spread::median(&all).unwrap_or(value),
             interval: Some(range).filter(|(low, high)| low < high),
-            mark: mark(channel),
+            mark: mark(channel, one),
             source: format!("{} on {}", amount(all.len() as f64, "runs"), host.machine),
         });
     }
     if points.is_empty() {
         return None;
     }
-    points.extend(WINDOWS.iter().filter_map(|window| {
+    let published = WINDOWS.iter().filter(|_| !main.is_emulated());
+    points.extend(published.filter_map(|window| {
         let value = window.ns(host.ns_per_tick)?;
         Some(Point {
             label: window.name.to_owned(),
@@ -171,7 +172,8 @@ pub(super) fn delays(channel: &Channel<'_>, machine: &str) -> Option<Figure> {
         let point = |one: &&super::delays::Delayed<'_>| Some((one.rate_mpps()?, one.all.quantile(share)? as f64));
         let mut points: Vec<(f64, f64)> = loads.iter().filter_map(point).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Curve { label: label.to_owned(), form: Form::Points(mark(channel)), points }
+        let mark = if channel.is_emulated { Mark::Emulated } else { Mark::Measured };
+        Curve { label: label.to_owned(), form: Form::Points(mark), points }
     };
     let curves: Vec<Curve> = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("longest", 1.0)].map(curve).into();
     if curves[0].points.len() < 2 {

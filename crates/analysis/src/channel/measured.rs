@@ -271,6 +271,11 @@ impl Measured<'_> {
         self.sum(|run| run.sides().fold(0, |sum, side| sum.saturating_add(side.involuntary)))
     }
 
+    /// True if it ran between guests that were emulated.
+    pub fn is_emulated(&self) -> bool {
+        self.launches.iter().any(|(_, run)| run.emulated)
+    }
+
     /// True if the frames of each launch were looked at.
     pub fn is_verified(&self) -> bool {
         self.launches.iter().all(|(_, run)| run.verified)
@@ -292,13 +297,14 @@ impl Measured<'_> {
         ]
     }
 
-    /// How it is named in sentences: `ring without a window`, `ring with pkey`.
+    /// How it is named in sentences: `ring without a window`, `ring with pkey`, `ivshmem-plain with pkey, emulated`.
     pub fn name(&self) -> String {
         let Setup { path, window, policy, vms, .. } = self.setup;
         let window = if window == NONE { "without a window".to_owned() } else { format!("with {window}") };
         let policy = if policy == POLL { String::new() } else { format!(", policy {policy}") };
         let vms = if *vms > 2 { format!(", {vms} machines") } else { String::new() };
-        format!("{path} {window}{policy}{vms}")
+        let emulated = if self.is_emulated() { ", emulated" } else { "" };
+        format!("{path} {window}{policy}{vms}{emulated}")
     }
 }
 

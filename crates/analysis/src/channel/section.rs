@@ -41,6 +41,7 @@ pub(super) fn section(channel: &Channel<'_>, runs: &[BenchRun]) -> Section {
     if channel.is_emulated {
         section.about.push("EMULATED: times are the emulator's and not comparable to hardware.".to_owned());
     }
+    section.about.extend(emulated(channel));
     let main: Vec<&Measured<'_>> = channel.hosts.iter().filter_map(|host| main(channel, &host.machine)).collect();
     for one in &main {
         section.about.extend(ring(one));
@@ -75,13 +76,27 @@ pub(super) fn section(channel: &Channel<'_>, runs: &[BenchRun]) -> Section {
     section
 }
 
-/// The setup of a machine that sentences are about: one with a clean rate before others, then a path of ours, that nearest to what is asked for, and the
-/// fastest of these.
+/// Which paths ran in emulated guests, beside others that did not.
+fn emulated(channel: &Channel<'_>) -> Option<String> {
+    let mut paths: Vec<String> =
+        channel.measured().filter(|one| one.is_emulated()).map(|one| one.setup.path.clone()).collect();
+    paths.dedup();
+    (!paths.is_empty()).then(|| {
+        format!(
+            "EMULATED: {} ran between guests that QEMU emulated (TCG). Whether each frame arrived is real; times there are the emulator's and \
+             not comparable to hardware.",
+            list(&paths)
+        )
+    })
+}
+
+/// The setup of a machine that sentences are about: a real one before emulated ones, one with a clean rate before others, then a path of
+/// ours, that nearest to what is asked for, and the fastest of these.
 fn main<'c, 'b>(channel: &'c Channel<'b>, machine: &str) -> Option<&'c Measured<'b>> {
     let far = |one: &Measured<'_>| {
         let Setup { window, size_bytes, batch, vms, .. } = one.setup;
         let other = (dpdk::is_of(one), size_bytes.abs_diff(FRAME_BYTES), batch.abs_diff(BATCH), window != NONE, *vms);
-        (one.clean_mpps().is_none(), other)
+        (one.is_emulated(), one.clean_mpps().is_none(), other)
     };
     let rate = |one: &Measured<'_>| one.clean_mpps().unwrap_or(0.0);
     let own = channel.measured().filter(|one| one.machine == machine);
@@ -156,7 +171,7 @@ fn summary(channel: &Channel<'_>, main: &[&Measured<'_>], setups: &[PathSetup<'_
         }
         sentences.extend(dpdk::beside(channel, one));
     }
-    if let Some(one) = main.iter().find(|one| one.clean_mpps().is_some()) {
+    if let Some(one) = main.iter().find(|one| one.clean_mpps().is_some() && !one.is_emulated()) {
         sentences.push(format!("{}{}.", windows::SEED, as_much(channel, one)));
     }
     sentences.extend(setups.iter().filter_map(PathSetup::sentence));
@@ -422,6 +437,22 @@ mod tests {
             section.summary
         );
         assert!(!section.about.iter().any(|line| line.contains("isolation")));
+    }
+
+    #[test]
+    fn emulated_paths_are_named_and_stand_beside_no_real_number() {
+        let emulated = Made { path: "ivshmem-plain", emulated: true, batch_ns: 64.0, ..Made::default() };
+        let section = answered(&[emulated.clone(), Made::default()]);
+        assert!(
+            section.about.iter().any(|line| line.starts_with("EMULATED: ivshmem-plain ran between")),
+            "{:?}",
+            section.about
+        );
+        let said = "50.00 Mpps at 64 B and batch 32 over ring without a window.";
+        assert!(section.summary.starts_with(said) && !section.summary.contains("ivshmem"), "{}", section.summary);
+        let alone = answered(&[emulated]).summary;
+        assert_eq!(alone, "500.00 Mpps at 64 B and batch 32 over ivshmem-plain without a window, emulated.");
+        assert!(!answered(&[Made::default()]).about.iter().any(|line| line.contains("EMULATED")));
     }
 
     #[test]

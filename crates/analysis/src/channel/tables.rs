@@ -46,7 +46,7 @@ pub const RATES: TableSpec = TableSpec {
           them were), low_mpps and high_mpps the range of its launches. Times are per packet: a window's is measured, copy_ns and index_ns are \
           fitted over the batches of a setup, residual_ns is what the fit leaves. Rows of window_kind `modelled` are such a fit with a published \
           window: none of them was measured. Of more than two machines, and through a switch, rates are sums over all that receive, and \
-          dropped are frames that a switch had no room for.",
+          dropped are frames that a switch had no room for. Times of emulated rows are the emulator's.",
     columns: &[
         Column::key("machine"),
         Column::key("path"),
@@ -72,6 +72,7 @@ pub const RATES: TableSpec = TableSpec {
         Column::count("reordered"),
         Column::count("torn"),
         Column::count("dropped"),
+        Column::value("emulated", "", ColumnType::Bool),
     ],
     shown: Some(Shown {
         grouped_by: Some("window_kind"),
@@ -224,6 +225,7 @@ fn row(one: &Measured<'_>, costs: &Costs) -> Vec<Cell> {
     row.extend([rounded(one.cpu_s_per_mpkt(), 1e6), rounded(one.open_share(), 1e6)]);
     row.extend(one.wrong().map(|(_, count)| Cell::from(count)));
     row.push(one.sum(|run| run.dropped).into());
+    row.push(one.is_emulated().into());
     row
 }
 

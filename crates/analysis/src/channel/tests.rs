@@ -34,6 +34,7 @@ pub(crate) struct Made {
     pub ring_bytes: u64,
     pub producer: Side,
     pub consumer: Side,
+    pub emulated: bool,
 }
 
 /// Slices of a run: 300 ms.
@@ -62,6 +63,7 @@ impl Default for Made {
             ring_bytes: 262_144,
             producer: side(0),
             consumer: side(1),
+            emulated: false,
         }
     }
 }
@@ -108,6 +110,7 @@ impl Made {
             producer: Side { ns, ..self.producer.clone() },
             consumer: Side { ns, ..self.consumer.clone() },
             others: Vec::new(),
+            emulated: self.emulated,
         }
     }
 }

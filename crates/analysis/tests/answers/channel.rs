@@ -57,6 +57,7 @@ fn run(window: &str, window_ns: f64, batch: u32) -> Run {
         producer: side(0),
         consumer: side(1),
         others: Vec::new(),
+        emulated: false,
     }
 }
 

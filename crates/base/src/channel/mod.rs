@@ -59,7 +59,7 @@ pub const PAIRS: [&str; 5] = ["same CPU", "same core", "same last-level cache", 
 /// How a run was made.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Setup {
-    /// `ring`, `ring-ro`, `switch`, or one of [`DPDK_PATHS`].
+    /// `ring`, `ring-ro`, `switch`, `ivshmem-plain`, `ivshmem-doorbell`, or one of [`DPDK_PATHS`].
     pub path: String,
     /// `none`, `pkey`, `mprotect`.
     pub window: String,
@@ -133,6 +133,9 @@ pub struct Run {
     /// More machines than two, the switch last: each sends and receives, as the first two then do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Side>,
+    /// Both sides ran in guests that QEMU emulated (TCG): times are the emulator's.
+    #[serde(default)]
+    pub emulated: bool,
 }
 
 /// A part of setting a path up.

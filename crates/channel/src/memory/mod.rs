@@ -13,6 +13,7 @@
 mod clock;
 mod copy;
 mod protect;
+mod register;
 
 use std::io;
 use std::os::fd::AsFd;
@@ -23,6 +24,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 pub use clock::Ticks;
 pub(crate) use protect::{Key, Protection};
+pub(crate) use register::Registers;
 
 /// What this process may do with a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use crate::arguments::{JournalPlace, length};
 use crate::exit::Exit;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use std::path::PathBuf;
 
 /// Measure how many frames per second two processes exchange through shared memory, and what protecting it costs
 #[derive(Args)]
@@ -17,6 +18,7 @@ use clap::builder::PossibleValuesParser;
     kvmscope bench channel --window none,pkey --batch 1,8,32,64 --size 64,1518 -o channel\n  \
     kvmscope bench channel --path ring,ring-ro --policy poll,kick,adaptive --batch 32\n  \
     sudo kvmscope bench channel --path ring,memif,vhost-user,rte-ring --window none --batch 8,32,64\n  \
+    kvmscope bench channel --path ivshmem-plain,ivshmem-doorbell --window none --policy poll,kick --launches 1\n  \
     kvmscope bench channel --cpus 2,3 --fifo --seconds 3 --launches 7\n  \
     kvmscope bench channel --only delays --rate 1,5,10 --batch 1,32\n  \
     kvmscope bench channel --only rates --vms 2,4,8 --path ring,switch --window none\n  \
@@ -30,6 +32,8 @@ use clap::builder::PossibleValuesParser;
     looked at where it arrives. Time in which either process did not run is counted apart: the rates have it (raw) and have it not (clean).\n\
     Beside rates, the rest is measured in the first launch: delays of setups without a window, a fifth of --seconds for each rate; a flow\n\
     table for twice --seconds; twelve rules that a hostile peer breaks.\n\
+    Paths of ivshmem boot two emulated guests in each launch, from Debian's kernel and this program; without qemu-system-x86 or a kernel\n\
+    they are left out, with the reason.\n\
     Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
     With --json and without -o, no recording is kept.")]
 #[cfg_attr(not(feature = "full"), allow(dead_code, reason = "the slim program only parses them"))]
@@ -38,10 +42,11 @@ pub struct Channel {
     #[arg(long, value_name = "PART", value_delimiter = ',', default_value = "rates,delays,flows,faults", hide_default_value = true,
           value_parser = PossibleValuesParser::new(["rates", "delays", "flows", "faults"]))]
     only: Vec<String>,
-    /// Paths: one region that both sides write, a half each that the other can only read, a switch between all machines, or one of
-    /// DPDK's (root)
+    /// Paths: one region that both sides write, a half each that the other can only read, a switch between all machines; one of
+    /// DPDK's (root); the ring between two guests that QEMU emulates, through a device's memory, without interrupts or with them
     #[arg(long, value_name = "PATH", value_delimiter = ',', default_value = "ring",
-          value_parser = PossibleValuesParser::new(["ring", "ring-ro", "switch", "memif", "vhost-user", "rte-ring"]))]
+          value_parser = PossibleValuesParser::new(
+              ["ring", "ring-ro", "switch", "memif", "vhost-user", "rte-ring", "ivshmem-plain", "ivshmem-doorbell"]))]
     path: Vec<String>,
     /// Machines: of two over a ring one sends and one receives; more, and those of a switch, send to all others, without a window
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "2", value_parser = clap::value_parser!(u32).range(2..=8))]
@@ -99,6 +104,9 @@ pub struct Channel {
     no_record: bool,
     #[command(flatten)]
     journal: JournalPlace,
+    /// With ivshmem: where the guests' kernel is kept [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
     #[command(flatten)]
     place: PlaceOptions,
 }
@@ -136,9 +144,10 @@ mod measured {
     use lab::bench::channel::delays::Offered;
     use lab::bench::channel::dpdk::{Memory, Prepared};
     use lab::bench::channel::flows::Changes;
-    use lab::bench::channel::{Machines, Plan, ground, relation};
+    use lab::bench::channel::{Machines, Plan, ground, ivshmem, relation};
     use lab::bench::environment::{self, How};
     use lab::bench::launch;
+    use lab::nested::default_cache;
     use lab::setting::thread;
     use std::path::Path;
     use std::sync::atomic::Ordering;
@@ -282,6 +291,10 @@ mod measured {
                 warm_up: WARM_UP,
                 fifo: self.fifo,
                 dpdk: Err("nothing was prepared for programs of DPDK".to_owned()),
+                guests: ivshmem::Places {
+                    program: std::env::current_exe()?,
+                    cache: self.cache.clone().or_else(|| default_cache(|name| std::env::var_os(name))),
+                },
                 launch: 0,
             };
             Ok(Plan { machines: self.machines(Path::new("/"), &plan)?, ..plan })

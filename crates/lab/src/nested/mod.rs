@@ -28,6 +28,7 @@ pub mod scratch;
 pub mod settings;
 pub mod toy;
 pub mod vmlinux;
+pub mod words;
 
 pub use settings::{Arch, Guest, Settings, Workload};
 

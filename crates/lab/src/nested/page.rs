@@ -19,17 +19,12 @@
 //! Sources: docs/specs/ivshmem-spec.txt, QEMU 7.2; Documentation/PCI/sysfs-pci.rst, Linux 6.12.
 
 use crate::Error;
+use crate::nested::words::Words;
 use crate::tracefs::tsc;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
-use std::ffi::c_void;
-use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How much of the memory is mapped.
-const BYTES: usize = 4096;
 /// How much there is: a power of two.
 pub const DEVICE_BYTES: u64 = 1 << 20;
 /// Where a machine finds its PCI devices.
@@ -111,14 +106,9 @@ impl Bounds {
     }
 }
 
-/// The page, unmapped when dropped.
+/// The page.
 #[derive(Debug)]
-pub struct Page(NonNull<c_void>);
-
-// SAFETY: the mapping belongs to this value, is not bound to a thread, and is read and written by atomics alone.
-unsafe impl Send for Page {}
-// SAFETY: as above.
-unsafe impl Sync for Page {}
+pub struct Page(Words);
 
 impl Page {
     /// The first page of a file of at least 4,096 bytes.
@@ -126,13 +116,7 @@ impl Page {
     /// # Errors
     /// If the kernel does not map it.
     pub fn of(path: &Path) -> Result<Self, Error> {
-        let io = |error| Error::io(path, error);
-        let file = File::options().read(true).write(true).open(path).map_err(io)?;
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping at a place of the kernel's choice overlaps nothing.
-        let mapped = unsafe { mmap(null_mut(), BYTES, access, MapFlags::SHARED, &file, 0) };
-        let mapped = mapped.map_err(|error| io(error.into()))?;
-        NonNull::new(mapped).map(Self).ok_or_else(|| Error::Absent("a page was mapped at address 0".to_owned()))
+        Words::of(path, 0).map(Self)
     }
 
     /// The page of the machine that this program is in.
@@ -147,8 +131,7 @@ impl Page {
     }
 
     fn word(&self, word: Word) -> &AtomicU64 {
-        // SAFETY: the mapping lives as long as `self`, begins at a page, and holds more words than there are.
-        unsafe { &*self.0.as_ptr().cast::<AtomicU64>().add(word as usize) }
+        self.0.word(word as usize)
     }
 
     /// Lets the machine go on.
@@ -212,13 +195,6 @@ impl Page {
     }
 }
 
-impl Drop for Page {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours, of that size, and nothing refers to it any more.
-        let _ = unsafe { munmap(self.0.as_ptr(), BYTES) };
-    }
-}
-
 /// The directory of the device that the page is behind.
 fn device(devices: &Path) -> Result<PathBuf, Error> {
     let entries = std::fs::read_dir(devices).map_err(|error| Error::io(devices, error))?;
@@ -233,6 +209,7 @@ fn device(devices: &Path) -> Result<PathBuf, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nested::words::BYTES;
 
     fn pages() -> (tempfile::NamedTempFile, Page, Page) {
         let file = tempfile::NamedTempFile::new().unwrap();

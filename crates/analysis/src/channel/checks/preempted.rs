@@ -4,7 +4,7 @@ use super::super::culprits::{Culprit, Culprits, Group, Key};
 use super::super::machines::Host;
 use super::super::measured::{Channel, Measured};
 use super::super::rules::LOST;
-use super::{MOST_SHOWN, by_machine, hit, seen, setup};
+use super::{MOST_SHOWN, by_machine, hit, seen, setup, timed};
 use crate::facts::kernel_threads::is_bound;
 use crate::rule::Hit;
 use base::number::{counted, duration, many, packets_per_s, percent};
@@ -16,7 +16,7 @@ pub fn preempted(channel: &Channel<'_>) -> Vec<Hit> {
     // What cannot be measured at all lost more than what can.
     let lost = |one: &Measured<'_>| one.lost_share().unwrap_or(1.0);
     let is_taken = |one: &Measured<'_>| one.involuntary() > 0 || worst(&channel.culprits, one).is_some();
-    let taken = |one: &Measured<'_>| (lost(one) > LOST && is_taken(one)).then(|| lost(one));
+    let taken = |one: &Measured<'_>| (timed(one) && lost(one) > LOST && is_taken(one)).then(|| lost(one));
     by_machine(channel, |_, one| taken(one)).into_iter().map(|(host, own)| found(channel, host, &own)).collect()
 }
 
@@ -41,7 +41,7 @@ fn found(channel: &Channel<'_>, host: &Host, own: &[(&Measured<'_>, f64)]) -> Hi
     };
     let mut found = hit(worst, host.machine.clone(), Severity::High, title);
     let sides = own.iter().flat_map(|(one, _)| &one.launches);
-    let cpus: CpuSet = sides.flat_map(|(_, run)| [run.producer.cpu, run.consumer.cpu]).collect();
+    let cpus: CpuSet = sides.flat_map(|(_, run)| run.sides().map(|side| side.cpu)).collect();
     if let Some((group, _)) = &most {
         keep_away(&mut found, &group.most, host, &cpus);
     }
@@ -75,12 +75,13 @@ fn in_gap(channel: &Channel<'_>, (key, explained): (&Key<'_>, &super::super::cul
     let &(machine, setup, launch, tid, at_ns) = key;
     let by = explained.by().unwrap_or_else(|| "unknown".to_owned());
     let of_run = channel.measured().filter(|one| is_of(key, one)).flat_map(|one| &one.launches);
-    let is_sender = of_run.filter(|(number, _)| *number == launch).any(|(_, run)| run.producer.tid == tid);
-    let thread = if is_sender { "producer" } else { "consumer" };
+    let mut side = of_run.filter(|(number, _)| *number == launch).map(|(_, run)| run);
+    let side = side.find_map(|run| run.sides().position(|side| side.tid == tid));
+    let thread = super::super::tables::thread(setup, side.unwrap_or_default());
     let what = format!("the longest gap, {} of the {thread}: {by}", duration(explained.span.length_ns() as f64));
     Evidence::in_table(what, "channel.gaps")
         .key("machine", machine)
-        .key("thread", thread)
+        .key("thread", thread.as_str())
         .key("path", setup.path.as_str())
         .key("window", setup.window.as_str())
         .key("size_bytes", u64::from(setup.size_bytes))

@@ -10,7 +10,7 @@
 //! 26.1, for the highest rate that loses nothing and the highest that loses no more than 10 frames of a million, with the delays at both.
 
 use super::frames::{Arrived, Batch, number_of};
-use super::peer::{Link, Peer};
+use super::peer::{Cues, Link, Peer};
 use super::rings::{Ends, ends, settle};
 use super::side::{Span, now};
 use super::{Plan, rings};

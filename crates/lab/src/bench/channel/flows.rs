@@ -9,7 +9,7 @@
 
 use super::Plan;
 use super::machines::{Granted, Machine, Turns, by_pairs, cpu_of};
-use super::peer::Link;
+use super::peer::{Cues, Link};
 use super::rings::{refused, settle};
 use super::side::{Span, now};
 use crate::Error;

@@ -9,7 +9,7 @@
 use super::Plan;
 use super::frames::{Arrived, Batch, number_of};
 use super::machines::{Granted, Machine, Turns, by_pairs, cpu_of, through};
-use super::peer::Link;
+use super::peer::{Cues, Link};
 use super::rings::{settle, shape};
 use super::side::{Counted, Look, Seen, Span, Watch, now};
 use crate::Error;
@@ -124,6 +124,7 @@ fn together(plan: &Plan, setup: &Setup, shape: Shape, sent: u64, met: Vec<Met>, 
         slots: shape.slots(),
         moved_bytes: copies * shape.bytes_moved(setup.size_bytes as usize, setup.batch) as u32,
         slice_ns: SLICE_NS,
+        emulated: false,
         counted: false,
         setup_ns: None,
         setup_parts: Vec::new(),

@@ -16,6 +16,7 @@ mod faults;
 pub mod flows;
 mod frames;
 mod ground;
+pub mod ivshmem;
 mod machines;
 mod mesh;
 mod pair;
@@ -36,7 +37,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Paths of ours, as [`Setup::path`] names them.
-pub const PATHS: [&str; 3] = ["ring", "ring-ro", "switch"];
+pub const PATHS: [&str; 5] = ["ring", "ring-ro", "switch", ivshmem::PLAIN, ivshmem::DOORBELL];
 /// Windows, as [`Setup::window`] does.
 pub const WINDOWS: [&str; 3] = ["none", "pkey", "mprotect"];
 /// Policies, as [`Setup::policy`] does.
@@ -79,6 +80,9 @@ pub struct Plan {
     pub fifo: bool,
     /// What programs of DPDK have here, or why they cannot run.
     pub dpdk: Result<dpdk::Bed, String>,
+    /// What guests boot from, for paths between them.
+    #[serde(default)]
+    pub guests: ivshmem::Places,
     /// Which launch of the process it is.
     pub launch: u32,
 }
@@ -120,11 +124,17 @@ impl Plan {
 /// Measures every setup, and tells each result.
 ///
 /// # Errors
-/// If a process or a ring cannot be made, or `tell` fails; a window or a path that this machine lacks is a result without a run.
+/// If a process or a ring cannot be made, or `tell` fails; what this machine lacks is a result without a run.
 pub fn run(plan: &Plan, tell: &mut dyn FnMut(Measured) -> Result<(), Error>) -> Result<(), Error> {
     let mut setups = plan.setups.clone();
     Random::of(u64::from(plan.launch) + 1).shuffle(&mut setups);
+    let mut between_guests: Vec<Setup> = setups.iter().filter(|setup| ivshmem::is_path(setup)).cloned().collect();
     for setup in setups {
+        if ivshmem::is_path(&setup) {
+            // One boot measures all of them, where the first stands.
+            ivshmem::carry(plan, std::mem::take(&mut between_guests), tell)?;
+            continue;
+        }
         let carried = if DPDK_PATHS.contains(&setup.path.as_str()) {
             dpdk::carry(plan, &setup)
         } else if setup.vms > 2 || setup.path == "switch" {
@@ -170,4 +180,32 @@ fn name(setup: &Setup) -> String {
 fn named(plan: &Plan, name: String) -> Measured {
     let params = Params { place: "here".to_owned(), launch: plan.launch, ..Params::default() };
     Measured { name, params, unit: "count".to_owned(), ..Measured::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::channel::PAIRS;
+
+    /// Nothing to measure yet, for half a second each on whatever CPU.
+    pub fn plan() -> Plan {
+        Plan {
+            cpus: (0, 1),
+            pair: PAIRS[2].to_owned(),
+            setups: Vec::new(),
+            machines: Machines::default(),
+            delays: None,
+            flows: None,
+            faults: false,
+            slots: 256,
+            apart: None,
+            verify: true,
+            length: Duration::from_millis(500),
+            warm_up: Duration::from_millis(5),
+            fifo: false,
+            dpdk: Err("no programs of DPDK".to_owned()),
+            guests: ivshmem::Places::default(),
+            launch: 0,
+        }
+    }
 }

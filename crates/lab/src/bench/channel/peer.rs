@@ -19,16 +19,16 @@ pub struct Link {
     answers: File,
 }
 
-impl Link {
+/// What tells the side that receives when to measure, and when all was sent.
+pub trait Cues {
     /// Ready; the time to measure.
-    pub fn ready(&mut self) -> Option<Span> {
-        self.answers.write_all(b"r").ok()?;
-        let mut bytes = [0; 24];
-        self.orders.read_exact(&mut bytes).ok()?;
-        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
-        Some(Span { from: word(0), until: word(8), per_ns: f64::from_bits(word(16)) })
-    }
+    fn ready(&mut self) -> Option<Span>;
 
+    /// How many frames were sent in all, once the other side has said so.
+    fn sent(&mut self) -> Option<u64>;
+}
+
+impl Link {
     /// Here the other side is met: it does something between two steps of ours.
     pub fn meet(&mut self) -> Option<()> {
         self.answers.write_all(b"m").ok()?;
@@ -51,9 +51,18 @@ impl Link {
         (&self.orders).take(u64::from_le_bytes(length)).read_to_end(&mut text).ok()?;
         serde_json::from_slice(&text).ok()
     }
+}
 
-    /// How many frames were sent in all, once the other side has said so.
-    pub fn sent(&mut self) -> Option<u64> {
+impl Cues for Link {
+    fn ready(&mut self) -> Option<Span> {
+        self.answers.write_all(b"r").ok()?;
+        let mut bytes = [0; 24];
+        self.orders.read_exact(&mut bytes).ok()?;
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
+        Some(Span { from: word(0), until: word(8), per_ns: f64::from_bits(word(16)) })
+    }
+
+    fn sent(&mut self) -> Option<u64> {
         let mut files = [PollFd::new(&self.orders, PollFlags::IN)];
         if !matches!(poll(&mut files, Some(&Timespec::default())), Ok(1)) {
             return None;
@@ -62,7 +71,9 @@ impl Link {
         self.orders.read_exact(&mut bytes).ok()?;
         Some(u64::from_le_bytes(bytes))
     }
+}
 
+impl Link {
     fn answer(&mut self, answer: &impl Serialize) -> Option<()> {
         let text = serde_json::to_vec(answer).ok()?;
         self.answers.write_all(&text).ok()

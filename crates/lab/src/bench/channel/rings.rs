@@ -2,7 +2,7 @@
 
 use super::Plan;
 use super::frames::{Arrived, Batch};
-use super::peer::{Link, Peer};
+use super::peer::{Cues, Peer};
 use super::side::{Counted, Look, Seen, Span, Watch, now};
 use crate::Error;
 use crate::bench::launch::ns_per_tick;
@@ -22,16 +22,24 @@ use std::time::Duration;
 /// An adaptive side spins for so long before it sleeps: some ten wake-ups.
 const SPIN_NS: u64 = 50_000;
 /// Between the last word to the other side and the first frame.
-const HEAD_START: Duration = Duration::from_millis(2);
+pub(super) const HEAD_START: Duration = Duration::from_millis(2);
 /// Frames on their way have so long to arrive after the last was sent.
 const DRAINS_WITHIN_NS: u64 = 2_000_000_000;
 /// Windows that are timed with nothing inside, in groups of so many.
 const WINDOWS: u32 = 100;
 const GROUPS: usize = 31;
 
-/// What the consumer's process answers.
+/// What the side that sends answers.
 #[derive(Serialize, Deserialize)]
-struct Received {
+pub(super) struct Sent {
+    pub(super) seen: Seen,
+    pub(super) window_ns: f64,
+    pub(super) kicks: u64,
+}
+
+/// What the side that receives answers.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Received {
     seen: Seen,
     in_time: u64,
     lost: u64,
@@ -47,13 +55,26 @@ struct Received {
 /// [`Error::Absent`] if this machine lacks the window; otherwise if a process or a ring cannot be made.
 pub fn carry(plan: &Plan, setup: &Setup) -> Result<Run, Error> {
     match setup.window.as_str() {
-        "none" => both(plan, setup, |halves| Ok(Open::over(halves))),
-        "pkey" => both(plan, setup, |halves| {
-            Pkey::over(halves).map_err(|error| Error::Absent(format!("no window of a protection key: {error}")))
-        }),
-        "mprotect" => both(plan, setup, |halves| Mprotect::over(halves).map_err(refused)),
+        "none" => both(plan, setup, open),
+        "pkey" => both(plan, setup, pkey),
+        "mprotect" => both(plan, setup, mprotect),
         other => Err(Error::WrongUse(format!("there is no window '{other}'"))),
     }
+}
+
+/// The window `none`.
+pub(super) fn open(halves: Halves) -> Result<Open, Error> {
+    Ok(Open::over(halves))
+}
+
+/// The window `pkey`.
+pub(super) fn pkey(halves: Halves) -> Result<Pkey, Error> {
+    Pkey::over(halves).map_err(|error| Error::Absent(format!("no window of a protection key: {error}")))
+}
+
+/// The window `mprotect`.
+pub(super) fn mprotect(halves: Halves) -> Result<Mprotect, Error> {
+    Mprotect::over(halves).map_err(refused)
 }
 
 pub(super) fn refused(error: channel::Error) -> Error {
@@ -139,10 +160,17 @@ fn both<W: Window>(plan: &Plan, setup: &Setup, over: impl Fn(Halves) -> Result<W
     let seen = send(plan, setup, &mut producer, sender, span)?;
     let received: Received = peer.end(producer.stats().packets)?;
 
+    let sent = Sent { seen, window_ns, kicks: producer.stats().kicks };
+    Ok(outcome(plan, setup, shape, sent, received))
+}
+
+/// What both sides saw of one setup, slices of one side beside those of the other.
+pub(super) fn outcome(plan: &Plan, setup: &Setup, shape: Shape, sent: Sent, received: Received) -> Run {
+    let Sent { seen, window_ns, kicks } = sent;
     let clean: Vec<usize> =
         (0..seen.dirty.len()).filter(|&slice| !seen.dirty[slice] && !received.seen.dirty[slice]).collect();
     let clean_packets = clean.iter().map(|&slice| u64::from(received.seen.frames[slice])).sum();
-    Ok(Run {
+    Run {
         setup: setup.clone(),
         slots: shape.slots(),
         moved_bytes: shape.bytes_moved(setup.size_bytes as usize, setup.batch) as u32,
@@ -161,17 +189,18 @@ fn both<W: Window>(plan: &Plan, setup: &Setup, over: impl Fn(Halves) -> Result<W
         torn: received.torn,
         dropped: 0,
         window_ns,
-        kicks: received.kicks + producer.stats().kicks,
+        kicks: received.kicks + kicks,
         setup_ns: None,
         setup_parts: Vec::new(),
         pair: plan.pair.clone(),
         producer: seen.side,
         consumer: received.seen.side,
         others: Vec::new(),
-    })
+        emulated: false,
+    }
 }
 
-fn policy(setup: &Setup) -> Result<Policy, Error> {
+pub(super) fn policy(setup: &Setup) -> Result<Policy, Error> {
     match setup.policy.as_str() {
         "poll" => Ok(Policy::Poll),
         "kick" => Ok(Policy::Kick),
@@ -189,7 +218,7 @@ pub(super) fn settle(plan: &Plan, cpu: u32, name: &str) -> Result<(), Error> {
 }
 
 /// What opening and closing a window takes with nothing inside: the median of groups.
-fn price(window: &mut impl Window, ticks: Ticks) -> f64 {
+pub(super) fn price(window: &mut impl Window, ticks: Ticks) -> f64 {
     let mut groups: Vec<f64> = (0..GROUPS)
         .map(|_| {
             let begun = now();
@@ -210,7 +239,7 @@ fn limit(plan: &Plan) -> Duration {
     plan.length + plan.warm_up + Duration::from_secs(5)
 }
 
-fn send<W: Window>(
+pub(super) fn send<W: Window>(
     plan: &Plan,
     setup: &Setup,
     producer: &mut Producer<W>,
@@ -259,12 +288,12 @@ fn faulty(fault: PeerFault) -> Error {
     Error::Died(format!("the other side of the channel broke its rules: {fault}"))
 }
 
-fn receive<W: Window>(
+pub(super) fn receive<W: Window>(
     plan: &Plan,
     setup: &Setup,
     mut consumer: Consumer<W>,
     mut waiting: Option<Waiting>,
-    link: &mut Link,
+    link: &mut impl Cues,
     shape: Shape,
 ) -> Result<Received, String> {
     let batch = setup.batch as usize;

@@ -4,7 +4,7 @@
 //! mount -> load modules -> start recording -> run the guest -> stop -> pack, write it to the disk -> power off
 //!                                         \-> do the work --^   where it is the innermost of the Linux guests
 //! ```
-//! In: [`Orders`], a file of the initramfs: a [`Job`], to be a [`router`], or a [`Measurement`]. Out: a cpio archive on the disk, which [`super::harvest`] reads, and lines on the
+//! In: [`Orders`], a file of the initramfs: a [`Job`], to be a [`router`], a [`Measurement`], or a side of a channel. Out: a cpio archive on the disk, which [`super::harvest`] reads, and lines on the
 //! console, which [`super::emulator`] shows. Whatever goes wrong is said there too.
 
 mod bench;
@@ -19,6 +19,8 @@ mod workload;
 use super::settings::{Guest, Settings};
 use super::toy::Truth;
 use super::{cpio, initramfs, toy};
+#[cfg(feature = "channel")]
+use crate::bench::channel::ivshmem::Ends;
 use crate::journal::Journal;
 use crate::tracefs::{Plan, Tracefs, TracefsRecorder};
 use crate::{Error, Recorder};
@@ -66,6 +68,9 @@ pub enum Orders {
     Route(router::Router),
     /// Measure the machine's own latency.
     Measure(Measurement),
+    /// Be one side of a channel.
+    #[cfg(feature = "channel")]
+    Channel(Box<Ends>),
 }
 
 impl Orders {
@@ -75,6 +80,8 @@ impl Orders {
             Orders::Level(job) => &mut job.modules,
             Orders::Route(router) => &mut router.modules,
             Orders::Measure(measurement) => &mut measurement.modules,
+            #[cfg(feature = "channel")]
+            Orders::Channel(ends) => &mut ends.modules,
         }
     }
 }
@@ -143,6 +150,11 @@ fn work() -> Result<(), Error> {
         Orders::Measure(measurement) => {
             prepare::load(&measurement.modules, &[])?;
             return measurement.run();
+        }
+        #[cfg(feature = "channel")]
+        Orders::Channel(ends) => {
+            prepare::load(&ends.modules, &[])?;
+            return ends.run(Path::new("/"), &mut |line| say(line));
         }
     };
     let level = job.level;

@@ -103,7 +103,6 @@ fn possible(plan: &Plan, setup: &Setup) -> Result<(), Error> {
 mod tests {
     use super::*;
     use crate::journal::Journal;
-    use base::channel::PAIRS;
     use std::time::Duration;
 
     fn setup(path: &str, size_bytes: u32) -> Setup {
@@ -114,16 +113,11 @@ mod tests {
     fn plan(cpus: (u32, u32), dpdk: Result<Bed, String>) -> Plan {
         Plan {
             cpus,
-            pair: PAIRS[2].to_owned(),
-            setups: Vec::new(),
             slots: 1_024,
-            apart: false,
-            verify: true,
             length: Duration::from_millis(100),
             warm_up: Duration::from_millis(20),
-            fifo: false,
             dpdk,
-            launch: 0,
+            ..super::super::tests::plan()
         }
     }
 

@@ -132,6 +132,7 @@ fn measured(plan: &Plan, setup: &Setup, cycles: f64, [producer, consumer]: [Side
         torn: 0,
         dropped: 0,
         others: Vec::new(),
+        emulated: false,
         window_ns: 0.0,
         kicks: 0,
         setup_ns: None,
@@ -200,19 +201,7 @@ mod tests {
 
     #[test]
     fn both_sides_work_at_once_so_that_a_pointer_arrives_in_half_of_what_they_take_together() {
-        let plan = Plan {
-            cpus: (0, 1),
-            pair: "same node".to_owned(),
-            setups: Vec::new(),
-            slots: 256,
-            apart: false,
-            verify: true,
-            length: Duration::from_secs(1),
-            warm_up: Duration::ZERO,
-            fifo: false,
-            dpdk: Err(String::new()),
-            launch: 0,
-        };
+        let plan = crate::bench::channel::tests::plan();
         let setup = Setup {
             path: "rte-ring".to_owned(),
             window: "none".to_owned(),

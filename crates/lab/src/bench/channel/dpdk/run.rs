@@ -68,6 +68,7 @@ pub fn carry(plan: &Plan, setup: &Setup, bed: &Bed, path: Path) -> Result<Run, E
         torn: 0,
         dropped: 0,
         others: Vec::new(),
+        emulated: false,
         window_ns: 0.0,
         kicks: 0,
         setup_ns: Some(ends.setup_ns),
