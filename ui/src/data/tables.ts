@@ -742,7 +742,7 @@ export const TABLES = {
     rx_pps: "u64",
     tx_pps: "u64",
   },
-  /** What one setup carried: medians over launches, clean_mpps over slices that neither side saw a gap in (none where fewer than a fifth of them were), low_mpps and high_mpps the range of its launches. Times are per packet: a window's is measured, copy_ns and index_ns are fitted over the batches of a setup, residual_ns is what the fit leaves. Rows of window_kind `modelled` are such a fit with a published window: none of them was measured. */
+  /** What one setup carried: medians over launches, clean_mpps over slices that neither side saw a gap in (none where fewer than a fifth of them were), low_mpps and high_mpps the range of its launches. Times are per packet: a window's is measured, copy_ns and index_ns are fitted over the batches of a setup, residual_ns is what the fit leaves. Rows of window_kind `modelled` are such a fit with a published window: none of them was measured. Of more than two machines, and through a switch, rates are sums over all that receive, and dropped are frames that a switch had no room for. Times of emulated rows are the emulator's. */
   "channel.rates": {
     machine: "text",
     path: "text",
@@ -768,6 +768,7 @@ export const TABLES = {
     reordered: "u64",
     torn: "u64",
     dropped: "u64",
+    emulated: "bool",
   },
   /** One gap that a side saw: between two looks at the ring its CPU did something else. at_ns counts from its first look; `by` is who had the CPU for most of it, where something was recorded beside it, with the share of the gap where others had a part. timeline_from_ns and timeline_to_ns are where it lies in the recording. The 50 longest of each run, 500 in all. */
   "channel.gaps": {

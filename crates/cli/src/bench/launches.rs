@@ -115,7 +115,8 @@ impl Work<'_> {
                 if place.interrupt.is_held_back() { Err(lab::Error::Stopped) } else { Ok(()) }
             };
             let launched = (self.job)(number, round);
-            let launched = launched.and_then(|job| Ok(launch::run(&program, LAUNCH, &job, &mut tell)?));
+            let stop = || place.interrupt.is_held_back();
+            let launched = launched.and_then(|job| Ok(launch::run(&program, LAUNCH, &job, &stop, &mut tell)?));
             if let Err(error) = launched {
                 place.interrupt.wait_if_asked();
                 return Ok(Some(error));

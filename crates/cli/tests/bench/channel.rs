@@ -213,7 +213,7 @@ fn a_hog_on_the_cpu_of_a_side_is_named_and_leads_to_the_timeline() {
     let hog = Hogs::on(*last, 1);
     let mut command = Command::cargo_bin("kvmscope").unwrap();
     command.current_dir(directory.path()).env("KVMSCOPE_JOURNAL", &journal);
-    let options = "--same-core --window none --batch 32 --seconds 0.5 --launches 2 --json -o new --no-progress --cpus";
+    let options = "--same-core --only rates --window none --batch 32 --seconds 0.5 --launches 2 --json -o new --no-progress --cpus";
     command.args(["bench", "channel"]).args(options.split_whitespace()).arg(format!("{first},{last}"));
     let output = command.output().unwrap();
     drop(hog);

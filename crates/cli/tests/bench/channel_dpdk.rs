@@ -43,7 +43,18 @@ impl Bed {
 
     fn bench(&self, options: &str) -> Command {
         let mut command = self.kvmscope();
-        command.args(["bench", "channel", "--window", "none", "--launches", "1", "--no-progress", "-o"]);
+        command.args([
+            "bench",
+            "channel",
+            "--only",
+            "rates",
+            "--window",
+            "none",
+            "--launches",
+            "1",
+            "--no-progress",
+            "-o",
+        ]);
         command.arg(self.output()).args(options.split_whitespace());
         command
     }
@@ -172,7 +183,19 @@ fn what_is_missing_is_said_and_the_ring_is_measured_all_the_same() {
     let directory = tempfile::tempdir().unwrap();
     let _alone = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let output = Command::new(env!("CARGO_BIN_EXE_kvmscope"))
-        .args(["bench", "channel", "--same-core", "--path", "ring,memif,rte-ring", "--window", "none", "--batch", "32"])
+        .args([
+            "bench",
+            "channel",
+            "--same-core",
+            "--only",
+            "rates",
+            "--path",
+            "ring,memif,rte-ring",
+            "--window",
+            "none",
+            "--batch",
+            "32",
+        ])
         .args(["--launches", "1", "--seconds", "0.02", "--json"])
         .env("PATH", directory.path())
         .env("KVMSCOPE_JOURNAL", directory.path().join("journal"))

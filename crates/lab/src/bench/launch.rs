@@ -15,6 +15,8 @@ use crate::program::tie;
 use crate::setting::thread;
 use base::CpuSet;
 use base::bench::Measured;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -26,6 +28,8 @@ use std::time::{Duration, Instant};
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 /// How often it is looked at meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// Whether to stop is asked this often: each time takes something of a CPU, which may be measured.
+const STOPS_WITHIN: Duration = Duration::from_millis(250);
 
 /// What a launch is to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -66,11 +70,13 @@ impl Job {
 /// Starts `program` with `arguments`, which must call [`inside`], and tells what it measures.
 ///
 /// # Errors
-/// If the process cannot be started or does not end well, or if `tell` fails; what was told before stays.
+/// If the process cannot be started or does not end well, or if `tell` fails; [`Error::Stopped`] soon after `stop` says so, or if `tell`
+/// does. What was told before stays.
 pub fn run(
     program: &Path,
     arguments: &[&str],
     job: &Job,
+    stop: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(Measured) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let io = |error| Error::io(program, error);
@@ -79,7 +85,10 @@ pub fn run(
     // What it has started is tied to it, and ends with this process too.
     tie(&mut command, Signal::KILL);
     let mut child = command.spawn().map_err(io)?;
-    let told = listen(&mut child, job, tell);
+    let told = listen(&mut child, job, stop, tell);
+    if matches!(told, Err(Error::Stopped)) {
+        child.kill().map_err(io)?;
+    }
     let ended = end(&mut child);
     told?;
     match ended.map_err(io)? {
@@ -89,17 +98,38 @@ pub fn run(
     }
 }
 
-fn listen(child: &mut Child, job: &Job, tell: &mut dyn FnMut(Measured) -> Result<(), Error>) -> Result<(), Error> {
+fn listen(
+    child: &mut Child,
+    job: &Job,
+    stop: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(Measured) -> Result<(), Error>,
+) -> Result<(), Error> {
     let broken = |error: std::io::Error| Error::refused("no result was received from a launch of the bench", error);
     if let Some(mut orders) = child.stdin.take() {
         let text = serde_json::to_vec(job).map_err(|error| broken(error.into()))?;
         orders.write_all(&text).map_err(broken)?;
     }
-    for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
-        let measured = serde_json::from_str(&line.map_err(broken)?).map_err(|error| broken(error.into()))?;
-        tell(measured)?;
+    let Some(out) = child.stdout.take() else { return Ok(()) };
+    let (mut out, mut line) = (BufReader::new(out), String::new());
+    let look_every = Timespec { tv_sec: 0, tv_nsec: STOPS_WITHIN.as_nanos() as i64 };
+    loop {
+        // A setup may take minutes; who asks for the end does not wait for it.
+        while out.buffer().is_empty() {
+            if stop() {
+                return Err(Error::Stopped);
+            }
+            match poll(&mut [PollFd::new(out.get_ref(), PollFlags::IN)], Some(&look_every)) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => break,
+                Err(error) => return Err(broken(error.into())),
+            }
+        }
+        line.clear();
+        if out.read_line(&mut line).map_err(broken)? == 0 {
+            return Ok(());
+        }
+        tell(serde_json::from_str(&line).map_err(|error| broken(error.into()))?)?;
     }
-    Ok(())
 }
 
 /// Waits for a process whose output has ended; `None` if it does not end even when killed.

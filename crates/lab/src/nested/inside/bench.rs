@@ -40,7 +40,7 @@ pub fn run(settings: &Settings, root: &Path, id: &str, say: &mut dyn FnMut(&str)
     };
     let mut bench = Bench::new("exits", environment::here(How::default()));
     for number in 0..settings.loops {
-        launch::run(Path::new(PROGRAM), &["bench", "launch"], &plan.launch(number), &mut |measured| {
+        launch::run(Path::new(PROGRAM), &["bench", "launch"], &plan.launch(number), &|| false, &mut |measured| {
             let without = measured.skipped.as_ref().map_or(String::new(), |why| format!(": {why}"));
             say(&format!("launch {}: {} {}{without}", number + 1, measured.params.place, measured.name));
             bench.results.push(measured);
