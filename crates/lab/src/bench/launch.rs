@@ -17,7 +17,7 @@ use base::CpuSet;
 use base::bench::Measured;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -82,12 +82,12 @@ pub fn run(
     let io = |error| Error::io(program, error);
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
-    // What it has started is tied to it, and ends with this process too.
-    tie(&mut command, Signal::KILL);
+    // What it has started is tied to it, and ends with this process too; it may have files to remove.
+    tie(&mut command, Signal::TERM);
     let mut child = command.spawn().map_err(io)?;
     let told = listen(&mut child, job, stop, tell);
     if matches!(told, Err(Error::Stopped)) {
-        child.kill().map_err(io)?;
+        kill_process(Pid::from_child(&child), Signal::TERM).map_err(|error| io(error.into()))?;
     }
     let ended = end(&mut child);
     told?;
