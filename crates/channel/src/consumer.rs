@@ -119,7 +119,7 @@ impl<W: Window> Consumer<W> {
                 if usize::from(alike.len) > longest {
                     return Err(PeerFault::Length { slot: number, len: alike.len });
                 }
-                let frames = alike.left.min(end.wrapping_sub(number)).min(places.to_the_end(number));
+                let frames = alike.left.min(end.wrapping_sub(number)).min(places.before_the_wrap(number));
                 let (stride, room) = (out.frame_bytes(), out.push_alike(frames as usize, alike.len));
                 memory.gather(places.data(number), places.slot_bytes, alike.len.into(), room, stride);
                 epochs.resize(epochs.len() + frames as usize, alike.epoch);

@@ -146,7 +146,7 @@ impl Places {
 
     /// Slots from this one to the last in the region, both counted.
     #[inline]
-    pub fn to_the_end(&self, number: u64) -> u64 {
+    pub fn before_the_wrap(&self, number: u64) -> u64 {
         self.mask + 1 - (number & self.mask)
     }
 

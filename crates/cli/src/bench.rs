@@ -42,7 +42,7 @@ enum What {
     Memory(memory::Memory),
     #[command(name = "zeropages")]
     ZeroPages(zeropages::ZeroPages),
-    Channel(channel::Channel),
+    Channel(Box<channel::Channel>),
     Macro(whole::Macro),
     /// One launch of a bench, its orders on standard input
     #[command(hide = true)]

@@ -42,7 +42,7 @@ pub enum Job {
     ZeroPages(zeropages::Plan),
     /// Frames through a ring.
     #[cfg(feature = "channel")]
-    Channel(channel::Plan),
+    Channel(Box<channel::Plan>),
 }
 
 impl Job {

@@ -273,7 +273,7 @@ fn flipped(plan: &Plan) -> Result<Fault, Error> {
         // On one CPU the other side meets whatever stands when its turn comes: an odd number leaves each of both as often.
         while !peer.is_heard() && begun.elapsed() < HANGS_AFTER {
             for _ in 0..501 {
-                bytes.describe(&ring, 0, if flips % 2 == 0 { u16::MAX } else { SHORT }, 1);
+                bytes.describe(&ring, 0, if flips.is_multiple_of(2) { u16::MAX } else { SHORT }, 1);
                 flips += 1;
             }
         }

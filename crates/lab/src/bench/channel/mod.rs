@@ -115,9 +115,9 @@ impl Plan {
     pub fn launch(&self, number: u32) -> Job {
         let plan = Self { launch: number, ..self.clone() };
         if number > 0 && !self.setups.is_empty() {
-            return Job::Channel(Self { delays: None, flows: None, faults: false, ..plan });
+            return Job::Channel(Box::new(Self { delays: None, flows: None, faults: false, ..plan }));
         }
-        Job::Channel(plan)
+        Job::Channel(Box::new(plan))
     }
 }
 
