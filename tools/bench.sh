@@ -102,6 +102,11 @@ echo "== datapaths: 32 lengths of a chain, 12 sizes, 7 paths (bar: 10 ms for the
 cargo run --release --locked --quiet --package kvmscope-analysis --example chains
 
 echo
+echo "== channel: frames of 64 bytes in batches of 32 between two processes, against rte_ring and memif"
+cargo build --release --locked --quiet --package kvmscope --features full
+tools/bench-channel.sh target/release/kvmscope
+
+echo
 tools/fleet-bench.sh
 
 echo

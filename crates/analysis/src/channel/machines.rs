@@ -1,10 +1,11 @@
 //! What is known of the machines that measured, beside what they measured: from the bench's environment, and from their snapshots where there are any.
 
+use super::windows::Given;
 use crate::facts::benches::{BenchRun, ns_per_tick};
 use crate::facts::machines::Machines;
 use base::CpuSet;
 use base::bench::POLICY;
-use base::channel::{L2_CACHE, ONLINE, PROTECTION_KEYS};
+use base::channel::{GIVEN_WINDOWS, L2_CACHE, ONLINE, PROTECTION_KEYS};
 use host::Snapshot;
 use host::processor::Processor;
 
@@ -25,6 +26,8 @@ pub struct Host {
     pub is_guest: Option<bool>,
     /// The sides ran by a real-time policy.
     pub is_real_time: bool,
+    /// Windows whose price somebody gave.
+    pub given: Vec<Given>,
 }
 
 impl Host {
@@ -46,6 +49,7 @@ impl Host {
             other_cpus: online.map(|online| online.without(&cpus)),
             is_guest: is("hypervisor below", "yes"),
             is_real_time: is(POLICY, "SCHED_FIFO") == Some(true),
+            given: said(GIVEN_WINDOWS).map(Given::all).unwrap_or_default(),
         }
     }
 }

@@ -325,7 +325,8 @@ fn unknown(channel: &Channel<'_>, listed: u64) -> Vec<Unknown> {
         ),
     );
     let published = swapped.then(|| {
-        let said: Vec<String> = windows::WINDOWS.iter().map(windows::Published::said).collect();
+        let given = channel.hosts.iter().flat_map(|host| &host.given).map(windows::Given::said);
+        let said: Vec<String> = windows::WINDOWS.iter().map(windows::Published::said).chain(given).collect();
         let text = format!("Rows of kind modelled stand on published numbers of other machines: {}.", said.join("; "));
         Unknown { what: "published_windows".into(), amount: None, unit: String::new(), text }
     });

@@ -177,19 +177,23 @@ pub fn rates(channel: &Channel<'_>) -> Table {
     table
 }
 
-/// Series without a window whose model tells what a published one would change: the series, its machine, the window's name, the model.
+/// Series without a window whose model tells what a published one, or one that was given, would change: the series, its machine, the
+/// window's name, the model.
 pub(super) fn swapped<'c, 'b>(
     channel: &'c Channel<'b>,
-) -> impl Iterator<Item = (&'c Series<'b>, &'c str, &'static str, super::model::Model)> {
+) -> impl Iterator<Item = (&'c Series<'b>, &'c str, &'c str, super::model::Model)> {
     let open = |series: &&Series<'_>| {
         let setup = series.first().setup;
         setup.path == SWAPPED_ON && setup.window == NONE && setup.vms == 2
     };
     channel.series.iter().filter(open).flat_map(move |series| {
-        let ns_per_tick = channel.host(series.first()).and_then(|host| host.ns_per_tick);
-        WINDOWS.iter().filter_map(move |window| {
-            let model = series.model.as_ref().ok()?.with_window(window.ns(ns_per_tick)?);
-            Some((series, series.first().machine, window.name, model))
+        let host = channel.host(series.first());
+        let ns_per_tick = host.and_then(|host| host.ns_per_tick);
+        let given = host.map_or(&[][..], |host| &host.given);
+        let published = WINDOWS.iter().filter(move |window| given.iter().all(|own| own.name != window.name));
+        let published = published.filter_map(move |window| Some((window.name, window.ns(ns_per_tick)?)));
+        published.chain(given.iter().map(|own| (own.name.as_str(), own.ns))).filter_map(move |(name, ns)| {
+            Some((series, series.first().machine, name, series.model.as_ref().ok()?.with_window(ns)))
         })
     })
 }
@@ -366,6 +370,21 @@ mod tests {
             assert_eq!(row.cell(name), Some(&Cell::Missing), "{name}");
         }
         assert!(rates.rows().take(3).all(|row| row.text("window_kind") == Some("measured")));
+    }
+
+    #[test]
+    fn a_price_that_was_given_is_modelled_beside_the_published_ones_and_instead_of_its_namesake() {
+        let mut benches = benches(&of_batches(&[1, 8, 32], |n| 60.0 + 14.0 * n, |made| made));
+        let given = "vmfunc=100, mine=20".to_owned();
+        benches.runs[0].bench.environment.insert(base::channel::GIVEN_WINDOWS.to_owned(), given);
+        let rates = rates(&Channel::of(&benches, &Machines::default()));
+        let of = |window: &str| -> Vec<f64> {
+            let rows = rates.rows().filter(|row| row.text("window") == Some(window) && row.number("batch") == Some(32.0));
+            rows.map(|row| row.number("clean_mpps").unwrap().round()).collect()
+        };
+        // 100, 20 and 196 ns beside 60 + 448.
+        assert_eq!([of("vmfunc"), of("mine"), of("vmfunc+trampoline")], [[53.0], [61.0], [45.0]]);
+        assert!(rates.rows().filter(|row| row.text("window") == Some("mine")).all(|row| row.text("window_kind") == Some("modelled")));
     }
 
     #[test]

@@ -54,6 +54,32 @@ pub const WINDOWS: &[Published] = &[
     },
 ];
 
+/// A window whose price was given with the bench, by whoever ran it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Given {
+    /// As it was called.
+    pub name: String,
+    /// What a batch pays for it.
+    pub ns: f64,
+}
+
+impl Given {
+    /// Each of `vmfunc=196, mine=20`; what is no price of a name is left out.
+    pub fn all(text: &str) -> Vec<Given> {
+        let one = |part: &str| {
+            let (name, ns) = part.trim().split_once('=')?;
+            let ns = ns.parse().ok().filter(|ns: &f64| *ns > 0.0 && ns.is_finite())?;
+            Some(Given { name: name.to_owned(), ns })
+        };
+        text.split(',').filter_map(one).collect()
+    }
+
+    /// What it stands on.
+    pub fn said(&self) -> String {
+        format!("{}, {} ns (given with --window)", self.name, self.ns)
+    }
+}
+
 /// A rate that others published, in Mpps, for context alone.
 pub const SEED_MPPS: f64 = 65.0;
 /// The same with all that is known of it.
@@ -91,6 +117,12 @@ mod tests {
         assert_eq!(of("vmfunc").ns(Some(0.5)), Some(198.0));
         assert_eq!([of("vmfunc").ns(None), of("vmfunc").ns(Some(0.0))], [None, None]);
         assert_eq!(of("vmfunc+trampoline").ns(None), Some(196.0));
+    }
+
+    #[test]
+    fn what_was_given_is_read_and_the_rest_left_out() {
+        let names: Vec<_> = Given::all("vmfunc=196, mine=0.5,none=,x=-1,y").into_iter().map(|one| one.said()).collect();
+        assert_eq!(names, ["vmfunc, 196 ns (given with --window)", "mine, 0.5 ns (given with --window)"]);
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub const MACHINE: &str = "channel-vm";
 pub const SWITCH: &str = "channel-switch";
 /// In the environment of such a bench: the second-level cache of the CPU that receives, as `size` below `/sys` has it.
 pub const L2_CACHE: &str = "L2 cache";
+/// Where it tells windows that somebody gave a price of, to be modelled: `vmfunc=196, mine=20`, in ns.
+pub const GIVEN_WINDOWS: &str = "windows to be modelled";
 /// Whether processes have protection keys: `yes`, `no`.
 pub const PROTECTION_KEYS: &str = "protection keys";
 /// CPUs that are online, as a list.

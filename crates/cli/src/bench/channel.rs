@@ -19,6 +19,7 @@ use std::path::PathBuf;
     kvmscope bench channel --path ring,ring-ro --policy poll,kick,adaptive --batch 32\n  \
     sudo kvmscope bench channel --path ring,memif,vhost-user,rte-ring --window none --batch 8,32,64\n  \
     kvmscope bench channel --path ivshmem-plain,ivshmem-doorbell --window none --policy poll,kick --launches 1\n  \
+    kvmscope bench channel --window model:vmfunc=196 --batch 1,8,32,64 --only rates\n  \
     kvmscope bench channel --cpus 2,3 --fifo --seconds 3 --launches 7\n  \
     kvmscope bench channel --only delays --rate 1,5,10 --batch 1,32\n  \
     kvmscope bench channel --only rates --vms 2,4,8 --path ring,switch --window none\n  \
@@ -57,10 +58,10 @@ pub struct Channel {
     /// Changes of the flow table per second
     #[arg(long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     changes: u64,
-    /// When a process can access the ring: always, or for one batch, by a memory protection key or mprotect
-    #[arg(long, value_name = "WINDOW", value_delimiter = ',', default_value = "none,pkey,mprotect",
-          value_parser = PossibleValuesParser::new(["none", "pkey", "mprotect"]))]
-    window: Vec<String>,
+    /// When a process can access the ring: always, or for one batch, by a memory protection key or mprotect; `model:NAME=NS` models a
+    /// window that takes so many ns for each batch, on the rates without one
+    #[arg(long, value_name = "WINDOW", value_delimiter = ',', default_value = "none,pkey,mprotect", value_parser = window)]
+    window: Vec<Window>,
     /// Frames that go at once
     #[arg(long, value_name = "FRAMES", value_delimiter = ',', default_value = "1,8,32,64",
           value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -111,6 +112,30 @@ pub struct Channel {
     place: PlaceOptions,
 }
 
+/// A window of [`Channel::window`].
+#[derive(Clone)]
+#[cfg_attr(not(feature = "full"), allow(dead_code, reason = "the slim program only parses them"))]
+enum Window {
+    Measured(String),
+    Modelled { name: String, ns: f64 },
+}
+
+fn window(text: &str) -> Result<Window, String> {
+    if ["none", "pkey", "mprotect"].contains(&text) {
+        return Ok(Window::Measured(text.to_owned()));
+    }
+    let modelled = text.strip_prefix("model:").and_then(|text| text.split_once('='));
+    let is_name = |name: &str| {
+        (1..=32).contains(&name.len())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-_".contains(&byte))
+    };
+    let modelled = modelled.filter(|(name, _)| is_name(name)).and_then(|(name, ns)| {
+        let ns = ns.parse().ok().filter(|ns: &f64| *ns > 0.0 && *ns <= 1e9)?;
+        Some(Window::Modelled { name: name.to_owned(), ns })
+    });
+    modelled.ok_or_else(|| "none, pkey, mprotect or model:NAME=NS is needed, such as model:vmfunc=196".to_owned())
+}
+
 fn slots(text: &str) -> Result<u32, String> {
     let slots: u32 = text.parse().map_err(|_| "a number is needed".to_owned())?;
     let fits = slots.is_power_of_two() && (2..=1 << 16).contains(&slots);
@@ -135,11 +160,11 @@ impl Channel {
 mod measured {
     use super::super::beside::{self, Task};
     use super::super::launches::Work;
-    use super::Channel;
+    use super::{Channel, Window};
     use crate::exit::{Exit, WrongUse, complain};
     use crate::interrupt::Interrupt;
     use anyhow::bail;
-    use base::channel::{BENCH, DPDK_PATHS, PAIRS, POINTER_BYTES, RTE_RING, Setup};
+    use base::channel::{BENCH, DPDK_PATHS, GIVEN_WINDOWS, PAIRS, POINTER_BYTES, RTE_RING, Setup};
     use base::{Bench, CpuSet};
     use lab::bench::channel::delays::Offered;
     use lab::bench::channel::dpdk::{Memory, Prepared};
@@ -174,6 +199,7 @@ mod measured {
             let mut environment = environment::here(How { fifo: plan.fifo, ..How::default() });
             environment.insert(base::bench::NS_PER_TICK.to_owned(), launch::ns_per_tick().to_string());
             environment.extend(ground(Path::new("/"), plan.cpus.1));
+            environment.extend(self.given().map(|given| (GIVEN_WINDOWS.to_owned(), given)));
             let interrupt = Interrupt::watch()?;
             let prepared = self.prepare(&mut plan, &interrupt)?;
             if let Ok(bed) = &plan.dpdk {
@@ -350,16 +376,40 @@ mod measured {
             setups
         }
 
+        /// Windows that are measured: none at least, for those that are modelled.
+        fn windows(&self) -> Vec<String> {
+            let mut windows: Vec<String> = Vec::new();
+            for window in &self.window {
+                let name = match window {
+                    Window::Measured(name) => name.as_str(),
+                    Window::Modelled { .. } => NO_WINDOW,
+                };
+                if !windows.iter().any(|known| known == name) {
+                    windows.push(name.to_owned());
+                }
+            }
+            windows
+        }
+
+        /// Windows that are modelled, as the bench's environment names them.
+        fn given(&self) -> Option<String> {
+            let given = self.window.iter().filter_map(|window| match window {
+                Window::Modelled { name, ns } => Some(format!("{name}={ns}")),
+                Window::Measured(_) => None,
+            });
+            Some(given.collect::<Vec<_>>().join(", ")).filter(|given| !given.is_empty())
+        }
+
         /// More than two machines, and those of a switch, have no window and poll; DPDK's paths have two machines.
         fn setups_of(&self, vms: u32) -> Vec<Setup> {
             let none = [NO_WINDOW.to_owned()];
             let poll = [POLL.to_owned()];
+            let own = self.windows();
             let mut setups = Vec::new();
             for path in &self.path {
                 // DPDK's paths have no windows, and poll; its ring knows no frames.
                 let is_ours = !DPDK_PATHS.contains(&path.as_str());
-                let (windows, policies) =
-                    if is_ours { (&self.window[..], &self.policy[..]) } else { (&none[..], &poll[..]) };
+                let (windows, policies) = if is_ours { (&own[..], &self.policy[..]) } else { (&none[..], &poll[..]) };
                 let sizes = if path == RTE_RING { &[POINTER_BYTES][..] } else { &self.size };
                 for (window, &size_bytes) in
                     windows.iter().flat_map(|window| sizes.iter().map(move |size| (window, size)))

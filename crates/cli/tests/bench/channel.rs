@@ -180,6 +180,8 @@ fn one_cpu_and_what_cannot_be_are_refused() {
         ["--slots", "100"],
         ["--size", "8"],
         ["--window", "vmfunc"],
+        ["--window", "model:vmfunc=-1"],
+        ["--window", "model:=20"],
         ["--vms", "9"],
         ["--rate", "0"],
         ["--only", "latency"],
