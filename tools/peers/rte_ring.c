@@ -95,9 +95,9 @@ int main(int argc, char **argv)
 		return 2;
 	if (rte_eal_init(RTE_DIM(eal), eal) < 0)
 		return 1;
-	/* Exactly this many slots, as ours has. */
-	ring = rte_ring_create_elem("frames", 8 * words, atoi(argv[5]), SOCKET_ID_ANY,
-				    RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+	/* A power of two of slots, as ours has; one of them stays empty. */
+	ring = rte_ring_create_elem("frames", 8 * words, atoi(argv[5]) + 1, SOCKET_ID_ANY,
+				    RING_F_SP_ENQ | RING_F_SC_DEQ);
 	if (ring == NULL)
 		return 1;
 	until = rte_rdtsc() + rte_get_tsc_hz() / 1000 * atoi(argv[6]);

@@ -109,8 +109,9 @@ impl<W: Window> Consumer<W> {
                         return Err(PeerFault::Generation { seen: u32::from(descriptor.generation) });
                     }
                     if age != 0 {
-                        outdated += 1;
-                        number = number.wrapping_add(1);
+                        let frames = (1 + u64::from(descriptor.more)).min(end.wrapping_sub(number));
+                        outdated += frames;
+                        number = number.wrapping_add(frames);
                         continue;
                     }
                     *alike =

@@ -70,7 +70,7 @@ pub enum PeerFault {
     /// A frame of a connection that never was.
     #[error("a frame claims generation {seen}, which has not begun")]
     Generation {
-        /// The low 16 bits that stood there.
+        /// The low 8 bits that stood there.
         seen: u32,
     },
     /// It made no room, or sent nothing, for as long as the caller wanted to wait.

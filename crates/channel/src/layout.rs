@@ -9,7 +9,7 @@
 //! ```
 //! Lines that different CPUs write lie 128 bytes apart, because the prefetcher of many CPUs fetches pairs of lines (Linux pads by
 //! 0x80 in `tools/virtio/ringtest`). A slot is a descriptor of 8 bytes (`len: u16, flags: u16, gen: u32`, little-endian; the
-//! flags are a number of frames and the low bits of the generation) and its data. Both lie together ([`Lengths::InSlot`]), or all
+//! flags are a number of frames and the low bits of the connection's generation, `gen` is the epoch) and its data. Both lie together ([`Lengths::InSlot`]), or all
 //! descriptors come before the data of all slots ([`Lengths::Apart`]): a frame of 64 bytes then moves a line, not a slot of two. Frames
 //! of one batch that are of one length share the descriptor of the first.
 
@@ -80,7 +80,8 @@ impl Shape {
     pub fn frame_bytes(&self) -> usize {
         match self.lengths {
             Lengths::InSlot => self.slot_bytes as usize - DESCRIPTOR_BYTES,
-            Lengths::Apart => self.slot_bytes as usize,
+            // A length has 16 bits.
+            Lengths::Apart => (self.slot_bytes as usize).min(u16::MAX.into()),
         }
     }
 

@@ -29,7 +29,7 @@ pub struct ChannelStats {
     pub outdated: u64,
     /// Frames that were dropped, because the receiver's flow table said that the sender's was out of date.
     pub undelivered: u64,
-    /// How often the peer wrote our own index.
+    /// How often the peer had written our own index, of the times that it was looked at: one in eight.
     pub overwritten: u64,
     /// Kicks that this end sent.
     pub kicks: u64,

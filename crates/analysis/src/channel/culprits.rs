@@ -251,7 +251,8 @@ fn gaps<'c, 'b>(
     channel: &'c Channel<'b>,
     machine: &'c str,
 ) -> impl Iterator<Item = (Key<'b>, &'b Run, &'b Side, u64)> + 'c {
-    let own = channel.measured().filter(move |one| one.machine == machine);
+    // Clocks and threads of emulated guests are not those of the trace.
+    let own = channel.measured().filter(move |one| one.machine == machine && !one.is_emulated());
     own.flat_map(|one| one.launches.iter().map(move |launch| (one, *launch))).flat_map(|(one, (launch, run))| {
         run.sides().flat_map(move |side| {
             side.gaps.iter().map(move |(at_ns, length_ns)| {

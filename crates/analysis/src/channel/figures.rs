@@ -3,7 +3,6 @@
 use super::costs::Costs;
 use super::measured::{Channel, Measured, NONE, Series};
 use super::tables::{MPPS, swapped};
-use super::windows::WINDOWS;
 use base::Figure;
 use base::channel::Setup;
 use base::figure::{Axis, Bar, BarGroup, Curve, Curves, Drawing, Form, Mark, Point, PointGroup};
@@ -144,16 +143,13 @@ fn windows(channel: &Channel<'_>, main: &Measured<'_>) -> Option<Figure> {
     if points.is_empty() {
         return None;
     }
-    let published = WINDOWS.iter().filter(|_| !main.is_emulated());
-    points.extend(published.filter_map(|window| {
-        let value = window.ns(host.ns_per_tick)?;
-        Some(Point {
-            label: window.name.to_owned(),
-            value,
-            interval: None,
-            mark: Mark::Published,
-            source: window.said(),
-        })
+    let modelled = super::windows::modelled(&host.given, host.ns_per_tick).into_iter().filter(|_| !main.is_emulated());
+    points.extend(modelled.map(|(name, value, is_given, source)| Point {
+        label: name.to_owned(),
+        value,
+        interval: None,
+        mark: if is_given { Mark::Modelled } else { Mark::Published },
+        source,
     }));
     Some(Figure {
         id: "channel_windows".to_owned(),

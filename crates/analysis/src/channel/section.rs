@@ -111,7 +111,7 @@ fn ring(one: &Measured<'_>) -> Option<String> {
     if !run.others.is_empty() {
         let cpus: base::CpuSet = run.sides().map(|side| side.cpu).collect();
         return Some(format!(
-            "{}: {} on CPUs {cpus} ({}) have rings of {} slots, {} in all; a frame of {} B moves {} B between CPUs{}.",
+            "{}: {} on CPUs {cpus} ({}) have rings of {} slots, {} each; a frame of {} B moves {} B between CPUs{}.",
             one.machine,
             one.name(),
             run.pair,
@@ -325,9 +325,13 @@ fn unknown(channel: &Channel<'_>, listed: u64) -> Vec<Unknown> {
         ),
     );
     let published = swapped.then(|| {
-        let given = channel.hosts.iter().flat_map(|host| &host.given).map(windows::Given::said);
-        let said: Vec<String> = windows::WINDOWS.iter().map(windows::Published::said).chain(given).collect();
-        let text = format!("Rows of kind modelled stand on published numbers of other machines: {}.", said.join("; "));
+        let of_host = |host: &'_ super::machines::Host| {
+            let own = windows::modelled(&host.given, host.ns_per_tick).into_iter();
+            own.map(|(.., said)| said).collect::<Vec<_>>()
+        };
+        let mut said: Vec<String> = channel.hosts.iter().flat_map(of_host).collect();
+        said.dedup();
+        let text = format!("Rows of kind modelled stand on prices that were not measured here: {}.", said.join("; "));
         Unknown { what: "published_windows".into(), amount: None, unit: String::new(), text }
     });
     let seen = channel

@@ -7,7 +7,7 @@ use super::faults::FAULTS;
 use super::flows::FLOWS;
 use super::measured::{Channel, Measured, NONE, Series};
 use super::setups::SETUPS;
-use super::windows::WINDOWS;
+use super::windows;
 use base::channel::{Setup, Side};
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
@@ -44,8 +44,8 @@ pub const RATES: TableSpec = TableSpec {
     version: 1,
     row: "What one setup carried: medians over launches, clean_mpps over slices that neither side saw a gap in (none where fewer than a fifth of \
           them were), low_mpps and high_mpps the range of its launches. Times are per packet: a window's is measured, copy_ns and index_ns are \
-          fitted over the batches of a setup, residual_ns is what the fit leaves. Rows of window_kind `modelled` are such a fit with a published \
-          window: none of them was measured. Of more than two machines, and through a switch, rates are sums over all that receive, and \
+          fitted over the batches of a setup, residual_ns is what the fit leaves. Rows of window_kind `modelled` are such a fit with a window \
+          of a published or given price: none of them was measured. Of more than two machines, and through a switch, rates are sums over all that receive, and \
           dropped are frames that a switch had no room for. Times of emulated rows are the emulator's.",
     columns: &[
         Column::key("machine"),
@@ -190,9 +190,7 @@ pub(super) fn swapped<'c, 'b>(
         let host = channel.host(series.first());
         let ns_per_tick = host.and_then(|host| host.ns_per_tick);
         let given = host.map_or(&[][..], |host| &host.given);
-        let published = WINDOWS.iter().filter(move |window| given.iter().all(|own| own.name != window.name));
-        let published = published.filter_map(move |window| Some((window.name, window.ns(ns_per_tick)?)));
-        published.chain(given.iter().map(|own| (own.name.as_str(), own.ns))).filter_map(move |(name, ns)| {
+        windows::modelled(given, ns_per_tick).into_iter().filter_map(move |(name, ns, ..)| {
             Some((series, series.first().machine, name, series.model.as_ref().ok()?.with_window(ns)))
         })
     })
@@ -379,12 +377,18 @@ mod tests {
         benches.runs[0].bench.environment.insert(base::channel::GIVEN_WINDOWS.to_owned(), given);
         let rates = rates(&Channel::of(&benches, &Machines::default()));
         let of = |window: &str| -> Vec<f64> {
-            let rows = rates.rows().filter(|row| row.text("window") == Some(window) && row.number("batch") == Some(32.0));
+            let rows =
+                rates.rows().filter(|row| row.text("window") == Some(window) && row.number("batch") == Some(32.0));
             rows.map(|row| row.number("clean_mpps").unwrap().round()).collect()
         };
         // 100, 20 and 196 ns beside 60 + 448.
         assert_eq!([of("vmfunc"), of("mine"), of("vmfunc+trampoline")], [[53.0], [61.0], [45.0]]);
-        assert!(rates.rows().filter(|row| row.text("window") == Some("mine")).all(|row| row.text("window_kind") == Some("modelled")));
+        assert!(
+            rates
+                .rows()
+                .filter(|row| row.text("window") == Some("mine"))
+                .all(|row| row.text("window_kind") == Some("modelled"))
+        );
     }
 
     #[test]

@@ -80,6 +80,14 @@ impl Given {
     }
 }
 
+/// What is modelled on a machine: published windows and those that were given, which stand for published ones of their names. Name, price
+/// in ns, whether it was given, what it stands on.
+pub fn modelled(given: &[Given], ns_per_tick: Option<f64>) -> Vec<(&str, f64, bool, String)> {
+    let published = WINDOWS.iter().filter(|window| given.iter().all(|own| own.name != window.name));
+    let published = published.filter_map(|window| Some((window.name, window.ns(ns_per_tick)?, false, window.said())));
+    published.chain(given.iter().map(|own| (own.name.as_str(), own.ns, true, own.said()))).collect()
+}
+
 /// A rate that others published, in Mpps, for context alone.
 pub const SEED_MPPS: f64 = 65.0;
 /// The same with all that is known of it.

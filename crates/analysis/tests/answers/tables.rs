@@ -30,6 +30,9 @@ const OF_A_MACHINE: &[&str] = &["compare.configuration", "compare.placement", "f
 
 /// Tables that no bundled recording fills.
 const OF_OWN_TESTS: &[&str] = &[
+    "channel.delays",
+    "channel.faults",
+    "channel.flows",
     "channel.setups",
     "compare.dark",
     "compare.placement",

@@ -117,6 +117,9 @@ impl Memory {
     /// Copies `to.len() / stride` pieces of `bytes` bytes, whose beginnings lie `step` apart, to beginnings that lie `stride` apart.
     #[inline]
     pub fn gather(&self, at: usize, step: usize, bytes: usize, to: &mut [u8], stride: usize) {
+        if bytes == 0 {
+            return;
+        }
         let pieces = to.chunks_exact_mut(stride);
         assert!(bytes <= stride, "{bytes} bytes are more than the {stride} of each piece");
         let Some(last) = pieces.len().checked_sub(1) else { return };

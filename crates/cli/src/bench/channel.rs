@@ -26,7 +26,7 @@ use std::path::PathBuf;
     kvmscope bench channel --only flows,faults --changes 20000\n  \
     kvmscope bench channel --json | jq '.sections[].tables.rates'\n\n\
     Needs no root for rings of ours; with it the trace beside the bench names who took the CPUs. memif, vhost-user and rte-ring are DPDK's:\n\
-    its programs (Debian package dpdk-dev) are started, get huge pages and end again; nobody looks at their frames, so these rates are\n\
+    its programs (Debian package dpdk-dev) are started, get huge pages and end again; what is in their frames is not looked at, so these rates are\n\
     unverified. rte-ring moves pointers of 8 bytes and copies no frame, in batches of 8 and 32. They have no windows, and poll.\n\
     After kill -9, `kvmscope undo` gives the huge pages back.\n\
     Two processes keep two CPUs busy for launches x setups x seconds. Each frame has a number and a checksum, which are\n\
@@ -77,7 +77,7 @@ pub struct Channel {
     /// Slots of the ring, a power of two
     #[arg(long, value_name = "N", default_value = "1024", value_parser = slots)]
     slots: u32,
-    /// Where lengths lie: before each frame, in an array of their own, or where fewer bytes move between the CPUs
+    /// Where lengths lie: in the slots, in an array of their own, or where fewer bytes move between the CPUs
     #[arg(long, value_name = "WHERE", default_value = "fewest",
           value_parser = PossibleValuesParser::new(["fewest", "in-slot", "apart"]))]
     lengths: String,
@@ -121,7 +121,8 @@ enum Window {
 }
 
 fn window(text: &str) -> Result<Window, String> {
-    if ["none", "pkey", "mprotect"].contains(&text) {
+    const MEASURED: [&str; 3] = ["none", "pkey", "mprotect"];
+    if MEASURED.contains(&text) {
         return Ok(Window::Measured(text.to_owned()));
     }
     let modelled = text.strip_prefix("model:").and_then(|text| text.split_once('='));
@@ -129,7 +130,7 @@ fn window(text: &str) -> Result<Window, String> {
         (1..=32).contains(&name.len())
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-_".contains(&byte))
     };
-    let modelled = modelled.filter(|(name, _)| is_name(name)).and_then(|(name, ns)| {
+    let modelled = modelled.filter(|(name, _)| is_name(name) && !MEASURED.contains(name)).and_then(|(name, ns)| {
         let ns = ns.parse().ok().filter(|ns: &f64| *ns > 0.0 && *ns <= 1e9)?;
         Some(Window::Modelled { name: name.to_owned(), ns })
     });
@@ -295,6 +296,10 @@ mod measured {
                      --policy poll"
                         .to_owned()
                 ));
+            }
+            let wants_delays_alone = has("delays") && !has("rates") && !has("flows") && !has("faults");
+            if wants_delays_alone && self.delayed().is_empty() {
+                bail!(WrongUse("delays are measured over --path ring and ring-ro, and over no other".to_owned()));
             }
             let offered = Offered { mpps: self.rate.clone(), length: length / OF_A_RATE, trial: length / OF_A_TRIAL };
             let changes = Changes { per_s: self.changes, vms: self.vms.clone(), length: 2 * length };

@@ -86,8 +86,9 @@ pub fn run(
     tie(&mut command, Signal::TERM);
     let mut child = command.spawn().map_err(io)?;
     let told = listen(&mut child, job, stop, tell);
-    if matches!(told, Err(Error::Stopped)) {
-        kill_process(Pid::from_child(&child), Signal::TERM).map_err(|error| io(error.into()))?;
+    if told.is_err() {
+        // It may have ended by itself.
+        let _ = kill_process(Pid::from_child(&child), Signal::TERM);
     }
     let ended = end(&mut child);
     told?;

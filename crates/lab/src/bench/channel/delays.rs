@@ -11,7 +11,7 @@
 
 use super::frames::{Arrived, Batch, number_of};
 use super::peer::{Cues, Link, Peer};
-use super::rings::{Ends, ends, settle};
+use super::rings::{Ends, NEVER_SAID, SAYS_WITHIN, ends, settle};
 use super::side::{Span, now};
 use super::{Plan, rings};
 use crate::Error;
@@ -92,7 +92,10 @@ pub fn run(
     let ticks = Ticks::new(1.0 / ns_per_tick());
     let at_rate = |load: String, clean_mpps: Option<f64>, mpps: f64| {
         let offer = offer(plan, setup, ticks, offered.length, mpps)?;
-        Ok::<_, Error>(delays(setup, offered.length, load, clean_mpps, mpps, offer))
+        // A sender that did not hold the rate offered a lower one.
+        let length_ns = offered.length.as_nanos() as f64;
+        let reached = mpps * length_ns / (length_ns + offer.behind_ns as f64);
+        Ok::<_, Error>(delays(setup, offered.length, load, clean_mpps, reached, offer))
     };
     if !offered.mpps.is_empty() {
         for &mpps in &offered.mpps {
@@ -102,7 +105,9 @@ pub fn run(
         return Ok(());
     }
     let calibration = rings::carry(&Plan { length: offered.length, ..plan.clone() }, setup)?;
-    let clean = calibration.clean_mpps().filter(|mpps| *mpps > 0.0).unwrap_or(calibration.raw_mpps());
+    let clean_mpps = calibration.clean_mpps().filter(|mpps| *mpps > 0.0);
+    // Of a path that is disturbed all the time there is no other rate than the one with all disturbance in it.
+    let clean = clean_mpps.unwrap_or(calibration.raw_mpps());
     // No frame arrived at all: there are no shares of that, and nothing to search.
     if clean <= 0.0 {
         for load in SHARES.map(|share| format!("{share} %")).into_iter().chain(GOALS.map(|goal| goal.name.to_owned())) {
@@ -112,7 +117,7 @@ pub fn run(
     }
     for share in SHARES {
         let mpps = clean * f64::from(share) / 100.0;
-        let (delays, all) = at_rate(format!("{share} %"), Some(clean), mpps)?;
+        let (delays, all) = at_rate(format!("{share} %"), clean_mpps, mpps)?;
         tell(delays, Some(all))?;
     }
     let pps = |share: f64| (clean * share * 1e6) as u64;
@@ -134,10 +139,10 @@ pub fn run(
         let load = found.goal.name.to_owned();
         match found.lower_pps {
             Some(pps) => {
-                let (delays, all) = at_rate(load, Some(clean), pps as f64 / 1e6)?;
+                let (delays, all) = at_rate(load, clean_mpps, pps as f64 / 1e6)?;
                 tell(Delays { search, ..delays }, Some(all))?;
             }
-            None => tell(Delays { search, clean_mpps: Some(clean), ..nothing(setup, load) }, None)?,
+            None => tell(Delays { search, clean_mpps, ..nothing(setup, load) }, None)?,
         }
     }
     Ok(())
@@ -259,7 +264,12 @@ fn send(setup: &Setup, producer: &mut Producer<Open>, schedule: &Schedule) -> Re
     let mut batch = Batch::new(setup.batch as usize, setup.size_bytes as usize);
     let (counts_from, all) = (schedule.first_at(schedule.span.from), schedule.first_at(schedule.span.until));
     let (mut next, mut dropped) = (0, 0);
+    let give_up = schedule.span.until + (DRAINS_WITHIN.as_nanos() as f64 * schedule.span.per_ns) as u64;
     while next < all {
+        if now() > give_up {
+            dropped += (next..all).filter(|frame| *frame >= counts_from).count() as u64;
+            break;
+        }
         // The last batch may be a short one.
         let frames = most.min(all - next);
         if now() < schedule.due(next + frames - 1) {
@@ -303,11 +313,12 @@ fn receive(
         if at >= span.until && sent.is_none() {
             sent = link.sent();
         }
-        if at > give_up || sent.is_some_and(|sent| arrived.frames >= sent) {
+        let is_over = sent.is_some_and(|sent| at > give_up || arrived.frames >= sent);
+        if is_over || at > give_up + (SAYS_WITHIN.as_nanos() as f64 * span.per_ns) as u64 {
             break;
         }
     }
-    let lost = arrived.lost(sent.unwrap_or(arrived.frames));
+    let lost = arrived.lost(sent.ok_or(NEVER_SAID)?);
     let wrong = arrived.duplicated + arrived.reordered + arrived.torn;
     Ok(Received { lost, wrong, hdr: delays.buckets() })
 }

@@ -8,7 +8,7 @@
 //! The log is all of history, with the time of each change: what may be delivered follows from it without the table.
 
 use super::Plan;
-use super::machines::{Granted, Machine, Turns, by_pairs, cpu_of};
+use super::machines::{Granted, Machine, Turns, by_pairs, cpu_of, starves};
 use super::peer::{Cues, Link};
 use super::rings::{refused, settle};
 use super::side::{Span, now};
@@ -78,12 +78,16 @@ struct Delivered {
 /// Changes a table under load, with the lags as a distribution in ns.
 ///
 /// # Errors
-/// If a process, a ring or the table cannot be made, or a machine breaks the rules of a ring.
+/// [`Error::Absent`] if machines that never give way would share a CPU; otherwise if a process, a ring or the table cannot be made, or a
+/// machine breaks the rules of a ring.
 pub fn run(plan: &Plan, changes: &Changes, vms: u32) -> Result<(FlowRun, Histogram), Error> {
     let shape = Shape::for_frames(SLOTS, FRAME_BYTES as u32, Lengths::InSlot);
     let shape = shape.map_err(|error| Error::Died(error.to_string()))?;
     // The vSwitch needs a CPU as well.
     let shared = plan.machines.take_turns(vms + 1);
+    if shared && plan.fifo {
+        return Err(starves());
+    }
     let mut machines = Vec::new();
     for number in 0..vms {
         let work = |socket, link: &mut Link| mingle(plan, vms, number, shared, socket, link);
@@ -173,7 +177,8 @@ impl Log {
             let at = now();
             let due = (at.min(span.until).saturating_sub(span.from) as f64 / every) as usize;
             let mut moved = false;
-            if self.changes.len() < due {
+            // What comes too late would change the table of machines that have nothing to send any more.
+            if self.changes.len() < due && at < span.until {
                 let (key, port) = self.draw();
                 let epoch = match port {
                     Some(port) => flows.allow(key, port).map_err(|full| Error::Died(full.to_string()))?,
@@ -198,7 +203,7 @@ impl Log {
                 }
             }
             let is_settled = seen.iter().all(|seen| seen.last() == flows.epoch());
-            if at >= span.until && self.changes.len() >= due && (is_settled || at > span.until + settles) {
+            if at >= span.until && (is_settled || at > span.until + settles) {
                 return Ok(lags);
             }
             turns.after(moved);

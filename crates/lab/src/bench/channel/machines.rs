@@ -148,6 +148,12 @@ impl Granted {
 /// Looks that find nothing before a machine that shares its CPU gives it away: another one may have what it waits for.
 const IDLE_LOOKS: u32 = 16;
 
+/// Why machines that share a CPU are not measured by a real-time policy.
+pub fn starves() -> Error {
+    let why = "with --fifo machines that share a CPU would starve each other: name more CPUs, or leave --fifo out";
+    Error::Absent(why.to_owned())
+}
+
 /// When a machine that polls lets others run.
 pub struct Turns {
     shared: bool,

@@ -160,9 +160,12 @@ pub fn run(plan: &Plan, tell: &mut dyn FnMut(Measured) -> Result<(), Error>) -> 
         })?;
     }
     for (changes, &vms) in plan.flows.iter().flat_map(|changes| changes.vms.iter().map(move |vms| (changes, vms))) {
-        let (run, lags) = flows::run(plan, changes, vms)?;
         let one = named(plan, format!("flow table of {vms} machines"));
-        tell(Measured { unit: ns(), hdr: lags.buckets(), flows: Some(Box::new(run)), ..one })?;
+        tell(match flows::run(plan, changes, vms) {
+            Ok((run, lags)) => Measured { unit: ns(), hdr: lags.buckets(), flows: Some(Box::new(run)), ..one },
+            Err(Error::Absent(why)) => Measured { skipped: Some(why), ..one },
+            Err(error) => return Err(error),
+        })?;
     }
     if plan.faults {
         let faults = faults::faults(plan, Ticks::new(1.0 / ns_per_tick()))?;

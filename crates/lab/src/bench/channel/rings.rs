@@ -25,6 +25,10 @@ const SPIN_NS: u64 = 50_000;
 pub(super) const HEAD_START: Duration = Duration::from_millis(2);
 /// Frames on their way have so long to arrive after the last was sent.
 const DRAINS_WITHIN_NS: u64 = 2_000_000_000;
+/// Beyond that, the side that sends has so long to say how many they were: it may have lost its CPU.
+pub(super) const SAYS_WITHIN: Duration = Duration::from_secs(20);
+/// It did not: how many were lost is unknown then.
+pub(super) const NEVER_SAID: &str = "the side that sends never said how many frames it had sent";
 /// Windows that are timed with nothing inside, in groups of so many.
 const WINDOWS: u32 = 100;
 const GROUPS: usize = 31;
@@ -318,7 +322,8 @@ pub(super) fn receive<W: Window>(
         if ends && sent.is_none() {
             sent = link.sent();
         }
-        if at > give_up || sent.is_some_and(|sent| arrived.frames >= sent) {
+        let is_over = sent.is_some_and(|sent| at > give_up || arrived.frames >= sent);
+        if is_over || at > give_up + (SAYS_WITHIN.as_nanos() as f64 * span.per_ns) as u64 {
             break;
         }
         let popped = match &mut waiting {
@@ -349,7 +354,7 @@ pub(super) fn receive<W: Window>(
             watch.count(at, popped);
         }
     }
-    let sent = sent.unwrap_or(arrived.frames);
+    let sent = sent.ok_or(NEVER_SAID)?;
     Ok(Received {
         in_time,
         lost: arrived.lost(sent),
