@@ -25,9 +25,10 @@ use std::path::PathBuf;
     kvmscope bench channel --only rates --vms 2,4,8 --path ring,switch --window none\n  \
     kvmscope bench channel --only flows,faults --changes 20000\n  \
     kvmscope bench channel --json | jq '.sections[].tables.rates'\n\n\
-    Needs no root for rings of ours; with it the trace beside the bench names who took the CPUs. memif, vhost-user and rte-ring are DPDK's:\n\
-    its programs (Debian package dpdk-dev) are started, get huge pages and end again; what is in their frames is not looked at, so these rates are\n\
-    unverified. rte-ring moves pointers of 8 bytes and copies no frame, in batches of 8 and 32. They have no windows, and poll.\n\
+    Needs no root for rings of ours; with it the trace beside the bench names who took the CPUs. memif, vhost-user and rte-ring are\n\
+    DPDK's: its programs (Debian package dpdk-dev) are started, get huge pages and end again. What is in their frames is not looked at,\n\
+    so these rates are unverified. rte-ring moves pointers of 8 bytes and copies no frame, in batches of 8 and 32. They have no\n\
+    windows, and poll.\n\
     After kill -9, `kvmscope undo` gives the huge pages back.\n\
     Two processes keep two CPUs busy for launches x setups x seconds. Each frame has a number and a checksum, which are\n\
     looked at where it arrives. Time in which either process did not run is counted apart: the rates have it (raw) and have it not (clean).\n\
