@@ -194,7 +194,30 @@ pub fn said(loads: &[&Delayed<'_>]) -> Option<String> {
 }
 
 /// Searches that found no rate.
-pub fn unknown(all: &[Delayed<'_>]) -> Option<Unknown> {
+pub fn unknown(all: &[Delayed<'_>]) -> impl Iterator<Item = Unknown> {
+    [without_rate(all), not_held(all)].into_iter().flatten()
+}
+
+/// Rates that the sender fell behind of: frames were due by them, and sent later.
+fn not_held(all: &[Delayed<'_>]) -> Option<Unknown> {
+    let behind = |one: &&Delayed<'_>| one.launches.iter().map(|launch| launch.behind_ns).max().unwrap_or(0);
+    let late: Vec<_> = all.iter().filter(|one| behind(one) > 0).collect();
+    let worst = late.iter().copied().max_by_key(behind)?;
+    Some(Unknown {
+        what: "rates_not_held".into(),
+        amount: Some(late.len() as f64),
+        unit: "loads".into(),
+        text: format!(
+            "{} not held: the sender was behind its clock at the end, by {} at most ({} of {}). What frames take there has its delay in it.",
+            base::number::counted(late.len() as u64, "rate was", "rates were"),
+            duration(behind(&worst) as f64),
+            worst.load,
+            worst.name()
+        ),
+    })
+}
+
+fn without_rate(all: &[Delayed<'_>]) -> Option<Unknown> {
     let without: Vec<_> = all.iter().filter(|one| one.rate_mpps().is_none()).collect();
     let first = without.first()?;
     let why = first.launches.iter().find_map(|one| one.search.as_ref()).map_or("", |search| search.ended.as_str());
@@ -223,6 +246,7 @@ mod tests {
             setup: Made::default().run().setup,
             load: load.into(),
             rate_mpps,
+            behind_ns: 0,
             clean_mpps: Some(20.0),
             ns: 1_000,
             due: 100,
@@ -258,7 +282,9 @@ mod tests {
         for missing in ["rate_mpps", "p50_ns", "max_ns", "due", "lost"] {
             assert_eq!(number(3, missing), None, "{missing}");
         }
-        assert!(unknown(&all).unwrap().text.starts_with("1 search found no rate, first that for no loss of 64 B"));
+        assert!(
+            unknown(&all).next().unwrap().text.starts_with("1 search found no rate, first that for no loss of 64 B")
+        );
         let said = said(&main(&all, "L0")).unwrap();
         assert!(
             said.starts_with("At 11.00 Mpps (50 % of the clean rate) frames of 64 B and batch 32 over ring took"),

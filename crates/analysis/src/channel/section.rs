@@ -376,8 +376,8 @@ fn unknown(channel: &Channel<'_>, listed: u64) -> Vec<Unknown> {
         text: format!("{name} was not measured: {}.", why.trim_end_matches('.')),
     });
     let known = [unclean, unmodelled, kicked, cycles, published, culprits, lost, damaged];
-    let parts = [delays::unknown(&channel.delays), flows::unknown(&channel.flows)];
-    known.into_iter().chain(parts).flatten().chain(skipped).collect()
+    let parts = delays::unknown(&channel.delays).chain(flows::unknown(&channel.flows));
+    known.into_iter().flatten().chain(parts).chain(skipped).collect()
 }
 
 #[cfg(test)]

@@ -69,6 +69,7 @@ fn others() -> Vec<Measured> {
         rate_mpps: mpps,
         clean_mpps: Some(10.0),
         ns: 1_000_000,
+        behind_ns: 0,
         due: 5_000,
         dropped: 10,
         lost: 0,

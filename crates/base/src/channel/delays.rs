@@ -27,6 +27,9 @@ pub struct Delays {
     pub clean_mpps: Option<f64>,
     /// For so long frames were due.
     pub ns: u64,
+    /// So long after that time the last one was sent: the sender did not hold the rate. 0 where it did.
+    #[serde(default)]
+    pub behind_ns: u64,
     /// Frames that were due.
     pub due: u64,
     /// Of these, frames that found the ring full: nobody waits for room.

@@ -92,10 +92,7 @@ pub fn run(
     let ticks = Ticks::new(1.0 / ns_per_tick());
     let at_rate = |load: String, clean_mpps: Option<f64>, mpps: f64| {
         let offer = offer(plan, setup, ticks, offered.length, mpps)?;
-        // A sender that did not hold the rate offered a lower one.
-        let length_ns = offered.length.as_nanos() as f64;
-        let reached = mpps * length_ns / (length_ns + offer.behind_ns as f64);
-        Ok::<_, Error>(delays(setup, offered.length, load, clean_mpps, reached, offer))
+        Ok::<_, Error>(delays(setup, offered.length, load, clean_mpps, mpps, offer))
     };
     if !offered.mpps.is_empty() {
         for &mpps in &offered.mpps {
@@ -168,6 +165,7 @@ fn nothing(setup: &Setup, load: String) -> Delays {
         rate_mpps: None,
         clean_mpps: None,
         ns: 0,
+        behind_ns: 0,
         due: 0,
         dropped: 0,
         lost: 0,
@@ -186,13 +184,14 @@ fn delays(
     mpps: f64,
     offer: Offer,
 ) -> (Delays, Histogram) {
-    let Offer { due, dropped, received, .. } = offer;
+    let Offer { due, dropped, behind_ns, received } = offer;
     let mut all = Histogram::new();
     received.hdr.iter().for_each(|(ns, count)| all.record_many(*ns, *count));
     let delays = Delays {
         rate_mpps: Some(mpps),
         clean_mpps,
         ns: length.as_nanos() as u64,
+        behind_ns,
         due,
         dropped,
         lost: received.lost,
