@@ -46,7 +46,18 @@ impl Place {
 
     fn bench(&self, arguments: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
-        command.args(["bench", "channel", "--same-core", "--json", "--no-progress", "--launches", "1", "--cache"]);
+        // One that is killed would leave its recorder to `kvmscope undo`.
+        command.args([
+            "bench",
+            "channel",
+            "--same-core",
+            "--no-record",
+            "--json",
+            "--no-progress",
+            "--launches",
+            "1",
+            "--cache",
+        ]);
         command.arg(self.cache.path()).args(arguments.split_whitespace());
         command
     }
