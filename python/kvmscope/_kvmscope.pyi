@@ -58,7 +58,9 @@ def plan_chain(
     plan: _Path | None,
     options: list[tuple[str, str]],
     snapshot: _Path | None,
-    calibrate: _Path | None,
+    calibrate: list[_Path],
+    channel_window: str | None,
+    channel_batch: int | None,
     search: bool,
 ) -> Report: ...
 def plan_validate() -> Report: ...

@@ -31,7 +31,7 @@ def chain(
     iommu_small_pages: bool | None = None,
     remote_node: bool | None = None,
     hop: str | None = None,
-    calibrate: Path | None = None,
+    calibrate: Path | Sequence[Path] | None = None,
     pmd_cores: int | None = None,
     ghz: float | None = None,
     ingress: str | None = None,
@@ -39,6 +39,9 @@ def chain(
     vnf: str | None = None,
     vnf_cores: int | None = None,
     vhost_pps: str | None = None,
+    channel: str | None = None,
+    channel_window: str | None = None,
+    channel_batch: int | None = None,
     datapath: str | Sequence[str] | None = None,
     search: bool = False,
     must_migrate: bool | None = None,
@@ -47,7 +50,7 @@ def chain(
     """What SR-IOV, OVS-DPDK and other datapaths carry, which resource binds, and how many cores they take.
 
     Either `plan`, a TOML file or its text (docs/datapath.md), or quantities, which are called and written as the options of
-    `kvmscope plan chain`. `search` and `calibrate` go with both.
+    `kvmscope plan chain`. `search` and `calibrate` go with both; `channel_window` and `channel_batch` with `calibrate`.
 
     >>> import kvmscope.plan
     >>> report = kvmscope.plan.chain(vnfs=8, size=64, nic="XL710", hop="240+0.24", pmd_cores=4)
@@ -76,6 +79,7 @@ def chain(
         "vnf": vnf,
         "vnf_cores": vnf_cores,
         "vhost_pps": vhost_pps,
+        "channel": channel,
         "datapath": datapath,
         "must_migrate": must_migrate,
         "target": target,
@@ -84,7 +88,10 @@ def chain(
     if plan is not None and (options or snapshot is not None):
         beside = ", ".join(dict(options)) or "snapshot"
         raise TypeError(f"chain() takes a plan or quantities, not both; {beside} would not act beside a plan")
-    return plan_chain(plan, options, snapshot, calibrate, search)
+    recordings = [] if calibrate is None else [calibrate] if isinstance(calibrate, str | os.PathLike) else list(calibrate)
+    if not recordings and (channel_window is not None or channel_batch is not None):
+        raise TypeError("channel_window and channel_batch are about rings of a recording: calibrate=..")
+    return plan_chain(plan, options, snapshot, recordings, channel_window, channel_batch, search)
 
 
 def validate() -> Report:

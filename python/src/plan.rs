@@ -6,7 +6,7 @@ use crate::job;
 use crate::opening::{found, opened};
 use crate::report::Report;
 use analysis::datapath::options::{Idle, Options};
-use analysis::datapath::{self, Asked, MOST_BYTES, Plan, Stated};
+use analysis::datapath::{self, Asked, ChannelUse, MOST_BYTES, Plan, Stated};
 use analysis::{About, Answers, Case, Given, Input};
 use base::recording::{Part, PartKind, Recording};
 use host::Snapshot;
@@ -23,21 +23,29 @@ struct Wanted {
     /// Or quantities, each with its key.
     options: Vec<(String, String)>,
     snapshot: Option<PathBuf>,
-    calibrate: Option<PathBuf>,
+    /// Recordings of the host, and how rings of theirs are used.
+    calibrate: Vec<PathBuf>,
+    rings: ChannelUse,
     search: bool,
 }
 
 /// The answer of `kvmscope plan chain`; `kvmscope.plan.chain` calls it.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "they are those of the function that calls it")]
 pub fn plan_chain(
     py: Python<'_>,
     plan: Option<PathBuf>,
     options: Vec<(String, String)>,
     snapshot: Option<PathBuf>,
-    calibrate: Option<PathBuf>,
+    calibrate: Vec<PathBuf>,
+    channel_window: Option<String>,
+    channel_batch: Option<u32>,
     search: bool,
 ) -> PyResult<Report> {
-    let wanted = Wanted { plan, options, snapshot, calibrate, search };
+    let usual = ChannelUse::default();
+    let rings =
+        ChannelUse { window: channel_window.unwrap_or(usual.window), batch: channel_batch.unwrap_or(usual.batch) };
+    let wanted = Wanted { plan, options, snapshot, calibrate, rings, search };
     let answer = job::run(py, move || answered(Asked::Plan(Box::new(planned(&wanted)?))))??;
     Ok(Report { answer })
 }
@@ -62,11 +70,11 @@ fn planned(wanted: &Wanted) -> Result<Plan, Failure> {
         None => stated(wanted)?,
     };
     stated.search |= wanted.search;
-    if let Some(path) = &wanted.calibrate {
+    for path in &wanted.calibrate {
         let recorded = opened(path)?;
         let from = recorded.input.recording.title();
-        let measured = datapath::calibration(&recorded.input, stated.pattern, &from).map_err(Failure::no_answer)?;
-        stated.calibrate(measured);
+        let measured = datapath::calibration(&recorded.input, stated.pattern, &wanted.rings, &from);
+        stated.calibrate(measured.map_err(Failure::no_answer)?);
     }
     stated.plan().map_err(Failure::usage)
 }
@@ -85,7 +93,7 @@ fn stated(wanted: &Wanted) -> Result<Stated, Failure> {
     }
     let of_host = host.map(|host| datapath::of_host(&host, options.nic.as_deref())).transpose();
     let stated = options.stated(of_host.map_err(Failure::usage)?.unwrap_or_default());
-    match options.idle(&stated, wanted.calibrate.is_some()) {
+    match options.idle(&stated, !wanted.calibrate.is_empty()) {
         None => Ok(stated),
         Some(Idle::Link) => Err(Failure::Usage(
             "mps, mrrs, iommu_small_pages and remote_node are about the PCIe link, which is unknown of this card: pcie=\"3x8\""

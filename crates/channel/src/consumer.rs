@@ -179,6 +179,10 @@ impl<W: Window> Consumer<W> {
     }
 
     pub(crate) fn fault(&mut self, fault: PeerFault) -> PeerFault {
+        // One that closed the channel was counted when it did, whoever hands it on.
+        if self.closed.is_some() {
+            return fault;
+        }
         self.stats.fault(fault);
         if fault.closes() {
             self.closed = Some(fault);

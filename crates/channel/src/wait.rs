@@ -23,6 +23,7 @@ use crate::memory::Ticks;
 use crate::peer::Peer;
 use crate::producer::{Producer, Pushed, Rest};
 use crate::region::{Error, kernel};
+use crate::stats::ChannelStats;
 use crate::window::Window;
 
 /// The longest sleep between two looks: what a lost kick costs.
@@ -155,20 +156,21 @@ impl Waiting {
         Waiting { kick_every: least, ..self }
     }
 
-    /// Kicks the peer, unless it was kicked just now: then it is owed, and paid at the next occasion. Returns whether it did.
-    fn kick(&mut self, wanted: bool) -> Kick {
+    /// Kicks the peer if that is wanted or owed, unless it was kicked just now: then it is owed, and paid at the next occasion.
+    fn kick(&mut self, wanted: bool, stats: &mut ChannelStats) {
         if !wanted && !self.owed {
-            return Kick::NotWanted;
+            return;
         }
         let now = Ticks::now();
         let least = self.kick_every.as_nanos() as u64;
         if self.kicked_at.is_some_and(|at| self.ticks.ns(now.wrapping_sub(at)) < least) {
             self.owed = true;
-            return Kick::Held;
+            stats.kicks_held += 1;
+            return;
         }
         (self.kicked_at, self.owed) = (Some(now), false);
         self.theirs.ring();
-        Kick::Sent
+        stats.kicks += 1;
     }
 
     /// One more look after this many and this long; sleeps where the policy says so and `arm` agrees.
@@ -201,10 +203,33 @@ impl Waiting {
     }
 }
 
-enum Kick {
-    NotWanted,
-    Held,
-    Sent,
+/// How long one end has looked for something to move, and for how long it may.
+struct Patience {
+    since: u64,
+    looks: u32,
+    limit_ns: u64,
+}
+
+impl Patience {
+    fn new(limit: Duration) -> Patience {
+        Patience { since: Ticks::now(), looks: 0, limit_ns: limit.as_nanos() as u64 }
+    }
+
+    /// Something has moved: it begins again.
+    fn renew(&mut self) {
+        (self.since, self.looks) = (Ticks::now(), 0);
+    }
+
+    /// After a look that found nothing: [`PeerFault::Stalled`] if that was the last one, else [`Waiting::pause`].
+    fn pause(&mut self, waiting: &Waiting, arm: impl FnOnce() -> Result<bool, PeerFault>) -> Result<bool, PeerFault> {
+        let ns = waiting.ticks.ns(Ticks::now().wrapping_sub(self.since));
+        if ns > self.limit_ns {
+            return Err(PeerFault::Stalled { ns });
+        }
+        let has_asked = waiting.pause(self.looks, ns, self.limit_ns - ns, arm)?;
+        self.looks = self.looks.wrapping_add(1);
+        Ok(has_asked)
+    }
 }
 
 impl<W: Window> Producer<W> {
@@ -212,11 +237,7 @@ impl<W: Window> Producer<W> {
     #[inline]
     pub fn push_kicking<F: AsRef<[u8]>>(&mut self, frames: &[F], waiting: &mut Waiting) -> Result<Pushed, PeerFault> {
         let pushed = self.push_batch(frames)?;
-        match waiting.kick(pushed.kick) {
-            Kick::NotWanted => {}
-            Kick::Held => self.count().kicks_held += 1,
-            Kick::Sent => self.count().kicks += 1,
-        }
+        waiting.kick(pushed.kick, self.count());
         Ok(pushed)
     }
 
@@ -228,8 +249,7 @@ impl<W: Window> Producer<W> {
         waiting: &mut Waiting,
         limit: Duration,
     ) -> Result<Pushed, PeerFault> {
-        let (mut sent, mut since, mut looks) = (0, Ticks::now(), 0);
-        let limit_ns = limit.as_nanos() as u64;
+        let (mut sent, mut patience) = (0, Patience::new(limit));
         loop {
             let pushed = self.push_kicking(&frames[sent..], waiting)?;
             sent += pushed.frames;
@@ -237,16 +257,11 @@ impl<W: Window> Producer<W> {
                 return Ok(Pushed { frames: sent, ..pushed });
             }
             if pushed.frames > 0 {
-                (since, looks) = (Ticks::now(), 0);
+                patience.renew();
             }
-            let ns = waiting.ticks.ns(Ticks::now().wrapping_sub(since));
-            if ns > limit_ns {
-                return Err(self.fault(PeerFault::Stalled { ns }));
-            }
-            if waiting.pause(looks, ns, limit_ns - ns, || self.arm()).map_err(|fault| self.fault(fault))? {
+            if patience.pause(waiting, || self.arm()).map_err(|fault| self.fault(fault))? {
                 self.disarm();
             }
-            looks = looks.wrapping_add(1);
         }
     }
 }
@@ -256,11 +271,7 @@ impl<W: Window> Consumer<W> {
     #[inline]
     pub fn pop_kicking(&mut self, out: &mut FrameBuf, max: usize, waiting: &mut Waiting) -> Result<usize, PeerFault> {
         let popped = self.pop_batch(out, max)?;
-        match waiting.kick(self.producer_waits()) {
-            Kick::NotWanted => {}
-            Kick::Held => self.count().kicks_held += 1,
-            Kick::Sent => self.count().kicks += 1,
-        }
+        waiting.kick(self.producer_waits(), self.count());
         Ok(popped)
     }
 
@@ -272,21 +283,15 @@ impl<W: Window> Consumer<W> {
         waiting: &mut Waiting,
         limit: Duration,
     ) -> Result<usize, PeerFault> {
-        let (since, mut looks) = (Ticks::now(), 0);
-        let limit_ns = limit.as_nanos() as u64;
+        let mut patience = Patience::new(limit);
         loop {
             let popped = self.pop_kicking(out, max, waiting)?;
             if popped > 0 {
                 return Ok(popped);
             }
-            let ns = waiting.ticks.ns(Ticks::now().wrapping_sub(since));
-            if ns > limit_ns {
-                return Err(self.fault(PeerFault::Stalled { ns }));
-            }
-            if waiting.pause(looks, ns, limit_ns - ns, || self.arm()).map_err(|fault| self.fault(fault))? {
+            if patience.pause(waiting, || self.arm()).map_err(|fault| self.fault(fault))? {
                 self.disarm();
             }
-            looks = looks.wrapping_add(1);
         }
     }
 }

@@ -1,16 +1,19 @@
 /**
- * Where on the timeline a piece of evidence can be seen: the worst instant of what it is about.
+ * Where on the timeline a piece of evidence can be seen: the worst instant of what it is about. And where a row of a table can.
  *
  * ```text
  * threads -> their lanes, else those of all vCPUs
- * span    -> itself
+ * span    -> itself; of a thread without a lane of its own, on the CPU that it was on
  * reasons -> the most expensive chain with most of them, else the longest slice that was left for one
  * states  -> the pixel with most of it, in that pixel the longest slice
  * ```
  */
 import { reasonsOf, statesOf, threadsOf } from "../maths/about";
 import { duration, instant } from "../maths/format";
-import type { Recording } from "./source";
+import type { Pick } from "../maths/picked";
+import { cpuOf, type Row, spanOf } from "../maths/rows";
+import type { Window } from "../maths/window";
+import type { OnCpu, Recording } from "./source";
 import { type About, type Slice, type Timeline, vcpuLanes } from "./types";
 
 const CHAINS = 200;
@@ -22,6 +25,8 @@ export interface Place {
   t1: number;
   /** What lies there. */
   words: string;
+  /** The slice that says most of it, where one is known. */
+  pick?: Pick;
 }
 
 export async function placeOf(recording: Recording, about: About[]): Promise<Place | null> {
@@ -30,8 +35,8 @@ export async function placeOf(recording: Recording, about: About[]): Promise<Pla
   const lanes = lanesOf(timeline, threadsOf(about));
   const span = about.find((one) => one.kind === "span");
   if (span) {
-    const { from_ns: t0, to_ns: t1 } = span;
-    return { t0, t1, words: `${duration(t1 - t0)} from ${instant(t0)} on.` };
+    const window = { t0: span.from_ns, t1: span.to_ns };
+    return within(recording, window, { threads: threadsOf(about) });
   }
   const reasons = reasonsOf(about);
   if (reasons.length > 0) {
@@ -44,6 +49,18 @@ export async function placeOf(recording: Recording, about: About[]): Promise<Pla
     if (found) return found;
   }
   return null;
+}
+
+/** Where a row of a table lies, if it says when, and on its CPU if it says that. */
+export async function placeOfRow(recording: Recording, row: Row): Promise<Place | null> {
+  const window = recording.timeline && spanOf(row);
+  return window && within(recording, window, { cpu: cpuOf(row) });
+}
+
+async function within(recording: Recording, window: Window, who: OnCpu): Promise<Place> {
+  const { t0, t1 } = window;
+  const pick = await recording.onCpu?.(window, who);
+  return { t0, t1, words: `${duration(t1 - t0)} from ${instant(t0)} on.`, ...(pick ? { pick } : {}) };
 }
 
 /** The lanes of threads, or of all vCPUs where none of them has one. */

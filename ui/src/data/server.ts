@@ -1,8 +1,11 @@
 /** The server's API as a source. */
 
+import type { Pick } from "../maths/picked";
+import type { Window } from "../maths/window";
 import { listOf, numbersOf, type Wanted } from "./lanes";
+import { onCpu } from "./onCpu";
 import { plain } from "./plain";
-import type { Recording, Source } from "./source";
+import type { OnCpu, Recording, Source } from "./source";
 import { decodeTile, emptyTile, type Tile } from "./tile";
 import type {
   Aggregates,
@@ -98,6 +101,10 @@ class ServedRecording implements Recording {
   reasons(lanes: number[], t0: number, t1: number): Promise<Reasons> {
     const range = { lanes: listOf(lanes), t0: Math.floor(t0), t1: Math.ceil(t1), limit: 8 };
     return json(`${this.base}/reasons?${query(range)}`);
+  }
+
+  onCpu(window: Window, who: OnCpu): Promise<Pick | null> {
+    return onCpu(this, window, who);
   }
 
   search({ lanes, at, ...asked }: SearchQuery): Promise<Found> {

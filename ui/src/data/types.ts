@@ -435,6 +435,15 @@ export function vcpuLanes(timeline: Timeline | null): number[] {
   return lanes.map((lane) => lane.id);
 }
 
+/** The lanes that stand for the whole: those of vCPUs, without any those of the recorded machine's CPUs, else all there are. */
+export function mainLanes(timeline: Timeline | null): number[] {
+  const vcpus = vcpuLanes(timeline);
+  if (vcpus.length > 0) return vcpus;
+  const all = timeline?.lanes ?? [];
+  const cpus = all.filter((lane) => lane.kind === "cpu");
+  return (cpus.length > 0 ? cpus : all).map((lane) => lane.id);
+}
+
 export interface Slice {
   index: number;
   from_ns: number;

@@ -14,7 +14,7 @@ const STEPS: [number, string][] = [
 export function duration(ns: number): string {
   // 999.95 of a unit would print as 1000.0 and counts as the next one.
   const [size, unit] = STEPS.find(([size]) => Math.abs(ns) >= size * 0.99995) ?? [1, "ns"];
-  return unit === "ns" ? `${grouped(ns)} ns` : `${decimal(ns / size)} ${unit}`;
+  return unit === "ns" ? `${plain(ns)} ns` : `${decimal(ns / size)} ${unit}`;
 }
 
 /** A round length, such as a mark of an axis: `100 ms` and not `100.0 ms`. */
@@ -22,9 +22,9 @@ export function roundDuration(ns: number): string {
   return duration(ns).replace(".0 ", " ");
 }
 
-/** The same for an amount in any unit. */
+/** The same for an amount in any unit: a mark has no more digits than it needs. */
 export function roundAmount(value: number, unit: string): string {
-  return amount(value, unit).replace(".0 ", " ");
+  return isScaled(unit) ? amount(value, unit).replace(".0 ", " ") : plain(value);
 }
 
 // Made once: a table prints thousands of numbers with each letter in its filter.
@@ -126,6 +126,11 @@ function hundredths(value: number): string {
   return value < 1 ? `${Number(value.toFixed(value >= 0.1 ? 3 : 5))}` : value.toFixed(2);
 }
 
+/** Whether amounts of a unit have words of their own. */
+function isScaled(unit: string): boolean {
+  return ["ns", "share", "bytes", "bytes/s"].includes(unit);
+}
+
 /** An amount in the unit of its column. */
 export function amount(value: number, unit: string): string {
   if (unit === "ns") return duration(value);
@@ -133,6 +138,8 @@ export function amount(value: number, unit: string): string {
   if (unit === "bytes") return bytes(value);
   if (unit === "bytes/s") return `${bytes(value)}/s`;
   if (Number.isInteger(value)) return grouped(value);
+  // What two digits behind the point would make nothing of has more.
+  if (Math.abs(value) < 0.1) return plain(value);
   return Math.abs(value) >= 100 ? grouped(value) : value.toFixed(2);
 }
 

@@ -3,6 +3,7 @@ import { emptyTile } from "../data/tile";
 import type { Table } from "../data/types";
 import { apart, curveOfBins, curveOfShares, pathOf, rangeOf } from "./curve";
 import {
+  amount,
   bitsPerSecond,
   duration,
   instant,
@@ -11,6 +12,7 @@ import {
   packetsPerSecond,
   percent,
   placed,
+  roundAmount,
   roundDuration,
   runs,
   shellWord,
@@ -72,6 +74,10 @@ describe("numbers for people", () => {
       "100 %",
     ]);
     expect(roundDuration(1e8)).toBe("100 ms");
+    // As base::number has them: what took less than a nanosecond still took something.
+    expect([439.13, 1.884, 0.26].map(duration)).toEqual(["439.1 ns", "1.88 ns", "0.26 ns"]);
+    expect([0.5, 1.5, 2, 0.1].map((value) => roundAmount(value, "Mpps"))).toEqual(["0.5", "1.5", "2", "0.1"]);
+    expect([0.0845, 0.5, 3].map((value) => amount(value, "Mpps"))).toEqual(["0.0845", "0.50", "3"]);
     expect([999, 999_949, 999_960, 1.050624e14].map(duration)).toEqual([
       "999 ns",
       "999.9 us",

@@ -1,6 +1,6 @@
 /** Tables as rows of named cells: filter, sort, and as CSV. */
 import type { ColumnName, TableName } from "../data/tables";
-import type { Cell, Report, Table } from "../data/types";
+import type { Cell, Column, Report, Table } from "../data/types";
 import type { Window } from "./window";
 
 /** The cells of a row by the names of its columns. */
@@ -47,10 +47,25 @@ export function number<Name extends string>(row: Row<Name>, name: NoInfer<Name>)
   return typeof cell === "number" ? cell : 0;
 }
 
-/** Where a row lies on the timeline, by its columns `timeline_from_ns` and `timeline_to_ns`. */
+/** The columns of where a row lies on the timeline, in every table that has such rows. */
+export const TIMELINE: [string, string] = ["timeline_from_ns", "timeline_to_ns"];
+
 export function spanOf(row: Row): Window | null {
-  const { timeline_from_ns: t0, timeline_to_ns: t1 } = row;
+  const [t0, t1] = TIMELINE.map((name) => row[name]);
   return typeof t0 === "number" && typeof t1 === "number" && t0 < t1 ? { t0, t1 } : null;
+}
+
+/** On which CPU of which machine it was, by its columns `cpu` and `machine`. */
+export function cpuOf({ machine, cpu }: Row): { machine: string; cpu: number } | null {
+  return typeof cpu === "number" ? { machine: String(machine ?? ""), cpu } : null;
+}
+
+/** Keys that are the same in all rows, of which there are several: they are said once. */
+export function constants<Name extends string>({ columns, rows }: Table<Name>): Column<Name>[] {
+  if (rows.length < 2) return [];
+  return columns.filter(
+    ({ key }, i) => key && rows[0]![i] != null && rows.every((row) => row[i] === rows[0]![i]),
+  );
 }
 
 /** Cells of a row as they are searched, in lower case and below each other: no word has a line break in it. */

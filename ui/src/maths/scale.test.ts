@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { scaleOf } from "./scale";
+import { marksAlong, scaleOf } from "./scale";
 
 const axis = (logarithmic: boolean) => ({ title: "window", unit: "ns", logarithmic });
 
@@ -22,4 +22,26 @@ test("nothing to hold is no reason to divide by it", () => {
       expect(scale.to).toBeGreaterThan(scale.from);
       expect(scale.marks.every(Number.isFinite)).toBe(true);
     }
+});
+
+test("a few whole numbers that were measured are the marks, and a curve has those of its scale", () => {
+  const marks = (unit: string, xs: number[]) => {
+    const x = { title: "batch", unit, logarithmic: true };
+    const curves = [
+      {
+        label: "",
+        form: "points" as const,
+        mark: null,
+        below: null,
+        points: xs.map((at) => [at, 1] as [number, number]),
+      },
+    ];
+    return marksAlong({ x, y: x, curves, limits: [] }, scaleOf(x, xs));
+  };
+  expect(marks("count", [32, 1, 8, 64, 8])).toEqual([1, 8, 32, 64]);
+  expect(marks("count", [32])).toEqual([32]);
+  expect(marks("Mpps", [1, 8, 32])).toEqual([1, 10, 100]);
+  expect(marks("count", [1, 8, 9])).toEqual([1, 10]);
+  expect(marks("count", [0.5, 8])).toEqual([0.1, 1, 10]);
+  expect(marks("count", [])).toEqual([1, 10]);
 });

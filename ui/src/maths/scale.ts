@@ -1,5 +1,5 @@
 /** An axis with the values that it has to hold: whole decades, or from 0 to a round number (base::figure::Scale). */
-import type { Axis } from "../data/types";
+import type { Axis, CurvesData } from "../data/types";
 
 export interface Scale {
   from: number;
@@ -14,6 +14,20 @@ export function scaleOf(axis: Axis, values: number[]): Scale {
   const shown = values.filter((value) => Number.isFinite(value) && value > 0);
   const most = shown.reduce((a, b) => Math.max(a, b), 0);
   return axis.logarithmic ? decades(shown, most) : linear(most);
+}
+
+/** More values than this are a curve, and no list of what was measured. */
+const FEW = 8;
+/** Words of marks that are nearer than this share of the axis touch each other. */
+const APART = 0.06;
+
+/** The marks of the axis along the page: where curves have a few whole numbers there, such as sizes of batches, these alone. */
+export function marksAlong({ x, curves }: CurvesData, scale: Scale): number[] {
+  const all = curves.flatMap((curve) => curve.points.map(([at]) => at));
+  const own = [...new Set(all)].sort((a, b) => a - b);
+  const isList = x.logarithmic && x.unit === "count" && own.every((at) => Number.isInteger(at) && at > 0);
+  const areApart = own.every((at, i) => i === 0 || scale.place(at) - scale.place(own[i - 1]!) >= APART);
+  return isList && own.length > 0 && own.length <= FEW && areApart ? own : scale.marks;
 }
 
 function decades(shown: number[], most: number): Scale {

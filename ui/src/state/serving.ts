@@ -21,8 +21,8 @@ export async function take(source: Source, file: File): Promise<void> {
   try {
     const id = await source.upload(file);
     recordings.value = await source.recordings();
-    notice.value = `${file.name} was uploaded.`;
     go({ r: id }, true);
+    notice.value = `${file.name} was uploaded.`;
   } catch (error) {
     notice.value = (error as Error).message;
   }

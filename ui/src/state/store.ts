@@ -102,14 +102,6 @@ export function undo(): void {
   history.back();
 }
 
-/** Opens the timeline around a stretch of it, with a mark where it begins, and says what lies there. */
-export function openTimeline({ t0, t1 }: Window, words: string): void {
-  const rim = Math.max(50, (t1 - t0) * 0.4);
-  const around = clamp({ t0: t0 - rim, t1: t1 + rim }, whole.value);
-  go({ view: "timeline", ...around, mark: Math.round(t0) }, true);
-  notice.value = words;
-}
-
 const systemDark = matchMedia("(prefers-color-scheme: dark)");
 const system = signal<Theme>(systemDark.matches ? "dark" : "light");
 systemDark.addEventListener("change", () => {
@@ -140,6 +132,11 @@ export function start(source: Source): void {
     toWrite = undefined;
     endGesture();
     hash.value = parseHash(location.hash);
+  });
+  // What was said of one view is not said of the next.
+  effect(() => {
+    for (const key of ["r", "view"]) part(key);
+    notice.value = "";
   });
   effect(() => {
     document.documentElement.dataset.theme = theme.value;

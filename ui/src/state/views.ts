@@ -1,6 +1,6 @@
 /** The views of a recording, in the order of their number keys: those that have something to show. */
 import type { Recording } from "../data/source";
-import type { Report } from "../data/types";
+import { type Report, vcpuLanes } from "../data/types";
 import { tableOf } from "../maths/rows";
 
 export interface View {
@@ -36,11 +36,15 @@ const HAS: Record<ViewId, (recording: Recording) => boolean> = {
   exits: ({ report }) => has(report, "flow.exits"),
   chains: ({ report }) => has(report, "flow.chains"),
   costs: ({ report }) => has(report, "flow.exits"),
-  flame: (recording) => recording.timeline !== null,
+  flame: (recording) => hasVcpus(recording) || has(recording.report, "flow.profile"),
   multiplication: ({ report }) => has(report, "flow.chains"),
-  gauges: (recording) => recording.timeline !== null || has(recording.report, "datapath.samples"),
+  gauges: (recording) => hasVcpus(recording) || has(recording.report, "datapath.samples"),
   sections: () => true,
 };
+
+function hasVcpus({ timeline }: Recording): boolean {
+  return vcpuLanes(timeline).length > 0;
+}
 
 function has(report: Report, table: Parameters<typeof tableOf>[1]): boolean {
   return (tableOf(report, table)?.rows.length ?? 0) > 0;

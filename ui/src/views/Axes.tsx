@@ -17,6 +17,8 @@ interface Props {
 
 /** A value along the page takes this much of its length. */
 const MARK = 78;
+/** Nearer to the edge of the picture than this, half of its words would be cut. */
+const EDGE = 30;
 
 export function Axes({ left, bottom, width, up, along }: Props) {
   const last = along.ticks.length - 1;
@@ -41,7 +43,9 @@ export function Axes({ left, bottom, width, up, along }: Props) {
             key={at}
             x={at}
             y={bottom + 16}
-            text-anchor={i > 0 && i === last ? "end" : "middle"}
+            text-anchor={
+              i > 0 && i === last && at > width - EDGE ? "end" : i === 0 && at < EDGE ? "start" : "middle"
+            }
           >
             {text}
           </text>

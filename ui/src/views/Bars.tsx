@@ -3,7 +3,8 @@ import { useRef } from "preact/hooks";
 import type { Bar, BarGroup } from "../data/types";
 import { hueOf } from "../draw/tokens";
 import { amount, percent } from "../maths/format";
-import { openTimeline, recording } from "../state/store";
+import { openTimeline } from "../state/opened";
+import { recording } from "../state/store";
 import { useWidth } from "./useSize";
 
 const ROW = 24;

@@ -1,9 +1,9 @@
 /** Curves on one pair of axes, with the limits that they are held against. */
 import { useRef } from "preact/hooks";
-import type { Axis, Curve, CurvesData } from "../data/types";
+import type { Axis, Curve, CurvesData, Shape } from "../data/types";
 import { CURVE_DASHES } from "../draw/tokens";
 import { roundAmount } from "../maths/format";
-import { type Scale, scaleOf } from "../maths/scale";
+import { marksAlong, scaleOf } from "../maths/scale";
 import { Axes, type Tick } from "./Axes";
 import { LegendEntry, PICTURE, Picture } from "./Picture";
 import { Sign } from "./Sign";
@@ -33,11 +33,11 @@ export function Curves({ title, drawn }: { title: string; drawn: CurvesData }) {
           left={LEFT}
           bottom={TOP + HEIGHT}
           width={width}
-          up={{ title: drawn.y.title, ticks: ticks(drawn.y, up, y) }}
-          along={{ title: drawn.x.title, ticks: ticks(drawn.x, across, x) }}
+          up={{ title: drawn.y.title, ticks: ticks(drawn.y, up.marks, y) }}
+          along={{ title: drawn.x.title, ticks: ticks(drawn.x, marksAlong(drawn, across), x) }}
         />
         {drawn.curves
-          .map((curve, i) => <Drawn key={curve.label} curve={curve} place={i} x={x} y={y} />)
+          .map((curve, i) => <Drawn key={curve.label} drawn={drawn} place={i} x={x} y={y} />)
           .reverse()}
         {drawn.limits.map((limit) => {
           const at = limit.on === "y" ? y(limit.value) : x(limit.value);
@@ -65,23 +65,30 @@ export function Curves({ title, drawn }: { title: string; drawn: CurvesData }) {
   );
 }
 
-function ticks(axis: Axis, scale: Scale, place: (value: number) => number): Tick[] {
-  return scale.marks.map((mark) => ({ at: place(mark), text: words(axis, mark) }));
+function ticks(axis: Axis, marks: number[], place: (value: number) => number): Tick[] {
+  return marks.map((mark) => ({ at: place(mark), text: words(axis, mark) }));
 }
 
 function Drawn(props: {
-  curve: Curve;
+  drawn: CurvesData;
   place: number;
   x: (value: number) => number;
   y: (value: number) => number;
 }) {
-  const { curve, x, y } = props;
-  const look = lookAt(props.place);
+  const { drawn, place, x, y } = props;
+  const curve = drawn.curves[place]!;
+  const look = lookAt(place);
   if (curve.form === "points")
     return (
       <>
         {curve.points.map(([at, value]) => (
-          <Sign key={`${at} ${value}`} shape={curve.mark ?? "dot"} x={x(at)} y={y(value)} ink={look.ink} />
+          <Sign
+            key={`${at} ${value}`}
+            {...signOf(drawn, place)}
+            x={x(at)}
+            y={y(value)}
+            title={`${nameOf(curve)}: ${words(drawn.y, value)} at ${words(drawn.x, at)}`}
+          />
         ))}
       </>
     );
@@ -106,9 +113,9 @@ function Legend({ drawn }: { drawn: CurvesData }) {
   return (
     <ul class="keys">
       {drawn.curves.map((curve, i) => (
-        <LegendEntry key={curve.label} text={curve.mark ? `${curve.label} (${curve.mark})` : curve.label}>
+        <LegendEntry key={curve.label} text={nameOf(curve)}>
           {curve.form === "points" ? (
-            <Sign shape={curve.mark ?? "dot"} x={12} y={6} ink={lookAt(i).ink} />
+            <Sign {...signOf(drawn, i)} x={12} y={6} />
           ) : (
             <path d="M0 6h24" stroke={lookAt(i).ink} stroke-width="2" stroke-dasharray={lookAt(i).dash} />
           )}
@@ -134,6 +141,17 @@ function lookAt(place: number): { ink: string; dash: string } {
     ink: place === 0 ? "var(--ink)" : "var(--soft)",
     dash: CURVE_DASHES[place % CURVE_DASHES.length]!,
   };
+}
+
+/** The sign of a curve of points: its shape says where it comes from, and which of those it is. */
+function signOf({ curves }: CurvesData, place: number): { shape: Shape; nth: number; ink: string } {
+  const { mark } = curves[place]!;
+  const nth = curves.slice(0, place).filter((curve) => curve.form === "points" && curve.mark === mark).length;
+  return { shape: mark ?? "dot", nth, ink: lookAt(place).ink };
+}
+
+function nameOf(curve: Curve): string {
+  return curve.mark ? `${curve.label} (${curve.mark})` : curve.label;
 }
 
 function limitWords(drawn: CurvesData, limit: CurvesData["limits"][number]): string {

@@ -8,7 +8,8 @@ import { aboutOf, addressOf, hasInstant, rowsAbout } from "../maths/about";
 import { byCause, findingsOf } from "../maths/findings";
 import { amount, counted, percent, shellWord } from "../maths/format";
 import { rowsOf, tableOf } from "../maths/rows";
-import { go, hash, notice, openTimeline } from "../state/store";
+import { openTimeline } from "../state/opened";
+import { go, hash, notice } from "../state/store";
 import type { Views } from "./App";
 import { Best } from "./Best";
 import { MARKS, SEVERITIES } from "./severity";
@@ -152,7 +153,7 @@ async function see(recording: Recording, finding: Finding, { about }: Evidence):
     notice.value = "No single instant shows this: it is about the whole recording.";
     return;
   }
-  openTimeline(place, place.words);
+  openTimeline(place, place.words, place.pick);
 }
 
 function Card({ finding, recording }: { finding: Finding; recording: Recording }) {

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { meanOf } from "../data/lanes";
 import type { Recording } from "../data/source";
 
-import { vcpuLanes } from "../data/types";
+import { mainLanes, vcpuLanes } from "../data/types";
 import { coverageOf, paintCoverage } from "../draw/lane";
 import { PATTERN_SIZE, texture } from "../draw/patterns";
 import { stackOrder } from "../draw/tokens";
@@ -55,9 +55,10 @@ function Strip({ recording }: { recording: Recording }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [drag, setDrag] = useState<{ from: number; to: number } | null>(null);
   const { t0, t1 } = whole.value;
-  const vcpus = vcpuLanes(recording.timeline);
+  const lanes = mainLanes(recording.timeline);
+  const of = vcpuLanes(recording.timeline).length > 0 ? "vCPUs" : "CPUs";
   const { value: tile } = useAnswer(
-    () => recording.tile(t0, t1, PIXELS, { lanes: [], means: vcpus.length > 0 ? [vcpus] : [] }),
+    () => recording.tile(t0, t1, PIXELS, { lanes: [], means: lanes.length > 0 ? [lanes] : [] }),
     [recording],
   );
   useEffect(() => {
@@ -70,7 +71,7 @@ function Strip({ recording }: { recording: Recording }) {
       PIXELS,
       0,
       HEIGHT,
-      coverageOf([tile], meanOf(vcpus), t0, t1, PIXELS),
+      coverageOf([tile], meanOf(lanes), t0, t1, PIXELS),
       stackOrder(names),
       { size: PATTERN_SIZE, of: names.map((name) => texture(name, theme.value, 1)) },
     );
@@ -101,7 +102,7 @@ function Strip({ recording }: { recording: Recording }) {
         width={PIXELS}
         height={HEIGHT}
         role="img"
-        aria-label={`The whole recording, ${duration(t1 - t0)}, all vCPUs together. W and S zoom, A and D move, 0 shows all.`}
+        aria-label={`The whole recording, ${duration(t1 - t0)}, all ${of} together. W and S zoom, A and D move, 0 shows all.`}
         onPointerDown={(event) => {
           canvas.current!.setPointerCapture(event.pointerId);
           setDrag({ from: share(event), to: share(event) });

@@ -1,16 +1,18 @@
 /** View 'All numbers': every Section's summary, figures and tables as they come; no question is known by name. With `only`, one Section. */
 import type { FunctionComponent } from "preact";
 import { useMemo } from "preact/hooks";
+import { placeOfRow } from "../data/place";
 import type { Recording } from "../data/source";
 import type { Cell, Column, Section, Table } from "../data/types";
 import { amount, counted, duration, grouped, instant } from "../maths/format";
-import { csv, matches, type Row, rowsOf, spanOf, tableOf } from "../maths/rows";
+import { constants, csv, matches, type Row, rowsOf, spanOf, TIMELINE, tableOf } from "../maths/rows";
 import type { Window } from "../maths/window";
-import { go, hash, openTimeline } from "../state/store";
+import { openTimeline } from "../state/opened";
+import { go, hash, notice } from "../state/store";
 import type { Views } from "./App";
 import type { useControls as UseControls } from "./Controls";
 import { Figure } from "./Figure";
-import { SortTable } from "./SortTable";
+import { type See, SortTable, titleOf } from "./SortTable";
 import { Filter } from "./TableBox";
 import { useReport } from "./useReport";
 
@@ -133,13 +135,19 @@ function Numbers({
   window: Window | null;
 }) {
   const filter = hash.value.q ?? "";
-  const { kept, columns } = useMemo(() => {
-    const kept = rowsOf(table).filter((row) => matches(row, filter));
-    const columns = table.columns.filter(
+  const { kept, columns, same, empty, isSeen } = useMemo(() => {
+    const all = rowsOf(table);
+    const kept = all.filter((row) => matches(row, filter));
+    const same = constants(table);
+    const isSeen = recording.timeline !== null && all.some(spanOf);
+    const others = table.columns.filter(
+      (column) => !same.includes(column) && !(isSeen && TIMELINE.includes(column.name)),
+    );
+    const columns = others.filter(
       (column) => column.key || kept.some((row) => row[column.name] !== 0 && row[column.name] !== null),
     );
-    return { kept, columns };
-  }, [table, filter]);
+    return { kept, columns, same, empty: others.length - columns.length, isSeen };
+  }, [table, filter, recording]);
   const arrow = recording.tableAddress(section, name, "arrow", window);
   return (
     <Figure
@@ -162,27 +170,59 @@ function Numbers({
           )}
         </>
       }
-      caption={`${filter ? `${grouped(kept.length)} of ${counted(table.rows.length, "row")}, filtered by "${filter}"` : counted(kept.length, "row")}.${columns.length < table.columns.length ? ` Not shown: ${counted(table.columns.length - columns.length, "column")} with nothing but zeros or unknown values.` : ""}`}
+      caption={`${filter ? `${grouped(kept.length)} of ${counted(table.rows.length, "row")}, filtered by "${filter}"` : counted(kept.length, "row")}.${empty > 0 ? ` Not shown: ${counted(empty, "column")} with nothing but zeros or unknown values.` : ""}`}
     >
+      {same.length > 0 && (
+        <p class="soft">
+          In all rows:{" "}
+          {same
+            .map(
+              (column) =>
+                `${titleOf(column.name)} ${print(table.rows[0]![table.columns.indexOf(column)]!, column)}`,
+            )
+            .join(", ")}
+          .
+        </p>
+      )}
       <SortTable
         title={`Table ${name}`}
         columns={columns}
         rows={kept}
         print={print}
-        {...(recording.timeline && kept.some(spanOf) ? { see } : {})}
+        {...(isSeen ? { see: seeOn(recording) } : {})}
       />
     </Figure>
   );
 }
 
-/** Opens the timeline at a row that says when it was. */
-function see(row: Row): (() => void) | null {
-  const span = spanOf(row);
-  return span && (() => openTimeline(span, `${duration(span.t1 - span.t0)} from ${instant(span.t0)} on.`));
+/** Opens the timeline at a row that says when it was, on its CPU if it says that. */
+function seeOn(recording: Recording): See {
+  const show = async (row: Row) => {
+    try {
+      const place = await placeOfRow(recording, row);
+      if (place) openTimeline(place, place.words, place.pick);
+    } catch (error) {
+      notice.value = `This failed: ${(error as Error).message}`;
+    }
+  };
+  return {
+    by: TIMELINE[0],
+    of: (row) => {
+      const span = spanOf(row);
+      if (!span) return null;
+      const when = instant(span.t0);
+      return { when, what: `${duration(span.t1 - span.t0)} from ${when} on`, show: () => void show(row) };
+    },
+  };
 }
 
 function print(cell: Cell, column: Column): string {
   if (cell === null) return "–";
   if (typeof cell !== "number") return String(cell);
-  return column.key || column.name === "tid" ? String(cell) : amount(cell, column.unit);
+  return isNumber(column) ? String(cell) : amount(cell, column.unit);
+}
+
+/** What is a name rather than an amount, such as a CPU: nobody groups its digits. */
+function isNumber({ key, name, unit }: Column): boolean {
+  return name === "tid" || (key && (unit === "" || unit === "count"));
 }

@@ -9,8 +9,14 @@ interface Props {
   columns: Column[];
   rows: Row[];
   print: (cell: Cell, column: Column) => string;
-  /** Shows a row where it lies in time; `null` where it lies nowhere. */
-  see?: (row: Row) => (() => void) | null;
+  /** In the first column, where a row lies in time, and what shows it there; `null` where it lies nowhere. */
+  see?: See;
+}
+
+export interface See {
+  /** The column that says when. */
+  by: string;
+  of: (row: Row) => { when: string; what: string; show: () => void } | null;
 }
 
 export function SortTable({ title, columns, rows, print, see }: Props) {
@@ -22,45 +28,66 @@ export function SortTable({ title, columns, rows, print, see }: Props) {
       count={shown.length}
       head={
         <tr>
-          {columns.map((column) => {
-            const on = sort?.column === column.name;
-            return (
-              <SortHead
-                key={column.name}
-                title={column.name.replace(/_ns$/, "").replaceAll("_", " ")}
-                isText={isText(column)}
-                sorted={on ? (sort.descending ? "descending" : "ascending") : "none"}
-                sort={() => setSort(pressed(sort, column.name, isText(column)))}
-              />
-            );
-          })}
-          {see && <th>timeline</th>}
+          {see && (
+            <SortHead
+              title="timeline"
+              isText={false}
+              sorted={stateOf(sort, see.by)}
+              sort={() => setSort(pressed(sort, see.by, true))}
+            />
+          )}
+          {columns.map((column) => (
+            <SortHead
+              key={column.name}
+              title={titleOf(column.name)}
+              isText={isText(column)}
+              sorted={stateOf(sort, column.name)}
+              sort={() => setSort(pressed(sort, column.name, isText(column)))}
+            />
+          ))}
         </tr>
       }
       row={(i) => (
         <tr key={`${i}`}>
+          {see && (
+            <td class="number">
+              <Seen place={see.of(shown[i]!)} />
+            </td>
+          )}
           {columns.map((column) => (
             <td key={column.name} class={isText(column) ? "" : "number"}>
               {print(shown[i]![column.name] ?? null, column)}
             </td>
           ))}
-          {see && (
-            <td>
-              <See show={see(shown[i]!)} />
-            </td>
-          )}
         </tr>
       )}
     />
   );
 }
 
-function See({ show }: { show: (() => void) | null }) {
-  return show ? (
-    <button type="button" class="link" onClick={show}>
-      see it
+function Seen({ place }: { place: ReturnType<See["of"]> }) {
+  if (!place) return <>–</>;
+  return (
+    <button
+      type="button"
+      class="link"
+      title="See it on the timeline"
+      aria-label={`See it on the timeline: ${place.what}`}
+      onClick={place.show}
+    >
+      {place.when}
     </button>
-  ) : null;
+  );
+}
+
+function stateOf(sort: Order | null, column: string): "ascending" | "descending" | "none" {
+  if (sort?.column !== column) return "none";
+  return sort.descending ? "descending" : "ascending";
+}
+
+/** A column's name in words; what it is of, its cells say. */
+export function titleOf(column: string): string {
+  return column.replace(/_ns$/, "").replaceAll("_", " ");
 }
 
 function isText({ type }: Column): boolean {

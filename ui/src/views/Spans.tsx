@@ -1,9 +1,11 @@
 /** Stretches along an axis, a row each, and what they mean. */
 import { useRef } from "preact/hooks";
 import type { Key, SpanGroup } from "../data/types";
+import { wrapped } from "../draw/frame";
 import { hueOf } from "../draw/tokens";
 import { roundAmount } from "../maths/format";
 import { scaleOf } from "../maths/scale";
+
 import { Axes } from "./Axes";
 import { LegendEntry, PICTURE, Picture } from "./Picture";
 import { Sign } from "./Sign";
@@ -16,8 +18,11 @@ const WIDE = { at: 270, long: 340 };
 /** Below this, words stand above the scale, and notes are left to whoever points at a row. */
 const NARROW = 600;
 const ABOVE = 18;
-/** A letter takes no more. */
+/** A letter takes no more, and one of a note. */
 const LETTER = 7.4;
+const SMALL = 6.3;
+/** Lines of a note that is longer than its place. */
+const LINE = 14;
 
 export function Spans({ group }: { group: SpanGroup }) {
   const { title, x: axis, rows, limits } = group;
@@ -33,9 +38,12 @@ export function Spans({ group }: { group: SpanGroup }) {
   const narrow = width < NARROW;
   const { at: AT, long: LONG } = narrow ? { at: 4, long: width - 12 } : WIDE;
   const above = narrow ? ABOVE : 0;
-  const row = ROW + above;
   const x = (value: number) => AT + scale.place(value) * LONG;
-  const bottom = HEAD + rows.length * row;
+  const notes = rows.map(({ note }) => (narrow ? [] : wrapped(note, (PICTURE - AT - LONG - 16) / SMALL)));
+  const tops = [HEAD];
+  for (const [i, lines] of notes.entries())
+    tops.push(tops[i]! + ROW + above + LINE * Math.max(0, lines.length - 1));
+  const bottom = tops.at(-1)!;
   const words = (value: number) => roundAmount(value, axis.unit);
   return (
     <div ref={box}>
@@ -55,7 +63,7 @@ export function Spans({ group }: { group: SpanGroup }) {
           }}
         />
         {rows.map((it, i) => (
-          <g key={i} transform={`translate(0 ${HEAD + i * row})`}>
+          <g key={i} transform={`translate(0 ${tops[i]})`}>
             <text y="14">
               <title>{`${it.label}. ${it.note}`}</title>
               {fitting(it.label, it.value, narrow ? width : AT)}
@@ -78,11 +86,11 @@ export function Spans({ group }: { group: SpanGroup }) {
             {it.signs.map(({ at, what, shape }) => (
               <Sign key={what} shape={shape} x={x(at)} y={above + 10} ink="var(--ink)" />
             ))}
-            {!narrow && (
-              <text class="faint" x={AT + LONG + 16} y="14" font-size="11">
-                {it.note}
+            {notes[i]!.map((line, n) => (
+              <text class="faint" key={n} x={AT + LONG + 16} y={14 + n * LINE} font-size="11">
+                {line}
               </text>
-            )}
+            ))}
           </g>
         ))}
         {limits.map(({ label, value }) => (

@@ -5,12 +5,13 @@ import { meanOf, type Wanted } from "../data/lanes";
 import type { Recording } from "../data/source";
 import type { Tile } from "../data/tile";
 import { TileCache } from "../data/tiles";
-import { vcpuLanes } from "../data/types";
+import { mainLanes, vcpuLanes } from "../data/types";
 import { standalone } from "../draw/export";
 import { stackOrder } from "../draw/tokens";
 import { counted, duration, percent } from "../maths/format";
 import { areaOf, pickOf } from "../maths/picked";
 import { csv } from "../maths/rows";
+import { turnedGroups } from "../state/groups";
 import { numberOf } from "../state/hash";
 import { hash, shown, theme } from "../state/store";
 import { Empty, Figure, Swatch } from "./Figure";
@@ -25,7 +26,7 @@ import { axisOf, drawScene, type Scene } from "./timeline/picture";
 import { useRoom } from "./timeline/room";
 import { STAIR_PIXELS, useStairs } from "./timeline/stairs";
 import { approximate, caption, useExact } from "./timeline/sums";
-import { Names, turnedGroups, Zoom } from "./timeline/Tools";
+import { Names, Zoom } from "./timeline/Tools";
 import { vectorScene } from "./timeline/vector";
 import { usePrinted } from "./usePrinted";
 import { useWidth } from "./useSize";
@@ -101,8 +102,9 @@ function Lanes({
   const seen = between(place, top + AXIS_HEIGHT, top + height);
   const open = place.lanes.map((lane) => lane.id);
   // Lanes of different kinds show the same time again: shares are those of vCPUs, where any is open.
+  const hasVcpus = vcpuLanes(timeline).length > 0;
   const vcpus = vcpuLanes(timeline).filter((id) => open.includes(id));
-  const counts = vcpus.length > 0 ? vcpus : open.length > 0 ? open : vcpuLanes(timeline);
+  const counts = vcpus.length > 0 ? vcpus : open.length > 0 ? open : mainLanes(timeline);
   const scale = Math.max(1, Math.min(3, Math.round(devicePixelRatio)));
   // Nobody else adds up the lanes of a report file that are not on screen.
   const sum = recording.inlined || counts.length <= FEW_LANES ? [counts] : [];
@@ -165,9 +167,9 @@ function Lanes({
   return (
     <Figure
       id="timeline"
-      title="Where was each vCPU?"
+      title={hasVcpus ? "Where was each vCPU?" : "What did each CPU do?"}
       note={
-        vcpuLanes(timeline).length === 0
+        !hasVcpus
           ? "Only CPUs and threads are known here, no vCPUs: the recording contains no kvm_entry and kvm_exit with a thread."
           : ""
       }
@@ -186,7 +188,7 @@ function Lanes({
         isKnown ? sums : [],
         total,
         window,
-        counted(counts.length, vcpus.length > 0 || open.length === 0 ? "vCPU" : "lane"),
+        counted(counts.length, vcpus.length > 0 || (open.length === 0 && hasVcpus) ? "vCPU" : "lane"),
         exact !== null,
         { covers: place.lanes.some((lane) => !lane.steps), stairs: place.lanes.some((lane) => lane.steps) },
         isKnown,

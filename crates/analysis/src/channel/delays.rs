@@ -3,6 +3,7 @@
 //! A row is one load of one setup over all launches. Each launch has its own clean rate, so that 50 % of it is another rate in each: what
 //! launches have in common is the load, their samples are counted together, and the rate is the median of theirs.
 
+use super::measured::POLL;
 use super::section::{BATCH, FRAME_BYTES};
 use super::tables::{F64, MPPS, number, rounded};
 use crate::facts::benches::BenchRun;
@@ -36,6 +37,7 @@ pub const DELAYS: TableSpec = TableSpec {
         Column::count("lost"),
         Column::count("wrong"),
         Column::count("launches"),
+        Column::key("policy"),
     ],
     shown: Some(Shown::of(
         "How long frames take at which rate",
@@ -43,6 +45,7 @@ pub const DELAYS: TableSpec = TableSpec {
             ("path", "path"),
             ("size_bytes", "frame"),
             ("batch", "batch"),
+            ("policy", "policy"),
             ("load", "load"),
             ("rate_mpps", "rate"),
             ("p50_ns", "p50"),
@@ -125,7 +128,9 @@ impl<'b> Delayed<'b> {
     }
 
     fn name(&self) -> String {
-        format!("{} B and batch {} over {}", self.setup.size_bytes, self.setup.batch, self.setup.path)
+        let Setup { path, size_bytes, batch, policy, .. } = self.setup;
+        let policy = if policy == POLL { String::new() } else { format!(", policy {policy}") };
+        format!("{size_bytes} B and batch {batch} over {path}{policy}")
     }
 }
 
@@ -154,6 +159,7 @@ pub fn table(all: &[Delayed<'_>]) -> Table {
             if found { one.lost().into() } else { Cell::Missing },
             if found { one.wrong().into() } else { Cell::Missing },
             (one.launches.len() as u64).into(),
+            one.setup.policy.as_str().into(),
         ]);
     }
     table
@@ -162,9 +168,23 @@ pub fn table(all: &[Delayed<'_>]) -> Table {
 /// The setup that sentences and pictures are about, with all of its loads.
 pub fn main<'d, 'b>(all: &'d [Delayed<'b>], machine: &str) -> Vec<&'d Delayed<'b>> {
     let own = || all.iter().filter(|one| one.machine == machine);
-    let far = |one: &&Delayed<'_>| (one.setup.size_bytes.abs_diff(FRAME_BYTES), one.setup.batch.abs_diff(BATCH));
+    let far = |one: &&Delayed<'_>| {
+        let Setup { size_bytes, batch, policy, .. } = one.setup;
+        (policy != POLL, size_bytes.abs_diff(FRAME_BYTES), batch.abs_diff(BATCH))
+    };
     let Some(nearest) = own().min_by_key(far) else { return Vec::new() };
     own().filter(|one| one.setup == nearest.setup).collect()
+}
+
+/// The same frames over the same path by every policy, at the load that is given; the polling one first.
+pub fn by_policy<'d, 'b>(all: &'d [Delayed<'b>], main: &Delayed<'b>) -> Vec<&'d Delayed<'b>> {
+    let is_like = |one: &&Delayed<'_>| {
+        let like = Setup { policy: one.setup.policy.clone(), ..main.setup.clone() };
+        one.machine == main.machine && one.load == main.load && *one.setup == like
+    };
+    let mut policies: Vec<_> = all.iter().filter(is_like).collect();
+    policies.sort_by_key(|one| one.setup.policy != POLL);
+    policies
 }
 
 /// What frames take at the middle load, and which rate is carried without loss.

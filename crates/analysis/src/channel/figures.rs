@@ -1,4 +1,7 @@
-//! Pictures of what a path carries: rates over batches, what a packet costs, what windows cost.
+//! Pictures of what a path carries: rates over batches and sizes, what a packet costs, what windows cost, and what the sides do meanwhile.
+
+mod sides;
+mod sweeps;
 
 use super::costs::Costs;
 use super::measured::{Channel, Measured, NONE, Series};
@@ -10,7 +13,16 @@ use base::number::{amount, duration};
 
 /// All of those that have something to draw; the first two are about the machine, size and policy of `main`.
 pub(super) fn figures(channel: &Channel<'_>, main: &Measured<'_>) -> Vec<Figure> {
-    [rates(channel, main), costs(channel, main), windows(channel, main)].into_iter().flatten().collect()
+    let all = [
+        rates(channel, main),
+        sweeps::over_sizes(channel, main),
+        sweeps::residuals(channel, main),
+        costs(channel, main),
+        windows(channel, main),
+        sides::open(channel, main),
+        sides::policies(channel, main),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 fn mark(channel: &Channel<'_>, one: &Measured<'_>) -> Mark {
@@ -143,7 +155,7 @@ fn windows(channel: &Channel<'_>, main: &Measured<'_>) -> Option<Figure> {
     if points.is_empty() {
         return None;
     }
-    let modelled = super::windows::modelled(&host.given, host.ns_per_tick).into_iter().filter(|_| !main.is_emulated());
+    let modelled = host.modelled().into_iter().filter(|_| !main.is_emulated());
     points.extend(modelled.map(|(name, value, is_given, source)| Point {
         label: name.to_owned(),
         value,
@@ -214,13 +226,13 @@ mod tests {
         let figures = all(&[line("none", 0.0), line("pkey", 28.8)].concat());
         assert_eq!(
             figures.iter().map(|figure| figure.id.as_str()).collect::<Vec<_>>(),
-            ["channel_rates", "channel_costs", "channel_windows"]
+            ["channel_rates", "channel_residuals", "channel_costs", "channel_windows"]
         );
         let Drawing::Curves(Curves { curves, .. }) = &figures[0].drawing else { panic!("curves") };
         let count = |form: Form| curves.iter().filter(|curve| curve.form == form && curve.points.len() == 4).count();
         let forms = [Form::Points(Mark::Measured), Form::Line, Form::Points(Mark::Modelled)].map(count);
         assert_eq!((forms, curves.len()), ([2, 2, 3], 7));
-        let Drawing::Points(groups) = &figures[2].drawing else { panic!("points") };
+        let Drawing::Points(groups) = &figures[3].drawing else { panic!("points") };
         let marks: Vec<_> = groups[0].points.iter().map(|point| (point.label.as_str(), point.mark)).collect();
         assert_eq!(marks[0], ("pkey", Mark::Measured));
         assert!(marks[1..].iter().all(|(_, mark)| *mark == Mark::Published) && marks.len() == 4, "{marks:?}");
@@ -233,7 +245,7 @@ mod tests {
             |n| 60.0 + 14.0 * n + if (7.0..9.0).contains(&n) { 30.0 } else { 0.0 },
             |made| made,
         ));
-        let Drawing::Bars(groups) = &figures[1].drawing else { panic!("bars") };
+        let Drawing::Bars(groups) = &figures[2].drawing else { panic!("bars") };
         assert_eq!(groups.len(), 4);
         for group in groups {
             let sum: f64 = group.bars.iter().map(|bar| bar.value).sum();

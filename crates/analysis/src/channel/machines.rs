@@ -1,6 +1,6 @@
 //! What is known of the machines that measured, beside what they measured: from the bench's environment, and from their snapshots where there are any.
 
-use super::windows::Given;
+use super::windows::{self, Given};
 use crate::facts::benches::{BenchRun, ns_per_tick};
 use crate::facts::machines::Machines;
 use base::CpuSet;
@@ -51,6 +51,11 @@ impl Host {
             is_real_time: is(POLICY, "SCHED_FIFO") == Some(true),
             given: said(GIVEN_WINDOWS).map(Given::all).unwrap_or_default(),
         }
+    }
+
+    /// Windows that are modelled on it, as [`windows::modelled`] has them.
+    pub fn modelled(&self) -> Vec<(&str, f64, bool, String)> {
+        windows::modelled(&self.given, self.ns_per_tick)
     }
 }
 

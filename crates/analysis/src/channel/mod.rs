@@ -28,9 +28,13 @@ mod model;
 mod rules;
 mod section;
 mod setups;
+mod summary;
 mod tables;
+mod unknowns;
 mod windows;
 
+pub(crate) use measured::{Channel, Series};
+pub(crate) use model::Model;
 pub use rules::words;
 pub use section::{QUESTION, answer};
 pub use tables::TABLES;

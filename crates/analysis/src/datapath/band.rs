@@ -1,8 +1,10 @@
 //! How far off a prediction may be: what the model was off by next to it, where others measured.
 
-use super::model::design::Datapath;
+use super::model::channel::ChannelCost;
+use super::model::design::{Datapath, Design};
 use super::model::frames::Frames;
 use super::model::stages::{Bed, Load, Rate, Resource};
+use super::model::switch::HopCost;
 use super::published::{self, Status};
 
 /// Share by which a rate bound by PCIe or by a card may be off: devices lose 15 to 20 % against the formula while they read and
@@ -26,20 +28,29 @@ pub(super) fn band(bed: &Bed, load: Load<'_>, rate: &Rate, frames: &Frames) -> B
     let off = rate.bound().map_or(OF_DEVICES, |stage| match stage.resource {
         Resource::Line => 0.0,
         Resource::Pcie | Resource::Nic | Resource::Hairpin => OF_DEVICES,
-        Resource::Pmd | Resource::Vhost | Resource::Guest | Resource::Ingress => OF_SWITCH,
+        Resource::Pmd | Resource::Vhost | Resource::Guest | Resource::Channel | Resource::Ingress => OF_SWITCH,
     });
-    // A factor by which cycles may be off; as a share it would put the least below nothing.
-    let cost = match rate.bound().map(|stage| stage.resource) {
-        Some(Resource::Pmd) => bed.hop.as_ref(),
-        Some(Resource::Guest) => bed.vnf.as_ref(),
+    // Factors by which costs may be off, below and above; as a share they would put the least below nothing.
+    let of_cost = |cost: &HopCost| (cost.spread.max(1.0), cost.spread.max(1.0));
+    let spread = match rate.bound().map(|stage| stage.resource) {
+        Some(Resource::Pmd) => bed.hop.as_ref().map(of_cost),
+        Some(Resource::Guest) => bed.vnf.as_ref().map(of_cost),
+        Some(Resource::Channel) => bed.channel.as_ref().map(|cost| of_rings(cost, load)),
         _ => None,
     };
-    let spread = cost.map_or(1.0, |cost| cost.spread.max(1.0));
+    let (slower, faster) = spread.unwrap_or((1.0, 1.0));
     let off = near(load, frames).filter_map(published::Point::error).map(f64::abs).fold(off, f64::max);
     // Nothing is faster than the wire.
     let wire =
         rate.stages.iter().find(|stage| stage.resource == Resource::Line).map_or(f64::INFINITY, |s| s.capacity_pps);
-    Band { low_pps: pps * (1.0 - off).max(0.0).min(1.0 / spread), high_pps: (pps * (1.0 + off).max(spread)).min(wire) }
+    Band { low_pps: pps * (1.0 - off).max(0.0).min(1.0 / slower), high_pps: (pps * (1.0 + off).max(faster)).min(wire) }
+}
+
+/// A bench of a ring sees its slower end. Where a VNF has two, the other one takes something between nothing and as much.
+fn of_rings(cost: &ChannelCost, load: Load<'_>) -> (f64, f64) {
+    let ends = load.design.edges().windows(2).map(|edges| Design::of(edges.to_vec()).count(Datapath::Channel)).max();
+    let spread = cost.spread.max(1.0);
+    (spread, spread * ends.unwrap_or(1).max(1) as f64)
 }
 
 /// The published points next to a prediction that say something of the model.

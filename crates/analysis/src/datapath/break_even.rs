@@ -1,10 +1,11 @@
-//! Break-even by name: cores that beat a card of VFs, the size at which two designs tie, the longest chain at a target, and the rate
+//! Break-even by name: cores that beat a card of VFs, the size at which two designs tie, the longest chain and the smallest batch of rings at
+//! a target, and the rate
 //! that is left while a VM is being moved.
 
 use super::model::breakeven::{longest_chain, pmd_cores, tie_bytes};
 use super::model::design::{Datapath, Design, Pattern};
 use super::model::frames::Frames;
-use super::model::stages::{Bed, Load, rate};
+use super::model::stages::{Bed, Load, rate, ring_end_ns};
 use super::model::switch::HopCost;
 use super::plan::{Chain, Plan};
 use super::predict::{Predicted, is_calibrated};
@@ -38,6 +39,7 @@ pub(super) fn answers(plan: &Plan, rates: &[Predicted<'_>]) -> Vec<Answer> {
         all.extend(tie(&bed, chain));
         if let Some(target) = plan.target_pps.filter(|_| chain.pattern == Pattern::Chain) {
             all.extend(plan.frames.iter().flat_map(|frames| longest(&bed, chain, frames, target)));
+            all.extend(plan.frames.iter().flat_map(|frames| batch(&bed, chain, frames, target)));
         }
         all.extend(rates.iter().filter(|rate| std::ptr::eq(rate.chain, chain)).filter_map(moving));
     }
@@ -113,6 +115,27 @@ fn longest<'a>(bed: &'a Bed, chain: &'a Chain, frames: &'a Frames, target: f64) 
             hop_cycles: bed.hop.as_ref().filter(|_| path == Datapath::OvsDpdk).map(|hop| hop.of(64.0)),
         })
     })
+}
+
+/// The smallest batch in which rings between the VNFs carry the target, and what a frame waits until it is full.
+fn batch(bed: &Bed, chain: &Chain, frames: &Frames, target: f64) -> Vec<Answer> {
+    let known = bed.channel.as_ref().zip(frames.size_bytes()).filter(|(cost, _)| !cost.sweeps.is_empty());
+    let Some((cost, bytes)) = known.filter(|_| chain.vnfs > 1) else { return Vec::new() };
+    let rings = Design::ends(Datapath::Sriov, Datapath::Channel, chain.vnfs);
+    let load = Load { design: &rings, pattern: Pattern::Chain, vnfs: chain.vnfs };
+    let Some(side_ns) = ring_end_ns(bed, load, frames, target) else { return Vec::new() };
+    let batch = cost.smallest_batch(bytes as u32, side_ns);
+    let answer = |question, value: Option<f64>, unit| Answer {
+        question,
+        size_bytes: Some(bytes),
+        value,
+        unit,
+        by: "channel, at the target".to_owned(),
+        vnfs: chain.vnfs,
+        hop_cycles: None,
+    };
+    let fills_ns = batch.map(|batch| f64::from(batch) * 1e9 / target);
+    vec![answer("smallest_batch", batch.map(f64::from), "frames"), answer("batch_fills", fills_ns, "ns")]
 }
 
 /// What a design with VFs is left with while one of its VMs is being moved.

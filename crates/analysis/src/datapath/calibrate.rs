@@ -1,4 +1,5 @@
-//! What a hop of the switch and a packet in a VNF cost, out of the user's own trials of `kvmscope lab ovs`.
+//! What a hop of the switch and a packet in a VNF cost, out of the user's own trials of `kvmscope lab ovs`; what a ring costs is in
+//! [`channel`].
 //!
 //! ```text
 //! trial: cycles of a packet while the thread ran (y), share of the packets that a full ring refused (x)
@@ -11,6 +12,9 @@
 //! tell what one of these costs, it is between nothing and a whole hop, and the hop between y and y / (1 - x): that range is then part of
 //! the spread.
 
+pub(super) mod channel;
+
+use super::model::channel::ChannelCost;
 use super::model::design::Pattern;
 use super::model::switch::HopCost;
 use super::quantity::hop_of;
@@ -18,10 +22,20 @@ use super::stated::Known;
 use crate::Input;
 use base::bench::NS_PER_TICK;
 use base::datapath::{DatapathRun, DatapathRuns, Traffic};
+use channel::ChannelUse;
 
-/// What a recording tells the planner.
+/// What a recording tells the planner: at least one of these.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
+    /// Of a switch, by trials of `kvmscope lab ovs`.
+    pub switch: Option<OfSwitch>,
+    /// What either end of a ring takes for a frame, by `kvmscope bench channel`.
+    pub channel: Option<Known<ChannelCost>>,
+}
+
+/// What trials of a switch tell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfSwitch {
     /// What a hop takes, with the spread of the trials.
     pub hop: Known<HopCost>,
     /// What testpmd takes for a packet, where it bound trials of two sizes.
@@ -64,11 +78,20 @@ pub(super) fn telling(runs: &[DatapathRun], traffic: Traffic) -> Vec<&DatapathRu
     runs.iter().filter(|run| run.pattern == traffic && hop(run).is_some()).collect()
 }
 
-/// The calibration by the trials of `input` that went the way of `pattern`: chains and north-south are kept apart. `from` is its name.
+/// What `input` measured that a plan can use, a ring `used` as it says. `from` is its name.
 ///
 /// # Errors
 /// A sentence for the user: what the recording lacks, and how to measure it.
-pub fn calibration(input: &Input, pattern: Pattern, from: &str) -> Result<Calibration, String> {
+pub fn calibration(input: &Input, pattern: Pattern, used: &ChannelUse, from: &str) -> Result<Calibration, String> {
+    let has_bench = channel::has_bench(input);
+    let channel = has_bench.then(|| channel::cost(input, used, from)).transpose()?;
+    let is_of_switch = !input.datapaths.beds.is_empty() || !has_bench;
+    let switch = is_of_switch.then(|| of_switch(input, pattern, from)).transpose()?;
+    Ok(Calibration { switch, channel })
+}
+
+/// By the trials that went the way of `pattern`: chains and north-south are kept apart.
+fn of_switch(input: &Input, pattern: Pattern, from: &str) -> Result<OfSwitch, String> {
     let traffic = match pattern {
         Pattern::Chain => Traffic::Chain,
         Pattern::NorthSouth => Traffic::NorthSouth,
@@ -92,7 +115,7 @@ pub fn calibration(input: &Input, pattern: Pattern, from: &str) -> Result<Calibr
         "measured, from {from}: {trials} trials, refused packets taken off in {corrected}; off by a factor of {:.2} at most",
         hop.spread
     );
-    Ok(Calibration { core_hz: Known { value: hz, from: from.clone() }, hop: Known { value: hop, from }, vnf })
+    Ok(OfSwitch { core_hz: Known { value: hz, from: from.clone() }, hop: Known { value: hop, from }, vnf })
 }
 
 /// What a hop took in one trial.

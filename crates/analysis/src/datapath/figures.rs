@@ -53,17 +53,42 @@ fn figure(id: &str, title: String, caption: &str, (x, y): (&str, &str), curves: 
     Figure { id: id.to_owned(), title, caption: caption.to_owned(), in_terminals: false, drawing }
 }
 
-/// Paths that are calibrated, with the design of each for so many VNFs.
-fn paths(bed: &Bed) -> Vec<Datapath> {
-    let known = |path: &Datapath| is_calibrated(bed, &Design::of(vec![*path]));
-    super::DATAPATHS.iter().map(|(path, _)| *path).filter(known).take(MOST_CURVES).collect()
+/// Designs of any number of VNFs that are drawn as one curve: what joins them to the wire, and each other.
+#[derive(Clone, Copy)]
+struct Family {
+    ends: Datapath,
+    between: Datapath,
 }
 
-/// Packets a second of all VNFs together.
-fn system(bed: &Bed, path: Datapath, chain: &Chain, vnfs: u32, frames: &Frames) -> Option<f64> {
-    let design = Design::uniform(path, chain.pattern, vnfs);
-    let load = Load { design: &design, pattern: chain.pattern, vnfs };
-    rate(bed, load, &[], frames).system_pps()
+impl Family {
+    /// Those that are calibrated: each path everywhere, and rings between VNFs.
+    fn all(bed: &Bed, pattern: Pattern) -> Vec<Family> {
+        let known = |path: &Datapath| is_calibrated(bed, &Design::of(vec![*path]));
+        let paths = || super::DATAPATHS.iter().map(|(path, _)| *path).filter(known);
+        let has_rings = bed.channel.is_some() && pattern == Pattern::Chain;
+        let rings = paths().filter(|_| has_rings).map(|ends| Family { ends, between: Datapath::Channel });
+        paths().map(|path| Family { ends: path, between: path }).chain(rings).take(MOST_CURVES).collect()
+    }
+
+    fn label(self) -> String {
+        let (ends, between) = (self.ends.name(), self.between.name());
+        if self.is_uniform() { ends.to_owned() } else { format!("{between}, {ends} to the wire") }
+    }
+
+    fn is_uniform(self) -> bool {
+        self.ends == self.between
+    }
+
+    /// Packets a second of all VNFs together.
+    fn system(self, bed: &Bed, chain: &Chain, vnfs: u32, frames: &Frames) -> Option<f64> {
+        let design = match chain.pattern {
+            Pattern::Chain => Design::ends(self.ends, self.between, vnfs),
+            Pattern::NorthSouth => Design::uniform(self.ends, Pattern::NorthSouth, vnfs),
+        };
+        let is_known = design.count(Datapath::Channel) == 0 || bed.channel.as_ref()?.covers(frames);
+        let load = Load { design: &design, pattern: chain.pattern, vnfs };
+        is_known.then(|| rate(bed, load, &[], frames).system_pps()).flatten()
+    }
 }
 
 /// Published rates of a path by where they lie along the page.
@@ -78,16 +103,18 @@ fn diamonds(path: Datapath, chain: &Chain, at: impl Fn(&published::Point) -> Opt
 fn over_sizes(bed: &Bed, chain: &Chain) -> Figure {
     let mut curves: Vec<Curve> = Vec::new();
     let gbps = |pps: f64, bytes: u32| pps * f64::from(bytes) * 8.0 / 1e9;
-    for path in paths(bed) {
+    for family in Family::all(bed, chain.pattern) {
         let point = |bytes: u32| {
-            Some((f64::from(bytes), gbps(system(bed, path, chain, chain.vnfs, &Frames::of(bytes))?, bytes)))
+            Some((f64::from(bytes), gbps(family.system(bed, chain, chain.vnfs, &Frames::of(bytes))?, bytes)))
         };
         let points = sizes().filter_map(point).collect();
-        curves.push(Curve { label: path.name().to_owned(), form: Form::Line, points });
-        curves.push(diamonds(path, chain, |point| {
-            let is_of_these = point.vnfs == Some(chain.vnfs);
-            let bytes = point.frame_bytes().filter(|_| is_of_these)?;
-            Some((bytes, point.system_mpps()? * bytes * 8.0 / 1e3))
+        curves.push(Curve { label: family.label(), form: Form::Line, points });
+        curves.extend(family.is_uniform().then(|| {
+            diamonds(family.ends, chain, |point| {
+                let is_of_these = point.vnfs == Some(chain.vnfs);
+                let bytes = point.frame_bytes().filter(|_| is_of_these)?;
+                Some((bytes, point.system_mpps()? * bytes * 8.0 / 1e3))
+            })
         }));
     }
     // What a card of VFs could carry if only this bound it.
@@ -115,13 +142,15 @@ fn over_sizes(bed: &Bed, chain: &Chain) -> Figure {
 fn over_vms(bed: &Bed, chain: &Chain, frames: &Frames) -> Figure {
     let size = frames.bytes();
     let mut curves: Vec<Curve> = Vec::new();
-    for path in paths(bed) {
-        let point = |vnfs: u32| Some((f64::from(vnfs), system(bed, path, chain, vnfs, frames)? / 1e6));
+    for family in Family::all(bed, chain.pattern) {
+        let point = |vnfs: u32| Some((f64::from(vnfs), family.system(bed, chain, vnfs, frames)? / 1e6));
         let points = (1..=chain.vnfs.max(LEAST_VMS)).filter_map(point).collect();
-        curves.push(Curve { label: path.name().to_owned(), form: Form::Line, points });
-        curves.push(diamonds(path, chain, |point| {
-            let vnfs = point.vnfs.filter(|_| point.frame_bytes() == Some(size))?;
-            Some((f64::from(vnfs), point.system_mpps()?))
+        curves.push(Curve { label: family.label(), form: Form::Line, points });
+        curves.extend(family.is_uniform().then(|| {
+            diamonds(family.ends, chain, |point| {
+                let vnfs = point.vnfs.filter(|_| point.frame_bytes() == Some(size))?;
+                Some((f64::from(vnfs), point.system_mpps()?))
+            })
         }));
     }
     figure(

@@ -33,7 +33,9 @@ mod sensitivity;
 mod stated;
 mod tables;
 
+pub use calibrate::channel::ChannelUse;
 pub use calibrate::{Calibration, calibration};
+pub use model::channel::ChannelCost;
 pub use model::design::{DATAPATHS, Datapath, Design, Pattern};
 pub use model::frames::Frames;
 pub use model::nic::{NICS, Nic};

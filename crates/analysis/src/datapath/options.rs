@@ -2,7 +2,8 @@
 
 use super::quantity;
 use super::{
-    DATAPATHS, Datapath, Design, Detours, Frames, HopCost, Known, NICS, Pattern, Stated, StatedCard, StatedChain,
+    ChannelCost, DATAPATHS, Datapath, Design, Detours, Frames, HopCost, Known, NICS, Pattern, Stated, StatedCard,
+    StatedChain,
 };
 use base::nearest::instead;
 use std::ops::RangeInclusive;
@@ -55,6 +56,8 @@ pub struct Options {
     pub vnf_cores: Option<u32>,
     /// What one thread of vhost-net carries.
     pub vhost_pps: Option<f64>,
+    /// What either end of a ring between VNFs takes for a frame.
+    pub channel: Option<ChannelCost>,
     /// Datapaths to weigh; the usual ones where none is named.
     pub datapaths: Vec<Datapath>,
     /// Whether designs and numbers of polling CPUs are searched.
@@ -107,6 +110,7 @@ impl Options {
             "vnf" => self.vnf = Some(quantity::hop(text)?),
             "vnf_cores" => self.vnf_cores = Some(within(text, 1..=1024)?),
             "vhost_pps" => self.vhost_pps = Some(quantity::pps(text)?),
+            "channel" => self.channel = Some(quantity::channel(text)?),
             "datapath" => {
                 let named = Datapath::called(text);
                 let path = named.ok_or_else(|| instead(text, DATAPATHS.iter().map(|(_, name)| *name)))?;
@@ -182,6 +186,7 @@ impl Options {
             vnf: self.vnf.clone().map(Known::given),
             vnf_cores: self.vnf_cores.map(Known::given),
             vhost_pps: self.vhost_pps.map(Known::given),
+            channel: self.channel.clone().map(Known::given),
             ..Stated::default()
         }
     }

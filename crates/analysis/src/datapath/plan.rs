@@ -1,5 +1,6 @@
 //! What is to be planned: what a host has, and what it is to carry.
 
+use super::model::channel::ChannelCost;
 use super::model::design::{Datapath, Design, Pattern};
 use super::model::frames::Frames;
 use super::model::nic::Nic;
@@ -44,6 +45,8 @@ pub struct Plan {
     pub vnf_cores: Option<u32>,
     /// What one thread of vhost-net carries, where that was measured.
     pub vhost_pps: Option<f64>,
+    /// What either end of a ring takes for a frame, where that was measured.
+    pub channel: Option<ChannelCost>,
     /// Where each of these values comes from.
     pub assumptions: Vec<Assumption>,
 }
@@ -114,18 +117,22 @@ impl Plan {
             vnf: self.vnf.clone(),
             vnf_cores: self.vnf_cores,
             vhost_pps: self.vhost_pps,
+            channel: self.channel.clone(),
             directions: self.directions,
         }
     }
 }
 
 impl Chain {
-    /// All designs worth a look where the user names none: each path everywhere, and of a chain VFs at its ends with a switch between.
-    pub fn usual_designs(pattern: Pattern, vnfs: u32) -> Vec<Design> {
+    /// All designs worth a look where the user names none: each path everywhere, and of a chain VFs at its ends with a switch between; where
+    /// something is known of rings, also these between VNFs.
+    pub fn usual_designs(pattern: Pattern, vnfs: u32, knows_rings: bool) -> Vec<Design> {
         let uniform = super::DATAPATHS.iter().map(|(path, _)| Design::uniform(*path, pattern, vnfs));
         let mut designs: Vec<Design> = uniform.collect();
         if pattern == Pattern::Chain && vnfs > 1 {
             designs.push(Design::ends(Datapath::Sriov, Datapath::OvsDpdk, vnfs));
+            let ends = [Datapath::Sriov, Datapath::OvsDpdk].into_iter().filter(|_| knows_rings);
+            designs.extend(ends.map(|ends| Design::ends(ends, Datapath::Channel, vnfs)));
         }
         designs
     }

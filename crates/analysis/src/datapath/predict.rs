@@ -63,7 +63,8 @@ fn one<'p>(
 ) -> Predicted<'p> {
     let load = Load { design, pattern: chain.pattern, vnfs: chain.vnfs };
     let rate = rate(bed, load, beside, frames);
-    let band = is_calibrated(bed, design).then(|| band(bed, load, &rate, frames));
+    let is_known = is_calibrated(bed, design) && knows_sizes(bed, design, frames);
+    let band = is_known.then(|| band(bed, load, &rate, frames));
     Predicted {
         design: design.clone(),
         pmd_cores: design.edges().iter().any(|path| path.is_polled()).then_some(bed.pmd_cores),
@@ -95,10 +96,17 @@ pub(super) fn is_calibrated(bed: &Bed, design: &Design) -> bool {
         Datapath::OvsDpdk => bed.hop.is_some(),
         Datapath::OvsKernel => bed.vhost_pps.is_some(),
         // Between two VNFs, which copy themselves, what they forward says it all; no wire ends in memory.
-        Datapath::Channel => at > 0 && at < last && (bed.guest_pps.is_some() || bed.vnf.is_some()),
+        Datapath::Channel => {
+            at > 0 && at < last && (bed.channel.is_some() || bed.guest_pps.is_some() || bed.vnf.is_some())
+        }
         Datapath::Macvtap | Datapath::Bridge | Datapath::VswitchVm => false,
     };
     design.edges().iter().enumerate().all(knows)
+}
+
+/// Whether what is known of its rings is known of frames like these.
+fn knows_sizes(bed: &Bed, design: &Design, frames: &Frames) -> bool {
+    design.count(Datapath::Channel) == 0 || bed.channel.as_ref().is_none_or(|cost| cost.covers(frames))
 }
 
 /// The rate while that VM is being moved whose move costs most. Its VFs are unplugged, and packets take the standby of net_failover:

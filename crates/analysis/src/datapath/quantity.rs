@@ -1,5 +1,6 @@
 //! Quantities as people write them, each with its unit.
 
+use super::model::channel::ChannelCost;
 use super::model::frames::Frames;
 use super::model::switch::HopCost;
 
@@ -64,9 +65,7 @@ pub fn imix(text: &str) -> Result<Frames, String> {
 /// `240+0.24`: cycles of a hop, and more for each byte.
 pub fn hop(text: &str) -> Result<HopCost, String> {
     const HOW: &str = "write the cycles of a hop, and more for each byte, such as 240+0.24";
-    let (c0, c1) = text.split_once('+').unwrap_or((text, "0"));
-    let number = |text: &str| split(text).filter(|(_, rest)| rest.is_empty()).map(|(value, _)| value);
-    let (cycles, cycles_per_byte) = number(c0).zip(number(c1)).ok_or(HOW)?;
+    let (cycles, cycles_per_byte) = sum(text).ok_or(HOW)?;
     hop_of(cycles, cycles_per_byte).ok_or_else(|| HOW.to_owned())
 }
 
@@ -74,6 +73,21 @@ pub fn hop(text: &str) -> Result<HopCost, String> {
 pub(super) fn hop_of(cycles: f64, cycles_per_byte: f64) -> Option<HopCost> {
     let is_cost = (1.0..1e9).contains(&cycles) && (0.0..1e6).contains(&cycles_per_byte);
     is_cost.then_some(HopCost { cycles, cycles_per_byte, spread: 1.0, source: None })
+}
+
+/// `14+0.02`: nanoseconds that either end of a ring takes for a frame, and more for each byte.
+pub fn channel(text: &str) -> Result<ChannelCost, String> {
+    const HOW: &str =
+        "write the ns that an end of the channel takes for a frame, and more for each byte, such as 14+0.02";
+    let (ns, ns_per_byte) = sum(text).ok_or(HOW)?;
+    ChannelCost::given(ns, ns_per_byte).ok_or_else(|| HOW.to_owned())
+}
+
+/// `240+0.24` as two numbers; `240` alone has nothing more for each byte.
+fn sum(text: &str) -> Option<(f64, f64)> {
+    let (fixed, each) = text.split_once('+').unwrap_or((text, "0"));
+    let number = |text: &str| split(text).filter(|(_, rest)| rest.is_empty()).map(|(value, _)| value);
+    number(fixed).zip(number(each))
 }
 
 /// `2.2`: the clock of a CPU in GHz, as cycles a second.
@@ -133,6 +147,8 @@ mod tests {
     fn a_hop_a_link_and_a_payload_are_read() {
         assert_eq!(hop("240+0.24").map(|hop| (hop.cycles, hop.cycles_per_byte)), Ok((240.0, 0.24)));
         assert_eq!(hop("250").map(|hop| hop.cycles_per_byte), Ok(0.0));
+        assert_eq!(channel("14+0.02").map(|cost| (cost.ns, cost.ns_per_byte)), Ok((14.0, 0.02)));
+        assert!(["", "0", "14 ns", "14+x"].iter().all(|text| channel(text).is_err()));
         assert!(["", "+", "0", "240+x", "240 cycles", "240+-1"].iter().all(|text| hop(text).is_err()));
         assert_eq!((pcie("3x8"), pcie("gen4x16")), (Ok((3, 8)), Ok((4, 16))));
         assert!(["3", "0x8", "7x8", "3x7", "x"].iter().all(|text| pcie(text).is_err()));

@@ -3,6 +3,7 @@
 //! Whatever a file says that would not act is an error with its place: a key that is not known, a rate without a unit, edges of
 //! which there are too few. A constant without a source is marked as assumed.
 
+use super::model::channel::ChannelCost;
 use super::model::design::{DATAPATHS, Datapath, Design, Pattern};
 use super::model::frames::Frames;
 use super::model::pcie::Detours;
@@ -37,9 +38,10 @@ const OF_NIC: &[&str] =
 const OF_PCIE: &[&str] = &["gen", "lanes", "mps", "mrrs"];
 const OF_TRAFFIC: &[&str] = &["sizes", "imix", "pattern", "target", "directions"];
 const OF_CHAIN: &[&str] = &["vnfs", "pattern", "datapath", "edges", "must_migrate", "nic"];
-const OF_CALIBRATION: &[&str] = &["ovs", "vnf", "vnf_pps", "ingress_pps", "vhost_pps"];
+const OF_CALIBRATION: &[&str] = &["ovs", "vnf", "vnf_pps", "ingress_pps", "vhost_pps", "channel"];
 const OF_COST: &[&str] = &["source", "c0", "c1", "spread"];
 const OF_RATE: &[&str] = &["source", "value"];
+const OF_CHANNEL: &[&str] = &["source", "ns", "ns_per_byte", "spread"];
 
 /// A name in a file that stands for VFs at both ends of a switched chain.
 const MIXED: &str = "mixed";
@@ -232,6 +234,7 @@ fn of_calibration(fields: &Fields<'_, '_>, stated: &mut Stated) -> Result<(), Er
     stated.guest_pps = known_rate(fields, "vnf_pps")?;
     stated.ingress_pps = known_rate(fields, "ingress_pps")?;
     stated.vhost_pps = known_rate(fields, "vhost_pps")?;
+    stated.channel = known_channel(fields)?;
     Ok(())
 }
 
@@ -241,12 +244,27 @@ fn known_cost(fields: &Fields<'_, '_>, key: &str, what: &'static str) -> Result<
     let (c0, c1) = (table.needed("c0", number)?, table.read("c1", number)?.unwrap_or_default());
     let how = "a packet takes 1 cycle to 1e9, and 0 to 1e6 more for each byte";
     let cost = quantity::hop_of(c0, c1).ok_or_else(|| table.error(how))?;
+    let value = HopCost { spread: spread(&table)?, ..cost };
+    Ok(Some(Known { value, from: source(&table)? }))
+}
+
+/// What either end of a ring takes for a frame, with its source.
+fn known_channel(fields: &Fields<'_, '_>) -> Result<Option<Known<ChannelCost>>, Error> {
+    let Some(table) = fields.fields_of("channel", "the cost of a channel", OF_CHANNEL)? else { return Ok(None) };
+    let (ns, each) = (table.needed("ns", number)?, table.read("ns_per_byte", number)?.unwrap_or_default());
+    let how = "an end takes 0.1 ns to 1e9 for a frame, and 0 to 1e6 more for each byte";
+    let cost = ChannelCost::given(ns, each).ok_or_else(|| table.error(how))?;
+    let value = ChannelCost { spread: spread(&table)?, ..cost };
+    Ok(Some(Known { value, from: source(&table)? }))
+}
+
+/// By which factor a cost may be off, which a file has as a share.
+fn spread(table: &Fields<'_, '_>) -> Result<f64, Error> {
     let spread = table.read("spread", |value| match number(value)? {
-        spread if spread < 1.0 => Ok(1.0 + spread),
+        spread if (0.0..1.0).contains(&spread) => Ok(1.0 + spread),
         _ => Err("write a share below 1, such as 0.1".to_owned()),
     })?;
-    let value = HopCost { spread: spread.unwrap_or(1.0), ..cost };
-    Ok(Some(Known { value, from: source(&table)? }))
+    Ok(spread.unwrap_or(1.0))
 }
 
 /// A rate with its source, or one alone, which is then assumed.
@@ -319,6 +337,7 @@ ovs = { source = "lab:recording", c0 = 240.0, c1 = 0.24, spread = 0.15 }
 vnf = { source = "own VNF", c0 = 900.0, spread = 0.2 }
 vnf_pps = "8 Mpps"
 vhost_pps = { value = "0.8 Mpps", source = "own bed" }
+channel = { source = "bench channel", ns = 14.0, ns_per_byte = 0.02, spread = 0.1 }
 "#;
 
     #[test]

@@ -30,8 +30,11 @@ fn designs(bed: &Bed, chain: &Chain) -> Vec<Design> {
         return all;
     }
     let inner = chain.vnfs.saturating_sub(1) as usize;
+    // No wire ends in memory that VNFs share.
+    let rings = bed.channel.as_ref().map(|_| Datapath::Channel);
+    let between: Vec<Datapath> = paths.iter().copied().chain(rings).collect();
     for (first, last) in paths.iter().flat_map(|first| paths.iter().map(move |last| (*first, *last))) {
-        for (one, other) in paths.iter().flat_map(|one| paths.iter().map(move |other| (*one, *other))) {
+        for (one, other) in between.iter().flat_map(|one| between.iter().map(move |other| (*one, *other))) {
             // Each pair of paths once, and a path alone once.
             let counts = if one < other {
                 1..inner.max(1)

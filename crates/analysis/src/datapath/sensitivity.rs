@@ -1,5 +1,6 @@
 //! What moves the bottleneck, and by how much.
 
+use super::model::channel::ChannelCost;
 use super::model::pcie::Link;
 use super::model::stages::{Bed, Load, rate};
 use super::model::switch::HopCost;
@@ -45,6 +46,11 @@ const CHANGES: &[(&str, Change)] = &[
         Some(Bed { nic: Some(super::Nic { packets: Some(packets), ..nic }), ..bed })
     }),
     ("one more port of the card", |bed| Some(Bed { ports: bed.ports + 1, ..bed })),
+    ("copies over the channel that take a tenth less", |bed| {
+        let cost = bed.channel.clone()?;
+        let less = ChannelCost { ns: cost.ns * 0.9, ns_per_byte: cost.ns_per_byte * 0.9, ..cost };
+        Some(Bed { channel: Some(less), ..bed })
+    }),
     ("VNFs that forward a tenth more", |bed| {
         let guest_pps = bed.guest_pps.map(|pps| pps * 1.1);
         let tenth_less =

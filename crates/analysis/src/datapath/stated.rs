@@ -1,6 +1,7 @@
 //! What a user states of a plan, a part of it at least, and what is taken where nothing is said.
 
 use super::calibrate::Calibration;
+use super::model::channel::ChannelCost;
 use super::model::design::{Design, Pattern};
 use super::model::frames::Frames;
 use super::model::nic::{Hairpin, NICS, Nic, PacketLimit, named};
@@ -102,6 +103,8 @@ pub struct Stated {
     pub vnf_cores: Option<Known<u32>>,
     /// What one thread of vhost-net carries.
     pub vhost_pps: Option<Known<f64>>,
+    /// What either end of a ring takes for a frame.
+    pub channel: Option<Known<ChannelCost>>,
 }
 
 /// What is taken of a PCIe link where nothing is said: the payload with which every device starts (PCI Express Base Specification 3.0,
@@ -164,12 +167,15 @@ fn bytes(bytes: &u32) -> String {
 impl Stated {
     /// Puts in what a recording of the user's own host measured, over what is stated.
     pub fn calibrate(&mut self, measured: Calibration) {
-        self.hop = Some(measured.hop);
-        self.core_hz = Some(measured.core_hz);
-        // A VNF with a CPU of its own is the user's, and not the testpmd that shares one here.
-        if self.vnf_cores.is_some() && self.vnf.is_none() {
-            self.vnf = measured.vnf;
+        if let Some(switch) = measured.switch {
+            self.hop = Some(switch.hop);
+            self.core_hz = Some(switch.core_hz);
+            // A VNF with a CPU of its own is the user's, and not the testpmd that shares one here.
+            if self.vnf_cores.is_some() && self.vnf.is_none() {
+                self.vnf = switch.vnf;
+            }
         }
+        self.channel = measured.channel.or(self.channel.take());
     }
 
     /// The plan, complete; or what is missing.
@@ -207,7 +213,7 @@ impl Stated {
         let each = |pps: &f64| mpps(pps);
         Ok(Plan {
             cards,
-            chains: self.chains.iter().map(|chain| chain.chain(self.pattern)).collect(),
+            chains: self.chains.iter().map(|chain| chain.chain(self.pattern, self.channel.is_some())).collect(),
             together: self.together,
             frames: self.frames.clone(),
             directions: self.directions.unwrap_or(1),
@@ -223,6 +229,9 @@ impl Stated {
             vnf: sources.note("cycles of a VNF for a packet", self.vnf.as_ref(), cycles),
             vnf_cores: sources.note("CPUs that VNFs share", self.vnf_cores.as_ref(), u32::to_string),
             vhost_pps: sources.note("what a thread of vhost-net carries", self.vhost_pps.as_ref(), each),
+            channel: sources.note("time of an end of a channel for a frame", self.channel.as_ref(), |cost| {
+                format!("{} ns and {} for each byte", plain(cost.ns), plain(cost.ns_per_byte))
+            }),
             assumptions: sources.0,
         })
     }
@@ -297,10 +306,11 @@ fn shown_limit(limit: &PacketLimit) -> String {
 }
 
 impl StatedChain {
-    fn chain(&self, of_plan: Pattern) -> Chain {
+    fn chain(&self, of_plan: Pattern, knows_rings: bool) -> Chain {
         let pattern = self.pattern.unwrap_or(of_plan);
         let is_open = self.designs.is_empty();
-        let designs = if is_open { Chain::usual_designs(pattern, self.vnfs) } else { self.designs.clone() };
+        let usual = || Chain::usual_designs(pattern, self.vnfs, knows_rings);
+        let designs = if is_open { usual() } else { self.designs.clone() };
         Chain { vnfs: self.vnfs, pattern, designs, is_open, must_migrate: self.must_migrate, card: self.card }
     }
 }

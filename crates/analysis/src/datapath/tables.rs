@@ -72,7 +72,8 @@ const BREAK_EVEN: TableSpec = TableSpec {
     section: "datapath",
     name: "breakeven",
     version: 1,
-    row: "Where one design overtakes another, modelled: pmd_cores, tie_size, longest_chain or migration_rate.",
+    row: "Where one design overtakes another, modelled: pmd_cores, tie_size, longest_chain, migration_rate; smallest_batch, in which rings \
+          carry the target, and batch_fills, how long a frame then waits for the others of its batch.",
     columns: &[
         Column::key("question"),
         Column { key: true, ..Column::value("size_bytes", "", ColumnType::U64) },

@@ -332,19 +332,20 @@ mod measured {
             Ok(Plan { machines: self.machines(Path::new("/"), &plan)?, ..plan })
         }
 
-        /// Setups whose delays are measured: those of two machines and a ring, without a window.
+        /// Setups whose delays are measured: those of two machines and a ring, without a window, by each policy.
         fn delayed(&self) -> Vec<Setup> {
             let rings = self.path.iter().filter(|path| *path == "ring" || *path == "ring-ro");
             let frames = self.size.iter().flat_map(|size| self.batch.iter().map(move |batch| (*size, *batch)));
-            let setup = |path: &String, (size_bytes, batch)| Setup {
+            let setup = |path: &String, policy: &String, (size_bytes, batch)| Setup {
                 path: path.clone(),
                 window: NO_WINDOW.to_owned(),
                 size_bytes,
                 batch,
-                policy: POLL.to_owned(),
+                policy: policy.clone(),
                 vms: 2,
             };
-            rings.flat_map(|path| frames.clone().map(move |frame| setup(path, frame))).collect()
+            let ways = rings.flat_map(|path| self.policy.iter().map(move |policy| (path, policy)));
+            ways.flat_map(|(path, policy)| frames.clone().map(move |frame| setup(path, policy, frame))).collect()
         }
 
         /// The CPUs of several machines, the switch last.

@@ -4,8 +4,10 @@ use crate::arguments::{Answered, OutputOptions, ReplaceOptions, Stdin, opened};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use analysis::datapath::options::{Idle, Options};
-use analysis::datapath::quantity::{bits_per_s, ghz, hop, imix, payload, pcie, pps, size};
-use analysis::datapath::{self, Asked, DATAPATHS, Datapath, Detours, Frames, HopCost, Pattern, Plan, Stated};
+use analysis::datapath::quantity::{bits_per_s, channel, ghz, hop, imix, payload, pcie, pps, size};
+use analysis::datapath::{
+    self, Asked, ChannelCost, ChannelUse, DATAPATHS, Datapath, Detours, Frames, HopCost, Pattern, Plan, Stated,
+};
 use analysis::{About, Answers, Case, Given, Input};
 use anyhow::bail;
 use base::nearest::instead;
@@ -28,6 +30,7 @@ use std::path::{Path, PathBuf};
     kvmscope plan chain --vnfs 8 --size 64 --from-host --nic ens1f0\n  \
     kvmscope plan chain --vnfs 3 --size 512 --nic XL710 --calibrate fixtures/ovs-dpdk-chain\n  \
     kvmscope plan chain --vnfs 4,8 --size 64 --nic XL710 --hop 240+0.24 --vnf 180+0.1 --vnf-cores 2\n  \
+    kvmscope plan chain --vnfs 8 --size 64 --nic XL710 --calibrate fixtures/channel --channel-window pkey --target '5 Mpps'\n  \
     kvmscope plan chain chain.toml --search\n  \
     kvmscope plan chain --validate\n\n\
     What a hop of the switch costs must be measured (--calibrate, --hop); it is never assumed. docs/datapath.md has the formulae.\n\
@@ -36,8 +39,8 @@ pub struct ChainOptions {
     /// A plan in TOML (docs/datapath.md), in place of the options
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = [
         "vnfs", "size", "imix", "pattern", "nic", "link", "ports", "cards", "pcie", "mps", "mrrs", "iommu_small_pages", "remote_node",
-        "hop", "pmd_cores", "ghz", "ingress", "vnf_pps", "vnf", "vnf_cores", "vhost_pps", "datapath", "must_migrate", "target", "validate",
-        "from_host", "snapshot",
+        "hop", "pmd_cores", "ghz", "ingress", "vnf_pps", "vnf", "vnf_cores", "vhost_pps", "channel", "datapath", "must_migrate", "target",
+        "validate", "from_host", "snapshot",
     ])]
     file: Option<PathBuf>,
     /// VNFs of the chain, or VMs side by side with --pattern north-south; several answer one after the other
@@ -88,9 +91,9 @@ pub struct ChainOptions {
     /// Cycles of a hop of OVS-DPDK on this host, and more for each byte: 240+0.24
     #[arg(long, value_name = "CYCLES", value_parser = hop)]
     hop: Option<HopCost>,
-    /// A recording of `kvmscope lab ovs` on this host: cycles of a hop, their clock and spread come from its trials
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath, conflicts_with_all = ["hop", "ghz", "validate"])]
-    calibrate: Option<PathBuf>,
+    /// Recordings of `kvmscope lab ovs` (what a hop takes, and the clock) and of `kvmscope bench channel` (what rings take) on this host
+    #[arg(long, value_name = "DIR", value_delimiter = ',', value_hint = ValueHint::AnyPath, conflicts_with = "validate")]
+    calibrate: Vec<PathBuf>,
     /// CPUs that poll for OVS-DPDK [default: 1, assumed]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1024))]
     pmd_cores: Option<u32>,
@@ -112,6 +115,15 @@ pub struct ChainOptions {
     /// What one thread of vhost-net carries on this host: '0.8 Mpps'
     #[arg(long, value_name = "RATE", value_parser = pps)]
     vhost_pps: Option<f64>,
+    /// Nanoseconds that a VNF takes to copy a frame into or out of a ring that it shares with the next one, and more for each byte: 14+0.02
+    #[arg(long, value_name = "NS", value_parser = channel)]
+    channel: Option<ChannelCost>,
+    /// With a recording of `bench channel`: the window of the rings, as table rates has it [default: none]
+    #[arg(long, value_name = "WINDOW", requires = "calibrate")]
+    channel_window: Option<String>,
+    /// With a recording of `bench channel`: frames that go over the rings at once [default: 32]
+    #[arg(long, value_name = "FRAMES", requires = "calibrate", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    channel_batch: Option<u32>,
     /// Datapaths to weigh [default: all, and VFs at the ends of OVS-DPDK]
     #[arg(long, value_name = "PATH", value_delimiter = ',', value_parser = path)]
     datapath: Vec<Datapath>,
@@ -127,8 +139,8 @@ pub struct ChainOptions {
     /// Instead, compare the model with published numbers
     #[arg(long, conflicts_with_all = [
         "vnfs", "size", "imix", "pattern", "nic", "from_host", "snapshot", "link", "ports", "cards", "pcie", "mps", "mrrs",
-        "iommu_small_pages", "remote_node", "hop", "pmd_cores", "ghz", "ingress", "vnf_pps", "vnf", "vnf_cores", "vhost_pps", "datapath",
-        "search", "must_migrate", "target",
+        "iommu_small_pages", "remote_node", "hop", "pmd_cores", "ghz", "ingress", "vnf_pps", "vnf", "vnf_cores", "vhost_pps", "channel",
+        "datapath", "search", "must_migrate", "target",
     ])]
     validate: bool,
     #[arg(skip)]
@@ -196,7 +208,7 @@ impl ChainOptions {
         }
         let of_host = host.map(|host| datapath::of_host(&host, self.nic.as_deref())).transpose().map_err(WrongUse)?;
         let mut stated = options.stated(of_host.unwrap_or_default());
-        if let Some(idle) = options.idle(&stated, self.calibrate.is_some()) {
+        if let Some(idle) = options.idle(&stated, !self.calibrate.is_empty()) {
             bail!(WrongUse(would_not_act(idle).to_owned()));
         }
         self.calibrated(&mut stated, interrupt)?;
@@ -205,11 +217,29 @@ impl ChainOptions {
 
     /// Puts in what the user's own recording measured, over what a file says.
     fn calibrated(&self, stated: &mut Stated, interrupt: &Interrupt) -> anyhow::Result<()> {
-        let Some(path) = &self.calibrate else { return Ok(()) };
-        let input = Input::open(opened(path, &self.stdin, interrupt)?)?;
-        let from = input.recording.title();
-        let measured = datapath::calibration(&input, stated.pattern, &from).map_err(anyhow::Error::msg)?;
-        stated.calibrate(measured);
+        let usual = ChannelUse::default();
+        let used = ChannelUse {
+            window: self.channel_window.clone().unwrap_or(usual.window),
+            batch: self.channel_batch.unwrap_or(usual.batch),
+        };
+        let (mut switch, mut rings) = (false, false);
+        for path in &self.calibrate {
+            let input = Input::open(opened(path, &self.stdin, interrupt)?)?;
+            let from = input.recording.title();
+            let measured = datapath::calibration(&input, stated.pattern, &used, &from).map_err(anyhow::Error::msg)?;
+            switch |= measured.switch.is_some();
+            rings |= measured.channel.is_some();
+            stated.calibrate(measured);
+        }
+        if switch && (self.hop.is_some() || self.ghz.is_some()) {
+            bail!(WrongUse("--hop and --ghz would not act beside a recording of lab ovs, which has both".to_owned()));
+        }
+        if rings && self.channel.is_some() {
+            bail!(WrongUse("--channel would not act beside a recording of bench channel".to_owned()));
+        }
+        if !rings && (self.channel_window.is_some() || self.channel_batch.is_some()) {
+            bail!(WrongUse("--channel-window and --channel-batch need a recording of bench channel".to_owned()));
+        }
         Ok(())
     }
 
@@ -248,6 +278,7 @@ impl ChainOptions {
             vnf: self.vnf.clone(),
             vnf_cores: self.vnf_cores,
             vhost_pps: self.vhost_pps,
+            channel: self.channel.clone(),
             datapaths: self.datapath.clone(),
             search: self.search,
             must_migrate: self.must_migrate,

@@ -230,7 +230,9 @@ fn a_hog_on_the_cpu_of_a_side_is_named_and_leads_to_the_timeline() {
         // The other side waits for this one, and looks at its counter meanwhile: that is no gap.
         assert_eq!(row["thread"], "consumer", "the hog stays on its CPU: {row}");
         let span = ["timeline_from_ns", "timeline_to_ns"].map(|name| row[name].as_u64().unwrap());
-        assert!((span[1] - span[0]).abs_diff(row["length_ns"].as_u64().unwrap()) < 10_000, "{row}");
+        let length_ns = row["length_ns"].as_u64().unwrap();
+        // The bench knows the rate of its counter by a few milliseconds, the trace by all of its time.
+        assert!((span[1] - span[0]).abs_diff(length_ns) < 10_000 + length_ns / 500, "{row}");
     }
     assert!(json.contains("CHN-PREEMPTED") && json.contains("of the time in gaps"), "the finding says who took most");
 }

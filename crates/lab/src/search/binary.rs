@@ -3,8 +3,8 @@
 use super::trials::{Refused, Trials};
 use super::{Ended, Found, Goal, Outcome, Range, Trial, is_narrow};
 
-/// Searches for one goal after the other; how many trials settle a rate and which share of them may be bad does not matter
-/// here: one does.
+/// Searches for one goal after the other, each from what the trials before it say of it: so no goal ends below a stricter one. How many
+/// trials settle a rate and which share of them may be bad does not matter here: one does.
 ///
 /// # Errors
 /// Those of a trial.
@@ -12,7 +12,7 @@ pub fn binary<E>(goals: &[Goal], range: &Range, run: impl FnMut(u64) -> Result<T
     let mut trials = Trials::new(range, run);
     let mut found = Vec::new();
     for goal in goals {
-        let (mut lower, mut upper) = (None, None);
+        let (mut lower, mut upper) = trials.bounds(goal.loss_ratio);
         let ended = loop {
             let top = upper.unwrap_or(trials.ceiling_pps).min(trials.ceiling_pps);
             let pps = match lower {

@@ -220,3 +220,12 @@ fn a_trial_is_discarded_by_the_limits_of_the_method() {
     assert_eq!(Trial { received: 200_000, ..trial }.loss_ratio(), 0.0);
     assert_eq!(Trial { sent: 0, received: 0, took_ns: 0, ..trial }.discarded(), Some(Discarded::RateMissed));
 }
+
+#[test]
+fn no_goal_ends_below_a_stricter_one_however_noisy_the_device_is() {
+    for (seed, capacity) in capacities().step_by(3) {
+        let mut device = Device { noise: 0.4, ..Device::new(capacity, seed) };
+        let [strict, loose] = by_halves(&mut device).found[..] else { panic!("two goals") };
+        assert!(strict.lower_pps <= loose.lower_pps, "{seed}: {strict:?}, {loose:?}");
+    }
+}

@@ -108,6 +108,16 @@ where
         }
     }
 
+    /// The bounds of a goal by all trials so far: the lowest rate that lost more, and the highest below it that did not.
+    pub(super) fn bounds(&self, loss_ratio: f64) -> (Option<u64>, Option<u64>) {
+        let counted = || self.kept.iter().filter(|(_, discarded)| discarded.is_none()).map(|(trial, _)| trial);
+        let loses = |trial: &&Trial| trial.loss_ratio() > loss_ratio;
+        let upper = counted().filter(loses).map(|trial| trial.intended_pps).min();
+        let is_below = |pps: &u64| upper.is_none_or(|upper| *pps < upper);
+        let lower = counted().filter(|trial| !loses(trial)).map(|trial| trial.intended_pps).filter(is_below).max();
+        (lower, upper)
+    }
+
     /// A trial at that rate that counts.
     pub(super) fn at(&mut self, pps: u64) -> Result<Trial, Refused<E>> {
         let (mut missed, mut stolen) = (0, 0);

@@ -1,6 +1,7 @@
 /** Above the lanes: which of them, in which order, and the search through all their slices. */
 import { useState } from "preact/hooks";
 import type { Recording } from "../../data/source";
+import { vcpuLanes } from "../../data/types";
 import { counted, grouped } from "../../maths/format";
 import { pickOf } from "../../maths/picked";
 import { showing } from "../../maths/window";
@@ -16,28 +17,31 @@ interface Props {
 }
 
 export function LaneTools({ recording, lanes, hasArrows }: Props) {
+  const hasVcpus = vcpuLanes(recording.timeline).length > 0;
   const hasChains = recording.timeline!.lanes.some((lane) => lane.chains > 0);
   return (
     <div class="lane-tools">
       <input
         type="text"
         value={hash.value.lanes ?? ""}
-        placeholder="Lanes: vCPU 3"
+        placeholder={hasVcpus ? "Lanes: vCPU 3" : "Lanes: CPU 3"}
         aria-label="Filter lanes by words"
         onInput={(event) => go({ lanes: event.currentTarget.value })}
       />
-      <select
-        aria-label="Order of lanes"
-        value={hash.value.order ?? ""}
-        onChange={(event) => go({ order: event.currentTarget.value })}
-      >
-        <option value="">Lanes as recorded</option>
-        {ORDERS.filter(({ id }) => id !== "chains" || hasChains).map(({ id, title }) => (
-          <option key={id} value={id}>
-            {title}
-          </option>
-        ))}
-      </select>
+      {hasVcpus && (
+        <select
+          aria-label="Order of lanes"
+          value={hash.value.order ?? ""}
+          onChange={(event) => go({ order: event.currentTarget.value })}
+        >
+          <option value="">Lanes as recorded</option>
+          {ORDERS.filter(({ id }) => id !== "chains" || hasChains).map(({ id, title }) => (
+            <option key={id} value={id}>
+              {title}
+            </option>
+          ))}
+        </select>
+      )}
       <Search recording={recording} lanes={lanes} />
       {hasArrows && (
         <button

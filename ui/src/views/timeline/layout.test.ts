@@ -46,8 +46,22 @@ describe("the layout of lanes", () => {
       expect(it.top + it.height).toBeLessThanOrEqual(all[i + 1]?.top ?? height);
   });
 
-  it("of one group alone has no line for it", () => {
+  it("of one group alone has no line for it, and it is open whatever the address says", () => {
     expect(place([], lanes.slice(0, 2)).groups).toEqual([]);
+    const cpus = place(["host CPUs"], lanes.slice(2, 4));
+    expect([cpus.groups.length, cpus.lanes.map((it) => it.id)]).toEqual([0, [2, 3]]);
+  });
+
+  it("opens all groups where no vCPU is known, with the rows that occur", () => {
+    const rest = lanes.slice(2);
+    expect(place([], rest).lanes.map((it) => it.id)).toEqual([2, 3, 4]);
+    expect(place(["host CPUs"], rest).groups.map((group) => group.folded)).toEqual([true, false]);
+    const known = { states: [{ name: "task", title: "" }] } as Timeline;
+    const some = new Map([[2, { slices: [], left_out: 0 }]]);
+    expect(layout(known, rest, some, new Set(), room).lanes[0]!.steps).toEqual(["task"]);
+    // Pinned vCPUs are vCPUs all the same.
+    const pinned = place([], lanes, { ...AS_GIVEN, pinned: [0, 1] });
+    expect(pinned.lanes.map((it) => it.id)).toEqual([0, 1]);
   });
 
   it("has pinned lanes first, sorted ones next, and of a filter what fits, whatever its kind", () => {

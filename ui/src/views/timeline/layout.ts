@@ -6,6 +6,8 @@
  *                    vCPU 1  |▆▃▃▆▆▆|
  * ▸ host CPUs (8)            |▃▃▃▃▃▃|      all other kinds: folded, the mean of their lanes
  * ```
+ *
+ * They explain the vCPUs. Without any vCPU they are what there is to see, and open.
  */
 import type { Lane, LaneKind, Slices, Timeline } from "../../data/types";
 import { lookOf, type Step } from "../../draw/tokens";
@@ -78,24 +80,12 @@ export interface Room {
 
 export const kindOf = (lane: Lane): LaneKind => lane.kind ?? "vcpu";
 
+const isVcpu = (lane: Lane) => kindOf(lane) === "vcpu";
+
 /** The row of a state; one that has no row of its own here is drawn in the lowest, never as a guest. */
 export function rowOf(steps: Step[], state: string): number {
   const row = steps.indexOf(lookOf(state).step);
   return row < 0 ? steps.length - 1 : row;
-}
-
-/** Lanes of one group stand together; vCPUs come first, as they are given. */
-export function groupsOf(lanes: Lane[]): { key: string; title: string; lanes: Lane[]; open: boolean }[] {
-  const found = new Map<string, Lane[]>();
-  for (const lane of lanes) {
-    const mine = found.get(lane.group) ?? [];
-    mine.push(lane);
-    found.set(lane.group, mine);
-  }
-  return [...found].map(([key, mine]) => {
-    const open = kindOf(mine[0]!) === "vcpu";
-    return { key, title: mine.length > 1 ? `${key} (${mine.length})` : key, lanes: mine, open };
-  });
 }
 
 interface Group {
@@ -103,6 +93,20 @@ interface Group {
   title: string;
   lanes: Lane[];
   open: boolean;
+}
+
+/** Lanes of one group stand together; vCPUs come first, as they are given. */
+export function groupsOf(lanes: Lane[], hasVcpus = lanes.some(isVcpu)): Group[] {
+  const found = new Map<string, Lane[]>();
+  for (const lane of lanes) {
+    const mine = found.get(lane.group) ?? [];
+    mine.push(lane);
+    found.set(lane.group, mine);
+  }
+  return [...found].map(([key, mine]) => {
+    const open = isVcpu(mine[0]!) || !hasVcpus;
+    return { key, title: mine.length > 1 ? `${key} (${mine.length})` : key, lanes: mine, open };
+  });
 }
 
 export function fits(lane: Lane, filter: string): boolean {
@@ -122,13 +126,15 @@ function ordered(shown: Lane[], { filter, pinned, sorted }: Order): Group[] {
   };
   const first = take(pinned);
   const byId = new Map([...left].map((lane) => [lane.id, lane]));
-  const main =
-    sorted?.ids.flatMap((id) => byId.get(id) ?? []).filter((lane) => kindOf(lane) === "vcpu") ?? [];
+  const main = sorted?.ids.flatMap((id) => byId.get(id) ?? []).filter(isVcpu) ?? [];
   for (const lane of main) left.delete(lane);
   const of = (key: string, title: string, lanes: Lane[]) =>
     lanes.length > 0 ? [{ key, title, lanes, open: true }] : [];
   // Who filters wants to see what fits, of whatever kind.
-  const rest = groupsOf([...left]).map((group) => ({ ...group, open: group.open || filter !== "" }));
+  const rest = groupsOf([...left], shown.some(isVcpu)).map((group) => ({
+    ...group,
+    open: group.open || filter !== "",
+  }));
   return [
     ...of(PINNED, `Pinned (${first.length})`, first),
     ...of(SORTED, sorted ? `${sorted.title} (${main.length})` : "", main),
@@ -153,13 +159,13 @@ export function layout(
   order: Order = AS_GIVEN,
 ): Layout {
   const used = new Set<string>(timeline.states.map((state) => lookOf(state.name).step));
-  const all = ordered(shown, order).map((group) => ({
-    ...group,
-    open: group.open !== turned.has(group.key),
-  }));
-  const headed = all.length > 1;
+  const hasVcpus = shown.some(isVcpu);
+  const groups = ordered(shown, order);
+  const headed = groups.length > 1;
+  // Of one group alone there is no line to unfold it by.
+  const all = groups.map((group) => ({ ...group, open: !headed || group.open !== turned.has(group.key) }));
   const main = all.filter((group) => group.open).flatMap((group) => group.lanes);
-  const wide = Math.max(1, main.filter((lane) => kindOf(lane) === "vcpu").length);
+  const wide = Math.max(1, hasVcpus ? main.filter(isVcpu).length : main.length);
   // Few lanes share the height of the screen, many are as low as still reads.
   const fair = (room.height - (headed ? all.length * GROUP_HEIGHT : 0)) / wide - LANE_GAP;
   const out: Layout = { groups: [], lanes: [], height: 0 };
@@ -172,14 +178,17 @@ export function layout(
     }
     if (!open) continue;
     for (const lane of lanes) {
-      const steps = STEPS[kindOf(lane)].filter((step) => !["L3", "unknown"].includes(step) || used.has(step));
+      const own = STEPS[kindOf(lane)];
+      // Without a vCPU nobody looks for the rows of guests.
+      const kept = own.filter((step) => used.has(step) || (hasVcpus && !["L3", "unknown"].includes(step)));
+      const steps = kept.length > 0 ? kept : own;
       const many = main.length > FEW;
       const deep = !many || room.fewInMean(lane);
       const few = stairs.has(lane.id) && deep;
       const height =
         few || (deep && many)
           ? steps.length * within(STEP_HEIGHT, fair / steps.length)
-          : kindOf(lane) === "vcpu"
+          : isVcpu(lane) || !hasVcpus
             ? within(COVER_HEIGHT, fair)
             : SIDE_HEIGHT;
       const alone = !headed || key === PINNED || key === SORTED;

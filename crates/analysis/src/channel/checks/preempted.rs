@@ -126,3 +126,32 @@ fn keep_away(found: &mut Hit, culprit: &Culprit, host: &Host, cpus: &CpuSet) {
         Culprit::Lost | Culprit::Unknown => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::tests::Made;
+    use super::super::tests::{NOTHING, found, ids};
+    use base::channel::Side;
+    use std::slice::from_ref;
+
+    #[test]
+    fn a_cpu_that_was_taken_is_told_with_what_that_cost() {
+        let side = |involuntary| Side { involuntary, cpu: 1, cpu_ns: 300_000_000, ..Side::default() };
+        let made = Made { raw: 0.6, clean: 0.7, consumer: side(7), ..Made::default() };
+        let findings = found(from_ref(&made), |_| {});
+        assert_eq!(
+            findings[0].title,
+            "The CPU of a side was taken 7 times in 1 setup: up to 40.0 % of the rate was lost"
+        );
+        assert!(
+            findings[0].evidence[0]
+                .what
+                .ends_with("7 involuntary switches, 30.00 Mpps over all of the time, 50.00 Mpps in clean slices")
+        );
+        assert!(findings[0].fix[1].contains("isolcpus=managed_irq,domain,0-1 nohz_full=0-1"), "{:?}", findings[0].fix);
+        assert_eq!(ids(&[Made { consumer: side(0), ..made.clone() }]), NOTHING, "nobody took it");
+        assert_eq!(ids(&[Made { raw: 0.96, ..made.clone() }]), NOTHING, "it cost nothing to speak of");
+        let unmeasured = found(&[Made { clean: 0.1, ..made }], |_| {});
+        assert!(unmeasured[0].title.ends_with("too few slices were clean to tell the rate"), "{}", unmeasured[0].title);
+    }
+}

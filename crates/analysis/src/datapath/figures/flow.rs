@@ -141,6 +141,7 @@ impl Place {
     /// Whether packets of the hop use a resource. What VNFs forward is theirs, and no hop's.
     fn uses(self, resource: Resource, path: Datapath) -> bool {
         match resource {
+            Resource::Channel => path == Datapath::Channel,
             Resource::Line => self.is_on_wire(path),
             Resource::Pcie | Resource::Nic => self.is_on_wire(path) || path == Datapath::Sriov,
             Resource::Hairpin => !self.is_on_wire(path) && path == Datapath::Sriov,

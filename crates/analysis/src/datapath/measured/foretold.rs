@@ -54,6 +54,7 @@ impl Asked {
             vnf: costs.vnf,
             vnf_cores: Some(1),
             vhost_pps: None,
+            channel: None,
             directions: 1,
         };
         let pattern = pattern(self.pattern);

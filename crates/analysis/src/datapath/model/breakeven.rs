@@ -66,6 +66,7 @@ mod tests {
             vnf: None,
             vnf_cores: None,
             vhost_pps: None,
+            channel: None,
         }
     }
 

@@ -54,6 +54,11 @@ impl Frames {
         self.sizes.iter().filter(|(_, size)| *size < f64::from(bytes)).map(|(share, _)| share).sum()
     }
 
+    /// Whether every size is as `is` wants it.
+    pub fn all(&self, is: impl Fn(f64) -> bool) -> bool {
+        self.sizes.iter().all(|(_, bytes)| is(*bytes))
+    }
+
     /// Bytes of the longest frame.
     pub fn longest_bytes(&self) -> f64 {
         self.sizes.iter().map(|(_, bytes)| *bytes).fold(0.0, f64::max)

@@ -7,6 +7,7 @@
 //! A chain's rate is that of packets from end to end; the system's is that times the VNFs, counted where they send (the counting
 //! of the talk of 2017, docs/datapath.md). North-south it is the sum over all VMs.
 
+use super::channel::ChannelCost;
 use super::design::{Datapath, Design, Pattern};
 use super::frames::Frames;
 use super::nic::{Hairpin, Nic};
@@ -27,6 +28,8 @@ pub enum Resource {
     Hairpin,
     /// A VNF itself.
     Guest,
+    /// A VNF that copies over rings it shares with its neighbours.
+    Channel,
     /// Polling threads of the switch.
     Pmd,
     /// What the switch takes in from one port.
@@ -44,6 +47,7 @@ impl Resource {
             Resource::Nic => "nic",
             Resource::Hairpin => "hairpin",
             Resource::Guest => "guest",
+            Resource::Channel => "channel",
             Resource::Pmd => "pmd",
             Resource::Ingress => "ingress",
             Resource::Vhost => "vhost",
@@ -84,6 +88,8 @@ pub struct Bed {
     pub vnf_cores: Option<u32>,
     /// What one thread of vhost-net carries, where that was measured.
     pub vhost_pps: Option<f64>,
+    /// What either end of a ring takes for a frame, where that was measured.
+    pub channel: Option<ChannelCost>,
     /// 2 if packets take a chain in both directions; rates count both together.
     pub directions: u32,
 }
@@ -156,6 +162,7 @@ pub fn rate(bed: &Bed, load: Load<'_>, beside: &[(Load<'_>, bool)], frames: &Fra
     let is_bound = bed.nic.is_some_and(|nic| nic.hairpin == Hairpin::PortSpeed);
     stage(Resource::Hairpin, (uses.hairpins > 0.0 && is_bound).then(|| line / uses.hairpins));
     stage(Resource::Guest, of_vnfs(bed, &uses, frames));
+    stage(Resource::Channel, of_rings(bed, &uses, frames));
     if let Some(hop) = bed.hop.as_ref().filter(|_| !uses.queues.is_empty()) {
         let busy = heaviest(uses.queues.clone(), bed.pmd_cores);
         stage(Resource::Pmd, Some(bed.core_hz / (busy * frames.mean(|bytes| hop.of(bytes)))));
@@ -171,8 +178,28 @@ pub fn rate(bed: &Bed, load: Load<'_>, beside: &[(Load<'_>, bool)], frames: &Fra
 fn of_vnfs(bed: &Bed, uses: &Uses, frames: &Frames) -> Option<f64> {
     let by_cycles = bed.vnf.as_ref().map(|cost| bed.core_hz / frames.mean(|bytes| cost.of(bytes)));
     let alone = bed.guest_pps.into_iter().chain(by_cycles).reduce(f64::min)?;
-    let on_one = bed.vnf_cores.map_or(1.0, |cores| (uses.vnfs / f64::from(cores.max(1))).ceil());
-    Some(alone / on_one)
+    Some(alone / vnfs_on_one(bed, uses))
+}
+
+/// What the VNF forwards that has most ends of rings: its CPU does its own work, and copies in and out.
+fn of_rings(bed: &Bed, uses: &Uses, frames: &Frames) -> Option<f64> {
+    let cost = bed.channel.as_ref().filter(|cost| uses.ring_ends > 0.0 && cost.covers(frames))?;
+    let copies_s = uses.ring_ends * frames.mean(|bytes| cost.of(bytes)) * 1e-9 * vnfs_on_one(bed, uses);
+    let own_s = of_vnfs(bed, uses, frames).map_or(0.0, |pps| 1.0 / pps);
+    Some(1.0 / (copies_s + own_s))
+}
+
+/// What an end of a ring may take for a frame where the chain is to carry `pps`; `None` if nothing is left for it.
+pub fn ring_end_ns(bed: &Bed, load: Load<'_>, frames: &Frames, pps: f64) -> Option<f64> {
+    let uses = Uses::of(bed, load);
+    let own_s = of_vnfs(bed, &uses, frames).map_or(0.0, |pps| 1.0 / pps);
+    let left_ns = (1.0 / pps - own_s) * 1e9 / (uses.ring_ends * vnfs_on_one(bed, &uses));
+    (left_ns > 0.0 && left_ns.is_finite()).then_some(left_ns)
+}
+
+/// VNFs that take turns on the CPU that has most of them.
+fn vnfs_on_one(bed: &Bed, uses: &Uses) -> f64 {
+    bed.vnf_cores.map_or(1.0, |cores| (uses.vnfs / f64::from(cores.max(1))).ceil())
 }
 
 /// What the card itself carries: packets a second, and bits a second of two ports together.
@@ -217,6 +244,8 @@ struct Uses {
     ingress: f64,
     /// Load of the busiest thread of vhost-net.
     vhost: f64,
+    /// Ends of rings of the VNF that has most of them.
+    ring_ends: f64,
     /// VNFs that forward it, or their part of all.
     vnfs: f64,
 }
@@ -240,7 +269,18 @@ impl Uses {
                 }
                 let ingress = if enters_switch { each } else { 0.0 };
                 let vhost = edges.iter().take(2).filter(|edge| edge.is_of_vhost_net()).count() as f64;
-                Self { line: each, crossings: each, hairpins: 0.0, between_vfs: false, queues, ingress, vhost, vnfs }
+                let ring_ends = 0.0;
+                Self {
+                    line: each,
+                    crossings: each,
+                    hairpins: 0.0,
+                    between_vfs: false,
+                    queues,
+                    ingress,
+                    vhost,
+                    ring_ends,
+                    vnfs,
+                }
             }
             Pattern::Chain => {
                 let hairpins = load.design.inner().iter().filter(|edge| **edge == Datapath::Sriov).count() as f64;
@@ -253,6 +293,9 @@ impl Uses {
                 }
                 let of_vnf = |edges: &[Datapath]| edges.iter().filter(|edge| edge.is_of_vhost_net()).count();
                 let vhost = edges.windows(2).map(of_vnf).max().unwrap_or(0) as f64;
+                // Edge k and edge k + 1 are those of one VNF.
+                let of_ring = |edges: &[Datapath]| edges.iter().filter(|edge| **edge == Datapath::Channel).count();
+                let ring_ends = edges.windows(2).map(of_ring).max().unwrap_or(0) as f64;
                 let ingress = if enters_switch { 1.0 } else { 0.0 };
                 let between_vfs = hairpins > 0.0;
                 // Over several cards no edge stays inside one: what a VF sends goes over the wire to another card.
@@ -264,7 +307,7 @@ impl Uses {
                         (most, most, 0.0)
                     }
                 };
-                Self { line, crossings, hairpins, between_vfs, queues, ingress, vhost, vnfs }
+                Self { line, crossings, hairpins, between_vfs, queues, ingress, vhost, ring_ends, vnfs }
             }
         }
     }
@@ -327,6 +370,7 @@ mod tests {
             vnf: None,
             vnf_cores: None,
             vhost_pps: None,
+            channel: None,
         }
     }
 

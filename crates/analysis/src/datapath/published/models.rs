@@ -38,6 +38,7 @@ pub(super) fn vf(mps_bytes: u32, pattern: Pattern, vnfs: u32, bytes: u32) -> Opt
         vnf: None,
         vnf_cores: None,
         vhost_pps: None,
+        channel: None,
         directions: 1,
     };
     let design = Design::uniform(Datapath::Sriov, pattern, vnfs);

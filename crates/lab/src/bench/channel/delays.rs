@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! frame i is due at begin + i / rate    by the clock, whatever became of those before it; that time stands in the frame
-//! producer   sends a batch when all of it is due; what finds no room is dropped and counted
-//! consumer   looks at the counter once for each batch: its time less that of each frame is the frame's delay
+//! producer   sends a batch when all of it is due, and kicks who sleeps; what finds no room is dropped and counted
+//! consumer   polls or sleeps, as its policy is; looks at the counter once for each batch: its time less that of each frame is the delay
 //! ```
 //! So a frame that a full ring or a lost CPU held up counts from when it was due (no coordinated omission), and the delay of a batch has
 //! the time in that the batch takes to fill. Rates: shares of the clean rate of just before, or given ones; then two searches by RFC 2544,
@@ -11,7 +11,7 @@
 
 use super::frames::{Arrived, Batch, number_of};
 use super::peer::{Cues, Link, Peer};
-use super::rings::{Ends, NEVER_SAID, SAYS_WITHIN, ends, settle};
+use super::rings::{Bells, Ends, NEVER_SAID, SAYS_WITHIN, ends, policy, pop_until_idle, settle};
 use super::side::{Span, now};
 use super::{Plan, rings};
 use crate::Error;
@@ -19,7 +19,7 @@ use crate::bench::launch::ns_per_tick;
 use crate::search::{Ended, Found, Goal, Range, Trial, binary};
 use base::Histogram;
 use base::channel::{Delays, GIVEN, LOSS_10_PPM, NO_LOSS, RECEIVER, SENDER, Search, Setup};
-use channel::{Consumer, FrameBuf, Open, Producer, Ticks};
+use channel::{Consumer, FrameBuf, Open, Policy, Producer, Ticks, Waiting};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -205,19 +205,25 @@ fn delays(
 /// Offers one rate for a while.
 fn offer(plan: &Plan, setup: &Setup, ticks: Ticks, length: Duration, mpps: f64) -> Result<Offer, Error> {
     let Ends { ours, theirs, shape } = ends(plan, setup)?;
+    let policy = policy(setup)?;
+    let sleeps = policy != Policy::Poll;
+    let Bells { of_sender, of_receiver } = Bells::new(policy, ticks)?;
     let mut peer = Peer::start(|link| {
         settle(plan, plan.cpus.1, RECEIVER).map_err(|error| error.to_string())?;
+        // The producer waits for the clock alone, and never for room.
         let consumer = Consumer::new(&theirs, Open::over(theirs.halves())).polled();
-        receive(setup, consumer, FrameBuf::new(setup.batch as usize, shape.frame_bytes()), link)
+        let frames = FrameBuf::new(setup.batch as usize, shape.frame_bytes());
+        receive(setup, consumer, sleeps.then_some(of_receiver), frames, link)
     })?;
     settle(plan, plan.cpus.0, SENDER)?;
-    let mut producer = Producer::new(&ours, Open::over(ours.halves())).polled();
+    let producer = Producer::new(&ours, Open::over(ours.halves()));
+    let mut producer = if sleeps { producer } else { producer.polled() };
     let span = peer.begin(|| {
         let from = now() + ticks.of_ns((HEAD_START + WARM_UP).as_nanos() as u64);
         Span { from, until: from + ticks.of_ns(length.as_nanos() as u64), per_ns: ticks.per_ns() }
     })?;
     let schedule = Schedule::of(span, mpps);
-    let (dropped, ended) = send(setup, &mut producer, &schedule)?;
+    let (dropped, ended) = send(setup, &mut producer, of_sender, &schedule)?;
     let received: Received = peer.end(producer.stats().packets)?;
     let length_ns = length.as_nanos() as u64;
     let behind_ns = ticks.ns(ended.saturating_sub(span.until));
@@ -258,7 +264,12 @@ impl Schedule {
 }
 
 /// Sends all that is due: how many frames that count found no room, and when the last was gone.
-fn send(setup: &Setup, producer: &mut Producer<Open>, schedule: &Schedule) -> Result<(u64, u64), Error> {
+fn send(
+    setup: &Setup,
+    producer: &mut Producer<Open>,
+    mut waiting: Waiting,
+    schedule: &Schedule,
+) -> Result<(u64, u64), Error> {
     let most = u64::from(setup.batch);
     let mut batch = Batch::new(setup.batch as usize, setup.size_bytes as usize);
     let (counts_from, all) = (schedule.first_at(schedule.span.from), schedule.first_at(schedule.span.until));
@@ -276,7 +287,7 @@ fn send(setup: &Setup, producer: &mut Producer<Open>, schedule: &Schedule) -> Re
             continue;
         }
         let numbered = batch.number_by((next..next + frames).map(|frame| schedule.due(frame)));
-        let pushed = producer.push_batch(&batch.frames()[..numbered]);
+        let pushed = producer.push_kicking(&batch.frames()[..numbered], &mut waiting);
         let pushed = pushed.map_err(|fault| Error::Died(format!("the other side broke its rules: {fault}")))?.frames;
         dropped += (next + pushed as u64..next + frames).filter(|frame| *frame >= counts_from).count() as u64;
         next += frames;
@@ -287,6 +298,7 @@ fn send(setup: &Setup, producer: &mut Producer<Open>, schedule: &Schedule) -> Re
 fn receive(
     setup: &Setup,
     mut consumer: Consumer<Open>,
+    mut waiting: Option<Waiting>,
     mut frames: FrameBuf,
     link: &mut Link,
 ) -> Result<Received, String> {
@@ -296,7 +308,11 @@ fn receive(
     let (mut arrived, mut delays) = (Arrived::default(), Histogram::new());
     let (mut sent, mut at) = (None, now());
     loop {
-        let popped = consumer.pop_batch(&mut frames, batch).map_err(|fault| fault.to_string())?;
+        let popped = match &mut waiting {
+            Some(waiting) if sent.is_none() => pop_until_idle(&mut consumer, &mut frames, batch, waiting),
+            _ => consumer.pop_batch(&mut frames, batch),
+        };
+        let popped = popped.map_err(|fault| fault.to_string())?;
         at = if popped == 0 { at } else { now() };
         for frame in frames.iter() {
             let due = number_of(frame);

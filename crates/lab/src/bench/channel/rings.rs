@@ -29,6 +29,8 @@ const DRAINS_WITHIN_NS: u64 = 2_000_000_000;
 pub(super) const SAYS_WITHIN: Duration = Duration::from_secs(20);
 /// It did not: how many were lost is unknown then.
 pub(super) const NEVER_SAID: &str = "the side that sends never said how many frames it had sent";
+/// A side that sleeps looks at the time at least this often.
+const IDLE: Duration = Duration::from_millis(20);
 /// Windows that are timed with nothing inside, in groups of so many.
 const WINDOWS: u32 = 100;
 const GROUPS: usize = 31;
@@ -131,26 +133,18 @@ fn both<W: Window>(plan: &Plan, setup: &Setup, over: impl Fn(Halves) -> Result<W
     let ticks = Ticks::new(per_ns);
     let policy = policy(setup)?;
     let Ends { ours, theirs, shape } = ends(plan, setup)?;
-    let bells =
-        || -> Result<(Bell, Bell), Error> { Ok((Bell::new().map_err(refused)?, Bell::new().map_err(refused)?)) };
-    let (producers, consumers) = bells()?;
-    let share = |bell: &Bell| {
-        let file = bell.file().try_clone_to_owned().map_err(|error| Error::refused("an eventfd", error))?;
-        Ok::<Bell, Error>(Bell::received(file))
-    };
+    let Bells { of_sender: mut waiting, of_receiver } = Bells::new(policy, ticks)?;
     let timed = setup.window != "none";
     let mut window = over(ours.halves())?;
     let window_ns = if timed { price(&mut window, ticks) } else { 0.0 };
 
-    let mut waiting = Waiting::new(policy, ticks, share(&producers)?, share(&consumers)?, None);
     let mut peer = Peer::start(|link| {
         settle(plan, plan.cpus.1, RECEIVER).map_err(|error| error.to_string())?;
         let window = over(theirs.halves()).map_err(|error| error.to_string())?;
         let consumer = Consumer::new(&theirs, window);
         let consumer = if policy == Policy::Poll { consumer.polled() } else { consumer };
         let consumer = if timed { consumer.timed(ticks) } else { consumer };
-        let waiting = Waiting::new(policy, ticks, consumers, producers, None);
-        receive(plan, setup, consumer, (policy != Policy::Poll).then_some(waiting), link, shape)
+        receive(plan, setup, consumer, (policy != Policy::Poll).then_some(of_receiver), link, shape)
     })?;
     settle(plan, plan.cpus.0, SENDER)?;
     let producer = Producer::new(&ours, window);
@@ -166,6 +160,40 @@ fn both<W: Window>(plan: &Plan, setup: &Setup, over: impl Fn(Halves) -> Result<W
 
     let sent = Sent { seen, window_ns, kicks: producer.stats().kicks };
     Ok(outcome(plan, setup, shape, sent, received))
+}
+
+/// How each side waits for the other.
+pub(super) struct Bells {
+    pub(super) of_sender: Waiting,
+    pub(super) of_receiver: Waiting,
+}
+
+impl Bells {
+    /// By the same policy.
+    pub(super) fn new(policy: Policy, ticks: Ticks) -> Result<Bells, Error> {
+        let (senders, receivers) = (Bell::new().map_err(refused)?, Bell::new().map_err(refused)?);
+        let share = |bell: &Bell| {
+            let file = bell.file().try_clone_to_owned().map_err(|error| Error::refused("an eventfd", error))?;
+            Ok::<Bell, Error>(Bell::received(file))
+        };
+        Ok(Bells {
+            of_sender: Waiting::new(policy, ticks, share(&senders)?, share(&receivers)?, None),
+            of_receiver: Waiting::new(policy, ticks, receivers, senders, None),
+        })
+    }
+}
+
+/// Takes frames as soon as some are there; none after [`IDLE`], so that who waits looks at the time now and then.
+pub(super) fn pop_until_idle<W: Window>(
+    consumer: &mut Consumer<W>,
+    frames: &mut FrameBuf,
+    batch: usize,
+    waiting: &mut Waiting,
+) -> Result<usize, PeerFault> {
+    match consumer.pop_some(frames, batch, waiting, IDLE) {
+        Err(PeerFault::Stalled { .. }) => Ok(0),
+        other => other,
+    }
 }
 
 /// What both sides saw of one setup, slices of one side beside those of the other.
@@ -328,11 +356,7 @@ pub(super) fn receive<W: Window>(
         }
         let popped = match &mut waiting {
             Some(waiting) if !ends => {
-                // So that it looks at the time now and then.
-                let popped = match consumer.pop_some(&mut frames, batch, waiting, Duration::from_millis(20)) {
-                    Err(PeerFault::Stalled { .. }) => Ok(0),
-                    other => other,
-                };
+                let popped = pop_until_idle(&mut consumer, &mut frames, batch, waiting);
                 watch.rested(now());
                 popped
             }
