@@ -8,6 +8,7 @@ import { compared } from "./compared.mjs";
 import { copies } from "./copies.mjs";
 import { findings } from "./findings.mjs";
 import { frames } from "./frames.mjs";
+import { gaps } from "./gaps.mjs";
 import { gestures } from "./gestures.mjs";
 import { glance } from "./glance.mjs";
 import { latency } from "./latency.mjs";
@@ -372,6 +373,7 @@ export const steps = [
   ...paper,
   ...still,
   ...frames,
+  ...gaps,
   ...gestures,
   ...wide,
   ...latency,

@@ -2,13 +2,17 @@
 import { server } from "./data/server";
 import { mount } from "./mount";
 import { serve } from "./state/serving";
+import { Chooser, Home } from "./views/Chooser";
+import { Comparison } from "./views/Comparison";
 import { useControls } from "./views/Controls";
 import { Drawing } from "./views/Drawing";
 import { Events } from "./views/Events";
 import { later } from "./views/Later";
 import { Reading } from "./views/Reading";
 import { Recordings } from "./views/Recordings";
+import { Arrows } from "./views/timeline/Arrows";
 import { useArrows } from "./views/timeline/arrows";
+import { OfReasons } from "./views/timeline/OfReasons";
 import { OfSlice } from "./views/timeline/OfSlice";
 import { Perfetto } from "./views/timeline/Perfetto";
 
@@ -25,9 +29,14 @@ mount(
     TimelineView: later(async () => (await import("./views/Timeline")).TimelineView),
   },
   {
+    Arrows,
+    Chooser,
     Compared: later(async () => (await import("./views/compare/Compared")).Compared),
+    Comparison,
     Events,
+    Home,
     Live: later(async () => (await import("./views/Live")).Live),
+    OfReasons,
     OfSlice,
     Perfetto,
     Reading,

@@ -17,5 +17,5 @@ export function mount(source: Source, root: Element, views: Views, ofServer?: Of
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   start(source);
   listen();
-  render(<App inlined={source.inlined} views={views} {...(ofServer ? { ofServer } : {})} />, root);
+  render(<App views={views} {...(ofServer ? { ofServer } : {})} />, root);
 }

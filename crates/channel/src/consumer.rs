@@ -20,6 +20,8 @@ pub struct Consumer<W> {
     places: Places,
     indices: Receiving,
     alike: Alike,
+    /// Descriptors that were read.
+    runs: u64,
     peer_polls: bool,
     stats: ChannelStats,
     meter: Meter,
@@ -40,6 +42,7 @@ impl<W: Window> Consumer<W> {
             places: header.shape.places(),
             indices,
             alike: Alike::default(),
+            runs: 0,
             peer_polls: false,
             stats,
             meter: Meter(None),
@@ -91,7 +94,7 @@ impl<W: Window> Consumer<W> {
 
     #[inline]
     fn pop(&mut self, out: &mut FrameBuf, max: usize) -> Result<Popped, PeerFault> {
-        let Consumer { window, header, places, indices, alike, epochs, peer_polls, .. } = self;
+        let Consumer { window, header, places, indices, alike, runs, epochs, peer_polls, .. } = self;
         let generation = header.generation as u8;
         let longest = places.frame_bytes.min(out.frame_bytes());
         window.with(|raw| {
@@ -103,7 +106,8 @@ impl<W: Window> Consumer<W> {
             while number != end {
                 if alike.left == 0 {
                     // Read once; what is checked is what is used.
-                    let descriptor = Descriptor::of(memory.load(places.descriptor(number), Ordering::Relaxed));
+                    let descriptor = Descriptor::of(memory.load(places.descriptor(number, *runs), Ordering::Relaxed));
+                    *runs = runs.wrapping_add(1);
                     let age = generation.wrapping_sub(descriptor.generation);
                     if age >= 1 << 7 {
                         return Err(PeerFault::Generation { seen: u32::from(descriptor.generation) });

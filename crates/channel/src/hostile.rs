@@ -45,14 +45,15 @@ impl Bytes {
         self.0.memory().copy_in(from, &vec![byte; self.bytes() - from]);
     }
 
-    /// Writes a descriptor: the length and the low bits of the generation that slot `number` claims.
+    /// Writes a descriptor of a run of one frame: the length and the low bits of the generation that slot `number` claims, which all slots
+    /// before it have one of, too.
     pub fn describe(&self, ring: &Ring, number: u64, len: u16, generation: u8) {
         let descriptor = Descriptor { len, more: 0, generation, epoch: 0 };
-        self.set(ring.header().shape.places().descriptor(number), descriptor.word());
+        self.set(ring.header().shape.places().descriptor(number, number), descriptor.word());
     }
 
     /// Where the first slot begins.
     pub fn slots(&self, ring: &Ring) -> usize {
-        ring.header().shape.places().descriptor(0)
+        ring.header().shape.places().descriptor(0, 0)
     }
 }

@@ -9,16 +9,17 @@
 //! ```
 //! Lines that different CPUs write lie 128 bytes apart, because the prefetcher of many CPUs fetches pairs of lines (Linux pads by
 //! 0x80 in `tools/virtio/ringtest`). A slot is a descriptor of 8 bytes (`len: u16, flags: u16, gen: u32`, little-endian; the
-//! flags are a number of frames and the low bits of the connection's generation, `gen` is the epoch) and its data. Both lie together ([`Lengths::InSlot`]), or all
-//! descriptors come before the data of all slots ([`Lengths::Apart`]): a frame of 64 bytes then moves a line, not a slot of two. Frames
-//! of one batch that are of one length share the descriptor of the first.
+//! flags are a number of frames and the low bits of the connection's generation, `gen` is the epoch) and its data. Frames of one batch
+//! that are of one length are a run, and share the descriptor of the first. Both lie together ([`Lengths::InSlot`]), or all descriptors
+//! come before the data of all slots ([`Lengths::Apart`]), those of one run after the other, eight in a line: a frame of 64 bytes then
+//! moves a line, not a slot of two. There are as many of them as slots, and no run has less than one.
 
 use crate::fault::Refused;
 
 /// First bytes of a region: "kvmscope", little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"kvmscope");
 /// Of this layout.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 pub(crate) const PAGE_BYTES: usize = 4096;
 /// What CPUs move between each other.
@@ -40,7 +41,7 @@ const MOST_SLOT_BYTES: u32 = 64 << 10;
 pub enum Lengths {
     /// Before the data, in the slot.
     InSlot,
-    /// In an array of their own, before the first slot.
+    /// In an array of their own, before the first slot, in the order of runs.
     Apart,
 }
 
@@ -93,11 +94,13 @@ impl Shape {
         Ok(if moved(&apart) < moved(&in_slot) { apart } else { in_slot })
     }
 
-    /// Bytes of the cache lines that one frame moves from CPU to CPU, in a batch of frames of one length, whose descriptor lies in one line.
+    /// Bytes that one frame moves from CPU to CPU in whole cache lines, in a batch of frames of one length, which has one descriptor.
     pub fn bytes_moved(&self, frame_bytes: usize, batch: u32) -> usize {
         match self.lengths {
             Lengths::InSlot => (frame_bytes + DESCRIPTOR_BYTES).next_multiple_of(LINE_BYTES),
-            Lengths::Apart => frame_bytes.next_multiple_of(LINE_BYTES) + LINE_BYTES.div_ceil(batch.max(1) as usize),
+            Lengths::Apart => {
+                frame_bytes.next_multiple_of(LINE_BYTES) + DESCRIPTOR_BYTES.div_ceil(batch.max(1) as usize)
+            }
         }
     }
 
@@ -118,6 +121,7 @@ impl Shape {
         };
         Places {
             mask: u64::from(self.slots - 1),
+            lengths: self.lengths,
             slot_bytes,
             descriptor_step,
             data_at,
@@ -130,6 +134,7 @@ impl Shape {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
     mask: u64,
+    lengths: Lengths,
     /// From the data of one slot to that of the next.
     pub slot_bytes: usize,
     descriptor_step: usize,
@@ -139,10 +144,14 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Of the descriptor of the slot with this free-running number.
+    /// Of the descriptor of a run that begins in the slot with this free-running number; `run` counts runs as `number` counts slots.
     #[inline]
-    pub fn descriptor(&self, number: u64) -> usize {
-        SLOTS_AT + (number & self.mask) as usize * self.descriptor_step
+    pub fn descriptor(&self, number: u64, run: u64) -> usize {
+        let at = match self.lengths {
+            Lengths::InSlot => number,
+            Lengths::Apart => run,
+        };
+        SLOTS_AT + (at & self.mask) as usize * self.descriptor_step
     }
 
     /// Slots from this one to the last in the region, both counted.
@@ -250,7 +259,7 @@ mod tests {
             let shape = Shape::for_frames(8, 100, lengths).unwrap();
             let places = shape.places();
             for number in 0..8 {
-                let (descriptor, data) = (places.descriptor(number), places.data(number));
+                let (descriptor, data) = (places.descriptor(number, number), places.data(number));
                 let begin = if lengths == Lengths::InSlot { descriptor } else { data };
                 assert!(begin.is_multiple_of(LINE_BYTES), "{lengths:?} slot {number}");
                 assert!(data >= descriptor + DESCRIPTOR_BYTES);
@@ -268,10 +277,19 @@ mod tests {
     #[test]
     fn a_frame_of_64_bytes_moves_two_lines_in_its_slot_and_little_more_than_one_beside_its_length() {
         let [in_slot, apart] = [Lengths::InSlot, Lengths::Apart].map(|l| Shape::for_frames(256, 64, l).unwrap());
-        assert_eq!((in_slot.bytes_moved(64, 32), apart.bytes_moved(64, 32)), (128, 66));
+        assert_eq!((in_slot.bytes_moved(64, 32), apart.bytes_moved(64, 32)), (128, 65));
         assert_eq!((in_slot.frame_bytes(), apart.frame_bytes()), (120, 64));
         let least = |bytes, batch| Shape::moving_least(256, bytes, batch).unwrap().lengths;
-        assert_eq!([least(64, 32), least(64, 1), least(56, 32)], [Lengths::Apart, Lengths::InSlot, Lengths::InSlot]);
+        assert_eq!([least(64, 32), least(64, 1), least(56, 32)], [Lengths::Apart, Lengths::Apart, Lengths::InSlot]);
+    }
+
+    #[test]
+    fn descriptors_apart_lie_one_behind_the_other_whatever_slots_their_runs_begin_in() {
+        let [in_slot, apart] =
+            [Lengths::InSlot, Lengths::Apart].map(|l| Shape::for_frames(256, 64, l).unwrap().places());
+        assert_eq!(apart.descriptor(64, 2) - apart.descriptor(32, 1), DESCRIPTOR_BYTES);
+        assert_eq!(apart.descriptor(0, 256), apart.descriptor(0, 0));
+        assert_eq!(in_slot.descriptor(64, 2), in_slot.descriptor(64, 9));
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub struct Producer<W> {
     header: Header,
     places: Places,
     indices: Sending,
+    /// Descriptors that were written.
+    runs: u64,
     epoch: u32,
     peer_polls: bool,
     stats: ChannelStats,
@@ -61,6 +63,7 @@ impl<W: Window> Producer<W> {
             header,
             places,
             indices,
+            runs: 0,
             epoch: 0,
             peer_polls: false,
             stats,
@@ -110,7 +113,7 @@ impl<W: Window> Producer<W> {
 
     #[inline]
     fn push<F: AsRef<[u8]>>(&mut self, frames: &[F]) -> Result<(Pushed, u64), PeerFault> {
-        let Producer { window, header, places, indices, epoch, peer_polls, .. } = self;
+        let Producer { window, header, places, indices, runs, epoch, peer_polls, .. } = self;
         let (generation, epoch) = (header.generation as u8, *epoch);
         window.with(|raw| {
             current(raw, header)?;
@@ -118,29 +121,21 @@ impl<W: Window> Producer<W> {
             let memory = raw.slots();
             let head = indices.next();
             let number = |frame: usize| head.wrapping_add(frame as u64);
-            let describe = |first: usize, end: usize, len: usize| {
-                let descriptor = Descriptor { len: len as u16, more: (end - first - 1) as u8, generation, epoch };
-                memory.store(places.descriptor(number(first)), descriptor.word(), Ordering::Relaxed);
-            };
             let (mut sent, mut bytes) = (0, 0);
-            // Frames of one length, from the first that has no descriptor yet.
-            let (mut first, mut len) = (0, 0);
-            for frame in frames[..room].iter().map(AsRef::as_ref) {
-                if frame.len() > places.frame_bytes {
+            while sent < room {
+                let len = frames[sent].as_ref().len();
+                if len > places.frame_bytes {
                     break;
                 }
-                if frame.len() != len || sent - first == MOST_ALIKE {
-                    if sent > first {
-                        describe(first, sent, len);
-                    }
-                    (first, len) = (sent, frame.len());
-                }
-                memory.copy_in(places.data(number(sent)), frame);
-                bytes += len as u64;
-                sent += 1;
-            }
-            if sent > 0 {
-                describe(first, sent, len);
+                // Frames of one length share a descriptor, and lie in a row up to the end of the region.
+                let most = (room - sent).min(MOST_ALIKE).min(places.before_the_wrap(number(sent)) as usize);
+                let alike = frames[sent..sent + most].iter().take_while(|frame| frame.as_ref().len() == len).count();
+                let descriptor = Descriptor { len: len as u16, more: (alike - 1) as u8, generation, epoch };
+                memory.store(places.descriptor(number(sent), *runs), descriptor.word(), Ordering::Relaxed);
+                *runs = runs.wrapping_add(1);
+                memory.scatter(places.data(number(sent)), places.slot_bytes, &frames[sent..sent + alike], len);
+                bytes += (len * alike) as u64;
+                sent += alike;
             }
             let rest = match sent {
                 all if all == frames.len() => Rest::None,

@@ -1,5 +1,5 @@
 /**
- * Where on the timeline a piece of evidence can be seen: the worst instant of what it is about. And where a row of a table can.
+ * Where on the timeline a piece of evidence can be seen: the worst instant of what it is about.
  *
  * ```text
  * threads -> their lanes, else those of all vCPUs
@@ -10,10 +10,8 @@
  */
 import { reasonsOf, statesOf, threadsOf } from "../maths/about";
 import { duration, instant } from "../maths/format";
-import type { Pick } from "../maths/picked";
-import { cpuOf, type Row, spanOf } from "../maths/rows";
 import type { Window } from "../maths/window";
-import type { OnCpu, Recording } from "./source";
+import type { Recording } from "./source";
 import { type About, type Slice, type Timeline, vcpuLanes } from "./types";
 
 const CHAINS = 200;
@@ -25,8 +23,12 @@ export interface Place {
   t1: number;
   /** What lies there. */
   words: string;
-  /** The slice that says most of it, where one is known. */
-  pick?: Pick;
+  /** The lanes where that is seen, where they are known. */
+  lanes?: number[];
+}
+
+export function wordsOf({ t0, t1 }: Window): string {
+  return `${duration(t1 - t0)} from ${instant(t0)} on.`;
 }
 
 export async function placeOf(recording: Recording, about: About[]): Promise<Place | null> {
@@ -36,7 +38,8 @@ export async function placeOf(recording: Recording, about: About[]): Promise<Pla
   const span = about.find((one) => one.kind === "span");
   if (span) {
     const window = { t0: span.from_ns, t1: span.to_ns };
-    return within(recording, window, { threads: threadsOf(about) });
+    const lane = await recording.laneAt?.(window.t0, threadsOf(about));
+    return { ...window, words: wordsOf(window), lanes: lane == null ? [] : [lane] };
   }
   const reasons = reasonsOf(about);
   if (reasons.length > 0) {
@@ -49,18 +52,6 @@ export async function placeOf(recording: Recording, about: About[]): Promise<Pla
     if (found) return found;
   }
   return null;
-}
-
-/** Where a row of a table lies, if it says when, and on its CPU if it says that. */
-export async function placeOfRow(recording: Recording, row: Row): Promise<Place | null> {
-  const window = recording.timeline && spanOf(row);
-  return window && within(recording, window, { cpu: cpuOf(row) });
-}
-
-async function within(recording: Recording, window: Window, who: OnCpu): Promise<Place> {
-  const { t0, t1 } = window;
-  const pick = await recording.onCpu?.(window, who);
-  return { t0, t1, words: `${duration(t1 - t0)} from ${instant(t0)} on.`, ...(pick ? { pick } : {}) };
 }
 
 /** The lanes of threads, or of all vCPUs where none of them has one. */

@@ -1,11 +1,9 @@
 /** The server's API as a source. */
 
-import type { Pick } from "../maths/picked";
-import type { Window } from "../maths/window";
+import { laneAt } from "./cpus";
 import { listOf, numbersOf, type Wanted } from "./lanes";
-import { onCpu } from "./onCpu";
 import { plain } from "./plain";
-import type { OnCpu, Recording, Source } from "./source";
+import type { Recording, Source } from "./source";
 import { decodeTile, emptyTile, type Tile } from "./tile";
 import type {
   Aggregates,
@@ -103,8 +101,9 @@ class ServedRecording implements Recording {
     return json(`${this.base}/reasons?${query(range)}`);
   }
 
-  onCpu(window: Window, who: OnCpu): Promise<Pick | null> {
-    return onCpu(this, window, who);
+  laneAt(ns: number, threads: number[]): Promise<number | null> {
+    // Without it the time is shown all the same.
+    return laneAt(this, ns, threads).catch(() => null);
   }
 
   search({ lanes, at, ...asked }: SearchQuery): Promise<Found> {

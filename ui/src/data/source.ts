@@ -4,8 +4,6 @@
  * A method answers `null` where this source can never know, such as single events in a report file; the view then
  * says so. What failed throws an `Error` whose message is a sentence.
  */
-import type { Pick } from "../maths/picked";
-import type { Window } from "../maths/window";
 import type { Wanted } from "./lanes";
 import type { Tile } from "./tile";
 import type {
@@ -39,12 +37,6 @@ export interface Source {
   upload?(file: File): Promise<string>;
 }
 
-/** Who is looked for: a CPU, or threads that were on one. */
-export interface OnCpu {
-  cpu?: { machine: string; cpu: number } | null;
-  threads?: number[];
-}
-
 export interface Recording {
   readonly id: string;
   /** True where everything lies in the page. */
@@ -60,8 +52,8 @@ export interface Recording {
   slices(lanes: number[], t0: number, t1: number, limit: number): Promise<Map<number, Slices>>;
   /** What is known of the slices of a window, added up, what took longest first. */
   reasons(lanes: number[], t0: number, t1: number): Promise<Reasons | null>;
-  /** What had a CPU for longest within a window, or the lane of a thread had; only a server has all slices. */
-  onCpu?(window: Window, who: OnCpu): Promise<Pick | null>;
+  /** The lane of a thread, or of the CPU that it had then; only a server has all slices. */
+  laneAt?(ns: number, threads: number[]): Promise<number | null>;
   /** Slices with a word, before and after a place. */
   search(asked: SearchQuery): Promise<Found>;
   chains(query: ChainQuery): Promise<ChainPage>;

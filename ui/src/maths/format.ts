@@ -24,7 +24,7 @@ export function roundDuration(ns: number): string {
 
 /** The same for an amount in any unit: a mark has no more digits than it needs. */
 export function roundAmount(value: number, unit: string): string {
-  return isScaled(unit) ? amount(value, unit).replace(".0 ", " ") : plain(value);
+  return /^(ns|share|bytes)/.test(unit) ? amount(value, unit).replace(".0 ", " ") : plain(value);
 }
 
 // Made once: a table prints thousands of numbers with each letter in its filter.
@@ -126,9 +126,9 @@ function hundredths(value: number): string {
   return value < 1 ? `${Number(value.toFixed(value >= 0.1 ? 3 : 5))}` : value.toFixed(2);
 }
 
-/** Whether amounts of a unit have words of their own. */
-function isScaled(unit: string): boolean {
-  return ["ns", "share", "bytes", "bytes/s"].includes(unit);
+/** Whether amounts of a unit have it in their words, or need none. */
+export function hasWords(unit: string): boolean {
+  return ["ns", "share", "bytes", "bytes/s", "count"].includes(unit);
 }
 
 /** An amount in the unit of its column. */

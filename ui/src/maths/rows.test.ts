@@ -1,18 +1,12 @@
 import { expect, test } from "vitest";
 import type { Cell } from "../data/types";
-import { constants, cpuOf, spanOf } from "./rows";
+import { constants, spanOf } from "./rows";
 
 test("a row lies on the timeline where its columns say so, and other times of it do not count", () => {
   expect(spanOf({ timeline_from_ns: 5, timeline_to_ns: 9 })).toEqual({ t0: 5, t1: 9 });
   expect(spanOf({ timeline_from_ns: 5, timeline_to_ns: 5 })).toBeNull();
   expect(spanOf({ timeline_from_ns: null, timeline_to_ns: 9 })).toBeNull();
   expect(spanOf({ from_ns: 5, to_ns: 9 })).toBeNull();
-});
-
-test("a row was on a CPU where it has one, be it the first", () => {
-  expect(cpuOf({ machine: "L1", cpu: 0 })).toEqual({ machine: "L1", cpu: 0 });
-  expect(cpuOf({ machine: "L1", cpu: null })).toBeNull();
-  expect(cpuOf({ machine: "L1" })).toBeNull();
 });
 
 test("keys that are the same in all rows are said once, and what was measured never", () => {

@@ -55,11 +55,6 @@ export function spanOf(row: Row): Window | null {
   return typeof t0 === "number" && typeof t1 === "number" && t0 < t1 ? { t0, t1 } : null;
 }
 
-/** On which CPU of which machine it was, by its columns `cpu` and `machine`. */
-export function cpuOf({ machine, cpu }: Row): { machine: string; cpu: number } | null {
-  return typeof cpu === "number" ? { machine: String(machine ?? ""), cpu } : null;
-}
-
 /** Keys that are the same in all rows, of which there are several: they are said once. */
 export function constants<Name extends string>({ columns, rows }: Table<Name>): Column<Name>[] {
   if (rows.length < 2) return [];

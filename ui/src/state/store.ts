@@ -1,7 +1,8 @@
 /** What is open and what is shown: signals over the address, one cursor and one window for all views. */
 import { computed, effect, type ReadonlySignal, signal } from "@preact/signals";
+import { listOf } from "../data/lanes";
 import type { Recording, Source } from "../data/source";
-import type { Brief, RecordingInfo } from "../data/types";
+import { type Brief, type RecordingInfo, vcpuLanes } from "../data/types";
 import type { Theme } from "../draw/tokens";
 import { clamp, type Window } from "../maths/window";
 import { type Hash, numberOf, parseHash, patched, printHash } from "./hash";
@@ -100,6 +101,28 @@ export function undo(): void {
   }
   endGesture();
   history.back();
+}
+
+/** Opens the timeline around a stretch of it, with a mark where it begins, and says what lies there; `lanes`: what is chosen then. */
+export function openTimeline({ t0, t1 }: Window, words: string, lanes: number[] = []): void {
+  const rim = Math.max(50, (t1 - t0) * 0.4);
+  const around = clamp({ t0: t0 - rim, t1: t1 + rim }, whole.value);
+  const area =
+    lanes.length > 0 ? { area: `${t0}.${t1}.${listOf(lanes)}`, lane: null, lanes: null } : { area: null };
+  go({ view: "timeline", ...around, mark: Math.round(t0), pick: null, ...area, ...unfolded(lanes) }, true);
+  notice.value = words;
+  // Whoever pressed a link far down is at the top of what it leads to, with the keyboard as well.
+  document.getElementById("main")?.focus({ preventScroll: true });
+  scrollTo(0, 0);
+}
+
+/** CPUs that explain vCPUs are folded by themselves. */
+function unfolded(lanes: number[]): { groups?: string } {
+  const { timeline } = recording.value!;
+  const first = timeline?.lanes.find(({ id, kind }) => id === lanes[0] && kind !== "vcpu");
+  if (!first || vcpuLanes(timeline).length === 0) return {};
+  const turned = (hash.value.groups ?? "").split("\t").filter((key) => key && key !== first.group);
+  return { groups: [...turned, first.group].join("\t") };
 }
 
 const systemDark = matchMedia("(prefers-color-scheme: dark)");

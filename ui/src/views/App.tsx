@@ -4,19 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Recording } from "../data/source";
 import type { FigureData } from "../data/types";
 import { emulatorOf, nameOf } from "../maths/format";
-import {
-  failure,
-  go,
-  hash,
-  helpOpen,
-  notice,
-  other,
-  otherFailure,
-  part,
-  recording,
-  recordings,
-  theme,
-} from "../state/store";
+import { failure, go, helpOpen, notice, other, otherFailure, part, recording, theme } from "../state/store";
 import { COMPARED, sectionOf, titleOfView, viewsOf } from "../state/views";
 import type { useControls } from "./Controls";
 import { Exits } from "./Exits";
@@ -39,13 +27,16 @@ export interface Views {
 }
 
 export interface OfServer extends OfTimeline {
+  Chooser: FunctionComponent<{ open: Recording }>;
   Compared: FunctionComponent<{
     recording: Recording;
     other: Recording;
     id: string;
     children: ComponentChildren;
   }>;
+  Comparison: FunctionComponent;
   Events: FunctionComponent<{ recording: Recording }>;
+  Home: FunctionComponent;
   Live: FunctionComponent<{ id: string }>;
   Reading: FunctionComponent<{ id: string }>;
   Recordings: FunctionComponent;
@@ -53,12 +44,11 @@ export interface OfServer extends OfTimeline {
 }
 
 interface Props {
-  inlined: boolean;
   views: Views;
   ofServer?: OfServer;
 }
 
-export function App({ inlined, views, ofServer }: Props) {
+export function App({ views, ofServer }: Props) {
   const open = recording.value;
   const wall = part("wall") === "1";
   const [id, live, view] = [part("r"), part("live"), part("view") ?? "findings"];
@@ -79,7 +69,7 @@ export function App({ inlined, views, ofServer }: Props) {
       >
         Skip to the view
       </a>
-      <Top inlined={inlined} />
+      <Top {...(ofServer ? { ofServer } : {})} />
       {open && !live && <Tabs recording={open} />}
       <main id="main" tabIndex={-1}>
         {live && ofServer ? (
@@ -102,7 +92,7 @@ export function App({ inlined, views, ofServer }: Props) {
               {openTitle(open)} of {nameOf(open)}
             </h1>
             {open.timeline && <Overview recording={open} fixed={view === "findings"} />}
-            <Comparison />
+            {ofServer && <ofServer.Comparison />}
             <View recording={open} views={views} id={view} {...(ofServer ? { ofServer } : {})} />
           </>
         ) : (
@@ -117,92 +107,13 @@ export function App({ inlined, views, ofServer }: Props) {
   );
 }
 
-function Top({ inlined }: { inlined: boolean }) {
+function Top({ ofServer }: { ofServer?: OfServer }) {
   const open = recording.value;
-  const list = recordings.value ?? [];
   return (
     <header class="top">
-      {inlined ? (
-        <span class="brand">kvmscope</span>
-      ) : (
-        <a
-          class="brand"
-          href="#"
-          onClick={(event) => {
-            event.preventDefault();
-            go(
-              {
-                r: null,
-                b: null,
-                view: null,
-                t0: null,
-                t1: null,
-                chain: null,
-                chain2: null,
-                lane: null,
-                q: null,
-                live: null,
-                wall: null,
-              },
-              true,
-            );
-          }}
-        >
-          kvmscope
-        </a>
-      )}
-      {open && !inlined && (
-        <label>
-          <span class="label">Recording</span>
-          <select
-            value={open.id}
-            onChange={(event) =>
-              go(
-                {
-                  r: event.currentTarget.value,
-                  t0: null,
-                  t1: null,
-                  chain: null,
-                  chain2: null,
-                  lane: null,
-                  pick: null,
-                  area: null,
-                  pin: null,
-                },
-                true,
-              )
-            }
-          >
-            {list.map((it) => (
-              <option key={it.id} value={it.id} disabled={it.problem !== null}>
-                {it.title}
-              </option>
-            ))}
-          </select>
-        </label>
-      )}
-      {open && inlined && <span class="path">{nameOf(open)}</span>}
-      {open && list.length > 1 && (
-        <label>
-          <span class="label">Compare with</span>
-          <select
-            value={part("b") ?? ""}
-            onChange={(event) => {
-              const b = event.currentTarget.value;
-              go({ b, chain2: null, view: b ? COMPARED.id : hash.value.view }, true);
-            }}
-          >
-            <option value="">compare with …</option>
-            {list
-              .filter((it) => it.id !== open.id && it.problem === null)
-              .map((it) => (
-                <option key={it.id} value={it.id}>
-                  {it.title}
-                </option>
-              ))}
-          </select>
-        </label>
-      )}
+      {ofServer ? <ofServer.Home /> : <span class="brand">kvmscope</span>}
+      {open && !ofServer && <span class="path">{nameOf(open)}</span>}
+      {open && ofServer && <ofServer.Chooser open={open} />}
       {(open?.report.recording.emulated ?? other.value?.report.recording.emulated) && (
         <Emulated by={(open?.report.recording.emulated ?? other.value?.report.recording.emulated)!} />
       )}
@@ -244,25 +155,6 @@ function titleOf(open: Recording | null): string {
   const live = part("live");
   if (live) return `${live}, live - kvmscope`;
   return open ? `${nameOf(open)}: ${openTitle(open)} - kvmscope` : "kvmscope";
-}
-
-/** What became of the second recording; what it is compared in, the views say. */
-function Comparison() {
-  const id = part("b");
-  if (!id) return null;
-  const note = otherFailure.value
-    ? `${id} could not be opened, so nothing is compared: ${otherFailure.value}`
-    : other.value
-      ? `${part("r")} is compared with ${id}.`
-      : `Reading ${id} …`;
-  return (
-    <p class="note" role="status">
-      {note}{" "}
-      <button type="button" onClick={() => go({ b: null, chain2: null })}>
-        Close the comparison
-      </button>
-    </p>
-  );
 }
 
 /** Times of an emulated machine are never shown without this. */

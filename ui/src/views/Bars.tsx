@@ -3,8 +3,7 @@ import { useRef } from "preact/hooks";
 import type { Bar, BarGroup } from "../data/types";
 import { hueOf } from "../draw/tokens";
 import { amount, percent } from "../maths/format";
-import { openTimeline } from "../state/opened";
-import { recording } from "../state/store";
+import { openTimeline, recording } from "../state/store";
 import { useWidth } from "./useSize";
 
 const ROW = 24;

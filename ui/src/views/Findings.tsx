@@ -8,8 +8,7 @@ import { aboutOf, addressOf, hasInstant, rowsAbout } from "../maths/about";
 import { byCause, findingsOf } from "../maths/findings";
 import { amount, counted, percent, shellWord } from "../maths/format";
 import { rowsOf, tableOf } from "../maths/rows";
-import { openTimeline } from "../state/opened";
-import { go, hash, notice } from "../state/store";
+import { go, hash, notice, openTimeline } from "../state/store";
 import type { Views } from "./App";
 import { Best } from "./Best";
 import { MARKS, SEVERITIES } from "./severity";
@@ -153,7 +152,7 @@ async function see(recording: Recording, finding: Finding, { about }: Evidence):
     notice.value = "No single instant shows this: it is about the whole recording.";
     return;
   }
-  openTimeline(place, place.words, place.pick);
+  openTimeline(place, place.words, place.lanes);
 }
 
 function Card({ finding, recording }: { finding: Finding; recording: Recording }) {

@@ -1,6 +1,6 @@
 /** Single numbers on a logarithmic scale: ours as dots in their interval, those that others published as diamonds. */
 import type { PointGroup, SpanRow } from "../data/types";
-import { amount } from "../maths/format";
+import { amount, hasWords } from "../maths/format";
 import { Spans } from "./Spans";
 
 export function Points({ group: { title, unit, points } }: { group: PointGroup }) {
@@ -13,7 +13,7 @@ export function Points({ group: { title, unit, points } }: { group: PointGroup }
       signs: [{ at: value, what: mark, shape: mark }],
     }),
   );
-  const named = unit === "ns" ? title : `${title}, ${unit}`;
+  const named = hasWords(unit) ? title : `${title}, ${unit}`;
   return (
     <Spans group={{ title: named, x: { title: "logarithmic", unit, logarithmic: true }, rows, limits: [] }} />
   );

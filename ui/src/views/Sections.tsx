@@ -1,14 +1,14 @@
 /** View 'All numbers': every Section's summary, figures and tables as they come; no question is known by name. With `only`, one Section. */
 import type { FunctionComponent } from "preact";
 import { useMemo } from "preact/hooks";
-import { placeOfRow } from "../data/place";
+import { lanesOfRow } from "../data/cpus";
+import { wordsOf } from "../data/place";
 import type { Recording } from "../data/source";
 import type { Cell, Column, Section, Table } from "../data/types";
-import { amount, counted, duration, grouped, instant } from "../maths/format";
-import { constants, csv, matches, type Row, rowsOf, spanOf, TIMELINE, tableOf } from "../maths/rows";
+import { amount, counted, grouped, instant } from "../maths/format";
+import { constants, csv, matches, rowsOf, spanOf, TIMELINE, tableOf } from "../maths/rows";
 import type { Window } from "../maths/window";
-import { openTimeline } from "../state/opened";
-import { go, hash, notice } from "../state/store";
+import { go, hash, openTimeline } from "../state/store";
 import type { Views } from "./App";
 import type { useControls as UseControls } from "./Controls";
 import { Figure } from "./Figure";
@@ -197,32 +197,19 @@ function Numbers({
 
 /** Opens the timeline at a row that says when it was, on its CPU if it says that. */
 function seeOn(recording: Recording): See {
-  const show = async (row: Row) => {
-    try {
-      const place = await placeOfRow(recording, row);
-      if (place) openTimeline(place, place.words, place.pick);
-    } catch (error) {
-      notice.value = `This failed: ${(error as Error).message}`;
-    }
-  };
-  return {
-    by: TIMELINE[0],
-    of: (row) => {
-      const span = spanOf(row);
-      if (!span) return null;
-      const when = instant(span.t0);
-      return { when, what: `${duration(span.t1 - span.t0)} from ${when} on`, show: () => void show(row) };
-    },
+  return (row) => {
+    const span = spanOf(row);
+    if (!span) return null;
+    const what = wordsOf(span);
+    const show = () => openTimeline(span, what, lanesOfRow(recording.timeline!, row));
+    return { when: instant(span.t0), what, show };
   };
 }
 
 function print(cell: Cell, column: Column): string {
   if (cell === null) return "–";
   if (typeof cell !== "number") return String(cell);
-  return isNumber(column) ? String(cell) : amount(cell, column.unit);
-}
-
-/** What is a name rather than an amount, such as a CPU: nobody groups its digits. */
-function isNumber({ key, name, unit }: Column): boolean {
-  return name === "tid" || (key && (unit === "" || unit === "count"));
+  // Nobody groups the digits of what is a name, such as a thread.
+  const isName = column.name === "tid" || (column.key && /^(count)?$/.test(column.unit));
+  return isName ? String(cell) : amount(cell, column.unit);
 }

@@ -37,19 +37,30 @@ export function Sign({ shape, x, y, ink, nth = 0, title }: Props) {
   const path = PATHS[shape];
   const hollow = shape === "emulated" || shape === "modelled";
   const inside = path === DIAMOND ? INSIDE[nth % INSIDE.length]! : "";
+  const transform = `translate(${x} ${y})`;
   return (
-    <g transform={`translate(${x} ${y})`}>
-      {title && <title>{title}</title>}
+    <>
       <path
         d={path ?? OURS[nth % OURS.length]!}
+        transform={transform}
         fill={hollow ? "none" : ink}
         stroke={ink}
         stroke-width="2"
         stroke-linejoin="round"
         // A hollow one is pointed at as a whole.
         pointer-events={title ? "all" : undefined}
-      />
-      {inside && <path d={inside} stroke={hollow ? ink : "var(--page)"} stroke-width="1.5" />}
-    </g>
+      >
+        {title && <title>{title}</title>}
+      </path>
+      {inside && (
+        <path
+          d={inside}
+          transform={transform}
+          stroke={hollow ? ink : "var(--page)"}
+          stroke-width="1.5"
+          pointer-events="none"
+        />
+      )}
+    </>
   );
 }

@@ -1,7 +1,7 @@
 /** Rows of any table: heads that sort, and however many rows there are. */
 import { useMemo, useState } from "preact/hooks";
 import type { Cell, Column } from "../data/types";
-import { type Order, pressed, type Row, sorted } from "../maths/rows";
+import { type Order, pressed, type Row, sorted, TIMELINE } from "../maths/rows";
 import { LongTable, SortHead } from "./TableBox";
 
 interface Props {
@@ -9,15 +9,11 @@ interface Props {
   columns: Column[];
   rows: Row[];
   print: (cell: Cell, column: Column) => string;
-  /** In the first column, where a row lies in time, and what shows it there; `null` where it lies nowhere. */
   see?: See;
 }
 
-export interface See {
-  /** The column that says when. */
-  by: string;
-  of: (row: Row) => { when: string; what: string; show: () => void } | null;
-}
+/** In the first column, where a row lies in time, and what shows it there; `null` where it lies nowhere. */
+export type See = (row: Row) => { when: string; what: string; show: () => void } | null;
 
 export function SortTable({ title, columns, rows, print, see }: Props) {
   const [sort, setSort] = useState<Order | null>(null);
@@ -32,8 +28,8 @@ export function SortTable({ title, columns, rows, print, see }: Props) {
             <SortHead
               title="timeline"
               isText={false}
-              sorted={stateOf(sort, see.by)}
-              sort={() => setSort(pressed(sort, see.by, true))}
+              sorted={stateOf(sort, TIMELINE[0])}
+              sort={() => setSort(pressed(sort, TIMELINE[0], true))}
             />
           )}
           {columns.map((column) => (
@@ -51,7 +47,7 @@ export function SortTable({ title, columns, rows, print, see }: Props) {
         <tr key={`${i}`}>
           {see && (
             <td class="number">
-              <Seen place={see.of(shown[i]!)} />
+              <Seen place={see(shown[i]!)} />
             </td>
           )}
           {columns.map((column) => (
@@ -65,13 +61,12 @@ export function SortTable({ title, columns, rows, print, see }: Props) {
   );
 }
 
-function Seen({ place }: { place: ReturnType<See["of"]> }) {
+function Seen({ place }: { place: ReturnType<See> }) {
   if (!place) return <>–</>;
   return (
     <button
       type="button"
       class="link"
-      title="See it on the timeline"
       aria-label={`See it on the timeline: ${place.what}`}
       onClick={place.show}
     >
@@ -87,7 +82,7 @@ function stateOf(sort: Order | null, column: string): "ascending" | "descending"
 
 /** A column's name in words; what it is of, its cells say. */
 export function titleOf(column: string): string {
-  return column.replace(/_ns$/, "").replaceAll("_", " ");
+  return column.replace(/_(ns|bytes)$/, "").replaceAll("_", " ");
 }
 
 function isText({ type }: Column): boolean {

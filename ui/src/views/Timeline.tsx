@@ -11,7 +11,6 @@ import { stackOrder } from "../draw/tokens";
 import { counted, duration, percent } from "../maths/format";
 import { areaOf, pickOf } from "../maths/picked";
 import { csv } from "../maths/rows";
-import { turnedGroups } from "../state/groups";
 import { numberOf } from "../state/hash";
 import { hash, shown, theme } from "../state/store";
 import { Empty, Figure, Swatch } from "./Figure";
@@ -19,6 +18,7 @@ import type { useArrows } from "./timeline/arrows";
 import { Details } from "./timeline/Details";
 import { LaneTools } from "./timeline/LaneTools";
 import { AXIS_HEIGHT, between, type Layout, layout } from "./timeline/layout";
+import type { OfReasons } from "./timeline/OfReasons";
 import type { OfSlice } from "./timeline/OfSlice";
 import { Over, Readout } from "./timeline/Over";
 import { useOrder } from "./timeline/order";
@@ -26,7 +26,7 @@ import { axisOf, drawScene, type Scene } from "./timeline/picture";
 import { useRoom } from "./timeline/room";
 import { STAIR_PIXELS, useStairs } from "./timeline/stairs";
 import { approximate, caption, useExact } from "./timeline/sums";
-import { Names, Zoom } from "./timeline/Tools";
+import { Names, turnedGroups, Zoom } from "./timeline/Tools";
 import { vectorScene } from "./timeline/vector";
 import { usePrinted } from "./usePrinted";
 import { useWidth } from "./useSize";
@@ -37,7 +37,9 @@ const FEW_LANES = 16;
 
 /** What only a server has. */
 export interface OfServer {
+  Arrows: FunctionComponent;
   Perfetto: FunctionComponent<{ recording: Recording }>;
+  OfReasons: typeof OfReasons;
   OfSlice: typeof OfSlice;
   useArrows: typeof useArrows;
 }
@@ -201,7 +203,9 @@ function Lanes({
       }
     >
       {error && <p class="error">{error}</p>}
-      <LaneTools recording={recording} lanes={open} hasArrows={ofServer !== undefined} />
+      <LaneTools recording={recording} lanes={open}>
+        {ofServer && <ofServer.Arrows />}
+      </LaneTools>
       <div
         class="lane-box"
         ref={box}
@@ -254,7 +258,12 @@ function Lanes({
           </li>
         ))}
       </ul>
-      <Details recording={recording} lanes={open} OfSlice={ofServer?.OfSlice} />
+      <Details
+        recording={recording}
+        lanes={open}
+        OfSlice={ofServer?.OfSlice}
+        OfReasons={ofServer?.OfReasons}
+      />
       {timeline.notes && timeline.notes.length > 0 && (
         <details class="soft">
           <summary>What is missing or inexact ({timeline.notes.length})</summary>
@@ -298,7 +307,7 @@ function useInView(box: { current: HTMLDivElement | null }, place: Layout, heigh
     const first = rows.filter((row) => row.top >= scrollTop + AXIS_HEIGHT).sort((a, b) => a.top - b.top)[0];
     anchor.current = first ? { id: first.id, below: first.top - scrollTop, at: first.top } : null;
   });
-  const picked = pickOf(hash.value)?.lane;
+  const picked = pickOf(hash.value)?.lane ?? areaOf(hash.value)?.lanes[0];
   useEffect(() => {
     const it = box.current;
     const row = place.lanes.find((lane) => lane.id === picked);

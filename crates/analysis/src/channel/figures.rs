@@ -69,13 +69,19 @@ fn rates(channel: &Channel<'_>, main: &Measured<'_>) -> Option<Figure> {
             curves.push(Curve { label, form: Form::Points(Mark::Modelled), points: by_model(series, &model) });
         }
     }
+    let has_models = curves.iter().any(|curve| matches!(curve.form, Form::Line));
     Some(Figure {
         id: "channel_rates".to_owned(),
         title: "How many packets go through in batches of which size?".to_owned(),
         caption: format!(
-            "Frames of {} B on {}. Points were measured in clean slices; lines are models of the same runs, and points with a published window are \
-             modelled: none of those was measured.",
-            main.setup.size_bytes, main.machine
+            "Frames of {} B on {}. Points were measured in clean slices{}.",
+            main.setup.size_bytes,
+            main.machine,
+            if has_models {
+                "; lines are models of the same runs, and points with a published window are modelled: none of those was measured"
+            } else {
+                ""
+            }
         ),
         in_terminals: true,
         drawing: Drawing::Curves(Curves {

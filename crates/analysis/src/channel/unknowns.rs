@@ -103,15 +103,34 @@ pub fn of(channel: &Channel<'_>, listed: u64) -> Vec<Unknown> {
             counted(channel.damaged, "result was", "results were")
         ),
     );
-    let skipped = channel.skipped.iter().map(|(name, why)| Unknown {
-        what: "skipped".into(),
-        amount: None,
-        unit: String::new(),
-        text: format!("{name} was not measured: {}.", why.trim_end_matches('.')),
-    });
     let known = [unclean, unmodelled, kicked, cycles, published, culprits, lost, damaged];
     let parts = delays::unknown(&channel.delays).chain(flows::unknown(&channel.flows));
-    known.into_iter().flatten().chain(parts).chain(skipped).collect()
+    known.into_iter().flatten().chain(parts).chain(skipped(channel)).collect()
+}
+
+/// What was not measured, once for each reason.
+fn skipped(channel: &Channel<'_>) -> Vec<Unknown> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (name, why) in &channel.skipped {
+        match reasons.iter_mut().find(|(known, _)| known == why) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((why, vec![name])),
+        }
+    }
+    let one = |(why, names): (&str, Vec<&str>)| {
+        let others = names.len() as u64 - 1;
+        let subject = match others {
+            0 => format!("{} was", names[0]),
+            _ => format!("{} and {} were", names[0], counted(others, "other setup", "other setups")),
+        };
+        Unknown {
+            what: "skipped".into(),
+            amount: Some(names.len() as f64),
+            unit: "setups".into(),
+            text: format!("{subject} not measured: {}.", why.trim_end_matches('.')),
+        }
+    };
+    reasons.into_iter().map(one).collect()
 }
 
 #[cfg(test)]
@@ -129,10 +148,15 @@ mod tests {
         let mut skipped = results[0].clone();
         skipped.channel = None;
         skipped.skipped = Some("this processor has no protection keys.".into());
-        results.extend([skipped.clone(), skipped]);
+        let other = base::Measured { name: "ring, window pkey, 64 B, batch 8".into(), ..skipped.clone() };
+        results.extend([skipped.clone(), skipped, other]);
         let section = section(&Channel::of(&benches, &Machines::default()), &benches.runs);
         assert_eq!(unknowns(&section), ["not_modelled", "damaged", "skipped"]);
         assert!(section.unknown[1].text.starts_with("1 result was left out"), "{:?}", section.unknown);
-        assert!(section.unknown[2].text.ends_with("was not measured: this processor has no protection keys."));
+        let text = &section.unknown[2].text;
+        assert!(
+            text.ends_with("and 1 other setup were not measured: this processor has no protection keys."),
+            "{text}"
+        );
     }
 }

@@ -83,8 +83,8 @@ pub(super) fn telling(runs: &[DatapathRun], traffic: Traffic) -> Vec<&DatapathRu
 /// # Errors
 /// A sentence for the user: what the recording lacks, and how to measure it.
 pub fn calibration(input: &Input, pattern: Pattern, used: &ChannelUse, from: &str) -> Result<Calibration, String> {
-    let has_bench = channel::has_bench(input);
-    let channel = has_bench.then(|| channel::cost(input, used, from)).transpose()?;
+    let has_bench = channel::has_bench(&input.benches);
+    let channel = has_bench.then(|| channel::cost(&input.benches, &input.machines, used, from)).transpose()?;
     let is_of_switch = !input.datapaths.beds.is_empty() || !has_bench;
     let switch = is_of_switch.then(|| of_switch(input, pattern, from)).transpose()?;
     Ok(Calibration { switch, channel })

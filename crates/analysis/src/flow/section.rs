@@ -15,7 +15,7 @@ use base::{Level, Section};
 /// The question this folder answers.
 pub const QUESTION: &str = "Where did the time of every vCPU go, by level, and why?";
 
-/// Answers it.
+/// Answers it; `None` without a trace, or with one that was recorded beside a bench and has no vCPU in it.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let (input, given) = (case.input(), case.given());
     if input.parts.is_empty() {
@@ -23,6 +23,10 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     }
     let flow = case.ledger();
     asked::check(flow, input, given)?;
+    // A trace beside a bench, without a guest in it, is there for what disturbed the bench.
+    if !case.benches().is_empty() && flow.parts.iter().all(|part| part.vcpus.is_empty()) {
+        return Ok(None);
+    }
     let mut section = section(flow, given);
     let ended = input.recording.ended.as_ref();
     section.about.extend(ended.map(|ended| format!("kept by a flight recorder, ended by {}", printable(&ended.text))));

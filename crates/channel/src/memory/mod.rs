@@ -106,6 +106,26 @@ impl Memory {
         unsafe { copy::copy(self.base.as_ptr().add(at), from.as_ptr(), from.len()) }
     }
 
+    /// Copies frames of `bytes` bytes each to places that lie `step` apart, the first at `at`.
+    ///
+    /// It is a loop of its own: stores wait in their order for lines that the peer has, and the CPU has room for 64 of them or so. Where
+    /// registers do not suffice, those of spilled ones wait in between, and fewer lines are on their way at once.
+    #[inline(never)]
+    pub fn scatter<F: AsRef<[u8]>>(&self, at: usize, step: usize, frames: &[F], bytes: usize) {
+        self.writable();
+        let Some(last) = frames.len().checked_sub(1) else { return };
+        self.holds(at, last * step + bytes);
+        // SAFETY: `at` lies inside the mapping.
+        let mut to = unsafe { self.base.as_ptr().add(at) };
+        for frame in frames {
+            let from = frame.as_ref();
+            assert!(from.len() == bytes, "a frame has changed its length");
+            // SAFETY: `bytes` bytes at the last place are inside the mapping, so they are at each earlier one; `from` is as long.
+            unsafe { copy::copy(to, from.as_ptr(), bytes) }
+            to = to.wrapping_add(step);
+        }
+    }
+
     /// Copies bytes of the region into private memory, each once.
     #[inline]
     pub fn copy_out(&self, at: usize, to: &mut [u8]) {

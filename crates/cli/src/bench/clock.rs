@@ -65,7 +65,8 @@ impl Clock {
         let bench = Bench::new("clock", environment);
         let interrupt = Interrupt::watch()?;
         if !self.each_clocksource {
-            let work = Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)) };
+            let work =
+                Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)), live: None };
             return self.launches.run(bench, &work, &self.place, interrupt);
         }
         self.under_each(bench, &plan, interrupt)
@@ -95,7 +96,7 @@ impl Clock {
             }
             Ok(plan.launch(number))
         };
-        let work = Work { results: plan.results(), rounds: sources.len() as u32, job: &job };
+        let work = Work { results: plan.results(), rounds: sources.len() as u32, job: &job, live: None };
         let answered = self.launches.run(bench, &work, &self.place, interrupt);
         back(&switch)?;
         answered

@@ -69,7 +69,7 @@ impl Exits {
         };
         let mut bench = Bench::new("exits", environment::here(How { fifo: plan.fifo, disturb: plan.disturb }));
         bench.environment.insert(base::bench::NS_PER_TICK.to_owned(), plan.ns_per_tick.to_string());
-        let work = Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)) };
+        let work = Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)), live: None };
         self.launches.run(bench, &work, &self.place, Interrupt::watch()?)
     }
 }

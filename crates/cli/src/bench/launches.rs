@@ -45,6 +45,8 @@ pub struct Work<'a> {
     pub rounds: u32,
     /// What launch N is to do in round M.
     pub job: &'a (dyn Fn(u32, u32) -> anyhow::Result<Job> + Sync),
+    /// What is measured right now, for whoever looks at the bar.
+    pub live: Option<&'a (dyn Fn() -> Option<String> + Sync)>,
 }
 
 impl OnCpu {
@@ -115,7 +117,10 @@ impl Work<'_> {
                 if place.interrupt.is_held_back() { Err(lab::Error::Stopped) } else { Ok(()) }
             };
             let launched = (self.job)(number, round);
-            let stop = || place.interrupt.is_held_back();
+            let stop = || {
+                status.now(self.live);
+                place.interrupt.is_held_back()
+            };
             let launched = launched.and_then(|job| Ok(launch::run(&program, LAUNCH, &job, &stop, &mut tell)?));
             if let Err(error) = launched {
                 place.interrupt.wait_if_asked();

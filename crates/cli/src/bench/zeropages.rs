@@ -50,7 +50,7 @@ impl ZeroPages {
                 "This program was built without optimization: its ways are slower than they could be.".to_owned(),
             );
         }
-        let work = Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)) };
+        let work = Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)), live: None };
         self.launches.run(bench, &work, &self.place, Interrupt::watch()?)
     }
 }

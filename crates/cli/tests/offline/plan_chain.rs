@@ -1,5 +1,6 @@
 //! `kvmscope plan chain` as its users meet it.
 
+mod calibrated;
 mod pictures;
 
 use assert_cmd::Command;
@@ -285,28 +286,6 @@ fn wrong_use_says_what_to_write() {
     refused(&["--vnfs", "8", "--size", "65536", "--nic", "XL710"], "netperf");
     refused(&["--vnfs", "8", "--size", "64", "--nic", "XL710", "--datapath", "sr-iov"], "did you mean `sriov`?");
     refused(&["--vnfs", "8", "--size", "64", "--nic", "XL710", "--target", "5"], "unit");
-}
-
-#[test]
-fn a_recording_calibrates_the_switch_and_is_named() {
-    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/ovs-dpdk-chain");
-    let asked = ["--vnfs", "3", "--size", "512", "--nic", "XL710", "--datapath", "ovs-dpdk", "--calibrate", recording];
-    let assumptions = table(&asked, "assumptions");
-    let from = |what: &str| {
-        let row = assumptions.iter().find(|row| row["what"] == what).unwrap_or_else(|| panic!("{what}"));
-        row["from"].as_str().unwrap().to_owned()
-    };
-    for what in ["cycles of a hop of the switch", "clock of a polling CPU"] {
-        assert!(from(what).starts_with("measured, from ") && from(what).contains("ovs-dpdk-chain"), "{}", from(what));
-    }
-    assert_eq!(from("polling CPUs of the switch"), "assumed");
-    let rates = table(&asked, "rates");
-    let rate = row(&rates, "ovs-dpdk", 3);
-    let [low, pps, high] = ["low_pps", "chain_pps", "high_pps"].map(|column| number(rate, column));
-    // What a refused packet costs was measured, so that the band is that of the trials and no factor.
-    assert!(pps / 2.0 < low && low < pps && pps < high && high < 2.0 * pps, "{low} {pps} {high}");
-    let (code, _, complaint) = kvmscope(&[&asked[..], &["--pattern", "north-south"]].concat());
-    assert!(code == 1 && complaint.contains("no trials of OVS-DPDK") && complaint.contains("lab ovs"), "{complaint}");
 }
 
 #[test]

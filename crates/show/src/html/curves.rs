@@ -17,19 +17,37 @@ const SHORT: f64 = 60.0;
 /// Marks with more characters crowd a narrow screen, which then shows every other one.
 const LONG: usize = 8;
 
+/// More values along the page than this are a curve, and no list of what was measured.
+const FEW: usize = 8;
+
+/// Words of marks that are nearer than so many per cent of the page touch each other.
+const APART: f64 = 6.0;
+
+/// Outlines of values of ours: of several curves of them, each has its own. `ui/src/views/Sign.tsx` has the same.
+const OURS: [&str; 6] = [
+    "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0",
+    "M0-5L4.5 3H-4.5Z",
+    "M-3.5-3.5H3.5V3.5H-3.5Z",
+    "M0 5L4.5-3H-4.5Z",
+    "M5 0L-3 4.5V-4.5Z",
+    "M-5 0L3 4.5V-4.5Z",
+];
+
+/// All others are diamonds, and what is in them tells their curves apart.
+const INSIDE: [&str; 6] = ["", "M0-4V4", "M-4 0H4", "M0-4V4M-4 0H4", "M-2-2L2 2", "M-2 2L2-2"];
+
 /// Curves with their axes, limits and legend.
 pub fn render(title: &str, curves: &Curves, out: &mut String) -> Result {
     let (x, y) = curves.scales();
     write!(out, "<div class=\"plot\"><p class=\"quiet\">{}</p>", Safe(&curves.y.title))?;
     write!(out, "<svg class=\"area\" role=\"img\" aria-label=\"{}\" overflow=\"visible\">", Safe(title))?;
+    // No line crosses words.
+    let mut words_on_top = String::new();
     for mark in y.marks() {
         let at = up(y, mark);
-        write!(
-            out,
-            "<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"{at:.2}%\" y2=\"{at:.2}%\"/>\
-             <text x=\"2\" y=\"{at:.2}%\" dy=\"-4\">{}</text>",
-            Safe(words(&curves.y, mark))
-        )?;
+        write!(out, "<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"{at:.2}%\" y2=\"{at:.2}%\"/>")?;
+        let text = Safe(words(&curves.y, mark)).to_string();
+        write!(words_on_top, "<text x=\"2\" y=\"{at:.2}%\" dy=\"-4\">{text}</text>")?;
     }
     let whole = "width=\"100%\" height=\"100%\"";
     write!(out, "<svg viewBox=\"0 0 {SQUARE} {SQUARE}\" preserveAspectRatio=\"none\" {whole} overflow=\"visible\">")?;
@@ -45,8 +63,6 @@ pub fn render(title: &str, curves: &Curves, out: &mut String) -> Result {
         }
     }
     out.push_str("</svg>");
-    // No line crosses words.
-    let mut words_on_top = String::new();
     for limit in &curves.limits {
         let text = Safe(limit_words(curves, limit)).to_string();
         match limit.on {
@@ -77,22 +93,25 @@ pub fn render(title: &str, curves: &Curves, out: &mut String) -> Result {
                 write!(
                     out,
                     "<svg x=\"{across:.2}%\" y=\"{up:.2}%\" overflow=\"visible\">{}</svg>",
-                    shape(mark, place)
+                    shape(mark, curves, place)
                 )?;
             }
         }
     }
     out.push_str("</svg>\n");
-    axis(&curves.x, x, out)?;
+    marked(&curves.x, x, &marks_along(curves, x), out)?;
     legend(curves, out)?;
     out.write_str("</div>\n")
 }
 
 /// The axis along the page, below what it measures.
 pub fn axis(axis: &Axis, scale: Scale, out: &mut String) -> Result {
+    marked(axis, scale, &scale.marks(), out)
+}
+
+fn marked(axis: &Axis, scale: Scale, marks: &[f64], out: &mut String) -> Result {
     out.push_str("<svg class=\"axis\" aria-hidden=\"true\">");
-    let marks: Vec<(f64, String)> =
-        scale.marks().into_iter().map(|mark| (across(scale, mark), words(axis, mark))).collect();
+    let marks: Vec<(f64, String)> = marks.iter().map(|mark| (across(scale, *mark), words(axis, *mark))).collect();
     let crowds = marks.iter().any(|(_, words)| words.len() > LONG);
     for (place, (at, words)) in marks.iter().enumerate() {
         let end = if *at < 2.0 {
@@ -113,11 +132,25 @@ pub fn axis(axis: &Axis, scale: Scale, out: &mut String) -> Result {
     write!(out, "</svg><p class=\"quiet along\">{}</p>", Safe(&axis.title))
 }
 
+/// The marks of the axis along the page: where curves have a few whole numbers there, such as sizes of batches, these alone.
+fn marks_along(curves: &Curves, scale: Scale) -> Vec<f64> {
+    let axis = &curves.x;
+    let mut own: Vec<f64> = curves.curves.iter().flat_map(|curve| &curve.points).map(|point| point.0).collect();
+    own.sort_by(f64::total_cmp);
+    own.dedup();
+    let are_whole = own.iter().all(|at| *at > 0.0 && at.fract() == 0.0);
+    let is_list = axis.is_logarithmic && axis.unit == "count" && are_whole && (1..=FEW).contains(&own.len());
+    let are_apart = own.windows(2).all(|pair| across(scale, pair[1]) - across(scale, pair[0]) >= APART);
+    if is_list && are_apart { own } else { scale.marks() }
+}
+
 fn legend(curves: &Curves, out: &mut String) -> Result {
     out.push_str("<ul class=\"keys\">");
     for (place, curve) in curves.curves.iter().enumerate() {
         let drawn = match curve.form {
-            Form::Points(mark) => format!("<svg x=\"50%\" y=\"50%\" overflow=\"visible\">{}</svg>", shape(mark, place)),
+            Form::Points(mark) => {
+                format!("<svg x=\"50%\" y=\"50%\" overflow=\"visible\">{}</svg>", shape(mark, curves, place))
+            }
             Form::Line | Form::Steps | Form::StepsBelow(_) => {
                 format!("<line class=\"curve c{}\" x1=\"0\" x2=\"100%\" y1=\"50%\" y2=\"50%\"/>", place % DASHES)
             }
@@ -132,15 +165,27 @@ fn legend(curves: &Curves, out: &mut String) -> Result {
     out.write_str("</ul>")
 }
 
-/// A single number: ours as a dot, an emulated one hollow, a published one as a diamond, a modelled one as a hollow diamond.
-fn shape(mark: Mark, place: usize) -> String {
-    let look = if place == 0 { "c0" } else { "" };
-    match mark {
-        Mark::Measured => format!("<circle class=\"dot {look}\" r=\"4\"/>"),
-        Mark::Emulated => format!("<circle class=\"curve {look}\" r=\"4\"/>"),
-        Mark::Published => format!("<path class=\"dot {look}\" d=\"M-5 0L0-5L5 0L0 5Z\"/>"),
-        Mark::Modelled => "<path class=\"curve c0\" d=\"M-5 0L0-5L5 0L0 5Z\"/>".to_owned(),
-    }
+/// How many curves of the same mark stand before this one.
+fn nth(curves: &Curves, place: usize) -> usize {
+    let form = curves.curves[place].form;
+    curves.curves[..place].iter().filter(|curve| curve.form == form).count()
+}
+
+/// A single number: ours by an outline, a published one as a diamond; an emulated one and a modelled one are hollow.
+fn shape(mark: Mark, curves: &Curves, place: usize) -> String {
+    let nth = nth(curves, place);
+    let look = if place == 0 { " c0" } else { "" };
+    let (outline, inside) = match mark {
+        Mark::Measured | Mark::Emulated => (OURS[nth % OURS.len()], ""),
+        Mark::Published | Mark::Modelled => ("M-5 0L0-5L5 0L0 5Z", INSIDE[nth % INSIDE.len()]),
+    };
+    let (class, within) = match mark {
+        Mark::Measured | Mark::Published => ("dot", "cut"),
+        Mark::Emulated | Mark::Modelled => ("curve", "curve"),
+    };
+    let inside =
+        if inside.is_empty() { String::new() } else { format!("<path class=\"{within}{look}\" d=\"{inside}\"/>") };
+    format!("<path class=\"{class}{look}\" d=\"{outline}\"/>{inside}")
 }
 
 /// SVG path data in the square.
@@ -225,4 +270,49 @@ fn across(scale: Scale, value: f64) -> f64 {
 
 fn up(scale: Scale, value: f64) -> f64 {
     100.0 * (1.0 - scale.place(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(unit: &'static str, values: &[f64]) -> Curves {
+        let axis = Axis { title: String::new(), unit, is_logarithmic: true };
+        let curve = |mark| Curve {
+            label: String::new(),
+            form: Form::Points(mark),
+            points: values.iter().map(|at| (*at, 1.0)).collect(),
+        };
+        let curves = [Mark::Measured, Mark::Modelled, Mark::Measured, Mark::Modelled].map(curve).into();
+        Curves { x: axis.clone(), y: axis, curves, limits: Vec::new() }
+    }
+
+    #[test]
+    fn a_few_whole_numbers_that_were_measured_are_the_marks() {
+        let marks = |unit, values: &[f64]| {
+            let curves = measured(unit, values);
+            marks_along(&curves, curves.scales().0)
+        };
+        assert_eq!(marks("count", &[32.0, 1.0, 8.0, 64.0]), [1.0, 8.0, 32.0, 64.0]);
+        assert_eq!(marks("count", &[32.0]), [32.0]);
+        assert_eq!(marks("Mpps", &[1.0, 8.0, 32.0]), [1.0, 10.0, 100.0], "what is no list has round numbers");
+        assert_eq!(marks("count", &[1.0, 8.0, 9.0]), [1.0, 10.0], "words would touch each other");
+    }
+
+    #[test]
+    fn curves_of_points_are_told_apart() {
+        let curves = measured("count", &[1.0]);
+        let mut shapes: Vec<String> = curves
+            .curves
+            .iter()
+            .enumerate()
+            .map(|(place, curve)| {
+                let Form::Points(mark) = curve.form else { panic!("points") };
+                shape(mark, &curves, place).replace(" c0", "")
+            })
+            .collect();
+        shapes.sort();
+        shapes.dedup();
+        assert_eq!(shapes.len(), 4, "{shapes:?}");
+    }
 }

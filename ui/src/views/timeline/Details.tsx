@@ -3,13 +3,14 @@ import { useEffect } from "preact/hooks";
 import { listOf, meanOf } from "../../data/lanes";
 import type { Recording } from "../../data/source";
 import { stackOrder } from "../../draw/tokens";
-import { counted, duration, grouped, percent, placed } from "../../maths/format";
+import { counted, duration, percent, placed } from "../../maths/format";
 import { type Area, areaOf, pickOf } from "../../maths/picked";
 import { around } from "../../maths/window";
 import { chooseNothing } from "../../state/picked";
 import { endGesture, hash, selected, show } from "../../state/store";
 import { Swatch } from "../Figure";
 import { useAnswer } from "../useAnswer";
+import type { OfReasons } from "./OfReasons";
 import type { OfSlice } from "./OfSlice";
 import { totalOf } from "./sums";
 
@@ -21,16 +22,19 @@ interface Props {
   lanes: number[];
   /** Where single slices are known, which a report file knows only inside some chains. */
   OfSlice: typeof OfSlice | undefined;
+  OfReasons: typeof OfReasons | undefined;
 }
 
-export function Details({ recording, lanes: shown, OfSlice }: Props) {
+export function Details({ recording, lanes: shown, OfSlice, OfReasons }: Props) {
   const picked = pickOf(hash.value);
   const area = areaOf(hash.value);
   const known = recording.timeline!.lanes;
   if (OfSlice && picked && known[picked.lane])
     return <OfSlice recording={recording} picked={picked} lane={known[picked.lane]!} shown={shown} />;
   const lanes = area?.lanes.filter((id) => known[id]) ?? [];
-  return area && lanes.length > 0 ? <OfArea recording={recording} area={{ ...area, lanes }} /> : null;
+  return area && lanes.length > 0 ? (
+    <OfArea recording={recording} area={{ ...area, lanes }} OfReasons={OfReasons} />
+  ) : null;
 }
 
 export function Panel({
@@ -78,7 +82,15 @@ export function useSelected(t0: number | undefined, t1: number | undefined): voi
   }, [t0, t1]);
 }
 
-function OfArea({ recording, area }: { recording: Recording; area: Area }) {
+function OfArea({
+  recording,
+  area,
+  OfReasons,
+}: {
+  recording: Recording;
+  area: Area;
+  OfReasons: Props["OfReasons"];
+}) {
   const { states, lanes: all } = recording.timeline!;
   const { lanes, window } = area;
   const { t0, t1 } = window;
@@ -123,33 +135,7 @@ function OfArea({ recording, area }: { recording: Recording; area: Area }) {
               ))}
             </tbody>
           </table>
-          {value.reasons && value.reasons.reasons.length > 0 && (
-            <table class="numbers">
-              <thead>
-                <tr>
-                  <th>Reason</th>
-                  <th>State</th>
-                  <th class="number">Slices</th>
-                  <th class="number">Time</th>
-                </tr>
-              </thead>
-              <tbody>
-                {value.reasons.reasons.map(({ state, detail, slices, time_ns }) => (
-                  <tr key={`${state}/${detail}`}>
-                    <td>
-                      <b>{detail}</b>
-                    </td>
-                    <td>{states[state]!.title}</td>
-                    <td class="number">{grouped(slices)}</td>
-                    <td class="number">{duration(time_ns)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          )}
-          {value.reasons && value.reasons.left_out > 0 && (
-            <p class="soft">and {counted(value.reasons.left_out, "other reason")} that took less</p>
-          )}
+          {OfReasons && value.reasons && <OfReasons reasons={value.reasons} states={states} />}
           {!value.reasons && (
             <p class="soft">
               A report file has no reasons of an area, and shares as far as its pixels tell; kvmscope serve

@@ -1,4 +1,5 @@
 /** Above the lanes: which of them, in which order, and the search through all their slices. */
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Recording } from "../../data/source";
 import { vcpuLanes } from "../../data/types";
@@ -13,10 +14,10 @@ interface Props {
   recording: Recording;
   /** Those that are shown, which a search goes through. */
   lanes: number[];
-  hasArrows: boolean;
+  children: ComponentChildren;
 }
 
-export function LaneTools({ recording, lanes, hasArrows }: Props) {
+export function LaneTools({ recording, lanes, children }: Props) {
   const hasVcpus = vcpuLanes(recording.timeline).length > 0;
   const hasChains = recording.timeline!.lanes.some((lane) => lane.chains > 0);
   return (
@@ -24,7 +25,7 @@ export function LaneTools({ recording, lanes, hasArrows }: Props) {
       <input
         type="text"
         value={hash.value.lanes ?? ""}
-        placeholder={hasVcpus ? "Lanes: vCPU 3" : "Lanes: CPU 3"}
+        placeholder="Lanes: CPU 3"
         aria-label="Filter lanes by words"
         onInput={(event) => go({ lanes: event.currentTarget.value })}
       />
@@ -43,16 +44,7 @@ export function LaneTools({ recording, lanes, hasArrows }: Props) {
         </select>
       )}
       <Search recording={recording} lanes={lanes} />
-      {hasArrows && (
-        <button
-          type="button"
-          aria-pressed={hash.value.arrows === "1"}
-          title="Zoomed in: from each exit of L2 to where L2 runs again and to L1's own record of it, from a preempted vCPU to the task that took its CPU, to a thread from the one that woke it"
-          onClick={() => go({ arrows: hash.value.arrows === "1" ? null : "1" })}
-        >
-          Arrows
-        </button>
-      )}
+      {children}
     </div>
   );
 }

@@ -2,8 +2,7 @@
 import type { Timeline } from "../../data/types";
 import { counted } from "../../maths/format";
 import { pan, zoom } from "../../maths/window";
-import { turnGroup } from "../../state/groups";
-import { show, shown, whole, zoomed } from "../../state/store";
+import { go, hash, show, shown, whole, zoomed } from "../../state/store";
 import type { Layout } from "./layout";
 import { pinned, turnPin } from "./order";
 
@@ -37,6 +36,17 @@ export function Zoom() {
   );
 }
 
+/** Groups that the address turns: those open that are folded by themselves, and the other way round. */
+export function turnedGroups(): Set<string> {
+  return new Set((hash.value.groups ?? "").split("\t").filter(Boolean));
+}
+
+function turn(key: string): void {
+  const turned = turnedGroups();
+  if (!turned.delete(key)) turned.add(key);
+  go({ groups: [...turned].join("\t") });
+}
+
 /** Names of lanes, as far as they are on screen, moved as the lanes are. */
 export function Names({ timeline, place, top }: { timeline: Timeline; place: Layout; top: number }) {
   const pins = pinned();
@@ -52,7 +62,7 @@ export function Names({ timeline, place, top }: { timeline: Timeline; place: Lay
             type="button"
             aria-expanded={!group.folded}
             title={group.title}
-            onClick={() => turnGroup(group.key)}
+            onClick={() => turn(group.key)}
           >
             <i aria-hidden="true">{group.folded ? "▸" : "▾"}</i> {group.title}
           </button>

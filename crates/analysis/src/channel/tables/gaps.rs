@@ -21,7 +21,7 @@ pub const GAPS: TableSpec = TableSpec {
     version: 1,
     row: "One gap that a side saw: between two looks at the ring its CPU did something else. at_ns counts from its first look; `by` is who had \
           the CPU for most of it, where something was recorded beside it, with the share of the gap where others had a part. timeline_from_ns and \
-          timeline_to_ns are where it lies in the recording. The 50 longest of each run, 500 in all.",
+          timeline_to_ns are where it lies in the recording, cpu is that of the side. The 50 longest of each run, 500 in all.",
     columns: &[
         Column::key("machine"),
         Column::key("thread"),
@@ -37,6 +37,7 @@ pub const GAPS: TableSpec = TableSpec {
         Column::text("by"),
         Column::value("timeline_from_ns", "ns", ColumnType::U64),
         Column::value("timeline_to_ns", "ns", ColumnType::U64),
+        Column::value("cpu", "", ColumnType::U64),
     ],
     shown: Some(Shown {
         largest_first: Some("length_ns"),
@@ -45,6 +46,7 @@ pub const GAPS: TableSpec = TableSpec {
             "When a side lost its CPU",
             &[
                 ("thread", "thread"),
+                ("cpu", "CPU"),
                 ("path", "path"),
                 ("window", "window"),
                 ("size_bytes", "frame"),
@@ -65,6 +67,7 @@ struct Gap<'c, 'b> {
     one: &'c Measured<'b>,
     launch: u32,
     tid: i32,
+    cpu: u32,
     /// Which of the sides.
     side: usize,
     at_ns: u64,
@@ -81,6 +84,7 @@ pub fn gaps<'c>(channel: &'c Channel<'_>) -> Table {
                     one,
                     launch: *launch,
                     tid: side.tid,
+                    cpu: side.cpu,
                     side: number,
                     at_ns,
                     length_ns,
@@ -93,7 +97,7 @@ pub fn gaps<'c>(channel: &'c Channel<'_>) -> Table {
     }
     longest(&mut all, MOST_GAPS);
     let mut table = Table::new(&GAPS);
-    for Gap { one, launch, side, tid, at_ns, length_ns } in all {
+    for Gap { one, launch, side, tid, cpu, at_ns, length_ns } in all {
         let explained = channel.culprits.of_gap(&(one.machine, one.setup, launch, tid, at_ns));
         let Setup { path, window, size_bytes, batch, policy, vms } = one.setup;
         table.push(vec![
@@ -111,6 +115,7 @@ pub fn gaps<'c>(channel: &'c Channel<'_>) -> Table {
             explained.and_then(Explained::by).into(),
             explained.map(|explained| explained.span.from_ns).into(),
             explained.map(|explained| explained.span.to_ns).into(),
+            u64::from(cpu).into(),
         ]);
     }
     table

@@ -8,9 +8,10 @@
 //! Nothing is said of sizes outside of those that were measured, and nothing comes from guests that were emulated.
 
 use super::Known;
-use crate::Input;
 use crate::channel::{Channel, Series};
 use crate::datapath::model::channel::ChannelCost;
+use crate::facts::benches::Benches;
+use crate::facts::machines::Machines;
 use base::channel::{BENCH, Setup};
 use base::number::{decimals, list};
 
@@ -42,17 +43,21 @@ struct Point {
 }
 
 /// Whether a recording has a bench of the channel.
-pub(super) fn has_bench(input: &Input) -> bool {
-    input.benches.runs.iter().any(|run| run.bench.bench == BENCH)
+pub(super) fn has_bench(benches: &Benches) -> bool {
+    benches.runs.iter().any(|run| run.bench.bench == BENCH)
 }
 
-/// The cost of an end, as `used`. `from` is the recording's name.
+/// The cost of an end, as `used`, by benches that [`has_bench`] found; `from` is the recording's name.
 ///
 /// # Errors
 /// A sentence for the user: what the recording lacks, and how to measure it.
-pub(super) fn cost(input: &Input, used: &ChannelUse, from: &str) -> Result<Known<ChannelCost>, String> {
-    let benches = input.benches.those(|bench| bench.bench == BENCH);
-    let channel = Channel::of(&benches, &input.machines);
+pub(super) fn cost(
+    benches: &Benches,
+    machines: &Machines,
+    used: &ChannelUse,
+    from: &str,
+) -> Result<Known<ChannelCost>, String> {
+    let channel = Channel::of(benches, machines);
     let ChannelUse { window, batch } = used;
     let how = "measure them: kvmscope bench channel --batch 1,8,32,64 --size 64,512,1518 -o DIR";
     let Some(path) = PATHS.iter().find(|path| rings(&channel, path).next().is_some()) else {
@@ -175,6 +180,56 @@ fn fit(points: &[Point], sweeps: Vec<(u32, crate::channel::Model)>) -> ChannelCo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channel::tests::{Made, benches, of_batches};
+
+    /// A sweep of batches for two sizes, of which each byte costs 0.02 ns.
+    fn sweeps(change: impl Fn(Made) -> Made) -> Vec<Made> {
+        let of = |size: u32| {
+            let ns = move |n: f64| 64.0 + n * (10.0 + 0.02 * f64::from(size));
+            of_batches(&[1, 8, 32, 64], ns, |made| change(Made { size, ..made }))
+        };
+        [64, 512].into_iter().flat_map(of).collect()
+    }
+
+    fn known(made: &[Made], window: &str, batch: u32) -> Result<Known<ChannelCost>, String> {
+        cost(&benches(made), &Machines::default(), &ChannelUse { window: window.into(), batch }, "bed")
+    }
+
+    #[test]
+    fn a_rate_at_the_batch_becomes_the_time_of_an_end() {
+        let Known { value, from } = known(&sweeps(|made| made), "none", 32).unwrap();
+        // 64 ns over 32 frames, and 10 and 0.02 for each byte.
+        assert!((value.ns - 12.0).abs() < 0.01 && (value.ns_per_byte - 0.02).abs() < 1e-5, "{value:?}");
+        assert_eq!((value.sizes.clone(), value.sweeps.len()), (64..=512, 2));
+        assert!(from.starts_with("measured, from bed: ring, window none, batch 32, 64 to 512 bytes; off by"), "{from}");
+        let between = known(&sweeps(|made| made), "none", 16).unwrap().value;
+        assert!((between.ns - 14.0).abs() < 0.01, "by the line between 8 and 32: {between:?}");
+        assert!(known(&sweeps(|made| made), "none", 128).unwrap_err().contains("no clean rate of batch 128"));
+    }
+
+    #[test]
+    fn a_window_that_nobody_has_stands_on_the_rates_without_one_and_says_so() {
+        let Known { value, from } = known(&sweeps(|made| made), "vmfunc+trampoline", 32).unwrap();
+        // 196 ns more for a batch of 32.
+        assert!((value.ns - 12.0 - 196.0 / 32.0).abs() < 0.01, "{value:?}");
+        assert!(from.starts_with("window modelled, rest measured, from bed"), "{from}");
+        let why = known(&sweeps(|made| made), "pkey", 32).unwrap_err();
+        assert!(why.starts_with("bed says nothing of window pkey; it has none, vmfunc"), "{why}");
+    }
+
+    #[test]
+    fn emulated_unverified_and_sleeping_ends_say_nothing_of_a_ring() {
+        let changes: [fn(Made) -> Made; 4] = [
+            |made| Made { emulated: true, ..made },
+            |made| Made { verified: false, ..made },
+            |made| Made { policy: "kick", ..made },
+            |made| Made { path: "memif", ..made },
+        ];
+        for change in changes {
+            let why = known(&sweeps(change), "none", 32).unwrap_err();
+            assert!(why.starts_with("bed has no verified rates of a ring between two processes that poll"), "{why}");
+        }
+    }
 
     fn point(bytes: f64, ns: f64, off: f64) -> Point {
         Point { bytes, ns, range_ns: (ns / off, ns * off) }

@@ -8,4 +8,5 @@ pub(crate) mod nic;
 pub(crate) mod pcie;
 pub(crate) mod stages;
 pub(crate) mod switch;
+mod uses;
 pub(crate) mod wire;

@@ -8,11 +8,12 @@
 //! of the talk of 2017, docs/datapath.md). North-south it is the sum over all VMs.
 
 use super::channel::ChannelCost;
-use super::design::{Datapath, Design, Pattern};
+use super::design::{Design, Pattern};
 use super::frames::Frames;
 use super::nic::{Hairpin, Nic};
 use super::pcie::{Detours, Link};
 use super::switch::{HopCost, heaviest};
+use super::uses::Uses;
 use super::wire::frames_per_s;
 
 /// What may bind.
@@ -229,126 +230,11 @@ pub fn helper_cores(bed: &Bed, load: Load<'_>) -> u32 {
     bed.pmd_cores.min(uses.queues.len() as u32) + vhost
 }
 
-/// How often a packet of the chain uses each resource; north-south what all VMs do while one of them has a packet.
-struct Uses {
-    line: f64,
-    /// Times it crosses PCIe in the direction that it crosses more often.
-    crossings: f64,
-    /// Times the card forwards it from VF to VF.
-    hairpins: f64,
-    /// Some edge is between two VFs, of one card or of two.
-    between_vfs: bool,
-    /// Load of each receive queue of the switch.
-    queues: Vec<f64>,
-    /// Times the switch takes it from a port.
-    ingress: f64,
-    /// Load of the busiest thread of vhost-net.
-    vhost: f64,
-    /// Ends of rings of the VNF that has most of them.
-    ring_ends: f64,
-    /// VNFs that forward it, or their part of all.
-    vnfs: f64,
-}
-
-impl Uses {
-    fn of(bed: &Bed, load: Load<'_>) -> Self {
-        let edges = load.design.edges();
-        let enters_switch = edges.first().is_some_and(|path| path.is_polled());
-        let port_queues = bed.port_queues.max(1);
-        let vnfs = f64::from(load.vnfs);
-        match load.pattern {
-            Pattern::NorthSouth => {
-                // The VMs of the fullest card.
-                let each = f64::from(load.vnfs.max(1).div_ceil(bed.cards.max(1)));
-                let mut queues = Vec::new();
-                if enters_switch {
-                    // What the ports bring is all of it; each VM sends its part.
-                    let of_ports = port_queues.saturating_mul(bed.cards.max(1));
-                    queues.extend((0..of_ports).map(|_| vnfs.max(1.0) / f64::from(of_ports)));
-                    queues.extend((0..load.vnfs).map(|_| 1.0));
-                }
-                let ingress = if enters_switch { each } else { 0.0 };
-                let vhost = edges.iter().take(2).filter(|edge| edge.is_of_vhost_net()).count() as f64;
-                let ring_ends = 0.0;
-                Self {
-                    line: each,
-                    crossings: each,
-                    hairpins: 0.0,
-                    between_vfs: false,
-                    queues,
-                    ingress,
-                    vhost,
-                    ring_ends,
-                    vnfs,
-                }
-            }
-            Pattern::Chain => {
-                let hairpins = load.design.inner().iter().filter(|edge| **edge == Datapath::Sriov).count() as f64;
-                // A queue on each side of an edge, of which one direction fills one; the port may have several.
-                let directions = bed.directions.clamp(1, 2);
-                let mut queues = Vec::new();
-                for (at, _) in edges.iter().enumerate().filter(|(_, path)| path.is_polled()) {
-                    let of_edge = if at == 0 { port_queues } else { 1 } * directions;
-                    queues.extend((0..of_edge).map(|_| 1.0 / f64::from(of_edge)));
-                }
-                let of_vnf = |edges: &[Datapath]| edges.iter().filter(|edge| edge.is_of_vhost_net()).count();
-                let vhost = edges.windows(2).map(of_vnf).max().unwrap_or(0) as f64;
-                // Edge k and edge k + 1 are those of one VNF.
-                let of_ring = |edges: &[Datapath]| edges.iter().filter(|edge| **edge == Datapath::Channel).count();
-                let ring_ends = edges.windows(2).map(of_ring).max().unwrap_or(0) as f64;
-                let ingress = if enters_switch { 1.0 } else { 0.0 };
-                let between_vfs = hairpins > 0.0;
-                // Over several cards no edge stays inside one: what a VF sends goes over the wire to another card.
-                let (line, crossings, hairpins) = match bed.cards {
-                    // Once from the port, and once more for each edge between two VFs.
-                    0 | 1 => (1.0, hairpins + 1.0, hairpins),
-                    cards => {
-                        let most = of_fullest(edges, cards);
-                        (most, most, 0.0)
-                    }
-                };
-                Self { line, crossings, hairpins, between_vfs, queues, ingress, vhost, ring_ends, vnfs }
-            }
-        }
-    }
-
-    /// What another load uses at the same rate; threads of vhost-net are each VM's own.
-    fn add(&mut self, other: Self, on_card: bool) {
-        if on_card {
-            self.line += other.line;
-            self.crossings += other.crossings;
-            self.hairpins += other.hairpins;
-            self.between_vfs |= other.between_vfs;
-            self.ingress += other.ingress;
-        }
-        self.queues.extend(other.queues);
-        self.vnfs += other.vnfs;
-    }
-}
-
-/// How often a packet enters or leaves the card that it uses most, where VNF k has VFs of card k modulo `cards` alone; a switch of the
-/// host is attached to the first.
-fn of_fullest(edges: &[Datapath], cards: u32) -> f64 {
-    let count = |ends: &mut dyn Iterator<Item = (usize, Datapath)>| {
-        let mut of_card = vec![0_u32; cards as usize];
-        for (vnf, path) in ends {
-            let card = if path == Datapath::Sriov { vnf % cards as usize } else { 0 };
-            of_card.iter_mut().skip(card).take(1).for_each(|count| *count += 1);
-        }
-        of_card.into_iter().max().unwrap_or_default()
-    };
-    let uses_card = |at: usize, path: Datapath, wire: usize| path == Datapath::Sriov || at == wire;
-    let last = edges.len().saturating_sub(1);
-    let all = || edges.iter().copied().enumerate();
-    // Into VNF k over edge k, out of it over edge k + 1.
-    let into = count(&mut all().filter(|(at, path)| *at < last && uses_card(*at, *path, 0)));
-    let out_of = all().skip(1).filter(|(at, path)| uses_card(*at, *path, last)).map(|(at, path)| (at - 1, path));
-    f64::from(into.max(count(&mut out_of.into_iter())))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::design::Datapath;
     use super::super::nic::named;
+    use super::super::uses::of_fullest;
     use super::*;
 
     /// The bed of the talk of 2017: one XL710 on a third generation link of eight lanes.
@@ -468,6 +354,34 @@ mod tests {
         let known = Bed { guest_pps: Some(8e6), ..with(Some(1)) };
         let rate = of(&known, Datapath::Sriov, Pattern::Chain, 2, 64);
         assert!(rate.stages.iter().any(|stage| stage.capacity_pps == 4e6), "the less of two limits: {rate:?}");
+    }
+
+    #[test]
+    fn a_vnf_between_two_rings_copies_twice_and_does_its_own_work() {
+        let rings = Bed { channel: ChannelCost::given(10.0, 0.0), ..bed(256) };
+        let design = |vnfs| Design::ends(Datapath::Sriov, Datapath::Channel, vnfs);
+        let mpps = |bed: &Bed, vnfs| {
+            let load = Load { design: &design(vnfs), pattern: Pattern::Chain, vnfs };
+            let rate = rate(bed, load, &[], &Frames::of(64));
+            let stage = rate.stages.iter().find(|stage| stage.resource == Resource::Channel);
+            stage.map(|stage| (stage.capacity_pps / 1e5).round() / 10.0)
+        };
+        assert_eq!([2, 3, 8].map(|vnfs| mpps(&rings, vnfs)), [Some(100.0), Some(50.0), Some(50.0)]);
+        // 22 cycles at 2.2 GHz are 10 ns more, and two VNFs on a CPU take turns with all of it.
+        let busy =
+            Bed { vnf: Some(HopCost { cycles: 22.0, cycles_per_byte: 0.0, spread: 1.0, source: None }), ..rings };
+        assert_eq!(mpps(&busy, 8), Some(33.3));
+        assert_eq!(mpps(&Bed { vnf_cores: Some(4), ..busy.clone() }, 8), Some(16.7));
+        let load = Load { design: &design(8), pattern: Pattern::Chain, vnfs: 8 };
+        let left = ring_end_ns(&busy, load, &Frames::of(64), 20e6).unwrap();
+        assert!((left - 20.0).abs() < 1e-9, "50 ns less its own 10, for two ends: {left}");
+        assert_eq!(mpps(&bed(256), 8), None, "nothing is known of rings");
+        let narrow = ChannelCost { sizes: 512..=1518, ..ChannelCost::given(10.0, 0.0).unwrap() };
+        assert_eq!(
+            mpps(&Bed { channel: Some(narrow), ..busy }, 8),
+            None,
+            "nor of those of frames that were not measured"
+        );
     }
 
     #[test]

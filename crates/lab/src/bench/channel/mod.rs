@@ -15,6 +15,7 @@ pub mod dpdk;
 mod faults;
 pub mod flows;
 mod frames;
+pub mod gauges;
 mod ground;
 pub mod ivshmem;
 mod machines;
@@ -34,6 +35,7 @@ use base::bench::{Measured, Params};
 use base::channel::{DPDK_PATHS, Setup};
 use channel::Ticks;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Paths of ours, as [`Setup::path`] names them.
@@ -83,6 +85,9 @@ pub struct Plan {
     /// What guests boot from, for paths between them.
     #[serde(default)]
     pub guests: ivshmem::Places,
+    /// Where both sides say what is measured right now, if anybody looks.
+    #[serde(default)]
+    pub gauges: Option<PathBuf>,
     /// Which launch of the process it is.
     pub launch: u32,
 }
@@ -129,7 +134,11 @@ pub fn run(plan: &Plan, tell: &mut dyn FnMut(Measured) -> Result<(), Error>) -> 
     let mut setups = plan.setups.clone();
     Random::of(u64::from(plan.launch) + 1).shuffle(&mut setups);
     let mut between_guests: Vec<Setup> = setups.iter().filter(|setup| ivshmem::is_path(setup)).cloned().collect();
+    let gauges = gauges::Gauges::of(plan);
     for setup in setups {
+        if let Some(gauges) = &gauges {
+            gauges.begin(plan, &setup);
+        }
         if ivshmem::is_path(&setup) {
             // One boot measures all of them, where the first stands.
             ivshmem::carry(plan, std::mem::take(&mut between_guests), tell)?;
@@ -148,6 +157,9 @@ pub fn run(plan: &Plan, tell: &mut dyn FnMut(Measured) -> Result<(), Error>) -> 
             Err(Error::Absent(why)) => Measured { skipped: Some(why), ..one },
             Err(error) => return Err(error),
         })?;
+    }
+    if let Some(gauges) = &gauges {
+        gauges.rest();
     }
     let ns = || "ns".to_owned();
     for (offered, setup) in
@@ -174,7 +186,8 @@ pub fn run(plan: &Plan, tell: &mut dyn FnMut(Measured) -> Result<(), Error>) -> 
     Ok(())
 }
 
-fn name(setup: &Setup) -> String {
+/// What a setup is called: `ring, window none, 64 B, batch 32`.
+pub fn name(setup: &Setup) -> String {
     let Setup { path, window, size_bytes, batch, vms, .. } = setup;
     let machines = if *vms > 2 { format!(", {vms} machines") } else { String::new() };
     format!("{path}, window {window}, {size_bytes} B, batch {batch}{machines}")
@@ -208,6 +221,7 @@ mod tests {
             fifo: false,
             dpdk: Err("no programs of DPDK".to_owned()),
             guests: ivshmem::Places::default(),
+            gauges: None,
             launch: 0,
         }
     }

@@ -2,6 +2,7 @@
 
 use super::Plan;
 use super::frames::{Arrived, Batch};
+use super::gauges::Gauges;
 use super::peer::{Cues, Peer};
 use super::side::{Counted, Look, Seen, Span, Watch, now};
 use crate::Error;
@@ -280,7 +281,8 @@ pub(super) fn send<W: Window>(
 ) -> Result<Seen, Error> {
     let mut batch = Batch::new(setup.batch as usize, setup.size_bytes as usize);
     let (mut next, mut done) = (0, 0);
-    let (mut watch, mut since) = (Watch::new(span), Counted::now(producer.stats()));
+    let mut watch = Watch::new(span).showing(Gauges::of(plan));
+    let mut since = Counted::now(producer.stats());
     batch.number(next);
     loop {
         match watch.look(now()) {
@@ -331,7 +333,8 @@ pub(super) fn receive<W: Window>(
     let batch = setup.batch as usize;
     let mut frames = FrameBuf::new(batch, shape.frame_bytes());
     let span = link.ready().ok_or("the producer has ended")?;
-    let (mut watch, mut since, mut until) = (Watch::new(span), Counted::now(consumer.stats()), None);
+    let mut watch = Watch::new(span).showing(Gauges::of(plan));
+    let (mut since, mut until) = (Counted::now(consumer.stats()), None);
     let mut arrived = Arrived::default();
     let mut in_time = 0;
     let mut sent = None;

@@ -1,5 +1,6 @@
 //! What one side sees while it is measured: gaps in its time, frames in each slice, what the kernel counts of its thread.
 
+use super::gauges::Gauges;
 use base::channel::{GAP_BATCHES, GAP_NS, MOST_GAPS, SLICE_NS, Side};
 use channel::{ChannelStats, Ticks};
 use rustix::thread::gettid;
@@ -33,6 +34,10 @@ pub struct Watch {
     gaps: Vec<(u64, u64)>,
     gap_count: u64,
     gap_sum: u64,
+    /// Where somebody looks meanwhile.
+    gauges: Option<Gauges>,
+    /// Frames of this slice, which the gauges have not been told of.
+    untold: u64,
 }
 
 /// Gaps that have room while it is measured; of more, only the sum is kept.
@@ -72,7 +77,14 @@ impl Watch {
             gaps: Vec::with_capacity(ROOM),
             gap_count: 0,
             gap_sum: 0,
+            gauges: None,
+            untold: 0,
         }
+    }
+
+    /// Says what it sees to whoever looks.
+    pub fn showing(self, gauges: Option<Gauges>) -> Watch {
+        Watch { gauges, ..self }
     }
 
     /// Notes that this side runs now.
@@ -129,12 +141,22 @@ impl Watch {
         if now < self.span.from {
             return;
         }
+        if now >= self.slice_ends {
+            self.next_slice(now);
+        }
+        self.untold += frames;
+        if let Some(count) = self.frames.get_mut(self.slice) {
+            *count += frames as u32;
+        }
+    }
+
+    fn next_slice(&mut self, now: u64) {
         while now >= self.slice_ends {
             self.slice_ends += self.slice_ticks;
             self.slice += 1;
         }
-        if let Some(count) = self.frames.get_mut(self.slice) {
-            *count += frames as u32;
+        if let Some(gauges) = &self.gauges {
+            gauges.arrived(std::mem::take(&mut self.untold), now);
         }
     }
 
@@ -146,6 +168,9 @@ impl Watch {
         }
         self.gap_count += 1;
         self.gap_sum += until - from;
+        if let Some(gauges) = &self.gauges {
+            gauges.gap(until - from);
+        }
         if self.gaps.len() < ROOM {
             self.gaps.push((from, until));
         }

@@ -24,7 +24,7 @@ pub(super) const OTHER_FAILED: &str = "the other guest failed";
 const SOON_NS: u64 = 20_000;
 /// Tries until the last one is taken as it is.
 const TRIES: u64 = 64;
-/// A side that waits longer than it takes to see a running peer's answer lets others run.
+/// A side that waits longer than it takes to see a running peer's answer lets others run, in general.
 const SPINS_FOR: Duration = Duration::from_micros(200);
 const NAP: Duration = Duration::from_micros(200);
 
@@ -135,7 +135,9 @@ impl Control {
     /// The side that receives: when both begin, by our own counter.
     pub fn begun(&self) -> Result<u64, Error> {
         let (mut last, mut at) = (0, Ticks::now());
-        self.until(|| {
+        self.until(|| self.load(Word::Ping) >> 8 == self.number)?;
+        // Pings now come one behind the other, and a nap would be part of the round trip that they measure.
+        self.until_spinning(self.patience, || {
             let ping = self.load(Word::Ping);
             if ping >> 8 == self.number && ping != last {
                 (last, at) = (ping, Ticks::now());
@@ -157,7 +159,12 @@ impl Control {
         (self.load(Word::Sent) >= self.number).then(|| self.load(Word::Frames))
     }
 
-    fn until(&self, mut there: impl FnMut() -> bool) -> Result<(), Error> {
+    fn until(&self, there: impl FnMut() -> bool) -> Result<(), Error> {
+        self.until_spinning(SPINS_FOR, there)
+    }
+
+    /// As above; this side keeps its CPU for so long, and then lets others run between two looks.
+    fn until_spinning(&self, spins_for: Duration, mut there: impl FnMut() -> bool) -> Result<(), Error> {
         let since = Instant::now();
         let failed = match self.role {
             Role::Sends => Word::ReceiverFailed,
@@ -175,7 +182,7 @@ impl Control {
                 let seconds = self.patience.as_secs();
                 return Err(Error::TimedOut(format!("the other guest has not answered for {seconds} s")));
             }
-            if waited < SPINS_FOR {
+            if waited < spins_for {
                 std::hint::spin_loop();
             } else {
                 std::thread::sleep(NAP);

@@ -1,6 +1,7 @@
 //! What a machine and the switch have in common: they work by the clock of the host, then empty their rings, and watch their own time meanwhile.
 
 use super::super::Plan;
+use super::super::gauges::Gauges;
 use super::super::machines::Turns;
 use super::super::peer::{Cues, Link};
 use super::super::side::{Counted, Look, Seen, Span, Watch, now};
@@ -33,7 +34,8 @@ pub(super) fn work(
 ) -> Result<Seen, String> {
     let (mut turns, nothing) = (Turns::new(takes_turns(plan, setup)), ChannelStats::default());
     let span = link.ready().ok_or("the host has ended")?;
-    let (mut watch, mut since, mut until) = (Watch::new(span), Counted::now(&nothing), None);
+    let mut watch = Watch::new(span).showing(Gauges::of(plan));
+    let (mut since, mut until) = (Counted::now(&nothing), None);
     let give_up = span.until + (DRAINS_WITHIN_NS as f64 * span.per_ns) as u64;
     let mut sent = None;
     loop {
