@@ -2,7 +2,8 @@
 # Long trials: each parser fuzzed for two hours (TORTURE_FUZZ_SECONDS), as many at once as there are CPUs; property tests with
 # 5,000 cases each (TORTURE_CASES), forty times as many generated traces and the slow nested labs, VMX and Linux
 # (KVMSCOPE_TORTURE); topologies of the real machines that hwloc and util-linux test with; 200 recorders killed (TORTURE_KILLS); the memory of reports, pages and exports on 10 GB (TORTURE_GB); frame
-# times of the dashboard's timeline over some ten million events; the channel's rules under valgrind, where it is installed.
+# times of the dashboard's timeline over some ten million events; the channel's rules under valgrind, where it is installed, and all of its tests
+# with the address sanitizer, where the toolchain has it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,6 +12,15 @@ if command -v valgrind >/dev/null; then
     # What starts processes of its own, or waits for a clock, is left to the run without it.
     CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="valgrind -q --error-exitcode=9" \
         cargo test --locked --package kvmscope-channel --test hostile -- rules:: --skip rule_3 --test-threads=1
+fi
+# The address sanitizer comes with the toolchain for some targets; what turns it on is not stable, and rustc has to be told.
+host=$(rustc -vV | sed -n 's/^host: //p')
+if compgen -G "$(rustc --print sysroot)/lib/rustlib/$host/lib/*_rt.asan.a" >/dev/null; then
+    # Threads of a process with protection keys inherit rights that the sanitizer's own memory is not asked for.
+    RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address cargo test --locked --package kvmscope-channel --target "$host" \
+        --target-dir target/asan --lib --test hostile --test flows --test frames --test machines
+else
+    echo "skipped: address sanitizer: this toolchain has none for $host"
 fi
 tools/trees.sh
 tools/memory.sh "${TORTURE_GB:-10}"

@@ -770,7 +770,7 @@ export const TABLES = {
     dropped: "u64",
     emulated: "bool",
   },
-  /** One gap that a side saw: between two looks at the ring its CPU did something else. at_ns counts from its first look; `by` is who had the CPU for most of it, where something was recorded beside it, with the share of the gap where others had a part. timeline_from_ns and timeline_to_ns are where it lies in the recording. The 50 longest of each run, 500 in all. */
+  /** One gap that a side saw: between two looks at the ring its CPU did something else. at_ns counts from its first look; `by` is who had the CPU for most of it, where something was recorded beside it, with the share of the gap where others had a part. timeline_from_ns and timeline_to_ns are where it lies in the recording, cpu is that of the side. The 50 longest of each run, 500 in all. */
   "channel.gaps": {
     machine: "text",
     thread: "text",
@@ -786,6 +786,7 @@ export const TABLES = {
     by: "text",
     timeline_from_ns: "u64",
     timeline_to_ns: "u64",
+    cpu: "u64",
   },
   /** One part of setting a path up, over all runs of the path: ns is their median, low_ns and high_ns their range. `processes` are started until both read commands; `attach` has the receiver listen and makes the sender's port, `link` starts that until both are up, and `first frame` has one arrive: `all but processes` are these three together. */
   "channel.setups": {
@@ -813,6 +814,7 @@ export const TABLES = {
     lost: "u64",
     wrong: "u64",
     launches: "u64",
+    policy: "text",
   },
   /** What became of frames while the flow table of several machines changed under full load, all launches together. A lag is the time from a change until a machine acknowledged it or a later one, and the vSwitch saw that; one sample for each change and machine. stale_sent are frames whose rule was gone when they were sent; the receiver drops those that are too late. misdelivered are frames that were delivered though the log of all changes forbids it. */
   "channel.flows": {
@@ -1359,7 +1361,7 @@ export const TABLES = {
     pmd_cores: "u64",
     frames: "text",
   },
-  /** Where one design overtakes another, modelled: pmd_cores, tie_size, longest_chain or migration_rate. */
+  /** Where one design overtakes another, modelled: pmd_cores, tie_size, longest_chain, migration_rate; smallest_batch, in which rings carry the target, and batch_fills, how long a frame then waits for the others of its batch. */
   "datapath.breakeven": {
     question: "text",
     size_bytes: "u64",
