@@ -7,6 +7,7 @@ use crate::facts::ledger::asked;
 use crate::facts::ledger::measure::{Measures, measure};
 use crate::facts::ledger::model::{Flow, PartFlow};
 use crate::{Answer, Case, Error, Given};
+use base::channel::BENCH;
 use base::in_order;
 use base::recording::Emulator;
 use base::shell::printable;
@@ -15,7 +16,7 @@ use base::{Level, Section};
 /// The question this folder answers.
 pub const QUESTION: &str = "Where did the time of every vCPU go, by level, and why?";
 
-/// Answers it; `None` without a trace, or with one that was recorded beside a bench and has no vCPU in it.
+/// Answers it; `None` without a trace, or with one that was recorded beside a bench of the channel and has no vCPU in it.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let (input, given) = (case.input(), case.given());
     if input.parts.is_empty() {
@@ -23,8 +24,9 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     }
     let flow = case.ledger();
     asked::check(flow, input, given)?;
-    // A trace beside a bench, without a guest in it, is there for what disturbed the bench.
-    if !case.benches().is_empty() && flow.parts.iter().all(|part| part.vcpus.is_empty()) {
+    // It is there for the gaps of that bench, and has the switches of two CPUs alone.
+    let is_of_channel = case.benches().runs.iter().any(|run| run.bench.bench == BENCH);
+    if is_of_channel && flow.parts.iter().all(|part| part.vcpus.is_empty()) {
         return Ok(None);
     }
     let mut section = section(flow, given);

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
     kvmscope plan chain --vnfs 8 --size 64 --from-host --nic ens1f0\n  \
     kvmscope plan chain --vnfs 3 --size 512 --nic XL710 --calibrate fixtures/ovs-dpdk-chain\n  \
     kvmscope plan chain --vnfs 4,8 --size 64 --nic XL710 --hop 240+0.24 --vnf 180+0.1 --vnf-cores 2\n  \
-    kvmscope plan chain --vnfs 8 --size 64 --nic XL710 --calibrate fixtures/channel --channel-window pkey --target '5 Mpps'\n  \
+    kvmscope plan chain --vnfs 8 --size 64 --nic XL710 --calibrate fixtures/channel\n  \
     kvmscope plan chain chain.toml --search\n  \
     kvmscope plan chain --validate\n\n\
     What a hop of the switch costs must be measured (--calibrate, --hop); it is never assumed. docs/datapath.md has the formulae.\n\

@@ -115,16 +115,19 @@ fn a_plain_run_has_all_four_tables_and_nothing_is_misdelivered_or_not_survived()
 }
 
 #[test]
-fn delays_are_measured_at_given_rates_in_every_launch() {
-    let wanted =
-        "--only delays --same-core --rate 0.1,0.5 --batch 8 --path ring,ring-ro --seconds 0.1 --launches 2 --json";
+fn delays_are_measured_at_given_rates_by_each_policy_in_every_launch() {
+    let wanted = "--only delays --same-core --rate 0.1,0.5 --batch 8 --path ring,ring-ro --policy poll,kick --seconds 0.1 --launches 2 --json";
     let arguments: Vec<&str> = ["bench", "channel"].into_iter().chain(wanted.split_whitespace()).collect();
     let (status, json, complaint) = kvmscope(&arguments);
     assert_eq!((status, complaint.as_str()), (Some(0), ""), "{json}");
     let rows = rows_of(&json, "channel", "delays");
-    let keys: Vec<_> =
-        rows.iter().map(|row| (row["path"].as_str().unwrap(), row["rate_mpps"].as_f64().unwrap())).collect();
-    assert_eq!(keys, [("ring", 0.1), ("ring", 0.5), ("ring-ro", 0.1), ("ring-ro", 0.5)]);
+    let text = |row: &Value, name: &str| row[name].as_str().unwrap().to_owned();
+    let keys: Vec<_> = rows
+        .iter()
+        .map(|row| format!("{} {} {}", text(row, "path"), text(row, "policy"), row["rate_mpps"].as_f64().unwrap()))
+        .collect();
+    let of = |way: &str| [format!("{way} 0.1"), format!("{way} 0.5")];
+    assert_eq!(keys, ["ring poll", "ring kick", "ring-ro poll", "ring-ro kick"].map(of).concat());
     for row in &rows {
         assert_eq!(row["launches"], Value::from(2), "{row}");
         // 20 ms at that rate, twice.

@@ -24,6 +24,9 @@ fn launches(one: &Measured<'_>) -> String {
     counted(one.launches.len() as u64, "launch", "launches")
 }
 
+/// What a side says of itself.
+type Of = fn(&Side) -> u64;
+
 /// For how much of the time, and for how long at once, each window stood open.
 pub(super) fn open(channel: &Channel<'_>, main: &Measured<'_>) -> Option<Figure> {
     let Setup { path, size_bytes, policy, vms, .. } = main.setup;
@@ -40,9 +43,9 @@ pub(super) fn open(channel: &Channel<'_>, main: &Measured<'_>) -> Option<Figure>
             source: launches(one),
         })
     };
-    let longest = |run: &Run, of: fn(&Side) -> u64| run.sides().map(of).max().map(|ns| ns as f64);
+    let longest = |run: &Run, of: Of| run.sides().map(of).max().map(|ns| ns as f64);
     let lengths = |one: &Measured<'_>| {
-        let lengths: [(&str, fn(&Side) -> u64); 3] =
+        let lengths: [(&str, Of); 3] =
             [("p50", |side| side.open_p50_ns), ("p99", |side| side.open_p99_ns), ("longest", |side| side.open_max_ns)];
         lengths.map(|(name, of)| {
             Some(Point {
