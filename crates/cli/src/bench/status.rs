@@ -15,7 +15,7 @@ impl Status {
     /// A bar of `steps`.
     pub fn new(wanted: bool, steps: u64) -> Self {
         Self(is_seen(wanted).then(|| {
-            let style = ProgressStyle::with_template("measuring {bar:40} {pos} of {len}  {eta} left  {msg}");
+            let style = ProgressStyle::with_template("measuring {bar:20} {pos} of {len}  {eta} left  {wide_msg}");
             ProgressBar::new(steps).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         }))
     }

@@ -32,7 +32,7 @@ fn line(name: &str, shown: &Shown) -> String {
     let rate = shown.mpps.map_or_else(|| "begins".to_owned(), |mpps| packets_per_s(mpps * 1e6));
     let gaps = match shown.gaps {
         0 => String::new(),
-        gaps => format!(", {} of {}", counted(gaps, "gap", "gaps"), duration(shown.gap_ns as f64)),
+        gaps => format!(", {}, {} in all", counted(gaps, "gap", "gaps"), duration(shown.gap_ns as f64)),
     };
     format!("{name}: {rate}{gaps}")
 }
@@ -46,6 +46,6 @@ mod tests {
         let shown = Shown { setup: 0, mpps: None, gaps: 0, gap_ns: 0 };
         assert_eq!(line("ring, batch 1", &shown), "ring, batch 1: begins");
         let shown = Shown { mpps: Some(41.2), gaps: 2, gap_ns: 15_000, ..shown };
-        assert_eq!(line("ring, batch 1", &shown), "ring, batch 1: 41.20 Mpps, 2 gaps of 15.0 us");
+        assert_eq!(line("ring, batch 1", &shown), "ring, batch 1: 41.20 Mpps, 2 gaps, 15.0 us in all");
     }
 }
