@@ -88,7 +88,7 @@ def chain(
     if plan is not None and (options or snapshot is not None):
         beside = ", ".join(dict(options)) or "snapshot"
         raise TypeError(f"chain() takes a plan or quantities, not both; {beside} would not act beside a plan")
-    recordings = [] if calibrate is None else [calibrate] if isinstance(calibrate, str | os.PathLike) else list(calibrate)
+    recordings = [calibrate] if isinstance(calibrate, str | os.PathLike) else list(calibrate or [])
     if not recordings and (channel_window is not None or channel_batch is not None):
         raise TypeError("channel_window and channel_batch are about rings of a recording: calibrate=..")
     return plan_chain(plan, options, snapshot, recordings, channel_window, channel_batch, search)

@@ -118,6 +118,13 @@ def test_a_plan_is_read_calibrated_and_validated_as_the_program_does(fixtures: P
     assert kvmscope.plan.chain(plan, search=True).json().encode() == program(
         "plan", "chain", "--json", "--search", plan
     )
+    rings = kvmscope.plan.chain(
+        vnfs=8, size=64, nic="XL710", calibrate=[fixtures / "channel"], channel_window="vmfunc", channel_batch=8
+    )
+    options = "plan chain --json --vnfs 8 --size 64 --nic XL710 --channel-window vmfunc --channel-batch 8 --calibrate"
+    assert rings.json().encode() == program(*options.split(), fixtures / "channel")
+    with pytest.raises(TypeError, match="channel_window"):
+        kvmscope.plan.chain(vnfs=8, size=64, nic="XL710", channel_window="vmfunc")
     calibrated = kvmscope.plan.chain(vnfs=3, size=512, nic="XL710", calibrate=fixtures / "ovs-dpdk-chain")
     assert calibrated.json().encode() == program(
         *"plan chain --json --vnfs 3 --size 512 --nic XL710 --calibrate".split(), fixtures / "ovs-dpdk-chain"
