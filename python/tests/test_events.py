@@ -130,7 +130,7 @@ def interrupted(program: str, big: Path) -> tuple[str, str, int]:
         [sys.executable, "-c", program, str(big)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert child.stdout is not None and child.stdout.readline() == "ready\n"
-    time.sleep(0.2)
+    time.sleep(0.1)
     child.send_signal(signal.SIGINT)
     said, complained = child.communicate(timeout=60)
     return said, complained, child.returncode
