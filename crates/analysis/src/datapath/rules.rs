@@ -65,11 +65,12 @@ const RULES: &[Rule<Check>] = &[
     Rule {
         id: "DTP-MIGRATE",
         per: "chain",
-        looks_at: "Chains whose VMs must be movable, and designs with VFs.",
+        looks_at: "Chains whose VMs must be movable, and designs with VFs or rings.",
         limits: &[],
         check: migrate,
         why: "A VM with a VF is moved only if the VF is unplugged first: net_failover keeps a virtio device with the same MAC as a \
-              standby, which carries the packets meanwhile, or the VFIO driver of the card supports migration.",
+              standby, which carries the packets meanwhile, or the VFIO driver of the card supports migration. A ring is memory \
+              that two VMs of one host share: a VM that is moved alone leaves it, and its packets need another path.",
         fix: &[],
         undo: &[],
         needs: Needs::Nothing,

@@ -63,9 +63,10 @@ impl Datapath {
         matches!(self, Datapath::OvsDpdk | Datapath::VswitchVm)
     }
 
-    /// A VM that has it cannot be moved as it is.
+    /// A VM that has it cannot be moved as it is: a VF is a device of its host, and memory that is shared with a neighbour stays with that
+    /// one (QEMU blocks the migration of a peer of ivshmem, docs/system/devices/ivshmem.rst, 7.2).
     pub fn forbids_migration(self) -> bool {
-        self == Datapath::Sriov
+        matches!(self, Datapath::Sriov | Datapath::Channel)
     }
 }
 
@@ -196,6 +197,8 @@ mod tests {
         assert_eq!(hybrid.to_string(), "sriov+ovs-dpdk+ovs-dpdk+sriov");
         assert_eq!(hybrid.shape(), "sriov + 2 x ovs-dpdk + sriov");
         assert_eq!((hybrid.inner().len(), hybrid.is_migratable()), (2, false));
+        let rings = Design::ends(Datapath::OvsDpdk, Datapath::Channel, 3);
+        assert!(!rings.is_migratable(), "a neighbour keeps the memory that it shares");
         assert!(DATAPATHS.iter().all(|(path, name)| Datapath::named(name) == Some(*path) && path.name() == *name));
     }
 }

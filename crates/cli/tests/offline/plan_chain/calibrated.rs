@@ -39,6 +39,10 @@ fn rings_that_a_bench_measured_are_weighed_against_vfs() {
         number(rings, "chain_pps") > number(row(&rows, "sriov", 8), "chain_pps"),
         "PCIe is crossed at the ends alone"
     );
+    let all = "--vnfs 8 --size 64 --nic XL710 --hop 240+0.24 --pmd-cores 4 --must-migrate --search --calibrate";
+    let movable = table(&all.split(' ').chain([RINGS]).collect::<Vec<_>>(), "rates");
+    let has_rings = |row: &Value| row["design"].as_str().unwrap().contains("channel");
+    assert!(!movable.is_empty() && !movable.iter().any(has_rings), "a neighbour keeps the memory that it shares");
     // What is not measured is not said: no wire ends in memory, and frames of 9,018 bytes were not sent.
     assert_eq!(row(&rows, "channel", 8)["low_pps"], Value::Null);
     let long = ["--vnfs", "2", "--size", "9018", "--nic", "XL710", "--calibrate", RINGS];
