@@ -44,10 +44,12 @@ passed=$(awk '/^test result:/ { sum += $4 } /^ +Tests .* passed/ { sum += $(NF -
 failed=$(awk '/^test result:/ { sum += $6 } /^ +Tests .* failed/ { sum += $2 }
     /^[0-9]+ passed, / { sum += $3 } END { print sum + 0 }' "$log")
 echo
-# What failed once more, at the end: of a long log often only that is kept.
+# What failed once more, at the end, and without the stacks: of a long log often only the last lines are kept.
 awk '/^failures:$/ { shows = !seen++ } /^test result:/ { seen = shows = 0 }
-    /^---- / { lines = 0 } shows && ++lines <= 60 { print substr($0, 1, 400) }
-    /^FAIL |^error(\[|:)/ { print substr($0, 1, 400) }' "$log"
+    /^---- / { lines = 0; stack = 0 } /^stack backtrace:/ { stack = 1 } /^note: Some details/ { stack = 0; next }
+    shows && !stack && NF && ++lines <= 20 { print substr($0, 1, 400) }
+    /^FAIL |^FAILED |^ERROR |^error(\[|:)/ { print substr($0, 1, 400); indented = /^FAIL /; next }
+    indented && /^      / { print substr($0, 1, 400); next } { indented = 0 }' "$log"
 echo "$passed tests passed, $failed failed, $count skips"
 if [ -n "$skips" ]; then
     echo "$skips"

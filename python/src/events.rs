@@ -133,14 +133,15 @@ impl EventStream {
         Ok(Self { schema, lost, batches: Mutex::new(Some(batches)) })
     }
 
-    /// The next batch; signals of Python are looked at while it is waited for.
+    /// The next batch; signals of Python are looked at while it is waited for, and once however soon it comes.
     fn next_batch(&self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
         loop {
+            py.check_signals()?;
             let next = py.detach(|| self.lock().as_ref().map(|batches| batches.within(TICK)));
             match next {
                 None | Some(Err(RecvTimeoutError::Disconnected)) => return Ok(None),
                 Some(Ok(batch)) => return Ok(Some(batch.map_err(Failure::no_answer)?)),
-                Some(Err(RecvTimeoutError::Timeout)) => py.check_signals()?,
+                Some(Err(RecvTimeoutError::Timeout)) => {}
             }
         }
     }
@@ -243,16 +244,16 @@ impl Iterator for Batches {
             return self.next_of_all();
         }
         let wait = |py: Python<'_>| loop {
+            // However soon batches come: the library asks for the next one without a look at signals.
+            if let Err(error) = py.check_signals() {
+                // C has no exceptions; to say that all was read would be worse than to fail with a sentence.
+                let sentence = format!("reading the events was interrupted: {error}");
+                return Some(Err(ArrowError::ComputeError(sentence)));
+            }
             match py.detach(|| self.within(TICK)) {
                 Ok(batch) => return Some(batch),
                 Err(RecvTimeoutError::Disconnected) => return None,
-                Err(RecvTimeoutError::Timeout) => {
-                    if let Err(error) = py.check_signals() {
-                        // C has no exceptions; to say that all was read would be worse than to fail with a sentence.
-                        let sentence = format!("reading the events was interrupted: {error}");
-                        return Some(Err(ArrowError::ComputeError(sentence)));
-                    }
-                }
+                Err(RecvTimeoutError::Timeout) => {}
             }
         };
         Python::try_attach(wait).unwrap_or_else(|| self.next_of_all())

@@ -42,7 +42,7 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("big") / "trace.txt"
     with path.open("w") as out:
         out.write("cpus=1\n")
-        for exit in range(240_000):
+        for exit in range(400_000):
             at = 62.0 + exit * 20e-6
             out.write(
                 f"           nestv-98    [000] {at:15.9f}: kvm_exit:              exit_reason=10 guest_rip=0x104a7 isa=1\n"

@@ -1,7 +1,7 @@
 // What hands know from other viewers of traces: details, areas, focus, history, wheel, pinch, search, order of lanes, arrows.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { ask, LINUX, length, NESTED, open, param } from "./shared.mjs";
+import { address, ask, LINUX, length, NESTED, open, param } from "./shared.mjs";
 
 const CANVAS = ".lane-canvas .above";
 
@@ -277,13 +277,13 @@ export const gestures = [
         expected[0],
       );
       assert.deepEqual((await names()).slice(1, 3), expected);
-      const address = await page.evaluate(() => location.hash);
-      assert.match(address, /pin=\d+/);
-      assert.match(address, /order=preempted/);
+      const kept = await address(page);
+      assert.match(kept, /pin=\d+/);
+      assert.match(kept, /order=preempted/);
       await page.reload();
       await page.waitForFunction(
         (title) => document.querySelector(".lane-names strong")?.textContent === title,
-        lanes.find(({ id }) => address.includes(`pin=${id}`)).title,
+        lanes.find(({ id }) => kept.includes(`pin=${id}`)).title,
       );
     },
   ],

@@ -18,8 +18,14 @@ export const VIEWS = [
   "sections",
 ];
 
-export const param = (page, key) =>
-  page.evaluate((key) => new URLSearchParams(location.hash.slice(1)).get(key), key);
+/** A page writes its address this often at most (ADDRESS_MS of state/store.ts): a timer of that length fires after the last write. */
+const ADDRESS_MS = 60;
+
+/** The address after all that was done so far. */
+export const address = (page) =>
+  page.evaluate((ms) => new Promise((done) => setTimeout(() => done(location.hash), ms)), ADDRESS_MS);
+
+export const param = async (page, key) => new URLSearchParams((await address(page)).slice(1)).get(key);
 
 /** The length of the window that is shown. */
 export const length = async (page) => Number(await param(page, "t1")) - Number(await param(page, "t0"));

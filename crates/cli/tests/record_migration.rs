@@ -207,7 +207,8 @@ fn a_watcher_that_is_killed_changes_nothing_and_leaves_what_it_saw() {
     watcher.kill().unwrap();
     watcher.wait().unwrap();
     assert!(!seen().contains("completed"), "it was killed while the guest moved");
-    assert_eq!(qemus[0].over(), "completed");
+    // The target runs the guest a little after the source has sent it.
+    assert_eq!(qemus.each_mut().map(Qemu::over), ["completed", "completed"]);
     assert_eq!(qemus[1].ask("query-status", json!({}))["status"], "running");
     let section = section(place);
     assert!(section["summary"].as_str().unwrap().contains("had not ended"), "{}", section["summary"]);

@@ -84,9 +84,10 @@ impl Reading {
         let Some((asked_ns, command, _)) = place.map(|place| self.asked.remove(place)) else { return };
         let answer = &message["return"];
         match command.as_str() {
-            // A target that waits, in a session that somebody else's command is not in.
+            // A target that waits, in a session that somebody else's command is not in. It has never been a source: what was heard before
+            // this answer was of the guest that arrives.
+            "query-status" if answer["status"] == "inmigrate" => (self.is_incoming, self.found) = (true, None),
             "query-status" => {
-                self.is_incoming |= answer["status"] == "inmigrate";
                 if let Some(migration) = self.found.as_mut().filter(|_| !self.is_incoming) {
                     migration.runs_on_source = answer["running"].as_bool();
                 }

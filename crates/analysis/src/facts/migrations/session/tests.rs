@@ -120,6 +120,9 @@ fn what_a_target_tells_that_waited_is_no_migration_of_its_own() {
     let moves_on = [event(40, "MIGRATION", json!({ "status": "setup" })), event(50, "STOP", Value::Null)];
     let target = [&waits[..], &arrives[..]].concat();
     assert_eq!((departs(&target), resumed(&target)), (None, Some(1_000_020_000)));
+    // The guest may set out just when somebody connects.
+    let begins = [&waits[..1], &arrives[..1], &waits[1..], &arrives[1..]].concat();
+    assert_eq!((departs(&begins), resumed(&begins)), (None, Some(1_000_020_000)));
     let both = [&target[..], &moves_on[..]].concat();
     assert_eq!(departs(&both).map(|migration| migration.began_ns), Some(1_000_040_000), "then it was moved on");
 }
