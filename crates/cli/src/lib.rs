@@ -1,0 +1,118 @@
+//! `kvmscope`: where KVM hosts lose performance, and what to change.
+//!
+//! This file is the table of contents: a command per file, the arguments that several share in `arguments/`, and the
+//! exit codes in `exit.rs`. stdout is the answer alone; everything else goes to stderr.
+
+mod agent;
+mod apply;
+mod arguments;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod bench;
+mod budget;
+mod check;
+mod clocks;
+mod compare;
+mod completions;
+mod cut;
+mod exit;
+mod experiments;
+mod explain;
+mod export;
+mod fleet;
+mod history;
+mod interrupt;
+mod join;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod lab;
+mod lines;
+mod man;
+mod pack;
+mod page;
+mod plan;
+mod progress;
+mod record;
+mod report;
+mod schema;
+mod serve;
+mod snapshot;
+mod staging;
+mod tree;
+mod undo;
+
+use clap::{Parser, Subcommand};
+use exit::Exit;
+use std::process::ExitCode;
+
+/// Where the time of every vCPU went, by level, and what to change.
+#[derive(Parser)]
+#[command(name = "kvmscope", version, max_term_width = 100)]
+#[command(after_help = "Begin with:\n  kvmscope record --seconds 10 -o web\n  kvmscope report web\n\nIt also reads \
+    traces of trace-cmd, LTTng and perf:\n  kvmscope report trace.dat")]
+struct Program {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Report(Box<report::Report>),
+    Cut(cut::Cut),
+    Record(record::Record),
+    Undo(undo::Undo),
+    Snapshot(snapshot::Snapshot),
+    Join(join::Join),
+    Pack(pack::Pack),
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    Lab(lab::Lab),
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    Bench(bench::Bench),
+    Export(Box<export::Export>),
+    Serve(serve::Serve),
+    Check(check::Check),
+    Explain(explain::Explain),
+    Budget(budget::Budget),
+    Clocks(clocks::Clocks),
+    Apply(apply::Apply),
+    Compare(compare::Compare),
+    History(history::History),
+    Agent(Box<agent::Agent>),
+    Fleet(fleet::Fleet),
+    Plan(plan::Plan),
+    Schema(schema::Schema),
+    Completions(completions::Completions),
+    #[command(hide = true)]
+    Man(man::Manual),
+}
+
+/// The program: its arguments are those of the process.
+pub fn main() -> ExitCode {
+    let outcome = match Program::parse().command {
+        Command::Report(report) => report.run(),
+        Command::Cut(cut) => cut.run(),
+        Command::Record(record) => record.run(),
+        Command::Undo(undo) => undo.run(),
+        Command::Snapshot(snapshot) => snapshot.run(),
+        Command::Join(join) => join.run(),
+        Command::Pack(pack) => pack.run(),
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        Command::Lab(lab) => lab.run(),
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        Command::Bench(bench) => bench.run(),
+        Command::Export(export) => export.run(),
+        Command::Serve(serve) => serve.run(),
+        Command::Check(check) => check.run(),
+        Command::Explain(explain) => explain.run(),
+        Command::Budget(budget) => budget.run(),
+        Command::Clocks(clocks) => clocks.run(),
+        Command::Apply(apply) => apply.run(),
+        Command::Compare(compare) => compare.run(),
+        Command::History(history) => history.run(),
+        Command::Agent(agent) => agent.run(),
+        Command::Fleet(fleet) => fleet.run(),
+        Command::Plan(plan) => plan.run(),
+        Command::Schema(schema) => schema.run(),
+        Command::Completions(completions) => completions.run(),
+        Command::Man(manual) => manual.run(),
+    };
+    outcome.unwrap_or_else(Exit::from_error).into()
+}
