@@ -49,7 +49,7 @@ fn stand_in() {
     memory[NOISE * PAGE..(NOISE + TEXT) * PAGE].iter_mut().zip(text.iter().cycle()).for_each(|(to, from)| *to = *from);
     memory[(NOISE + TEXT) * PAGE..(NOISE + TEXT + ZERO) * PAGE].fill(std::hint::black_box(0));
     memory[(NOISE + TEXT + ZERO) * PAGE..].fill(0x5a);
-    println!("\nready");
+    println!("\nready {:x}", begin.addr());
     let ended = std::sync::Arc::new(AtomicBool::new(false));
     let (heard, order) = (ended.clone(), std::sync::atomic::Ordering::Relaxed);
     std::thread::spawn(move || {
@@ -65,7 +65,11 @@ fn stand_in() {
     }
 }
 
-struct StandIn(Child);
+struct StandIn {
+    child: Child,
+    /// Where its 64 MiB begin: the C library reserves as much for a thread's own heap.
+    begin: String,
+}
 
 impl StandIn {
     fn start(kind: &str) -> Self {
@@ -73,30 +77,31 @@ impl StandIn {
         command.args(["--exact", "memory::tests::stand_in", "--nocapture"]).env("KVMSCOPE_STAND_IN", kind);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        assert!(lines.any(|line| line.unwrap() == "ready"));
+        let begin = lines.find_map(|line| line.unwrap().strip_prefix("ready ").map(str::to_owned)).unwrap();
         // Whoever reads no more breaks its pipe: keep it until the end.
         std::thread::spawn(move || lines.for_each(drop));
-        Self(child)
+        Self { child, begin }
     }
 
     fn target(&self) -> Target {
-        let found = Target::find(&self.0.id().to_string()).unwrap();
+        let found = Target::find(&self.child.id().to_string()).unwrap();
         Target { memory_bytes: Some((ALL * PAGE) as u64), ..found }
     }
 
     /// What the kernel says of the 64 MiB, exactly: the rest of the process goes on as it likes.
     fn resident(&self) -> Vec<String> {
-        let text = std::fs::read_to_string(format!("/proc/{}/smaps", self.0.id())).unwrap();
-        let lines = text.lines().skip_while(|line| line.split_whitespace().nth(1) != Some("65536"));
-        let of = lines.take(20).filter(|line| ["Size:", "Rss:", "Swap:"].iter().any(|name| line.starts_with(name)));
+        let text = std::fs::read_to_string(format!("/proc/{}/smaps", self.child.id())).unwrap();
+        let lines = text.lines().skip_while(|line| !line.starts_with(&format!("{}-", self.begin)));
+        let lines = lines.take_while(|line| !line.starts_with("VmFlags:"));
+        let of = lines.filter(|line| ["Size:", "Rss:", "Swap:"].iter().any(|name| line.starts_with(name)));
         of.map(str::to_owned).collect()
     }
 }
 
 impl Drop for StandIn {
     fn drop(&mut self) {
-        drop(self.0.stdin.take());
-        self.0.wait().unwrap();
+        drop(self.child.stdin.take());
+        self.child.wait().unwrap();
     }
 }
 

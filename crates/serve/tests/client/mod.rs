@@ -6,6 +6,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 
+/// Where the server has the bundled recording that most is asked of.
+pub const HOG: &str = "/api/recordings/nested-vmx-shadow-off-hog";
+
 /// A server of its own, and the way to it.
 pub struct Client {
     server: Server,
@@ -24,8 +27,13 @@ pub fn fixtures() -> PathBuf {
 
 impl Client {
     pub fn of_fixtures() -> Self {
+        Self::of(&fixtures())
+    }
+
+    /// One for this machine alone, which takes no uploads.
+    pub fn of(folder: &Path) -> Self {
         Self::new(&Options {
-            folder: fixtures(),
+            folder: folder.to_owned(),
             address: ([127, 0, 0, 1], 0).into(),
             token: None,
             upload_bytes: None,

@@ -1,9 +1,7 @@
 //! A recording that is being made, over the network: its samples as server-sent events, and the mark in the list.
 
 use crate::client::{self, Client};
-use kvmscope_serve::Options;
 use serde_json::Value;
-use std::path::Path;
 
 const ENDED: &str = r#"{"schema":"kvmscope-live/1","every_ns":100000000,"ended":true,"samples":[
     {"number":7,"from_ns":0,"to_ns":100,"seen_share":1.0,"events_per_second":5.5,"exits_per_second":null,
@@ -23,16 +21,11 @@ fn folder() -> tempfile::TempDir {
     place
 }
 
-fn client(folder: &Path) -> Client {
-    let (folder, address) = (folder.to_owned(), ([127, 0, 0, 1], 0).into());
-    Client::new(&Options { folder, address, token: None, upload_bytes: None, budget: None })
-}
-
 #[test]
 fn samples_come_as_events_and_the_end_is_said() {
     let folder = folder();
     let file = folder.path().join("now/live.json");
-    let client = client(folder.path());
+    let client = Client::of(folder.path());
     let none = client.get("/api/live");
     assert_eq!(none.status, 404, "{}", none.text());
     assert!(none.text().contains("record --live"), "{}", none.text());
@@ -58,7 +51,7 @@ fn samples_come_as_events_and_the_end_is_said() {
 fn whoever_may_not_ask_is_refused() {
     let folder = folder();
     std::fs::write(folder.path().join("now/live.json"), ENDED).unwrap();
-    let client = client(folder.path());
+    let client = Client::of(folder.path());
     assert_eq!(client.send("GET /api/live HTTP/1.1\r\nHost: evil.example\r\n\r\n").status, 403);
     assert_eq!(client.get("/api/live?recording=..%2Fnow").status, 404);
     std::fs::write(folder.path().join("now/live.json"), b"\0 not JSON").unwrap();
