@@ -35,6 +35,18 @@ impl Ticks {
         }
     }
 
+    /// The count once all loads before it are done: without a fence the counter is read while the last of them is still on its way (Intel
+    /// SDM volume 2B, RDTSC).
+    #[inline]
+    pub fn after_loads() -> u64 {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the instruction exists on each x86-64 and lets loads end.
+        unsafe {
+            std::arch::x86_64::_mm_lfence();
+        }
+        Self::now()
+    }
+
     /// Of a difference of counts.
     #[inline]
     pub fn ns(&self, ticks: u64) -> u64 {

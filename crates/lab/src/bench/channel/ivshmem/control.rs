@@ -123,7 +123,7 @@ impl Control {
             let at = Ticks::now();
             self.store(Word::Ping, ping);
             self.until(|| self.load(Word::Pong) >= ping)?;
-            let apart = Ticks::now().saturating_sub(at);
+            let apart = Ticks::after_loads().saturating_sub(at);
             if ticks.ns(apart) <= SOON_NS || number == TRIES {
                 self.reach(Word::Go);
                 return Ok((at, apart));
@@ -140,7 +140,7 @@ impl Control {
         self.until_spinning(self.patience, || {
             let ping = self.load(Word::Ping);
             if ping >> 8 == self.number && ping != last {
-                (last, at) = (ping, Ticks::now());
+                (last, at) = (ping, Ticks::after_loads());
                 self.store(Word::Pong, ping);
             }
             self.load(Word::Go) >= self.number
