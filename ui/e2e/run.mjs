@@ -12,6 +12,8 @@ import { start } from "./serve.mjs";
 import { shoot } from "./shots.mjs";
 import { steps } from "./steps.mjs";
 
+const WORKERS = 2;
+
 const here = import.meta.dirname;
 const built = ["release", "debug"].map((kind) => resolve(here, `../../target/${kind}/kvmscope`));
 const program = resolve(process.env.KVMSCOPE ?? built.find(existsSync) ?? built[0]);
@@ -29,6 +31,25 @@ if (!existsSync(resolve(here, "../dist/index.html"))) skip("npm", "no ui/dist; r
 if (!existsSync(EXECUTABLE)) skip("chromium", `no ${EXECUTABLE}; apt-get install chromium`);
 if (!process.env.E2E_URL && !existsSync(program)) skip("kvmscope", `no ${program}; run \`make full\` first`);
 
+/** Takes a step on a page of its own, and says how it went. */
+async function taken(browser, [name, run]) {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+  let wrong = [];
+  page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
+  page.on("pageerror", (error) => wrong.push(error.message));
+  let tolerant = false;
+  try {
+    await run({ page, base, program, mock, expectErrors: () => (tolerant = true) });
+    if (tolerant) wrong = [];
+    if (wrong.length > 0) throw new Error(`the console says: ${wrong.join("; ")}`);
+    console.log(`ok    ${name}`);
+  } catch (error) {
+    failed++;
+    console.log(`FAIL  ${name}\n      ${error.message.split("\n").slice(0, 14).join("\n      ")}`);
+  }
+  await page.close();
+}
+
 const server = process.env.E2E_URL
   ? { child: null, base: process.env.E2E_URL }
   : await start({ program, folder: fixtures, mock });
@@ -36,23 +57,12 @@ const base = server.base.replace(/\/$/, "");
 let failed = 0;
 try {
   const browser = await launch();
-  for (const [name, run] of chosen) {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
-    let wrong = [];
-    page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
-    page.on("pageerror", (error) => wrong.push(error.message));
-    let tolerant = false;
-    try {
-      await run({ page, base, program, mock, expectErrors: () => (tolerant = true) });
-      if (tolerant) wrong = [];
-      if (wrong.length > 0) throw new Error(`the console says: ${wrong.join("; ")}`);
-      console.log(`ok    ${name}`);
-    } catch (error) {
-      failed++;
-      console.log(`FAIL  ${name}\n      ${error.message.split("\n").slice(0, 14).join("\n      ")}`);
-    }
-    await page.close();
-  }
+  const left = [...chosen];
+  // Steps wait for most of their time; each has a page of its own.
+  const worker = async () => {
+    for (let step = left.shift(); step; step = left.shift()) await taken(browser, step);
+  };
+  await Promise.all(Array.from({ length: WORKERS }, worker));
   const shots = process.argv.find((word) => word.startsWith("--shots"));
   if (shots && mock) console.log("no pictures: the stand-in's timeline is invented");
   else if (shots) {
