@@ -59,7 +59,7 @@ pub fn read_and_cut(path: &Path, cut: impl FnOnce(&Path, &Path, Span) -> bool) {
 
 /// Asks a recording all questions: the ledgers must close.
 pub fn answer(recording: Recording) {
-    let Ok(input) = Input::open(recording) else { return };
+    let Ok(input) = analysis::open(recording) else { return };
     let case = Case::new(input, Given::default());
     // Windows first: they are cut out of the reading that fills the ledger.
     assert!(case.windows().iter().all(|windows| windows.len() == WINDOWS), "a trace is not cut into its windows");

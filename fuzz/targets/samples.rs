@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     let path = kvmscope_fuzz::write("result", bytes);
     let Ok(recording) = Recording::of_files(&[Named::at_l0(path)], None) else { return };
-    let Ok(input) = Input::open(recording) else { return };
+    let Ok(input) = analysis::open(recording) else { return };
     for (_, samples) in input.results.each() {
         let in_buckets = samples.buckets.iter().fold(0_u64, |sum, bucket| sum.saturating_add(bucket.count));
         assert_eq!(in_buckets, samples.count, "samples outside the buckets: {samples:?}");

@@ -6,7 +6,7 @@ use crate::answer::Answer;
 use crate::error::Failure;
 use crate::report::{Asked, Report};
 use analysis::fleet::{FAILURES, Fleet, Id, RECORDINGS};
-use analysis::{Case, Given, Input};
+use analysis::{Case, Given};
 use base::parallel;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -64,7 +64,7 @@ fn fleet_added<'py>(
     let given = Asked { budget, ..Asked::default() }.given()?;
     let work = || -> Result<_, fleet::Error> {
         let source = fleet::opened(&path)?;
-        fleet::added(&Case::new(Input::open(source.recording.clone())?, given), digest)
+        fleet::added(&Case::new(analysis::open(source.recording.clone())?, given), digest)
     };
     let added = py.detach(|| if alone { parallel::alone(work) } else { work() });
     Ok(added.map_err(failed)?.files.into_iter().map(|(path, bytes)| (path, PyBytes::new(py, &bytes))).collect())

@@ -20,7 +20,7 @@ pub struct Opened {
 /// If it is no recording, or nothing of it can be opened.
 pub fn opened(path: &Path) -> Result<Opened, Failure> {
     let (recording, unpacked) = found(path)?;
-    let input = Arc::new(Input::open(recording)?);
+    let input = Arc::new(analysis::open(recording)?);
     Ok(Opened { input, _unpacked: unpacked })
 }
 

@@ -5,9 +5,10 @@ use crate::error::Failure;
 use crate::job;
 use crate::opening::{found, opened};
 use crate::report::Report;
+use analysis::MOST_PLAN_BYTES;
 use analysis::datapath::options::{Idle, Options};
-use analysis::datapath::{self, Asked, ChannelUse, MOST_BYTES, Plan, Stated};
-use analysis::{About, Answers, Case, Given, Input};
+use analysis::datapath::{self, Asked, ChannelUse, Plan, Stated};
+use analysis::{About, Answers, Case, Given};
 use base::recording::{Part, PartKind, Recording};
 use host::Snapshot;
 use pyo3::prelude::*;
@@ -58,8 +59,8 @@ pub fn plan_validate(py: Python<'_>) -> PyResult<Report> {
 
 fn answered(asked: Asked) -> Result<Arc<Answer>, Failure> {
     let recording = Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION")));
-    let given = Given { datapath: Some(asked), ..Given::default() };
-    let case = Case::new(Input::open(recording.clone())?, given);
+    let given = Given::query(asked);
+    let case = Case::new(analysis::open(recording.clone())?, given);
     let answers = Answers::about(&case, &[About::Plan]);
     Answer::new("plan", (recording, Vec::new()), answers, |_| "the plan has no answer".to_owned())
 }
@@ -73,7 +74,7 @@ fn planned(wanted: &Wanted) -> Result<Plan, Failure> {
     for path in &wanted.calibrate {
         let recorded = opened(path)?;
         let from = recorded.input.recording.title();
-        let measured = datapath::calibration(&recorded.input, stated.pattern, &wanted.rings, &from);
+        let measured = analysis::calibration(&recorded.input, stated.pattern, &wanted.rings, &from);
         stated.calibrate(measured.map_err(Failure::no_answer)?);
     }
     stated.plan().map_err(Failure::usage)
@@ -114,7 +115,7 @@ fn read(plan: &Path) -> Result<Stated, Failure> {
     let shown = plan.display().to_string();
     let mut text = String::new();
     // One byte more than is read, so that a longer file is refused and not cut.
-    let read = File::open(plan).and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_string(&mut text));
+    let read = File::open(plan).and_then(|file| file.take(MOST_PLAN_BYTES as u64 + 1).read_to_string(&mut text));
     read.map_err(|error| match error.kind() {
         ErrorKind::InvalidData => Failure::Usage(format!("{shown}: no text, and a plan is TOML")),
         _ => Failure::usage(format!("{shown}: {error}")),

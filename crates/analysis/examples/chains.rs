@@ -5,7 +5,7 @@
 use analysis::datapath::{
     self, Asked, DATAPATHS, Design, HopCost, Known, Pattern, Stated, StatedCard, StatedChain, quantity,
 };
-use analysis::{Case, Given, Input};
+use analysis::{Case, Given};
 use base::recording::Recording;
 use kvmscope_analysis as analysis;
 use std::time::Instant;
@@ -39,8 +39,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     told("rates", of_rates);
     let mut rows = 0;
     let whole = timed(|| {
-        let given = Given { datapath: Some(Asked::Plan(Box::new(plan.clone()))), ..Given::default() };
-        let case = Case::new(Input::open(Recording::of_nothing("chains"))?, given);
+        let given = Given::query(Asked::Plan(Box::new(plan.clone())));
+        let case = Case::new(kvmscope_analysis::open(Recording::of_nothing("chains"))?, given);
         let answer = datapath::answer(&case)?.ok_or("no answer")?;
         rows = answer.section.table("rates").map_or(0, |table| table.rows.len());
         Ok(())

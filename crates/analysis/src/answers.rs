@@ -3,12 +3,14 @@
 //! What every output begins with: the Sections of all questions that the recording can answer, what was wrong with it,
 //! and which questions failed; one that fails does not cost the others.
 
+use crate::fleet::Fleet;
 use crate::{About, Case, Error, QUESTIONS};
 use base::in_order;
 use base::recording::Recording;
 use base::{Cell, Finding, Level, Problem, Problems, Section, Table};
 use std::borrow::{Borrow, Cow};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What a recording answered.
 pub struct Answers {
@@ -24,17 +26,10 @@ pub struct Answers {
 const NOT_NARROWED: &str =
     "--level, --vm, --vcpu, --from and --to do not narrow this: it is about machines as they are set up.";
 
-impl Error {
-    /// True if the user asked for what the recording does not hold: then no other question answers what was asked either.
-    pub fn is_of_what_was_asked(&self) -> bool {
-        matches!(self, Error::NoSuch(_) | Error::Outside(_))
-    }
-}
-
 impl Answers {
     /// Asks every question about what happened and how machines are set up, and about what the recording plans.
     pub fn of(case: &Case) -> Self {
-        if case.given().fleet.is_some() {
+        if case.given().queries.get::<Arc<Fleet>>().is_some() {
             return Self::about(case, &[About::Fleet]);
         }
         let planned = case.input().plan.as_ref().map(|_| About::Plan);

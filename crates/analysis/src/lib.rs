@@ -1,78 +1,53 @@
-//! What happened on a KVM host, and why: facts become answers.
+//! All questions, and what they answer about one recording.
 //!
-//! One folder per question, each a function of a [`Case`]; [`QUESTIONS`] is the only list of them. Questions never import each
-//! other, nor read what another prints; what several need is a [fact](facts). Everything here is pure: it reads a
-//! [`Recording`](base::recording::Recording) and nothing else, and needs no root.
+//! [`QUESTIONS`] is the only list of them; each is a function of a [`Case`], in a crate of its kind that knows no other question.
+//! Everything here is pure: it reads a [`Recording`] and nothing else, and needs no root.
 
-pub mod ablation;
 pub mod answers;
-mod case;
-pub mod channel;
-pub mod compare;
-pub mod contention;
-pub mod datapath;
-pub mod facts;
-mod fields;
-pub mod fleet;
-pub mod flow;
-mod given;
-pub mod input;
-pub mod latency;
-pub mod migration;
-pub mod nesting;
-pub mod placement;
-pub mod realtime;
-pub mod rule;
-pub mod statistics;
 
 pub use answers::Answers;
-pub use case::{Case, WINDOWS};
-pub use given::{Given, Listing, LossOptions, TraceHints};
-pub use input::{Input, Part};
+pub use change::{ablation, compare, contention, fleet};
+pub use channel_question as channel;
+pub use facts::{
+    About, Answer, Case, Error, Given, Input, Listing, LossOptions, MOST_PLAN_BYTES, Question, TraceHints, WINDOWS,
+    rule, statistics,
+};
+pub use plan::{datapath, migration};
+pub use setup::{nesting, placement, realtime};
+pub use time::{flow, latency};
+pub use walk::Part;
 
+/// What happened, typed: what every question stands on.
+pub mod facts {
+    pub use ::facts::*;
+    pub use ::walk::{
+        self, Axis, Isa, Preemptor, Reason, Role, Sink, State, TracedLevel, Walk, events, stages, state, thread,
+    };
+}
+
+use base::recording::Recording;
 use base::rule::Words;
 use base::table::TableSpec;
-use base::{Problem, Section};
 
-/// One question that kvmscope answers.
-pub struct Question {
-    /// Stable id, the Section's id.
-    pub id: &'static str,
-    /// The question, as a person would ask it.
-    pub question: &'static str,
-    /// What it is about.
-    pub about: About,
-    /// Its tables, in reading order.
-    pub tables: &'static [&'static TableSpec],
-    /// What its rules say of themselves, in the order in which equal findings are shown.
-    pub rules: fn() -> Vec<Words>,
-    /// Finds the answer; `None` if the case holds nothing the question could use.
-    pub answer: fn(&Case) -> Result<Option<Answer>, Error>,
+/// Opens all parts of `recording`.
+///
+/// # Errors
+/// If no part can be opened: the first part's error.
+pub fn open(recording: Recording) -> Result<Input, Error> {
+    Input::open(recording, datapath::carried)
 }
 
-/// What a question is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum About {
-    /// What happened while something was recorded.
-    Happened,
-    /// How machines are set up: what `kvmscope check` asks.
-    Setup,
-    /// What a change would do, by a model.
-    Plan,
-    /// What changed between two recordings.
-    Change,
-    /// What an experiment measured.
-    Trial,
-    /// What many recordings of many hosts have in common, and which differ.
-    Fleet,
-}
-
-/// An answer, and what was wrong beyond what opening the input noted.
-pub struct Answer {
-    /// The answer.
-    pub section: Section,
-    /// Damage met on the way, beyond what opening the input already noted.
-    pub problems: Vec<Problem>,
+/// What `input` measured that a plan of service chains can use, a ring `used` as it says. `from` is its name.
+///
+/// # Errors
+/// A sentence for the user: what the recording lacks, and how to measure it.
+pub fn calibration(
+    input: &Input,
+    pattern: datapath::Pattern,
+    used: &datapath::ChannelUse,
+    from: &str,
+) -> Result<datapath::Calibration, String> {
+    datapath::calibration(input, pattern, used, from, channel::ring_cost)
 }
 
 /// All questions, in the order in which they are shown.
@@ -224,25 +199,4 @@ pub fn tables() -> impl Iterator<Item = &'static TableSpec> {
 /// What every rule of every question says of itself, in the order in which equal findings are shown.
 pub fn rules() -> impl Iterator<Item = Words> {
     QUESTIONS.iter().flat_map(|question| (question.rules)())
-}
-
-/// Why no answer could be given.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// No trace could be opened: why not the first one, whose file is named as the user did.
-    #[error("{0}")]
-    Unopened(String),
-    /// A recording's manifest could not be read.
-    #[error(transparent)]
-    Recording(#[from] base::recording::Error),
-    /// The traces were opened, and hold nothing.
-    #[error("{0}")]
-    NoEvents(String),
-    /// The user asked by name for something that the recording does not hold.
-    #[error("{0}")]
-    NoSuch(String),
-    /// The user narrowed the question to a stretch of time in which nothing was recorded.
-    #[error("{0}")]
-    Outside(String),
 }

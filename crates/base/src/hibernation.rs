@@ -7,6 +7,9 @@ use std::path::Path;
 /// The schema this version reads and writes.
 pub const SCHEMA: &str = "kvmscope-hibernation/1";
 
+/// What a [prediction](crate::prediction::Prediction) of it is about.
+pub const ABOUT: &str = "hibernation";
+
 /// A guest takes some 400 bytes.
 const MOST_BYTES: u64 = 1 << 20;
 

@@ -24,7 +24,7 @@ use analysis::ablation::Trial;
 use analysis::facts::ablation::least_runs;
 use analysis::facts::budget::{Budget, built_in};
 use analysis::facts::shares::Direction;
-use analysis::{About, Answers, Case, Given, Input};
+use analysis::{About, Answers, Case, Given};
 use anyhow::bail;
 use base::Change;
 use base::recording::Recording;
@@ -268,7 +268,7 @@ impl Apply {
     fn answered(&self, exit: Exit, trial: Option<Trial>, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         let Some(trial) = trial else { return Ok(exit) };
         let recording = Recording::of_nothing(concat!("kvmscope apply ", env!("CARGO_PKG_VERSION")));
-        let case = Case::new(Input::open(recording)?, Given { ablation: Some(trial), ..Given::default() });
+        let case = Case::new(analysis::open(recording)?, Given::query(trial));
         let Answers { sections, problems, failed } = Answers::about(&case, &[About::Trial]);
         failed.into_iter().for_each(|error| complain(&error.into()));
         let answered = Answered::of(case.input().recording.clone(), sections, problems);

@@ -19,7 +19,7 @@ use crate::arguments::{Answered, JournalPlace, OutputOptions, ReplaceOptions};
 use crate::exit::{Exit, complain};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use analysis::{About, Answers, Case, Input};
+use analysis::{About, Answers, Case};
 use anyhow::bail;
 use base::Section;
 use base::in_order;
@@ -87,7 +87,7 @@ impl Check {
         let title = recording.title();
         let given = self.machines.given(&interrupt)?;
         let progress = Progress::new(true);
-        let case = Case::new(Input::open(recording)?, given).with_progress(progress.hear());
+        let case = Case::new(analysis::open(recording)?, given).with_progress(progress.hear());
         // Where there are traces, they tell what the findings cost.
         let Answers { sections, problems, failed } = Answers::about(&case, &[About::Setup]);
         progress.finish();

@@ -6,7 +6,7 @@ use crate::interrupt::Interrupt;
 use crate::plan::numbers::share;
 use crate::progress::Progress;
 use crate::report::JudgeOptions;
-use analysis::{About, Answers, Case, Input};
+use analysis::{About, Answers, Case};
 use anyhow::{Context, bail};
 use base::Section;
 use base::recording::Recording;
@@ -71,7 +71,7 @@ impl Compare {
         let (before, after) = (open(before)?, open(after)?);
         let progress = Progress::new(true);
         let case = |recording: &Recording| -> anyhow::Result<Case> {
-            Ok(Case::new(Input::open(recording.clone())?, given.clone()).with_progress(progress.hear()))
+            Ok(Case::new(analysis::open(recording.clone())?, given.clone()).with_progress(progress.hear()))
         };
         let cases = |side: &[Recording]| side.iter().map(case).collect::<anyhow::Result<Vec<Case>>>();
         let compared =

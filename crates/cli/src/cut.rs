@@ -78,7 +78,7 @@ impl Cut {
 
     fn write(&self, recording: Recording, draft: Draft, window: Span, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         let (mut parts, mut places, mut events) = (Vec::new(), BTreeMap::new(), 0);
-        let input = Input::open(recording.clone())?;
+        let input = analysis::open(recording.clone())?;
         let progress = Progress::new(true);
         let windows = line::windows(&input, window, &mut progress.hear());
         progress.finish();

@@ -11,7 +11,7 @@ use crate::check::machines::MachineOptions;
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use analysis::{Answers, Case, Input};
+use analysis::{Answers, Case};
 use anyhow::bail;
 use base::nearest::instead;
 use base::rule::Words;
@@ -93,7 +93,8 @@ impl Explain {
         let recording = self.machines.recording(live.path(), &interrupt)?;
         let title = recording.title();
         let progress = Progress::new(true);
-        let case = Case::new(Input::open(recording)?, self.machines.given(&interrupt)?).with_progress(progress.hear());
+        let case =
+            Case::new(analysis::open(recording)?, self.machines.given(&interrupt)?).with_progress(progress.hear());
         let Answers { mut sections, problems, failed } = Answers::of(&case);
         progress.finish();
         failed.into_iter().for_each(|error| complain(&error.into()));

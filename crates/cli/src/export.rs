@@ -16,7 +16,7 @@ use analysis::facts::ledger::asked;
 use analysis::facts::ledger::model::Flow;
 use analysis::facts::timeline::draw_first;
 use analysis::flow::tables::sampled_stacks;
-use analysis::{Answers, Case, Given, Input};
+use analysis::{Answers, Case, Given};
 use anyhow::{anyhow, bail};
 use base::number::{exact_bytes, many, thousands};
 use base::recording::{Emulator, Recording};
@@ -162,7 +162,7 @@ impl Export {
             return Ok(());
         }
         let progress = Progress::new(!self.no_progress);
-        let case = Case::new(Input::open(recording)?, given.clone()).with_progress(progress.hear());
+        let case = Case::new(analysis::open(recording)?, given.clone()).with_progress(progress.hear());
         let input = case.input();
         if !input.problems.is_empty() {
             let problems = many(input.problems.len() as u64, "problem");

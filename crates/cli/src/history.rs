@@ -4,7 +4,7 @@ use crate::arguments::{Answered, Narrow, OutputOptions, ReplaceOptions, Stdin, o
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use analysis::{About, Answers, Case, Input};
+use analysis::{About, Answers, Case};
 use anyhow::{Context, bail};
 use base::recording::{MANIFEST, Recording};
 use clap::{Args, ValueHint};
@@ -55,7 +55,7 @@ impl History {
         let progress = Progress::new(true);
         let mut cases = Vec::new();
         for recording in &recordings {
-            match Input::open(recording.clone()) {
+            match analysis::open(recording.clone()) {
                 Ok(input) => cases.push(Case::new(input, given.clone()).with_progress(progress.hear())),
                 Err(error) => complain(&anyhow::Error::from(error).context(recording.title())),
             }

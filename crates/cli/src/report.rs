@@ -15,7 +15,7 @@ use crate::arguments::{
 use crate::exit::{Exit, complain, is_wrong_use};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use analysis::{Answers, Case, Given, Input};
+use analysis::{Answers, Case, Given};
 use anyhow::anyhow;
 use base::Section;
 use clap::Args;
@@ -72,7 +72,7 @@ pub struct Report {
 pub fn of(path: &Path, command: &str, output: &OutputOptions, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let recording = opened(path, &Stdin::default(), interrupt)?;
     let progress = Progress::new(true);
-    let case = Case::new(Input::open(recording)?, Given::default()).with_progress(progress.hear());
+    let case = Case::new(analysis::open(recording)?, Given::default()).with_progress(progress.hear());
     output.end(command, &[answer(&case, output, progress)?], interrupt)
 }
 
@@ -115,7 +115,7 @@ impl Report {
     ) -> anyhow::Result<(Answered, Option<Suite>)> {
         let recording = self.recordings.open(wanted, interrupt)?;
         let progress = Progress::new(!self.no_progress);
-        let case = Case::new(Input::open(recording)?, given.clone()).with_progress(progress.hear());
+        let case = Case::new(analysis::open(recording)?, given.clone()).with_progress(progress.hear());
         let mut answered = answer(&case, &self.output, progress)?;
         if self.all {
             answered.sections.iter_mut().for_each(show_all);

@@ -1,6 +1,6 @@
 //! Every table of real answers reads back cell by cell: by pyarrow, and by the crates that wrote it.
 
-use analysis::{Answers, Case, Given, Input};
+use analysis::{Answers, Case, Given};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
@@ -22,7 +22,7 @@ fn root() -> PathBuf {
 }
 
 fn answers(name: &str) -> Vec<Section> {
-    let input = Input::open(Recording::open(&root().join("fixtures").join(name)).unwrap()).unwrap();
+    let input = analysis::open(Recording::open(&root().join("fixtures").join(name)).unwrap()).unwrap();
     Answers::of(&Case::new(input, Given::default())).sections
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{Error, digest, layout};
 use analysis::fleet::{FAILURES, Fleet, Id, STORED, host, stored};
-use analysis::{Answers, Case, Given, Input};
+use analysis::{Answers, Case, Given};
 use base::recording::{Emulator, Recording};
 use base::table::TableSpec;
 use base::table_file::FINDINGS;
@@ -27,7 +27,7 @@ pub struct Added {
 /// If it cannot be read.
 pub fn identity(recording: &Recording, given: &Given) -> Result<(Id, String), Error> {
     let digest = digest::digest(recording)?;
-    let case = Case::new(Input::open(recording.clone())?, given.clone());
+    let case = Case::new(analysis::open(recording.clone())?, given.clone());
     Ok((Id { host: host(&case), recording: digest::id(&digest) }, digest))
 }
 

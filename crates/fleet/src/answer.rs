@@ -1,7 +1,7 @@
 //! The answer about a fleet.
 
 use analysis::fleet::Fleet;
-use analysis::{Answers, Case, Given, Input};
+use analysis::{Answers, Case, Given};
 use base::recording::Recording;
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// If a case of nothing cannot be opened, which is a mistake in the program.
 pub fn answer(fleet: Fleet) -> Result<(Recording, Answers), crate::Error> {
     let recording = Recording::of_nothing(concat!("kvmscope fleet ", env!("CARGO_PKG_VERSION")));
-    let given = Given { fleet: Some(Arc::new(fleet)), ..Given::default() };
-    let case = Case::new(Input::open(recording.clone())?, given);
+    let given = Given::query(Arc::new(fleet));
+    let case = Case::new(analysis::open(recording.clone())?, given);
     Ok((recording, Answers::of(&case)))
 }

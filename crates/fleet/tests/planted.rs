@@ -1,7 +1,7 @@
 //! A fleet with known truth: the answer names what is worse, and nothing else.
 
 use analysis::fleet::Fleet;
-use analysis::{Case, Given, Input};
+use analysis::{Case, Given};
 use base::{Cell, Histogram, Section, parallel};
 use generate::fleet::{Fleet as Generated, FleetTruth};
 use kvmscope_fleet::{Added, Local, added, answer, identity, opened};
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 fn case(path: &Path) -> Case {
-    Case::new(Input::open(opened(path).unwrap().recording).unwrap(), Given::default())
+    Case::new(analysis::open(opened(path).unwrap().recording).unwrap(), Given::default())
 }
 
 /// What a data set gets of the recording at `path`.

@@ -74,10 +74,10 @@ impl Opened {
                 let all = fleet::Local::open(&path).and_then(|dataset| dataset.fleet()).map_err(unanswered)?;
                 let recording =
                     Recording { root: path, ..Recording::of_nothing(concat!("kvmscope ", env!("CARGO_PKG_VERSION"))) };
-                (recording, None, Given { fleet: Some(Arc::new(all)), ..Given::default() })
+                (recording, None, Given::query(Arc::new(all)))
             }
         };
-        let input = Arc::new(Input::open(recording).map_err(unanswered)?);
+        let input = Arc::new(analysis::open(recording).map_err(unanswered)?);
         let reading = Arc::new(Reading::default());
         let case = Case::new(Arc::clone(&input), given).with_progress(reading.hear(Purpose::Answers));
         let rows = input.parts.iter().map(|_| Known::default()).collect();

@@ -6,7 +6,7 @@ mod lanes;
 mod listed;
 mod live;
 
-use analysis::{About, Answers, Case, Given, Input};
+use analysis::{About, Answers, Case, Given};
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
@@ -29,7 +29,7 @@ fn the_report_is_what_report_json_prints() {
 /// What `report --json` prints of the recording at [`HOG`].
 fn printed(narrowed: &Given) -> Vec<u8> {
     let path = fixtures().join("nested-vmx-shadow-off-hog");
-    let case = Case::new(Input::open(Recording::open(&path).unwrap()).unwrap(), narrowed.clone());
+    let case = Case::new(analysis::open(Recording::open(&path).unwrap()).unwrap(), narrowed.clone());
     let answers = Answers::of(&case);
     let mut bytes = Vec::new();
     let shown = show::json::Answered {
@@ -47,7 +47,7 @@ fn a_comparison_is_what_compare_json_prints_to_the_last_digit() {
     let client = Client::of_fixtures();
     let case = |name: &str| {
         let recording = Recording::open(&fixtures().join(name)).unwrap();
-        Case::new(Input::open(recording).unwrap(), Given::default())
+        Case::new(analysis::open(recording).unwrap(), Given::default())
     };
     let compared = case("nested-vmx-shadow-on").compared_with(case("nested-vmx-shadow-off-hog"));
     let answers = Answers::about(&compared, &[About::Change]);
@@ -138,7 +138,7 @@ fn the_picture_for_perfetto_is_what_export_writes() {
     let reply = client.get(&format!("{HOG}/perfetto"));
     assert!(reply.head.contains("filename=\"nested-vmx-shadow-off-hog.pftrace\""), "{}", reply.head);
     assert!(reply.head.contains("application/octet-stream") && reply.head.contains("x-kvmscope-left-out: 0\r\n"));
-    let input = Input::open(Recording::open(&fixtures().join("nested-vmx-shadow-off-hog")).unwrap()).unwrap();
+    let input = analysis::open(Recording::open(&fixtures().join("nested-vmx-shadow-off-hog")).unwrap()).unwrap();
     let options = Given::default();
     let flow = analysis::facts::ledger::build::build(&input, &options, &mut |_, _| {});
     let drawn = analysis::facts::timeline::draw(&input, &options, &flow, &mut |_, _| {});

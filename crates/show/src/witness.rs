@@ -42,7 +42,7 @@ pub fn summed(name: &str, narrow: &Narrow) -> Vec<VcpuStacks> {
 }
 
 fn opened(name: &str) -> Input {
-    Input::open(Recording::open(&root().join("fixtures").join(name)).unwrap()).unwrap()
+    analysis::open(Recording::open(&root().join("fixtures").join(name)).unwrap()).unwrap()
 }
 
 fn narrowed(narrow: &Narrow) -> Given {

@@ -6,7 +6,7 @@ use base::recording::Recording;
 use base::timeline::Timeline;
 use base::{About, Cell, Evidence, Section, Span, Table};
 use kvmscope_analysis::facts::timeline::draw;
-use kvmscope_analysis::{Answers, Case, Given, Input};
+use kvmscope_analysis::{Answers, Case, Given};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -74,7 +74,7 @@ fn everything_that_evidence_names_is_there() {
     let mut kinds: BTreeSet<&str> = BTreeSet::new();
     for name in FIXTURES {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name);
-        let case = Case::new(Input::open(Recording::open(&path).unwrap()).unwrap(), Given::default());
+        let case = Case::new(kvmscope_analysis::open(Recording::open(&path).unwrap()).unwrap(), Given::default());
         let sections = Answers::of(&case).sections;
         let timeline = draw(case.input(), case.given(), case.ledger(), &mut |_, _| {}).timeline;
         let names = Names {

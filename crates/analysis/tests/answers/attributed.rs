@@ -6,7 +6,7 @@ use base::{Cell, Narrow, Span, Table};
 use kvmscope_analysis::facts::attribution::{Attributed, FoundBy};
 use kvmscope_analysis::facts::budget::{Budget, Judged, Verdict};
 use kvmscope_analysis::facts::samples::Source;
-use kvmscope_analysis::{Answers, Case, Given, Input};
+use kvmscope_analysis::{Answers, Case, Given};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ fn fixture() -> PathBuf {
 }
 
 fn case(given: Given) -> Case {
-    Case::new(Input::open(Recording::open(&fixture()).unwrap()).unwrap(), given)
+    Case::new(kvmscope_analysis::open(Recording::open(&fixture()).unwrap()).unwrap(), given)
 }
 
 fn of(case: &Case, source: Source) -> &Attributed {
@@ -209,7 +209,7 @@ fn a_joined_answer_states_its_clock_error_and_a_large_one_decides_nothing() {
     let judged = |error_ns: u64| {
         let mut recording = Recording::open(&fixture()).unwrap();
         recording.clock_pairs.iter_mut().for_each(|pair| pair.error_ns = error_ns);
-        let case = Case::new(Input::open(recording).unwrap(), with_budget());
+        let case = Case::new(kvmscope_analysis::open(recording).unwrap(), with_budget());
         let of = |file: &str| {
             let is_max =
                 |judged: &&Judged| judged.goal == 1 && judged.whose.file.as_ref().is_some_and(|own| own.contains(file));

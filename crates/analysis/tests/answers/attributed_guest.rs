@@ -6,7 +6,7 @@ use generate::scenario::Scenario;
 use generate::{Story, Target};
 use kvmscope_analysis::facts::align::Map;
 use kvmscope_analysis::facts::attribution::{Attributed, FoundBy, Lacking};
-use kvmscope_analysis::{Answers, Case, Given, Input};
+use kvmscope_analysis::{Answers, Case, Given};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -128,7 +128,7 @@ impl Guest {
     }
 
     fn case(&self, story: &Story, offsets: &[i64], files: &[&str]) -> Case {
-        Case::new(Input::open(self.recording(story, offsets, files)).unwrap(), Given::default())
+        Case::new(kvmscope_analysis::open(self.recording(story, offsets, files)).unwrap(), Given::default())
     }
 
     /// The lengths of samples by the task that had the CPU.
@@ -180,7 +180,7 @@ fn a_guests_counter_leads_its_samples_to_a_trace_with_clock_x86_tsc() {
 fn pairs_of_the_host_lead_on_to_a_trace_with_clock_mono() {
     let guest = Guest::new(1);
     let mut recording = guest.recording(&guest.story, &[OFFSET, OFFSET], &BOTH);
-    let case = |recording: &Recording| Case::new(Input::open(recording.clone()).unwrap(), Given::default());
+    let case = |recording: &Recording| Case::new(kvmscope_analysis::open(recording.clone()).unwrap(), Given::default());
     assert_eq!(lacking(&case(&recording)), Lacking::HostClock("mono".into()));
     let pair = |at, ns: u64| ClockPair {
         machine: Machine::RECORDED.into(),
@@ -246,7 +246,7 @@ fn debugfs_in_a_snapshot_aligns_the_trace_of_a_guest() {
         }
     }
     let recording = Recording::open(&host).unwrap().with_files(&[Named { level: 1, name: None, path: trace }]).unwrap();
-    let case = Case::new(Input::open(recording).unwrap(), Given::default());
+    let case = Case::new(kvmscope_analysis::open(recording).unwrap(), Given::default());
     let aligned = &case.ledger().parts[1].aligned.as_ref().unwrap().alignment;
     assert!(!aligned.cpus.is_empty());
     for cpu in &aligned.cpus {

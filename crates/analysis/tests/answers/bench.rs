@@ -1,6 +1,6 @@
 //! Benches of a recording, against what other recordings and the processor's manual say of the same guests.
 
-use analysis::{Answers, Case, Given, Input};
+use analysis::{Answers, Case, Given};
 use base::recording::Recording;
 use base::{Cell, Table};
 use kvmscope_analysis as analysis;
@@ -8,7 +8,7 @@ use std::path::Path;
 
 fn table(fixture: &str, section: &str, table: &str) -> Table {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(fixture);
-    let input = Input::open(Recording::open(&path).unwrap()).unwrap();
+    let input = kvmscope_analysis::open(Recording::open(&path).unwrap()).unwrap();
     let answers = Answers::of(&Case::new(input, Given::default()));
     let section = answers.sections.iter().find(|one| one.id == section).unwrap();
     section.table(table).unwrap().clone()

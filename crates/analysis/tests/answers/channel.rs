@@ -4,7 +4,7 @@ use base::bench::{Bench, Measured, NS_PER_TICK, Params};
 use base::channel::{BENCH, Delays, Fault, Faults, FlowRun, NO_LOSS, PAIRS, Run, SLICE_NS, Setup, Side};
 use base::recording::Recording;
 use base::{About, Evidence, Section};
-use kvmscope_analysis::{Answers, Case, Given, Input};
+use kvmscope_analysis::{Answers, Case, Given};
 use std::collections::BTreeMap;
 
 /// Something of everything: a sweep with and without windows, on one core, disturbed, unverified, wrong.
@@ -132,7 +132,7 @@ fn sections() -> Vec<Section> {
     }
     bench.results.extend(others());
     bench.write(&root.path().join("L0/bench/channel.json")).unwrap();
-    let input = Input::open(Recording::open(root.path()).unwrap()).unwrap();
+    let input = kvmscope_analysis::open(Recording::open(root.path()).unwrap()).unwrap();
     Answers::of(&Case::new(input, Given::default())).sections
 }
 
@@ -195,7 +195,7 @@ fn its_findings_name_rows_that_are_there_and_no_amount_that_is_none() {
 /// A real recording: a thread called `hog` takes the CPU of the side that receives for 4 ms, again and again.
 fn hogged() -> Section {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/channel-hog");
-    let input = Input::open(Recording::open(&path).unwrap()).unwrap();
+    let input = kvmscope_analysis::open(Recording::open(&path).unwrap()).unwrap();
     let sections = Answers::of(&Case::new(input, Given::default())).sections;
     sections.into_iter().find(|section| section.id == "channel").unwrap()
 }

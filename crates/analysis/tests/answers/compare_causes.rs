@@ -3,7 +3,7 @@
 use base::recording::Recording;
 use base::table::Row;
 use base::{Section, Table};
-use kvmscope_analysis::{About, Answers, Case, Given, Input};
+use kvmscope_analysis::{About, Answers, Case, Given};
 use std::path::{Path, PathBuf};
 
 fn fixture(name: &str) -> PathBuf {
@@ -11,7 +11,7 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 fn case(path: &Path) -> Case {
-    Case::new(Input::open(Recording::open(path).unwrap()).unwrap(), Given::default())
+    Case::new(kvmscope_analysis::open(Recording::open(path).unwrap()).unwrap(), Given::default())
 }
 
 fn compared(before: &Path, after: &Path) -> Section {

@@ -2,7 +2,7 @@
 
 use base::recording::Recording;
 use base::{Cell, Section};
-use kvmscope_analysis::{About, Answers, Case, Given, Input};
+use kvmscope_analysis::{About, Answers, Case, Given};
 use std::path::Path;
 
 const HOST: &str = "hosts-intel";
@@ -29,7 +29,7 @@ fn host(changes: &[(&str, &str)]) -> (tempfile::TempDir, Case) {
         std::fs::write(path, text).unwrap();
     }
     let recording = Recording::open(place.path()).unwrap();
-    (place, Case::new(Input::open(recording).unwrap(), Given::default()))
+    (place, Case::new(kvmscope_analysis::open(recording).unwrap(), Given::default()))
 }
 
 fn compared(before: Case, after: Case) -> Section {
@@ -83,7 +83,7 @@ fn what_a_snapshot_could_not_read_and_a_host_without_one_are_unknown() {
     let unreadable = [("unreadable.txt", "sys/module/kvm_intel/parameters/ept: Permission denied\n")];
     let ((one, _), (_two, after)) = (host(&unreadable), host(&[]));
     std::fs::remove_file(one.path().join("L0/host/0/sys/module/kvm_intel/parameters/ept")).unwrap();
-    let before = Case::new(Input::open(Recording::open(one.path()).unwrap()).unwrap(), Given::default());
+    let before = Case::new(kvmscope_analysis::open(Recording::open(one.path()).unwrap()).unwrap(), Given::default());
     let section = compared(before, after);
     assert!(section.table("configuration").is_none(), "{:?}", section.table("configuration"));
     assert!(section.unknown.iter().any(|unknown| unknown.what == "unreadable_settings" && unknown.amount == Some(1.0)));
@@ -93,7 +93,7 @@ fn what_a_snapshot_could_not_read_and_a_host_without_one_are_unknown() {
 fn the_causes_of_a_real_pair_sum_up_and_shadowing_explains_what_it_moves() {
     let case = |name: &str| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name);
-        Case::new(Input::open(Recording::open(&path).unwrap()).unwrap(), Given::default())
+        Case::new(kvmscope_analysis::open(Recording::open(&path).unwrap()).unwrap(), Given::default())
     };
     let section = compared(case("vmx-linux-shadow-off"), case("vmx-linux-shadow-on"));
     let table = section.table("causes").unwrap();

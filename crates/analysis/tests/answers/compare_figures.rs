@@ -5,7 +5,7 @@ use base::recording::{Named, Recording};
 use base::table::Row;
 use base::{Cell, Section};
 use kvmscope_analysis::facts::budget::built_in;
-use kvmscope_analysis::{Case, Given, Input, compare, latency};
+use kvmscope_analysis::{Case, Given, compare, latency};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ fn samples(name: &str) -> Recording {
 
 fn case(recording: Recording, budget: Option<&str>) -> Case {
     let given = Given { budget: budget.and_then(built_in), ..Given::default() };
-    Case::new(Input::open(recording).unwrap(), given)
+    Case::new(kvmscope_analysis::open(recording).unwrap(), given)
 }
 
 fn compared(before: Recording, after: Recording, budget: Option<&str>) -> Section {

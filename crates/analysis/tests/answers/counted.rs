@@ -2,12 +2,12 @@
 
 use base::recording::Recording;
 use kvmscope_analysis::facts::counted::Counted;
-use kvmscope_analysis::{About, Answers, Case, Given, Input};
+use kvmscope_analysis::{About, Answers, Case, Given};
 use std::path::Path;
 
 fn case(name: &str) -> Case {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name);
-    Case::new(Input::open(Recording::open(&path).unwrap()).unwrap(), Given::default())
+    Case::new(kvmscope_analysis::open(Recording::open(&path).unwrap()).unwrap(), Given::default())
 }
 
 #[test]

@@ -5,12 +5,12 @@ use base::{Section, Table};
 use kvmscope_analysis::datapath::{
     Asked, Datapath, Design, Known, Pattern, Stated, StatedCard, StatedChain, quantity, read,
 };
-use kvmscope_analysis::{About, Answers, Case, Given, Input};
+use kvmscope_analysis::{About, Answers, Case, Given};
 use proptest::prelude::*;
 
 fn answer(asked: Asked) -> Section {
-    let given = Given { datapath: Some(asked), ..Given::default() };
-    let case = Case::new(Input::open(Recording::of_nothing("test")).unwrap(), given);
+    let given = Given::query(asked);
+    let case = Case::new(kvmscope_analysis::open(Recording::of_nothing("test")).unwrap(), given);
     Answers::about(&case, &[About::Plan]).sections.remove(0)
 }
 

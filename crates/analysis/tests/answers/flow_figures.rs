@@ -4,12 +4,12 @@ use base::figure::{Drawing, Levels, Step, Waterfall};
 use base::recording::Recording;
 use base::table::Row;
 use base::{Cell, Section};
-use kvmscope_analysis::{Case, Given, Input, flow};
+use kvmscope_analysis::{Case, Given, flow};
 use std::path::Path;
 
 fn section(name: &str) -> Section {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name);
-    let input = Input::open(Recording::open(&path).unwrap()).unwrap();
+    let input = kvmscope_analysis::open(Recording::open(&path).unwrap()).unwrap();
     flow::answer(&Case::new(input, Given::default())).unwrap().unwrap().section
 }
 

@@ -17,7 +17,7 @@ const FIXTURES: [&str; 5] = ["svm-linux", "two-tracers", "vmx-linux-shadow-on", 
 
 fn input(name: &str) -> Input {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name);
-    Input::open(Recording::open(&path).unwrap()).unwrap()
+    kvmscope_analysis::open(Recording::open(&path).unwrap()).unwrap()
 }
 
 fn flow(input: &Input, window: Option<Span>) -> Flow {

@@ -5,10 +5,10 @@ use base::recording::{Named, Recording};
 use base::timeline::{Drawn, LaneId, LaneKind, Timeline};
 use generate::scenario::{self, ALL};
 use generate::{Story, Target};
+use kvmscope_analysis::Given;
 use kvmscope_analysis::facts::State;
 use kvmscope_analysis::facts::ledger::{build, model::Flow};
 use kvmscope_analysis::facts::timeline::draw;
-use kvmscope_analysis::{Given, Input};
 use std::collections::BTreeMap;
 use std::path::Path;
 use trace::format::Endian;
@@ -29,7 +29,7 @@ const FIXTURES: [&str; 8] = [
 const PLAIN: Target = Target::TraceDat7 { endian: Endian::Little, long_bytes: 8, compression: Compression::None };
 
 fn drawn_of(recording: Recording) -> (Flow, Drawn) {
-    let (input, given) = (Input::open(recording).unwrap(), Given::default());
+    let (input, given) = (kvmscope_analysis::open(recording).unwrap(), Given::default());
     let flow = build::build(&input, &given, &mut |_, _| {});
     let drawn = draw(&input, &given, &flow, &mut |_, _| {});
     (flow, drawn)

@@ -7,7 +7,7 @@ use base::recording::{Named, Recording};
 use base::table::Row;
 use base::{Cell, Section, Span};
 use kvmscope_analysis::facts::losses::{Definition, VcpuLosses};
-use kvmscope_analysis::{Case, Given, Input, LossOptions, latency};
+use kvmscope_analysis::{Case, Given, LossOptions, latency};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 fn case_of(path: &Path, given: Given) -> Case {
-    Case::new(Input::open(Recording::open(path).unwrap()).unwrap(), given)
+    Case::new(kvmscope_analysis::open(Recording::open(path).unwrap()).unwrap(), given)
 }
 
 /// Lines of ftrace's text, with times in us.
@@ -82,7 +82,7 @@ impl Ftrace {
         let path = directory.path().join("trace.txt");
         std::fs::write(&path, format!("# tracer: nop\n#\n{}", self.0)).unwrap();
         let recording = Recording::of_files(&[Named::at_l0(&path)], None).unwrap();
-        let case = Case::new(Input::open(recording).unwrap(), given);
+        let case = Case::new(kvmscope_analysis::open(recording).unwrap(), given);
         // Read while the file is there.
         case.ledger();
         case

@@ -5,7 +5,7 @@ use base::recording::{Named, Recording};
 use base::table::Row;
 use base::{Cell, Section};
 use kvmscope_analysis::facts::budget::built_in;
-use kvmscope_analysis::{Case, Given, Input, latency};
+use kvmscope_analysis::{Case, Given, latency};
 use std::path::{Path, PathBuf};
 
 fn fixture(name: &str) -> PathBuf {
@@ -14,7 +14,7 @@ fn fixture(name: &str) -> PathBuf {
 
 fn section(recording: Recording, budget: Option<&str>) -> Section {
     let given = Given { budget: budget.and_then(built_in), ..Given::default() };
-    latency::answer(&Case::new(Input::open(recording).unwrap(), given)).unwrap().unwrap().section
+    latency::answer(&Case::new(kvmscope_analysis::open(recording).unwrap(), given)).unwrap().unwrap().section
 }
 
 fn of_traces(name: &str, budget: Option<&str>) -> Section {

@@ -8,7 +8,7 @@ use generate::scenario::ALL;
 use kvmscope_analysis::facts::ledger::begin::{self, Known};
 use kvmscope_analysis::facts::ledger::{build, model::PartFlow};
 use kvmscope_analysis::facts::timeline::{draw, overview, whole_span};
-use kvmscope_analysis::{Case, Given, Input};
+use kvmscope_analysis::{Case, Given};
 use std::ops::ControlFlow;
 use std::path::Path;
 use trace::format::Endian;
@@ -17,7 +17,7 @@ use trace::write::tracedat::Compression;
 use trace::{Request, Totals};
 
 fn parts(recording: &Path, window: Option<Span>) -> Vec<PartFlow> {
-    let input = Input::open(Recording::open(recording).unwrap()).unwrap();
+    let input = kvmscope_analysis::open(Recording::open(recording).unwrap()).unwrap();
     let given = Given { narrow: Narrow { window, ..Narrow::default() }, ..Given::default() };
     build::build(&input, &given, &mut |_, _| {}).parts
 }
@@ -77,7 +77,8 @@ fn exits(case: &Case, place: usize, most: usize) -> (Vec<u64>, Totals) {
 #[test]
 fn events_of_a_guest_lie_where_its_alignment_puts_its_trace() {
     let recording = l1_recorded_late();
-    let case = Case::new(Input::open(Recording::open(recording.path()).unwrap()).unwrap(), Given::default());
+    let case =
+        Case::new(kvmscope_analysis::open(Recording::open(recording.path()).unwrap()).unwrap(), Given::default());
     let (_, lies) = case.ledger().parts[1].aligned.as_ref().unwrap().lies.clone().unwrap();
     let (times, totals) = exits(&case, 1, usize::MAX);
     assert!(times.len() > 100 && times.is_sorted());
@@ -129,7 +130,7 @@ fn two_hosts(directory: &Path, known: bool) -> Recording {
 
 fn of(recording: Recording, window: Option<Span>) -> Vec<PartFlow> {
     let given = Given { narrow: Narrow { window, ..Narrow::default() }, ..Given::default() };
-    build::build(&Input::open(recording).unwrap(), &given, &mut |_, _| {}).parts
+    build::build(&kvmscope_analysis::open(recording).unwrap(), &given, &mut |_, _| {}).parts
 }
 
 #[test]
@@ -163,7 +164,7 @@ fn two_hosts_are_drawn_on_one_axis() {
     for (known, late_ns) in [(true, LATE_NS), (false, 0)] {
         let own = directory.path().join(known.to_string());
         std::fs::create_dir(&own).unwrap();
-        let (input, given) = (Input::open(two_hosts(&own, known)).unwrap(), Given::default());
+        let (input, given) = (kvmscope_analysis::open(two_hosts(&own, known)).unwrap(), Given::default());
         let flow = build::build(&input, &given, &mut |_, _| {});
         let drawn = draw(&input, &given, &flow, &mut |_, _| {});
         let spans: Vec<(String, Span)> = (0..drawn.timeline.lanes().len())

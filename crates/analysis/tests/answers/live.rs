@@ -15,7 +15,7 @@ use std::path::Path;
 
 fn input(name: &str) -> Input {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name);
-    Input::open(Recording::open(&path).unwrap()).unwrap()
+    kvmscope_analysis::open(Recording::open(&path).unwrap()).unwrap()
 }
 
 fn whole(input: &Input) -> PartFlow {
@@ -109,7 +109,7 @@ fn a_cpu_that_is_missing_from_the_trace_is_no_preemption() {
         std::fs::copy(from, directory.path().join(file)).unwrap();
     }
     std::fs::write(directory.path().join("ch_0"), b"").unwrap();
-    let input = Input::open(Recording::open(directory.path()).unwrap()).unwrap();
+    let input = kvmscope_analysis::open(Recording::open(directory.path()).unwrap()).unwrap();
     assert!(input.parts[0].trace.facts().coverage.values().any(|part| *part != trace::facts::Coverage::Whole));
     let part = whole(&input);
     let waited_ns = |state| part.vcpus.iter().map(|vcpu| vcpu.sums.ns(state)).sum::<u64>() as f64;

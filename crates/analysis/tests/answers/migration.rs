@@ -4,7 +4,7 @@ use base::Cell;
 use base::recording::Recording;
 use kvmscope_analysis::facts::migrations::Migrations;
 use kvmscope_analysis::migration::measured::points;
-use kvmscope_analysis::{Answers, Case, Given, Input};
+use kvmscope_analysis::{Answers, Case, Given};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn events(session: &str, name: &str) -> Vec<u64> {
 
 #[test]
 fn passes_dark_time_and_residuals_are_those_of_the_sessions() {
-    let case = Case::new(Input::open(Recording::open(&fixture()).unwrap()).unwrap(), Given::default());
+    let case = Case::new(kvmscope_analysis::open(Recording::open(&fixture()).unwrap()).unwrap(), Given::default());
     let sections = Answers::of(&case).sections;
     let section = sections.iter().find(|section| section.id == "migration").unwrap();
     let table = |name: &str| section.table(name).unwrap();
@@ -70,7 +70,7 @@ fn passes_dark_time_and_residuals_are_those_of_the_sessions() {
 #[test]
 fn what_qemu_printed_is_taken_apart_to_the_microsecond() {
     let logs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/migrate-logs");
-    let case = Case::new(Input::open(Recording::open(&logs).unwrap()).unwrap(), Given::default());
+    let case = Case::new(kvmscope_analysis::open(Recording::open(&logs).unwrap()).unwrap(), Given::default());
     let sections = Answers::of(&case).sections;
     let section = sections.iter().find(|section| section.id == "migration").unwrap();
     // By hand: src-downtime-start at .271955, dst-precopy-bh-vm-started at .278052, src-downtime-end at .274546.
@@ -97,7 +97,7 @@ fn what_qemu_printed_is_taken_apart_to_the_microsecond() {
 #[test]
 fn the_trace_of_one_side_says_what_it_lacks() {
     let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/migrate-logs/L0/qmp/target.log");
-    let case = Case::new(Input::open(Recording::open(&log).unwrap()).unwrap(), Given::default());
+    let case = Case::new(kvmscope_analysis::open(Recording::open(&log).unwrap()).unwrap(), Given::default());
     let sections = Answers::of(&case).sections;
     let section = sections.iter().find(|section| section.id == "migration").unwrap();
     let lacks: Vec<&str> = section.unknown.iter().map(|one| one.what.as_ref()).collect();
@@ -117,7 +117,7 @@ fn times_across_two_hosts_are_as_wrong_as_their_clocks_are_apart() {
         part.machine = "B".into();
     }
     let errors = |recording: &Recording| {
-        let case = Case::new(Input::open(recording.clone()).unwrap(), Given::default());
+        let case = Case::new(kvmscope_analysis::open(recording.clone()).unwrap(), Given::default());
         let sections = Answers::of(&case).sections;
         let section = sections.iter().find(|section| section.id == "migration").unwrap();
         let table = section.table("downtimes").unwrap();
@@ -160,7 +160,10 @@ fn passes_tell_what_the_guest_dirtied_and_answers_that_come_late_take_nothing_fr
 
 #[test]
 fn what_a_lab_saw_beside_the_sessions_is_of_that_move() {
-    let case = Case::new(Input::open(Recording::open(&bundled("migrate-network")).unwrap()).unwrap(), Given::default());
+    let case = Case::new(
+        kvmscope_analysis::open(Recording::open(&bundled("migrate-network")).unwrap()).unwrap(),
+        Given::default(),
+    );
     let sections = Answers::of(&case).sections;
     let section = sections.iter().find(|section| section.id == "migration").unwrap();
     let number = |table: &str, column: &str| match section.table(table).unwrap().cell(0, column) {

@@ -3,12 +3,12 @@
 use base::figure::{Curve, Curves, Drawing, Form, On, Shape, SpanGroup, SpanRow};
 use base::recording::Recording;
 use base::{Cell, Section};
-use kvmscope_analysis::{Answers, Case, Given, Input};
+use kvmscope_analysis::{Answers, Case, Given};
 use std::path::Path;
 
 fn section(fixture: &str) -> Section {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(fixture);
-    let case = Case::new(Input::open(Recording::open(&path).unwrap()).unwrap(), Given::default());
+    let case = Case::new(kvmscope_analysis::open(Recording::open(&path).unwrap()).unwrap(), Given::default());
     Answers::of(&case).sections.into_iter().find(|section| section.id == "migration").unwrap()
 }
 

@@ -8,7 +8,7 @@ use base::timeline::Timeline;
 use generate::scenario::Scenario;
 use generate::{Story, Target};
 use kvmscope_analysis::facts::timeline::draw;
-use kvmscope_analysis::{Answers, Case, Given, Input};
+use kvmscope_analysis::{Answers, Case, Given};
 use serde_json::json;
 use std::path::Path;
 use trace::format::Endian;
@@ -117,7 +117,7 @@ fn case(tid: i32, place: &Path) -> Case {
         "clock_pairs": [pair("begin", 0), pair("end", 2_000_000)],
     });
     std::fs::write(place.join("recording.json"), manifest.to_string()).unwrap();
-    Case::new(Input::open(Recording::open(place).unwrap()).unwrap(), Given::default())
+    Case::new(kvmscope_analysis::open(Recording::open(place).unwrap()).unwrap(), Given::default())
 }
 
 fn section(answers: &Answers) -> &base::Section {

@@ -2,7 +2,6 @@
 
 use base::recording::Recording;
 use base::{Finding, Section};
-use kvmscope_analysis::Input;
 use kvmscope_analysis::placement::section::section;
 use kvmscope_analysis::placement::{Wishes, build, hypotheses};
 use std::path::Path;
@@ -10,7 +9,7 @@ use std::path::Path;
 fn models() -> Vec<kvmscope_analysis::placement::model::Model> {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/seed-vhost");
     let (models, problems) =
-        build::build(&Input::open(Recording::open(&fixture).unwrap()).unwrap(), &Wishes::default());
+        build::build(&kvmscope_analysis::open(Recording::open(&fixture).unwrap()).unwrap(), &Wishes::default());
     assert!(problems.is_empty(), "{problems:?}");
     models
 }

@@ -2,7 +2,7 @@
 
 use base::recording::{Part, PartKind, PartState, Recording};
 use base::{Cell, Section};
-use kvmscope_analysis::{Answers, Case, Given, Input};
+use kvmscope_analysis::{Answers, Case, Given};
 use std::fs;
 use std::path::Path;
 
@@ -35,7 +35,7 @@ fn answers(tids: &[(i32, i32, &str)]) -> Vec<Section> {
         ..recording.parts[0].clone()
     };
     recording.parts.push(part);
-    let input = Input::open(recording).unwrap();
+    let input = kvmscope_analysis::open(recording).unwrap();
     Answers::of(&Case::new(input, Given::default())).sections
 }
 

@@ -12,7 +12,7 @@ use kvmscope_analysis::facts::walk::samples::{Mode, profile};
 use kvmscope_analysis::facts::{State, TracedLevel};
 use kvmscope_analysis::flow::answer;
 use kvmscope_analysis::flow::tables::sampled_stacks;
-use kvmscope_analysis::{Case, Given, Input};
+use kvmscope_analysis::{Case, Given};
 use std::collections::BTreeMap;
 use trace::format::Endian;
 use trace::write::Record;
@@ -65,7 +65,7 @@ fn samples_land_in_the_guest_that_ran() {
         let directory = tempfile::tempdir().unwrap();
         let target = Target::TraceDat7 { endian: Endian::Little, long_bytes: 8, compression: Compression::None };
         let path = story.write(target, directory.path()).unwrap();
-        let mut input = Input::open(Recording::of_files(&[Named::at_l0(path)], None).unwrap()).unwrap();
+        let mut input = kvmscope_analysis::open(Recording::of_files(&[Named::at_l0(path)], None).unwrap()).unwrap();
         let tid = story.truth.vcpus[0].tid;
         let kernel = 0xffff_ffff_8100_0010u64;
         let own = pair.true_ns.iter().map(|at| (*at, tid, 4, 0x10));
@@ -88,7 +88,7 @@ fn samples_land_in_the_guest_that_ran() {
         part.trace = Box::new(Sampled { inner: open, facts, samples, kallsyms });
 
         let mut found: BTreeMap<(String, Mode), u64> = BTreeMap::new();
-        for (place, (samples, period)) in profile(part, &Given::default()) {
+        for (place, (samples, period)) in profile(part, &[]) {
             assert!(place.tid == tid, "the other thread is no vCPU");
             assert_eq!(period, 1_000 * samples);
             *found.entry((format!("{:?}", place.state), place.mode)).or_default() += samples;

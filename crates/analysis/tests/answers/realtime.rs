@@ -7,13 +7,13 @@ use base::{Finding, Section, Severity};
 use host::{BOOT, Files, QEMU, channels, interrupts, put, same, task, wanted, write};
 use kvmscope_analysis::facts::budget::Budget;
 use kvmscope_analysis::facts::losses::{Definition, VcpuLosses};
-use kvmscope_analysis::{Answers, Case, Given, Input};
+use kvmscope_analysis::{Answers, Case, Given};
 use std::path::Path;
 
 fn sections(files: &Files, given: Given) -> Vec<Section> {
     let root = tempfile::tempdir().unwrap();
     write(root.path(), files);
-    let case = Case::new(Input::open(Recording::open(root.path()).unwrap()).unwrap(), given);
+    let case = Case::new(kvmscope_analysis::open(Recording::open(root.path()).unwrap()).unwrap(), given);
     Answers::about(&case, &[kvmscope_analysis::About::Setup]).sections
 }
 
@@ -299,7 +299,7 @@ fn typed_for_a_broken_goal(irq_cpus: &str) -> (Vec<(String, String)>, Vec<String
     let text = "schema = \"kvmscope.budget/1\"\nname = \"b\"\n[[goal]]\nid = \"g\"\nmetric = \"preempt_window\"\nwindow = \"1ms\"\n\
                 stat = \"sup\"\nop = \"<\"\nlimit = \"20us\"\n";
     let given = Given { budget: Some(Budget::read("b", text).unwrap()), ..Given::default() };
-    let case = Case::new(Input::open(Recording::open(root.path()).unwrap()).unwrap(), given);
+    let case = Case::new(kvmscope_analysis::open(Recording::open(root.path()).unwrap()).unwrap(), given);
     let sections = Answers::about(&case, &[kvmscope_analysis::About::Happened]).sections;
     let findings = sections.into_iter().find(|section| section.id == "latency").unwrap().findings;
     let goal = findings.into_iter().find(|finding| finding.rule == "LAT-GOAL").expect("300 us are more than 20");
@@ -326,7 +326,7 @@ fn what_a_trace_lost_is_divided_among_the_knobs_that_could_remove_it() {
     add_part(root.path(), "L0/trace.dat", "trace.dat");
     let case_of = |budget: Option<Budget>| {
         let given = Given { budget, ..Given::default() };
-        Case::new(Input::open(Recording::open(root.path()).unwrap()).unwrap(), given)
+        Case::new(kvmscope_analysis::open(Recording::open(root.path()).unwrap()).unwrap(), given)
     };
     let audit_of = |case: &Case| {
         let sections = Answers::about(case, &[kvmscope_analysis::About::Setup]).sections;

@@ -3,7 +3,6 @@
 
 use base::Problem;
 use base::recording::{ClockPair, Moment, Named, Recording};
-use kvmscope_analysis::Input;
 use kvmscope_analysis::facts::samples::{ResultFiles, Samples, Source, Timed};
 use std::path::{Path, PathBuf};
 
@@ -13,7 +12,7 @@ fn fixture(name: &str) -> PathBuf {
 
 fn read(path: &Path) -> (ResultFiles, Vec<Problem>) {
     let recording = Recording::of_files(&[Named::at_l0(path)], None).unwrap();
-    let input = Input::open(recording).unwrap();
+    let input = kvmscope_analysis::open(recording).unwrap();
     (input.results, input.problems)
 }
 
@@ -153,7 +152,7 @@ fn ticks_need_the_clocks_of_a_recording() {
         utc_error_ns: None,
     };
     recording.clock_pairs = vec![pair(Moment::Begin, 0, 0), pair(Moment::End, 1_000_000, 2_000_000)];
-    let input = Input::open(recording).unwrap();
+    let input = kvmscope_analysis::open(recording).unwrap();
     let samples: Vec<_> = input.results.each().map(|(_, samples)| samples.clone()).collect();
     assert_eq!(told(&samples), [(201, 0, Some(10), Some(495))], "half a ns a tick");
 }
@@ -207,7 +206,7 @@ fn a_file_that_is_cut_off_gives_what_it_holds() {
             let path = place.path().join("cut");
             std::fs::write(&path, &whole[..length]).unwrap();
             let Ok(recording) = Recording::of_files(&[Named::at_l0(&path)], None) else { continue };
-            let Ok(input) = Input::open(recording) else { continue };
+            let Ok(input) = kvmscope_analysis::open(recording) else { continue };
             for (_, samples) in input.results.each() {
                 let in_buckets: u64 = samples.buckets.iter().map(|bucket| bucket.count).sum();
                 assert_eq!(in_buckets, samples.count, "{name:?} cut at {length}");

@@ -11,7 +11,7 @@ use kvmscope_analysis::facts::ledger::build;
 use kvmscope_analysis::facts::ledger::model::{PartFlow, Sums};
 use kvmscope_analysis::facts::stages::sums::InterruptSums;
 use kvmscope_analysis::facts::stages::{IrqStage, TimerStage};
-use kvmscope_analysis::{Case, Given, Input, latency};
+use kvmscope_analysis::{Case, Given, latency};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +23,7 @@ fn fixture(path: &str) -> PathBuf {
 }
 
 fn part_of(path: &Path) -> PartFlow {
-    let input = Input::open(Recording::of_files(&[Named::at_l0(path)], None).unwrap()).unwrap();
+    let input = kvmscope_analysis::open(Recording::of_files(&[Named::at_l0(path)], None).unwrap()).unwrap();
     build::build(&input, &Given::default(), &mut |_, _| {}).parts.remove(0)
 }
 
@@ -240,7 +240,7 @@ fn the_section_has_a_row_for_each_stage_that_was_seen_and_says_what_cannot_be() 
     let story = Scenario::named("interrupt-paths").unwrap().run(1);
     let target = Target::TraceDat7 { endian: Endian::Little, long_bytes: 8, compression: Compression::None };
     let path = story.write(target, directory.path()).unwrap();
-    let input = Input::open(Recording::of_files(&[Named::at_l0(&path)], None).unwrap()).unwrap();
+    let input = kvmscope_analysis::open(Recording::of_files(&[Named::at_l0(&path)], None).unwrap()).unwrap();
     let section = section(&Case::new(input, Given::default()));
     let irq = table(&section, "irq_stages");
     let columns: Vec<&str> = irq.spec.columns.iter().map(|column| column.name).collect();
@@ -259,7 +259,7 @@ fn the_section_has_a_row_for_each_stage_that_was_seen_and_says_what_cannot_be() 
 
 #[test]
 fn threads_that_serve_vms_have_their_wake_ups() {
-    let input = Input::open(Recording::open(&fixture("svm-linux")).unwrap()).unwrap();
+    let input = kvmscope_analysis::open(Recording::open(&fixture("svm-linux")).unwrap()).unwrap();
     let case = Case::new(input, Given::default());
     let section = section(&case);
     let helpers = table(&section, "helper_wakeups");
@@ -289,7 +289,7 @@ fn with_snapshots(root: &Path, steal_ticks: u64) -> Case {
                   {"path": "L1/host/0", "machine": "L1", "kind": "host", "clock": null, "state": "complete"},
                   {"path": "L1/host/1", "machine": "L1", "kind": "host", "clock": null, "state": "complete"}]}"#;
     std::fs::write(root.join("recording.json"), manifest).unwrap();
-    Case::new(Input::open(Recording::open(root).unwrap()).unwrap(), Given::default())
+    Case::new(kvmscope_analysis::open(Recording::open(root).unwrap()).unwrap(), Given::default())
 }
 
 #[test]
@@ -316,7 +316,7 @@ fn without_entries_and_exits_nothing_tells_whose_number_an_accepted_interrupt_ha
     let said = |ignored: &[&str]| -> Vec<(String, Option<f64>)> {
         let mut given = Given::default();
         given.traces.ignore_events = ignored.iter().map(|name| (*name).to_owned()).collect();
-        let input = Input::open(Recording::open(fixture.as_ref()).unwrap()).unwrap();
+        let input = kvmscope_analysis::open(Recording::open(fixture.as_ref()).unwrap()).unwrap();
         let unknown = section(&Case::new(input, given)).unknown;
         let of_accepts = unknown.into_iter().filter(|unknown| unknown.what.ends_with("_accepts"));
         of_accepts.map(|unknown| (unknown.what, unknown.amount)).collect()

@@ -7,7 +7,7 @@ use kvmscope_analysis::datapath;
 use kvmscope_analysis::facts::budget::built_in;
 use kvmscope_analysis::migration;
 use kvmscope_analysis::nesting::plan;
-use kvmscope_analysis::{Answers, Case, Given, Input, Listing, compare, tables};
+use kvmscope_analysis::{Answers, Case, Given, Listing, compare, tables};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -72,7 +72,7 @@ fn fixtures() -> Vec<PathBuf> {
 }
 
 fn case(path: &Path, given: Given) -> Case {
-    Case::new(Input::open(Recording::open(path).unwrap()).unwrap(), given)
+    Case::new(kvmscope_analysis::open(Recording::open(path).unwrap()).unwrap(), given)
 }
 
 fn fixture(name: &str) -> PathBuf {
@@ -124,12 +124,11 @@ fn every_table_of_every_fixture_is_as_specified() {
     }
     let judged = Given { budget: built_in("kvm4nfv-2015"), ..Given::default() };
     seen.extend(Answers::of(&case(&fixture("migrate-tcg"), judged)).sections.iter().flat_map(checked));
-    let validate = Some(plan::Asked { validate: true, ..plan::Asked::default() });
-    let asked = Given { plan: validate, ..Given::default() };
+    let asked = Given::query(plan::Asked { validate: true, ..plan::Asked::default() });
     seen.extend(checked(&plan::answer(&case(&fixture("svm-linux"), asked)).unwrap().unwrap().section));
-    let asked = Given { datapath: Some(datapath::Asked::Validate), ..Given::default() };
+    let asked = Given::query(datapath::Asked::Validate);
     seen.extend(checked(&datapath::answer(&case(&fixture("svm-linux"), asked)).unwrap().unwrap().section));
-    let asked = Given { published_migrations: true, ..Given::default() };
+    let asked = Given::query(migration::published::Wanted);
     seen.extend(checked(&migration::answer(&case(&fixture("svm-linux"), asked)).unwrap().unwrap().section));
     // Predictions, the netns loop, trials by a budget, programs, starved threads and real time have no fixture; their own tests fill them.
     let unseen: Vec<String> = tables().map(TableSpec::address).filter(|address| !seen.contains(address)).collect();

@@ -18,7 +18,7 @@ const FIXTURES: [&str; 5] =
 
 fn flow_of(name: &str) -> (Input, Flow, Given) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name);
-    let (input, given) = (Input::open(Recording::open(&path).unwrap()).unwrap(), Given::default());
+    let (input, given) = (kvmscope_analysis::open(Recording::open(&path).unwrap()).unwrap(), Given::default());
     let mut progress = |_, _| {};
     let flow = build::build(&input, &given, &mut progress);
     (input, flow, given)

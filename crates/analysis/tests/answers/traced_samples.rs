@@ -6,7 +6,7 @@ use generate::scenario::Scenario;
 use generate::{Story, Target};
 use kvmscope_analysis::facts::budget::{Verdict, built_in};
 use kvmscope_analysis::facts::samples::{Samples, Source};
-use kvmscope_analysis::{Case, Given, Input};
+use kvmscope_analysis::{Case, Given};
 use std::path::Path;
 use trace::format::Endian;
 use trace::write::tracedat::Compression;
@@ -114,7 +114,7 @@ fn case(story: &Story, target: Target, directory: &Path, given: Given) -> Case {
     let result = directory.join("cyclictest.txt");
     std::fs::write(&result, RESULT).unwrap();
     let files = [story.write(target, directory).unwrap(), result].map(Named::at_l0);
-    Case::new(Input::open(Recording::of_files(&files, None).unwrap()).unwrap(), given)
+    Case::new(kvmscope_analysis::open(Recording::of_files(&files, None).unwrap()).unwrap(), given)
 }
 
 fn targets() -> [Target; 3] {

@@ -8,7 +8,7 @@ mod watch;
 
 use kvmscope_analysis::facts::ledger::{build, model::Flow};
 use kvmscope_analysis::facts::{Reason, State, TracedLevel};
-use kvmscope_analysis::{Given, Input, TraceHints};
+use kvmscope_analysis::{Given, TraceHints};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use stream::{Stream, fixture};
@@ -98,7 +98,7 @@ fn toy_level(rip: u64) -> TracedLevel {
 }
 
 fn flow(recording: &Path, ignore_events: &[&str]) -> Flow {
-    let input = Input::open(base::recording::Recording::open(recording).unwrap()).unwrap();
+    let input = kvmscope_analysis::open(base::recording::Recording::open(recording).unwrap()).unwrap();
     let ignore_events = ignore_events.iter().map(|name| (*name).to_owned()).collect();
     let given = Given { traces: TraceHints { ignore_events, ..TraceHints::default() }, ..Given::default() };
     build::build(&input, &given, &mut |_, _| {})

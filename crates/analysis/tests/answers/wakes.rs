@@ -5,9 +5,9 @@
 
 use base::recording::Recording;
 use base::timeline::{Drawn, Timeline, WakeUp, Waker};
+use kvmscope_analysis::Given;
 use kvmscope_analysis::facts::ledger::build;
 use kvmscope_analysis::facts::timeline::draw;
-use kvmscope_analysis::{Given, Input};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +18,7 @@ fn fixture(path: &str) -> PathBuf {
 
 /// What is drawn of `name`; it has as many wake-ups of each vCPU as the ledger.
 fn drawn(name: &str) -> Drawn {
-    let (input, given) = (Input::open(Recording::open(&fixture(name)).unwrap()).unwrap(), Given::default());
+    let (input, given) = (kvmscope_analysis::open(Recording::open(&fixture(name)).unwrap()).unwrap(), Given::default());
     let flow = build::build(&input, &given, &mut |_, _| {});
     let drawn = draw(&input, &given, &flow, &mut |_, _| {});
     for (place, vcpu) in flow.parts[0].vcpus.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use base::recording::Recording;
 use kvmscope_analysis::facts::timeline::overview;
-use kvmscope_analysis::{About, Answers, Case, Given, Input};
+use kvmscope_analysis::{About, Answers, Case, Given};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -28,7 +28,7 @@ impl Walks {
 
 fn case(name: &str, walks: &Walks) -> Case {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name);
-    let input = Input::open(Recording::open(&path).unwrap()).unwrap();
+    let input = kvmscope_analysis::open(Recording::open(&path).unwrap()).unwrap();
     assert_eq!(input.parts.len(), 1, "{name}: the reading of several traces is another matter: they are aligned");
     Case::new(input, Given::default()).with_progress(walks.hear())
 }

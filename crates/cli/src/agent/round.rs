@@ -6,7 +6,7 @@
 use super::keep::{Keep, PREFIX};
 use crate::arguments::JournalPlace;
 use analysis::facts::counted::Counted;
-use analysis::{Answers, Case, Given, Input};
+use analysis::{Answers, Case, Given};
 use anyhow::{Context, anyhow, bail};
 use base::Utc;
 use base::recording::Recording;
@@ -145,7 +145,7 @@ fn ended(mut child: Child, stop: &AtomicBool) -> anyhow::Result<(i32, String)> {
 }
 
 fn count(place: &Path) -> anyhow::Result<(Counted, Vec<Found>)> {
-    let case = Case::new(Input::open(Recording::open(place)?)?, Given::default());
+    let case = Case::new(analysis::open(Recording::open(place)?)?, Given::default());
     let Answers { sections, .. } = Answers::of(&case);
     let findings = sections.iter().flat_map(|section| &section.findings);
     let findings = findings.map(|finding| (finding.rule, finding.severity.name()));

@@ -6,7 +6,7 @@ use crate::check::places::{SPAN, this_host};
 use crate::exit::WrongUse;
 use crate::interrupt::Interrupt;
 use analysis::facts::budget::Budget;
-use analysis::{Answers, Case, Given, Input, Listing};
+use analysis::{Answers, Case, Given, Listing};
 use anyhow::{Context, bail};
 use base::recording::{Emulator, Recording};
 use base::{Change, Needs};
@@ -91,7 +91,7 @@ impl Proposal {
             budget: budget.cloned(),
             ..Given::default()
         };
-        let answers = Answers::of(&Case::new(Input::open(recording)?, given));
+        let answers = Answers::of(&Case::new(analysis::open(recording)?, given));
         let findings: Vec<_> = answers.sections.into_iter().flat_map(|section| section.findings).collect();
         let known: Vec<String> = findings.iter().map(|finding| finding.id()).collect();
         let chosen = chosen(ids, place, &known, |at| !findings[at].changes.is_empty())?;

@@ -9,7 +9,7 @@
 use crate::arguments::{Answered, DestinationOptions, OutputOptions, machine};
 use crate::exit::{Exit, complain};
 use crate::interrupt::{Interrupt, remove};
-use analysis::{Answers, Case, Given, Input};
+use analysis::{Answers, Case, Given};
 use anyhow::anyhow;
 use base::recording::{ClockPair, Destination, Emulator, Live, Machine, Moment, Part, PartKind, PartState, Recording};
 use base::{Bench, Utc};
@@ -90,7 +90,7 @@ impl PlaceOptions {
     /// Prints what the recording answers.
     fn answer(&self, recording: Recording, command: &str, kept: bool, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         let root = recording.as_named(&recording.root.to_string_lossy()).into_owned();
-        let case = Case::new(Input::open(recording)?, Given::default());
+        let case = Case::new(analysis::open(recording)?, Given::default());
         let Answers { mut sections, problems, failed } = Answers::of(&case);
         if let Some(error) = failed.into_iter().next() {
             return Err(error.into());

@@ -93,7 +93,7 @@ impl MachineOptions {
     pub fn given(&self, interrupt: &Interrupt) -> anyhow::Result<Given> {
         let listing = Listing { all_features: true, ..Listing::default() };
         let (placement, budget) = (self.wishes.wishes(interrupt)?, self.budget.read()?);
-        Ok(Given { listing, placement, realtime: self.realtime, budget, ..Given::default() })
+        Ok(Given { listing, realtime: self.realtime, budget, ..Given::query(placement) })
     }
 
     /// The same machines in the words of a command line.

@@ -6,7 +6,7 @@
 
 use analysis::facts::ablation::{Run, measures};
 use analysis::facts::budget::Budget;
-use analysis::{Case, Given, Input};
+use analysis::{Case, Given};
 use anyhow::{Context, bail};
 use base::recording::{Machine, Recording};
 use lab::Recorder;
@@ -57,7 +57,7 @@ impl<'a> RunRecorder<'a> {
                 tempfile::Builder::new().prefix("kvmscope-run-").tempdir().context("no directory for a run")?;
             let Some(recording) = self.record(scratch.path())? else { return Ok(None) };
             let given = Given { budget: Some(self.budget.clone()), ..Given::default() };
-            if let Some(run) = Run::of(&Case::new(Input::open(recording)?, given)) {
+            if let Some(run) = Run::of(&Case::new(analysis::open(recording)?, given)) {
                 return Ok(Some(run));
             }
         }

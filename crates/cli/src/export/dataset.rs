@@ -30,7 +30,7 @@ mod full {
     use crate::exit::{WrongUse, complain};
     use crate::interrupt::Interrupt;
     use crate::progress::Progress;
-    use analysis::{Case, Given, Input};
+    use analysis::{Case, Given};
     use anyhow::anyhow;
     use base::number::many;
     use base::recording::Recording;
@@ -71,7 +71,7 @@ mod full {
                 println!("{title}: already there as recording {} of host {}", id.recording, id.host);
                 return Ok(());
             }
-            let case = Case::new(Input::open(recording)?, given.clone()).with_progress(hear.hear());
+            let case = Case::new(analysis::open(recording)?, given.clone()).with_progress(hear.hear());
             let added = fleet::added(&case, &digest);
             hear.finish();
             let added = added?;

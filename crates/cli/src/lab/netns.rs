@@ -6,7 +6,7 @@ use crate::exit::{Exit, WrongUse, complain};
 use crate::experiments::starve::{Bench, STATES, Setup, StarveExperiment, in_state};
 use crate::interrupt::Interrupt;
 use analysis::contention::Trial;
-use analysis::{About, Answers, Case, Given, Input};
+use analysis::{About, Answers, Case, Given};
 use anyhow::{anyhow, bail};
 use base::CpuSet;
 use base::recording::Recording;
@@ -162,8 +162,8 @@ impl Netns {
             }
             Some(trial) => {
                 let recording = Recording::open(&output.join("before"))?;
-                let given = Given { contention: Some(trial), ..Given::default() };
-                let case = Case::new(Input::open(recording)?, given);
+                let given = Given::query(trial);
+                let case = Case::new(analysis::open(recording)?, given);
                 let Answers { sections, problems, failed } = Answers::about(&case, &[About::Trial]);
                 failed.into_iter().for_each(|error| complain(&error.into()));
                 let answered = Answered::of(case.input().recording.clone(), sections, problems);

@@ -8,7 +8,7 @@ use analysis::datapath::quantity::{bits_per_s, channel, ghz, hop, imix, payload,
 use analysis::datapath::{
     self, Asked, ChannelCost, ChannelUse, DATAPATHS, Datapath, Detours, Frames, HopCost, Pattern, Plan, Stated,
 };
-use analysis::{About, Answers, Case, Given, Input};
+use analysis::{About, Answers, Case, Given};
 use anyhow::bail;
 use base::nearest::instead;
 use base::recording::{Part, PartKind, Recording};
@@ -183,8 +183,8 @@ impl ChainOptions {
         let is_missed = plan.as_ref().is_some_and(datapath::misses_target);
         let asked = plan.map_or(Asked::Validate, |plan| Asked::Plan(Box::new(plan)));
         let recording = Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION")));
-        let given = Given { datapath: Some(asked), ..Given::default() };
-        let case = Case::new(Input::open(recording)?, given);
+        let given = Given::query(asked);
+        let case = Case::new(analysis::open(recording)?, given);
         let Answers { sections, problems, failed } = Answers::about(&case, &[About::Plan]);
         failed.into_iter().for_each(|error| complain(&error.into()));
         let answered = Answered::of(case.input().recording.clone(), sections, problems);
@@ -224,9 +224,9 @@ impl ChainOptions {
         };
         let (mut switch, mut rings) = (false, false);
         for path in &self.calibrate {
-            let input = Input::open(opened(path, &self.stdin, interrupt)?)?;
+            let input = analysis::open(opened(path, &self.stdin, interrupt)?)?;
             let from = input.recording.title();
-            let measured = datapath::calibration(&input, stated.pattern, &used, &from).map_err(anyhow::Error::msg)?;
+            let measured = analysis::calibration(&input, stated.pattern, &used, &from).map_err(anyhow::Error::msg)?;
             switch |= measured.switch.is_some();
             rings |= measured.channel.is_some();
             stated.calibrate(measured);
@@ -317,7 +317,8 @@ pub fn read_plan(file: &Path, interrupt: &Interrupt) -> anyhow::Result<Stated> {
     let shown = file.display().to_string();
     let mut text = String::new();
     // One byte more than is read, so that a longer file is refused and not cut.
-    let read = File::open(file).and_then(|file| file.take(datapath::MOST_BYTES as u64 + 1).read_to_string(&mut text));
+    let read =
+        File::open(file).and_then(|file| file.take(analysis::MOST_PLAN_BYTES as u64 + 1).read_to_string(&mut text));
     read.map_err(|error| {
         let is_text = error.kind() != std::io::ErrorKind::InvalidData;
         WrongUse(if is_text { format!("{shown}: {error}") } else { format!("{shown}: no text, and a plan is TOML") })

@@ -14,7 +14,7 @@ use analysis::migration::model::pace::Sender;
 use analysis::migration::model::passes::Setting;
 use analysis::migration::model::working_set::{Hot, Measured, WorkingSet};
 use analysis::migration::{Asked, History, Looked, Order, Prediction, Survey};
-use analysis::{About, Answers, Case, Given, Input, migration};
+use analysis::{About, Answers, Case, Given, migration};
 use anyhow::{Context, anyhow, bail};
 use base::recording::{MANIFEST, Recording};
 use clap::{Args, ValueEnum};
@@ -140,13 +140,13 @@ impl Migration {
         let interrupt = Interrupt::watch()?;
         let recording = Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION")));
         if self.published {
-            let given = Given { published_migrations: true, ..Given::default() };
-            return self.answer(Case::new(Input::open(recording)?, given), &interrupt);
+            let given = Given::query(migration::published::Wanted);
+            return self.answer(Case::new(analysis::open(recording)?, given), &interrupt);
         }
         let survey = self.surveyed(&interrupt)?;
         if self.to_file {
-            let given = Given { hibernation: Some(self.saved(survey.as_ref())?), ..Given::default() };
-            return self.answer(Case::new(Input::open(recording)?, given), &interrupt);
+            let given = Given::query(self.saved(survey.as_ref())?);
+            return self.answer(Case::new(analysis::open(recording)?, given), &interrupt);
         }
         let (asked, budget, workload) = (self.asked(survey.as_ref())?, self.budget.read()?, self.workload.workload());
         let history = history(&self.history)?;
@@ -158,8 +158,8 @@ impl Migration {
         let guest = self.vm.as_deref().map(started).transpose()?;
         let looked =
             Looked { survey, scan_bytes_per_s: self.scan, compressing_channels: self.compress, guest, history };
-        let given = Given { migration: Some(asked), looked, budget, workload, ..Given::default() };
-        let exit = self.answer(Case::new(Input::open(recording)?, given), &interrupt)?;
+        let given = Given { budget, workload, ..Given::query(asked).with(looked) };
+        let exit = self.answer(Case::new(analysis::open(recording)?, given), &interrupt)?;
         Ok(if is_broken && exit == Exit::Answered { Exit::FailOn } else { exit })
     }
 
@@ -217,7 +217,7 @@ impl Migration {
                 Survey::of(&looked?)
             }
             (None, Some(path)) => {
-                let case = Case::new(Input::open(Recording::open(path)?)?, Given::default());
+                let case = Case::new(analysis::open(Recording::open(path)?)?, Given::default());
                 let found = case.benches().runs.iter().find_map(|run| Survey::of(&run.bench));
                 if found.is_none() {
                     bail!(WrongUse(format!("{}: no memory of a guest was looked at in it", path.display())));

@@ -9,7 +9,7 @@ use analysis::nesting::measured::exits;
 use analysis::nesting::plan::effects::{EFFECTS, effect};
 use analysis::nesting::plan::model::Estimate;
 use analysis::nesting::plan::{self, Rate, benched};
-use analysis::{About, Answers, Case, Given, Input};
+use analysis::{About, Answers, Case, Given};
 use anyhow::bail;
 use base::nearest::instead;
 use base::recording::{Emulator, Recording};
@@ -117,8 +117,8 @@ impl Nested {
         };
         let title = recording.title();
         let progress = Progress::new(true);
-        let given = Given { plan: Some(asked), ..Given::default() };
-        let case = Case::new(Input::open(recording)?, given).with_progress(progress.hear());
+        let given = Given::query(asked);
+        let case = Case::new(analysis::open(recording)?, given).with_progress(progress.hear());
         let Answers { sections, problems, failed } = Answers::about(&case, &[About::Plan]);
         progress.finish();
         failed.into_iter().for_each(|error| complain(&error.into()));
@@ -148,7 +148,7 @@ impl Nested {
             guest: self.guest,
         };
         let Some(path) = &self.bench else { return Ok((stated, None)) };
-        let input = Input::open(opened(path, &self.stdin, interrupt)?)?;
+        let input = analysis::open(opened(path, &self.stdin, interrupt)?)?;
         stated.measured = benched::add(&mut stated, &exits::rows(&input.benches));
         if stated.measured.is_none() {
             let why = "no CPUID exit that KVM saw both without and with nesting, so D stays unknown";

@@ -1,6 +1,6 @@
 //! `--sort`, `--top`, `--by`: what people see first in the tables, as users of `perf kvm stat` know them.
 
-use analysis::flow::ranking::{By, Ranking, Sort};
+use analysis::facts::ranking::{By, Ranking, Sort};
 use clap::{Args, ValueEnum};
 use std::num::NonZeroUsize;
 

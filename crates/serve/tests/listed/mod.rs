@@ -1,7 +1,7 @@
 //! The list of what a folder holds: recordings, packed ones, data sets, what cannot be opened and why, and what is said of each in brief.
 
 use crate::client::{Client, HOG, fixtures};
-use analysis::{Case, Given, Input};
+use analysis::{Case, Given};
 use base::recording::Recording;
 use kvmscope_serve::Options;
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ fn a_data_set_is_listed_and_answers_as_fleet_report_does_also_after_more_was_add
     let add = |name: &str| {
         let recording = fleet::opened(&fixtures().join(name)).unwrap().recording.clone();
         let (_, digest) = fleet::identity(&recording, &Given::default()).unwrap();
-        let case = Case::new(Input::open(recording).unwrap(), Given::default());
+        let case = Case::new(analysis::open(recording).unwrap(), Given::default());
         dataset.add(&fleet::added(&case, &digest).unwrap(), name).unwrap();
     };
     add("nested-vmx-shadow-off-hog");

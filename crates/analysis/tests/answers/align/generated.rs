@@ -34,7 +34,7 @@ pub fn input(directory: &Path, stories: &[&Story]) -> Input {
         Named { level, name: None, path: story.write(TARGET, &place).unwrap() }
     };
     let named: Vec<Named> = (0..).zip(stories).map(write).collect();
-    Input::open(Recording::of_files(&named, None).unwrap()).unwrap()
+    kvmscope_analysis::open(Recording::of_files(&named, None).unwrap()).unwrap()
 }
 
 /// Aligns the two stories as their files tell them.
@@ -306,7 +306,9 @@ fn damaged_traces_are_survived() {
         }
         let named =
             [0, 1].map(|level| Named { level, name: None, path: directory.path().join(format!("damaged{level}")) });
-        let Ok(input) = Input::open(Recording::of_files(&named, None).unwrap()).map(Arc::new) else { continue };
+        let Ok(input) = kvmscope_analysis::open(Recording::of_files(&named, None).unwrap()).map(Arc::new) else {
+            continue;
+        };
         for ignored in [vec![], vec!["kvm_write_tsc_offset".to_owned()]] {
             let given =
                 Given { traces: TraceHints { ignore_events: ignored, ..TraceHints::default() }, ..Given::default() };

@@ -81,7 +81,7 @@ fn pairs_agree_with_offsets(exact: &Alignment, paired: &Alignment) -> (usize, f6
 
 #[test]
 fn the_cut_is_placed_by_kvms_offsets_and_without_them_within_the_stated_error() {
-    let input = Input::open(fixture()).unwrap();
+    let input = kvmscope_analysis::open(fixture()).unwrap();
     let (exact, paired) = (align(&input, &[]), align(&input, &[OFFSETS]));
     assert_eq!(exits_and_events_by_offsets(&exact), (900, 13_995));
     let (placed, worst_ns) = pairs_agree_with_offsets(&exact, &paired);
@@ -93,7 +93,7 @@ fn the_cut_is_placed_by_kvms_offsets_and_without_them_within_the_stated_error() 
 #[test]
 fn the_whole_recording_is_placed_by_kvms_offsets_and_without_them_within_the_stated_error() {
     let Some(recording) = whole() else { return };
-    let input = Input::open(recording).unwrap();
+    let input = kvmscope_analysis::open(recording).unwrap();
     let (exact, paired) = (align(&input, &[]), align(&input, &[OFFSETS]));
     assert_eq!(exits_and_events_by_offsets(&exact), (43_249, 314_649));
     let (placed, worst_ns) = pairs_agree_with_offsets(&exact, &paired);

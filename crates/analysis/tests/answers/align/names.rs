@@ -3,12 +3,12 @@
 use super::linux::{align, whole};
 use kvmscope_analysis::facts::align::names::{GivenSymbols, halts, symbols};
 use kvmscope_analysis::facts::align::symbols::{KERNEL, Symbols};
-use kvmscope_analysis::{Given, Input, TraceHints};
+use kvmscope_analysis::{Given, TraceHints};
 
 #[test]
 fn a_system_map_names_the_same_functions_as_kallsyms() {
     let Some(recording) = whole() else { return };
-    let input = Input::open(recording).unwrap();
+    let input = kvmscope_analysis::open(recording).unwrap();
     let alignment = align(&input, &[]);
     let text = input.parts[1].trace.kallsyms().unwrap();
     let address = |line: &str| u64::from_str_radix(line.split(' ').next()?, 16).ok();

@@ -5,8 +5,8 @@ use base::Clock;
 use generate::GuestClock;
 use generate::guest::pair;
 use kvmscope_analysis::Given;
+use kvmscope_analysis::Part;
 use kvmscope_analysis::facts::align::{self, Map};
-use kvmscope_analysis::input::Part;
 use trace::facts::{Guest, TimeShift};
 use trace::{Facts, Lane, Reading, Trace};
 

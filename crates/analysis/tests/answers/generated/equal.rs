@@ -6,10 +6,10 @@ use super::lost;
 use base::recording::{Named, Recording};
 use generate::scenario::{self, ALL};
 use generate::{Generation, Story, Target, Vendor};
+use kvmscope_analysis::Given;
 use kvmscope_analysis::facts::ledger::build;
 use kvmscope_analysis::facts::ledger::model::PartFlow;
 use kvmscope_analysis::facts::losses::PartLosses;
-use kvmscope_analysis::{Given, Input};
 use proptest::prelude::*;
 use std::path::Path;
 use trace::format::Endian;
@@ -36,13 +36,13 @@ pub fn flow_of(path: &Path) -> PartFlow {
 
 /// The same, and what its vCPUs lost.
 pub fn ledger_of(path: &Path) -> (PartFlow, PartLosses) {
-    let input = Input::open(Recording::of_files(&[Named::at_l0(path)], None).unwrap()).unwrap();
+    let input = kvmscope_analysis::open(Recording::of_files(&[Named::at_l0(path)], None).unwrap()).unwrap();
     let mut ledger = build::build_beside::<()>(&input, &Given::default(), &mut |_, _| {}).0;
     (ledger.flow.parts.remove(0), ledger.losses.remove(0))
 }
 
 fn parts_of(recording: Recording) -> Vec<PartFlow> {
-    let input = Input::open(recording).unwrap();
+    let input = kvmscope_analysis::open(recording).unwrap();
     build::build(&input, &Given::default(), &mut |_, _| {}).parts
 }
 

@@ -45,7 +45,7 @@ fn nobody_is_told_to_wait_for_a_cpu_that_the_trace_lacks() {
         let path = scenario::random(seed).write(target, directory.path()).unwrap();
         waited += flow_of(&path).vcpus.iter().map(|vcpu| vcpu.sums.ns(State::Preempted)).sum::<u64>();
         without_last_cpu(&path);
-        let input = Input::open(Recording::of_files(&[Named::at_l0(&path)], None).unwrap()).unwrap();
+        let input = kvmscope_analysis::open(Recording::of_files(&[Named::at_l0(&path)], None).unwrap()).unwrap();
         let given = Given::default();
         let flow = build::build(&input, &given, &mut |_, _| {});
         let part = &flow.parts[0];

@@ -4,7 +4,7 @@ use base::recording::{Named, Recording};
 use base::{Cell, Section};
 use generate::scenario::{self, Scenario};
 use generate::{Generation, Target, Vendor};
-use kvmscope_analysis::{Answers, Case, Given, Input};
+use kvmscope_analysis::{Answers, Case, Given};
 use std::path::Path;
 use trace::format::Endian;
 use trace::write::tracedat::Compression;
@@ -14,7 +14,7 @@ const CTF: Target = Target::Ctf1 { endian: Endian::Little, lttng: false };
 
 /// The section `flow` of a file, and the sentences on what was wrong with it.
 fn answer(path: &Path) -> (Section, Vec<String>) {
-    let input = Input::open(Recording::of_files(&[Named::at_l0(path)], None).unwrap()).unwrap();
+    let input = kvmscope_analysis::open(Recording::of_files(&[Named::at_l0(path)], None).unwrap()).unwrap();
     let answers = Answers::of(&Case::new(input, Given::default()));
     let problems = answers.problems.iter().map(|problem| problem.text.clone()).collect();
     (answers.sections.into_iter().find(|section| section.id == "flow").unwrap(), problems)

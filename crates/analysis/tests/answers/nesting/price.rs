@@ -3,7 +3,7 @@
 use super::tree::bundled;
 use base::recording::{Part, PartKind, PartState, Recording};
 use base::{Finding, Section};
-use kvmscope_analysis::{Answers, Case, Given, Input};
+use kvmscope_analysis::{Answers, Case, Given};
 use std::path::Path;
 
 /// The trace of `fixture` with the snapshot at `host`, which the recorder would have taken beside it.
@@ -13,7 +13,7 @@ fn sections(fixture: &str, host: &Path) -> Vec<Section> {
     let path = std::path::absolute(host).unwrap();
     let machine = "L0".to_owned();
     recording.parts.push(Part { path, machine, kind: PartKind::Host, clock: None, state: PartState::Complete });
-    let input = Input::open(recording).unwrap();
+    let input = kvmscope_analysis::open(recording).unwrap();
     Answers::of(&Case::new(input, Given::default())).sections
 }
 

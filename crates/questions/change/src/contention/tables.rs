@@ -1,0 +1,62 @@
+//! The tables of the netns loop's answer.
+
+use crate::compare;
+use base::table::{Shown, TableSpec};
+use base::{Cell, Column, ColumnType, Table};
+use facts::shares::demand;
+use facts::starvation::FLOOR;
+use host::sched::Load;
+
+/// All tables, in reading order.
+pub const TABLES: &[&TableSpec] = &[&THREADS, &CHANGE];
+
+/// Who ran and who waited.
+pub const THREADS: TableSpec = TableSpec {
+    section: super::ID,
+    name: "threads",
+    version: 1,
+    row: "One thread that wants a CPU: what share of the time between two samples it ran and waited.",
+    columns: &[
+        Column::key("thread"),
+        Column::key_of("tid", ColumnType::U64),
+        Column::text("cpus"),
+        Column::value("cpu", "", ColumnType::U64),
+        Column::share("run_share"),
+        Column::share("wait_share"),
+    ],
+    shown: Some(Shown::of(
+        "Threads that want a CPU before the move",
+        &[
+            ("thread", "thread"),
+            ("tid", "tid"),
+            ("cpus", "cpus"),
+            ("cpu", "cpu"),
+            ("run_share", "run share"),
+            ("wait_share", "wait share"),
+        ],
+        30,
+    )),
+};
+
+/// What the move changed.
+pub const CHANGE: TableSpec = TableSpec { section: super::ID, ..compare::CHANGE };
+
+/// Table [`THREADS`]: by CPU, the busiest first.
+pub fn threads(loads: &[Load]) -> Table {
+    let mut table = Table::new(&THREADS);
+    let wanted = |load: &Load| demand(load.run, load.wait);
+    let mut busy: Vec<&Load> = loads.iter().filter(|load| wanted(load) > FLOOR).collect();
+    busy.sort_by(|a, b| a.cpu.cmp(&b.cpu).then(wanted(b).total_cmp(&wanted(a))));
+    for load in busy {
+        let cells: [Cell; 6] = [
+            load.name.clone().into(),
+            u64::from(load.id.tid).into(),
+            load.allowed.to_string().into(),
+            (load.cpu as u64).into(),
+            load.run.into(),
+            load.wait.into(),
+        ];
+        table.push(cells.into());
+    }
+    table
+}

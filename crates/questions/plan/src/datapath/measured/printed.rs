@@ -1,0 +1,172 @@
+//! The tables of what Open vSwitch and testpmd printed.
+
+use super::tables::{MOST_ROWS, key_u64};
+use base::table::{Shown, TableSpec};
+use base::{Cell, Column, ColumnType, Table};
+use facts::datapaths::Printed;
+
+pub(super) const PMDS: TableSpec = TableSpec {
+    section: "datapath",
+    name: "pmds",
+    version: 1,
+    row: "What one polling thread of Open vSwitch says of itself since its counters were cleared.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("file"),
+        key_u64("cpu"),
+        Column::count("packets"),
+        Column::value("cycles_per_packet", "", ColumnType::F64),
+        Column::share("busy_share"),
+        Column::value("packets_per_batch", "", ColumnType::F64),
+        Column::count("emc_hits"),
+        Column::count("simple_match_hits"),
+        Column::count("smc_hits"),
+        Column::count("megaflow_hits"),
+        Column::count("upcalls"),
+        Column::count("lost_upcalls"),
+    ],
+    shown: Some(Shown::of(
+        "Polling threads of Open vSwitch, as it prints them",
+        &[
+            ("file", "file"),
+            ("cpu", "CPU"),
+            ("packets", "packets"),
+            ("cycles_per_packet", "cycles each"),
+            ("busy_share", "busy"),
+            ("packets_per_batch", "per batch"),
+            ("upcalls", "upcalls"),
+            ("lost_upcalls", "lost"),
+        ],
+        MOST_ROWS,
+    )),
+};
+
+pub(super) const QUEUES: TableSpec = TableSpec {
+    section: "datapath",
+    name: "queues",
+    version: 1,
+    row: "One receive queue and the polling thread that serves it; its usage includes polling, and is missing until the switch has measured it.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("file"),
+        key_u64("cpu"),
+        Column::key("port"),
+        key_u64("queue"),
+        Column::share("usage_share"),
+    ],
+    shown: Some(Shown {
+        in_terminals: false,
+        ..Shown::of(
+            "Receive queues and who serves them",
+            &[("file", "file"), ("cpu", "CPU"), ("port", "port"), ("queue", "queue"), ("usage_share", "usage")],
+            MOST_ROWS,
+        )
+    }),
+};
+
+pub(super) const FLOWS: TableSpec = TableSpec {
+    section: "datapath",
+    name: "flows",
+    version: 1,
+    row: "Packets from one port for which the datapath had the same actions.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("file"),
+        Column::key("in_port"),
+        Column::key("actions"),
+        Column::count("packets"),
+    ],
+    shown: None,
+};
+
+pub(super) const PORTS: TableSpec = TableSpec {
+    section: "datapath",
+    name: "ports",
+    version: 1,
+    row: "One port of testpmd, as it was shown last: what it received and sent, and what was lost there.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("file"),
+        key_u64("port"),
+        Column::count("rx_packets"),
+        Column::count("rx_lost"),
+        Column::count("tx_packets"),
+        Column::count("tx_dropped"),
+        Column::value("rx_pps", "", ColumnType::U64),
+        Column::value("tx_pps", "", ColumnType::U64),
+    ],
+    shown: Some(Shown {
+        in_terminals: false,
+        ..Shown::of(
+            "Ports of testpmd",
+            &[
+                ("file", "file"),
+                ("port", "port"),
+                ("rx_packets", "received"),
+                ("rx_lost", "lost"),
+                ("tx_packets", "sent"),
+                ("tx_dropped", "dropped"),
+                ("rx_pps", "received/s"),
+                ("tx_pps", "sent/s"),
+            ],
+            MOST_ROWS,
+        )
+    }),
+};
+
+/// Tables [`PMDS`], [`QUEUES`], [`FLOWS`] and [`PORTS`], those that have rows.
+pub(super) fn tables(all: &[Printed]) -> Vec<Table> {
+    let (mut pmds, mut queues, mut flows, mut ports) =
+        (Table::new(&PMDS), Table::new(&QUEUES), Table::new(&FLOWS), Table::new(&PORTS));
+    for text in all {
+        let of = |text: &Printed| [Cell::from(text.machine.as_str()), text.path.as_str().into()];
+        for pmd in text.pmds.iter().filter(|pmd| pmd.cpu.is_some()) {
+            let rest: [Cell; 11] = [
+                pmd.cpu.map(u64::from).into(),
+                pmd.packets.into(),
+                pmd.cycles_per_packet().into(),
+                pmd.busy_share().into(),
+                pmd.packets_per_batch.into(),
+                pmd.emc_hits.into(),
+                pmd.simple_match_hits.into(),
+                pmd.smc_hits.into(),
+                pmd.megaflow_hits.into(),
+                pmd.upcalls.into(),
+                pmd.lost_upcalls.into(),
+            ];
+            pmds.push(of(text).into_iter().chain(rest).collect());
+        }
+        for pmd in &text.queues {
+            for queue in &pmd.queues {
+                let rest: [Cell; 4] = [
+                    u64::from(pmd.cpu).into(),
+                    queue.port.as_str().into(),
+                    u64::from(queue.queue).into(),
+                    queue.usage.into(),
+                ];
+                queues.push(of(text).into_iter().chain(rest).collect());
+            }
+        }
+        for flow in &text.flows {
+            let rest: [Cell; 3] = [flow.in_port.as_str().into(), flow.actions.as_str().into(), flow.packets.into()];
+            flows.push(of(text).into_iter().chain(rest).collect());
+        }
+        let numbers: std::collections::BTreeSet<u32> =
+            text.testpmd.ports.keys().chain(text.testpmd.forwarded.keys()).copied().collect();
+        for number in numbers {
+            let port = text.testpmd.ports.get(&number).copied().unwrap_or_default();
+            let forwarded = text.testpmd.forwarded.get(&number).copied().unwrap_or_default();
+            let rest: [Cell; 7] = [
+                u64::from(number).into(),
+                port.rx_packets.or(forwarded.rx_packets).into(),
+                port.rx_missed.or(forwarded.rx_dropped).into(),
+                port.tx_packets.or(forwarded.tx_packets).into(),
+                forwarded.tx_dropped.into(),
+                port.rx_pps.into(),
+                port.tx_pps.into(),
+            ];
+            ports.push(of(text).into_iter().chain(rest).collect());
+        }
+    }
+    [pmds, queues, flows, ports].into_iter().filter(|table| !table.rows.is_empty()).collect()
+}

@@ -1,0 +1,250 @@
+//! The answer of what was measured.
+
+use super::beside;
+use super::dials;
+use super::figure;
+use super::gaps::{self, Gaps};
+use super::kinds::{self, Kind};
+use super::tables;
+use base::number::{many, percent, plain};
+use base::{Section, Unknown};
+use facts::datapaths::{Datapaths, Printed};
+use facts::{Answer, Case, Error};
+
+/// The question.
+pub const QUESTION: &str = "How many packets did the datapath carry, where did the others go, and what did each cost?";
+
+/// What of the environment stands above the answer.
+const TOLD: &[&str] = &["cpu", "kernel", "hypervisor", "Open vSwitch", "DPDK", "memory", "size of frames"];
+
+/// Answers it; `None` if nothing was measured or printed.
+///
+/// # Errors
+/// None: what could not be read is a problem of the recording.
+pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
+    let datapaths = case.datapaths();
+    let section = || section(datapaths, gaps::of(case, &datapaths.beds));
+    Ok((!datapaths.is_empty()).then(|| Answer { section: section(), problems: Vec::new() }))
+}
+
+fn section(datapaths: &Datapaths, gaps: Gaps) -> Section {
+    let Datapaths { beds, printed } = datapaths;
+    let mut section = Section::new("datapath", QUESTION);
+    let kinds = kinds::of(beds);
+    let cycles = kinds::cycles(beds);
+    for bed in beds {
+        let told = TOLD.iter().filter_map(|name| Some(format!("{name}: {}", bed.runs.environment.get(*name)?)));
+        section.about.extend(told);
+        section.about.extend(bed.runs.notes.iter().cloned());
+    }
+    section.about.extend(gaps.told);
+    section.summary = if beds.is_empty() { of_printed(printed) } else { of_kinds(&kinds) };
+    section.figures.extend(figure::rates(&kinds));
+    if !beds.is_empty() {
+        section.tables.extend([tables::rates(&kinds), tables::trials(beds), tables::books(beds)]);
+        section.tables.extend((!cycles.is_empty()).then(|| tables::cycles(&cycles)));
+        section.tables.extend(super::unseen::table(beds, &kinds));
+        section.tables.push(tables::pollers(beds));
+        section.tables.extend(gaps.table);
+        section.tables.extend(beside::tables(beds));
+        section.tables.extend(dials::tables(beds));
+    }
+    section.tables.extend(super::printed::tables(printed));
+    section.unknown = unknown(datapaths);
+    section.unknown.extend(gaps.unknown);
+    section
+}
+
+/// The rates in a sentence.
+fn of_kinds(kinds: &[Kind<'_>]) -> String {
+    let said: Vec<String> = kinds.iter().filter_map(of_kind).collect();
+    match said.as_slice() {
+        [] => "No trial was made at the most that can be sent.".to_owned(),
+        [first, others @ .., last] if others.len() > 1 => {
+            format!("{first} {last} The table of rates has the {} others.", others.len())
+        }
+        few => few.join(" "),
+    }
+}
+
+fn of_kind(kind: &Kind<'_>) -> Option<String> {
+    let (run, pps) = (kind.first()?, kind.chain_pps()?);
+    let what = match run.pattern {
+        base::datapath::Traffic::Chain => format!("A chain of {}", many(u64::from(run.vnfs), "VNF")),
+        base::datapath::Traffic::NorthSouth => format!("Each of {} side by side", many(u64::from(run.vnfs), "VNF")),
+    };
+    let spread = match pps.count {
+        1 => "one trial".to_owned(),
+        count => format!("{} to {} over {count} trials", plain(pps.low / 1e6), plain(pps.high / 1e6)),
+    };
+    let bound = kind.bound_by().map(|bound| format!("; {}", bound_words(bound))).unwrap_or_default();
+    let (design, size, rate) = (&run.design, run.size_bytes, plain(pps.median / 1e6));
+    Some(format!("{what} on {design} carried {rate} Mpps of {size} bytes, measured ({spread}){bound}."))
+}
+
+/// What a binding resource is, for people.
+fn bound_words(resource: &str) -> String {
+    match resource {
+        "pmd" => "the polling thread of the switch bound it".to_owned(),
+        "guest" => "the VNFs bound it: their rings were full".to_owned(),
+        other => format!("bound by {other}"),
+    }
+}
+
+/// What programs printed, in a sentence.
+fn of_printed(printed: &[Printed]) -> String {
+    let pmds: Vec<_> = printed.iter().flat_map(|text| &text.pmds).filter(|pmd| pmd.cpu.is_some()).collect();
+    let busiest =
+        pmds.iter().filter_map(|pmd| Some((pmd.busy_share()?, *pmd))).max_by(|one, other| one.0.total_cmp(&other.0));
+    if let Some((share, pmd)) = busiest {
+        let cycles =
+            pmd.cycles_per_packet().map(|cycles| format!(" and spent {} cycles on each packet", plain(cycles)));
+        let lost: u64 = pmds.iter().filter_map(|pmd| pmd.lost_upcalls).sum();
+        let lost = if lost > 0 { format!(" {} were lost.", many(lost, "upcall")) } else { String::new() };
+        return format!(
+            "{}; the busiest, on CPU {}, had packets in {} of its cycles{}.{lost}",
+            many(pmds.len() as u64, "polling thread"),
+            pmd.cpu.unwrap_or_default(),
+            percent(share),
+            cycles.unwrap_or_default()
+        );
+    }
+    let testpmd = printed.iter().flat_map(|text| text.testpmd.ports.values());
+    let pps: Vec<u64> = testpmd.filter_map(|port| port.tx_pps).collect();
+    match pps.is_empty() {
+        false => format!("testpmd sent {} packets per second when it was asked last.", pps.iter().sum::<u64>()),
+        true => "Packets of flows, queues or ports were printed, and no rate.".to_owned(),
+    }
+}
+
+/// What the answer cannot vouch for.
+fn unknown(datapaths: &Datapaths) -> Vec<Unknown> {
+    let runs: Vec<_> = datapaths.beds.iter().flat_map(|bed| &bed.runs.runs).collect();
+    let mut unknown = Vec::new();
+    let mut tell = |what: &str, amount: usize, text: String| {
+        unknown.push(Unknown { what: what.to_owned(), amount: Some(amount as f64), unit: "trials".to_owned(), text });
+    };
+    let open: Vec<_> = runs.iter().filter(|run| !run.books.faults().is_empty()).collect();
+    if let Some(first) = open.first() {
+        let (count, why) = (many(open.len() as u64, "trial"), first.books.faults().join("; "));
+        tell("open_books", open.len(), format!("The books of {count} do not close: {why}."));
+    }
+    let disturbed: Vec<_> = runs.iter().filter(|run| !run.interference.is_empty()).collect();
+    if let Some(worst) = disturbed.iter().max_by_key(|run| run.interference.len()) {
+        let (count, who) = (many(disturbed.len() as u64, "trial"), worst.interference.join("; "));
+        tell(
+            "disturbed",
+            disturbed.len(),
+            format!("Others used the CPUs of threads that poll in {count}; in one: {who}."),
+        );
+    }
+    let dropped = tables::most_dropped(&datapaths.beds);
+    if dropped > OVERLOAD {
+        let text = format!(
+            "The senders send as much as they can: up to {} of a trial was dropped, and the cycles that the switch spent on \
+             dropped packets are in its cycles of a packet.",
+            percent(dropped)
+        );
+        tell("overload", runs.len(), text);
+    }
+    unknown
+}
+
+/// Share of dropped packets above which cycles of a packet are those of two kinds of packets.
+const OVERLOAD: f64 = 0.01;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Level;
+    use base::datapath::{Books, DatapathRun, DatapathRuns, Place, Poller, PollerCycles, Traffic};
+    use facts::datapaths::Bed;
+    use std::collections::BTreeMap;
+
+    fn run(repeat: u32, received: u64) -> DatapathRun {
+        let place = |place: &str, packets| Place { place: place.into(), packets, counter: "c".into(), most: None };
+        DatapathRun {
+            design: "ovs-dpdk".into(),
+            pattern: Traffic::Chain,
+            vnfs: 2,
+            size_bytes: 64,
+            repeat,
+            offered_pps: None,
+            begin_ns: 0,
+            traced_from_ns: None,
+            window_ns: 1_000_000_000,
+            window_error_ns: 0,
+            window_sent: received,
+            window_received: received,
+            samples: Vec::new(),
+            books: Books {
+                sent: received + 10,
+                received,
+                dropped: vec![place("ring into VNF 1", 10)],
+                ..Books::default()
+            },
+            pollers: vec![Poller {
+                name: "pmd-c00/id:9".into(),
+                tid: 9,
+                cpu: 0,
+                run_share: 0.5,
+                wait_share: 0.5,
+                cycles: Some(PollerCycles {
+                    used: 1200,
+                    busy: 1000,
+                    packets: 5,
+                    batches: None,
+                    queues: 5,
+                    refused_cycles: None,
+                }),
+            }],
+            steal_share: None,
+            interference: Vec::new(),
+            bound_by: Some("guest".into()),
+            cores: Some(1),
+        }
+    }
+
+    fn measured(runs: Vec<DatapathRun>) -> Datapaths {
+        let environment = BTreeMap::from([(base::bench::NS_PER_TICK.to_owned(), "0.5".to_owned())]);
+        let runs = DatapathRuns { runs, ..DatapathRuns::new(environment) };
+        Datapaths { beds: vec![Bed { machine: "L0".into(), level: Level::L0, runs }], printed: Vec::new() }
+    }
+
+    #[test]
+    fn trials_of_one_kind_are_one_rate_with_its_spread() {
+        let section = section(&measured(vec![run(0, 3_000_000), run(1, 1_000_000)]), Gaps::default());
+        assert_eq!(
+            section.summary,
+            "A chain of 2 VNFs on ovs-dpdk carried 2 Mpps of 64 bytes, measured (1 to 3 over 2 trials); \
+             the VNFs bound it: their rings were full."
+        );
+        let rates: Vec<_> = section.table("rates").unwrap().rows().collect();
+        let number = |name| rates[0].number(name).unwrap();
+        assert_eq!((rates.len(), number("chain_pps"), number("system_pps")), (1, 2e6, 4e6));
+        assert_eq!((number("low_pps"), number("high_pps"), rates[0].text("kind")), (1e6, 3e6, Some("measured")));
+        assert!((number("gbps") - 2.048).abs() < 1e-9, "system_pps x size x 8");
+        assert_eq!(section.table("books").unwrap().rows.len(), 2);
+        assert!(section.unknown.is_empty(), "{:?}", section.unknown);
+    }
+
+    #[test]
+    fn cycles_are_those_on_the_cpu_and_the_counter_is_kept_beside() {
+        let section = section(&measured(vec![run(0, 3_000_000)]), Gaps::default());
+        let row = section.table("cycles").unwrap().rows().next().unwrap();
+        let number = |name| row.number(name).unwrap();
+        assert_eq!((number("ports"), number("cycles"), number("counted_cycles")), (5.0, 100.0, 200.0));
+        assert_eq!(number("tsc_hz"), 2e9);
+    }
+
+    #[test]
+    fn books_that_do_not_close_and_others_on_the_cpus_are_said() {
+        let lost = run(0, 3_000_000);
+        let books = Books { sent: lost.books.sent + 7, ..lost.books.clone() };
+        let lost = DatapathRun { books, interference: vec!["cc1 ran".into()], ..lost };
+        let section = section(&measured(vec![lost]), Gaps::default());
+        let what: Vec<&str> = section.unknown.iter().map(|unknown| unknown.what.as_str()).collect();
+        assert_eq!(what, ["open_books", "disturbed"]);
+        assert!(section.unknown[0].text.contains("7 packets are missing"), "{}", section.unknown[0].text);
+    }
+}

@@ -1,0 +1,67 @@
+//! By which method did each run go, how did it end, and what was its price?
+
+use super::culprits;
+use base::table::{Shown, TableSpec};
+use base::{Cell, Column, ColumnType, Table};
+use facts::migrations::Migration;
+
+const U64: ColumnType = ColumnType::U64;
+
+pub const RUNS: TableSpec = TableSpec {
+    section: "migration",
+    name: "runs",
+    version: 1,
+    row: "One migration: its method, by what the source was told; how it ended; and its price: the most of its time that was taken from the \
+          guest, how long all its vCPUs waited for pages at once after post-copy had begun, and how many pages it asked for then. What was not told is missing.",
+    columns: &[
+        Column::key_of("run", U64),
+        Column::text("method"),
+        Column::text("ended"),
+        Column::ns("total_ns"),
+        Column::value("bytes", "bytes", U64),
+        Column::count("passes"),
+        Column::share("throttle"),
+        Column::ns("blocktime_ns"),
+        Column::count("requested_pages"),
+        Column::text("why"),
+    ],
+    shown: Some(Shown::of(
+        "Runs",
+        &[
+            ("run", "run"),
+            ("method", "by"),
+            ("ended", "ended as"),
+            ("total_ns", "took"),
+            ("bytes", "sent"),
+            ("throttle", "throttled"),
+            ("blocktime_ns", "waited for pages"),
+            ("requested_pages", "pages asked for"),
+            ("why", "because"),
+        ],
+        40,
+    )),
+};
+
+pub(super) fn table(migrations: &[Migration]) -> Table {
+    let mut table = Table::new(&RUNS);
+    for (run, migration) in migrations.iter().enumerate() {
+        let text = |text: Option<&str>| text.map_or(Cell::Missing, Cell::from);
+        let passes = migration.counted_passes.unwrap_or(migration.passes.len() as u64);
+        let throttle = migration.polls.iter().filter_map(|(_, poll)| poll.throttle_percent).max();
+        let switched = migration.blocktime_ms.map(|ms| ms.saturating_mul(1_000_000));
+        let requested = migration.last(|poll| poll.requested_pages).filter(|_| switched.is_some());
+        table.push(vec![
+            (run as u64).into(),
+            text(migration.method.map(|method| method.name())),
+            text(migration.ended.as_ref().map(|(_, how)| how.as_str())),
+            migration.total_ns().into(),
+            migration.last(|poll| poll.transferred_bytes).into(),
+            (passes > 0).then_some(passes).into(),
+            throttle.map_or(Cell::Missing, |percent| Cell::F64(percent as f64 / 100.0)),
+            switched.into(),
+            requested.into(),
+            text(culprits::why(migration).as_deref()),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,8 @@
+//! Questions about how machines are set up: features, placement, real time.
+//!
+//! A module for each; they are functions of a [`facts::Case`], and none knows another crate of questions.
+
+pub mod nesting;
+pub mod placement;
+pub mod placements;
+pub mod realtime;

@@ -1,0 +1,102 @@
+//! Checks of what reading the clock costs, here and in guests.
+
+use super::{hit, shown_by};
+use crate::nesting::features::unstable as log_of_unstable;
+use crate::nesting::model::{Machine, Model, State};
+use crate::nesting::published::value;
+use base::{Cost, CostKind, Evidence, Needs, Setting, Severity};
+use facts::rule::Hit;
+
+const FILE: &str = "devices/system/clocksource/clocksource0/current_clocksource";
+
+/// The clock sources to choose from.
+fn available(machine: &Machine) -> Option<String> {
+    machine.facts.snapshot.line("sys/devices/system/clocksource/clocksource0/available_clocksource")
+}
+
+fn has(available: &Option<String>, name: &str) -> bool {
+    available.as_ref().is_some_and(|names| names.split_whitespace().any(|one| one == name))
+}
+
+/// What a reading costs more without a clock page, as published.
+fn saved() -> Cost {
+    let (without, with) = (value("fosdem18.clock.l2"), value("fosdem18.clock.l2.stable"));
+    Cost::of(CostKind::Published, without - with, "cycles per clock_gettime")
+}
+
+/// Each reading is an exit.
+pub fn exits(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for machine in model.machines.iter().filter(|machine| machine.state("clock_without_exit") == State::Off) {
+        let now = machine.facts.clocksource().unwrap_or_default();
+        let available =
+            machine.facts.snapshot.line("sys/devices/system/clocksource/clocksource0/available_clocksource");
+        let better = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page"].into_iter().find(|better| {
+            available.as_ref().is_some_and(|names| names.split_whitespace().any(|name| name == *better))
+        });
+        let title = format!("Each clock read on {} causes an exit: its clocksource is {now}", machine.id);
+        let mut evidence = shown_by(machine, "clock_without_exit");
+        evidence.extend(available.map(|names| Evidence::new(format!("available: {names}"), "clocksource0")));
+        evidence.extend(log_of_unstable(&machine.facts));
+        let mut hit = hit(machine, Severity::High, title, evidence);
+        match better {
+            Some(to) => {
+                hit.changes = vec![Setting::SysfsWrite { path: FILE.into() }.change(to, Some(now))];
+                hit.needs = Some(Needs::Nothing);
+            }
+            None => {
+                hit.level = Some(machine.level_below());
+                let whom = "ask for a clock that a guest can read without an exit";
+                hit.fix = vec![format!("{whom}: Hyper-V's TSC page, kvm-clock, an invariant TSC")];
+            }
+        }
+        hits.push(hit);
+    }
+    hits
+}
+
+/// `kvm-clock` that is not stable: each reading is a system call.
+pub fn unstable(model: &Model) -> Vec<Hit> {
+    let unstable = model.machines.iter().filter(|machine| {
+        machine.facts.clocksource().as_deref() == Some("kvm-clock")
+            && machine.state("kvm_clock_stable") == State::Absent
+    });
+    unstable
+        .map(|machine| {
+            let title = format!("kvm-clock is not stable on {}: each clock read is a system call", machine.id);
+            let evidence = [shown_by(machine, "kvm_clock_stable"), shown_by(machine, "clock_without_exit")].concat();
+            let mut hit = hit(machine, Severity::Medium, title, evidence);
+            hit.level = Some(machine.level_below());
+            hit.cost = saved();
+            hit
+        })
+        .collect()
+}
+
+/// KVM here cannot give its guests a stable clock.
+pub fn for_guests(model: &Model) -> Vec<Hit> {
+    let poor = model
+        .machines
+        .iter()
+        .filter(|machine| machine.state("stable_clock_for_guests") == State::Off && machine.state("kvm") == State::On);
+    poor.map(|machine| {
+        let now = machine.facts.clocksource().unwrap_or_default();
+        let title =
+            format!("Guests of {0} need a system call to read the clock: the clocksource of {0} is {now}", machine.id);
+        let mut evidence = shown_by(machine, "stable_clock_for_guests");
+        evidence.extend(shown_by(machine, "hyperv_tsc_page"));
+        evidence.extend(shown_by(machine, "hyperv_reenlightenment"));
+        evidence.extend(log_of_unstable(&machine.facts));
+        let mut hit = hit(machine, Severity::Medium, title, evidence);
+        hit.cost = saved();
+        if machine.facts.below.is_hyperv() {
+            hit.level = Some(machine.level_below());
+            hit.needs = Some(Needs::OuterLevel);
+        } else if has(&available(machine), "tsc") {
+            let change = Setting::SysfsWrite { path: FILE.into() }.change("tsc", Some(now));
+            hit.changes = vec![change];
+        }
+        hit
+    })
+    .collect()
+}

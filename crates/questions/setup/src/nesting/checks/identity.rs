@@ -1,0 +1,129 @@
+//! Checks of what a machine is, and of what it may become.
+
+use super::{hit, option, shown_by};
+use crate::nesting::flags;
+use crate::nesting::model::{Model, State};
+use base::number::{list, many};
+use base::{About, Evidence, Needs, Severity};
+use facts::rule::Hit;
+
+/// QEMU interprets the code.
+pub fn emulated(model: &Model) -> Vec<Hit> {
+    let emulated = model.machines.iter().filter(|machine| machine.state("emulated_cpu") == State::On);
+    emulated
+        .map(|machine| {
+            let title = format!("{} is emulated by QEMU TCG instead of being run by KVM", machine.id);
+            let mut hit = hit(machine, Severity::High, title, shown_by(machine, "emulated_cpu"));
+            hit.level = Some(machine.level_below());
+            hit
+        })
+        .collect()
+}
+
+/// The processor could, and the firmware forbids it.
+pub fn firmware(model: &Model) -> Vec<Hit> {
+    let forbidden = model.machines.iter().filter(|machine| machine.state("virtualization") == State::Off);
+    forbidden
+        .map(|machine| {
+            let title = format!("The firmware of {} disables virtualization: KVM cannot run guests", machine.id);
+            hit(machine, Severity::High, title, shown_by(machine, "virtualization"))
+        })
+        .collect()
+}
+
+/// CPUID is answered below, and nobody shows himself there.
+pub fn hidden(model: &Model) -> Vec<Hit> {
+    let hidden = model.machines.iter().filter(|machine| {
+        machine.facts.below.present == Some(false) && machine.state("cpuid_answered_below") == State::On
+    });
+    hidden
+        .map(|machine| {
+            let title = format!("{} reports bare metal, but CPUID takes as long as in a guest", machine.id);
+            let evidence = [shown_by(machine, "hypervisor_below"), shown_by(machine, "cpuid_answered_below")].concat();
+            hit(machine, Severity::Low, title, evidence)
+        })
+        .collect()
+}
+
+/// KVM is there and its guests may not have guests.
+pub fn not_nested(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for machine in &model.machines {
+        let Some(module @ ("kvm_intel" | "kvm_amd")) = machine.facts.vendor_module() else { continue };
+        if machine.state("nested") != State::Off {
+            continue;
+        }
+        let title = format!("Guests of {} cannot run nested guests: {module}.nested is off", machine.id);
+        let mut hit = hit(machine, Severity::Info, title, shown_by(machine, "nested"));
+        hit.changes = vec![option(module, "nested", "1", "0")];
+        hits.push(hit);
+    }
+    hits
+}
+
+/// A guest with KVM, or without, that is offered neither VMX nor SVM while its host has it.
+pub fn lost(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (host, guest) in flags::pairs(model) {
+        let all = flags::compared(host, guest);
+        let names: Vec<String> = all.iter().filter(|flag| flag.is_lost()).map(|flag| flag.name.clone()).collect();
+        if names.is_empty() {
+            continue;
+        }
+        let below = all.iter().filter(|flag| flag.below).count();
+        let whole = guest.state("virtualization") == State::Absent;
+        let title = if whole {
+            format!("{} has no VMX or SVM, although {} has it", guest.id, host.id)
+        } else {
+            format!("{} lacks {} of the {below} of {}", guest.id, many(names.len() as u64, "feature"), host.id)
+        };
+        let what = format!("{} has, and {} lacks: {}", host.id, guest.id, list(&names));
+        let evidence = vec![
+            Evidence::new(what, "table flags; vmx flags and flags of /proc/cpuinfo")
+                .about([About::rows("nesting.flags")]),
+        ];
+        let severity = if whole { Severity::Medium } else { Severity::Low };
+        let mut hit = hit(guest, severity, title, evidence);
+        hit.level = Some(host.level);
+        hits.push(hit);
+    }
+    hits
+}
+
+/// No counters, so no cycles and instructions.
+pub fn no_pmu(model: &Model) -> Vec<Hit> {
+    let without = model.machines.iter().filter(|machine| machine.is_guest() && machine.state("pmu") == State::Absent);
+    without
+        .map(|machine| {
+            let title = format!(
+                "{} has no performance counters: cycles, instructions and cache misses cannot be measured there",
+                machine.id
+            );
+            let mut hit = hit(machine, Severity::Info, title, shown_by(machine, "pmu"));
+            hit.level = Some(machine.level_below());
+            hit
+        })
+        .collect()
+}
+
+/// Exits cannot be traced, or it is doubtful.
+pub fn no_trace(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for machine in &model.machines {
+        let doubtful = machine.state("kvm_pvm") == State::On && machine.state("trace_kvm_exit") == State::Unknown;
+        let refused = matches!(machine.state("trace_kvm_exit"), State::Off | State::Absent);
+        if machine.state("kvm") != State::On || !(doubtful || refused) {
+            continue;
+        }
+        let title = if refused {
+            format!("Exits of the guests of {} cannot be traced on {}", machine.id, machine.id)
+        } else {
+            format!("kvm_exit may never fire on {}: kvm_pvm runs the guests", machine.id)
+        };
+        let mut hit = hit(machine, Severity::Info, title, shown_by(machine, "trace_kvm_exit"));
+        let locked = machine.facts.snapshot.line("sys/kernel/security/lockdown").is_some();
+        hit.needs = (refused && locked).then_some(Needs::Reboot);
+        hits.push(hit);
+    }
+    hits
+}

@@ -1,0 +1,139 @@
+//! All of it as one Section.
+
+use super::advise::advise;
+use super::build::build;
+use super::model::{Machine, Model, State};
+use super::tables;
+use super::traced_exits::TracedExits;
+use super::{measured, measured_cost, ratio};
+use base::number::{counted, list};
+use base::{Level, Section, Unknown};
+use facts::benches;
+use facts::{Answer, Case, Error, Given};
+
+/// The question this folder answers.
+pub const QUESTION: &str = "What does an exit cost at every level, and what would make it cheaper?";
+
+/// Answers it; `None` if the recording has no snapshot and no bench.
+///
+/// # Errors
+/// None today: a snapshot that cannot be read is a problem and costs nobody else's answer.
+pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
+    let model = build(case.machines());
+    // Those of guests' memory are about migrations, and what a path carries is a question of its own.
+    let benches = &case
+        .benches()
+        .those(|bench| !benches::OF_MEMORY.contains(&bench.bench.as_str()) && bench.bench != base::channel::BENCH);
+    let unread = case.machines().unopened + benches.unread;
+    if model.machines.is_empty() && benches.is_empty() && unread == 0 {
+        return Ok(None);
+    }
+    let only_measured = model.machines.is_empty() && !benches.is_empty();
+    let mut section = if only_measured { Section::new("nesting", QUESTION) } else { section(&model, case.given()) };
+    if !section.findings.is_empty()
+        && let Some(exits) = TracedExits::of(case)
+    {
+        measured_cost::add(&mut section.findings, &exits, case.input().recording.emulated);
+    }
+    measured::add(benches, &mut section);
+    ratio::add(benches, &mut section);
+    Ok(Some(Answer { section, problems: Vec::new() }))
+}
+
+/// The Section of these machines.
+pub fn section(model: &Model, given: &Given) -> Section {
+    let mut section = Section::new("nesting", QUESTION);
+    section.about = model.machines.iter().map(about).collect();
+    section.findings = advise(model);
+    section.summary = summary(model, section.findings.len());
+    section.figures.extend(super::matrix::figure(model, &section.findings));
+    section.tables = vec![
+        tables::features(model, given.listing.all_features),
+        tables::parameters(model),
+        super::flags::table(model),
+        super::inferred::table(model),
+    ];
+    section.unknown = unknown(model);
+    section
+}
+
+/// One line on a machine.
+fn about(machine: &Machine) -> String {
+    let facts = &machine.facts;
+    // Of a sosreport or a pasted tree often only a part is there: what nobody told is left out.
+    let kernel = facts.release.as_ref().map(|release| format!("Linux {release}"));
+    let cpu = facts.processor.as_ref().map(|cpu| cpu.name.clone());
+    let below = match (facts.below.present, facts.below.names()) {
+        (Some(false), _) => "on bare metal".to_owned(),
+        (Some(true), names) if names.is_empty() => "under a hypervisor without a name".to_owned(),
+        (Some(true), names) => {
+            format!("under {}", list(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()))
+        }
+        (None, _) => "level unknown".to_owned(),
+    };
+    let counted =
+        if machine.level == Level::L0 && machine.is_guest() { "; levels count from this machine" } else { "" };
+    let told: Vec<String> = kernel.into_iter().chain(cpu).chain([below]).collect();
+    format!("{}: {}{counted}", machine.id, told.join(", "))
+}
+
+/// The answer as a person would say it.
+fn summary(model: &Model, findings: usize) -> String {
+    let mut sentences: Vec<String> = model.machines.iter().map(standing).collect();
+    let mut features = model.machines.iter().flat_map(|machine| &machine.features);
+    if features.all(|row| row.state == State::Unknown) {
+        sentences.push("The snapshot has no data about its features.".to_owned());
+    } else if findings == 0 {
+        sentences.push("Nothing to change for nested virtualization.".to_owned());
+    }
+    sentences.join(" ")
+}
+
+/// What a machine is for nesting, in a sentence.
+fn standing(machine: &Machine) -> String {
+    let id = &machine.id;
+    match (machine.state("emulated_cpu"), machine.state("virtualization"), machine.state("kvm")) {
+        (State::On, ..) => format!("{id} is emulated by QEMU TCG: its times do not apply to hardware."),
+        (_, State::On, State::On) => {
+            format!("{id} can run guests with KVM, and nested guests in those that have VMX or SVM.")
+        }
+        (_, State::On, State::Off | State::Absent) if machine.facts.is_loaded("kvm") == Some(true) => {
+            format!("{id} has VMX or SVM; module kvm is loaded, but neither kvm_intel nor kvm_amd.")
+        }
+        (_, State::On, State::Off | State::Absent) => format!("{id} has VMX or SVM, but KVM is not loaded."),
+        (_, State::On, _) => format!("{id} has VMX or SVM; whether KVM is loaded is unknown."),
+        (_, State::Absent, State::On) if machine.state("kvm_pvm") == State::On => {
+            format!("{id} has no VMX or SVM and runs guests with kvm_pvm.")
+        }
+        (_, State::Off, _) => format!("{id} has VMX or SVM, but its firmware disables it."),
+        (_, State::Absent, _) => format!("{id} has no VMX or SVM, so KVM cannot run guests there."),
+        _ => format!("Whether {id} can run guests is unknown."),
+    }
+}
+
+/// What these machines cannot tell.
+fn unknown(model: &Model) -> Vec<Unknown> {
+    levels_below(model)
+}
+
+/// Features of levels without a snapshot.
+fn levels_below(model: &Model) -> Vec<Unknown> {
+    let untold = model.untold();
+    if let Some((level, ..)) = untold.first() {
+        let below = if *level == Level::Below { "the hypervisor below L0".to_owned() } else { level.to_string() };
+        let names: Vec<String> = untold.iter().map(|(_, feature, _)| (*feature).to_owned()).collect();
+        let text = format!(
+            "{} not visible from its guest: {}. Ask the owner of {below} for a snapshot, or measure: kvmscope bench \
+             exits.",
+            counted(names.len() as u64, &format!("feature of {below} is"), &format!("features of {below} are")),
+            list(&names)
+        );
+        return vec![Unknown {
+            what: "outer_level".into(),
+            amount: Some(names.len() as f64),
+            unit: "features".into(),
+            text,
+        }];
+    }
+    Vec::new()
+}

@@ -1,0 +1,130 @@
+//! vCPUs on the threads of one core: they take from each other what no run queue shows.
+
+use super::pins::who;
+use crate::placement::culprits::{cpus_named, only_cpu};
+use crate::placement::model::{BUSY, Demand, Model};
+use base::number::{counted, list, many};
+use base::{Cost, CostKind, CpuSet, Evidence, Severity};
+use facts::rule::Hit;
+use facts::shares::room_beside;
+use host::machine::{Role, Thread};
+use std::collections::BTreeMap;
+
+/// vCPUs of one domain on threads of one core, while the guest is shown no threads.
+pub fn siblings(model: &Model) -> Vec<Hit> {
+    let topology = &model.machine.topology;
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        if domain.topology.as_ref().is_some_and(|shown| shown.value.threads > 1) {
+            continue;
+        }
+        let mut cores: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
+        for thread in model.vcpus(domain) {
+            if let Some(cpu) = only_cpu(thread).and_then(|cpu| topology.cpus.get(&cpu)) {
+                cores.entry(cpu.core).or_default().push(thread);
+            }
+        }
+        cores.retain(|_, threads| {
+            let mut cpus: Vec<Option<u32>> = threads.iter().map(|thread| only_cpu(thread)).collect();
+            cpus.sort_unstable();
+            cpus.dedup();
+            cpus.len() > 1
+        });
+        if cores.is_empty() {
+            continue;
+        }
+        let count: usize = cores.values().map(Vec::len).sum();
+        let title =
+            format!("{count} vCPUs of {} run on sibling threads of {}", domain.name, many(cores.len() as u64, "core"));
+        let lacks: Option<Vec<f64>> = cores.values().map(|threads| lack(threads)).collect();
+        let short = lacks.map(|lacks| lacks.iter().sum::<f64>());
+        let severity = if short.is_some_and(|short| short < BUSY) { Severity::Info } else { Severity::Medium };
+        let mut hit = Hit::new(&domain.name, severity, title).of_domain(&domain.name);
+        if let Some(short) = short {
+            hit = hit.with(Evidence::in_table(
+                format!(
+                    "together they are {short:.2} CPUs short of what they want, by what two busy siblings do (modelled)"
+                ),
+                "placement.threads",
+            ));
+        }
+        if domain.vcpu_count() > 0 && domain.vcpu_count().is_multiple_of(2) {
+            hit = hit.filling("N", domain.vcpu_count() / 2);
+        }
+        for (core, threads) in &cores {
+            let names: Vec<String> = threads.iter().map(|thread| thread.role.to_string()).collect();
+            let used: f64 = threads.iter().map(|thread| Demand::of(thread).low).sum();
+            let least = if threads.iter().all(|thread| thread.run_share.is_some()) { "" } else { "at least " };
+            hit = hit.seen(
+                format!(
+                    "{} on CPUs {}, one core; they used {least}{used:.2} CPUs",
+                    list(&names),
+                    topology.of_core(*core)
+                ),
+                &topology.place,
+            );
+        }
+        let shown = match &domain.topology {
+            Some(shown) => ("the guest sees one thread per core".to_owned(), shown.place.clone()),
+            None => ("the guest's topology is unknown".to_owned(), "unknown".to_owned()),
+        };
+        hits.push(hit.seen(shown.0, shown.1));
+    }
+    hits
+}
+
+/// What threads on the CPUs of one core lack beside each other, in CPUs; `None` where what one wants is unknown.
+fn lack(threads: &[&Thread]) -> Option<f64> {
+    let known = |thread: &&Thread| thread.run_share.is_some() && thread.wait_share.is_some();
+    let mut wanted: BTreeMap<u32, f64> = BTreeMap::new();
+    for thread in threads {
+        *wanted.entry(only_cpu(thread)?).or_default() +=
+            Demand::of(Some(thread).filter(|thread| known(thread))?).likely;
+    }
+    let all: f64 = wanted.values().sum();
+    Some(wanted.values().map(|wanted| (wanted - room_beside(0.0, all - wanted)).max(0.0)).sum())
+}
+
+/// Busy vCPUs of different VMs on threads of one core, while whole cores have nothing to do.
+pub fn strangers(model: &Model) -> Vec<Hit> {
+    let topology = &model.machine.topology;
+    let mut cores: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
+    for thread in model.machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_))) {
+        if let Some(cpu) = only_cpu(thread).and_then(|cpu| topology.cpus.get(&cpu)) {
+            cores.entry(cpu.core).or_default().push(thread);
+        }
+    }
+    let lack = |threads: &[&Thread]| lack(threads).filter(|short| *short >= BUSY);
+    cores.retain(|_, threads| {
+        let apart = |one: &&Thread| threads.iter().any(|two| one.vm != two.vm && only_cpu(one) != only_cpu(two));
+        threads.iter().any(apart) && lack(threads).is_some()
+    });
+    let isolated = topology.isolated.clone().unwrap_or_default();
+    let free = model.unbound().without(&isolated);
+    let idle = |cpu: u32| model.machine.cpu_use.get(&cpu).is_none_or(|usage| usage.idle > 1.0 - BUSY);
+    let empty = topology.cores().into_values().filter(|cpus| cpus.is_within(&free) && cpus.iter().all(idle));
+    let empty: Vec<CpuSet> = empty.collect();
+    if cores.is_empty() || empty.is_empty() {
+        return Vec::new();
+    }
+    let mut vms: Vec<String> = cores.values().flatten().filter_map(|thread| thread.vm.clone()).collect();
+    vms.sort_unstable();
+    vms.dedup();
+    let short: f64 = cores.values().filter_map(|threads| lack(threads)).sum();
+    let title = format!(
+        "busy vCPUs of {} are on sibling threads of {}, and {} idle",
+        list(&vms),
+        many(cores.len() as u64, "core"),
+        counted(empty.len() as u64, "core is", "cores are")
+    );
+    let mut hit = Hit::new(vms.join("+"), Severity::Medium, title);
+    for (core, threads) in &cores {
+        let names: Vec<String> = threads.iter().map(|thread| who(thread, "")).collect();
+        hit = hit.seen(format!("CPUs {} are one core: {}", topology.of_core(*core), list(&names)), &topology.place);
+    }
+    let idle = empty.iter().fold(CpuSet::default(), |all, cpus| all.or(cpus));
+    hit = hit.seen(format!("no thread of a VM is bound to {}, and they were idle", cpus_named(&idle)), "proc/stat");
+    hit.cost = Cost::of(CostKind::Modelled, short, "CPUs short beside busy siblings");
+    hit.fix.push("kvmscope check --json   # table proposal: placements with a core for each".to_owned());
+    vec![hit]
+}

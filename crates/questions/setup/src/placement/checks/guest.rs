@@ -1,0 +1,299 @@
+//! How domains are defined. An element that is missing means something only where the whole XML was read.
+
+use crate::placement::model::Model;
+use base::number::{list, many};
+use base::shell::{printable, quoted};
+use base::{Evidence, Severity};
+use facts::rule::Hit;
+use host::machine::{Disk, Domain, Interface, Role};
+use std::collections::BTreeMap;
+
+/// vCPUs from which on one queue is few.
+pub(in crate::placement) const MANY_VCPUS: u32 = 4;
+
+/// Share of a CPU above which a worker carries a load: our own threshold.
+pub(in crate::placement) const LOADED: f64 = 0.5;
+
+fn whole(model: &Model) -> impl Iterator<Item = (&Domain, &str)> {
+    model.machine.domains.iter().filter_map(|domain| Some((domain, domain.whole.as_deref()?)))
+}
+
+/// vCPUs whose threads translate the guest's instructions.
+pub fn translated(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        let mut names = model.vcpus(domain).filter(|thread| thread.name.ends_with("/TCG"));
+        let Some(first) = names.next() else { continue };
+        let title =
+            format!("{} does not use KVM: QEMU emulates {}", domain.name, many(1 + names.count() as u64, "vCPU"));
+        let place = first.last_cpu.as_ref().map(|cpu| &cpu.place).or(first.run_share.as_ref().map(|run| &run.place));
+        let place = place.map_or("the thread's name", String::as_str);
+        let hit = Hit::new(&domain.name, Severity::Medium, title).of_domain(&domain.name);
+        hits.push(hit.seen(format!("a thread is called {}", first.name), place));
+    }
+    hits
+}
+
+/// Devices that a server has no use for.
+pub fn unused(model: &Model) -> Vec<Hit> {
+    let with = model.machine.domains.iter().filter(|domain| !domain.unused.is_empty());
+    let hits = with.map(|domain| {
+        let names: Vec<String> = domain.unused.iter().map(|device| device.value.clone()).collect();
+        let hit = Hit::new(
+            &domain.name,
+            Severity::Info,
+            format!("{} has devices that a server does not need: {}", domain.name, list(&names)),
+        );
+        domain.unused.iter().fold(hit.of_domain(&domain.name), |hit, device| hit.seen(&device.value, &device.place))
+    });
+    hits.collect()
+}
+
+/// A CPU model by name, or none.
+pub fn cpu_mode(model: &Model) -> Vec<Hit> {
+    let hits = whole(model).filter_map(|(domain, place)| {
+        let (mode, place) =
+            domain.cpu_mode.as_ref().map_or(("none", place), |mode| (mode.value.as_str(), mode.place.as_str()));
+        let named = !matches!(mode, "host-passthrough" | "host-model" | "maximum");
+        named.then(|| {
+            let title = format!("{} does not get the host's CPU model (mode {mode})", domain.name);
+            let hit = Hit::new(&domain.name, Severity::Low, title).of_domain(&domain.name);
+            hit.seen(format!("cpu mode is {mode}"), place)
+        })
+    });
+    hits.collect()
+}
+
+/// One thread a core while vCPUs share cores: two rules that contradict each other.
+pub fn topology(model: &Model) -> Vec<Hit> {
+    let siblings = super::cores::siblings(model);
+    let hits = model.machine.domains.iter().filter_map(|domain| {
+        let shown = domain.topology.as_ref()?;
+        let conflict = siblings.iter().any(|hit| hit.subject == domain.name);
+        let title = format!("two rules disagree on the topology of {}", domain.name);
+        let counts = [(shown.value.sockets, "socket"), (shown.value.cores, "core"), (shown.value.threads, "thread")]
+            .map(|(count, what)| many(count.into(), what))
+            .join(", ");
+        let pinned = "its vCPUs are pinned to sibling threads, which calls for threads='2' (PLC-SMT)";
+        conflict.then(|| {
+            Hit::new(&domain.name, Severity::Info, title)
+                .of_domain(&domain.name)
+                .seen(format!("the guest sees {counts}: one thread per core"), &shown.place)
+                .with(Evidence::in_table(pinned, "placement.threads").key("vm", domain.name.as_str()))
+        })
+    });
+    hits.collect()
+}
+
+/// Siblings that the guest is shown and does not have: its vCPUs are not pinned to the threads of a core.
+pub fn false_siblings(model: &Model) -> Vec<Hit> {
+    let topology = &model.machine.topology;
+    let hits = model.machine.domains.iter().filter_map(|domain| {
+        let shown = domain.topology.as_ref().filter(|shown| shown.value.threads > 1)?;
+        let threads = shown.value.threads as usize;
+        // libvirt numbers threads of a core first, then cores, then sockets.
+        let cores: Vec<Vec<u32>> = (0..domain.vcpu_count())
+            .collect::<Vec<u32>>()
+            .chunks(threads)
+            .map(|chunk| {
+                let sets = chunk.iter().filter_map(|vcpu| domain.vcpu_pin(*vcpu));
+                topology.cores_of(&sets.fold(base::CpuSet::default(), |all, pin| all.or(&pin.value)))
+            })
+            .collect();
+        let wrong = cores.iter().filter(|cores| cores.len() != 1).count();
+        if wrong == 0 || topology.cpus.is_empty() {
+            return None;
+        }
+        let title = format!(
+            "{} sees {threads} threads per core, but {wrong} of its {} match no core of the host",
+            domain.name,
+            many(cores.len() as u64, "core")
+        );
+        let hit =
+            Hit::new(&domain.name, Severity::Low, title).of_domain(&domain.name).filling("N", domain.vcpu_count());
+        let what = format!("the guest sees {threads} threads per core");
+        Some(
+            hit.seen(what, &shown.place)
+                .seen("the vCPUs of a guest core are not pinned to one host core of their own", "vcpupin"),
+        )
+    });
+    hits.collect()
+}
+
+fn emulated(interface: &Interface) -> bool {
+    interface.model.as_deref().is_some_and(|model| !model.starts_with("virtio")) && interface.kind != "hostdev"
+}
+
+/// Emulated cards, and virtio without vhost.
+pub fn network(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        for interface in &domain.interfaces {
+            let what = if emulated(interface) {
+                format!("{} is an emulated {} card", interface.name, interface.model.as_deref().unwrap_or("card"))
+            } else if interface.driver.as_deref() == Some("qemu") {
+                format!("{} is served by QEMU's main loop (driver qemu)", interface.name)
+            } else {
+                continue;
+            };
+            let title = format!("{} of {} does not use vhost", interface.name, domain.name);
+            hits.push(
+                Hit::new(format!("{}-{}", domain.name, interface.name), Severity::Low, title)
+                    .of_domain(&domain.name)
+                    .seen(what, &interface.place),
+            );
+        }
+    }
+    hits
+}
+
+/// One queue for many vCPUs; where workers have no CPU to spare, that is a conflict of two rules instead.
+pub fn queues(model: &Model) -> Vec<Hit> {
+    let disputed = super::conflicts::queues(model);
+    let mut hits = few_queues(model);
+    hits.retain(|hit| disputed.iter().all(|other| other.subject != hit.subject));
+    hits
+}
+
+/// One queue for many vCPUs, where its worker is known to be busy.
+pub(super) fn few_queues(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for domain in model.machine.domains.iter().filter(|domain| domain.vcpu_count() >= MANY_VCPUS) {
+        let single = domain
+            .interfaces
+            .iter()
+            .filter(|interface| interface.workers() != Some(0) && interface.queues.unwrap_or(1) == 1);
+        let single: Vec<&Interface> = single.collect();
+        let workers = model.helpers(domain).filter(|thread| thread.role == Role::Vhost);
+        let busiest = workers.filter_map(|thread| thread.run_share.as_ref()).max_by(|a, b| a.value.total_cmp(&b.value));
+        let (Some(interface), Some(run)) = (single.first(), busiest.filter(|run| run.value > LOADED)) else { continue };
+        let title = format!(
+            "{} has one queue for {}, and its worker used {:.2} CPUs",
+            interface.name,
+            many(domain.vcpu_count().into(), "vCPU"),
+            run.value
+        );
+        let hit = Hit::new(format!("{}-{}", domain.name, interface.name), Severity::Medium, title);
+        let hit = hit.of_domain(&domain.name).filling("N", domain.vcpu_count());
+        hits.push(
+            hit.seen("one queue pair", &interface.place)
+                .seen(format!("a vhost worker used {:.2} CPUs", run.value), &run.place),
+        );
+    }
+    hits
+}
+
+/// Mode vepa with two guests on one card.
+pub fn vepa(model: &Model) -> Vec<Hit> {
+    let mut on: BTreeMap<&str, Vec<(&str, &Interface)>> = BTreeMap::new();
+    for domain in &model.machine.domains {
+        for interface in domain.interfaces.iter().filter(|interface| interface.mode.as_deref() == Some("vepa")) {
+            on.entry(interface.source.as_deref().unwrap_or_default()).or_default().push((&domain.name, interface));
+        }
+    }
+    on.retain(|_, users| users.iter().any(|user| user.0 != users[0].0));
+    let hits = on.into_iter().map(|(device, users)| {
+        let title = format!(
+            "{} guests use {device} in mode vepa and reach each other only through the external switch",
+            users.len()
+        );
+        let hit = Hit::new(device, Severity::Low, title);
+        users.iter().fold(hit, |mut hit, (domain, interface)| {
+            let edit = |mode: &str| {
+                format!("virsh edit {}   # <source dev='{}' mode='{mode}'/>", quoted(domain), printable(device))
+            };
+            hit.fix.push(edit("bridge"));
+            hit.undo.push(edit("vepa"));
+            hit.seen(format!("{} of {domain}", interface.name), &interface.place)
+        })
+    });
+    hits.collect()
+}
+
+/// Slow ways to a disk.
+pub fn disks(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (domain, _) in whole(model) {
+        for disk in &domain.disks {
+            let wrong = slow(disk);
+            if !wrong.is_empty() {
+                let title = format!("disk {} of {}: {}", disk.target, domain.name, list(&wrong));
+                let hit = Hit::new(format!("{}-{}", domain.name, disk.target), Severity::Low, title);
+                let hit = hit.of_domain(&domain.name);
+                hits.push(wrong.iter().fold(hit, |hit, what| hit.seen(what, &disk.place)));
+            }
+        }
+    }
+    hits
+}
+
+fn slow(disk: &Disk) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if matches!(disk.bus.as_deref(), Some("ide" | "sata")) {
+        wrong.push(format!("bus {} is emulated", disk.bus.as_deref().unwrap_or_default()));
+    }
+    let (cache, io) = (disk.cache.as_deref(), disk.io.as_deref());
+    if cache == Some("writeback") && disk.format.as_deref() == Some("raw") {
+        wrong.push("cache=writeback copies through the host's page cache".to_owned());
+    }
+    if cache == Some("none") && io == Some("threads") {
+        wrong.push("io=threads with cache=none uses a thread per request".to_owned());
+    }
+    if disk.bus.as_deref() == Some("virtio") && disk.iothread.is_none() && io == Some("native") {
+        wrong.push("no iothread: QEMU's main loop serves it".to_owned());
+    }
+    wrong
+}
+
+/// Flushes thrown away.
+pub fn unsafe_cache(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        for disk in domain.disks.iter().filter(|disk| disk.cache.as_deref() == Some("unsafe")) {
+            let title = format!("disk {} of {} loses data if the host crashes", disk.target, domain.name);
+            hits.push(
+                Hit::new(format!("{}-{}", domain.name, disk.target), Severity::High, title)
+                    .of_domain(&domain.name)
+                    .seen("cache='unsafe'", &disk.place),
+            );
+        }
+    }
+    hits
+}
+
+/// Disks with a limit.
+pub fn throttled(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        for disk in domain.disks.iter().filter(|disk| disk.throttled) {
+            let title = format!("disk {} of {} is throttled on purpose", disk.target, domain.name);
+            hits.push(
+                Hit::new(format!("{}-{}", domain.name, disk.target), Severity::Info, title)
+                    .of_domain(&domain.name)
+                    .filling("TARGET", quoted(&disk.target))
+                    .seen("it has <iotune>", &disk.place),
+            );
+        }
+    }
+    hits
+}
+
+/// Guests on small pages that have a device of the host or a user-space switch.
+pub fn huge_pages(model: &Model) -> Vec<Hit> {
+    let hits = whole(model).filter_map(|(domain, place)| {
+        let shared = domain.interfaces.iter().filter(|interface| interface.kind == "vhostuser").count();
+        let devices = shared + domain.host_devices.len();
+        (devices > 0 && !domain.huge_pages).then(|| {
+            let title = format!(
+                "{} is on 4 KiB pages, and {} into its memory",
+                domain.name,
+                if devices == 1 { "a device writes" } else { "devices write" }
+            );
+            Hit::new(&domain.name, Severity::Medium, title)
+                .of_domain(&domain.name)
+                .seen(format!("{} by vhostuser or hostdev", many(devices as u64, "device")), place)
+                .seen("no <hugepages/>", place)
+        })
+    });
+    hits.collect()
+}

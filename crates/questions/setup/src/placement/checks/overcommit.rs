@@ -1,0 +1,99 @@
+//! CPUs of which more is wanted than they have: one cause, with all that starve by it.
+
+use super::starved::with_victims;
+use crate::placement::culprits::{Pool, Reporter, Verdict, cpus_named};
+use crate::placement::model::Model;
+use base::number::{counted, list, many, percent};
+use base::shell::quoted;
+use base::{About, Cost, CostKind, Evidence, Severity};
+use facts::rule::Hit;
+use facts::starvation::UNIT;
+use host::machine::{Role, Thread};
+use std::collections::BTreeMap;
+
+/// VMs that a title names.
+const MOST_NAMED: usize = 3;
+
+/// More that wants to run than CPUs: on the host, or on a set of CPUs that is full. All that starve there have this one cause.
+pub fn overcommit(model: &Model) -> Vec<Hit> {
+    let on = |pool| {
+        let is_in = |verdict: &&Verdict| {
+            let set = model.machine.threads[verdict.victim].affinity.as_ref();
+            let pool: &Pool = pool;
+            pool.host || set.is_some_and(|set| set.value.is_within(&pool.cpus))
+        };
+        let victims = model.verdicts.of_reporter(Reporter::Overcommit).filter(is_in);
+        overcommitted(model, pool, &victims.collect::<Vec<_>>())
+    };
+    model.verdicts.pools.iter().map(on).collect()
+}
+
+fn overcommitted(model: &Model, pool: &Pool, victims: &[&Verdict]) -> Hit {
+    let (cpus, wanted) = (pool.cpus.len(), pool.wanted);
+    let others = match pool.others {
+        0 => String::new(),
+        others => format!(" and {}", counted(others, "other thread of a VM", "other threads of VMs")),
+    };
+    let threads = format!("{}{others}", many(pool.vcpus, "vCPU"));
+    let verb = if pool.vcpus + pool.others == 1 { "wants" } else { "want" };
+    let (subject, place) = if pool.host {
+        ("host".to_owned(), "the host".to_owned())
+    } else {
+        (format!("cpus-{}", pool.cpus), cpus_named(&pool.cpus))
+    };
+    let whose: Vec<String> = pool.vms.iter().cloned().collect();
+    let whose = if whose.len() > MOST_NAMED { many(whose.len() as u64, "VM") } else { list(&whose) };
+    let title = match pool.is_full() {
+        true if pool.host => format!("the host is overcommitted: {threads} {verb} {wanted:.1} CPUs; it has {cpus}"),
+        true => format!("{place} are overcommitted: {threads} of {whose} {verb} {wanted:.1} CPUs; these are {cpus}"),
+        false => format!("{threads} {verb} {wanted:.1} CPUs; {place} has {cpus}"),
+    };
+    let severity = if victims.is_empty() { Severity::Medium } else { Severity::High };
+    let what = format!(
+        "run and wait of {threads} add up to {wanted:.1} CPUs; they are of {}",
+        many(pool.vms.len() as u64, "VM")
+    );
+    let of_pool = |thread: &&Thread| {
+        let inside = || thread.affinity.as_ref().is_some_and(|set| set.value.is_within(&pool.cpus));
+        matches!(thread.role, Role::Vcpu(_)) && (pool.host || inside())
+    };
+    let tids = model.machine.threads.iter().filter(of_pool).filter_map(|thread| thread.tid);
+    let about = tids.map(|tid| About::Thread { tid });
+    let mut hit = Hit::new(subject, severity, title).with(Evidence::in_table(what, "placement.threads").about(about));
+    if let Some(idle) = pool.idle {
+        hit = hit.seen(
+            format!(
+                "{} {} idle for {} of the time",
+                cpus_named(&pool.cpus),
+                if cpus == 1 { "was" } else { "were" },
+                percent(idle)
+            ),
+            "proc/stat",
+        );
+    }
+    hit = with_victims(model, hit, victims);
+    if !victims.is_empty() {
+        let short = victims.iter().map(|verdict| verdict.waited).sum();
+        hit.cost = Cost::of(CostKind::Measured, short, UNIT);
+    }
+    if !pool.host {
+        // Other CPUs may have room.
+        hit.changes = model.proposal.part(|_, of| pool.vms.contains(&of.vm));
+    }
+    if !hit.changes.is_empty() {
+        return hit;
+    }
+    let mut vms: BTreeMap<&str, usize> = BTreeMap::new();
+    let vcpus = model.machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_)));
+    let vcpus = vcpus.filter_map(|thread| thread.vm.as_deref()).filter(|vm| pool.vms.contains(*vm));
+    vcpus.for_each(|vm| *vms.entry(vm).or_default() += 1);
+    for (vm, count) in vms.into_iter().filter(|(_, count)| *count > 1) {
+        let vm = quoted(vm);
+        hit.fix.push(format!("virsh setvcpus {vm} N --config   # fewer than {count}, from the next start"));
+        hit.undo.push(format!("virsh setvcpus {vm} {count} --config"));
+    }
+    if hit.fix.is_empty() {
+        hit.fix.push("kvmscope check --goal density   # which VMs could go to another host".to_owned());
+    }
+    hit
+}

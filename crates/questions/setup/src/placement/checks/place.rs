@@ -1,0 +1,271 @@
+//! Where things are: nodes of vCPUs and NICs, interrupts on the CPUs of vCPUs.
+
+use super::starved::with_victims;
+use crate::placement::culprits::{Reporter, Verdict, cpus_named, frequent, name as named};
+use crate::placement::model::{BUSY, Demand, Model};
+use crate::placement::proposal::What;
+use base::number::{list, many, percent};
+use base::{CpuSet, Evidence, Severity};
+use facts::rule::Hit;
+use host::machine::{Irq, Role, Thread};
+
+/// A CPU that is idle for more than this has room for its interrupts: our own threshold.
+const ROOM: f64 = 0.2;
+
+/// Threads that are told one by one.
+const MOST_TOLD: usize = 8;
+
+/// Domains whose vCPUs are bound to several nodes though one node has room for what they want.
+pub fn spans(model: &Model) -> Vec<Hit> {
+    let topology = &model.machine.topology;
+    let nodes = topology.nodes();
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        let masks = model.vcpus(domain).filter_map(|thread| thread.affinity.as_ref());
+        let masks: Vec<_> = masks.filter(|set| !topology.online.is_within(&set.value)).collect();
+        let all = masks.iter().fold(CpuSet::default(), |all, set| all.or(&set.value));
+        let of = topology.nodes_of(&all);
+        let wanted: f64 = model.vcpus(domain).map(|thread| Demand::of(thread).high).sum();
+        let fits = nodes.values().any(|cpus| cpus.len() as f64 >= wanted && cpus.len() >= model.vcpus(domain).count());
+        let memory = |node: u32| model.machine.nodes.get(&node).and_then(|node| node.total_bytes);
+        let fits_memory = domain
+            .memory_bytes
+            .is_none_or(|bytes| nodes.keys().any(|node| memory(*node).is_none_or(|there| there >= bytes)));
+        // A guest that is shown nodes was spread on purpose.
+        let shown = domain.guest_nodes > 1;
+        if of.len() > 1 && fits && fits_memory && !shown {
+            let names: Vec<String> = of.iter().map(u32::to_string).collect();
+            let title =
+                format!("the vCPUs of {} are spread over nodes {}; they fit on one node", domain.name, list(&names));
+            let emulator = model.machine.threads_of(&domain.name).find(|thread| thread.role == Role::Emulator);
+            let pid = domain.pid.or(emulator.and_then(|thread| thread.pid));
+            let hit = Hit::new(&domain.name, Severity::Medium, title);
+            let hit = pid.into_iter().fold(hit, |hit, pid| hit.filling("PID", pid));
+            hits.push(hit.seen(format!("bound to {all} in all"), masks.first().map_or("", |set| set.place.as_str())));
+        }
+    }
+    hits
+}
+
+/// Cards and devices whose node is not that of the vCPUs of a domain that uses them.
+pub fn nic(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        let masks = model.vcpus(domain).filter_map(|thread| Some(&thread.affinity.as_ref()?.value));
+        let all = masks.fold(CpuSet::default(), |all, set| all.or(set));
+        let [of_vcpus] = model.machine.topology.nodes_of(&all)[..] else { continue };
+        let cards = domain.interfaces.iter().flat_map(|interface| model.machine.cards_of(interface));
+        let cards = cards.filter_map(|nic| Some((nic.name.as_str(), nic.node.as_ref()?)));
+        let given =
+            domain.host_devices.iter().filter_map(|device| model.machine.pci_nodes.get_key_value(&device.value));
+        let mut devices: Vec<_> = cards.chain(given.map(|(address, node)| (address.as_str(), node))).collect();
+        devices.sort_by_key(|(name, _)| *name);
+        devices.dedup_by_key(|(name, _)| *name);
+        devices.retain(|(_, node)| node.value != of_vcpus);
+        let names: Vec<String> = devices.iter().map(|(name, _)| (*name).to_owned()).collect();
+        if names.is_empty() {
+            continue;
+        }
+        let title = format!("the vCPUs of {} are on node {of_vcpus}; {} on another node", domain.name, list(&names));
+        let hit = Hit::new(&domain.name, Severity::Low, title).of_domain(&domain.name);
+        hits.push(
+            devices
+                .iter()
+                .fold(hit, |hit, (name, node)| hit.seen(format!("{name} is on node {}", node.value), &node.place)),
+        );
+    }
+    hits
+}
+
+/// Emulators and workers that are bound to another node than their vCPUs, while the CPUs of that node have room.
+pub fn helpers(model: &Model) -> Vec<Hit> {
+    let topology = &model.machine.topology;
+    let isolated = topology.isolated.clone().unwrap_or_default();
+    let idle = |cpu: &u32| model.machine.cpu_use.get(cpu).is_none_or(|usage| usage.idle > 0.5);
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        let masks = model.vcpus(domain).filter_map(|thread| Some(&thread.affinity.as_ref()?.value));
+        let [home] = topology.nodes_of(&masks.fold(CpuSet::default(), |all, set| all.or(set)))[..] else { continue };
+        let near = topology.nodes().remove(&home).unwrap_or_default();
+        let far: Vec<&Thread> = model
+            .helpers(domain)
+            .filter(|thread| {
+                thread.affinity.as_ref().is_some_and(|set| !set.value.is_empty() && !set.value.meets(&near))
+            })
+            .collect();
+        let ran: f64 = far.iter().filter_map(|thread| Some(thread.run_share.as_ref()?.value)).sum();
+        let free: CpuSet = near.and(&model.unbound()).without(&isolated).iter().filter(idle).collect();
+        // Where the node is full, the other one is the better place.
+        let Some(mask) =
+            far.first().and_then(|thread| thread.affinity.as_ref()).filter(|_| ran > BUSY && !free.is_empty())
+        else {
+            continue;
+        };
+        let nodes: Vec<String> = topology.nodes_of(&mask.value).iter().map(u32::to_string).collect();
+        let title = format!(
+            "{} of {} run on node {}, its vCPUs on node {home}",
+            many(far.len() as u64, "helper thread"),
+            domain.name,
+            list(&nodes)
+        );
+        let mut hit = Hit::new(&domain.name, Severity::Low, title);
+        for thread in far.iter().take(MOST_TOLD) {
+            let set = thread.affinity.as_ref().map(|set| (set.value.to_string(), set.place.as_str()));
+            let (set, place) = set.unwrap_or_default();
+            let ran = percent(thread.run_share.as_ref().map_or(0.0, |run| run.value));
+            hit = hit.seen(format!("{} may run on {set} and ran {ran}", named(thread)), place);
+        }
+        let told = format!("{} of node {home} have no thread of a VM, and room", cpus_named(&free));
+        hit = hit.seen(told, &topology.place);
+        if let Some((nodes, _)) = &domain.memory_nodes {
+            hit = hit.seen(format!("its memory is bound to node {nodes}"), "libvirt, numatune");
+        }
+        hit.fix
+            .push("kvmscope check --json   # table proposal: placements with the helpers near their vCPUs".to_owned());
+        hits.push(hit);
+    }
+    hits
+}
+
+/// Interrupts on CPUs of vCPUs and of threads that starve by them, where they are many and softirqs run there; where one look
+/// tells no rates, those that may come nowhere else. Those of one card are one finding.
+pub fn irqs(model: &Model) -> Vec<Hit> {
+    let mut of_vcpus = model.of_vcpus();
+    if let Some(isolated) = model.machine.topology.isolated.as_ref().filter(|set| !set.is_empty()) {
+        // The CPUs that are not isolated are there for interrupts; a vCPU on them is PLC-HOUSEKEEPING's.
+        of_vcpus = of_vcpus.and(isolated);
+    }
+    let mut found: Vec<(&Irq, Hit)> = Vec::new();
+    let victims = || model.verdicts.of_reporter(Reporter::Irq);
+    let counted = model.machine.irqs.iter().any(|irq| !irq.per_s.is_empty());
+    for irq in &model.machine.irqs {
+        if !counted {
+            found.extend(bound(model, irq, &of_vcpus).map(|hit| (irq, hit)));
+            continue;
+        }
+        let there = irq.per_s.keys().filter_map(|cpu| {
+            let (_, rate) = frequent(&model.machine, *cpu).find(|(other, _)| other.number == irq.number)?;
+            let victims: Vec<&Verdict> = victims().filter(|verdict| verdict.cpus.contains(*cpu)).collect();
+            (of_vcpus.contains(*cpu) || !victims.is_empty()).then_some((*cpu, rate, victims))
+        });
+        let worst = there.max_by(|a, b| a.2.len().cmp(&b.2.len()).then(a.1.total_cmp(&b.1)));
+        found.extend(worst.map(|(cpu, rate, victims)| (irq, often(model, irq, (cpu, rate), &victims))));
+    }
+    by_card(model, found)
+}
+
+/// An interrupt that comes often to a CPU of a vCPU, or of threads that starve by it.
+fn often(model: &Model, irq: &Irq, (cpu, rate): (u32, f64), victims: &[&Verdict]) -> Hit {
+    let usage = model.machine.cpu_use.get(&cpu).copied().unwrap_or_default();
+    let (severity, who) = match victims {
+        [] if usage.idle > ROOM => (Severity::Low, "where a vCPU is pinned".to_owned()),
+        [] => (Severity::Medium, "where a vCPU is pinned".to_owned()),
+        [one] => (Severity::High, format!("where {} starved", named(&model.machine.threads[one.victim]))),
+        several => (Severity::High, format!("where {} starved", many(several.len() as u64, "thread"))),
+    };
+    let title = format!("interrupt {} ({}) fires {rate:.0} times per second on CPU {cpu}, {who}", irq.number, irq.name);
+    let hit = Hit::new(format!("irq{}", irq.number), severity, title)
+        .seen(format!("{rate:.0} per second on CPU {cpu}"), "proc/interrupts")
+        .seen(
+            format!(
+                "softirqs took {} of CPU {cpu}, interrupts {}; it was idle for {}",
+                percent(usage.softirq),
+                percent(usage.irq),
+                percent(usage.idle)
+            ),
+            "proc/stat",
+        );
+    let mut hit = with_victims(model, hit, victims);
+    moved(model, irq, &mut hit);
+    hit
+}
+
+/// One finding for all interrupts of a card, under the name of the one that matters most; the others are evidence.
+fn by_card(model: &Model, found: Vec<(&Irq, Hit)>) -> Vec<Hit> {
+    let mut cards: Vec<(Option<&str>, Vec<Hit>)> = Vec::new();
+    for (irq, hit) in found {
+        let card = model.machine.nic_of(irq).map(|nic| nic.name.as_str());
+        match cards.iter_mut().find(|(known, _)| card.is_some() && *known == card) {
+            Some((_, hits)) => hits.push(hit),
+            None => cards.push((card, vec![hit])),
+        }
+    }
+    let one = |(_, mut hits): (Option<&str>, Vec<Hit>)| {
+        // The first of equal ones leads.
+        hits.sort_by_key(|hit| std::cmp::Reverse(hit.severity));
+        let mut hits = hits.into_iter();
+        let mut first = hits.next()?;
+        for other in hits {
+            let place = other.evidence.first().map_or("proc/interrupts", |seen| seen.place.as_str());
+            first.evidence.push(Evidence::new(format!("also: {}", other.title), place));
+            first.evidence.extend(
+                other
+                    .evidence
+                    .iter()
+                    .skip(1)
+                    .filter(|seen| !first.evidence.contains(seen))
+                    .cloned()
+                    .collect::<Vec<_>>(),
+            );
+            first
+                .explains
+                .extend(other.explains.into_iter().filter(|id| !first.explains.contains(id)).collect::<Vec<_>>());
+            first.changes.extend(other.changes);
+            first.fix.extend(other.fix.into_iter().filter(|line| !first.fix.contains(line)).collect::<Vec<_>>());
+            first.undo.extend(other.undo.into_iter().filter(|line| !first.undo.contains(line)).collect::<Vec<_>>());
+        }
+        Some(first)
+    };
+    cards.into_iter().filter_map(one).collect()
+}
+
+/// Where the placement puts an interrupt; where it may not be put at all, why.
+fn moved(model: &Model, irq: &Irq, hit: &mut Hit) {
+    hit.changes = model.proposal.part(|_, subject| subject.what == What::Irq(irq.number));
+    if irq.is_managed() {
+        hit.fix.push(managed(irq.number));
+    } else if hit.changes.is_empty() {
+        hit.fix.push(model.proposal.why_none());
+    } else {
+        keep_irqbalance_away(model, hit);
+    }
+}
+
+/// What is said of an interrupt that refuses another mask.
+pub(super) fn managed(number: u32) -> String {
+    format!(
+        "cat /proc/irq/{number}/effective_affinity_list   # the kernel manages this interrupt and refuses another mask: move \
+         the vCPU instead"
+    )
+}
+
+/// Where irqbalance runs, it would move interrupts back.
+pub(super) fn keep_irqbalance_away(model: &Model, hit: &mut Hit) {
+    const NAME: &str = "irqbalance";
+    if model.machine.threads.iter().any(|thread| thread.name == NAME) {
+        hit.fix.push(format!(
+            "systemctl stop {NAME}   # or ban these CPUs (IRQBALANCE_BANNED_CPULIST): it moves interrupts back"
+        ));
+        hit.undo.push(format!("systemctl start {NAME}"));
+    } else {
+        hit.fix.push(format!("# if {NAME} runs, it moves interrupts back: ban these CPUs (IRQBALANCE_BANNED_CPULIST)"));
+    }
+}
+
+/// An interrupt of a card that is bound to CPUs of vCPUs, however often it comes.
+fn bound(model: &Model, irq: &Irq, of_vcpus: &CpuSet) -> Option<Hit> {
+    let nic = model.machine.nic_of(irq)?;
+    let affinity = irq.affinity.as_ref().filter(|set| !set.value.is_empty() && set.value.is_within(of_vcpus))?;
+    let title = format!(
+        "interrupt {} of {} is routed to CPUs of vCPUs ({}); its rate is unknown",
+        irq.number, nic.name, affinity.value
+    );
+    let mut hit = Hit::new(format!("irq{}", irq.number), Severity::Low, title)
+        .seen(format!("{} is routed to CPUs {}", irq.name, affinity.value), &affinity.place);
+    let came: u64 = irq.counts.iter().filter(|(cpu, _)| of_vcpus.contains(**cpu)).map(|(_, count)| *count).sum();
+    if came > 0 {
+        hit = hit.seen(format!("it fired there {} since boot", many(came, "time")), "proc/interrupts");
+    }
+    moved(model, irq, &mut hit);
+    Some(hit)
+}

@@ -1,0 +1,132 @@
+//! The placements that are shown, as findings whose changes can be made: `kvmscope apply PLC-PROPOSAL@1`.
+
+use crate::placement::model::Model;
+use crate::placement::solver::{Goal, Kind, Plan, Unit};
+use base::number::{counted, list, many};
+use base::{About, Change, Cost, CostKind, CpuSet, Evidence, Setting, Severity};
+use facts::rule::Hit;
+
+/// So many CPUs that siblings take from each other are told: our own limit, below which the model's ripple lies.
+const WORTH_A_WORD: f64 = 0.05;
+
+/// One finding for each placement that scores better than what holds now; its subject is the rank in table `proposal`.
+pub fn proposed(model: &Model) -> Vec<Hit> {
+    let Some(now) = model.proposal.now() else { return Vec::new() };
+    let better = model.proposal.better().into_iter().enumerate();
+    better.map(|(index, plan)| finding(model, now, index + 1, plan)).collect()
+}
+
+fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
+    let changes = model.proposal.all_changes(plan);
+    let (before, after) = (model.proposal.missing(now), model.proposal.missing(plan));
+    let commands = many(changes.len() as u64, "command");
+    let [had, gets] = [before, after].map(|short| format!("{short:.2}"));
+    let short = if had == gets { format!("{had} CPUs short as now") } else { format!("CPUs short {had} to {gets}") };
+    let title = format!("placement {rank}, {}: {commands}, {short}", plan.idea);
+    let mut short = match had == gets {
+        true => format!("CPUs short: {had}, now and with it (modelled)"),
+        false => format!("CPUs short: {had} now, {gets} with it (modelled)"),
+    };
+    let siblings = model.proposal.beside_siblings(now);
+    if siblings > WORTH_A_WORD {
+        short += &format!(
+            "; {siblings:.2} of those now are what busy siblings take from each other: no thread waits for them"
+        );
+    }
+    let is_new = |unit: &&Unit| unit.kind == Kind::Pmd && unit.now.is_none();
+    let new = model.proposal.task.units.iter().filter(is_new).count() as u64;
+    if new > 0 {
+        let new =
+            counted(new, "polling thread that has no CPU yet counts", "polling threads that have no CPU yet count");
+        short += &format!("; now, {new} as bound to none");
+    }
+    if let Some(waited) = model.unexplained() {
+        short += &format!("; threads waited {waited:.2} CPUs (measured), more than the model explains");
+    }
+    let mut hit = Hit::new(rank.to_string(), Severity::Info, title)
+        .with(
+            Evidence::new(short, "tables plans and proposal")
+                .about([About::rows("placement.plans"), About::rows("placement.proposal")]),
+        )
+        .with(Evidence::in_table(
+            format!(
+                "the score is {:.0} points lower (lower is better), {:.0} per command; {}",
+                now.score.total - plan.score.total,
+                plan.effect,
+                what(&changes)
+            ),
+            "placement.plans",
+        ));
+    if let Some(still) = remaining(model, plan) {
+        hit = hit.with(Evidence::in_table(still, "placement.proposal"));
+    }
+    let fewer = before - after;
+    if fewer > 0.005 {
+        hit.cost = Cost::of(CostKind::Modelled, fewer, "CPUs that threads are short of now and would get");
+    }
+    if changes.iter().any(|change| matches!(change.setting, Setting::IrqAffinity { .. })) {
+        super::place::keep_irqbalance_away(model, &mut hit);
+    }
+    hit.fix.extend(hints(model, plan));
+    if !model.machine.domains.is_empty() {
+        hit.fix.push(format!("kvmscope check --xml {rank}   # the same as elements of each domain's definition"));
+    }
+    hit.changes = changes;
+    hit
+}
+
+/// `2 vCPUs, 1 emulator, 3 interrupts and the polling threads`.
+fn what(changes: &[Change]) -> String {
+    const NOUNS: [&str; 6] = ["vCPU", "emulator", "iothread", "thread", "interrupt", "other setting"];
+    let (mut counts, mut polling, mut work) = ([0; NOUNS.len()], false, false);
+    for change in changes {
+        match change.setting {
+            Setting::VcpuPin { .. } => counts[0] += 1,
+            Setting::EmulatorPin { .. } => counts[1] += 1,
+            Setting::IothreadPin { .. } => counts[2] += 1,
+            Setting::TaskAffinity(_) => counts[3] += 1,
+            Setting::IrqAffinity { .. } => counts[4] += 1,
+            Setting::ModuleOption { .. } | Setting::Sysctl { .. } | Setting::TaskPolicy(_) => counts[5] += 1,
+            Setting::PmdMask => polling = true,
+            Setting::SysfsWrite { .. } => work = true,
+        }
+    }
+    let counted = NOUNS.iter().zip(counts).filter(|(_, count)| *count > 0);
+    let mut parts: Vec<String> = counted.map(|(noun, count)| many(count, noun)).collect();
+    parts.extend(polling.then(|| "the polling threads".to_owned()));
+    parts.extend(work.then(|| "kernel work".to_owned()));
+    format!("moves {}", list(&parts))
+}
+
+/// vCPUs that would still share a CPU, named, because a placement with fewer commands leaves some.
+fn remaining(model: &Model, plan: &Plan) -> Option<String> {
+    let proposal = &model.proposal;
+    let units = || (0..plan.places.len()).filter(|unit| proposal.task.units[*unit].kind != Kind::Housekeeping);
+    let shares = |unit: &usize| {
+        proposal.task.units[*unit].kind.is_pinned()
+            && units().any(|other| other != *unit && plan.places[other].meets(&plan.places[*unit]))
+    };
+    let count = units().filter(shares).count() as u64;
+    (count > 0).then(|| {
+        format!("{} would still share a CPU", counted(count, "vCPU or polling thread", "vCPUs or polling threads"))
+    })
+}
+
+/// What only a person can do for the CPUs that goal latency keeps free of everything else.
+fn hints(model: &Model, plan: &Plan) -> Vec<String> {
+    let units = model.proposal.task.units.iter().zip(&plan.places).zip(&plan.exclusive);
+    let own = units
+        .filter(|((unit, _), exclusive)| **exclusive && unit.kind == Kind::Vcpu)
+        .fold(CpuSet::default(), |all, ((_, place), _)| all.or(place));
+    if model.proposal.task.goal != Goal::Latency || own.is_empty() {
+        return Vec::new();
+    }
+    let rest = model.machine.topology.online.without(&own);
+    vec![
+        format!("# at the next boot: isolcpus=managed_irq,domain,{own} nohz_full={own} rcu_nocbs={own}"),
+        format!(
+            "# or tuned-adm profile cpu-partitioning, with isolated_cores={own} in its variables; {rest} do \
+             housekeeping"
+        ),
+    ]
+}

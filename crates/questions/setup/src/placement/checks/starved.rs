@@ -1,0 +1,215 @@
+//! Threads that waited for a CPU, and who kept them from it.
+//!
+//! A starved thread is reported once: by the rule whose change would end it (`culprits::Reporter`), else here.
+
+use super::place::managed;
+use crate::placement::culprits::{Kind, Reporter, Verdict, called, cpus_named, explained, name};
+use crate::placement::model::Model;
+use crate::placement::proposal::What;
+use base::number::{counted, list, many, percent};
+use base::shell::printable;
+use base::{Cell, Cost, CostKind, CpuSet, Evidence, Severity};
+use facts::rule::Hit;
+use facts::starvation::UNIT;
+use host::machine::{Role, Thread};
+use std::collections::{BTreeMap, BTreeSet};
+use walk::kernel_threads::{handles, is_bound};
+
+/// Victims that are told one by one.
+const MOST_TOLD: usize = 8;
+
+/// Causes in a title.
+const MOST_CAUSES: usize = 2;
+
+/// Starved threads whose cause no other rule tells, one finding for each VM; one for the host where a program starves several.
+pub fn starved(model: &Model) -> Vec<Hit> {
+    let verdicts: Vec<&Verdict> = model.verdicts.of_reporter(Reporter::Starved).collect();
+    let mut vms_of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for verdict in &verdicts {
+        vms_of.entry(program(model, verdict).unwrap_or_default()).or_default().insert(subject(model, verdict));
+    }
+    let several = |verdict: &Verdict| program(model, verdict).is_some_and(|program| vms_of[program].len() > 1);
+    let mut groups: Vec<(&str, Vec<&Verdict>)> = Vec::new();
+    for verdict in verdicts {
+        let subject = if several(verdict) { "host" } else { subject(model, verdict) };
+        match groups.iter_mut().find(|(known, _)| *known == subject) {
+            Some((_, group)) => group.push(verdict),
+            None => groups.push((subject, vec![verdict])),
+        }
+    }
+    groups.into_iter().map(|(subject, verdicts)| hit(model, subject, &verdicts)).collect()
+}
+
+/// The VM of a victim; a polling thread by its own name.
+fn subject<'a>(model: &'a Model, verdict: &Verdict) -> &'a str {
+    let thread = victim(model, verdict);
+    thread.vm.as_deref().unwrap_or(&thread.name)
+}
+
+fn victim<'a>(model: &'a Model, verdict: &Verdict) -> &'a Thread {
+    &model.machine.threads[verdict.victim]
+}
+
+/// The program of the host that starves a thread; empty: programs that are not listed.
+fn program<'a>(model: &'a Model, verdict: &Verdict) -> Option<&'a str> {
+    let winner = verdict.winner().filter(|winner| winner.kind == Kind::Programs)?;
+    Some(winner.threads.first().map_or("", |position| model.machine.threads[*position].name.as_str()))
+}
+
+fn hit(model: &Model, subject: &str, verdicts: &[&Verdict]) -> Hit {
+    let short: f64 = verdicts.iter().map(|verdict| verdict.waited).sum();
+    let whose: BTreeSet<&str> = verdicts.iter().map(|verdict| self::subject(model, verdict)).collect();
+    let several = whose.len() > 1;
+    let whose = if several { many(whose.len() as u64, "VM") } else { subject.to_owned() };
+    let who = match verdicts {
+        [one] if victim(model, one).vm.is_some() => format!("{} of {whose}", called(victim(model, one))),
+        _ => format!("{} of {whose}", many(verdicts.len() as u64, "thread")),
+    };
+    let title = format!("{who} starved, {short:.2} CPUs short: {}", causes(verdicts));
+    let mut hit = with_victims(model, Hit::new(subject, Severity::High, title), verdicts);
+    hit.cost = Cost::of(CostKind::Measured, short, UNIT);
+    if several {
+        hit.explains = explained(model, verdicts);
+    }
+    hit.changes = model.proposal.part(|_, of| of.vm == subject);
+    if hit.changes.is_empty() {
+        move_rivals(model, verdicts, &mut hit);
+    }
+    hit
+}
+
+/// What moves those that keep threads waiting, where no placement moves the threads themselves.
+fn move_rivals(model: &Model, verdicts: &[&Verdict], hit: &mut Hit) {
+    let winners = || verdicts.iter().filter_map(|verdict| Some((*verdict, verdict.winner()?)));
+    let mut programs: Vec<(&Thread, &Verdict)> = Vec::new();
+    for (verdict, winner) in winners() {
+        let threads = winner.threads.iter().map(|position| &model.machine.threads[*position]);
+        // Ours ends when the measurement does.
+        let of_others = |thread: &&Thread| thread.vm.is_none() && !thread.name.starts_with("kvmscope");
+        let can_move = |thread: &&Thread| thread.role == Role::Other && !is_bound(&thread.name);
+        let program = threads.filter(of_others).filter(can_move).take(1);
+        programs.extend(program.map(|thread| (thread, verdict)));
+    }
+    programs.dedup_by_key(|(thread, _)| thread.tid);
+    let away = |(program, verdict): (&Thread, &Verdict)| {
+        let (tid, name) = (program.tid?, printable(&program.name));
+        Some(format!("taskset -cp CPUS {tid}   # CPUs without a vCPU for {name}, which ran on CPU {}", verdict.cpus))
+    };
+    hit.fix.extend(programs.into_iter().filter_map(away).take(2));
+    let handlers = winners().flat_map(|(_, winner)| &winner.threads);
+    let handlers: BTreeSet<u32> =
+        handlers.filter_map(|position| handles(&model.machine.threads[*position].name)).collect();
+    handlers.into_iter().take(2).for_each(|number| move_handler(model, number, hit));
+    let by = |kind: Kind| winners().find(|(_, winner)| winner.kind == kind);
+    if let Some((verdict, _)) = by(Kind::Interrupts) {
+        hit.fix.extend(whose_softirqs(&verdict.cpus));
+    }
+    if by(Kind::RealTime).is_some() {
+        hit.fix.push(
+            "cat /proc/sys/kernel/sched_rt_runtime_us   # PLC-REALTIME types another limit; without any, a vCPU that never \
+             sleeps keeps the kernel's own threads from its CPU"
+                .to_owned(),
+        );
+    }
+    if hit.changes.is_empty() {
+        hit.fix.push(model.proposal.why_none());
+    }
+}
+
+/// What moves the thread that handles an interrupt: another mask for the interrupt, which the thread follows.
+fn move_handler(model: &Model, number: u32, hit: &mut Hit) {
+    let irq = model.machine.irqs.iter().find(|irq| irq.number == number);
+    let moved = model.proposal.part(|_, subject| subject.what == What::Irq(number));
+    match irq {
+        Some(irq) if irq.is_managed() => hit.fix.push(managed(number)),
+        _ if !moved.is_empty() => hit.changes.extend(moved),
+        _ => {
+            let path = format!("/proc/irq/{number}/smp_affinity_list");
+            hit.fix
+                .push(format!("echo CPUS > {path}   # CPUs without a vCPU; its thread goes where the interrupt goes"));
+            let asked = irq.and_then(|irq| irq.affinity.as_ref());
+            hit.undo.extend(asked.map(|asked| format!("echo {} > {path}", asked.value)));
+        }
+    }
+}
+
+/// Where to read what raises the softirqs of CPUs on which no interrupt is frequent: what one CPU hands to another one, and timers.
+fn whose_softirqs(cpus: &CpuSet) -> [String; 2] {
+    let named = cpus_named(cpus);
+    [
+        format!("cat /proc/softirqs   # twice: which softirq of {named} counts up fastest"),
+        format!(
+            "grep . /sys/class/net/*/queues/rx-*/rps_cpus   # for NET_RX: who steers packets to {named}, in each network namespace"
+        ),
+    ]
+}
+
+/// The winners of the worst victims, as half sentences.
+fn causes(verdicts: &[&Verdict]) -> String {
+    let mut worst: Vec<&&Verdict> = verdicts.iter().collect();
+    worst.sort_by(|a, b| b.waited.total_cmp(&a.waited).then(a.victim.cmp(&b.victim)));
+    let mut found: Vec<(&str, CpuSet)> = Vec::new();
+    for winner in worst.iter().filter_map(|verdict| verdict.winner()) {
+        match found.iter_mut().find(|(did, _)| *did == winner.did) {
+            Some((_, on)) => *on = on.or(&winner.on),
+            None => found.push((&winner.did, winner.on.clone())),
+        }
+    }
+    let said = |(did, on): &(&str, CpuSet)| match on.is_empty() {
+        true => (*did).to_owned(),
+        false => format!("{did} on {}", cpus_named(on)),
+    };
+    let causes: Vec<String> = found.iter().map(said).collect();
+    match causes.len() {
+        0 => "what ran meanwhile does not explain it".to_owned(),
+        count if count > MOST_CAUSES => {
+            format!("{}; and {} more", causes[..MOST_CAUSES].join("; "), count - MOST_CAUSES)
+        }
+        _ => causes.join("; "),
+    }
+}
+
+/// The hit with its victims as evidence: what each ran and waited, who kept it from running, and who did not. A cause
+/// beyond pins explains what is found about the pins of those that starve by it alone.
+pub(super) fn with_victims(model: &Model, mut hit: Hit, verdicts: &[&Verdict]) -> Hit {
+    if verdicts.iter().all(|verdict| verdict.reporter.is_beyond_pins()) {
+        hit.explains = explained(model, verdicts);
+    }
+    let mut worst: Vec<&Verdict> = verdicts.to_vec();
+    worst.sort_by(|a, b| b.waited.total_cmp(&a.waited).then(a.victim.cmp(&b.victim)));
+    let mut hit = worst.iter().take(MOST_TOLD).fold(hit, |hit, verdict| {
+        let thread = victim(model, verdict);
+        let place = thread.wait_share.as_ref().map_or("", |wait| wait.place.as_str());
+        let cause = verdict.winner().map_or("what ran there does not explain it".to_owned(), ToString::to_string);
+        hit.seen(format!("{}: {cause}", sentence(thread)), place)
+    });
+    if let Some(more) = worst.get(MOST_TOLD..).filter(|more| !more.is_empty()) {
+        let mut of: BTreeMap<&str, u64> = BTreeMap::new();
+        more.iter().for_each(|verdict| *of.entry(subject(model, verdict)).or_default() += 1);
+        let of: Vec<String> = of.into_iter().map(|(vm, count)| format!("{count} of {vm}")).collect();
+        let more = counted(more.len() as u64, "more thread is starved", "more threads are starved");
+        hit = hit.seen(format!("{more}: {}", list(&of)), "table threads");
+    }
+    match worst.first().and_then(|verdict| Some((victim(model, verdict), verdict.others()?))) {
+        Some((thread, others)) => {
+            let what = format!("other candidates for {}: {others}", name(thread));
+            let told = Evidence::in_table(what, "placement.rivals").key("machine", model.id.as_str());
+            let told = thread.vm.iter().fold(told, |told, vm| told.key("vm", vm.as_str()));
+            hit.with(thread.tid.iter().fold(told, |told, tid| told.key("tid", Cell::I64((*tid).into()))))
+        }
+        None => hit,
+    }
+}
+
+/// What a thread ran and waited, and where.
+fn sentence(thread: &Thread) -> String {
+    let share = |fact: &Option<host::machine::Fact<f64>>| percent(fact.as_ref().map_or(0.0, |fact| fact.value));
+    let last = thread.last_cpu.as_ref().map_or(String::new(), |cpu| format!(", last on CPU {}", cpu.value));
+    format!(
+        "{} ({}) ran {} and waited {} of the span{last}",
+        called(thread),
+        thread.tid.map_or(thread.name.clone(), |tid| tid.to_string()),
+        share(&thread.run_share),
+        share(&thread.wait_share),
+    )
+}

@@ -1,0 +1,96 @@
+//! How much does it matter that threads may be in each other's way? As much as one of them was seen to wait.
+//!
+//! ```text
+//! measured, a thread of the VM is starved   as the rule says; at most low where that has a cause of another kind
+//! measured, none is                         info, and no command: nothing is to be gained
+//! not measured                              at most medium, and the finding says so
+//! ```
+//! A cause of another kind explains the finding where all that starve do so by this one alone.
+
+use super::{Verdict, starves};
+use crate::placement::model::Model;
+use base::number::{many, percent};
+use base::{Evidence, Severity};
+use facts::rule::Hit;
+use host::machine::{Role, Thread};
+use std::collections::BTreeSet;
+
+/// Rules about pins that cost something where a thread waits, and nothing where none does.
+const ABOUT_WAITING: &[&str] = &[
+    "PLC-OVERLAP",
+    "PLC-STACKED",
+    "PLC-WORKERS",
+    "PLC-ISOL",
+    "PLC-HOUSEKEEPING",
+    "PLC-FLOAT",
+    "PLC-LATE",
+    "PLC-ESCAPE",
+];
+
+/// The hit with the severity that the measurement leaves it.
+pub(in crate::placement) fn weighed(model: &Model, rule: &str, mut hit: Hit) -> Hit {
+    if !ABOUT_WAITING.contains(&rule) {
+        return hit;
+    }
+    let threads: Vec<&Thread> =
+        model.machine.threads.iter().filter(|thread| is_about(rule, &hit.subject, thread)).collect();
+    let measured = !threads.is_empty() && threads.iter().all(|thread| thread.wait_share.is_some());
+    if measured && !threads.iter().any(|thread| starves(thread)) {
+        hit.severity = Severity::Info;
+        hit.cost = base::Cost::none();
+        hit.changes.clear();
+        hit.undo.clear();
+        hit.nothing_to_change = true;
+        hit.fix = vec![
+            "kvmscope check   # under the load that matters: this costs something only once threads wait".to_owned(),
+        ];
+        let most = threads.iter().filter_map(|thread| thread.starvation()).fold(0.0, f64::max);
+        let what = match threads.len() {
+            1 => format!("measured: the thread is not starved, it waited for {} of its runnable time", percent(most)),
+            count => format!(
+                "measured: none of {} is starved, the worst waited for {} of its runnable time",
+                many(count as u64, "thread"),
+                percent(most)
+            ),
+        };
+        return hit.with(Evidence::in_table(what, "placement.threads"));
+    }
+    let elsewhere = all_starve(model, rule, &hit.subject, |verdict| verdict.reporter.is_beyond_pins());
+    if measured && hit.severity < Severity::High && elsewhere {
+        hit.severity = hit.severity.min(Severity::Low);
+    }
+    if !measured {
+        hit.severity = hit.severity.min(Severity::Medium);
+        return hit.seen("whether a thread is starved is unknown: the evidence has no waiting times", "unknown");
+    }
+    hit
+}
+
+/// Whether a thread's waiting decides what such a finding costs: one of that VM's, and of any VM's where somebody floats, who is
+/// in the way of others.
+fn is_about(rule: &str, subject: &str, thread: &Thread) -> bool {
+    let vm = thread.vm.as_deref().filter(|_| thread.role != Role::Other);
+    vm.is_some_and(|vm| rule == "PLC-FLOAT" || vm == subject)
+}
+
+/// Whether threads that such a finding is about starve, and all that do by a cause of which this holds.
+fn all_starve(model: &Model, rule: &str, subject: &str, by: impl Fn(&Verdict) -> bool) -> bool {
+    let threads = &model.machine.threads;
+    let mut victims =
+        model.verdicts.all.iter().filter(|verdict| is_about(rule, subject, &threads[verdict.victim])).peekable();
+    victims.peek().is_some() && victims.all(by)
+}
+
+/// Ids that findings about pins would have whose victims are all among these: what starves them is why pins cost anything there.
+pub(in crate::placement) fn explained(model: &Model, victims: &[&Verdict]) -> Vec<String> {
+    if victims.is_empty() {
+        return Vec::new();
+    }
+    let these: BTreeSet<usize> = victims.iter().map(|verdict| verdict.victim).collect();
+    let by_these = |rule: &str, vm: &str| all_starve(model, rule, vm, |verdict| these.contains(&verdict.victim));
+    let vms = model.machine.domains.iter().map(|domain| domain.name.as_str());
+    vms.flat_map(|vm| ABOUT_WAITING.iter().map(move |rule| (*rule, vm)))
+        .filter(|(rule, vm)| by_these(rule, vm))
+        .map(|(rule, vm)| format!("{rule}@{vm}"))
+        .collect()
+}

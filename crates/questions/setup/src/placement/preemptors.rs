@@ -1,0 +1,150 @@
+//! Who took the CPU from a vCPU, where the recording has a trace that tells?
+//!
+//! In: the ledger (how long each vCPU was runnable, and who ran meanwhile, by `sched_switch`), and the threads of the
+//! snapshots. Out: a table with placement's words for the threads, evidence on the findings about the same VM, a sentence in
+//! the summary. No finding of its own: that a vCPU waited is flow's (`FLW-PREEMPT`).
+//! ```text
+//! ledger: web 0  thread 11  runnable 46 %        --thread id--> snapshot: VM web, vcpu 0
+//!         web 0  thread 13  ran in 98 % of that  --thread id--> snapshot: VM web, vhost
+//! ```
+//! Two samples say who ran on the same CPU; only a trace says who ran while a thread was runnable.
+
+use super::model::Model;
+use base::number::percent;
+use base::table::{Shown, TableSpec};
+use base::{About, Cell, Column, ColumnType, Evidence, Level, Section, Table};
+use facts::Case;
+use facts::ledger::measure::{Measures, measure};
+use facts::ledger::model::Vcpu;
+use walk::state::State;
+
+/// A wait below this share of a vCPU's time is not worth a sentence; the same limit as flow's.
+const WORTH_SAYING: f64 = 0.02;
+
+/// Rules about threads that share CPUs.
+const ABOUT_SHARING: &[&str] =
+    &["PLC-OVERLAP", "PLC-STARVED", "PLC-STACKED", "PLC-WORKERS", "PLC-FLOAT", "PLC-PMD", "PLC-OVERCOMMIT"];
+
+/// A vCPU, and one of those that ran while it was runnable.
+struct Wait {
+    machine: String,
+    vm: String,
+    vcpu: u64,
+    /// Share of its time that it was runnable.
+    ready: f64,
+    by: String,
+    by_tid: i64,
+    /// Of that, the share in which this one ran.
+    part: f64,
+}
+
+/// Adds what the traces of the case show about the threads of `models`.
+pub fn add(case: &Case, models: &[Model], section: &mut Section) {
+    if case.input().parts.is_empty() {
+        return;
+    }
+    let waits = waits(&measure(case.ledger(), case.given()), models);
+    let Some(worst) = waits.iter().max_by(|a, b| (a.ready * a.part).total_cmp(&(b.ready * b.part))) else { return };
+    section.summary = format!("{} In the trace {}.", section.summary, sentence(worst));
+    section.tables.push(table(&waits));
+    for finding in section.findings.iter_mut().filter(|finding| ABOUT_SHARING.contains(&finding.rule)) {
+        // The name of a machine stands before the VM's where there are several.
+        let vm = finding.subject.rsplit(':').next().unwrap_or_default().to_owned();
+        let about = waits.iter().filter(|wait| wait.vm == vm);
+        finding.evidence.extend(about.map(evidence));
+    }
+}
+
+fn evidence(wait: &Wait) -> Evidence {
+    let seen = Evidence::in_table(sentence(wait), "placement.preemptors").key("machine", wait.machine.as_str());
+    let rival = i32::try_from(wait.by_tid).map(|tid| About::Thread { tid });
+    seen.key("vm", wait.vm.as_str()).key("vcpu", wait.vcpu).about([About::state("preempted")]).about(rival)
+}
+
+fn sentence(wait: &Wait) -> String {
+    let Wait { vm, vcpu, ready, by, by_tid, part, .. } = wait;
+    format!(
+        "vCPU {vcpu} of {vm} waited for a CPU for {} of its time, {} of that while {by} (thread {by_tid}) ran",
+        percent(*ready),
+        percent(*part)
+    )
+}
+
+/// The vCPUs that were runnable, each with who ran most meanwhile.
+fn waits(measures: &[Measures<'_>], models: &[Model]) -> Vec<Wait> {
+    // Thread ids of a guest's own trace are those of another machine.
+    let hosts = measures.iter().filter(|measure| measure.part.level == Level::L0);
+    let vcpus = hosts.flat_map(|measure| measure.vcpus.iter().map(move |vcpu| (measure, *vcpu)));
+    vcpus.filter_map(|(measure, vcpu)| wait(measure, vcpu, models)).collect()
+}
+
+fn wait(measure: &Measures<'_>, vcpu: &Vcpu, models: &[Model]) -> Option<Wait> {
+    let (wall_ns, ready_ns) = (vcpu.sums.wall_ns() as f64, vcpu.sums.ns(State::Preempted) as f64);
+    if wall_ns <= 0.0 || ready_ns / wall_ns <= WORTH_SAYING {
+        return None;
+    }
+    // Thread 0 is the idle task: a CPU that was free, and no rival.
+    let rivals = vcpu.sums.preemptors.iter().filter_map(|(tid, sums)| Some(((*tid).filter(|tid| *tid != 0)?, sums)));
+    let (tid, most) = rivals.max_by_key(|(_, sums)| sums.total_ns)?;
+    Some(Wait {
+        machine: measure.part.machine.clone(),
+        vm: thread(models, vcpu.tid).map_or_else(|| vcpu.vm.clone(), |(vm, _)| vm),
+        vcpu: vcpu.vcpu.into(),
+        ready: ready_ns / wall_ns,
+        by: thread(models, tid).map_or_else(|| measure.task_name(tid), |(vm, role)| format!("{role} of {vm}")),
+        by_tid: tid.into(),
+        part: (most.total_ns as f64 / ready_ns).min(1.0),
+    })
+}
+
+/// VM and role of a thread of the lowest machine, which is the one that the host's trace is of.
+fn thread(models: &[Model], tid: i32) -> Option<(String, String)> {
+    let lowest = models.iter().min_by_key(|model| (model.level, &model.id))?;
+    let thread = lowest.machine.threads.iter().find(|thread| tid > 0 && thread.tid == Some(tid))?;
+    let vm = thread.vm.clone().filter(|vm| !vm.is_empty())?;
+    Some((vm, thread.role.to_string()))
+}
+
+/// Who ran most while a vCPU was runnable, in the words of this question.
+pub const PREEMPTORS: TableSpec = TableSpec {
+    section: "placement",
+    name: "preemptors",
+    version: 2,
+    row: "One vCPU that waited for a CPU, and the thread that ran longest meanwhile, by the trace.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::key_of("vcpu", ColumnType::U64),
+        Column::share("ready_share"),
+        Column::text("by"),
+        Column::value("by_tid", "", ColumnType::I64),
+        Column::share("part_of_waits"),
+    ],
+    shown: Some(Shown::of(
+        "What took the CPU (from the trace)",
+        &[
+            ("vm", "VM"),
+            ("vcpu", "vcpu"),
+            ("ready_share", "waited for a CPU"),
+            ("by", "longest while"),
+            ("part_of_waits", "of that"),
+        ],
+        10,
+    )),
+};
+
+fn table(waits: &[Wait]) -> Table {
+    let mut table = Table::new(&PREEMPTORS);
+    for wait in waits {
+        table.push(vec![
+            wait.machine.as_str().into(),
+            wait.vm.as_str().into(),
+            wait.vcpu.into(),
+            Cell::F64(wait.ready),
+            wait.by.as_str().into(),
+            Cell::I64(wait.by_tid),
+            Cell::F64(wait.part),
+        ]);
+    }
+    table
+}

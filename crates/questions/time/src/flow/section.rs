@@ -1,0 +1,82 @@
+//! All of it as one Section: facts about the recording, the sentence said aloud, findings, figures, tables.
+
+use super::advise::advise;
+use super::tables::tables;
+use super::{figures, head, summary, unknowns};
+use base::channel::BENCH;
+use base::in_order;
+use base::recording::Emulator;
+use base::shell::printable;
+use base::{Level, Section};
+use facts::ledger::asked;
+use facts::ledger::measure::{Measures, measure};
+use facts::ledger::model::{Flow, PartFlow};
+use facts::{Answer, Case, Error, Given};
+
+/// The question this folder answers.
+pub const QUESTION: &str = "Where did the time of every vCPU go, by level, and why?";
+
+/// Answers it; `None` without a trace, or with one that was recorded beside a bench of the channel and has no vCPU in it.
+pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
+    let (input, given) = (case.input(), case.given());
+    if input.parts.is_empty() {
+        return Ok(None);
+    }
+    let flow = case.ledger();
+    asked::check(flow, input, given)?;
+    // It is there for the gaps of that bench, and has the switches of two CPUs alone.
+    let is_of_channel = case.benches().runs.iter().any(|run| run.bench.bench == BENCH);
+    if is_of_channel && flow.parts.iter().all(|part| part.vcpus.is_empty()) {
+        return Ok(None);
+    }
+    let mut section = section(flow, given);
+    let ended = input.recording.ended.as_ref();
+    section.about.extend(ended.map(|ended| format!("kept by a flight recorder, ended by {}", printable(&ended.text))));
+    Ok(Some(Answer { section, problems: Vec::new() }))
+}
+
+/// The Section of a flow.
+pub fn section(flow: &Flow, given: &Given) -> Section {
+    let measures = measure(flow, given);
+    let mut section = Section::new("flow", QUESTION);
+    let mut sentences = Vec::new();
+    for measure in &measures {
+        let findings = advise(measure, flow.emulated);
+        section.about.push(head::about(measure));
+        sentences.extend(summary::of(measure, &findings));
+        section.figures.extend(figures::of(measure, &findings));
+        section.findings.extend(findings);
+        section.unknown.extend(unknowns::of(measure));
+    }
+    section.about.extend(flow.parts.iter().filter_map(head::twin));
+    section.about.extend(head::narrowed(given));
+    if let Some(emulator) = flow.emulated {
+        let name = emulator.name();
+        section.about.push(format!("EMULATED by {name}: counts and order are real, times are not."));
+    }
+    section.findings = in_order(section.findings);
+    section.summary = sentences.join("\n\n");
+    section.tables = tables(&measures, given);
+    section.next = next(&measures);
+    section
+}
+
+/// The mark that every cost from an emulated recording carries.
+pub fn mark(emulator: Emulator) -> String {
+    format!("emulated by {}", emulator.name())
+}
+
+/// A sentence about a trace, which says so where it is not the host's.
+pub(super) fn said_of(part: &PartFlow, text: &str) -> String {
+    if part.level == Level::L0 { text.to_owned() } else { format!("In the trace of {}: {text}", part.machine) }
+}
+
+fn next(measures: &[Measures<'_>]) -> Vec<String> {
+    if measures.iter().all(|measure| measure.vcpus.is_empty()) {
+        return vec![
+            "kvmscope record --seconds 10 -o again   # on the host, while its guests run".into(),
+            "kvmscope report again".into(),
+        ];
+    }
+    Vec::new()
+}

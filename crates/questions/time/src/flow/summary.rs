@@ -1,0 +1,362 @@
+//! The answer in sentences, as a person would say it.
+
+use super::section::said_of;
+use base::number::{duration, list, many, percent, thousands};
+use base::{Finding, Level};
+use facts::ledger::measure::{Measures, NO_TIME, grouped};
+use facts::ledger::model::{PartFlow, Vcpu};
+use facts::ledger::{aligned, begin};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use walk::events::host_interrupts::HostInterrupt;
+use walk::events::reasons::Class;
+use walk::state::State;
+
+/// The answer as a person would say it; nothing of a trace whose vCPUs were not asked for.
+pub fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String> {
+    let aligned = measure.part.aligned.as_ref().map(aligned::sentence).or_else(|| begin::sentence(measure.part));
+    if is_empty(measure.part) {
+        let length = duration(measure.part.span.length_ns() as f64);
+        return Some(said_of(measure.part, &format!("The window has nothing of this trace, which is {length} long.")));
+    }
+    if measure.vcpus.is_empty() {
+        return aligned.or_else(|| measure.part.vcpus.is_empty().then(|| nothing_to_answer(measure.part)));
+    }
+    let mut sentences = Vec::new();
+    if measure.vcpus.iter().all(|vcpu| vcpu.is_translated()) {
+        sentences.push(
+            "The VMM translates the guest's code (TCG): there are no exits, and time of the guest is also the VMM's for it."
+                .to_owned(),
+        );
+    } else if !measure.part.seen.exit {
+        sentences.push(
+            "The trace has no kvm_exit, so guest time and KVM time cannot be separated; the answer uses the other events."
+                .to_owned(),
+        );
+    } else if measure.exits == 0 {
+        sentences.extend(no_exits_sentence(measure));
+    } else if measure.chains.closed > 0 {
+        sentences.extend(nested_sentences(measure));
+    } else if let Some(level) = measure.level {
+        sentences.push(level_sentence(measure, level));
+    } else if measure.nested {
+        sentences.push(hypervisor_sentence(measure));
+    } else {
+        sentences.push(plain_sentence(measure));
+    }
+    sentences.extend(worst_vm_sentence(measure));
+    let worst = findings.iter().find(|finding| finding.rule == "FLW-PREEMPT");
+    if let Some(finding) = worst {
+        sentences.push(format!("{}.", finding.title));
+    }
+    sentences.extend(interrupts_sentence(measure));
+    sentences.extend(aligned);
+    let text = sentences.join(" ");
+    // What is seen from above is told after what L0 saw, and said to be so.
+    (!text.is_empty()).then(|| said_of(measure.part, &text))
+}
+
+/// Exits fire in this trace, and none of what was asked for. That a whole trace has none of a level is no news: another
+/// machine's has them.
+fn no_exits_sentence(measure: &Measures<'_>) -> Option<String> {
+    measure.level.is_none().then(|| "The window has no exits.".to_owned())
+}
+
+/// The exits of the one level that was asked for.
+fn level_sentence(measure: &Measures<'_>, level: Level) -> String {
+    let (_, total_ns) = measure.exits_where(|_| true);
+    if measure.wall_ns == 0 {
+        let exits = many(measure.exits, "exit");
+        return format!("{NO_TIME} The trace has {exits} of {level}; top reasons: {}.", list(&most_frequent(measure)));
+    }
+    format!(
+        "{} of {level} took {} of the vCPU time until the next entry; top reasons: {}.",
+        many(measure.exits, "exit"),
+        percent(total_ns as f64 / measure.wall_ns as f64),
+        list(&most_frequent(measure))
+    )
+}
+
+/// The three most frequent reasons, with how often.
+fn most_frequent(measure: &Measures<'_>) -> Vec<String> {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for total in &measure.reasons {
+        *counts.entry(total.reason.name()).or_default() += total.count;
+    }
+    let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| Reverse(*count));
+    counts.into_iter().take(3).map(|(name, count)| format!("{} {name}", thousands(count))).collect()
+}
+
+/// True if a window was asked for that the trace has nothing of.
+fn is_empty(part: &PartFlow) -> bool {
+    part.window.length_ns() == 0 && part.span.length_ns() > 0
+}
+
+/// Why a trace says nothing of vCPUs: which events it has, and which it lacks.
+fn nothing_to_answer(part: &PartFlow) -> String {
+    let holds = format!("The trace has {} of {}", many(part.events, "event"), many(part.tally.len() as u64, "kind"));
+    let of_kvm: Vec<String> = part
+        .tally
+        .iter()
+        .filter(|(name, _)| name.starts_with("kvm_"))
+        .take(3)
+        .map(|(name, count)| format!("{} {name}", thousands(*count)))
+        .collect();
+    let has_switches = part.has_switches;
+    let lacks = match (of_kvm.is_empty(), has_switches) {
+        (true, false) => "no KVM event and no sched_switch".to_owned(),
+        (true, true) => "no KVM event".to_owned(),
+        (false, _) => {
+            format!("no event of a vCPU thread, such as kvm_exit or kvm_entry (KVM events: {})", list(&of_kvm))
+        }
+    };
+    let needed = if has_switches { "group kvm" } else { "groups kvm and sched" };
+    format!(
+        "{holds}, but {lacks}, so vCPU times are unknown. If a guest ran, record the events of {needed} on its host."
+    )
+}
+
+/// What one exit of L2 costs, in counts, and what it consists of.
+fn nested_sentences(measure: &Measures<'_>) -> Vec<String> {
+    let chains = &measure.chains;
+    let (l1, l0) = (measure.level_above(1), measure.level_above(0));
+    let l2 = measure.level_above(2);
+    let (p50, p99) = (chains.exits.quantile(0.5).unwrap_or(0), chains.exits.quantile(0.99).unwrap_or(0));
+    let mut first = format!("Every exit of {l2} that {l1} handles costs {} of {l1} to {l0}", many(p50, "exit"));
+    if p99 > p50 {
+        first.push_str(&format!(" (median of {}, p99 {p99})", many(chains.closed, "chain")));
+    } else {
+        first.push_str(&format!(" ({})", many(chains.closed, "chain")));
+    }
+    if let Some((reason, sequence, times)) = &chains.typical {
+        let parts: Vec<String> = grouped(sequence)
+            .into_iter()
+            .map(|(name, times)| if times == 1 { name } else { format!("{times} {name}") })
+            .collect();
+        let share = percent(*times as f64 / chains.closed.max(1) as f64);
+        let told = if sequence.len() as u64 == p50 { String::new() } else { "; the most frequent chain".to_owned() };
+        let lead = if told.is_empty() { ": ".to_owned() } else { format!("{told} has {}: ", sequence.len()) };
+        first.push_str(&format!(
+            "{lead}{}, in {share} of the chains, most frequently after {}",
+            list(&parts),
+            reason.name()
+        ));
+    }
+    first.push('.');
+    let mut sentences = vec![first];
+    let vmcs = chains.per_chain(Class::VmcsAccess);
+    if vmcs >= 0.5 {
+        let without = chains.exits.mean().unwrap_or(0.0) - vmcs;
+        if vmcs >= 4.0 {
+            sentences.push(format!(
+                "VMCS shadowing is off or absent at {l0}: on average {vmcs:.1} of {:.1} exits per chain are VMREAD \
+                 and VMWRITE; with shadowing, about {:.1} would remain.",
+                without + vmcs,
+                without + 1.0
+            ));
+        } else {
+            sentences.push(format!(
+                "VMCS shadowing works: on average only {vmcs:.1} exits per chain are VMREAD or VMWRITE."
+            ));
+        }
+    }
+    sentences
+}
+
+fn hypervisor_sentence(measure: &Measures<'_>) -> String {
+    let (virtualization, _) = measure.exits_where(|total| total.reason.class().is_nested_sign());
+    let unknown = measure.unknown_level();
+    let tail = if unknown > 0 {
+        format!(
+            " The level of {} is unknown: the trace lacks kvm_nested_vmexit and kvm_nested_vmexit_inject.",
+            many(unknown, "exit")
+        )
+    } else {
+        String::new()
+    };
+    format!(
+        "A guest hypervisor runs here: {} of {} are its virtualization instructions. {}.{tail}",
+        thousands(virtualization),
+        many(measure.exits, "exit"),
+        reflected(measure)
+    )
+}
+
+/// What is known of the exits that a guest hypervisor got, where no chain of them was seen to its end.
+fn reflected(measure: &Measures<'_>) -> String {
+    let seen = &measure.part.seen;
+    let (of_nested, _) =
+        measure.exits_where(|total| total.level > measure.level_above(1) && total.level != Level::Unknown);
+    let entered = seen.nested_entry || measure.exits_where(|total| total.reason.class() == Class::EntryRequest).0 > 0;
+    match measure.chains.count {
+        0 if seen.inject => "No exit of a nested guest was reflected to it in this window".to_owned(),
+        0 if !entered && of_nested == 0 => "It entered no nested guest".to_owned(),
+        0 => format!(
+            "How many exits of its guests were reflected to it is unknown, because the trace has no \
+             kvm_nested_vmexit_inject{}",
+            if of_nested > 0 {
+                format!("; it has {} of nested guests", many(of_nested, "exit"))
+            } else {
+                String::new()
+            }
+        ),
+        1 => "1 exit of a nested guest was reflected to it, but the trace lacks the end of its chain".to_owned(),
+        chains => format!(
+            "{} exits of nested guests were reflected to it, but the trace lacks the ends of their chains",
+            thousands(chains)
+        ),
+    }
+}
+
+fn plain_sentence(measure: &Measures<'_>) -> String {
+    let nested = match measure.level_above(1) {
+        // In a guest's own trace its guests are nested for everybody else.
+        Level::At(level) if level > 1 => format!("guest inside L{level}"),
+        _ => "nested guest".to_owned(),
+    };
+    let vcpus = if measure.vcpus.len() == 1 { "vCPU".to_owned() } else { format!("{} vCPUs", measure.vcpus.len()) };
+    let (exits, reasons) = (many(measure.exits, "exit"), list(&most_frequent(measure)));
+    if measure.wall_ns == 0 {
+        return format!("No {nested} was seen. {NO_TIME} The {vcpus} had {exits}; top reasons: {reasons}.");
+    }
+    let share = |wanted: &dyn Fn(State) -> bool| percent(measure.state_ns(wanted) as f64 / measure.wall_ns as f64);
+    format!(
+        "No {nested} was seen. The {vcpus} spent {} of the time in the guest and {} in KVM, over {exits}; top reasons: \
+         {reasons}.",
+        share(&|state| matches!(state, State::Guest(_))),
+        share(&|state| matches!(state, State::Handling(_))),
+    )
+}
+
+/// A VM stands out if its vCPUs lose this many times the share of time that all vCPUs lose.
+const STANDS_OUT: f64 = 2.0;
+
+/// Of many vCPUs, the VM whose vCPUs lose most time, if it stands out.
+fn worst_vm_sentence(measure: &Measures<'_>) -> Option<String> {
+    let vms = measure.by_vm();
+    if !measure.is_of_many() || vms.len() < 2 {
+        return None;
+    }
+    let sum = |vcpus: &[&Vcpu], of: &dyn Fn(&Vcpu) -> u64| vcpus.iter().map(|vcpu| of(vcpu)).sum::<u64>();
+    let overhead_ns = |vcpus: &[&Vcpu]| sum(vcpus, &|vcpu| vcpu.sums.ns_where(State::is_overhead));
+    let (vm, vcpus) = vms.iter().max_by_key(|(_, vcpus)| overhead_ns(vcpus))?;
+    let (lost_ns, wall_ns) = (overhead_ns(vcpus), sum(vcpus, &|vcpu| vcpu.sums.wall_ns()));
+    let exits = sum(vcpus, &|vcpu| measure.exit_count_of(vcpu));
+    let share = lost_ns as f64 / wall_ns.max(1) as f64;
+    let usual = measure.state_ns(State::is_overhead) as f64 / measure.wall_ns.max(1) as f64;
+    (lost_ns > 0 && share >= STANDS_OUT * usual).then(|| {
+        format!(
+            "Of {}, {vm} has the most overhead: its {} spent {} of {} time in KVM, in the VMM or runnable without a \
+             CPU, over {}.",
+            many(vms.len() as u64, "VM"),
+            if vcpus.len() == 1 { "vCPU".to_owned() } else { format!("{} vCPUs", vcpus.len()) },
+            percent(share),
+            if vcpus.len() == 1 { "its" } else { "their" },
+            many(exits, "exit")
+        )
+    })
+}
+
+/// The share of a vCPU's time from which on one interrupt of the host is worth a sentence; as for waiting.
+const INTERRUPT_SHARE: f64 = 0.02;
+
+/// The interrupt or softirq of the host that took most time from one vCPU, if that is much.
+fn interrupts_sentence(measure: &Measures<'_>) -> Option<String> {
+    let of_vcpu = |vcpu: &&'_ Vcpu| {
+        let (by, sums) = vcpu.sums.host_interrupts.iter().max_by_key(|(_, sums)| sums.total_ns)?;
+        Some((sums.total_ns as f64 / vcpu.sums.wall_ns().max(1) as f64, *by, *sums))
+    };
+    let most = measure.vcpus.iter().filter_map(|vcpu| Some((of_vcpu(vcpu)?, *vcpu)));
+    let ((share, by, sums), vcpu) = most.max_by(|one, other| one.0.0.total_cmp(&other.0.0))?;
+    (share >= INTERRUPT_SHARE).then(|| {
+        let title = measure.part.handlers.title(by);
+        let by = match by {
+            HostInterrupt::Irq(None) => "interrupts of the host that the trace does not name".to_owned(),
+            HostInterrupt::Softirq(None) => "softirqs of the host that the trace does not name".to_owned(),
+            HostInterrupt::Irq(Some(_)) => format!("{title} of the host"),
+            HostInterrupt::Vector(_) => format!("the host's {title} interrupt"),
+            HostInterrupt::Softirq(Some(_)) => format!("the host's softirq {title}"),
+            HostInterrupt::Nmi => "NMIs of the host".to_owned(),
+        };
+        format!(
+            "vCPU {} of {} lost {} of its time to {by}, in {}, the longest {}.",
+            vcpu.vcpu,
+            vcpu.vm,
+            percent(share),
+            many(sums.count, "interruption"),
+            duration(sums.max_ns as f64)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{Histogram, Narrow};
+    use facts::Given;
+    use facts::ledger::model::StretchSums;
+    use facts::ledger::quiet::{add, chain, quiet, sums};
+    use walk::events::details::Detail;
+    use walk::events::reasons::Isa;
+    use walk::thread::Seen;
+
+    #[test]
+    fn an_interrupt_that_takes_much_of_a_vcpus_time_is_named_and_no_other() {
+        let mut part = quiet(Isa::Vmx);
+        let timer = HostInterrupt::Vector("local_timer");
+        let of = |total_ns| StretchSums { count: 120, total_ns, max_ns: 35_000 };
+        sums(&mut part).host_interrupts.insert(timer, of(1_000_000));
+        assert!(!said(&part).contains("local_timer"), "a thousandth: {}", said(&part));
+        sums(&mut part).host_interrupts.insert(HostInterrupt::Softirq(Some(3)), of(90_000_000));
+        let sentence = "vCPU 0 of web lost 9.0 % of its time to the host's softirq NET_RX, in 120 interruptions, the longest 35.0 us.";
+        assert!(said(&part).contains(sentence), "{}", said(&part));
+    }
+
+    #[test]
+    fn a_trace_of_one_instant_has_exits_and_no_shares_of_time() {
+        let mut part = quiet(Isa::Vmx);
+        assert!(said(&part).contains("% of the time in the guest"), "{}", said(&part));
+        sums(&mut part).states_ns.fill(0);
+        (part.window.to_ns, part.span.to_ns) = (0, 0);
+        let whole = said(&part);
+        assert!(whole.contains(&format!("{NO_TIME} The vCPU had 10,000 exits; top reasons: 10,000 HLT.")), "{whole}");
+        let narrow = Narrow { level: Some(Level::At(1)), ..Narrow::default() };
+        let of_level = of(&Measures::of(&part, &Given { narrow, ..Given::default() }), &[]).unwrap();
+        assert!(of_level.contains(NO_TIME), "{of_level}");
+        for text in [whole, of_level] {
+            assert!(!text.contains('%'), "{text}");
+        }
+    }
+
+    /// VMREAD, VMRESUME: what only a hypervisor in the guest causes.
+    fn hypervisor(exits: &[u32], seen: Seen) -> PartFlow {
+        let mut part = quiet(Isa::Vmx);
+        exits.iter().for_each(|code| add(&mut part, *code, 50, Detail::None));
+        part.seen = Seen { exit: true, virtualization: true, ..seen };
+        part
+    }
+
+    fn said(part: &PartFlow) -> String {
+        of(&Measures::of(part, &Given::default()), &[]).unwrap()
+    }
+
+    #[test]
+    fn a_chain_without_its_end_is_a_reflected_exit() {
+        let mut part = hypervisor(&[23, 24], Seen { inject: true, ..Seen::default() });
+        assert!(said(&part).contains("No exit of a nested guest was reflected"), "{}", said(&part));
+        chain(&mut part, Isa::Vmx, &[23, 24]);
+        for sums in sums(&mut part).chains.values_mut() {
+            (sums.count, sums.censored, sums.exits) = (1, 1, Histogram::new());
+        }
+        assert!(said(&part).contains("1 exit of a nested guest was reflected"), "{}", said(&part));
+    }
+
+    #[test]
+    fn without_injections_nobody_knows_what_was_reflected() {
+        let entered = hypervisor(&[23, 24], Seen::default());
+        assert!(said(&entered).contains("is unknown, because the trace has no kvm_nested_vmexit_inject"));
+        let never = hypervisor(&[23], Seen::default());
+        assert!(said(&never).contains("It entered no nested guest"), "{}", said(&never));
+    }
+}

@@ -1,0 +1,218 @@
+//! Tables of what nesting multiplies: chains, their sequences, the nested guests.
+
+use super::{F64, each_vcpu, merged, quantiles};
+use base::table::{Shown, TableSpec};
+use base::{Cell, Column, Level, Table};
+use facts::ledger::measure::{Measures, in_order};
+use facts::ledger::model::{ChainSums, Vcpu};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use walk::events::reasons::Reason;
+use walk::keyed::Keyed;
+use walk::state::TracedLevel;
+
+/// Chains by VM and reason, as CONTRACTS section 3 names the columns.
+pub const CHAINS: TableSpec = TableSpec {
+    section: "flow",
+    name: "chains",
+    version: 2,
+    row: "The exits of one VM's nested guests for one reason: how many exits of L1 each of them took.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::key("reason"),
+        Column::count("count"),
+        Column::count("censored"),
+        Column::count("interrupted"),
+        Column::count("exits_p50"),
+        Column::count("exits_p90"),
+        Column::count("exits_p99"),
+        Column::value("exits_mean", "", F64),
+        Column::ns("total_ns"),
+    ],
+    shown: Some(Shown::of(
+        "Chains: exits of L1 per exit of L2",
+        &[
+            ("vm", "vm"),
+            ("reason", "reason of L2 exit"),
+            ("count", "chains"),
+            ("exits_p50", "p50"),
+            ("exits_p90", "p90"),
+            ("exits_p99", "p99"),
+            ("exits_mean", "mean"),
+            ("interrupted", "L1 halted"),
+            ("total_ns", "total"),
+        ],
+        20,
+    )),
+};
+
+/// Which exits the chains consist of, most frequent first.
+pub const CHAIN_SEQUENCES: TableSpec = TableSpec {
+    section: "flow",
+    name: "chain_sequences",
+    version: 2,
+    row: "Chains of one VM for one reason that took the same exits of L1 in the same order.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::key("reason"),
+        Column::key("sequence"),
+        Column::count("exits"),
+        Column::count("count"),
+    ],
+    shown: Some(Shown::of(
+        "Most frequent chains: exits of L1",
+        &[("vm", "vm"), ("reason", "reason"), ("count", "chains"), ("exits", "exits"), ("sequence", "exits of L1")],
+        8,
+    )),
+};
+
+/// Every exit of every closed chain.
+pub const CHAIN_EXITS: TableSpec = TableSpec {
+    section: "flow",
+    name: "chain_exits",
+    version: 2,
+    row: "How many exits of L1 for `l1_reason` came from the exits of one VM's nested guests for `reason`.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::key("reason"),
+        Column::key("l1_reason"),
+        Column::count("count"),
+    ],
+    shown: None,
+};
+
+/// Nested guests by control block.
+pub const NESTED_GUESTS: TableSpec = TableSpec {
+    section: "flow",
+    name: "nested_guests",
+    version: 2,
+    row: "One control block (VMCS12 or VMCB12) that a guest hypervisor of one VM ran.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::key("control_block"),
+        Column::key("level"),
+        Column::count("vcpus"),
+        Column::count("entries"),
+    ],
+    shown: None,
+};
+
+/// Machine and VM: chains are told for all vCPUs of a VM together.
+type Vm<'m> = (&'m str, &'m str);
+
+fn vm_of<'m>(measure: &Measures<'m>, vcpu: &'m Vcpu) -> Vm<'m> {
+    (&measure.part.machine, &vcpu.vm)
+}
+
+pub fn chains(measures: &[Measures<'_>]) -> Table {
+    let mut table = Table::new(&CHAINS);
+    let mut rows: BTreeMap<(Vm<'_>, String), Vec<&ChainSums>> = BTreeMap::new();
+    for (measure, vcpu) in each_vcpu(measures) {
+        for (reason, sums) in measure.chains_of(vcpu) {
+            rows.entry((vm_of(measure, vcpu), reason.name())).or_default().push(sums);
+        }
+    }
+    let mut rows: Vec<_> = rows.into_iter().collect();
+    rows.sort_by_key(|(((machine, vm), _), sums)| {
+        (*machine, *vm, std::cmp::Reverse(sums.iter().map(|sums| sums.count).sum::<u64>()))
+    });
+    for (((machine, vm), reason), sums) in rows {
+        let exits = merged(sums.iter().map(|sums| &sums.exits));
+        let sum = |of: fn(&ChainSums) -> u64| Cell::U64(sums.iter().map(|sums| of(sums)).sum());
+        let mut row: Vec<Cell> = vec![machine.into(), vm.into(), reason.into()];
+        row.extend([sum(|sums| sums.count), sum(|sums| sums.censored), sum(|sums| sums.interrupted)]);
+        row.extend(quantiles(&exits));
+        row.push(exits.mean().into());
+        row.push(sum(|sums| sums.cost_ns.sum()));
+        table.push(row);
+    }
+    table
+}
+
+pub fn chain_sequences(measures: &[Measures<'_>]) -> Table {
+    let mut table = Table::new(&CHAIN_SEQUENCES);
+    let mut rows: FxHashMap<(Vm<'_>, Reason, &[Reason]), u64> = FxHashMap::default();
+    for (measure, vcpu) in each_vcpu(measures) {
+        for (reason, sums) in measure.chains_of(vcpu) {
+            for (sequence, count) in &sums.sequences {
+                *rows.entry((vm_of(measure, vcpu), *reason, sequence)).or_default() += count;
+            }
+        }
+    }
+    let mut rows: Vec<_> = rows.into_iter().collect();
+    // Of equals the first by reason and sequence. Thousands of sequences differ in their counts, so few are compared.
+    type Row<'r> = ((Vm<'r>, Reason, &'r [Reason]), u64);
+    let first = |(a, a_count): &Row<'_>, (b, b_count): &Row<'_>| {
+        a.0.cmp(&b.0).then(b_count.cmp(a_count)).then_with(|| a.cmp(b))
+    };
+    if rows.len() > MOST_SEQUENCES {
+        rows.select_nth_unstable_by(MOST_SEQUENCES, first);
+        rows.truncate(MOST_SEQUENCES);
+    }
+    rows.sort_unstable_by(first);
+    for (((machine, vm), reason, sequence), count) in rows {
+        let name = |(name, times): (String, usize)| if times == 1 { name } else { format!("{name} x{times}") };
+        let text: Vec<String> = in_order(sequence).into_iter().map(name).collect();
+        table.push(vec![
+            machine.into(),
+            vm.into(),
+            reason.name().into(),
+            text.join(", ").into(),
+            (sequence.len() as u64).into(),
+            count.into(),
+        ]);
+    }
+    table
+}
+
+pub fn chain_exits(measures: &[Measures<'_>]) -> Table {
+    let mut table = Table::new(&CHAIN_EXITS);
+    let mut rows: BTreeMap<(Vm<'_>, Reason, Reason), u64> = BTreeMap::new();
+    for (measure, vcpu) in each_vcpu(measures) {
+        for (reason, sums) in measure.chains_of(vcpu) {
+            // A reason stands in thousands of sequences, at several places of each.
+            let mut of_chains: Keyed<Reason, u64> = Keyed::default();
+            sums.by_reason().for_each(|(exit, count)| *of_chains.at(exit) += count);
+            for (exit, count) in of_chains.iter() {
+                *rows.entry((vm_of(measure, vcpu), *reason, *exit)).or_default() += count;
+            }
+        }
+    }
+    for (((machine, vm), reason, exit), count) in rows {
+        table.push(vec![machine.into(), vm.into(), reason.name().into(), exit.name().into(), count.into()]);
+    }
+    table
+}
+
+/// Sequences kept in the table, most frequent first.
+const MOST_SEQUENCES: usize = 200;
+
+pub fn nested_guests(measures: &[Measures<'_>]) -> Table {
+    let mut table = Table::new(&NESTED_GUESTS);
+    let mut guests: BTreeMap<(Vm<'_>, u64), (Level, u64, u64)> = BTreeMap::new();
+    for (measure, vcpu) in each_vcpu(measures) {
+        for context in &vcpu.contexts {
+            let level = measure.part.level_of(TracedLevel::at(context.depth));
+            if !measure.wants(level) {
+                continue;
+            }
+            let row = guests.entry((vm_of(measure, vcpu), context.vmcb)).or_insert((level, 0, 0));
+            *row = (row.0.max(level), row.1 + 1, row.2 + context.entries);
+        }
+    }
+    for (((machine, vm), vmcb), (level, vcpus, entries)) in guests {
+        table.push(vec![
+            machine.into(),
+            vm.into(),
+            format!("{vmcb:#x}").into(),
+            level.to_string().into(),
+            vcpus.into(),
+            entries.into(),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,281 @@
+//! Tables of waiting: pre-emption, interrupts of the host, wake-ups, virtual interrupts.
+
+use super::{I64, U64, each_vcpu, keys};
+use base::table::{Shown, TableSpec};
+use base::{Cell, Column, Table};
+use facts::ledger::measure::Measures;
+use facts::ledger::model::StretchSums;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use walk::Waker;
+use walk::stages::IrqStage;
+
+/// Who ran while a vCPU was runnable.
+pub const PREEMPTORS: TableSpec = TableSpec {
+    section: "flow",
+    name: "preemptors",
+    version: 2,
+    row: "How long one task ran while one vCPU was runnable.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::key_of("vcpu", U64),
+        Column::key("by"),
+        Column::key_of("by_tid", I64),
+        Column::count("count"),
+        Column::ns("total_ns"),
+        Column::ns("max_ns"),
+    ],
+    shown: Some(Shown {
+        largest_first: Some("total_ns"),
+        ..Shown::of(
+            "What ran while a vCPU was runnable",
+            &[
+                ("vm", "vm"),
+                ("vcpu", "vcpu"),
+                ("by", "by"),
+                ("by_tid", "tid"),
+                ("count", "times"),
+                ("total_ns", "total"),
+                ("max_ns", "longest"),
+            ],
+            8,
+        )
+    }),
+};
+
+/// What interrupted a vCPU that had its CPU.
+pub const HOST_INTERRUPTS: TableSpec = TableSpec {
+    section: "flow",
+    name: "host_interrupts",
+    version: 1,
+    row: "How long one interrupt or softirq of the host ran on the CPU of one vCPU: the ledger's irq, softirq and nmi, by cause.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::key_of("vcpu", U64),
+        Column::key("kind"),
+        Column::key_of("number", U64),
+        Column::key("by"),
+        Column::count("count"),
+        Column::ns("total_ns"),
+        Column::ns("max_ns"),
+    ],
+    shown: Some(Shown {
+        largest_first: Some("total_ns"),
+        ..Shown::of(
+            "Host interrupts that took time from a vCPU",
+            &[
+                ("vm", "vm"),
+                ("vcpu", "vcpu"),
+                ("kind", "kind"),
+                ("number", "number"),
+                ("by", "by"),
+                ("count", "times"),
+                ("total_ns", "total"),
+                ("max_ns", "longest"),
+            ],
+            8,
+        )
+    }),
+};
+
+/// Who woke a vCPU.
+pub const WAKERS: TableSpec = TableSpec {
+    section: "flow",
+    name: "wakers",
+    version: 1,
+    row: "The wake-ups of one vCPU by one task or interrupt: how long from runnable to running.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::key_of("vcpu", U64),
+        Column::key("kind"),
+        Column::key_of("number", I64),
+        Column::key("by"),
+        Column::count("count"),
+        Column::ns("total_ns"),
+        Column::ns("max_ns"),
+    ],
+    shown: Some(Shown {
+        largest_first: Some("count"),
+        ..Shown::of(
+            "What woke a vCPU, and how long it then waited for a CPU",
+            &[
+                ("vm", "vm"),
+                ("vcpu", "vcpu"),
+                ("kind", "kind"),
+                ("number", "number"),
+                ("by", "by"),
+                ("count", "wake-ups"),
+                ("total_ns", "waited"),
+                ("max_ns", "longest"),
+            ],
+            8,
+        )
+    }),
+};
+
+/// From made ready to running, and to the guest.
+pub const WAKEUPS: TableSpec = TableSpec {
+    section: "flow",
+    name: "wakeups",
+    version: 2,
+    row: "The wake-ups of one vCPU: how long from runnable to running, and to the entry of the guest.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::key_of("vcpu", U64),
+        Column::count("count"),
+        Column::ns("to_run_p50_ns"),
+        Column::ns("to_run_p99_ns"),
+        Column::ns("to_run_max_ns"),
+        Column::ns("to_entry_p50_ns"),
+        Column::ns("to_entry_p99_ns"),
+        Column::ns("to_entry_max_ns"),
+    ],
+    shown: Some(Shown::of(
+        "Wake-ups: time from runnable to running, and to the guest",
+        &[
+            ("vm", "vm"),
+            ("vcpu", "vcpu"),
+            ("count", "wake-ups"),
+            ("to_run_p50_ns", "to run p50"),
+            ("to_run_p99_ns", "p99"),
+            ("to_entry_p50_ns", "to guest p50"),
+            ("to_entry_p99_ns", "p99"),
+            ("to_entry_max_ns", "max"),
+        ],
+        16,
+    )),
+};
+
+/// Virtual interrupts by vector.
+pub const INTERRUPTS: TableSpec = TableSpec {
+    section: "flow",
+    name: "interrupts",
+    version: 2,
+    row: "The virtual interrupts of one vector on one vCPU: how long from accepted by its APIC to injected, and to the guest.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("vm"),
+        Column::key_of("vcpu", U64),
+        Column::key_of("vector", U64),
+        Column::count("count"),
+        Column::ns("to_inject_p50_ns"),
+        Column::ns("to_inject_p99_ns"),
+        Column::ns("to_inject_max_ns"),
+        Column::ns("to_entry_p50_ns"),
+        Column::ns("to_entry_p99_ns"),
+        Column::ns("to_entry_max_ns"),
+    ],
+    shown: Some(Shown::of(
+        "Virtual interrupts: time from accepted by the APIC to the guest",
+        &[
+            ("vm", "vm"),
+            ("vcpu", "vcpu"),
+            ("vector", "vector"),
+            ("count", "interrupts"),
+            ("to_inject_p50_ns", "injected p50"),
+            ("to_entry_p50_ns", "in guest p50"),
+            ("to_entry_p99_ns", "p99"),
+            ("to_entry_max_ns", "max"),
+        ],
+        8,
+    )),
+};
+
+pub fn preemptors(measures: &[Measures<'_>]) -> Table {
+    let mut table = Table::new(&PREEMPTORS);
+    for (measure, vcpu) in each_vcpu(measures) {
+        let mut rows: Vec<_> = vcpu.sums.preemptors.iter().collect();
+        rows.sort_by_key(|(_, sums)| Reverse(sums.total_ns));
+        for (tid, sums) in rows {
+            let mut row = keys(measure, vcpu);
+            row.push(tid.map_or_else(|| "unknown".to_owned(), |tid| measure.task_name(tid)).into());
+            row.push(tid.map_or(Cell::Missing, |tid| Cell::I64(tid.into())));
+            row.extend([sums.count, sums.total_ns, sums.max_ns].map(Cell::from));
+            table.push(row);
+        }
+    }
+    table
+}
+
+pub fn host_interrupts(measures: &[Measures<'_>]) -> Table {
+    let mut table = Table::new(&HOST_INTERRUPTS);
+    for (measure, vcpu) in each_vcpu(measures) {
+        let handlers = &measure.part.handlers;
+        for (by, sums) in longest_first(&vcpu.sums.host_interrupts) {
+            let mut row = keys(measure, vcpu);
+            row.extend([by.kind().into(), handlers.number(by).map(u64::from).into()]);
+            row.push(handlers.name(by).unwrap_or("unknown").into());
+            row.extend([sums.count, sums.total_ns, sums.max_ns].map(Cell::from));
+            table.push(row);
+        }
+    }
+    table
+}
+
+pub fn wakers(measures: &[Measures<'_>]) -> Table {
+    let mut table = Table::new(&WAKERS);
+    for (measure, vcpu) in each_vcpu(measures) {
+        let handlers = &measure.part.handlers;
+        for (by, sums) in longest_first(&vcpu.sums.wakers) {
+            let (kind, number, name) = match by {
+                Waker::Task(tid) => ("task", Some(i64::from(tid)), measure.task_name(tid)),
+                Waker::Interrupt(by) => {
+                    let name = handlers.name(by).unwrap_or("unknown").to_owned();
+                    (by.kind(), handlers.number(by).map(i64::from), name)
+                }
+                Waker::Unknown => ("unknown", None, "unknown".to_owned()),
+            };
+            let mut row = keys(measure, vcpu);
+            row.extend([kind.into(), number.map_or(Cell::Missing, Cell::I64), name.into()]);
+            row.extend([sums.count, sums.total_ns, sums.max_ns].map(Cell::from));
+            table.push(row);
+        }
+    }
+    table
+}
+
+fn longest_first<K: Copy>(sums: &BTreeMap<K, StretchSums>) -> Vec<(K, StretchSums)> {
+    let mut rows: Vec<(K, StretchSums)> = sums.iter().map(|(by, sums)| (*by, *sums)).collect();
+    rows.sort_by_key(|(_, sums)| Reverse(sums.total_ns));
+    rows
+}
+
+pub fn wakeups(measures: &[Measures<'_>]) -> Table {
+    let mut table = Table::new(&WAKEUPS);
+    for (measure, vcpu) in each_vcpu(measures) {
+        let (run, entry) = (&vcpu.sums.wake_to_run, &vcpu.sums.wake_to_entry);
+        if run.count() == 0 {
+            continue;
+        }
+        let mut row = keys(measure, vcpu);
+        row.push(run.count().into());
+        for histogram in [run, entry] {
+            let max = (histogram.count() > 0).then(|| histogram.max());
+            row.extend([histogram.quantile(0.5).into(), histogram.quantile(0.99).into(), max.into()]);
+        }
+        table.push(row);
+    }
+    table
+}
+
+pub fn interrupts(measures: &[Measures<'_>]) -> Table {
+    let mut table = Table::new(&INTERRUPTS);
+    for (measure, vcpu) in each_vcpu(measures) {
+        let delivered = vcpu.sums.interrupts.iter().filter(|(_, sums)| sums.to_entry_ns.count() > 0);
+        let mut rows: Vec<_> = delivered.collect();
+        rows.sort_by_key(|(vector, sums)| (Reverse(sums.to_entry_ns.count()), **vector));
+        for (vector, sums) in rows {
+            let mut row = keys(measure, vcpu);
+            row.extend([u64::from(vector.0).into(), sums.to_entry_ns.count().into()]);
+            for histogram in [sums.irq(IrqStage::Pending), &sums.to_entry_ns] {
+                row.extend([histogram.quantile(0.5).into(), histogram.quantile(0.99).into(), histogram.max().into()]);
+            }
+            table.push(row);
+        }
+    }
+    table
+}

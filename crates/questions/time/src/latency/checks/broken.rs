@@ -1,0 +1,97 @@
+//! Goals that are broken: the worst moment, and what takes its main culprits away from the vCPU.
+
+use super::super::goals::Verdicts;
+use super::seen;
+use base::{About, Change, Cost, CostKind, Evidence, Severity, Span};
+use facts::Case;
+use facts::apart::{affinity, apart, ends_by_itself, interrupt_leaves};
+use facts::budget::{Verdict, exact};
+use facts::ledger::model::PartFlow;
+use facts::losses::LostIn;
+use facts::rule::Hit;
+use host::machine::Machine;
+
+/// Causes, and other vCPUs, that a finding lists; tables have the others.
+const MOST_LISTED: usize = 5;
+
+/// A finding for each goal that fails.
+pub fn broken(goals: &[Verdicts<'_>]) -> Vec<Hit> {
+    goals.iter().filter(|verdicts| verdicts.verdict() == Verdict::Fail).map(hit).collect()
+}
+
+fn hit(verdicts: &Verdicts<'_>) -> Hit {
+    let worst = verdicts.worst();
+    let mut hit = Hit::new(&verdicts.goal.id, Severity::High, verdicts.title());
+    if let Some(bounds) = worst.judgement.bounds {
+        hit.cost = Cost::of(CostKind::Measured, bounds.value_ns as f64, unit(verdicts));
+        let (low, high) = (bounds.low_ns as f64, bounds.high_ns.map(|high_ns| high_ns as f64));
+        (hit.cost.low, hit.cost.high) = (Some(low), high);
+    }
+    hit.evidence.push(moment(verdicts));
+    let of_trace = worst.whose.place.map(|(part, vcpu)| (&verdicts.case.ledger().parts[part], vcpu));
+    if let Some((part, vcpu)) = of_trace {
+        hit.level = Some(part.level);
+        culprits(verdicts, part, part.vcpus[vcpu].tid, &mut hit);
+    }
+    let others = verdicts.all.iter().skip(1).filter(|judged| judged.judgement.verdict == Verdict::Fail);
+    hit.evidence.extend(others.take(MOST_LISTED).filter_map(|judged| {
+        let (vm, vcpu, bounds) = (judged.whose.vm.as_ref()?, judged.whose.vcpu?, judged.judgement.bounds?);
+        Some(seen(verdicts, judged, format!("vCPU {vcpu} of {vm}: {}", exact(bounds.value_ns))))
+    }));
+    hit
+}
+
+fn unit(verdicts: &Verdicts<'_>) -> String {
+    let goal = verdicts.goal;
+    match goal.window_ns {
+        Some(window_ns) => format!("ns in a window of {}", exact(window_ns)),
+        None if goal.metric.is_of_losses() => "ns without a break".to_owned(),
+        None => format!("ns {}", goal.stat.name()),
+    }
+}
+
+/// The worst moment, whose place opens it on the timeline.
+fn moment(verdicts: &Verdicts<'_>) -> Evidence {
+    let worst = verdicts.worst();
+    let what: Vec<String> = [verdicts.between(), verdicts.samples()].into_iter().flatten().collect();
+    let exactly = || {
+        worst.judgement.bounds.map_or_else(|| verdicts.title(), |bounds| format!("exactly {}", exact(bounds.value_ns)))
+    };
+    let what = if what.is_empty() { exactly() } else { what.join("; ") };
+    let seen = seen(verdicts, worst, what);
+    let span = worst.at_ns.zip(worst.judgement.worst);
+    let span = span.map(|(from_ns, own)| About::Span(Span { from_ns, to_ns: from_ns + own.length_ns() }));
+    seen.about(span)
+}
+
+/// Who took the time in the worst moment, and what keeps them from doing so again.
+fn culprits(verdicts: &Verdicts<'_>, part: &PartFlow, own: i32, hit: &mut Hit) {
+    let of_vcpu = |evidence: Evidence| match (&verdicts.worst().whose.vm, verdicts.worst().whose.vcpu) {
+        (Some(vm), Some(vcpu)) => evidence.key("vm", vm.as_str()).key("vcpu", u64::from(vcpu)),
+        _ => evidence,
+    };
+    for (named, ns) in verdicts.causes().into_iter().take(MOST_LISTED) {
+        let what = format!("{} {}", exact(ns), named.phrase());
+        let seen = of_vcpu(Evidence::in_table(what, "latency.culprits")).key("by", named.by.as_str());
+        let thread = named.by_tid.filter(|tid| *tid != 0);
+        hit.evidence.push(seen.about(thread.map(|tid| About::Thread { tid })));
+        let moved = named.irq.and_then(|irq| interrupt_moved(verdicts.case, part, own, irq));
+        hit.changes.extend(moved.filter(|change| !hit.changes.contains(change)));
+        let waited = matches!(named.state, LostIn::Preempted | LostIn::WakeDelay);
+        let Some(rival) = thread.filter(|tid| waited && !ends_by_itself(part, *tid)) else { continue };
+        if let (Some(own_cpus), Some(cpus)) = (affinity(part, own), affinity(part, rival)) {
+            hit.changes
+                .extend(apart(part, (own, own_cpus), (rival, cpus)).filter(|change| !hit.changes.contains(change)));
+        }
+    }
+    if hit.changes.is_empty() {
+        hit.fix.push("kvmscope check   # shows which threads share CPUs with vCPUs".to_owned());
+    }
+}
+
+/// A device's interrupt leaves the CPUs of the vCPU that it interrupted, where a snapshot says which both may use.
+fn interrupt_moved(case: &Case, part: &PartFlow, own: i32, irq: u32) -> Option<Change> {
+    let own_cpus = affinity(part, own)?;
+    let machine = Machine::of_snapshots(&case.machines().of_machine(&part.machine)?.snapshots);
+    interrupt_leaves(machine.irqs.iter().find(|one| one.number == irq)?, own_cpus)
+}

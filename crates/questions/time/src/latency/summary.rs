@@ -1,0 +1,108 @@
+//! The answer in sentences, as a person would say it.
+
+use super::measure::{Measured, Moment, Named};
+use base::number::{duration, list, percent};
+use facts::budget::exact;
+use facts::losses::LostIn;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Causes that a sentence names one by one.
+const MOST_CAUSES: usize = 4;
+
+/// The worst moment of all vCPUs, how much was lost in all, and the same by the other definition; where goals are judged, they have
+/// said all but how much was lost in all.
+pub(super) fn of(measured: &[Measured<'_>], is_judged: bool) -> String {
+    let moments = measured.iter().filter_map(|one| Some((one, one.moments.first()?)));
+    let worst = moments.min_by_key(|(_, moment)| (Reverse(moment.loss_ns), moment.at_ns));
+    let total_ns = measured.iter().map(|one| one.definitions[0].total_ns).sum::<u64>();
+    if is_judged && total_ns > 0 {
+        return in_all(measured, total_ns);
+    }
+    let mut sentences: Vec<String> = match worst {
+        Some((one, moment)) => vec![worst_moment(one, moment), in_all(measured, total_ns)],
+        None if total_ns > 0 => vec![in_all(measured, total_ns)],
+        None => vec!["No vCPU lost any time, as far as the recorded events show.".to_owned()],
+    };
+    sentences.extend(exit_to_entry(measured));
+    sentences.join(" ")
+}
+
+/// `vCPU 2 of vm1 lost 37.0 us in the millisecond at 12.345678 s: 22.0 us kworker/3:1, 15.0 us local_timer.`
+fn worst_moment(one: &Measured<'_>, moment: &Moment) -> String {
+    let mut causes: Vec<String> = moment
+        .causes
+        .iter()
+        .take(MOST_CAUSES)
+        .map(|(named, ns)| format!("{} {}", duration(*ns as f64), named.phrase()))
+        .collect();
+    let rest_ns: u64 = moment.causes.iter().skip(MOST_CAUSES).map(|(_, ns)| ns).sum();
+    causes.extend((rest_ns > 0).then(|| format!("{} other causes", duration(rest_ns as f64))));
+    format!(
+        "vCPU {} of {} lost {} in the {} at {}: {}.",
+        one.vcpu.vcpu,
+        one.vcpu.vm,
+        duration(moment.loss_ns as f64),
+        window(moment.length_ns),
+        instant(moment.at_ns),
+        causes.join(", ")
+    )
+}
+
+fn in_all(measured: &[Measured<'_>], total_ns: u64) -> String {
+    let wall_ns: u64 = measured.iter().map(|one| one.losses.span.length_ns()).sum();
+    let whose = if measured.len() == 1 { "In all, the vCPU" } else { "All vCPUs together" };
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    for (named, taken) in measured.iter().flat_map(|one| &one.culprits) {
+        *sums.entry(named.phrase()).or_default() += taken.total_ns;
+    }
+    let mut most: Vec<(String, u64)> = sums.into_iter().collect();
+    most.sort_by_key(|(_, ns)| Reverse(*ns));
+    let most: Vec<String> = most.into_iter().take(3).map(|(phrase, _)| phrase).collect();
+    format!(
+        "{whose} lost {} ({} of the time), mostly to {}.",
+        duration(total_ns as f64),
+        percent(total_ns as f64 / wall_ns.max(1) as f64),
+        list(&most)
+    )
+}
+
+/// The worst window by the definition of tools that see exits alone.
+fn exit_to_entry(measured: &[Measured<'_>]) -> Option<String> {
+    let worst = measured.iter().filter_map(|one| one.definitions[1].worst.as_ref());
+    let worst = worst.max_by_key(|worst| worst.loss_ns).filter(|worst| worst.loss_ns > 0)?;
+    Some(format!(
+        "Tools that count all time from exit to entry find {} in the worst {}.",
+        duration(worst.loss_ns as f64),
+        window(worst.window_ns)
+    ))
+}
+
+/// `millisecond`, `2 ms`.
+pub(super) fn window(length_ns: u64) -> String {
+    match length_ns {
+        1_000_000 => "millisecond".to_owned(),
+        1_000_000_000 => "second".to_owned(),
+        _ => exact(length_ns),
+    }
+}
+
+/// To the microsecond, in seconds since the recording's first event, as `--from` takes it.
+pub(super) fn instant(at_ns: u64) -> String {
+    format!("{}.{:06} s", at_ns / 1_000_000_000, at_ns % 1_000_000_000 / 1_000)
+}
+
+impl Named {
+    /// The cause in a sentence, behind how long it took.
+    pub fn phrase(&self) -> String {
+        let by = &self.by;
+        match self.state {
+            LostIn::Preempted | LostIn::Irq | LostIn::Softirq | LostIn::Nmi => by.clone(),
+            LostIn::WakeDelay if by == "idle" || by == "unknown" => "wake-up delay".to_owned(),
+            LostIn::WakeDelay => format!("wake-up delay behind {by}"),
+            LostIn::Blocked => format!("blocked ({by})"),
+            LostIn::Handling => format!("{by} exits"),
+            LostIn::Userspace => format!("{by} in the VMM"),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The goals of the budget, and whether they are met.
+
+use super::U64;
+use base::table::{Shown, TableSpec};
+use base::{Cell, Column, Table};
+use facts::Case;
+use facts::budget::Judged;
+
+/// Verdicts.
+pub const GOALS: TableSpec = TableSpec {
+    section: "latency",
+    name: "goals",
+    version: 1,
+    row: "One goal of the budget, judged for one vCPU, or for one thread of a program that measured; without any, once: NOT MEASURED. What a \
+          migration was judged by stands in `migration.goals`.",
+    columns: &[
+        Column::key("machine"),
+        Column::key("goal"),
+        Column::text("metric"),
+        Column::key("vm"),
+        Column::key_of("vcpu", U64),
+        Column::text("stat"),
+        Column::ns("window_ns"),
+        Column::ns("limit_ns"),
+        Column::ns("value_ns"),
+        Column::ns("low_ns"),
+        Column::ns("high_ns"),
+        Column::text("verdict"),
+        Column::ns("at_ns"),
+        Column::count("samples"),
+        Column::count("over"),
+        Column::share("bound_p95"),
+        Column::text("op"),
+        Column::ns("future_ns"),
+        Column::text("definition"),
+        Column::text("environment"),
+        Column::key("file"),
+        Column::key("thread"),
+        Column::count("over_high"),
+        Column::count("episodes"),
+        Column::count("blocks"),
+        Column::share("block_bound_p95"),
+        Column::text("why"),
+        Column::ns("clock_error_low_ns"),
+        Column::ns("clock_error_high_ns"),
+    ],
+    shown: Some(Shown::of(
+        "The goals of the budget",
+        &[
+            ("goal", "goal"),
+            ("vm", "vm"),
+            ("vcpu", "vcpu"),
+            ("thread", "thread"),
+            ("verdict", "verdict"),
+            ("value_ns", "value"),
+            ("high_ns", "at most"),
+            ("limit_ns", "limit"),
+            ("at_ns", "at"),
+        ],
+        16,
+    )),
+};
+
+/// How sure the bounds of the table are.
+const SURE: f64 = 0.95;
+
+pub(super) fn goals(case: &Case) -> Table {
+    let mut table = Table::new(&GOALS);
+    let Some(budget) = case.budget() else { return table };
+    for Judged { goal, whose, judgement, at_ns } in case.judged().iter().filter(|judged| judged.whose.run.is_none()) {
+        let goal = &budget.goals[*goal];
+        let (bounds, counts, episodes) = (judgement.bounds, judgement.counts, judgement.episodes);
+        let text = |text: &Option<String>| text.as_deref().into();
+        table.push(vec![
+            text(&whose.machine),
+            goal.id.as_str().into(),
+            goal.metric.name().into(),
+            text(&whose.vm),
+            whose.vcpu.map(u64::from).into(),
+            goal.stat.name().into(),
+            goal.window_ns.into(),
+            goal.limit_ns.into(),
+            bounds.map(|bounds| bounds.value_ns).into(),
+            bounds.map(|bounds| bounds.low_ns).into(),
+            bounds.and_then(|bounds| bounds.high_ns).into(),
+            judgement.verdict.name().into(),
+            (*at_ns).into(),
+            counts.and_then(|counts| counts.samples).into(),
+            counts.map(|counts| counts.over_low).into(),
+            counts.and_then(|counts| counts.bound(SURE)).into(),
+            goal.op.name().into(),
+            goal.future_ns.into(),
+            if goal.metric.is_of_losses() { goal.definition.name().into() } else { Cell::Missing },
+            text(&goal.environment),
+            text(&whose.file),
+            text(&whose.thread),
+            counts.and_then(|counts| counts.over_high).into(),
+            episodes.map(|episodes| episodes.low).into(),
+            episodes.map(|episodes| episodes.blocks).into(),
+            episodes.and_then(|episodes| episodes.bound(SURE)).into(),
+            judgement.why().into(),
+            judgement.clock_error.map(|error| error.low_ns).into(),
+            judgement.clock_error.map(|error| error.high_ns).into(),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,105 @@
+//! How long the stages of interrupts and timers took.
+
+use super::super::measure::Measured;
+use super::{U64, keys};
+use base::table::{Shown, TableSpec};
+use base::{Cell, Column, Histogram, Table};
+use std::cmp::Reverse;
+use walk::stages::sums::{InterruptSums, Vector};
+use walk::stages::{IrqStage, TimerStage};
+
+/// Both tables have these.
+const COLUMNS: &[Column] = &[
+    Column::key("machine"),
+    Column::key("vm"),
+    Column::key_of("vcpu", U64),
+    Column::key_of("vector", U64),
+    Column::key("stage"),
+    Column::count("count"),
+    Column::count("merged"),
+    Column::ns("p50_ns"),
+    Column::ns("p99_ns"),
+    Column::ns("max_ns"),
+];
+
+const SHOWN: &[(&str, &str)] = &[
+    ("vm", "vm"),
+    ("vcpu", "vcpu"),
+    ("vector", "vector"),
+    ("stage", "stage"),
+    ("count", "times"),
+    ("merged", "merged"),
+    ("p50_ns", "p50"),
+    ("p99_ns", "p99"),
+    ("max_ns", "max"),
+];
+
+/// From a device's interrupt to its end in the guest.
+pub const IRQ_STAGES: TableSpec = TableSpec {
+    section: "latency",
+    name: "irq_stages",
+    version: 1,
+    row: "One stage of the interrupts of one vector on one vCPU, see docs/latency-paths.md; accepts that were merged into a \
+          pending one stand at stage pending.",
+    columns: COLUMNS,
+    // The figure shows the same numbers better.
+    shown: None,
+};
+
+/// From a guest's setting its timer to the task that it wakes.
+pub const TIMER_STAGES: TableSpec = TableSpec {
+    section: "latency",
+    name: "timer_stages",
+    version: 1,
+    row: "One stage of the timer interrupts of one vCPU, see docs/latency-paths.md; merged ones stand at stage deliver.",
+    columns: COLUMNS,
+    shown: Some(Shown::of("Timer interrupts by stage", SHOWN, 4)),
+};
+
+pub(super) fn irq_stages(measured: &[Measured<'_>]) -> Table {
+    let mut table = Table::new(&IRQ_STAGES);
+    for (one, vector, sums) in by_count(measured) {
+        for stage in IrqStage::ALL {
+            let merged = (stage == IrqStage::Pending).then_some(sums.merged);
+            row(&mut table, (one, vector), stage.name(), merged, sums.irq(stage));
+        }
+    }
+    table
+}
+
+pub(super) fn timer_stages(measured: &[Measured<'_>]) -> Table {
+    let mut table = Table::new(&TIMER_STAGES);
+    for (one, vector, sums) in by_count(measured) {
+        let is_timer = sums.timer(TimerStage::Deliver).count() > 0;
+        for stage in TimerStage::ALL {
+            let merged = (is_timer && stage == TimerStage::Deliver).then_some(sums.merged);
+            row(&mut table, (one, vector), stage.name(), merged, sums.timer(stage));
+        }
+    }
+    table
+}
+
+/// All vectors of each vCPU, the most frequent first.
+fn by_count<'m>(measured: &'m [Measured<'m>]) -> impl Iterator<Item = (&'m Measured<'m>, Vector, &'m InterruptSums)> {
+    measured.iter().flat_map(|one| {
+        let mut vectors: Vec<_> = one.vcpu.sums.interrupts.iter().collect();
+        vectors.sort_by_key(|(vector, sums)| (Reverse(sums.irq(IrqStage::Pending).count()), **vector));
+        vectors.into_iter().map(move |(vector, sums)| (one, *vector, sums))
+    })
+}
+
+fn row(
+    table: &mut Table,
+    (one, vector): (&Measured<'_>, Vector),
+    stage: &str,
+    merged: Option<u64>,
+    lengths: &Histogram,
+) {
+    if lengths.count() == 0 && merged.unwrap_or(0) == 0 {
+        return;
+    }
+    let mut row = keys(one);
+    row.extend([u64::from(vector.0).into(), stage.into(), lengths.count().into(), merged.into()]);
+    row.extend([0.5, 0.99, 1.0].map(|share| lengths.quantile(share).map_or(Cell::Missing, Cell::from)));
+    table.push(row);
+}

@@ -1,0 +1,25 @@
+//! One opened trace of a recording, and what is known of it beside.
+
+use base::Level;
+use base::recording::{CutTrace, TscReadings, VmProcesses};
+use trace::Trace;
+
+/// One opened trace of a recording.
+pub struct Part {
+    /// Index in `recording.parts`.
+    pub index: usize,
+    /// Level of the machine it was recorded on.
+    pub level: Level,
+    /// Name of that machine in the manifest: `L0`.
+    pub machine: String,
+    /// The trace.
+    pub trace: Box<dyn Trace>,
+    /// What KVM said there of the counters of its guests, where the recorder or snapshots kept it.
+    pub tsc: Option<TscReadings>,
+    /// The processes that ran VMs there, by the recorder and by snapshots.
+    pub processes: VmProcesses,
+    /// What was known of its threads in the recording that this one was cut from.
+    pub cut_from: CutTrace,
+    /// The machine's hardware was emulated.
+    pub emulated: bool,
+}

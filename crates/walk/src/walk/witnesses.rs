@@ -1,0 +1,52 @@
+//! Which events of a trace show who runs vCPUs?
+//!
+//! Entries and exits do, and where they fire nothing else is needed. Where none fires, as under kvm_pvm (docs/record.md),
+//! what KVM does for the guest of the running thread is all that there is. Those events are nearly as many as exits, so
+//! they are asked for only then.
+
+use crate::events::roles::{self, ROWS, Role};
+use trace::{Reading, Request, Trace, Wanted};
+
+/// What the events of a trace can tell.
+pub struct Witnesses {
+    /// The request for all events that matter in it, without the ignored ones.
+    pub request: Request,
+    /// An exit fires somewhere in it.
+    pub exits_fire: bool,
+}
+
+/// Those of `trace`, if the events `ignore` were not in it.
+pub fn of(trace: &dyn Trace, ignore: &[String]) -> Witnesses {
+    let has = |name: &str| trace.facts().event_types.iter().any(|event| event.name == name);
+    let mut request = roles::request(ignore, has);
+    let exits_fire = fires(trace, Role::Exit, ignore);
+    for (row, wanted) in ROWS.iter().zip(&mut request.events).filter(|(row, _)| row.role == Role::Served) {
+        if !row.names.iter().any(|name| has(name)) || exits_fire || fires(trace, Role::Entry, ignore) {
+            wanted.names.clear();
+        }
+    }
+    Witnesses { request, exits_fire }
+}
+
+/// True if an event of `role` fires somewhere in the trace. Lanes are read in turn, a batch of each, up to the first one.
+fn fires(trace: &dyn Trace, role: Role, ignore: &[String]) -> bool {
+    let names = ROWS.iter().filter(|row| row.role == role).flat_map(|row| row.names).map(|name| (*name).to_owned());
+    let wanted = Wanted { names: names.filter(|name| !ignore.contains(name)).collect(), fields: Vec::new() };
+    let event_types = &trace.facts().event_types;
+    if !event_types.iter().any(|event| wanted.matches(event)) {
+        return false;
+    }
+    let request = Request { events: vec![wanted] };
+    let reading = Reading { request: &request, fitted: None };
+    let mut lanes: Vec<_> =
+        trace.lanes(&reading).into_iter().map(|lane| lane.source.batches(event_types.len())).collect();
+    let mut found = false;
+    while !found && !lanes.is_empty() {
+        lanes.retain_mut(|lane| {
+            let batch = if found { None } else { lane.next() };
+            found |= batch.as_ref().is_some_and(|batch| batch.rows.iter().any(|row| row.kind != trace::batch::LOST));
+            batch.is_some()
+        });
+    }
+    found
+}
