@@ -109,7 +109,7 @@ for result in fixtures/samples/*; do
         add samples "$(basename "$result")" "$result"
     fi
 done
-for budget in crates/analysis/src/facts/budget/builtin/*.toml; do
+for budget in crates/facts/src/budget/builtin/*.toml; do
     add budget "$(basename "$budget")" "$budget"
 done
 

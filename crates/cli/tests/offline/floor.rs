@@ -3,7 +3,7 @@
 //! Sources are searched for lookups of Sections, tables and columns by name. Outputs may do so (crates show, columnar, serve), the
 //! types themselves (base), and tests, which hold what is printed against something else.
 
-use std::path::{Path, PathBuf};
+use crate::workspace::{crates_of_ours, root, sources};
 
 /// Crates whose subject is printed answers.
 const OUTPUTS: [&str; 4] = ["base", "show", "columnar", "serve"];
@@ -22,17 +22,6 @@ const LOOKUPS: [&str; 10] = [
     ".columns.iter().position(",
 ];
 
-fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-}
-
 /// Places in `text`, before its tests, that look something up by name.
 fn lookups(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let own = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
@@ -41,12 +30,10 @@ fn lookups(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 #[test]
 fn nothing_below_the_outputs_reads_a_printed_table() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(&crates).unwrap() {
-        let path = entry.unwrap().path();
-        if !OUTPUTS.iter().any(|output| path.ends_with(output)) && path.join("src").is_dir() {
-            sources(&path.join("src"), &mut files);
+    for folder in crates_of_ours().values().map(|folder| root().join(folder)) {
+        if !OUTPUTS.iter().any(|output| folder.ends_with(output)) {
+            sources(&folder.join("src"), &mut files);
         }
     }
     assert!(files.len() > 300, "{}: where are the sources?", files.len());
