@@ -34,7 +34,6 @@ use std::path::Path;
     kvmscope report --part L0=host.dat --part L1=guest.dat --symbols L1=System.map\n  \
     kvmscope report --from 1.5 --to 2 --vm web --vcpu 0 trace.dat\n  \
     kvmscope report --by reason --sort p99 --top 10 trace.dat\n  \
-    kvmscope report --compat vm-trace trace.dat\n  \
     kvmscope report --html out.html trace.dat\n  \
     kvmscope report --all trace.dat\n  \
     kvmscope report --fail-on high trace.dat\n  \

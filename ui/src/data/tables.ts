@@ -532,16 +532,6 @@ export const TABLES = {
     remote_bytes_per_s: "f64",
     file: "text",
   },
-  /** What KVM4NFV's vm-trace would print of one CPU, with its arithmetic, for `report --compat vm-trace`: not exact; `windows` and `definitions` are. */
-  "latency.vm_trace": {
-    machine: "text",
-    cpu: "u64",
-    events: "u64",
-    count: "u64",
-    mean_ns: "u64",
-    max_ns: "u64",
-    within_1ms_ns: "u64",
-  },
   /** One trial: what arrived within its window, and all packets of the trial: sent = received + dropped + held + missing. */
   "datapath.trials": {
     machine: "text",
