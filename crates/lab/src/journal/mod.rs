@@ -19,7 +19,6 @@ mod earlier;
 mod entry;
 pub mod network;
 mod owner;
-pub mod pci;
 mod reach;
 mod revert;
 mod step;

@@ -3,7 +3,7 @@
 //! A ring holds what one side put in and the other did not take out. That is the only number here that is a difference of two
 //! counters, and it is bounded by the size of the ring; where two counters are of the same packets, both stand in the books.
 
-use super::counters::{AroundVnf, AtCards, Counters, Generated};
+use super::counters::{AroundVnf, Counters, Generated};
 use super::ports::{Source, Wiring, into, out_of};
 use super::vnfs::RING;
 use base::datapath::{Agreement, Books, Place};
@@ -23,10 +23,6 @@ pub(super) fn books(wiring: Wiring, counters: &Counters) -> Books {
         books.agree(packets, (counters, flow.saturating_add(*policed)), counted);
     }
     let drops = |place: String, packets, counter: String| Place { place, packets, counter, most: None };
-    let ends = wiring.cards().next().zip(wiring.cards().next_back());
-    if let Some((((first, _), _), at)) = ends.as_ref().zip(counters.cards) {
-        books.dropped.push(drops(format!("{QUEUE_OF_CARD} of {first}"), at.missed, format!("rx drop of {first}")));
-    }
     for (vnf, around) in (0..).zip(&counters.vnfs) {
         let (number, inward, outward) = (vnf + 1, into(vnf), out_of(vnf));
         let AroundVnf { put, refused, taken, sent, dropped, fetched, matched } = *around;
@@ -43,9 +39,7 @@ pub(super) fn books(wiring: Wiring, counters: &Counters) -> Books {
         books.hold(format!("ring into VNF {number}"), ("tx_q0_good_packets", put), ("RX-packets", taken));
         books.hold(format!("ring out of VNF {number}"), ("TX-packets", sent), ("rx_q0_good_packets", fetched));
         let arrives = match wiring.before(vnf) {
-            Some(before) => Some((format!("flow of {}", out_of(before)), counters.vnfs[before as usize].matched)),
-            // The flow of a card's port counts on while packets are not wanted.
-            None if counters.cards.is_some() => None,
+            Some(before) => (format!("flow of {}", out_of(before)), counters.vnfs[before as usize].matched),
             None => {
                 let feeding: Vec<(String, u64)> = wiring
                     .generators()
@@ -55,31 +49,18 @@ pub(super) fn books(wiring: Wiring, counters: &Counters) -> Books {
                     .map(|(_, ((port, _), generated))| (port, generated.flow))
                     .collect();
                 let ports: Vec<&str> = feeding.iter().map(|(port, _)| port.as_str()).collect();
-                Some((format!("flow of {}", ports.join(" + ")), feeding.iter().map(|(_, flow)| flow).sum()))
+                (format!("flow of {}", ports.join(" + ")), feeding.iter().map(|(_, flow)| flow).sum())
             }
         };
         let at_ring = ("tx_q0_good_packets + ovs_tx_failure_drops".to_owned(), put.saturating_add(refused));
-        if let Some(arrives) = arrives {
-            books.agree(format!("to VNF {number}"), arrives, at_ring);
-        }
+        books.agree(format!("to VNF {number}"), arrives, at_ring);
         let through = ("TX-packets + TX-dropped".to_owned(), sent.saturating_add(dropped));
         books.agree(format!("through VNF {number}"), ("RX-packets".to_owned(), taken), through);
         let fetched = ("rx_q0_good_packets".to_owned(), fetched);
         let flow = (format!("flow of {outward}"), matched);
-        books.agree(format!("from VNF {number}"), fetched, flow.clone());
-        match ends.as_ref().zip(counters.cards).filter(|_| wiring.is_last(vnf)) {
-            Some(((_, (last, _)), AtCards { sent, refused, .. })) => {
-                books.dropped.push(drops(
-                    format!("queue to the wire of {last}"),
-                    refused,
-                    format!("ovs_tx_failure_drops of {last}"),
-                ));
-                let at_card = (format!("tx pkts + ovs_tx_failure_drops of {last}"), sent.saturating_add(refused));
-                books.agree("to the wire".to_owned(), flow, at_card);
-                books.received = books.received.saturating_add(sent);
-            }
-            None if wiring.is_last(vnf) => books.received = books.received.saturating_add(matched),
-            None => {}
+        books.agree(format!("from VNF {number}"), fetched, flow);
+        if wiring.is_last(vnf) {
+            books.received = books.received.saturating_add(matched);
         }
     }
     books
@@ -110,28 +91,16 @@ impl Agree for Books {
 /// Shares of what was sent below which drops at a place bind nothing: a burst that finds a ring full now and then.
 const FEW: f64 = 0.01;
 
-/// Where a card keeps what the switch has not taken in.
-const QUEUE_OF_CARD: &str = "queue from the wire";
-
 /// The resource that kept the rate from being higher, by where packets were dropped. A generator of the switch always has more, and a PMD
-/// is never idle behind it, so that neither says anything. `None`: what came from the wire was carried, so that nothing of the chain bound it.
-pub(super) fn bound_by(wiring: Wiring, books: &Books) -> Option<&'static str> {
+/// is never idle behind it, so that neither says anything.
+pub(super) fn bound_by(books: &Books) -> &'static str {
     let share = |ring: &str| {
         let dropped: u64 = books.dropped.iter().filter(|at| at.place.starts_with(ring)).map(|at| at.packets).sum();
         dropped as f64 / books.sent.max(1) as f64
     };
     // A VNF whose ring is full does not keep up. Where the rings behind VNFs are full too, the PMD does not fetch.
     let (guest, pmd) = (share("ring into"), share("ring out of"));
-    if guest > FEW && guest > pmd {
-        return Some("guest");
-    }
-    let Source::Cards(_) = wiring.source else { return Some("pmd") };
-    let (missed, wire) = (share(QUEUE_OF_CARD), share("queue to the wire"));
-    match () {
-        () if pmd.max(missed) > FEW && pmd.max(missed) >= wire => Some("pmd"),
-        () if wire > FEW => Some("line"),
-        () => None,
-    }
+    if guest > FEW && guest > pmd { "guest" } else { "pmd" }
 }
 
 #[cfg(test)]
@@ -149,8 +118,7 @@ mod tests {
     }
 
     fn chain() -> (Wiring, Counters) {
-        let counters =
-            Counters { generated: vec![sent(100)], vnfs: vec![around(80, 20, 5), around(75, 0, 0)], cards: None };
+        let counters = Counters { generated: vec![sent(100)], vnfs: vec![around(80, 20, 5), around(75, 0, 0)] };
         (Wiring { pattern: Traffic::Chain, vnfs: 2, source: Source::Generators }, counters)
     }
 
@@ -161,7 +129,7 @@ mod tests {
         assert_eq!((books.sent, books.received, books.missing()), (100, 75, 0));
         assert_eq!(books.faults(), Vec::<String>::new());
         assert_eq!(books.dropped.iter().map(|at| at.packets).collect::<Vec<_>>(), [20, 5, 0, 0]);
-        assert_eq!(bound_by(wiring, &books), Some("guest"));
+        assert_eq!(bound_by(&books), "guest");
     }
 
     #[test]
@@ -183,11 +151,8 @@ mod tests {
     #[test]
     fn vnfs_side_by_side_have_books_each() {
         let wiring = Wiring { pattern: Traffic::NorthSouth, vnfs: 2, source: Source::Generators };
-        let counters = Counters {
-            generated: vec![sent(100), sent(60)],
-            vnfs: vec![around(80, 20, 0), around(60, 0, 0)],
-            cards: None,
-        };
+        let counters =
+            Counters { generated: vec![sent(100), sent(60)], vnfs: vec![around(80, 20, 0), around(60, 0, 0)] };
         let books = books(wiring, &counters);
         assert_eq!((books.sent, books.received, books.missing(), books.faults().len()), (160, 140, 0, 0));
     }
@@ -212,28 +177,9 @@ mod tests {
         let (wiring, mut counters) = chain();
         counters.vnfs[0] = around(100, 0, 0);
         counters.vnfs[1] = around(100, 0, 0);
-        assert_eq!(bound_by(wiring, &books(wiring, &counters)), Some("pmd"));
+        assert_eq!(bound_by(&books(wiring, &counters)), "pmd");
         counters.vnfs[0] = around(100, 0, 40);
         counters.vnfs[1] = around(60, 0, 0);
-        assert_eq!(bound_by(wiring, &books(wiring, &counters)), Some("pmd"), "rings behind VNFs are full");
-    }
-
-    #[test]
-    fn what_comes_from_the_wire_is_counted_where_the_chain_begins_and_ends() {
-        let wiring = Wiring { pattern: Traffic::Chain, vnfs: 2, source: Source::Cards(2) };
-        let cards = |missed, sent, refused| Some(AtCards { missed, sent, refused });
-        let mut counters =
-            Counters { generated: Vec::new(), vnfs: vec![around(80, 20, 5), around(75, 0, 0)], cards: cards(7, 73, 2) };
-        let made = books(wiring, &counters);
-        assert_eq!((made.sent, made.received, made.missing(), made.faults().len()), (107, 73, 0, 0), "{made:?}");
-        let places: Vec<(&str, u64)> = made.dropped.iter().map(|at| (at.place.as_str(), at.packets)).collect();
-        assert_eq!((places[0], places[5]), (("queue from the wire of nic0", 7), ("queue to the wire of nic1", 2)));
-        counters.cards = cards(7, 70, 2);
-        assert!(books(wiring, &counters).faults().iter().any(|fault| fault.starts_with("to the wire")));
-        let bound = |vnfs, cards| bound_by(wiring, &books(wiring, &Counters { generated: Vec::new(), vnfs, cards }));
-        assert_eq!(bound(vec![around(1_000, 0, 0); 2], cards(0, 1_000, 0)), None, "all was carried");
-        assert_eq!(bound(vec![around(1_000, 0, 0); 2], cards(500, 1_000, 0)), Some("pmd"));
-        assert_eq!(bound(vec![around(1_000, 0, 0); 2], cards(0, 600, 400)), Some("line"));
-        assert_eq!(bound(vec![around(600, 400, 0), around(600, 0, 0)], cards(0, 600, 0)), Some("guest"));
+        assert_eq!(bound_by(&books(wiring, &counters)), "pmd", "rings behind VNFs are full");
     }
 }

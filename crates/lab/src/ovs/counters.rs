@@ -49,17 +49,6 @@ pub(super) struct Generated {
     pub(super) counted: u64,
 }
 
-/// What was counted at the cards of a chain.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct AtCards {
-    /// The first one had no room for them: the switch did not take them in.
-    pub(super) missed: u64,
-    /// The last one sent them.
-    pub(super) sent: u64,
-    /// It had no room for them.
-    pub(super) refused: u64,
-}
-
 /// All counters of a bed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Counters {
@@ -67,8 +56,6 @@ pub(super) struct Counters {
     pub(super) generated: Vec<Generated>,
     /// By VNF.
     pub(super) vnfs: Vec<AroundVnf>,
-    /// Where packets come from the wire.
-    pub(super) cards: Option<AtCards>,
 }
 
 /// Packets that matched the flows of each port.
@@ -97,7 +84,7 @@ pub(super) fn when_still(
     loop {
         watch.rest(STILL_FOR)?;
         let (now, text) = read(switch, vnfs, wiring, watch)?;
-        if now.is_still(&before) && now.is_drained() || begin.elapsed() > DRAINS {
+        if now == before && now.is_drained() || begin.elapsed() > DRAINS {
             return Ok((now, text));
         }
         before = now;
@@ -120,7 +107,7 @@ pub(super) fn read(
 
 /// Counters by the names of ports: the switch prints their numbers.
 fn numbered(wiring: Wiring, ports: &BTreeMap<String, ports::Counters>) -> BTreeMap<String, ports::Counters> {
-    let all = wiring.of_vnfs().chain(wiring.generators()).chain(wiring.cards());
+    let all = wiring.of_vnfs().chain(wiring.generators());
     all.filter_map(|(name, number)| {
         let counters = ports.get(&number.to_string()).or_else(|| ports.get(&name))?;
         Some((name, counters.clone()))
@@ -151,20 +138,7 @@ impl Counters {
                 matched: flow(&out_of(vnf)),
             }
         };
-        let ends = wiring.cards().next().zip(wiring.cards().next_back());
-        // `rx drop` is imissed and what found no buffer (`netdev_dpdk_get_stats` of lib/netdev-dpdk.c, Open vSwitch 3.1).
-        let cards = ends.map(|((first, _), (last, _))| AtCards {
-            missed: port(&first, "rx drop"),
-            sent: port(&last, "tx pkts"),
-            refused: port(&last, "ovs_tx_failure_drops"),
-        });
-        Self { generated, vnfs: (0..wiring.vnfs).map(around).collect(), cards }
-    }
-
-    /// True if no packet of the chain has moved since; what a card has no room for comes from outside, always.
-    fn is_still(&self, before: &Self) -> bool {
-        let inside = |all: &Self| (all.generated.clone(), all.vnfs.clone(), all.cards.map(|at| at.sent));
-        inside(self) == inside(before)
+        Self { generated, vnfs: (0..wiring.vnfs).map(around).collect() }
     }
 
     /// True if no ring holds a packet. All counters of rings began at 0 when testpmd was started.
@@ -172,13 +146,9 @@ impl Counters {
         self.vnfs.iter().all(|vnf| vnf.put == vnf.taken && vnf.sent == vnf.fetched)
     }
 
-    /// Packets that generators offered; of a chain behind a card, what came to its first ring or was missed by the card. What the flow of
-    /// that port counts is more: it goes on while nothing is wanted.
+    /// Packets that generators offered.
     pub(super) fn offered(&self) -> u64 {
-        let from_wire = self.cards.zip(self.vnfs.first());
-        let from_wire =
-            from_wire.map_or(0, |(at, first)| at.missed.saturating_add(first.put).saturating_add(first.refused));
-        self.generated.iter().map(|generated| generated.flow).fold(from_wire, u64::saturating_add)
+        self.generated.iter().map(|generated| generated.flow).fold(0, u64::saturating_add)
     }
 
     /// Packets that were dropped at rings.
@@ -211,18 +181,13 @@ impl Counters {
                     matched: added(now.matched, before.matched),
                 })
                 .collect(),
-            cards: self.cards.zip(before.cards).map(|(now, before)| AtCards {
-                missed: added(now.missed, before.missed),
-                sent: added(now.sent, before.sent),
-                refused: added(now.refused, before.refused),
-            }),
         }
     }
 }
 
-/// Packets that matched the flows of all ports that packets come from.
+/// Packets that matched the flows of all generators.
 pub(super) fn sent(wiring: Wiring, flows: &ByPort) -> u64 {
-    wiring.sources().filter_map(|(port, _)| flows.get(&port)).sum()
+    wiring.generators().filter_map(|(port, _)| flows.get(&port)).sum()
 }
 
 /// Packets that came out of the last VNF of each chain.

@@ -16,7 +16,6 @@
 mod beside;
 mod books;
 mod bounds;
-pub mod card;
 pub(crate) mod control;
 mod counters;
 mod edge;
@@ -33,17 +32,15 @@ pub use memory::Memory;
 
 use crate::journal::{Entry, Journal};
 use crate::nested::needs::{self, Need};
-use crate::setting::Host;
 use crate::watch::Watch;
 use crate::{Error, bench::environment, clocks};
 use base::bench::NS_PER_TICK;
-use base::datapath::{DatapathRun, DatapathRuns, FCS_BYTES, RateSample, Traffic};
+use base::datapath::{DatapathRuns, FCS_BYTES, RateSample, Traffic};
 use base::gauges::TrialName;
 use base::number::counted;
 use base::recording::{ClockPair, Destination, Draft, Identity, Machine, Moment, Part, PartKind, PartState, Recording};
 use beside::Beside;
 use bounds::{Bounds, Searcher};
-use card::Card;
 use ports::{Source, Wiring};
 use seats::Seats;
 use std::path::{Path, PathBuf};
@@ -93,8 +90,6 @@ pub struct Settings {
     pub memory: Memory,
     /// What is searched for in the first repeat: bounds of a chain.
     pub search: Option<Search>,
-    /// Ports of this machine, behind which others send: the first one receives, the last one sends. Without any the switch generates packets.
-    pub cards: Vec<Card>,
 }
 
 /// Where programs are, and where the recording goes.
@@ -142,7 +137,7 @@ pub fn run(
     needs::require(NEEDS, &places.programs, Path::new("/"))?;
     // Made and let go: a place that is taken is better said before anything is started than after.
     drop(Draft::new(&places.output)?);
-    let seats = Seats::here(settings.cards.first().and_then(Card::near))?;
+    let seats = Seats::here()?;
     // Two labs at a time would measure each other.
     let Some(_lock) = journal.lock(stop)? else { return Err(Error::Stopped) };
     journal.clear(COMMAND)?;
@@ -180,9 +175,7 @@ fn measure(
 ) -> Result<Measurements, Error> {
     settings.memory.reserve(memory::BOTH_MIB, entry)?;
     (watch.say)(&format!("starting a private Open vSwitch, polling on CPU {}; VNFs on CPU {}", seats.pmd, seats.vnfs));
-    let here = Host::at(Path::new("/"));
-    settings.cards.iter().try_for_each(|card| card.take(&here, entry))?;
-    let mut switch = Switch::start(settings.memory, &settings.cards, seats, entry, journal.proc(), watch)?;
+    let mut switch = Switch::start(settings.memory, seats, entry, journal.proc(), watch)?;
     let mut runs = DatapathRuns::new(surroundings(settings, seats, &switch));
     let begin = clocks::pair(HOST, Moment::Begin);
     let mut beside = Beside::start(seats, &switch.directory().join("recorded"), journal)?;
@@ -194,11 +187,7 @@ fn measure(
     let mut texts = Vec::new();
     for repeat in 0..settings.repeats {
         for vnfs in &settings.vnfs {
-            let source = match settings.cards.len() {
-                0 => Source::Generators,
-                cards => Source::Cards(cards as u32),
-            };
-            let wiring = Wiring { pattern: settings.pattern, vnfs: *vnfs, source };
+            let wiring = Wiring { pattern: settings.pattern, vnfs: *vnfs, source: Source::Generators };
             let mut testpmd = Vnfs::start(&mut switch, wiring, settings.memory, seats, entry, journal.proc(), watch)?;
             (watch.say)(&format!("{} connected", counted(u64::from(*vnfs), "VNF is", "VNFs are")));
             for size_bytes in &settings.sizes_bytes {
@@ -216,7 +205,6 @@ fn measure(
                     runs.bounds.extend(bounds);
                     runs.notes.extend(notes);
                 }
-                runs.notes.extend(of_wire(&trial, &run, switch.mean_bytes(wiring)?));
                 texts.push((format!("{}.txt", trial.name()), text));
                 runs.runs.push(run);
                 // A gauge of the next trial has it before the end.
@@ -236,29 +224,6 @@ fn tick(pairs: &[ClockPair]) -> Option<(String, String)> {
     ns_per_tick(pairs).map(|length| (NS_PER_TICK.to_owned(), length.to_string()))
 }
 
-/// What a trial with packets from the wire does not tell.
-fn of_wire(trial: &Trial<'_>, run: &DatapathRun, mean_bytes: Option<f64>) -> Vec<String> {
-    if !matches!(trial.wiring.source, Source::Cards(_)) {
-        return Vec::new();
-    }
-    let words = trial.words();
-    let nothing = (run.window_sent == 0).then(|| format!("{words}: nothing came from the wire in its window"));
-    let carried = run.offered_pps.filter(|_| nothing.is_none()).map(|pps| {
-        let pps = base::number::plain(pps.round());
-        format!("{words}: all {pps} packets per second that came from the wire were carried; what the chain carries at most is not known from it")
-    });
-    // Whether a card counts the FCS differs from card to card.
-    let other =
-        mean_bytes.filter(|mean| (mean - f64::from(trial.size_bytes)).abs() > f64::from(FCS_BYTES)).map(|mean| {
-            format!(
-                "{words}: frames from the wire have {} bytes on average, not the {} of --size",
-                base::number::plain(mean.round()),
-                trial.size_bytes
-            )
-        });
-    [nothing, carried, other].into_iter().flatten().collect()
-}
-
 /// How long a tick of the time-stamp counter was between two moments.
 fn ns_per_tick(pairs: &[ClockPair]) -> Option<f64> {
     let (first, last) = (pairs.first()?, pairs.last()?);
@@ -275,9 +240,6 @@ fn surroundings(settings: &Settings, seats: &Seats, switch: &Switch) -> std::col
     tell("memory", settings.memory.name().to_owned());
     tell("CPU of the polling thread", seats.pmd.to_string());
     tell("CPU of the VNFs", seats.vnfs.to_string());
-    for (index, card) in (0..).zip(&settings.cards) {
-        tell(&ports::card(index), card.words());
-    }
     tell("size of frames", format!("with FCS, {FCS_BYTES} bytes more than the programs count"));
     told
 }
@@ -316,10 +278,6 @@ impl std::fmt::Display for Settings {
         if let Some(Search { goals, method }) = &self.search {
             let goals: Vec<&str> = goals.iter().map(|goal| goal.name).collect();
             write!(out, " --search {} --method {}", goals.join(","), method.name())?;
-        }
-        if !self.cards.is_empty() {
-            let names: Vec<&str> = self.cards.iter().map(|card| card.name.as_str()).collect();
-            write!(out, " --nic {}", names.join(","))?;
         }
         if self.memory == Memory::Ordinary { write!(out, " --no-huge") } else { Ok(()) }
     }

@@ -3,7 +3,6 @@
 //! ```text
 //! VNF k (from 0)   in: port v(2k) of the switch = port 2k of testpmd      out: v(2k+1) = port 2k+1
 //! generator k      gen(k): one for a chain, one for each VNF side by side
-//! card k           nic(k): where the frames of a chain come from the wire, and go back to it
 //! ```
 
 use base::datapath::Traffic;
@@ -12,9 +11,6 @@ use base::datapath::Traffic;
 const FIRST_OF_VNFS: u32 = 1;
 /// Generators from here on.
 const FIRST_GENERATOR: u32 = 100;
-
-/// Ports of cards from here on.
-pub(super) const FIRST_CARD: u32 = 200;
 
 /// Generators of a chain that hold a rate together.
 const PACED: u32 = 2;
@@ -26,8 +22,6 @@ pub(super) enum Source {
     Generators,
     /// The same behind policers that hold their rate, two for a chain.
     Paced,
-    /// The wire behind one port, out of which they go again, or behind the first of two.
-    Cards(u32),
 }
 
 /// How VNFs are wired.
@@ -53,11 +47,6 @@ pub(super) fn generator(index: u32) -> String {
     format!("gen{index}")
 }
 
-/// The port of card `index`.
-pub(super) fn card(index: u32) -> String {
-    format!("nic{index}")
-}
-
 impl Wiring {
     /// All ports of VNFs, with their numbers.
     pub(super) fn of_vnfs(self) -> impl Iterator<Item = (String, u32)> {
@@ -67,23 +56,11 @@ impl Wiring {
     /// All generators, with their numbers.
     pub(super) fn generators(self) -> impl Iterator<Item = (String, u32)> {
         let count = match (self.source, self.pattern) {
-            (Source::Cards(_), _) => 0,
             (Source::Paced, Traffic::Chain) => PACED,
             (Source::Generators, Traffic::Chain) => 1,
             (_, Traffic::NorthSouth) => self.vnfs,
         };
         (0..count).map(|index| (generator(index), FIRST_GENERATOR + index))
-    }
-
-    /// All ports of cards, with their numbers: the first one receives, the last one sends.
-    pub(super) fn cards(self) -> impl DoubleEndedIterator<Item = (String, u32)> {
-        let count = if let Source::Cards(count) = self.source { count } else { 0 };
-        (0..count).map(|index| (card(index), FIRST_CARD + index))
-    }
-
-    /// Ports that packets come from.
-    pub(super) fn sources(self) -> impl Iterator<Item = (String, u32)> {
-        self.generators().chain(self.cards().take(1))
     }
 
     /// The VNF that generator `index` sends to.
@@ -110,28 +87,18 @@ impl Wiring {
         }
     }
 
-    /// The flows, in the words of ovs-ofctl(8); also those of generators that come later. What a card receives is discarded until
-    /// [`Wiring::wire_flow`].
+    /// The flows, in the words of ovs-ofctl(8); also those of generators that come later.
     pub(super) fn flows(self) -> Vec<String> {
         let into = |vnf: u32| FIRST_OF_VNFS + 2 * vnf;
-        let later = if self.source == Source::Generators { Source::Paced } else { self.source };
         let mut flows = Vec::new();
-        for (index, (_, generator)) in (0..).zip(Self { source: later, ..self }.generators()) {
+        for (index, (_, generator)) in (0..).zip(Self { source: Source::Paced, ..self }.generators()) {
             flows.push(format!("in_port={generator},actions=output:{}", into(self.feeds(index))));
         }
-        flows.extend(self.cards().map(|(_, card)| format!("in_port={card},actions=drop")));
-        let out = self.cards().next_back().map_or_else(|| "drop".to_owned(), |(_, card)| format!("output:{card}"));
         for vnf in 0..self.vnfs {
-            let action = if self.is_last(vnf) { out.clone() } else { format!("output:{}", into(vnf + 1)) };
+            let action = if self.is_last(vnf) { "drop".to_owned() } else { format!("output:{}", into(vnf + 1)) };
             flows.push(format!("in_port={},actions={action}", into(vnf) + 1));
         }
         flows
-    }
-
-    /// The flow of what comes from the wire while packets are wanted, and while not.
-    pub(super) fn wire_flow(self, wanted: bool) -> Option<String> {
-        let action = if wanted { format!("output:{FIRST_OF_VNFS}") } else { "drop".to_owned() };
-        self.cards().next().map(|(_, card)| format!("in_port={card},actions={action}"))
     }
 }
 
@@ -165,17 +132,6 @@ mod tests {
             2,
             "two policers hold a rate that one does not"
         );
-        let wired = Wiring { source: Source::Cards(2), ..chain };
-        let expected = [
-            "in_port=200,actions=drop",
-            "in_port=201,actions=drop",
-            "in_port=2,actions=output:3",
-            "in_port=4,actions=output:201",
-        ];
-        assert_eq!((wired.flows(), wired.generators().count()), (expected.map(str::to_owned).to_vec(), 0));
-        assert_eq!(wired.wire_flow(true).as_deref(), Some("in_port=200,actions=output:1"));
-        let back = Wiring { source: Source::Cards(1), ..chain }.flows();
-        assert_eq!(back.last().map(String::as_str), Some("in_port=4,actions=output:200"));
         assert_eq!((into(1), out_of(1)), ("v2".to_owned(), "v3".to_owned()));
     }
 }

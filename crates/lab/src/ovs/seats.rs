@@ -18,15 +18,13 @@ pub(super) struct Seats {
 }
 
 impl Seats {
-    /// Those of this process, the ones near a card first.
-    pub(super) fn here(near: Option<&CpuSet>) -> Result<Self, Error> {
-        Self::of(thread::affinity(thread::own())?, near)
+    /// Those of this process.
+    pub(super) fn here() -> Result<Self, Error> {
+        Self::of(thread::affinity(thread::own())?)
     }
 
-    fn of(all: CpuSet, near: Option<&CpuSet>) -> Result<Self, Error> {
-        let mut cpus: Vec<u32> = all.iter().collect();
-        cpus.sort_by_key(|cpu| near.is_some_and(|near| !near.contains(*cpu)));
-        cpus.truncate(3);
+    fn of(all: CpuSet) -> Result<Self, Error> {
+        let cpus: Vec<u32> = all.iter().take(3).collect();
         let [pmd, vnfs, ..] = cpus[..] else {
             return Err(Error::Absent(format!(
                 "the lab needs two CPUs, one for the switch and one for the VNFs; this process may use {all}"
@@ -43,14 +41,11 @@ mod tests {
 
     #[test]
     fn pollers_have_a_cpu_each() {
-        let seats = |cpus: &str| Seats::of(CpuSet::parse(cpus).unwrap(), None);
+        let seats = |cpus: &str| Seats::of(CpuSet::parse(cpus).unwrap());
         let two = seats("0-1").unwrap();
         assert_eq!((two.pmd, two.vnfs, two.others), (0, 1, 1));
         let four = seats("4-7").unwrap();
         assert_eq!((four.pmd, four.vnfs, four.others), (4, 5, 6));
-        let near = CpuSet::parse("6-9").unwrap();
-        let far = Seats::of(CpuSet::parse("4-7").unwrap(), Some(&near)).unwrap();
-        assert_eq!((far.pmd, far.vnfs, far.others), (6, 7, 4));
         assert!(seats("3").unwrap_err().to_string().contains("two CPUs"));
     }
 }

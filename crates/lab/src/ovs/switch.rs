@@ -7,10 +7,9 @@
 //! ```
 //! Nothing of a switch that runs on this machine is used: each program is told its sockets and directories.
 
-use super::card::Card;
 use super::control::Control;
 use super::pace::Policer;
-use super::ports::{FIRST_CARD, Wiring, card};
+use super::ports::Wiring;
 use super::seats::Seats;
 use super::{Memory, Watch};
 use crate::Error;
@@ -18,8 +17,6 @@ use crate::child::ChildProcess;
 use crate::journal::{Entry, Owner, Step};
 use crate::program::{Program, tie};
 use base::CpuSet;
-use base::datapath::FCS_BYTES;
-use host::polled::ports;
 use rustix::process::Signal;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -59,10 +56,9 @@ pub(super) struct Switch {
 }
 
 impl Switch {
-    /// Starts it, with one polling thread and ports for these cards.
+    /// Starts it, with one polling thread.
     pub(super) fn start(
         memory: Memory,
-        cards: &[Card],
         seats: &Seats,
         entry: &mut Entry,
         proc: &Path,
@@ -81,13 +77,11 @@ impl Switch {
         let mut database = ChildProcess::of(command, &others)?;
         entry.intend(Step::Process(Owner::of(proc, database.pid())?))?;
         appears(&at("db.sock"), &mut database, watch)?;
-        let allowed: Vec<String> = cards.iter().filter_map(Card::allowed).collect();
-        let devices = if allowed.is_empty() { "--no-pci".to_owned() } else { allowed.join(" ") };
         let settings = [
             Some("dpdk-init=true".to_owned()),
-            Some(format!("dpdk-extra={devices} {} --file-prefix=switch", memory.of_switch())),
+            Some(format!("dpdk-extra=--no-pci {} --file-prefix=switch", memory.of_switch())),
             memory.of_switch_at_once().map(|mib| format!("dpdk-socket-mem={mib}")),
-            // Else the pool of a card's port, which is there before the VNFs are, takes what is theirs.
+            // Else a port's pool takes what is left for the VNFs.
             memory.of_switch_at_once().map(|mib| format!("dpdk-socket-limit={mib}")),
             Some(format!("pmd-cpu-mask={}", CpuSet::one(seats.pmd).mask())),
             Some(format!("dpdk-lcore-mask={}", others.mask())),
@@ -116,25 +110,7 @@ impl Switch {
         let version = control.ask("version", &[])?;
         let dpdk_version = logged(&daemon.complaints(), "Using DPDK ").unwrap_or_else(|| "unknown".to_owned());
         let version = version.trim().to_owned();
-        let switch = Self { directory, daemon, _database: database, control, version, dpdk_version };
-        for (index, found) in (0..).zip(cards) {
-            switch.add_card(found, index)?;
-        }
-        Ok(switch)
-    }
-
-    /// Adds the port of a card, which is there until the switch ends: a link takes seconds to come up.
-    fn add_card(&self, found: &Card, index: u32) -> Result<(), Error> {
-        let (port, number) = (card(index), FIRST_CARD + index);
-        let device = format!("options:dpdk-devargs=\"{}\"", found.devargs(index));
-        let words = format!("add-port {BRIDGE} {port} -- set interface {port} type=dpdk ofport_request={number}");
-        let words = [words_of(&words), vec![device]].concat();
-        self.place().vsctl(&words)?;
-        let error = self.place().told_by_vsctl(&words_of(&format!("get interface {port} error")))?;
-        match error.trim() {
-            "[]" => Ok(()),
-            said => Err(Error::refused(format!("Open vSwitch does not open {}", found.name), said.trim_matches('"'))),
-        }
+        Ok(Self { directory, daemon, _database: database, control, version, dpdk_version })
     }
 
     /// The process.
@@ -213,12 +189,8 @@ impl Switch {
             .try_for_each(|(port, _)| self.place().vsctl(&words_of(&format!("del-port {BRIDGE} {port}"))))
     }
 
-    /// Has all generators send, or stop: a port that is down is not polled (`netdev_dpdk_rxq_recv` of lib/netdev-dpdk.c). What comes from the
-    /// wire cannot be stopped, and is discarded: a port that is down loses its link.
+    /// Has all generators send, or stop: a port that is down is not polled (`netdev_dpdk_rxq_recv` of lib/netdev-dpdk.c).
     pub(super) fn send(&self, wiring: Wiring, send: bool) -> Result<(), Error> {
-        if let Some(flow) = wiring.wire_flow(send) {
-            self.ofctl("add-flow", &[&flow])?;
-        }
         let state = if send { "up" } else { "down" };
         wiring.generators().try_for_each(|(port, _)| self.ofctl("mod-port", &[&port, state]).map(drop))
     }
@@ -239,16 +211,6 @@ impl Switch {
             return Ok(());
         }
         Err(Error::Died(format!("Open vSwitch has ended {}", self.daemon.complaint())))
-    }
-
-    /// Mean size of the frames that a card has received, with FCS; `None` before the first one.
-    pub(super) fn mean_bytes(&self, wiring: Wiring) -> Result<Option<f64>, Error> {
-        let Some((port, number)) = wiring.cards().next() else { return Ok(None) };
-        let ports = ports::read(&self.port_counters()?);
-        let counters = ports.get(&number.to_string()).or_else(|| ports.get(&port));
-        let counted = |name: &str| counters.and_then(|all| all.get(name)).copied().unwrap_or(0) as f64;
-        let (packets, bytes) = (counted("rx pkts"), counted("rx bytes"));
-        Ok((packets > 0.0).then(|| bytes / packets + f64::from(FCS_BYTES)))
     }
 
     fn ofctl(&self, command: &str, words: &[&str]) -> Result<String, Error> {
@@ -286,13 +248,9 @@ impl Place<'_> {
     }
 
     pub(crate) fn vsctl(&self, words: &[String]) -> Result<(), Error> {
-        self.told_by_vsctl(words).map(drop)
-    }
-
-    fn told_by_vsctl(&self, words: &[String]) -> Result<String, Error> {
         let database = format!("--db=unix:{}", self.directory.join("db.sock").display());
         let words = [&[database, LIMIT_SECONDS.to_owned()], words].concat();
-        self.run("ovs-vsctl", &words)
+        self.run("ovs-vsctl", &words).map(drop)
     }
 }
 

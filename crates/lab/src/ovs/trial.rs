@@ -10,7 +10,7 @@ use super::beside::{Beside, LEAD};
 use super::books::{books, bound_by};
 use super::counters::when_still;
 use super::edge::{Count, Edge};
-use super::ports::{Source, Wiring};
+use super::ports::Wiring;
 use super::seats::Seats;
 use super::switch::Switch;
 use super::vnfs::Vnfs;
@@ -118,7 +118,7 @@ impl Trial<'_> {
         let cycles = pmd::read(&performance);
         let mut pollers = self.pollers(switch.pid(), vnfs.pid(), &loads);
         // A queue of each port: the switch polls those that lead into VNFs as well.
-        let ports = self.wiring.of_vnfs().chain(self.wiring.generators()).chain(self.wiring.cards());
+        let ports = self.wiring.of_vnfs().chain(self.wiring.generators());
         let polled = ports.count() as u32;
         for poller in &mut pollers {
             let own = cycles.iter().find(|pmd| pmd.cpu == Some(poller.cpu) && poller.name.starts_with(PMD));
@@ -126,17 +126,13 @@ impl Trial<'_> {
             poller.cycles.iter_mut().for_each(|cycles| cycles.refused_cycles = refused_cycles);
         }
         let steal_share = self.stolen(&begin, &end);
-        let bound = bound_by(self.wiring, &books);
         let run = DatapathRun {
             design: DESIGN.to_owned(),
             pattern: self.wiring.pattern,
             vnfs: self.wiring.vnfs,
             size_bytes: self.size_bytes,
             repeat: self.repeat,
-            // What came from the wire and was carried tells no limit.
-            offered_pps: bound
-                .is_none()
-                .then(|| whole.sent as f64 * 1e9 / whole.to_ns.saturating_sub(begin.count.at_ns).max(1) as f64),
+            offered_pps: None,
             begin_ns: begin.count.at_ns,
             traced_from_ns,
             window_ns: end.count.at_ns.saturating_sub(begin.count.at_ns),
@@ -144,7 +140,7 @@ impl Trial<'_> {
             window_sent: whole.sent,
             window_received: whole.received,
             samples,
-            bound_by: bound.map(str::to_owned),
+            bound_by: Some(bound_by(&books).to_owned()),
             books,
             interference: interference(&pollers, &loads, steal_share),
             pollers,
@@ -169,11 +165,8 @@ impl Trial<'_> {
     }
 
     /// Cycles of a packet that a full ring refuses, those during which the polling thread ran: once the VNFs are stopped and rings are
-    /// full, every packet is one. Older switches without `pmd-perf-show` do not tell, nor a wire on which too few may come.
+    /// full, every packet is one. Older switches without `pmd-perf-show` do not tell.
     fn refused_cycles(&self, switch: &mut Switch, vnfs: &Vnfs, watch: &Watch<'_>) -> Result<Option<f64>, Error> {
-        if matches!(self.wiring.source, Source::Cards(_)) {
-            return Ok(None);
-        }
         let stopped = vnfs.stop()?;
         watch.rest(RINGS_FILL)?;
         switch.control.ask("dpif-netdev/pmd-stats-clear", &[])?;
