@@ -17,7 +17,7 @@
 //! ovs       Open vSwitch with DPDK and VNFs, private -------> packets that arrived, and where the others are
 //! rt        a real-time guest, emulated, disturbed on purpose -> a recording of both, and the truth
 //! vmx       what hypervisors of ours that use VMX share
-//! zero      whether memory is zeros, in several ways -------> which is as fast as memory
+//! zero      whether memory is zeros -------> about as fast as memory
 //! nested    a host, its guest and the guest's guest, emulated -> a recording
 //! ```
 //! Nothing here explains anything: what was recorded is read back by `trace` and `host` and answered by `analysis`.

@@ -950,7 +950,7 @@ export const TABLES = {
     equal: "bool",
     why: "text",
   },
-  /** How fast one core tells, in one way, which pages of one content are zeros; `read` is reading them without looking. `of_read` is the rate to that of reading in the same launch. */
+  /** How fast one core tells which pages of one content are zeros; `read` is reading them without looking. `of_read` is the rate to that of reading in the same launch. */
   "migration.scans": {
     scan: "text",
     memory: "text",

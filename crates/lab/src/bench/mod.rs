@@ -3,7 +3,7 @@
 //! ```text
 //! exits   guests of a few bytes on /dev/kvm, and the same instructions in this process --\
 //! clock   every clock of the kernel, through the vDSO and through the system call ---------+--> base::Bench, a file
-//! zeropages  whether pages are zeros, in several ways, beside reading them ---------------+
+//! zeropages  whether pages are zeros, beside reading them --------------------------------+
 //! channel    frames through a ring, between two processes -------------------------------+
 //! gaps    a loop that reads the counter: when it did not run, in a guest or here -> pairs of readings
 //! macro   any command, with KVM's counters around it --------------------------------------/

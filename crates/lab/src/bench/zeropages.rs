@@ -2,17 +2,17 @@
 //!
 //! ```text
 //! cache   256 KiB, read again and again            memory   twice the last-level cache or more, a piece at a time
-//! each round: every way of looking, and plain reading, in an order that is drawn: one sample each
+//! each round: looking for zeros, and plain reading, in an order that is drawn: one sample each
 //! ```
-//! What is compared stands in the same round, so that a machine that slows down slows all of them. Three contents: zeros, which have
-//! to be read whole; a first word that is not zero; a last byte alone that is not.
+//! What is compared stands in the same round, so that a machine that slows down slows both. Two contents: zeros, which have to be
+//! read whole, and a first word that is not zero.
 
 use super::audit::Audit;
 use super::launch::Job;
 use super::sizing::warm;
 use crate::Error;
 use crate::random::Random;
-use crate::zero::{PAGE_BYTES, Scan, read};
+use crate::zero::{PAGE_BYTES, read, zero_pages};
 use base::bench::{Measured, Params};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -28,6 +28,9 @@ const LEAST_MEMORY_BYTES: u64 = 256 << 20;
 const LEAST_ROUNDS: u32 = 30;
 /// And at most.
 const MOST_ROUNDS: u32 = 20_000;
+
+/// What looking for zeros is called, beside [`base::bench::READ`].
+const SCAN: &str = "words";
 
 /// How a launch measures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,17 +54,15 @@ pub struct Plan {
 enum Content {
     Zeros,
     FirstWord,
-    LastByte,
 }
 
 impl Content {
-    const ALL: [Self; 3] = [Self::Zeros, Self::FirstWord, Self::LastByte];
+    const ALL: [Self; 2] = [Self::Zeros, Self::FirstWord];
 
     fn name(self) -> &'static str {
         match self {
             Self::Zeros => "zeros",
             Self::FirstWord => "first word",
-            Self::LastByte => "last byte",
         }
     }
 
@@ -72,35 +73,36 @@ impl Content {
             match self {
                 Self::Zeros => {}
                 Self::FirstWord => page[..8].fill(1),
-                Self::LastByte => page[PAGE_BYTES - 1] = 0x80,
             }
         }
     }
 
     /// What is measured of it: reading costs the same whatever is read.
-    fn tests(self) -> Vec<Test> {
-        let scans = Scan::ALL.into_iter().filter(|scan| scan.is_available()).map(Test::Scan);
-        scans.chain((self == Self::Zeros).then_some(Test::Read)).collect()
+    fn tests(self) -> &'static [Test] {
+        match self {
+            Self::Zeros => &[Test::Scan, Test::Read],
+            Self::FirstWord => &[Test::Scan],
+        }
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Test {
-    Scan(Scan),
+    Scan,
     Read,
 }
 
 impl Test {
     fn name(self) -> &'static str {
         match self {
-            Self::Scan(scan) => scan.name(),
+            Self::Scan => SCAN,
             Self::Read => base::bench::READ,
         }
     }
 
     fn run(self, memory: &[u8]) -> u64 {
         match self {
-            Self::Scan(scan) => scan.zero_pages(memory) as u64,
+            Self::Scan => zero_pages(memory) as u64,
             Self::Read => read(memory),
         }
     }
@@ -141,7 +143,7 @@ pub fn memory_bytes(root: &Path) -> Result<u64, Error> {
     Ok(wanted)
 }
 
-/// Measures all ways, and tells each result as it comes.
+/// Measures everything, and tells each result as it comes.
 ///
 /// # Errors
 /// If `tell` fails.
@@ -179,7 +181,7 @@ impl Pages {
 
 fn measured(plan: &Plan, place: &str, content: Content, memory: &[u8], random: &mut Random) -> Vec<Measured> {
     let audit = Audit::begin(&plan.root, plan.cpu);
-    let mut tests: Vec<(Test, Vec<u64>)> = content.tests().into_iter().map(|test| (test, Vec::new())).collect();
+    let mut tests: Vec<(Test, Vec<u64>)> = content.tests().iter().map(|test| (*test, Vec::new())).collect();
     let until = Instant::now() + plan.target * tests.len() as u32;
     let mut pieces = memory.chunks(PIECE_BYTES.min(memory.len())).cycle();
     for round in 0..MOST_ROUNDS {
@@ -192,7 +194,7 @@ fn measured(plan: &Plan, place: &str, content: Content, memory: &[u8], random: &
             samples.push(ticks(|| test.run(piece)));
         }
     }
-    tests.sort_by_key(|(test, _)| Content::Zeros.tests().iter().position(|one| one.name() == test.name()));
+    tests.sort_by_key(|(test, _)| *test);
     let interference = audit.end();
     let one = |(test, samples): (Test, Vec<u64>)| Measured {
         name: test.name().to_owned(),
@@ -234,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_is_measured_of_every_content_in_the_same_rounds() {
+    fn both_are_measured_in_the_same_rounds() {
         let plan = Plan {
             root: PathBuf::from("/"),
             cpu: 0,
@@ -262,12 +264,10 @@ mod tests {
         let mut pages = Pages::of(3 * PAGE_BYTES);
         assert_eq!(pages.whole().as_ptr().addr() % PAGE_BYTES, 0);
         Content::Zeros.fill(pages.whole());
-        assert_eq!(Scan::Bytes.zero_pages(pages.whole()), 3);
-        for (content, at) in [(Content::FirstWord, 0), (Content::LastByte, PAGE_BYTES - 1)] {
-            content.fill(pages.whole());
-            assert_eq!(Scan::Bytes.zero_pages(pages.whole()), 0);
-            assert_eq!(pages.whole().iter().position(|byte| *byte != 0), Some(at));
-        }
+        assert_eq!(zero_pages(pages.whole()), 3);
+        Content::FirstWord.fill(pages.whole());
+        assert_eq!(zero_pages(pages.whole()), 0);
+        assert_eq!(pages.whole().iter().position(|byte| *byte != 0), Some(0));
     }
 
     #[test]
