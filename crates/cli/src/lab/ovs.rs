@@ -26,7 +26,7 @@ use std::time::{Duration, SystemTime};
     kvmscope lab ovs --search ndr,pdr --method rfc2544 --vnfs 1 --size 64 --seconds 2 --repeats 1\n  \
     kvmscope lab ovs --path veth --search ndr,pdr --vnfs 1 --size 64\n  \
     kvmscope lab ovs --path veth,bridge,macvtap --messages 64,512,65536 --vnfs 1\n  \
-    kvmscope lab ovs --path af-xdp,ovs-netdev --vnfs 1,2,4 --size 64\n\n\
+\n\
     Needs root. The switch is private, whatever switch this machine runs. Everything it creates is removed at the end, also on\n\
     Ctrl-C; after kill -9, by `kvmscope undo` and the next `lab ovs`.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\

@@ -7,7 +7,6 @@
 use crate::Error;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// ETH_P_ALL in network byte order.
@@ -23,7 +22,6 @@ const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 #[derive(Debug)]
 pub(super) struct Port {
     socket: OwnedFd,
-    dropped: AtomicU64,
 }
 
 impl Port {
@@ -39,7 +37,7 @@ impl Port {
             return Err(refused("it cannot be created"));
         }
         // SAFETY: the descriptor was just made and nobody else has it.
-        let port = Self { socket: unsafe { OwnedFd::from_raw_fd(raw) }, dropped: AtomicU64::new(0) };
+        let port = Self { socket: unsafe { OwnedFd::from_raw_fd(raw) } };
         let wait = libc::timeval { tv_sec: 0, tv_usec: LOOK_EVERY.as_micros() as libc::suseconds_t };
         port.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1_i32).map_err(|_| refused("virtio-net headers"))?;
         port.set(libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1_i32).map_err(|_| refused("ignoring its own frames"))?;
@@ -86,23 +84,6 @@ impl Port {
             error if sent < 0 && !full(&error) => Err(error),
             _ => Ok(()),
         }
-    }
-
-    /// Frames that the kernel has dropped so far, because none of this socket's memory was free (packet(7), PACKET_STATISTICS,
-    /// which begins again from 0 each time it is read).
-    pub(super) fn dropped(&self) -> io::Result<u64> {
-        let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
-        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-        let into = (&raw mut statistics).cast();
-        // SAFETY: the kernel writes at most `length` bytes into `statistics`, which lives until the call returns.
-        let got = unsafe {
-            libc::getsockopt(self.socket.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS, into, &raw mut length)
-        };
-        if got < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let since = u64::from(statistics.tp_drops);
-        Ok(self.dropped.fetch_add(since, Ordering::Relaxed) + since)
     }
 
     fn set<T>(&self, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {

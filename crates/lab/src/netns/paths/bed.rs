@@ -19,18 +19,10 @@ pub enum Path {
     Veth,
     /// A bridge joins two veths.
     Bridge,
-    /// A thread copies between two packet sockets.
-    AfPacket,
     /// A thread copies between the files of two macvtaps.
     Macvtap,
-    /// testpmd copies between two AF_XDP sockets.
-    AfXdp,
     /// testpmd, on taps that the kernel's vhost-net serves.
     VhostNet,
-    /// Open vSwitch, the kernel's datapath.
-    OvsKernel,
-    /// Open vSwitch, its daemon's datapath.
-    OvsNetdev,
 }
 
 impl Path {
@@ -39,19 +31,15 @@ impl Path {
         match self {
             Path::Veth => "veth",
             Path::Bridge => "bridge",
-            Path::AfPacket => "af-packet",
             Path::Macvtap => "macvtap",
-            Path::AfXdp => "af-xdp",
             Path::VhostNet => "vhost-net",
-            Path::OvsKernel => "ovs-kernel",
-            Path::OvsNetdev => "ovs-netdev",
         }
     }
 
     /// True if a thread spins on the chain's CPU: a polling thread of the kernel beside it would wait for its turn, and the ring
     /// before it would overflow meanwhile.
     fn spins(self) -> bool {
-        matches!(self, Path::AfXdp | Path::VhostNet)
+        self == Path::VhostNet
     }
 }
 
@@ -77,9 +65,6 @@ impl Making<'_> {
         Ok(path)
     }
 }
-
-/// Bytes of a frame with an MTU of 1500: nothing is joined to it (`skb_gro_receive` of net/core/gro.c).
-const MOST_JOINED: &str = "1514";
 
 /// A bed.
 #[derive(Debug)]
@@ -126,10 +111,6 @@ impl<'a> Bed<'a> {
         for port in 0..2 * vnfs {
             let port = format!("port{port}");
             offloads(&bed.chain, &port, &["gro", "on", "tso", "off", "gso", "off", "tx", "off"])?;
-            if path == Path::OvsNetdev {
-                // Its daemon drops what is longer than the MTU; without GRO a veth has no NAPI.
-                ip(&["-n", &bed.chain, "link", "set", &port, "gro_max_size", MOST_JOINED])?;
-            }
         }
         bed.carrier = Carrier::start(&bed, making)?;
         if !path.spins() {

@@ -3,29 +3,19 @@
 //! In: the path, the length of the chain, [`Counters`]. Out: [`Books`], in which every frame is received or dropped at a named place.
 
 use super::bed::Path;
-use super::carrier::{of_socket, of_thread};
+use super::carrier::of_thread;
 use super::counters::Counters;
-use super::{macvtap, vnfs, vswitch};
+use super::{macvtap, vnfs};
 use crate::Error;
 use base::datapath::{Agreement, Books, Place};
 
 /// Which counters make the books.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Ledger {
-    /// Places where frames are dropped, and how it is known how many.
-    dropped: Vec<(String, Told)>,
+    /// Places where frames are dropped, and the counter of each.
+    dropped: Vec<(String, String)>,
     /// Frames that were counted twice: which, and the counters of either side, to be added up.
     agreements: Vec<(String, Vec<String>, Vec<String>)>,
-}
-
-/// How it is known how many frames were dropped.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Told {
-    /// By a counter.
-    By(String),
-    /// A program gives up the rest of a batch when a socket or a ring is full, and counts none of it: what went in less what came
-    /// out.
-    GivenUp { went_in: String, came_out: Vec<String> },
 }
 
 /// Both ports of a VNF, counted from 0.
@@ -51,9 +41,6 @@ impl Ledger {
                 if number == vnfs { "queue into the sink".to_owned() } else { format!("ring into VNF {}", number + 1) };
             ledger.dropped(onward, format!("{far} tx dropped"));
         }
-        if let Path::OvsKernel | Path::OvsNetdev = path {
-            ledger.dropped("queue to the daemon of the switch".to_owned(), vswitch::LOST.to_owned());
-        }
         ledger
     }
 
@@ -63,7 +50,6 @@ impl Ledger {
         let (into, out) = (format!("into VNF {number}"), format!("out of VNF {number}"));
         match path {
             Path::Veth | Path::Bridge => {}
-            Path::AfPacket => self.dropped(format!("packet socket of VNF {number}"), of_socket(vnf)),
             Path::Macvtap => {
                 let (tap, of) = (macvtap::on(near), |what| of_thread(vnf, what));
                 self.dropped(format!("ring of the macvtap into VNF {number}"), format!("{tap} rx dropped"));
@@ -71,14 +57,6 @@ impl Ledger {
                 // A macvtap counts what came up to it, whether its ring had room or not.
                 self.agree(into, vec![format!("{tap} rx packets")], vec![of("read"), format!("{tap} rx dropped")]);
                 self.agree(out, vec![of("wrote")], out_of(far));
-            }
-            Path::AfXdp => {
-                let (inward, outward) = (|what| vnfs::counter(2 * vnf, what), |what| vnfs::counter(2 * vnf + 1, what));
-                self.dropped(format!("ring out of VNF {number}"), outward("TX-dropped"));
-                // What the socket had no room for is in both: `rx dropped` of the port is a place already.
-                let came = vec![format!("{near} rx packets")];
-                self.agree(into, came, vec![inward("RX-packets"), inward("RX-dropped")]);
-                self.agree(out, vec![outward("TX-packets")], out_of(far));
             }
             Path::VhostNet => {
                 let (inward, outward) = (|what| vnfs::counter(2 * vnf, what), |what| vnfs::counter(2 * vnf + 1, what));
@@ -88,22 +66,12 @@ impl Ledger {
                 self.agree(into, vec![format!("{before} tx packets")], vec![inward("RX-packets")]);
                 self.agree(out, vec![outward("TX-packets")], vec![format!("{behind} rx packets")]);
             }
-            Path::OvsKernel => {
-                self.agree(out, vec![vswitch::flow_of(near)], out_of(far));
-            }
-            Path::OvsNetdev => {
-                let (flow, socket) = (vswitch::flow_of(near), vswitch::socket_of(near));
-                self.dropped(format!("packet socket of VNF {number}"), socket.clone());
-                self.agree(into, vec![format!("{near} rx packets")], vec![flow.clone(), socket]);
-                let given_up = Told::GivenUp { went_in: flow, came_out: out_of(far) };
-                self.dropped.push((format!("batch out of VNF {number}"), given_up));
-            }
         }
     }
 
     /// Frames are dropped there.
     fn dropped(&mut self, place: String, counter: String) {
-        self.dropped.push((place, Told::By(counter)));
+        self.dropped.push((place, counter));
     }
 
     /// The same frames are counted by both.
@@ -116,15 +84,9 @@ impl Ledger {
     pub(super) fn books(&self, before: &Counters, after: &Counters, sent: u64) -> Result<Books, Error> {
         let grown = |counter: &String| after.grown(before, counter);
         let sum = |counters: &[String]| counters.iter().map(grown).sum::<Result<u64, Error>>();
-        let dropped = self.dropped.iter().map(|(place, told)| {
-            let (packets, counter) = match told {
-                Told::By(counter) => (grown(counter)?, counter.clone()),
-                Told::GivenUp { went_in, came_out } => {
-                    let counter = format!("{went_in} less {}", came_out.join(" + "));
-                    (grown(went_in)?.saturating_sub(sum(came_out)?), counter)
-                }
-            };
-            Ok(Place { place: place.clone(), packets, counter, most: None })
+        let dropped = self.dropped.iter().map(|(place, counter)| {
+            let packets = grown(counter)?;
+            Ok::<_, Error>(Place { place: place.clone(), packets, counter: counter.clone(), most: None })
         });
         let mut agreements = vec![Agreement {
             packets: "sent".to_owned(),

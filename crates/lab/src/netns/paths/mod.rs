@@ -3,8 +3,7 @@
 //! ```text
 //! namespace -source     namespace -chain: one polling kernel thread for each port, all on one CPU       namespace -sink
 //! source0 --- veth --- port0 [VNF 1] port1 --- veth --- port2 [VNF 2] port3 --- ... port2N-1 --- veth --- sink0
-//! sender, another CPU        veth: redirected by tc · bridge: a bridge · af-packet, macvtap: a thread of ours copies
-//!                            af-xdp, vhost-net: testpmd · ovs-kernel, ovs-netdev: Open vSwitch without DPDK
+//! sender, another CPU        veth: redirected by tc · bridge: a bridge · macvtap: a thread of ours copies · vhost-net: testpmd
 //! ```
 //! In: [`Settings`]. Out: trials in the form of all datapaths ([`DatapathRuns`]): at the highest rate that the sender reaches, with
 //! books in which every frame is somewhere; bounds that the search (`search/`) finds; streams of messages.
@@ -22,7 +21,6 @@ mod sender;
 mod streams;
 mod trial;
 mod vnfs;
-mod vswitch;
 
 pub use bed::Path;
 pub use record::record;

@@ -80,41 +80,12 @@ fn every_frame_stands_at_its_place() {
 }
 
 #[test]
-fn testpmd_is_told_its_ports_by_path() {
+fn testpmd_is_told_its_ports() {
     let expected = [
         "--vdev=net_virtio_user0,path=/dev/vhost-net,queues=1,queue_size=1024,iface=tap0",
         "--vdev=net_virtio_user1,path=/dev/vhost-net,queues=1,queue_size=1024,iface=tap1",
     ];
-    assert_eq!(vnfs::devices(Path::VhostNet, 1), expected);
-    let sockets = vnfs::devices(Path::AfXdp, 2);
-    assert_eq!((sockets.len(), sockets[3].as_str()), (4, "--vdev=net_af_xdp3,iface=port3,force_copy=1,busy_budget=0"));
-}
-
-#[test]
-fn what_the_daemon_of_a_switch_gives_up_is_what_no_port_has_seen() {
-    let ledger = Ledger::of(Path::OvsNetdev, 1);
-    let reading = |dropped, flow, sent| {
-        let counted = [
-            ("source0 tx packets", 100),
-            ("source0 tx dropped", 0),
-            ("port0 rx packets", 100),
-            ("port0 rx dropped", 0),
-            ("sk_drops of port0", dropped),
-            ("flow of port0", flow),
-            ("port1 tx packets", sent),
-            ("port1 tx dropped", 1),
-            ("lookups lost", 0),
-            ("sink0 rx packets", sent),
-        ];
-        Counters(counted.map(|(name, count)| (name.to_owned(), count)).into())
-    };
-    let before = Counters(reading(0, 0, 0).0.into_keys().map(|name| (name, 0)).collect());
-    let of = |dropped, flow, sent| ledger.books(&before, &reading(dropped, flow, sent), 100).unwrap();
-    let books = of(28, 72, 40);
-    assert_eq!((books.missing(), books.faults()), (0, Vec::<String>::new()));
-    assert_eq!(books.dropped.iter().find(|at| at.place == "batch out of VNF 1").unwrap().packets, 31);
-    assert!(of(27, 72, 40).faults().iter().any(|fault| fault.starts_with("into VNF 1")));
-    assert_eq!(of(28, 72, 80).missing(), -9, "what comes out of nothing is no batch");
+    assert_eq!(vnfs::devices(1), expected);
 }
 
 #[test]
@@ -123,10 +94,9 @@ fn books_of_all_paths_close_and_nothing_is_left() {
     let directory = tempfile::tempdir().unwrap();
     let journal = here(directory.path());
     // Those that this machine lacks something for are named where they are asked for.
-    let mut paths = vec![Path::Veth, Path::Bridge, Path::AfPacket, Path::Macvtap, Path::AfXdp];
-    paths.extend([Path::VhostNet, Path::OvsKernel, Path::OvsNetdev]);
+    let mut paths = vec![Path::Veth, Path::Bridge, Path::Macvtap, Path::VhostNet];
     paths.retain(|path| needs::check(&[*path], &programs(), "/".as_ref()).is_ok());
-    assert!(paths.len() >= 4, "{paths:?}");
+    assert!(paths.len() >= 3, "{paths:?}");
     let trials = paths.len();
     let settings = Settings {
         paths,

@@ -113,8 +113,8 @@ fn now_ns() -> u64 {
     clocks::pair("L0", base::recording::Moment::Begin).monotonic_ns
 }
 
-/// What threads of the bed's programs are called, beside this program's: the kernel's that poll a port, testpmd's, Open vSwitch's.
-const OWN: [&str; 4] = ["napi/port", "dpdk-testpmd", "rte-worker", "ovs-vswitchd"];
+/// What threads of the bed's programs are called, beside this program's: the kernel's that poll a port, testpmd's.
+const OWN: [&str; 3] = ["napi/port", "dpdk-testpmd", "rte-worker"];
 
 /// A thread of the bed: of this program, which sends and copies, or one of [`OWN`].
 fn is_own(load: &Load) -> bool {

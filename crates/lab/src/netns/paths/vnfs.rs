@@ -1,14 +1,13 @@
 //! VNFs of testpmd: one thread on the chain's CPU polls for all of them and forwards from one port of each to the other.
 //!
 //! ```text
-//! af-xdp      an AF_XDP socket on each port of the chain, frames copied: drivers/net/veth.c has no zero copy
 //! vhost-net   virtio-user with the kernel's vhost-net behind it, which makes a tap; traffic control joins tap and port
 //! ```
-//! Sources: doc/guides/nics/af_xdp.rst, doc/guides/howto/virtio_user_as_exception_path.rst (DPDK 22.11). Memory is ordinary: the
-//! kernel copies each frame anyway, and no huge page has to be asked for.
+//! Source: doc/guides/howto/virtio_user_as_exception_path.rst (DPDK 22.11). Memory is ordinary: the kernel copies each frame anyway, and no
+//! huge page has to be asked for.
 
 use super::super::inside::within;
-use super::bed::{Bed, Making, Path};
+use super::bed::{Bed, Making};
 use super::carrier::both_ways;
 use crate::Error;
 use crate::journal::network::ip;
@@ -21,8 +20,7 @@ use std::process::Command;
 
 /// What DPDK takes at once, in MiB: buffers and rings of sixteen ports.
 const MEMORY_MIB: u32 = 512;
-/// Buffers of 2,304 bytes: of the program, and for each VNF two rings of 2,048 descriptors on either side (`ETH_AF_XDP_DFLT_NUM_DESCS`
-/// of drivers/net/af_xdp/rte_eth_af_xdp.c, DPDK 22.11).
+/// Buffers of 2,304 bytes: of the program, and more than the rings of a VNF have on either side.
 const BUFFERS: u32 = 8_192;
 const BUFFERS_OF_VNF: u32 = 8_192;
 /// Entries of a ring of virtio-user.
@@ -39,20 +37,16 @@ pub(super) struct Vnfs {
     ports: u32,
 }
 
-/// testpmd's words for the ports of a path.
-pub(super) fn devices(path: Path, vnfs: u32) -> Vec<String> {
-    let device = |port| match path {
-        Path::VhostNet => format!(
-            "--vdev=net_virtio_user{port},path=/dev/vhost-net,queues=1,queue_size={RING},iface={}",
-            tap_of(port)
-        ),
-        // Busy polling would make the thread of each port a second one that spins.
-        _ => format!("--vdev=net_af_xdp{port},iface=port{port},force_copy=1,busy_budget=0"),
+/// testpmd's words for its ports.
+pub(super) fn devices(vnfs: u32) -> Vec<String> {
+    let device = |port| {
+        let tap = tap_of(port);
+        format!("--vdev=net_virtio_user{port},path=/dev/vhost-net,queues=1,queue_size={RING},iface={tap}")
     };
     (0..2 * vnfs).map(device).collect()
 }
 
-/// The tap of a port of testpmd, where it has one.
+/// The tap of a port of testpmd.
 pub(super) fn tap_of(port: u32) -> String {
     format!("tap{port}")
 }
@@ -63,11 +57,10 @@ pub(super) fn counter(port: u32, what: &str) -> String {
 }
 
 /// DPDK does not know devices whose driver is not installed: the sentence names the Debian package that brings it.
-fn with_package(error: Error, path: Path) -> Error {
-    let package = if path == Path::VhostNet { "librte-net-virtio23" } else { "librte-net-af-xdp23" };
+fn with_package(error: Error) -> Error {
     match error {
         Error::Died(why) if why.contains("failed to parse device") => {
-            Error::Absent(format!("{why}; DPDK's driver is in the Debian package {package}"))
+            Error::Absent(format!("{why}; DPDK's driver is in the Debian package librte-net-virtio23"))
         }
         other => other,
     }
@@ -80,7 +73,7 @@ impl Vnfs {
         let mut command = Command::new("stdbuf");
         command.args(["-oL", PROGRAM, "--no-huge", "-m", &MEMORY_MIB.to_string(), "--no-pci", "--no-telemetry"]);
         command.args(["--file-prefix=vnfs", "--lcores", &format!("0@{},1@{}", bed.cpus.sender, bed.cpus.chain)]);
-        command.args(devices(bed.path, bed.vnfs)).args(["--", "-i", "--no-mlockall", "--forward-mode=io"]);
+        command.args(devices(bed.vnfs)).args(["--", "-i", "--no-mlockall", "--forward-mode=io"]);
         command.args(["--nb-cores=1", "--no-lsc-interrupt", "--disable-link-check"]);
         command.arg(format!("--total-num-mbufs={}", BUFFERS + BUFFERS_OF_VNF * bed.vnfs));
         command.env("RUNTIME_DIRECTORY", &directory);
@@ -89,12 +82,10 @@ impl Vnfs {
         making.entry.intend(Step::Process(Owner::of(making.proc, console.pid())?))?;
         console.command("start")?;
         let forwards = console.until("testpmd forwards", making.stop, |console| Ok(console.forwards()));
-        forwards.map_err(|error| with_package(error, bed.path))?;
-        if bed.path == Path::VhostNet {
-            for port in 0..2 * bed.vnfs {
-                ip(&["-n", &bed.chain, "link", "set", &tap_of(port), "up"])?;
-                both_ways(&bed.chain, &tap_of(port), &format!("port{port}"))?;
-            }
+        forwards.map_err(with_package)?;
+        for port in 0..2 * bed.vnfs {
+            ip(&["-n", &bed.chain, "link", "set", &tap_of(port), "up"])?;
+            both_ways(&bed.chain, &tap_of(port), &format!("port{port}"))?;
         }
         Ok(Self { console: RefCell::new(console), ports: 2 * bed.vnfs })
     }
