@@ -1,6 +1,6 @@
 //! Guests are saved to files and woken from them.
 
-use super::{found, is_torture, lab, left, rows};
+use super::{about_migration, lab, left, rows};
 use serde_json::Value;
 
 #[test]
@@ -10,8 +10,7 @@ fn a_guest_that_was_saved_wakes_with_the_same_memory_and_its_file_is_what_was_sa
     let output = lab.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(left(directory.path()), [""; 0]);
-    let answered: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let section = answered["sections"].as_array().unwrap().iter().find(|one| one["id"] == "migration").unwrap();
+    let section = &about_migration(&output.stdout);
     let columns = section["tables"]["wakes"]["columns"].as_array().unwrap();
     let names: Vec<&str> = columns.iter().map(|column| column["name"].as_str().unwrap()).collect();
     assert_eq!(
@@ -29,27 +28,4 @@ fn a_guest_that_was_saved_wakes_with_the_same_memory_and_its_file_is_what_was_sa
     let (of, residuals) = rows(section, "residuals");
     let saved = residuals.iter().find(|row| row[of("what")] == "saved").unwrap();
     assert_eq!((residuals.len(), &saved[of("inside")]), (3, &Value::Bool(true)), "{residuals:?}");
-}
-
-#[test]
-fn a_disk_that_is_full_is_named_and_the_guest_goes_on_while_others_are_saved() {
-    if !is_torture() {
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let Some(mut lab) = lab(directory.path(), &["--to-file", "--guests", "3", "--inject", "full-disk", "--json"])
-    else {
-        return;
-    };
-    let output = lab.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(left(directory.path()), [""; 0]);
-    let answered: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let section = answered["sections"].as_array().unwrap().iter().find(|one| one["id"] == "migration").unwrap();
-    let found = found(section);
-    assert!(found.len() == 1 && found[0].starts_with("MIG-NOSPACE: "), "{found:?}");
-    assert!(found[0].ends_with("the guest goes on where it was"), "{found:?}");
-    let (of, saves) = rows(section, "saves");
-    let equal: Vec<&Value> = saves.iter().map(|row| &row[of("equal")]).collect();
-    assert_eq!(equal, [&Value::Null, &Value::Bool(true), &Value::Bool(true)]);
 }

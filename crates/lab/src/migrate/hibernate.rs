@@ -36,7 +36,7 @@ pub struct Saved {
     pub guests: u32,
     /// What a guest's file will take, by and large: so much is written and read to measure the disk.
     pub expected_bytes: u64,
-    /// The first guest's file lies where less than its memory is free.
+    /// The first guest's file lies where less than its memory is free: tests hold the report against it.
     pub is_disk_full: bool,
 }
 

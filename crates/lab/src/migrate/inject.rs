@@ -1,5 +1,5 @@
 //! What is made to go wrong on purpose, so that the report can be held against it: it is to find the culprit by what was recorded, and is not
-//! told of it.
+//! told of it. A parameter of [`Settings`](super::Settings) that tests set; no command has it.
 //!
 //! Nothing of this outlasts the lab: who is stopped goes on, who hogs a CPU ends, and both QEMUs end with this program in any case.
 
@@ -34,8 +34,6 @@ pub enum Culprit {
     KillTarget,
     /// The guest is held between its stop and the switch-over.
     Dark,
-    /// The disk that the guest is saved to is full.
-    FullDisk,
     /// The target announces the guest to nobody.
     NoAnnounce,
     /// The link that carries the guest is down, and comes up again.
@@ -68,67 +66,6 @@ pub struct Injection {
 pub(super) const ONE_SIDED: &str = "multifd";
 /// Held at by [`Phase::Dark`].
 pub(super) const HOLDS: &str = "pause-before-switchover";
-
-impl Culprit {
-    /// All of them.
-    pub const ALL: [Self; 10] = [
-        Self::StopSource,
-        Self::StopTarget,
-        Self::Hog,
-        Self::Capability,
-        Self::KillSource,
-        Self::KillTarget,
-        Self::Dark,
-        Self::FullDisk,
-        Self::NoAnnounce,
-        Self::LinkDown,
-    ];
-
-    /// As users write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::StopSource => "stop-source",
-            Self::StopTarget => "stop-target",
-            Self::Hog => "hog",
-            Self::Capability => "capability",
-            Self::KillSource => "kill-source",
-            Self::KillTarget => "kill-target",
-            Self::Dark => "dark",
-            Self::FullDisk => "full-disk",
-            Self::NoAnnounce => "no-announce",
-            Self::LinkDown => "link-down",
-        }
-    }
-
-    /// Whether it ends by itself.
-    pub fn has_length(self) -> bool {
-        matches!(self, Self::StopSource | Self::StopTarget | Self::Hog | Self::Dark | Self::LinkDown)
-    }
-
-    /// Whether there has to be a network for it.
-    pub fn is_of_network(self) -> bool {
-        matches!(self, Self::NoAnnounce | Self::LinkDown)
-    }
-
-    /// Whether it waits for a phase; others are there from the beginning.
-    pub fn has_phase(self) -> bool {
-        !matches!(self, Self::Capability | Self::FullDisk | Self::NoAnnounce)
-    }
-}
-
-impl Phase {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::FirstPass, Self::Passes, Self::Dark];
-
-    /// As users write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::FirstPass => "first-pass",
-            Self::Passes => "passes",
-            Self::Dark => "dark",
-        }
-    }
-}
 
 impl Injection {
     /// What both have to be able to do for it.
@@ -165,7 +102,7 @@ impl Injection {
             }
             Culprit::Dark => Ok(Some(AtWork::start("kvmscope-hold", self.length, |_| {}, || {})?)),
             // They are there before anything moves.
-            Culprit::Capability | Culprit::FullDisk | Culprit::NoAnnounce => Ok(None),
+            Culprit::Capability | Culprit::NoAnnounce => Ok(None),
         }
     }
 }

@@ -71,7 +71,7 @@ pub struct Settings {
     pub packets: Option<Pace>,
     /// How its memory goes over: in each repeat once by each of them.
     pub methods: Vec<Method>,
-    /// What goes wrong on purpose.
+    /// What goes wrong on purpose: tests hold the report against it.
     pub injection: Option<Injection>,
     /// How often it is migrated by each, each time anew.
     pub repeats: u32,
@@ -246,15 +246,6 @@ impl std::fmt::Display for Settings {
         }
         let methods: Vec<&str> = self.methods.iter().map(|method| method.name()).collect();
         write!(out, " --method {}", methods.join(","))?;
-        if let Some(Injection { culprit, phase, length }) = self.injection {
-            write!(out, " --inject {}", culprit.name())?;
-            if culprit.has_length() {
-                write!(out, "={}ms", length.as_millis())?;
-            }
-            if culprit.has_phase() {
-                write!(out, " --phase {}", phase.name())?;
-            }
-        }
         match self.packets {
             Some(Pace::Every(interval)) => {
                 write!(out, " --network={}/s", (1e3 / interval.as_secs_f64()).round() / 1e3)?;

@@ -17,7 +17,7 @@ const MOST_BYTES: u64 = 16 << 20;
 
 /// A connection.
 #[derive(Debug)]
-pub(crate) struct Control {
+pub(super) struct Control {
     stream: UnixStream,
 }
 
@@ -29,7 +29,7 @@ struct Answered {
 
 impl Control {
     /// Connects to the socket.
-    pub(crate) fn connect(socket: &Path) -> Result<Self, Error> {
+    pub(super) fn connect(socket: &Path) -> Result<Self, Error> {
         let io = |error| Error::io(socket, error);
         let stream = UnixStream::connect(socket).map_err(io)?;
         stream.set_read_timeout(Some(LIMIT)).map_err(io)?;
@@ -38,7 +38,7 @@ impl Control {
     }
 
     /// What the daemon answers.
-    pub(crate) fn ask(&mut self, method: &str, parameters: &[&str]) -> Result<String, Error> {
+    pub(super) fn ask(&mut self, method: &str, parameters: &[&str]) -> Result<String, Error> {
         let refused = |said: String| Error::refused(format_args!("Open vSwitch, {method}"), said);
         let request = serde_json::json!({ "id": 0, "method": method, "params": parameters }).to_string();
         self.stream.write_all(request.as_bytes()).map_err(|error| refused(error.to_string()))?;

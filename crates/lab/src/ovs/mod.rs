@@ -16,14 +16,14 @@
 mod beside;
 mod books;
 mod bounds;
-pub(crate) mod control;
+mod control;
 mod counters;
 mod edge;
 mod memory;
 mod pace;
 mod ports;
 mod seats;
-pub(crate) mod switch;
+mod switch;
 mod trial;
 mod vnfs;
 

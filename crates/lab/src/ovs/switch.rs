@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 /// The daemon that can do DPDK.
 pub(super) const DAEMON: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
 /// What a database of Open vSwitch holds.
-pub(crate) const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
+pub(super) const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 
 /// The only bridge.
 const BRIDGE: &str = "b";
@@ -222,14 +222,14 @@ impl Switch {
 }
 
 /// The directory of a switch.
-pub(crate) struct Place<'a> {
-    pub(crate) directory: &'a Path,
+struct Place<'a> {
+    directory: &'a Path,
 }
 
 impl Place<'_> {
     /// A program of Open vSwitch that keeps to the directory: ovs-vsctl(8), ENVIRONMENT; DPDK takes `RUNTIME_DIRECTORY`
     /// (`eal_create_runtime_dir`).
-    pub(crate) fn command(&self, program: &str) -> Command {
+    fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         for variable in ["OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR", "OVS_SYSCONFDIR", "RUNTIME_DIRECTORY"] {
             command.env(variable, self.directory);
@@ -238,7 +238,7 @@ impl Place<'_> {
         command
     }
 
-    pub(crate) fn run<A: AsRef<OsStr>>(&self, program: &str, words: &[A]) -> Result<String, Error> {
+    fn run<A: AsRef<OsStr>>(&self, program: &str, words: &[A]) -> Result<String, Error> {
         let program = Program::new(program, "openvswitch-switch-dpdk");
         let mut command = program.command(words);
         command.env("OVS_RUNDIR", self.directory);
@@ -247,7 +247,7 @@ impl Place<'_> {
         Ok(program.finish(command, LIMIT)?.stdout)
     }
 
-    pub(crate) fn vsctl(&self, words: &[String]) -> Result<(), Error> {
+    fn vsctl(&self, words: &[String]) -> Result<(), Error> {
         let database = format!("--db=unix:{}", self.directory.join("db.sock").display());
         let words = [&[database, LIMIT_SECONDS.to_owned()], words].concat();
         self.run("ovs-vsctl", &words).map(drop)
@@ -255,7 +255,7 @@ impl Place<'_> {
 }
 
 /// `--NAME=PATH`.
-pub(crate) fn option(name: &str, path: &Path) -> String {
+fn option(name: &str, path: &Path) -> String {
     format!("--{}", option_of(name, path))
 }
 
@@ -263,7 +263,7 @@ fn option_of(name: &str, path: &Path) -> String {
     format!("{name}={}", path.display())
 }
 
-pub(crate) fn words_of(text: &str) -> Vec<String> {
+fn words_of(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 
@@ -279,7 +279,7 @@ fn logged(log: &str, words: &str) -> Option<String> {
 }
 
 /// Waits for the socket of a program.
-pub(crate) fn appears(socket: &Path, program: &mut ChildProcess, watch: &Watch<'_>) -> Result<(), Error> {
+fn appears(socket: &Path, program: &mut ChildProcess, watch: &Watch<'_>) -> Result<(), Error> {
     let begin = Instant::now();
     while !socket.exists() {
         let name = socket.display();
