@@ -223,7 +223,7 @@ export const steps = [
     "gauges play the recording back",
     async ({ page, base }) => {
       await open(page, base, `r=${LINUX}&view=gauges&at=0.2&speed=1`);
-      await page.waitForSelector("svg.dial");
+      await page.waitForSelector("svg.gauge");
       const before = await page.locator("figcaption").textContent();
       await page.getByRole("button", { name: "Play" }).click();
       await page.waitForTimeout(400);

@@ -1,13 +1,9 @@
-/** Rates of packets on dials: the hand, the ceiling as a mark, and diamonds for what others published. */
+/** Rates of packets: a number and a bar up to the ceiling, with diamonds for what others published. */
 import type { Gauge, GaugeGroup } from "../data/types";
 import { bitsPerSecond, packetsPerSecond } from "../maths/format";
-import { onDial } from "../maths/gauges";
-import { Face } from "./Dial";
+import { Bar, Figures } from "./Gauge";
 
-/** How far out diamonds are. */
-const DIAMONDS = 96;
-
-export function RateDials({ groups }: { groups: GaugeGroup[] }) {
+export function RateGauges({ groups }: { groups: GaugeGroup[] }) {
   return (
     <>
       {groups.map((group) => (
@@ -15,9 +11,9 @@ export function RateDials({ groups }: { groups: GaugeGroup[] }) {
           <p>
             <b>{group.title}</b>
           </p>
-          <div class="dials">
+          <div class="gauges">
             {group.gauges.map((gauge) => (
-              <Dial key={gauge.label} gauge={gauge} subject={group.title} />
+              <Rate key={gauge.label} gauge={gauge} subject={group.title} />
             ))}
           </div>
         </section>
@@ -26,7 +22,7 @@ export function RateDials({ groups }: { groups: GaugeGroup[] }) {
   );
 }
 
-function Dial({ gauge, subject }: { gauge: Gauge; subject: string }) {
+function Rate({ gauge, subject }: { gauge: Gauge; subject: string }) {
   const { label, all, each, ceiling, published_pps: published, end_pps: end } = gauge;
   const place = (pps: number) => (end > 0 ? pps / end : 0);
   const [figure = "", unit = ""] = packetsPerSecond(all.pps).split(" ");
@@ -38,25 +34,17 @@ function Dial({ gauge, subject }: { gauge: Gauge; subject: string }) {
       <svg
         class="picture"
         data-heading={`${subject}, ${label}, ${all.of}, ${most}`}
-        viewBox="-104 -102 208 180"
+        viewBox="-6 14 212 52"
         role="img"
         aria-label={`${label}, ${all.of}: ${figure} ${unit}, ${bits}`}
       >
-        <Face
+        <Figures figure={figure} unit={unit} beside={bits} />
+        <Bar
           share={place(all.pps)}
           fill="var(--soft)"
-          figure={figure}
-          unit={unit}
-          end={packetsPerSecond(end).split(" ")[0]!}
-          marks={[place(ceiling.pps)]}
+          ceiling={place(ceiling.pps)}
+          published={published.map(place)}
         />
-        <text class="faint" y="46" text-anchor="middle" font-size="12">
-          {bits}
-        </text>
-        {published.map((pps) => {
-          const { x, y } = onDial(place(pps), DIAMONDS);
-          return <path key={pps} d={`M${x - 5} ${y}l5-5l5 5l-5 5z`} fill="var(--ink)" />;
-        })}
       </svg>
       <span>{all.of}</span>
       {each && <span>{`${each.of} ${packetsPerSecond(each.pps)}, ${bitsPerSecond(each.bits_per_s)}`}</span>}
