@@ -1,6 +1,7 @@
 //! The answer in sentences: what each machine's path carries and what others took of it, what windows cost, what else was measured.
 
-use super::measured::{Channel, MPROTECT, Measured, PKEY};
+use super::costs::Costs;
+use super::measured::{Channel, MPROTECT, Measured, PKEY, Series};
 use super::model::Refused;
 use super::setups::PathSetup;
 use super::{delays, dpdk, faults, flows, windows};
@@ -87,7 +88,15 @@ fn protecting(channel: &Channel<'_>, one: &Measured<'_>) -> Option<String> {
 
 /// Which batch would reach the published rate, by the model, in words that go on.
 fn as_much(channel: &Channel<'_>, one: &Measured<'_>) -> String {
-    let Some(Ok(model)) = channel.like(one, |_| {}).map(|series| &series.model) else { return String::new() };
+    let Some(series) = channel.like(one, |_| {}) else { return String::new() };
+    let Ok(model) = &series.model else { return String::new() };
+    if let Some(residual_ns) = unfitted(channel, series) {
+        return format!(
+            "; the model does not fit here, and names no batch that carries as much: it leaves {} of a packet unexplained, more than it has for \
+             any step",
+            duration(residual_ns)
+        );
+    }
     let (least, most) = (model.least, model.most);
     match model.smallest_batch(windows::SEED_MPPS) {
         Ok(batch) => format!("; by the model batch {batch} is the smallest that carries as much here"),
@@ -105,6 +114,16 @@ fn as_much(channel: &Channel<'_>, one: &Measured<'_>) -> String {
         }
         Err(Refused::TooFewBatches { .. }) => String::new(),
     }
+}
+
+/// The largest residual of a batch in ns per packet, where it is larger than each step that the model has of that packet.
+fn unfitted(channel: &Channel<'_>, series: &Series<'_>) -> Option<f64> {
+    let exceeds = |one: &Measured<'_>| {
+        let costs = Costs::of(channel, series, one);
+        let fitted_ns = costs.copy_ns?.max(costs.index_ns?);
+        costs.residual_ns.map(f64::abs).filter(|residual_ns| *residual_ns > fitted_ns)
+    };
+    series.measured.iter().filter_map(exceeds).reduce(f64::max)
 }
 
 /// What else was measured on each machine: delays, flow tables, a hostile peer.
@@ -150,6 +169,24 @@ mod tests {
                 .any(|line| line.contains("a frame of 64 B moves 128 B between them, 8.1 GB/s at 62.99 Mpps"))
         );
         assert_eq!((unknowns(&section), section.tables.len()), (vec!["published_windows"], 1));
+    }
+
+    #[test]
+    fn a_model_that_leaves_more_than_it_explains_names_no_batch() {
+        let jumps = |n: f64| if n < 64.0 { 60.0 + 14.0 * n } else { 10.0 * n };
+        let summary = answered(&of_batches(&[1, 8, 32, 64], jumps, |made| made)).summary;
+        assert!(summary.contains("by the model batch "), "{summary}");
+        // 281 ns and 15.51 ns per frame; 20 ns of each frame in batches of 32 are in no step.
+        let rates = |n: f64| {
+            n * 1_000.0
+                / [(1.0, 3.8123), (8.0, 15.92), (32.0, 22.388), (64.0, 60.7828)]
+                    .iter()
+                    .find(|rate| rate.0 == n)
+                    .unwrap()
+                    .1
+        };
+        let summary = answered(&of_batches(&[1, 8, 32, 64], rates, |made| made)).summary;
+        assert!(summary.contains("the model does not fit here") && !summary.contains("by the model"), "{summary}");
     }
 
     #[test]

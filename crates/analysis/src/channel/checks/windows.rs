@@ -44,7 +44,7 @@ pub fn mprotect(channel: &Channel<'_>) -> Vec<Hit> {
     found.collect()
 }
 
-/// The share of a batch's time that its window takes.
+/// The share of a batch's time that its window takes. Both are medians, each of its own runs: above 1 they do not fit each other.
 fn window_share(one: &Measured<'_>) -> Option<f64> {
     Some(one.window_ns()? / one.batch_ns()?)
 }
@@ -63,16 +63,21 @@ pub fn window(channel: &Channel<'_>) -> Vec<Hit> {
             Some((words, batch)) => (words, batch),
             None => (String::new(), None),
         };
-        let title = format!(
-            "{} of a batch's time goes into opening and closing the {} window at batch {}; {words}",
-            percent(share),
-            worst.setup.window,
-            worst.setup.batch
-        );
+        let (window, at) = (&worst.setup.window, worst.setup.batch);
+        let title = if share > 1.0 {
+            format!(
+                "Opening and closing the {window} window takes about as long as a whole batch at batch {at}, measured apart; {words}"
+            )
+        } else {
+            let share = percent(share);
+            format!("{share} of a batch's time goes into opening and closing the {window} window at batch {at}; {words}")
+        };
         let largest = series.and_then(|series| window_share(series.measured.last()?));
         let severity = if largest.is_some_and(|share| share > WINDOW_SHARE) { Severity::Medium } else { Severity::Low };
         let mut found = hit(worst, of_path(worst), severity, title);
-        found.cost = Cost::of(CostKind::Measured, share, "share of a batch's time");
+        if share <= 1.0 {
+            found.cost = Cost::of(CostKind::Measured, share, "share of a batch's time");
+        }
         if let Some(batch) = batch {
             found.fix =
                 vec![format!("kvmscope bench channel --window {} --batch {batch}", quoted(&worst.setup.window))];
@@ -85,7 +90,12 @@ pub fn window(channel: &Channel<'_>) -> Vec<Hit> {
         own.iter().take(MOST_SHOWN).fold(found, |hit, (one, share)| {
             let [window, batch] =
                 [one.window_ns(), one.batch_ns()].map(|ns| ns.map_or_else(|| "-".to_owned(), duration));
-            hit.with(seen(format!("{}: {window} of {batch}, {}", setup(one), percent(*share)), one))
+            let of = if *share > 1.0 {
+                format!("{window} beside {batch}, which do not fit each other")
+            } else {
+                format!("{window} of {batch}, {}", percent(*share))
+            };
+            hit.with(seen(format!("{}: {of}", setup(one)), one))
         })
     });
     found.collect()
@@ -173,6 +183,18 @@ mod tests {
         assert_eq!(dear[0].severity, base::Severity::Medium);
         let two = found(&line(28.8, &[1, 8]), |_| {});
         assert!(two[0].title.contains("no model says which"), "{}", two[0].title);
+    }
+
+    #[test]
+    fn a_window_that_takes_longer_than_the_batch_is_no_share_of_it() {
+        let one = Made { window: "mprotect", window_ns: 7_795.0, batch_ns: 7_750.0, ..Made::default() };
+        let findings = found(from_ref(&one), |_| {});
+        let window = findings.iter().find(|finding| finding.rule == "CHN-WINDOW").unwrap();
+        let title =
+            "Opening and closing the mprotect window takes about as long as a whole batch at batch 32, measured apart";
+        assert!(window.title.starts_with(title), "{}", window.title);
+        assert!(window.cost.value.is_none() && !format!("{window:?}").contains('%'), "{window:?}");
+        assert!(format!("{:?}", window.evidence).contains("which do not fit each other"), "{:?}", window.evidence);
     }
 
     #[test]

@@ -86,7 +86,7 @@ pub fn rates(channel: &Channel<'_>) -> Table {
     let mut table = Table::new(&RATES);
     for series in &channel.series {
         for one in &series.measured {
-            table.push(row(one, &Costs::of(channel, series, one)));
+            table.push_named(row(one, &Costs::of(channel, series, one)));
         }
     }
     for (series, _, window, model) in swapped(channel) {
@@ -94,8 +94,6 @@ pub fn rates(channel: &Channel<'_>) -> Table {
         for one in &series.measured {
             let frames = f64::from(one.setup.batch);
             let Ok(mpps) = model.mpps(one.setup.batch) else { continue };
-            let mut row = names(one, window, MODELLED);
-            row.extend([Cell::Missing, rounded(Some(mpps), 1e4), Cell::Missing, Cell::Missing]);
             let costs = Costs {
                 copy_ns: Some(model.copy_ns),
                 index_ns: Some((model.index_ns - notify_ns.unwrap_or(0.0)) / frames),
@@ -103,9 +101,8 @@ pub fn rates(channel: &Channel<'_>) -> Table {
                 notify_ns: notify_ns.map(|ns| ns / frames),
                 residual_ns: None,
             };
-            row.extend(steps(&costs));
-            row.resize(RATES.columns.len(), Cell::Missing);
-            table.push(row);
+            let rate = ("clean_mpps", rounded(Some(mpps), 1e4));
+            table.push_named(names(one, window, MODELLED).into_iter().chain([rate]).chain(steps(&costs)));
         }
     }
     table
@@ -130,35 +127,49 @@ pub(in crate::channel) fn swapped<'c, 'b>(
     })
 }
 
-fn row(one: &Measured<'_>, costs: &Costs) -> Vec<Cell> {
-    let mut row = names(one, &one.setup.window, MEASURED);
+/// A cell, and the column that it is in.
+type Named = (&'static str, Cell);
+
+fn row(one: &Measured<'_>, costs: &Costs) -> impl Iterator<Item = Named> {
     let (low, high) = one.range_mpps().unzip();
-    row.extend([one.raw_mpps(), one.clean_mpps(), low, high].map(|mpps| rounded(mpps, 1e4)));
-    row.extend(steps(costs));
-    row.extend([rounded(one.cpu_s_per_mpkt(), 1e6), rounded(one.open_share(), 1e6)]);
-    row.extend(one.wrong().map(|(_, count)| Cell::from(count)));
-    row.push(one.sum(|run| run.dropped).into());
-    row.push(one.is_emulated().into());
-    row
+    let rates = [
+        ("raw_mpps", rounded(one.raw_mpps(), 1e4)),
+        ("clean_mpps", rounded(one.clean_mpps(), 1e4)),
+        ("low_mpps", rounded(low, 1e4)),
+        ("high_mpps", rounded(high, 1e4)),
+        ("cpu_s_per_mpkt", rounded(one.cpu_s_per_mpkt(), 1e6)),
+        ("open_share", rounded(one.open_share(), 1e6)),
+        ("dropped", one.sum(|run| run.dropped).into()),
+        ("emulated", one.is_emulated().into()),
+    ];
+    let wrong = one.wrong().map(|(name, count)| (name, Cell::from(count)));
+    names(one, &one.setup.window, MEASURED).into_iter().chain(rates).chain(steps(costs)).chain(wrong)
 }
 
-fn names(one: &Measured<'_>, window: &str, kind: &str) -> Vec<Cell> {
+fn names(one: &Measured<'_>, window: &str, kind: &str) -> [Named; 8] {
     let Setup { path, size_bytes, batch, policy, vms, .. } = one.setup;
-    vec![
-        one.machine.into(),
-        path.as_str().into(),
-        window.into(),
-        kind.into(),
-        u64::from(*size_bytes).into(),
-        u64::from(*batch).into(),
-        policy.as_str().into(),
-        u64::from(*vms).into(),
+    [
+        ("machine", one.machine.into()),
+        ("path", path.as_str().into()),
+        ("window", window.into()),
+        ("window_kind", kind.into()),
+        ("size_bytes", u64::from(*size_bytes).into()),
+        ("batch", u64::from(*batch).into()),
+        ("policy", policy.as_str().into()),
+        ("vms", u64::from(*vms).into()),
     ]
 }
 
-fn steps(costs: &Costs) -> [Cell; 5] {
+fn steps(costs: &Costs) -> [Named; 5] {
     let Costs { copy_ns, index_ns, window_ns, notify_ns, residual_ns } = *costs;
-    [copy_ns, index_ns, window_ns, notify_ns, residual_ns].map(|ns| rounded(ns, 1e3))
+    let named = [
+        ("copy_ns", copy_ns),
+        ("index_ns", index_ns),
+        ("window_ns", window_ns),
+        ("notify_ns", notify_ns),
+        ("residual_ns", residual_ns),
+    ];
+    named.map(|(name, ns)| (name, rounded(ns, 1e3)))
 }
 
 #[cfg(test)]

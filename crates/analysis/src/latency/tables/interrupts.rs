@@ -68,15 +68,13 @@ pub(super) fn interrupts(case: &Case) -> Table {
         measured(file, case, &mut table);
     }
     if !table.rows.is_empty() {
-        let mut row = vec![Cell::Missing, "published".into(), PUBLISHED.origin.into()];
-        row.resize(INTERRUPTS.columns.len() - 4, Cell::Missing);
-        row.extend([
-            PUBLISHED.min_ns.into(),
-            Cell::F64(PUBLISHED.mean_ns as f64),
-            PUBLISHED.max_ns.into(),
-            Cell::Missing,
+        table.push_named([
+            ("kind", "published".into()),
+            ("origin", PUBLISHED.origin.into()),
+            ("min_ns", PUBLISHED.min_ns.into()),
+            ("mean_ns", Cell::F64(PUBLISHED.mean_ns as f64)),
+            ("max_ns", PUBLISHED.max_ns.into()),
         ]);
-        table.push(row);
     }
     table
 }
