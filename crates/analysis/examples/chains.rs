@@ -2,9 +2,7 @@
 //!
 //! `cargo run --release --example chains`. Prints the least and the middle of several runs, and their ratio to the bar; decides nothing.
 
-use analysis::datapath::{
-    self, Asked, DATAPATHS, Design, HopCost, Known, Pattern, Stated, StatedCard, StatedChain, quantity,
-};
+use analysis::datapath::{self, DATAPATHS, Design, HopCost, Known, Pattern, Stated, StatedCard, StatedChain, quantity};
 use analysis::{Case, Given, Input};
 use base::recording::Recording;
 use kvmscope_analysis as analysis;
@@ -39,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     told("rates", of_rates);
     let mut rows = 0;
     let whole = timed(|| {
-        let given = Given { datapath: Some(Asked::Plan(Box::new(plan.clone()))), ..Given::default() };
+        let given = Given { datapath: Some(Box::new(plan.clone())), ..Given::default() };
         let case = Case::new(Input::open(Recording::of_nothing("chains"))?, given);
         let answer = datapath::answer(&case)?.ok_or("no answer")?;
         rows = answer.section.table("rates").map_or(0, |table| table.rows.len());

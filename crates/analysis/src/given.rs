@@ -29,14 +29,12 @@ pub struct Given {
     pub realtime: bool,
     /// What the cost model is asked for.
     pub plan: Option<Asked>,
-    /// What the planner of datapaths is asked.
-    pub datapath: Option<datapath::Asked>,
+    /// The datapaths that a plan weighs.
+    pub datapath: Option<Box<datapath::Plan>>,
     /// What a migration is asked about.
     pub migration: Option<migration::Asked>,
     /// What is asked about guests that are saved to files.
     pub hibernation: Option<migration::model::hibernation::Asked>,
-    /// What others published of migrations is asked for.
-    pub published_migrations: bool,
     /// What is known of that guest's memory.
     pub looked: migration::Looked,
     /// What an experiment measured, where one was made.

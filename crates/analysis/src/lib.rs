@@ -24,6 +24,7 @@ pub mod placement;
 pub mod realtime;
 pub mod rule;
 pub mod statistics;
+pub mod validation;
 
 pub use answers::Answers;
 pub use case::{Case, WINDOWS};

@@ -1,10 +1,11 @@
 //! What programs measured, in sentences.
 
 use super::lacking;
-use super::tables::interrupts::{PUBLISHED, kind};
+use super::tables::interrupts::kind;
 use crate::Case;
 use crate::facts::attribution::{Attributed, ClockError, FoundBy};
 use crate::facts::budget::exact;
+use crate::facts::published::{self, InterruptLatency};
 use crate::facts::samples::{Edges, SampleFile};
 use base::Unknown;
 use base::number::{duration, list, many, percent, thousands};
@@ -61,8 +62,9 @@ fn interrupts(case: &Case, file: &SampleFile, edges: Edges) -> String {
         thousands(answered),
         many(edges.count, "interrupt")
     );
-    let [min, mean, max] = [PUBLISHED.min_ns, PUBLISHED.mean_ns, PUBLISHED.max_ns].map(exact);
-    let published = format!("{}: min {min}, mean {mean}, max {max} (published).", PUBLISHED.origin);
+    let InterruptLatency { name, min_ns, mean_ns, max_ns, .. } = published::interrupt();
+    let [min, mean, max] = [*min_ns, *mean_ns, *max_ns].map(exact);
+    let published = format!("{name}: min {min}, mean {mean}, max {max} (published).");
     std::iter::once(head).chain(lengths).chain([published]).collect::<Vec<_>>().join(" ")
 }
 

@@ -6,6 +6,7 @@ use super::memory::{self, Survey};
 use super::predict::{Asked, Interval, Order, Prediction};
 use super::rules::{Planned, RULES};
 use super::{figures, goals, methods, published, tables, to_file};
+use crate::facts::validation::step;
 use crate::{Answer, Case, Error};
 use base::number::{bytes, decimals, duration, percent};
 use base::{Finding, Level, Section, Unknown, in_order};
@@ -20,9 +21,7 @@ pub const QUESTION: &str = "Does a live migration end, how long does it take, an
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let given = case.given();
     let moved = given.migration.as_ref().map(|asked| section(case, asked));
-    let section = moved
-        .or_else(|| given.hibernation.as_ref().map(to_file::section))
-        .or_else(|| given.published_migrations.then(published::section));
+    let section = moved.or_else(|| given.hibernation.as_ref().map(to_file::section));
     Ok(section.map(|section| Answer { section, problems: Vec::new() }))
 }
 
@@ -65,6 +64,7 @@ fn section(case: &Case, asked: &Asked) -> Section {
             text: "QEMU itself was not asked whether it can migrate the guest: it has no monitor that is free.".into(),
         });
     }
+    section.next.push(step(&published::comparisons()));
     section
 }
 

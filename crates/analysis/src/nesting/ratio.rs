@@ -6,8 +6,8 @@
 use super::measured::exits::{self, Row};
 use super::plan::benched;
 use super::plan::inputs::Stated;
-use super::published::value;
 use crate::facts::benches::Benches;
+use crate::facts::published::value;
 use base::number::{plain, thousands};
 use base::rule::Words;
 use base::{About, Cost, CostKind, Evidence, Finding, Level, Needs, Section, Severity};

@@ -32,8 +32,7 @@ use std::path::{Path, PathBuf};
     kvmscope plan migration --vm web --bandwidth 10Gbit --compress 4\n  \
     kvmscope plan migration --ram 8G --curve moved --bandwidth 25Gbit\n  \
     kvmscope plan migration --ram 8G --hot 64M --rate 160M/s --bandwidth 10Gbit --history moved\n  \
-    kvmscope plan migration --to-file --ram 8G --zero 60% --guests 20 --disk-of /var/lib/libvirt\n  \
-    kvmscope plan migration --published\n\n\
+    kvmscope plan migration --to-file --ram 8G --zero 60% --guests 20 --disk-of /var/lib/libvirt\n\n\
     With --vm or --survey, memory, zeros and what is dirtied are measured, if they are not stated (kvmscope bench memory).\n\
     A curve of the guest's working set (--curve) has a line for each window: its length and what was dirtied, `1s 32M`;\n\
     the passes of an earlier migration of it (record --migration, lab migrate) are one too.\n\
@@ -47,7 +46,7 @@ pub struct Migration {
     #[arg(long, value_name = "RECORDING")]
     survey: Option<PathBuf>,
     /// Memory of the guest
-    #[arg(long, value_name = "BYTES", value_parser = memory, required_unless_present_any = ["vm", "survey", "published"])]
+    #[arg(long, value_name = "BYTES", value_parser = memory, required_unless_present_any = ["vm", "survey"])]
     ram: Option<f64>,
     /// How much of it is zeros: 0.6 or 60% [default: what was measured, else 0]
     #[arg(long, value_name = "SHARE", value_parser = share)]
@@ -60,7 +59,7 @@ pub struct Migration {
     compress: Option<u32>,
     /// Memory that the guest writes to again and again
     #[arg(long, value_name = "BYTES", value_parser = memory, requires = "rate",
-          required_unless_present_any = ["curve", "vm", "survey", "to_file", "published"])]
+          required_unless_present_any = ["curve", "vm", "survey", "to_file"])]
     hot: Option<f64>,
     /// What it dirties of that in a second: 160M/s, or 40000pages/s
     #[arg(long, value_name = "RATE", value_parser = dirtied, requires = "hot")]
@@ -85,7 +84,7 @@ pub struct Migration {
     #[arg(long, value_name = "DIR", requires = "to_file")]
     disk_of: Option<PathBuf>,
     /// What link, scan and copy carry
-    #[arg(long, value_name = "RATE", value_parser = bandwidth, required_unless_present_any = ["to_file", "published"])]
+    #[arg(long, value_name = "RATE", value_parser = bandwidth, required_unless_present = "to_file")]
     bandwidth: Option<f64>,
     /// QEMU's max-bandwidth, where it is less
     #[arg(long, value_name = "RATE", value_parser = bandwidth)]
@@ -106,10 +105,6 @@ pub struct Migration {
     /// repeated
     #[arg(long, value_name = "DIR")]
     history: Vec<PathBuf>,
-    /// Instead, what OPNFV KVM4NFV published of migrations, its goals, and what follows from both
-    #[arg(long, conflicts_with_all = ["vm", "survey", "ram", "zero", "hot", "curve", "bandwidth", "max_bandwidth", "limit", "throttle", "devices",
-          "setup", "scan", "compress", "history", "keep", "budget", "workload", "order", "to_file"])]
-    published: bool,
     /// Write the prediction there, for `record --migration --prediction FILE`
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
@@ -139,10 +134,6 @@ impl Migration {
         self.output.check(1, self.replace.force)?;
         let interrupt = Interrupt::watch()?;
         let recording = Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION")));
-        if self.published {
-            let given = Given { published_migrations: true, ..Given::default() };
-            return self.answer(Case::new(Input::open(recording)?, given), &interrupt);
-        }
         let survey = self.surveyed(&interrupt)?;
         if self.to_file {
             let given = Given { hibernation: Some(self.saved(survey.as_ref())?), ..Given::default() };

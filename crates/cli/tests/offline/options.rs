@@ -101,7 +101,7 @@ fn what_is_there_is_replaced_by_force_alone_whoever_writes_it() {
         ("page.html", vec!["report", &hog, "--html"]),
         ("tables", vec!["report", &hog, "--csv"]),
         ("checked", vec!["check", &intel, "--csv"]),
-        ("planned", vec!["plan", "nested", "--validate", "--csv"]),
+        ("planned", vec!["plan", "nested", "--rate", "CPUID=1", "--csv"]),
         ("web.pftrace", vec!["export", &hog, "--perfetto"]),
         ("exported", vec!["export", &hog, "--csv"]),
         ("short", vec!["cut", &hog, "--to", "0.1", "-o"]),

@@ -186,8 +186,7 @@ fn answers_about_the_fixtures_are_in_the_fields_words() {
         let [before, after] = [before, after].map(|name| format!("fixtures/{name}"));
         wrong.extend(check(&["compare", &before, &after], &not_ours));
     }
-    wrong.extend(check(&["plan", "nested", "--validate"], &not_ours));
-    wrong.extend(check(&["plan", "chain", "--validate"], &not_ours));
+    wrong.extend(check(&["schema", "--format", "validation"], &not_ours));
     wrong.extend(check(
         &["plan", "chain", "--vnfs", "1,8", "--size", "64", "--nic", "XL710", "--must-migrate"],
         &not_ours,

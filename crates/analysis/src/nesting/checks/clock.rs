@@ -1,9 +1,9 @@
 //! Checks of what reading the clock costs, here and in guests.
 
 use super::{hit, shown_by};
+use crate::facts::published::value;
 use crate::nesting::features::unstable as log_of_unstable;
 use crate::nesting::model::{Machine, Model, State};
-use crate::nesting::published::value;
 use crate::rule::Hit;
 use base::{Cost, CostKind, Evidence, Needs, Setting, Severity};
 

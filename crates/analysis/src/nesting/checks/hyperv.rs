@@ -1,8 +1,8 @@
 //! Checks of KVM on Hyper-V.
 
 use super::{hit, option, shown_by};
+use crate::facts::published::value;
 use crate::nesting::model::{Machine, Model, State};
-use crate::nesting::published::value;
 use crate::rule::Hit;
 use base::{Cost, CostKind, Needs, Severity};
 
