@@ -42,13 +42,15 @@ torture: ## Long trials: hours of fuzzing, thousands of random cases, 10 GB of t
 	@tools/need-build.sh
 	@tools/torture.sh
 
-lint: ## Format, clippy and documentation, warnings are errors; files that nothing names; the sizes of our files
+lint: ## Format, clippy, files that nothing names, the sizes of our files and their budgets; warnings are errors
+	@tools/need-build.sh --lint
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+	cargo clippy --locked --package kvmscope -- -D warnings
 	@tools/listed.sh
 	@tools/sizes.sh
+	@tools/budget.sh
 
 fmt: ## Format all code
 	cargo fmt --all

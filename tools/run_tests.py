@@ -3,7 +3,8 @@
 
 MESSAGES is what `cargo test --no-run --message-format=json` printed; it names the test programs. Each NAME=COMMAND is a job beside them.
 There is a lane for each CPU, and one for the group `machine` of tools/test-groups.tsv, whose tests take the machine one at a time and mostly wait.
-Computing programs are cut into shards. The output of every job goes to LOG, that of failed ones to stdout as well. Ends with 1 if a job failed.
+Computing programs are cut into shards. The output of every job goes to LOG, that of failed ones to stdout as well; the
+seconds go to a file beside LOG, too. Ends with 1 if a job failed.
 """
 
 import collections, fnmatch, json, os, re, signal, subprocess, sys, threading, time
@@ -118,7 +119,7 @@ def lane(queue, log):
             job = queue.pop()
         lines, good, seconds = run(job)
         with lock:
-            log.write(f"---- {job.name}\n" + "".join(lines))
+            log.write(f"==== {job.name}\n" + "".join(lines))
             log.flush()
             if not good:
                 failed.append(job.name)
@@ -150,12 +151,10 @@ def main():
             thread.start()
         for thread in threads:
             thread.join()
-    print("\nSeconds of each program:")
-    for program, seconds in programs_took.most_common():
-        print(f"{seconds:9.1f}  {program}")
-    print(f"\nThe {SLOWEST} slowest tests:")
-    for seconds, test in sorted(tests_took, reverse=True)[:SLOWEST]:
-        print(f"{seconds:9.1f}  {test}")
+    times = ["", "Seconds of each program:", *(f"{seconds:9.1f}  {program}" for program, seconds in programs_took.most_common())]
+    times += ["", f"The {SLOWEST} slowest tests:", *(f"{seconds:9.1f}  {test}" for seconds, test in sorted(tests_took)[: -SLOWEST - 1 : -1])]
+    print(*times, sep="\n")
+    Path(sys.argv[2]).with_suffix(".times").write_text("\n".join(times) + "\n")
     sys.exit(1 if failed else 0)
 
 

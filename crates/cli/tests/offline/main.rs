@@ -16,6 +16,7 @@ mod floor;
 mod history;
 mod html;
 mod join;
+mod option_counts;
 mod options;
 mod output;
 mod pack;
