@@ -1,0 +1,90 @@
+#!/bin/bash
+# Build the Python package as a wheel, target/wheels, install it in an environment of its own, target/python, and test it.
+# --able: whether there is what builds and tests it.
+# --build: build and install the wheel alone, optimized.
+# --test [CARGO-BUILD]: the tests, the examples of the documentation and the notebooks against the program of target/debug/kvmscope, which
+# tools/test.sh has built; the type check and the linter. Says what it lacks for that. CARGO-BUILD are the arguments of the build that made the
+# program: with the same ones the library is there already.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+environment=target/python
+lacks() {
+    if ! command -v python3 >/dev/null; then
+        echo "not installed"
+    elif ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+        echo "$(python3 --version) is older than 3.11"
+    elif ! install_packages >"$environment.log" 2>&1; then
+        echo "its packages cannot be installed here: $(tail -1 "$environment.log")"
+    fi
+}
+# Only when the list has changed: pip asks its registry each time.
+install_packages() {
+    local wanted
+    # Spark, which is large, only where there is the Java that it needs.
+    wanted=$(sha256sum python/pyproject.toml && command -v java || true)
+    [ -f "$environment/wanted" ] && [ "$(cat "$environment/wanted")" = "$wanted" ] && return
+    [ -x "$environment/bin/python" ] || python3 -m venv "$environment" || return
+    local packages
+    packages=$("$environment/bin/python" -c '
+import shutil, tomllib
+project = tomllib.load(open("python/pyproject.toml", "rb"))
+extras = project["project"]["optional-dependencies"]
+spark = [package for package in extras["spark"] if not package.startswith("kvmscope")] if shutil.which("java") else []
+print(*project["build-system"]["requires"], *extras["test"], *spark, sep="\n")') || return
+    "$environment/bin/python" -m pip install --quiet --disable-pip-version-check -r /dev/stdin <<<"$packages" || return
+    echo "$wanted" >"$environment/wanted"
+}
+mkdir -p target
+
+if [ "${1:-}" = --able ]; then
+    [ -z "$(lacks)" ]
+    exit
+fi
+lacks=$(lacks)
+if [ -n "$lacks" ]; then
+    echo "skipped: python3: $lacks; the Python package was not built and not tested"
+    exit 0
+fi
+
+# build PROFILE
+build() {
+    rm -rf target/wheels
+    "$environment/bin/maturin" build --quiet --locked --profile "$1" --manifest-path python/Cargo.toml \
+        --interpreter "$environment/bin/python" --out target/wheels
+    "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels/kvmscope-*.whl
+}
+# share CARGO-BUILD: maturin builds this package alone, with fewer features of what it shares with the program, and so most of that again. In its
+# place cargo is asked for all of the workspace, and maturin takes the library from that.
+share() {
+    local cargo
+    cargo=$(command -v cargo)
+    mkdir -p target/shared
+    printf '#!/bin/bash\n[ "$1" != rustc ] || exec "%s" %s\nexec "%s" "$@"\n' "$cargo" "$1" "$cargo" >target/shared/cargo
+    chmod +x target/shared/cargo
+    export CARGO=$PWD/target/shared/cargo PATH=$PWD/target/shared:$PATH
+}
+check() {
+    cd python
+    local bin="../$environment/bin"
+    # The wheel is what is checked and tested, not the folder beside the tests.
+    export PYTHONSAFEPATH=1
+    "$bin/ruff" check .
+    "$bin/ruff" format --check .
+    "$bin/mypy" kvmscope tests
+    # What the stubs say is what the compiled half has.
+    "$bin/stubtest" kvmscope --concise --mypy-config-file pyproject.toml
+    "$bin/python" -m pytest --nbmake tests notebooks
+}
+case "${1:-}" in
+    --build) build release ;;
+    --test | "")
+        [ -z "${2:-}" ] || share "$2"
+        build dev
+        exit
+        ;;
+    *)
+        echo "what is $1? --able, --build or --test" >&2
+        exit 2
+        ;;
+esac
