@@ -60,7 +60,8 @@ share() {
     local cargo
     cargo=$(command -v cargo)
     mkdir -p target/shared
-    printf '#!/bin/bash\n[ "$1" != rustc ] || exec "%s" %s\nexec "%s" "$@"\n' "$cargo" "$1" "$cargo" >target/shared/cargo
+    # With the environment of that build, without what maturin adds to it: else pyo3 would build the library anew.
+    printf '#!/bin/bash\nunset ${!PYO3_*}\nPATH=%q\n[ "$1" != rustc ] || exec %q %s\nexec %q "$@"\n' "$PATH" "$cargo" "$1" "$cargo" >target/shared/cargo
     chmod +x target/shared/cargo
     export CARGO=$PWD/target/shared/cargo PATH=$PWD/target/shared:$PATH
 }

@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Node.js may be one that tools/node.sh took from a registry.
-if node=$(tools/node.sh 2>/dev/null); then
+if node=$(tools/node.sh 2>/dev/null) && [ "$(command -v node)" != "$node/node" ]; then
     PATH=$node:$PATH
 fi
 IFS=', ' read -r -a required <<<"${KVMSCOPE_REQUIRE:-}"
@@ -32,8 +32,8 @@ else
         tools/dashboard.sh
         features=(--features kvmscope/full)
     fi
-    # All targets: one compilation for the programs, their tests, and the library of the Python package.
-    built="build --locked --workspace --all-targets ${features[*]} --message-format=json-render-diagnostics"
+    # One compilation for the programs, their tests, and the library of the Python package, which has none (`--all-targets` would make it some).
+    built="build --locked --workspace --lib --bins --tests ${features[*]} --message-format=json-render-diagnostics"
     begun=$SECONDS
     # shellcheck disable=SC2086
     cargo $built >target/tests.json
