@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SHARD = 40  # tests of a shard: few enough that all lanes end together, enough that what tests of a module share is made seldom
 SILENT = 900  # seconds without a line after which a job is ended; not in torture, where single tests take hours
-SLOWEST = 20
+IGNORED = ["--include-ignored"] if "KVMSCOPE_TORTURE" in os.environ else []
 VERDICT = re.compile(r"(ok|FAILED|ignored(, .*)?)$")
 Job = collections.namedtuple("Job", "program name command folder tests seconds")
 lock, running, ended, failed, tests_took, programs_took = threading.Lock(), set(), [], [], [], collections.Counter()
@@ -36,7 +36,7 @@ def programs(messages):
 
 
 def jobs(messages, others):
-    """The jobs of each group."""
+    """The jobs of each group, the shortest first."""
     table, lanes = groups(), collections.defaultdict(list)
     for program, executable, folder in programs(messages):
         listed = subprocess.run([executable, "--list", "--format", "terse"], cwd=folder, capture_output=True, text=True, check=True).stdout
@@ -49,7 +49,7 @@ def jobs(messages, others):
             for at in range(count):
                 part = tests[at * len(tests) // count : (at + 1) * len(tests) // count]
                 name = f"{program} {at + 1} of {count}" if count > 1 else program
-                command = [executable, "--test-threads=1", "--show-output", "--exact", *part]
+                command = [executable, "--test-threads=1", "--show-output", *IGNORED, "--exact", *part]
                 lanes[group].append(Job(program, name, command, folder, part, seconds / count or len(part) / 20))
     for name, _, command in (other.partition("=") for other in others):
         seconds = next((row[3] for row in table if row[0] == name), 0)
@@ -74,8 +74,8 @@ def read(job, output, lines, clock):
 
 def run(job):
     """Runs a job to its end. Its output, and whether it went well."""
-    begun = time.monotonic()
-    lines, clock = [], {"heard": begun, "test": begun}
+    begun, lines = time.monotonic(), []
+    clock = {"heard": begun, "test": begun}
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
     environment = {**os.environ, "CARGO_MANIFEST_DIR": str(job.folder)}
     process = subprocess.Popen(job.command, cwd=job.folder, env=environment, process_group=0, **pipes)
@@ -85,7 +85,7 @@ def run(job):
     reader.start()
     while process.poll() is None:
         time.sleep(0.05)
-        if time.monotonic() - clock["heard"] > SILENT and "KVMSCOPE_TORTURE" not in os.environ:
+        if time.monotonic() - clock["heard"] > SILENT and not IGNORED:
             lines.append(f"\nerror: {job.name} printed nothing for {SILENT} s and was ended\n")
             os.killpg(process.pid, signal.SIGKILL)
     reader.join(timeout=10)
@@ -114,8 +114,8 @@ def lane(queue, log):
             (ended if good else failed).append(job.name)
             if not good:
                 print("".join(lines))
-            count = f", {len(job.tests)} tests" if job.tests else ""
-            print(f"{'ok' if good else 'FAILED':6} {seconds:7.1f} s  {job.name}{count}", flush=True)
+            tests = f", {len(job.tests)} tests" if job.tests else ""
+            print(f"{'ok' if good else 'FAILED':6} {seconds:7.1f} s  {job.name}{tests}", flush=True)
 
 
 def stop(number, _):
@@ -136,12 +136,12 @@ def main():
     queues = jobs(sys.argv[1], sys.argv[3:])
     count = sum(map(len, queues.values()))
     with open(sys.argv[2], "w") as log:
-        lanes = [queues.get("machine", [])] + [queues.get("compute", [])] * len(os.sched_getaffinity(0))
-        threads = [threading.Thread(target=lane, args=(queue, log), daemon=True) for queue in lanes]
+        names = ["machine", *["compute"] * len(os.sched_getaffinity(0))]
+        threads = [threading.Thread(target=lane, args=(queues.get(name, []), log), daemon=True) for name in names]
         [thread.start() for thread in threads]
         [thread.join() for thread in threads]
     times = ["", "Seconds of each program:", *(f"{seconds:9.1f}  {program}" for program, seconds in programs_took.most_common())]
-    times += ["", f"The {SLOWEST} slowest tests:", *(f"{seconds:9.1f}  {test}" for seconds, test in sorted(tests_took)[: -SLOWEST - 1 : -1])]
+    times += ["", "The 20 slowest tests:", *(f"{seconds:9.1f}  {test}" for seconds, test in sorted(tests_took)[:-21:-1])]
     Path(sys.argv[2]).with_suffix(".times").write_text("\n".join(times) + "\n")
     print(*times, sep="\n")
     sys.exit(0 if len(ended) == count else 1)

@@ -25,7 +25,7 @@ mkdir -p target
 status=0
 # --show-output prints what passed tests said, so that skips can be counted.
 if [ $# -gt 0 ] || ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-    cargo test --locked --no-fail-fast "${@:---workspace}" -- --show-output 2>&1 | tee "$log" || status=$?
+    cargo test --locked --no-fail-fast "${@:---workspace}" -- --show-output ${KVMSCOPE_TORTURE:+--include-ignored} 2>&1 | tee "$log" || status=$?
 else
     features=()
     if tools/dashboard.sh --able; then
