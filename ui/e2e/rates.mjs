@@ -5,6 +5,7 @@ import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } 
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { start } from "./serve.mjs";
+import { settled } from "./settled.mjs";
 import { ask } from "./shared.mjs";
 
 const fixtures = resolve(import.meta.dirname, "../../fixtures");
@@ -122,7 +123,7 @@ export const rates = (clean) => [
         for (const theme of ["light", "dark"])
           await clean(page, base, `r=${NAME}&view=gauges&theme=${theme}`);
         await page.setViewportSize({ width: 390, height: 800 });
-        await page.waitForTimeout(200);
+        await settled(page);
         assert.ok(
           await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
           "390 px fit",
