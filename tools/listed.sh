@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.."
         named[folder "/" $2] = 1
         next
     }
-    !is_root($1) && $1 !~ /\/tests\/shared\// { files[++count] = $1 }
+    !is_root($1) { files[++count] = $1 }
     END {
         for (at = 1; at <= count; at++) {
             module = files[at]

@@ -29,7 +29,7 @@ if [ $# -eq 0 ]; then
 fi
 status=0
 # --show-output prints what passed tests said, so that skips can be counted.
-cargo test --locked --no-fail-fast "$@" -- --show-output 2>&1 | tee "$log" || status=$?
+cargo test --locked --no-fail-fast "$@" -- --show-output ${KVMSCOPE_TORTURE:+--include-ignored} 2>&1 | tee "$log" || status=$?
 if [ -n "$all" ]; then
     # NO_COLOR: its closing lines are read below.
     NO_COLOR=1 tools/dashboard.sh --test 2>&1 | tee -a "$log" || status=$?

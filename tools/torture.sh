@@ -1,7 +1,7 @@
 #!/bin/bash
 # Long trials: each parser fuzzed for two hours (TORTURE_FUZZ_SECONDS), as many at once as there are CPUs; property tests with
-# 5,000 cases each (TORTURE_CASES), forty times as many generated traces and the slow nested labs, VMX and Linux
-# (KVMSCOPE_TORTURE); topologies of the real machines that hwloc and util-linux test with; 200 recorders killed (TORTURE_KILLS); the memory of reports, pages and exports on 10 GB (TORTURE_GB); frame
+# 5,000 cases each (TORTURE_CASES), forty times as many generated traces, and the tests that others ignore, such as nested labs of
+# VMX and Linux (KVMSCOPE_TORTURE); topologies of the real machines that hwloc and util-linux test with; 200 recorders killed (TORTURE_KILLS); the memory of reports, pages and exports on 10 GB (TORTURE_GB); frame
 # times of the dashboard's timeline over some ten million events; the channel's rules under valgrind, where it is installed, and all of its tests
 # with the address sanitizer, where the toolchain has it.
 set -euo pipefail

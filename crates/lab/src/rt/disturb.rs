@@ -157,16 +157,19 @@ mod tests {
         let seats = Seats::of(&thread::affinity(thread::own()).unwrap()).unwrap();
         let guest = Threads { pid: sleeper.id(), vcpu: sleeper.id() };
         let disturber = Disturber { kind: Disturbance::Stop, seats: &seats, guest, quota: None };
+        let stat = format!("/proc/{}/stat", sleeper.id());
+        let is_stopped = || std::fs::read_to_string(&stat).unwrap().contains(") T ");
         let over = AtomicBool::new(false);
         let (_, bursts) = std::thread::scope(|scope| {
             let done = scope.spawn(|| disturber.run(&over));
-            std::thread::sleep(Duration::from_millis(900));
+            testing::wait_for("the first burst", is_stopped);
+            testing::wait_for("its end", || !is_stopped());
+            testing::wait_for("the second burst", is_stopped);
             over.store(true, Ordering::Relaxed);
             done.join().unwrap().unwrap()
         });
-        assert!(!bursts.is_empty() && bursts.is_sorted_by_key(|burst| burst.from_tsc), "{bursts:?}");
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", sleeper.id())).unwrap();
-        assert!(!stat.contains(") T "), "it goes on: {stat}");
+        assert!(bursts.len() >= 2 && bursts.is_sorted_by_key(|burst| burst.from_tsc), "{bursts:?}");
+        assert!(!is_stopped(), "it goes on");
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();
     }

@@ -1,7 +1,7 @@
 use super::counters::Counters;
 use super::ledger::Ledger;
 use super::*;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use testing::{Machine, machine, wait_for};
 
 fn here(journal: &std::path::Path) -> Journal {
     Journal::new(journal, "/proc")
@@ -16,10 +16,8 @@ fn namespaces() -> String {
 }
 
 /// The machine for one test alone; `None` if it is not ours to measure.
-fn alone() -> Option<MutexGuard<'static, ()>> {
-    static ONE: Mutex<()> = Mutex::new(());
-    let is_root = rustix::process::geteuid().is_root();
-    is_root.then(|| ONE.lock().unwrap_or_else(PoisonError::into_inner))
+fn alone() -> Option<Machine> {
+    rustix::process::geteuid().is_root().then(machine)
 }
 
 #[test]
@@ -188,7 +186,8 @@ fn a_lab_that_is_stopped_leaves_nothing() {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            std::thread::sleep(Duration::from_secs(2));
+            let begins = format!("paths-{}-", std::process::id());
+            wait_for("the lab's namespaces", || namespaces().contains(&begins));
             stop.store(true, Ordering::Relaxed);
         });
         assert!(matches!(run(&settings, &programs(), &journal, &mut |_| (), &stop), Err(Error::Stopped)));
