@@ -19,6 +19,7 @@ mod join;
 mod options;
 mod output;
 mod pack;
+mod patience;
 mod plan;
 mod plan_chain;
 mod plan_migration;
