@@ -66,9 +66,17 @@ async function rendererMb(page) {
   const session = await page.context().browser().newBrowserCDPSession();
   const { processInfo } = await session.send("SystemInfo.getProcessInfo");
   await session.detach();
+  const status = (id) => {
+    try {
+      return readFileSync(`/proc/${id}/status`, "utf8");
+    } catch {
+      // Another step's, which has ended since it was listed.
+      return "";
+    }
+  };
   const sizes = processInfo
     .filter(({ type }) => type === "renderer")
-    .map(({ id }) => Number(readFileSync(`/proc/${id}/status`, "utf8").match(/VmRSS:\s+(\d+)/)?.[1] ?? 0));
+    .map(({ id }) => Number(status(id).match(/VmRSS:\s+(\d+)/)?.[1] ?? 0));
   return Math.max(0, ...sizes) / 1024;
 }
 

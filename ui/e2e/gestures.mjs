@@ -1,7 +1,7 @@
 // What hands know from other viewers of traces: details, areas, focus, history, wheel, pinch, search, order of lanes, arrows.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { rested, settled } from "./settled.mjs";
+import { atOnce, rested, settled } from "./settled.mjs";
 import { address, ask, LINUX, length, NESTED, open, param } from "./shared.mjs";
 
 const CANVAS = ".lane-canvas .above";
@@ -114,12 +114,17 @@ export const gestures = [
       const box = await page.locator(CANVAS).boundingBox();
       await page.mouse.move(box.x + 400, box.y + 60);
       await page.keyboard.down("Control");
-      for (let i = 0; i < 12; i++) await page.mouse.wheel(0, -60);
+      await atOnce(page, async () => {
+        for (let i = 0; i < 12; i++) await page.mouse.wheel(0, -60);
+        await settled(page);
+      });
       await page.keyboard.up("Control");
       await rested(page);
       const once = await length(page);
-      for (let i = 0; i < 4; i++) await page.keyboard.press("w");
-      await settled(page);
+      await atOnce(page, async () => {
+        for (let i = 0; i < 4; i++) await page.keyboard.press("w");
+        await settled(page);
+      });
       assert.ok((await length(page)) < once);
       // One step for a gesture, not one for each of its windows.
       await page.goBack();

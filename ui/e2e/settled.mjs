@@ -56,8 +56,16 @@ const counting = (shortMs) => {
     () => true,
   );
   let skipped = 0;
+  let held = null;
   const now = performance.now.bind(performance);
-  performance.now = () => now() + skipped;
+  performance.now = () => held ?? now() + skipped;
+  globalThis.holdTime = () => {
+    held = performance.now();
+  };
+  globalThis.releaseTime = () => {
+    skipped = held - now();
+    held = null;
+  };
   globalThis.skipTime = (ms) => {
     skipped += ms;
   };
@@ -81,5 +89,16 @@ export async function rested(page) {
   await page.evaluate((ms) => globalThis.skipTime(ms), REST_MS);
 }
 
+/** Before a wait is given up: a server that was not optimized, on a machine that has much else to do. */
+export const PATIENCE_MS = 120_000;
+
+/** Does something as one gesture, however long it takes here: the page's own clock stands still meanwhile. */
+export async function atOnce(page, work) {
+  await page.evaluate(() => globalThis.holdTime());
+  await work();
+  await page.evaluate(() => globalThis.releaseTime());
+}
+
 /** Waits until the page has done all that it was asked to. */
-export const settled = (page) => page.waitForFunction(() => globalThis.isSettled());
+export const settled = (page) =>
+  page.waitForFunction(() => globalThis.isSettled(), null, { timeout: PATIENCE_MS });

@@ -39,12 +39,19 @@ pub fn missing(programs: &[(&str, &str)]) -> Option<String> {
     Some(format!("{program} does not start; the Debian package {package} brings it"))
 }
 
-/// Why this host cannot be recorded, if so.
+/// Why this host cannot be recorded, if so. Mounts the tracing file system where the kernel has it and nobody has mounted it, as in a
+/// container: tests look there for what a recorder made and left.
 #[must_use]
 pub fn cannot_record() -> Option<&'static str> {
-    let is_root = rustix::process::geteuid().is_root();
-    let can = is_root && Path::new("/sys/kernel/tracing/instances").is_dir();
-    (!can).then_some("recording needs root and /sys/kernel/tracing/instances")
+    const TRACEFS: &str = "/sys/kernel/tracing";
+    let is_mounted = || Path::new(TRACEFS).join("instances").is_dir();
+    if !rustix::process::geteuid().is_root() {
+        return Some("recording needs root");
+    }
+    if !is_mounted() && Path::new(TRACEFS).is_dir() {
+        let _ = Command::new("mount").args(["-t", "tracefs", "nodev", TRACEFS]).status();
+    }
+    (!is_mounted()).then_some("recording needs a kernel with /sys/kernel/tracing/instances")
 }
 
 /// True if SIGHUP is ignored here, as below nohup: then it is in the programs that a test starts, which leave it so. Says what is

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use testing::{missing, processes_with, send, wait_for, wait_for_output};
+use testing::{cannot_record, missing, processes_with, send, wait_for, wait_for_output};
 use trace::request::Wanted;
 use trace::{Event, Listener, Reading, Request};
 
@@ -81,8 +81,8 @@ impl Bench {
 
 /// Why the lab cannot run here.
 fn lacking() -> Option<String> {
-    if !rustix::process::geteuid().is_root() {
-        return Some("it needs root".to_owned());
+    if let Some(why) = cannot_record() {
+        return Some(why.to_owned());
     }
     let clocks = std::fs::read_to_string("/sys/kernel/tracing/trace_clock").unwrap_or_default();
     if !clocks.contains("x86-tsc") {

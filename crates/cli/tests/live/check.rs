@@ -255,7 +255,7 @@ fn an_interrupt_storm_on_the_cpu_of_a_vcpu_is_named() {
     let namespaces = storm.namespaces.clone();
     let vm = Busy::vcpu("stormed", cpu);
     let directory = tempfile::tempdir().unwrap();
-    let mut looks = (0..8).map(|_| Look::at(&directory.path().join("look"), &vm, cpu));
+    let mut looks = (0..3).map(|_| Look::at(&directory.path().join("look"), &vm, cpu));
     let found = looks.find(Look::storm_prevails).map(|look| look.findings);
     drop((vm, storm));
     let left = ip(&["netns", "list"]).unwrap();

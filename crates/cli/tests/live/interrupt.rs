@@ -5,7 +5,7 @@ use assert_cmd::cargo::cargo_bin;
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use testing::{Workspace, wait_for, was_hangup_ignored};
+use testing::{Workspace, cannot_record, wait_for, was_hangup_ignored};
 
 const SIGNALS: [Signal; 3] = [Signal::INT, Signal::TERM, Signal::HUP];
 
@@ -44,8 +44,6 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn what_reads_this_host_ends_with_130_and_leaves_nothing() {
-    let root = rustix::process::geteuid().is_root();
-    let tracing = Path::new("/sys/kernel/tracing/instances").is_dir();
     let mut commands = vec![
         &["check", "--span", "60"][..],
         &["check", "--span", "0"],
@@ -53,11 +51,9 @@ fn what_reads_this_host_ends_with_130_and_leaves_nothing() {
         &["snapshot", "--span", "60", "-o", "shot"],
         &["bench", "macro", "--json", "--", "sleep", "60"],
     ];
-    if root && tracing {
-        commands.push(&["check", "--probe", "--span", "0"]);
-        commands.push(&["record", "-o", "new"]);
-    } else {
-        println!("skipped: record and check --probe: they need root and a tracing file system");
+    match cannot_record() {
+        None => commands.extend([&["check", "--probe", "--span", "0"][..], &["record", "-o", "new"]]),
+        Some(why) => println!("skipped: record and check --probe: {why}"),
     }
     for (number, arguments) in commands.into_iter().enumerate() {
         let place = Workspace::alone();

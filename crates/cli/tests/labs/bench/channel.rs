@@ -3,7 +3,6 @@
 use super::{kvmscope, rows_of};
 use assert_cmd::Command;
 use serde_json::Value;
-use std::path::Path;
 use testing::{Hogs, Workspace, machine};
 
 fn measured(json: &str) -> Vec<Value> {
@@ -200,8 +199,8 @@ fn one_cpu_and_what_cannot_be_are_refused() {
 
 /// Why nobody can be named here, if so.
 fn cannot_record() -> Option<&'static str> {
-    if !rustix::process::geteuid().is_root() || !Path::new("/sys/kernel/tracing/instances").is_dir() {
-        return Some("recording the host needs root and /sys/kernel/tracing");
+    if let Some(why) = testing::cannot_record() {
+        return Some(why);
     }
     let has_clock =
         std::fs::read_to_string("/sys/kernel/tracing/trace_clock").is_ok_and(|text| text.contains("x86-tsc"));

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use testing::{Hogs, Workspace, wait_for};
+use testing::{Hogs, Workspace, cannot_record, wait_for};
 
 fn kvmscope(place: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
@@ -54,7 +54,7 @@ fn every_interrupt_is_accounted_for_and_the_hog_is_named() {
         return;
     }
     let directory = Workspace::alone();
-    let place = directory.path();
+    let (place, lacks) = (directory.path(), cannot_record());
     let cpu = lab::setting::thread::affinity(lab::setting::thread::own()).unwrap().last().unwrap();
     let hog = Hogs::on(cpu, 1);
     let arguments = ["bench", "irq", "--emulate", "--seconds", "1", "--cpu", &cpu.to_string(), "--json", "-o", "new"];
@@ -82,8 +82,8 @@ fn every_interrupt_is_accounted_for_and_the_hog_is_named() {
     assert!(["FAIL", "INCONCLUSIVE"].contains(&goal["verdict"].as_str().unwrap()), "emulated, and too short: {goal}");
     assert_eq!(goal["samples"], kept.answered.len());
 
-    if !rustix::process::geteuid().is_root() || !Path::new("/sys/kernel/tracing/instances").is_dir() {
-        return println!("skipped: who was in the way: recording the host needs root and /sys/kernel/tracing");
+    if let Some(why) = lacks {
+        return println!("skipped: who was in the way: {why}");
     }
     let taken = rows(&output, "attributed");
     let total_ns = |row: &Value| row["total_ns"].as_u64().unwrap();

@@ -6,7 +6,7 @@ use base::gaps::Gaps;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use testing::{Hogs, Workspace};
+use testing::{Hogs, Workspace, cannot_record};
 use trace::Reading;
 use trace::replay::{Event, Listener, replay};
 use trace::request::{Request, Wanted};
@@ -62,8 +62,8 @@ fn each_time_that_an_emulated_guest_is_off_its_cpu_is_a_gap_too() {
 }
 
 fn every_switch_is_a_gap(options: &[&str]) {
-    if !rustix::process::geteuid().is_root() || !Path::new("/sys/kernel/tracing/instances").is_dir() {
-        return println!("skipped: gaps: recording the host needs root and /sys/kernel/tracing");
+    if let Some(why) = cannot_record() {
+        return println!("skipped: gaps: {why}");
     }
     if !std::fs::read_to_string("/sys/kernel/tracing/trace_clock").is_ok_and(|clocks| clocks.contains("x86-tsc")) {
         return println!("skipped: gaps: this kernel has no trace clock x86-tsc");

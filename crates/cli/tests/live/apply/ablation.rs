@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
-use testing::{Running, Workspace, wait_for};
+use testing::{Running, Workspace, cannot_record, wait_for};
 
 /// A goal that a hog of the same priority breaks all the time, and that a CPU of its own seldom breaks.
 const BUDGET: &str = r#"
@@ -107,8 +107,8 @@ struct Bed {
 impl Bed {
     fn make(test: &str) -> Option<Self> {
         let (_, all) = places(test)?;
-        if !Path::new("/sys/kernel/tracing/instances").is_dir() {
-            println!("skipped: {test}: recording needs tracefs");
+        if let Some(why) = cannot_record() {
+            println!("skipped: {test}: {why}");
             return None;
         }
         let Ok(interval) = std::fs::read_to_string(IDLE_KNOB) else {
