@@ -4,7 +4,7 @@
 FUZZ_SECONDS ?= 30
 
 .DEFAULT_GOAL := help
-.PHONY: help run full python dist test bench torture lint fmt fuzz clean
+.PHONY: help run full python dist test bench channel torture lint fmt fuzz clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,11 @@ test: ## Install what tests compare with (root on Debian), run all tests, list t
 bench: ## Print ratios against peers, measured in this run
 	@tools/need-build.sh
 	@tools/bench.sh
+
+channel: ## Test the ring in shared memory whole: its model checker, hostile peers, its bench and paths of DPDK
+	@tools/need-build.sh
+	cargo test --locked --package kvmscope-channel --package kvmscope-channel-bench --features kvmscope-channel/thorough
+	cargo test --locked --package kvmscope --features channel -- --include-ignored channel
 
 torture: ## Long trials: hours of fuzzing, thousands of random cases, 10 GB of trace
 	@tools/need-build.sh

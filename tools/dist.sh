@@ -1,6 +1,6 @@
 #!/bin/bash
 # Make what is released: one static binary, a .deb and a .rpm with manual pages and completions, and their SHA256SUMS.
-# All goes into target/dist. The binary has the dashboard where npm can build it, else it is the slim one, and is named so.
+# All goes into target/dist. The binary has labs and benches, and the dashboard where npm can build it, else it is the slim one, and is named so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,7 +11,7 @@ rm -rf "$dist"
 mkdir -p "$dist"
 
 # glibc, linked statically: musl's allocator costs the readers, which decode on several threads, a good part of their speed.
-features=()
+features=(--features channel)
 kind=-slim
 if tools/dashboard.sh --able; then
     tools/dashboard.sh

@@ -21,7 +21,7 @@ mkdir -p target
 all=
 if [ $# -eq 0 ]; then
     all=yes
-    set -- --workspace
+    set -- --workspace --features kvmscope/channel
     if tools/dashboard.sh --able; then
         tools/dashboard.sh
         set -- --workspace --features kvmscope/full

@@ -11,13 +11,13 @@ KVMSCOPE_KILLS="${TORTURE_KILLS:-200}" KVMSCOPE_TORTURE=1 PROPTEST_CASES="${TORT
 if command -v valgrind >/dev/null; then
     # What starts processes of its own, or waits for a clock, is left to the run without it.
     CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="valgrind -q --error-exitcode=9" \
-        cargo test --locked --package kvmscope-channel --test hostile -- rules:: --skip rule_3 --test-threads=1
+        cargo test --locked --package kvmscope-channel --features thorough --test hostile -- rules:: --skip rule_3 --test-threads=1
 fi
 # The address sanitizer comes with the toolchain for some targets; what turns it on is not stable, and rustc has to be told.
 host=$(rustc -vV | sed -n 's/^host: //p')
 if compgen -G "$(rustc --print sysroot)/lib/rustlib/$host/lib/*_rt.asan.a" >/dev/null; then
     # A window that has closed ends a process by a signal, which the tests look for.
-    ASAN_OPTIONS=handle_segv=0:handle_sigbus=0 RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address cargo test --locked --package kvmscope-channel --target "$host" \
+    ASAN_OPTIONS=handle_segv=0:handle_sigbus=0 RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address cargo test --locked --package kvmscope-channel --features thorough --target "$host" \
         --target-dir target/asan --lib --test hostile --test flows --test frames --test machines
 else
     echo "skipped: address sanitizer: this toolchain has none for $host"

@@ -8,9 +8,11 @@ mod drawn;
 mod judging;
 mod losses;
 mod ranking;
+#[cfg(feature = "labs")]
+pub mod recorded;
 
 use crate::arguments::{
-    Answered, Narrow, OutputOptions, Recordings, ReplaceOptions, Stdin, SymbolFiles, Wanted, WorkloadOption, opened,
+    Answered, Narrow, OutputOptions, Recordings, ReplaceOptions, SymbolFiles, Wanted, WorkloadOption,
 };
 use crate::exit::{Exit, complain, is_wrong_use};
 use crate::interrupt::Interrupt;
@@ -23,7 +25,6 @@ pub use judging::JudgeOptions;
 use losses::LossArguments;
 use ranking::RankingOptions;
 use show::junit::Suite;
-use std::path::Path;
 
 /// Report what happened in a recording and what to change
 #[derive(Args)]
@@ -66,14 +67,6 @@ pub struct Report {
     workload: WorkloadOption,
     #[command(flatten)]
     output: OutputOptions,
-}
-
-/// Reports on what `command` has just recorded, as `kvmscope report` does.
-pub fn of(path: &Path, command: &str, output: &OutputOptions, interrupt: &Interrupt) -> anyhow::Result<Exit> {
-    let recording = opened(path, &Stdin::default(), interrupt)?;
-    let progress = Progress::new(true);
-    let case = Case::new(Input::open(recording)?, Given::default()).with_progress(progress.hear());
-    output.end(command, &[answer(&case, output, progress)?], interrupt)
 }
 
 impl Report {

@@ -52,8 +52,9 @@ fn what_reads_this_host_ends_with_130_and_leaves_nothing() {
         &["check", "--span", "0"],
         &["apply", "PLC-OVERLAP@nobody"],
         &["snapshot", "--span", "60", "-o", "shot"],
-        &["bench", "macro", "--json", "--", "sleep", "60"],
     ];
+    #[cfg(feature = "labs")]
+    commands.push(&["bench", "macro", "--json", "--", "sleep", "60"]);
     if root && tracing {
         commands.push(&["check", "--probe", "--span", "0"]);
         commands.push(&["record", "-o", "new"]);

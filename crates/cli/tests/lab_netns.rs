@@ -1,6 +1,7 @@
 //! `kvmscope lab netns`, small: who starves whom is named, and nothing is left behind. No throughput is asserted.
+#![cfg(feature = "labs")]
 
-use lab::nested::packages::{self, Flavour};
+use labs::machine::packages::{self, Flavour};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -126,7 +127,7 @@ fn no_guest() -> Option<String> {
             return Some(format!("{program}: {error}; the Debian package {package} brings it"));
         }
     }
-    let Some(cache) = lab::nested::default_cache(|name| std::env::var_os(name)) else {
+    let Some(cache) = labs::machine::default_cache(|name| std::env::var_os(name)) else {
         return Some("no place for a kernel".to_owned());
     };
     packages::kernel(&cache, Flavour::Stock, &mut |_| {}).err().map(|error| error.to_string()).or_else(lacking)

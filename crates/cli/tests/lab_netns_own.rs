@@ -1,5 +1,6 @@
 //! `kvmscope lab netns` with NICs of the user's: two that the test makes, and a router of its own between them. Whatever
 //! ends the command, both are back as they were.
+#![cfg(feature = "labs")]
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

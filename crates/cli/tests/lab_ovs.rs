@@ -1,5 +1,6 @@
 //! `kvmscope lab ovs`, small: the books close, the counters of all programs agree, and nothing is left behind, however the lab
 //! ends. No rate is asserted.
+#![cfg(feature = "labs")]
 
 use base::datapath::{DatapathRuns, RateSample};
 use base::gauges::{Gauges, RateLook};

@@ -1,5 +1,6 @@
 //! `kvmscope lab ovs --path`, small: the books close, bounds or the reason why there are none are said, and nothing is left
 //! behind, however the lab ends. No rate is asserted.
+#![cfg(feature = "labs")]
 
 use base::datapath::DatapathRuns;
 use serde_json::Value;

@@ -1,12 +1,13 @@
 //! `kvmscope lab rt`, small: who took the guest's time on purpose is found, and nothing is left behind. No latency is
 //! asserted.
+#![cfg(feature = "labs")]
 
 #[path = "shared/labs.rs"]
 mod labs;
 
+use ::labs::machine::packages::Flavour;
+use ::labs::rt::{Disturbance, Truth};
 use base::recording::{Emulator, PartKind, Recording};
-use lab::nested::packages::Flavour;
-use lab::rt::{Disturbance, Truth};
 use labs::{Place, missing, processes_in, signal, until};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -6,9 +6,9 @@ use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use base::Bench;
 use clap::Args;
-use lab::bench::environment::{self, How};
-use lab::bench::launch;
-use lab::bench::zeropages::{Plan, memory_bytes};
+use lab::environment::{self, How};
+use labs::bench::launch;
+use labs::bench::zeropages::{Plan, memory_bytes};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ impl ZeroPages {
                 "This program was built without optimization: its ways are slower than they could be.".to_owned(),
             );
         }
-        let work = Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)), live: None };
+        let work = Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)?), live: None };
         self.launches.run(bench, &work, &self.place, Interrupt::watch()?)
     }
 }

@@ -14,8 +14,8 @@ use analysis::migration::{Asked, Order, Prediction};
 use anyhow::bail;
 use base::method::Method;
 use clap::{Args, ValueEnum};
-use lab::migrate::sector::Work;
-use lab::migrate::{self, Culprit, Injection, Measured, Pace, Phase, Saved, Settings, Trial, Trials};
+use labs::migrate::sector::Work;
+use labs::migrate::{self, Culprit, Injection, Measured, Pace, Phase, Saved, Settings, Trial, Trials};
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -4,9 +4,9 @@ use base::recording::Recording;
 use clap::{Args, ValueEnum};
 use lab::Error;
 use lab::journal::Journal;
-use lab::netns::paths::{self, Path, Settings};
-use lab::ovs::Places;
-use lab::search::{Goal, Method};
+use labs::netns::paths::{self, Path, Settings};
+use labs::ovs::Places;
+use labs::search::{Goal, Method};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 

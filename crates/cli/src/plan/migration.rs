@@ -2,8 +2,7 @@
 
 use super::numbers::share;
 use super::quantities::{bandwidth, dirtied, memory, time};
-use crate::arguments::{Answered, BudgetOption, OutputOptions, ReplaceOptions, WorkloadOption};
-use crate::bench::memory::SurveyOptions;
+use crate::arguments::{Answered, BudgetOption, OutputOptions, ReplaceOptions, SurveyOptions, WorkloadOption};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use analysis::facts::migrations::Migrations;
@@ -177,7 +176,7 @@ impl Migration {
             (Some(rate), _) => (rate, rate, rate),
             (None, Some(place)) => {
                 let all_bytes = memory.sent_bytes() * f64::from(self.guests);
-                let disk = lab::migrate::measure_disk(place, all_bytes as u64)?;
+                let disk = lab::disk::measure(place, all_bytes as u64)?;
                 let slowest_ns = disk.slowest_read_ns.max(1) as f64;
                 (disk.write_bytes_per_s(), disk.read_bytes_per_s(), disk.bytes as f64 / (slowest_ns / 1e9))
             }

@@ -5,7 +5,7 @@
 
 use super::{kvmscope, rows};
 use base::Bench;
-use lab::bench::sizing::FIRST;
+use labs::bench::sizing::FIRST;
 use std::fs;
 use std::path::{Path, PathBuf};
 

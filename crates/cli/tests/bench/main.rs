@@ -1,9 +1,12 @@
 //! `kvmscope bench` from end to end: names, counts and order, never a time.
+#![cfg(feature = "labs")]
 
-#[cfg(feature = "full")]
+#[cfg(feature = "channel")]
 mod channel;
-#[cfg(feature = "full")]
+#[cfg(feature = "channel")]
 mod channel_dpdk;
+#[cfg(feature = "channel")]
+mod channel_ivshmem;
 mod cpuid;
 #[path = "../shared/hogs.rs"]
 mod hogs;

@@ -1,5 +1,6 @@
 //! `kvmscope lab migrate`, small: the guest arrives and goes on, the books of its passes hold, and nothing is left behind, however the
 //! lab ends. No time is asserted.
+#![cfg(feature = "labs")]
 
 mod network;
 mod saved;

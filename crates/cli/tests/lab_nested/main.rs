@@ -2,12 +2,13 @@
 //!
 //! The machines are emulated: each boot takes some ten seconds of a core. Without QEMU or without Debian's kernel there
 //! is nothing to boot, and the tests say so.
+#![cfg(feature = "labs")]
 
 #[path = "../shared/labs.rs"]
 mod labs;
 mod score;
 
-use ::lab::nested::packages::Flavour;
+use ::labs::machine::packages::Flavour;
 use labs::{Place, missing, processes_in, signal, until};
 use std::io::{BufRead, BufReader};
 use std::path::Path;

@@ -5,7 +5,7 @@ use analysis::facts::state::TracedLevel;
 use analysis::facts::thread::{Chain, Exit};
 use analysis::facts::{Preemptor, Sink, State, Walk};
 use base::recording::{PartKind, Recording};
-use lab::nested::toy::Truth;
+use labs::nested::toy::Truth;
 use std::path::Path;
 use trace::replay::Listener;
 use trace::{Event, Reading};

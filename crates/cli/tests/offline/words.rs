@@ -118,11 +118,17 @@ fn the_help_is_in_the_fields_words() {
     let commands = [
         "apply",
         "bench",
+        #[cfg(feature = "labs")]
         "bench clock",
+        #[cfg(feature = "labs")]
         "bench exits",
+        #[cfg(feature = "labs")]
         "bench macro",
+        #[cfg(feature = "labs")]
         "bench memory",
+        #[cfg(feature = "labs")]
         "bench zeropages",
+        #[cfg(feature = "channel")]
         "bench channel",
         "budget",
         "check",
@@ -137,10 +143,15 @@ fn the_help_is_in_the_fields_words() {
         "fleet report",
         "join",
         "lab",
+        #[cfg(feature = "labs")]
         "lab nested",
+        #[cfg(feature = "labs")]
         "lab migrate",
+        #[cfg(feature = "labs")]
         "lab netns",
+        #[cfg(feature = "labs")]
         "lab ovs",
+        #[cfg(feature = "labs")]
         "lab rt",
         "man",
         "pack",

@@ -1,7 +1,7 @@
 //! A place to run labs in that boot a machine, and what must be gone behind them.
 
-use lab::nested::default_cache;
-use lab::nested::packages::{self, Flavour};
+use labs::machine::default_cache;
+use labs::machine::packages::{self, Flavour};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// The driver that gives a device to programs, behind an IOMMU.
-pub(crate) const VFIO: &str = "vfio-pci";
+pub const VFIO: &str = "vfio-pci";
 
 /// A PCI device and the driver that it had.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct PciDriver {
 
 impl PciDriver {
     /// True if both are names of a device and of a driver, and of nothing else in sysfs.
-    pub(crate) fn is_plain(&self) -> bool {
+    pub fn is_plain(&self) -> bool {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         is_address(&self.address)
             && self.driver.as_deref().is_none_or(|driver| !driver.is_empty() && driver.bytes().all(plain))
@@ -42,7 +42,7 @@ impl PciDriver {
     ///
     /// # Errors
     /// If the kernel refuses, or has no vfio-pci.
-    pub(crate) fn give_to_vfio(&self, sys: &Path) -> Result<(), Error> {
+    pub fn give_to_vfio(&self, sys: &Path) -> Result<(), Error> {
         if !sys.join("bus/pci/drivers").join(VFIO).exists() {
             return Err(Error::Absent(format!("the kernel has no driver {VFIO} loaded; type: modprobe {VFIO}")));
         }
@@ -53,7 +53,7 @@ impl PciDriver {
     }
 
     /// Gives it back; what somebody else's driver has by now is left to that.
-    pub(crate) fn put_back(&self, sys: &Path) -> Reverted {
+    pub fn put_back(&self, sys: &Path) -> Reverted {
         if !self.device(sys).exists() {
             return Reverted::Done;
         }

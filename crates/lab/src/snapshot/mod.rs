@@ -18,7 +18,7 @@
 mod around;
 mod commands;
 #[cfg(target_arch = "x86_64")]
-pub(crate) mod cpuid;
+pub mod cpuid;
 #[cfg(target_arch = "x86_64")]
 mod kvm;
 mod libvirt;

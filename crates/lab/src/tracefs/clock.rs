@@ -110,7 +110,7 @@ fn ticks() -> u64 {
 
 /// The time-stamp counter now.
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn tsc() -> Option<u64> {
+pub fn tsc() -> Option<u64> {
     // SAFETY: both instructions exist on every x86-64 CPU and touch no memory. Linux leaves RDTSC to user space unless a
     // process gives it up by PR_SET_TSC, which we do not.
     Some(unsafe {
@@ -121,7 +121,7 @@ pub(crate) fn tsc() -> Option<u64> {
 
 /// Machines of other kinds have none.
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn tsc() -> Option<u64> {
+pub fn tsc() -> Option<u64> {
     None
 }
 
