@@ -8,7 +8,7 @@
 //! it does not.
 
 /// Frames of one batch.
-pub struct Batch {
+pub(crate) struct Batch {
     frames: Vec<Vec<u8>>,
     last_word: usize,
     pattern: u64,
@@ -16,7 +16,7 @@ pub struct Batch {
 
 impl Batch {
     /// So many, of so many bytes: 16 at least.
-    pub fn new(frames: usize, bytes: usize) -> Batch {
+    pub(crate) fn new(frames: usize, bytes: usize) -> Batch {
         let word = |i: usize| (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
         let frame: Vec<u8> = (0..bytes).map(|at| word(at / 8)[at % 8]).collect();
         let last_word = bytes / 8 - 1;
@@ -26,13 +26,13 @@ impl Batch {
 
     /// Numbers them from `first` on.
     #[inline]
-    pub fn number(&mut self, first: u64) {
+    pub(crate) fn number(&mut self, first: u64) {
         self.number_by(first..);
     }
 
     /// Numbers the first ones by these numbers, which ascend; gives how many there were.
     #[inline]
-    pub fn number_by(&mut self, numbers: impl Iterator<Item = u64>) -> usize {
+    pub(crate) fn number_by(&mut self, numbers: impl Iterator<Item = u64>) -> usize {
         let checksum_at = 8 * self.last_word;
         let mut numbered = 0;
         for (frame, number) in self.frames.iter_mut().zip(numbers) {
@@ -44,7 +44,7 @@ impl Batch {
     }
 
     /// To send.
-    pub fn frames(&self) -> &[Vec<u8>] {
+    pub(crate) fn frames(&self) -> &[Vec<u8>] {
         &self.frames
     }
 }
@@ -55,14 +55,14 @@ fn words(frame: &[u8]) -> impl Iterator<Item = u64> {
 
 /// The number of a frame; `None` if its checksum is not that of its contents.
 #[inline]
-pub fn number_of(frame: &[u8]) -> Option<u64> {
+pub(crate) fn number_of(frame: &[u8]) -> Option<u64> {
     let sum = words(frame).fold(0, |sum, word| sum ^ word);
     words(frame).next().filter(|_| sum == 0)
 }
 
 /// What has arrived until now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Arrived {
+pub(crate) struct Arrived {
     next: u64,
     /// All that came.
     pub frames: u64,
@@ -77,13 +77,13 @@ pub struct Arrived {
 impl Arrived {
     /// Takes one more.
     #[inline]
-    pub fn take(&mut self, frame: &[u8]) {
+    pub(crate) fn take(&mut self, frame: &[u8]) {
         self.take_numbered(number_of(frame));
     }
 
     /// Takes one more, whose number was looked at.
     #[inline]
-    pub fn take_numbered(&mut self, number: Option<u64>) {
+    pub(crate) fn take_numbered(&mut self, number: Option<u64>) {
         self.frames += 1;
         match number {
             None => self.torn += 1,
@@ -95,12 +95,12 @@ impl Arrived {
 
     /// Takes so many without looking at them.
     #[inline]
-    pub fn take_unseen(&mut self, frames: u64) {
+    pub(crate) fn take_unseen(&mut self, frames: u64) {
         self.frames += frames;
     }
 
     /// Of so many that were sent, those that never came.
-    pub fn lost(&self, sent: u64) -> u64 {
+    pub(crate) fn lost(&self, sent: u64) -> u64 {
         (sent + self.duplicated).saturating_sub(self.frames)
     }
 }

@@ -38,19 +38,6 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Paths of ours, as [`Setup::path`] names them.
-pub const PATHS: [&str; 5] = ["ring", "ring-ro", "switch", ivshmem::PLAIN, ivshmem::DOORBELL];
-/// Windows, as [`Setup::window`] does.
-pub const WINDOWS: [&str; 3] = ["none", "pkey", "mprotect"];
-/// Policies, as [`Setup::policy`] does.
-pub const POLICIES: [&str; 3] = ["poll", "kick", "adaptive"];
-/// A frame has room for its number and its checksum.
-pub const LEAST_BYTES: u32 = 16;
-/// The longest that a slot holds.
-pub const MOST_BYTES: u32 = 9_216;
-/// The largest batch.
-pub const MOST_BATCH: u32 = 1_024;
-
 /// This bench, in launches.
 pub const LAUNCH: Launch = Launch { name: "channel", run: |orders, tell| run(&plan(orders)?, tell) };
 
@@ -106,7 +93,7 @@ pub struct Machines {
 
 impl Machines {
     /// Whether so many, the switch counted, have to take turns.
-    pub fn take_turns(&self, machines: u32) -> bool {
+    pub(crate) fn take_turns(&self, machines: u32) -> bool {
         self.cpus.len() < machines as usize
     }
 }
@@ -210,7 +197,7 @@ mod tests {
     use base::channel::PAIRS;
 
     /// Nothing to measure yet, for half a second each on whatever CPU.
-    pub fn plan() -> Plan {
+    pub(crate) fn plan() -> Plan {
         Plan {
             cpus: (0, 1),
             pair: PAIRS[2].to_owned(),

@@ -19,12 +19,12 @@ use std::time::Duration;
 const GRANTED_WITHIN: Duration = Duration::from_secs(30);
 
 /// Which CPUs machines run on: number `i` on the one at `i`, and on the first ones again where there are too few.
-pub fn cpu_of(cpus: &[u32], number: u32) -> u32 {
+pub(crate) fn cpu_of(cpus: &[u32], number: u32) -> u32 {
     cpus.get(number as usize % cpus.len().max(1)).copied().unwrap_or(0)
 }
 
 /// One machine, seen from the host.
-pub struct Machine {
+pub(crate) struct Machine {
     /// Its process.
     pub peer: Peer,
     socket: UnixStream,
@@ -35,7 +35,9 @@ impl Machine {
     ///
     /// # Errors
     /// As [`Peer::start`].
-    pub fn start<T: Serialize>(work: impl FnOnce(UnixStream, &mut Link) -> Result<T, String>) -> Result<Self, Error> {
+    pub(crate) fn start<T: Serialize>(
+        work: impl FnOnce(UnixStream, &mut Link) -> Result<T, String>,
+    ) -> Result<Self, Error> {
         let (ours, theirs) = UnixStream::pair().map_err(|error| Error::refused("a pair of sockets", error))?;
         for socket in [&ours, &theirs] {
             let limited = socket.set_read_timeout(Some(GRANTED_WITHIN));
@@ -48,7 +50,7 @@ impl Machine {
     ///
     /// # Errors
     /// If it has ended.
-    pub fn grant(&self, what: Grant, with: u16, region: &Region) -> Result<(), Error> {
+    pub(crate) fn grant(&self, what: Grant, with: u16, region: &Region) -> Result<(), Error> {
         grant::send(&self.socket, what, with, region.file()).map_err(refused)
     }
 
@@ -56,7 +58,7 @@ impl Machine {
     ///
     /// # Errors
     /// If that is something else than `wanted`, or nothing.
-    pub fn granted(&self, wanted: Grant, access: Access) -> Result<Region, Error> {
+    pub(crate) fn granted(&self, wanted: Grant, access: Access) -> Result<Region, Error> {
         match grant::receive(&self.socket).map_err(refused)? {
             Some((what, _, file)) if what == wanted => Region::received(file, access).map_err(refused),
             _ => Err(Error::Died(format!("a machine did not hand out what was expected of it: {wanted:?}"))),
@@ -68,7 +70,7 @@ impl Machine {
 ///
 /// # Errors
 /// If one cannot be made or handed over.
-pub fn by_pairs(machines: &[Machine], shape: Shape) -> Result<(), Error> {
+pub(crate) fn by_pairs(machines: &[Machine], shape: Shape) -> Result<(), Error> {
     for (from, sender) in machines.iter().enumerate() {
         for (to, receiver) in machines.iter().enumerate().filter(|(to, _)| *to != from) {
             one_way((from, sender), (to, receiver), shape)?;
@@ -81,7 +83,7 @@ pub fn by_pairs(machines: &[Machine], shape: Shape) -> Result<(), Error> {
 ///
 /// # Errors
 /// As [`by_pairs`].
-pub fn through(machines: &[Machine], switch: &Machine, shape: Shape) -> Result<(), Error> {
+pub(crate) fn through(machines: &[Machine], switch: &Machine, shape: Shape) -> Result<(), Error> {
     let last = machines.len();
     for (number, machine) in machines.iter().enumerate() {
         one_way((number, machine), (last, switch), shape)?;
@@ -99,7 +101,7 @@ fn one_way(from: (usize, &Machine), to: (usize, &Machine), shape: Shape) -> Resu
 
 /// What a machine was granted.
 #[derive(Default)]
-pub struct Granted {
+pub(crate) struct Granted {
     /// To send by, with the number of who receives.
     pub to: Vec<(u16, Producer<Open>)>,
     /// To receive by, with the number of who sends.
@@ -113,7 +115,7 @@ impl Granted {
     ///
     /// # Errors
     /// If they do not come, or are not what they should be.
-    pub fn attach(socket: &UnixStream, grants: usize) -> Result<Granted, String> {
+    pub(crate) fn attach(socket: &UnixStream, grants: usize) -> Result<Granted, String> {
         let mut granted = Granted::default();
         let text = |error: channel::Error| error.to_string();
         for _ in 0..grants {
@@ -149,26 +151,26 @@ impl Granted {
 const IDLE_LOOKS: u32 = 16;
 
 /// Why machines that share a CPU are not measured by a real-time policy.
-pub fn starves() -> Error {
+pub(crate) fn starves() -> Error {
     let why = "with --fifo machines that share a CPU would starve each other: name more CPUs, or leave --fifo out";
     Error::Absent(why.to_owned())
 }
 
 /// When a machine that polls lets others run.
-pub struct Turns {
+pub(crate) struct Turns {
     shared: bool,
     idle: u32,
 }
 
 impl Turns {
     /// Of a machine that shares its CPU, or does not.
-    pub fn new(shared: bool) -> Turns {
+    pub(crate) fn new(shared: bool) -> Turns {
         Turns { shared, idle: 0 }
     }
 
     /// After each turn: whether something moved in it.
     #[inline]
-    pub fn after(&mut self, moved: bool) {
+    pub(crate) fn after(&mut self, moved: bool) {
         if moved {
             self.idle = 0;
             return;

@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
 
 /// Its end of the two pipes.
-pub struct Link {
+pub(crate) struct Link {
     orders: File,
     answers: File,
 }
 
 /// What tells the side that receives when to measure, and when all was sent.
-pub trait Cues {
+pub(crate) trait Cues {
     /// Ready; the time to measure.
     fn ready(&mut self) -> Option<Span>;
 
@@ -30,20 +30,20 @@ pub trait Cues {
 
 impl Link {
     /// Here the other side is met: it does something between two steps of ours.
-    pub fn meet(&mut self) -> Option<()> {
+    pub(crate) fn meet(&mut self) -> Option<()> {
         self.answers.write_all(b"m").ok()?;
         self.orders.read_exact(&mut [0]).ok()
     }
 
     /// Says something before the end.
-    pub fn say(&mut self, what: &impl Serialize) -> Option<()> {
+    pub(crate) fn say(&mut self, what: &impl Serialize) -> Option<()> {
         let mut line = serde_json::to_vec(what).ok()?;
         line.push(b'\n');
         self.answers.write_all(&line).ok()
     }
 
     /// What the other side says, once it does.
-    pub fn told<T: DeserializeOwned>(&mut self) -> Option<T> {
+    pub(crate) fn told<T: DeserializeOwned>(&mut self) -> Option<T> {
         let mut length = [0; 8];
         self.orders.read_exact(&mut length).ok()?;
         // What comes behind it is for another reader.
@@ -81,7 +81,7 @@ impl Link {
 }
 
 /// A forked process, seen from this one.
-pub struct Peer {
+pub(crate) struct Peer {
     pid: libc::pid_t,
     orders: File,
     answers: File,
@@ -92,7 +92,7 @@ impl Peer {
     ///
     /// # Errors
     /// If this process has other threads, which the child would lack, or the kernel refuses.
-    pub fn start<T: Serialize>(work: impl FnOnce(&mut Link) -> Result<T, String>) -> Result<Peer, Error> {
+    pub(crate) fn start<T: Serialize>(work: impl FnOnce(&mut Link) -> Result<T, String>) -> Result<Peer, Error> {
         let threads = std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
         if threads != 1 {
             return Err(Error::Denied(format!("a process with {threads} threads is not forked")));
@@ -130,7 +130,7 @@ impl Peer {
     ///
     /// # Errors
     /// If it has ended, with its own words where it left any.
-    pub fn begin(&mut self, span: impl FnOnce() -> Span) -> Result<Span, Error> {
+    pub(crate) fn begin(&mut self, span: impl FnOnce() -> Span) -> Result<Span, Error> {
         self.ready()?;
         let span = span();
         self.go(span)?;
@@ -141,7 +141,7 @@ impl Peer {
     ///
     /// # Errors
     /// As [`Peer::begin`].
-    pub fn ready(&mut self) -> Result<(), Error> {
+    pub(crate) fn ready(&mut self) -> Result<(), Error> {
         self.waits()?;
         let mut ready = [0];
         let begun = self.answers.read_exact(&mut ready);
@@ -157,7 +157,7 @@ impl Peer {
     ///
     /// # Errors
     /// If it has ended.
-    pub fn go(&mut self, span: Span) -> Result<(), Error> {
+    pub(crate) fn go(&mut self, span: Span) -> Result<(), Error> {
         let words = [span.from, span.until, span.per_ns.to_bits()];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.order(&bytes)
@@ -167,7 +167,7 @@ impl Peer {
     ///
     /// # Errors
     /// As [`Peer::begin`].
-    pub fn hear<T: DeserializeOwned>(&mut self) -> Result<T, Error> {
+    pub(crate) fn hear<T: DeserializeOwned>(&mut self) -> Result<T, Error> {
         self.waits()?;
         let said = line(&mut self.answers).map_err(|error| Error::refused("the other side", error))?;
         serde_json::from_slice(&said).map_err(|_| failed(&said))
@@ -177,7 +177,7 @@ impl Peer {
     ///
     /// # Errors
     /// If it has ended.
-    pub fn tell(&mut self, what: &impl Serialize) -> Result<(), Error> {
+    pub(crate) fn tell(&mut self, what: &impl Serialize) -> Result<(), Error> {
         let refused = |error: serde_json::Error| Error::refused("the other side", error);
         let text = serde_json::to_vec(what).map_err(refused)?;
         self.order(&(text.len() as u64).to_le_bytes())?;
@@ -195,7 +195,7 @@ impl Peer {
     }
 
     /// Does something at the next place where it waits for that; false if it does not get there.
-    pub fn meet(&mut self, act: impl FnOnce()) -> bool {
+    pub(crate) fn meet(&mut self, act: impl FnOnce()) -> bool {
         let mut met = [0];
         if self.waits().is_err() || self.answers.read_exact(&mut met).is_err() || met != *b"m" {
             return false;
@@ -205,13 +205,13 @@ impl Peer {
     }
 
     /// Whether it has something to say, or has ended.
-    pub fn is_heard(&self) -> bool {
+    pub(crate) fn is_heard(&self) -> bool {
         let mut files = [PollFd::new(&self.answers, PollFlags::IN)];
         matches!(poll(&mut files, Some(&Timespec::default())), Ok(1))
     }
 
     /// How it ended, at the latest after so long.
-    pub fn outcome<T: DeserializeOwned>(mut self, within: Duration) -> Outcome<T> {
+    pub(crate) fn outcome<T: DeserializeOwned>(mut self, within: Duration) -> Outcome<T> {
         let (since, mut text) = (Instant::now(), Vec::new());
         loop {
             let left = Timespec::try_from(within.saturating_sub(since.elapsed())).ok();
@@ -239,7 +239,7 @@ impl Peer {
     }
 
     /// Its number.
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.pid.unsigned_abs()
     }
 
@@ -247,7 +247,7 @@ impl Peer {
     ///
     /// # Errors
     /// As [`Peer::begin`].
-    pub fn end<T: DeserializeOwned>(mut self, sent: u64) -> Result<T, Error> {
+    pub(crate) fn end<T: DeserializeOwned>(mut self, sent: u64) -> Result<T, Error> {
         // One that has ended has answered already, or says why it does not.
         let _ = self.orders.write_all(&sent.to_le_bytes());
         self.waits()?;
@@ -272,7 +272,7 @@ const NOBODY: libc::pid_t = 0;
 
 /// How a process ended that was watched.
 #[derive(Debug)]
-pub enum Outcome<T> {
+pub(crate) enum Outcome<T> {
     /// With its answer.
     Answered(T),
     /// With a reason.

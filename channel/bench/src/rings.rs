@@ -60,7 +60,7 @@ pub(super) struct Received {
 ///
 /// # Errors
 /// [`Error::Absent`] if this machine lacks the window; otherwise if a process or a ring cannot be made.
-pub fn carry(plan: &Plan, setup: &Setup) -> Result<Run, Error> {
+pub(crate) fn carry(plan: &Plan, setup: &Setup) -> Result<Run, Error> {
     match setup.window.as_str() {
         "none" => both(plan, setup, open),
         "pkey" => both(plan, setup, pkey),

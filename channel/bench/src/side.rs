@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// When it is measured, by the counter of all CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Span {
+pub(crate) struct Span {
     /// The first count that belongs to it.
     pub from: u64,
     /// The first that does not.
@@ -18,7 +18,7 @@ pub struct Span {
 }
 
 /// Looks at the counter once a batch.
-pub struct Watch {
+pub(crate) struct Watch {
     span: Span,
     gap_ticks: u64,
     slice_ticks: u64,
@@ -47,7 +47,7 @@ const USUAL: usize = 1 << 12;
 
 /// What a look at the counter says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub(crate) enum Look {
     /// It goes on, or has not begun.
     Goes,
     /// This is the first one that is measured.
@@ -58,7 +58,7 @@ pub enum Look {
 
 impl Watch {
     /// Of a side that has not begun.
-    pub fn new(span: Span) -> Watch {
+    pub(crate) fn new(span: Span) -> Watch {
         let ticks = |ns: u64| (ns as f64 * span.per_ns) as u64;
         let slice_ticks = ticks(SLICE_NS).max(1);
         let slices = (span.until.saturating_sub(span.from) / slice_ticks) as usize;
@@ -83,13 +83,13 @@ impl Watch {
     }
 
     /// Says what it sees to whoever looks.
-    pub fn showing(self, gauges: Option<Gauges>) -> Watch {
+    pub(crate) fn showing(self, gauges: Option<Gauges>) -> Watch {
         Watch { gauges, ..self }
     }
 
     /// Notes that this side runs now.
     #[inline]
-    pub fn look(&mut self, now: u64) -> Look {
+    pub(crate) fn look(&mut self, now: u64) -> Look {
         if !self.began {
             return self.before(now);
         }
@@ -126,18 +126,18 @@ impl Watch {
 
     /// Frames have moved since the last look.
     #[inline]
-    pub fn moved(&mut self) {
+    pub(crate) fn moved(&mut self) {
         self.moved = true;
     }
 
     /// It slept because it wanted to: that is no gap.
-    pub fn rested(&mut self, now: u64) {
+    pub(crate) fn rested(&mut self, now: u64) {
         self.last = now;
     }
 
     /// So many frames have arrived by now.
     #[inline]
-    pub fn count(&mut self, now: u64, frames: u64) {
+    pub(crate) fn count(&mut self, now: u64, frames: u64) {
         if now < self.span.from {
             return;
         }
@@ -183,7 +183,7 @@ impl Watch {
     }
 
     /// All that it saw, with what was counted between two moments of its thread.
-    pub fn seen(self, cpu: u32, since: &Counted, until: &Counted) -> Seen {
+    pub(crate) fn seen(self, cpu: u32, since: &Counted, until: &Counted) -> Seen {
         let (usage, stats) = (until.usage.since(since.usage), until.stats.since(&since.stats));
         let ns = |ticks: u64| (ticks as f64 / self.span.per_ns) as u64;
         let mut longest = self.gaps;
@@ -217,7 +217,7 @@ impl Watch {
 
 /// What a side saw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// Of the whole time.
     pub side: Side,
     /// Frames of each slice; those of a side that sends are 0.
@@ -227,7 +227,7 @@ pub struct Seen {
 }
 
 /// What was counted of a side until a moment.
-pub struct Counted {
+pub(crate) struct Counted {
     at: u64,
     usage: Usage,
     stats: ChannelStats,
@@ -235,7 +235,7 @@ pub struct Counted {
 
 impl Counted {
     /// Until now, by this thread.
-    pub fn now(stats: &ChannelStats) -> Counted {
+    pub(crate) fn now(stats: &ChannelStats) -> Counted {
         Counted { at: now(), usage: Usage::now(), stats: stats.clone() }
     }
 }
@@ -284,7 +284,7 @@ impl Usage {
 
 /// The count now.
 #[inline]
-pub fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     Ticks::now()
 }
 

@@ -146,7 +146,7 @@ pub(crate) struct Places {
 impl Places {
     /// Of the descriptor of a run that begins in the slot with this free-running number; `run` counts runs as `number` counts slots.
     #[inline]
-    pub fn descriptor(&self, number: u64, run: u64) -> usize {
+    pub(crate) fn descriptor(&self, number: u64, run: u64) -> usize {
         let at = match self.lengths {
             Lengths::InSlot => number,
             Lengths::Apart => run,
@@ -156,13 +156,13 @@ impl Places {
 
     /// Slots from this one to the last in the region, both counted.
     #[inline]
-    pub fn before_the_wrap(&self, number: u64) -> u64 {
+    pub(crate) fn before_the_wrap(&self, number: u64) -> u64 {
         self.mask + 1 - (number & self.mask)
     }
 
     /// Of its data.
     #[inline]
-    pub fn data(&self, number: u64) -> usize {
+    pub(crate) fn data(&self, number: u64) -> usize {
         self.data_at + (number & self.mask) as usize * self.slot_bytes
     }
 }
@@ -182,13 +182,13 @@ pub(crate) struct Descriptor {
 
 impl Descriptor {
     #[inline]
-    pub fn word(self) -> u64 {
+    pub(crate) fn word(self) -> u64 {
         let Descriptor { len, more, generation, epoch } = self;
         u64::from(len) | u64::from(more) << 16 | u64::from(generation) << 24 | u64::from(epoch) << 32
     }
 
     #[inline]
-    pub fn of(word: u64) -> Descriptor {
+    pub(crate) fn of(word: u64) -> Descriptor {
         Descriptor {
             len: word as u16,
             more: (word >> 16) as u8,

@@ -106,12 +106,12 @@ pub(crate) struct Meter(pub Option<Ticks>);
 
 impl Meter {
     #[inline]
-    pub fn begin(self) -> u64 {
+    pub(crate) fn begin(self) -> u64 {
         if self.0.is_some() { Ticks::now() } else { 0 }
     }
 
     #[inline]
-    pub fn end(self, begun: u64, stats: &mut ChannelStats) {
+    pub(crate) fn end(self, begun: u64, stats: &mut ChannelStats) {
         if let Some(ticks) = self.0 {
             stats.opened(ticks.ns(Ticks::now().wrapping_sub(begun)));
         }

@@ -120,7 +120,7 @@ impl Error {
     }
 
     /// True if a program failed and said so.
-    pub fn is_failure_saying(&self, words: &str) -> bool {
+    pub(crate) fn is_failure_saying(&self, words: &str) -> bool {
         matches!(self, Error::Failed { said, .. } if said.contains(words))
     }
 }

@@ -52,7 +52,7 @@ impl ChildProcess {
     }
 
     /// The same for a command whose standard input is set.
-    pub fn of_reader(mut command: Command, cpus: &CpuSet) -> Result<Self, Error> {
+    pub(crate) fn of_reader(mut command: Command, cpus: &CpuSet) -> Result<Self, Error> {
         let name = command.get_program().to_string_lossy().into_owned();
         let file = || tempfile::tempfile().map_err(|error| Error::io(std::env::temp_dir(), error));
         let again = |file: &File| file.try_clone().map_err(|error| Error::io(std::env::temp_dir(), error));

@@ -99,11 +99,11 @@ macro_rules! vmx_go_on {
 pub(crate) use {vmx_enter, vmx_go_on, vmx_set_up, vmx_why};
 
 /// IA32_FEATURE_CONTROL, which firmware would have set: locked, VMXON allowed.
-pub const FEATURE_CONTROL: (u32, u64) = (0x3a, 0x5);
+pub(crate) const FEATURE_CONTROL: (u32, u64) = (0x3a, 0x5);
 
 /// L1 and L2 of one flat 64-bit machine, whose tables they share; code and data have selectors 0x08 and 0x10.
 #[derive(Debug, Clone, Copy)]
-pub struct Flat {
+pub(crate) struct Flat {
     /// Control registers, CR4 without VMXE.
     pub cr0: u64,
     /// See `cr0`.
@@ -126,7 +126,7 @@ const VMXE: u64 = 1 << 13;
 
 impl Flat {
     /// Fields of the VMCS and their values.
-    pub fn fields(&self) -> Vec<(u64, u64)> {
+    pub(crate) fn fields(&self) -> Vec<(u64, u64)> {
         let Self { cr0, cr3, task: (task, task_base, task_limit), tables: (gdt, idt), .. } = *self;
         let cr4 = self.cr4 | VMXE;
         let mut fields = vec![
@@ -167,7 +167,7 @@ impl Flat {
 }
 
 /// The table that L1 copies into its VMCS; `primary` and `secondary` are bits of the processor-based controls.
-pub fn table(primary: u32, secondary: u32, fields: &[(u64, u64)]) -> Vec<u8> {
+pub(crate) fn table(primary: u32, secondary: u32, fields: &[(u64, u64)]) -> Vec<u8> {
     let activate = u32::from(secondary != 0) << 31;
     let secondary = (secondary != 0).then_some((0x401e, secondary, 0x48b));
     // Pin-based; processor-based; exit: 64-bit host; entry: 64-bit guest. Each with the MSR of its true capabilities.

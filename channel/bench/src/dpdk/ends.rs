@@ -30,7 +30,7 @@ const BUFFERS: u32 = 16_384;
 
 /// What lies between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Path {
+pub(super) enum Path {
     /// A shared memory interface.
     Memif,
     /// A virtio device, and a vhost port.
@@ -39,7 +39,7 @@ pub enum Path {
 
 impl Path {
     /// The one of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(super) fn named(name: &str) -> Option<Self> {
         match name {
             MEMIF => Some(Self::Memif),
             VHOST_USER => Some(Self::VhostUser),
@@ -63,7 +63,7 @@ impl Path {
 
 /// One testpmd.
 #[derive(Debug)]
-pub struct End {
+pub(super) struct End {
     pub console: Console,
     pub telemetry: Telemetry,
     pub poller: Poller,
@@ -71,7 +71,7 @@ pub struct End {
 
 /// Both. Dropping them ends them.
 #[derive(Debug)]
-pub struct Ends {
+pub(super) struct Ends {
     /// Connects, and sends.
     pub sender: End,
     /// Listens, and receives.
@@ -89,7 +89,7 @@ impl Ends {
     ///
     /// # Errors
     /// If a program does not start, lacks a driver, or the link does not come up.
-    pub fn start(plan: &Plan, setup: &Setup, bed: &Bed, path: Path) -> Result<Self, Error> {
+    pub(super) fn start(plan: &Plan, setup: &Setup, bed: &Bed, path: Path) -> Result<Self, Error> {
         let sockets = tempfile::tempdir_in(&bed.directory).map_err(|error| Error::io(&bed.directory, error))?;
         let socket = sockets.path().join("link").display().to_string();
         let begun = Instant::now();

@@ -25,9 +25,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// The program that has the test, and what brings it.
-pub const PROGRAM: &str = "dpdk-test";
+pub(super) const PROGRAM: &str = "dpdk-test";
 /// See there.
-pub const PACKAGE: &str = "dpdk-dev";
+pub(crate) const PACKAGE: &str = "dpdk-dev";
 
 /// Batches that the test measures.
 const BATCHES: [u32; 2] = [8, 32];
@@ -48,7 +48,7 @@ const WAITED: f64 = 0.02;
 ///
 /// # Errors
 /// If the test does not measure such batches or frames, or does not come that far.
-pub fn carry(plan: &Plan, setup: &Setup, bed: &Bed) -> Result<Run, Error> {
+pub(super) fn carry(plan: &Plan, setup: &Setup, bed: &Bed) -> Result<Run, Error> {
     if !BATCHES.contains(&setup.batch) {
         return Err(Error::Absent(format!(
             "DPDK's ring_perf_autotest measures batches of {} and {}",

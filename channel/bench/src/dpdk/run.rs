@@ -31,7 +31,7 @@ const RESTS_FOR: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// If a program does not start, or ends too early.
-pub fn carry(plan: &Plan, setup: &Setup, bed: &Bed, path: Path) -> Result<Run, Error> {
+pub(super) fn carry(plan: &Plan, setup: &Setup, bed: &Bed, path: Path) -> Result<Run, Error> {
     let mut ends = Ends::start(plan, setup, bed, path)?;
     std::thread::sleep(plan.warm_up);
     let since = [ends.sender.poller.usage()?, ends.receiver.poller.usage()?];

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The socket, in the directory that DPDK has for a program's files.
-pub const SOCKET: &str = "dpdk_telemetry.v2";
+pub(super) const SOCKET: &str = "dpdk_telemetry.v2";
 /// A program whose threads poll on the CPU of the one that answers takes its time.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 /// `MAX_OUTPUT_LEN` of lib/telemetry/telemetry.c.
@@ -22,7 +22,7 @@ const MOST_BYTES: usize = 16 << 10;
 
 /// What a port has counted since it was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub(super) struct Counts {
     /// Frames that arrived.
     pub received: u64,
     /// Frames that were put on their way.
@@ -31,14 +31,14 @@ pub struct Counts {
 
 /// A connection to one program.
 #[derive(Debug)]
-pub struct Telemetry(OwnedFd);
+pub(super) struct Telemetry(OwnedFd);
 
 impl Telemetry {
     /// Connects to the program whose socket that is.
     ///
     /// # Errors
     /// If it does not listen, or does not greet.
-    pub fn connect(path: &Path) -> Result<Self, Error> {
+    pub(super) fn connect(path: &Path) -> Result<Self, Error> {
         let refused = |error: rustix::io::Errno| Error::refused(path.display(), error);
         let socket =
             socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).map_err(refused)?;
@@ -52,7 +52,7 @@ impl Telemetry {
     ///
     /// # Errors
     /// If it does not answer, or not that.
-    pub fn counts(&self) -> Result<Counts, Error> {
+    pub(super) fn counts(&self) -> Result<Counts, Error> {
         self.ask("/ethdev/stats,0", counts)
     }
 
@@ -60,7 +60,7 @@ impl Telemetry {
     ///
     /// # Errors
     /// If it does not answer, or not that.
-    pub fn is_up(&self) -> Result<bool, Error> {
+    pub(crate) fn is_up(&self) -> Result<bool, Error> {
         self.ask("/ethdev/link_status,0", is_up)
     }
 

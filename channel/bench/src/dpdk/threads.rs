@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// One of them.
 #[derive(Debug, Clone)]
-pub struct Poller {
+pub(super) struct Poller {
     tid: i32,
     /// Its directory in `/proc`.
     task: PathBuf,
@@ -24,7 +24,7 @@ impl Poller {
     ///
     /// # Errors
     /// If it has none.
-    pub fn of(proc: &Path, pid: u32, lcore: u32, cpu: u32) -> Result<Self, Error> {
+    pub(super) fn of(proc: &Path, pid: u32, lcore: u32, cpu: u32) -> Result<Self, Error> {
         let wanted = format!("rte-worker-{lcore}");
         let tasks = proc.join(pid.to_string()).join("task");
         let is_it = |task: &PathBuf| std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == wanted);
@@ -37,7 +37,7 @@ impl Poller {
     ///
     /// # Errors
     /// If there is no such process.
-    pub fn first(proc: &Path, pid: u32, cpu: u32) -> Result<Self, Error> {
+    pub(super) fn first(proc: &Path, pid: u32, cpu: u32) -> Result<Self, Error> {
         Self::at(proc.join(pid.to_string()).join("task").join(pid.to_string()), cpu)
     }
 
@@ -51,7 +51,7 @@ impl Poller {
     ///
     /// # Errors
     /// If it has ended.
-    pub fn waited_ns(&self) -> Result<u64, Error> {
+    pub(crate) fn waited_ns(&self) -> Result<u64, Error> {
         Ok(self.times()?.1)
     }
 
@@ -59,7 +59,7 @@ impl Poller {
     ///
     /// # Errors
     /// If it has ended.
-    pub fn usage(&self) -> Result<Usage, Error> {
+    pub(super) fn usage(&self) -> Result<Usage, Error> {
         let (cpu_ns, waited_ns) = self.times()?;
         let status = self.read("status")?;
         let switches = |name: &str| {
@@ -80,7 +80,7 @@ impl Poller {
     }
 
     /// As a side of a run that lasted so long, between two moments.
-    pub fn side(&self, length: Duration, since: Usage, until: Usage) -> Side {
+    pub(super) fn side(&self, length: Duration, since: Usage, until: Usage) -> Side {
         let Usage { cpu_ns, waited_ns, voluntary, involuntary, faults } = until.since(since);
         let ns = length.as_nanos() as u64;
         Side { tid: self.tid, cpu: self.cpu, ns, cpu_ns, waited_ns, voluntary, involuntary, faults, ..Side::default() }

@@ -34,7 +34,7 @@ use lab::Error;
 ///
 /// # Errors
 /// If a process or a ring cannot be made.
-pub fn faults(plan: &Plan, ticks: Ticks) -> Result<Faults, Error> {
+pub(crate) fn faults(plan: &Plan, ticks: Ticks) -> Result<Faults, Error> {
     settle(plan, plan.cpus.0, SENDER)?;
     let by_type = Fault {
         rule: 12,

@@ -36,13 +36,13 @@ pub(super) enum Role {
 }
 
 impl Role {
-    pub const BOTH: [Role; 2] = [Role::Sends, Role::Receives];
+    pub(crate) const BOTH: [Role; 2] = [Role::Sends, Role::Receives];
 
     /// The guest's role stands in what its kernel was told, behind this.
-    pub const ARGUMENT: &'static str = "kvmscope.side=";
+    pub(crate) const ARGUMENT: &'static str = "kvmscope.side=";
 
     /// The role in the arguments of a kernel.
-    pub fn of_arguments(arguments: &str) -> Option<Role> {
+    pub(crate) fn of_arguments(arguments: &str) -> Option<Role> {
         let name = arguments.split_whitespace().find_map(|word| word.strip_prefix(Role::ARGUMENT))?;
         Role::BOTH.into_iter().find(|role| role.to_string() == name)
     }
@@ -83,7 +83,13 @@ pub(super) struct Control {
 
 impl Control {
     /// In the last page of a device's memory of so many bytes, for setup `number`.
-    pub fn of(memory: &Path, bytes: usize, role: Role, number: u64, patience: Duration) -> Result<Control, Error> {
+    pub(super) fn of(
+        memory: &Path,
+        bytes: usize,
+        role: Role,
+        number: u64,
+        patience: Duration,
+    ) -> Result<Control, Error> {
         let at = (bytes as u64)
             .checked_sub(words::BYTES as u64)
             .ok_or_else(|| Error::Malformed(format!("{}: {bytes} bytes are no memory to share", memory.display())))?;
@@ -91,12 +97,12 @@ impl Control {
     }
 
     /// This side is so far.
-    pub fn reach(&self, word: Word) {
+    pub(super) fn reach(&self, word: Word) {
         self.store(word, self.number);
     }
 
     /// This side has failed, and will do nothing more for this setup.
-    pub fn fail(&self) {
+    pub(super) fn fail(&self) {
         self.reach(match self.role {
             Role::Sends => Word::SenderFailed,
             Role::Receives => Word::ReceiverFailed,
@@ -104,12 +110,12 @@ impl Control {
     }
 
     /// Waits until the other side is so far.
-    pub fn await_word(&self, word: Word) -> Result<(), Error> {
+    pub(crate) fn await_word(&self, word: Word) -> Result<(), Error> {
         self.until(|| self.load(word) >= self.number)
     }
 
     /// Waits until the side that receives will not look at the ring any more, one way or the other.
-    pub fn await_end(&self) -> Result<(), Error> {
+    pub(crate) fn await_end(&self) -> Result<(), Error> {
         match self.until(|| self.load(Word::Finished) >= self.number) {
             Err(_) if self.load(Word::ReceiverFailed) >= self.number => Ok(()),
             other => other,
@@ -117,7 +123,7 @@ impl Control {
     }
 
     /// The side that sends: when both begin, by our own counter, and how many ticks later the other one may do.
-    pub fn begin(&self, ticks: Ticks) -> Result<(u64, u64), Error> {
+    pub(super) fn begin(&self, ticks: Ticks) -> Result<(u64, u64), Error> {
         for number in 1..=TRIES {
             let ping = self.number << 8 | number;
             let at = Ticks::now();
@@ -133,7 +139,7 @@ impl Control {
     }
 
     /// The side that receives: when both begin, by our own counter.
-    pub fn begun(&self) -> Result<u64, Error> {
+    pub(super) fn begun(&self) -> Result<u64, Error> {
         let (mut last, mut at) = (0, Ticks::now());
         self.until(|| self.load(Word::Ping) >> 8 == self.number)?;
         // Pings now come one behind the other, and a nap would be part of the round trip that they measure.
@@ -149,13 +155,13 @@ impl Control {
     }
 
     /// The side that sends: so many frames in all.
-    pub fn sent(&self, frames: u64) {
+    pub(super) fn sent(&self, frames: u64) {
         self.store(Word::Frames, frames);
         self.reach(Word::Sent);
     }
 
     /// The side that receives: how many that were, once it was said.
-    pub fn frames(&self) -> Option<u64> {
+    pub(super) fn frames(&self) -> Option<u64> {
         (self.load(Word::Sent) >= self.number).then(|| self.load(Word::Frames))
     }
 

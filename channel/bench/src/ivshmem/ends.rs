@@ -52,7 +52,7 @@ pub(super) struct SentThere {
 
 impl SentThere {
     /// With a slice called dirty where any that may have been at the same time as that one of the other side is.
-    pub fn aligned(self) -> Sent {
+    pub(super) fn aligned(self) -> Sent {
         let SentThere { mut sent, apart_ns } = self;
         let apart = apart_ns.div_ceil(SLICE_NS);
         let dirty = &sent.seen.dirty;

@@ -57,7 +57,7 @@ pub(super) struct Interrupts {
 
 impl Interrupts {
     /// Of the device in `directory`, which no driver has, of the machine whose files lie below `root`.
-    pub fn of(root: &Path, directory: &Path) -> Result<Interrupts, Error> {
+    pub(super) fn of(root: &Path, directory: &Path) -> Result<Interrupts, Error> {
         let write = |path: &Path, text: &str| std::fs::write(path, text).map_err(|error| Error::io(path, error));
         let address = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
         write(&directory.join("driver_override"), "vfio-pci")?;
@@ -100,7 +100,7 @@ impl Interrupts {
 
     /// Rings our own doorbell, to see that an interrupt comes: sides that sleep look at the ring now and then, so that frames would
     /// arrive without any.
-    pub fn try_out(&self, own: &Doorbell) -> Result<(), Error> {
+    pub(crate) fn try_out(&self, own: &Doorbell) -> Result<(), Error> {
         own.ring();
         let mut files = [PollFd::from_borrowed_fd(self.bell.file(), PollFlags::IN)];
         let limit = Timespec::try_from(COMES_WITHIN).ok();
@@ -115,7 +115,7 @@ impl Interrupts {
     }
 
     /// Rung by the device.
-    pub fn bell(&self) -> Result<Bell, Error> {
+    pub(crate) fn bell(&self) -> Result<Bell, Error> {
         let file = self.bell.file().try_clone_to_owned();
         file.map(Bell::received).map_err(|error| Error::refused("the eventfd of an interrupt", error))
     }

@@ -32,7 +32,7 @@ use std::path::PathBuf;
 /// The path through the memory of a device without interrupts.
 pub const PLAIN: &str = "ivshmem-plain";
 /// The path through the memory of a device whose register interrupts the other guest.
-pub const DOORBELL: &str = "ivshmem-doorbell";
+pub(crate) const DOORBELL: &str = "ivshmem-doorbell";
 
 /// Where the guests come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -45,12 +45,12 @@ struct Connected {
 
 impl Server {
     /// Hands out `memory`, and listens to nobody.
-    pub fn new(memory: OwnedFd) -> Server {
+    pub(super) fn new(memory: OwnedFd) -> Server {
         Server { listener: None, memory, peers: Vec::new(), next: 0 }
     }
 
     /// Listens on the socket `name` in a directory, whose path may be longer than an address of a socket.
-    pub fn listen(self, directory: &Path, name: &str) -> Result<Server, Error> {
+    pub(super) fn listen(self, directory: &Path, name: &str) -> Result<Server, Error> {
         let io = |error| Error::io(directory.join(name), error);
         let handle = std::fs::File::open(directory).map_err(io)?;
         let short = format!("/proc/self/fd/{}/{name}", handle.as_raw_fd());
@@ -59,7 +59,7 @@ impl Server {
     }
 
     /// Connects whoever comes, until told to end.
-    pub fn serve(&mut self, end: &AtomicBool) -> Result<(), Error> {
+    pub(super) fn serve(&mut self, end: &AtomicBool) -> Result<(), Error> {
         let refused = |error: std::io::Error| Error::refused("the server of doorbells", error);
         let pause = Timespec::try_from(LOOK_EVERY).ok();
         while !end.load(Ordering::Relaxed) {
@@ -86,7 +86,7 @@ impl Server {
     }
 
     /// Connects one more with all that are there.
-    pub fn join(&mut self, socket: UnixStream) -> std::io::Result<()> {
+    pub(super) fn join(&mut self, socket: UnixStream) -> std::io::Result<()> {
         let vector = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         let number = self.next;
         self.next += 1;
@@ -104,7 +104,7 @@ impl Server {
     }
 
     /// Tells the others that one has left.
-    pub fn leave(&mut self, number: u16) {
+    pub(super) fn leave(&mut self, number: u16) {
         self.peers.retain(|peer| peer.number != number);
         for other in &self.peers {
             let _ = send(&other.socket, number.into(), None);

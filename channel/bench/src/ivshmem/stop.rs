@@ -15,7 +15,7 @@ pub(super) struct Stop {
 
 impl Stop {
     /// From now on.
-    pub fn watch() -> Stop {
+    pub(super) fn watch() -> Stop {
         // SAFETY: a set of signals is plain numbers, and the calls below write all of it.
         let (mut signals, mut before) = unsafe { std::mem::zeroed::<(libc::sigset_t, libc::sigset_t)>() };
         // SAFETY: both sets are ours; the mask is that of this thread and of those that it starts.
@@ -30,7 +30,7 @@ impl Stop {
     }
 
     /// Whether to end.
-    pub fn is_asked(&self) -> bool {
+    pub(super) fn is_asked(&self) -> bool {
         let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: the set and the time are ours, and nothing is asked of the signal but its number.
         let taken = unsafe { libc::sigtimedwait(&self.signals, std::ptr::null_mut(), &now) };

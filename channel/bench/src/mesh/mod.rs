@@ -33,7 +33,7 @@ const RECEIVER_AT: u32 = 56;
 ///
 /// # Errors
 /// [`Error::Absent`] for what several machines do not do; otherwise if a process or a ring cannot be made.
-pub fn carry(plan: &Plan, setup: &Setup) -> Result<Run, Error> {
+pub(crate) fn carry(plan: &Plan, setup: &Setup) -> Result<Run, Error> {
     if takes_turns(plan, setup) && plan.fifo {
         return Err(starves());
     }

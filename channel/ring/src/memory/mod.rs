@@ -60,14 +60,14 @@ unsafe impl Sync for Memory {}
 
 impl Memory {
     /// Maps the first `bytes` of a file.
-    pub fn map(file: impl AsFd, bytes: usize, access: Access) -> io::Result<Memory> {
+    pub(crate) fn map(file: impl AsFd, bytes: usize, access: Access) -> io::Result<Memory> {
         // SAFETY: a new mapping at an address that the kernel chooses: no other memory of this process is touched.
         let base = unsafe { mmap(ptr::null_mut(), bytes, access.protection(), MapFlags::SHARED, file, 0)? };
         let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("the kernel mapped address 0"))?;
         Ok(Memory { base, bytes, access })
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
@@ -80,25 +80,25 @@ impl Memory {
     }
 
     #[inline]
-    pub fn load(&self, at: usize, ordering: Ordering) -> u64 {
+    pub(crate) fn load(&self, at: usize, ordering: Ordering) -> u64 {
         self.word(at).load(ordering)
     }
 
     #[inline]
-    pub fn store(&self, at: usize, value: u64, ordering: Ordering) {
+    pub(crate) fn store(&self, at: usize, value: u64, ordering: Ordering) {
         self.writable();
         self.word(at).store(value, ordering);
     }
 
     /// What was stored before is seen by all before what is loaded after.
     #[inline]
-    pub fn fence(&self) {
+    pub(crate) fn fence(&self) {
         fence(Ordering::SeqCst);
     }
 
     /// Copies private bytes into the region.
     #[inline]
-    pub fn copy_in(&self, at: usize, from: &[u8]) {
+    pub(crate) fn copy_in(&self, at: usize, from: &[u8]) {
         self.writable();
         self.holds(at, from.len());
         // SAFETY: `from` is readable, `from.len()` bytes at `at` are inside the mapping, which is writable, and the two do not
@@ -111,7 +111,7 @@ impl Memory {
     /// It is a loop of its own: stores wait in their order for lines that the peer has, and the CPU has room for 64 of them or so. Where
     /// registers do not suffice, those of spilled ones wait in between, and fewer lines are on their way at once.
     #[inline(never)]
-    pub fn scatter<F: AsRef<[u8]>>(&self, at: usize, step: usize, frames: &[F], bytes: usize) {
+    pub(crate) fn scatter<F: AsRef<[u8]>>(&self, at: usize, step: usize, frames: &[F], bytes: usize) {
         self.writable();
         let Some(last) = frames.len().checked_sub(1) else { return };
         self.holds(at, last * step + bytes);
@@ -128,7 +128,7 @@ impl Memory {
 
     /// Copies bytes of the region into private memory, each once.
     #[inline]
-    pub fn copy_out(&self, at: usize, to: &mut [u8]) {
+    pub(crate) fn copy_out(&self, at: usize, to: &mut [u8]) {
         self.holds(at, to.len());
         // SAFETY: as in `copy_in`, the other way round.
         unsafe { copy::copy(to.as_mut_ptr(), self.base.as_ptr().add(at), to.len()) }
@@ -136,7 +136,7 @@ impl Memory {
 
     /// Copies `to.len() / stride` pieces of `bytes` bytes, whose beginnings lie `step` apart, to beginnings that lie `stride` apart.
     #[inline]
-    pub fn gather(&self, at: usize, step: usize, bytes: usize, to: &mut [u8], stride: usize) {
+    pub(crate) fn gather(&self, at: usize, step: usize, bytes: usize, to: &mut [u8], stride: usize) {
         if bytes == 0 {
             return;
         }

@@ -14,7 +14,7 @@ pub(crate) enum Protection {
 
 impl Memory {
     /// For all threads of this process; takes a system call, and interrupts its other CPUs.
-    pub fn protect(&self, protection: Protection) -> io::Result<()> {
+    pub(crate) fn protect(&self, protection: Protection) -> io::Result<()> {
         let flags = match protection {
             Protection::Open => match self.access {
                 Access::Read => libc::PROT_READ,
@@ -40,7 +40,7 @@ pub(crate) struct Key {
 impl Key {
     /// Allocates one whose memory the calling thread cannot access; other threads cannot either, by the kernel's default
     /// (`init_pkru`). Fails where the CPU or the kernel has none, or all are used.
-    pub fn allocate() -> io::Result<Key> {
+    pub(crate) fn allocate() -> io::Result<Key> {
         if !cfg!(target_arch = "x86_64") {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         }
@@ -52,12 +52,12 @@ impl Key {
     }
 
     /// From now on the mapping is accessible in open windows only.
-    pub fn close_over(&self, memory: &Memory) -> io::Result<()> {
+    pub(crate) fn close_over(&self, memory: &Memory) -> io::Result<()> {
         Key::give(memory, self.number)
     }
 
     /// The mapping has the key of all memory again; before ours can be given to other memory, which must not open this one.
-    pub fn take_from(&self, memory: &Memory) -> io::Result<()> {
+    pub(crate) fn take_from(&self, memory: &Memory) -> io::Result<()> {
         Key::give(memory, 0)
     }
 
@@ -76,7 +76,7 @@ impl Key {
 
     /// Gives this thread access, or takes it; no other thread notices.
     #[inline]
-    pub fn set(&self, open: bool) {
+    pub(crate) fn set(&self, open: bool) {
         let both = (ACCESS_DISABLED | WRITE_DISABLED) << (2 * self.number);
         let rights = read_rights();
         write_rights(if open { rights & !both } else { rights | both });

@@ -24,7 +24,7 @@ unsafe impl Sync for Registers {}
 impl Registers {
     /// Maps the page of `resource` in which registers begin at byte `begin`: a device's registers may be smaller than a page, and
     /// are mapped with what lies in front of them.
-    pub fn map(resource: &Path, begin: usize) -> io::Result<Registers> {
+    pub(crate) fn map(resource: &Path, begin: usize) -> io::Result<Registers> {
         let file = File::options().read(true).write(true).open(resource)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address that the kernel chooses: no other memory of this process is touched.
@@ -34,14 +34,14 @@ impl Registers {
     }
 
     /// What a register shows.
-    pub fn read(&self, at: usize) -> u32 {
+    pub(crate) fn read(&self, at: usize) -> u32 {
         // SAFETY: `register` is inside the mapping and aligned; devices are read by volatile loads.
         unsafe { self.register(at).read_volatile() }
     }
 
     /// Writes a register.
     #[inline]
-    pub fn write(&self, at: usize, value: u32) {
+    pub(crate) fn write(&self, at: usize, value: u32) {
         // SAFETY: as in `read`.
         unsafe { self.register(at).write_volatile(value) }
     }

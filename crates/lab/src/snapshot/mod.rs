@@ -18,12 +18,12 @@
 mod around;
 mod commands;
 #[cfg(target_arch = "x86_64")]
-pub mod cpuid;
+pub(crate) mod cpuid;
 #[cfg(target_arch = "x86_64")]
 mod kvm;
 mod libvirt;
 mod log;
-pub mod redact;
+mod redact;
 mod smi;
 #[cfg(target_arch = "x86_64")]
 mod timing;

@@ -23,7 +23,7 @@ const CHAINS: u32 = 7;
 const SAME_CLOCK: f64 = 0.05;
 
 /// Watches one CPU and this thread.
-pub struct Audit {
+pub(super) struct Audit {
     root: PathBuf,
     cpu: u32,
     before: Moment,
@@ -41,12 +41,12 @@ struct Moment {
 
 impl Audit {
     /// Begins to watch `cpu`, on which this thread runs.
-    pub fn begin(root: &Path, cpu: u32) -> Self {
+    pub(super) fn begin(root: &Path, cpu: u32) -> Self {
         Self { root: root.to_owned(), cpu, before: Moment::now(root, cpu) }
     }
 
     /// What has disturbed since.
-    pub fn end(&self) -> Vec<String> {
+    pub(super) fn end(&self) -> Vec<String> {
         said(&self.before, &Moment::now(&self.root, self.cpu))
     }
 }

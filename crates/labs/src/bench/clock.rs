@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The clocks, by the ends of their names in clock_gettime(2).
-pub const CLOCKS: &[(&str, libc::clockid_t)] = &[
+pub(crate) const CLOCKS: &[(&str, libc::clockid_t)] = &[
     ("REALTIME", libc::CLOCK_REALTIME),
     ("MONOTONIC", libc::CLOCK_MONOTONIC),
     ("MONOTONIC_RAW", libc::CLOCK_MONOTONIC_RAW),
@@ -31,7 +31,7 @@ pub const CLOCKS: &[(&str, libc::clockid_t)] = &[
 ];
 
 /// Where the kernel tells its clocksource.
-pub const CLOCKSOURCE: &str = "sys/devices/system/clocksource/clocksource0";
+pub(crate) const CLOCKSOURCE: &str = "sys/devices/system/clocksource/clocksource0";
 
 /// How a launch measures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -10,7 +10,7 @@
 //! Each launch is a process of its own ([`launch`]), because what one process measures again and again agrees with itself
 //! better than with the next one. Nothing is computed here beyond the samples: `analysis::nesting` does that.
 
-pub mod audit;
+mod audit;
 pub mod clock;
 pub mod clocksource;
 pub mod exits;
@@ -20,7 +20,7 @@ pub mod launch;
 pub mod priority;
 pub mod probe;
 pub mod sizing;
-pub mod stats;
+mod stats;
 pub mod whole;
 pub mod zeropages;
 

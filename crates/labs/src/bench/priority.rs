@@ -11,7 +11,7 @@ use lab::Error;
 /// The priority of a guest's vCPU.
 pub const GUEST: i32 = 1;
 /// That of the thread which stops it; the next one up is enough.
-pub const WATCHDOG: i32 = 2;
+pub(crate) const WATCHDOG: i32 = 2;
 
 /// Puts this thread, and those that it starts, under SCHED_FIFO.
 ///
@@ -25,7 +25,7 @@ pub fn fifo(priority: i32) -> Result<(), Error> {
 ///
 /// # Errors
 /// As [`fifo`].
-pub fn fifo_of(tid: i32, priority: i32) -> Result<(), Error> {
+pub(crate) fn fifo_of(tid: i32, priority: i32) -> Result<(), Error> {
     let wanted = libc::sched_param { sched_priority: priority };
     // SAFETY: 0 is this thread, and the structure is ours.
     if unsafe { libc::sched_setscheduler(tid, libc::SCHED_FIFO, &wanted) } == 0 {

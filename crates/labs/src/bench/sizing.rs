@@ -29,7 +29,7 @@ pub const FIRST: Run = Run { samples: 32, operations: 1 };
 
 impl Run {
     /// The run that fits into `target`, if the median sample of [`FIRST`] took `one` ticks, and an empty one `timer`.
-    pub fn sized(timer: u64, one: u64, ns_per_tick: f64, target: Duration) -> Self {
+    pub(crate) fn sized(timer: u64, one: u64, ns_per_tick: f64, target: Duration) -> Self {
         let own = one.saturating_sub(timer).max(1);
         let operations = (TIMES_THE_TIMER * timer.max(1)).div_ceil(own).clamp(1, MOST_OPERATIONS);
         let sample_ns = (timer + own * operations) as f64 * ns_per_tick;
@@ -44,7 +44,7 @@ impl Run {
 }
 
 /// The distribution of samples, without those that warm up.
-pub fn warm(samples: &[u64]) -> Histogram {
+pub(crate) fn warm(samples: &[u64]) -> Histogram {
     let mut histogram = Histogram::new();
     let first = (samples.len() as f64 * WARM).ceil() as usize;
     samples.iter().skip(first).for_each(|sample| histogram.record(*sample));

@@ -22,7 +22,7 @@ const MOST_COUNTERS: u32 = 4096;
 const LONGEST_NAME: u32 = 256;
 
 /// The counters of one vCPU or VM.
-pub struct Stats {
+pub(super) struct Stats {
     file: OwnedFd,
     data: u64,
     /// Name, and where its value lies in the data.
@@ -31,14 +31,14 @@ pub struct Stats {
 }
 
 /// Counters at one moment.
-pub type Counted = BTreeMap<String, u64>;
+pub(super) type Counted = BTreeMap<String, u64>;
 
 impl Stats {
     /// The counters of `of`, a vCPU or a VM.
     ///
     /// # Errors
     /// If the kernel has none (before Linux 5.14), or describes them otherwise than documented.
-    pub fn of(of: &impl AsRawFd) -> Result<Self, Error> {
+    pub(super) fn of(of: &impl AsRawFd) -> Result<Self, Error> {
         // SAFETY: the call takes no argument and gives a new file descriptor, or -1.
         let file = unsafe { libc::ioctl(of.as_raw_fd(), KVM_GET_STATS_FD) };
         if file < 0 {
@@ -74,7 +74,7 @@ impl Stats {
     ///
     /// # Errors
     /// If they cannot be read.
-    pub fn read(&self) -> Result<Counted, Error> {
+    pub(super) fn read(&self) -> Result<Counted, Error> {
         let data = exactly(&self.file, self.data, self.data_bytes)?;
         let value = |at: usize| u64::from_le_bytes(data[at..at + 8].try_into().unwrap_or_default());
         Ok(self.counters.iter().map(|(name, at)| (name.clone(), value(*at))).collect())
@@ -82,7 +82,7 @@ impl Stats {
 }
 
 /// By how much counters have grown, those that did.
-pub fn growth(before: &Counted, after: &Counted) -> Counted {
+pub(crate) fn growth(before: &Counted, after: &Counted) -> Counted {
     let grown = after.iter().filter_map(|(name, after)| {
         let more = after.checked_sub(before.get(name).copied().unwrap_or(0))?;
         (more > 0).then(|| (name.clone(), more))

@@ -17,44 +17,38 @@ const HEAD_BYTES: usize = 6 + NUMBERS * 8;
 const LAST: &str = "TRAILER!!!";
 const DIRECTORY: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
-const LINK: u32 = 0o120_777;
 
 /// An archive that is being written.
-pub struct Archive<W: Write> {
+pub(crate) struct Archive<W: Write> {
     out: W,
     inode: u32,
 }
 
 impl<W: Write> Archive<W> {
     /// An archive without files.
-    pub fn new(out: W) -> Self {
+    pub(crate) fn new(out: W) -> Self {
         Self { out, inode: 1 }
     }
 
     /// Adds a directory; those above it must have been added.
-    pub fn directory(&mut self, name: &str) -> io::Result<()> {
+    pub(crate) fn directory(&mut self, name: &str) -> io::Result<()> {
         self.head(name, DIRECTORY, 0)
     }
 
-    /// Adds a link to `target`.
-    pub fn link(&mut self, name: &str, target: &str) -> io::Result<()> {
-        self.file_of(name, LINK, target.len() as u64, &mut target.as_bytes())
-    }
-
     /// Adds a file that anybody may run.
-    pub fn file(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn file(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
         self.file_of(name, PROGRAM, bytes.len() as u64, &mut &*bytes)
     }
 
     /// Adds a copy of the file at `from`.
-    pub fn copy(&mut self, name: &str, from: &Path) -> io::Result<()> {
+    pub(crate) fn copy(&mut self, name: &str, from: &Path) -> io::Result<()> {
         let mut file = std::fs::File::open(from)?;
         let bytes = file.metadata()?.len();
         self.file_of(name, PROGRAM, bytes, &mut file)
     }
 
     /// Ends the archive.
-    pub fn finish(mut self) -> io::Result<W> {
+    pub(crate) fn finish(mut self) -> io::Result<W> {
         self.head(LAST, 0, 0)?;
         self.out.flush()?;
         Ok(self.out)
@@ -102,7 +96,10 @@ fn padding(bytes: u64) -> usize {
 ///
 /// # Errors
 /// If the archive ends before its last entry, or if `keep` fails.
-pub fn unpack(from: &mut dyn Read, keep: &mut dyn FnMut(&str, u64, &mut dyn Read) -> io::Result<()>) -> io::Result<()> {
+pub(crate) fn unpack(
+    from: &mut dyn Read,
+    keep: &mut dyn FnMut(&str, u64, &mut dyn Read) -> io::Result<()>,
+) -> io::Result<()> {
     loop {
         let mut head = [0; HEAD_BYTES];
         from.read_exact(&mut head)?;
@@ -150,7 +147,8 @@ mod tests {
         let mut archive = Archive::new(Vec::new());
         archive.directory("dev").unwrap();
         archive.file("dev/a", b"12345").unwrap();
-        archive.link("b", "dev/a").unwrap();
+        let (link, target) = (0o120_777, "dev/a");
+        archive.file_of("b", link, target.len() as u64, &mut target.as_bytes()).unwrap();
         archive.file("odd name", b"").unwrap();
         archive.finish().unwrap()
     }

@@ -17,7 +17,7 @@ use std::path::{Component, Path};
 ///
 /// # Errors
 /// If the disk holds no whole archive, or one of something else.
-pub fn harvest(disk: &Path, draft: &Draft) -> Result<Harvest, Error> {
+pub(crate) fn harvest(disk: &Path, draft: &Draft) -> Result<Harvest, Error> {
     let mut file = BufReader::new(File::open(disk).map_err(|error| Error::io(disk, error))?);
     let mut harvest: Option<Harvest> = None;
     let unpacked = cpio::unpack(&mut file, &mut |name, _, body| {

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// Where the program lies in the machine.
 pub const PROGRAM: &str = "/kvmscope";
 /// Where its orders lie.
-pub const JOB: &str = "/job.json";
+pub(crate) const JOB: &str = "/job.json";
 
 /// What goes into an initramfs.
 pub struct Contents<'a> {

@@ -19,19 +19,19 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Before each line that is meant for whoever started the lab.
-pub const SAYS: &str = "kvmscope lab: ";
+pub(crate) const SAYS: &str = "kvmscope lab: ";
 /// The last such line of a machine that did its work.
-pub const DONE: &str = "done";
+pub(crate) const DONE: &str = "done";
 /// The beginning of the last such line of one that did not.
-pub const FAILED: &str = "failed: ";
+pub(crate) const FAILED: &str = "failed: ";
 /// Names of the recording's files in the archive begin with it.
 pub const FILES: &str = "recording/";
 /// What those files are, as JSON.
-pub const HARVEST: &str = "harvest.json";
+pub(crate) const HARVEST: &str = "harvest.json";
 /// Where a recording that is made in the machine lies meanwhile.
 pub const RECORDING: &str = "/tmp/recording";
 /// Of each CPU. An emulated machine is slow to empty it.
-pub const BUFFER_KIB: u64 = 16 << 10;
+pub(crate) const BUFFER_KIB: u64 = 16 << 10;
 /// How often the recorder is asked to do what has piled up.
 pub const POLL: Duration = Duration::from_millis(200);
 
@@ -121,7 +121,7 @@ fn work(works: &[Work]) -> Result<(), Error> {
 ///
 /// # Errors
 /// If something cannot be read or written.
-pub fn hand_over(disk: &str, offset: u64, root: &Path, harvest: &Harvest) -> Result<(), Error> {
+pub(crate) fn hand_over(disk: &str, offset: u64, root: &Path, harvest: &Harvest) -> Result<(), Error> {
     let io = |error| Error::io(disk, error);
     let mut disk = File::options().write(true).open(disk).map_err(io)?;
     disk.seek(SeekFrom::Start(offset)).map_err(io)?;

@@ -9,20 +9,20 @@
 //! Nothing is installed or changed on this computer: packages lie in a cache, all else in a scratch directory. What a machine is to do
 //! is not known here: each lab brings a [`inside::Work`].
 
-pub mod cpio;
+pub(crate) mod cpio;
 pub mod emulator;
-pub mod harvest;
+pub(crate) mod harvest;
 pub mod initramfs;
 pub mod inside;
 pub mod modules;
-pub mod needs;
+pub(crate) mod needs;
 pub mod packages;
-pub mod page;
-pub mod pc;
+pub(crate) mod page;
+pub(crate) mod pc;
 mod prepare;
 pub mod qemu;
 pub mod scratch;
-pub mod vmlinux;
+pub(crate) mod vmlinux;
 pub mod words;
 
 use base::recording::Destination;

@@ -7,13 +7,17 @@ use lab::Error;
 use std::path::{Path, PathBuf};
 
 /// A program, or a file by its path, and the Debian package that brings it.
-pub type Need = (&'static str, &'static str);
+pub(crate) type Need = (&'static str, &'static str);
 
 /// Looks for each of `needs`: programs in the directories `programs`, files below `root`.
 ///
 /// # Errors
 /// If anything is missing.
-pub fn require<'n>(needs: impl IntoIterator<Item = &'n Need>, programs: &[PathBuf], root: &Path) -> Result<(), Error> {
+pub(crate) fn require<'n>(
+    needs: impl IntoIterator<Item = &'n Need>,
+    programs: &[PathBuf],
+    root: &Path,
+) -> Result<(), Error> {
     let there = |name: &str| match name.strip_prefix('/') {
         Some(file) => root.join(file).exists(),
         None => programs.iter().any(|directory| directory.join(name).is_file()),

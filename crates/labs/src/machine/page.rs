@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How much there is: a power of two.
-pub const DEVICE_BYTES: u64 = 1 << 20;
+pub(crate) const DEVICE_BYTES: u64 = 1 << 20;
 /// Where a machine finds its PCI devices.
 const DEVICES: &str = "/sys/bus/pci/devices";
 /// Vendor and device, as the kernel prints them.
@@ -44,7 +44,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a machine may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub(crate) enum Order {
     /// Measure.
     Measure = 1,
     /// Hand over what was measured.
@@ -53,7 +53,7 @@ pub enum Order {
 
 /// How far a machine is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub(crate) enum Phase {
     /// It waits for the order to measure.
     Ready = 1,
     /// It has measured.
@@ -108,14 +108,14 @@ impl Bounds {
 
 /// The page.
 #[derive(Debug)]
-pub struct Page(Words);
+pub(crate) struct Page(Words);
 
 impl Page {
     /// The first page of a file of at least 4,096 bytes.
     ///
     /// # Errors
     /// If the kernel does not map it.
-    pub fn of(path: &Path) -> Result<Self, Error> {
+    pub(crate) fn of(path: &Path) -> Result<Self, Error> {
         Words::of(path, 0).map(Self)
     }
 
@@ -123,7 +123,7 @@ impl Page {
     ///
     /// # Errors
     /// If it has none.
-    pub fn of_this_machine() -> Result<Self, Error> {
+    pub(crate) fn of_this_machine() -> Result<Self, Error> {
         let device = device(Path::new(DEVICES))?;
         let enable = device.join("enable");
         std::fs::write(&enable, "1").map_err(|error| Error::io(enable, error))?;
@@ -135,17 +135,17 @@ impl Page {
     }
 
     /// Lets the machine go on.
-    pub fn order(&self, order: Order) {
+    pub(crate) fn order(&self, order: Order) {
         self.word(Word::Order).store(order as u64, Ordering::Release);
     }
 
     /// True once the machine is that far.
-    pub fn has_reached(&self, phase: Phase) -> bool {
+    pub(crate) fn has_reached(&self, phase: Phase) -> bool {
         self.word(Word::Phase).load(Ordering::Acquire) >= phase as u64
     }
 
     /// The machine: says how far it is, and answers questions until it may go on.
-    pub fn attend(&self, phase: Phase, until: Order) {
+    pub(crate) fn attend(&self, phase: Phase, until: Order) {
         self.word(Word::Phase).store(phase as u64, Ordering::Release);
         let mut last = self.word(Word::Answered).load(Ordering::Relaxed);
         while self.word(Word::Order).load(Ordering::Acquire) < until as u64 {
@@ -164,7 +164,7 @@ impl Page {
     ///
     /// # Errors
     /// If it does not answer, or is no constant ahead however often it is asked anew.
-    pub fn ask(&self) -> Result<Bounds, Error> {
+    pub(crate) fn ask(&self) -> Result<Bounds, Error> {
         for _ in 0..ROUNDS {
             if let Some(bounds) = self.asked()? {
                 return Ok(bounds);

@@ -7,7 +7,7 @@ use std::ffi::CString;
 use std::fs::File;
 
 /// Mounts what recording needs.
-pub fn mount_all() -> Result<(), Error> {
+pub(crate) fn mount_all() -> Result<(), Error> {
     for (kind, place) in [
         ("proc", "/proc"),
         ("sysfs", "/sys"),
@@ -21,7 +21,7 @@ pub fn mount_all() -> Result<(), Error> {
 }
 
 /// Loads `modules`, in their order, with those of the `parameters` that name them.
-pub fn load(modules: &[String], parameters: &[(String, String)]) -> Result<(), Error> {
+pub(super) fn load(modules: &[String], parameters: &[(String, String)]) -> Result<(), Error> {
     for name in modules {
         let path = format!("/modules/{name}.ko");
         let file = File::open(&path).map_err(|error| Error::io(&path, error))?;
@@ -44,7 +44,7 @@ pub fn load(modules: &[String], parameters: &[(String, String)]) -> Result<(), E
 }
 
 /// Switches the machine off, once its last words are out. A machine that cannot is stopped from outside.
-pub fn power_off() -> ! {
+pub(crate) fn power_off() -> ! {
     // A console that is no terminal has nothing to wait for.
     let _ = rustix::termios::tcdrain(std::io::stdout());
     loop {

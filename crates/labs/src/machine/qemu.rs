@@ -8,11 +8,11 @@ use std::path::Path;
 /// The program, here and in machines that have guests of their own.
 pub const PROGRAM: &str = "/usr/bin/qemu-system-x86_64";
 /// The firmware of its machines.
-pub const BIOS: &str = "/usr/share/seabios/bios-256k.bin";
+pub(crate) const BIOS: &str = "/usr/share/seabios/bios-256k.bin";
 /// What boots a kernel that QEMU was given.
-pub const BOOT_ROM: &str = "/usr/share/qemu/linuxboot_dma.bin";
+pub(crate) const BOOT_ROM: &str = "/usr/share/qemu/linuxboot_dma.bin";
 /// What old Windows guests need for their task priority; QEMU's PC looks for it whatever it boots.
-pub const APIC_ROM: &str = "/usr/share/qemu/kvmvapic.bin";
+pub(crate) const APIC_ROM: &str = "/usr/share/qemu/kvmvapic.bin";
 /// Modules of a machine without guests.
 pub const DISK_MODULES: &[&str] = &["virtio_pci", "virtio_blk"];
 /// The disk that takes the trace.
@@ -23,7 +23,7 @@ pub const DISK_BYTES: u64 = 4 << 30;
 
 /// Puts the only vCPU of process `pid` on `cpu` and its other threads on `others`, and gives the vCPU's thread; to be called once it
 /// runs. The process needs `-name NAME,debug-threads=on`.
-pub fn seat(pid: u32, cpu: u32, others: &CpuSet, proc: &Path) -> Result<u32, Error> {
+pub(crate) fn seat(pid: u32, cpu: u32, others: &CpuSet, proc: &Path) -> Result<u32, Error> {
     let tasks = proc.join(pid.to_string()).join("task");
     let mut vcpu = None;
     for task in std::fs::read_dir(&tasks).map_err(|error| Error::io(&tasks, error))?.flatten() {

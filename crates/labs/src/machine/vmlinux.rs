@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Where a kernel that is not relocated lies, and begins (`CONFIG_PHYSICAL_START`).
-pub const START: u64 = 16 << 20;
+pub(crate) const START: u64 = 16 << 20;
 
 /// No kernel is that large.
 const MOST_BYTES: usize = 256 << 20;
@@ -21,7 +21,7 @@ const MOST_BYTES: usize = 256 << 20;
 ///
 /// # Errors
 /// If it is no such image, or packed with something that this computer does not unpack.
-pub fn flat(image: &Path) -> Result<Vec<u8>, Error> {
+pub(crate) fn flat(image: &Path) -> Result<Vec<u8>, Error> {
     let bytes = std::fs::read(image).map_err(|error| Error::io(image, error))?;
     let unable = |why: &str| Error::Malformed(format!("{}: {why}", image.display()));
     let payload = payload(&bytes).ok_or_else(|| unable("not a bootable kernel"))?;

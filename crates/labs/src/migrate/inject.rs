@@ -111,7 +111,7 @@ impl Culprit {
     }
 
     /// Whether it waits for a phase; others are there from the beginning.
-    pub fn has_phase(self) -> bool {
+    pub(crate) fn has_phase(self) -> bool {
         !matches!(self, Self::Capability | Self::FullDisk | Self::NoAnnounce)
     }
 }
@@ -204,7 +204,7 @@ impl AtWork {
     }
 
     /// Whether it has ended by itself.
-    pub fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 }

@@ -70,7 +70,7 @@ impl Seen {
 }
 
 /// A thread that looks until it has seen the first beat on the target, or this is dropped.
-pub struct Observer {
+pub(super) struct Observer {
     thread: Option<JoinHandle<std::io::Result<Option<Heartbeat>>>>,
     stop: Arc<AtomicBool>,
 }
@@ -80,7 +80,7 @@ impl Observer {
     ///
     /// # Errors
     /// If one of them is not there.
-    pub fn start(source: &Path, target: &Path, period: Duration, clock_ns: fn() -> u64) -> Result<Self, Error> {
+    pub(super) fn start(source: &Path, target: &Path, period: Duration, clock_ns: fn() -> u64) -> Result<Self, Error> {
         let open = |path: &Path| File::open(path).map_err(|error| Error::io(path, error));
         let (source, target) = (open(source)?, open(target)?);
         let stop = Arc::new(AtomicBool::new(false));
@@ -100,7 +100,7 @@ impl Observer {
     }
 
     /// What it saw; `None` if the guest did not go on within `patience`.
-    pub fn end(mut self, patience: Duration) -> Option<Heartbeat> {
+    pub(super) fn end(mut self, patience: Duration) -> Option<Heartbeat> {
         let until = Instant::now() + patience;
         while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));

@@ -18,23 +18,23 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Name and package of the program.
-pub const PROGRAM: (&str, &str) = ("qemu-system-x86_64", "qemu-system-x86");
+pub(super) const PROGRAM: (&str, &str) = ("qemu-system-x86_64", "qemu-system-x86");
 /// It listens to its socket before it starts the guest's firmware.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The firmware takes 2 to 3 s in TCG; filling a gigabyte some more.
 const BOOT: Duration = Duration::from_secs(120);
 /// One that is asked something answers at once, unless its machine is overloaded.
-pub const ANSWER: Duration = Duration::from_secs(30);
+pub(crate) const ANSWER: Duration = Duration::from_secs(30);
 /// The guest has so much more memory: of a block that is a multiple of 256 KiB, QEMU before 9.0 fetches dirty bits without telling its
 /// emulated CPUs (`cpu_physical_memory_sync_dirty_bitmap` of include/exec/ram_addr.h, 7.2), and the guest loses what they write then. QEMU
 /// rounds up to 8 KiB (`set_memory_options` of softmmu/vl.c).
-pub const ODD_BYTES: u64 = 8 << 10;
+pub(crate) const ODD_BYTES: u64 = 8 << 10;
 /// A floppy of 1.44 MB.
 const FLOPPY_BYTES: usize = 1_474_560;
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub(super) enum Side {
     /// Where the guest is.
     Source,
     /// Where it goes.
@@ -43,7 +43,7 @@ pub enum Side {
 
 impl Side {
     /// As files call it.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Side::Source => "source",
             Side::Target => "target",
@@ -51,13 +51,13 @@ impl Side {
     }
 
     /// Where its guest's memory lies, if it is observed.
-    pub fn memory(self, place: &Path) -> PathBuf {
+    pub(super) fn memory(self, place: &Path) -> PathBuf {
         place.join(format!("{}.memory", self.name()))
     }
 }
 
 /// What one of them has that others have not.
-pub enum Extra<'a> {
+pub(super) enum Extra<'a> {
     /// Nothing.
     Nothing,
     /// It alone sees a file system of so many bytes there.
@@ -67,7 +67,7 @@ pub enum Extra<'a> {
 }
 
 /// One that runs; it ends when this is dropped, and with this program.
-pub struct Qemu {
+pub(super) struct Qemu {
     child: Child,
     log: PathBuf,
     /// The connection to it.
@@ -79,7 +79,7 @@ impl Qemu {
     ///
     /// # Errors
     /// If it is not there or does not come up; with its own last words.
-    pub fn start(side: Side, settings: &Settings, place: &Path) -> Result<Self, Error> {
+    pub(super) fn start(side: Side, settings: &Settings, place: &Path) -> Result<Self, Error> {
         Self::start_with(side, settings, place, Extra::Nothing)
     }
 
@@ -87,7 +87,7 @@ impl Qemu {
     ///
     /// # Errors
     /// As of [`start`](Self::start), and if the kernel does not allow it.
-    pub fn start_with(side: Side, settings: &Settings, place: &Path, extra: Extra<'_>) -> Result<Self, Error> {
+    pub(crate) fn start_with(side: Side, settings: &Settings, place: &Path, extra: Extra<'_>) -> Result<Self, Error> {
         let name = side.name();
         let [floppy, socket, log] = ["floppy", "qmp", "log"].map(|what| place.join(format!("{name}.{what}")));
         let driver = if let Extra::Network(_) = extra { network::driver() } else { &[] };
@@ -160,7 +160,7 @@ impl Qemu {
     ///
     /// # Errors
     /// If it never does.
-    pub fn wait_for_guest(&mut self, settings: &Settings, watch: &Watch<'_>) -> Result<(), Error> {
+    pub(crate) fn wait_for_guest(&mut self, settings: &Settings, watch: &Watch<'_>) -> Result<(), Error> {
         let until = Instant::now() + BOOT;
         while self.heartbeat()? < settings.work.settled() {
             if Instant::now() > until {
@@ -175,7 +175,7 @@ impl Qemu {
     ///
     /// # Errors
     /// If QEMU does not answer.
-    pub fn heartbeat(&mut self) -> Result<u32, Error> {
+    pub(super) fn heartbeat(&mut self) -> Result<u32, Error> {
         let command = json!({ "command-line": format!("xp /1xw {HEARTBEAT_AT:#x}") });
         let said = self.qmp.execute("human-monitor-command", command, ANSWER)?;
         let said = said.as_str().unwrap_or_default();
@@ -188,7 +188,7 @@ impl Qemu {
     ///
     /// # Errors
     /// If it does not.
-    pub fn end(&mut self, patience: Duration) -> Result<(), Error> {
+    pub(super) fn end(&mut self, patience: Duration) -> Result<(), Error> {
         self.qmp.execute("quit", Value::Null, ANSWER)?;
         let until = Instant::now() + patience;
         while self.ended().is_none() {
@@ -201,22 +201,22 @@ impl Qemu {
     }
 
     /// Its process.
-    pub fn pid(&self) -> Pid {
+    pub(super) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
 
     /// The same as a number.
-    pub fn id(&self) -> u32 {
+    pub(super) fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// How it ended, if it did.
-    pub fn ended(&mut self) -> Option<ExitStatus> {
+    pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
     /// What it complained of.
-    pub fn words(&self) -> String {
+    pub(super) fn words(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 }
@@ -229,7 +229,7 @@ impl Drop for Qemu {
 }
 
 /// CLOCK_REALTIME.
-pub fn realtime_ns() -> u64 {
+pub(super) fn realtime_ns() -> u64 {
     let now = clock_gettime(ClockId::Realtime);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -12,13 +12,13 @@
 //! to protected mode); Ralf Brown's Interrupt List, INT 13h, AH=02h (reading sectors).
 
 /// Where the hot pages begin.
-pub const HOT_AT: u32 = 0x20_0000;
+pub(crate) const HOT_AT: u32 = 0x20_0000;
 /// Where it counts its writes, 4 bytes behind them its sweeps, and then what its driver receives, each modulo 2^32.
-pub const HEARTBEAT_AT: u32 = 0x10_0000;
+pub(crate) const HEARTBEAT_AT: u32 = 0x10_0000;
 /// A sector.
 const BYTES: usize = 512;
 /// Where the sectors behind the first one are loaded to: right behind it.
-pub const DRIVER_AT: u32 = 0x7e00;
+pub(crate) const DRIVER_AT: u32 = 0x7e00;
 /// They are of the floppy's first track, which has 18.
 const MOST_SECTORS: usize = 17;
 
@@ -35,7 +35,7 @@ pub struct Work {
 
 impl Work {
     /// A write every few seconds: as good as none.
-    pub const IDLE_TICKS: u32 = u32::MAX;
+    pub(crate) const IDLE_TICKS: u32 = u32::MAX;
 
     /// What its memory holds once it has counted so many writes: QEMU stops a guest between blocks of instructions, and a write and its count
     /// are of one.

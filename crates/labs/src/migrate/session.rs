@@ -32,7 +32,7 @@ const BEAT: Duration = Duration::from_secs(2);
 const ENDS: [&str; 4] = ["completed", "failed", "cancelled", "postcopy-paused"];
 
 /// What was seen of one.
-pub struct Ran {
+pub(super) struct Ran {
     /// What went over the connection to the source.
     pub source: Vec<Message>,
     /// To the target.
@@ -64,7 +64,7 @@ struct Move<'a> {
 }
 
 /// Starts both, migrates by `method`, and ends both. `place` is a directory of its own; on a `bed` packets go to the guest meanwhile.
-pub fn migrate(
+pub(super) fn migrate(
     settings: &Settings,
     method: Method,
     place: &Path,

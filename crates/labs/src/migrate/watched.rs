@@ -29,14 +29,14 @@ const MOVERS: [&str; 2] = ["live_migration", "mig/src/main"];
 type Looks = [Vec<Look>; 2];
 
 /// Looks until it is told to end.
-pub struct Watched {
+pub(super) struct Watched {
     thread: Option<JoinHandle<Looks>>,
     stop: Arc<AtomicBool>,
 }
 
 impl Watched {
     /// Looks at the processes of source and target from now on.
-    pub fn start(pids: [u32; 2]) -> Self {
+    pub(super) fn start(pids: [u32; 2]) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
@@ -54,7 +54,7 @@ impl Watched {
     }
 
     /// What it saw.
-    pub fn end(mut self) -> Looks {
+    pub(super) fn end(mut self) -> Looks {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
@@ -117,7 +117,7 @@ fn look(pid: u32, is_source: bool, before: Option<&Look>) -> Option<Look> {
 }
 
 /// The thread of a source that sends, once there is one.
-pub fn mover(pid: u32) -> Option<u32> {
+pub(crate) fn mover(pid: u32) -> Option<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
     let is_mover = |task: &std::fs::DirEntry| {
         let name = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();

@@ -15,15 +15,15 @@ use std::process::Command;
 use std::time::Duration;
 
 /// Modules of L0 beside KVM: the disk that takes the trace.
-pub const MODULES: &[&str] = &["ata_piix", "sd_mod", "kvm_intel"];
+pub(crate) const MODULES: &[&str] = &["ata_piix", "sd_mod", "kvm_intel"];
 /// Modules of a guest, which has no disk.
-pub const GUEST_MODULES: &[&str] = &["kvm_intel"];
+pub(crate) const GUEST_MODULES: &[&str] = &["kvm_intel"];
 /// The disk that takes the trace.
-pub const DISK: &str = "/dev/sda";
+pub(super) const DISK: &str = "/dev/sda";
 /// The disk that takes what a guest has recorded.
-pub const GUESTS_DISK: &str = "/dev/sdb";
+pub(crate) const GUESTS_DISK: &str = "/dev/sdb";
 /// Its size: 16 heads of 63 sectors, as IDE counts them, and enough cylinders for 128 MB.
-pub const DISK_BYTES: u64 = CYLINDERS * 16 * 63 * 512;
+pub(super) const DISK_BYTES: u64 = CYLINDERS * 16 * 63 * 512;
 const CYLINDERS: u64 = 260;
 
 /// What differs between guests.
@@ -48,7 +48,7 @@ const LINUX: Variant = Variant {
 ///
 /// # Errors
 /// If the CD cannot be made; the sentence says which packages do that.
-pub fn command(
+pub(super) fn command(
     guest: Guest,
     kernel: &Kernel,
     initramfs: &str,

@@ -31,7 +31,7 @@ const SILENCE: Duration = Duration::from_secs(600);
 const BENCH_SILENCE: Duration = Duration::from_secs(120);
 
 /// What a boot needs beside its settings.
-pub struct Boot<'a> {
+pub(super) struct Boot<'a> {
     /// The run.
     pub settings: &'a Settings,
     /// This program's file.
@@ -47,7 +47,7 @@ impl Boot<'_> {
     ///
     /// # Errors
     /// If something is missing or goes wrong on the way; the sentence says what.
-    pub fn run(&self, say: &mut dyn FnMut(&str), stop: &AtomicBool) -> Result<Vec<PathBuf>, Error> {
+    pub(super) fn run(&self, say: &mut dyn FnMut(&str), stop: &AtomicBool) -> Result<Vec<PathBuf>, Error> {
         let initramfs = self.initramfs()?;
         let names: Vec<_> = (0..=self.last_to_record()).map(|level| format!("disk-L{level}")).collect();
         let disks: Vec<_> = names.iter().map(|name| self.scratch.join(name)).collect();

@@ -13,9 +13,9 @@
 
 mod bochs;
 mod boot;
-pub mod inside;
+pub(crate) mod inside;
 mod needs;
-pub mod settings;
+mod settings;
 mod svm;
 pub mod toy;
 

@@ -26,7 +26,7 @@ mod load;
 pub mod own;
 mod packet;
 pub mod paths;
-pub mod router;
+pub(crate) mod router;
 pub(crate) mod tap;
 mod testbed;
 

@@ -13,25 +13,25 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 
 /// What it says once it forwards.
-pub const FORWARDS: &str = "forwards";
+pub(crate) const FORWARDS: &str = "forwards";
 
 /// Where the kernel lists its NICs.
 const NICS: &str = "/sys/class/net";
 const FORWARD: &str = "/proc/sys/net/ipv4/ip_forward";
 
 /// To forward packets.
-pub const ROUTE: Work = Work { name: "route", run: |orders| details::<Router>(orders)?.run() };
+pub(crate) const ROUTE: Work = Work { name: "route", run: |orders| details::<Router>(orders)?.run() };
 
 /// A machine that forwards packets between its NICs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Router {
+pub(crate) struct Router {
     /// Its NICs.
     pub ports: Vec<Port>,
 }
 
 /// A NIC, and what it is to have.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Port {
+pub(crate) struct Port {
     /// Which NIC, by its hardware address as the kernel prints it: `52:54:00:00:00:01`.
     pub mac: String,
     /// Its address.

@@ -112,7 +112,7 @@ pub type Gauges<'a> = dyn FnMut(&DatapathRuns, TrialName, u64, &RateSample) -> R
 type Gauge<'a> = dyn FnMut(TrialName, u64, &RateSample) -> Result<(), Error> + 'a;
 
 /// How often flows are read within a window.
-pub const SAMPLED_EVERY: Duration = Duration::from_millis(500);
+pub(crate) const SAMPLED_EVERY: Duration = Duration::from_millis(500);
 /// Most samples of a lab, beside one for each trial: longer ones are sampled less often.
 const MOST_SAMPLES: u32 = 3_000;
 

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 /// What it calls itself: the guest of the host that records too.
-pub const MACHINE: &str = "L1";
+pub(crate) const MACHINE: &str = "L1";
 /// What the machine's own disturbances are told by, beside the events of every recording: the tracers of the programs
 /// below have tracepoints (kernel/trace/trace_osnoise.c, Linux 6.1).
 const NOISE: &str = "osnoise";
@@ -26,11 +26,11 @@ const NOISE: &str = "osnoise";
 const CLOCK: &str = "x86-tsc";
 
 /// To measure a machine's own latency.
-pub const MEASURE: Work = Work { name: "measure", run: |orders| details::<Measurement>(orders)?.run() };
+pub(crate) const MEASURE: Work = Work { name: "measure", run: |orders| details::<Measurement>(orders)?.run() };
 
 /// A machine that measures.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Measurement {
+pub(crate) struct Measurement {
     /// The disk that takes what was measured.
     pub disk: String,
     /// The programs, in their order.
@@ -39,7 +39,7 @@ pub struct Measurement {
 
 /// A program that measures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Measures {
+pub(crate) struct Measures {
     /// What it is called.
     pub name: String,
     /// Where it lies.
@@ -53,7 +53,7 @@ pub struct Measures {
 /// What a program leaves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Leaves {
+pub(crate) enum Leaves {
     /// Something for a program after it.
     Nothing,
     /// It prints its result, which goes into the file of this name.

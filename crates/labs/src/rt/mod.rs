@@ -17,7 +17,7 @@ mod disturb;
 mod guest;
 mod load;
 mod measure;
-pub mod measurement;
+pub(crate) mod measurement;
 mod quota;
 mod tools;
 

@@ -20,7 +20,7 @@ const COARSE_STAGES: u32 = 2;
 ///
 /// # Errors
 /// Those of a trial.
-pub fn mlr<E>(goals: &[Goal], range: &Range, run: impl FnMut(u64) -> Result<Trial, E>) -> Result<Outcome, E> {
+pub(crate) fn mlr<E>(goals: &[Goal], range: &Range, run: impl FnMut(u64) -> Result<Trial, E>) -> Result<Outcome, E> {
     let step = goals.iter().map(|goal| -(1.0 - goal.width).ln()).fold(f64::INFINITY, f64::min);
     let mut search = Search { trials: Trials::new(range, run), database: Database::default(), range: *range, step };
     let mut ended = vec![Ended::Trials; goals.len()];

@@ -16,7 +16,7 @@ mod trials;
 
 pub use binary::binary;
 pub use bounds::Method;
-pub use mlr::mlr;
+pub(crate) use mlr::mlr;
 pub use trials::{Discarded, Trial};
 
 /// Loss and certainty that are searched for.

@@ -45,7 +45,7 @@ impl Trial {
     }
 
     /// The rate at which frames were sent.
-    pub fn sent_pps(&self) -> f64 {
+    pub(crate) fn sent_pps(&self) -> f64 {
         per_second(self.sent, self.took_ns)
     }
 

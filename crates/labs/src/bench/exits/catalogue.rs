@@ -14,18 +14,18 @@ const USER_PORT: u64 = 0x1234;
 /// Doorbells by port: nobody's, one of any value, one of the value 0 alone.
 pub const DOORBELL: u64 = 0x600;
 /// See [`DOORBELL`].
-pub const DOORBELL_WILDCARD: u64 = 0x604;
+pub(crate) const DOORBELL_WILDCARD: u64 = 0x604;
 /// See [`DOORBELL`].
-pub const DOORBELL_DATAMATCH: u64 = 0x608;
+pub(crate) const DOORBELL_DATAMATCH: u64 = 0x608;
 
 /// The loop around all others; measured like them.
-pub const EMPTY: Test = Test { name: "empty", does: "nothing", ..RING_3 };
+pub(crate) const EMPTY: Test = Test { name: "empty", does: "nothing", ..RING_3 };
 
 /// A test that never ends: the watchdog must stop it.
 pub const SPIN: Test = Test { name: "spin", does: "empty loop", body: payload::spin, ..RING_3 };
 
 /// All tests, in the order in which they run.
-pub const TESTS: &[Test] = &[
+pub(crate) const TESTS: &[Test] = &[
     EMPTY,
     Test { name: "rdtsc", does: "reads the time-stamp counter", body: payload::rdtsc, ..RING_3 },
     Test { name: "rdtscp", does: "reads the time-stamp counter and the CPU number", body: payload::rdtscp, ..RING_3 },

@@ -8,16 +8,16 @@ use super::payload;
 use crate::bench::sizing::Run;
 
 /// Those of the guest's tests that can be measured here too.
-pub const NAMES: &[&str] = &["empty", "rdtsc", "rdtscp", "cpuid", "syscall"];
+pub(crate) const NAMES: &[&str] = &["empty", "rdtsc", "rdtscp", "cpuid", "syscall"];
 
 /// Runs `operations` of the body at that address of the payload, `samples` times.
-pub fn run(body: u64, run: Run) -> Vec<u64> {
+pub(crate) fn run(body: u64, run: Run) -> Vec<u64> {
     let Run { samples, operations } = run;
     go(&Turn { entry: payload::begin(), body, samples, operations, ..Turn::default() }, samples as usize)
 }
 
 /// Runs the loop that looks for gaps, as `turn` says; the readings around each of them, with zeros behind the last.
-pub fn gaps(turn: &Turn) -> Vec<u64> {
+pub(crate) fn gaps(turn: &Turn) -> Vec<u64> {
     go(&Turn { entry: payload::gaps(), ..*turn }, 2 * turn.samples as usize)
 }
 

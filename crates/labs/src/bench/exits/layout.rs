@@ -17,51 +17,51 @@ use lab::guest::memory::Memory;
 use lab::guest::tables::{flat_segment, identity, interrupt_gate};
 
 /// Memory from address 0 on.
-pub const MEMORY_BYTES: usize = 4 << 20;
+pub(crate) const MEMORY_BYTES: usize = 4 << 20;
 /// The code.
-pub const CODE: u64 = 0x9000;
+pub(crate) const CODE: u64 = 0x9000;
 /// Code that only ring 0 runs.
-pub const PRIVILEGED: u64 = 0xb000;
+pub(crate) const PRIVILEGED: u64 = 0xb000;
 /// Code of a hypervisor inside the guest.
-pub const HYPERVISOR: u64 = 0xc000;
+pub(crate) const HYPERVISOR: u64 = 0xc000;
 /// The end of its stack.
-pub const HYPERVISOR_STACK: u64 = 0x1_4000;
+pub(crate) const HYPERVISOR_STACK: u64 = 0x1_4000;
 /// What it tells the processor of its guests, control block by control block, and what the processor keeps there.
-pub const CONTROL: u64 = 0x4_0000;
+pub(crate) const CONTROL: u64 = 0x4_0000;
 /// Which MSRs of its guests exit, by its will: none, all bits are zero.
-pub const NO_MSRS: u64 = 0x4_4000;
+pub(crate) const NO_MSRS: u64 = 0x4_4000;
 /// 1 once the interrupt handler ran.
-pub const INTERRUPTED: u64 = 0x3_0000;
+pub(crate) const INTERRUPTED: u64 = 0x3_0000;
 /// A word that two vCPUs hand each other, and its neighbour in the same cache line.
-pub const TOKEN: u64 = 0x3_0040;
+pub(crate) const TOKEN: u64 = 0x3_0040;
 /// How often it ran.
-pub const INTERRUPTS: u64 = 0x3_0008;
+pub(crate) const INTERRUPTS: u64 = 0x3_0008;
 /// The vector of the interrupt that tests wait for.
-pub const VECTOR: u64 = 0x40;
+pub(crate) const VECTOR: u64 = 0x40;
 /// Samples.
-pub const SAMPLES: u64 = 0x10_0000;
+pub(crate) const SAMPLES: u64 = 0x10_0000;
 /// So many have room.
-pub const MOST_SAMPLES: u64 = (MEMORY_BYTES as u64 - SAMPLES) / 8;
+pub(crate) const MOST_SAMPLES: u64 = (MEMORY_BYTES as u64 - SAMPLES) / 8;
 /// Pages that nobody has touched.
-pub const NEW_PAGES: u64 = 0x4000_0000;
+pub(crate) const NEW_PAGES: u64 = 0x4000_0000;
 /// So much of them.
-pub const NEW_BYTES: usize = 64 << 20;
+pub(crate) const NEW_BYTES: usize = 64 << 20;
 /// A device that the VMM answers.
-pub const DEVICE: u64 = 0xd000_0000;
+pub(crate) const DEVICE: u64 = 0xd000_0000;
 /// A device whose writes signal an eventfd.
-pub const DEVICE_WILDCARD: u64 = 0xd000_1000;
+pub(crate) const DEVICE_WILDCARD: u64 = 0xd000_1000;
 /// The same for the value 0 alone.
-pub const DEVICE_DATAMATCH: u64 = 0xd000_2000;
+pub(crate) const DEVICE_DATAMATCH: u64 = 0xd000_2000;
 /// A device whose writes KVM collects.
-pub const COALESCED: u64 = 0xd000_3000;
+pub(crate) const COALESCED: u64 = 0xd000_3000;
 /// A write to this port ends a run.
-pub const END_PORT: u16 = 0xf4;
+pub(crate) const END_PORT: u16 = 0xf4;
 /// A write to this port ends it too: it tells an exception that nothing expected.
-pub const EXCEPTION_PORT: u16 = 0xf5;
+pub(crate) const EXCEPTION_PORT: u16 = 0xf5;
 /// The same from a hypervisor inside the guest: the reason of its guest's exit, which nothing expected.
-pub const REASON_PORT: u16 = 0xf6;
+pub(crate) const REASON_PORT: u16 = 0xf6;
 /// The same: the error of a VMX instruction.
-pub const ERROR_PORT: u16 = 0xf7;
+pub(crate) const ERROR_PORT: u16 = 0xf7;
 
 const GDT: u64 = 0x1000;
 const IDT: u64 = 0x2000;
@@ -72,9 +72,9 @@ const TSS_BYTES: u64 = 0x68;
 const PORT_MAP_BYTES: u64 = 0x2000;
 const STUBS: u64 = 0xa000;
 /// The end of the second vCPU's stack.
-pub const SECOND_STACK: u64 = 0x1_2000;
+pub(crate) const SECOND_STACK: u64 = 0x1_2000;
 /// Ends of stacks: of the measured code, and of ring 0 when ring 3 leaves to it.
-pub const STACK: u64 = 0x1_0000;
+pub(crate) const STACK: u64 = 0x1_0000;
 const KERNEL_STACK: u64 = 0x1_8000;
 
 /// Selectors of flat segments: code and data of ring 0, code and data of ring 3, the task's.
@@ -91,7 +91,7 @@ const TASK_LIMIT: u64 = TSS_BYTES + PORT_MAP_BYTES;
 const UD: u64 = 6;
 
 /// Writes all that the guest finds.
-pub fn fill(memory: &mut Memory) -> Result<(), Error> {
+pub(crate) fn fill(memory: &mut Memory) -> Result<(), Error> {
     let mut words = |at: u64, values: &[u64]| {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         memory.load(at as usize, &bytes)
@@ -141,7 +141,7 @@ fn stub(vector: u64) -> u64 {
 }
 
 /// Puts a vCPU into long mode at privilege level `ring`.
-pub fn long_mode(registers: &mut kvm_sregs, ring: u8) {
+pub(crate) fn long_mode(registers: &mut kvm_sregs, ring: u8) {
     let flat = kvm_segment { limit: u32::MAX, present: 1, s: 1, g: 1, dpl: ring, ..Default::default() };
     let (code, data) = if ring == 0 { (CODE_0, DATA_0) } else { (CODE_3, DATA_3) };
     registers.cs = kvm_segment { selector: code, type_: 11, l: 1, ..flat };
@@ -165,13 +165,13 @@ pub fn long_mode(registers: &mut kvm_sregs, ring: u8) {
 }
 
 /// What the local APIC needs for interrupts: switched on, all priorities, the timer one-shot at a time of the counter.
-pub fn interrupt_registers() -> [(u32, u64); 3] {
+pub(crate) fn interrupt_registers() -> [(u32, u64); 3] {
     const TSC_DEADLINE_MODE: u64 = 2 << 17;
     [(0x80f, 0x1ff), (0x808, 0), (0x832, TSC_DEADLINE_MODE | VECTOR)]
 }
 
 /// What SYSCALL needs: segments and the entry (STAR, LSTAR, SFMASK).
-pub fn system_call_registers() -> [(u32, u64); 3] {
+pub(crate) fn system_call_registers() -> [(u32, u64); 3] {
     let star = u64::from(CODE_0) << 48 | u64::from(CODE_0) << 32;
     [(0xc000_0081, star), (0xc000_0082, payload::system_call()), (0xc000_0084, 0)]
 }

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use vmm_sys_util::eventfd::EventFd;
 
 /// A guest, ready to run.
-pub struct Machine {
+pub(crate) struct Machine {
     // Fields are dropped in this order: memory last, when KVM no longer uses it.
     partner: Option<Partner>,
     vcpu: VcpuFd,
@@ -39,7 +39,7 @@ pub struct Machine {
 
 /// What the guest is to do.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Turn {
+pub(crate) struct Turn {
     /// Where it begins.
     pub entry: u64,
     /// Where the body lies.
@@ -56,7 +56,7 @@ pub struct Turn {
 
 /// What came of it.
 #[derive(Debug, Default)]
-pub struct Went {
+pub(crate) struct Went {
     /// By how much KVM's counters grew; `None` where the kernel has none.
     pub counted: Option<Counted>,
     /// How often KVM came back to this program, the end of the run left out.
@@ -65,7 +65,7 @@ pub struct Went {
 
 /// Why a turn did not end as it should.
 #[derive(Debug)]
-pub enum Stop {
+pub(crate) enum Stop {
     /// The watchdog came.
     Stuck,
     /// The guest, KVM or the CPU would not go on; the sentence says why.
@@ -77,7 +77,7 @@ impl Machine {
     ///
     /// # Errors
     /// If KVM refuses; the sentence names the step.
-    pub fn new(kvm: &Kvm, test: &Test, other_cpu: Option<u32>) -> Result<Self, Error> {
+    pub(crate) fn new(kvm: &Kvm, test: &Test, other_cpu: Option<u32>) -> Result<Self, Error> {
         let step = |what: &'static str| move |error| Error::refused(format_args!("KVM refused to {what}"), error);
         let vm = kvm.create_vm().map_err(step("make a VM"))?;
         let mut memory = Memory::new(layout::MEMORY_BYTES)?;
@@ -121,7 +121,7 @@ impl Machine {
     }
 
     /// Where the hypervisor inside the guest begins, which must have run before the test can.
-    pub fn l1(&self) -> Option<u64> {
+    pub(crate) fn l1(&self) -> Option<u64> {
         self.l1
     }
 
@@ -129,7 +129,7 @@ impl Machine {
     ///
     /// # Errors
     /// If it does not come to its end.
-    pub fn go(&mut self, turn: &Turn, stop: &AtomicBool) -> Result<Went, Stop> {
+    pub(crate) fn go(&mut self, turn: &Turn, stop: &AtomicBool) -> Result<Went, Stop> {
         let failed = |what: &'static str| move |error| Stop::Failed(format!("KVM refused to {what}: {error}"));
         let registers = kvm_regs {
             rip: turn.entry,
@@ -161,7 +161,7 @@ impl Machine {
     }
 
     /// Has the guest's counter show what the host's does, where KVM can be told so (KVM_VCPU_TSC_OFFSET, Linux 5.16).
-    pub fn read_counter_of_host(&self) {
+    pub(crate) fn read_counter_of_host(&self) {
         let offset: u64 = 0;
         let attribute = kvm_device_attr {
             group: KVM_VCPU_TSC_CTRL,
@@ -175,14 +175,14 @@ impl Machine {
     }
 
     /// The first `count` samples.
-    pub fn samples(&self, count: u64) -> Vec<u64> {
+    pub(crate) fn samples(&self, count: u64) -> Vec<u64> {
         let mut bytes = vec![0; 8 * count.min(layout::MOST_SAMPLES) as usize];
         self.memory.copy(layout::SAMPLES as usize, &mut bytes);
         bytes.chunks_exact(8).map(|sample| u64::from_le_bytes(sample.try_into().unwrap_or_default())).collect()
     }
 
     /// How often the guest's interrupt handler ran so far.
-    pub fn interrupts(&self) -> u64 {
+    pub(crate) fn interrupts(&self) -> u64 {
         let mut word = [0; 8];
         self.memory.copy(layout::INTERRUPTS as usize, &mut word);
         u64::from_le_bytes(word)

@@ -89,7 +89,7 @@ pub fn guest(test: &'static Test, plan: &Plan) -> Measured {
 ///
 /// # Errors
 /// If there is no KVM, or no thread for the guest.
-pub fn interpreted(plan: &Plan) -> Result<Option<String>, Error> {
+pub(crate) fn interpreted(plan: &Plan) -> Result<Option<String>, Error> {
     let kvm = guest::open(&plan.device)?;
     let took = watched(plan.limit, move |stop| -> Result<Result<u64, Stop>, Error> {
         let mut machine = Machine::new(&kvm, &RING_0, None)?;
@@ -192,12 +192,12 @@ fn measured(name: &str, params: Params, taken: Taken) -> Measured {
 }
 
 /// How a test is run.
-pub fn params(place: &str, ring: u8, plan: &Plan) -> Params {
+pub(super) fn params(place: &str, ring: u8, plan: &Plan) -> Params {
     Params { place: place.to_owned(), ring: Some(ring), launch: plan.launch, ..Params::default() }
 }
 
 /// A test without samples, and why.
-pub fn skipped(name: &str, params: Params, why: String) -> Measured {
+pub(super) fn skipped(name: &str, params: Params, why: String) -> Measured {
     Measured { name: name.to_owned(), params, skipped: Some(why), ..empty() }
 }
 

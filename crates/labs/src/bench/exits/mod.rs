@@ -16,13 +16,12 @@ pub(super) mod machine;
 mod measure;
 mod nesting;
 mod partner;
-pub mod payload;
+pub(crate) mod payload;
 mod privileged;
 mod svm;
 mod test;
 mod vmx;
 
-pub use catalogue::TESTS;
 pub use measure::{guest, here, names};
 pub use test::Test;
 

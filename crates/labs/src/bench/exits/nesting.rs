@@ -8,7 +8,7 @@ use lab::guest::memory::Memory;
 
 /// A virtualization extension that the guest has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extension {
+pub(super) enum Extension {
     /// AMD's.
     Svm,
     /// Intel's.
@@ -25,7 +25,7 @@ const EFER_SVME: u64 = 1 << 12;
 ///
 /// # Errors
 /// If that is not offered; the sentence says what it takes.
-pub fn needed(at: At, cpuid: &CpuId) -> Result<Option<Extension>, Error> {
+pub(super) fn needed(at: At, cpuid: &CpuId) -> Result<Option<Extension>, Error> {
     let offers = |function: u32, bit: u32| {
         cpuid.as_slice().iter().any(|entry| entry.function == function && entry.ecx & bit != 0)
     };
@@ -48,7 +48,7 @@ impl Extension {
     ///
     /// # Errors
     /// If they do not fit.
-    pub fn fill(self, memory: &mut Memory, registers: &mut kvm_sregs) -> Result<(), Error> {
+    pub(super) fn fill(self, memory: &mut Memory, registers: &mut kvm_sregs) -> Result<(), Error> {
         match self {
             Self::Svm => {
                 registers.efer |= EFER_SVME;
@@ -59,7 +59,7 @@ impl Extension {
     }
 
     /// MSRs that L1 finds set.
-    pub fn registers(self) -> [(u32, u64); 1] {
+    pub(super) fn registers(self) -> [(u32, u64); 1] {
         match self {
             Self::Svm => svm::registers(),
             Self::Vmx => vmx::registers(),
@@ -67,7 +67,7 @@ impl Extension {
     }
 
     /// Where L1 begins before a test at `at` can run, if it has to.
-    pub fn begin(self, at: At) -> Option<u64> {
+    pub(super) fn begin(self, at: At) -> Option<u64> {
         match (self, at) {
             (Self::Svm, At::Nested) => Some(svm::begin()),
             (Self::Vmx, At::Nested) => Some(vmx::begin()),

@@ -18,7 +18,7 @@ const SIGNAL_EVERY: Duration = Duration::from_millis(1);
 const MOST_SIGNALS: u32 = 2_000;
 
 /// A vCPU at work. The watchdog's signal must have its handler by now.
-pub struct Partner {
+pub(super) struct Partner {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     stats: Option<Stats>,
@@ -29,7 +29,7 @@ impl Partner {
     ///
     /// # Errors
     /// If there is no thread for it.
-    pub fn start(mut vcpu: VcpuFd, cpu: u32) -> Result<Self, Error> {
+    pub(super) fn start(mut vcpu: VcpuFd, cpu: u32) -> Result<Self, Error> {
         let stats = Stats::of(&vcpu).ok();
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
@@ -50,7 +50,7 @@ impl Partner {
     }
 
     /// KVM's counters of it, now.
-    pub fn counted(&self) -> Option<Counted> {
+    pub(super) fn counted(&self) -> Option<Counted> {
         self.stats.as_ref()?.read().ok()
     }
 }

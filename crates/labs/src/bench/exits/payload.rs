@@ -171,7 +171,7 @@ unsafe extern "C" {
 macro_rules! places {
     ($($(#[$doc:meta])* $name:ident = $label:ident;)*) => {
         unsafe extern "C" { $(static $label: u8;)* }
-        $($(#[$doc])* pub fn $name() -> u64 {
+        $($(#[$doc])* pub(crate) fn $name() -> u64 {
             CODE + (&raw const $label) as u64 - (&raw const kvmscope_bench_code) as u64
         })*
     };
@@ -231,7 +231,7 @@ places! {
 }
 
 /// The whole code, which may lie anywhere.
-pub fn code() -> &'static [u8] {
+pub(crate) fn code() -> &'static [u8] {
     let (start, end) = (&raw const kvmscope_bench_code, &raw const kvmscope_bench_end);
     // SAFETY: both labels stand in the same section of read-only data, the second after the first.
     unsafe { std::slice::from_raw_parts(start, end.offset_from(start) as usize) }

@@ -254,7 +254,7 @@ unsafe extern "C" {
 macro_rules! places {
     ($($(#[$doc:meta])* $name:ident = $label:ident;)*) => {
         unsafe extern "C" { $(static $label: u8;)* }
-        $($(#[$doc])* pub fn $name() -> u64 {
+        $($(#[$doc])* pub(crate) fn $name() -> u64 {
             PRIVILEGED + (&raw const $label) as u64 - (&raw const kvmscope_privileged) as u64
         })*
     };
@@ -328,7 +328,7 @@ places! {
 }
 
 /// The hypercall of this processor's maker: the other one is patched or undefined.
-pub fn hypercall() -> u64 {
+pub(super) fn hypercall() -> u64 {
     // In Rust before 1.94 the intrinsic is unsafe, for processors older than x86-64.
     #[allow(unused_unsafe)]
     // SAFETY: every x86-64 processor has CPUID.
@@ -337,13 +337,13 @@ pub fn hypercall() -> u64 {
 }
 
 /// Where `call` is without the instruction before it, which puts a number into eax.
-pub fn call_alone(call: u64) -> u64 {
+pub(crate) fn call_alone(call: u64) -> u64 {
     const MOV_EAX_BYTES: u64 = 5;
     call + MOV_EAX_BYTES
 }
 
 /// The whole code, which may lie anywhere in the first 4 GiB.
-pub fn code() -> &'static [u8] {
+pub(super) fn code() -> &'static [u8] {
     let (start, end) = (&raw const kvmscope_privileged, &raw const kvmscope_privileged_end);
     // SAFETY: both labels stand in the same section of read-only data, the second after the first.
     unsafe { std::slice::from_raw_parts(start, end.offset_from(start) as usize) }

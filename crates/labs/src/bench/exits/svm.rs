@@ -72,12 +72,12 @@ unsafe extern "C" {
 }
 
 /// Where L1 begins.
-pub fn begin() -> u64 {
+pub(super) fn begin() -> u64 {
     HYPERVISOR
 }
 
 /// A body that enters an L2, which leaves at once.
-pub fn vmrun() -> u64 {
+pub(crate) fn vmrun() -> u64 {
     HYPERVISOR + (&raw const kvmscope_bench_svm_vmrun) as u64 - (&raw const kvmscope_bench_svm) as u64
 }
 
@@ -88,12 +88,12 @@ fn code() -> &'static [u8] {
 }
 
 /// MSRs that L1 would have set: where the processor keeps it.
-pub fn registers() -> [(u32, u64); 1] {
+pub(super) fn registers() -> [(u32, u64); 1] {
     [(0xc001_0117, HOST_SAVE)]
 }
 
 /// Writes L1 and its guests, which are at ring 0 like L1 itself and share its tables.
-pub fn fill(memory: &mut Memory, l1: &kvm_sregs) -> Result<(), Error> {
+pub(super) fn fill(memory: &mut Memory, l1: &kvm_sregs) -> Result<(), Error> {
     memory.load(HYPERVISOR as usize, code())?;
     memory.load(VMCB as usize, &control_block(l1, payload::turns()))?;
     // L1 never lets it advance beyond its hypercall.

@@ -67,7 +67,7 @@ pub(super) const RING_3: Test = Test {
 };
 
 /// A guest of ring 0.
-pub const RING_0: Test = Test { ring: 0, ..RING_3 };
+pub(crate) const RING_0: Test = Test { ring: 0, ..RING_3 };
 
 /// Without VMCS shadowing its accesses are exits.
 pub(super) const L1_VMX: Test = Test { at: At::Vmx, exits: (0, 1), ..RING_0 };

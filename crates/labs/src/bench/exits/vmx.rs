@@ -103,7 +103,7 @@ std::arch::global_asm!(
 macro_rules! places {
     ($($(#[$doc:meta])* $name:ident = $label:ident;)*) => {
         unsafe extern "C" { $(static $label: u8;)* }
-        $($(#[$doc])* pub fn $name() -> u64 {
+        $($(#[$doc])* pub(crate) fn $name() -> u64 {
             HYPERVISOR + (&raw const $label) as u64 - (&raw const kvmscope_bench_vmx_begin) as u64
         })*
     };
@@ -137,12 +137,12 @@ fn code() -> &'static [u8] {
 }
 
 /// MSRs that firmware would have set.
-pub fn registers() -> [(u32, u64); 1] {
+pub(super) fn registers() -> [(u32, u64); 1] {
     [FEATURE_CONTROL]
 }
 
 /// Writes L1 and what its guests begin with; they are at ring 0 like L1 itself and share its tables.
-pub fn fill(memory: &mut Memory, l1: &kvm_sregs) -> Result<(), Error> {
+pub(super) fn fill(memory: &mut Memory, l1: &kvm_sregs) -> Result<(), Error> {
     memory.load(HYPERVISOR as usize, code())?;
     let measuring = Flat {
         cr0: l1.cr0,

@@ -25,7 +25,7 @@ const MEMORY: i64 = -1;
 ///
 /// # Errors
 /// If the operating system refuses.
-pub fn serve(memory: &File, interrupt: &EventFd) -> Result<(UnixStream, UnixStream), Error> {
+pub(super) fn serve(memory: &File, interrupt: &EventFd) -> Result<(UnixStream, UnixStream), Error> {
     let refused = |error: &dyn std::fmt::Display| Error::refused("no connection for QEMU's device ivshmem", error);
     let (ours, theirs) = UnixStream::pair().map_err(|error| refused(&error))?;
     for (number, file) in

@@ -35,7 +35,7 @@ const GSI: u32 = 0;
 const MESSAGE_ADDRESS: u32 = 0xfee0_0000;
 
 /// A vCPU that runs.
-pub struct Running {
+pub(super) struct Running {
     thread: Option<JoinHandle<Result<(), Error>>>,
     pub tid: i32,
 }
@@ -50,7 +50,7 @@ struct Machine {
 }
 
 impl Running {
-    pub fn start(
+    pub(super) fn start(
         device: &Path,
         seats: &Seats,
         length: Duration,
@@ -81,7 +81,7 @@ impl Running {
         Ok(Self { thread: Some(thread), tid })
     }
 
-    pub fn look(&mut self) -> Result<(), Error> {
+    pub(super) fn look(&mut self) -> Result<(), Error> {
         let early = || Error::Died("the guest ended early".to_owned());
         match self.thread.take_if(|thread| thread.is_finished()) {
             Some(thread) => Err(thread.join().unwrap_or_else(|_| Err(early())).err().unwrap_or_else(early)),
@@ -89,7 +89,7 @@ impl Running {
         }
     }
 
-    pub fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         // Why it failed was said by `look`, if anybody asked.
         self.thread.take().map(JoinHandle::join);
     }

@@ -24,7 +24,7 @@ const MEMORY: &str = "2";
 const LAST_LINES: usize = 3;
 
 /// A QEMU that runs.
-pub struct Running {
+pub(super) struct Running {
     child: Child,
     log: PathBuf,
     /// The vCPU's thread, once it is seated.
@@ -34,7 +34,7 @@ pub struct Running {
 }
 
 impl Running {
-    pub fn start(scratch: &Path, shared: &super::Shared, interrupt: &EventFd) -> Result<Self, Error> {
+    pub(super) fn start(scratch: &Path, shared: &super::Shared, interrupt: &EventFd) -> Result<Self, Error> {
         let (bios, log) = (scratch.join("rom"), scratch.join("log"));
         std::fs::write(&bios, rom::bytes()).map_err(|error| Error::io(&bios, error))?;
         let said = File::create(&log).map_err(|error| Error::io(&log, error))?;
@@ -57,7 +57,7 @@ impl Running {
     }
 
     /// Puts the vCPU on its CPU and QEMU's other threads on the others.
-    pub fn seat(&mut self, seats: &Seats) -> Result<(), Error> {
+    pub(crate) fn seat(&mut self, seats: &Seats) -> Result<(), Error> {
         let vcpu = seat(self.child.id(), seats.vcpu, &seats.others, Path::new("/proc"))?;
         self.vcpu = Some(vcpu as i32);
         match seats.fifo {
@@ -67,11 +67,11 @@ impl Running {
     }
 
     /// The main one, which hears of events, and the vCPU's.
-    pub fn tids(&self) -> Vec<i32> {
+    pub(super) fn tids(&self) -> Vec<i32> {
         std::iter::once(self.child.id() as i32).chain(self.vcpu).collect()
     }
 
-    pub fn look(&mut self) -> Result<(), Error> {
+    pub(super) fn look(&mut self) -> Result<(), Error> {
         let Some(status) = self.child.try_wait().map_err(|error| Error::io(PROGRAM, error))? else { return Ok(()) };
         let said = std::fs::read(&self.log).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
@@ -81,7 +81,7 @@ impl Running {
         Err(Error::Failed { program: PROGRAM.to_owned(), status: status.to_string(), said })
     }
 
-    pub fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         // Gone already is what we want.
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -18,19 +18,19 @@ use super::shared::{ANSWERED, ASKED, COUNT, FAULT, NOTES, PHASE, SHARED, STAMP, 
 use lab::guest::tables::{flat_segment, identity, interrupt_gate};
 
 /// How much there is: the least that QEMU takes.
-pub const BYTES: usize = 0x1_0000;
+pub(super) const BYTES: usize = 0x1_0000;
 /// Where it begins.
-pub const BASE: u64 = 0xffff_0000;
+pub(crate) const BASE: u64 = 0xffff_0000;
 /// The vector of the interrupt.
-pub const VECTOR: u8 = 0x40;
+pub(crate) const VECTOR: u8 = 0x40;
 /// A write to this port says that the guest is ready.
-pub const READY_PORT: u16 = 0xf5;
+pub(crate) const READY_PORT: u16 = 0xf5;
 /// A write to this one ends it.
-pub const END_PORT: u16 = 0xf4;
+pub(crate) const END_PORT: u16 = 0xf4;
 /// The memory that it writes to beside what it shares: a stack.
-pub const STACK_BYTES: usize = 0x1_0000;
+pub(crate) const STACK_BYTES: usize = 0x1_0000;
 /// The slot of the device on QEMU's first bus.
-pub const SLOT: u8 = 4;
+pub(crate) const SLOT: u8 = 4;
 
 const GDT: usize = 0x1000;
 const GDT_POINTER: usize = 0x1040;
@@ -241,7 +241,7 @@ fn code() -> &'static [u8] {
 }
 
 /// All of it.
-pub fn bytes() -> Vec<u8> {
+pub(super) fn bytes() -> Vec<u8> {
     let mut rom = vec![0; BYTES];
     let mut words = |at: usize, values: &[u64]| {
         values.iter().enumerate().for_each(|(number, value)| {

@@ -20,32 +20,32 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Where the guest finds it.
-pub const SHARED: u64 = 0xd010_0000;
+pub(crate) const SHARED: u64 = 0xd010_0000;
 /// How much there is: what QEMU maps is a power of two.
-pub const BYTES: usize = 1 << 20;
+pub(crate) const BYTES: usize = 1 << 20;
 
 /// Places of words, in bytes from the beginning.
-pub const PHASE: usize = page::Word::Phase as usize * 8;
-pub const ASKED: usize = page::Word::Asked as usize * 8;
-pub const STAMP: usize = page::Word::Stamp as usize * 8;
-pub const ANSWERED: usize = page::Word::Answered as usize * 8;
+pub(crate) const PHASE: usize = page::Word::Phase as usize * 8;
+pub(crate) const ASKED: usize = page::Word::Asked as usize * 8;
+pub(crate) const STAMP: usize = page::Word::Stamp as usize * 8;
+pub(crate) const ANSWERED: usize = page::Word::Answered as usize * 8;
 /// How many notes there were.
-pub const COUNT: usize = 0x200;
+pub(crate) const COUNT: usize = 0x200;
 /// What the guest is to do.
-pub const TASK: usize = 0x208;
+pub(crate) const TASK: usize = 0x208;
 /// Not 0 once something came that nothing sent.
-pub const FAULT: usize = 0x210;
+pub(crate) const FAULT: usize = 0x210;
 /// Readings that are so many ticks apart are noted.
-pub const THRESHOLD: usize = 0x218;
+pub(crate) const THRESHOLD: usize = 0x218;
 /// Notes.
-pub const NOTES: usize = 0x1000;
+pub(crate) const NOTES: usize = 0x1000;
 
 /// So many notes have room; the guest's code counts with 16 bits.
-pub const MOST_NOTES: u64 = 1 << 16;
+pub(crate) const MOST_NOTES: u64 = 1 << 16;
 
 /// The memory, unmapped when dropped.
 #[derive(Debug)]
-pub struct Shared {
+pub(crate) struct Shared {
     start: NonNull<c_void>,
     /// The file that it is, for whoever maps it too.
     pub file: File,
@@ -60,7 +60,7 @@ unsafe impl Sync for Shared {}
 
 /// What was noted since somebody looked last.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Taken {
+pub(crate) struct Taken {
     /// The notes.
     pub notes: Vec<u64>,
     /// How many before them were written over.
@@ -72,7 +72,7 @@ impl Shared {
     ///
     /// # Errors
     /// If the kernel has no room.
-    pub fn new() -> Result<Self, Error> {
+    pub(crate) fn new() -> Result<Self, Error> {
         let refused = |error| Error::refused("no memory to share with a guest", error);
         let file = File::from(memfd_create("kvmscope", MemfdFlags::CLOEXEC).map_err(refused)?);
         ftruncate(&file, BYTES as u64).map_err(refused)?;
@@ -85,7 +85,7 @@ impl Shared {
     }
 
     /// Where it lies in this process.
-    pub fn address(&self) -> u64 {
+    pub(crate) fn address(&self) -> u64 {
         self.start.as_ptr() as u64
     }
 
@@ -96,17 +96,17 @@ impl Shared {
     }
 
     /// Tells the guest something.
-    pub fn set(&self, at: usize, value: u64) {
+    pub(crate) fn set(&self, at: usize, value: u64) {
         self.word(at).store(value, Ordering::Release);
     }
 
     /// What stands there.
-    pub fn get(&self, at: usize) -> u64 {
+    pub(crate) fn get(&self, at: usize) -> u64 {
         self.word(at).load(Ordering::Acquire)
     }
 
     /// The notes from number `seen` on, which grows to what was seen.
-    pub fn take(&self, seen: &mut u64) -> Taken {
+    pub(crate) fn take(&self, seen: &mut u64) -> Taken {
         let count = self.get(COUNT);
         let first = (*seen).max(count.saturating_sub(MOST_NOTES)).min(count);
         let mut notes: Vec<u64> = (first..count)

@@ -15,11 +15,11 @@ use lab::Error;
 use lab::guest::memory::Memory;
 
 /// Where the store lies. Linux lets nobody write to RAM through /dev/mem, and nothing above the last RAM.
-pub const STORE: u64 = 96 << 20;
+pub(crate) const STORE: u64 = 96 << 20;
 /// Through which the guest writes to it.
-pub const STORE_DEVICE: &str = "/dev/mem";
+pub(crate) const STORE_DEVICE: &str = "/dev/mem";
 /// Its size.
-pub const STORE_BYTES: u64 = 32 << 20;
+pub(crate) const STORE_BYTES: u64 = 32 << 20;
 
 const GDT: usize = 0x500;
 const PARAMETERS: usize = 0x7000;
@@ -36,7 +36,7 @@ const DATA: u16 = 0x18;
 ///
 /// # Errors
 /// If it does not fit.
-pub fn load(pc: &Pc<'_>, memory: &mut Memory) -> Result<(), Error> {
+pub(super) fn load(pc: &Pc<'_>, memory: &mut Memory) -> Result<(), Error> {
     if vmlinux::START + pc.kernel.len() as u64 > STORE {
         return Err(Error::Malformed(format!("a kernel of {} bytes is too large for the lab", pc.kernel.len())));
     }
@@ -90,7 +90,7 @@ fn parameters(pc: &Pc<'_>) -> Vec<u8> {
 ///
 /// # Errors
 /// If KVM refuses.
-pub fn start(vcpu: &VcpuFd) -> Result<(), Error> {
+pub(super) fn start(vcpu: &VcpuFd) -> Result<(), Error> {
     let refused = |error| super::refused("setting registers", error);
     let mut special = vcpu.get_sregs().map_err(refused)?;
     let flat = kvm_segment { limit: u32::MAX, present: 1, s: 1, g: 1, ..Default::default() };

@@ -13,7 +13,10 @@ const SIGNAL_EVERY: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// If no signal can be set up, or what `run` says.
-pub fn within<T>(limit: Option<Duration>, run: impl FnOnce(&AtomicBool) -> Result<T, Error>) -> Result<T, Error> {
+pub(super) fn within<T>(
+    limit: Option<Duration>,
+    run: impl FnOnce(&AtomicBool) -> Result<T, Error>,
+) -> Result<T, Error> {
     extern "C" fn only_interrupt(_: i32, _: *mut libc::siginfo_t, _: *mut std::ffi::c_void) {}
     let over = AtomicBool::new(false);
     let Some(limit) = limit else { return run(&over) };

@@ -12,7 +12,7 @@ mod boot;
 mod limit;
 mod serial;
 
-pub use boot::{STORE, STORE_BYTES, STORE_DEVICE};
+pub(crate) use boot::{STORE, STORE_BYTES, STORE_DEVICE};
 
 use kvm_bindings::{CpuId, kvm_userspace_memory_region};
 use kvm_bindings::{KVM_MAX_CPUID_ENTRIES, KVM_PIT_SPEAKER_DUMMY, Msrs, kvm_msr_entry, kvm_pit_config};
@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// What boots.
-pub struct Pc<'a> {
+pub(crate) struct Pc<'a> {
     /// The kernel as it lies in memory, see [`super::vmlinux`].
     pub kernel: &'a [u8],
     /// What it unpacks as its root.
@@ -39,11 +39,11 @@ pub struct Pc<'a> {
 }
 
 /// What a guest left in its store.
-pub struct Stored(Memory);
+pub(crate) struct Stored(Memory);
 
 impl Stored {
     /// Its bytes up to the last that is not zero, and some zeros.
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         const STEP: usize = 4096;
         let mut step = [0; STEP];
         let mut used = STORE_BYTES as usize;
@@ -65,7 +65,7 @@ impl Pc<'_> {
     ///
     /// # Errors
     /// If KVM refuses, or if the machine stops or resets by itself.
-    pub fn run(&self, hear: &mut dyn FnMut(&str) -> ControlFlow<()>) -> Result<Stored, Error> {
+    pub(crate) fn run(&self, hear: &mut dyn FnMut(&str) -> ControlFlow<()>) -> Result<Stored, Error> {
         let kvm = Kvm::new().map_err(|error| refused("opening /dev/kvm", error))?;
         // Dropped after the VM: KVM uses it as long as that lives.
         let mut memory = Memory::new(self.memory_bytes as usize)?;

@@ -7,9 +7,9 @@
 //! Nothing ever comes in. Registers and bits: datasheet of the PC16550D, section 8.
 
 /// The ports of COM1.
-pub const PORTS: std::ops::Range<u16> = 0x3f8..0x400;
+pub(crate) const PORTS: std::ops::Range<u16> = 0x3f8..0x400;
 /// Its interrupt.
-pub const IRQ: u32 = 4;
+pub(super) const IRQ: u32 = 4;
 
 const LINE_CONTROL_DIVISOR: u8 = 0x80;
 const ENABLE_WHEN_EMPTY: u8 = 0x02;
@@ -22,7 +22,7 @@ const CONNECTED: u8 = 0xb0;
 
 /// The registers that keep something.
 #[derive(Default)]
-pub struct Serial {
+pub(super) struct Serial {
     enabled: u8,
     fifos: u8,
     line_control: u8,
@@ -34,7 +34,7 @@ pub struct Serial {
 
 impl Serial {
     /// Whether the line of the interrupt is up.
-    pub fn interrupts(&self) -> bool {
+    pub(super) fn interrupts(&self) -> bool {
         self.pending
     }
 
@@ -43,7 +43,7 @@ impl Serial {
     }
 
     /// The guest reads a register, counted from the first port.
-    pub fn read(&mut self, register: u16) -> u8 {
+    pub(super) fn read(&mut self, register: u16) -> u8 {
         match register {
             0 | 1 if self.sets_divisor() => self.divisor[usize::from(register)],
             1 => self.enabled,
@@ -59,7 +59,7 @@ impl Serial {
     }
 
     /// The guest writes a register; gives the byte that goes out, if one does.
-    pub fn write(&mut self, register: u16, value: u8) -> Option<u8> {
+    pub(super) fn write(&mut self, register: u16, value: u8) -> Option<u8> {
         match register {
             0 | 1 if self.sets_divisor() => self.divisor[usize::from(register)] = value,
             0 => {

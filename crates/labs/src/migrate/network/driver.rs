@@ -22,7 +22,7 @@ const IN_RING: u32 = 0x11_0000;
 const OUT_RING: u32 = 0x11_1000;
 const BUFFERS: u32 = 0x12_0000;
 /// What card and driver write to: from here to there.
-pub const RINGS: (u64, u64) = (IN_RING as u64, BUFFERS as u64 + 256 * 256);
+pub(crate) const RINGS: (u64, u64) = (IN_RING as u64, BUFFERS as u64 + 256 * 256);
 
 std::arch::global_asm!(
     ".pushsection .rodata",
@@ -183,7 +183,7 @@ unsafe extern "C" {
 }
 
 /// Its code, for [`DRIVER_AT`].
-pub fn code() -> &'static [u8] {
+pub(crate) fn code() -> &'static [u8] {
     let begin = &raw const kvmscope_driver;
     let length = (&raw const kvmscope_driver_end).addr() - begin.addr();
     // SAFETY: both symbols are of the one block above, and what lies between them is never written to.

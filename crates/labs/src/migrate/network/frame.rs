@@ -7,11 +7,11 @@
 //! in net/announce.c, 7.2).
 
 /// What frames of ours begin with, and the guest looks for.
-pub const MAGIC: u32 = 0x6b76_6d73;
+pub(super) const MAGIC: u32 = 0x6b76_6d73;
 /// The guest's card: the range that QEMU's addresses are from, administered locally.
-pub const GUEST: [u8; 6] = [0x52, 0x54, 0x00, 0x6b, 0x76, 0x03];
+pub(super) const GUEST: [u8; 6] = [0x52, 0x54, 0x00, 0x6b, 0x76, 0x03];
 /// Our end.
-pub const PROBE: [u8; 6] = [0x02, 0x00, 0x00, 0x6b, 0x76, 0x01];
+pub(crate) const PROBE: [u8; 6] = [0x02, 0x00, 0x00, 0x6b, 0x76, 0x01];
 /// The shortest that Ethernet carries, without its checksum (IEEE 802.3, 3.2.8).
 const BYTES: usize = 60;
 /// 198.18.0.0/15 is set apart for benches of network devices (RFC 2544, C.2.2).
@@ -24,7 +24,7 @@ const UDP: u8 = 17;
 
 /// What a frame is that was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Frame {
+pub(super) enum Frame {
     /// The guest's reply to one of ours.
     Reply {
         /// The number of the one that it answers.
@@ -37,7 +37,7 @@ pub enum Frame {
 }
 
 /// One to the guest.
-pub fn to_guest(number: u32) -> [u8; BYTES] {
+pub(crate) fn to_guest(number: u32) -> [u8; BYTES] {
     let mut frame = [0; BYTES];
     let length = |from: usize| ((BYTES - from) as u16).to_be_bytes();
     let mut put = |at: usize, bytes: &[u8]| frame[at..at + bytes.len()].copy_from_slice(bytes);
@@ -61,7 +61,7 @@ pub fn to_guest(number: u32) -> [u8; BYTES] {
 }
 
 /// What it is; `None` is none of the train.
-pub fn read(frame: &[u8]) -> Option<Frame> {
+pub(super) fn read(frame: &[u8]) -> Option<Frame> {
     let kind = frame.get(12..14)?;
     if kind == REVERSE_ARP {
         return Some(Frame::Announcement);

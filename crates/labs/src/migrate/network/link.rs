@@ -31,14 +31,14 @@ struct EthtoolValue {
 }
 
 /// Looks at a link until it is ended, or dropped.
-pub struct Watched {
+pub(crate) struct Watched {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Vec<Down>>>,
 }
 
 impl Watched {
     /// From now on.
-    pub fn start(namespace: &str, device: &'static str) -> Result<Self, Error> {
+    pub(crate) fn start(namespace: &str, device: &'static str) -> Result<Self, Error> {
         // A socket lies in the namespace of the thread that made it.
         let socket = std::thread::scope(|scope| {
             let opened = scope.spawn(|| enter(namespace).and_then(|()| socket()));
@@ -62,7 +62,7 @@ impl Watched {
     }
 
     /// When it was down.
-    pub fn end(mut self) -> Vec<Down> {
+    pub(crate) fn end(mut self) -> Vec<Down> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
@@ -111,7 +111,7 @@ fn is_running(socket: &OwnedFd, device: &str) -> bool {
 }
 
 /// Of the namespace of a process, which has nothing but this connection.
-pub fn sent(pid: u32, device: &str) -> Option<Link> {
+pub(super) fn sent(pid: u32, device: &str) -> Option<Link> {
     let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/net/{name}")).ok();
     Some(Link { bytes: bytes(&read("dev")?, device)?, retransmitted: retransmitted(&read("snmp")?)? })
 }

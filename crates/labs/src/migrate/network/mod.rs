@@ -22,9 +22,9 @@ mod pace;
 mod socket;
 mod train;
 
-pub use driver::{RINGS, code as driver};
+pub(super) use driver::{RINGS, code as driver};
 pub use pace::Pace;
-pub use train::Train;
+pub(super) use train::Train;
 
 use super::qemu::Side;
 use crate::netns::tap;
@@ -38,7 +38,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// The command, as the journal has it.
-pub const COMMAND: &str = "migrate";
+pub(super) const COMMAND: &str = "migrate";
 /// Both ends of the link that carries the guest.
 const LINK: &str = "move0";
 /// 198.18.0.0/15 is set apart for benches of network devices (RFC 2544, C.2.2).
@@ -51,7 +51,7 @@ const FIRST: Duration = Duration::from_millis(1);
 const ANSWERS: Duration = Duration::from_secs(10);
 
 /// The card that a QEMU gives the guest.
-pub struct Plug {
+pub(super) struct Plug {
     /// The namespace in which that QEMU runs.
     pub namespace: String,
     /// The other end of its cable.
@@ -59,7 +59,7 @@ pub struct Plug {
 }
 
 /// All of it.
-pub struct Bed {
+pub(super) struct Bed {
     source: String,
     target: String,
     switch: String,
@@ -70,7 +70,11 @@ pub struct Bed {
 ///
 /// # Errors
 /// If it cannot be made, the work fails, or something cannot be taken away.
-pub fn with_bed<T>(pace: Pace, journal: &Journal, work: impl FnOnce(&Bed) -> Result<T, Error>) -> Result<T, Error> {
+pub(crate) fn with_bed<T>(
+    pace: Pace,
+    journal: &Journal,
+    work: impl FnOnce(&Bed) -> Result<T, Error>,
+) -> Result<T, Error> {
     let mut entry = journal.begin(COMMAND)?;
     let done = Bed::build(pace, &mut entry).and_then(|bed| work(&bed));
     entry.put_back_after(done, journal.proc())
@@ -103,7 +107,7 @@ impl Bed {
     ///
     /// # Errors
     /// If the kernel refuses a tap.
-    pub fn plug(&self, side: Side) -> Result<Plug, Error> {
+    pub(crate) fn plug(&self, side: Side) -> Result<Plug, Error> {
         let namespace = match side {
             Side::Source => &self.source,
             Side::Target => &self.target,
@@ -115,7 +119,7 @@ impl Bed {
     ///
     /// # Errors
     /// If the guest does not answer.
-    pub fn warm_up(&self, watch: &mut Watch<'_>) -> Result<Duration, Error> {
+    pub(super) fn warm_up(&self, watch: &mut Watch<'_>) -> Result<Duration, Error> {
         self.join(tap_of(Side::Source))?;
         let train = self.train(FIRST)?;
         let until = Instant::now() + ANSWERS;
@@ -138,7 +142,7 @@ impl Bed {
     ///
     /// # Errors
     /// If the kernel refuses a socket or a thread.
-    pub fn train(&self, interval: Duration) -> Result<Train, Error> {
+    pub(crate) fn train(&self, interval: Duration) -> Result<Train, Error> {
         let link = link::Watched::start(&self.source, LINK)?;
         Train::start(&self.switch, interval, link)
     }
@@ -147,7 +151,7 @@ impl Bed {
     ///
     /// # Errors
     /// If `ip` cannot.
-    pub fn cut(&self) -> Result<impl FnOnce() + Send + 'static, Error> {
+    pub(super) fn cut(&self) -> Result<impl FnOnce() + Send + 'static, Error> {
         ip(&["-n", &self.source, "link", "set", LINK, "down"])?;
         let namespace = self.source.clone();
         Ok(move || {
@@ -157,7 +161,7 @@ impl Bed {
     }
 
     /// Where the target waits for the guest.
-    pub fn uri(&self) -> String {
+    pub(super) fn uri(&self) -> String {
         format!("tcp:{}:{LINK_PORT}", LINK_ADDRESSES[1])
     }
 
@@ -169,17 +173,17 @@ impl Bed {
 }
 
 /// How QEMU is told of the guest's card.
-pub fn card() -> String {
+pub(super) fn card() -> String {
     format!("e1000,netdev=net,mac={},romfile=", written(GUEST))
 }
 
 /// What the kernel has sent over the link so far from the namespace of that process.
-pub fn sent_by(pid: u32) -> Option<Link> {
+pub(crate) fn sent_by(pid: u32) -> Option<Link> {
     link::sent(pid, LINK)
 }
 
 /// What was sent between two counts.
-pub fn since(after: Link, before: Link) -> Link {
+pub(super) fn since(after: Link, before: Link) -> Link {
     Link {
         bytes: after.bytes.saturating_sub(before.bytes),
         retransmitted: after.retransmitted.saturating_sub(before.retransmitted),

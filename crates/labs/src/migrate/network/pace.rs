@@ -48,7 +48,7 @@ impl Tried {
 }
 
 /// The pace that the guest answers, found by trains of packets to where it is now.
-pub fn most(train: impl Fn(Duration) -> Result<Train, Error>, watch: &mut Watch<'_>) -> Result<Duration, Error> {
+pub(super) fn most(train: impl Fn(Duration) -> Result<Train, Error>, watch: &mut Watch<'_>) -> Result<Duration, Error> {
     let found = search(|interval| {
         let train = train(interval)?;
         watch.rest(TRIED)?;

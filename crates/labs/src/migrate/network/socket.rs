@@ -18,7 +18,7 @@ const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 const CONTROL_BYTES: usize = 128;
 
 /// A frame that came.
-pub struct Heard<'a> {
+pub(super) struct Heard<'a> {
     /// When, CLOCK_REALTIME.
     pub at_ns: u64,
     /// To which device.
@@ -28,18 +28,18 @@ pub struct Heard<'a> {
 }
 
 /// Sends from one device.
-pub struct Sender {
+pub(super) struct Sender {
     socket: OwnedFd,
     address: libc::sockaddr_ll,
 }
 
 /// Hears all devices of the namespace that it was opened in.
-pub struct Listener {
+pub(super) struct Listener {
     socket: OwnedFd,
 }
 
 /// The number of a device of this thread's namespace.
-pub fn index(device: &str) -> Result<u32, Error> {
+pub(super) fn index(device: &str) -> Result<u32, Error> {
     let name = std::ffi::CString::new(device).map_err(|error| Error::Malformed(error.to_string()))?;
     // SAFETY: the kernel reads a string that ends in a zero and lives until the call returns.
     let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
@@ -59,7 +59,7 @@ fn open(protocol: libc::c_int) -> Result<OwnedFd, Error> {
 
 impl Sender {
     /// From `device` of this thread's namespace. Protocol 0 receives nothing.
-    pub fn open(device: &str) -> Result<Self, Error> {
+    pub(super) fn open(device: &str) -> Result<Self, Error> {
         // SAFETY: a `sockaddr_ll` is made of numbers, for all of which zero is a value.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
@@ -68,7 +68,7 @@ impl Sender {
     }
 
     /// True if the kernel took it.
-    pub fn send(&self, frame: &[u8]) -> bool {
+    pub(super) fn send(&self, frame: &[u8]) -> bool {
         let (length, to) = (size_of::<libc::sockaddr_ll>() as libc::socklen_t, (&raw const self.address).cast());
         // SAFETY: the kernel reads `frame.len()` bytes of `frame` and `length` of the address, both of which live until the call returns.
         let sent = unsafe {
@@ -80,7 +80,7 @@ impl Sender {
 
 impl Listener {
     /// In this thread's namespace.
-    pub fn open() -> Result<Self, Error> {
+    pub(super) fn open() -> Result<Self, Error> {
         let listener = Self { socket: open((libc::ETH_P_ALL as u16).to_be().into())? };
         let wait = libc::timeval { tv_sec: 0, tv_usec: LOOK_EVERY.as_micros() as libc::suseconds_t };
         listener.set(libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1_i32)?;
@@ -98,7 +98,7 @@ impl Listener {
     }
 
     /// The next frame; `None` if none came for a while.
-    pub fn hear<'a>(&self, frame: &'a mut [u8]) -> Option<Heard<'a>> {
+    pub(super) fn hear<'a>(&self, frame: &'a mut [u8]) -> Option<Heard<'a>> {
         let mut part = libc::iovec { iov_base: frame.as_mut_ptr().cast(), iov_len: frame.len() };
         // SAFETY: both are made of numbers and pointers, for all of which zero is a value.
         let (mut from, mut header): (libc::sockaddr_ll, libc::msghdr) = unsafe { std::mem::zeroed() };

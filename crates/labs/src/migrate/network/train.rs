@@ -35,7 +35,7 @@ struct Shared {
 }
 
 /// Under way; it ends when it is dropped.
-pub struct Train {
+pub(crate) struct Train {
     from_ns: u64,
     interval: Duration,
     shared: Arc<Shared>,
@@ -65,7 +65,7 @@ struct Seen {
 
 impl Train {
     /// From `probe0` of that namespace.
-    pub fn start(namespace: &str, interval: Duration, link: link::Watched) -> Result<Self, Error> {
+    pub(crate) fn start(namespace: &str, interval: Duration, link: link::Watched) -> Result<Self, Error> {
         // A namespace belongs to a thread, and a socket to the one it was made in.
         let (sender, listener, devices) = std::thread::scope(|scope| {
             let opened = scope.spawn(|| {
@@ -89,12 +89,12 @@ impl Train {
     }
 
     /// True once a reply came.
-    pub fn is_answered(&self) -> bool {
+    pub(crate) fn is_answered(&self) -> bool {
         self.shared.is_answered.load(Ordering::Relaxed)
     }
 
     /// What it saw. Of a guest that has moved the first reply from there is waited for, no longer than `patience`.
-    pub fn end(mut self, patience: Option<Duration>, sent: Option<Link>) -> Option<Network> {
+    pub(crate) fn end(mut self, patience: Option<Duration>, sent: Option<Link>) -> Option<Network> {
         let until = patience.map(|patience| Instant::now() + patience);
         while until.is_some_and(|until| Instant::now() < until)
             && !self.shared.is_answered_there.load(Ordering::Relaxed)

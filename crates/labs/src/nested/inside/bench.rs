@@ -21,7 +21,7 @@ const TARGET: Duration = Duration::from_millis(50);
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Measures everything; the result becomes a part of the recording in `root`.
-pub fn run(settings: &Settings, root: &Path, id: &str, say: &mut dyn FnMut(&str)) -> Result<Vec<Part>, Error> {
+pub(super) fn run(settings: &Settings, root: &Path, id: &str, say: &mut dyn FnMut(&str)) -> Result<Vec<Part>, Error> {
     let plan = Plan {
         device: PathBuf::from("/dev/kvm"),
         root: PathBuf::from("/"),

@@ -17,7 +17,7 @@ const PANIC: &str = "Kernel panic - not syncing: ";
 
 /// What was heard so far.
 #[derive(Default)]
-pub struct Heard {
+pub(super) struct Heard {
     last: VecDeque<String>,
     done: bool,
     failed: Option<String>,
@@ -26,7 +26,7 @@ pub struct Heard {
 
 impl Heard {
     /// Takes the next line; breaks once the guest has said its last word.
-    pub fn hear(&mut self, line: &str) -> ControlFlow<()> {
+    pub(super) fn hear(&mut self, line: &str) -> ControlFlow<()> {
         match line.split_once(SAYS).map(|(_, said)| said) {
             Some(DONE) => self.done = true,
             Some(said) => match said.strip_prefix(FAILED) {
@@ -44,7 +44,7 @@ impl Heard {
     }
 
     /// Whether the guest has said its last word.
-    pub fn last_word(&self) -> bool {
+    pub(super) fn last_word(&self) -> bool {
         self.done || self.failed.is_some()
     }
 
@@ -52,7 +52,7 @@ impl Heard {
     ///
     /// # Errors
     /// If it failed, or never said that it was done.
-    pub fn end(self, guest: u8, how: impl fmt::Display) -> Result<(), Error> {
+    pub(super) fn end(self, guest: u8, how: impl fmt::Display) -> Result<(), Error> {
         match self.failed {
             Some(why) => Err(Error::Died(format!("L{guest}: {why}"))),
             None if self.done => Ok(()),

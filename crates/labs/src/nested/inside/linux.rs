@@ -16,7 +16,7 @@ const L2_DISK: &str = "/tmp/l2.disk";
 const L2_DISK_BYTES: u64 = 16 << 20;
 
 /// Runs the guest to its end.
-pub fn run(job: &Job) -> Result<(), Error> {
+pub(super) fn run(job: &Job) -> Result<(), Error> {
     let guest = job.level + 1;
     let memory = if guest == INNERMOST { "384M" } else { "1536M" };
     let mut disks: Vec<_> = (guest..=INNERMOST).zip('b'..).map(|(_, letter)| format!("/dev/vd{letter}")).collect();

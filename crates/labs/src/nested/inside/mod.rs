@@ -24,20 +24,20 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// A level of nested virtualization.
-pub const LEVEL: Work = Work { name: "level", run: |orders| run(details(orders)?) };
+pub(crate) const LEVEL: Work = Work { name: "level", run: |orders| run(details(orders)?) };
 /// The level of the machine that has no guest.
-pub const INNERMOST: u8 = 2;
+pub(crate) const INNERMOST: u8 = 2;
 /// What is known of toy guests, as JSON: a part of the recording.
 const TRUTH: &str = "truth.json";
 
 /// Where a machine with a Linux guest finds that guest's kernel.
-pub const GUEST_KERNEL: &str = "/guest/vmlinuz";
+pub(crate) const GUEST_KERNEL: &str = "/guest/vmlinuz";
 /// Where it finds that guest's initramfs.
-pub const GUEST_INITRAMFS: &str = "/guest/initramfs";
+pub(crate) const GUEST_INITRAMFS: &str = "/guest/initramfs";
 
 /// What the machine is to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Job {
+pub(crate) struct Job {
     /// Which machine it is: 0 is the host.
     pub level: u8,
     /// The run.

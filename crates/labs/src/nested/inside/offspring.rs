@@ -34,7 +34,7 @@ const NOT_FILES: [&str; 5] = ["proc", "sys", "dev", "tmp", "root"];
 ///
 /// # Errors
 /// If it does not get there; the sentence says what its console showed last.
-pub fn run(job: &Job, guest: &Job) -> Result<(), Error> {
+pub(super) fn run(job: &Job, guest: &Job) -> Result<(), Error> {
     let kernel = std::fs::read(GUEST_KERNEL).map_err(|error| Error::io(GUEST_KERNEL, error))?;
     let innermost = guest.guest.is_none();
     let initramfs = likeness(Path::new("/"), guest, if innermost { &["modules", "guest"] } else { &[] })?;

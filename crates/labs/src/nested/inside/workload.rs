@@ -20,7 +20,7 @@ const BLOCK_BYTES: usize = 4096;
 const DISK: &str = "/dev/vdb";
 
 /// Does it all.
-pub fn run(settings: &Settings) -> Result<(), Error> {
+pub(super) fn run(settings: &Settings) -> Result<(), Error> {
     let mut work = Work::new(settings.workload)?;
     (0..u64::from(settings.loops)).try_for_each(|round| work.round(round))
 }

@@ -4,44 +4,44 @@ use lab::Error;
 use lab::guest::memory::Memory as Pages;
 
 /// Guest memory from address 0.
-pub struct Memory(Pages);
+pub(super) struct Memory(Pages);
 
 impl Memory {
     /// Its size.
-    pub const BYTES: usize = 4 << 20;
+    pub(super) const BYTES: usize = 4 << 20;
 
     /// Zeros.
-    pub fn new() -> Result<Self, Error> {
+    pub(super) fn new() -> Result<Self, Error> {
         Pages::new(Self::BYTES).map(Self)
     }
 
     /// Its address in this process.
-    pub fn host_address(&self) -> u64 {
+    pub(crate) fn host_address(&self) -> u64 {
         self.0.address()
     }
 
     /// Copies `bytes` to the guest's address `at`, which lies inside: where things lie is decided in `mod.rs`.
-    pub fn write(&mut self, at: u64, bytes: &[u8]) {
+    pub(super) fn write(&mut self, at: u64, bytes: &[u8]) {
         self.0.load(at as usize, bytes).expect("the toy's layout fits its memory");
     }
 
     /// Writes a number of 64 bits.
-    pub fn write_u64(&mut self, at: u64, value: u64) {
+    pub(crate) fn write_u64(&mut self, at: u64, value: u64) {
         self.write(at, &value.to_le_bytes());
     }
 
     /// Writes a number of 32 bits.
-    pub fn write_u32(&mut self, at: u64, value: u32) {
+    pub(crate) fn write_u32(&mut self, at: u64, value: u32) {
         self.write(at, &value.to_le_bytes());
     }
 
     /// Writes a number of 16 bits.
-    pub fn write_u16(&mut self, at: u64, value: u16) {
+    pub(crate) fn write_u16(&mut self, at: u64, value: u16) {
         self.write(at, &value.to_le_bytes());
     }
 
     /// Reads a number of 64 bits; `at` is a multiple of 8.
-    pub fn read_u64(&self, at: u64) -> u64 {
+    pub(crate) fn read_u64(&self, at: u64) -> u64 {
         assert!(at.is_multiple_of(8) && at as usize + 8 <= Self::BYTES, "{at:#x} lies outside the toy's memory");
         // SAFETY: inside the mapping and aligned; volatile, because the guest may have changed it.
         unsafe { ((self.host_address() + at) as *const u64).read_volatile() }

@@ -25,7 +25,7 @@ const ROUNDS: u64 = 0x8000;
 const L1_CODE: u64 = 0x10000;
 const CONTROL_BLOCKS: u64 = 0x20000;
 /// Where L2's code lies.
-pub const L2_CODE: Range<u64> = 0x30000..0x31000;
+pub(crate) const L2_CODE: Range<u64> = 0x30000..0x31000;
 const L1_STACK: u64 = 0x60000;
 const L2_STACK: u64 = 0x50000;
 const PORT: u8 = 0x11;

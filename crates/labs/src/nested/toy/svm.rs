@@ -60,7 +60,7 @@ unsafe extern "C" {
 }
 
 /// The toy hypervisor for SVM.
-pub struct Svm;
+pub(super) struct Svm;
 
 impl Hypervisor for Svm {
     const STRIDE: u64 = 0x2000;

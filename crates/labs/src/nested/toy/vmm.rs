@@ -11,17 +11,17 @@ use lab::Error;
 use std::thread::ScopedJoinHandle;
 
 /// Paging, write protection, numeric errors, and what VMX wants to be 1 (PG, NE, ET, MP, PE, WP, AM).
-pub const CR0: u64 = 0x8005_0033;
+pub(crate) const CR0: u64 = 0x8005_0033;
 
 /// Registers in which L1 finds what is its own.
-pub struct Start {
+pub(super) struct Start {
     pub r12: u64,
     pub r13: u64,
     pub r14: u64,
 }
 
 /// A toy hypervisor.
-pub trait Hypervisor {
+pub(super) trait Hypervisor {
     /// Bytes from one vCPU's control block to the next one's.
     const STRIDE: u64;
     /// Registers of the machine that its firmware would have set.
@@ -39,7 +39,7 @@ pub trait Hypervisor {
 }
 
 /// Runs the guests to their end.
-pub fn run<H: Hypervisor>(settings: &Settings) -> Result<Truth, Error> {
+pub(super) fn run<H: Hypervisor>(settings: &Settings) -> Result<Truth, Error> {
     let kvm = Kvm::new().map_err(|error| refused("opening /dev/kvm", error))?;
     // Dropped after the VM: KVM uses it as long as that lives.
     let mut memory = Memory::new()?;

@@ -63,7 +63,7 @@ unsafe extern "C" {
 }
 
 /// The toy hypervisor for VMX.
-pub struct Vmx;
+pub(super) struct Vmx;
 
 const TR_BASE: u64 = 0x5000;
 const GDT_BASE: u64 = 0x6000;
