@@ -1,7 +1,7 @@
 //! How does an emulated machine run from its start to its end, seen from outside?
 //!
 //! In: the command of an emulator that writes the machine's console to a file. Its lines that begin with
-//! [`inside::SAYS`] are passed on as they come. Out: the machine did its work; or a sentence that ends with the last lines
+//! `inside::SAYS` are passed on as they come. Out: the machine did its work; or a sentence that ends with the last lines
 //! of the console. Whatever happens, the emulator is gone afterwards, also if this process is killed.
 
 use super::inside;

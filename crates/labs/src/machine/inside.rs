@@ -5,7 +5,7 @@
 //! ```
 //! In: [`Orders`], a file of the initramfs, and all [`Work`] that this program can do. Out: lines on the console, which
 //! [`super::emulator`] shows, and whatever the work leaves; a recording is handed over as a cpio archive on the disk, which
-//! [`super::harvest`] reads. Whatever goes wrong is said on the console too.
+//! `machine::harvest` reads. Whatever goes wrong is said on the console too.
 
 use super::{cpio, initramfs, prepare};
 use base::recording::{ClockPair, Part};
