@@ -189,3 +189,28 @@ pub fn ns_per_tick() -> f64 {
     let (end, took) = (ticks(), since.elapsed());
     took.as_nanos() as f64 / end.wrapping_sub(begin).max(1) as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::{LAUNCHES, clock};
+
+    #[test]
+    fn a_job_arrives_as_it_was_given_and_is_for_one_bench_alone() {
+        let [exits, ..] = LAUNCHES;
+        let asked = clock::Plan {
+            root: "/".into(),
+            cpu: 3,
+            ns_per_tick: 0.3,
+            target: Duration::from_millis(7),
+            fifo: true,
+            launch: 0,
+        };
+        let job = asked.launch(2).unwrap();
+        let text = serde_json::to_vec(&job).unwrap();
+        let job: Job = serde_json::from_slice(&text).unwrap();
+        assert_eq!((job.bench.as_str(), job.cpu, job.fifo), ("clock", 3, true));
+        assert_eq!(plan::<clock::Plan>(job.plan.clone()).unwrap(), clock::Plan { launch: 2, ..asked });
+        assert!((exits.run)(job.plan, &mut |_| Ok(())).is_err(), "clocks are no exits");
+    }
+}

@@ -145,3 +145,20 @@ pub(crate) fn hand_over(disk: &str, offset: u64, root: &Path, harvest: &Harvest)
         written => written.map_err(io),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::WORKS;
+
+    #[test]
+    fn orders_arrive_as_they_were_given_and_are_for_one_work_alone() {
+        let [level, route, _] = WORKS;
+        let orders = Orders::new(route, &crate::netns::router::Router { ports: Vec::new() }).unwrap();
+        let text = serde_json::to_vec(&orders).unwrap();
+        let orders: Orders = serde_json::from_slice(&text).unwrap();
+        assert_eq!((orders.work.as_str(), WORKS.iter().filter(|work| work.name == orders.work).count()), ("route", 1));
+        let refused = (level.run)(orders.details).unwrap_err();
+        assert!(refused.to_string().starts_with(initramfs::JOB), "a router is no level: {refused}");
+    }
+}
