@@ -4,7 +4,7 @@
 //! least..most pps, goals --> a rate --> the caller's trial --> sent, received --> the next rate --> ... --> bounds
 //!                                       discarded if the sender missed its rate, or the host was taken away
 //! ```
-//! [`mlr`] finds a lower and an upper bound for several goals at once out of many short trials; [`binary`] is the plain form of
+//! `mlr` finds a lower and an upper bound for several goals at once out of many short trials; [`binary`] is the plain form of
 //! RFC 2544 with one trial for each rate. Both say bounds, never a point, and why they ended where they did.
 //! Sources: RFC 2544, 26.1; RFC 9971 (Multiple Loss Ratio Search, once draft-ietf-bmwg-mlrsearch-15).
 

@@ -7,7 +7,7 @@
 //! 0x60000 - 0x1000 v  end of L1's stack; L2's lies 0x10000 lower
 //! ```
 //! Each round L2 does one thing that L1 handles, and L1 does the same for it. An exit with a guest RIP inside
-//! [`L2_CODE`] is L2's, any other L1's: that is the truth against which levels are scored. The code is assembled by the
+//! `L2_CODE` is L2's, any other L1's: that is the truth against which levels are scored. The code is assembled by the
 //! compiler, see `svm.rs` and `vmx.rs`.
 
 mod memory;
