@@ -82,7 +82,7 @@ struct Offer {
 /// Delays of a path at each rate, with the delays as a distribution in ns.
 ///
 /// # Errors
-/// As [`rings::carry`].
+/// As `rings::carry`.
 pub fn run(
     plan: &Plan,
     offered: &Offered,

@@ -8,7 +8,7 @@
 //!
 //! A launch runs every setup once, in an order that is drawn, so that what is compared was measured in the same minutes. Then, in the first
 //! launch or where no rates are wanted: how long frames take at rates that the path carries ([`delays`]), what several machines deliver while
-//! their flow table changes ([`flows`]), and what an honest side makes of a hostile peer ([`faults`]).
+//! their flow table changes ([`flows`]), and what an honest side makes of a hostile peer (`faults`).
 
 pub mod delays;
 pub mod dpdk;

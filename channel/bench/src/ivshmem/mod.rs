@@ -6,7 +6,7 @@
 //!                 server of doorbells --eventfds--> both
 //!                 disks <-- a line of JSON for each setup <-- both
 //! ```
-//! In: setups whose path is [`PLAIN`] or [`DOORBELL`]; one boot of both guests measures them all, each over a ring of a generation of its
+//! In: setups whose path is `PLAIN` or `DOORBELL`; one boot of both guests measures them all, each over a ring of a generation of its
 //! own. Out: their runs. The guests are emulated (QEMU TCG): what arrives is real, and times are the emulator's.
 
 mod control;
