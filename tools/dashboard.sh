@@ -19,18 +19,20 @@ if [ ! -f ui/package.json ]; then
     exit 0
 fi
 lacks() {
-    if ! command -v npm >/dev/null || ! command -v node >/dev/null; then
-        echo "not installed"
-    elif ! node -e 'const [major, minor] = process.versions.node.split(".").map(Number);
-        process.exit(major > 20 || (major === 20 && minor >= 19) ? 0 : 1)'; then
-        echo "Node.js $(node --version) is older than 20.19"
-    elif ! install_packages >/dev/null 2>&1; then
+    local folder
+    mkdir -p target
+    if ! folder=$(tools/node.sh 2>target/node.reason); then
+        tail -1 target/node.reason
+    elif ! PATH=$folder:$PATH install_packages >/dev/null 2>&1; then
         echo "its packages cannot be installed here"
     fi
 }
-# Not `npm ci`: it wants a line for every platform of every optional tool, and registries may lack some.
+# Only when the list or Node.js has changed. Not `npm ci`: it wants a line for every platform of every optional tool, and registries may lack some.
 install_packages() {
-    (cd ui && npm install --no-save --no-audit --no-fund)
+    local wanted
+    wanted=$(sha256sum ui/package.json ui/package-lock.json && node --version)
+    [ -f ui/node_modules/wanted ] && [ "$(cat ui/node_modules/wanted)" = "$wanted" ] && return
+    (cd ui && npm install --no-save --no-audit --no-fund </dev/null) && echo "$wanted" >ui/node_modules/wanted
 }
 if [ "${1:-}" = --able ]; then
     [ -z "$(lacks)" ]
@@ -42,6 +44,7 @@ if [ "${1:-}" = --test ]; then
         echo "skipped: npm: $lacks; the dashboard was not tested"
         exit 0
     fi
+    PATH=$(tools/node.sh):$PATH
     cd ui
     npm run lint
     npm test
@@ -51,10 +54,11 @@ if [ "${1:-}" = --test ]; then
     exit
 fi
 
-if ! command -v npm >/dev/null; then
-    echo "npm is needed to build the dashboard (Node.js 20.19 or newer); \`make run\` builds the program without it." >&2
+lacks=$(lacks)
+if [ -n "$lacks" ]; then
+    echo "The dashboard cannot be built: $lacks. \`make run\` builds the program without it." >&2
     exit 1
 fi
-install_packages
+PATH=$(tools/node.sh):$PATH
 cd ui
 npm run build

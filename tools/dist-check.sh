@@ -1,20 +1,26 @@
 #!/bin/bash
-# Install what `make dist` made in a root that has nothing else in it, and do the main job there, as root and as a user.
-# Needs root, for chroot; without it the packages' contents alone are checked.
+# dist-check.sh [--contents] [FOLDER]: install what `make dist` made in a root that has nothing else in it, and do the main job there, as root and as a user.
+# Needs root, for chroot; without it, and with --contents, what the packages have in them is all that is checked.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-dist=target/dist
+contents=
+if [ "${1:-}" = --contents ]; then
+    contents=yes
+    shift
+fi
+dist=${1:-target/dist}
 
 (cd "$dist" && sha256sum --quiet -c SHA256SUMS)
 deb=$(ls "$dist"/*.deb)
 # Into variables first: grep -q ends before a pipe's writer does, which pipefail takes for a failure.
 listed=$(dpkg-deb -c "$deb")
-for file in usr/bin/kvmscope usr/share/man/man1/kvmscope-report.1.gz usr/share/bash-completion/completions/kvmscope; do
+for file in usr/bin/kvmscope usr/share/man/man1/kvmscope-report.1.gz usr/share/bash-completion/completions/kvmscope \
+    usr/lib/systemd/system/kvmscope-agent.service usr/share/doc/kvmscope/LICENSE-MIT; do
     grep -q " \./$file\$" <<<"$listed" || { echo "$deb lacks $file" >&2; exit 1; }
 done
 if rpm=$(ls "$dist"/*.rpm 2>/dev/null); then
     listed=$(rpm -qlp "$rpm")
-    for file in /usr/bin/kvmscope /usr/share/man/man1/kvmscope-report.1.gz; do
+    for file in /usr/bin/kvmscope /usr/share/man/man1/kvmscope-report.1.gz /usr/lib/systemd/system/kvmscope-agent.service; do
         grep -qx "$file" <<<"$listed" || { echo "$rpm lacks $file" >&2; exit 1; }
     done
     needed=$(rpm -qRp "$rpm")
@@ -23,6 +29,7 @@ if rpm=$(ls "$dist"/*.rpm 2>/dev/null); then
         exit 1
     fi
 fi
+[ -z "$contents" ] || exit 0
 [ "$(id -u)" = 0 ] || { echo "skipped: clean root: chroot needs root"; exit 0; }
 
 # Nothing but the package's files, a recording, and a place to write: no shell, no libraries.
@@ -30,6 +37,8 @@ root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 chmod 755 "$root"
 dpkg-deb -x "$deb" "$root"
+# What is released is static; a program whose packaging is tried brings its libraries.
+ldd "$root/usr/bin/kvmscope" 2>/dev/null | grep -o '/[^ ]*' | xargs -r cp -L --parents -t "$root"
 cp -r fixtures/nested-vmx-shadow-off-hog "$root/web"
 mkdir -m 1777 "$root/tmp"
 for user in 0:0 65534:65534; do

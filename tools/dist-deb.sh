@@ -28,4 +28,4 @@ Description: $summary
  which setting to change.
 TEXT
 (cd "$staged" && find usr -type f -exec md5sum {} + >DEBIAN/md5sums)
-dpkg-deb --root-owner-group --build "$staged" "$dist/kvmscope_$version-1_amd64.deb" >/dev/null
+dpkg-deb --root-owner-group ${KVMSCOPE_PACK_FAST:+-Znone} --build "$staged" "$dist/kvmscope_$version-1_amd64.deb" >/dev/null

@@ -32,6 +32,7 @@ cp -a $work/tree/. %{buildroot}
 %attr(-,root,root) /usr/share/zsh/site-functions/_kvmscope
 %attr(-,root,root) /usr/share/fish/vendor_completions.d/kvmscope.fish
 %attr(-,root,root) /usr/share/doc/kvmscope
+%attr(-,root,root) /usr/lib/systemd/system/kvmscope-agent.service
 TEXT
-rpmbuild -bb --quiet --target x86_64 --define "_topdir $work/rpm" --define "_rpmdir $dist" \
+rpmbuild -bb --quiet --target x86_64 ${KVMSCOPE_PACK_FAST:+--define "_binary_payload w1.gzdio"} --define "_topdir $work/rpm" --define "_rpmdir $dist" \
     --define "_rpmfilename kvmscope-$version-1.x86_64.rpm" "$work/kvmscope.spec" >/dev/null

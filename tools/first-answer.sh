@@ -1,9 +1,9 @@
 #!/bin/bash
-# The first answer: one nested VMX guest without VMCS shadowing, then the beginning of the same with shadowing.
+# first-answer.sh [PROGRAM]: the first answer: one nested VMX guest without VMCS shadowing, then the beginning of the same with shadowing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-program=target/release/kvmscope
+program=${1:-target/release/kvmscope}
 "$program" report fixtures/nested-vmx-shadow-off-hog
 echo
 echo "---- the same guest with VMCS shadowing on, in short ----"

@@ -5,8 +5,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+tools/packages.sh fuzz
 if ! command -v c++ >/dev/null; then
-    echo "There is no C++ compiler; libfuzzer needs one. Type: sudo apt-get install g++" >&2
+    echo "There is no C++ compiler; libfuzzer needs one." >&2
     exit 1
 fi
 seconds=${FUZZ_SECONDS:-30}

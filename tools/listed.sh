@@ -4,11 +4,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 {
-    git grep -E '^ *(pub(\([^)]*\))? )?mod [a-z0-9_]+;' -- 'crates/*.rs' 'python/*.rs' | sed -E 's/:.*mod ([a-z0-9_]+);.*/ \1/'
-    git ls-files 'crates/*.rs' 'python/*.rs'
+    git grep -E '^ *(pub(\([^)]*\))? )?mod [a-z0-9_]+;' -- 'crates/*.rs' 'channel/*.rs' 'python/*.rs' | sed -E 's/:.*mod ([a-z0-9_]+);.*/ \1/'
+    git ls-files 'crates/*.rs' 'channel/*.rs' 'python/*.rs'
 } | awk '
     # What cargo finds without a `mod`: crates, programs, and the files that lie in `tests` itself.
-    function is_root(file) { return file ~ /\/(main|lib|build)\.rs$|\/(bin|benches|examples)\/|^crates\/[^\/]*\/tests\/[^\/]*\.rs$/ }
+    function is_root(file) { return file ~ /\/(main|lib|build)\.rs$|\/(bin|benches|examples)\/|^(crates|channel)\/[^\/]*\/tests\/[^\/]*\.rs$/ }
     NF == 2 {
         folder = $1
         if (is_root($1) || $1 ~ /\/mod\.rs$/) sub(/\/[^\/]*$/, "", folder)
@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.."
         named[folder "/" $2] = 1
         next
     }
-    !is_root($1) && $1 !~ /\/tests\/shared\// { files[++count] = $1 }
+    !is_root($1) { files[++count] = $1 }
     END {
         for (at = 1; at <= count; at++) {
             module = files[at]

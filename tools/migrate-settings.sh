@@ -11,8 +11,8 @@ if ! command -v qemu-system-x86_64 >/dev/null; then
     exit 0
 fi
 program=${KVMSCOPE:-target/release/kvmscope}
-if [ ! -x "$program" ]; then
-    cargo build --release --locked --quiet --package kvmscope
+if [ -z "${KVMSCOPE:-}" ]; then
+    cargo build --release --locked --quiet --package kvmscope --features labs
 fi
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/kvmscope-migrate.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT

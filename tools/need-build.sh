@@ -1,6 +1,7 @@
 #!/bin/bash
 # Is there what a build needs: a Rust toolchain of at least `rust-version`, and a C compiler for zstd?
 # As root on Debian the C compiler is installed; a toolchain never is, that is the user's choice.
+# --lint: and the toolchain's formatter and linter? They are components of rustup, which adds them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,12 +26,17 @@ if [ "$oldest" != "$wanted" ]; then
     exit 1
 fi
 
+tools/packages.sh build
 if ! command -v cc >/dev/null; then
-    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-        apt-get update -qq </dev/null
-        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq gcc libc6-dev </dev/null
-    else
-        echo "There is no C compiler; zstd needs one. Type: sudo apt-get install gcc libc6-dev" >&2
-        exit 1
-    fi
+    echo "There is no C compiler; zstd needs one." >&2
+    exit 1
+fi
+
+if [ "${1:-}" = --lint ]; then
+    for component in rustfmt clippy; do
+        cargo "${component/rustfmt/fmt}" --version >/dev/null 2>&1 || rustup component add "$component" || {
+            echo "\`make lint\` needs $component. Type: rustup component add $component (Debian: ${component/clippy/rust-clippy})" >&2
+            exit 1
+        }
+    done
 fi

@@ -1,10 +1,10 @@
 #!/bin/bash
 # Build the Python package as a wheel, target/wheels, install it in an environment of its own, target/python, and test it.
 # --able: whether there is what builds and tests it.
-# --build: build and install the wheel alone.
-# --test: the tests, the examples of the documentation and the notebooks against the program of target/debug/kvmscope, which `cargo test`
-# has built; the type check and the linter. Says what it lacks for that.
-# The build is cargo's own dev profile in target/, so that crates which the program has are not built again.
+# --build: build and install the wheel alone, optimized.
+# --test [CARGO-BUILD]: the tests, the examples of the documentation and the notebooks against the program of target/debug/kvmscope, which
+# tools/test.sh has built; the type check and the linter. Says what it lacks for that. CARGO-BUILD are the arguments of the build that made the
+# program: with the same ones the library is there already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -47,11 +47,23 @@ if [ -n "$lacks" ]; then
     exit 0
 fi
 
+# build PROFILE
 build() {
     rm -rf target/wheels
-    "$environment/bin/maturin" build --quiet --locked --profile dev --manifest-path python/Cargo.toml \
+    "$environment/bin/maturin" build --quiet --locked --profile "$1" --manifest-path python/Cargo.toml \
         --interpreter "$environment/bin/python" --out target/wheels
     "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels/kvmscope-*.whl
+}
+# share CARGO-BUILD: maturin builds this package alone, with fewer features of what it shares with the program, and so most of that again. In its
+# place cargo is asked for all of the workspace, and maturin takes the library from that.
+share() {
+    local cargo
+    cargo=$(command -v cargo)
+    mkdir -p target/shared
+    # With the environment of that build, without what maturin adds to it: else pyo3 would build the library anew.
+    printf '#!/bin/bash\nunset ${!PYO3_*}\nPATH=%q\n[ "$1" != rustc ] || exec %q %s\nexec %q "$@"\n' "$PATH" "$cargo" "$1" "$cargo" >target/shared/cargo
+    chmod +x target/shared/cargo
+    export CARGO=$PWD/target/shared/cargo PATH=$PWD/target/shared:$PATH
 }
 check() {
     cd python
@@ -66,9 +78,10 @@ check() {
     "$bin/python" -m pytest --nbmake tests notebooks
 }
 case "${1:-}" in
-    --build) build ;;
+    --build) build release ;;
     --test | "")
-        build
+        [ -z "${2:-}" ] || share "$2"
+        build dev
         check
         ;;
     *)

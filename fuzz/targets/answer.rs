@@ -2,12 +2,7 @@
 
 #![no_main]
 
-use base::recording::Recording;
+use kvmscope_fuzz::room;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
-    let path = kvmscope_fuzz::write("trace", bytes);
-    if let Ok(recording) = Recording::open(&path) {
-        kvmscope_fuzz::answer(recording);
-    }
-});
+fuzz_target!(|bytes: &[u8]| fuzzed::answer(room(), bytes));

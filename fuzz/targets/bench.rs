@@ -2,13 +2,7 @@
 
 #![no_main]
 
-use base::bench::Bench;
+use kvmscope_fuzz::room;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
-    let path = kvmscope_fuzz::write("bench.json", bytes);
-    let Ok(bench) = Bench::read(&path) else { return };
-    for result in &bench.results {
-        result.distribution();
-    }
-});
+fuzz_target!(|bytes: &[u8]| fuzzed::bench(room(), bytes));

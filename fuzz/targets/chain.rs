@@ -2,20 +2,7 @@
 
 #![no_main]
 
-use analysis::datapath::read;
+use kvmscope_fuzz::room;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
-    let text = String::from_utf8_lossy(bytes);
-    match read("f", &text) {
-        Ok(stated) => {
-            assert!(!stated.chains.is_empty() && !stated.frames.is_empty(), "a plan of nothing");
-            stated.plan().expect("what is read is complete");
-        }
-        Err(error) => {
-            let line = text.split('\n').nth(error.line - 1).expect("a line of the text");
-            assert!(error.column <= line.chars().count() + 1, "{error}");
-            assert!(!error.to_string().contains('\n'), "more than a line");
-        }
-    }
-});
+fuzz_target!(|bytes: &[u8]| fuzzed::chain(room(), bytes));

@@ -2,15 +2,7 @@
 
 #![no_main]
 
+use kvmscope_fuzz::{corpus, room};
 use libfuzzer_sys::{Corpus, fuzz_target};
 
-fuzz_target!(|bytes: &[u8]| -> Corpus {
-    if bytes.first() != Some(&0x1e) {
-        return Corpus::Reject;
-    }
-    let stream: Vec<u8> = (0..2048_u32).map(|at| (at * 5 >> 2) as u8).collect();
-    kvmscope_fuzz::write("stream", &stream);
-    kvmscope_fuzz::write("metadata", bytes);
-    kvmscope_fuzz::read_everything(kvmscope_fuzz::directory());
-    Corpus::Keep
-});
+fuzz_target!(|bytes: &[u8]| -> Corpus { corpus(fuzzed::ctf2_metadata(room(), bytes)) });

@@ -2,32 +2,7 @@
 
 #![no_main]
 
-use base::recording::{CUT_FROM_FILE, CutFrom, MANIFEST, Recording};
+use kvmscope_fuzz::room;
 use libfuzzer_sys::fuzz_target;
 
-/// Fourteen events of one vCPU, thread 3102 on CPU 4.
-const TRACE: &[u8] = include_bytes!("../../fixtures/text/ftrace-vmx-6.18.txt");
-
-const RECORDING: &str = r#"{ "schema": "kvmscope-recording/1",
-  "machines": [{ "id": "L0", "level": 0, "parent": null, "name": null }],
-  "parts": [
-    { "path": "trace.txt", "machine": "L0", "kind": "text", "clock": null, "state": "complete" },
-    { "path": "cut-from.json", "machine": "L0", "kind": "notes", "clock": null, "state": "complete" }
-  ] }"#;
-
-fuzz_target!(
-    init: {
-        kvmscope_fuzz::write("trace.txt", TRACE);
-        kvmscope_fuzz::write(MANIFEST, RECORDING.as_bytes());
-    },
-    |bytes: &[u8]| {
-        let path = kvmscope_fuzz::write(CUT_FROM_FILE, bytes);
-        if let Ok(known) = CutFrom::read(&path) {
-            known.write(&path).expect("memory for what was read");
-            assert_eq!(CutFrom::read(&path).ok(), Some(known), "it reads back as it was written");
-        }
-        let recording = Recording::open(kvmscope_fuzz::directory()).expect("the manifest is right");
-        assert_eq!(recording.parts.len(), 2, "{:?}", recording.problems);
-        kvmscope_fuzz::answer(recording);
-    }
-);
+fuzz_target!(|bytes: &[u8]| fuzzed::cut_from(room(), bytes));

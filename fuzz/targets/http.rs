@@ -2,39 +2,7 @@
 
 #![no_main]
 
+use kvmscope_fuzz::room;
 use libfuzzer_sys::fuzz_target;
-use serve::{Options, Server};
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
-use std::sync::OnceLock;
-use std::time::Duration;
 
-/// The server that all inputs meet: an input that ends it is found by the next.
-fn server() -> &'static Server {
-    static SERVER: OnceLock<Server> = OnceLock::new();
-    SERVER.get_or_init(|| {
-        let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/nested-svm-toy/L0/trace.dat");
-        if let Ok(trace) = std::fs::read(fixture) {
-            kvmscope_fuzz::write("toy.dat", &trace);
-        }
-        let folder = kvmscope_fuzz::directory().to_owned();
-        let options = Options {
-            folder,
-            address: ([127, 0, 0, 1], 0).into(),
-            token: None,
-            upload_bytes: Some(1 << 12),
-            budget: None,
-        };
-        Server::start(&options).expect("a port")
-    })
-}
-
-fuzz_target!(|bytes: &[u8]| {
-    let mut stream = TcpStream::connect(server().address()).expect("the server listens");
-    // A stream of samples has no end.
-    stream.set_read_timeout(Some(Duration::from_secs(2))).expect("a socket");
-    let _ = stream.write_all(bytes).and_then(|()| stream.shutdown(Shutdown::Write));
-    let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer);
-    assert!(!answer.starts_with(b"HTTP/1.1 500"), "{}", String::from_utf8_lossy(&answer));
-});
+fuzz_target!(|bytes: &[u8]| fuzzed::http(room(), bytes));

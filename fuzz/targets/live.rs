@@ -2,16 +2,7 @@
 
 #![no_main]
 
-use base::gauges::{Gauges, LIVE_FILE, Look, MOST_SAMPLES, RateLook, Sample};
+use kvmscope_fuzz::room;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
-    kvmscope_fuzz::write(LIVE_FILE, bytes);
-    let directory = kvmscope_fuzz::directory();
-    let kept = [
-        Gauges::<Sample>::read(directory).map(|gauges| gauges.samples.len()),
-        Gauges::<RateLook>::read(directory).map(|gauges| gauges.samples.len()),
-        Gauges::<Look>::read(directory).map(|gauges| gauges.samples.len()),
-    ];
-    assert!(kept.iter().flatten().all(|kept| *kept <= MOST_SAMPLES), "more samples than are kept");
-});
+fuzz_target!(|bytes: &[u8]| fuzzed::live(room(), bytes));

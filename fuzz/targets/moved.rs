@@ -2,32 +2,7 @@
 
 #![no_main]
 
-use base::recording::Recording;
+use kvmscope_fuzz::room;
 use libfuzzer_sys::fuzz_target;
 
-const MANIFEST: &str = r#"{"schema":"kvmscope-recording/2","created":null,"tool":null,"emulated":null,
-    "machines":[{"id":"L0","level":0,"parent":null,"name":null}],
-    "parts":[{"path":"source.jsonl","machine":"L0","kind":"qmp","clock":null,"state":"complete"},
-             {"path":"target.jsonl","machine":"L0","kind":"qmp","clock":null,"state":"complete"},
-             {"path":"network","machine":"L0","kind":"network","clock":null,"state":"complete"},
-             {"path":"heartbeat","machine":"L0","kind":"heartbeat","clock":null,"state":"complete"},
-             {"path":"processes","machine":"L0","kind":"processes","clock":null,"state":"complete"},
-             {"path":"memory","machine":"L0","kind":"moved-memory","clock":null,"state":"complete"}]}"#;
-
-/// The move that they are of.
-const SESSIONS: [(&str, &[u8]); 2] = [
-    ("source.jsonl", include_bytes!("../../fixtures/migrate-network/L0/qmp/0-source.jsonl")),
-    ("target.jsonl", include_bytes!("../../fixtures/migrate-network/L0/qmp/0-target.jsonl")),
-];
-
-fuzz_target!(|bytes: &[u8]| {
-    let mut lines = bytes.split(|byte| *byte == b'\n');
-    for part in ["network", "heartbeat", "processes", "memory"] {
-        kvmscope_fuzz::write(part, lines.next().unwrap_or_default());
-    }
-    for (name, session) in SESSIONS {
-        kvmscope_fuzz::write(name, session);
-    }
-    kvmscope_fuzz::write("recording.json", MANIFEST.as_bytes());
-    kvmscope_fuzz::answer(Recording::open(kvmscope_fuzz::directory()).expect("the manifest is whole"));
-});
+fuzz_target!(|bytes: &[u8]| fuzzed::moved(room(), bytes));

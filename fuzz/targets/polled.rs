@@ -2,17 +2,7 @@
 
 #![no_main]
 
-use host::polled::{flows, pmd, ports, testpmd};
+use kvmscope_fuzz::room;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
-    let text = String::from_utf8_lossy(bytes);
-    for thread in pmd::read(&text) {
-        assert!(thread.busy_share().is_none_or(|share| (0.0..=1.0).contains(&share)), "more busy than used");
-        assert!(thread.cycles_per_packet().is_none_or(f64::is_finite), "packets without a number");
-    }
-    let lines = text.lines().count();
-    assert!(flows::read(&text).len() <= lines && ports::read(&text).len() <= lines, "more than there are lines");
-    assert!(testpmd::read(&text).accounts <= lines, "more accounts than lines");
-    ports::of_interface(&text);
-});
+fuzz_target!(|bytes: &[u8]| fuzzed::polled(room(), bytes));

@@ -2,23 +2,7 @@
 
 #![no_main]
 
-use analysis::Input;
-use base::recording::{Named, Recording};
+use kvmscope_fuzz::room;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
-    let path = kvmscope_fuzz::write("result", bytes);
-    let Ok(recording) = Recording::of_files(&[Named::at_l0(path)], None) else { return };
-    let Ok(input) = analysis::open(recording) else { return };
-    for (_, samples) in input.results.each() {
-        let in_buckets = samples.buckets.iter().fold(0_u64, |sum, bucket| sum.saturating_add(bucket.count));
-        assert_eq!(in_buckets, samples.count, "samples outside the buckets: {samples:?}");
-        for limit_ns in [0, 15_000, 1_000_000, u64::MAX] {
-            let (low, high) = samples.over(limit_ns);
-            assert!(low <= high && high <= samples.count, "{low} to {high} over {limit_ns}: {samples:?}");
-        }
-        for share in [0.0, 0.5, 0.99, 1.0] {
-            samples.quantile_ns(share);
-        }
-    }
-});
+fuzz_target!(|bytes: &[u8]| fuzzed::samples(room(), bytes));

@@ -35,7 +35,6 @@ __all__ = [
     "fleet_stored_paths",
     "open",
     "plan_chain",
-    "plan_validate",
 ]
 __version__: str
 
@@ -63,7 +62,6 @@ def plan_chain(
     channel_batch: int | None,
     search: bool,
 ) -> Report: ...
-def plan_validate() -> Report: ...
 def fleet_identity(path: _Path) -> tuple[str, str, str]: ...
 def fleet_added(
     path: _Path, digest: str, budget: _Path | None = None, alone: bool = False

@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import Literal
 
-from kvmscope._kvmscope import Report, plan_chain, plan_validate
+from kvmscope._kvmscope import Report, plan_chain
 
-__all__ = ["chain", "validate"]
+__all__ = ["chain"]
 
 Path = str | os.PathLike[str]
 
@@ -92,15 +92,6 @@ def chain(
     if not recordings and (channel_window is not None or channel_batch is not None):
         raise TypeError("channel_window and channel_batch are about rings of a recording: calibrate=..")
     return plan_chain(plan, options, snapshot, recordings, channel_window, channel_batch, search)
-
-
-def validate() -> Report:
-    """How far the model of `chain` agrees with published numbers.
-
-    >>> "validate" in kvmscope.plan.validate().sections["datapath"].tables
-    True
-    """
-    return plan_validate()
 
 
 def _texts(value: object) -> list[str]:

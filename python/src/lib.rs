@@ -43,7 +43,6 @@ fn _kvmscope(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(recording::open, module)?)?;
     module.add_function(wrap_pyfunction!(comparison::compare, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan_chain, module)?)?;
-    module.add_function(wrap_pyfunction!(plan::plan_validate, module)?)?;
     fleet::add_to(module)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

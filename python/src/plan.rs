@@ -7,7 +7,7 @@ use crate::opening::{found, opened};
 use crate::report::Report;
 use analysis::MOST_PLAN_BYTES;
 use analysis::datapath::options::{Idle, Options};
-use analysis::datapath::{self, Asked, ChannelUse, Plan, Stated};
+use analysis::datapath::{self, ChannelUse, Plan, Stated};
 use analysis::{About, Answers, Case, Given};
 use base::recording::{Part, PartKind, Recording};
 use host::Snapshot;
@@ -47,19 +47,13 @@ pub fn plan_chain(
     let rings =
         ChannelUse { window: channel_window.unwrap_or(usual.window), batch: channel_batch.unwrap_or(usual.batch) };
     let wanted = Wanted { plan, options, snapshot, calibrate, rings, search };
-    let answer = job::run(py, move || answered(Asked::Plan(Box::new(planned(&wanted)?))))??;
+    let answer = job::run(py, move || answered(planned(&wanted)?))??;
     Ok(Report { answer })
 }
 
-/// The answer of `kvmscope plan chain --validate`; `kvmscope.plan.validate` calls it.
-#[pyfunction]
-pub fn plan_validate(py: Python<'_>) -> PyResult<Report> {
-    Ok(Report { answer: job::run(py, || answered(Asked::Validate))?? })
-}
-
-fn answered(asked: Asked) -> Result<Arc<Answer>, Failure> {
+fn answered(plan: Plan) -> Result<Arc<Answer>, Failure> {
     let recording = Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION")));
-    let given = Given::query(asked);
+    let given = Given::query(plan);
     let case = Case::new(analysis::open(recording.clone())?, given);
     let answers = Answers::about(&case, &[About::Plan]);
     Answer::new("plan", (recording, Vec::new()), answers, |_| "the plan has no answer".to_owned())

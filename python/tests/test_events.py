@@ -124,13 +124,29 @@ except KeyboardInterrupt:
 """
 
 
+def progress(pid: int) -> tuple[int, int]:
+    """How long the main thread of a process has run, in ticks, and how often it has waited for another one."""
+    task = Path(f"/proc/{pid}/task/{pid}")
+    stat = (task / "stat").read_text().rpartition(")")[2].split()
+    lines = (task / "status").read_text().splitlines()
+    waits = next(line for line in lines if line.startswith("voluntary_ctxt_switches:"))
+    return int(stat[11]) + int(stat[12]), int(waits.split()[1])
+
+
 def interrupted(program: str, big: Path) -> tuple[str, str, int]:
-    """What a Python program prints, says and returns that gets Ctrl-C shortly after it is ready."""
+    """What a Python program prints, says and returns that gets Ctrl-C once it is ready and at work."""
     child = subprocess.Popen(
         [sys.executable, "-c", program, str(big)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert child.stdout is not None and child.stdout.readline() == "ready\n"
-    time.sleep(0.05)
+    ticks, waits = progress(child.pid)
+    ends = time.monotonic() + 60
+    # Three ticks are far more than what leads to the call; while it waits for threads that read, it runs little.
+    while time.monotonic() < ends:
+        now = progress(child.pid)
+        if now[0] >= ticks + 3 or now[1] >= waits + 10:
+            break
+        time.sleep(0.001)
     child.send_signal(signal.SIGINT)
     said, complained = child.communicate(timeout=60)
     return said, complained, child.returncode

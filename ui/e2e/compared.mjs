@@ -1,5 +1,6 @@
 // Two recordings beside each other: the story, and what each view shows of both.
 import assert from "node:assert/strict";
+import { settled } from "./settled.mjs";
 import { ask, clean, LINUX, NESTED, open, param, SHADOWED } from "./shared.mjs";
 
 const BOTH = `r=${NESTED}&b=${SHADOWED}`;
@@ -204,7 +205,7 @@ export const compared = [
       await page.setViewportSize({ width: 360, height: 740 });
       for (const view of ["compared", "exits", "timeline", "flame", "costs", "multiplication", "findings"]) {
         await open(page, base, `${BOTH}&view=${view}`);
-        await page.waitForTimeout(400);
+        await settled(page);
         const wide = await page.evaluate(() => document.documentElement.scrollWidth);
         assert.ok(wide <= 360, `${view} is ${wide} pixels wide`);
       }

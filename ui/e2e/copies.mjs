@@ -1,6 +1,7 @@
 // What one takes along: true vectors of what is drawn on a canvas, and the numbers behind it.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { settled } from "./settled.mjs";
 import { ask, LINUX, NESTED, open, SHADOWED } from "./shared.mjs";
 
 /** Presses a copy button with the clipboard out of reach, as in many browsers: a file comes instead. */
@@ -23,7 +24,7 @@ export const copies = [
       await page.addInitScript(noClipboard);
       await open(page, base, `r=${LINUX}&view=timeline`);
       await page.waitForSelector("canvas[data-drawn]:not([data-drawn='0'])");
-      await page.waitForTimeout(400);
+      await settled(page);
       const svg = String(await file(page, "Save Where was each vCPU? as SVG"));
       assert.match(svg, /preempted [\d.]+ %/, "the legend comes along");
       assert.match(svg, /^<svg .*<path d="M\d+ [\d.]+h1v[\d.]+h-1z.* fill="url\(#pat-guest_l2\)"/s);

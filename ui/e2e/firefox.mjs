@@ -7,6 +7,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { start } from "./serve.mjs";
+import { COUNTING, REST_MS } from "./settled.mjs";
 import { LINUX, NESTED } from "./shared.mjs";
 
 const EXECUTABLE = process.env.FIREFOX ?? "/usr/bin/firefox-esr";
@@ -53,7 +54,8 @@ const STEPS = [
       await page.keys("w");
       await page.until(`${length} < ${zoomed}`);
       // A gesture is a step of the history once the hand rests.
-      await new Promise((done) => setTimeout(done, 1000));
+      await page.settled();
+      await page.run(`skipTime(${REST_MS})`);
       const deep = await page.run(length);
       await page.run("history.back()");
       await page.until(`${length} !== ${deep}`);
@@ -87,6 +89,9 @@ const STEPS = [
   ],
 ];
 
+/** How often it is looked whether something has become true. */
+const MOST_FRAMES = 3_000;
+
 /** One page of a Firefox that is driven over its socket. */
 class Page {
   #next = 1;
@@ -117,6 +122,7 @@ class Page {
     await this.send("session.subscribe", { events: ["log.entryAdded"] });
     const { contexts } = await this.send("browsingContext.getTree");
     this.context = contexts[0].context;
+    await this.send("script.addPreloadScript", { functionDeclaration: `() => { ${COUNTING} }` });
     await this.send("browsingContext.setViewport", {
       context: this.context,
       viewport: { width: 1280, height: 800 },
@@ -144,11 +150,16 @@ class Page {
   }
 
   async until(expression) {
-    for (let tries = 0; tries < 300; tries++) {
+    // Of some 60 in a second, and fewer where the machine is busy.
+    for (let frames = 0; frames < MOST_FRAMES; frames++) {
       if (await this.run(expression)) return;
-      await new Promise((done) => setTimeout(done, 100));
+      await this.run("new Promise((done) => requestAnimationFrame(() => done(0)))");
     }
     throw new Error(`this never became true: ${expression}`);
+  }
+
+  settled() {
+    return this.until("isSettled()");
   }
 
   async keys(text) {
@@ -175,13 +186,14 @@ async function firefox(profile) {
   );
   let said = "";
   const address = await new Promise((done, failed) => {
-    const timer = setTimeout(() => failed(new Error(`Firefox did not start: ${said.slice(-400)}`)), 60_000);
+    const patience = AbortSignal.timeout(60_000);
+    patience.onabort = () => failed(new Error(`Firefox did not start: ${said.slice(-400)}`));
     child.on("exit", () => failed(new Error(`Firefox ended: ${said.slice(-400)}`)));
     child.stderr.on("data", (some) => {
       said += some;
       const found = /WebDriver BiDi listening on (ws:\/\/\S+)/.exec(said);
       if (found) {
-        clearTimeout(timer);
+        patience.onabort = null;
         done(found[1]);
       }
     });

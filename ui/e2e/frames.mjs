@@ -31,6 +31,9 @@ const watch = () => {
   globalThis.seen = seen;
 };
 
+/** A hand does not move faster than frames are drawn. */
+const frame = (page) => page.evaluate(() => new Promise(requestAnimationFrame));
+
 async function drive(page) {
   const box = await page.locator(".lane-canvas .above").boundingBox();
   const [x, y] = [box.x + box.width / 2, box.y + 60];
@@ -38,14 +41,14 @@ async function drive(page) {
   await page.keyboard.down("Control");
   for (let i = 0; i < 18; i++) {
     await page.mouse.wheel(0, -120);
-    await page.waitForTimeout(16);
+    await frame(page);
   }
   await page.keyboard.up("Control");
   for (let turn = 0; turn < 3; turn++) {
     await page.mouse.down();
     for (let i = 1; i <= 20; i++) {
       await page.mouse.move(x - i * 12, y);
-      await page.waitForTimeout(8);
+      await frame(page);
     }
     await page.mouse.up();
     await page.mouse.move(x, y);
@@ -53,7 +56,7 @@ async function drive(page) {
   await page.keyboard.down("Control");
   for (let i = 0; i < 18; i++) {
     await page.mouse.wheel(0, 120);
-    await page.waitForTimeout(16);
+    await frame(page);
   }
   await page.keyboard.up("Control");
 }
@@ -63,9 +66,17 @@ async function rendererMb(page) {
   const session = await page.context().browser().newBrowserCDPSession();
   const { processInfo } = await session.send("SystemInfo.getProcessInfo");
   await session.detach();
+  const status = (id) => {
+    try {
+      return readFileSync(`/proc/${id}/status`, "utf8");
+    } catch {
+      // Another step's, which has ended since it was listed.
+      return "";
+    }
+  };
   const sizes = processInfo
     .filter(({ type }) => type === "renderer")
-    .map(({ id }) => Number(readFileSync(`/proc/${id}/status`, "utf8").match(/VmRSS:\s+(\d+)/)?.[1] ?? 0));
+    .map(({ id }) => Number(status(id).match(/VmRSS:\s+(\d+)/)?.[1] ?? 0));
   return Math.max(0, ...sizes) / 1024;
 }
 
@@ -83,7 +94,9 @@ async function lettersIn(page, base, id) {
       input.value += letter;
       input.dispatchEvent(new Event("input", { bubbles: true }));
       return new Promise((done) => {
-        requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)));
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = () => done(performance.now() - start);
+        requestAnimationFrame(() => port2.postMessage(null));
       });
     }, letter);
     times.push(took);

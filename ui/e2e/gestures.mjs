@@ -1,6 +1,7 @@
 // What hands know from other viewers of traces: details, areas, focus, history, wheel, pinch, search, order of lanes, arrows.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { atOnce, rested, settled } from "./settled.mjs";
 import { address, ask, LINUX, length, NESTED, open, param } from "./shared.mjs";
 
 const CANVAS = ".lane-canvas .above";
@@ -109,20 +110,25 @@ export const gestures = [
       close(await length(page), 1.2 * (t1 - t0), 2);
       await page.keyboard.press("f");
       assert.equal(await param(page, "t0"), null);
-      await page.waitForTimeout(650);
+      await rested(page);
       const box = await page.locator(CANVAS).boundingBox();
       await page.mouse.move(box.x + 400, box.y + 60);
       await page.keyboard.down("Control");
-      for (let i = 0; i < 12; i++) await page.mouse.wheel(0, -60);
+      await atOnce(page, async () => {
+        for (let i = 0; i < 12; i++) await page.mouse.wheel(0, -60);
+        await settled(page);
+      });
       await page.keyboard.up("Control");
-      await page.waitForTimeout(700);
+      await rested(page);
       const once = await length(page);
-      for (let i = 0; i < 4; i++) await page.keyboard.press("w");
-      await page.waitForTimeout(200);
+      await atOnce(page, async () => {
+        for (let i = 0; i < 4; i++) await page.keyboard.press("w");
+        await settled(page);
+      });
       assert.ok((await length(page)) < once);
       // One step for a gesture, not one for each of its windows.
       await page.goBack();
-      await page.waitForTimeout(150);
+      await settled(page);
       assert.equal(await length(page), once);
       await page.keyboard.press("u");
       await page.waitForFunction(() => !location.hash.includes("t0="));
@@ -160,7 +166,7 @@ export const gestures = [
       await page.keyboard.down("Shift");
       await page.mouse.wheel(0, 200);
       await page.keyboard.up("Shift");
-      await page.waitForTimeout(150);
+      await settled(page);
       assert.ok(Number(await param(page, "t0")) > t0);
       close(await length(page), long, 1);
     },
@@ -179,7 +185,7 @@ export const gestures = [
       await touch("touchStart", at(60));
       for (const apart of [80, 110, 140, 180]) await touch("touchMove", at(apart));
       await touch("touchEnd", []);
-      await page.waitForTimeout(200);
+      await settled(page);
       close(await length(page), 1e9 / 3, 2e6);
       close((Number(await param(page, "t0")) + Number(await param(page, "t1"))) / 2, 1.5e9, 2e6);
     },
@@ -191,12 +197,12 @@ export const gestures = [
       const at = chain.from_ns + (chain.to_ns - chain.from_ns) * 0.4;
       await page.mouse.dblclick(x(at), box.y + 70);
       await page.waitForFunction((before) => !location.hash.includes(`t0=${before}`), t0);
-      await page.waitForTimeout(200);
+      await settled(page);
       close(await length(page), 1.2 * (chain.to_ns - chain.from_ns), 2);
       const [from, long] = [Number(await param(page, "t0")), await length(page)];
       await page.mouse.dblclick(box.x + ((at - from) / long) * box.width, box.y + 70);
       await page.waitForFunction((before) => !location.hash.includes(`t0=${before}`), from);
-      await page.waitForTimeout(200);
+      await settled(page);
       assert.ok((await length(page)) < long / 2 && t1 > t0);
     },
   ],
@@ -227,7 +233,7 @@ export const gestures = [
     async ({ page, base }) => {
       await timeline(page, base, `r=${LINUX}&t0=1000000000&t1=1100000000`);
       const t0 = async () => {
-        await page.waitForTimeout(120);
+        await settled(page);
         return Number(await param(page, "t0"));
       };
       await page.keyboard.press("ArrowRight");
@@ -236,13 +242,13 @@ export const gestures = [
       const { span } = await ask(base, LINUX, "timeline");
       assert.equal(await t0(), span.from_ns);
       await page.keyboard.press("End");
-      await page.waitForTimeout(120);
+      await settled(page);
       assert.equal(Number(await param(page, "t1")), span.to_ns);
       await page.keyboard.press("+");
-      await page.waitForTimeout(120);
+      await settled(page);
       close(await length(page), 60_000_000, 2);
       await page.keyboard.press("-");
-      await page.waitForTimeout(120);
+      await settled(page);
       close(await length(page), 100_000_000, 2);
       await page.keyboard.press("?");
       const help = await page.locator("dialog").textContent();
@@ -353,12 +359,12 @@ export const gestures = [
         `r=${NESTED}&groups=${groups}&t0=${lost.from_ns - rim}&t1=${lost.to_ns + rim}`,
       );
       await page.waitForSelector(".step");
-      await page.waitForTimeout(600);
+      await settled(page);
       const drawn = () =>
         page.evaluate(() => document.querySelector(".lane-canvas canvas").toDataURL().length);
       const before = await drawn();
       await page.getByRole("button", { name: "Arrows" }).click();
-      await page.waitForTimeout(400);
+      await settled(page);
       assert.notEqual(await drawn(), before, "arrows are drawn");
       await page.mouse.click(box.x + box.width / 2, box.y + 80);
       const words = await page.locator(".details dl").textContent();
@@ -378,7 +384,7 @@ export const gestures = [
       const drawn = async () => {
         await timeline(page, base, `r=${LINUX}&t0=${t0}&t1=${t1}&arrows=1&pick=${one.lane}.${one.woken_ns}`);
         await page.waitForSelector(".step");
-        await page.waitForTimeout(1000);
+        await settled(page);
         return page.evaluate(() => document.querySelector(".lane-canvas canvas").toDataURL());
       };
       // Arrows of chains are there either way.

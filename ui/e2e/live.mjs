@@ -59,7 +59,7 @@ async function wall(page, base) {
   await page.goto(`${base}/#live=${NAME}`);
 }
 
-const exits = (page) => page.locator("svg.dial").first().getAttribute("aria-label");
+const exits = (page) => page.locator("svg.gauge").first().getAttribute("aria-label");
 
 export const live = [
   [
@@ -69,7 +69,7 @@ export const live = [
       await wall(page, base);
       await page.getByText("The recording has ended.").waitFor();
       assert.equal(await exits(page), "exits: 1,002 per second");
-      assert.equal(await page.locator("svg.dial[aria-label^='wake-up']").count(), 0, "nothing told it");
+      assert.equal(await page.locator("svg.gauge[aria-label^='wake-up']").count(), 0, "nothing told it");
       assert.deepEqual(await page.locator(".vms b").allTextContents(), ["web", "db"]);
       await page.getByLabel("Sample").fill("0");
       assert.equal(await exits(page), "exits: 1,000 per second");
@@ -118,10 +118,10 @@ export const growing = [
         await page.goto(server.base);
         await page.getByText("being recorded now").waitFor();
         await page.getByText("watch its gauges").click();
-        await page.waitForSelector("svg.dial");
+        await page.waitForSelector("svg.gauge");
         assert.equal(await exits(page), "exits: 1,000 per second");
         write([sample(0), sample(1)], false);
-        await page.locator("svg.dial[aria-label='exits: 1,001 per second']").waitFor();
+        await page.locator("svg.gauge[aria-label='exits: 1,001 per second']").waitFor();
         await page.getByText("live, a sample every 100 ms").waitFor();
         write([sample(1), sample(2)], true);
         await page.getByText("The recording has ended.").waitFor();

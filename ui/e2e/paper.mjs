@@ -1,5 +1,6 @@
 // Paper is light, whatever the screen is: canvases too, which no style sheet reaches and for which no browser waits.
 import assert from "node:assert/strict";
+import { settled } from "./settled.mjs";
 import { LINUX, NESTED, open, SHADOWED } from "./shared.mjs";
 
 /** The colour of each canvas at its corner once the page is told that it is printed, in the same task; and how often one was erased. */
@@ -28,7 +29,7 @@ export const paper = [
       await page.emulateMedia({ colorScheme: "dark" });
       await open(page, base, `r=${LINUX}&view=timeline&mark=1000000000`);
       await page.waitForSelector("canvas[data-drawn]:not([data-drawn='0'])");
-      await page.waitForTimeout(400);
+      await settled(page);
       const corner = () =>
         page.evaluate(() => [
           ...document.querySelector("canvas[data-drawn]").getContext("2d").getImageData(0, 0, 1, 1).data,
@@ -51,7 +52,7 @@ export const paper = [
       await page.emulateMedia({ colorScheme: "dark" });
       await open(page, base, `r=${LINUX}&view=costs`);
       await page.waitForSelector(".heat canvas");
-      await page.waitForTimeout(400);
+      await settled(page);
       const heat = await page.evaluate(printed, ".heat canvas");
       assert.ok(sum(heat.corners[0]) > 600, `the heat map: ${heat.corners[0]}`);
       await open(page, base, `r=${NESTED}&b=${SHADOWED}&view=timeline`);

@@ -5,6 +5,7 @@ import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } 
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { start } from "./serve.mjs";
+import { settled } from "./settled.mjs";
 import { ask } from "./shared.mjs";
 
 const fixtures = resolve(import.meta.dirname, "../../fixtures");
@@ -49,9 +50,9 @@ function sampled(folder) {
 }
 
 const labels = (page) =>
-  page.locator("svg.dial").evaluateAll((all) => all.map((dial) => dial.getAttribute("aria-label")));
+  page.locator("svg.gauge").evaluateAll((all) => all.map((gauge) => gauge.getAttribute("aria-label")));
 
-/** Steps through the wall by key, and looks whether the last dial says what the recording holds. */
+/** Steps through the wall by key, and looks whether the last gauge says what the recording holds. */
 async function played(page, bed) {
   const last = bed.runs.at(-1);
   const sample = last.samples.at(-1);
@@ -94,10 +95,10 @@ export const rates = (clean) => [
         await page.getByText("frames with FCS, sent by all VNFs", { exact: true }).waitFor();
         await page.getByText("two are missing").waitFor();
         assert.equal((await labels(page))[0], "all VNFs: 3.00 Mpps, stale, 1 published");
-        assert.equal(await page.locator("svg.dial").count(), 5);
+        assert.equal(await page.locator("svg.gauge").count(), 5);
         write([look(0), look(1, { ceiling: { resource: "pmd", system_pps: 4e6, from: "earlier" } })], 3e8);
         const next = "all VNFs: 3.10 Mpps, modelled ceiling 4.00 Mpps, pmd, 1 published";
-        await page.locator(`svg.dial[aria-label='${next}']`).waitFor();
+        await page.locator(`svg.gauge[aria-label='${next}']`).waitFor();
       } finally {
         server.child.kill();
         rmSync(folder, { recursive: true });
@@ -114,7 +115,7 @@ export const rates = (clean) => [
       const base = server.base.replace(/\/$/, "");
       try {
         await page.goto(`${base}/#r=${NAME}&view=gauges`);
-        await page.waitForSelector("svg.dial");
+        await page.waitForSelector("svg.gauge");
         await played(page, bed);
         const { tables } = (await ask(base, NAME, "report")).sections.find((it) => it.id === "datapath");
         const modelled = tables.marks.rows.filter((row) => row.includes("modelled"));
@@ -122,7 +123,7 @@ export const rates = (clean) => [
         for (const theme of ["light", "dark"])
           await clean(page, base, `r=${NAME}&view=gauges&theme=${theme}`);
         await page.setViewportSize({ width: 390, height: 800 });
-        await page.waitForTimeout(200);
+        await settled(page);
         assert.ok(
           await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
           "390 px fit",
@@ -133,7 +134,7 @@ export const rates = (clean) => [
         assert.equal(made.status, 0, made.stderr.toString());
         await page.goto("about:blank");
         await page.goto(`file://${out}#view=gauges`);
-        await page.waitForSelector("svg.dial");
+        await page.waitForSelector("svg.gauge");
         await played(page, bed);
       } finally {
         server.child.kill();

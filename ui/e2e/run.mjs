@@ -9,6 +9,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { EXECUTABLE, launch } from "./browser.mjs";
 import { start } from "./serve.mjs";
+import { COUNTING, PATIENCE_MS } from "./settled.mjs";
 import { shoot } from "./shots.mjs";
 import { steps } from "./steps.mjs";
 
@@ -34,6 +35,8 @@ if (!process.env.E2E_URL && !existsSync(program)) skip("kvmscope", `no ${program
 /** Takes a step on a page of its own, and says how it went. */
 async function taken(browser, [name, run]) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+  await page.addInitScript(COUNTING);
+  page.setDefaultTimeout(PATIENCE_MS);
   let wrong = [];
   page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
   page.on("pageerror", (error) => wrong.push(error.message));

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { settled } from "./settled.mjs";
 
 export const NESTED = "nested-vmx-shadow-off-hog";
 export const SHADOWED = "nested-vmx-shadow-on";
@@ -18,12 +19,11 @@ export const VIEWS = [
   "sections",
 ];
 
-/** A page writes its address this often at most (ADDRESS_MS of state/store.ts): a timer of that length fires after the last write. */
-const ADDRESS_MS = 60;
-
 /** The address after all that was done so far. */
-export const address = (page) =>
-  page.evaluate((ms) => new Promise((done) => setTimeout(() => done(location.hash), ms)), ADDRESS_MS);
+export async function address(page) {
+  await settled(page);
+  return page.evaluate(() => location.hash);
+}
 
 export const param = async (page, key) => new URLSearchParams((await address(page)).slice(1)).get(key);
 
@@ -44,7 +44,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 /** axe-core finds nothing there. */
 export async function clean(page, base, hash) {
   await open(page, base, hash);
-  await page.waitForTimeout(500);
+  await settled(page);
   await audited(page, hash);
 }
 

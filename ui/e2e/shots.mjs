@@ -3,6 +3,7 @@
 // The documentation keeps all light ones and some of the others; `--shots=FOLDER` writes all of them, to be looked at.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { COUNTING, settled } from "./settled.mjs";
 import { ask, LINUX, NESTED, open, SHADOWED } from "./shared.mjs";
 
 const SIZES = {
@@ -60,11 +61,12 @@ export async function shoot(browser, base, folder, all) {
   mkdirSync(folder, { recursive: true });
   for (const [kind, viewport] of Object.entries(SIZES)) {
     const page = await browser.newPage({ viewport });
+    await page.addInitScript(COUNTING);
     for (const [name, hash] of SHOTS) {
       if (!all && kind !== "light" && !KEPT[kind].includes(name)) continue;
       const theme = kind === "dark" ? "dark" : "light";
       await open(page, base, `${await address(base, name, hash)}&theme=${theme}`);
-      await page.waitForTimeout(kind === "4k" ? 1600 : 900);
+      await settled(page);
       // The first page asks for one recording's findings after another.
       await page.waitForFunction(() => !document.body.textContent.includes("reading its findings"));
       const file = kind === "light" ? `${name}.png` : `${name}-${kind}.png`;

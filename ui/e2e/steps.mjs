@@ -19,6 +19,7 @@ import { perfetto } from "./perfetto.mjs";
 import { plan } from "./plan.mjs";
 import { rates } from "./rates.mjs";
 import { recordings } from "./recordings.mjs";
+import { settled } from "./settled.mjs";
 import { clean, LINUX, length, NESTED, open, param, SHADOWED, VIEWS } from "./shared.mjs";
 import { span } from "./span.mjs";
 import { still } from "./still.mjs";
@@ -106,14 +107,14 @@ export const steps = [
       await open(page, base, `r=${LINUX}&view=timeline`);
       await page.waitForSelector("canvas[data-drawn]:not([data-drawn='0'])");
       for (let i = 0; i < 3; i++) await page.keyboard.press("w");
-      await page.waitForTimeout(100);
+      await settled(page);
       const first = await length(page);
       const box = await page.locator(".lane-canvas .above").boundingBox();
       await page.mouse.move(box.x + box.width / 3, box.y + 60);
       await page.keyboard.down("Control");
       await page.mouse.wheel(0, -400);
       await page.keyboard.up("Control");
-      await page.waitForTimeout(100);
+      await settled(page);
       const second = await length(page);
       assert.ok(second < first, `the wheel zooms in: ${second} < ${first}`);
       const before = Number(await param(page, "t0"));
@@ -123,7 +124,7 @@ export const steps = [
       assert.ok(Number(await param(page, "t0")) < before, "dragging to the right shows earlier time");
       assert.ok(Math.abs((await length(page)) - second) <= 1, "dragging keeps the length");
       await page.keyboard.press("f");
-      await page.waitForTimeout(100);
+      await settled(page);
       assert.equal(await param(page, "t0"), null);
     },
   ],
@@ -223,11 +224,13 @@ export const steps = [
     "gauges play the recording back",
     async ({ page, base }) => {
       await open(page, base, `r=${LINUX}&view=gauges&at=0.2&speed=1`);
-      await page.waitForSelector("svg.dial");
+      await page.waitForSelector("svg.gauge");
       const before = await page.locator("figcaption").textContent();
       await page.getByRole("button", { name: "Play" }).click();
-      await page.waitForTimeout(400);
-      assert.notEqual(await page.locator("figcaption").textContent(), before);
+      await page.waitForFunction(
+        (before) => document.querySelector("figcaption").textContent !== before,
+        before,
+      );
       await page.getByRole("button", { name: "Pause" }).click();
     },
   ],
@@ -299,7 +302,7 @@ export const steps = [
         for (const view of VIEWS) {
           await open(page, base, `r=${recording}&view=${view}`);
           await page.waitForSelector(".figure figcaption, .page, .empty, .heading");
-          await page.waitForTimeout(200);
+          await settled(page);
           assert.ok(!(await page.content()).includes("NaN"), `${view} of ${recording}`);
         }
       }
@@ -356,7 +359,7 @@ export const steps = [
       await page.setViewportSize({ width: 360, height: 740 });
       for (const view of VIEWS) {
         await open(page, base, `r=${LINUX}&view=${view}`);
-        await page.waitForTimeout(250);
+        await settled(page);
         const wide = await page.evaluate(() => document.documentElement.scrollWidth);
         assert.ok(wide <= 360, `${view} is ${wide} pixels wide`);
       }

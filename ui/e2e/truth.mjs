@@ -91,15 +91,15 @@ export const truth = [
       );
       const at = slots.chains.indexOf(Math.max(...slots.chains));
       await open(page, base, `r=${LINUX}&view=gauges&at=${((at + 0.5) / slots.chains.length).toFixed(4)}`);
-      await page.waitForSelector("svg.dial");
+      await page.waitForSelector("svg.gauge");
       const first = Math.max(0, at + 1 - slots.back);
       const seconds = ((t1_ns - t0_ns) / slots.chains.length / 1e9) * Math.min(slots.back, at + 1);
       const rate = slots.chains.slice(first, at + 1).reduce((a, b) => a + b, 0) / seconds;
-      const dials = await page.locator("svg.dial").allTextContents();
-      const dial = dials.find((text) => text.includes("reflected"));
-      assert.ok(dial, `${dials}`);
-      const shown = Number(dial.replace(/,/g, "").match(/[\d.]+/)[0]);
-      assert.ok(Math.abs(shown - rate) <= Math.max(1, rate * 0.01), `${shown} on the dial, ${rate} counted`);
+      const gauges = await page.locator("svg.gauge").allTextContents();
+      const gauge = gauges.find((text) => text.includes("reflected"));
+      assert.ok(gauge, `${gauges}`);
+      const shown = Number(gauge.replace(/,/g, "").match(/[\d.]+/)[0]);
+      assert.ok(Math.abs(shown - rate) <= Math.max(1, rate * 0.01), `${shown} on the gauge, ${rate} counted`);
     },
   ],
 ];

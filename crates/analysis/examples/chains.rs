@@ -2,9 +2,7 @@
 //!
 //! `cargo run --release --example chains`. Prints the least and the middle of several runs, and their ratio to the bar; decides nothing.
 
-use analysis::datapath::{
-    self, Asked, DATAPATHS, Design, HopCost, Known, Pattern, Stated, StatedCard, StatedChain, quantity,
-};
+use analysis::datapath::{self, DATAPATHS, Design, HopCost, Known, Pattern, Stated, StatedCard, StatedChain, quantity};
 use analysis::{Case, Given};
 use base::recording::Recording;
 use kvmscope_analysis as analysis;
@@ -39,8 +37,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     told("rates", of_rates);
     let mut rows = 0;
     let whole = timed(|| {
-        let given = Given::query(Asked::Plan(Box::new(plan.clone())));
-        let case = Case::new(kvmscope_analysis::open(Recording::of_nothing("chains"))?, given);
+        let given = Given::query(plan.clone());
+        let case = Case::new(analysis::open(Recording::of_nothing("chains"))?, given);
         let answer = datapath::answer(&case)?.ok_or("no answer")?;
         rows = answer.section.table("rates").map_or(0, |table| table.rows.len());
         Ok(())

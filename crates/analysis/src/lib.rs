@@ -4,6 +4,7 @@
 //! Everything here is pure: it reads a [`Recording`] and nothing else, and needs no root.
 
 pub mod answers;
+pub mod validation;
 
 pub use answers::Answers;
 pub use change::{ablation, compare, contention, fleet};

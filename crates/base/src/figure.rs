@@ -57,7 +57,7 @@ pub enum Drawing {
     Heat(Heat),
     /// Ways of packets across a boundary, one below the other.
     Flows(Vec<Flow>),
-    /// Rates on dials with their ceilings, in groups.
+    /// Rates with their ceilings, in groups.
     Gauges(Vec<GaugeGroup>),
     /// Stretches along an axis, a row for each, in groups; each group has a scale of its own.
     Spans(Vec<SpanGroup>),

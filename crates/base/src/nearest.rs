@@ -7,13 +7,6 @@ const LONGEST: usize = 64;
 const MOST_LISTED: usize = 16;
 
 /// What a person can do about `asked`, which is none of `known`: the nearest one, or what there is.
-///
-/// ```
-/// # use kvmscope_base::nearest::instead;
-/// assert_eq!(instead("kvm_exti", ["kvm_entry", "kvm_exit"]), "did you mean `kvm_exit`?");
-/// assert_eq!(instead("x", ["kvm_entry", "kvm_exit"]), "there are kvm_entry and kvm_exit");
-/// assert_eq!(instead("x", [""; 0]), "none exist");
-/// ```
 pub fn instead<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let mut known: Vec<&str> = known.into_iter().collect();
     known.sort_unstable();
@@ -68,6 +61,13 @@ fn distance(one: &[char], other: &[char]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_nearest_is_offered_or_what_there_is() {
+        assert_eq!(instead("kvm_exti", ["kvm_entry", "kvm_exit"]), "did you mean `kvm_exit`?");
+        assert_eq!(instead("x", ["kvm_entry", "kvm_exit"]), "there are kvm_entry and kvm_exit");
+        assert_eq!(instead("x", [""; 0]), "none exist");
+    }
 
     #[test]
     fn a_typing_mistake_is_near_and_another_name_is_not() {

@@ -259,6 +259,20 @@ impl Table {
         self.rows.push(row);
     }
 
+    /// Adds a row of these cells, by the names of their columns; all other cells are missing.
+    ///
+    /// # Panics
+    /// As [`Table::push`], or if there is no such column.
+    pub fn push_named(&mut self, cells: impl IntoIterator<Item = (&'static str, Cell)>) {
+        let mut row = vec![Cell::Missing; self.spec.columns.len()];
+        for (name, cell) in cells {
+            let column = self.column(name);
+            assert!(column.is_some(), "no column {name} in table {}", self.spec.address());
+            row[column.unwrap_or_default()] = cell;
+        }
+        self.push(row);
+    }
+
     /// Every row, to be read by the names of its columns.
     pub fn rows(&self) -> impl Iterator<Item = Row<'_>> {
         self.rows.iter().map(|cells| Row { spec: self.spec, cells })
@@ -345,6 +359,11 @@ mod tests {
         let read: Vec<_> = table.rows().map(|row| (row.text("name"), row.number("total_ns"))).collect();
         assert_eq!(read, [(Some("a"), Some(5.0)), (Some("b"), None)]);
         assert_eq!((ANY.address(), table.rows().next().unwrap().cell("none")), ("flow.any".to_owned(), None));
+        table.push_named([("total_ns", 7_u64.into())]);
+        let row = table.rows().last().unwrap();
+        assert_eq!((row.text("name"), row.number("total_ns")), (None, Some(7.0)));
+        let mut other = filled(&[]);
+        assert!(std::panic::catch_unwind(move || other.push_named([("none", 7_u64.into())])).is_err());
         let wrong = std::panic::catch_unwind(move || table.push(vec!["c".into(), 1.5.into()]));
         assert!(wrong.is_err());
     }

@@ -12,6 +12,7 @@ mod narrow;
 mod output;
 mod recordings;
 mod seconds;
+mod survey;
 mod symbols;
 
 pub use budget::{BudgetOption, WorkloadOption, read_budget, read_budget_text};
@@ -25,4 +26,5 @@ pub use narrow::Narrow;
 pub use output::{Answered, OutputOptions, ReplaceOptions};
 pub use recordings::{Recordings, Wanted, opened};
 pub use seconds::{duration, instant, length, span};
+pub use survey::SurveyOptions;
 pub use symbols::SymbolFiles;

@@ -11,12 +11,13 @@
 //! ```
 
 mod beside;
+#[cfg(feature = "channel")]
 mod channel;
 mod clock;
 mod exits;
 mod irq;
 mod launches;
-pub mod memory;
+mod memory;
 mod place;
 mod status;
 mod timer;
@@ -25,6 +26,8 @@ mod zeropages;
 
 use crate::exit::Exit;
 use clap::{Args, Subcommand};
+use labs::bench::LAUNCHES;
+use labs::bench::launch::{self, Launch};
 
 /// Measure what an exit, a clock read or a program costs on this machine
 #[derive(Args)]
@@ -42,11 +45,20 @@ enum What {
     Memory(memory::Memory),
     #[command(name = "zeropages")]
     ZeroPages(zeropages::ZeroPages),
+    #[cfg(feature = "channel")]
     Channel(Box<channel::Channel>),
     Macro(whole::Macro),
     /// One launch of a bench, its orders on standard input
     #[command(hide = true)]
     Launch,
+}
+
+/// All benches that measure in launches.
+fn launches() -> Vec<Launch> {
+    let launches = LAUNCHES.to_vec();
+    #[cfg(feature = "channel")]
+    let launches = [launches, vec![channel_bench::LAUNCH]].concat();
+    launches
 }
 
 /// What starts a launch.
@@ -62,10 +74,11 @@ impl Bench {
             What::Irq(irq) => irq.run(),
             What::Memory(memory) => memory.run(),
             What::ZeroPages(zeropages) => zeropages.run(),
+            #[cfg(feature = "channel")]
             What::Channel(channel) => channel.run(),
             What::Macro(whole) => whole.run(),
             What::Launch => {
-                lab::bench::launch::inside()?;
+                launch::inside(&launches())?;
                 Ok(Exit::Answered)
             }
         }

@@ -121,6 +121,7 @@ impl Interrupt {
     }
 
     /// Whether a signal has come that was held: what goes on has to end now.
+    #[cfg(feature = "labs")]
     pub fn is_held_back(&self) -> bool {
         self.asked.load(Ordering::Relaxed) && locked(&self.noted).held
     }

@@ -13,7 +13,9 @@ use crate::arguments::{DestinationOptions, OutputOptions};
 use crate::exit::Exit;
 use booted::Booted;
 use clap::{Args, Subcommand, ValueEnum};
-use lab::nested::{self, Arch, Guest, Settings};
+use labs::WORKS;
+use labs::machine::inside::{self, Work};
+use labs::nested::{self, Arch, Guest, Settings};
 use std::path::PathBuf;
 
 /// Run an experiment and record it
@@ -82,6 +84,14 @@ enum GuestName {
     Bench,
 }
 
+/// All that the first process of a machine can do.
+fn works() -> Vec<Work> {
+    let works = WORKS.to_vec();
+    #[cfg(feature = "channel")]
+    let works = [works, vec![channel_bench::ivshmem::SIDE]].concat();
+    works
+}
+
 impl Lab {
     /// Runs the experiment, then reports on it.
     pub fn run(&self) -> anyhow::Result<Exit> {
@@ -92,7 +102,7 @@ impl Lab {
             Experiment::Ovs(ovs) => ovs.run(),
             Experiment::Rt(rt) => rt.run(),
             Experiment::Inside => {
-                nested::inside::run()?;
+                inside::run(&works())?;
                 Ok(Exit::Answered)
             }
         }

@@ -6,7 +6,7 @@
 mod agent;
 mod apply;
 mod arguments;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[cfg(all(feature = "labs", target_arch = "x86_64", target_os = "linux"))]
 mod bench;
 mod budget;
 mod check;
@@ -22,7 +22,7 @@ mod fleet;
 mod history;
 mod interrupt;
 mod join;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[cfg(all(feature = "labs", target_arch = "x86_64", target_os = "linux"))]
 mod lab;
 mod lines;
 mod man;
@@ -34,13 +34,21 @@ mod record;
 mod report;
 mod schema;
 mod serve;
+#[cfg(all(not(feature = "labs"), target_arch = "x86_64", target_os = "linux"))]
+mod slim;
 mod snapshot;
 mod staging;
 mod tree;
 mod undo;
 
+#[cfg(all(feature = "labs", target_arch = "x86_64", target_os = "linux"))]
+use bench::Bench;
 use clap::{Parser, Subcommand};
 use exit::Exit;
+#[cfg(all(feature = "labs", target_arch = "x86_64", target_os = "linux"))]
+use lab::Lab;
+#[cfg(all(not(feature = "labs"), target_arch = "x86_64", target_os = "linux"))]
+use slim::{Bench, Lab};
 use std::process::ExitCode;
 
 /// Where the time of every vCPU went, by level, and what to change.
@@ -63,9 +71,9 @@ enum Command {
     Join(join::Join),
     Pack(pack::Pack),
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    Lab(lab::Lab),
+    Lab(Lab),
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    Bench(bench::Bench),
+    Bench(Bench),
     Export(Box<export::Export>),
     Serve(serve::Serve),
     Check(check::Check),

@@ -8,9 +8,11 @@ mod drawn;
 mod judging;
 mod losses;
 mod ranking;
+#[cfg(feature = "labs")]
+pub mod recorded;
 
 use crate::arguments::{
-    Answered, Narrow, OutputOptions, Recordings, ReplaceOptions, Stdin, SymbolFiles, Wanted, WorkloadOption, opened,
+    Answered, Narrow, OutputOptions, Recordings, ReplaceOptions, SymbolFiles, Wanted, WorkloadOption,
 };
 use crate::exit::{Exit, complain, is_wrong_use};
 use crate::interrupt::Interrupt;
@@ -23,7 +25,6 @@ pub use judging::JudgeOptions;
 use losses::LossArguments;
 use ranking::RankingOptions;
 use show::junit::Suite;
-use std::path::Path;
 
 /// Report what happened in a recording and what to change
 #[derive(Args)]
@@ -34,7 +35,6 @@ use std::path::Path;
     kvmscope report --part L0=host.dat --part L1=guest.dat --symbols L1=System.map\n  \
     kvmscope report --from 1.5 --to 2 --vm web --vcpu 0 trace.dat\n  \
     kvmscope report --by reason --sort p99 --top 10 trace.dat\n  \
-    kvmscope report --compat vm-trace trace.dat\n  \
     kvmscope report --html out.html trace.dat\n  \
     kvmscope report --all trace.dat\n  \
     kvmscope report --fail-on high trace.dat\n  \
@@ -66,14 +66,6 @@ pub struct Report {
     workload: WorkloadOption,
     #[command(flatten)]
     output: OutputOptions,
-}
-
-/// Reports on what `command` has just recorded, as `kvmscope report` does.
-pub fn of(path: &Path, command: &str, output: &OutputOptions, interrupt: &Interrupt) -> anyhow::Result<Exit> {
-    let recording = opened(path, &Stdin::default(), interrupt)?;
-    let progress = Progress::new(true);
-    let case = Case::new(analysis::open(recording)?, Given::default()).with_progress(progress.hear());
-    output.end(command, &[answer(&case, output, progress)?], interrupt)
 }
 
 impl Report {

@@ -11,14 +11,15 @@ use std::io::Write;
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     kvmscope schema > kvmscope.schema.json\n  \
-    kvmscope schema --table flow.exits\n\n\
-    docs/tables.md has the same for people.\n\
+    kvmscope schema --table flow.exits\n  \
+    kvmscope schema --format validation\n\n\
+    docs/tables.md has the same for people, and docs/validation.md what the models of plans predict of published results.\n\
     Exit status: 0 printed, 2 wrong usage.")]
 pub struct Schema {
     /// Only this table: SECTION.TABLE, such as flow.exits
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
-    /// Format of the output: json, markdown, typescript
+    /// Format of the output: json, markdown, typescript; or validation, the page of the models of plans
     #[arg(long, value_name = "FORMAT", default_value = "json")]
     format: Format,
 }
@@ -31,11 +32,16 @@ enum Format {
     Markdown,
     /// The module ui/src/data/tables.ts.
     Typescript,
+    /// The page docs/validation.md.
+    Validation,
 }
 
 impl Schema {
     /// Prints it.
     pub fn run(&self) -> anyhow::Result<Exit> {
+        if let (Format::Validation, Some(name)) = (self.format, &self.table) {
+            bail!(WrongUse(format!("--table {name}: docs/validation.md is not about a table")));
+        }
         let all: Vec<&TableSpec> = analysis::tables().collect();
         let wanted = match &self.table {
             None => all,
@@ -59,6 +65,7 @@ impl Schema {
             (Format::Json, all) => serde_json::to_string_pretty(&show::schema::document(all))? + "\n",
             (Format::Markdown, wanted) => show::schema::markdown(wanted),
             (Format::Typescript, wanted) => show::schema::typescript(wanted),
+            (Format::Validation, _) => analysis::validation::page(),
         };
         std::io::stdout().write_all(text.as_bytes())?;
         Ok(Exit::Answered)

@@ -6,7 +6,6 @@
 //!                                         +-- windows()    the same in eight windows, out of one reading
 //!                                         +-- chain_ranks() which chains stand for the others, out of one reading
 //!                                         +-- stacks()     each vCPU's time by state and exit, out of one reading
-//!                                         +-- vm_trace()   what another program would print, out of one reading
 //!                                         +-- machines()   their snapshots, opened
 //!                                         +-- benches()    their bench results, read
 //!                                         +-- judged()     the goals of the budget, judged
@@ -30,7 +29,7 @@ use crate::datapaths::Datapaths;
 use crate::ledger::build::Ledger;
 use crate::ledger::model::Flow;
 use crate::ledger::{build, stacks};
-use crate::losses::{PartLosses, VmTrace, vm_trace};
+use crate::losses::PartLosses;
 use crate::machines::Machines;
 use crate::memo::Memo;
 use crate::on_axis::{self, Axis};
@@ -41,7 +40,6 @@ use crate::{Given, Input};
 use base::timeline::{ChainRanks, VcpuStacks};
 use base::{Clock, Problem};
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use trace::{Event, Request, Totals};
@@ -67,7 +65,6 @@ pub struct Case {
     attributed: OnceLock<Attribution>,
     /// That of the only trace, where there is one alone.
     clock: OnceLock<Option<Clock>>,
-    vm_trace: OnceLock<Vec<BTreeMap<u32, VmTrace>>>,
 }
 
 /// Windows of a recording: enough for a spread, few enough to hold many exits each.
@@ -92,7 +89,6 @@ impl Case {
             results: OnceLock::new(),
             attributed: OnceLock::new(),
             clock: OnceLock::new(),
-            vm_trace: OnceLock::new(),
         }
     }
 
@@ -233,15 +229,6 @@ impl Case {
         };
         let progress = |done, all| self.hear(done, all);
         on_axis::events(&self.input, place, (request, fitted), &axis, progress, hear)
-    }
-
-    /// What KVM4NFV's vm-trace would print of each CPU of each trace; the same reading fills the ledger.
-    pub fn vm_trace(&self) -> &[BTreeMap<u32, VmTrace>] {
-        self.vm_trace.get_or_init(|| {
-            let (ledger, of_parts) = vm_trace::build(&self.input, &self.given, &mut |done, all| self.hear(done, all));
-            self.ledger.get_or_init(|| ledger);
-            of_parts
-        })
     }
 
     /// Which latencies are accepted: as the user states it, else as the recording does.

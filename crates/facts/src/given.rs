@@ -54,8 +54,6 @@ impl Given {
 pub struct LossOptions {
     /// From exit to entry also while the guest had halted.
     pub include_halts: bool,
-    /// What KVM4NFV's program vm-trace would print beside.
-    pub vm_trace: bool,
 }
 
 /// What the user knows of traces better than they say it.

@@ -38,6 +38,7 @@ pub mod machines;
 mod memo;
 pub mod migrations;
 mod on_axis;
+pub mod published;
 mod queries;
 mod question;
 pub mod ranking;
@@ -49,6 +50,7 @@ pub mod starvation;
 pub mod statistics;
 pub mod steal;
 pub mod timeline;
+pub mod validation;
 pub mod windows;
 pub mod workers;
 

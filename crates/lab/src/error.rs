@@ -106,12 +106,12 @@ impl Error {
     }
 
     /// `said` is the answer to `what`.
-    pub(crate) fn refused(what: impl Display, said: impl Display) -> Self {
+    pub fn refused(what: impl Display, said: impl Display) -> Self {
         Error::Refused { what: what.to_string(), said: said.to_string() }
     }
 
     /// A program did not start, because of `error`.
-    pub(crate) fn not_started(program: impl Display, package: &str, error: &io::Error) -> Self {
+    pub fn not_started(program: impl Display, package: &str, error: &io::Error) -> Self {
         let program = program.to_string();
         match error.kind() {
             io::ErrorKind::NotFound => Error::Missing { program, package: package.to_owned() },

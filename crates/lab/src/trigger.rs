@@ -15,7 +15,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Its name in the directory of the recording.
-pub const TRIGGER: &str = "trigger";
+pub(crate) const TRIGGER: &str = "trigger";
 
 /// Most bytes of a line that are kept; a pipe takes so many at once without mixing in those of others (PIPE_BUF is 4096,
 /// include/uapi/linux/limits.h, Linux 6.12).

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// What tells a run of the lab what happens, and what ends it.
-pub(crate) struct Watch<'a> {
+pub struct Watch<'a> {
     /// Hears a line for each thing that begins.
     pub say: &'a mut dyn FnMut(&str),
     /// Set by who has had enough.

@@ -22,7 +22,7 @@ const COLUMNS: u32 = 200;
 /// Rows of the heat map.
 const ROWS: u32 = 36;
 
-/// Stretches for values over time: more than a dial tells apart when it is played back.
+/// Stretches for values over time: more than a gauge tells apart when it is played back.
 const SLOTS: u32 = 600;
 
 /// Percentiles at an instant are of the chains of so many slots up to it.

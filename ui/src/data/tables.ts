@@ -532,16 +532,6 @@ export const TABLES = {
     remote_bytes_per_s: "f64",
     file: "text",
   },
-  /** What KVM4NFV's vm-trace would print of one CPU, with its arithmetic, for `report --compat vm-trace`: not exact; `windows` and `definitions` are. */
-  "latency.vm_trace": {
-    machine: "text",
-    cpu: "u64",
-    events: "u64",
-    count: "u64",
-    mean_ns: "u64",
-    max_ns: "u64",
-    within_1ms_ns: "u64",
-  },
   /** One trial: what arrived within its window, and all packets of the trial: sent = received + dropped + held + missing. */
   "datapath.trials": {
     machine: "text",
@@ -682,7 +672,7 @@ export const TABLES = {
     pps: "f64",
     gbps: "f64",
   },
-  /** What a trial's rate of all VNFs together is held against. kind modelled: what the trials before it say that it can carry at most, and name is the resource that binds; kind published: a point of table validate with the same pattern and size. */
+  /** What a trial's rate of all VNFs together is held against. kind modelled: what the trials before it say that it can carry at most, and name is the resource that binds; kind published: a result of docs/validation.md with the same pattern and size. */
   "datapath.marks": {
     machine: "text",
     design: "text",
@@ -960,7 +950,7 @@ export const TABLES = {
     equal: "bool",
     why: "text",
   },
-  /** How fast one core tells, in one way, which pages of one content are zeros; `read` is reading them without looking. `of_read` is the rate to that of reading in the same launch. */
+  /** How fast one core tells which pages of one content are zeros; `read` is reading them without looking. `of_read` is the rate to that of reading in the same launch. */
   "migration.scans": {
     scan: "text",
     memory: "text",
@@ -1288,54 +1278,6 @@ export const TABLES = {
     title: "text",
     evidence: "text",
   },
-  /** What the model predicts of one operation of a published table, and what was published. */
-  "plan.validation": {
-    data_set: "text",
-    calibrated_on: "text",
-    predicts: "text",
-    level: "text",
-    unit: "text",
-    model: "f64",
-    published: "f64",
-    error: "f64",
-    kind: "text",
-  },
-  /** The model calibrated on one operation of a published table, and its errors at the other operations. */
-  "plan.calibrations": {
-    data_set: "text",
-    calibrated_on: "text",
-    level: "text",
-    predicted: "u64",
-    error_low: "f64",
-    error_high: "f64",
-    error_worst: "f64",
-  },
-  /** What the model computes for one published case, what it is held against, and why that proves nothing. */
-  "plan.consistency": {
-    data_set: "text",
-    what: "text",
-    low: "f64",
-    high: "f64",
-    unit: "text",
-    against: "text",
-    doubt: "text",
-  },
-  /** One published number: what it is of, on which processor and kernel, and where it was read. */
-  "plan.published": {
-    id: "text",
-    source: "text",
-    url_or_commit: "text",
-    year: "u64",
-    processor: "text",
-    kernel: "text",
-    level: "text",
-    op: "text",
-    variant: "text",
-    unit: "text",
-    statistic: "text",
-    value: "f64",
-    status: "text",
-  },
   /** What one design carries of frames of one size or mix, modelled or measured (kind): chain_pps from end to end (north-south: of each VM), system_pps where VNFs send, all of them together; size_bytes with the frame check sequence. */
   "datapath.rates": {
     design: "text",
@@ -1411,25 +1353,6 @@ export const TABLES = {
     what: "text",
     value: "text",
     from: "text",
-  },
-  /** One conclusion of the talk of 2017, and whether the model comes to it. status: fitted where it rests on a number to which a constant was fitted, so that it is reproduced and no evidence; validated where it does not; fails where the model disagrees. */
-  "datapath.conclusions": {
-    conclusion: "text",
-    holds: "bool",
-    model: "text",
-    status: "text",
-    rests_on: "text",
-  },
-  /** One number that somebody published, and what the model says of the same. */
-  "datapath.validate": {
-    point: "text",
-    model: "f64",
-    published: "f64",
-    unit: "text",
-    error: "f64",
-    status: "text",
-    note: "text",
-    source: "text",
   },
   /** What the model says of one quantity: `low` and `likely` with dirty bits cleared as pages are sent, `high` as passes begin, `naive` without a working set; null is never. `passes` counts those before the final one. */
   "migration.prediction": {
@@ -1513,14 +1436,6 @@ export const TABLES = {
     reported_ns: "u64",
     kind: "text",
     why: "text",
-  },
-  /** A number that others published, a goal that they set, or one that is computed from what it says; nothing in it was measured here. */
-  "migration.published": {
-    what: "text",
-    value: "f64",
-    unit: "text",
-    kind: "text",
-    source: "text",
   },
   /** One goal of the budget on both sides: the worst verdict over all recordings of a side, and its number. */
   "compare.goals": {

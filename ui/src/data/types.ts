@@ -289,7 +289,7 @@ export interface Step {
   removed: { finding: string; rule: string; share: number }[];
 }
 
-/** Rates on dials of one subject. */
+/** Rates of one subject. */
 export interface GaugeGroup {
   title: string;
   gauges: Gauge[];
@@ -297,12 +297,12 @@ export interface GaugeGroup {
 
 export interface Gauge {
   label: string;
-  /** What the hand points to, and the part of it that each of several has. */
+  /** The rate, and the part of it that each of several has. */
   all: Reading;
   each: Reading | null;
   ceiling: { pps: number; resource: string };
   published_pps: number[];
-  /** The end of the dial. */
+  /** The end of the bar. */
   end_pps: number;
 }
 

@@ -13,32 +13,22 @@ export interface Series {
   most: number;
   /** The same in words of another unit, for each value. */
   also?: string[];
-  /** What it is held against. Published marks may be far off, so that they are on a logarithmic scale up to `logMost`. */
-  marks?: DialMark[];
-  logMost?: number;
+  /** What it is held against. Published rates may be far beyond `most`, and are not drawn then. */
+  marks?: Mark[];
 }
 
-/** A modelled ceiling or a published point on a dial, in its unit. */
-export interface DialMark {
+/** A modelled ceiling or a published point, in the unit of its gauge. */
+export interface Mark {
   kind: "modelled" | "published";
   value: number;
   label: string;
 }
 
-/** Decades of the logarithmic scale of a dial: 0.04 of 30 is in its third. */
-export const DECADES = 4;
-
-/** Place of a value on that scale; what is smaller than all of it is at its beginning, where 0 is too. */
-export function onLog(value: number, most: number): number {
-  if (value <= 0) return 0;
-  return Math.min(1, Math.max(0, 1 + Math.log10(value / most) / DECADES));
-}
-
 /** A share below this is what subtracting leaves of 0: a pixel's smallest share, of 1,000 vCPUs, is 4e-6. */
 const DUST = 1e-9;
 
-/** Width of a dial by its height. */
-const DIAL_RATIO = 200 / 240;
+/** Width of a gauge by its height. */
+const RATIO = 200 / 126;
 
 const SHARES: [string, string, string][] = [
   ["L2 guest", "L2", "guest_l2"],
@@ -128,23 +118,10 @@ export function nice(value: number): number {
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= value) ?? value;
 }
 
-/** Into how many columns dials go so that all fit into a wall and are as large as they can be. */
-export function fitColumns(dials: number, width: number, height: number): number {
-  const size = (columns: number) =>
-    Math.min(width / columns, (height / Math.ceil(dials / columns)) * DIAL_RATIO);
+/** Into how many columns gauges go so that all fit into a wall and are as large as they can be. */
+export function fitColumns(gauges: number, width: number, height: number): number {
+  const size = (columns: number) => Math.min(width / columns, (height / Math.ceil(gauges / columns)) * RATIO);
   let best = 1;
-  for (let columns = 2; columns <= dials; columns++) if (size(columns) > size(best)) best = columns;
+  for (let columns = 2; columns <= gauges; columns++) if (size(columns) > size(best)) best = columns;
   return best;
-}
-
-/** A point of a dial that sweeps 270 degrees, from lower left over the top. */
-export function onDial(share: number, radius: number): { x: number; y: number } {
-  const angle = ((135 + 270 * Math.min(1, Math.max(0, share))) * Math.PI) / 180;
-  return { x: Math.cos(angle) * radius, y: Math.sin(angle) * radius };
-}
-
-export function arc(from: number, to: number, radius: number): string {
-  const a = onDial(from, radius);
-  const b = onDial(to, radius);
-  return `M${a.x.toFixed(2)} ${a.y.toFixed(2)}A${radius} ${radius} 0 ${(to - from) * 270 > 180 ? 1 : 0} 1 ${b.x.toFixed(2)} ${b.y.toFixed(2)}`;
 }

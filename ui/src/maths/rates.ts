@@ -1,11 +1,11 @@
-/** Samples of a measured datapath as dials, while a lab runs and out of its recording. */
+/** Samples of a measured datapath as gauges, while a lab runs and out of its recording. */
 import type { RateLook, Trial } from "../data/live";
 import type { Report } from "../data/types";
 import { counted } from "./format";
-import { type DialMark, nice, type Series } from "./gauges";
+import { type Mark, nice, type Series } from "./gauges";
 import { number, type Row, rowsOf, tableOf, text } from "./rows";
 
-/** What the dials count, and where: the rule of the talk of 2017 and of every rate here. */
+/** What the gauges count, and where: the rule of the talk of 2017 and of every rate here. */
 export const COUNTED = "frames with FCS, sent by all VNFs";
 
 /** `Chain of 4 VNFs on ovs-dpdk, 64 bytes, trial 1 of 2`. */
@@ -34,8 +34,8 @@ export function gbps(pps: number, { size_bytes }: Trial): number {
 }
 
 /**
- * Dials of the trial of sample `at`, with a value for each of its samples, and the place of `at` among them. All VNFs have one
- * scale, so that needles compare.
+ * Gauges of the trial of sample `at`, with a value for each of its samples, and the place of `at` among them. All VNFs have one
+ * scale, so that bars compare.
  */
 export function ratesAt(
   looks: RateLook[],
@@ -49,7 +49,7 @@ export function ratesAt(
   const gb = (pps: number) => gbps(pps, trial);
   const { ceiling, published } = now;
   // With VMs of its own each published rate is divided by those.
-  const marks = (of: (pps: number) => number, each: boolean): DialMark[] => [
+  const marks = (of: (pps: number) => number, each: boolean): Mark[] => [
     ...(ceiling
       ? [
           {
@@ -70,18 +70,16 @@ export function ratesAt(
     unit: "Mpps" | "Gb/s",
     of: (pps: number) => number,
     pps: (look: RateLook) => number | null,
-    held: DialMark[],
+    held: Mark[],
     also?: string[],
   ): Series => {
     const values = own.map((look) => {
       const value = pps(look);
       return value === null ? null : of(value);
     });
-    const ceilings = held.filter((mark) => mark.kind === "modelled");
-    const top = (marks: DialMark[]) =>
-      nice(Math.max(0, ...values.map((value) => value ?? 0), ...marks.map((mark) => mark.value)));
-    const [most, logMost] = [top(ceilings), top(held)];
-    return { title, unit, state: "", values, most, marks: held, logMost, ...(also ? { also } : {}) };
+    const ceilings = held.filter((mark) => mark.kind === "modelled").map((mark) => mark.value);
+    const most = nice(Math.max(0, ...values.map((value) => value ?? 0), ...ceilings));
+    return { title, unit, state: "", values, most, marks: held, ...(also ? { also } : {}) };
   };
   const ends = trial.pattern === "chain" ? "end of the chain" : "ends of all VNFs";
   const each = trial.vnfs > 1 ? Array.from({ length: trial.vnfs }, (_, vnf) => vnf) : [];
@@ -91,7 +89,6 @@ export function ratesAt(
     return series(`sent by VNF ${vnf + 1}`, "Mpps", mpps, pps, marks(mpps, true), also);
   });
   const most = Math.max(...ofEach.map((it) => it.most));
-  const logMost = Math.max(...ofEach.map((it) => it.logMost ?? it.most));
   return {
     series: [
       series("all VNFs", "Mpps", mpps, (look) => look.system_pps, marks(mpps, false)),
@@ -99,7 +96,7 @@ export function ratesAt(
       ...(trial.pattern === "chain" && trial.vnfs > 1
         ? [series(ends, "Mpps", mpps, (look) => look.received_pps, marks(mpps, true))]
         : []),
-      ...ofEach.map((it) => ({ ...it, most, logMost })),
+      ...ofEach.map((it) => ({ ...it, most })),
     ],
     index: own.indexOf(now),
     looks: own,

@@ -1,4 +1,4 @@
-/** A Section's figure, by its kind: bars, points on a scale, curves, cells, a machine, ways, dials, stretches, levels, steps, pairs. */
+/** A Section's figure, by its kind: bars, points on a scale, curves, cells, a machine, ways, gauges, stretches, levels, steps, pairs. */
 import type { FigureData } from "../data/types";
 import { Bars } from "./Bars";
 import { Bins } from "./Bins";
@@ -10,7 +10,7 @@ import { Heat } from "./Heat";
 import { Levels } from "./Levels";
 import { Matrix } from "./Matrix";
 import { Points } from "./Points";
-import { RateDials } from "./RateDials";
+import { RateGauges } from "./RateGauges";
 import { Keys, Spans } from "./Spans";
 import { Topology } from "./Topology";
 import { Waterfalls } from "./Waterfall";
@@ -63,7 +63,7 @@ function Kind({ figure }: { figure: FigureData }) {
     case "dumbbells":
       return <Dumbbells groups={figure.dumbbells} looks={figure.looks} />;
     case "gauges":
-      return <RateDials groups={figure.dials} />;
+      return <RateGauges groups={figure.dials} />;
     default:
       return <Unknown drawing={figure} />;
   }

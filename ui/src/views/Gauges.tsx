@@ -1,4 +1,4 @@
-/** View 'Gauges': the recording played back on dials, as on a wall beside the test. */
+/** View 'Gauges': the recording played back, as on a wall beside the test. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Recording } from "../data/source";
 import { vcpuLanes } from "../data/types";
@@ -7,8 +7,8 @@ import { seriesOf } from "../maths/gauges";
 import { looksOf } from "../maths/rates";
 import { csv } from "../maths/rows";
 import { go, hash, whole } from "../state/store";
-import { Dials } from "./Dial";
 import { Empty, Figure } from "./Figure";
+import { GaugeWall } from "./Gauge";
 import { Player } from "./Player";
 import { Replay } from "./Replay";
 import { useAnswer } from "./useAnswer";
@@ -106,7 +106,7 @@ function Vcpus({ recording }: { recording: Recording }) {
           ]),
         )
       }
-      caption={`Values at ${instant(Math.round(span.t0 + at * length), Math.min(1e6, length / 100))}, each over the ${duration((length / SAMPLES) * BACK)} before. The thin marks on a dial are the lowest and the highest value, the line below it is the value over time. Shares are of the time of all vCPUs.`}
+      caption={`Values at ${instant(Math.round(span.t0 + at * length), Math.min(1e6, length / 100))}, each over the ${duration((length / SAMPLES) * BACK)} before. The thin marks on a bar are the lowest and the highest value, the line below it is the value over time. Shares are of the time of all vCPUs.`}
       tools={
         <Player
           id={recording.id}
@@ -125,7 +125,7 @@ function Vcpus({ recording }: { recording: Recording }) {
         />
       }
     >
-      <Dials series={series} index={index} />
+      <GaugeWall series={series} index={index} />
     </Figure>
   );
 }

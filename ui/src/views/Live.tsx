@@ -7,8 +7,8 @@ import { bytes, counted, grouped, instant, percent, roundDuration } from "../mat
 import { liveSeries, pieces } from "../maths/live";
 import { csv } from "../maths/rows";
 import { go } from "../state/store";
-import { Dials } from "./Dial";
 import { Empty, Figure } from "./Figure";
+import { GaugeWall } from "./Gauge";
 import { Rates } from "./Rates";
 import { Wall } from "./Wall";
 
@@ -20,7 +20,7 @@ const STATES: Record<Exclude<LiveState["kind"], "refused">, string> = {
   silent: "The recorder has stopped sending: it was killed, or its host is down. These are its last samples.",
 };
 
-/** A dial is stale after so many samples that did not come. */
+/** A gauge is stale after so many samples that did not come. */
 const MISSED = 2;
 const STALE =
   "The last samples are stale: two are missing. Between trials a lab prepares the next one and counts nothing.";
@@ -106,10 +106,10 @@ export function Live({ id }: { id: string }) {
           samples.map((sample, i) => [sample.to_ns, ...series.map((it) => it.values[i] ?? null)]),
         )
       }
-      caption={`${counted(samples.length, "sample")}, the last up to ${instant(samples.at(-1)!.to_ns, 1e8)}; ${bytes(now.bytes)} recorded${now.lost_events > 0 ? `, ${counted(now.lost_events, "event")} lost` : ", no events lost"}. ${now.seen_share < 0.999 ? `More was recorded than could be evaluated: these numbers are of ${percent(now.seen_share)} of the time. ` : ""}The thin marks on a dial are the lowest and the highest of these samples. Shares are of the time of ${counted(now.vcpus, "vCPU")}.`}
+      caption={`${counted(samples.length, "sample")}, the last up to ${instant(samples.at(-1)!.to_ns, 1e8)}; ${bytes(now.bytes)} recorded${now.lost_events > 0 ? `, ${counted(now.lost_events, "event")} lost` : ", no events lost"}. ${now.seen_share < 0.999 ? `More was recorded than could be evaluated: these numbers are of ${percent(now.seen_share)} of the time. ` : ""}The thin marks on a bar are the lowest and the highest of these samples. Shares are of the time of ${counted(now.vcpus, "vCPU")}.`}
       tools={tools}
     >
-      <Dials series={series} index={index} />
+      <GaugeWall series={series} index={index} />
       {now.vms.length > 1 && <Vms sample={now} />}
     </Figure>
   );

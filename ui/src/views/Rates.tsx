@@ -1,11 +1,11 @@
-/** The wall of a measured service chain: dials with their ceilings, and what they are held against. */
+/** The wall of a measured service chain: gauges with their ceilings, and what they are held against. */
 import type { ComponentChildren } from "preact";
 import type { RateLook } from "../data/live";
 import { duration, instant } from "../maths/format";
 import { COUNTED, figures, gbps, ratesAt, trialWords } from "../maths/rates";
 import { csv } from "../maths/rows";
-import { Dials } from "./Dial";
 import { Figure } from "./Figure";
+import { GaugeWall } from "./Gauge";
 import { LongTable } from "./TableBox";
 
 interface Props {
@@ -29,23 +29,23 @@ export function Rates({ id, looks, index, stale = false, note, tools }: Props) {
       {...(note ? { note } : {})}
       picture={false}
       csv={() => table(looks)}
-      caption={`Mpps and Gb/s of ${COUNTED}, over ${duration(now.to_ns - now.from_ns)} up to ${instant(now.to_ns, 1e8)}; ${figures(now.sent_pps / 1e6)} Mpps are offered. The thin marks on a dial are the lowest and the highest sample of this trial, the line below it has all ${ofTrial.length}. The bar is the modelled ceiling. The scale inside is logarithmic over four decades: the same rate as an arc, the ceiling, and published rates as diamonds. Reading the counters took at most ${duration(read)}.`}
+      caption={`Mpps and Gb/s of ${COUNTED}, over ${duration(now.to_ns - now.from_ns)} up to ${instant(now.to_ns, 1e8)}; ${figures(now.sent_pps / 1e6)} Mpps are offered. The thin marks on a bar are the lowest and the highest sample of this trial, the line below it has all ${ofTrial.length}. The thick mark is the modelled ceiling, diamonds are published rates that are on the bar. Reading the counters took at most ${duration(read)}.`}
       tools={tools}
     >
       <p class="counted">{COUNTED}</p>
-      <Dials series={series} index={own} stale={stale} />
+      <GaugeWall series={series} index={own} stale={stale} />
       <Held look={now} />
     </Figure>
   );
 }
 
-/** What the dials are held against, in numbers. */
+/** What the gauges are held against, in numbers. */
 function Held({ look }: { look: RateLook }) {
   const { ceiling, published, trial } = look;
   if (!ceiling && published.length === 0)
     return (
       <p class="soft">
-        No ceiling is known yet, and nothing is published of this pattern and size: needles stand alone.
+        No ceiling is known yet, and nothing is published of this pattern and size: gauges stand alone.
       </p>
     );
   const cells = (pps: number, vnfs: number) => (
@@ -57,7 +57,7 @@ function Held({ look }: { look: RateLook }) {
   );
   return (
     <LongTable
-      title="What the dials are held against"
+      title="What the gauges are held against"
       count={1 + published.length}
       head={
         <tr>

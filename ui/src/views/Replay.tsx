@@ -17,7 +17,7 @@ export function Replay({ id, looks }: { id: string; looks: RateLook[] }) {
   const now = looks[index]!;
   useEffect(() => {
     if (!playing) return;
-    // A needle jumps as it did on the wall: nothing moves in between, for nothing was counted there.
+    // A bar jumps as it did on the wall: nothing moves in between, for nothing was counted there.
     const length = (now.to_ns - now.from_ns) / 1e6 / speed;
     const timer = setTimeout(() => {
       if (index < last) setIndex(index + 1);

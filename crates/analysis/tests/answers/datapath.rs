@@ -2,20 +2,14 @@
 
 use base::recording::Recording;
 use base::{Section, Table};
-use kvmscope_analysis::datapath::{
-    Asked, Datapath, Design, Known, Pattern, Stated, StatedCard, StatedChain, quantity, read,
-};
+use kvmscope_analysis::datapath::{Datapath, Design, Known, Pattern, Stated, StatedCard, StatedChain, quantity, read};
 use kvmscope_analysis::{About, Answers, Case, Given};
 use proptest::prelude::*;
 
-fn answer(asked: Asked) -> Section {
-    let given = Given::query(asked);
+fn planned(stated: &Stated) -> Section {
+    let given = Given::query(stated.plan().unwrap());
     let case = Case::new(kvmscope_analysis::open(Recording::of_nothing("test")).unwrap(), given);
     Answers::about(&case, &[About::Plan]).sections.remove(0)
-}
-
-fn planned(stated: &Stated) -> Section {
-    answer(Asked::Plan(Box::new(stated.plan().unwrap())))
 }
 
 fn rates(section: &Section) -> &Table {

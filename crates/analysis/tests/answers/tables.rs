@@ -3,10 +3,7 @@
 use base::recording::Recording;
 use base::table::TableSpec;
 use base::{ColumnType, Section};
-use kvmscope_analysis::datapath;
 use kvmscope_analysis::facts::budget::built_in;
-use kvmscope_analysis::migration;
-use kvmscope_analysis::nesting::plan;
 use kvmscope_analysis::{Answers, Case, Given, Listing, compare, tables};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,8 +17,6 @@ const OF_NO_MACHINE: &[&str] = &[
     "datapath.sensitivity",
     "datapath.memory",
     "datapath.assumptions",
-    "datapath.validate",
-    "datapath.conclusions",
 ];
 const SECTIONS_OF_NO_MACHINE: &[&str] = &["plan", "contention", "compare", "history", "migration", "ablation", "fleet"];
 
@@ -124,12 +119,6 @@ fn every_table_of_every_fixture_is_as_specified() {
     }
     let judged = Given { budget: built_in("kvm4nfv-2015"), ..Given::default() };
     seen.extend(Answers::of(&case(&fixture("migrate-tcg"), judged)).sections.iter().flat_map(checked));
-    let asked = Given::query(plan::Asked { validate: true, ..plan::Asked::default() });
-    seen.extend(checked(&plan::answer(&case(&fixture("svm-linux"), asked)).unwrap().unwrap().section));
-    let asked = Given::query(datapath::Asked::Validate);
-    seen.extend(checked(&datapath::answer(&case(&fixture("svm-linux"), asked)).unwrap().unwrap().section));
-    let asked = Given::query(migration::published::Wanted);
-    seen.extend(checked(&migration::answer(&case(&fixture("svm-linux"), asked)).unwrap().unwrap().section));
     // Predictions, the netns loop, trials by a budget, programs, starved threads and real time have no fixture; their own tests fill them.
     let unseen: Vec<String> = tables().map(TableSpec::address).filter(|address| !seen.contains(address)).collect();
     let without_fixture = |address: &String| {

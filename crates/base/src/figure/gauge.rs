@@ -1,20 +1,20 @@
-//! Rates of packets on dials: how much there is, how much it could be, and what others published of the same.
+//! Rates of packets: how much there is, how much it could be, and what others published of the same.
 
-/// Dials of one subject.
+/// Gauges of one subject.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GaugeGroup {
     /// The subject: `4 VNFs at 64 bytes`.
     pub title: String,
-    /// The dials, each from 0 to an end of its own: a small rate beside a large one would not be seen.
+    /// The gauges, each from 0 to an end of its own: a small rate beside a large one would not be seen.
     pub gauges: Vec<Gauge>,
 }
 
-/// One dial.
+/// One gauge: a number and a bar.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gauge {
     /// What has the rate: `ovs-dpdk`.
     pub label: String,
-    /// What the hand points to.
+    /// The rate.
     pub all: Reading,
     /// The part of it that each of several has.
     pub each: Option<Reading>,
@@ -45,13 +45,13 @@ pub struct Ceiling {
 }
 
 impl Gauge {
-    /// The end of the dial: the ceiling, or what lies above it.
+    /// The end of the bar: the ceiling, or what lies above it.
     pub fn end_pps(&self) -> f64 {
         let all = [self.ceiling.pps, self.all.pps].into_iter().chain(self.published_pps.iter().copied());
         all.filter(|pps| pps.is_finite()).fold(0.0, f64::max)
     }
 
-    /// Where a rate is on the dial, from 0 to 1.
+    /// Where a rate is on the bar, from 0 to 1.
     pub fn place(&self, pps: f64) -> f64 {
         let place = pps / self.end_pps();
         if place.is_finite() { place.clamp(0.0, 1.0) } else { 0.0 }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dial_holds_its_rate_its_ceiling_and_what_others_published() {
+    fn a_bar_holds_its_rate_its_ceiling_and_what_others_published() {
         let gauge = |pps: f64, ceiling: f64, published: &[f64]| Gauge {
             label: "sriov".into(),
             all: Reading { of: "all 4 VMs".into(), pps, bits_per_s: pps * 512.0 },

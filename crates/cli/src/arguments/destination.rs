@@ -10,7 +10,7 @@ use crate::interrupt::Interrupt;
 use anyhow::anyhow;
 use archive::EXTENSION;
 use base::Utc;
-use base::recording::{Destination, Recording, Shown};
+use base::recording::{Destination, Recording};
 use clap::{Args, ValueHint};
 use std::path::{Path, PathBuf};
 
@@ -49,9 +49,10 @@ impl DestinationOptions {
     }
 
     /// What the recording in `directory` is to be called, where that is not its name.
-    pub fn shown(&self, directory: &Path) -> Vec<Shown> {
+    #[cfg(feature = "labs")]
+    pub fn shown(&self, directory: &Path) -> Vec<base::recording::Shown> {
         let file = self.file(directory);
-        file.map(|name| Shown { place: directory.to_owned(), name }).into_iter().collect()
+        file.map(|name| base::recording::Shown { place: directory.to_owned(), name }).into_iter().collect()
     }
 
     /// Packs a finished recording where that was asked for, and returns where it lies now. No signal comes between.
@@ -86,6 +87,7 @@ impl DestinationOptions {
     }
 
     /// Refuses to pack, where a command makes several recordings.
+    #[cfg(feature = "labs")]
     pub fn unpacked(&self) -> anyhow::Result<()> {
         let packed = self.pack || self.output.as_deref().is_some_and(is_packed);
         let how = "this makes several recordings; name a directory, and pack one with `kvmscope pack`";
@@ -93,11 +95,13 @@ impl DestinationOptions {
     }
 
     /// Whether what is there may be replaced.
+    #[cfg(feature = "labs")]
     pub fn replaces(&self) -> bool {
         self.force
     }
 
     /// Whether the user named a directory.
+    #[cfg(feature = "labs")]
     pub fn is_named(&self) -> bool {
         self.output.is_some()
     }

@@ -117,7 +117,7 @@ pub fn measured<T: Send>(
 
 /// Does launches that keep their results in `place`, and records meanwhile who has `cpus`. Gives what was measured and recorded; the
 /// place stays, whatever fails.
-#[cfg_attr(not(feature = "full"), allow(dead_code, reason = "the slim program has no bench that works so"))]
+#[cfg(feature = "channel")]
 pub fn along<T: Send>(
     place: &mut Place,
     journal: &JournalPlace,

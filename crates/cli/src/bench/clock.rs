@@ -8,10 +8,10 @@ use crate::interrupt::Interrupt;
 use anyhow::bail;
 use base::Bench;
 use clap::Args;
-use lab::bench::clock::{Plan, clocksources};
-use lab::bench::clocksource::Switch;
-use lab::bench::environment::{self, How};
-use lab::bench::launch;
+use lab::environment::{self, How};
+use labs::bench::clock::{Plan, clocksources};
+use labs::bench::clocksource::Switch;
+use labs::bench::launch;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -66,7 +66,7 @@ impl Clock {
         let interrupt = Interrupt::watch()?;
         if !self.each_clocksource {
             let work =
-                Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)), live: None };
+                Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)?), live: None };
             return self.launches.run(bench, &work, &self.place, interrupt);
         }
         self.under_each(bench, &plan, interrupt)
@@ -94,7 +94,7 @@ impl Clock {
             if let Some(switch) = &mut *switch.lock().unwrap_or_else(PoisonError::into_inner) {
                 switch.to(&sources[round as usize])?;
             }
-            Ok(plan.launch(number))
+            Ok(plan.launch(number)?)
         };
         let work = Work { results: plan.results(), rounds: sources.len() as u32, job: &job, live: None };
         let answered = self.launches.run(bench, &work, &self.place, interrupt);

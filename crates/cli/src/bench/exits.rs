@@ -7,10 +7,10 @@ use crate::interrupt::Interrupt;
 use anyhow::bail;
 use base::Bench;
 use clap::Args;
-use lab::bench::environment::{self, How};
-use lab::bench::exits::{Plan, names};
-use lab::bench::launch;
+use lab::environment::{self, How};
 use lab::setting::thread;
+use labs::bench::exits::{Plan, names};
+use labs::bench::launch;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ impl Exits {
         };
         let mut bench = Bench::new("exits", environment::here(How { fifo: plan.fifo, disturb: plan.disturb }));
         bench.environment.insert(base::bench::NS_PER_TICK.to_owned(), plan.ns_per_tick.to_string());
-        let work = Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)), live: None };
+        let work = Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)?), live: None };
         self.launches.run(bench, &work, &self.place, Interrupt::watch()?)
     }
 }

@@ -17,11 +17,11 @@ use base::bench::{Measured, NS_PER_TICK, Params};
 use base::recording::Emulator;
 use base::{Bench, Histogram, interrupts};
 use clap::Args;
-use lab::bench::environment::{self, How};
-use lab::bench::irq::{Interrupts, MOST_EDGES, Plan};
-use lab::bench::launch;
-use lab::bench::probe::{Probe, Seats};
+use lab::environment::{self, How};
 use lab::setting::thread;
+use labs::bench::irq::{Interrupts, MOST_EDGES, Plan};
+use labs::bench::launch;
+use labs::bench::probe::{Probe, Seats};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

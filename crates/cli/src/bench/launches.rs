@@ -10,8 +10,8 @@ use anyhow::bail;
 use base::number::packets_per_s;
 use base::{Bench, Measured};
 use clap::Args;
-use lab::bench::launch::{self, Job};
 use lab::setting::thread;
+use labs::bench::launch::{self, Job};
 
 /// Options of benches that measure in launches.
 #[derive(Args)]
@@ -65,7 +65,7 @@ impl OnCpu {
     /// Whether SCHED_FIFO is wanted; refused at once where it could not be had.
     pub fn fifo(&self) -> anyhow::Result<bool> {
         if self.fifo {
-            lab::bench::priority::allowed()?;
+            labs::bench::priority::allowed()?;
         }
         Ok(self.fifo)
     }

@@ -8,8 +8,8 @@ use anyhow::anyhow;
 use base::bench::{Bench, Measured, Params};
 use base::number::exact_bytes;
 use clap::Args;
-use lab::bench::environment::{self, How};
-use lab::bench::whole::{Took, least_max_rss_bytes, run};
+use lab::environment::{self, How};
+use labs::bench::whole::{Took, least_max_rss_bytes, run};
 use std::ffi::OsString;
 use std::path::Path;
 

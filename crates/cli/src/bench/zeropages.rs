@@ -6,9 +6,9 @@ use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use base::Bench;
 use clap::Args;
-use lab::bench::environment::{self, How};
-use lab::bench::launch;
-use lab::bench::zeropages::{Plan, memory_bytes};
+use lab::environment::{self, How};
+use labs::bench::launch;
+use labs::bench::zeropages::{Plan, memory_bytes};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -46,11 +46,9 @@ impl ZeroPages {
         let mut bench = Bench::new("zeropages", environment);
         bench.notes.extend(memory.err().map(|error| format!("Memory was not scanned: {error}.")));
         if cfg!(debug_assertions) {
-            bench.notes.push(
-                "This program was built without optimization: its ways are slower than they could be.".to_owned(),
-            );
+            bench.notes.push("This program was built without optimization: it is slower than it could be.".to_owned());
         }
-        let work = Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)), live: None };
+        let work = Work { results: plan.results(), rounds: 1, job: &|number, _| Ok(plan.launch(number)?), live: None };
         self.launches.run(bench, &work, &self.place, Interrupt::watch()?)
     }
 }

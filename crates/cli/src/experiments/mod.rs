@@ -12,6 +12,7 @@
 
 pub mod recorded;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[cfg(feature = "labs")]
 pub mod starve;
 pub mod trial;
 
@@ -30,6 +31,7 @@ pub enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
     /// Throughput.
+    #[cfg_attr(not(feature = "labs"), allow(dead_code, reason = "only labs have a throughput"))]
     Higher,
     /// Time lost.
     Lower,

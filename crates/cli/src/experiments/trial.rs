@@ -11,7 +11,9 @@
 mod gauge;
 mod watched;
 
-pub use gauge::{Look, Lost, Now, SPAN, measure, sums};
+#[cfg(feature = "labs")]
+pub use gauge::Look;
+pub use gauge::{Lost, Now, SPAN, measure, sums};
 pub use watched::Watched;
 
 use super::{Comparison, Effect};

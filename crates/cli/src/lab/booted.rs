@@ -5,7 +5,7 @@ use crate::exit::{Exit, WrongUse};
 use anyhow::bail;
 use base::recording::Recording;
 use base::utc::Utc;
-use lab::nested::{Places, default_cache};
+use labs::machine::{Places, default_cache};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;

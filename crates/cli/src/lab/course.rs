@@ -28,7 +28,7 @@ pub(super) fn run(
     };
     let place = destination.finished(&recording, &interrupt)?;
     say(&format!("the recording is {}", place.display()));
-    crate::report::of(&place, "lab", output, &interrupt)
+    crate::report::recorded::of(&place, "lab", output, &interrupt)
 }
 
 /// What an experiment gives; nothing if the user stopped it. That the host is not as it was is said even then.

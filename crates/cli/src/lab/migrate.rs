@@ -14,8 +14,8 @@ use analysis::migration::{Asked, Order, Prediction};
 use anyhow::bail;
 use base::method::Method;
 use clap::{Args, ValueEnum};
-use lab::migrate::sector::Work;
-use lab::migrate::{self, Culprit, Injection, Measured, Pace, Phase, Saved, Settings, Trial, Trials};
+use labs::migrate::sector::Work;
+use labs::migrate::{self, Measured, Pace, Saved, Settings, Trial, Trials};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,7 +27,6 @@ use std::time::Duration;
     kvmscope lab migrate --observe\n  \
     sudo kvmscope lab migrate --network --observe\n  \
     kvmscope lab migrate --method precopy,postcopy,zstd,auto-converge --rate 30000pages/s --repeats 3\n  \
-    kvmscope lab migrate --inject stop-target=400ms --phase dark\n  \
     kvmscope lab migrate --to-file --guests 4\n  \
     kvmscope lab migrate --hot 16M --rate 2000pages/s --order uniform --json\n\n\
     The guest is emulated (TCG): which pages are sent is real, how fast it computes is not. Both QEMUs end with this command, also if\n\
@@ -73,15 +72,8 @@ pub struct Migrate {
     /// The QEMU that runs both sides [default: qemu-system-x86_64 in PATH]
     #[arg(long, value_name = "PROGRAM")]
     qemu: Option<PathBuf>,
-    /// Have something go wrong, for so long: stop-source, stop-target, hog or dark (300ms by default); capability, kill-source, kill-target;
-    /// with --network link-down (300ms) and no-announce; with --to-file full-disk
-    #[arg(long, value_name = "WHAT[=TIME]", value_parser = injected)]
-    inject: Option<(Culprit, Duration)>,
-    /// When: first-pass, passes, or dark (while the guest stands still)
-    #[arg(long, value_name = "PHASE", value_parser = phase, requires = "inject")]
-    phase: Option<Phase>,
     /// Save guests to files instead, and wake them
-    #[arg(long, conflicts_with_all = ["method", "observe", "network", "repeats", "bandwidth", "link", "limit", "patience", "phase"])]
+    #[arg(long, conflicts_with_all = ["method", "observe", "network", "repeats", "bandwidth", "link", "limit", "patience"])]
     to_file: bool,
     /// How many of them, at once
     #[arg(long, value_name = "N", default_value_t = 1, requires = "to_file", value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -147,8 +139,7 @@ impl Migrate {
     }
 
     fn saved(&self, memory: &Memory, settings: Settings) -> Saved {
-        let is_disk_full = settings.injection.is_some_and(|one| one.culprit == Culprit::FullDisk);
-        Saved { settings, guests: self.guests, expected_bytes: memory.sent_bytes() as u64, is_disk_full }
+        Saved { settings, guests: self.guests, expected_bytes: memory.sent_bytes() as u64, is_disk_full: false }
     }
 
     fn hibernation(&self, memory: Memory, Measured { disk, start }: Measured) -> hibernation::Asked {
@@ -204,27 +195,6 @@ impl Migrate {
         })
     }
 
-    fn injection(&self) -> anyhow::Result<Option<Injection>> {
-        let Some((culprit, length)) = self.inject else { return Ok(None) };
-        if self.to_file != (culprit == Culprit::FullDisk) {
-            bail!(WrongUse("full-disk is what may go wrong with --to-file, and nothing else is".to_owned()));
-        }
-        if culprit.is_of_network() && self.network.is_none() {
-            bail!(WrongUse(format!("{} takes --network: there has to be one that it happens to", culprit.name())));
-        }
-        let phase = match (culprit, self.phase) {
-            (Culprit::Capability | Culprit::NoAnnounce, Some(_)) => {
-                bail!(WrongUse("both sides are told before anything moves: leave --phase out".to_owned()))
-            }
-            (Culprit::Dark, Some(Phase::FirstPass | Phase::Passes)) => {
-                bail!(WrongUse("dark is a phase of its own: leave --phase out".to_owned()))
-            }
-            (Culprit::Dark, _) => Phase::Dark,
-            (_, phase) => phase.unwrap_or(Phase::FirstPass),
-        };
-        Ok(Some(Injection { culprit, phase, length }))
-    }
-
     fn settings(&self) -> anyhow::Result<Settings> {
         if self.observe && self.method.contains(&Method::Postcopy) {
             bail!(WrongUse("post-copy does not take memory in files, which --observe needs".to_owned()));
@@ -247,7 +217,7 @@ impl Migrate {
             is_observed: self.observe,
             packets: self.network,
             methods: self.method.clone(),
-            injection: self.injection()?,
+            injection: None,
             repeats: self.repeats,
             qemu: self.qemu.clone(),
             link_bytes_per_s: self.link.map(|link| link as u64),
@@ -278,20 +248,6 @@ fn method(text: &str) -> Result<Method, String> {
     Method::ALL.into_iter().find(|method| method.name() == text).ok_or_else(|| format!("the methods are {}", names()))
 }
 
-/// `stop-source=300ms`: a culprit, and for how long where it does not last.
-fn injected(text: &str) -> Result<(Culprit, Duration), String> {
-    let (name, length) = text.split_once('=').map_or((text, None), |(name, length)| (name, Some(length)));
-    let names = || Culprit::ALL.map(Culprit::name).join(", ");
-    let found = Culprit::ALL.into_iter().find(|culprit| culprit.name() == name);
-    let culprit = found.ok_or_else(|| format!("what may go wrong is {}", names()))?;
-    let length = match length {
-        None => INJECTED,
-        Some(_) if !culprit.has_length() => return Err(format!("{name} takes no time")),
-        Some(length) => Duration::from_secs_f64(time(length)?),
-    };
-    if length > MOST_INJECTED { Err("nothing goes wrong for more than 10s".to_owned()) } else { Ok((culprit, length)) }
-}
-
 /// `1000/s`, `2kHz`, `most`.
 fn packets(text: &str) -> Result<Pace, String> {
     if text == "most" {
@@ -311,16 +267,6 @@ fn packets(text: &str) -> Result<Pace, String> {
 const LEAST_PACKETS: f64 = 10.0;
 /// More than that an emulated guest does not answer.
 const MOST_PACKETS: f64 = 10_000.0;
-
-/// So long things go wrong where nobody says: thirty times what telling it apart takes.
-const INJECTED: Duration = Duration::from_millis(300);
-/// A QEMU that does not answer for longer is given up.
-const MOST_INJECTED: Duration = Duration::from_secs(10);
-
-fn phase(text: &str) -> Result<Phase, String> {
-    let names = || Phase::ALL.map(Phase::name).join(", ");
-    Phase::ALL.into_iter().find(|phase| phase.name() == text).ok_or_else(|| format!("the phases are {}", names()))
-}
 
 /// CPUs that this program, and so its QEMUs, may use.
 fn cpus() -> u32 {

@@ -12,10 +12,7 @@ use base::recording::{Destination, Recording};
 use base::utc::Utc;
 use clap::{Args, ValueEnum};
 use lab::journal::Journal;
-use lab::ovs::card::Card;
-use lab::ovs::{self, MOST_VNFS, Memory, Places, SIZES_BYTES, Search, Settings};
-use lab::setting::Host;
-use std::path::Path;
+use labs::ovs::{self, MOST_VNFS, Memory, Places, SIZES_BYTES, Search, Settings};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
@@ -29,8 +26,7 @@ use std::time::{Duration, SystemTime};
     kvmscope lab ovs --search ndr,pdr --method rfc2544 --vnfs 1 --size 64 --seconds 2 --repeats 1\n  \
     kvmscope lab ovs --path veth --search ndr,pdr --vnfs 1 --size 64\n  \
     kvmscope lab ovs --path veth,bridge,macvtap --messages 64,512,65536 --vnfs 1\n  \
-    kvmscope lab ovs --path af-xdp,ovs-netdev --vnfs 1,2,4 --size 64\n  \
-    kvmscope lab ovs --nic 0000:3b:00.0,0000:3b:00.1 --vnfs 1,2 --size 64\n\n\
+\n\
     Needs root. The switch is private, whatever switch this machine runs. Everything it creates is removed at the end, also on\n\
     Ctrl-C; after kill -9, by `kvmscope undo` and the next `lab ovs`.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
@@ -54,10 +50,6 @@ pub struct Ovs {
     /// How often everything is measured, in turns
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     repeats: u32,
-    /// Take packets from the wire behind this port instead of generating them, and send them out of it, or out of the second one: an interface
-    /// or a PCI address, also of a VF. It is taken from its driver for as long; a generator at the other end has to send all the time
-    #[arg(long, value_name = "PORT,PORT", value_delimiter = ',', num_args = 1..=2, conflicts_with_all = ["path", "search"])]
-    nic: Vec<String>,
     /// Keep packets in ordinary memory, where the machine has no huge pages to give
     #[arg(long)]
     no_huge: bool,
@@ -91,22 +83,14 @@ impl Ovs {
         if matches!(self.pattern, PatternName::NorthSouth) && self.paths.search().is_some() {
             bail!(WrongUse("bounds are those of a chain: leave out --pattern north-south, or --search".to_owned()));
         }
-        if !self.nic.is_empty() && (matches!(self.pattern, PatternName::NorthSouth) || self.size.len() > 1) {
-            bail!(WrongUse(
-                "from a wire come frames of one size through one chain: with --nic name one --size, and no north-south"
-                    .to_owned()
-            ));
-        }
         self.output.check(1, self.destination.replaces())?;
         let output = self.destination.of("ovs", Utc::of(SystemTime::now()))?;
         let programs = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
-        let host = Host::at(Path::new("/"));
-        let cards = self.nic.iter().map(|name| Card::find(name, &host)).collect::<Result<Vec<_>, _>>()?;
         let (places, journal) = (Places { programs, output }, self.place.journal());
         course::run(&self.destination, &self.output, |created, say, stop| {
             match self.paths.settings(&self.vnfs, &self.size, self.repeats) {
                 Some(settings) => self.paths.measure(&settings, &places, &journal, created, say, stop),
-                None => self.watched(cards.clone(), &places, &journal, created, say, stop),
+                None => self.watched(&places, &journal, created, say, stop),
             }
         })
     }
@@ -114,14 +98,13 @@ impl Ovs {
     /// Runs all trials, and shows meanwhile what they count.
     fn watched(
         &self,
-        cards: Vec<Card>,
         places: &Places,
         journal: &Journal,
         created: String,
         say: &mut dyn FnMut(&str),
         stop: &AtomicBool,
     ) -> Result<Recording, lab::Error> {
-        let settings = self.settings(cards);
+        let settings = self.settings();
         let mut wall = Wall::new(
             &places.output,
             &format!("kvmscope lab ovs {}: {settings}", env!("CARGO_PKG_VERSION")),
@@ -144,7 +127,7 @@ impl Ovs {
         }
     }
 
-    fn settings(&self, cards: Vec<Card>) -> Settings {
+    fn settings(&self) -> Settings {
         let pattern = match self.pattern {
             PatternName::Chain => Traffic::Chain,
             PatternName::NorthSouth => Traffic::NorthSouth,
@@ -153,6 +136,6 @@ impl Ovs {
         let [window, warm_up] = [self.seconds, self.warm_up].map(Duration::from_secs);
         let (vnfs, sizes_bytes, repeats) = (self.vnfs.clone(), self.size.clone(), self.repeats);
         let search = self.paths.search().map(|(goals, method)| Search { goals, method });
-        Settings { pattern, vnfs, sizes_bytes, window, warm_up, repeats, memory, search, cards }
+        Settings { pattern, vnfs, sizes_bytes, window, warm_up, repeats, memory, search }
     }
 }

@@ -4,9 +4,9 @@ use base::recording::Recording;
 use clap::{Args, ValueEnum};
 use lab::Error;
 use lab::journal::Journal;
-use lab::netns::paths::{self, Path, Settings};
-use lab::ovs::Places;
-use lab::search::{Goal, Method};
+use labs::netns::paths::{self, Path, Settings};
+use labs::ovs::Places;
+use labs::search::{Goal, Method};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -36,18 +36,10 @@ enum PathName {
     Veth,
     /// A bridge joins two veths
     Bridge,
-    /// A thread copies between two packet sockets
-    AfPacket,
     /// A thread copies between the files of two macvtaps, as a VMM does
     Macvtap,
-    /// testpmd copies between two AF_XDP sockets
-    AfXdp,
     /// testpmd on taps that the kernel's vhost-net serves
     VhostNet,
-    /// Open vSwitch with the kernel's datapath
-    OvsKernel,
-    /// Open vSwitch with the datapath of its daemon, without DPDK
-    OvsNetdev,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -72,12 +64,8 @@ impl PathOptions {
         let paths = self.path.iter().map(|path| match path {
             PathName::Veth => Path::Veth,
             PathName::Bridge => Path::Bridge,
-            PathName::AfPacket => Path::AfPacket,
             PathName::Macvtap => Path::Macvtap,
-            PathName::AfXdp => Path::AfXdp,
             PathName::VhostNet => Path::VhostNet,
-            PathName::OvsKernel => Path::OvsKernel,
-            PathName::OvsNetdev => Path::OvsNetdev,
         });
         (!self.path.is_empty()).then(|| Settings {
             paths: paths.collect(),

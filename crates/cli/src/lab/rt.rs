@@ -5,7 +5,7 @@ use crate::arguments::{DestinationOptions, JournalPlace, OutputOptions};
 use crate::exit::Exit;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use lab::rt::{self, Disturbance, Environment, Settings};
+use labs::rt::{self, Disturbance, Environment, Settings};
 use std::path::PathBuf;
 
 /// Measure latencies in a real-time guest, disturb it on purpose, and record guest and host

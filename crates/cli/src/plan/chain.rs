@@ -6,7 +6,7 @@ use crate::interrupt::Interrupt;
 use analysis::datapath::options::{Idle, Options};
 use analysis::datapath::quantity::{bits_per_s, channel, ghz, hop, imix, payload, pcie, pps, size};
 use analysis::datapath::{
-    self, Asked, ChannelCost, ChannelUse, DATAPATHS, Datapath, Detours, Frames, HopCost, Pattern, Plan, Stated,
+    self, ChannelCost, ChannelUse, DATAPATHS, Datapath, Detours, Frames, HopCost, Pattern, Plan, Stated,
 };
 use analysis::{About, Answers, Case, Given};
 use anyhow::bail;
@@ -31,8 +31,7 @@ use std::path::{Path, PathBuf};
     kvmscope plan chain --vnfs 3 --size 512 --nic XL710 --calibrate fixtures/ovs-dpdk-chain\n  \
     kvmscope plan chain --vnfs 4,8 --size 64 --nic XL710 --hop 240+0.24 --vnf 180+0.1 --vnf-cores 2\n  \
     kvmscope plan chain --vnfs 8 --size 64 --nic XL710 --calibrate fixtures/channel\n  \
-    kvmscope plan chain chain.toml --search\n  \
-    kvmscope plan chain --validate\n\n\
+    kvmscope plan chain chain.toml --search\n\n\
     What a hop of the switch costs must be measured (--calibrate, --hop); it is never assumed. docs/datapath.md has the formulae.\n\
     Exit status: 0 answered, 1 no answer, 2 wrong usage, 3 the target is missed, or a finding of at least the severity of --fail-on.")]
 pub struct ChainOptions {
@@ -40,7 +39,7 @@ pub struct ChainOptions {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = [
         "vnfs", "size", "imix", "pattern", "nic", "link", "ports", "cards", "pcie", "mps", "mrrs", "iommu_small_pages", "remote_node",
         "hop", "pmd_cores", "ghz", "ingress", "vnf_pps", "vnf", "vnf_cores", "vhost_pps", "channel", "datapath", "must_migrate", "target",
-        "validate", "from_host", "snapshot",
+        "from_host", "snapshot",
     ])]
     file: Option<PathBuf>,
     /// VNFs of the chain, or VMs side by side with --pattern north-south; several answer one after the other
@@ -92,7 +91,7 @@ pub struct ChainOptions {
     #[arg(long, value_name = "CYCLES", value_parser = hop)]
     hop: Option<HopCost>,
     /// Recordings of `kvmscope lab ovs` (what a hop takes, and the clock) and of `kvmscope bench channel` (what rings take) on this host
-    #[arg(long, value_name = "DIR", value_delimiter = ',', value_hint = ValueHint::AnyPath, conflicts_with = "validate")]
+    #[arg(long, value_name = "DIR", value_delimiter = ',', value_hint = ValueHint::AnyPath)]
     calibrate: Vec<PathBuf>,
     /// CPUs that poll for OVS-DPDK [default: 1, assumed]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1024))]
@@ -136,13 +135,6 @@ pub struct ChainOptions {
     /// What the chain has to carry: '5 Mpps'
     #[arg(long, value_name = "RATE", value_parser = pps)]
     target: Option<f64>,
-    /// Instead, compare the model with published numbers
-    #[arg(long, conflicts_with_all = [
-        "vnfs", "size", "imix", "pattern", "nic", "from_host", "snapshot", "link", "ports", "cards", "pcie", "mps", "mrrs",
-        "iommu_small_pages", "remote_node", "hop", "pmd_cores", "ghz", "ingress", "vnf_pps", "vnf", "vnf_cores", "vhost_pps", "channel",
-        "datapath", "search", "must_migrate", "target",
-    ])]
-    validate: bool,
     #[arg(skip)]
     stdin: Stdin,
     #[command(flatten)]
@@ -175,15 +167,14 @@ fn path(text: &str) -> Result<Datapath, String> {
 }
 
 impl ChainOptions {
-    /// Predicts, or validates.
+    /// Predicts.
     pub fn run(&self) -> anyhow::Result<Exit> {
         self.output.check(1, self.replace.force)?;
         let interrupt = Interrupt::watch()?;
-        let plan = if self.validate { None } else { Some(self.plan(&interrupt)?) };
-        let is_missed = plan.as_ref().is_some_and(datapath::misses_target);
-        let asked = plan.map_or(Asked::Validate, |plan| Asked::Plan(Box::new(plan)));
+        let plan = self.plan(&interrupt)?;
+        let is_missed = datapath::misses_target(&plan);
         let recording = Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION")));
-        let given = Given::query(asked);
+        let given = Given::query(plan);
         let case = Case::new(analysis::open(recording)?, given);
         let Answers { sections, problems, failed } = Answers::about(&case, &[About::Plan]);
         failed.into_iter().for_each(|error| complain(&error.into()));
@@ -202,8 +193,7 @@ impl ChainOptions {
         let (options, host) = (self.options(), self.host(interrupt)?);
         if !options.is_enough(host.is_some()) {
             bail!(WrongUse(
-                "name VNFs, a size and a card: --vnfs 8 --size 64 --nic XL710; a plan in TOML; or --validate"
-                    .to_owned()
+                "name VNFs, a size and a card: --vnfs 8 --size 64 --nic XL710; or a plan in TOML".to_owned()
             ));
         }
         let of_host = host.map(|host| datapath::of_host(&host, self.nic.as_deref())).transpose().map_err(WrongUse)?;

@@ -2,8 +2,7 @@
 
 use super::numbers::share;
 use super::quantities::{bandwidth, dirtied, memory, time};
-use crate::arguments::{Answered, BudgetOption, OutputOptions, ReplaceOptions, WorkloadOption};
-use crate::bench::memory::SurveyOptions;
+use crate::arguments::{Answered, BudgetOption, OutputOptions, ReplaceOptions, SurveyOptions, WorkloadOption};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use analysis::facts::migrations::Migrations;
@@ -32,8 +31,7 @@ use std::path::{Path, PathBuf};
     kvmscope plan migration --vm web --bandwidth 10Gbit --compress 4\n  \
     kvmscope plan migration --ram 8G --curve moved --bandwidth 25Gbit\n  \
     kvmscope plan migration --ram 8G --hot 64M --rate 160M/s --bandwidth 10Gbit --history moved\n  \
-    kvmscope plan migration --to-file --ram 8G --zero 60% --guests 20 --disk-of /var/lib/libvirt\n  \
-    kvmscope plan migration --published\n\n\
+    kvmscope plan migration --to-file --ram 8G --zero 60% --guests 20 --disk-of /var/lib/libvirt\n\n\
     With --vm or --survey, memory, zeros and what is dirtied are measured, if they are not stated (kvmscope bench memory).\n\
     A curve of the guest's working set (--curve) has a line for each window: its length and what was dirtied, `1s 32M`;\n\
     the passes of an earlier migration of it (record --migration, lab migrate) are one too.\n\
@@ -47,7 +45,7 @@ pub struct Migration {
     #[arg(long, value_name = "RECORDING")]
     survey: Option<PathBuf>,
     /// Memory of the guest
-    #[arg(long, value_name = "BYTES", value_parser = memory, required_unless_present_any = ["vm", "survey", "published"])]
+    #[arg(long, value_name = "BYTES", value_parser = memory, required_unless_present_any = ["vm", "survey"])]
     ram: Option<f64>,
     /// How much of it is zeros: 0.6 or 60% [default: what was measured, else 0]
     #[arg(long, value_name = "SHARE", value_parser = share)]
@@ -60,7 +58,7 @@ pub struct Migration {
     compress: Option<u32>,
     /// Memory that the guest writes to again and again
     #[arg(long, value_name = "BYTES", value_parser = memory, requires = "rate",
-          required_unless_present_any = ["curve", "vm", "survey", "to_file", "published"])]
+          required_unless_present_any = ["curve", "vm", "survey", "to_file"])]
     hot: Option<f64>,
     /// What it dirties of that in a second: 160M/s, or 40000pages/s
     #[arg(long, value_name = "RATE", value_parser = dirtied, requires = "hot")]
@@ -85,7 +83,7 @@ pub struct Migration {
     #[arg(long, value_name = "DIR", requires = "to_file")]
     disk_of: Option<PathBuf>,
     /// What link, scan and copy carry
-    #[arg(long, value_name = "RATE", value_parser = bandwidth, required_unless_present_any = ["to_file", "published"])]
+    #[arg(long, value_name = "RATE", value_parser = bandwidth, required_unless_present = "to_file")]
     bandwidth: Option<f64>,
     /// QEMU's max-bandwidth, where it is less
     #[arg(long, value_name = "RATE", value_parser = bandwidth)]
@@ -106,10 +104,6 @@ pub struct Migration {
     /// repeated
     #[arg(long, value_name = "DIR")]
     history: Vec<PathBuf>,
-    /// Instead, what OPNFV KVM4NFV published of migrations, its goals, and what follows from both
-    #[arg(long, conflicts_with_all = ["vm", "survey", "ram", "zero", "hot", "curve", "bandwidth", "max_bandwidth", "limit", "throttle", "devices",
-          "setup", "scan", "compress", "history", "keep", "budget", "workload", "order", "to_file"])]
-    published: bool,
     /// Write the prediction there, for `record --migration --prediction FILE`
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
@@ -139,10 +133,6 @@ impl Migration {
         self.output.check(1, self.replace.force)?;
         let interrupt = Interrupt::watch()?;
         let recording = Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION")));
-        if self.published {
-            let given = Given::query(migration::published::Wanted);
-            return self.answer(Case::new(analysis::open(recording)?, given), &interrupt);
-        }
         let survey = self.surveyed(&interrupt)?;
         if self.to_file {
             let given = Given::query(self.saved(survey.as_ref())?);
@@ -177,7 +167,7 @@ impl Migration {
             (Some(rate), _) => (rate, rate, rate),
             (None, Some(place)) => {
                 let all_bytes = memory.sent_bytes() * f64::from(self.guests);
-                let disk = lab::migrate::measure_disk(place, all_bytes as u64)?;
+                let disk = lab::disk::measure(place, all_bytes as u64)?;
                 let slowest_ns = disk.slowest_read_ns.max(1) as f64;
                 (disk.write_bytes_per_s(), disk.read_bytes_per_s(), disk.bytes as f64 / (slowest_ns / 1e9))
             }

@@ -23,22 +23,18 @@ use std::path::PathBuf;
     kvmscope plan nested --ghz 2.4 --c1 1350 --c2 20700 --rate CPUID=2000 --rate MSR=15000\n  \
     kvmscope plan nested --ghz 2.4 --c1 1350 --c2 20000..21500 --rate IO@user=800 --below hyperv\n  \
     kvmscope plan nested --ghz 2.4 --c1 1350 --d 16400 --rate TSC_DEADLINE=8000 --with shadow,timers\n  \
-    kvmscope plan nested --bench fixtures/bench-svm --arch svm --ghz 2.4 --rate CPUID=500\n  \
-    kvmscope plan nested --validate\n\n\
+    kvmscope plan nested --bench fixtures/bench-svm --arch svm --ghz 2.4 --rate CPUID=500\n\n\
     The cost that nesting adds to an exit (--d) must be measured on the host, with kvmscope bench exits; it is never assumed.\n\
     Exit status: 0 answered, even if inputs are missing, 1 no answer, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
 pub struct Nested {
     /// A recording of the host: its rates, chains and times are used; with --c1, or if L1 recorded itself, only its rates
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,
-    /// Instead, compare the model with published tables
-    #[arg(long, conflicts_with_all = ["path", "rate", "c1", "d", "c2"])]
-    validate: bool,
     /// Exits per second of one vCPU: CPUID=5000; IO@user=300 if the VMM handles them; L1:MSR=2000 for exits of L1
     #[arg(long, value_name = "REASON=N", value_parser = rate, conflicts_with = "path")]
     rate: Vec<Rate>,
     /// A recording of `kvmscope bench exits` on that host, for those of --c1, --d and --cost that are not given
-    #[arg(long, value_name = "DIR", conflicts_with = "validate")]
+    #[arg(long, value_name = "DIR")]
     bench: Option<PathBuf>,
     /// Cycles of a CPUID exit at L1, or a range: 1300..1400
     #[arg(long, value_name = "CYCLES", value_parser = cycles)]
@@ -93,27 +89,25 @@ fn change(text: &str) -> Result<String, String> {
 }
 
 impl Nested {
-    /// Predicts, or validates.
+    /// Predicts.
     pub fn run(&self) -> anyhow::Result<Exit> {
         self.output.check(1, self.replace.force)?;
         let interrupt = Interrupt::watch()?;
-        if self.path.is_none() && self.rate.is_empty() && !self.validate {
-            let how =
-                "name a recording, or give rates: --ghz 2.4 --c1 1350 --c2 20700 --rate CPUID=2000; or --validate";
+        if self.path.is_none() && self.rate.is_empty() {
+            let how = "name a recording, or give rates: --ghz 2.4 --c1 1350 --c2 20700 --rate CPUID=2000";
             bail!(WrongUse(how.to_owned()));
         }
         let recording = match &self.path {
-            Some(path) if !self.validate => opened(path, &self.stdin, &interrupt)?,
-            _ => Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION"))),
+            Some(path) => opened(path, &self.stdin, &interrupt)?,
+            None => Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION"))),
         };
-        let (stated, emulated) = if self.validate { (plan::Stated::default(), None) } else { self.stated(&interrupt)? };
+        let (stated, emulated) = self.stated(&interrupt)?;
         let asked = plan::Asked {
             stated,
             emulated,
             svm: self.arch.map(|arch| arch == Arch::Svm),
             hyperv: self.below == Below::Hyperv,
             with: self.with.clone(),
-            validate: self.validate,
         };
         let title = recording.title();
         let progress = Progress::new(true);

@@ -55,6 +55,7 @@ fn a_machine_is_l0_in_every_command_until_its_user_gives_its_level() {
         json(&["check", "--root", guest]),
         json(&["check", utf8(&kept)]),
         json(&["report", utf8(&kept)]),
+        #[cfg(feature = "labs")]
         json(&["bench", "clock", "--launches", "1"]),
     ];
     for answer in &answers {

@@ -39,9 +39,12 @@ fn every_command_explains_itself_with_an_example() {
         assert!(stdout.contains(&format!("kvmscope {command}")) && stdout.contains("Example"), "{command}: {stdout}");
         assert!(stdout.lines().all(|line| line.chars().count() <= 100), "{command} fits a terminal");
     }
-    let (code, stdout, _) = run(&["lab", "nested", "--help"]);
-    assert!(code == 0 && stdout.contains("Examples:\n  kvmscope lab nested"), "{stdout}");
-    assert!(stdout.lines().all(|line| line.chars().count() <= 100), "{stdout}");
+    #[cfg(feature = "labs")]
+    {
+        let (code, stdout, _) = run(&["lab", "nested", "--help"]);
+        assert!(code == 0 && stdout.contains("Examples:\n  kvmscope lab nested"), "{stdout}");
+        assert!(stdout.lines().all(|line| line.chars().count() <= 100), "{stdout}");
+    }
     assert_eq!(run(&["--version"]).1, concat!("kvmscope ", env!("CARGO_PKG_VERSION"), "\n"));
     let (code, help, _) = run(&["--help"]);
     assert_eq!(code, 0);
@@ -171,9 +174,18 @@ fn messages_carry_no_colour_where_no_terminal_is() {
     assert!(!output.stderr.contains(&0x1b), "clap's own messages too");
 }
 
+#[cfg(feature = "labs")]
 #[test]
 fn a_lab_is_asked_for_in_words_that_it_knows() {
     fails(&["lab", "nested", "--arch", "svm", "--set", "colour=blue"], 2, &["colour=blue", "can be set"]);
     fails(&["lab", "nested", "--arch", "mips"], 2, &["svm"]);
     fails(&["lab", "inside"], 1, &["first process"]);
+}
+
+#[cfg(not(feature = "labs"))]
+#[test]
+fn the_slim_program_says_which_build_has_labs_and_benches() {
+    fails(&["lab", "nested", "--arch", "svm"], 1, &["slim build", "`lab nested`", "make full"]);
+    fails(&["bench", "macro", "--runs", "5", "--", "true"], 1, &["slim build", "`bench macro`", "make full"]);
+    fails(&["bench"], 1, &["`bench`", "make full"]);
 }

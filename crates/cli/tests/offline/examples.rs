@@ -116,15 +116,25 @@ fn every_command_has_an_example_and_a_page() {
         "undo",
         "snapshot",
         "join",
+        #[cfg(feature = "labs")]
         "lab nested",
+        #[cfg(feature = "labs")]
         "lab migrate",
+        #[cfg(feature = "labs")]
         "lab netns",
+        #[cfg(feature = "labs")]
         "lab rt",
+        #[cfg(feature = "labs")]
         "bench exits",
+        #[cfg(feature = "labs")]
         "bench clock",
+        #[cfg(feature = "labs")]
         "bench macro",
+        #[cfg(feature = "labs")]
         "bench memory",
+        #[cfg(feature = "labs")]
         "bench zeropages",
+        #[cfg(feature = "channel")]
         "bench channel",
         "export",
         "fleet report",

@@ -101,7 +101,7 @@ fn what_is_there_is_replaced_by_force_alone_whoever_writes_it() {
         ("page.html", vec!["report", &hog, "--html"]),
         ("tables", vec!["report", &hog, "--csv"]),
         ("checked", vec!["check", &intel, "--csv"]),
-        ("planned", vec!["plan", "nested", "--validate", "--csv"]),
+        ("planned", vec!["plan", "nested", "--rate", "CPUID=1", "--csv"]),
         ("web.pftrace", vec!["export", &hog, "--perfetto"]),
         ("exported", vec!["export", &hog, "--csv"]),
         ("short", vec!["cut", &hog, "--to", "0.1", "-o"]),
@@ -173,6 +173,7 @@ fn values_that_mean_nothing_are_refused() {
     fails(&["record", "--seconds", "0"], 2, &["longer than 0 s"]);
     fails(&["record", "--seconds", "1e99"], 2, &["write seconds, such as"]);
     fails(&["record", "--buffer-size", "1"], 2, &["64K"]);
+    #[cfg(feature = "labs")]
     fails(&["bench", "clock", "--seconds", "abc"], 2, &["write seconds, such as"]);
     fn plan<'a>(more: &[&'a str]) -> Vec<&'a str> {
         [&["plan", "nested", "--ghz", "2.4"], more].concat()

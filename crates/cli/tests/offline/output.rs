@@ -12,7 +12,7 @@ const COMMANDS: &[&[&str]] = &[
     &["compare", "bench-vmx-shadow-off", "bench-vmx-shadow-on"],
     &["plan", "nested", "vmx-linux-shadow-off"],
     &["explain", "PLC-SMT", "seed-vhost"],
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(feature = "labs")]
     &["bench", "clock", "--launches", "1", "--seconds", "0.01", "--no-progress"],
 ];
 
@@ -100,15 +100,15 @@ fn every_help_has_the_same_lines() {
         &["explain"],
         &["compare"],
         &["plan", "nested"],
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(feature = "labs")]
         &["bench", "exits"],
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(feature = "labs")]
         &["bench", "clock"],
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(feature = "labs")]
         &["bench", "macro"],
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(feature = "labs")]
         &["lab", "netns"],
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(feature = "labs")]
         &["lab", "nested"],
     ];
     let lines = |command: &[&str]| -> Vec<String> {

@@ -21,9 +21,7 @@ pub mod model;
 mod packed;
 mod shares;
 pub mod stretches;
-pub mod vm_trace;
 
 pub use collect::Collector;
 pub use model::{By, Cause, Definition, Lost, LostIn, PartLosses, Pieces, VcpuLosses};
 pub use stretches::{InAll, Limit, Over, Stretches, Worst};
-pub use vm_trace::VmTrace;

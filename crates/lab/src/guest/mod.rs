@@ -10,12 +10,12 @@
 //! hangs in hypercalls. What does not run is part of the outcome, not an error.
 //! Source: Documentation/virt/kvm/api.rst (Linux 6.12), sections 4.1 to 4.10 and 5 (`kvm_run`).
 
-pub(crate) mod memory;
+pub mod memory;
 pub mod programs;
 mod run;
 mod seen;
-pub(crate) mod tables;
-pub(crate) mod watchdog;
+pub mod tables;
+pub mod watchdog;
 
 pub use programs::Program;
 pub use seen::{Ended, Exit, Outcome, Ran};

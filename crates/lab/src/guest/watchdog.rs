@@ -22,7 +22,7 @@ const MOST_SIGNALS: u32 = 400;
 /// Does `work`, which looks at the flag it is given whenever a system call was interrupted, and returns once it is set.
 ///
 /// `None`: it was given up. Its thread and what that owns stay as they are.
-pub(crate) fn watched<T: Send + 'static>(
+pub fn watched<T: Send + 'static>(
     limit: Duration,
     work: impl FnOnce(&AtomicBool) -> T + Send + 'static,
 ) -> Result<Option<T>, Error> {

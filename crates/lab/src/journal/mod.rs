@@ -19,7 +19,6 @@ mod earlier;
 mod entry;
 pub mod network;
 mod owner;
-pub mod pci;
 mod reach;
 mod revert;
 mod step;
@@ -140,7 +139,7 @@ impl Journal {
     }
 
     /// True if a program that still runs has noted this step. Who cannot read the journal does not share it.
-    pub fn is_noted(&self, step: &Step) -> bool {
+    pub(crate) fn is_noted(&self, step: &Step) -> bool {
         let entries = self.entries().unwrap_or_default();
         entries.into_iter().flatten().any(|entry| entry.steps.contains(step) && self.is_owned(&entry))
     }

@@ -31,7 +31,6 @@ impl Reach {
             Step::Mount { path } => *path == self.root.join("sys/kernel/tracing"),
             Step::RunDirectory { path } => path.parent() == Some(&self.root.join("run")) && is_ours(path),
             Step::TriggerPipe { path } => is_plain(path) && path.file_name() == Some(TRIGGER.as_ref()),
-            Step::PciDriver(bound) => bound.is_plain(),
             // Process 1 is never one that we started.
             Step::Process(owner) => owner.pid > 1,
             Step::NetNamespace { name } | Step::NicMoved { namespace: name, .. } => {
@@ -82,7 +81,6 @@ fn is_instance(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pci::PciDriver;
     use super::*;
     use crate::setting::Altered;
     use base::setting::ThreadId;
@@ -100,10 +98,7 @@ mod tests {
         let group = |path: &str| Step::ControlGroup { path: path.into() };
         let namespace = |name: &str| Step::NetNamespace { name: name.into() };
         let directory = |path: &str| Step::RunDirectory { path: path.into() };
-        let driver =
-            |address: &str| Step::PciDriver(PciDriver { address: address.into(), driver: Some("i40e".into()) });
         for step in [
-            driver("0000:3b:00.0"),
             write("module/kvm/parameters/halt_poll_ns"),
             write("fs/cgroup/machine.slice/cpuset.cpus"),
             sysctl("kernel/sched_schedstats"),
@@ -122,7 +117,6 @@ mod tests {
             assert!(reach.allow("netns-7-0", &step).is_ok(), "{step}");
         }
         for step in [
-            driver("../../net"),
             write("/etc/passwd"),
             write("../etc/passwd"),
             write("a/../../etc/passwd"),

@@ -4,7 +4,6 @@
 
 use super::network::{self, Nic};
 use super::owner::Owner;
-use super::pci::PciDriver;
 use super::revert::{Reverted, destroy_session, end, remove_directory, remove_pipe, remove_tree, unmount};
 use crate::setting::{Altered, Host};
 use base::shell::printable;
@@ -62,8 +61,6 @@ pub enum Step {
         /// The namespace.
         namespace: String,
     },
-    /// A PCI device was given to vfio-pci; it is given back to its driver.
-    PciDriver(PciDriver),
 }
 
 impl Step {
@@ -86,8 +83,7 @@ impl Step {
             | Step::Mount { .. }
             | Step::NetNamespace { .. }
             | Step::ControlGroup { .. }
-            | Step::NicMoved { .. }
-            | Step::PciDriver(_) => false,
+            | Step::NicMoved { .. } => false,
         }
     }
 
@@ -108,8 +104,7 @@ impl Step {
             | Step::RunDirectory { .. }
             | Step::NetNamespace { .. }
             | Step::ControlGroup { .. }
-            | Step::NicMoved { .. }
-            | Step::PciDriver(_) => false,
+            | Step::NicMoved { .. } => false,
         }
     }
 
@@ -120,7 +115,6 @@ impl Step {
             Step::TracefsInstance { path } | Step::ControlGroup { path } => remove_directory(path),
             Step::NetNamespace { name } => network::delete(name),
             Step::NicMoved { nic, namespace } => network::move_back(nic, namespace),
-            Step::PciDriver(bound) => bound.put_back(&host.sys),
             Step::Process(owner) => end(*owner, &host.proc),
             Step::LttngSession { name } => destroy_session(name),
             Step::Mount { path } => unmount(path, &host.proc),
@@ -137,7 +131,6 @@ impl Step {
             Step::NetNamespace { name } => format!("network namespace {name}"),
             Step::ControlGroup { path } => format!("control group {}", path.display()),
             Step::NicMoved { nic, namespace } => format!("NIC {} in namespace {namespace}", nic.name),
-            Step::PciDriver(bound) => format!("driver of PCI device {}", bound.address),
             Step::Process(owner) => format!("process {}", owner.pid),
             Step::LttngSession { name } => format!("LTTng session {name}"),
             Step::Mount { path } => format!("tracing file system mounted at {}", path.display()),

@@ -163,6 +163,19 @@ fn what_is_no_entry_is_said_and_does_not_hide_the_others() {
 }
 
 #[test]
+fn an_entry_with_a_step_that_this_version_no_longer_makes_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(left_behind(directory.path(), Step::TracefsInstance { path: directory.path().join("instances/kvmscope-1") }));
+    let file = fs::read_dir(directory.path().join("journal")).unwrap().next().unwrap().unwrap().path();
+    let mut entry: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    entry["steps"] = serde_json::json!([{"pci_driver": {"address": "0000:3b:00.0", "driver": "i40e"}}]);
+    fs::write(&file, entry.to_string()).unwrap();
+    let refused = journal(directory.path()).entries().unwrap().remove(0).unwrap_err().to_string();
+    assert!(refused.contains("nothing in it was undone; restore by hand what it names"), "{refused}");
+    assert!(file.exists());
+}
+
+#[test]
 fn an_entry_of_another_boot_ends_no_process_and_changes_no_value() {
     let directory = tempfile::tempdir().unwrap();
     let (mut child, knob) =

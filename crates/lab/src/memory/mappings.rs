@@ -17,7 +17,7 @@ pub(super) struct Mapping {
 }
 
 impl Mapping {
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.end - self.begin
     }
 

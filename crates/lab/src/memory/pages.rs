@@ -52,7 +52,7 @@ pub(super) struct Memory {
 
 impl Memory {
     /// Opens what is needed to look at `mappings`.
-    pub fn open(target: &Target, mappings: Vec<Mapping>) -> Result<Self, Error> {
+    pub(super) fn open(target: &Target, mappings: Vec<Mapping>) -> Result<Self, Error> {
         let open = |name: &str| {
             let path = target.directory.join(name);
             File::open(&path).map_err(|error| match error.kind() {
@@ -73,7 +73,7 @@ impl Memory {
     }
 
     /// The states of so many pages of `region` from page `first` on.
-    pub fn states(&self, region: &Region, first: u64, pages: u64) -> Result<Vec<State>, Error> {
+    pub(super) fn states(&self, region: &Region, first: u64, pages: u64) -> Result<Vec<State>, Error> {
         let mut states = match &region.file {
             Some(file) => in_file(file, region.mapping.offset + first * PAGE_BYTES, pages)
                 .map_err(|error| Error::io(Path::new(&region.mapping.path), error.into()))?,
@@ -95,7 +95,7 @@ impl Memory {
     }
 
     /// Reads a page that is there; `false` if it no longer is.
-    pub fn read(&self, region: &Region, page: u64, state: State, into: &mut [u8]) -> bool {
+    pub(super) fn read(&self, region: &Region, page: u64, state: State, into: &mut [u8]) -> bool {
         let at = page * PAGE_BYTES;
         match (state, &region.file) {
             (State::InFile, Some(file)) => file.read_exact_at(into, region.mapping.offset + at).is_ok(),
@@ -106,12 +106,12 @@ impl Memory {
 }
 
 impl Region {
-    pub fn pages(&self) -> u64 {
+    pub(super) fn pages(&self) -> u64 {
         self.mapping.bytes() / PAGE_BYTES
     }
 
     /// `anonymous`, `shared`, or `private file`.
-    pub fn kind(&self) -> &'static str {
+    pub(super) fn kind(&self) -> &'static str {
         match (&self.file, self.mapping.is_shared) {
             (None, _) => base::bench::ANONYMOUS,
             (Some(_), true) => base::bench::SHARED,
@@ -120,7 +120,7 @@ impl Region {
     }
 
     /// What its file takes, and that file; none where there is none.
-    pub fn allocated(&self) -> Option<(u64, u64)> {
+    pub(super) fn allocated(&self) -> Option<(u64, u64)> {
         let about = self.file.as_ref()?.metadata().ok()?;
         // Blocks of stat(2) are 512 bytes, whatever the file system's are.
         Some((about.ino(), about.blocks() * 512))

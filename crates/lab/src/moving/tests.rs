@@ -2,7 +2,7 @@ use super::*;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::time::{Duration, Instant};
+use testing::wait_for;
 
 const GREETING: &str =
     r#"{"QMP": {"version": {"qemu": {"micro": 22, "minor": 2, "major": 7}, "package": ""}, "capabilities": []}}"#;
@@ -27,14 +27,6 @@ fn ends_after(socket: &Path, answers: Vec<Value>) -> JoinHandle<()> {
     })
 }
 
-fn wait_for(what: impl Fn() -> bool) {
-    let until = Instant::now() + Duration::from_secs(20);
-    while !what() && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    assert!(what());
-}
-
 #[test]
 fn it_only_reads_and_a_monitor_that_closes_is_an_end() {
     let place = tempfile::tempdir().unwrap();
@@ -46,7 +38,7 @@ fn it_only_reads_and_a_monitor_that_closes_is_an_end() {
     );
     let recorder = MigrationRecorder::start(socket.to_str().unwrap(), 0, place.path(), "L0").unwrap();
     assert_eq!((recorder.partial().kind, recorder.partial().state), (PartKind::Qmp, PartState::Partial));
-    wait_for(recorder.ended());
+    wait_for("the end of the recorder", recorder.ended());
     qemu.join().unwrap();
     let [part] = &Box::new(recorder).stop().unwrap()[..] else { panic!() };
     let (messages, damaged) = base::qmp::read(&place.path().join(&part.path)).unwrap();
@@ -68,7 +60,7 @@ fn one_that_was_over_before_is_not_the_one_that_is_waited_for() {
         let (messages, _) = base::qmp::read(&place.path().join("L0/qmp/watched-0.jsonl")).unwrap();
         messages.iter().filter(|one| one.message["execute"] == "query-migrate").count()
     };
-    wait_for(|| asked() >= 3);
+    wait_for("three questions", || asked() >= 3);
     assert!(!recorder.ended()(), "it waits for the next one");
     Box::new(recorder).stop().unwrap();
 }

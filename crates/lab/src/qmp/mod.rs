@@ -134,12 +134,12 @@ impl Qmp {
     }
 
     /// The same, and forgets it: for a session that is written down as it goes.
-    pub fn take_messages(&mut self) -> Vec<Message> {
+    pub(crate) fn take_messages(&mut self) -> Vec<Message> {
         std::mem::take(&mut self.messages)
     }
 
     /// Whether the other end is gone: whatever failed, failed because of that.
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.is_closed
     }
 

@@ -45,7 +45,7 @@ impl Altered {
     }
 
     /// What did not follow although the change was taken, as sentences.
-    pub fn unmoved(&self, host: &Host) -> Vec<String> {
+    pub(crate) fn unmoved(&self, host: &Host) -> Vec<String> {
         live(&self.setting, host).unmoved(&self.new)
     }
 

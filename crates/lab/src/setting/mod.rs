@@ -11,7 +11,7 @@
 mod altered;
 mod file;
 mod module;
-pub mod pin;
+mod pin;
 mod polling;
 pub mod thread;
 

@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 const MOST_CARDS: usize = 64;
 
 /// A command's file name and what it printed, or why it did not.
-pub type Told = (String, Result<String, String>);
+pub(super) type Told = (String, Result<String, String>);
 
 /// The programs that are asked.
 #[derive(Debug, Clone)]

@@ -25,7 +25,7 @@ const MOST_LEAVES: u32 = 0x100;
 const HYPERVISOR: u32 = 1 << 31;
 
 /// All leaves of the CPU that this runs on.
-pub fn here() -> Cpuid {
+pub(crate) fn here() -> Cpuid {
     all(&|leaf, subleaf| {
         // In Rust before 1.94 the intrinsic is unsafe, for processors older than x86-64.
         #[allow(unused_unsafe)]

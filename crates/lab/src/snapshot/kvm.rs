@@ -38,7 +38,7 @@ const EXTENSIONS: &[(&str, u32)] = &[
 ];
 
 /// The answers of the KVM at `device`, or why there are none.
-pub fn extensions(device: &Path) -> Result<BTreeMap<&'static str, i32>, String> {
+pub(crate) fn extensions(device: &Path) -> Result<BTreeMap<&'static str, i32>, String> {
     let kvm = guest::open(device).map_err(|error| error.to_string())?;
     Ok(EXTENSIONS.iter().map(|(name, number)| (*name, kvm.check_extension_raw((*number).into()))).collect())
 }

@@ -11,12 +11,12 @@ const LIMIT: Duration = Duration::from_secs(10);
 const MOST_DOMAINS: usize = 1_000;
 
 /// A domain's file name and its description, or why there is none.
-pub type Described = (String, Result<String, String>);
+pub(super) type Described = (String, Result<String, String>);
 
 /// Asks `virsh` about all running domains; nothing if it is not installed or no libvirt runs.
 ///
 /// The connection is read-only, which also keeps libvirt from printing passwords.
-pub fn domains(virsh: &Program) -> Vec<Described> {
+pub(super) fn domains(virsh: &Program) -> Vec<Described> {
     let ask = |words: &[&str]| {
         let arguments = [&["-r", "-c", "qemu:///system"], words].concat();
         virsh.run(&arguments, LIMIT).map(|ran| ran.stdout)

@@ -20,7 +20,7 @@ const MOST_RECORDS: usize = 1 << 20;
 ///
 /// # Errors
 /// Why it cannot be read, in words.
-pub fn lines(root: &Path) -> Result<String, String> {
+pub(super) fn lines(root: &Path) -> Result<String, String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = open(root.join("dev/kmsg"), flags, Mode::empty()).map_err(|error| error.to_string())?;
     let mut record = vec![0; MOST_BYTES];

@@ -23,7 +23,7 @@ pub(crate) mod cpuid;
 mod kvm;
 mod libvirt;
 mod log;
-pub mod redact;
+mod redact;
 mod smi;
 #[cfg(target_arch = "x86_64")]
 mod timing;

@@ -13,7 +13,7 @@
 //! `systemd-creds(1)`, which takes credentials from both.
 
 /// What stands in place of what was taken out.
-pub const REDACTED: &str = "[redacted]";
+pub(crate) const REDACTED: &str = "[redacted]";
 
 /// A key that has one of these in it, whatever the case of its letters.
 const IN_KEY: &[&str] =
@@ -34,7 +34,7 @@ enum Ends {
 }
 
 /// A command line as the kernel shows it, arguments ended by zero bytes.
-pub fn arguments(text: &str) -> String {
+pub(super) fn arguments(text: &str) -> String {
     let mut after_key = false;
     let redacted = text.split('\0').map(|argument| {
         let hide = after_key && !argument.starts_with('-') && !argument.is_empty();
@@ -45,12 +45,12 @@ pub fn arguments(text: &str) -> String {
 }
 
 /// The kernel's command line.
-pub fn words(text: &str) -> String {
+pub(super) fn words(text: &str) -> String {
     without_users(&without_values(text, Ends::Blank))
 }
 
 /// A domain's description.
-pub fn xml(text: &str) -> String {
+pub(super) fn xml(text: &str) -> String {
     without_users(&without_texts(&without_values(text, Ends::Tag)))
 }
 

@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 const MOST_CPUS: u32 = 4_096;
 
 /// The count of each CPU that can be read; none on processors that do not count them.
-pub fn counts(machine: &Snapshot) -> BTreeMap<u32, u32> {
+pub(super) fn counts(machine: &Snapshot) -> BTreeMap<u32, u32> {
     let is_intel = machine.read("proc/cpuinfo").is_some_and(|text| text.contains("GenuineIntel"));
     let cpus = machine.entries("dev/cpu").into_iter().filter_map(|name| name.parse::<u32>().ok());
     let count = |cpu: u32| {

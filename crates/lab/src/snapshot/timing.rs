@@ -9,7 +9,7 @@ const TRIES: u32 = 2_000;
 const ROUND: u64 = 8;
 
 /// Measures.
-pub fn here() -> Timing {
+pub(super) fn here() -> Timing {
     let nothing = least(|| {});
     let less = |cycles: u64| cycles.saturating_sub(nothing);
     let cpuid = || {

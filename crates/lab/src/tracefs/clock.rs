@@ -14,7 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
 /// The counter itself.
-pub const TSC: &str = "x86-tsc";
+pub(super) const TSC: &str = "x86-tsc";
 /// Nanoseconds since boot, the same on all CPUs.
 const MONO: &str = "mono";
 /// Tries for one pair. An interrupt in one of them makes it wide, and another one is taken.
@@ -22,7 +22,7 @@ const TRIES: usize = 64;
 
 /// The counter and CLOCK_MONOTONIC, read together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Pair {
+pub(super) struct Pair {
     /// The counter, in the middle between the two readings.
     pub ticks: u64,
     /// CLOCK_MONOTONIC.
@@ -33,7 +33,7 @@ pub struct Pair {
 
 /// Nanoseconds on the axis of CLOCK_MONOTONIC = (ticks x `mult` >> `shift`) + `offset_ns`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Scale {
+pub(super) struct Scale {
     /// See above.
     pub mult: u32,
     /// See above.
@@ -44,7 +44,7 @@ pub struct Scale {
 
 /// What ties the counter to CLOCK_MONOTONIC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Calibration {
+pub(super) struct Calibration {
     /// The trace clock.
     pub clock: &'static str,
     /// The clock it is tied to.
@@ -59,7 +59,7 @@ pub struct Calibration {
 ///
 /// # Errors
 /// If the kernel lacks the one that was asked for.
-pub fn choose(available: &str, asked: Option<&str>) -> Result<String, Error> {
+pub(super) fn choose(available: &str, asked: Option<&str>) -> Result<String, Error> {
     let names: Vec<&str> = available.split_whitespace().map(|name| name.trim_matches(['[', ']'])).collect();
     match asked {
         Some(name) if names.contains(&name) => Ok(name.to_owned()),
@@ -72,7 +72,7 @@ pub fn choose(available: &str, asked: Option<&str>) -> Result<String, Error> {
 }
 
 /// Reads both clocks now.
-pub fn pair() -> Pair {
+pub(super) fn pair() -> Pair {
     let mut best = Pair { ticks: 0, monotonic_ns: 0, width_ticks: u64::MAX };
     for _ in 0..TRIES {
         let before = ticks();
@@ -87,7 +87,7 @@ pub fn pair() -> Pair {
 }
 
 /// Ties the counter to CLOCK_MONOTONIC by two pairs; `None` if no time passed between them.
-pub fn calibrate(first: Pair, last: Pair) -> Option<Calibration> {
+pub(super) fn calibrate(first: Pair, last: Pair) -> Option<Calibration> {
     let scale = scale(first, last)?;
     Some(Calibration { clock: TSC, to: "CLOCK_MONOTONIC", scale, pairs: [first, last] })
 }
@@ -110,7 +110,7 @@ fn ticks() -> u64 {
 
 /// The time-stamp counter now.
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn tsc() -> Option<u64> {
+pub fn tsc() -> Option<u64> {
     // SAFETY: both instructions exist on every x86-64 CPU and touch no memory. Linux leaves RDTSC to user space unless a
     // process gives it up by PR_SET_TSC, which we do not.
     Some(unsafe {
@@ -121,7 +121,7 @@ pub(crate) fn tsc() -> Option<u64> {
 
 /// Machines of other kinds have none.
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn tsc() -> Option<u64> {
+pub fn tsc() -> Option<u64> {
     None
 }
 

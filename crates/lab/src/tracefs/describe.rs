@@ -15,7 +15,7 @@ const PAGE_BYTES: u32 = 4096;
 ///
 /// # Errors
 /// If tracefs does not describe its pages: then nothing in them could be read.
-pub fn describe(tracefs: &Tracefs, instance: &Instance, names: &[(String, String)]) -> Result<TraceDat, Error> {
+pub(super) fn describe(tracefs: &Tracefs, instance: &Instance, names: &[(String, String)]) -> Result<TraceDat, Error> {
     let header_page = instance_or_top(tracefs, instance, "events/header_page");
     if header_page.is_empty() {
         let path = tracefs.path("events/header_page");
@@ -42,7 +42,7 @@ pub fn describe(tracefs: &Tracefs, instance: &Instance, names: &[(String, String
 }
 
 /// What the file says of itself. `losses` are the texts of `per_cpu/cpuN/stats`, once they are final.
-pub fn options(instance: &Instance, scale: Option<Scale>, cpus: usize, losses: Vec<String>) -> Vec<FileOption> {
+pub(super) fn options(instance: &Instance, scale: Option<Scale>, cpus: usize, losses: Vec<String>) -> Vec<FileOption> {
     let name = rustix::system::uname();
     let uname = [name.sysname(), name.nodename(), name.release(), name.machine()];
     let uname: Vec<_> = uname.iter().map(|word| word.to_string_lossy()).collect();
@@ -59,7 +59,7 @@ pub fn options(instance: &Instance, scale: Option<Scale>, cpus: usize, losses: V
 }
 
 /// Names of the threads that run now and of those the kernel has seen while tracing, which may have ended.
-pub fn comms(tracefs: &Tracefs, proc: &Path, known: &mut BTreeMap<i32, String>) {
+pub(crate) fn comms(tracefs: &Tracefs, proc: &Path, known: &mut BTreeMap<i32, String>) {
     let seen = tracefs.text("saved_cmdlines");
     known.extend(seen.lines().filter_map(|line| {
         let (tid, comm) = line.trim_start().split_once(' ')?;
@@ -81,7 +81,7 @@ pub fn comms(tracefs: &Tracefs, proc: &Path, known: &mut BTreeMap<i32, String>) 
 
 /// Addresses of the kernel's functions, which name the places where a guest was left; empty where the kernel hides them
 /// (all are 0 then: kernel.kptr_restrict in Documentation/admin-guide/sysctl/kernel.rst, Linux 6.12).
-pub fn kallsyms(proc: &Path) -> String {
+pub(super) fn kallsyms(proc: &Path) -> String {
     let text = std::fs::read_to_string(proc.join("kallsyms")).unwrap_or_default();
     let hidden = |line: &str| line.split(' ').next().is_none_or(|address| address.bytes().all(|digit| digit == b'0'));
     if text.lines().all(hidden) { String::new() } else { text }

@@ -82,7 +82,7 @@ impl Meter {
 }
 
 /// The threads that move pages.
-pub struct Drain {
+pub(super) struct Drain {
     meter: Arc<Meter>,
     threads: Vec<JoinHandle<Result<(), Error>>>,
 }
@@ -93,7 +93,7 @@ impl Drain {
     ///
     /// # Errors
     /// If a pipe or a file cannot be opened.
-    pub fn start(
+    pub(super) fn start(
         instance: &Instance,
         cpus: &[u32],
         directory: &Path,
@@ -120,13 +120,13 @@ impl Drain {
     }
 
     /// What has been moved.
-    pub fn meter(&self) -> Arc<Meter> {
+    pub(super) fn meter(&self) -> Arc<Meter> {
         Arc::clone(&self.meter)
     }
 
     /// # Errors
     /// If a thread had to give up: the disk is full, most of the time.
-    pub fn check(&mut self) -> Result<(), Error> {
+    pub(super) fn check(&mut self) -> Result<(), Error> {
         match self.threads.iter().position(JoinHandle::is_finished) {
             Some(ended) => joined(self.threads.swap_remove(ended)),
             None => Ok(()),
@@ -137,7 +137,7 @@ impl Drain {
     ///
     /// # Errors
     /// As [`Drain::check`].
-    pub fn finish(mut self) -> Result<(), Error> {
+    pub(super) fn finish(mut self) -> Result<(), Error> {
         self.meter.stop.store(true, Ordering::Release);
         let outcomes: Vec<_> = self.threads.drain(..).map(joined).collect();
         outcomes.into_iter().collect()

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The event that says who runs.
-pub const SWITCH: (&str, &str) = ("sched", "sched_switch");
+pub(super) const SWITCH: (&str, &str) = ("sched", "sched_switch");
 /// Events of group `sched` whose field `pid` names another thread than the one that runs.
 const OF_ANOTHER: &[&str] = &["sched_waking", "sched_wakeup", "sched_wakeup_new", "sched_migrate_task"];
 /// A filter has to be shorter than a page (`event_filter_write`, kernel/trace/trace_events.c, Linux 6.12).
@@ -27,7 +27,7 @@ const MOST_BYTES: usize = 4095;
 ///
 /// # Errors
 /// If the kernel refuses a filter.
-pub fn set(instance: &Instance, events: &[(String, String)], tids: &BTreeSet<u32>) -> Result<(), Error> {
+pub(super) fn set(instance: &Instance, events: &[(String, String)], tids: &BTreeSet<u32>) -> Result<(), Error> {
     // Half of what there is room for, because some filters name two fields.
     let ranges = ranges(tids, MOST_BYTES / 2);
     let own = condition("common_pid", &ranges);
@@ -46,7 +46,7 @@ pub fn set(instance: &Instance, events: &[(String, String)], tids: &BTreeSet<u32
 }
 
 /// `tids`, and the threads that their processes have by now.
-pub fn with_siblings(proc: &Path, tids: &BTreeSet<u32>) -> BTreeSet<u32> {
+pub(crate) fn with_siblings(proc: &Path, tids: &BTreeSet<u32>) -> BTreeSet<u32> {
     let process = |tid: &u32| -> Option<u32> {
         let status = std::fs::read_to_string(proc.join(tid.to_string()).join("status")).ok()?;
         status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()

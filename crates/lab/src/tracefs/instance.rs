@@ -48,7 +48,7 @@ impl Tracefs {
 
 /// An instance that this process has made.
 #[derive(Debug)]
-pub struct Instance {
+pub(super) struct Instance {
     path: PathBuf,
 }
 
@@ -58,7 +58,7 @@ impl Instance {
     ///
     /// # Errors
     /// If the journal cannot be written or the kernel refuses.
-    pub fn create(tracefs: &Tracefs, name: &str, entry: &mut Entry) -> Result<Self, Error> {
+    pub(super) fn create(tracefs: &Tracefs, name: &str, entry: &mut Entry) -> Result<Self, Error> {
         let above = tracefs.path("instances");
         let numbered = (1..).map(|number: u32| above.join(format!("{name}-{number}")));
         let mut names = std::iter::once(above.join(name)).chain(numbered);
@@ -76,7 +76,7 @@ impl Instance {
     }
 
     /// Text of one of its files, empty where the kernel has none.
-    pub fn text(&self, name: &str) -> String {
+    pub(super) fn text(&self, name: &str) -> String {
         read(&self.path.join(name))
     }
 
@@ -84,7 +84,7 @@ impl Instance {
     ///
     /// # Errors
     /// If the kernel refuses; the sentence names the file and the value.
-    pub fn set(&self, name: &str, value: &str) -> Result<(), Error> {
+    pub(super) fn set(&self, name: &str, value: &str) -> Result<(), Error> {
         let path = self.path.join(name);
         std::fs::write(&path, value)
             .map_err(|error| Error::refused(format_args!("{}: writing {value} was refused", path.display()), error))
@@ -94,7 +94,7 @@ impl Instance {
     ///
     /// # Errors
     /// If the file is there and the kernel refuses.
-    pub fn set_if_there(&self, name: &str, value: &str) -> Result<(), Error> {
+    pub(crate) fn set_if_there(&self, name: &str, value: &str) -> Result<(), Error> {
         if self.path.join(name).exists() { self.set(name, value) } else { Ok(()) }
     }
 
@@ -102,7 +102,7 @@ impl Instance {
     ///
     /// # Errors
     /// If the instance has gone.
-    pub fn cpus(&self) -> Result<Vec<u32>, Error> {
+    pub(super) fn cpus(&self) -> Result<Vec<u32>, Error> {
         let path = self.path.join("per_cpu");
         let listing = std::fs::read_dir(&path).map_err(|error| Error::io(&path, error))?;
         let names = listing.filter_map(|file| file.ok()?.file_name().into_string().ok());
@@ -115,7 +115,7 @@ impl Instance {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn open_raw(&self, cpu: u32) -> Result<File, Error> {
+    pub(crate) fn open_raw(&self, cpu: u32) -> Result<File, Error> {
         let path = self.path.join(format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
         let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
         let open = File::options().read(true).custom_flags(flags).open(&path);
@@ -123,7 +123,7 @@ impl Instance {
     }
 
     /// Text of `per_cpu/cpuN/stats`.
-    pub fn stats(&self, cpu: u32) -> String {
+    pub(super) fn stats(&self, cpu: u32) -> String {
         self.text(&format!("per_cpu/cpu{cpu}/stats"))
     }
 }

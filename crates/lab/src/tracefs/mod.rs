@@ -21,7 +21,7 @@
 //! Linux 6.12.
 
 mod clock;
-pub(crate) use clock::tsc;
+pub use clock::tsc;
 mod describe;
 mod drain;
 mod events;

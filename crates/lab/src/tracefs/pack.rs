@@ -19,7 +19,7 @@ use trace::write::tracedat::{Instance, TraceDat};
 const READ_BYTES: usize = 64 << 10;
 
 /// Writes `head.dat`, the description without events, whole or not at all.
-pub fn write_head(directory: &Path, dat: &TraceDat, clock: &str) -> Result<(), Error> {
+pub(crate) fn write_head(directory: &Path, dat: &TraceDat, clock: &str) -> Result<(), Error> {
     let path = directory.join(partial::HEAD);
     let beside = directory.join("head.new");
     let instance = Instance { name: String::new(), clock: clock.to_owned(), cpus: Vec::new() };
@@ -28,7 +28,7 @@ pub fn write_head(directory: &Path, dat: &TraceDat, clock: &str) -> Result<(), E
 }
 
 /// Packs `directory` into `whole` and removes it.
-pub fn pack(directory: &Path, whole: &Path, dat: &TraceDat, clock: &str, cpus: &[u32]) -> Result<(), Error> {
+pub(super) fn pack(directory: &Path, whole: &Path, dat: &TraceDat, clock: &str, cpus: &[u32]) -> Result<(), Error> {
     let beside = beside(whole);
     let packed = read_cpus(directory, cpus, dat.page_bytes).and_then(|cpus| {
         let instance = Instance { name: String::new(), clock: clock.to_owned(), cpus };
@@ -44,7 +44,7 @@ pub fn pack(directory: &Path, whole: &Path, dat: &TraceDat, clock: &str, cpus: &
 
 /// The same with what a flight recorder keeps, the last `length` of what happened; returns how many nanoseconds that are.
 /// The head has to hold all that the file is to say of itself.
-pub fn pack_last(directory: &Path, whole: &Path, length: Duration) -> Result<u64, Error> {
+pub(crate) fn pack_last(directory: &Path, whole: &Path, length: Duration) -> Result<u64, Error> {
     let beside = beside(whole);
     // What a recorder left there that was killed: there is none of ours yet.
     let _ = std::fs::remove_file(&beside);

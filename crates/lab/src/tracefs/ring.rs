@@ -32,7 +32,7 @@ pub struct Keep {
 
 /// What all CPUs keep.
 #[derive(Debug)]
-pub struct Ring {
+pub(super) struct Ring {
     keep: Keep,
     begun: Instant,
     most_in_file: u64,
@@ -44,7 +44,7 @@ pub struct Ring {
 
 impl Ring {
     /// Room for the pages of so many CPUs.
-    pub fn new(keep: Keep, cpus: usize, page_bytes: usize) -> Self {
+    pub(super) fn new(keep: Keep, cpus: usize, page_bytes: usize) -> Self {
         let most_in_file = keep.most_bytes / (FILES * cpus.max(1) as u64);
         let most_in_file = most_in_file.max(page_bytes as u64);
         Self { keep, begun: Instant::now(), most_in_file, ended: Mutex::default(), too_old_ns: AtomicU64::new(0) }
@@ -55,13 +55,13 @@ impl Ring {
     }
 
     /// Bytes after which a file has to end.
-    pub fn most_in_file(&self) -> u64 {
+    pub(crate) fn most_in_file(&self) -> u64 {
         self.most_in_file
     }
 }
 
 /// The files of one CPU.
-pub struct Files {
+pub(super) struct Files {
     ring: Arc<Ring>,
     directory: PathBuf,
     cpu: u32,
@@ -84,7 +84,12 @@ struct Ended {
 
 impl Files {
     /// Begins with an empty file.
-    pub fn begin(ring: &Arc<Ring>, directory: &Path, cpu: u32, page_bytes: usize) -> Result<(Self, File), Error> {
+    pub(super) fn begin(
+        ring: &Arc<Ring>,
+        directory: &Path,
+        cpu: u32,
+        page_bytes: usize,
+    ) -> Result<(Self, File), Error> {
         let path = directory.join(segment_name(cpu, 0));
         let file = File::create(&path).map_err(|error| Error::io(&path, error))?;
         let files = Self {
@@ -102,13 +107,13 @@ impl Files {
     }
 
     /// The file that is being filled.
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Takes in that the file has grown by so many bytes, which `meter` has counted. Drops what is no longer wanted, and
     /// returns the file to go on with, if that is a new one.
-    pub fn grown(&mut self, bytes: u64, meter: &Meter) -> Result<Option<File>, Error> {
+    pub(super) fn grown(&mut self, bytes: u64, meter: &Meter) -> Result<Option<File>, Error> {
         self.turn(bytes, meter, self.ring.begun.elapsed())
     }
 

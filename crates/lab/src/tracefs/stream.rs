@@ -29,7 +29,7 @@ const TURN_BYTES: u64 = 16 << 20;
 
 /// How much of a CPU's buffer is taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Take {
+pub(super) enum Take {
     /// Full pages.
     Full,
     /// And the page that is being filled. Not more than that one: taking it may cause events of its own, which begin the
@@ -40,13 +40,13 @@ pub enum Take {
 }
 
 /// The way from a buffer to a file; a thread's CPUs take turns, and each leaves it empty.
-pub struct Pipe {
+pub(super) struct Pipe {
     start: OwnedFd,
     end: OwnedFd,
 }
 
 /// One CPU's way to its file.
-pub struct Stream {
+pub(super) struct Stream {
     raw: File,
     file: File,
     path: PathBuf,
@@ -63,7 +63,7 @@ pub struct Stream {
 
 impl Pipe {
     /// A pipe that never makes anybody wait.
-    pub fn new() -> Result<Self, Errno> {
+    pub(super) fn new() -> Result<Self, Errno> {
         let (start, end) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
         // A smaller pipe only takes more calls.
         let _ = fcntl_setpipe_size(&end, PIPE_BYTES);
@@ -73,7 +73,7 @@ impl Pipe {
 
 impl Stream {
     /// Opens the pages of `cpu` and a file for them in `directory`, or one after the other where a `ring` says what is kept.
-    pub fn open(
+    pub(super) fn open(
         instance: &Instance,
         cpu: u32,
         directory: &Path,
@@ -97,7 +97,7 @@ impl Stream {
     }
 
     /// Lets a flight recorder drop what is too old, after so many bytes have been moved.
-    pub fn turn(&mut self, bytes: u64, meter: &Meter) -> Result<(), Error> {
+    pub(super) fn turn(&mut self, bytes: u64, meter: &Meter) -> Result<(), Error> {
         let Some(files) = &mut self.files else { return Ok(()) };
         if let Some(next) = files.grown(bytes, meter)? {
             self.file = next;
@@ -107,17 +107,17 @@ impl Stream {
     }
 
     /// What to wait for; `None` if the kernel does not let us wait.
-    pub fn waits(&self) -> Option<PollFd<'_>> {
+    pub(super) fn waits(&self) -> Option<PollFd<'_>> {
         self.polls.then(|| PollFd::new(&self.raw, PollFlags::IN))
     }
 
     /// Notes that the kernel refused to wait.
-    pub fn never_wait(&mut self) {
+    pub(crate) fn never_wait(&mut self) {
         self.polls = false;
     }
 
     /// Moves what is there, and returns the bytes.
-    pub fn take(&mut self, take: Take, pipe: &Pipe) -> Result<u64, Error> {
+    pub(super) fn take(&mut self, take: Take, pipe: &Pipe) -> Result<u64, Error> {
         let mut moved = 0;
         while self.splices && (moved < self.turn_bytes || take == Take::Rest) {
             match splice(&self.raw, None, &pipe.end, None, PIPE_BYTES, SpliceFlags::NONBLOCK | SpliceFlags::MOVE) {
@@ -176,7 +176,7 @@ impl Stream {
 }
 
 /// A full disk is a cause of its own.
-pub fn full(path: &Path, error: std::io::Error) -> Error {
+pub(super) fn full(path: &Path, error: std::io::Error) -> Error {
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Error::NoSpace { path: path.to_owned() },
         _ => Error::io(path, error),

@@ -24,7 +24,7 @@ const TRIES: usize = 200;
 const PAUSE: Duration = Duration::from_micros(50);
 
 /// Reads all vCPUs of the machine at `host`; `proc` names its threads. Empty where debugfs is not mounted, or hidden.
-pub fn read(host: &Path, proc: &Path) -> Vec<TscReading> {
+pub(super) fn read(host: &Path, proc: &Path) -> Vec<TscReading> {
     let mut readings = Vec::new();
     for vm in names(&host.join("sys/kernel/debug/kvm")) {
         let Some(pid) = vm.split_once('-').and_then(|(pid, _)| pid.parse().ok()) else { continue };

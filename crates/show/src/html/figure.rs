@@ -1,4 +1,4 @@
-//! Figures of Sections: bars, points, curves, machines, ways, dials, stretches, pairs.
+//! Figures of Sections: bars, points, curves, machines, ways, gauges, stretches, pairs.
 //!
 //! Everything across the page is a percentage of the drawing's width, so that a drawing fills a phone and a wall
 //! without stretching its patterns or its words.

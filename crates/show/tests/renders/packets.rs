@@ -1,4 +1,4 @@
-//! Ways of packets and rates on dials: a made-up one of each, and what long chains and hostile names do to them.
+//! Ways of packets and gauges: a made-up one of each, and what long chains and hostile names do to them.
 
 use crate::sample;
 use base::Section;
@@ -55,8 +55,8 @@ pub fn ways() -> Figure {
     }
 }
 
-/// One dial whose ceiling is far away, and one whose rate is hardly seen.
-pub fn dials() -> Figure {
+/// One gauge whose ceiling is far away, and one whose rate is hardly seen.
+pub fn gauges() -> Figure {
     let reading = |of: &str, pps: f64| Reading { of: of.into(), pps, bits_per_s: pps * 512.0 };
     let switch = Gauge {
         label: "ovs-dpdk".into(),
@@ -74,7 +74,7 @@ pub fn dials() -> Figure {
     };
     let group = GaugeGroup { title: "4 VNFs at 64 bytes".into(), gauges: vec![switch, kernel] };
     Figure {
-        id: "dials".into(),
+        id: "gauges".into(),
         title: "What all VMs send, and each (frames with their check sequence)".into(),
         caption: String::new(),
         in_terminals: true,
@@ -123,7 +123,7 @@ fn a_way_fits_a_terminal_of_60_columns() {
 #[test]
 fn names_in_pictures_of_packets_are_text() {
     let evil = "\"><script>alert(1)</script>\x1b[2J";
-    let (mut way, mut dial) = (ways(), dials());
+    let (mut way, mut gauge) = (ways(), gauges());
     if let Drawing::Flows(flows) = &mut way.drawing {
         (flows[0].title, flows[0].boundary, flows[0].above) = (evil.into(), evil.into(), evil.into());
         (flows[0].hops[0].path, flows[0].hops[0].above) = (evil.into(), Some(evil.into()));
@@ -131,13 +131,13 @@ fn names_in_pictures_of_packets_are_text() {
         flows[0].hops[0].fullest = Some(Fullest { resource: evil.into(), share: f64::NAN });
         flows[0].most_bits_per_s = 0.0;
     }
-    if let Drawing::Gauges(groups) = &mut dial.drawing {
+    if let Drawing::Gauges(groups) = &mut gauge.drawing {
         groups[0].title = evil.into();
         let gauge = &mut groups[0].gauges[0];
         (gauge.label, gauge.all.of, gauge.all.pps) = (evil.into(), evil.into(), f64::NAN);
         gauge.ceiling = Ceiling { pps: f64::INFINITY, resource: evil.into() };
     }
-    for figure in [way, dial] {
+    for figure in [way, gauge] {
         let text = page(of(figure.clone()));
         let shown = text.split("<main").nth(1).unwrap().split("kvmscope-data").next().unwrap();
         assert!(!shown.contains("<script>alert"), "{shown}");

@@ -32,7 +32,7 @@ pub fn section() -> Section {
         histogram(),
         heat(),
         packets::ways(),
-        packets::dials(),
+        packets::gauges(),
         spans(),
         dumbbells(),
     ];

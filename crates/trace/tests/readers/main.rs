@@ -2,6 +2,7 @@
 
 mod coverage;
 mod ctf_reader;
+mod example;
 mod perfdata;
 mod text_cut;
 mod text_damage;
@@ -9,5 +10,6 @@ mod text_fixtures;
 mod text_oracle;
 mod text_perf_script;
 mod tracedat_cut;
+mod tracedat_damage;
 mod tracedat_oracle;
 mod write;

@@ -1,8 +1,8 @@
 //! What a bench measures right now, beside its bar: the setup, its rate, and gaps of its sides.
 
 use base::number::{counted, duration, packets_per_s};
-use lab::bench::channel::Plan;
-use lab::bench::channel::gauges::{Dial, Shown};
+use channel_bench::Plan;
+use channel_bench::gauges::{Dial, Shown};
 use std::sync::{Mutex, PoisonError};
 
 /// The page that the sides write to, and what the setups are called.
@@ -17,7 +17,7 @@ impl Live {
     pub fn of(plan: &mut Plan, ns_per_tick: f64, wanted: bool) -> Option<Live> {
         let dial = Dial::new().ok().filter(|_| super::super::status::is_seen(wanted))?;
         plan.gauges = Some(dial.path());
-        let names = plan.setups.iter().map(lab::bench::channel::name).collect();
+        let names = plan.setups.iter().map(channel_bench::name).collect();
         Some(Live { dial: Mutex::new(dial), ticks_per_ns: 1.0 / ns_per_tick, names })
     }
 

@@ -1,19 +1,12 @@
 //! `kvmscope bench channel`: what a ring in shared memory carries between two processes, what its windows cost, what disturbed it, and what
 //! DPDK's own paths carry beside it.
-//!
-//! Only the full program has it; the slim one takes the same arguments and says how to get it.
 
-#[cfg(feature = "full")]
 mod live;
-#[cfg(feature = "full")]
 mod plan;
-#[cfg(feature = "full")]
 mod run;
 
 use super::place::PlaceOptions;
 use crate::arguments::{JournalPlace, length};
-#[cfg(not(feature = "full"))]
-use crate::exit::Exit;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
@@ -45,7 +38,6 @@ use std::path::PathBuf;
     they are left out, with the reason.\n\
     Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
     With --json and without -o, no recording is kept.")]
-#[cfg_attr(not(feature = "full"), allow(dead_code, reason = "the slim program only parses them"))]
 pub struct Channel {
     /// What is measured [default: all]
     #[arg(long, value_name = "PART", value_delimiter = ',', default_value = "rates,delays,flows,faults", hide_default_value = true,
@@ -122,7 +114,6 @@ pub struct Channel {
 
 /// A window of [`Channel::window`].
 #[derive(Clone)]
-#[cfg_attr(not(feature = "full"), allow(dead_code, reason = "the slim program only parses them"))]
 enum Window {
     Measured(String),
     Modelled { name: String, ns: f64 },
@@ -155,12 +146,4 @@ fn mpps(text: &str) -> Result<f64, String> {
     let rate: f64 = text.parse().map_err(|_| "a number is needed".to_owned())?;
     let can_be = (0.0001..=1_000.0).contains(&rate);
     if can_be { Ok(rate) } else { Err("millions of frames per second from 0.0001 to 1000 are needed".to_owned()) }
-}
-
-impl Channel {
-    /// Says that this program has no rings.
-    #[cfg(not(feature = "full"))]
-    pub fn run(&self) -> anyhow::Result<Exit> {
-        anyhow::bail!("this is the slim build, without the ring; `make full` builds the full one")
-    }
 }

@@ -4,11 +4,11 @@ use super::{Channel, Window};
 use crate::exit::WrongUse;
 use anyhow::bail;
 use base::channel::{DPDK_PATHS, PAIRS, POINTER_BYTES, RTE_RING, Setup};
-use lab::bench::channel::delays::Offered;
-use lab::bench::channel::flows::Changes;
-use lab::bench::channel::{Machines, Plan, ivshmem, relation};
-use lab::nested::default_cache;
+use channel_bench::delays::Offered;
+use channel_bench::flows::Changes;
+use channel_bench::{Machines, Plan, ivshmem, relation};
 use lab::setting::thread;
+use labs::machine::default_cache;
 use std::path::Path;
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ impl Channel {
     pub(super) fn plan(&self) -> anyhow::Result<Plan> {
         let (cpus, pair) = self.pair(Path::new("/"))?;
         if self.fifo {
-            lab::bench::priority::allowed()?;
+            labs::bench::priority::allowed()?;
         }
         let length = Duration::from_nanos(self.seconds);
         let (setups, has) = (self.setups(), |part: &str| self.only.iter().any(|only| only == part));

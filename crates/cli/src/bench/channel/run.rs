@@ -8,11 +8,11 @@ use crate::exit::{Exit, complain};
 use crate::interrupt::Interrupt;
 use base::channel::{BENCH, DPDK_PATHS, GIVEN_WINDOWS};
 use base::{Bench, CpuSet};
-use lab::bench::channel::dpdk::{Memory, Prepared};
-use lab::bench::channel::{Plan, ground};
-use lab::bench::environment::{self, How};
-use lab::bench::launch;
+use channel_bench::dpdk::{Memory, Prepared};
+use channel_bench::{Plan, ground};
+use lab::environment::{self, How};
 use lab::setting::thread;
+use labs::bench::launch;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,7 +50,7 @@ impl Channel {
         let work = Work {
             results: plan.results(),
             rounds: 1,
-            job: &|number, _| Ok(plan.launch(number)),
+            job: &|number, _| Ok(plan.launch(number)?),
             live: live.as_ref().map(|live| live as &(dyn Fn() -> Option<String> + Sync)),
         };
         let answered = if self.no_record {

@@ -124,7 +124,7 @@ impl<'a> Shots<'a> {
 
     /// Writes what was measured, and puts the recordings in their place.
     pub(super) fn finish(self, before: &[f64], after: &[f64], what: &str) -> anyhow::Result<()> {
-        let environment = lab::bench::environment::environment(Path::new("/"));
+        let environment = lab::environment::environment(Path::new("/"));
         for Shot { name, draft, mut parts, clock_pairs } in self.begun {
             let samples = if name == "before" { before } else { after };
             let mut bench = Bench::new("netns", environment.clone());

@@ -4,14 +4,15 @@ use super::model::design::{Datapath, Design};
 use super::model::frames::Frames;
 use super::model::stages::{Bed, Load, Rate, Resource};
 use super::model::switch::HopCost;
-use super::published::{self, Status};
+use super::published;
+use facts::published::Standing;
 use facts::ring::ChannelCost;
 
 /// Share by which a rate bound by PCIe or by a card may be off: devices lose 15 to 20 % against the formula while they read and
 /// write at once (pcie-bench, SIGCOMM 2018).
-const OF_DEVICES: f64 = 0.2;
+pub(super) const OF_DEVICES: f64 = 0.2;
 /// The least of a calibrated switch: runs of one bed on an undisturbed host spread as much.
-const OF_SWITCH: f64 = 0.1;
+pub(super) const OF_SWITCH: f64 = 0.1;
 /// Sizes by whose ratio a published point may be away to be next to a prediction.
 const NEAR: f64 = 2.0;
 
@@ -22,14 +23,19 @@ pub(super) struct Band {
     pub high_pps: f64,
 }
 
-/// The band of what `load` carries.
-pub(super) fn band(bed: &Bed, load: Load<'_>, rate: &Rate, frames: &Frames) -> Band {
-    let pps = rate.chain_pps().unwrap_or_default();
-    let off = rate.bound().map_or(OF_DEVICES, |stage| match stage.resource {
+/// The share by which a rate may be off that a resource binds.
+pub(super) fn share(resource: Resource) -> f64 {
+    match resource {
         Resource::Line => 0.0,
         Resource::Pcie | Resource::Nic | Resource::Hairpin => OF_DEVICES,
         Resource::Pmd | Resource::Vhost | Resource::Guest | Resource::Channel | Resource::Ingress => OF_SWITCH,
-    });
+    }
+}
+
+/// The band of what `load` carries.
+pub(super) fn band(bed: &Bed, load: Load<'_>, rate: &Rate, frames: &Frames) -> Band {
+    let pps = rate.chain_pps().unwrap_or_default();
+    let off = rate.bound().map_or(OF_DEVICES, |stage| share(stage.resource));
     // Factors by which costs may be off, below and above; as a share they would put the least below nothing.
     let of_cost = |cost: &HopCost| (cost.spread.max(1.0), cost.spread.max(1.0));
     let spread = match rate.bound().map(|stage| stage.resource) {
@@ -61,7 +67,7 @@ pub(super) fn near<'a>(load: Load<'a>, frames: &'a Frames) -> impl Iterator<Item
     published::points().filter(move |point| {
         let (Some(size), Some(bytes)) = (size, point.frame_bytes()) else { return false };
         let is_of_it = is_uniform && point.of == path.map(|path| (path, load.pattern));
-        let is_evidence = matches!(point.status, Some(Status::Validated));
+        let is_evidence = matches!(point.standing, Some(Standing::Validated));
         is_of_it && is_evidence && (size / bytes).max(bytes / size) <= NEAR
     })
 }

@@ -5,7 +5,7 @@
 //! ```text
 //! Plan --model/: capacity of each resource / how often a packet uses it--> stages --least binds--> rates
 //!                                                                             '--where two designs cross--> break-even
-//! published/ --the same model--> table validate: fitted | validated | bound | fails --> bands
+//! facts/published --the same model--> published: fitted | validated | bound | fails --> bands, docs/validation.md
 //! ```
 //! What was measured is the question of [`measured`], whose rates stand in the same table.
 //! docs/datapath.md has the formulae and where each constant comes from.
@@ -43,17 +43,9 @@ pub use model::switch::HopCost;
 pub use of_host::of_host;
 pub use plan::{Assumption, Card, Chain, Plan};
 pub use polling::{carried, polling_cpus};
+pub use published::validation;
 pub use read::{Open, SCHEMA, read, read_with};
 pub use rules::words;
 pub use section::{QUESTION, answer, misses_target};
 pub use stated::{Known, Stated, StatedCard, StatedChain};
 pub use tables::TABLES;
-
-/// What the user asks the planner.
-#[derive(Debug, Clone)]
-pub enum Asked {
-    /// What these designs carry.
-    Plan(Box<Plan>),
-    /// How far the model is to be trusted.
-    Validate,
-}

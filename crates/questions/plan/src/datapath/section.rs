@@ -4,9 +4,10 @@ use super::model::stages::Stage;
 use super::plan::Plan;
 use super::predict::{Predicted, predict};
 use super::rules::{self, Planned};
-use super::{Asked, break_even, controls, figures, memory, polling, published, tables};
-use base::number::{list, many, packets_per_s};
+use super::{break_even, controls, figures, memory, polling, published, tables};
+use base::number::{many, packets_per_s};
 use base::{Section, Unknown};
+use facts::validation::step;
 use facts::{Answer, Case, Error};
 
 /// The question.
@@ -30,9 +31,8 @@ const LIMITS: &[(&str, &str)] = &[
 /// If the plan of the recording cannot be set as the user wants it; what is missing for a prediction is part of the answer.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let carried = case.input().plan.as_ref().and_then(|carried| polling::stated_of(carried.value.as_ref()));
-    let section = match (case.given().queries.get(), carried) {
-        (Some(Asked::Plan(plan)), _) => planned(plan.as_ref()),
-        (Some(Asked::Validate), _) => validated(),
+    let section = match (case.given().queries.get::<Plan>(), carried) {
+        (Some(plan), _) => planned(plan),
         (None, Some(carried)) => {
             let stated = controls::set(carried, &case.given().controls);
             let plan = stated.plan().map_err(Error::NoSuch)?;
@@ -82,6 +82,7 @@ fn planned(plan: &Plan) -> Section {
     section.next.extend(polling::of_rates(&rates).map(|cpus| {
         format!("kvmscope check --pmd-cores {cpus}   # which CPUs should poll, beside the vCPUs of the host, and the command with its undo")
     }));
+    section.next.push(step(&published::comparisons()));
     section
 }
 
@@ -114,43 +115,4 @@ fn summary(rates: &[Predicted<'_>]) -> String {
     }
     sentences.push("This is modelled, not measured.".to_owned());
     sentences.join(" ")
-}
-
-/// How far the model is to be trusted.
-fn validated() -> Section {
-    let mut section = Section::new("datapath", "How accurate is the model of datapaths?");
-    let count = |status: published::Status| published::points().filter(|point| point.status == Some(status)).count();
-    section.summary = format!(
-        "Of the published numbers, {} are met by a model that did not know them, {} lie below a ceiling of the model, and {} \
-         refute it; what stands behind these is listed below. {} were used to fit a constant and prove nothing. \
-         Messages of a stream socket are no frames and are not compared.",
-        count(published::Status::Validated),
-        count(published::Status::Bound),
-        count(published::Status::Fails),
-        count(published::Status::Fitted),
-    );
-    section.summary = format!("{} {}", section.summary, published::summary());
-    section.tables = vec![published::concluded(), published::table()];
-    let failed = published::points().filter(|point| point.status == Some(published::Status::Fails));
-    let mut told: Vec<(&str, Vec<String>)> = Vec::new();
-    for point in failed {
-        match told.iter_mut().find(|(note, _)| *note == point.note) {
-            Some((_, ids)) => ids.push(point.id.to_owned()),
-            None => told.push((point.note, vec![point.id.to_owned()])),
-        }
-    }
-    let doubt = |(note, ids): (&str, Vec<String>)| Unknown {
-        what: "open_question".to_owned(),
-        amount: None,
-        unit: String::new(),
-        text: format!("{} (refuted by {}).", capital(note.strip_prefix("open: ").unwrap_or(note)), list(&ids)),
-    };
-    section.unknown = told.into_iter().map(doubt).collect();
-    section
-}
-
-/// The same as the beginning of a sentence.
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

@@ -4,14 +4,13 @@ use super::break_even::Answer;
 use super::memory::Sized;
 use super::plan::{Assumption, Plan};
 use super::predict::Predicted;
+use super::sensitivity;
 use super::sensitivity::Moved;
-use super::{published, sensitivity};
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
 /// All of them.
-pub const TABLES: &[&TableSpec] =
-    &[&RATES, &BREAK_EVEN, &STAGES, &SENSITIVITY, &MEMORY, &ASSUMPTIONS, &published::CONCLUDED, &published::VALIDATE];
+pub const TABLES: &[&TableSpec] = &[&RATES, &BREAK_EVEN, &STAGES, &SENSITIVITY, &MEMORY, &ASSUMPTIONS];
 
 const MOST_ROWS: usize = 60;
 

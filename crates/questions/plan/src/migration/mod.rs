@@ -28,5 +28,6 @@ pub use goals::breaks;
 pub use history::History;
 pub use memory::{Looked, Survey};
 pub use predict::{Asked, Order, Prediction};
+pub use published::validation;
 pub use section::{QUESTION, answer};
 pub use tables::TABLES;

@@ -8,6 +8,7 @@ use super::rules::{Planned, RULES};
 use super::{Looked, figures, goals, methods, published, tables, to_file};
 use base::number::{bytes, decimals, duration, percent};
 use base::{Finding, Level, Section, Unknown, in_order};
+use facts::validation::step;
 use facts::{Answer, Case, Error};
 
 /// The question.
@@ -20,9 +21,7 @@ pub const QUESTION: &str = "Does a live migration end, how long does it take, an
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let given = case.given();
     let moved = given.queries.get::<Asked>().map(|asked| section(case, asked));
-    let section = moved
-        .or_else(|| given.queries.get().map(to_file::section))
-        .or_else(|| given.queries.get::<published::Wanted>().map(|_| published::section()));
+    let section = moved.or_else(|| given.queries.get().map(to_file::section));
     Ok(section.map(|section| Answer { section, problems: Vec::new() }))
 }
 
@@ -66,6 +65,7 @@ fn section(case: &Case, asked: &Asked) -> Section {
             text: "QEMU itself was not asked whether it can migrate the guest: it has no monitor that is free.".into(),
         });
     }
+    section.next.push(step(&published::comparisons()));
     section
 }
 

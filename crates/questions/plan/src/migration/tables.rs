@@ -6,14 +6,13 @@ use super::methods::METHODS;
 use super::model::memory::Memory;
 use super::model::working_set::WorkingSet;
 use super::predict::Prediction;
-use super::published::PUBLISHED;
 use base::prediction::Said;
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
 /// All tables, in reading order.
 pub const TABLES: &[&TableSpec] =
-    &[&PREDICTION, &CORRECTED, &HISTORY, &METHODS, &WAYS_OUT, &WORKING_SET, &MEMORY, &GOALS, &PUBLISHED];
+    &[&PREDICTION, &CORRECTED, &HISTORY, &METHODS, &WAYS_OUT, &WORKING_SET, &MEMORY, &GOALS];
 
 const F64: ColumnType = ColumnType::F64;
 const U64: ColumnType = ColumnType::U64;

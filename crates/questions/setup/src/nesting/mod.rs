@@ -21,7 +21,6 @@ pub mod measured;
 pub(crate) mod measured_cost;
 pub mod model;
 pub mod plan;
-pub(crate) mod published;
 pub(crate) mod ratio;
 pub mod rules;
 pub mod section;

@@ -6,11 +6,11 @@
 use super::measured::exits::{self, Row};
 use super::plan::benched;
 use super::plan::inputs::Stated;
-use super::published::value;
 use base::number::{plain, thousands};
 use base::rule::Words;
 use base::{About, Cost, CostKind, Evidence, Finding, Level, Needs, Section, Severity};
 use facts::benches::Benches;
+use facts::published::value;
 
 /// The rule of the finding, which looks at benches and not at machines.
 pub const WORDS: Words = Words {

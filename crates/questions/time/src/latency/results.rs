@@ -1,12 +1,13 @@
 //! What programs measured, in sentences.
 
 use super::lacking;
-use super::tables::interrupts::{PUBLISHED, kind};
+use super::tables::interrupts::kind;
 use base::Unknown;
 use base::number::{duration, list, many, percent, thousands};
 use facts::Case;
 use facts::attribution::{Attributed, ClockError, FoundBy};
 use facts::budget::exact;
+use facts::published::{self, InterruptLatency};
 use facts::samples::{Edges, SampleFile};
 use std::collections::BTreeSet;
 
@@ -61,8 +62,9 @@ fn interrupts(case: &Case, file: &SampleFile, edges: Edges) -> String {
         thousands(answered),
         many(edges.count, "interrupt")
     );
-    let [min, mean, max] = [PUBLISHED.min_ns, PUBLISHED.mean_ns, PUBLISHED.max_ns].map(exact);
-    let published = format!("{}: min {min}, mean {mean}, max {max} (published).", PUBLISHED.origin);
+    let InterruptLatency { name, min_ns, mean_ns, max_ns, .. } = published::interrupt();
+    let [min, mean, max] = [*min_ns, *mean_ns, *max_ns].map(exact);
+    let published = format!("{name}: min {min}, mean {mean}, max {max} (published).");
     std::iter::once(head).chain(lengths).chain([published]).collect::<Vec<_>>().join(" ")
 }
 

@@ -9,7 +9,7 @@ use base::Figure;
 use base::figure::{Ceiling, Drawing, Gauge, GaugeGroup, Reading};
 use base::number::many;
 
-/// A dial for each calibrated design of each chain and size.
+/// A gauge for each calibrated design of each chain and size.
 pub(super) fn figure(rates: &[Predicted<'_>], directions: &str) -> Option<Figure> {
     let group = |one: &Predicted<'_>| {
         let designs = rules::allowed(rates, one).into_iter().take(MOST_CURVES);
@@ -22,7 +22,7 @@ pub(super) fn figure(rates: &[Predicted<'_>], directions: &str) -> Option<Figure
         title: format!(
             "What do all VMs send, and each of them? (frames with their check sequence, {directions}, counted where VMs send)"
         ),
-        caption: "Modelled. Each dial ends at its own ceiling: what line and card would let through if nothing else bound. Diamonds were \
+        caption: "Modelled. Each bar ends at its own ceiling: what line and card would let through if nothing else bound. Diamonds were \
                   published by others, of other hosts."
             .to_owned(),
         in_terminals: false,

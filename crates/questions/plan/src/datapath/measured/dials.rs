@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! trials before this one --calibration, model--> ceiling     (modelled; none where they are of one size)
-//! published/ --same pattern and size--> diamonds             (published)
+//! published  --same pattern and size--> diamonds             (published)
 //! samples of the window --> needles                          (measured)
 //! ```
 //! While a lab runs, `lab ovs` asks for the same, so that a wall that is played back shows what stood on it.
@@ -51,7 +51,7 @@ pub(super) const MARKS: TableSpec = TableSpec {
     name: "marks",
     version: 1,
     row: "What a trial's rate of all VNFs together is held against. kind modelled: what the trials before it say that it can carry at most, and \
-          name is the resource that binds; kind published: a point of table validate with the same pattern and size.",
+          name is the resource that binds; kind published: a result of docs/validation.md with the same pattern and size.",
     columns: &[
         Column::key("machine"),
         Column::key("design"),

@@ -81,6 +81,11 @@ pub enum Pattern {
 }
 
 impl Pattern {
+    /// The one that is called so.
+    pub fn named(name: &str) -> Option<Self> {
+        [Pattern::Chain, Pattern::NorthSouth].into_iter().find(|pattern| pattern.name() == name)
+    }
+
     /// Its name in tables and files.
     pub fn name(self) -> &'static str {
         match self {

@@ -26,7 +26,7 @@ pub struct Sender {
     pub zeros_s: f64,
 }
 
-/// What one core reads from memory in a second at most, on an EPYC of 2.25 GHz by AVX2 (`bench zeropages`, 2026). A page is not sent faster.
+/// What one core reads from memory in a second at most, on an EPYC of 2.25 GHz by AVX2 (measured in 2026). A page is not sent faster.
 pub const MEMORY_BYTES_PER_S: f64 = 18.6e9;
 
 /// Windows of a first pass beyond which they change nothing that anybody would see: a quarter of an hour.

@@ -3,8 +3,8 @@
 use super::{hit, shown_by};
 use crate::nesting::features::unstable as log_of_unstable;
 use crate::nesting::model::{Machine, Model, State};
-use crate::nesting::published::value;
 use base::{Cost, CostKind, Evidence, Needs, Setting, Severity};
+use facts::published::value;
 use facts::rule::Hit;
 
 const FILE: &str = "devices/system/clocksource/clocksource0/current_clocksource";

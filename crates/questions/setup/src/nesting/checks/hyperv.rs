@@ -2,8 +2,8 @@
 
 use super::{hit, option, shown_by};
 use crate::nesting::model::{Machine, Model, State};
-use crate::nesting::published::value;
 use base::{Cost, CostKind, Needs, Severity};
+use facts::published::value;
 use facts::rule::Hit;
 
 /// Machines on Hyper-V that may run nested guests with VMX.

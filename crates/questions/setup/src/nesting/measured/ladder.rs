@@ -7,11 +7,11 @@
 //! kernels and years differ. Only operations that were measured here are told.
 
 use super::{clocks, exits};
-use crate::nesting::published::{PUBLISHED, Published};
 use base::figure::{Drawing, Figure, Mark, Point, PointGroup};
 use base::table::TableSpec;
 use base::{Cell, Column, ColumnType, Level, Table};
 use facts::benches::{BenchRun, Benches};
+use facts::published::{ExitCost, exit_costs};
 use facts::statistics::spread;
 
 /// Tests of L2, and the operation that they carry out there.
@@ -75,12 +75,12 @@ pub fn ladder(benches: &Benches) -> Option<(Table, Figure)> {
     }
     let mut ops: Vec<String> = Vec::new();
     for rung in &rungs {
-        if !ops.contains(&rung.op) && PUBLISHED.iter().any(|record| record.op == rung.op) {
+        if !ops.contains(&rung.op) && exit_costs().iter().any(|record| record.op == rung.op) {
             ops.push(rung.op.clone());
         }
     }
     rungs.retain(|rung| ops.contains(&rung.op));
-    rungs.extend(PUBLISHED.iter().filter(|record| ops.iter().any(|op| op == record.op)).filter_map(published));
+    rungs.extend(exit_costs().iter().filter(|record| ops.contains(&record.op)).filter_map(published));
     let place = |rung: &Rung| ops.iter().position(|op| *op == rung.op);
     rungs.sort_by_key(|rung| (place(rung), rung.level.0, rung.mark == Mark::Published));
     (!rungs.is_empty()).then(|| (filled(&rungs), drawn(&ops, &rungs)))
@@ -101,25 +101,25 @@ fn level(run: &BenchRun, deeper: u8) -> (u8, String) {
 }
 
 /// A rung of somebody else; none if its unit is of another kind.
-fn published(record: &Published) -> Option<Rung> {
-    let (cycles, ns) = match record.unit {
-        "cycles" => (Some(record.value), None),
-        "us" => (None, Some(record.value * 1e3)),
-        "ns" => (None, Some(record.value)),
+fn published(record: &ExitCost) -> Option<Rung> {
+    let (cycles, ns) = match record.amount() {
+        ("cycles", cycles) => (Some(cycles), None),
+        ("us", us) => (None, Some(us * 1e3)),
+        ("ns", ns) => (None, Some(ns)),
         _ => return None,
     };
     let variant = if record.variant.is_empty() { String::new() } else { format!(", {}", record.variant) };
     Some(Rung {
         machine: None,
-        op: record.op.to_owned(),
+        op: record.op.clone(),
         level: (record.level, format!("L{}{variant}", record.level)),
         mark: Mark::Published,
         cycles,
         ns,
         interval: None,
         ns_per_tick: None,
-        statistic: record.statistic.to_owned(),
-        source: record.id.to_owned(),
+        statistic: record.statistic.clone(),
+        source: record.id.clone(),
     })
 }
 

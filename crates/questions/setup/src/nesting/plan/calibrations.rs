@@ -5,10 +5,9 @@
 //! Operations that end in L1's VMM are left out: their k was fitted (`validate`).
 
 use super::model::{K_KERNEL, cost_at_l2, cost_at_l3};
-use crate::nesting::published::value;
 use base::number::percent;
-use base::table::{Shown, TableSpec};
-use base::{Column, Table};
+use facts::published::value;
+use std::fmt::Write as _;
 
 /// A published table: what it is called, the beginning of its records' ids, its operations by id and name, its deepest level.
 type Published = (&'static str, &'static str, &'static [(&'static str, &'static str)], u8);
@@ -97,50 +96,25 @@ pub fn best_and_worst(level: u8) -> Option<(String, String)> {
     Some((best.said(), worst.said()))
 }
 
-/// The rows of [`calibrations`].
-pub const CALIBRATIONS: TableSpec = TableSpec {
-    section: "plan",
-    name: "calibrations",
-    version: 1,
-    row: "The model calibrated on one operation of a published table, and its errors at the other operations.",
-    columns: &[
-        Column::key("data_set"),
-        Column::key("calibrated_on"),
-        Column::key("level"),
-        Column::count("predicted"),
-        Column::share("error_low"),
-        Column::share("error_high"),
-        Column::share("error_worst"),
-    ],
-    shown: Some(Shown::of(
-        "Every choice of the operation that calibrates the model",
-        &[
-            ("data_set", "data set"),
-            ("calibrated_on", "calibrated on"),
-            ("level", "at"),
-            ("predicted", "operations"),
-            ("error_low", "lowest error"),
-            ("error_high", "highest error"),
-        ],
-        20,
-    )),
-};
-
-/// Table [`CALIBRATIONS`].
-pub fn table() -> Table {
-    let mut table = Table::new(&CALIBRATIONS);
+/// The part of docs/validation.md about the choice of the operation that calibrates the model.
+pub(super) fn printed() -> String {
+    let said = |level: u8| {
+        let (best, worst) = best_and_worst(level).unwrap_or_default();
+        format!("within {best} at best and {worst} at worst")
+    };
+    let mut out = format!(
+        "\n### Which operation calibrates the model\n\nCalibrated on one operation of a published table, the model predicts the others at L2 {}. At L3, \
+         where it also takes what each operation costs at L2, it predicts them {}: calibrate it on a plain exit, such as CPUID or a hypercall.\n\n\
+         | data set | calibrated on | at | operations | lowest error | highest error |\n|---|---|---|---|---|---|\n",
+        said(2),
+        said(3)
+    );
     for one in calibrations() {
-        table.push(vec![
-            one.set.into(),
-            one.calibrated_on.into(),
-            format!("L{}", one.level).into(),
-            one.predicted.into(),
-            one.low.into(),
-            one.high.into(),
-            one.worst().into(),
-        ]);
+        let Calibration { set, calibrated_on, level, predicted, low, high } = one;
+        let (low, high) = (percent(low), percent(high));
+        let _ = writeln!(out, "| {set} | {calibrated_on} | L{level} | {predicted} | {low} | {high} |");
     }
-    table
+    out
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 //!
 //! Neither calibrates or validates anything: each is one run on one machine, and some of what happened is not known.
 
-use crate::nesting::published::value;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::number::plain;
+use facts::published::value;
+use std::fmt::Write as _;
 
 /// Clock at which the CPU shares of Ciena are turned into cycles: between the E5-2690 v4's 2.6 GHz and what a cloud gives.
 const CIENA_HZ: f64 = 2.4e9;
@@ -98,50 +98,22 @@ pub fn stories() -> Vec<Story> {
     ]
 }
 
-/// The rows of [`stories`].
-pub const CONSISTENCY: TableSpec = TableSpec {
-    section: "plan",
-    name: "consistency",
-    version: 1,
-    row: "What the model computes for one published case, what it is held against, and why that proves nothing.",
-    columns: &[
-        Column::key("data_set"),
-        Column::key("what"),
-        Column::value("low", "", ColumnType::F64),
-        Column::value("high", "", ColumnType::F64),
-        Column::text("unit"),
-        Column::text("against"),
-        Column::text("doubt"),
-    ],
-    shown: Some(Shown::of(
-        "Consistency with two published cases (no validation)",
-        &[
-            ("data_set", "story"),
-            ("what", "what is computed"),
-            ("low", "from"),
-            ("high", "to"),
-            ("unit", "in"),
-            ("against", "against"),
-        ],
-        20,
-    )),
-};
-
-/// Table [`CONSISTENCY`].
-pub fn table() -> Table {
-    let mut table = Table::new(&CONSISTENCY);
+/// The part of docs/validation.md about published cases that the model neither confirms nor refutes.
+pub(super) fn printed() -> String {
+    let mut out = "\n### Two published cases that prove nothing\n\nThe model is consistent with them, no more.\n\n\
+        | case | what is computed | from | to | in | against |\n|---|---|---|---|---|---|\n"
+        .to_owned();
+    let mut doubts: Vec<String> = Vec::new();
     for story in stories() {
-        table.push(vec![
-            story.set.into(),
-            story.what.into(),
-            Cell::F64(rounded(story.low)),
-            Cell::F64(rounded(story.high)),
-            story.unit.into(),
-            story.against.into(),
-            story.doubt.into(),
-        ]);
+        let [low, high] = [story.low, story.high].map(|value| plain(rounded(value)));
+        let Story { set, what, unit, against, doubt, .. } = story;
+        let _ = writeln!(out, "| {set} | {what} | {low} | {high} | {unit} | {against} |");
+        let doubt = format!("- {set}: {doubt}.\n");
+        if !doubts.contains(&doubt) {
+            doubts.push(doubt);
+        }
     }
-    table
+    out + "\n" + &doubts.concat()
 }
 
 /// As many digits as the inputs have: three.

@@ -218,7 +218,7 @@ pub fn effect(id: &str) -> Option<&'static Effect> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nesting::published::value;
+    use facts::published::value;
 
     /// What remains of the added time, with 1,350 cycles of a plain exit (FOSDEM 2018) below both.
     fn remains(before: &str, after: &str) -> f64 {

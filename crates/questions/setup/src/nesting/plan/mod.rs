@@ -6,7 +6,7 @@
 //! bench exits           --benched--> c1, D, costs
 //! --c1 --d --rate ...   --of_stated-->     Inputs --predict--> CPU now -> after, each change and together
 //! exits of the traces   --of_recording-->         \--tables--> what the exits cost, what was assumed
-//! published records     --validate, consistency--> how far the model is to be trusted
+//! published records     --validate, calibrations, consistency--> docs/validation.md
 //! ```
 
 pub mod benched;
@@ -22,12 +22,14 @@ pub(crate) mod validate;
 pub use inputs::{Inputs, Rate, Stated};
 pub use predict::Wanted;
 pub use tables::TABLES;
+pub use validate::validation;
 
 use super::model::State;
 use super::traced_exits::TracedExits;
 use base::number::{list, percent};
 use base::recording::Emulator;
 use base::{Level, Section, Unknown};
+use facts::validation::step;
 use facts::{Answer, Case, Error};
 use predict::Predicted;
 
@@ -64,8 +66,6 @@ pub struct Asked {
     pub hyperv: bool,
     /// Ids of the changes to combine; the usual ones if empty.
     pub with: Vec<String>,
-    /// Hold the model against published numbers instead of predicting.
-    pub validate: bool,
 }
 
 /// Answers it; `None` if nobody asks, or if there are traces without an exit.
@@ -75,9 +75,6 @@ pub struct Asked {
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let Some(asked) = case.given().queries.get::<Asked>() else { return Ok(None) };
     let of = |section: Section| Some(Answer { section, problems: Vec::new() });
-    if asked.validate {
-        return Ok(of(validation()));
-    }
     let inputs = if case.input().recording.parts.is_empty() {
         Some(Inputs::of_stated(&asked.stated))
     } else {
@@ -135,34 +132,7 @@ fn section(inputs: &Inputs, wanted: &Wanted, emulated: Option<Emulator>) -> Sect
     let limits = LIMITS.iter().filter(|_| !rows.is_empty()).map(|(what, text)| (*what, (*text).to_owned()));
     let unknown = |(what, text): (&str, String)| Unknown { what: what.into(), amount: None, unit: String::new(), text };
     section.unknown = missing.chain(limits).map(unknown).collect();
-    section
-}
-
-/// How far the model is to be trusted.
-fn validation() -> Section {
-    let mut section = Section::new("plan", "How accurate is the cost model?");
-    let said = |level: u8| {
-        let (best, worst) = calibrations::best_and_worst(level).unwrap_or_default();
-        format!("within {best} at best and {worst} at worst")
-    };
-    section.summary = format!(
-        "Calibrated on one operation of a published table, the model predicts the others at L2 {}. At L3, where it also \
-         takes what each operation costs at L2, it predicts them {}: calibrate it on a plain exit, such as CPUID or a \
-         hypercall. Rows marked fitted set a parameter and prove nothing; the two published cases below are consistent \
-         with the model and prove nothing either.",
-        said(2),
-        said(3)
-    );
-    section.tables = vec![validate::table(), calibrations::table(), consistency::table(), super::published::table()];
-    let doubts = consistency::stories();
-    let mut told: Vec<&str> = Vec::new();
-    for story in &doubts {
-        if !told.contains(&story.doubt) {
-            told.push(story.doubt);
-            let text = format!("{}: {}.", story.set, story.doubt);
-            section.unknown.push(Unknown { what: "doubt".into(), amount: None, unit: String::new(), text });
-        }
-    }
+    section.next.push(step(&validate::comparisons()));
     section
 }
 

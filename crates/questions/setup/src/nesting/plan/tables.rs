@@ -3,22 +3,12 @@
 use super::inputs::Inputs;
 use super::model::Estimate;
 use super::predict::Predicted;
-use super::{calibrations, consistency, effects, predict, validate};
-use crate::nesting::published;
+use super::{effects, predict};
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 
-/// All tables of a plan, and of how far its model is to be trusted.
-pub const TABLES: &[&TableSpec] = &[
-    &PLAN,
-    &PLAN_EXITS,
-    &ASSUMPTIONS,
-    &EFFECTS,
-    &validate::VALIDATION,
-    &calibrations::CALIBRATIONS,
-    &consistency::CONSISTENCY,
-    &published::TABLE,
-];
+/// All tables of a plan.
+pub const TABLES: &[&TableSpec] = &[&PLAN, &PLAN_EXITS, &ASSUMPTIONS, &EFFECTS];
 
 const MOST_ROWS: usize = 60;
 

@@ -3,6 +3,7 @@
 use base::table::{Shown, TableSpec};
 use base::{Cell, Column, ColumnType, Table};
 use facts::Case;
+use facts::published::{self, InterruptLatency};
 use facts::samples::SampleFile;
 
 /// Interrupts, measured and published.
@@ -44,19 +45,6 @@ pub const INTERRUPTS: TableSpec = TableSpec {
     )),
 };
 
-/// What KVM4NFV published of a periodic interrupt from outside: J. Nakajima, "KVM Enhancements for OPNFV", 2015-11-12. The number of
-/// samples is not stated.
-pub(crate) const PUBLISHED: Published =
-    Published { origin: "KVM4NFV 2015", min_ns: 3_980, mean_ns: 4_420, max_ns: 9_100 };
-
-/// A result of others.
-pub(crate) struct Published {
-    pub origin: &'static str,
-    pub min_ns: u64,
-    pub mean_ns: u64,
-    pub max_ns: u64,
-}
-
 /// What a number of this recording is called.
 pub(crate) fn kind(case: &Case) -> &'static str {
     if case.input().recording.emulated.is_some() { "emulated" } else { "measured" }
@@ -68,17 +56,21 @@ pub(super) fn interrupts(case: &Case) -> Table {
         measured(file, case, &mut table);
     }
     if !table.rows.is_empty() {
-        let mut row = vec![Cell::Missing, "published".into(), PUBLISHED.origin.into()];
-        row.resize(INTERRUPTS.columns.len() - 4, Cell::Missing);
-        row.extend([
-            PUBLISHED.min_ns.into(),
-            Cell::F64(PUBLISHED.mean_ns as f64),
-            PUBLISHED.max_ns.into(),
-            Cell::Missing,
-        ]);
-        table.push(row);
+        add_published(&mut table);
     }
     table
+}
+
+/// Adds what others measured of the same.
+fn add_published(table: &mut Table) {
+    let InterruptLatency { name, min_ns, mean_ns, max_ns, .. } = published::interrupt();
+    table.push_named([
+        ("kind", "published".into()),
+        ("origin", name.as_str().into()),
+        ("min_ns", (*min_ns).into()),
+        ("mean_ns", Cell::F64(*mean_ns as f64)),
+        ("max_ns", (*max_ns).into()),
+    ]);
 }
 
 fn measured(file: &SampleFile, case: &Case, table: &mut Table) {
@@ -102,5 +94,21 @@ fn measured(file: &SampleFile, case: &Case, table: &mut Table) {
             Cell::from(max_ns),
             samples.error_ns.into(),
         ]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_published_has_three_numbers_and_no_machine() {
+        let mut table = Table::new(&INTERRUPTS);
+        add_published(&mut table);
+        let row = &table.rows[0];
+        let at = |name: &str| row[INTERRUPTS.columns.iter().position(|column| column.name == name).unwrap()].clone();
+        assert_eq!(["kind", "origin"].map(at), ["published".into(), "KVM4NFV 2015".into()]);
+        assert_eq!(["min_ns", "mean_ns", "max_ns"].map(at), [3_980_u64.into(), Cell::F64(4_420.0), 9_100_u64.into()]);
+        assert_eq!(row.iter().filter(|cell| **cell == Cell::Missing).count(), row.len() - 5);
     }
 }

@@ -11,7 +11,6 @@ mod moments;
 mod samples;
 mod stages;
 mod steal;
-mod vm_trace;
 mod windows;
 
 use super::measure::{Measured, Named};
@@ -38,7 +37,6 @@ pub const TABLES: &[&TableSpec] = &[
     &interrupts::INTERRUPTS,
     &attributed::ATTRIBUTED,
     &cache_use::CACHE_USE,
-    &vm_trace::VM_TRACE,
 ];
 
 /// All of them, filled.
@@ -62,7 +60,6 @@ pub(super) fn tables(measured: &[Measured<'_>], case: &Case) -> Vec<Table> {
         interrupts::interrupts(case),
         attributed::attributed(case),
         cache_use::cache_use(case),
-        vm_trace::vm_trace(case),
     ];
     tables.iter_mut().filter(|table| table.rows.is_empty()).for_each(|table| table.shown = None);
     tables
