@@ -14,7 +14,7 @@ impl Hogs {
     pub fn on(cpu: u32, count: usize) -> Self {
         let hog = || {
             // In a session of its own: where the kernel groups threads by session, it weighs as much as all of another.
-            let script = "echo hogger > /proc/self/comm; while :; do :; done";
+            let script = "printf hogger > /proc/self/comm; while :; do :; done";
             let mut hog = Command::new("setsid");
             hog.args(["taskset", "-c", &cpu.to_string(), "bash", "-c", script]).stdin(Stdio::null());
             hog.spawn().expect("setsid and taskset start")
