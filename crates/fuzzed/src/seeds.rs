@@ -28,7 +28,7 @@ const FILES: [(&str, &[&str]); 17] = [
     ("fixtures/*/L0/pmd/*.txt", &["polled"]),
     ("fixtures/*/*/bench/*.json", &["bench"]),
     ("fixtures/samples/*", &["samples"]),
-    ("crates/*/src/facts/budget/builtin/*.toml", &["budget"]),
+    ("crates/facts/src/budget/builtin/*.toml", &["budget"]),
     ("fixtures/migrate-*/L0/qmp/*", &["qmp"]),
 ];
 

@@ -10,6 +10,5 @@ mod text_fixtures;
 mod text_oracle;
 mod text_perf_script;
 mod tracedat_cut;
-mod tracedat_damage;
 mod tracedat_oracle;
 mod write;

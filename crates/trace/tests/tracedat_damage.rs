@@ -1,5 +1,7 @@
 //! What is left of a trace.dat that was cut short or changed? Never a panic, never memory on the word of a damaged
 //! size, never an event that was not there; and of a file whose descriptions are whole, its events.
+//!
+//! A program of its own: its allocator watches every allocation, and those of other tests are none of its business.
 
 use base::Span;
 use kvmscope_trace::write::layout::Machine;
