@@ -51,7 +51,7 @@ impl Judge {
         let is_seen = |goal: &&Goal| goal.metric.is_of_losses() && goal.definition == Counted::Involuntary;
         let goals: Vec<Goal> = budget.goals.iter().filter(is_seen).cloned().collect();
         let reach_ns = goals.iter().map(|goal| goal.window_ns.unwrap_or(goal.limit_ns.saturating_add(1))).max()?;
-        Some(Self { goals, walk: Continued::new(), reach_ns, begun_ns: None })
+        Some(Self { goals, walk: Continued::default(), reach_ns, begun_ns: None })
     }
 
     /// The goals that are judged.

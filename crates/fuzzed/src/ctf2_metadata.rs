@@ -7,7 +7,7 @@ pub fn ctf2_metadata(room: &Room, bytes: &[u8]) -> bool {
     if bytes.first() != Some(&0x1e) {
         return false;
     }
-    let stream: Vec<u8> = (0..2048_u32).map(|at| (at * 5 >> 2) as u8).collect();
+    let stream: Vec<u8> = (0..2048_u32).map(|at| ((at * 5) >> 2) as u8).collect();
     room.write("stream", &stream);
     room.write("metadata", bytes);
     read_everything(room.path());

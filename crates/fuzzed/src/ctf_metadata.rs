@@ -5,7 +5,7 @@ use crate::room::{Room, read_everything};
 /// CTF 1.8.3, section 5: the magic number, then bytes that may be anything.
 fn stream() -> Vec<u8> {
     let mut bytes = 0xc1fc_1fc1_u32.to_le_bytes().to_vec();
-    bytes.extend((0..2044_u32).map(|at| (at * 7 >> 3) as u8));
+    bytes.extend((0..2044_u32).map(|at| ((at * 7) >> 3) as u8));
     bytes
 }
 

@@ -158,7 +158,8 @@ fn rule_7_a_peer_that_makes_the_bell_one_that_waits_holds_nobody_up() {
     assert!(done.is_finished(), "it waits for the peer without a bound");
     // It has heard all rings at once.
     let full = done.join().unwrap();
-    let mut bell = [PollFd::new(full.file(), PollFlags::IN)];
+    let bell = full.file();
+    let mut bell = [PollFd::new(&bell, PollFlags::IN)];
     assert_eq!(poll(&mut bell, Some(&Timespec::default())), Ok(0), "a bell that was heard still rings");
 }
 

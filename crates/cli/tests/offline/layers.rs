@@ -51,8 +51,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("python", &["analysis", "archive", "base", "columnar", "fleet", "host", "show", "trace"]),
 ];
 
-/// Modules of one crate that know nothing of each other, but for the pairs (user, used) that are named.
-const APART: &[(&str, &[&str], &[(&str, &str)])] = &[
+/// A crate, its modules that know nothing of each other, and pairs (user, used) of them that do.
+type Apart = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+
+/// Modules of one crate that are kept apart.
+const APART: &[Apart] = &[
     ("crates/questions/time", &["flow", "latency"], &[]),
     ("crates/questions/setup", &["nesting", "placement", "realtime"], &[]),
     ("crates/questions/plan", &["datapath", "migration"], &[]),

@@ -92,7 +92,7 @@ impl Sink for Told {
 impl LiveFlow {
     /// The flow of a machine that is being recorded at this level.
     pub fn new(host: Level) -> Self {
-        Self { host, walk: Continued::new(), origin_ns: None, exits_fire: false, number: 0 }
+        Self { host, walk: Continued::default(), origin_ns: None, exits_fire: false, number: 0 }
     }
 
     /// What happened in `span`, on the trace's own clock, given `trace` that holds all its events; `skipped_ns` before it

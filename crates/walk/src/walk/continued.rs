@@ -30,12 +30,14 @@ pub struct Come<'t> {
     pub skipped_ns: u64,
 }
 
-impl<S: Sink> Continued<S> {
-    /// A walk that has seen nothing.
-    pub fn new() -> Self {
+/// A walk that has seen nothing.
+impl<S: Sink> Default for Continued<S> {
+    fn default() -> Self {
         Self { walk: None }
     }
+}
 
+impl<S: Sink> Continued<S> {
     /// Goes on with what has come. `sink` makes the sink for it out of the one so far, of which there is none where the walk
     /// starts anew; `hear` gets each event of the span before the walk does.
     pub fn go_on(
