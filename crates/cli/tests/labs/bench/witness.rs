@@ -52,6 +52,7 @@ fn intervals(root: &Path, results: Vec<Measured>) -> BTreeMap<String, (f64, f64)
 }
 
 #[test]
+#[ignore = "torture"]
 fn a_c_program_measures_the_same() {
     let directory = Workspace::alone();
     let program = directory.path().join("witness");
