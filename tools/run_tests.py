@@ -97,8 +97,7 @@ def run(job):
         if not results or sum(map(int, results[-1])) != len(job.tests):
             good = False
             lines.append(f"\nerror: {job.name} ended with {process.returncode} before its {len(job.tests)} tests had\n")
-            passed = clock.get("ok", 0)
-            lines.extend([f"test result: FAILED. {passed} passed; {len(job.tests) - passed} failed;\n"] if not results else [])
+            lines.extend([f"test result: FAILED. {clock.get('ok', 0)} passed; {len(job.tests) - clock.get('ok', 0)} failed;\n"] if not results else [])
     return lines, good, time.monotonic() - begun
 
 
