@@ -4,7 +4,7 @@
 FUZZ_SECONDS ?= 30
 
 .DEFAULT_GOAL := help
-.PHONY: help run full python dist test bench channel torture lint fmt fuzz clean
+.PHONY: help run full python dist test bench channel torture lint tidy fmt fuzz clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -47,12 +47,14 @@ torture: ## What takes hours: make dist, a fresh Debian, fuzzing, thousands of r
 	@tools/need-build.sh
 	@tools/torture.sh
 
-lint: ## Format, clippy, files that nothing names, the sizes of our files and their budgets; warnings are errors
+lint: tidy ## What `make tidy` looks at, and clippy; warnings are errors
+	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
+	cargo clippy --locked --package kvmscope -- -D warnings
+
+tidy: ## Format, files that nothing names, the sizes of our files and their budgets
 	@tools/need-build.sh --lint
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
-	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
-	cargo clippy --locked --package kvmscope -- -D warnings
 	@tools/listed.sh
 	@tools/sizes.sh
 	@tools/budget.sh

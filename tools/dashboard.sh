@@ -61,4 +61,9 @@ if [ -n "$lacks" ]; then
 fi
 PATH=$(tools/node.sh):$PATH
 cd ui
-npm run build
+# Only when a source has changed, or what was built is gone.
+sources=$({ node --version && find . \( -path ./node_modules -o -path './dist*' \) -prune -o -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum; } | sha256sum)
+if [ "$(cat dist-report/sources 2>/dev/null)" != "$sources" ] || [ ! -f dist/index.html ]; then
+    npm run build
+    echo "$sources" >dist-report/sources
+fi

@@ -14,5 +14,5 @@ packages='perfetto==0.59.1 protobuf pyarrow'
     { python3 -m venv target/oracles && "$python" -m pip install --quiet --disable-pip-version-check $packages; } </dev/null ||
     echo "missing: Python packages $packages - exports: every slice and cell; the tests that need them are skipped"
 
-# A second QEMU, of another age than the installed one.
-tools/qemu-backports.sh >/dev/null 2>&1 || echo "missing: QEMU of backports - lab migrate with a second QEMU; that test is skipped"
+# A second QEMU, of another age than the installed one, for a test of torture.
+[ -z "${KVMSCOPE_TORTURE:-}" ] || tools/qemu-backports.sh >/dev/null 2>&1 || echo "missing: QEMU of backports - lab migrate with a second QEMU; that test is skipped"

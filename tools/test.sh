@@ -3,7 +3,7 @@
 #
 # A test that lacks something prints `skipped: WHAT: REASON` and passes. KVMSCOPE_REQUIRE=trace-cmd,babeltrace2 turns
 # that into a failure for what it names: continuous integration must not pass because it tested nothing.
-# Arguments go to `cargo test`; without any the whole workspace is tested, the dashboard in a browser, and the Python package: all in one pool,
+# With --compile nothing is run. Other arguments go to `cargo test`; without any the whole workspace is tested, the dashboard in a browser, and the Python package: all in one pool,
 # tools/run_tests.py, after one compilation. Where the dashboard can be built the program is the full one, which all then share.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,18 +13,25 @@ if node=$(tools/node.sh 2>/dev/null) && [ "$(command -v node)" != "$node/node" ]
     PATH=$node:$PATH
 fi
 IFS=', ' read -r -a required <<<"${KVMSCOPE_REQUIRE:-}"
-for program in "${required[@]}"; do
-    if ! command -v "$program" >/dev/null; then
-        echo "KVMSCOPE_REQUIRE names $program, which is not installed" >&2
-        exit 1
-    fi
-done
+lacks_required() {
+    local program
+    for program in "${required[@]}"; do
+        if ! command -v "$program" >/dev/null; then
+            echo "KVMSCOPE_REQUIRE names $program, which is not installed" >&2
+            return
+        fi
+    done
+    return 1
+}
+if [ "${1:-}" != --compile ] && lacks_required; then
+    exit 1
+fi
 
 log=target/test.log
 mkdir -p target
 status=0
 # --show-output prints what passed tests said, so that skips can be counted.
-if [ $# -gt 0 ] || ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+if [ "${1:---compile}" != --compile ] || ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
     cargo test --locked --no-fail-fast "${@:---workspace}" -- --show-output ${KVMSCOPE_TORTURE:+--include-ignored} 2>&1 | tee "$log" || status=$?
 else
     features=(--features kvmscope/channel)
@@ -32,11 +39,19 @@ else
         tools/dashboard.sh
         features=(--features kvmscope/full)
     fi
+    # Clippy is a compiler: with KVMSCOPE_CLIPPY it compiles what it reads, and a warning is an error.
+    others=()
+    if [ -n "${KVMSCOPE_CLIPPY:-}" ]; then
+        RUSTC_WORKSPACE_WRAPPER=$(command -v clippy-driver)
+        export RUSTC_WORKSPACE_WRAPPER CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
+        others=(--examples)
+    fi
     # One compilation for the programs, their tests, and the library of the Python package, which has none (`--all-targets` would make it some).
-    built="build --locked --workspace --lib --bins --tests ${features[*]} --message-format=json-render-diagnostics"
+    built="build --locked --workspace --lib --bins --tests ${others[*]} ${features[*]} --message-format=json-render-diagnostics"
     begun=$SECONDS
     # shellcheck disable=SC2086
     cargo $built >target/tests.json
+    [ $# -eq 0 ] || exit 0
     compiling="$((SECONDS - begun)) s: compiling"
     # NO_COLOR: their closing lines are read below.
     python3 tools/run_tests.py target/tests.json "$log" "dashboard=NO_COLOR=1 tools/dashboard.sh --test" \

@@ -9,6 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 tools/packages.sh build test dashboard python dist fuzz torture
+KVMSCOPE_TORTURE=1 tools/oracles.sh
 RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 make run
 # The slim program says where the rest is.
