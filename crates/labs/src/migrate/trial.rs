@@ -16,6 +16,8 @@ const REPEATS: usize = 3;
 /// What is added to the memory of the filled one, all of it filled: 64 MiB, which take tens of milliseconds.
 const FILLED_PAGES: u32 = 16_384;
 const PAGE_BYTES: u64 = 4_096;
+/// Such a guest moves in a second; a busy machine takes longer.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// What no connection carries.
 const UNLIMITED_BYTES_PER_S: u64 = 1 << 40;
 
@@ -24,13 +26,10 @@ const UNLIMITED_BYTES_PER_S: u64 = 1 << 40;
 pub struct Trials {
     /// Those of the first one.
     pub empty: Vec<Trial>,
-    /// Those of the other.
     pub filled: Vec<Trial>,
-    /// What that one has besides.
     pub filled_pages: u32,
 }
 
-/// One move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trial {
     /// From `migrate` until the first pass began.
@@ -41,7 +40,6 @@ pub struct Trial {
     pub dark: Duration,
 }
 
-/// Makes them.
 pub(super) fn run(
     settings: &Settings,
     cache: &Path,
@@ -100,6 +98,7 @@ impl Settings {
             work: Work { pages, ticks: Work::IDLE_TICKS, anywhere: false },
             bandwidth_bytes_per_s: UNLIMITED_BYTES_PER_S,
             is_observed: false,
+            patience: PATIENCE,
             injection: None,
             ..self.clone()
         }
