@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// >>> list(change.sections)
 /// ['compare']
 #[pyfunction]
-pub fn compare(py: Python<'_>, before: &Bound<'_, PyAny>, after: &Bound<'_, PyAny>) -> PyResult<Report> {
+pub(crate) fn compare(py: Python<'_>, before: &Bound<'_, PyAny>, after: &Bound<'_, PyAny>) -> PyResult<Report> {
     let (before, after) = (side(before)?, side(after)?);
     let answer = job::run(py, move || compared(before, after))??;
     Ok(Report { answer })

@@ -21,7 +21,7 @@ create_exception!(
 );
 
 /// Adds the exceptions to the module.
-pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("Error", py.get_type::<Error>())?;
     module.add("NoAnswerError", py.get_type::<NoAnswerError>())?;

@@ -35,7 +35,7 @@ enum Column {
 }
 
 /// The kinds of events that are wanted, and the columns of a row.
-pub struct Kinds {
+pub(crate) struct Kinds {
     request: Request,
     names: Vec<String>,
     columns: Vec<(String, Column)>,
@@ -48,7 +48,7 @@ impl Kinds {
     ///
     /// # Errors
     /// If it has no such event or column.
-    pub fn of(
+    pub(crate) fn of(
         facts: &Facts,
         names: &[String],
         columns: Option<&[String]>,
@@ -107,12 +107,12 @@ impl Kinds {
     }
 
     /// What is asked of the trace.
-    pub fn request(&self) -> &Request {
+    pub(crate) fn request(&self) -> &Request {
         &self.request
     }
 
     /// The columns as Arrow has them.
-    pub fn schema(&self) -> SchemaRef {
+    pub(crate) fn schema(&self) -> SchemaRef {
         let field = |(name, column): &(String, Column)| {
             let unit = if *column == Column::Own(Own::Time) { "ns" } else { "" };
             let about = HashMap::from([("unit".to_owned(), unit.to_owned())]);
@@ -173,7 +173,7 @@ enum Values {
 }
 
 /// Rows that were told, column by column.
-pub struct Columns<'k> {
+pub(crate) struct Columns<'k> {
     kinds: &'k Kinds,
     schema: SchemaRef,
     values: Vec<Values>,
@@ -182,7 +182,7 @@ pub struct Columns<'k> {
 
 impl<'k> Columns<'k> {
     /// No rows yet.
-    pub fn new(kinds: &'k Kinds) -> Self {
+    pub(crate) fn new(kinds: &'k Kinds) -> Self {
         let values = kinds.columns.iter().map(|(_, column)| match column.data_type() {
             DataType::UInt64 => Values::U64(UInt64Builder::new()),
             DataType::UInt32 => Values::U32(UInt32Builder::new()),
@@ -196,12 +196,12 @@ impl<'k> Columns<'k> {
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.rows
     }
 
     /// Adds an event.
-    pub fn push(&mut self, event: &Event<'_>, at_ns: u64) {
+    pub(crate) fn push(&mut self, event: &Event<'_>, at_ns: u64) {
         self.rows += 1;
         let text = |content: &[u8]| String::from_utf8_lossy(content).into_owned();
         for ((_, column), values) in self.kinds.columns.iter().zip(&mut self.values) {
@@ -231,7 +231,7 @@ impl<'k> Columns<'k> {
     ///
     /// # Errors
     /// If Arrow refuses them, which is a mistake in the program.
-    pub fn take(&mut self) -> Result<RecordBatch, ArrowError> {
+    pub(crate) fn take(&mut self) -> Result<RecordBatch, ArrowError> {
         self.rows = 0;
         let arrays = self.values.iter_mut().map(|values| -> ArrayRef {
             match values {

@@ -18,7 +18,7 @@ type File<'py> = (String, Bound<'py, PyBytes>);
 type Read = Vec<(String, Vec<u8>)>;
 
 /// Adds the functions to the module.
-pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fleet_identity, module)?)?;
     module.add_function(wrap_pyfunction!(fleet_added, module)?)?;
     module.add_function(wrap_pyfunction!(fleet_failure, module)?)?;

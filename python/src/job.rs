@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long a signal may wait: shorter than anybody notices, and long enough to cost nothing.
-pub const TICK: Duration = Duration::from_millis(50);
+pub(crate) const TICK: Duration = Duration::from_millis(50);
 
 thread_local! {
     /// Says that the work of this thread is no longer wanted.
@@ -26,16 +26,16 @@ thread_local! {
 
 /// Says that a walk is no longer wanted, from any thread.
 #[derive(Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
     /// It is no longer wanted.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
     /// From now on this thread's walks end when it is said.
-    pub fn heed(self) {
+    pub(crate) fn heed(self) {
         STOP.set(Some(self));
     }
 }
@@ -47,7 +47,7 @@ struct Stopped;
 ///
 /// # Errors
 /// The exception of a signal's handler, such as `KeyboardInterrupt`.
-pub fn run<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + Send + 'static) -> PyResult<T> {
+pub(crate) fn run<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + Send + 'static) -> PyResult<T> {
     let (stop, (done, result)) = (Stop::default(), sync_channel(1));
     let heard = stop.clone();
     let thread = std::thread::Builder::new().name("kvmscope".to_owned()).spawn(move || {
@@ -73,7 +73,7 @@ pub fn run<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + Send + 
 }
 
 /// Heard of by every walk over a trace, as often as it says how far it is: ends the one that is no longer wanted.
-pub fn progress(_done: u64, _all: u64) {
+pub(crate) fn progress(_done: u64, _all: u64) {
     let stopped = STOP.with_borrow(|stop| stop.as_ref().is_some_and(|stop| stop.0.load(Ordering::Relaxed)));
     if stopped {
         // Not `panic!`, which would print a message: this is no mistake.

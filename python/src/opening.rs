@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// An opened recording, with the place where its files lie as long as it is open if they came in one file.
-pub struct Opened {
+pub(crate) struct Opened {
     /// Its traces and snapshots.
     pub input: Arc<Input>,
     _unpacked: Option<Unpacked>,
@@ -18,7 +18,7 @@ pub struct Opened {
 ///
 /// # Errors
 /// If it is no recording, or nothing of it can be opened.
-pub fn opened(path: &Path) -> Result<Opened, Failure> {
+pub(crate) fn opened(path: &Path) -> Result<Opened, Failure> {
     let (recording, unpacked) = found(path)?;
     let input = Arc::new(analysis::open(recording)?);
     Ok(Opened { input, _unpacked: unpacked })
@@ -28,7 +28,7 @@ pub fn opened(path: &Path) -> Result<Opened, Failure> {
 ///
 /// # Errors
 /// If it is none.
-pub fn found(path: &Path) -> Result<(Recording, Option<Unpacked>), Failure> {
+pub(crate) fn found(path: &Path) -> Result<(Recording, Option<Unpacked>), Failure> {
     if archive::format_of(path).is_some() {
         let unpacked = archive::private()
             .map_err(|source| archive::Error::Io { path: std::env::temp_dir(), source })

@@ -33,7 +33,7 @@ struct Wanted {
 /// The answer of `kvmscope plan chain`; `kvmscope.plan.chain` calls it.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are those of the function that calls it")]
-pub fn plan_chain(
+pub(crate) fn plan_chain(
     py: Python<'_>,
     plan: Option<PathBuf>,
     options: Vec<(String, String)>,

@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 /// >>> recording
 /// <kvmscope.Recording nested-svm-toy: L0/trace.dat>
 #[pyfunction]
-pub fn open(py: Python<'_>, path: PathBuf) -> PyResult<Recording> {
+pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<Recording> {
     let kept = job::run(py, move || Kept::open(&path))??;
     Ok(Recording { kept: Arc::new(kept) })
 }

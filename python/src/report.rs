@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// What a user asks of a recording beside everything.
 #[derive(Default)]
-pub struct Asked {
+pub(crate) struct Asked {
     /// Name, path or text of a latency budget.
     pub budget: Option<PathBuf>,
     /// Only rows of this level.
@@ -32,7 +32,7 @@ pub struct Asked {
 
 impl Asked {
     /// Whether nothing but everything is asked.
-    pub fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         let Self { budget, level, vm, vcpu, from_ns, to_ns } = self;
         budget.is_none() && level.is_none() && vm.is_none() && vcpu.is_none() && from_ns.is_none() && to_ns.is_none()
     }
@@ -41,7 +41,7 @@ impl Asked {
     ///
     /// # Errors
     /// If it cannot be.
-    pub fn given(&self) -> Result<Given, Failure> {
+    pub(crate) fn given(&self) -> Result<Given, Failure> {
         let window = match (self.from_ns, self.to_ns) {
             (None, None) => None,
             (from, to) => Some(Span { from_ns: from.unwrap_or(0), to_ns: to.unwrap_or(u64::MAX) }),

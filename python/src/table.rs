@@ -139,13 +139,13 @@ impl Table {
 }
 
 /// What a schema says of a table beside its columns: its name, and who emulated the hardware, as the files of `kvmscope export` do.
-pub fn about(name: &str, emulated: Option<Emulator>) -> HashMap<String, String> {
+pub(crate) fn about(name: &str, emulated: Option<Emulator>) -> HashMap<String, String> {
     let emulated = emulated.map(|by| ("kvmscope.emulated".to_owned(), by.name().to_owned()));
     emulated.into_iter().chain([("kvmscope.table".to_owned(), name.to_owned())]).collect()
 }
 
 /// Batches of one schema as Arrow's C stream.
-pub fn stream<'py>(
+pub(crate) fn stream<'py>(
     py: Python<'py>,
     schema: &Schema,
     batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,

@@ -139,7 +139,7 @@ impl Timeline {
 ///
 /// # Errors
 /// If Arrow refuses them, which is a mistake in the program.
-pub fn chains_of(py: Python<'_>, kept: &Kept) -> PyResult<Table> {
+pub(crate) fn chains_of(py: Python<'_>, kept: &Kept) -> PyResult<Table> {
     made(kept, "timeline.chains", py.detach(|| chains(kept.drawn(), None)))
 }
 

@@ -6,7 +6,7 @@ use pyo3::types::{PyDict, PyList};
 use serde_json::Value;
 
 /// `value` as `json.loads` would give it.
-pub fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
         Value::Null => Ok(py.None().into_bound(py)),
         Value::Bool(value) => value.into_bound_py_any(py),

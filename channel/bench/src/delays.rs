@@ -44,7 +44,6 @@ const DRAINS_WITHIN: Duration = Duration::from_secs(2);
 /// A producer that is behind by a larger share of its time at the end did not hold the rate; what disturbed it for less made frames late.
 const BEHIND: f64 = 0.02;
 
-/// What is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Offered {
     /// Millions of frames per second; none: shares of the clean rate, and searches.
@@ -56,7 +55,6 @@ pub struct Offered {
 }
 
 impl Offered {
-    /// Results for one setup.
     pub fn results(&self) -> usize {
         if self.mpps.is_empty() { SHARES.len() + GOALS.len() } else { self.mpps.len() }
     }
@@ -175,7 +173,6 @@ fn nothing(setup: &Setup, load: String) -> Delays {
     }
 }
 
-/// What came of one rate, with all delays.
 fn delays(
     setup: &Setup,
     length: Duration,
@@ -257,7 +254,6 @@ impl Schedule {
         (about.saturating_sub(1)..).find(|frame| self.due(*frame) >= at).unwrap_or(about)
     }
 
-    /// Frames that count.
     fn counted(&self) -> u64 {
         self.first_at(self.span.until) - self.first_at(self.span.from)
     }

@@ -41,14 +41,12 @@ const HEAD_START: Duration = Duration::from_millis(10);
 /// The last changes have so long to be acknowledged.
 const SETTLES_WITHIN: Duration = Duration::from_millis(100);
 
-/// What is changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Changes {
     /// How often, per second.
     pub per_s: u64,
     /// Among how many machines: one run each.
     pub vms: Vec<u32>,
-    /// For how long.
     pub length: Duration,
 }
 
@@ -298,7 +296,6 @@ fn deliver(delivered: &mut Vec<Delivered>, one: Delivered) {
     }
 }
 
-/// The log as one that knows all of history reads it.
 struct History<'c> {
     changes: &'c [Change],
     /// Of each key: from this epoch on its frames go to this port, or nowhere.

@@ -7,7 +7,6 @@
 //! The checksum makes the exclusive or of all words 0. Of a frame whose first half is one sending's and whose second half another's,
 //! it does not.
 
-/// Frames of one batch.
 pub(crate) struct Batch {
     frames: Vec<Vec<u8>>,
     last_word: usize,
@@ -43,7 +42,6 @@ impl Batch {
         numbered
     }
 
-    /// To send.
     pub(crate) fn frames(&self) -> &[Vec<u8>] {
         &self.frames
     }
@@ -64,18 +62,15 @@ pub(crate) fn number_of(frame: &[u8]) -> Option<u64> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Arrived {
     next: u64,
-    /// All that came.
     pub frames: u64,
     /// Later than one that was sent after it.
     pub reordered: u64,
     /// The same as the one before it.
     pub duplicated: u64,
-    /// Changed on the way.
     pub torn: u64,
 }
 
 impl Arrived {
-    /// Takes one more.
     #[inline]
     pub(crate) fn take(&mut self, frame: &[u8]) {
         self.take_numbered(number_of(frame));

@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Of the page.
 const BYTES: usize = 4096;
 
 /// Words of the page, by their position.
@@ -25,11 +24,9 @@ const BYTES: usize = 4096;
 enum Word {
     /// Number of the setup in [`Plan::setups`], from 1; 0: something else is measured, or nothing.
     Setup,
-    /// Frames that arrived.
     Frames,
     /// When that was counted, in ticks.
     At,
-    /// Gaps of all sides.
     Gaps,
     /// Their lengths together, in ticks.
     GapTicks,
@@ -59,7 +56,6 @@ struct Reading {
     gap_ticks: u64,
 }
 
-/// What is shown of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shown {
     /// Position of the setup in [`Plan::setups`].
@@ -68,7 +64,6 @@ pub struct Shown {
     pub mpps: Option<f64>,
     /// Gaps of all sides until now.
     pub gaps: u64,
-    /// Their lengths together.
     pub gap_ns: u64,
 }
 
@@ -98,7 +93,6 @@ impl Gauges {
         unsafe { AtomicU64::from_ptr(self.page.as_mut_ptr().cast::<u64>().add(word as usize)) }
     }
 
-    /// A setup of the plan begins.
     pub(super) fn begin(&self, plan: &Plan, setup: &Setup) {
         let number = plan.setups.iter().position(|one| one == setup).map_or(0, |at| at as u64 + 1);
         for word in [Word::Frames, Word::At, Word::Gaps, Word::GapTicks] {

@@ -38,7 +38,6 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// This bench, in launches.
 pub const LAUNCH: Launch = Launch { name: "channel", run: |orders, tell| run(&plan(orders)?, tell) };
 
 /// What a launch measures.
@@ -54,11 +53,9 @@ pub struct Plan {
     pub machines: Machines,
     /// Delays at rates that are offered, of setups of two machines.
     pub delays: Option<(delays::Offered, Vec<Setup>)>,
-    /// Changes of a flow table.
     pub flows: Option<flows::Changes>,
     /// Whether rules are broken.
     pub faults: bool,
-    /// Slots of a ring.
     pub slots: u32,
     /// Whether descriptors lie apart from frames; `None` for whichever moves fewer bytes.
     pub apart: Option<bool>,
@@ -78,7 +75,6 @@ pub struct Plan {
     /// Where both sides say what is measured right now, if anybody looks.
     #[serde(default)]
     pub gauges: Option<PathBuf>,
-    /// Which launch of the process it is.
     pub launch: u32,
 }
 

@@ -23,9 +23,7 @@ pub(crate) fn cpu_of(cpus: &[u32], number: u32) -> u32 {
     cpus.get(number as usize % cpus.len().max(1)).copied().unwrap_or(0)
 }
 
-/// One machine, seen from the host.
 pub(crate) struct Machine {
-    /// Its process.
     pub peer: Peer,
     socket: UnixStream,
 }
@@ -99,7 +97,6 @@ fn one_way(from: (usize, &Machine), to: (usize, &Machine), shape: Shape) -> Resu
     to.1.grant(Grant::ToReceive, from.0 as u16, ring.region())
 }
 
-/// What a machine was granted.
 #[derive(Default)]
 pub(crate) struct Granted {
     /// To send by, with the number of who receives.

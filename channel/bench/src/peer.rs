@@ -238,7 +238,6 @@ impl Peer {
         }
     }
 
-    /// Its number.
     pub(crate) fn pid(&self) -> u32 {
         self.pid.unsigned_abs()
     }
@@ -273,11 +272,8 @@ const NOBODY: libc::pid_t = 0;
 /// How a process ended that was watched.
 #[derive(Debug)]
 pub(crate) enum Outcome<T> {
-    /// With its answer.
     Answered(T),
-    /// With a reason.
     Failed(String),
-    /// By this signal.
     Crashed(i32),
     /// Not at all; it was killed.
     Hung,

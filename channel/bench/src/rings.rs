@@ -95,7 +95,6 @@ pub(super) struct Ends {
     pub(super) shape: Shape,
 }
 
-/// Of the ring of a setup.
 pub(super) fn shape(plan: &Plan, setup: &Setup) -> Result<Shape, Error> {
     let shape = match plan.apart {
         None => Shape::moving_least(plan.slots, setup.size_bytes, setup.batch),
@@ -170,7 +169,6 @@ pub(super) struct Bells {
 }
 
 impl Bells {
-    /// By the same policy.
     pub(super) fn new(policy: Policy, ticks: Ticks) -> Result<Bells, Error> {
         let (senders, receivers) = (Bell::new().map_err(refused)?, Bell::new().map_err(refused)?);
         let share = |bell: &Bell| {

@@ -45,7 +45,6 @@ const ROOM: usize = 1 << 16;
 /// So many stretches say what is usual.
 const USUAL: usize = 1 << 12;
 
-/// What a look at the counter says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     /// It goes on, or has not begun.
@@ -82,7 +81,6 @@ impl Watch {
         }
     }
 
-    /// Says what it sees to whoever looks.
     pub(crate) fn showing(self, gauges: Option<Gauges>) -> Watch {
         Watch { gauges, ..self }
     }
@@ -218,7 +216,6 @@ impl Watch {
 /// What a side saw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Seen {
-    /// Of the whole time.
     pub side: Side,
     /// Frames of each slice; those of a side that sends are 0.
     pub frames: Vec<u32>,
@@ -282,7 +279,6 @@ impl Usage {
     }
 }
 
-/// The count now.
 #[inline]
 pub(crate) fn now() -> u64 {
     Ticks::now()

@@ -18,7 +18,6 @@ use facts::{Input, Known};
 /// The paths that can stand for a ring, the plain one first.
 const PATHS: [&str; 2] = ["ring", "ring-ro"];
 
-/// One size.
 struct Point {
     bytes: f64,
     ns: f64,

@@ -39,7 +39,6 @@ fn setup(one: &Measured<'_>) -> String {
     format!("{}, {} B, batch {}", one.name(), one.setup.size_bytes, one.setup.batch)
 }
 
-/// A hit on the machine that measured.
 fn hit(one: &Measured<'_>, subject: String, severity: Severity, title: String) -> Hit {
     Hit { level: Some(one.level), ..Hit::new(subject, severity, title) }
 }

@@ -9,22 +9,21 @@ use super::measured::{Channel, Measured, POLL, Series};
 
 /// Steps of one frame, in ns; `None` where nothing tells.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Costs {
-    /// Copying it.
+pub(crate) struct Costs {
     pub copy_ns: Option<f64>,
     /// Its share of publishing and reading an index.
     pub index_ns: Option<f64>,
     /// Its share of opening and closing the window.
     pub window_ns: Option<f64>,
     /// Its share of kicks.
-    pub notify_ns: Option<f64>,
+    pub(crate) notify_ns: Option<f64>,
     /// What was measured beyond these; below 0 where less was.
-    pub residual_ns: Option<f64>,
+    pub(crate) residual_ns: Option<f64>,
 }
 
 impl Costs {
     /// Those of a batch of `series`.
-    pub fn of(channel: &Channel<'_>, series: &Series<'_>, one: &Measured<'_>) -> Self {
+    pub(crate) fn of(channel: &Channel<'_>, series: &Series<'_>, one: &Measured<'_>) -> Self {
         let frames = f64::from(one.setup.batch);
         let window_ns = one.window_ns().map(|ns| ns / frames);
         let Ok(model) = &series.model else { return Self { window_ns, ..Self::default() } };
@@ -42,7 +41,7 @@ impl Costs {
 }
 
 /// What kicks cost in each batch of a series: what its index costs beyond that of the series where both sides poll.
-pub fn notify_ns(channel: &Channel<'_>, series: &Series<'_>) -> Option<f64> {
+pub(crate) fn notify_ns(channel: &Channel<'_>, series: &Series<'_>) -> Option<f64> {
     let first = series.first();
     if first.setup.policy == POLL || series.measured.iter().all(|one| one.sum(|run| run.kicks) == 0) {
         return None;

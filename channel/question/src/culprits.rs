@@ -26,7 +26,7 @@ use walk::events::host_interrupts::Handlers;
 
 /// Who had a CPU.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Culprit {
+pub(crate) enum Culprit {
     /// A thread, by its name and id.
     Thread(String, i32),
     /// An interrupt or a softirq, with its number where it is a device's.
@@ -37,9 +37,7 @@ pub enum Culprit {
     Below,
     /// The side's own thread, where no hypervisor is known.
     Itself,
-    /// The side slept.
     Asleep,
-    /// Events were lost.
     Lost,
     /// The trace does not tell.
     Unknown,
@@ -47,7 +45,7 @@ pub enum Culprit {
 
 impl Culprit {
     /// As column `by` has it.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self {
             Culprit::Thread(name, tid) => format!("{name}/{tid}"),
             Culprit::Interrupt(name, _) => name.clone(),
@@ -61,7 +59,7 @@ impl Culprit {
     }
 
     /// In sums, where threads of one name are one.
-    pub fn group(&self) -> String {
+    pub(crate) fn group(&self) -> String {
         match self {
             Culprit::Thread(name, _) => name.clone(),
             other => other.name(),
@@ -69,14 +67,14 @@ impl Culprit {
     }
 
     /// Whether the trace names it.
-    pub fn is_known(&self) -> bool {
+    pub(crate) fn is_known(&self) -> bool {
         !matches!(self, Culprit::Lost | Culprit::Unknown)
     }
 }
 
 /// One gap, as the trace shows it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Explained {
+pub(crate) struct Explained {
     /// Where it lies on the recording's axis.
     pub span: Span,
     /// Who had how much of it, most first; together its length.
@@ -85,13 +83,13 @@ pub struct Explained {
 
 impl Explained {
     /// Who had most of it, and which share.
-    pub fn most(&self) -> Option<(&Culprit, f64)> {
+    pub(crate) fn most(&self) -> Option<(&Culprit, f64)> {
         let all: u64 = self.shares.iter().map(|(_, ns)| ns).sum();
         self.shares.first().map(|(culprit, ns)| (culprit, *ns as f64 / all.max(1) as f64))
     }
 
     /// `hog/4711`, or `hog/4711 (92.0 %)` where others had a part.
-    pub fn by(&self) -> Option<String> {
+    pub(crate) fn by(&self) -> Option<String> {
         let (culprit, share) = self.most()?;
         let name = culprit.name();
         Some(if share < WHOLE { format!("{name} ({})", percent(share)) } else { name })
@@ -102,11 +100,11 @@ impl Explained {
 const WHOLE: f64 = 0.995;
 
 /// A gap of a side: machine, setup, launch, thread, and when it began since the first look.
-pub type Key<'b> = (&'b str, &'b Setup, u32, i32, u64);
+pub(crate) type Key<'b> = (&'b str, &'b Setup, u32, i32, u64);
 
 /// All gaps that traces explain.
 #[derive(Debug, Clone, Default)]
-pub struct Culprits<'b> {
+pub(crate) struct Culprits<'b> {
     gaps: FxHashMap<Key<'b>, Explained>,
     /// Events that traces beside the bench have lost.
     pub lost_events: u64,
@@ -114,7 +112,7 @@ pub struct Culprits<'b> {
 
 /// What one machine's culprits took.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sum {
+pub(crate) struct Sum {
     /// Time in gaps that the trace shows.
     pub gap_ns: u64,
     /// Of it, most first.
@@ -123,20 +121,17 @@ pub struct Sum {
 
 /// Culprits of one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
-    /// Their name.
+pub(crate) struct Group {
     pub name: String,
-    /// What they took.
     pub ns: u64,
     /// The one of them that took most.
     pub most: Culprit,
-    /// How many they are.
     pub members: u64,
 }
 
 impl Group {
     /// In a sentence: `hog/4711`, or `cc1 (12 threads)`.
-    pub fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         match (&self.most, self.members) {
             (Culprit::Thread(name, _), 2..) => format!("{name} ({} threads)", self.members),
             (most, _) => most.name(),
@@ -146,7 +141,7 @@ impl Group {
 
 impl<'b> Culprits<'b> {
     /// Reads the traces of the machines that measured.
-    pub fn of(case: &Case, channel: &Channel<'b>) -> Self {
+    pub(crate) fn of(case: &Case, channel: &Channel<'b>) -> Self {
         let mut culprits = Self::default();
         if case.input().parts.is_empty() {
             return culprits;
@@ -188,24 +183,23 @@ impl<'b> Culprits<'b> {
         culprits
     }
 
-    /// One gap.
-    pub fn of_gap(&self, key: &Key<'b>) -> Option<&Explained> {
+    pub(crate) fn of_gap(&self, key: &Key<'b>) -> Option<&Explained> {
         self.gaps.get(key)
     }
 
     /// True if no trace explains any gap.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.gaps.is_empty()
     }
 
     /// For how long the traces name nobody.
-    pub fn unnamed_ns(&self) -> u64 {
+    pub(crate) fn unnamed_ns(&self) -> u64 {
         let shares = self.gaps.values().flat_map(|explained| &explained.shares);
         shares.filter(|(culprit, _)| !culprit.is_known()).map(|(_, ns)| ns).sum()
     }
 
     /// What each culprit took of the gaps that `wanted` is true of; `None` where no trace shows any of them.
-    pub fn sum(&self, wanted: impl Fn(&Key<'b>) -> bool) -> Option<Sum> {
+    pub(crate) fn sum(&self, wanted: impl Fn(&Key<'b>) -> bool) -> Option<Sum> {
         let mut each: BTreeMap<&Culprit, u64> = BTreeMap::new();
         let own = self.gaps.iter().filter(|(key, _)| wanted(key));
         for (culprit, ns) in own.flat_map(|(_, explained)| &explained.shares) {
@@ -228,7 +222,7 @@ impl<'b> Culprits<'b> {
     }
 
     /// The longest gap, with who had the CPU, of those that `wanted` is true of.
-    pub fn longest(&self, wanted: impl Fn(&Key<'b>) -> bool) -> Option<(&Key<'b>, &Explained)> {
+    pub(crate) fn longest(&self, wanted: impl Fn(&Key<'b>) -> bool) -> Option<(&Key<'b>, &Explained)> {
         let own = self.gaps.iter().filter(|(key, _)| wanted(key));
         own.max_by_key(|(key, explained)| (explained.span.length_ns(), Reverse(*key)))
     }
@@ -236,12 +230,12 @@ impl<'b> Culprits<'b> {
 
 impl Sum {
     /// Which share of the time in gaps a group took.
-    pub fn share(&self, ns: u64) -> f64 {
+    pub(crate) fn share(&self, ns: u64) -> f64 {
         ns as f64 / self.gap_ns.max(1) as f64
     }
 
     /// The one that took most, if the trace names any.
-    pub fn worst(&self) -> Option<&Group> {
+    pub(crate) fn worst(&self) -> Option<&Group> {
         self.groups.iter().find(|group| group.most.is_known())
     }
 }

@@ -5,16 +5,15 @@
 
 use super::measured::POLL;
 use super::section::{BATCH, FRAME_BYTES};
-use super::tables::{F64, MPPS, number, rounded};
+use super::tables::{MPPS, rounded};
 use base::channel::{Delays, GIVEN, LOSS_10_PPM, NO_LOSS, Setup};
 use base::number::{amount, duration, packets_per_s};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, Histogram, Level, Table, Unknown};
+use base::{Cell, Histogram, Level, Table, TableSpec, Unknown, columns, shown};
 use facts::benches::BenchRun;
 use facts::statistics::spread;
 
 /// What frames took at each load.
-pub const DELAYS: TableSpec = TableSpec {
+pub(crate) const DELAYS: TableSpec = TableSpec {
     section: super::ID,
     name: "delays",
     version: 1,
@@ -22,54 +21,24 @@ pub const DELAYS: TableSpec = TableSpec {
           rate, or the highest rate that lost nothing or at most 10 frames of a million in a search. Waiting for a batch to fill counts, and \
           so does time in which either side did not run. Launches are counted together, rate_mpps is the median of theirs; lost has frames that \
           found the ring full, and wrong those that arrived twice, late or changed.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("path"),
-        number("size_bytes", "bytes"),
-        number("batch", "count"),
-        Column::value("rate_mpps", MPPS, F64),
-        Column::ns("p50_ns"),
-        Column::ns("p99_ns"),
-        Column::ns("p999_ns"),
-        Column::ns("max_ns"),
-        Column::key("load"),
-        Column::count("due"),
-        Column::count("lost"),
-        Column::count("wrong"),
-        Column::count("launches"),
-        Column::key("policy"),
+    columns: columns![
+        key machine, key path, key_u64("bytes") size_bytes, key_u64("count") batch, f64(MPPS) rate_mpps, ns p50_ns,
+        ns p99_ns, ns p999_ns, ns max_ns, key load, count due, count lost, count wrong, count launches, key policy,
     ],
-    shown: Some(Shown::of(
-        "How long frames take at which rate",
-        &[
-            ("path", "path"),
-            ("size_bytes", "frame"),
-            ("batch", "batch"),
-            ("policy", "policy"),
-            ("load", "load"),
-            ("rate_mpps", "rate"),
-            ("p50_ns", "p50"),
-            ("p99_ns", "p99"),
-            ("p999_ns", "p99.9"),
-            ("max_ns", "longest"),
-            ("lost", "lost"),
-        ],
-        40,
-    )),
+    shown: Some(shown![
+        "How long frames take at which rate", 40;
+        path, size_bytes: "frame", batch, policy, load, rate_mpps: "rate", p50_ns: "p50", p99_ns: "p99",
+        p999_ns: "p99.9", max_ns: "longest", lost,
+    ]),
 };
 
 /// One load of one setup on one machine.
 #[derive(Debug, Clone)]
-pub struct Delayed<'b> {
-    /// The machine.
+pub(crate) struct Delayed<'b> {
     pub machine: &'b str,
-    /// Its level.
     pub level: Level,
-    /// The setup.
     pub setup: &'b Setup,
-    /// The load, as tables have it.
     pub load: String,
-    /// Each launch.
     pub launches: Vec<&'b Delays>,
     /// All delays in ns.
     pub all: Histogram,
@@ -77,7 +46,7 @@ pub struct Delayed<'b> {
 
 impl<'b> Delayed<'b> {
     /// All loads, in the order in which they were measured.
-    pub fn of(runs: &[&'b BenchRun]) -> Vec<Self> {
+    pub(crate) fn of(runs: &[&'b BenchRun]) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for run in runs {
             for result in &run.bench.results {
@@ -109,12 +78,12 @@ impl<'b> Delayed<'b> {
     }
 
     /// Frames per second that were due, in millions; `None` where no launch found a rate.
-    pub fn rate_mpps(&self) -> Option<f64> {
+    pub(crate) fn rate_mpps(&self) -> Option<f64> {
         spread::median(&self.launches.iter().filter_map(|one| one.rate_mpps).collect::<Vec<_>>())
     }
 
     /// Frames that were due and did not arrive.
-    pub fn lost(&self) -> u64 {
+    pub(crate) fn lost(&self) -> u64 {
         self.sum(|one| one.dropped.saturating_add(one.lost))
     }
 
@@ -123,7 +92,7 @@ impl<'b> Delayed<'b> {
     }
 
     /// Frames that arrived twice, late or changed.
-    pub fn wrong(&self) -> u64 {
+    pub(crate) fn wrong(&self) -> u64 {
         self.sum(|one| one.wrong)
     }
 
@@ -135,7 +104,7 @@ impl<'b> Delayed<'b> {
 }
 
 /// Table [`DELAYS`].
-pub fn table(all: &[Delayed<'_>]) -> Table {
+pub(crate) fn table(all: &[Delayed<'_>]) -> Table {
     let mut table = Table::new(&DELAYS);
     for one in all {
         let [p50, p99, p999] = match one.all.quantiles([0.5, 0.99, 0.999]) {
@@ -166,7 +135,7 @@ pub fn table(all: &[Delayed<'_>]) -> Table {
 }
 
 /// The setup that sentences and pictures are about, with all of its loads.
-pub fn main<'d, 'b>(all: &'d [Delayed<'b>], machine: &str) -> Vec<&'d Delayed<'b>> {
+pub(crate) fn main<'d, 'b>(all: &'d [Delayed<'b>], machine: &str) -> Vec<&'d Delayed<'b>> {
     let own = || all.iter().filter(|one| one.machine == machine);
     let far = |one: &&Delayed<'_>| {
         let Setup { size_bytes, batch, policy, .. } = one.setup;
@@ -177,7 +146,7 @@ pub fn main<'d, 'b>(all: &'d [Delayed<'b>], machine: &str) -> Vec<&'d Delayed<'b
 }
 
 /// The same frames over the same path by every policy, at the load that is given; the polling one first.
-pub fn by_policy<'d, 'b>(all: &'d [Delayed<'b>], main: &Delayed<'b>) -> Vec<&'d Delayed<'b>> {
+pub(crate) fn by_policy<'d, 'b>(all: &'d [Delayed<'b>], main: &Delayed<'b>) -> Vec<&'d Delayed<'b>> {
     let is_like = |one: &&Delayed<'_>| {
         let like = Setup { policy: one.setup.policy.clone(), ..main.setup.clone() };
         one.machine == main.machine && one.load == main.load && *one.setup == like
@@ -188,7 +157,7 @@ pub fn by_policy<'d, 'b>(all: &'d [Delayed<'b>], main: &Delayed<'b>) -> Vec<&'d 
 }
 
 /// What frames take at the middle load, and which rate is carried without loss.
-pub fn said(loads: &[&Delayed<'_>]) -> Option<String> {
+pub(crate) fn said(loads: &[&Delayed<'_>]) -> Option<String> {
     let with_rate: Vec<_> = loads.iter().filter(|one| one.rate_mpps().is_some() && one.all.count() > 0).collect();
     let of_clean = |one: &&&&Delayed<'_>| one.load.ends_with('%');
     let shares: Vec<_> = with_rate.iter().filter(of_clean).collect();
@@ -214,7 +183,7 @@ pub fn said(loads: &[&Delayed<'_>]) -> Option<String> {
 }
 
 /// Searches that found no rate.
-pub fn unknown(all: &[Delayed<'_>]) -> impl Iterator<Item = Unknown> {
+pub(crate) fn unknown(all: &[Delayed<'_>]) -> impl Iterator<Item = Unknown> {
     [without_rate(all), not_held(all)].into_iter().flatten()
 }
 

@@ -8,12 +8,12 @@ use base::channel::{DPDK_PATHS, POINTER_BYTES, RTE_RING};
 use base::number::{list, packets_per_s};
 
 /// True if DPDK's programs kept it busy.
-pub fn is_of(one: &Measured<'_>) -> bool {
+pub(crate) fn is_of(one: &Measured<'_>) -> bool {
     DPDK_PATHS.contains(&one.setup.path.as_str())
 }
 
 /// What has to be known of them, if any was measured.
-pub fn about(channel: &Channel<'_>) -> Option<String> {
+pub(crate) fn about(channel: &Channel<'_>) -> Option<String> {
     let names: Vec<String> = DPDK_PATHS
         .iter()
         .filter(|path| channel.measured().any(|one| one.setup.path == **path))
@@ -35,7 +35,7 @@ pub fn about(channel: &Channel<'_>) -> Option<String> {
 }
 
 /// What the other paths of the same run carry, where one of both is DPDK's; pointers are said to be such.
-pub fn beside(channel: &Channel<'_>, main: &Measured<'_>) -> Option<String> {
+pub(crate) fn beside(channel: &Channel<'_>, main: &Measured<'_>) -> Option<String> {
     let is_like = |one: &&Measured<'_>| {
         let is_pointers = one.setup.path == RTE_RING;
         one.machine == main.machine

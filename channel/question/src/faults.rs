@@ -1,57 +1,36 @@
 //! What did an honest side make of a hostile peer?
 
-use super::tables::number;
 use base::channel::{Fault, RULES};
 use base::number::{counted, list};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Level, Table};
+use base::{Cell, Level, Table, TableSpec, columns, shown};
 use facts::benches::BenchRun;
 
 /// What was done to an honest side, and what it saw.
-pub const FAULTS: TableSpec = TableSpec {
+pub(crate) const FAULTS: TableSpec = TableSpec {
     section: super::ID,
     name: "faults",
     version: 1,
     row: "What a hostile peer did to one rule by script, in all launches: how often, how often the honest side counted it (missing where there \
           is nothing to count), and whether the honest side neither crashed nor hung nor handed out a wrong frame (missing where no byte of \
           the peer's can break the rule).",
-    columns: &[
-        Column::key("machine"),
-        number("rule", "count"),
-        Column::count("injected"),
-        Column::count("seen"),
-        Column::value("survived", "", ColumnType::Bool),
-        Column::text("what"),
-        Column::text("why"),
-    ],
-    shown: Some(Shown::of(
-        "What a hostile peer did, and what was seen of it",
-        &[
-            ("rule", "rule"),
-            ("what", "what was done"),
-            ("injected", "times"),
-            ("seen", "seen"),
-            ("survived", "survived"),
-            ("why", "remark"),
-        ],
-        12,
-    )),
+    columns: columns![key machine, key_u64("count") rule, count injected, count seen, flag survived, text what, text why],
+    shown: Some(shown![
+        "What a hostile peer did, and what was seen of it", 12;
+        rule, what: "what was done", injected: "times", seen, survived, why: "remark",
+    ]),
 };
 
 /// One rule on one machine.
 #[derive(Debug, Clone)]
-pub struct Broken<'b> {
-    /// The machine.
+pub(crate) struct Broken<'b> {
     pub machine: &'b str,
-    /// Its level.
     pub level: Level,
-    /// Each launch.
     pub launches: Vec<&'b Fault>,
 }
 
 impl<'b> Broken<'b> {
     /// All of them, by machine and rule.
-    pub fn of(runs: &[&'b BenchRun]) -> Vec<Self> {
+    pub(crate) fn of(runs: &[&'b BenchRun]) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for run in runs {
             let results = run.bench.results.iter().filter_map(|result| result.faults.as_deref());
@@ -66,28 +45,27 @@ impl<'b> Broken<'b> {
     }
 
     /// Its number; there is at least one launch.
-    pub fn rule(&self) -> u8 {
+    pub(crate) fn rule(&self) -> u8 {
         self.launches[0].rule
     }
 
-    /// What it says.
-    pub fn words(&self) -> &'static str {
+    pub(crate) fn words(&self) -> &'static str {
         usize::from(self.rule()).checked_sub(1).and_then(|rule| RULES.get(rule)).copied().unwrap_or("an unknown rule")
     }
 
     /// The launch that a row shows: the first that was not survived, else the first.
-    pub fn shown(&self) -> &'b Fault {
+    pub(crate) fn shown(&self) -> &'b Fault {
         self.launches.iter().find(|fault| fault.survived == Some(false)).copied().unwrap_or(self.launches[0])
     }
 
     /// Whether every launch was survived; `None` where nothing was done.
-    pub fn survived(&self) -> Option<bool> {
+    pub(crate) fn survived(&self) -> Option<bool> {
         self.shown().survived
     }
 }
 
 /// Table [`FAULTS`].
-pub fn table(all: &[Broken<'_>]) -> Table {
+pub(crate) fn table(all: &[Broken<'_>]) -> Table {
     let mut table = Table::new(&FAULTS);
     for one in all {
         let injected = one.launches.iter().fold(0_u64, |sum, fault| sum.saturating_add(fault.injected));
@@ -106,8 +84,7 @@ pub fn table(all: &[Broken<'_>]) -> Table {
     table
 }
 
-/// What it comes to, of one machine.
-pub fn said(own: &[&Broken<'_>]) -> Option<String> {
+pub(crate) fn said(own: &[&Broken<'_>]) -> Option<String> {
     let of = |survived: Option<bool>| own.iter().filter(|one| one.survived() == survived).count() as u64;
     let broken = own.len() as u64 - of(None);
     if broken == 0 {

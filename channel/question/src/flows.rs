@@ -1,14 +1,12 @@
 //! What became of frames while the flow table changed?
 
-use super::tables::number;
 use base::channel::FlowRun;
 use base::number::{counted, duration, many, thousands};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Histogram, Level, Table, Unknown};
+use base::{Cell, Histogram, Level, Table, TableSpec, Unknown, columns, shown};
 use facts::benches::BenchRun;
 
 /// What became of frames while a flow table changed.
-pub const FLOWS: TableSpec = TableSpec {
+pub(crate) const FLOWS: TableSpec = TableSpec {
     section: super::ID,
     name: "flows",
     version: 1,
@@ -16,62 +14,32 @@ pub const FLOWS: TableSpec = TableSpec {
           from a change until a machine acknowledged it or a later one, and the vSwitch saw that; one sample for each change and machine. \
           stale_sent are frames whose rule was gone when they were sent; the receiver drops those that are too late. misdelivered are frames \
           that were delivered though the log of all changes forbids it.",
-    columns: &[
-        Column::key("machine"),
-        number("vms", "count"),
-        Column::value("changes_per_s", "1/s", ColumnType::F64),
-        Column::ns("lag_p99_ns"),
-        Column::count("stale_sent"),
-        Column::count("misdelivered"),
-        number("asked_per_s", "1/s"),
-        Column::ns("lag_p50_ns"),
-        Column::ns("lag_max_ns"),
-        Column::count("revocations"),
-        Column::count("sent"),
-        Column::count("delivered"),
-        Column::count("dropped"),
-        Column::count("unacknowledged"),
-        Column::count("ack_faults"),
-        Column::value("shared_cpus", "", ColumnType::Bool),
-        Column::count("launches"),
+    columns: columns![
+        key machine, key_u64("count") vms, f64("1/s") changes_per_s, ns lag_p99_ns, count stale_sent,
+        count misdelivered, key_u64("1/s") asked_per_s, ns lag_p50_ns, ns lag_max_ns, count revocations, count sent,
+        count delivered, count dropped, count unacknowledged, count ack_faults, flag shared_cpus, count launches,
     ],
-    shown: Some(Shown::of(
-        "What becomes of frames while the flow table changes",
-        &[
-            ("vms", "VMs"),
-            ("changes_per_s", "changes"),
-            ("lag_p50_ns", "lag p50"),
-            ("lag_p99_ns", "lag p99"),
-            ("sent", "sent"),
-            ("stale_sent", "stale"),
-            ("delivered", "delivered"),
-            ("dropped", "dropped"),
-            ("misdelivered", "misdelivered"),
-        ],
-        20,
-    )),
+    shown: Some(shown![
+        "What becomes of frames while the flow table changes", 20;
+        vms: "VMs", changes_per_s: "changes", lag_p50_ns: "lag p50", lag_p99_ns: "lag p99", sent, stale_sent: "stale",
+        delivered, dropped, misdelivered,
+    ]),
 };
 
 /// Launches of the same machines and changes.
 #[derive(Debug, Clone)]
-pub struct Changed<'b> {
-    /// The machine.
+pub(crate) struct Changed<'b> {
     pub machine: &'b str,
-    /// Its level.
     pub level: Level,
     /// Machines, and changes that were asked for.
     pub vms: u32,
-    /// See there.
     pub asked_per_s: u64,
-    /// Each launch.
     pub launches: Vec<&'b FlowRun>,
-    /// All lags in ns.
     pub lags: Histogram,
 }
 
 impl<'b> Changed<'b> {
-    /// All of them.
-    pub fn of(runs: &[&'b BenchRun]) -> Vec<Self> {
+    pub(crate) fn of(runs: &[&'b BenchRun]) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for run in runs {
             for result in &run.bench.results {
@@ -97,23 +65,21 @@ impl<'b> Changed<'b> {
         all
     }
 
-    /// Over its launches.
-    pub fn sum(&self, of: impl Fn(&FlowRun) -> u64) -> u64 {
+    pub(crate) fn sum(&self, of: impl Fn(&FlowRun) -> u64) -> u64 {
         self.launches.iter().fold(0, |sum, one| sum.saturating_add(of(one)))
     }
 
-    /// Changes per second that were made.
-    pub fn changes_per_s(&self) -> f64 {
+    pub(crate) fn changes_per_s(&self) -> f64 {
         self.sum(|one| one.changes) as f64 * 1e9 / self.sum(|one| one.ns).max(1) as f64
     }
 
     /// The share of frames that were sent by a rule that was gone.
-    pub fn stale_share(&self) -> f64 {
+    pub(crate) fn stale_share(&self) -> f64 {
         self.sum(|one| one.stale_sent) as f64 / self.sum(|one| one.sent).max(1) as f64
     }
 
     /// `2 machines, 10,000 changes per second`.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!(
             "{}, {} per second",
             counted(self.vms.into(), "machine", "machines"),
@@ -123,7 +89,7 @@ impl<'b> Changed<'b> {
 }
 
 /// Table [`FLOWS`].
-pub fn table(all: &[Changed<'_>]) -> Table {
+pub(crate) fn table(all: &[Changed<'_>]) -> Table {
     let mut table = Table::new(&FLOWS);
     for one in all {
         let lag = |share: f64| Cell::from(one.lags.quantile(share));
@@ -151,8 +117,7 @@ pub fn table(all: &[Changed<'_>]) -> Table {
     table
 }
 
-/// What it comes to, in a sentence for each.
-pub fn said(one: &Changed<'_>) -> String {
+pub(crate) fn said(one: &Changed<'_>) -> String {
     let lag = match one.lags.quantile(0.99) {
         Some(ns) => format!("; a change was acknowledged within {} (p99)", duration(ns as f64)),
         None => String::new(),
@@ -168,7 +133,7 @@ pub fn said(one: &Changed<'_>) -> String {
 }
 
 /// Changes that were never acknowledged.
-pub fn unknown(all: &[Changed<'_>]) -> Option<Unknown> {
+pub(crate) fn unknown(all: &[Changed<'_>]) -> Option<Unknown> {
     let amount = all.iter().fold(0_u64, |sum, one| sum.saturating_add(one.sum(|one| one.unacknowledged)));
     (amount > 0).then(|| Unknown {
         what: "unacknowledged".into(),

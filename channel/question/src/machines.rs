@@ -9,19 +9,18 @@ use facts::machines::Machines;
 use host::Snapshot;
 use host::processor::Processor;
 
-/// One machine.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Host {
+pub(crate) struct Host {
     /// Its id in the recording.
     pub machine: String,
     /// Nanoseconds of a tick of its time-stamp counter.
     pub ns_per_tick: Option<f64>,
     /// The smallest second-level cache among the CPUs that measured; `None`: nobody told.
-    pub l2_bytes: Option<u64>,
+    pub(crate) l2_bytes: Option<u64>,
     /// Whether processes have protection keys there; `None`: nobody told.
-    pub has_pku: Option<bool>,
+    pub(crate) has_pku: Option<bool>,
     /// CPUs that are online beside those that measured; `None`: nobody told.
-    pub other_cpus: Option<CpuSet>,
+    pub(crate) other_cpus: Option<CpuSet>,
     /// Whether a hypervisor is below it; `None`: nobody told.
     pub is_guest: Option<bool>,
     /// The sides ran by a real-time policy.
@@ -32,7 +31,7 @@ pub struct Host {
 
 impl Host {
     /// The machine whose `bench` this is, and whose CPUs measured.
-    pub fn of(bench: &BenchRun, cpus: impl Iterator<Item = u32>, machines: &Machines) -> Self {
+    pub(crate) fn of(bench: &BenchRun, cpus: impl Iterator<Item = u32>, machines: &Machines) -> Self {
         let snapshot = machines.of_machine(&bench.machine).and_then(|host| host.last());
         let cpus = CpuSet::from_iter(cpus);
         // Each bench tells some of it itself, as far as a machine says it.
@@ -54,7 +53,7 @@ impl Host {
     }
 
     /// Windows that are modelled on it, as [`windows::modelled`] has them.
-    pub fn modelled(&self) -> Vec<(&str, f64, bool, String)> {
+    pub(crate) fn modelled(&self) -> Vec<(&str, f64, bool, String)> {
         windows::modelled(&self.given, self.ns_per_tick)
     }
 }

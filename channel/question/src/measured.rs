@@ -16,18 +16,16 @@ use facts::statistics::spread;
 
 /// Windows in the order in which they are shown; others come behind.
 const ORDER: &[&str] = &[NONE, PKEY, MPROTECT];
-/// No window.
-pub const NONE: &str = "none";
-/// A protection key.
-pub const PKEY: &str = "pkey";
+pub(crate) const NONE: &str = "none";
+pub(crate) const PKEY: &str = "pkey";
 /// Pages that are taken away and given back.
-pub const MPROTECT: &str = "mprotect";
+pub(crate) const MPROTECT: &str = "mprotect";
 /// Both sides look for frames all the time.
-pub const POLL: &str = "poll";
+pub(crate) const POLL: &str = "poll";
 
 /// All that benches of the channel measured.
 #[derive(Debug, Clone)]
-pub struct Channel<'b> {
+pub(crate) struct Channel<'b> {
     /// The machines, in the order of their files.
     pub hosts: Vec<Host>,
     /// By machine, path, size, policy, number of machines and window.
@@ -42,7 +40,6 @@ pub struct Channel<'b> {
     pub skipped: Vec<(&'b str, &'b str)>,
     /// Results that cannot be: a batch of nothing, a time below 0.
     pub damaged: u64,
-    /// The machines were emulated.
     pub is_emulated: bool,
     /// Who had the CPUs during gaps, where something was recorded beside.
     pub culprits: Culprits<'b>,
@@ -50,7 +47,7 @@ pub struct Channel<'b> {
 
 /// Setups that differ in their batch alone.
 #[derive(Debug, Clone)]
-pub struct Series<'b> {
+pub(crate) struct Series<'b> {
     /// Each batch, the smallest first; at least one.
     pub measured: Vec<Measured<'b>>,
     /// The line through their clean rates, or why there is none.
@@ -59,20 +56,15 @@ pub struct Series<'b> {
 
 /// One setup on one machine.
 #[derive(Debug, Clone)]
-pub struct Measured<'b> {
-    /// The machine.
+pub(crate) struct Measured<'b> {
     pub machine: &'b str,
-    /// Its level.
     pub level: Level,
-    /// The setup.
     pub setup: &'b Setup,
-    /// Its launches, by their number.
     pub launches: Vec<(u32, &'b Run)>,
 }
 
 impl<'b> Channel<'b> {
-    /// All of it.
-    pub fn of(benches: &'b Benches, machines: &Machines) -> Self {
+    pub(crate) fn of(benches: &'b Benches, machines: &Machines) -> Self {
         let runs: Vec<&BenchRun> = benches.runs.iter().filter(|run| run.bench.bench == BENCH).collect();
         let mut channel = Self {
             hosts: Vec::new(),
@@ -130,18 +122,16 @@ impl<'b> Channel<'b> {
         channel
     }
 
-    /// Every setup.
-    pub fn measured(&self) -> impl Iterator<Item = &Measured<'b>> {
+    pub(crate) fn measured(&self) -> impl Iterator<Item = &Measured<'b>> {
         self.series.iter().flat_map(|series| &series.measured)
     }
 
-    /// The machine that measured it.
-    pub fn host(&self, one: &Measured<'_>) -> Option<&Host> {
+    pub(crate) fn host(&self, one: &Measured<'_>) -> Option<&Host> {
         self.hosts.iter().find(|host| host.machine == one.machine)
     }
 
     /// The same series with something changed.
-    pub fn like(&self, one: &Measured<'_>, change: impl Fn(&mut Setup)) -> Option<&Series<'b>> {
+    pub(crate) fn like(&self, one: &Measured<'_>, change: impl Fn(&mut Setup)) -> Option<&Series<'b>> {
         let mut wanted = one.setup.clone();
         change(&mut wanted);
         let is = |series: &&Series<'b>| {
@@ -162,12 +152,12 @@ impl<'b> Series<'b> {
     }
 
     /// Its smallest batch, which has all else that the others have as well.
-    pub fn first(&self) -> &Measured<'b> {
+    pub(crate) fn first(&self) -> &Measured<'b> {
         &self.measured[0]
     }
 
     /// The setup of that batch.
-    pub fn at(&self, batch: u32) -> Option<&Measured<'b>> {
+    pub(crate) fn at(&self, batch: u32) -> Option<&Measured<'b>> {
         self.measured.iter().find(|one| one.setup.batch == batch)
     }
 }
@@ -183,8 +173,7 @@ impl Measured<'_> {
         self.machine == other.machine && Setup { batch: self.setup.batch, ..other.setup.clone() } == *self.setup
     }
 
-    /// The median of its launches.
-    pub fn median(&self, of: impl Fn(&Run) -> Option<f64>) -> Option<f64> {
+    pub(crate) fn median(&self, of: impl Fn(&Run) -> Option<f64>) -> Option<f64> {
         spread::median(&self.values(of))
     }
 
@@ -192,18 +181,17 @@ impl Measured<'_> {
         self.launches.iter().filter_map(|(_, run)| of(run)).collect()
     }
 
-    /// The sum of its launches.
-    pub fn sum(&self, of: impl Fn(&Run) -> u64) -> u64 {
+    pub(crate) fn sum(&self, of: impl Fn(&Run) -> u64) -> u64 {
         self.launches.iter().fold(0, |sum, (_, run)| sum.saturating_add(of(run)))
     }
 
     /// Millions of frames per second over all of the time.
-    pub fn raw_mpps(&self) -> Option<f64> {
+    pub(crate) fn raw_mpps(&self) -> Option<f64> {
         self.median(|run| Some(run.raw_mpps()))
     }
 
     /// The share of slices that nobody disturbed, of all launches.
-    pub fn clean_share(&self) -> f64 {
+    pub(crate) fn clean_share(&self) -> f64 {
         self.sum(|run| run.clean_slices) as f64 / self.sum(|run| run.slices).max(1) as f64
     }
 
@@ -216,74 +204,73 @@ impl Measured<'_> {
     }
 
     /// Millions of frames per second in slices that nobody disturbed; `None` where too few of them were.
-    pub fn clean_mpps(&self) -> Option<f64> {
+    pub(crate) fn clean_mpps(&self) -> Option<f64> {
         spread::median(&self.clean())
     }
 
     /// The least and the largest of these among launches; one launch has no range.
-    pub fn range_mpps(&self) -> Option<(f64, f64)> {
+    pub(crate) fn range_mpps(&self) -> Option<(f64, f64)> {
         let mut clean = self.clean();
         clean.sort_by(f64::total_cmp);
         (clean.len() > 1).then(|| (clean[0], clean[clean.len() - 1]))
     }
 
     /// How much of the clean rate was lost to whoever disturbed the run.
-    pub fn lost_share(&self) -> Option<f64> {
+    pub(crate) fn lost_share(&self) -> Option<f64> {
         Some((1.0 - self.raw_mpps()? / self.clean_mpps()?).max(0.0))
     }
 
     /// The time of a batch at the clean rate.
-    pub fn batch_ns(&self) -> Option<f64> {
+    pub(crate) fn batch_ns(&self) -> Option<f64> {
         Some(f64::from(self.setup.batch) * 1_000.0 / self.clean_mpps()?)
     }
 
     /// Opening and closing the window with nothing inside.
-    pub fn window_ns(&self) -> Option<f64> {
+    pub(crate) fn window_ns(&self) -> Option<f64> {
         self.median(|run| Some(run.window_ns))
     }
 
     /// The share of the time that the window was open, of the side where it was open for longer; `None` without a window.
-    pub fn open_share(&self) -> Option<f64> {
+    pub(crate) fn open_share(&self) -> Option<f64> {
         let of = |side: &Side| (side.windows > 0 && side.ns > 0).then(|| side.open_ns as f64 / side.ns as f64);
         self.median(|run| run.sides().filter_map(of).reduce(f64::max))
     }
 
     /// CPU seconds of all sides for a million frames.
-    pub fn cpu_s_per_mpkt(&self) -> Option<f64> {
+    pub(crate) fn cpu_s_per_mpkt(&self) -> Option<f64> {
         self.median(|run| {
             let cpus = run.sides().map(ran).sum::<Option<f64>>()?;
             (cpus > 0.0 && run.packets > 0).then(|| cpus * run.ns as f64 / run.packets as f64 / 1e3)
         })
     }
 
-    /// Kicks for each frame.
-    pub fn kicks_per_packet(&self) -> Option<f64> {
+    pub(crate) fn kicks_per_packet(&self) -> Option<f64> {
         self.median(|run| (run.packets > 0).then(|| run.kicks as f64 / run.packets as f64))
     }
 
     /// The share of the time that the less busy side ran.
-    pub fn busy_share(&self) -> Option<f64> {
+    pub(crate) fn busy_share(&self) -> Option<f64> {
         self.median(|run| run.sides().map(ran).reduce(|least, one| Some(least?.min(one?))).flatten())
     }
 
     /// Times that either side's CPU was taken.
-    pub fn involuntary(&self) -> u64 {
+    pub(crate) fn involuntary(&self) -> u64 {
         self.sum(|run| run.sides().fold(0, |sum, side| sum.saturating_add(side.involuntary)))
     }
 
     /// True if it ran between guests that were emulated.
-    pub fn is_emulated(&self) -> bool {
+    pub(crate) fn is_emulated(&self) -> bool {
         self.launches.iter().any(|(_, run)| run.emulated)
     }
 
     /// True if the frames of each launch were looked at.
-    pub fn is_verified(&self) -> bool {
+    pub(crate) fn is_verified(&self) -> bool {
         self.launches.iter().all(|(_, run)| run.verified)
     }
 
     /// What was wrong with frames, by name, of the launches that looked; `None` where none did. What is missing is known where both ends
     /// counted their frames, too.
-    pub fn wrong(&self) -> [(&'static str, Option<u64>); 4] {
+    pub(crate) fn wrong(&self) -> [(&'static str, Option<u64>); 4] {
         let of = |looked: fn(&Run) -> bool, count: fn(&Run) -> u64| {
             let runs = self.launches.iter().any(|(_, run)| looked(run));
             runs.then(|| self.sum(|run| if looked(run) { count(run) } else { 0 }))
@@ -298,7 +285,7 @@ impl Measured<'_> {
     }
 
     /// How it is named in sentences: `ring without a window`, `ring with pkey`, `ivshmem-plain with pkey, emulated`.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let Setup { path, window, policy, vms, .. } = self.setup;
         let window = if window == NONE { "without a window".to_owned() } else { format!("with {window}") };
         let policy = if policy == POLL { String::new() } else { format!(", policy {policy}") };

@@ -190,12 +190,10 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// What they say of themselves.
 pub fn words() -> Vec<Words> {
     RULES.iter().map(Rule::words).collect()
 }
 
-/// What they found.
 pub(super) fn findings(channel: &Channel<'_>) -> Vec<Finding> {
     let hits = RULES.iter().flat_map(|rule| (rule.check)(channel).into_iter().map(|hit| rule.finding(hit, Level::L0)));
     in_order(hits.collect())

@@ -14,7 +14,6 @@ pub const QUESTION: &str = "How many packets does a path between two machines ca
 
 /// The frame and the batch that sentences are about, where they were measured: those of the talk of 2015.
 pub(super) const FRAME_BYTES: u32 = 64;
-/// See there.
 pub(super) const BATCH: u32 = 32;
 
 /// Answers it; `None` if the recording has no such bench.
@@ -31,7 +30,6 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     Ok(Some(Answer { section: section(&channel, &benches.runs), problems: Vec::new() }))
 }
 
-/// The Section of what was measured.
 pub(super) fn section(channel: &Channel<'_>, runs: &[BenchRun]) -> Section {
     let mut section = Section::new(super::ID, QUESTION);
     section.about = runs.iter().map(BenchRun::about).collect();

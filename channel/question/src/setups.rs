@@ -6,8 +6,7 @@
 use super::measured::Channel;
 use base::channel::Run;
 use base::number::{duration, list};
-use base::table::{Shown, TableSpec};
-use base::{Column, ColumnType, Table};
+use base::{Table, TableSpec, columns, shown};
 use facts::statistics::spread;
 
 /// The part in which nothing is connected yet.
@@ -16,39 +15,22 @@ const PROCESSES: &str = "processes";
 const WHOLE: &str = "all but processes";
 
 /// How long setting a path up took.
-pub const SETUPS: TableSpec = TableSpec {
+pub(crate) const SETUPS: TableSpec = TableSpec {
     section: super::ID,
     name: "setups",
     version: 1,
     row: "One part of setting a path up, over all runs of the path: ns is their median, low_ns and high_ns their range. `processes` are started \
           until both read commands; `attach` has the receiver listen and makes the sender's port, `link` starts that until both are up, and \
           `first frame` has one arrive: `all but processes` are these three together.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("path"),
-        Column::key("part"),
-        Column::ns("ns"),
-        Column::ns("low_ns"),
-        Column::ns("high_ns"),
-        Column::value("runs", "count", ColumnType::U64),
-    ],
-    shown: Some(Shown::of(
-        "How long setting a path up takes",
-        &[
-            ("path", "path"),
-            ("part", "part"),
-            ("ns", "median"),
-            ("low_ns", "from"),
-            ("high_ns", "to"),
-            ("runs", "runs"),
-        ],
-        20,
-    )),
+    columns: columns![key machine, key path, key part, ns ns, ns low_ns, ns high_ns, count runs],
+    shown: Some(shown![
+        "How long setting a path up takes", 20;
+        path, part, ns: "median", low_ns: "from", high_ns: "to", runs,
+    ]),
 };
 
-/// The parts of one path on one machine.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PathSetup<'b> {
+pub(crate) struct PathSetup<'b> {
     machine: &'b str,
     path: &'b str,
     /// In the order in which they come, with what each run took; the whole of each run is the last.
@@ -56,7 +38,7 @@ pub struct PathSetup<'b> {
 }
 
 /// Those of all paths whose runs were timed.
-pub fn of<'b>(channel: &Channel<'b>) -> Vec<PathSetup<'b>> {
+pub(crate) fn of<'b>(channel: &Channel<'b>) -> Vec<PathSetup<'b>> {
     let mut found: Vec<PathSetup<'b>> = Vec::new();
     for one in channel.measured() {
         let (machine, path) = (one.machine, one.setup.path.as_str());
@@ -90,7 +72,7 @@ impl<'b> PathSetup<'b> {
     }
 
     /// As a person would say it.
-    pub fn sentence(&self) -> Option<String> {
+    pub(crate) fn sentence(&self) -> Option<String> {
         let whole = self.median(WHOLE)?;
         let inner = self.parts.iter().filter(|(name, _)| ![PROCESSES, WHOLE].contains(name));
         let said: Vec<String> =
@@ -104,7 +86,7 @@ impl<'b> PathSetup<'b> {
 }
 
 /// Table [`SETUPS`].
-pub fn table(setups: &[PathSetup<'_>]) -> Table {
+pub(crate) fn table(setups: &[PathSetup<'_>]) -> Table {
     let mut table = Table::new(&SETUPS);
     for PathSetup { machine, path, parts } in setups {
         for (name, all) in parts {

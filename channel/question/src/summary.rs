@@ -12,7 +12,7 @@ use facts::ring::Refused;
 const MOST_NAMED: usize = 3;
 
 /// The answer as a person would say it.
-pub fn of(channel: &Channel<'_>, main: &[&Measured<'_>], setups: &[PathSetup<'_>]) -> String {
+pub(crate) fn of(channel: &Channel<'_>, main: &[&Measured<'_>], setups: &[PathSetup<'_>]) -> String {
     let mut sentences: Vec<String> = Vec::new();
     for one in main {
         let of = if main.len() > 1 { format!("{}: ", one.machine) } else { String::new() };

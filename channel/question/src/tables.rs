@@ -10,22 +10,15 @@ use super::delays::DELAYS;
 use super::faults::FAULTS;
 use super::flows::FLOWS;
 use super::setups::SETUPS;
-use base::table::TableSpec;
-use base::{Cell, Column, ColumnType};
+use base::{Cell, TableSpec};
 use gaps::GAPS;
 use rates::RATES;
 
 /// All tables, in reading order.
 pub const TABLES: &[&TableSpec] = &[&RATES, &GAPS, &SETUPS, &DELAYS, &FLOWS, &FAULTS];
 
-pub(super) const F64: ColumnType = ColumnType::F64;
 /// Unit of rates.
 pub(super) const MPPS: &str = "Mpps";
-
-/// A number that says which row it is.
-pub(super) const fn number(name: &'static str, unit: &'static str) -> Column {
-    Column { key: true, ..Column::value(name, unit, ColumnType::U64) }
-}
 
 pub(super) fn rounded(value: Option<f64>, grain: f64) -> Cell {
     value.filter(|value| value.is_finite()).map(|value| (value * grain).round() / grain).into()

@@ -25,10 +25,9 @@ pub(crate) struct Made {
     pub kicks: u64,
     pub pair: &'static str,
     pub verified: bool,
-    /// Both ends counted.
     pub counted: bool,
     /// Milliseconds of each part of setting it up, if it was timed.
-    pub setup_ms: Option<[u64; 4]>,
+    pub(crate) setup_ms: Option<[u64; 4]>,
     /// Lost, duplicated, reordered, torn.
     pub wrong: [u64; 4],
     pub ring_bytes: u64,

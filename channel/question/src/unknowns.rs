@@ -7,8 +7,7 @@ use base::Unknown;
 use base::channel::LEAST_CLEAN;
 use base::number::{counted, duration, percent};
 
-/// What cannot be told.
-pub fn of(channel: &Channel<'_>, listed: u64) -> Vec<Unknown> {
+pub(crate) fn of(channel: &Channel<'_>, listed: u64) -> Vec<Unknown> {
     let one = |what: &str, amount: u64, unit: &str, text: String| {
         (amount > 0).then(|| Unknown { what: what.into(), amount: Some(amount as f64), unit: unit.into(), text })
     };

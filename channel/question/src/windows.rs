@@ -5,15 +5,14 @@
 
 /// How sure a number is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Known {
+pub(crate) enum Known {
     /// Remembered from a publication, and not looked up again.
     Recalled,
 }
 
 /// What a window costs for one batch: opening and closing it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Price {
-    /// As a time.
+pub(crate) enum Price {
     Ns(f64),
     /// In cycles of the machine that it was measured on; ours has its own rate.
     Cycles(f64),
@@ -21,19 +20,14 @@ pub enum Price {
 
 /// A window that others measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Published {
-    /// As tables name it.
+pub(crate) struct Published {
     pub name: &'static str,
-    /// What it costs.
     pub price: Price,
-    /// How sure that is.
     pub known: Known,
-    /// Who says so.
     pub source: &'static str,
 }
 
-/// Each of them.
-pub const WINDOWS: &[Published] = &[
+pub(crate) const WINDOWS: &[Published] = &[
     Published {
         name: "vmfunc",
         price: Price::Cycles(396.0),
@@ -56,8 +50,7 @@ pub const WINDOWS: &[Published] = &[
 
 /// A window whose price was given with the bench, by whoever ran it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Given {
-    /// As it was called.
+pub(crate) struct Given {
     pub name: String,
     /// What a batch pays for it.
     pub ns: f64,
@@ -65,7 +58,7 @@ pub struct Given {
 
 impl Given {
     /// Each of `vmfunc=196, mine=20`; what is no price of a name is left out.
-    pub fn all(text: &str) -> Vec<Given> {
+    pub(crate) fn all(text: &str) -> Vec<Given> {
         let one = |part: &str| {
             let (name, ns) = part.trim().split_once('=')?;
             let ns = ns.parse().ok().filter(|ns: &f64| *ns > 0.0 && ns.is_finite())?;
@@ -74,36 +67,33 @@ impl Given {
         text.split(',').filter_map(one).collect()
     }
 
-    /// What it stands on.
-    pub fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         format!("{}, {} ns (given with --window)", self.name, self.ns)
     }
 }
 
 /// What is modelled on a machine: published windows and those that were given, which stand for published ones of their names. Name, price
 /// in ns, whether it was given, what it stands on.
-pub fn modelled(given: &[Given], ns_per_tick: Option<f64>) -> Vec<(&str, f64, bool, String)> {
+pub(crate) fn modelled(given: &[Given], ns_per_tick: Option<f64>) -> Vec<(&str, f64, bool, String)> {
     let published = WINDOWS.iter().filter(|window| given.iter().all(|own| own.name != window.name));
     let published = published.filter_map(|window| Some((window.name, window.ns(ns_per_tick)?, false, window.said())));
     published.chain(given.iter().map(|own| (own.name.as_str(), own.ns, true, own.said()))).collect()
 }
 
 /// A rate that others published, in Mpps, for context alone.
-pub const SEED_MPPS: f64 = 65.0;
-/// The same with all that is known of it.
-pub const SEED: &str = "Published for context: 65 Mpps at batch 32, variant not stated (J. Nakajima, 2015)";
+pub(crate) const SEED_MPPS: f64 = 65.0;
+pub(crate) const SEED: &str = "Published for context: 65 Mpps at batch 32, variant not stated (J. Nakajima, 2015)";
 
 impl Published {
     /// In ns, where a tick of the time-stamp counter takes that long.
-    pub fn ns(&self, ns_per_tick: Option<f64>) -> Option<f64> {
+    pub(crate) fn ns(&self, ns_per_tick: Option<f64>) -> Option<f64> {
         match self.price {
             Price::Ns(ns) => Some(ns),
             Price::Cycles(cycles) => Some(cycles * ns_per_tick.filter(|ns| *ns > 0.0 && ns.is_finite())?),
         }
     }
 
-    /// Where it comes from, and how sure that is.
-    pub fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         let sure = match self.known {
             Known::Recalled => "recalled, not checked again",
         };

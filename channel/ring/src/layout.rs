@@ -139,7 +139,6 @@ pub(crate) struct Places {
     pub slot_bytes: usize,
     descriptor_step: usize,
     data_at: usize,
-    /// The longest frame.
     pub frame_bytes: usize,
 }
 
@@ -160,7 +159,6 @@ impl Places {
         self.mask + 1 - (number & self.mask)
     }
 
-    /// Of its data.
     #[inline]
     pub(crate) fn data(&self, number: u64) -> usize {
         self.data_at + (number & self.mask) as usize * self.slot_bytes

@@ -42,6 +42,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+// Everybody builds on it: what it offers is documented, item by item.
+#![deny(missing_docs)]
+
 mod acks;
 mod consumer;
 mod doorbell;

@@ -12,7 +12,6 @@ use std::borrow::{Borrow, Cow};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What a recording answered.
 pub struct Answers {
     /// Of the questions that it could answer, in their order.
     pub sections: Vec<Section>,
@@ -36,7 +35,6 @@ impl Answers {
         Self::about(case, &[About::Happened, About::Setup].into_iter().chain(planned).collect::<Vec<_>>())
     }
 
-    /// Asks every question about these.
     pub fn about(case: &Case, wanted: &[About]) -> Self {
         let (input, given) = (case.input(), case.given());
         let mut of_questions = Vec::new();

@@ -26,9 +26,9 @@ pub mod facts {
     };
 }
 
+use base::TableSpec;
 use base::recording::Recording;
 use base::rule::Words;
-use base::table::TableSpec;
 
 /// Opens all parts of `recording`.
 ///
@@ -51,7 +51,6 @@ pub fn calibration(
     datapath::calibration(input, pattern, used, from, channel::ring_cost)
 }
 
-/// All questions, in the order in which they are shown.
 pub const QUESTIONS: &[Question] = &[
     Question {
         id: "flow",

@@ -15,7 +15,6 @@ const HEAD: &str = "# Validation\n\n\
     - **fitted**: it gave a constant or a band of the model, and proves nothing. **ceiling**: the model only bounds it. **control**: a wrong assumption, to show\n\
     that the right one matters. **not predicted**: the model says nothing of it.\n\n";
 
-/// The page.
 pub fn page() -> String {
     let chapters = chapters();
     let rows: Vec<&Comparison> = chapters.iter().flat_map(|(_, rows)| rows).collect();

@@ -9,32 +9,19 @@ use std::path::PathBuf;
 pub enum Error {
     /// The operating system refused.
     #[error("{}: {source}", .path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The refusal.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// It is compressed or packed, and damaged or no tar.
     #[error("{} is not a complete tar archive: {source}", .path.display())]
     Damaged {
-        /// The archive.
         path: PathBuf,
         /// What the reader met.
         source: io::Error,
     },
     /// It goes beyond a bound.
     #[error("{}: {reason}; it is not opened", .path.display())]
-    TooMuch {
-        /// The archive.
-        path: PathBuf,
-        /// Which bound.
-        reason: String,
-    },
-    /// What lies there already is kept.
+    TooMuch { path: PathBuf, reason: String },
     #[error("{} already exists; name another file with -o", .0.display())]
     Taken(PathBuf),
-    /// The recording cannot be read.
     #[error("{0}")]
     Recording(#[from] base::recording::Error),
 }

@@ -8,7 +8,6 @@ use std::path::Path;
 /// What an archive is packed with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// tar alone.
     Plain,
     /// gzip (RFC 1952, 2.3.1).
     Gzip,

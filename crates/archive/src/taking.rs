@@ -20,7 +20,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// Kinds of what is left out.
 const LINKS: usize = 0;
 const PLACES: usize = 1;
 const KINDS: usize = 2;
@@ -29,7 +28,6 @@ pub(crate) struct Taking<'a> {
     archive: &'a Path,
     root: &'a Path,
     left_out: [u64; 3],
-    /// Links: where they stand, and their targets.
     links: Vec<(PathBuf, PathBuf)>,
 }
 
@@ -160,7 +158,6 @@ impl<'a> Taking<'a> {
         Error::TooMuch { path: self.archive.to_owned(), reason }
     }
 
-    /// What was left out.
     pub(crate) fn problems(&self) -> Vec<Problem> {
         let said = [
             (LINKS, "links that point outside"),

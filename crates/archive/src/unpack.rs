@@ -14,7 +14,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// What becomes of symbolic links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
     /// They are left out: a recording has none.
@@ -29,7 +28,6 @@ pub struct Unpacked {
     archive: PathBuf,
     directory: TempDir,
     name: PathBuf,
-    /// What was left out.
     pub problems: Vec<Problem>,
 }
 

@@ -8,16 +8,15 @@
 //! A distribution of durations has tens of thousands of counters, most of which stay 0: so they take no memory, and those
 //! in use lie together.
 
-/// The counters.
 #[derive(Debug, Clone, Default)]
-pub struct Counters {
+pub(crate) struct Counters {
     /// For each stride of numbers its place in `strides`, or [`NONE`].
     places: Vec<u16>,
     strides: Vec<[u32; STRIDE]>,
 }
 
 /// Counters that are kept together.
-pub const STRIDE: usize = 32;
+pub(crate) const STRIDE: usize = 32;
 
 /// No counter of a stride is in use.
 const NONE: u16 = u16::MAX;
@@ -25,14 +24,14 @@ const NONE: u16 = u16::MAX;
 impl Counters {
     /// Adds `more` to the counter of `number`, saturating.
     #[inline]
-    pub fn add(&mut self, number: u16, more: u32) {
+    pub(crate) fn add(&mut self, number: u16, more: u32) {
         let count = &mut self.of_stride(usize::from(number) / STRIDE)[usize::from(number) % STRIDE];
         *count = count.saturating_add(more);
     }
 
     /// Asks the CPU for the counter of `number`, which will be added to soon.
     #[inline(always)]
-    pub fn fetch(&self, number: u16) {
+    pub(crate) fn fetch(&self, number: u16) {
         #[cfg(target_arch = "x86_64")]
         if let Some(place) = self.places.get(usize::from(number) / STRIDE)
             && let Some(stride) = self.strides.get(usize::from(*place))
@@ -44,7 +43,7 @@ impl Counters {
     }
 
     /// Adds all of `other`, saturating.
-    pub fn merge(&mut self, other: &Counters) {
+    pub(crate) fn merge(&mut self, other: &Counters) {
         if self.strides.is_empty() {
             *self = other.clone();
             return;
@@ -57,7 +56,7 @@ impl Counters {
     }
 
     /// The counters in use, and others of their strides, by the number of the first.
-    pub fn strides(&self) -> impl Iterator<Item = (usize, &[u32; STRIDE])> {
+    pub(crate) fn strides(&self) -> impl Iterator<Item = (usize, &[u32; STRIDE])> {
         let known = self.places.iter().enumerate().filter(|(_, place)| **place != NONE);
         known.map(|(stride, place)| (stride * STRIDE, &self.strides[usize::from(*place)]))
     }

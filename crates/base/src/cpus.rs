@@ -10,7 +10,7 @@ use std::fmt;
 pub const MOST_CPUS: u32 = 8_192;
 
 /// A longer list or mask is not read: every CPU up to [`MOST_CPUS`] by itself, `0,1,..,8191`, takes less than 40 KiB.
-pub const MOST_TEXT_BYTES: usize = 64 << 10;
+pub(crate) const MOST_TEXT_BYTES: usize = 64 << 10;
 
 /// A set of CPUs.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -40,7 +40,7 @@ pub struct Gauges<S = Sample> {
     pub every_ns: u64,
     /// How much later than that it may be written before its writer counts as gone: a lab has nothing to tell between its trials.
     #[serde(default = "patience_ns")]
-    pub patience_ns: u64,
+    pub(crate) patience_ns: u64,
     /// The recording has ended as it should. One that was killed never says so; the file's age does.
     pub ended: bool,
     /// The samples, the latest at the end.

@@ -21,7 +21,6 @@ pub struct Histogram {
     counters: Counters,
     /// Numbers of the counters of samples that are not counted yet.
     waiting: [u16; MOST_WAITING],
-    /// How many of them there are.
     waits: usize,
     sum: u128,
     max: u64,
@@ -169,7 +168,6 @@ impl Histogram {
         bins
     }
 
-    /// The counters with all samples.
     fn counted(&self) -> Cow<'_, Counters> {
         if self.waits == 0 {
             return Cow::Borrowed(&self.counters);

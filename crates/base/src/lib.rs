@@ -4,6 +4,9 @@
 //! time and levels, problems found in input, findings and the changes they propose, tables, figures, the [`Section`]
 //! that every question answers with, and the [`recording`] directory in which the live and the reading half meet.
 
+// Everybody builds on it: what it offers is documented, item by item.
+#![deny(missing_docs)]
+
 pub mod bench;
 mod change;
 pub mod channel;
@@ -57,6 +60,6 @@ pub use narrow::Narrow;
 pub use problem::{Problem, Problems};
 pub use section::{Section, Unknown};
 pub use setting::Setting;
-pub use table::{Cell, Column, ColumnType, Table};
+pub use table::{Cell, Column, ColumnType, Shown, Table, TableSpec};
 pub use time::{Clock, ClockSource, Span};
 pub use utc::Utc;

@@ -54,7 +54,7 @@ pub const PREDICTION_FILE: &str = "prediction.json";
 pub const HIBERNATION_FILE: &str = "hibernation.json";
 
 /// Name of a plan below its machine.
-pub const PLAN_FILE: &str = "plan.toml";
+pub(crate) const PLAN_FILE: &str = "plan.toml";
 
 /// Name of the manifest inside a recording's directory.
 pub const MANIFEST: &str = "recording.json";

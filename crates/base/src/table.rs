@@ -131,19 +131,33 @@ impl Column {
         Self { name, unit: "", kind: ColumnType::Text, key: true }
     }
 
-    /// A key column of another type.
-    pub const fn key_of(name: &'static str, kind: ColumnType) -> Self {
-        Self { kind, ..Self::key(name) }
+    /// A key column of whole numbers.
+    pub const fn key_u64(name: &'static str, unit: &'static str) -> Self {
+        Self { key: true, ..Self::u64(name, unit) }
     }
 
-    /// A value column.
-    pub const fn value(name: &'static str, unit: &'static str, kind: ColumnType) -> Self {
+    /// A key column of whole numbers with a sign.
+    pub const fn key_i64(name: &'static str, unit: &'static str) -> Self {
+        Self { key: true, ..Self::i64(name, unit) }
+    }
+
+    /// A key column of numbers.
+    pub const fn key_f64(name: &'static str, unit: &'static str) -> Self {
+        Self { key: true, ..Self::f64(name, unit) }
+    }
+
+    const fn value(name: &'static str, unit: &'static str, kind: ColumnType) -> Self {
         Self { name, unit, kind, key: false }
     }
 
     /// A value column of text.
     pub const fn text(name: &'static str) -> Self {
         Self::value(name, "", ColumnType::Text)
+    }
+
+    /// A value column that is true or false.
+    pub const fn flag(name: &'static str) -> Self {
+        Self::value(name, "", ColumnType::Bool)
     }
 
     /// A distribution in HdrHistogram's V2 form ([`Histogram::wire`](crate::Histogram::wire)).
@@ -153,18 +167,69 @@ impl Column {
 
     /// A number of things.
     pub const fn count(name: &'static str) -> Self {
-        Self::value(name, "count", ColumnType::U64)
+        Self::u64(name, "count")
     }
 
     /// A time in whole ns.
     pub const fn ns(name: &'static str) -> Self {
-        Self::value(name, "ns", ColumnType::U64)
+        Self::u64(name, "ns")
     }
 
     /// A share, 0 to 1.
     pub const fn share(name: &'static str) -> Self {
-        Self::value(name, "share", ColumnType::F64)
+        Self::f64(name, "share")
     }
+
+    /// Whole numbers of a unit.
+    pub const fn u64(name: &'static str, unit: &'static str) -> Self {
+        Self::value(name, unit, ColumnType::U64)
+    }
+
+    /// Whole numbers of a unit, with a sign.
+    pub const fn i64(name: &'static str, unit: &'static str) -> Self {
+        Self::value(name, unit, ColumnType::I64)
+    }
+
+    /// Numbers of a unit.
+    pub const fn f64(name: &'static str, unit: &'static str) -> Self {
+        Self::value(name, unit, ColumnType::F64)
+    }
+}
+
+/// The columns of a table in their order: of each the constructor of [`Column`], its unit where that takes one, and the name.
+///
+/// ```text
+/// columns![key machine, ns total_ns, f64("x") ratio]
+/// ```
+#[macro_export]
+macro_rules! columns {
+    ($($kind:ident $(($unit:expr))? $name:ident),* $(,)?) => {
+        &[$($crate::Column::$kind(stringify!($name) $(, $unit)?)),*]
+    };
+}
+
+/// The columns of [`Shown::columns`](crate::table::Shown::columns): names, and headings where those are others.
+///
+/// ```text
+/// headings![machine, total_ns: "in all"]
+/// ```
+#[macro_export]
+macro_rules! headings {
+    ($($name:ident $(: $heading:literal)?),* $(,)?) => { &[$($crate::headings!(@one $name $($heading)?)),*] };
+    (@one $name:ident) => { (stringify!($name), stringify!($name)) };
+    (@one $name:ident $heading:literal) => { (stringify!($name), $heading) };
+}
+
+/// [`Shown::of`](crate::table::Shown::of): the heading, the rows to print, and the columns as [`headings!`](crate::headings) has them.
+///
+/// ```text
+/// shown!["Time of each vCPU", 30; machine, total_ns: "in all"]
+/// ```
+#[macro_export]
+macro_rules! shown {
+    ($title:expr, $most_rows:expr; $($columns:tt)*) => {
+        $crate::table::Shown::of($title, $crate::headings![$($columns)*], $most_rows)
+    };
 }
 
 impl ColumnType {

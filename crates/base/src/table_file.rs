@@ -3,7 +3,7 @@
 //! CSV, Parquet and Arrow all write these; a name and its columns do not depend on what else a recording holds.
 
 use crate::table::TableSpec;
-use crate::{Cell, Column, ColumnType, Finding, Section, Table};
+use crate::{Cell, Column, Finding, Section, Table, columns};
 use std::borrow::Cow;
 
 /// One file.
@@ -21,26 +21,10 @@ pub const FINDINGS: TableSpec = TableSpec {
     name: "findings",
     version: 1,
     row: "One finding: what is wrong, what shows it, what it costs, and what to type.",
-    columns: &[
-        Column::key("section"),
-        Column::key("id"),
-        Column::text("rule"),
-        Column::text("subject"),
-        Column::text("severity"),
-        Column::text("level"),
-        Column::text("title"),
-        Column::text("evidence"),
-        Column::value("cost", "", ColumnType::F64),
-        Column::text("cost_unit"),
-        Column::text("cost_kind"),
-        Column::value("cost_low", "", ColumnType::F64),
-        Column::value("cost_high", "", ColumnType::F64),
-        Column::text("why"),
-        Column::text("fix"),
-        Column::text("undo"),
-        Column::text("needs"),
-        Column::text("source"),
-        Column::text("explains"),
+    columns: columns![
+        key section, key id, text rule, text subject, text severity, text level, text title, text evidence, f64("") cost,
+        text cost_unit, text cost_kind, f64("") cost_low, f64("") cost_high, text why, text fix, text undo, text needs,
+        text source, text explains,
     ],
     shown: None,
 };

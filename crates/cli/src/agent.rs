@@ -37,7 +37,7 @@ use std::time::Duration;
     allows in the time between two of them, the next one is later. The tracepoints' own cost, in the traced threads, is not in that share.\n\
     SIGTERM and Ctrl-C end it after the recording that is being made. Exit status: 0 ended, 1 it could not start, 2 wrong usage.")]
 #[cfg_attr(not(feature = "full"), allow(dead_code, reason = "the slim program only parses them"))]
-pub struct Agent {
+pub(crate) struct Agent {
     /// Directory of the recordings; it is created if needed
     #[arg(id = "recordings", value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: PathBuf,
@@ -81,7 +81,7 @@ impl Agent {
 
     /// Records and counts until a signal ends it.
     #[cfg(feature = "full")]
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         use crate::interrupt::{Interrupt, rest};
         use ::serve::{Exposition, Listen};
         use anyhow::{Context, bail};

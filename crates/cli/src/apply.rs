@@ -55,7 +55,7 @@ const ROOT: &str = "/";
     kvmscope undo --list\n\n\
     Exit status: 0 done, or undone because it did not help; 1 nothing was changed, or no verdict was possible;\n\
     2 wrong usage.")]
-pub struct Apply {
+pub(crate) struct Apply {
     /// The finding, such as PLC-OVERLAP@web; with --trial several, or 'LAT-*' for all whose ids begin so: each is then tried alone
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
@@ -115,7 +115,7 @@ const BUDGET: &str = "kvm4nfv-2015";
 
 impl Apply {
     /// Plans, asks, changes.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let interrupt = Interrupt::watch()?;
         let budget = self.budget()?;
         if budget.is_none() && (self.output.json() || self.output.writes_files()) {

@@ -31,7 +31,7 @@ use labs::bench::launch::{self, Launch};
 
 /// Measure what an exit, a clock read or a program costs on this machine
 #[derive(Args)]
-pub struct Bench {
+pub(crate) struct Bench {
     #[command(subcommand)]
     what: What,
 }
@@ -66,7 +66,7 @@ const LAUNCH: &[&str] = &["bench", "launch"];
 
 impl Bench {
     /// Measures, and says what came of it.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         match &self.what {
             What::Exits(exits) => exits.run(),
             What::Clock(clock) => clock.run(),

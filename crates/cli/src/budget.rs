@@ -15,7 +15,7 @@ use std::path::PathBuf;
     kvmscope budget kvm4nfv-2015 > mine.toml\n  \
     kvmscope budget mine.toml\n\n\
     docs/budgets.md describes the file. Exit status: 0 printed, 2 wrong usage or an error in the file.")]
-pub struct Budget {
+pub(crate) struct Budget {
     /// A built-in budget to print, or a file to check; without it, the built-in ones are listed
     #[arg(value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]
     budget: Option<PathBuf>,
@@ -23,7 +23,7 @@ pub struct Budget {
 
 impl Budget {
     /// Prints it.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let mut out = std::io::stdout().lock();
         let goals = |count: usize| many(count as u64, "goal");
         match &self.budget {

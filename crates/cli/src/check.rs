@@ -10,8 +10,8 @@
 //! ```
 
 mod definitions;
-pub mod machines;
-pub mod places;
+pub(crate) mod machines;
+pub(crate) mod places;
 mod probe;
 mod wishes;
 
@@ -51,7 +51,7 @@ use show::text::Step;
     Prints the first ten lines of findings; `kvmscope explain ID` has all about one, --all everything.\n\
     Works without root, but reads more as root; changes nothing. --probe traces for a moment and needs root.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
-pub struct Check {
+pub(crate) struct Check {
     #[command(flatten)]
     machines: MachineOptions,
     /// Run a tiny test guest on this host, in a tracing instance of its own, to find out which events fire
@@ -73,7 +73,7 @@ pub struct Check {
 
 impl Check {
     /// Answers all questions about setup.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let interrupt = Interrupt::watch()?;
         // Kept until all is printed: facts are read from it as they are asked for.
         let live = interrupt.temporary("kvmscope-check-")?;

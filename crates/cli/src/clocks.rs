@@ -12,11 +12,11 @@ use std::io::Write;
     In a guest, before and after a latency test: with --part L1=clocks.txt beside the result, `kvmscope report` finds\n\
     its samples in the recording of the host, without a trace of the guest. docs/samples.md describes the file.\n\
     Exit status: 0 printed, 2 wrong usage.")]
-pub struct Clocks {}
+pub(crate) struct Clocks {}
 
 impl Clocks {
     /// Prints it.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let pair = lab::clocks::pair(Machine::RECORDED, Moment::Begin);
         std::io::stdout().lock().write_all(pair.as_file().as_bytes())?;
         Ok(Exit::Answered)

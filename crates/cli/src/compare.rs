@@ -30,7 +30,7 @@ use std::path::PathBuf;
     Benches need at least 4 launches on each side, datapaths 3 repeats; a warning is printed if their machines differ.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
     a goal of a budget that is FAIL after the change, or something worse by more than --fail-on-regression.")]
-pub struct Compare {
+pub(crate) struct Compare {
     /// The recording before the change and the one after it; or, with `--`, all of before
     #[arg(value_name = "A", required = true, value_hint = ValueHint::AnyPath)]
     first: Vec<PathBuf>,
@@ -58,7 +58,7 @@ pub struct Compare {
 
 impl Compare {
     /// Compares, and prints.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let mut given = self.narrow.given()?;
         let (stdin, interrupt) = (Stdin::default(), Interrupt::watch()?);
         self.output.check(1, self.replace.force)?;

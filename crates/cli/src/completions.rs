@@ -9,7 +9,7 @@ use std::io::Write;
 #[derive(Args)]
 #[command(after_help = "Example:\n  \
     kvmscope completions bash > ~/.local/share/bash-completion/completions/kvmscope")]
-pub struct Completions {
+pub(crate) struct Completions {
     /// The shell
     #[arg(value_enum)]
     shell: Known,
@@ -24,7 +24,7 @@ enum Known {
 
 impl Completions {
     /// Prints them.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let shell = match self.shell {
             Known::Bash => Shell::Bash,
             Known::Zsh => Shell::Zsh,

@@ -36,7 +36,7 @@ use trace::{Event, Listener, Reading, Request, Totals};
     kvmscope cut perf.data --to 5 -o begin && perf script -i begin/L0/perf.data\n  \
     kvmscope cut recording --from 10 -o end\n\n\
     Exit status: 0 cut, 1 nothing could be cut, 2 wrong usage.")]
-pub struct Cut {
+pub(crate) struct Cut {
     #[command(flatten)]
     recordings: Recordings,
     /// Directory of the new recording
@@ -56,7 +56,7 @@ pub struct Cut {
 
 impl Cut {
     /// Cuts every trace of the recording.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let window = Span { from_ns: self.from, to_ns: self.to.unwrap_or(u64::MAX) };
         if window.length_ns() == 0 {
             bail!(WrongUse("--from must be before --to".to_owned()));

@@ -23,7 +23,7 @@ pub enum Exit {
 /// The user asked for something that cannot be; the sentence says what to do instead.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct WrongUse(pub String);
+pub(crate) struct WrongUse(pub String);
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
@@ -58,7 +58,7 @@ impl Exit {
 }
 
 /// True if the user named something that is not there, or a place that is taken, or used an option wrongly.
-pub fn is_wrong_use(error: &anyhow::Error) -> bool {
+pub(crate) fn is_wrong_use(error: &anyhow::Error) -> bool {
     error.is::<WrongUse>()
         || error.downcast_ref().is_some_and(|error| of_lab(error) == Exit::WrongUse)
         || matches!(error.downcast_ref(), Some(analysis::Error::NoSuch(_)))
@@ -100,7 +100,7 @@ fn is_wrong_place(error: &base::recording::Error) -> bool {
 }
 
 /// The same error in the names that the user gave: where a private copy of what was named lies means nothing to anybody.
-pub fn as_named(error: anyhow::Error, shown: &[Shown]) -> anyhow::Error {
+pub(crate) fn as_named(error: anyhow::Error, shown: &[Shown]) -> anyhow::Error {
     match Shown::rename(shown, &error.to_string()) {
         Cow::Owned(named) => error.context(named),
         Cow::Borrowed(_) => error,
@@ -110,7 +110,7 @@ pub fn as_named(error: anyhow::Error, shown: &[Shown]) -> anyhow::Error {
 /// Prints a sentence for people on stderr; if even that is closed, nobody listens.
 ///
 /// Our errors are whole sentences that contain what caused them, so causes are not printed again.
-pub fn complain(error: &anyhow::Error) {
+pub(crate) fn complain(error: &anyhow::Error) {
     let _ = writeln!(io::stderr(), "kvmscope: {}", without_os_numbers(&error.to_string()));
 }
 

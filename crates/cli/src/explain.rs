@@ -29,7 +29,7 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
     kvmscope explain NST-SHADOW --json | jq .rules\n\n\
     A rule without a PATH, --root or --paste is explained itself; with one, all its findings there.\n\
     Exit status: 0 answered, 1 the rule has no finding there, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
-pub struct Explain {
+pub(crate) struct Explain {
     /// A finding, such as PLC-OVERLAP@web, or a rule, such as PLC-OVERLAP
     #[arg(value_name = "ID", value_parser = IdParser, hide_possible_values = true)]
     id: String,
@@ -64,7 +64,7 @@ impl TypedValueParser for IdParser {
 
 impl Explain {
     /// Explains.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let (rule, is_rule) = self.id.split_once('@').map_or((self.id.as_str(), true), |(rule, _)| (rule, false));
         let Some(words) = analysis::rules().find(|words| words.id == rule) else {
             let known: Vec<&str> = analysis::rules().map(|words| words.id).collect();

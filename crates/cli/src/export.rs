@@ -45,7 +45,7 @@ use targets::{Names, Targets};
     Of several PATHs, {} stands for the name of each.\n\
     docs/export.md describes each format.\n\
     Exit status: 0 written, 1 nothing could be written, 2 wrong usage, 130 Ctrl-C (no files are left behind).")]
-pub struct Export {
+pub(crate) struct Export {
     #[command(flatten)]
     recordings: Recordings,
     #[command(flatten)]
@@ -79,7 +79,7 @@ enum Weight {
 
 impl Export {
     /// Writes all files that are asked for. Of several recordings each is written that can be.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let mut given = self.narrow.given()?;
         given.traces.symbols = self.symbols.read()?;
         given.budget = self.budget.read()?;

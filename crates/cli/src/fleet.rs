@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// Report over many recordings of many hosts
 #[derive(Args)]
-pub struct Fleet {
+pub(crate) struct Fleet {
     #[command(subcommand)]
     of: Of,
 }
@@ -41,7 +41,7 @@ struct Report {
 
 impl Fleet {
     /// Answers.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         match &self.of {
             Of::Report(report) => report.run(),
         }

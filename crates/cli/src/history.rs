@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
     compare looks at is followed: shares of states, exits per second, chains, benches, rates of datapaths. A change takes three recordings\n\
     on either side, and holds for all numbers together. What was set up differently between the two recordings is named beside it.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
-pub struct History {
+pub(crate) struct History {
     /// Directories of recordings, or recordings
     #[arg(value_name = "DIR", required = true, value_hint = ValueHint::AnyPath)]
     paths: Vec<PathBuf>,
@@ -37,7 +37,7 @@ const PACKED: &str = ".kvmscope";
 
 impl History {
     /// Answers.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let mut given = self.narrow.given()?;
         given.history = true;
         let (stdin, interrupt) = (Stdin::default(), Interrupt::watch()?);

@@ -23,7 +23,7 @@ use std::time::SystemTime;
     Files are hard-linked where possible, else copied. A machine whose id is already taken is\n\
     named after its recording: L1 of `db` becomes L1-db.\n\
     Exit status: 0 joined, 1 something could not be read, 2 the recordings cannot be joined.")]
-pub struct Join {
+pub(crate) struct Join {
     /// Recording directories or bare trace files (assumed to be of L0)
     #[arg(value_name = "PATH", required = true, num_args = 2..)]
     paths: Vec<PathBuf>,
@@ -36,7 +36,7 @@ pub struct Join {
 
 impl Join {
     /// Joins them and says what came of it.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let destination = self.destination.of("join", Utc::of(SystemTime::now()))?;
         let (stdin, interrupt) = (Stdin::default(), Interrupt::watch()?);
         let each = self.paths.iter().map(|path| opened(path, &stdin, &interrupt));

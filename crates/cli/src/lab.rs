@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 /// Run an experiment and record it
 #[derive(Args)]
-pub struct Lab {
+pub(crate) struct Lab {
     #[command(subcommand)]
     experiment: Experiment,
 }
@@ -50,7 +50,7 @@ enum Experiment {
     Times in the recording are the emulator's; counts and order are real.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
     130 Ctrl-C.")]
-pub struct Nested {
+pub(crate) struct Nested {
     /// Virtualization extension: AMD's or Intel's
     #[arg(long, value_enum)]
     arch: ArchName,
@@ -94,7 +94,7 @@ fn works() -> Vec<Work> {
 
 impl Lab {
     /// Runs the experiment, then reports on it.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         match &self.experiment {
             Experiment::Migrate(migrate) => migrate.run(),
             Experiment::Nested(nested) => nested.run(),

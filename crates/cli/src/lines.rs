@@ -8,19 +8,18 @@ use std::io::{self, Write};
 
 /// What has been said, and whether it could be.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub(crate) struct Lines {
     failed: Option<io::Error>,
     aside: bool,
 }
 
 impl Lines {
     /// Nothing yet; on stderr if `aside`.
-    pub fn new(aside: bool) -> Self {
+    pub(crate) fn new(aside: bool) -> Self {
         Self { aside, ..Self::default() }
     }
 
-    /// Says a line.
-    pub fn say(&mut self, line: impl Display) {
+    pub(crate) fn say(&mut self, line: impl Display) {
         if self.failed.is_none() {
             let said = if self.aside { writeln!(io::stderr(), "{line}") } else { writeln!(io::stdout(), "{line}") };
             self.failed = said.err();
@@ -31,7 +30,7 @@ impl Lines {
     ///
     /// # Errors
     /// If something could not be written; a reader that went away has seen enough, which is no error.
-    pub fn end(self) -> anyhow::Result<()> {
+    pub(crate) fn end(self) -> anyhow::Result<()> {
         match self.failed {
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 Err(anyhow::anyhow!("what was done could not be printed: {error}"))

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 #[command(after_help = "Example:\n  \
     kvmscope man man1")]
-pub struct Manual {
+pub(crate) struct Manual {
     /// The directory; it is created if needed
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: PathBuf,
@@ -18,7 +18,7 @@ pub struct Manual {
 
 impl Manual {
     /// Writes them.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         std::fs::create_dir_all(&self.directory).with_context(|| self.directory.display().to_string())?;
         let mut program = crate::Program::command().disable_help_subcommand(true);
         program.build();

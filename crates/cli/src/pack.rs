@@ -17,7 +17,7 @@ use std::path::PathBuf;
     kvmscope pack web -o ticket-4711.kvmscope && kvmscope report ticket-4711.kvmscope\n\n\
     The file is a tar archive in zstd with recording.json first: `tar --zstd -xf web.kvmscope` unpacks it.\n\
     Exit status: 0 packed, 1 something could not be read or the file already exists.")]
-pub struct Pack {
+pub(crate) struct Pack {
     /// A recording directory, or a bare trace file (assumed to be of L0)
     #[arg(value_name = "PATH")]
     path: PathBuf,
@@ -28,7 +28,7 @@ pub struct Pack {
 
 impl Pack {
     /// Packs it and says how large it is.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let (stdin, interrupt) = (Stdin::default(), Interrupt::watch()?);
         let recording = opened(&self.path, &stdin, &interrupt)?;
         let place = self.output.clone().unwrap_or_else(|| {

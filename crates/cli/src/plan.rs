@@ -3,17 +3,17 @@
 mod chain;
 mod migration;
 mod nested;
-pub mod numbers;
-pub mod quantities;
+pub(crate) mod numbers;
+pub(crate) mod quantities;
 
-pub use chain::read_plan;
+pub(crate) use chain::read_plan;
 
 use crate::exit::Exit;
 use clap::{Args, Subcommand};
 
 /// Predict what a change would save
 #[derive(Args)]
-pub struct Plan {
+pub(crate) struct Plan {
     #[command(subcommand)]
     of: Of,
 }
@@ -27,7 +27,7 @@ enum Of {
 
 impl Plan {
     /// Predicts.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         match &self.of {
             Of::Chain(chain) => chain.run(),
             Of::Migration(migration) => migration.run(),

@@ -58,7 +58,7 @@ const UNNAMED: &str = "(none)";
     kvmscope record --no-trace --migration web -- virsh migrate --live web qemu+ssh://other/system\n\n\
     Without --seconds and CMD, it records until Ctrl-C, or until what --migration watches is over. Then: kvmscope report DIR\n\n\
     Exit status: 3 if --stop-on saw a breach; else that of CMD if given; else 0 recorded, 1 not recorded, 2 wrong usage.")]
-pub struct Record {
+pub(crate) struct Record {
     #[command(flatten)]
     destination: DestinationOptions,
     /// Seconds to record
@@ -111,7 +111,7 @@ pub struct Record {
 
 impl Record {
     /// Records, and says where to.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         if self.no_trace {
             return self.run_untraced();
         }

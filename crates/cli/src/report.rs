@@ -9,7 +9,7 @@ mod judging;
 mod losses;
 mod ranking;
 #[cfg(feature = "labs")]
-pub mod recorded;
+pub(crate) mod recorded;
 
 use crate::arguments::{
     Answered, Narrow, OutputOptions, Recordings, ReplaceOptions, SymbolFiles, Wanted, WorkloadOption,
@@ -21,7 +21,7 @@ use analysis::{Answers, Case, Given};
 use anyhow::anyhow;
 use base::Section;
 use clap::Args;
-pub use judging::JudgeOptions;
+pub(crate) use judging::JudgeOptions;
 use losses::LossArguments;
 use ranking::RankingOptions;
 use show::junit::Suite;
@@ -41,7 +41,7 @@ use show::junit::Suite;
     kvmscope report --budget kvm4nfv-2015 --junit verdicts.xml trace.dat\n\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on, \
     or a goal of --budget, or of the budget that the recording carries, that is FAIL.")]
-pub struct Report {
+pub(crate) struct Report {
     #[command(flatten)]
     recordings: Recordings,
     #[command(flatten)]
@@ -70,7 +70,7 @@ pub struct Report {
 
 impl Report {
     /// Answers all questions about all recordings.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let mut given = self.narrow.given()?;
         given.traces.symbols = self.symbols.read()?;
         given.listing.ranking = self.ranking.ranking();

@@ -2,8 +2,8 @@
 
 use crate::exit::{Exit, WrongUse};
 use anyhow::bail;
+use base::TableSpec;
 use base::nearest::instead;
-use base::table::TableSpec;
 use clap::{Args, ValueEnum};
 use std::io::Write;
 
@@ -15,7 +15,7 @@ use std::io::Write;
     kvmscope schema --format validation\n\n\
     docs/tables.md has the same for people, and docs/validation.md what the models of plans predict of published results.\n\
     Exit status: 0 printed, 2 wrong usage.")]
-pub struct Schema {
+pub(crate) struct Schema {
     /// Only this table: SECTION.TABLE, such as flow.exits
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
@@ -38,7 +38,7 @@ enum Format {
 
 impl Schema {
     /// Prints it.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         if let (Format::Validation, Some(name)) = (self.format, &self.table) {
             bail!(WrongUse(format!("--table {name}: docs/validation.md is not about a table")));
         }

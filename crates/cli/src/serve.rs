@@ -19,7 +19,7 @@ use std::path::PathBuf;
     Without --listen, only this machine can reach it; over ssh: ssh -L 7890:localhost:7890 host\n\
     Ctrl-C, SIGTERM and a hangup of its terminal stop it. Exit status: 0 stopped, 1 the server could not start, 2 wrong usage.")]
 #[cfg_attr(not(feature = "full"), allow(dead_code, reason = "the slim program only parses them"))]
-pub struct Serve {
+pub(crate) struct Serve {
     /// The folder; recordings and bare traces in it and its subfolders are shown
     #[arg(value_name = "DIR", default_value = ".")]
     folder: PathBuf,
@@ -48,7 +48,7 @@ impl Serve {
 
     /// Serves until a signal ends it.
     #[cfg(feature = "full")]
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         const BYTES_PER_MIB: u64 = 1 << 20;
         let options = ::serve::Options {
             folder: self.folder.clone(),

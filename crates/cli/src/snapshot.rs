@@ -30,7 +30,7 @@ const LEAST_SPAN_NS: u64 = 500_000_000;
     kvmscope snapshot --root sosreport-host1 -o host1\n\n\
     Passwords and other secrets on command lines are replaced by [redacted]; docs/snapshot.md has the rule.\n\
     Exit status: 0 taken, 1 nothing could be read, 2 wrong usage.")]
-pub struct Snapshot {
+pub(crate) struct Snapshot {
     #[command(flatten)]
     destination: DestinationOptions,
     /// Directory that has proc and sys; any other than / is a copied tree, of which one sample is taken
@@ -52,7 +52,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Takes the samples and says what they hold.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         if self.span > 0 && self.span < LEAST_SPAN_NS {
             bail!(WrongUse("samples less than 0.5 s apart are not meaningful; --span 0 takes a single one".to_owned()));
         }

@@ -16,19 +16,19 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Where files are filled; a signal removes what is not whole and ends the program.
-pub struct Staging<'a> {
+pub(crate) struct Staging<'a> {
     interrupt: &'a Interrupt,
 }
 
 impl<'a> Staging<'a> {
     /// What a signal ends while it is filled is removed by `interrupt`.
-    pub fn new(interrupt: &'a Interrupt) -> Self {
+    pub(crate) fn new(interrupt: &'a Interrupt) -> Self {
         Self { interrupt }
     }
 
     /// Refuses a file that is there, unless it may be replaced, and what is there and is no file: a device would be
     /// replaced, too.
-    pub fn check_file(target: &Path, force: bool) -> Result<(), WrongUse> {
+    pub(crate) fn check_file(target: &Path, force: bool) -> Result<(), WrongUse> {
         match fs::metadata(target) {
             Ok(there) if !there.is_file() => {
                 Err(WrongUse(format!("{} is not a regular file; name another", target.display())))
@@ -39,7 +39,7 @@ impl<'a> Staging<'a> {
     }
 
     /// Refuses a directory that holds something, unless it may be replaced, and what is no directory.
-    pub fn check_directory(target: &Path, force: bool) -> Result<(), WrongUse> {
+    pub(crate) fn check_directory(target: &Path, force: bool) -> Result<(), WrongUse> {
         if is_dash(target) {
             return Err(WrongUse("several files cannot go to stdout; name a directory".to_owned()));
         }
@@ -51,7 +51,7 @@ impl<'a> Staging<'a> {
     }
 
     /// Fills a file and puts it in its place; returns its length in bytes.
-    pub fn file<E: Into<anyhow::Error>>(
+    pub(crate) fn file<E: Into<anyhow::Error>>(
         &self,
         target: &Path,
         fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
@@ -70,7 +70,7 @@ impl<'a> Staging<'a> {
 
     /// Fills a directory and puts it in its place. With `--force` its files replace those of the same name, and others
     /// stay; returns how many there are.
-    pub fn directory<E: Into<anyhow::Error>>(
+    pub(crate) fn directory<E: Into<anyhow::Error>>(
         &self,
         target: &Path,
         fill: impl FnOnce(&Path) -> Result<(), E>,
@@ -132,7 +132,6 @@ fn check_free(target: &Path, force: bool) -> Result<(), WrongUse> {
     if force { Ok(()) } else { Err(WrongUse(format!("{} already exists; --force replaces it", target.display()))) }
 }
 
-/// The directory a path lies in.
 fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

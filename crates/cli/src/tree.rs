@@ -4,12 +4,12 @@ use std::io;
 use std::path::Path;
 
 /// Copies a file, or a directory with all that is in it. Links are left out: they may lead anywhere.
-pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     carry(from, to, &|from, to| std::fs::copy(from, to).map(drop))
 }
 
 /// The same, without using space where both places are on one file system: nothing in a recording is written again.
-pub fn link_or_copy(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn link_or_copy(from: &Path, to: &Path) -> io::Result<()> {
     carry(from, to, &|from, to| std::fs::hard_link(from, to).or_else(|_| std::fs::copy(from, to).map(drop)))
 }
 

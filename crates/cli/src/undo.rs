@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicBool;
     kvmscope undo\n  \
     kvmscope undo record-4711-0\n\n\
     Exit status: 0 all undone, 1 something could not be undone, 2 wrong usage.")]
-pub struct Undo {
+pub(crate) struct Undo {
     /// Undo only this entry [default: all entries whose program no longer runs]
     #[arg(value_name = "ID")]
     id: Option<String>,
@@ -31,7 +31,7 @@ pub struct Undo {
 
 impl Undo {
     /// Undoes, or lists.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let journal = self.place.journal();
         let mut lines = Lines::default();
         // Nobody changes meanwhile what is put back here.

@@ -69,6 +69,7 @@ mod tests {
     use super::*;
     use arrow_array::Array;
     use base::Table;
+    use base::columns;
     use base::table::TableSpec;
 
     const T: TableSpec = TableSpec {
@@ -76,7 +77,7 @@ mod tests {
         name: "t",
         version: 3,
         row: "Anything.",
-        columns: &[Column::key("vm"), Column::ns("x")],
+        columns: columns![key vm, ns x],
         shown: None,
     };
 

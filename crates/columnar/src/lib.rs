@@ -27,26 +27,9 @@ pub const SCHEMA: &str = "kvmscope/1";
 pub enum Error {
     /// The operating system refuses.
     #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The refusal.
-        source: std::io::Error,
-    },
-    /// Arrow refuses.
+    Io { path: PathBuf, source: std::io::Error },
     #[error("table {table} cannot be written as Arrow: {source}")]
-    Arrow {
-        /// The table.
-        table: String,
-        /// Its reason.
-        source: arrow_schema::ArrowError,
-    },
-    /// Parquet refuses.
+    Arrow { table: String, source: arrow_schema::ArrowError },
     #[error("table {table} cannot be written as Parquet: {source}")]
-    Parquet {
-        /// The table.
-        table: String,
-        /// Its reason.
-        source: parquet::errors::ParquetError,
-    },
+    Parquet { table: String, source: parquet::errors::ParquetError },
 }

@@ -5,8 +5,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{ArrowError, DataType};
-use base::table::TableSpec;
-use base::{Cell, ColumnType, Table};
+use base::{Cell, ColumnType, Table, TableSpec};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 /// The rows of a Parquet file, by the names of the columns of `spec`: one that an older version had not yet is missing in all rows, one that a
@@ -74,19 +73,18 @@ fn cells(array: &ArrayRef, kind: ColumnType, name: &str) -> Result<Vec<Cell>, Ar
 mod tests {
     use super::*;
     use crate::{Format, bytes};
-    use base::Column;
+    use base::columns;
 
     const OLD: TableSpec = TableSpec {
         section: "fleet",
         name: "t",
         version: 1,
         row: "Anything.",
-        columns: &[Column::key("host"), Column::distribution("cost"), Column::value("x", "", ColumnType::F64)],
+        columns: columns![key host, distribution cost, f64("") x],
         shown: None,
     };
-    const NEW: TableSpec =
-        TableSpec { columns: &[Column::key("host"), Column::count("more"), Column::distribution("cost")], ..OLD };
-    const OTHER: TableSpec = TableSpec { columns: &[Column::count("host")], ..OLD };
+    const NEW: TableSpec = TableSpec { columns: columns![key host, count more, distribution cost], ..OLD };
+    const OTHER: TableSpec = TableSpec { columns: columns![count host], ..OLD };
 
     #[test]
     fn what_was_written_is_read_and_columns_are_found_by_name() {

@@ -6,25 +6,18 @@ use base::{Bench, Level, Problem};
 /// Names of benches that are about the memory of guests, and what finds zeros in it.
 pub const OF_MEMORY: &[&str] = &["zeropages", "memory"];
 
-/// The benches of a recording.
 #[derive(Debug, Clone, Default)]
 pub struct Benches {
-    /// Each file.
     pub runs: Vec<BenchRun>,
-    /// What emulated the machines.
     pub emulated: Option<Emulator>,
     /// Files that could not be read.
     pub unread: u64,
 }
 
-/// One bench on one machine.
 #[derive(Debug, Clone)]
 pub struct BenchRun {
-    /// The machine's id.
     pub machine: String,
-    /// Its level.
     pub level: Level,
-    /// What was measured there.
     pub bench: Bench,
 }
 

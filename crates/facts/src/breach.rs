@@ -31,11 +31,9 @@ pub struct Judge {
 /// A goal that was broken.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Breach {
-    /// The goal.
     pub goal: Goal,
     /// The VM.
     pub vm: String,
-    /// Its vCPU.
     pub vcpu: u32,
     /// When it lost so much, on the trace's own clock.
     pub during: Span,
@@ -54,7 +52,6 @@ impl Judge {
         Some(Self { goals, walk: Continued::default(), reach_ns, begun_ns: None })
     }
 
-    /// The goals that are judged.
     pub fn goals(&self) -> &[Goal] {
         &self.goals
     }

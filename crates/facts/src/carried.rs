@@ -6,12 +6,9 @@ use std::fmt::Display;
 use std::fs::File;
 use std::io::Read;
 
-/// The value of such a part.
 #[derive(Debug)]
 pub struct Carried<T> {
-    /// What it says.
     pub value: T,
-    /// The part's path, as people know it.
     pub path: String,
 }
 

@@ -47,7 +47,6 @@ use trace::{Event, Request, Totals};
 /// Hears of bytes that are read, and bytes in all, as often as it changes; each walk over a trace begins anew.
 type Progress = Box<dyn FnMut(u64, u64) + Send>;
 
-/// A recording with what is asked of it.
 pub struct Case {
     input: Arc<Input>,
     given: Given,
@@ -138,7 +137,6 @@ impl Case {
         self
     }
 
-    /// The opened recording.
     pub fn input(&self) -> &Input {
         &self.input
     }
@@ -267,7 +265,6 @@ impl Case {
         &self.input.datapaths
     }
 
-    /// The results of benches.
     pub fn benches(&self) -> &Benches {
         &self.input.benches
     }

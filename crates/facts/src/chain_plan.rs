@@ -2,7 +2,6 @@
 
 use std::any::Any;
 
-/// A plan, read by the question that it belongs to.
 pub trait ChainPlan: Any + Send + Sync {
     /// Polling CPUs of its best designs; `None` where no best design has a switch that polls.
     fn polling_cpus(&self) -> Option<u32>;
@@ -12,7 +11,7 @@ pub trait ChainPlan: Any + Send + Sync {
 ///
 /// # Errors
 /// The first thing that is wrong with it.
-pub type ReadPlan = fn(&str, &str) -> Result<Box<dyn ChainPlan>, crate::fields::Error>;
+pub(crate) type ReadPlan = fn(&str, &str) -> Result<Box<dyn ChainPlan>, crate::fields::Error>;
 
 /// For recordings of tests, which carry none.
 #[cfg(test)]

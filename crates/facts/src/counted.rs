@@ -18,14 +18,11 @@ pub struct Counted {
     pub states_ns: BTreeMap<String, u64>,
     /// What the host took from vCPUs without being asked, by the state in which they were.
     pub lost_ns: BTreeMap<&'static str, u64>,
-    /// Events that the recorders lost.
     pub events_lost: u64,
-    /// How long it was recorded.
     pub recorded_ns: u64,
 }
 
 impl Counted {
-    /// Those of one recording.
     pub fn of(case: &Case) -> Self {
         let mut counted = Self::default();
         for measure in measure(case.ledger(), case.given()).iter().filter(|measure| measure.part.aligned.is_none()) {

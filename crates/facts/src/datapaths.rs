@@ -11,7 +11,6 @@ use std::io::Read;
 /// What switches print of a thousand ports is some megabytes.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// All of it.
 #[derive(Debug, Default)]
 pub struct Datapaths {
     /// Measured trials, by file.
@@ -23,28 +22,20 @@ pub struct Datapaths {
 /// One file of trials.
 #[derive(Debug)]
 pub struct Bed {
-    /// The machine's id.
     pub machine: String,
-    /// Its level.
     pub level: Level,
-    /// The trials.
     pub runs: DatapathRuns,
 }
 
-/// What stands in one text.
 #[derive(Debug)]
 pub struct Printed {
-    /// The machine's id.
     pub machine: String,
     /// The file, as the user names it.
     pub path: String,
     /// Polling threads, each as it was printed last.
     pub pmds: Vec<pmd::PmdStatistics>,
-    /// Their queues.
     pub queues: Vec<host::machine::Pmd>,
-    /// Flows of the datapath.
     pub flows: Vec<flows::Flow>,
-    /// Ports of testpmd.
     pub testpmd: testpmd::Testpmd,
 }
 

@@ -20,16 +20,13 @@ pub struct Error {
     pub line: usize,
     /// The character in it, from 1.
     pub column: usize,
-    /// What is wrong, and what to write.
     pub text: String,
 }
 
-/// The text that is read.
 #[derive(Clone, Copy)]
 pub struct Source<'s> {
     /// What the user calls it.
     pub file: &'s str,
-    /// All of it.
     pub text: &'s str,
 }
 
@@ -130,7 +127,6 @@ impl<'s, 'd> Fields<'s, 'd> {
         how(value.get_ref()).map(Some).map_err(|text| self.source.error(value.span().start, format!("{key}: {text}")))
     }
 
-    /// The same of a key that has to be there.
     pub fn needed<T>(&self, key: &str, how: impl FnOnce(&'d DeValue<'s>) -> Result<T, String>) -> Result<T, Error> {
         self.read(key, how)?.ok_or_else(|| self.error(format!("{} needs the key `{key}`", self.what)))
     }
@@ -167,7 +163,6 @@ pub fn text<'d>(value: &'d DeValue<'_>) -> Result<&'d str, String> {
     }
 }
 
-/// A number of things.
 pub fn count(value: &DeValue<'_>) -> Result<u64, String> {
     let number = value.as_integer().and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok());
     number.ok_or_else(|| "write a whole number from 0".to_owned())
@@ -195,7 +190,6 @@ pub fn number(value: &DeValue<'_>) -> Result<f64, String> {
     number.ok_or_else(|| "write a number from 0".to_owned())
 }
 
-/// True or false.
 pub fn flag(value: &DeValue<'_>) -> Result<bool, String> {
     value.as_bool().ok_or_else(|| "write true or false".to_owned())
 }

@@ -11,11 +11,8 @@ use std::collections::BTreeMap;
 /// All that the user states. The facts depend on [`narrow`](Given::narrow) and [`traces`](Given::traces) alone.
 #[derive(Debug, Clone, Default)]
 pub struct Given {
-    /// What of the answers is wanted.
     pub narrow: Narrow,
-    /// How traces are to be understood.
     pub traces: TraceHints,
-    /// How answers are listed.
     pub listing: Listing,
     /// Whether machines are asked about real time that do not claim it.
     pub realtime: bool,

@@ -19,7 +19,7 @@ use walk::stages::sums::Vector;
 
 /// Adds what `guest` tells of the `vcpus` below to their sums, of the interrupts with which they entered in `window` of the
 /// clock below.
-pub fn add(guest: &Alignment, vcpus: &mut [Vcpu], window: Span) {
+pub(crate) fn add(guest: &Alignment, vcpus: &mut [Vcpu], window: Span) {
     for cpu in &guest.cpus {
         if let Some(vcpu) = vcpus.iter_mut().find(|vcpu| vcpu.tid == cpu.vcpu.tid) {
             add_cpu(guest, cpu, vcpu, window);

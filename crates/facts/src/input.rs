@@ -16,25 +16,19 @@ use walk::Part;
 /// A longer plan of service chains is not read.
 pub const MOST_PLAN_BYTES: usize = 1 << 20;
 
-/// An opened recording.
 pub struct Input {
     /// The manifest: machines, levels, the emulation mark.
     pub recording: Recording,
-    /// Its traces, opened.
     pub parts: Vec<Part>,
     /// The snapshots of its machines, opened.
     pub machines: Machines,
-    /// Its bench results.
     pub benches: Benches,
     /// What programs that measure latencies found on them.
     pub results: ResultFiles,
     /// What datapaths carried, measured, and what switches printed.
     pub datapaths: Datapaths,
-    /// The latency budget that it carries.
     pub budget: Option<Carried<Budget>>,
-    /// Its live migrations.
     pub migrations: Migrations,
-    /// The plan of service chains that it carries.
     pub plan: Option<Carried<Box<dyn ChainPlan>>>,
     /// Damage found while opening.
     pub problems: Vec<Problem>,

@@ -3,14 +3,11 @@
 /// A value, and where it comes from: `given`, a file, a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Known<T> {
-    /// The value.
     pub value: T,
-    /// Its source.
     pub from: String,
 }
 
 impl<T> Known<T> {
-    /// By the user.
     pub fn given(value: T) -> Self {
         Self { value, from: "given".to_owned() }
     }

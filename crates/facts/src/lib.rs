@@ -29,7 +29,7 @@ pub mod counted;
 pub mod datapaths;
 pub mod fields;
 mod given;
-pub mod guest_stages;
+mod guest_stages;
 mod input;
 mod known;
 pub mod ledger;

@@ -18,7 +18,6 @@ pub struct Machines {
 pub struct HostSnapshots {
     /// The machine's id in the recording: `L0`.
     pub machine: String,
-    /// Its level.
     pub level: Level,
     /// In the order in which they were taken, at least one.
     pub snapshots: Vec<Snapshot>,
@@ -56,7 +55,6 @@ impl Machines {
         (machines, problems)
     }
 
-    /// The snapshots of the machine of that name.
     pub fn of_machine(&self, machine: &str) -> Option<&HostSnapshots> {
         self.list.iter().find(|known| known.machine == machine)
     }

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// At most one value of each type, computed when it is first asked for.
 #[derive(Default)]
-pub struct Memo(Mutex<BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>>);
+pub(crate) struct Memo(Mutex<BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>>);
 
 impl Memo {
     /// The value of this type; whoever asks meanwhile waits for it, and other types do not.
-    pub fn get<T: Any + Send + Sync>(&self, compute: impl FnOnce() -> T) -> Arc<T> {
+    pub(crate) fn get<T: Any + Send + Sync>(&self, compute: impl FnOnce() -> T) -> Arc<T> {
         let cell = {
             let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let cell = cells.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(OnceLock::<Arc<T>>::new()));

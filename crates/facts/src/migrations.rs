@@ -20,7 +20,7 @@ pub mod pieces;
 mod session;
 mod train;
 
-pub use dark::{EVENTS_ERROR_NS, REPORTED_ERROR_NS};
+pub use dark::REPORTED_ERROR_NS;
 pub use train::Train;
 
 use base::heartbeat::Heartbeat;
@@ -33,7 +33,6 @@ use base::qmp::ENDS;
 use host::migrated::{Account, Side, account};
 use serde_json::Value;
 
-/// All migrations of a recording.
 #[derive(Debug, Default)]
 pub struct Migrations {
     /// In the order in which they began.
@@ -48,12 +47,10 @@ pub struct Migrations {
     pub said_of_files: Option<Prediction>,
 }
 
-/// One migration.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Migration {
     /// When the source was told to, CLOCK_REALTIME.
     pub began_ns: u64,
-    /// How that is known.
     pub began: Began,
     /// No event told of passes: they began somewhere between two answers, the second of which is taken.
     pub passes_are_polled: bool,
@@ -97,9 +94,7 @@ pub struct Migration {
     pub memory: Option<MovedMemory>,
     /// What the operating system told of both sides meanwhile.
     pub processes: Option<Processes>,
-    /// What each device took on the source.
     pub source: Option<Side>,
-    /// What each device took on the target.
     pub target: Option<Side>,
     /// What the guest counted its work with, on the source and then on the target.
     pub counted: [Vec<Counted>; 2],
@@ -114,16 +109,13 @@ pub struct Migration {
 pub struct Counted {
     /// CLOCK_REALTIME when it was read.
     pub at_ns: u64,
-    /// Where the word lies, as it was asked for.
     pub address: String,
-    /// What it was.
     pub count: u32,
 }
 
 /// By how much the clocks of source and target may differ.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Clocks {
-    /// Both are one.
     #[default]
     One,
     /// Of two hosts, by what the kernels of both say of their distance from UTC.
@@ -150,7 +142,6 @@ pub enum Began {
 /// An answer to `query-migrate`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Poll {
-    /// Why it failed.
     pub error: Option<String>,
     /// As QEMU counts it.
     pub total_ms: Option<u64>,
@@ -158,13 +149,10 @@ pub struct Poll {
     pub downtime_ms: Option<u64>,
     /// Sent until then.
     pub transferred_bytes: Option<u64>,
-    /// Pages of zeros among them.
     pub zero_pages: Option<u64>,
-    /// Other pages among them.
     pub normal_pages: Option<u64>,
     /// Still to be sent.
     pub remaining_bytes: Option<u64>,
-    /// Bytes of a page.
     pub page_bytes: Option<u64>,
     /// How much of its time is taken from the guest, in percent.
     pub throttle_percent: Option<u64>,

@@ -9,7 +9,7 @@ use trace::replay::Listener;
 use trace::{Event, Reading, Request, Totals};
 
 /// Where a trace's own times lie on the axis.
-pub enum Axis<'a> {
+pub(crate) enum Axis<'a> {
     /// The axis is its own: it begins with its first event.
     Own,
     /// Where its alignment or its wall clock puts it, by its place among the traces of the line.
@@ -18,7 +18,7 @@ pub enum Axis<'a> {
 
 impl<'a> Axis<'a> {
     /// The axis of the trace at `place` of `input`, whose ledger is `flow`, and the clock by which that read it.
-    pub fn of(input: &'a Input, flow: &'a Flow, place: usize) -> (Self, Option<Clock>) {
+    pub(crate) fn of(input: &'a Input, flow: &'a Flow, place: usize) -> (Self, Option<Clock>) {
         let (line, part) = (TimeLine::new(input, &flow.parts), &flow.parts[place]);
         let fitted = part.clock_fitted_to.as_ref().map(|_| part.clock.clone());
         (if line.is_apart(place) { Self::Own } else { Self::Of(line, place) }, fitted)
@@ -36,7 +36,7 @@ impl<'a> Axis<'a> {
 
 /// Tells what `request` wants of the events of trace `place`, until `hear` breaks; `fitted` as in [`Reading`]. `progress` hears how
 /// far it is.
-pub fn events(
+pub(crate) fn events(
     input: &Input,
     place: usize,
     (request, fitted): (&Request, Option<Clock>),

@@ -6,7 +6,6 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// All records.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Records {
@@ -17,11 +16,9 @@ struct Records {
     sources: BTreeMap<String, Source>,
 }
 
-/// Where a record was read.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
-    /// Who published it, and where in it.
     pub title: String,
     /// Where it can be read: an address, a commit, a file or slides.
     pub address: String,
@@ -44,7 +41,6 @@ pub struct Source {
 pub struct ExitCost {
     /// Unique: `pvm23.cpuid.l2`.
     pub id: String,
-    /// A key of the sources.
     pub source: String,
     /// The operation, by the name that `bench exits` gives it where it has one.
     pub op: String,
@@ -96,19 +92,16 @@ impl ExitCost {
 pub struct DatapathResult {
     /// Unique: `ovs-ns-64-8`.
     pub id: String,
-    /// A key of the sources.
     pub source: String,
     /// What was published, where several rows are one number under assumptions that its source leaves open.
     pub result: Option<String>,
     /// The datapath, where one was measured.
     pub design: Option<String>,
-    /// Where packets went.
     pub pattern: Option<String>,
     /// Bytes of a frame with its check sequence.
     pub frame_bytes: Option<u32>,
     /// Bytes of a message of a stream socket: never those of a frame.
     pub message_bytes: Option<u32>,
-    /// VMs that forwarded.
     pub vnfs: Option<u32>,
     mpps: Option<f64>,
     mpps_of_each_vm: Option<f64>,
@@ -146,7 +139,6 @@ pub enum RateUnit {
 }
 
 impl RateUnit {
-    /// As it is written.
     pub fn name(self) -> &'static str {
         match self {
             RateUnit::Mpps => "Mpps",
@@ -184,7 +176,6 @@ impl DatapathResult {
 pub enum Arithmetic {
     /// The number of a record is the level of a calibration.
     LevelOf {
-        /// Of which record.
         id: String,
     },
     /// VFs of the talk's card.
@@ -196,7 +187,6 @@ pub enum Arithmetic {
     ChainOfVfs {
         /// Length of the chain.
         vnfs: u32,
-        /// Size of its frames.
         frame_bytes: u32,
         /// Largest payload of its link.
         mps_bytes: u32,
@@ -205,7 +195,6 @@ pub enum Arithmetic {
     FirstBelow {
         /// What it would have to carry.
         gbps: f64,
-        /// Size of its frames.
         frame_bytes: u32,
         /// Largest payload of its link.
         mps_bytes: u32,
@@ -215,9 +204,7 @@ pub enum Arithmetic {
         /// The steeper of the two slopes that its numbers allow.
         is_steep: bool,
     },
-    /// A chain against one of four VNFs.
     AgainstFourVnfs {
-        /// Threads that poll.
         threads: u32,
     },
     /// A chain whose hops share what one of them could carry.
@@ -229,22 +216,18 @@ pub enum Arithmetic {
     },
     /// The bits of the talk's link.
     Link {
-        /// Largest payload.
         mps_bytes: u32,
     },
     /// Packets over that link, in and out at once.
     LinkPackets {
-        /// Largest payload.
         mps_bytes: u32,
     },
     /// Writes over that link.
     Writes {
-        /// Largest payload.
         mps_bytes: u32,
     },
     /// Reads and writes over that link at once.
     ReadsAndWrites {
-        /// Largest payload.
         mps_bytes: u32,
     },
 }
@@ -271,23 +254,19 @@ pub enum Standing {
 pub struct MigrationTime {
     /// Unique: `kvm4nfv.total.idle.after`.
     pub id: String,
-    /// A key of the sources.
     pub source: String,
     /// Until the guest ran on the target, or while it stood still.
     pub quantity: MigrationQuantity,
     /// What the guest did: `l2fwd`, `idle`.
     pub guest: String,
-    /// Its memory.
     pub memory_gib: f64,
     /// The port that it went through.
     pub link_gbps: f64,
     /// The limit of the time that the guest stands still.
     pub limit_ms: f64,
-    /// The number.
     pub ms: f64,
 }
 
-/// What of a migration was timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MigrationQuantity {
@@ -301,17 +280,12 @@ pub enum MigrationQuantity {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InterruptLatency {
-    /// Unique.
     pub id: String,
-    /// A key of the sources.
     pub source: String,
     /// What tables call it.
     pub name: String,
-    /// The shortest.
     pub min_ns: u64,
-    /// The mean.
     pub mean_ns: u64,
-    /// The longest.
     pub max_ns: u64,
 }
 
@@ -333,7 +307,6 @@ pub fn datapaths() -> &'static [DatapathResult] {
     &records().datapath
 }
 
-/// What live migrations took.
 pub fn migrations() -> &'static [MigrationTime] {
     &records().migration
 }
@@ -343,7 +316,6 @@ pub fn interrupt() -> &'static InterruptLatency {
     &records().interrupts[0]
 }
 
-/// All sources, by their keys.
 pub fn sources() -> impl Iterator<Item = (&'static str, &'static Source)> {
     records().sources.iter().map(|(key, source)| (key.as_str(), source))
 }

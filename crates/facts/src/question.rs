@@ -2,8 +2,7 @@
 
 use crate::Case;
 use base::rule::Words;
-use base::table::TableSpec;
-use base::{Problem, Section};
+use base::{Problem, Section, TableSpec};
 
 /// One question that kvmscope answers.
 pub struct Question {
@@ -11,7 +10,6 @@ pub struct Question {
     pub id: &'static str,
     /// The question, as a person would ask it.
     pub question: &'static str,
-    /// What it is about.
     pub about: About,
     /// Its tables, in reading order.
     pub tables: &'static [&'static TableSpec],
@@ -21,7 +19,6 @@ pub struct Question {
     pub answer: fn(&Case) -> Result<Option<Answer>, Error>,
 }
 
-/// What a question is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum About {
     /// What happened while something was recorded.
@@ -40,7 +37,6 @@ pub enum About {
 
 /// An answer, and what was wrong beyond what opening the input noted.
 pub struct Answer {
-    /// The answer.
     pub section: Section,
     /// Damage met on the way, beyond what opening the input already noted.
     pub problems: Vec<Problem>,

@@ -1,9 +1,7 @@
 //! How tables rank their rows for people: by what, how many, and which overview. Programs get all rows in their own order.
 
-use base::Table;
-use base::table::Shown;
+use base::{Shown, Table};
 
-/// What the user wants ranked, and how.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ranking {
     /// By what rows are ranked.

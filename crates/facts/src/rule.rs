@@ -15,7 +15,6 @@ pub struct Rule<Check> {
     pub id: &'static str,
     /// What has at most one such finding: `VM`, `interrupt`.
     pub per: &'static str,
-    /// What its check looks at.
     pub looks_at: &'static str,
     /// From where on it is worth a finding.
     pub limits: &'static [Limit],
@@ -23,13 +22,9 @@ pub struct Rule<Check> {
     pub check: Check,
     /// Why this happens or costs.
     pub why: &'static str,
-    /// What to type.
     pub fix: &'static [&'static str],
-    /// The way back.
     pub undo: &'static [&'static str],
-    /// What the change needs.
     pub needs: Needs,
-    /// Where the claim comes from.
     pub source: &'static str,
 }
 
@@ -43,9 +38,7 @@ pub struct Hit {
     pub level: Option<Level>,
     /// One line with the number that matters.
     pub title: String,
-    /// What was seen and where.
     pub evidence: Vec<Evidence>,
-    /// What it costs.
     pub cost: Cost,
     /// What of the vCPUs' time its change would give back, where a trace tells.
     pub gives_back: Option<GivesBack>,
@@ -57,7 +50,6 @@ pub struct Hit {
     pub changes: Vec<Change>,
     /// Commands made for this case; they come before the rule's own.
     pub fix: Vec<String>,
-    /// Their way back.
     pub undo: Vec<String>,
     /// True where nothing is to be changed: then the rule's own commands are left out as well.
     pub nothing_to_change: bool,
@@ -103,14 +95,12 @@ impl Hit {
         self
     }
 
-    /// The same with something that was seen, and where.
     #[must_use]
     pub fn seen(mut self, what: impl Into<String>, place: impl Into<String>) -> Self {
         self.evidence.push(Evidence::new(what, place));
         self
     }
 
-    /// The same with evidence.
     #[must_use]
     pub fn with(mut self, evidence: Evidence) -> Self {
         self.evidence.push(evidence);
@@ -119,7 +109,6 @@ impl Hit {
 }
 
 impl<Check> Rule<Check> {
-    /// What it says of itself.
     pub fn words(&self) -> Words {
         let Self { id, per, looks_at, limits, why, fix, undo, needs, source, .. } = *self;
         Words { id, per, looks_at, limits, why, fix, undo, needs, source }
@@ -163,7 +152,6 @@ fn file(change: &Change) -> Option<(String, String)> {
     Some((format!("/etc/modprobe.d/kvmscope-{parameter}.conf"), format!("options {module} {parameter}={to}")))
 }
 
-/// The command that writes it.
 fn kept(change: &Change) -> Option<String> {
     file(change).map(|(path, line)| format!("echo {line} > {path}   # keeps it after a reboot"))
 }

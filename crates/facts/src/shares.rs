@@ -46,7 +46,6 @@ pub struct Cpus {
     position: Vec<u32>,
     /// Core of each CPU, numbered from 0.
     pub core: Vec<usize>,
-    /// How many cores there are.
     pub cores: usize,
     /// What of each CPU is gone before any claim.
     pub taken: Vec<f64>,
@@ -54,7 +53,6 @@ pub struct Cpus {
 
 /// So much CPU time is wanted on any of these CPUs.
 pub struct Claim<'a> {
-    /// In CPUs.
     pub demand: f64,
     /// Where it may run.
     pub cpus: &'a CpuSet,
@@ -62,10 +60,8 @@ pub struct Claim<'a> {
     pub interrupt: bool,
 }
 
-/// What a claim lacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Lack {
-    /// In CPUs.
     pub cpus: f64,
     /// The same times the part of its wish that it lacks: where every CPU is full somebody lacks something whatever moves,
     /// and one thread without any is worse than two with half.

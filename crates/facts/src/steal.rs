@@ -14,9 +14,7 @@ use walk::state::State;
 /// One CPU of a guest.
 #[derive(Debug)]
 pub struct Steal<'f> {
-    /// The guest.
     pub machine: &'f str,
-    /// Its vCPU below.
     pub vcpu: &'f Vcpu,
     /// Its CPU.
     pub cpu: u32,
@@ -24,9 +22,7 @@ pub struct Steal<'f> {
     pub guest_ns: f64,
     /// Between its two snapshots.
     pub guest_span_ns: u64,
-    /// What the host's trace shows.
     pub host_ns: u64,
-    /// In its window.
     pub host_span_ns: u64,
 }
 

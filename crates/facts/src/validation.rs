@@ -19,21 +19,17 @@ pub struct Comparison {
     pub result: String,
     /// A key of the published sources.
     pub source: &'static str,
-    /// What the model was given.
     pub inputs: String,
     /// Unit of all numbers.
     pub unit: &'static str,
-    /// What was published.
     pub published: f64,
     /// What the model predicts; `None` where it says nothing.
     pub predicted: Option<Band>,
-    /// What the comparison is worth.
     pub worth: Worth,
     /// What it rests on, or why the model misses.
     pub note: String,
 }
 
-/// A prediction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Band {
     /// The least.
@@ -44,7 +40,6 @@ pub struct Band {
     pub high: f64,
 }
 
-/// What a comparison is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Worth {
     /// The model did not know the number.
@@ -118,7 +113,6 @@ impl Comparison {
 /// How many results a model was held against, how many of them lie in its band, and how wide that is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tally {
-    /// Published results.
     pub held: u64,
     /// Those that lie in the band under each assumption that was made.
     pub inside: u64,
@@ -126,7 +120,6 @@ pub struct Tally {
     pub width: Option<f64>,
 }
 
-/// Counts them.
 pub fn tally(rows: &[Comparison]) -> Tally {
     let held: Vec<&Comparison> =
         rows.iter().filter(|row| row.worth == Worth::Held && row.predicted.is_some()).collect();

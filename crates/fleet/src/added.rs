@@ -4,18 +4,15 @@ use crate::{Error, digest, layout};
 use analysis::fleet::{FAILURES, Fleet, Id, STORED, host, stored};
 use analysis::{Answers, Case, Given};
 use base::recording::{Emulator, Recording};
-use base::table::TableSpec;
 use base::table_file::FINDINGS;
-use base::{Problem, Table};
+use base::{Problem, Table, TableSpec};
 use columnar::Format;
 
 /// What a data set gets of one recording.
 pub struct Added {
-    /// Which folders it has.
     pub id: Id,
     /// Paths in the data set with their content, in the order in which they are to be written.
     pub files: Vec<(String, Vec<u8>)>,
-    /// What was wrong with it.
     pub problems: Vec<Problem>,
     /// Questions that have no answer, in words.
     pub failed: Vec<String>,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const SHORT: usize = 16;
 
 /// The digest of a recording: of what it says of its machines and of every byte of its parts, in the order of their names.
-pub fn digest(recording: &Recording) -> Result<String, Error> {
+pub(crate) fn digest(recording: &Recording) -> Result<String, Error> {
     let mut hash = Sha256::new();
     let mut line = |text: &str| {
         hash.update((text.len() as u64).to_le_bytes());
@@ -56,12 +56,12 @@ pub fn digest(recording: &Recording) -> Result<String, Error> {
 }
 
 /// The start of a digest, as folders are called.
-pub fn id(digest: &str) -> String {
+pub(crate) fn id(digest: &str) -> String {
     digest.chars().take(SHORT).collect()
 }
 
 /// The start of the digest of some bytes.
-pub fn short(bytes: &[u8]) -> String {
+pub(crate) fn short(bytes: &[u8]) -> String {
     id(&digits(&Sha256::digest(bytes)))
 }
 

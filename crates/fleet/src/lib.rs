@@ -31,13 +31,7 @@ use std::path::PathBuf;
 pub enum Error {
     /// The operating system refuses.
     #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The refusal.
-        source: std::io::Error,
-    },
-    /// The recording cannot be read.
+    Io { path: PathBuf, source: std::io::Error },
     #[error(transparent)]
     Recording(#[from] base::recording::Error),
     /// A packed recording cannot be unpacked.
@@ -52,7 +46,6 @@ pub enum Error {
     /// A table cannot be written or read.
     #[error(transparent)]
     Columns(#[from] columnar::Error),
-    /// What is read is damaged.
     #[error(transparent)]
     Unread(#[from] analysis::fleet::Unread),
     /// A directory is no data set of ours.

@@ -6,7 +6,6 @@ use std::path::Path;
 
 /// An opened recording; a packed one is unpacked for as long as this lives.
 pub struct Source {
-    /// The recording.
     pub recording: Recording,
     _unpacked: Option<archive::Unpacked>,
 }

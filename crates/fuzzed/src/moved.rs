@@ -12,7 +12,6 @@ const MANIFEST: &str = r#"{"schema":"kvmscope-recording/2","created":null,"tool"
              {"path":"processes","machine":"L0","kind":"processes","clock":null,"state":"complete"},
              {"path":"memory","machine":"L0","kind":"moved-memory","clock":null,"state":"complete"}]}"#;
 
-/// The move that they are of.
 const SESSIONS: [(&str, &[u8]); 2] = [
     ("source.jsonl", include_bytes!("../../../fixtures/migrate-network/L0/qmp/0-source.jsonl")),
     ("target.jsonl", include_bytes!("../../../fixtures/migrate-network/L0/qmp/0-target.jsonl")),

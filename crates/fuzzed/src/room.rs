@@ -115,7 +115,6 @@ fn assert_sane(totals: &Totals, listener: &Everything) {
 
 #[derive(Default)]
 struct Everything {
-    /// Fields per kind.
     fields: Vec<usize>,
     events: u64,
     /// Keeps the compiler from leaving the reading out.

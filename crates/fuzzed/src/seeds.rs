@@ -50,14 +50,10 @@ const GATHERED: [&str; 14] = [
     "fixtures/hosts-must-gather/*/*/nodes/worker-0/podresources.json",
 ];
 
-/// One input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seed {
-    /// Who takes it.
     pub target: String,
-    /// What it is called in the corpus.
     pub name: String,
-    /// Itself.
     pub bytes: Vec<u8>,
 }
 

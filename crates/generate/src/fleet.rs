@@ -20,10 +20,8 @@ use std::path::{Path, PathBuf};
 use trace::format::Endian;
 use trace::write::tracedat::Compression;
 
-/// A fleet to be written.
 #[derive(Debug, Clone, Copy)]
 pub struct Fleet {
-    /// How many recordings.
     pub recordings: usize,
     /// How many hosts; each has as many recordings as another, or one more.
     pub hosts: usize,
@@ -33,12 +31,10 @@ pub struct Fleet {
     pub alike: bool,
 }
 
-/// What is worse.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FleetTruth {
     /// Hosts whose VMREAD and VMWRITE exit.
     pub shadowing_off: BTreeSet<String>,
-    /// Hosts with a hog.
     pub hog: BTreeSet<String>,
     /// The kernel that costs more.
     pub kernel: Option<&'static str>,
@@ -56,7 +52,6 @@ const HOGS: usize = 2;
 const WORSE_PERCENT: u64 = 150;
 
 impl Fleet {
-    /// What is worse in it.
     pub fn truth(&self) -> FleetTruth {
         if self.alike {
             return FleetTruth::default();

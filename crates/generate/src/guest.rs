@@ -42,7 +42,6 @@ pub struct GuestClock {
 /// A host's story and that of its guest.
 #[derive(Debug, Clone)]
 pub struct Pair {
-    /// The host's.
     pub below: Story,
     /// The guest's; CPU n of it is vCPU n.
     pub above: Story,
@@ -55,7 +54,6 @@ pub struct Pair {
 /// One vCPU while the story is read.
 #[derive(Default)]
 struct Reader {
-    /// The offset now.
     offset: i64,
     entries: u64,
     jumped: bool,

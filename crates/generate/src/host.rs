@@ -9,11 +9,10 @@ use std::rc::Rc;
 use trace::write::{Loss, Record};
 
 /// Time of the first record: a minute after boot.
-pub const BEGIN_NS: u64 = 61_000_000_000;
+pub(crate) const BEGIN_NS: u64 = 61_000_000_000;
 
 /// A host whose threads are about to act.
 pub struct Host {
-    /// Its kernel.
     pub kernel: Rc<Kernel>,
     /// Its threads, which act independently of each other; each has CPUs of its own.
     pub vcpus: Vec<Vcpu>,
@@ -23,7 +22,6 @@ pub struct Host {
     gaps: Vec<Request>,
 }
 
-/// A loss that is asked for.
 struct Request {
     cpu: u32,
     from_ns: u64,

@@ -9,10 +9,8 @@
 
 use trace::write::{EventSchema, Schema};
 
-/// Whose virtualisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Vendor {
-    /// Intel.
     Vmx,
     /// AMD.
     Svm,
@@ -82,7 +80,7 @@ impl Generation {
 
     /// True if the host's own interrupts, softirqs and task switches can be recorded before `kvm_exit`, because the
     /// tracepoint sits behind the point where interrupts are on again.
-    pub fn exit_is_late(self, vendor: Vendor) -> bool {
+    pub(crate) fn exit_is_late(self, vendor: Vendor) -> bool {
         match vendor {
             Vendor::Vmx => matches!(self, Generation::V4_8 | Generation::V5_2),
             Vendor::Svm => self < Generation::V6_12,
@@ -99,12 +97,12 @@ impl Generation {
     }
 
     /// True if `kvm_nested_vmenter` exists, for both vendors; before, SVM has `kvm_nested_vmrun` and VMX nothing.
-    pub fn has_vmenter(self) -> bool {
+    pub(crate) fn has_vmenter(self) -> bool {
         self >= Generation::V6_1
     }
 
     /// True if `kvm_nested_vmenter_failed` exists.
-    pub fn tells_refusals(self) -> bool {
+    pub(crate) fn tells_refusals(self) -> bool {
         self >= Generation::V5_10
     }
 
@@ -114,12 +112,12 @@ impl Generation {
     }
 
     /// True if `kvm_vcpu_wakeup` exists, and with it halt polling.
-    pub fn has_wakeup(self) -> bool {
+    pub(crate) fn has_wakeup(self) -> bool {
         self >= Generation::V4_8
     }
 
     /// The bit of `prev_state` that says "switched out while running, without asking": `R+`.
-    pub fn preempted_bit(self) -> u64 {
+    pub(crate) fn preempted_bit(self) -> u64 {
         match self {
             Generation::V3_10 => 1024,
             Generation::V4_8 => 4096,

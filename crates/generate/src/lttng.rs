@@ -27,7 +27,7 @@ fn vcpu_pointer(tid: i32) -> u64 {
 }
 
 /// The story's events as LTTng records them; records of events it does not know are gone.
-pub fn translate(story: &Story) -> (Schema, Vec<Record>) {
+pub(crate) fn translate(story: &Story) -> (Schema, Vec<Record>) {
     let mut schema = Schema::default();
     let mut places = Vec::new();
     for event in &story.schema.events {

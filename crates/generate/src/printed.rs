@@ -9,10 +9,8 @@ use crate::reason::{svm, vmx};
 use trace::write::{Record, Schema};
 
 /// Renders records of one kernel.
-pub struct Printer {
-    /// How old it is.
+pub(crate) struct Printer {
     pub generation: Generation,
-    /// Its events.
     pub schema: Schema,
 }
 
@@ -47,7 +45,7 @@ impl Fields<'_> {
 
 impl Printer {
     /// The text behind the event's name; `None` for a record whose event is not in the schema.
-    pub fn body(&self, record: &Record) -> Option<String> {
+    pub(crate) fn body(&self, record: &Record) -> Option<String> {
         let name = self.schema.events.get(record.event)?.name.as_str();
         let fields = Fields { schema: &self.schema, record };
         Some(self.nested(name, &fields).or_else(|| self.kvm(name, &fields)).unwrap_or_else(|| self.host(name, &fields)))

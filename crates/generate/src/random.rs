@@ -14,7 +14,6 @@ impl Random {
         Self { state: seed }
     }
 
-    /// The next number.
     pub fn word(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.state;

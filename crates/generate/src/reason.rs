@@ -29,9 +29,7 @@ pub mod vmx {
     pub const VMRESUME: u32 = 24;
     /// VMWRITE.
     pub const VMWRITE: u32 = 25;
-    /// Control register.
     pub const CR_ACCESS: u32 = 28;
-    /// Port.
     pub const IO_INSTRUCTION: u32 = 30;
     /// RDMSR.
     pub const MSR_READ: u32 = 31;
@@ -54,41 +52,39 @@ pub mod vmx {
     /// APIC register that is virtualised and needs KVM all the same.
     pub const APIC_WRITE: u32 = 56;
     /// Set in the reason of an entry that failed.
-    pub const FAILED_ENTRY: u32 = 1 << 31;
+    pub(crate) const FAILED_ENTRY: u32 = 1 << 31;
 }
 
 /// SVM exit codes.
-pub mod svm {
+pub(crate) mod svm {
     /// Interrupt of the host.
-    pub const INTR: u32 = 0x60;
+    pub(crate) const INTR: u32 = 0x60;
     /// The guest can take an interrupt now.
-    pub const VINTR: u32 = 0x64;
+    pub(crate) const VINTR: u32 = 0x64;
     /// CPUID.
-    pub const CPUID: u32 = 0x72;
+    pub(crate) const CPUID: u32 = 0x72;
     /// HLT.
-    pub const HLT: u32 = 0x78;
-    /// Port.
-    pub const IOIO: u32 = 0x7b;
+    pub(crate) const HLT: u32 = 0x78;
+    pub(crate) const IOIO: u32 = 0x7b;
     /// RDMSR, WRMSR.
-    pub const MSR: u32 = 0x7c;
+    pub(crate) const MSR: u32 = 0x7c;
     /// VMRUN.
-    pub const VMRUN: u32 = 0x80;
+    pub(crate) const VMRUN: u32 = 0x80;
     /// VMMCALL.
-    pub const VMMCALL: u32 = 0x81;
+    pub(crate) const VMMCALL: u32 = 0x81;
     /// VMLOAD.
-    pub const VMLOAD: u32 = 0x82;
+    pub(crate) const VMLOAD: u32 = 0x82;
     /// VMSAVE.
-    pub const VMSAVE: u32 = 0x83;
+    pub(crate) const VMSAVE: u32 = 0x83;
     /// STGI.
-    pub const STGI: u32 = 0x84;
+    pub(crate) const STGI: u32 = 0x84;
     /// CLGI.
-    pub const CLGI: u32 = 0x85;
-    /// Nested page fault.
-    pub const NPF: u32 = 0x400;
+    pub(crate) const CLGI: u32 = 0x85;
+    pub(crate) const NPF: u32 = 0x400;
     /// APIC access that AVIC does not accelerate.
-    pub const AVIC_NOACCEL: u32 = 0x402;
+    pub(crate) const AVIC_NOACCEL: u32 = 0x402;
     /// The control block was refused.
-    pub const INVALID: u32 = 0xffff_ffff;
+    pub(crate) const INVALID: u32 = 0xffff_ffff;
 }
 
 impl Vendor {
@@ -141,7 +137,7 @@ impl Vendor {
     }
 
     /// Writing a model-specific register.
-    pub fn msr_write(self) -> u32 {
+    pub(crate) fn msr_write(self) -> u32 {
         match self {
             Vendor::Vmx => vmx::MSR_WRITE,
             Vendor::Svm => svm::MSR,
@@ -149,7 +145,7 @@ impl Vendor {
     }
 
     /// A page that is missing in the second-level tables.
-    pub fn page_fault(self) -> u32 {
+    pub(crate) fn page_fault(self) -> u32 {
         match self {
             Vendor::Vmx => vmx::EPT_VIOLATION,
             Vendor::Svm => svm::NPF,

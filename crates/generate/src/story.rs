@@ -19,11 +19,9 @@ use trace::write::{Loss, Record, Schema, Sink, Value};
 /// What happened on a host, as events and as truth.
 #[derive(Debug, Clone)]
 pub struct Story {
-    /// Whose virtualisation.
     pub vendor: Vendor,
     /// How old a kernel.
     pub generation: Generation,
-    /// CPUs of the host.
     pub cpus: u32,
     /// The events that the kernel has.
     pub schema: Schema,
@@ -31,11 +29,9 @@ pub struct Story {
     pub records: Vec<Record>,
     /// Marks of lost events, in time order.
     pub losses: Vec<Loss>,
-    /// Names of threads.
     pub comms: Vec<(i32, String)>,
     /// The clock of the records' ticks.
     pub clock: Clock,
-    /// What there is to find.
     pub truth: Truth,
 }
 
@@ -44,23 +40,17 @@ pub struct Story {
 pub enum Target {
     /// trace.dat version 6.
     TraceDat6 {
-        /// Byte order.
         endian: Endian,
-        /// Bytes of a long.
         long_bytes: u8,
     },
     /// trace.dat version 7.
     TraceDat7 {
-        /// Byte order.
         endian: Endian,
-        /// Bytes of a long.
         long_bytes: u8,
-        /// How it is compressed.
         compression: Compression,
     },
     /// CTF 1.8.
     Ctf1 {
-        /// Byte order.
         endian: Endian,
         /// True: the names and stale fields of LTTng's kernel tracer, no thread context, large event headers. False:
         /// the kernel's names and fields, the thread as context, compact event headers.
@@ -68,12 +58,9 @@ pub enum Target {
     },
     /// CTF 2, the kernel's names and fields, the thread as context.
     Ctf2 {
-        /// Byte order.
         endian: Endian,
     },
-    /// perf.data.
     PerfData {
-        /// Byte order.
         endian: Endian,
     },
     /// Text of `trace-cmd report -R -t`: every field, times in ns.

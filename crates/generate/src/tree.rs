@@ -19,9 +19,7 @@ pub const SPAN_NS: u64 = 2_000_000_000;
 /// A host to be written.
 #[derive(Debug, Clone, Copy)]
 pub struct Tree {
-    /// Nodes, each a package.
     pub nodes: u32,
-    /// Cores of each.
     pub cores: u32,
     /// Threads of a core.
     pub siblings: u32,
@@ -52,7 +50,6 @@ impl Files {
 }
 
 impl Tree {
-    /// How many CPUs it has.
     pub fn cpus(&self) -> u32 {
         self.nodes * self.cores * self.siblings
     }

@@ -31,9 +31,7 @@ pub enum State {
     Handling(u8),
     /// The VMM works.
     Userspace,
-    /// A host interrupt.
     Irq,
-    /// A host softirq.
     Softirq,
     /// A non-maskable interrupt; no scenario has one, for no event brackets it.
     Nmi,
@@ -47,7 +45,6 @@ pub enum State {
     Preempted,
     /// The thread sleeps for another reason.
     Blocked,
-    /// Nothing tells.
     Unknown,
 }
 
@@ -79,7 +76,6 @@ impl State {
 /// What a group of exits has in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExitKey {
-    /// Level that left.
     pub level: u8,
     /// Number of the reason, whole: with VMX's bit 31.
     pub reason: u32,
@@ -100,19 +96,15 @@ pub enum Detail {
     Vector(u8),
 }
 
-/// Count and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// How many.
     pub count: u64,
-    /// How long in all.
     pub total_ns: u64,
 }
 
 /// The chains that one injected reason opened.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Chains {
-    /// Injections.
     pub count: u64,
     /// Not closed when the recording ended.
     pub censored: u64,
@@ -145,14 +137,12 @@ impl Interrupts {
     }
 }
 
-/// The truth about one vCPU thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VcpuTruth {
     /// Name of the process, which all its vCPU threads have as `comm` here.
     pub vm: String,
     /// Number of the vCPU in its VM.
     pub vcpu: u32,
-    /// The thread.
     pub tid: i32,
     /// Time per state; sums to [`Truth::wall_ns`].
     pub ledger: BTreeMap<State, u64>,
@@ -160,7 +150,6 @@ pub struct VcpuTruth {
     pub hidden_ns: u64,
     /// Exits by level and reason.
     pub exits: BTreeMap<ExitKey, Tally>,
-    /// The same by detail, for those that have one.
     pub details: BTreeMap<(ExitKey, Detail), Tally>,
     /// Chains by the reason as injected.
     pub chains: BTreeMap<u32, Chains>,
@@ -188,7 +177,6 @@ pub struct Gap {
     pub events: u64,
 }
 
-/// The truth about a story.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Truth {
     /// Whose exit reasons the numbers are.
@@ -199,7 +187,6 @@ pub struct Truth {
     pub to_ns: u64,
     /// The vCPU threads, by tid.
     pub vcpus: Vec<VcpuTruth>,
-    /// Losses.
     pub gaps: Vec<Gap>,
 }
 
@@ -236,7 +223,6 @@ impl VcpuTruth {
         self.ledger.get(&state).copied().unwrap_or(0)
     }
 
-    /// All exits.
     pub fn exit_count(&self) -> u64 {
         self.exits.values().map(|tally| tally.count).sum()
     }

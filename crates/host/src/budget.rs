@@ -7,11 +7,11 @@
 pub const FILE_BYTES: u64 = 64 << 20;
 
 /// Bytes of a file of one line. A page is the most that most files of sysfs have; a list of 8,192 CPUs takes 40 KiB.
-pub const LINE_FILE_BYTES: u64 = 1 << 20;
+pub(crate) const LINE_FILE_BYTES: u64 = 1 << 20;
 
 /// Bytes of a JSON file whose objects are kept as they are: in memory they take up to thirty times as much. A must-gather's
 /// list of 100,000 threads has 15 MB, the database of a switch rarely one.
-pub const JSON_BYTES: usize = 16 << 20;
+pub(crate) const JSON_BYTES: usize = 16 << 20;
 
 /// Bytes of all pasted texts and outputs of commands of one machine: a `ps -eLf` of 100,000 threads has 10 MB,
 /// `/proc/interrupts` on 8,192 CPUs 45 MB.
@@ -24,7 +24,7 @@ pub const LINE_BYTES: usize = 1 << 20;
 pub const LINES: usize = 2_000_000;
 
 /// Rows of all screens of `top`, `ps` and `pidstat` together: two of a host with 100,000 threads.
-pub const SCREEN_ROWS: usize = 200_000;
+pub(crate) const SCREEN_ROWS: usize = 200_000;
 
 /// Counters in all rows of `/proc/interrupts`: 500 interrupts on 8,192 CPUs.
 pub const IRQ_COUNTERS: usize = 4 << 20;
@@ -44,23 +44,23 @@ pub const BRIDGES: usize = 1_024;
 pub const PORTS: usize = 16_384;
 
 /// Pods of a node: Kubernetes supports 110, and vendors up to 1,000.
-pub const PODS: usize = 4_096;
+pub(crate) const PODS: usize = 4_096;
 
 /// Bytes of one XML document: a domain with a thousand devices has some 500 KB.
 pub const XML_BYTES: usize = 8 << 20;
 
 /// Elements of an XML document.
-pub const XML_NODES: u32 = 200_000;
+pub(crate) const XML_NODES: u32 = 200_000;
 
 /// How deep elements may nest: chains of 200 backing files are libvirt's limit (VIR_STORAGE_MAX_CHAIN_DEPTH, libvirt 9.0),
 /// one inside of the other. The parser goes down by recursion.
-pub const XML_DEPTH: usize = 256;
+pub(crate) const XML_DEPTH: usize = 256;
 
 /// Attributes of one element: the parser compares each with all before it.
-pub const XML_ATTRIBUTES: usize = 256;
+pub(crate) const XML_ATTRIBUTES: usize = 256;
 
 /// Declarations of namespaces in a document: the parser copies those in force for each element that adds one.
-pub const XML_NAMESPACES: usize = 256;
+pub(crate) const XML_NAMESPACES: usize = 256;
 
 /// Bytes of a cgroup's path (PATH_MAX).
 pub const PATH_BYTES: usize = 4_096;

@@ -19,13 +19,9 @@ pub struct Cpuid {
 /// What CPUID returns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Registers {
-    /// Register eax.
     pub eax: u32,
-    /// Register ebx.
     pub ebx: u32,
-    /// Register ecx.
     pub ecx: u32,
-    /// Register edx.
     pub edx: u32,
 }
 
@@ -52,7 +48,7 @@ impl Cpuid {
     }
 
     /// Reads the file's text; `None` if it is something else.
-    pub fn from_json(text: &str) -> Option<Self> {
+    pub(crate) fn from_json(text: &str) -> Option<Self> {
         let number = |text: &str| u32::from_str_radix(text.strip_prefix("0x")?, 16).ok();
         let file: File = serde_json::from_str(text).ok()?;
         let leaf = |written: Written| {

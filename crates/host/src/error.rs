@@ -12,13 +12,9 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// The refusal.
         source: io::Error,
     },
     /// A directory that is no snapshot.
     #[error("{} has neither `proc` nor `sys`; name their parent directory, or take a snapshot: kvmscope snapshot", .path.display())]
-    NoSnapshot {
-        /// The directory.
-        path: PathBuf,
-    },
+    NoSnapshot { path: PathBuf },
 }

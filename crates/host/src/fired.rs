@@ -18,7 +18,6 @@ pub fn fired(snapshot: &Snapshot) -> Option<BTreeMap<String, u64>> {
     Some(snapshot.read(FIRED_FILE)?.lines().filter_map(line).collect())
 }
 
-/// The file's text.
 pub fn text<'a>(events: impl IntoIterator<Item = (&'a str, u64)>) -> String {
     events.into_iter().map(|(name, count)| format!("{count} {name}\n")).collect()
 }

@@ -31,7 +31,6 @@ pub struct Hypervisor {
     pub named: Vec<(Option<u32>, String)>,
     /// KVM's words.
     pub kvm: Option<KvmWords>,
-    /// Hyper-V's words.
     pub hyperv: Option<HypervWords>,
 }
 
@@ -96,7 +95,6 @@ impl Hypervisor {
         self.named.iter().any(|(_, name)| name == signature)
     }
 
-    /// The names, as people say them.
     pub fn names(&self) -> Vec<&str> {
         self.named.iter().map(|(_, name)| plain(name)).collect()
     }

@@ -44,18 +44,14 @@ const NOISE: &[&str] = &["guest rip", "lockdown:", "debugfs: "];
 /// More lines are not kept.
 const MOST_LINES: usize = 2_000;
 
-/// The kernel's words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KernelLog {
     lines: Vec<Line>,
 }
 
-/// One line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// The file that holds it.
     pub file: String,
-    /// What it says.
     pub text: String,
 }
 
@@ -87,7 +83,7 @@ impl KernelLog {
 
     /// A number behind a word of Hyper-V's lines, such as `hints` (ms_hyperv_init_platform in
     /// arch/x86/kernel/cpu/mshyperv.c, Linux 6.12).
-    pub fn hyperv_word(&self, name: &str) -> Option<u32> {
+    pub(crate) fn hyperv_word(&self, name: &str) -> Option<u32> {
         let name = format!("{name} 0x");
         let text = &self.lines.iter().find(|line| line.text.contains("Hyper-V: ") && line.text.contains(&name))?.text;
         let digits = text.split_once(&name)?.1;

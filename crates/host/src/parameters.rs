@@ -7,7 +7,6 @@
 use crate::Snapshot;
 use crate::snapshot::Content;
 
-/// One parameter of one module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
     /// Such as `kvm_intel`.
@@ -21,7 +20,6 @@ pub struct Parameter {
 /// What became of a parameter that somebody asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Setting {
-    /// Its value.
     Value(String),
     /// The module is there and has no such parameter.
     NoParameter,
@@ -61,7 +59,6 @@ pub fn is_loaded(snapshot: &Snapshot, module: &str) -> Option<bool> {
     }
 }
 
-/// The setting of one parameter.
 pub fn setting(snapshot: &Snapshot, module: &str, name: &str) -> Setting {
     match (snapshot.content(&path(module, name)), is_loaded(snapshot, module)) {
         (Content::Text(text), _) => Setting::Value(text.trim().to_owned()),

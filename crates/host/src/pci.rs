@@ -16,7 +16,6 @@ const NETWORK: &str = "0x02";
 pub struct NetworkCard {
     /// `0000:3b:00.0`.
     pub address: String,
-    /// Names of its interfaces.
     pub interfaces: Vec<String>,
     /// Its vendor and its device, as PCI numbers them.
     pub ids: (u16, u16),

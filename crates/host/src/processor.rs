@@ -7,7 +7,6 @@
 use crate::Snapshot;
 use std::collections::BTreeSet;
 
-/// Where it stands.
 pub const CPUINFO: &str = "proc/cpuinfo";
 
 /// Whose virtualization instructions the processor has.
@@ -17,14 +16,12 @@ pub enum Vendor {
     Intel,
     /// SVM: AMD and Hygon.
     Amd,
-    /// Neither.
     Other,
 }
 
 /// The first processor of a machine; all are alike but on hybrid laptops.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Processor {
-    /// Whose instructions.
     pub vendor: Vendor,
     /// `model name`.
     pub name: String,

@@ -6,17 +6,14 @@
 use crate::Snapshot;
 use std::fmt;
 
-/// A kernel's release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Release {
     /// Major, minor and stable number.
     pub numbers: (u32, u32, u32),
-    /// The whole text.
     pub text: String,
 }
 
 impl Release {
-    /// The kernel of a snapshot.
     pub fn of(snapshot: &Snapshot) -> Option<Self> {
         let own = snapshot.line("proc/sys/kernel/osrelease");
         let third = |file: &str| Some(snapshot.line(file)?.split_whitespace().nth(2)?.to_owned());

@@ -21,9 +21,7 @@ use std::path::Path;
 /// A thread. Ids are used again, so its start time belongs to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadId {
-    /// Its process.
     pub pid: u32,
-    /// Itself.
     pub tid: u32,
     /// Clock ticks from boot to its start.
     pub start_ticks: u64,
@@ -113,16 +111,13 @@ pub struct Thread {
 /// All threads of a machine at about one time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// The threads.
     pub threads: BTreeMap<ThreadId, Thread>,
 }
 
 /// What a thread did between two samples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Load {
-    /// The thread.
     pub id: ThreadId,
-    /// Its name.
     pub name: String,
     /// The CPU it ran on last.
     pub cpu: u32,

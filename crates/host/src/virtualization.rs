@@ -18,11 +18,9 @@ pub struct Virtualization {
     pub processor: Option<Processor>,
     /// CPUID, where it was taken.
     pub cpuid: Option<Cpuid>,
-    /// Who runs below.
     pub below: Hypervisor,
     /// All parameters of KVM's modules.
     pub parameters: Vec<Parameter>,
-    /// The kernel.
     pub release: Option<Release>,
     /// What it wrote, where somebody kept it.
     pub log: Option<KernelLog>,
@@ -31,7 +29,6 @@ pub struct Virtualization {
 }
 
 impl Virtualization {
-    /// What the snapshot holds.
     pub fn of(snapshot: Snapshot) -> Self {
         let (processor, cpuid) = (Processor::of(&snapshot), Cpuid::of(&snapshot));
         let (log, timing) = (KernelLog::of(&snapshot), Timing::of(&snapshot));

@@ -18,7 +18,6 @@ use base::{Change, Setting};
 /// A change, held against the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Prepared {
-    /// What has to be altered, with what holds now.
     Altered(Vec<Altered>),
     /// Nothing is to be done, and why.
     PassedOver(String),

@@ -10,12 +10,7 @@ use std::path::PathBuf;
 pub enum Error {
     /// A file could not be read or written.
     #[error("{}: {source}", .path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// The disk is full.
     #[error(
         "{}: no space is left on the disk; what was recorded until now stays readable. Free some space, record for a \
@@ -34,7 +29,6 @@ pub enum Error {
     Missing {
         /// Its name, or its path.
         program: String,
-        /// What brings it.
         package: String,
     },
     /// A program ended with an error.
@@ -42,19 +36,13 @@ pub enum Error {
     Failed {
         /// Its name, or its path.
         program: String,
-        /// How it ended.
         status: String,
         /// Its last words.
         said: String,
     },
     /// The kernel, KVM, libvirt or a switch refused, or took something else than it was given.
     #[error("{what}: {said}")]
-    Refused {
-        /// What was asked of whom.
-        what: String,
-        /// The answer.
-        said: String,
-    },
+    Refused { what: String, said: String },
     /// Not permitted: it needs root, it is not to be trusted, or this program does not do it.
     #[error("{0}")]
     Denied(String),

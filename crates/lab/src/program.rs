@@ -22,23 +22,18 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// More output than this is cut; domain descriptions are the longest we ask for.
 const MOST_OUTPUT_BYTES: u64 = 64 << 20;
 
-/// A program, and what brings it.
 #[derive(Debug, Clone)]
 pub struct Program {
     /// Its name, looked for in `PATH`, or a path.
     pub path: PathBuf,
-    /// The Debian package that has it.
     pub package: &'static str,
 }
 
 /// What a program left.
 #[derive(Debug, Clone)]
 pub struct Ran {
-    /// How it ended.
     pub status: ExitStatus,
-    /// What it printed.
     pub stdout: String,
-    /// What it complained about.
     pub stderr: String,
 }
 

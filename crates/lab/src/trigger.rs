@@ -53,7 +53,6 @@ impl TriggerPipe {
         }
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -72,12 +72,10 @@ impl ChildProcess {
         self.child.stdin.as_mut()
     }
 
-    /// What it has complained about so far.
     pub fn complaints(&self) -> String {
         text(&self.complaints)
     }
 
-    /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -94,7 +92,6 @@ impl ChildProcess {
         }
     }
 
-    /// Waits for its end.
     pub fn wait(&mut self) {
         // Somebody who waited before us has seen its end.
         self.ended = self.child.wait().ok();

@@ -8,7 +8,6 @@ use host::sched::Load;
 
 /// Other threads that ran for a smaller share of the window disturbed nobody.
 const DISTURBS: f64 = 0.01;
-/// Threads that are named.
 const MOST_NAMED: usize = 8;
 /// Steal above which CSIT's kind of search discards a trial (2 %); here it is told.
 const MUCH_STEAL: f64 = 0.02;

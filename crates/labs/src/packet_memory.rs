@@ -15,7 +15,6 @@ const PAGES: &str = "kernel/mm/hugepages/hugepages-2048kB";
 /// Size of each, in MiB.
 const PAGE_MIB: u64 = 2;
 
-/// Where packets lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Memory {
     /// In huge pages of 2 MiB.

@@ -18,18 +18,15 @@ pub const PROGRAM: &str = "dpdk-testpmd";
 const LIMIT: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// testpmd, and what it prints.
 #[derive(Debug)]
 pub struct Console(ChildProcess);
 
 impl Console {
-    /// Starts it.
     pub fn start(mut command: Command, cpus: &CpuSet) -> Result<Self, Error> {
         command.stdin(Stdio::piped());
         ChildProcess::of_reader(command, cpus).map(Self)
     }
 
-    /// The process.
     pub fn pid(&self) -> u32 {
         self.0.pid()
     }
@@ -54,12 +51,10 @@ impl Console {
         self.0.said()
     }
 
-    /// What it has complained about so far.
     pub fn complaints(&self) -> String {
         self.0.complaints()
     }
 
-    /// Gives it a command.
     pub fn command(&mut self, line: &str) -> Result<(), Error> {
         let input = self.0.input().ok_or_else(|| Error::Died("testpmd reads no commands".to_owned()))?;
         writeln!(input, "{line}").map_err(|error| Error::refused(format_args!("testpmd, {line}"), error))

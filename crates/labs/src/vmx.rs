@@ -105,21 +105,21 @@ pub(crate) const FEATURE_CONTROL: (u32, u64) = (0x3a, 0x5);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flat {
     /// Control registers, CR4 without VMXE.
-    pub cr0: u64,
+    pub(crate) cr0: u64,
     /// See `cr0`.
-    pub cr3: u64,
+    pub(crate) cr3: u64,
     /// See `cr0`.
-    pub cr4: u64,
+    pub(crate) cr4: u64,
     /// Selector, base and limit of the task.
     pub task: (u64, u64, u64),
     /// Bases of GDT and IDT.
     pub tables: (u64, u64),
     /// Where L1 goes on after an exit.
-    pub exit_rip: u64,
+    pub(crate) exit_rip: u64,
     /// Where L2 begins.
     pub rip: u64,
     /// L2's stack.
-    pub rsp: u64,
+    pub(crate) rsp: u64,
 }
 
 const VMXE: u64 = 1 << 13;

@@ -30,14 +30,12 @@ const KEPT: usize = 4_096;
 
 /// What one recording answers, in brief.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Brief {
+pub(crate) struct Brief {
     /// Wall time of its vCPUs; null where it has none.
     duration_ns: Option<u64>,
-    /// Its answer in a sentence.
     answer: String,
     /// Where all vCPU time went, for a bar; empty where it has no vCPU.
     time: Vec<Part>,
-    /// How many findings there are.
     findings: usize,
     /// The first of the most severe ones.
     worst: Option<Worst>,
@@ -45,7 +43,6 @@ pub struct Brief {
     problem: Option<String>,
 }
 
-/// A part of that bar.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Part {
     label: String,
@@ -116,14 +113,14 @@ fn wall_ns(flow: &Section) -> Option<u64> {
 
 /// Those that were asked for, by id, each as long as the files of its recording stay as they are.
 #[derive(Default)]
-pub struct Briefs {
+pub(crate) struct Briefs {
     known: Mutex<BTreeMap<String, (Stamp, Brief)>>,
 }
 
 impl Briefs {
     /// That of the recording called `id`, which lies at `place`; `None` for one too large to be read for this, unless
     /// somebody has opened it.
-    pub fn get(&self, id: &str, place: Place, cache: &Cache) -> Option<Brief> {
+    pub(crate) fn get(&self, id: &str, place: Place, cache: &Cache) -> Option<Brief> {
         let stamp = stamp(&place);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, brief)) = known.get(id)

@@ -18,7 +18,7 @@ const KEPT: usize = 4;
 
 /// A few opened recordings, the one asked for last at the end.
 #[derive(Default)]
-pub struct Cache {
+pub(crate) struct Cache {
     /// What the user of the server states of all of them.
     pub given: Given,
     kept: Mutex<Vec<Kept>>,
@@ -34,11 +34,11 @@ struct Kept {
 type Slot = Arc<OnceLock<Result<Arc<Opened>, Refused>>>;
 
 /// Length and time of each file.
-pub type Stamp = Vec<Option<(u64, SystemTime)>>;
+pub(crate) type Stamp = Vec<Option<(u64, SystemTime)>>;
 
 impl Cache {
     /// Nothing yet, of recordings of which the user states this.
-    pub fn new(given: Given) -> Self {
+    pub(crate) fn new(given: Given) -> Self {
         Self { given, ..Self::default() }
     }
 
@@ -46,7 +46,7 @@ impl Cache {
     ///
     /// # Errors
     /// If it has to be opened and cannot be.
-    pub fn get(&self, id: &str, place: Place) -> Result<Arc<Opened>, Refused> {
+    pub(crate) fn get(&self, id: &str, place: Place) -> Result<Arc<Opened>, Refused> {
         let slot = self.slot(id, stamp(&place));
         let opened = slot.get_or_init(|| Opened::new(place, &self.given).map(Arc::new)).clone();
         if opened.is_err() {
@@ -69,14 +69,14 @@ impl Cache {
     }
 
     /// The recording called `id`, if it is kept and its files are those of `stamp`.
-    pub fn opened_before(&self, id: &str, stamp: &Stamp) -> Option<Arc<Opened>> {
+    pub(crate) fn opened_before(&self, id: &str, stamp: &Stamp) -> Option<Arc<Opened>> {
         let kept = self.locked();
         let slot = kept.iter().find(|kept| kept.id == id && kept.stamp == *stamp)?;
         slot.opened.get()?.as_ref().ok().cloned()
     }
 
     /// How far the reading of the recording called `id` is; it may be being opened, or not be asked for at all. Waits for nothing.
-    pub fn progress(&self, id: &str) -> Progress {
+    pub(crate) fn progress(&self, id: &str) -> Progress {
         let kept = self.locked();
         let opened = kept.iter().find(|kept| kept.id == id).and_then(|kept| kept.opened.get()?.as_ref().ok());
         opened.map_or_else(Progress::default, |opened| opened.progress())
@@ -86,8 +86,7 @@ impl Cache {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All that are open, by id.
-    pub fn all(&self) -> Vec<(String, Arc<Opened>)> {
+    pub(crate) fn all(&self) -> Vec<(String, Arc<Opened>)> {
         let open = |kept: &Kept| Some((kept.id.clone(), kept.opened.get()?.as_ref().ok()?.clone()));
         let mut all: Vec<_> = self.locked().iter().filter_map(open).collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
@@ -96,7 +95,7 @@ impl Cache {
 }
 
 /// What tells whether the files at `place` have changed since.
-pub fn stamp(place: &Place) -> Stamp {
+pub(crate) fn stamp(place: &Place) -> Stamp {
     let of = |path: &Path| {
         let about = path.metadata().ok()?;
         Some((about.len(), about.modified().ok()?))

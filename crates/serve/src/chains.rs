@@ -8,11 +8,10 @@ use serde::{Deserialize, Serialize};
 use show::json::timeline::{ChainRow, Picks};
 
 /// The most chains or slices of one answer.
-pub const MOST: usize = 100_000;
+pub(crate) const MOST: usize = 100_000;
 
-/// Which chains are wanted.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct Wanted {
+pub(crate) struct Wanted {
     lane: Option<u32>,
     reason: Option<String>,
     t0: Option<u64>,
@@ -37,7 +36,7 @@ enum Sort {
 
 /// Some chains, and how many there are.
 #[derive(Debug, Serialize)]
-pub struct Found<'a> {
+pub(crate) struct Found<'a> {
     chains: Vec<ChainRow<'a>>,
     total: usize,
 }
@@ -46,7 +45,7 @@ pub struct Found<'a> {
 ///
 /// # Errors
 /// If the window ends before it begins.
-pub fn find<'a>(drawn: &'a Drawn, wanted: &Wanted) -> Result<Found<'a>, Refused> {
+pub(crate) fn find<'a>(drawn: &'a Drawn, wanted: &Wanted) -> Result<Found<'a>, Refused> {
     let (t0, t1) = (wanted.t0.unwrap_or(0), wanted.t1.unwrap_or(u64::MAX));
     if t0 >= t1 {
         return Err(Refused::wrong("t0 must be before t1, both in ns since the first event"));
@@ -80,7 +79,7 @@ pub fn find<'a>(drawn: &'a Drawn, wanted: &Wanted) -> Result<Found<'a>, Refused>
 
 /// The chains to look at beside chain `id`. Percentiles are those of the nearest rank: the least cost that at least
 /// the wanted share of the chains does not exceed.
-pub fn picks(drawn: &Drawn, id: usize) -> Picks {
+pub(crate) fn picks(drawn: &Drawn, id: usize) -> Picks {
     let chain = &drawn.chains[id];
     let same = |other: &usize| drawn.chains[*other].reason == chain.reason && drawn.chains[*other].is_undisturbed();
     let mut by_cost: Vec<(u64, usize)> =

@@ -15,7 +15,7 @@ type Slot = Arc<OnceLock<Result<Arc<Answered>, String>>>;
 
 /// The comparisons of one recording, the one asked for last at the end.
 #[derive(Default)]
-pub struct Comparisons {
+pub(crate) struct Comparisons {
     kept: Mutex<Vec<(Weak<Opened>, Slot)>>,
 }
 
@@ -24,7 +24,7 @@ impl Comparisons {
     ///
     /// # Errors
     /// What `answer` says.
-    pub fn get(
+    pub(crate) fn get(
         &self,
         after: &Arc<Opened>,
         answer: impl FnOnce() -> Result<Answered, String>,
@@ -51,7 +51,7 @@ impl Comparisons {
 ///
 /// # Errors
 /// If both have nothing in common that can be compared, with the reason.
-pub fn answer(before: &Opened, after: &Opened) -> Result<Answered, String> {
+pub(crate) fn answer(before: &Opened, after: &Opened) -> Result<Answered, String> {
     let compared = after.to_compare().compared_with(before.to_compare());
     let Answers { sections, problems, failed } = Answers::about(&compared, &[About::Change]);
     if let Some(error) = failed.first() {

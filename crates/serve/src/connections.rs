@@ -23,23 +23,20 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Sleep, sleep};
 
 /// Connections at once: a browser opens six, and common limits of descriptors are 1,024.
-pub const MOST: usize = 128;
+pub(crate) const MOST: usize = 128;
 
 /// Until the head of a request has come, the first one as well as those after an answer.
-pub const HEAD: Duration = Duration::from_secs(10);
+pub(crate) const HEAD: Duration = Duration::from_secs(10);
 
 /// Until more of a request's body has come, or the client has read more of an answer.
-pub const STUCK: Duration = Duration::from_secs(30);
+pub(crate) const STUCK: Duration = Duration::from_secs(30);
 
 /// How long to wait when the system has no descriptor left.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What connections come from.
-pub trait Accepts: Send + Sync {
-    /// A connection.
+pub(crate) trait Accepts: Send + Sync {
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    /// The next one.
     fn next(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 }
 
@@ -60,7 +57,11 @@ impl Accepts for UnixListener {
 }
 
 /// Answers by `router` until `stopped` is told or its sender gone, then ends what is idle and waits for the rest.
-pub async fn serve<L: Accepts>(listener: L, router: Router, mut stopped: oneshot::Receiver<()>) -> io::Result<()> {
+pub(crate) async fn serve<L: Accepts>(
+    listener: L,
+    router: Router,
+    mut stopped: oneshot::Receiver<()>,
+) -> io::Result<()> {
     let places = Arc::new(Semaphore::new(MOST));
     let graceful = GracefulShutdown::new();
     let mut http = http1::Builder::new();

@@ -13,18 +13,15 @@ pub enum Error {
     /// The folder is not there.
     #[error("{}: {source}; name a folder of recordings", folder.display())]
     Folder {
-        /// The folder.
         folder: PathBuf,
         /// What the operating system said.
         source: std::io::Error,
     },
-    /// It is a file.
     #[error("{} is a file; name its folder", .0.display())]
     NoFolder(PathBuf),
     /// The address is taken, or is none of this machine's.
     #[error("cannot listen on {address}: {source}; {}", listen_hint(source))]
     Listen {
-        /// The address.
         address: SocketAddr,
         /// What the operating system said.
         source: std::io::Error,
@@ -32,7 +29,6 @@ pub enum Error {
     /// The socket cannot be made, or somebody listens there.
     #[error("cannot listen on {}: {source}; name another place with --socket", path.display())]
     Socket {
-        /// The socket.
         path: PathBuf,
         /// What the operating system said.
         source: std::io::Error,
@@ -43,7 +39,6 @@ pub enum Error {
     /// Others could read the recordings.
     #[error("{0} can be reached from other machines: a token is needed")]
     NeedsToken(SocketAddr),
-    /// Threads, sockets.
     #[error("the server cannot run: {0}")]
     System(#[from] std::io::Error),
 }
@@ -61,31 +56,30 @@ fn listen_hint(source: &std::io::Error) -> &'static str {
 
 /// Why a request has no other answer: a status and `{"error": "a sentence"}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub(crate) struct Refused {
     /// HTTP's status.
     pub status: StatusCode,
-    /// What is wrong, and what to do.
     pub sentence: String,
 }
 
 impl Refused {
     /// The request makes no sense as it is.
-    pub fn wrong(sentence: impl Into<String>) -> Self {
+    pub(crate) fn wrong(sentence: impl Into<String>) -> Self {
         Self { status: StatusCode::BAD_REQUEST, sentence: sentence.into() }
     }
 
     /// There is nothing by that name.
-    pub fn missing(sentence: impl Into<String>) -> Self {
+    pub(crate) fn missing(sentence: impl Into<String>) -> Self {
         Self { status: StatusCode::NOT_FOUND, sentence: sentence.into() }
     }
 
     /// It is there and holds no answer.
-    pub fn unanswered(sentence: impl Into<String>) -> Self {
+    pub(crate) fn unanswered(sentence: impl Into<String>) -> Self {
         Self { status: StatusCode::UNPROCESSABLE_ENTITY, sentence: sentence.into() }
     }
 
     /// Whoever asks may not.
-    pub fn forbidden(sentence: impl Into<String>) -> Self {
+    pub(crate) fn forbidden(sentence: impl Into<String>) -> Self {
         Self { status: StatusCode::FORBIDDEN, sentence: sentence.into() }
     }
 }

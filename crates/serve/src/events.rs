@@ -11,16 +11,14 @@ use trace::{Event, Facts, FieldKind, Request};
 
 /// Some rows, and how many there are.
 #[derive(Debug, Default, Serialize)]
-pub struct Rows {
-    /// The rows.
+pub(crate) struct Rows {
     pub events: Vec<Row>,
     /// How many rows the trace has, losses included; `None` until they are counted.
     pub total: Option<u64>,
 }
 
-/// One event.
 #[derive(Debug, Serialize)]
-pub struct Row {
+pub(crate) struct Row {
     time_ns: u64,
     cpu: u32,
     tid: i32,
@@ -29,7 +27,7 @@ pub struct Row {
 }
 
 /// How many rows trace `part` has: all its events, and a row for each place where some were lost.
-pub fn count(case: &Case, part: usize) -> u64 {
+pub(crate) fn count(case: &Case, part: usize) -> u64 {
     let mut seen = 0;
     let request = Request::everything(case.input().parts[part].trace.facts());
     case.events(part, &request, |_, _| {
@@ -40,7 +38,7 @@ pub fn count(case: &Case, part: usize) -> u64 {
 }
 
 /// `limit` rows from row `offset` on; with the trace's rows, if it ends before that.
-pub fn rows(case: &Case, part: usize, offset: u64, limit: usize) -> Rows {
+pub(crate) fn rows(case: &Case, part: usize, offset: u64, limit: usize) -> Rows {
     let facts = case.input().parts[part].trace.facts();
     let (mut seen, mut events) = (0, Vec::new());
     case.events(part, &Request::everything(facts), |event, time_ns| {

@@ -22,7 +22,6 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-/// Where to listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listen {
     /// A loopback address; port 0 is any free one.
@@ -68,7 +67,6 @@ impl Exposition {
         Ok(Self { text, place, socket, runtime: Some(runtime), _stop: stop })
     }
 
-    /// Where it answers, for people.
     pub fn place(&self) -> &str {
         &self.place
     }

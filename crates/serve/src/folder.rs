@@ -25,18 +25,15 @@ const MOST_ENTRIES: usize = 20_000;
 /// The id of the folder, where it is a recording itself.
 const ITSELF: &str = "~";
 
-/// The folder that is served.
 #[derive(Debug)]
-pub struct Folder {
-    /// As the user named it.
+pub(crate) struct Folder {
     root: PathBuf,
     /// Without links.
     canonical: PathBuf,
 }
 
-/// Where a recording lies.
 #[derive(Debug)]
-pub enum Place {
+pub(crate) enum Place {
     /// In the folder as it is: its manifest.
     Open(Box<Recording>),
     /// In one file, to be unpacked.
@@ -46,8 +43,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Bytes of its parts.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         match self {
             Place::Open(recording) => bytes_of_parts(recording),
             Place::Packed(path) => bytes_of(path, 0),
@@ -58,22 +54,18 @@ impl Place {
 
 /// A recording of the folder, or a data set.
 #[derive(Debug)]
-pub struct Found {
-    /// By which it is asked for.
+pub(crate) struct Found {
     pub id: String,
-    /// What people call it.
     pub title: String,
     /// Its manifest, or why it cannot be read.
     pub recording: Result<Recording, String>,
     /// How many recordings there are, where it is a data set.
     pub recordings: Option<u64>,
-    /// Bytes of its parts.
     pub bytes: u64,
 }
 
 impl Folder {
-    /// Looks whether it is one.
-    pub fn open(root: &Path) -> Result<Self, Error> {
+    pub(crate) fn open(root: &Path) -> Result<Self, Error> {
         let refused = |source| Error::Folder { folder: root.to_owned(), source };
         let canonical = root.canonicalize().map_err(refused)?;
         if !canonical.is_dir() {
@@ -83,7 +75,7 @@ impl Folder {
     }
 
     /// All recordings, by path. Hidden files and links are passed over.
-    pub fn list(&self) -> Vec<Found> {
+    pub(crate) fn list(&self) -> Vec<Found> {
         let mut found = Vec::new();
         let mut left = MOST_ENTRIES;
         self.walk(Path::new(""), DEPTH, &mut left, &mut found);
@@ -156,7 +148,7 @@ impl Folder {
     ///
     /// # Errors
     /// If there is none in the folder, or if a link in it leads out of the folder.
-    pub fn place(&self, id: &str) -> Result<Place, Refused> {
+    pub(crate) fn place(&self, id: &str) -> Result<Place, Refused> {
         let missing = || Refused::missing(format!("this folder has no recording `{id}`"));
         let below = path_of(id).ok_or_else(missing)?;
         if !self.root.join(&below).exists() {
@@ -224,7 +216,7 @@ impl Folder {
     }
 
     /// The folder as the user named it.
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 }
@@ -254,7 +246,7 @@ fn bytes_of(path: &Path, depth: u32) -> u64 {
 }
 
 /// The id of the recording at `below`.
-pub fn id_of(below: &Path) -> String {
+pub(crate) fn id_of(below: &Path) -> String {
     if below.as_os_str().is_empty() {
         return ITSELF.to_owned();
     }

@@ -35,7 +35,7 @@ const HEADERS: [(HeaderName, &str); 6] = [
 
 /// The rules of one server.
 #[derive(Debug, Clone)]
-pub struct Guard {
+pub(crate) struct Guard {
     /// The token that is demanded, if one is.
     pub token: Option<Arc<str>>,
     /// Name of the cookie that holds it: cookies do not tell ports apart, names do.
@@ -43,7 +43,7 @@ pub struct Guard {
 }
 
 /// Lets a request pass, or answers it.
-pub async fn guard(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+pub(crate) async fn guard(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     let mut response = match guard.admit(request.uri(), request.headers()) {
         Err(refused) => refused.into_response(),
         Ok(Admitted::Yes) => next.run(request).await,

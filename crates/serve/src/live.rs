@@ -28,13 +28,13 @@ type Gauges = base::gauges::Gauges<Look>;
 /// What `live.json` of recordings holds, parsed once for all who watch: that of a host with a thousand VMs takes hundreds of
 /// MB in memory, and a watcher that never reads keeps it.
 #[derive(Debug, Default)]
-pub struct Watched {
+pub(crate) struct Watched {
     parsed: Mutex<HashMap<PathBuf, (SystemTime, Weak<Gauges>)>>,
 }
 
 impl Watched {
     /// What the file of the recording at `root` holds, and whether it is still written; `None` where there is none.
-    pub fn read(&self, root: &Path) -> Option<(Arc<Gauges>, bool)> {
+    pub(crate) fn read(&self, root: &Path) -> Option<(Arc<Gauges>, bool)> {
         let written = written(root)?;
         let age = SystemTime::now().duration_since(written).unwrap_or_default();
         // Held while a file is parsed, so that one is at a time.
@@ -59,7 +59,7 @@ fn written(root: &Path) -> Option<SystemTime> {
 }
 
 /// The recording of the folder whose `live.json` was written last: its id and its directory.
-pub fn latest(folder: &Folder) -> Option<(String, PathBuf)> {
+pub(crate) fn latest(folder: &Folder) -> Option<(String, PathBuf)> {
     let found = folder.list().into_iter().filter_map(|found| {
         let root = found.recording.ok()?.root;
         Some((written(&root)?, found.id, root))
@@ -68,7 +68,6 @@ pub fn latest(folder: &Folder) -> Option<(String, PathBuf)> {
     Some((id, root))
 }
 
-/// Who watches a recording.
 struct Watcher {
     root: PathBuf,
     watched: Arc<Watched>,
@@ -85,13 +84,12 @@ struct Watcher {
 
 enum Said {
     Recording(String),
-    /// A sample by its place.
     Sample(Arc<Gauges>, usize),
     End(&'static str),
 }
 
 /// What is said of the recording called `id` at `root`, from behind sample `sent` on.
-pub fn events(
+pub(crate) fn events(
     id: &str,
     root: PathBuf,
     (watched, gauges): (Arc<Watched>, Arc<Gauges>),

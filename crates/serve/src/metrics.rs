@@ -13,10 +13,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 
 /// The media type of OpenMetrics.
-pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub(crate) const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// All tables of these recordings.
-pub fn render<'a>(recordings: impl Iterator<Item = (&'a str, &'a [Section])>) -> String {
+pub(crate) fn render<'a>(recordings: impl Iterator<Item = (&'a str, &'a [Section])>) -> String {
     // By metric: all samples of one must stand together.
     let mut metrics: BTreeMap<String, Metric> = BTreeMap::new();
     for (id, sections) in recordings {
@@ -111,7 +111,8 @@ pub fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::ColumnType;
+    use base::columns;
+
     use base::table::TableSpec;
 
     #[test]
@@ -121,7 +122,7 @@ mod tests {
             name: "exits",
             version: 1,
             row: "Exits.",
-            columns: &[Column::key("vm"), Column::count("count"), Column::ns("p50_ns")],
+            columns: columns![key vm, count count, ns p50_ns],
             shown: None,
         };
         let mut table = Table::new(&EXITS);
@@ -150,7 +151,7 @@ mod tests {
             name: "x",
             version: 1,
             row: "Anything.",
-            columns: &[Column::key("k"), Column::value("v", "", ColumnType::U64)],
+            columns: columns![key k, u64("") v],
             shown: None,
         };
         let mut table = Table::new(&X);

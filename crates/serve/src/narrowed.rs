@@ -15,7 +15,7 @@ type Slot = Arc<OnceLock<Result<Arc<Answered>, String>>>;
 
 /// A few windows, the one asked for last at the end.
 #[derive(Default)]
-pub struct Narrowed {
+pub(crate) struct Narrowed {
     kept: Mutex<Vec<(Span, Slot)>>,
 }
 
@@ -24,7 +24,7 @@ impl Narrowed {
     ///
     /// # Errors
     /// What `answer` says.
-    pub fn get(
+    pub(crate) fn get(
         &self,
         window: Span,
         answer: impl FnOnce() -> Result<Answered, String>,

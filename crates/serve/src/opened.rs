@@ -20,11 +20,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// An opened recording.
-pub struct Opened {
-    /// Its traces.
+pub(crate) struct Opened {
     pub input: Arc<Input>,
-    /// All of it, and what is known of it by now.
     case: Case,
     /// How far that is, for who waits.
     reading: Arc<Reading>,
@@ -34,22 +31,17 @@ pub struct Opened {
     narrowed: Narrowed,
     compared: Comparisons,
     drawn: OnceLock<Drawn>,
-    /// What is known of the rows of each trace.
     rows: Vec<Known>,
 }
 
 /// What is known of the rows of a trace, once somebody asked.
 #[derive(Default)]
 struct Known {
-    /// How many they are.
     total: OnceLock<u64>,
-    /// Somebody counts them.
     counting: AtomicBool,
 }
 
-/// What it answered.
-pub struct Answered {
-    /// The Sections.
+pub(crate) struct Answered {
     pub sections: Vec<Section>,
     /// What `kvmscope report --json` prints.
     pub json: Vec<u8>,
@@ -60,7 +52,7 @@ impl Opened {
     ///
     /// # Errors
     /// If none of them can be opened.
-    pub fn new(place: Place, given: &Given) -> Result<Self, Refused> {
+    pub(crate) fn new(place: Place, given: &Given) -> Result<Self, Refused> {
         let (recording, unpacked, given) = match place {
             Place::Open(recording) => (*recording, None, given.clone()),
             Place::Packed(path) => {
@@ -91,7 +83,7 @@ impl Opened {
     ///
     /// # Errors
     /// If no question has one.
-    pub fn answered(&self, window: Option<Span>) -> Result<Arc<Answered>, Refused> {
+    pub(crate) fn answered(&self, window: Option<Span>) -> Result<Arc<Answered>, Refused> {
         if let Some(window) = window {
             let narrow = Narrow { window: Some(window), ..Narrow::default() };
             let given = Given { narrow, ..self.case.given().clone() };
@@ -109,7 +101,7 @@ impl Opened {
     ///
     /// # Errors
     /// If both are the same recording, or have nothing in common that can be compared.
-    pub fn compared(&self, after: &Arc<Self>) -> Result<Arc<Answered>, Refused> {
+    pub(crate) fn compared(&self, after: &Arc<Self>) -> Result<Arc<Answered>, Refused> {
         if std::ptr::eq(self, Arc::as_ptr(after)) {
             return Err(Refused::wrong("a recording cannot be compared with itself; name another one"));
         }
@@ -117,12 +109,12 @@ impl Opened {
     }
 
     /// The same recording, to be compared: what is read of its traces is read once.
-    pub fn to_compare(&self) -> Case {
+    pub(crate) fn to_compare(&self) -> Case {
         self.case.asked_with(self.case.given().clone())
     }
 
     /// The answers of all of it, where somebody has asked for them already.
-    pub fn answered_before(&self) -> Option<&Answered> {
+    pub(crate) fn answered_before(&self) -> Option<&Answered> {
         self.answered.get()?.as_deref().ok()
     }
 
@@ -130,7 +122,7 @@ impl Opened {
     ///
     /// # Errors
     /// If there is no such section, if it has no such control, or if that has no such value.
-    pub fn set(&self, id: &str, controls: BTreeMap<String, String>) -> Result<Section, Refused> {
+    pub(crate) fn set(&self, id: &str, controls: BTreeMap<String, String>) -> Result<Section, Refused> {
         let answered = self.answered(None)?;
         let section = find(&answered.sections, id)?;
         for (name, value) in &controls {
@@ -154,7 +146,7 @@ impl Opened {
     }
 
     /// The timeline and the chains.
-    pub fn drawn(&self) -> &Drawn {
+    pub(crate) fn drawn(&self) -> &Drawn {
         self.drawn.get_or_init(|| {
             let hear = &mut self.reading.hear(Purpose::Timeline);
             let drawn = draw(&self.input, self.case.given(), self.case.ledger(), hear);
@@ -164,7 +156,7 @@ impl Opened {
     }
 
     /// How far the reading is that somebody waits for.
-    pub fn progress(&self) -> Progress {
+    pub(crate) fn progress(&self) -> Progress {
         self.reading.progress()
     }
 
@@ -173,7 +165,7 @@ impl Opened {
     ///
     /// # Errors
     /// If there is no such part.
-    pub fn events(self: &Arc<Self>, part: usize, offset: u64, limit: usize) -> Result<Rows, Refused> {
+    pub(crate) fn events(self: &Arc<Self>, part: usize, offset: u64, limit: usize) -> Result<Rows, Refused> {
         let traces = self.input.parts.len();
         let missing = || Refused::missing(format!("no part {part}; traces in this recording: {traces}"));
         let known = self.rows.get(part).ok_or_else(missing)?;
@@ -206,7 +198,7 @@ fn unanswered(error: impl std::fmt::Display) -> Refused {
 ///
 /// # Errors
 /// If there is none.
-pub fn find<'s>(sections: &'s [Section], id: &str) -> Result<&'s Section, Refused> {
+pub(crate) fn find<'s>(sections: &'s [Section], id: &str) -> Result<&'s Section, Refused> {
     sections.iter().find(|known| known.id == id).ok_or_else(|| {
         let known: Vec<&str> = sections.iter().map(|section| section.id).collect();
         Refused::missing(format!("no section `{id}`; there is {}", known.join(", ")))

@@ -25,7 +25,7 @@ const NO_DASHBOARD: &str = "<!doctype html><html lang=en><meta charset=utf-8><ti
     <p>The API works: <a href=/api/recordings>/api/recordings</a>, <a href=/metrics>/metrics</a>.\n";
 
 /// The file at the request's path; a path without a dot is a view of the dashboard, whose page is always the same.
-pub async fn page(uri: Uri, headers: HeaderMap) -> Response {
+pub(crate) async fn page(uri: Uri, headers: HeaderMap) -> Response {
     let path = uri.path().trim_start_matches('/');
     let path = if path.rsplit('/').next().is_some_and(|name| name.contains('.')) { path } else { "index.html" };
     let Some(file) = Files::get(path) else {
@@ -51,7 +51,7 @@ fn html(text: Vec<u8>) -> Response {
 }
 
 /// An answer of these bytes.
-pub fn with_type(bytes: Vec<u8>, media_type: &'static str) -> Response {
+pub(crate) fn with_type(bytes: Vec<u8>, media_type: &'static str) -> Response {
     let mut response = Response::new(Body::from(bytes));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     response

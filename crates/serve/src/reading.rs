@@ -7,18 +7,14 @@ use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a recording is read for.
 #[derive(Debug, Clone, Copy)]
-pub enum Purpose {
-    /// To answer all questions.
+pub(crate) enum Purpose {
     Answers,
-    /// To draw its timeline.
     Timeline,
 }
 
-/// The readings of one recording.
 #[derive(Debug, Default)]
-pub struct Reading {
+pub(crate) struct Reading {
     running: [Running; 2],
     begun: AtomicU64,
 }
@@ -30,10 +26,8 @@ struct Running {
     of: AtomicU64,
 }
 
-/// How far it is.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Progress {
-    /// Bytes that are read.
+pub(crate) struct Progress {
     pub read_bytes: u64,
     /// Of so many; 0 where nothing is being read.
     pub of_bytes: u64,
@@ -43,7 +37,7 @@ pub struct Progress {
 
 impl Reading {
     /// What hears of bytes that are read, and all, as a case says them.
-    pub fn hear(self: &Arc<Self>, purpose: Purpose) -> impl FnMut(u64, u64) + Send + use<> {
+    pub(crate) fn hear(self: &Arc<Self>, purpose: Purpose) -> impl FnMut(u64, u64) + Send + use<> {
         let (reading, mut last) = (Arc::clone(self), u64::MAX);
         move |read, of| {
             if read < last {
@@ -57,7 +51,7 @@ impl Reading {
     }
 
     /// Something was read to its end; what is still being read says so itself soon.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         for running in &self.running {
             running.of.store(0, Ordering::Relaxed);
             running.read.store(0, Ordering::Relaxed);
@@ -65,7 +59,7 @@ impl Reading {
     }
 
     /// How far it is now.
-    pub fn progress(&self) -> Progress {
+    pub(crate) fn progress(&self) -> Progress {
         let sum = |of: fn(&Running) -> &AtomicU64| self.running.iter().map(|it| of(it).load(Ordering::Relaxed)).sum();
         let of_bytes: u64 = sum(|running| &running.of);
         let read_bytes: u64 = sum(|running| &running.read);

@@ -31,13 +31,11 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// What all requests share.
-pub struct Shared {
-    /// The folder.
+pub(crate) struct Shared {
     pub folder: Folder,
-    /// What was opened of it.
     pub cache: Cache,
     /// What lists show of its recordings.
-    pub briefs: Briefs,
+    pub(crate) briefs: Briefs,
     /// What those being made say of themselves.
     pub watched: Arc<Watched>,
     /// The most bytes of an upload; `None` where none is taken.
@@ -48,7 +46,7 @@ type Served = State<Arc<Shared>>;
 type Answer = Result<Response, Refused>;
 
 /// The whole server, without its socket.
-pub fn router(shared: Arc<Shared>, rules: Guard) -> Router {
+pub(crate) fn router(shared: Arc<Shared>, rules: Guard) -> Router {
     Router::new()
         .route("/api/recordings", get(recording::list))
         .route("/api/recordings/{id}/brief", get(recording::brief))

@@ -39,7 +39,6 @@ const STACK_BYTES: usize = 8 << 20;
 /// What is served, and to whom.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The folder of recordings.
     pub folder: PathBuf,
     /// Where to listen; port 0 is any free one.
     pub address: SocketAddr,
@@ -103,7 +102,6 @@ impl Server {
         })
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -19,7 +19,6 @@ use tokio::time::timeout;
 /// The file that makes its folder a CTF trace.
 const CTF_METADATA: &str = "metadata";
 
-/// The longest name.
 const MOST_LETTERS: usize = 100;
 
 /// A file that is removed unless it was kept.
@@ -55,7 +54,7 @@ fn vet(name: &str) -> Result<(), Refused> {
 ///
 /// # Errors
 /// If the name is none, or is taken; if the body is longer than `most_bytes`, breaks off, or is no trace.
-pub async fn keep(folder: &Path, name: &str, mut body: Body, most_bytes: u64) -> Result<PathBuf, Refused> {
+pub(crate) async fn keep(folder: &Path, name: &str, mut body: Body, most_bytes: u64) -> Result<PathBuf, Refused> {
     vet(name)?;
     let refused = |error: std::io::Error| Refused {
         status: StatusCode::INTERNAL_SERVER_ERROR,
@@ -113,7 +112,7 @@ pub async fn keep(folder: &Path, name: &str, mut body: Body, most_bytes: u64) ->
 }
 
 /// Said of a body that is longer than allowed.
-pub fn too_large(most_bytes: u64) -> Refused {
+pub(crate) fn too_large(most_bytes: u64) -> Refused {
     Refused {
         status: StatusCode::PAYLOAD_TOO_LARGE,
         sentence: format!(

@@ -34,11 +34,8 @@ const SHARES: [f64; 13] = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.9
 /// Sums over the chains that begin in a window.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Aggregates {
-    /// The window.
-    pub t0_ns: u64,
-    /// Its end.
-    pub t1_ns: u64,
-    /// All chains in it.
+    pub(crate) t0_ns: u64,
+    pub(crate) t1_ns: u64,
     pub chains: u64,
     /// Those whose end was not seen, which have no cost.
     pub censored: u64,
@@ -48,7 +45,6 @@ pub struct Aggregates {
     pub heat: Heat,
     /// Quantile and cost of closed chains, from the least to the most.
     pub shares: Vec<(f64, u64)>,
-    /// Values over time.
     pub slots: Slots,
     /// Where the most expensive undisturbed chain lies.
     pub worst: Option<Place>,
@@ -78,7 +74,6 @@ pub struct Slots {
     pub back: u32,
     /// Chains that begin in the slot.
     pub chains: Vec<u64>,
-    /// Of these, the closed ones.
     pub closed: Vec<u64>,
     /// Exits of the closed ones.
     pub exits: Vec<u64>,
@@ -88,12 +83,9 @@ pub struct Slots {
     pub p99_ns: Vec<Option<u64>>,
 }
 
-/// A place on the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// Its begin.
     pub from_ns: u64,
-    /// Its end.
     pub to_ns: u64,
 }
 
@@ -197,7 +189,6 @@ impl Sums {
         }
     }
 
-    /// The sums.
     pub fn finish(&self) -> Aggregates {
         Aggregates {
             t0_ns: self.window.from_ns,

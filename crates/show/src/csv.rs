@@ -21,9 +21,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", path.display())]
 pub struct Error {
-    /// The file.
     pub path: PathBuf,
-    /// The refusal.
     pub source: std::io::Error,
 }
 

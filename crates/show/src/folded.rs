@@ -12,10 +12,8 @@ use base::timeline::{Stacks, VcpuStacks};
 use base::{Level, Narrow};
 use std::io::{self, Write};
 
-/// What a stack weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
-    /// Nanoseconds.
     Time,
     /// Stays: slices of the time line.
     Count,

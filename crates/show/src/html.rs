@@ -53,10 +53,8 @@ pub const MOST_BYTES: u64 = 8_000_000;
 /// The page's style.
 const STYLE: &str = include_str!("html/style.css");
 
-/// What goes on the page.
 #[derive(Clone, Copy)]
 pub struct Page<'a> {
-    /// A recording and what it answered.
     pub answered: Answered<'a>,
     /// Its vCPUs over time, if it has any.
     pub drawn: Option<&'a Drawing>,
@@ -64,10 +62,8 @@ pub struct Page<'a> {
     pub most_bytes: u64,
 }
 
-/// A page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rendered {
-    /// Its bytes.
     pub text: String,
     /// What is not on it because the recording is too long or the page would be, in sentences; the page states them, too.
     pub bounds: Vec<String>,
@@ -195,7 +191,6 @@ fn head(page: &Page<'_>, out: &mut String) -> std::fmt::Result {
     out.write_str("</header>\n")
 }
 
-/// The mark of emulated time, where it is.
 fn mark(emulated: Option<Emulator>) -> String {
     emulated.map_or(String::new(), |emulator| {
         let name = emulator.name();

@@ -23,13 +23,10 @@ pub const SCHEMA: &str = "kvmscope/1";
 /// A recording and the answers it gave.
 #[derive(Clone, Copy)]
 pub struct Answered<'a> {
-    /// What was asked.
     pub recording: &'a Recording,
     /// All recordings of a comparison, those from before the change first; none where nothing is compared.
     pub compared: &'a [Recording],
-    /// What it answered.
     pub sections: &'a [Section],
-    /// What was wrong with it.
     pub problems: &'a [Problem],
 }
 

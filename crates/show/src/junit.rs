@@ -12,20 +12,15 @@ use std::io::{self, Write};
 /// The verdicts on one recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suite {
-    /// What was judged by what.
     pub name: String,
-    /// The verdicts.
     pub cases: Vec<Case>,
 }
 
-/// One verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
     /// What was tested: dots make groups of it.
     pub class: String,
-    /// Of what.
     pub name: String,
-    /// How it ended.
     pub outcome: Outcome,
     /// What was measured, in words.
     pub text: String,
@@ -34,7 +29,6 @@ pub struct Case {
 /// How a test ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// As it should.
     Passed,
     /// Not as it should: the kind, and why.
     Failed(&'static str, String),

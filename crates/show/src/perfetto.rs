@@ -32,12 +32,9 @@ use stream::{Said, Stream};
 /// 100 MB.
 pub const MOST_SLICES: u64 = 2_500_000;
 
-/// What a file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
-    /// Slices of all tracks.
     pub slices: u64,
-    /// Those of them that are chains.
     pub chains: u64,
 }
 
@@ -75,7 +72,6 @@ struct File<'p, W> {
     picture: &'p Picture<'p>,
     kinds: Vec<Kind>,
     window: Span,
-    /// Chains that are slices.
     chains: u64,
 }
 

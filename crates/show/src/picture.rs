@@ -15,7 +15,7 @@ use base::timeline::{Chain, Drawn, LaneId, SliceId, StateId, Timeline};
 use base::{Level, Narrow, Span};
 
 /// A VM's name for people; where `emulated` says by whom, times are not real.
-pub fn vm_title(vm: &str, emulated: Option<&str>) -> String {
+pub(crate) fn vm_title(vm: &str, emulated: Option<&str>) -> String {
     match emulated {
         Some(by) => format!("{vm} (emulated by {by}: times are not real)"),
         None => vm.to_owned(),
@@ -25,7 +25,6 @@ pub fn vm_title(vm: &str, emulated: Option<&str>) -> String {
 /// A drawn flow, and what of it to show.
 #[derive(Clone, Copy)]
 pub struct Picture<'a> {
-    /// The flow.
     pub drawn: &'a Drawn,
     /// Who emulated the hardware, if somebody did; then times are not real, and every name of a VM says so.
     pub emulated: Option<&'a str>,
@@ -33,10 +32,8 @@ pub struct Picture<'a> {
     pub narrow: &'a Narrow,
 }
 
-/// What a state is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kind {
-    /// Where it stands in the staircase.
     pub row: Row,
     /// For whom the time was spent: the guest that ran or that was served, else the recorded machine.
     pub level: Level,
@@ -49,28 +46,22 @@ pub struct Kind {
 pub enum Row {
     /// A guest, by how far it lies below the deepest that names have room for.
     Guest(u8),
-    /// A guest of unknown level.
     GuestOfUnknownLevel,
     /// The recorded machine's kernel.
     Host,
     /// The VMM's own code.
     Vmm,
-    /// The thread waits.
     OffCpu,
-    /// Nothing tells.
     Unknown,
 }
 
 /// A slice cut to the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// By which the timeline knows it.
     pub id: SliceId,
     /// When it began, before the window perhaps.
     pub began_ns: u64,
-    /// What of it lies in the window.
     pub span: Span,
-    /// Its state.
     pub state: StateId,
     /// Why it began, such as an exit's reason; empty where nothing tells.
     pub why: &'a str,
@@ -83,20 +74,17 @@ pub struct Piece<'a> {
 pub struct Fit {
     /// The window, ending earlier than asked for if there are too many slices.
     pub window: Span,
-    /// Slices in it.
     pub slices: u64,
     /// Slices of the window asked for that lie behind it.
     pub left_out: u64,
 }
 
 impl<'a> Picture<'a> {
-    /// The lanes that are wanted.
     pub fn lanes(&self) -> Vec<LaneId> {
         let vcpus = self.drawn.vcpus.iter().enumerate();
         vcpus.filter(|(_, of)| self.narrow.wants_vcpu(&of.vm, of.vcpu)).map(|(lane, _)| LaneId(lane as u32)).collect()
     }
 
-    /// VMs of the lanes that are wanted, with their lanes, in the order of lanes.
     pub fn vms(&self) -> Vec<(&'a str, Vec<LaneId>)> {
         let mut vms: Vec<(&str, Vec<LaneId>)> = Vec::new();
         for lane in self.lanes() {
@@ -129,7 +117,7 @@ impl<'a> Picture<'a> {
     }
 
     /// The VM's name for people, with the mark of emulation.
-    pub fn vm_title(&self, vm: &str) -> String {
+    pub(crate) fn vm_title(&self, vm: &str) -> String {
         vm_title(vm, self.emulated)
     }
 
@@ -236,8 +224,7 @@ impl<'a> Picture<'a> {
         if piece.why.is_empty() { &self.drawn.timeline.states()[usize::from(piece.state.0)].title } else { piece.why }
     }
 
-    /// The row's name.
-    pub fn row_title(&self, row: Row) -> String {
+    pub(crate) fn row_title(&self, row: Row) -> String {
         row.title(self.drawn.host)
     }
 }

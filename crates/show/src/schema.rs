@@ -12,8 +12,7 @@ pub use markdown::markdown;
 pub use typescript::typescript;
 
 use crate::json::SCHEMA;
-use base::table::TableSpec;
-use base::{Column, ColumnType};
+use base::{Column, ColumnType, TableSpec};
 use serde_json::{Map, Value, json};
 
 /// The dialect of the schemas.

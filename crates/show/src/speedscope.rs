@@ -18,10 +18,8 @@ use std::io::{self, Write};
 /// Speedscope keeps a file in memory as text, and a slice takes some 200 bytes of it.
 pub const MOST_SLICES: u64 = 500_000;
 
-/// What the summed profiles hold.
 #[derive(Clone, Copy)]
 pub struct Summed<'a> {
-    /// Time of all vCPUs.
     pub time: &'a Stacks,
     /// Samples of counters; none where nothing was sampled.
     pub samples: &'a Stacks,

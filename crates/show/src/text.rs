@@ -25,8 +25,7 @@ mod topology;
 mod waterfall;
 
 use base::in_order;
-use base::table::Shown;
-use base::{Finding, Problem, Section, Table, Unknown, number};
+use base::{Finding, Problem, Section, Shown, Table, Unknown, number};
 use line::{Lines, heading};
 use paint::{Paint, Role};
 
@@ -40,7 +39,6 @@ pub(crate) use table::shown_cell;
 /// The page a text is rendered for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
-    /// Columns.
     pub width: usize,
     /// Whether terminal colours are used.
     pub colour: bool,
@@ -57,7 +55,6 @@ impl Default for Page {
 /// A command that shows more, and what it shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step<'a> {
-    /// As it is typed.
     pub command: String,
     /// In a few words.
     pub shows: &'a str,
@@ -240,7 +237,6 @@ fn render_next(sections: &[Section], rest: &[Step<'_>], out: &mut Lines) {
     }
 }
 
-/// What to do next, each once.
 pub(crate) fn next_steps(sections: &[Section]) -> Vec<&str> {
     let mut steps: Vec<&str> = Vec::new();
     for step in sections.iter().flat_map(|section| &section.next) {

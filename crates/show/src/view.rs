@@ -9,25 +9,21 @@ use base::{Cell, Column, Table};
 pub(crate) struct View<'t> {
     /// Keys that are the same in all rows, as `vm web`: they stand in the heading.
     pub same: Vec<String>,
-    /// The columns to show.
     pub columns: Vec<Headed<'t>>,
     /// All rows in their order, also those beyond [`Shown::most_rows`].
     pub lines: Vec<Line<'t>>,
     /// Of what [`Line::share`] is a share, if rows have bars.
-    pub share_of: Option<String>,
+    pub(crate) share_of: Option<String>,
 }
 
-/// A column with its heading.
 pub(crate) struct Headed<'t> {
     pub heading: String,
     pub column: &'t Column,
 }
 
-/// A row.
 pub(crate) struct Line<'t> {
     /// Its place in the table.
     pub at: usize,
-    /// A cell for each column.
     pub cells: Vec<&'t Cell>,
     /// Its share of the bar column's total over all rows; a column of shares has them already.
     pub share: f64,
@@ -37,7 +33,7 @@ static MISSING: Cell = Cell::Missing;
 
 impl<'t> View<'t> {
     /// These rows of a table, in this order.
-    pub fn of(table: &'t Table, shown: &Shown, rows: &[usize]) -> Self {
+    pub(crate) fn of(table: &'t Table, shown: &Shown, rows: &[usize]) -> Self {
         let mut view = match shown.across {
             None => Self::listed(table, shown, rows),
             Some(across) => Self::spread(table, shown, across, rows),

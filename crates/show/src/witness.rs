@@ -12,32 +12,31 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Recordings with and without nested guests, pre-emption and details.
-pub const FIXTURES: [&str; 3] = ["nested-svm-toy", "nested-vmx-shadow-off-hog", "svm-linux"];
+pub(crate) const FIXTURES: [&str; 3] = ["nested-svm-toy", "nested-vmx-shadow-off-hog", "svm-linux"];
 
-/// Root of the repository.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// A bundled recording, drawn.
-pub fn drawn(name: &str) -> Drawn {
+pub(crate) fn drawn(name: &str) -> Drawn {
     answered(name).0
 }
 
 /// A bundled recording, drawn, and what its Section says.
-pub fn answered(name: &str) -> (Drawn, Section) {
+pub(crate) fn answered(name: &str) -> (Drawn, Section) {
     with_flow(name, &Narrow::default(), |input, given, flow| {
         (draw(input, given, flow, &mut |_, _| {}), section(flow, given))
     })
 }
 
 /// The first slices of a bundled recording.
-pub fn drawn_first(name: &str, narrow: &Narrow, most: u64) -> Drawn {
+pub(crate) fn drawn_first(name: &str, narrow: &Narrow, most: u64) -> Drawn {
     with_flow(name, narrow, |input, given, flow| draw_first(input, given, flow, most, &mut |_, _| {}))
 }
 
 /// The sums of a bundled recording, with no timeline behind them.
-pub fn summed(name: &str, narrow: &Narrow) -> Vec<VcpuStacks> {
+pub(crate) fn summed(name: &str, narrow: &Narrow) -> Vec<VcpuStacks> {
     Case::new(opened(name), narrowed(narrow)).stacks().to_vec()
 }
 
@@ -57,7 +56,7 @@ fn with_flow<T>(name: &str, narrow: &Narrow, of: impl FnOnce(&Input, &Given, &Fl
 
 /// What a Python script prints, given `arguments`; `None` where Python or a package of `needs` is missing, which is
 /// said. `tools/oracles.sh` installs them below `target/oracles`.
-pub fn python(script: &str, needs: &str, arguments: &[&Path]) -> Option<Vec<u8>> {
+pub(crate) fn python(script: &str, needs: &str, arguments: &[&Path]) -> Option<Vec<u8>> {
     let installed = root().join("target/oracles/bin/python3");
     let python = std::env::var_os("KVMSCOPE_PYTHON").map_or(installed, PathBuf::from);
     let python = if python.exists() { python } else { "python3".into() };

@@ -50,7 +50,6 @@ impl Workspace {
         Self { directory: tempfile::tempdir().expect("a directory for temporary files"), _machine: machine }
     }
 
-    /// The directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.directory.path()

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 /// Far longer than anything takes on a loaded machine: it ends a test that would never end, and is no measure.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Waits until it is true.

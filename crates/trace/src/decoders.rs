@@ -71,7 +71,7 @@ struct Shared<'t> {
 }
 
 /// Hands out the batches of each lane, in the lane's order.
-pub struct Decoders<'s, 't> {
+pub(crate) struct Decoders<'s, 't> {
     shared: &'s Shared<'t>,
     lanes: Vec<Progress>,
     scratch: Scratch,
@@ -90,7 +90,7 @@ struct Progress {
 }
 
 /// Starts the workers, calls `consume`, and ends the workers.
-pub fn run(lanes: Vec<Lane<'_>>, event_types: usize, consume: impl FnOnce(&mut Decoders<'_, '_>)) {
+pub(crate) fn run(lanes: Vec<Lane<'_>>, event_types: usize, consume: impl FnOnce(&mut Decoders<'_, '_>)) {
     let all_bytes = lanes.iter().map(|lane| lane.bytes).sum();
     let decoders: Vec<Decoder<'_>> = lanes.into_iter().map(|lane| lane.source.into()).collect();
     let lanes: Vec<Progress> =
@@ -224,18 +224,17 @@ fn work(shared: &Shared<'_>) {
 }
 
 impl Decoders<'_, '_> {
-    /// Number of lanes.
-    pub fn lanes(&self) -> usize {
+    pub(crate) fn lanes(&self) -> usize {
         self.lanes.len()
     }
 
     /// Bytes of the input that are handed out, and bytes in all.
-    pub fn progress(&self) -> (u64, u64) {
+    pub(crate) fn progress(&self) -> (u64, u64) {
         (self.read_bytes.min(self.all_bytes), self.all_bytes)
     }
 
     /// Takes back a batch that is used up.
-    pub fn give_back(&mut self, batch: Batch) {
+    pub(crate) fn give_back(&mut self, batch: Batch) {
         let mut shop = self.shared.lock();
         if shop.spares.len() < SPARES {
             shop.spares.push(batch);
@@ -243,7 +242,7 @@ impl Decoders<'_, '_> {
     }
 
     /// The lane's next batch, `None` at its end.
-    pub fn next(&mut self, lane: usize) -> Option<Batch> {
+    pub(crate) fn next(&mut self, lane: usize) -> Option<Batch> {
         let progress = &mut self.lanes[lane];
         let wanted = Job { lane, number: progress.next };
         if progress.count == Some(wanted.number) {

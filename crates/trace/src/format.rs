@@ -37,7 +37,7 @@ pub struct Field {
     /// Its name.
     pub name: String,
     /// Its C type as printed.
-    pub type_text: String,
+    pub(crate) type_text: String,
     /// Bytes from the start of the record.
     pub offset: u32,
     /// Bytes it takes there.
@@ -231,7 +231,7 @@ impl Field {
 pub(crate) mod tests {
     use super::*;
 
-    pub const WAKING: &str = "name: sched_waking\nID: 318\nformat:\n\
+    pub(crate) const WAKING: &str = "name: sched_waking\nID: 318\nformat:\n\
         \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
         \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
         \tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\

@@ -108,7 +108,7 @@ pub fn content(bytes: &[u8], handle: u64) -> &[u8] {
 }
 
 /// The characters before the first NUL.
-pub fn up_to_nul(bytes: &[u8]) -> &[u8] {
+pub(crate) fn up_to_nul(bytes: &[u8]) -> &[u8] {
     memchr::memchr(0, bytes).map_or(bytes, |end| &bytes[..end])
 }
 

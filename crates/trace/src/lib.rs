@@ -38,6 +38,9 @@
 //! println!("{} of {} events are exits, {:?}", heard.count, totals.events(), heard.times_ns);
 //! ```
 
+// Everybody builds on it: what it offers is documented, item by item.
+#![deny(missing_docs)]
+
 pub mod batch;
 pub mod calibrate;
 mod column;

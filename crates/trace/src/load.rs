@@ -17,20 +17,20 @@ pub struct Load {
 }
 
 /// The first bytes of a record, and whatever follows it: loads need no check of their own.
-pub type Window = [u8; WINDOW_BYTES];
+pub(crate) type Window = [u8; WINDOW_BYTES];
 
 /// Bytes that a window has.
-pub const WINDOW_BYTES: usize = REACH + LOAD_BYTES;
+pub(crate) const WINDOW_BYTES: usize = REACH + LOAD_BYTES;
 
 /// Bytes that a load reads.
-pub const LOAD_BYTES: usize = 8;
+pub(crate) const LOAD_BYTES: usize = 8;
 
 /// A load begins before this byte.
 const REACH: usize = 64;
 
 impl Load {
     /// A field that is not there: its value is 0.
-    pub const ABSENT: Load = Load { byte: 0, shift: 0, keep: 0, sign: 0 };
+    pub(crate) const ABSENT: Load = Load { byte: 0, shift: 0, keep: 0, sign: 0 };
 
     /// `bits` (1 to 64) bits of the eight bytes at `byte`, the lowest of them being bit `shift` of the word; `None` if it
     /// does not fit into a window.
@@ -42,7 +42,7 @@ impl Load {
 
     /// The value of a load of shift 0, whose bytes come least significant first.
     #[inline(always)]
-    pub fn value_of_whole_bytes(self, window: &Window) -> u64 {
+    pub(crate) fn value_of_whole_bytes(self, window: &Window) -> u64 {
         self.kept(u64::from_le_bytes(self.raw(window)))
     }
 
@@ -60,7 +60,7 @@ impl Load {
     }
 
     /// True if it begins with the lowest bit of its first byte.
-    pub fn has_whole_bytes(&self) -> bool {
+    pub(crate) fn has_whole_bytes(&self) -> bool {
         self.shift == 0
     }
 

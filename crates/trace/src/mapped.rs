@@ -32,7 +32,7 @@ impl MappedFile {
 
     /// Maps the pages of `range` at once instead of one fault at a time. It is only a hint: kernels before 5.14 do not
     /// know it, and a range that is too large for it is read as it comes.
-    pub fn will_be_read(&self, range: Range<u64>) {
+    pub(crate) fn will_be_read(&self, range: Range<u64>) {
         let (from, length) = (range.start as usize, (range.end - range.start) as usize);
         if let Some(map) = &self.0
             && length <= MOST_READ_AHEAD
@@ -42,7 +42,7 @@ impl MappedFile {
     }
 
     /// Unmaps the pages of `range`, which will hardly be read again: here, beside the consumer, instead of all at the end.
-    pub fn was_read(&self, range: Range<u64>) {
+    pub(crate) fn was_read(&self, range: Range<u64>) {
         if let Some(map) = &self.0 {
             let (from, length) = (range.start as usize, (range.end - range.start) as usize);
             // SAFETY: the mapping is shared, of a file, and never written, so pages that are given back come again with

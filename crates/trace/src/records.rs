@@ -42,7 +42,7 @@ impl Records {
     }
 
     /// Memory of its own, emptied, to be filled and given back.
-    pub fn take_own(&mut self) -> Vec<u8> {
+    pub(crate) fn take_own(&mut self) -> Vec<u8> {
         self.clear();
         match std::mem::take(self) {
             Records::Own(bytes) => bytes,

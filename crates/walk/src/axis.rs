@@ -58,7 +58,6 @@ impl Axis {
         Self { stretch: 1.0 / ratio, ..self.clone() }
     }
 
-    /// A length in ns.
     pub fn length_ns(&self, units: f64) -> f64 {
         let units = units * self.stretch;
         if self.tsc || self.raw { units * self.clock.mult as f64 / 2f64.powi(self.clock.shift as i32) } else { units }

@@ -81,27 +81,22 @@ impl<K: Key, V: Default> Keyed<K, V> {
 }
 
 impl<K, V> Keyed<K, V> {
-    /// All rows.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.rows.iter().map(|(key, value)| (key, value))
     }
 
-    /// What stands in the rows.
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.rows.iter().map(|(_, value)| value)
     }
 
-    /// The same, to be changed.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.rows.iter_mut().map(|(_, value)| value)
     }
 
-    /// Their keys.
     pub fn keys(&self) -> impl Iterator<Item = &K> {
         self.rows.iter().map(|(key, _)| key)
     }
 
-    /// Number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }

@@ -21,4 +21,6 @@ pub use axis::Axis;
 pub use events::{Isa, Reason, Role};
 pub use part::Part;
 pub use state::{State, TracedLevel};
-pub use walk::*;
+pub use walk::{
+    Interruption, LONGEST_NS, Preemptor, Sink, Waker, Walk, backfill, continued, cut_from, replay, samples, vcpu_names,
+};

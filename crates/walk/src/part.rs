@@ -12,7 +12,6 @@ pub struct Part {
     pub level: Level,
     /// Name of that machine in the manifest: `L0`.
     pub machine: String,
-    /// The trace.
     pub trace: Box<dyn Trace>,
     /// What KVM said there of the counters of its guests, where the recorder or snapshots kept it.
     pub tsc: Option<TscReadings>,

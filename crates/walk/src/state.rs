@@ -22,11 +22,8 @@ pub enum TracedLevel {
     Lost,
     /// A guest of the recorded machine.
     L1,
-    /// A guest of that.
     L2,
-    /// A guest of that.
     L3,
-    /// A guest of that.
     L4,
     /// A guest of that, and whatever is deeper.
     L5,
@@ -71,7 +68,6 @@ impl TracedLevel {
         self > TracedLevel::L1
     }
 
-    /// The level for people.
     pub fn level(self) -> Level {
         self.depth().map_or(Level::Unknown, Level::At)
     }
@@ -94,7 +90,6 @@ pub const LEVELS: usize = DEEPEST as usize + 3;
 /// The states of the ledger (CONTRACTS section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
-    /// Guest code ran.
     Guest(TracedLevel),
     /// KVM worked on an exit of a guest at that level.
     Handling(TracedLevel),

@@ -23,12 +23,9 @@ pub(super) const ORDINARY_MIB: u64 = 256;
 /// What names of files begin with that tell of a process.
 const PROCESS: &str = "process-";
 
-/// What a launch needs to know of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bed {
-    /// For sockets.
     pub directory: PathBuf,
-    /// Where packets lie.
     pub memory: Memory,
     /// CPUs on which nothing polls; there may be none.
     pub spare: Vec<u32>,
@@ -53,7 +50,6 @@ impl Bed {
         noted
     }
 
-    /// These CPUs, and those beside them.
     pub(super) fn with_spare(&self, cpus: &[u32]) -> CpuSet {
         cpus.iter().chain(&self.spare).copied().collect()
     }
@@ -106,7 +102,6 @@ impl Prepared {
         Ok(Bed { directory, memory, spare })
     }
 
-    /// What launches need to know of it.
     pub fn bed(&self) -> &Bed {
         &self.bed
     }

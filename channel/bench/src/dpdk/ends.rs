@@ -28,7 +28,6 @@ const UP_WITHIN: Duration = Duration::from_secs(20);
 /// Buffers of each testpmd.
 const BUFFERS: u32 = 16_384;
 
-/// What lies between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Path {
     /// A shared memory interface.
@@ -38,7 +37,6 @@ pub(super) enum Path {
 }
 
 impl Path {
-    /// The one of that name.
     pub(super) fn named(name: &str) -> Option<Self> {
         match name {
             MEMIF => Some(Self::Memif),
@@ -61,7 +59,6 @@ impl Path {
     }
 }
 
-/// One testpmd.
 #[derive(Debug)]
 pub(super) struct End {
     pub console: Console,
@@ -69,14 +66,10 @@ pub(super) struct End {
     pub poller: Poller,
 }
 
-/// Both. Dropping them ends them.
 #[derive(Debug)]
 pub(super) struct Ends {
-    /// Connects, and sends.
     pub sender: End,
-    /// Listens, and receives.
     pub receiver: End,
-    /// How long each part took.
     pub parts: Vec<SetupPart>,
     /// From the first command that connects them until the first frame arrived.
     pub setup_ns: u64,
@@ -161,7 +154,6 @@ struct Parts {
 }
 
 impl Parts {
-    /// This part ends now.
     fn ends(&mut self, name: &str) -> Instant {
         let now = Instant::now();
         self.parts.push(SetupPart { name: name.to_owned(), ns: (now - self.last).as_nanos() as u64 });

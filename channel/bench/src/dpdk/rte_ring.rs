@@ -26,12 +26,10 @@ use std::time::{Duration, Instant};
 
 /// The program that has the test, and what brings it.
 pub(super) const PROGRAM: &str = "dpdk-test";
-/// See there.
 pub(crate) const PACKAGE: &str = "dpdk-dev";
 
 /// Batches that the test measures.
 const BATCHES: [u32; 2] = [8, 32];
-/// How many batches.
 const ROUNDS: u64 = 1 << 15;
 /// Pointers that its ring has room for.
 const SLOTS: u32 = 4_096;
@@ -148,7 +146,6 @@ fn measured(plan: &Plan, setup: &Setup, cycles: f64, [producer, consumer]: [Side
 enum Stage {
     /// It does not test this batch between two CPUs yet.
     Before,
-    /// It does.
     Tests,
     /// It has: cycles of a pointer, of both sides together.
     Done(f64),

@@ -79,13 +79,11 @@ pub(super) fn carry(plan: &Plan, setup: &Setup, bed: &Bed, path: Path) -> Result
     })
 }
 
-/// What was seen at one moment.
 #[derive(Debug, Clone, Copy)]
 struct Look {
     /// Between these two the receiver was asked, and answered.
     asked: Instant,
     answered: Instant,
-    /// What had arrived.
     received: u64,
     /// How long each poller had waited for its CPU.
     waited_ns: [u64; 2],
@@ -127,7 +125,6 @@ fn rest(ends: &mut Ends) -> Result<u64, Error> {
     Ok(sent.saturating_sub(last))
 }
 
-/// What lies between looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Slices {
     slices: u64,

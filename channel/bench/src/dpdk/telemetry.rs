@@ -23,9 +23,7 @@ const MOST_BYTES: usize = 16 << 10;
 /// What a port has counted since it was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// Frames that arrived.
     pub received: u64,
-    /// Frames that were put on their way.
     pub sent: u64,
 }
 

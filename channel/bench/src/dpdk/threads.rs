@@ -9,7 +9,6 @@ use lab::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// One of them.
 #[derive(Debug, Clone)]
 pub(super) struct Poller {
     tid: i32,

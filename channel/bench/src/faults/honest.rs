@@ -17,7 +17,6 @@ pub(super) const SLOTS: u32 = 8;
 /// A slot has two cache lines, less its descriptor.
 pub(super) const FRAME_BYTES: usize = 120;
 
-/// What an honest side says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Honest {
     /// Faults that it counted.

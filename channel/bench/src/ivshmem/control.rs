@@ -41,7 +41,6 @@ impl Role {
     /// The guest's role stands in what its kernel was told, behind this.
     pub(crate) const ARGUMENT: &'static str = "kvmscope.side=";
 
-    /// The role in the arguments of a kernel.
     pub(crate) fn of_arguments(arguments: &str) -> Option<Role> {
         let name = arguments.split_whitespace().find_map(|word| word.strip_prefix(Role::ARGUMENT))?;
         Role::BOTH.into_iter().find(|role| role.to_string() == name)
@@ -57,7 +56,6 @@ impl fmt::Display for Role {
     }
 }
 
-/// Places of the words.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Word {
     Laid,

@@ -34,7 +34,6 @@ pub const SIDE: Work =
 /// Both sides of a channel between guests.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Ends {
-    /// The disk that takes the answers.
     pub(super) disk: String,
     /// All that is measured, in this order.
     pub(super) plan: Plan,
@@ -130,7 +129,6 @@ impl Ends {
     }
 }
 
-/// The device of a path.
 struct Device {
     directory: PathBuf,
     interrupts: Option<Interrupts>,
@@ -166,7 +164,6 @@ impl Device {
     }
 }
 
-/// One side of one setup.
 struct Side<'a> {
     plan: &'a Plan,
     setup: &'a Setup,

@@ -34,7 +34,6 @@ pub const PLAIN: &str = "ivshmem-plain";
 /// The path through the memory of a device whose register interrupts the other guest.
 pub(crate) const DOORBELL: &str = "ivshmem-doorbell";
 
-/// Where the guests come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Places {
     /// This program's file, the guests' first process.

@@ -35,11 +35,9 @@ pub(super) struct Server {
     next: u16,
 }
 
-/// One peer.
 struct Connected {
     number: u16,
     socket: UnixStream,
-    /// Wakes it.
     vector: OwnedFd,
 }
 
@@ -130,7 +128,6 @@ mod tests {
     use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
     use std::io::IoSliceMut;
 
-    /// The next message.
     fn next(socket: &UnixStream) -> (i64, Option<OwnedFd>) {
         let mut message = [0; 8];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];

@@ -14,7 +14,6 @@ pub(super) struct Stop {
 }
 
 impl Stop {
-    /// From now on.
     pub(super) fn watch() -> Stop {
         // SAFETY: a set of signals is plain numbers, and the calls below write all of it.
         let (mut signals, mut before) = unsafe { std::mem::zeroed::<(libc::sigset_t, libc::sigset_t)>() };
@@ -29,7 +28,6 @@ impl Stop {
         Stop { signals, before, parent: parent_id() }
     }
 
-    /// Whether to end.
     pub(super) fn is_asked(&self) -> bool {
         let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: the set and the time are ours, and nothing is asked of the signal but its number.

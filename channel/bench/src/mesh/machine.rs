@@ -65,7 +65,6 @@ pub(super) fn mingle(
     })
 }
 
-/// A machine at work.
 struct Mingler {
     number: u32,
     granted: Granted,

@@ -13,7 +13,6 @@ use channel::{Open, Port, Shape, Switch};
 use serde::{Deserialize, Serialize};
 use std::os::unix::net::UnixStream;
 
-/// What a switch does.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Switched {
     pub(super) seen: Seen,
@@ -42,7 +41,6 @@ pub(super) fn forward(
     Ok(Switched { seen, delivered, dropped: switch.forwarded().without_room })
 }
 
-/// The switch at work.
 struct Forwarder {
     switch: Switch<Open>,
     /// Frames that went on, or nowhere.

@@ -10,7 +10,7 @@ use base::{Evidence, Severity};
 use facts::rule::Hit;
 
 /// Frames that did not arrive as they were sent.
-pub fn wrong(channel: &Channel<'_>) -> Vec<Hit> {
+pub(crate) fn wrong(channel: &Channel<'_>) -> Vec<Hit> {
     let of = |one: &Measured<'_>| one.wrong().map(|(_, count)| count.unwrap_or(0));
     let all = |counts: [u64; 4]| counts.into_iter().fold(0, u64::saturating_add);
     let words = |one: &Measured<'_>, counts: [u64; 4]| {
@@ -49,7 +49,7 @@ fn wrong_at_rates<'c>(channel: &'c Channel<'_>) -> impl Iterator<Item = Hit> + '
 }
 
 /// Rates of frames that nobody looked at.
-pub fn unverified(channel: &Channel<'_>) -> Vec<Hit> {
+pub(crate) fn unverified(channel: &Channel<'_>) -> Vec<Hit> {
     let found = by_machine(channel, |_, one| (!one.is_verified()).then_some(1.0)).into_iter().map(|(host, own)| {
         let all = channel.measured().filter(|one| one.machine == host.machine).count() as u64;
         let title =

@@ -8,7 +8,7 @@ use base::{Evidence, Severity};
 use facts::rule::Hit;
 
 /// Frames that went where no rule of the flow table let them, and senders that were late to know.
-pub fn stale(channel: &Channel<'_>) -> Vec<Hit> {
+pub(crate) fn stale(channel: &Channel<'_>) -> Vec<Hit> {
     let of = |one: &Changed<'_>| {
         let wrong = one.sum(|run| run.misdelivered);
         let (stale, faults) = (one.sum(|run| run.stale_sent), one.sum(|run| run.acknowledgement_faults));
@@ -52,7 +52,7 @@ fn were(count: u64, what: &str) -> String {
 }
 
 /// Rules whose breach an honest side did not survive.
-pub fn fault(channel: &Channel<'_>) -> Vec<Hit> {
+pub(crate) fn fault(channel: &Channel<'_>) -> Vec<Hit> {
     let failed = channel.faults.iter().filter(|one| one.survived() == Some(false)).map(|one| {
         let title = format!("An honest side did not survive a peer that broke rule {}: {}", one.rule(), one.words());
         let shown = one.shown();

@@ -12,7 +12,7 @@ use facts::rule::Hit;
 use walk::kernel_threads::is_bound;
 
 /// A side lost its CPU, and that cost something.
-pub fn preempted(channel: &Channel<'_>) -> Vec<Hit> {
+pub(crate) fn preempted(channel: &Channel<'_>) -> Vec<Hit> {
     // What cannot be measured at all lost more than what can.
     let lost = |one: &Measured<'_>| one.lost_share().unwrap_or(1.0);
     let is_taken = |one: &Measured<'_>| one.involuntary() > 0 || worst(&channel.culprits, one).is_some();

@@ -9,7 +9,7 @@ use base::number::{amount, bytes, percent, thousands};
 use facts::rule::Hit;
 
 /// Kicks of sides that run anyway.
-pub fn kicks(channel: &Channel<'_>) -> Vec<Hit> {
+pub(crate) fn kicks(channel: &Channel<'_>) -> Vec<Hit> {
     let paths = by_path(channel, |one| {
         let is_busy = one.busy_share().is_some_and(|share| share > BUSY);
         one.kicks_per_packet().filter(|kicks| *kicks > KICKS && is_busy && timed(one))
@@ -41,7 +41,7 @@ fn round(value: f64) -> f64 {
 }
 
 /// Rings that do not fit into a cache.
-pub fn ring(channel: &Channel<'_>) -> Vec<Hit> {
+pub(crate) fn ring(channel: &Channel<'_>) -> Vec<Hit> {
     let size = |one: &Measured<'_>| one.launches.iter().map(|(_, run)| run.ring_bytes).max().unwrap_or(0);
     let large = |host: &Host, one: &Measured<'_>| host.l2_bytes.filter(|l2| size(one) > *l2).map(|_| size(one) as f64);
     let found = by_machine(channel, large).into_iter().map(|(host, own)| {

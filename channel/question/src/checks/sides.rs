@@ -8,12 +8,12 @@ use base::{CpuSet, Severity};
 use facts::rule::Hit;
 
 /// Both sides on one core.
-pub fn siblings(channel: &Channel<'_>) -> Vec<Hit> {
+pub(crate) fn siblings(channel: &Channel<'_>) -> Vec<Hit> {
     related(channel, &[PAIRS[0], PAIRS[1]], Severity::Medium, "ran with both sides on one core")
 }
 
 /// The sides on different nodes.
-pub fn nodes(channel: &Channel<'_>) -> Vec<Hit> {
+pub(crate) fn nodes(channel: &Channel<'_>) -> Vec<Hit> {
     related(channel, &[PAIRS[4]], Severity::Medium, "ran with the two sides on different nodes")
 }
 

@@ -11,7 +11,7 @@ use facts::ring::Model;
 use facts::rule::Hit;
 
 /// mprotect where keys would do.
-pub fn mprotect(channel: &Channel<'_>) -> Vec<Hit> {
+pub(crate) fn mprotect(channel: &Channel<'_>) -> Vec<Hit> {
     let is_keyed = |host: &Host| {
         let has_measured = channel.measured().any(|one| one.machine == host.machine && one.setup.window == PKEY);
         has_measured || host.has_pku == Some(true)
@@ -50,7 +50,7 @@ fn window_share(one: &Measured<'_>) -> Option<f64> {
 }
 
 /// Batches too small for their window.
-pub fn window(channel: &Channel<'_>) -> Vec<Hit> {
+pub(crate) fn window(channel: &Channel<'_>) -> Vec<Hit> {
     let paths = by_path(channel, |one| {
         let share = window_share(one).filter(|share| *share > WINDOW_SHARE)?;
         (timed(one) && one.setup.window != NONE).then_some(share)
@@ -117,7 +117,7 @@ fn halved(series: &Series<'_>, batch: u32) -> (String, Option<u32>) {
 }
 
 /// Windows that are open most of the time.
-pub fn open(channel: &Channel<'_>) -> Vec<Hit> {
+pub(crate) fn open(channel: &Channel<'_>) -> Vec<Hit> {
     let paths = by_path(channel, |one| one.open_share().filter(|share| *share > OPEN && timed(one)));
     let found = paths.into_iter().map(|own| {
         let (worst, share) = own[0];

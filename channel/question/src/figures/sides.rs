@@ -24,7 +24,6 @@ fn launches(one: &Measured<'_>) -> String {
     counted(one.launches.len() as u64, "launch", "launches")
 }
 
-/// What a side says of itself.
 type Of = fn(&Side) -> u64;
 
 /// For how much of the time, and for how long at once, each window stood open.

@@ -2,80 +2,51 @@
 
 use super::super::culprits::Explained;
 use super::super::measured::{Channel, Measured};
-use super::number;
 use base::channel::{Setup, Side};
-use base::table::{Shown, TableSpec};
-use base::{Column, ColumnType, Table};
+use base::{Shown, Table, TableSpec, columns, shown};
 
 /// The path that goes through a machine that forwards.
 const SWITCH: &str = "switch";
 /// Gaps that are listed of each run, the longest.
 const GAPS_OF_RUN: usize = 50;
-/// And of all runs.
 const MOST_GAPS: usize = 500;
 
 /// When a side lost its CPU.
-pub const GAPS: TableSpec = TableSpec {
+pub(super) const GAPS: TableSpec = TableSpec {
     section: super::super::ID,
     name: "gaps",
     version: 1,
     row: "One gap that a side saw: between two looks at the ring its CPU did something else. at_ns counts from its first look; `by` is who had \
           the CPU for most of it, where something was recorded beside it, with the share of the gap where others had a part. timeline_from_ns and \
           timeline_to_ns are where it lies in the recording, cpu is that of the side. The 50 longest of each run, 500 in all.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("thread"),
-        Column::key("path"),
-        Column::key("window"),
-        number("size_bytes", "bytes"),
-        number("batch", "count"),
-        Column::key("policy"),
-        number("vms", "count"),
-        Column::key_of("launch", ColumnType::U64),
-        number("at_ns", "ns"),
-        Column::ns("length_ns"),
-        Column::text("by"),
-        Column::value("timeline_from_ns", "ns", ColumnType::U64),
-        Column::value("timeline_to_ns", "ns", ColumnType::U64),
-        Column::value("cpu", "", ColumnType::U64),
+    columns: columns![
+        key machine, key thread, key path, key window, key_u64("bytes") size_bytes, key_u64("count") batch,
+        key policy, key_u64("count") vms, key_u64("") launch, key_u64("ns") at_ns, ns length_ns, text by,
+        ns timeline_from_ns, ns timeline_to_ns, u64("") cpu,
     ],
     shown: Some(Shown {
         largest_first: Some("length_ns"),
         rest: Some("shorter gaps"),
-        ..Shown::of(
-            "When a side lost its CPU",
-            &[
-                ("thread", "thread"),
-                ("cpu", "CPU"),
-                ("path", "path"),
-                ("window", "window"),
-                ("size_bytes", "frame"),
-                ("batch", "batch"),
-                ("launch", "launch"),
-                ("at_ns", "at"),
-                ("length_ns", "for"),
-                ("by", "by"),
-            ],
-            10,
-        )
+        ..shown![
+            "When a side lost its CPU", 10;
+            thread, cpu: "CPU", path, window, size_bytes: "frame", batch, launch, at_ns: "at", length_ns: "for", by,
+        ]
     }),
 };
 
-/// One gap of one side.
 #[derive(Clone, Copy)]
 struct Gap<'c, 'b> {
     one: &'c Measured<'b>,
     launch: u32,
     tid: i32,
     cpu: u32,
-    /// Which of the sides.
     side: usize,
     at_ns: u64,
     length_ns: u64,
 }
 
 /// Table [`GAPS`].
-pub fn gaps<'c>(channel: &'c Channel<'_>) -> Table {
+pub(crate) fn gaps<'c>(channel: &'c Channel<'_>) -> Table {
     let mut all: Vec<Gap<'_, '_>> = Vec::new();
     for one in channel.measured() {
         for (launch, run) in &one.launches {

@@ -3,21 +3,19 @@
 use super::super::costs::{Costs, notify_ns};
 use super::super::measured::{Channel, Measured, NONE, Series};
 use super::super::windows;
-use super::{F64, MPPS, number, rounded};
+use super::{MPPS, rounded};
 use base::channel::Setup;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Shown, Table, TableSpec, columns, shown};
 use facts::ring::Model;
 
 /// What was measured, in column `window_kind`.
 const MEASURED: &str = "measured";
-/// What a model says.
 const MODELLED: &str = "modelled";
 /// The path whose window is swapped for published ones.
 const SWAPPED_ON: &str = "ring";
 
 /// What each setup carried.
-pub const RATES: TableSpec = TableSpec {
+pub(super) const RATES: TableSpec = TableSpec {
     section: super::super::ID,
     name: "rates",
     version: 1,
@@ -26,63 +24,26 @@ pub const RATES: TableSpec = TableSpec {
           fitted over the batches of a setup, residual_ns is what the fit leaves. Rows of window_kind `modelled` are such a fit with a window \
           of a published or given price: none of them was measured. Of more than two machines, and through a switch, rates are sums over all that receive, and \
           dropped are frames that a switch had no room for. Times of emulated rows are the emulator's.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("path"),
-        Column::key("window"),
-        Column::key("window_kind"),
-        number("size_bytes", "bytes"),
-        number("batch", "count"),
-        Column::key("policy"),
-        number("vms", "count"),
-        Column::value("raw_mpps", MPPS, F64),
-        Column::value("clean_mpps", MPPS, F64),
-        Column::value("low_mpps", MPPS, F64),
-        Column::value("high_mpps", MPPS, F64),
-        Column::value("copy_ns", "ns", F64),
-        Column::value("index_ns", "ns", F64),
-        Column::value("window_ns", "ns", F64),
-        Column::value("notify_ns", "ns", F64),
-        Column::value("residual_ns", "ns", F64),
-        Column::value("cpu_s_per_mpkt", "s/Mpkt", F64),
-        Column::share("open_share"),
-        Column::count("lost"),
-        Column::count("duplicated"),
-        Column::count("reordered"),
-        Column::count("torn"),
-        Column::count("dropped"),
-        Column::value("emulated", "", ColumnType::Bool),
+    columns: columns![
+        key machine, key path, key window, key window_kind, key_u64("bytes") size_bytes, key_u64("count") batch,
+        key policy, key_u64("count") vms, f64(MPPS) raw_mpps, f64(MPPS) clean_mpps, f64(MPPS) low_mpps,
+        f64(MPPS) high_mpps, f64("ns") copy_ns, f64("ns") index_ns, f64("ns") window_ns, f64("ns") notify_ns,
+        f64("ns") residual_ns, f64("s/Mpkt") cpu_s_per_mpkt, share open_share, count lost, count duplicated,
+        count reordered, count torn, count dropped, flag emulated,
     ],
     shown: Some(Shown {
         grouped_by: Some("window_kind"),
-        ..Shown::of(
-            "What each path carries, and what a packet costs",
-            &[
-                ("path", "path"),
-                ("window", "window"),
-                ("window_kind", "kind"),
-                ("size_bytes", "frame"),
-                ("batch", "batch"),
-                ("policy", "policy"),
-                ("vms", "VMs"),
-                ("clean_mpps", "clean"),
-                ("low_mpps", "from"),
-                ("high_mpps", "to"),
-                ("raw_mpps", "raw"),
-                ("copy_ns", "copy"),
-                ("index_ns", "index"),
-                ("window_ns", "window"),
-                ("notify_ns", "kicks"),
-                ("residual_ns", "residual"),
-                ("open_share", "open"),
-            ],
-            60,
-        )
+        ..shown![
+            "What each path carries, and what a packet costs", 60;
+            path, window, window_kind: "kind", size_bytes: "frame", batch, policy, vms: "VMs", clean_mpps: "clean",
+            low_mpps: "from", high_mpps: "to", raw_mpps: "raw", copy_ns: "copy", index_ns: "index",
+            window_ns: "window", notify_ns: "kicks", residual_ns: "residual", open_share: "open",
+        ]
     }),
 };
 
 /// Table [`RATES`]: what was measured, then what models say.
-pub fn rates(channel: &Channel<'_>) -> Table {
+pub(crate) fn rates(channel: &Channel<'_>) -> Table {
     let mut table = Table::new(&RATES);
     for series in &channel.series {
         for one in &series.measured {
@@ -127,7 +88,6 @@ pub(crate) fn swapped<'c, 'b>(
     })
 }
 
-/// A cell, and the column that it is in.
 type Named = (&'static str, Cell);
 
 fn row(one: &Measured<'_>, costs: &Costs) -> impl Iterator<Item = Named> {

@@ -39,7 +39,6 @@ impl Registers {
         unsafe { self.register(at).read_volatile() }
     }
 
-    /// Writes a register.
     #[inline]
     pub(crate) fn write(&self, at: usize, value: u32) {
         // SAFETY: as in `read`.

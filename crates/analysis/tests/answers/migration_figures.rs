@@ -46,7 +46,6 @@ fn of_run(curves: &Curves, run: u64) -> &Curve {
     curves.curves.iter().find(|curve| curve.label == format!("run {run}")).unwrap()
 }
 
-/// Its stretches, together.
 fn length(row: &SpanRow) -> f64 {
     row.stretches.iter().map(|one| one.to.unwrap() - one.from).sum()
 }

@@ -1,8 +1,7 @@
 //! Every table of every answer is what its specification says, and every specification keeps the contracts.
 
 use base::recording::Recording;
-use base::table::TableSpec;
-use base::{ColumnType, Section};
+use base::{ColumnType, Section, TableSpec};
 use kvmscope_analysis::facts::budget::built_in;
 use kvmscope_analysis::{Answers, Case, Given, Listing, compare, tables};
 use std::collections::BTreeSet;

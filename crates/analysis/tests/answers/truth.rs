@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use stream::{Stream, fixture};
 use watch::{walk, walk_with, wrong_and_unknown};
 
-/// What is known of a toy.
 struct Toy {
     name: &'static str,
     exits: usize,
@@ -305,6 +304,7 @@ fn a_linux_l1_on_vmx_has_the_exits_that_l0_gave_it_and_shadowing_takes_its_vmrea
 }
 
 #[test]
+#[ignore = "torture"]
 fn all_43_249_chains_of_the_whole_linux_recording_are_l1s_own_exits() {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let traces = std::env::var_os("KVMSCOPE_SHARED").map_or(beside, PathBuf::from).join("traces");

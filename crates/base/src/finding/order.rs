@@ -19,7 +19,6 @@ struct Rank {
     measured: Option<Measured>,
 }
 
-/// An amount that was measured.
 struct Measured {
     /// Units in the order in which they appear: amounts of two units say nothing about each other.
     unit: usize,

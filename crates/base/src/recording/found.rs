@@ -134,7 +134,6 @@ fn files_in(root: &Path, directory: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// A recording of bare files.
 pub(super) fn of_files(files: &[Named], emulated: Option<Emulator>) -> Result<Recording, Error> {
     let recording = Recording {
         root: PathBuf::new(),

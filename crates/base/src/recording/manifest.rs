@@ -17,7 +17,6 @@ use std::path::{Component, Path, PathBuf};
 /// The schema this version writes: since 2 with `clock_pairs`.
 const SCHEMA: &str = "kvmscope-recording/2";
 
-/// Those that it reads.
 const READ: [&str; 2] = ["kvmscope-recording/1", SCHEMA];
 
 /// A manifest lists machines and files; one this long is something else.

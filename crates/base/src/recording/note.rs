@@ -9,7 +9,6 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// A kind of note.
 pub(super) trait Note: Serialize + DeserializeOwned {
     /// The name of its file.
     const FILE: &str;

@@ -53,9 +53,7 @@ const VM_TRACE_SIGNATURE: [u8; 4] = 0xcce9_6d01_u32.to_le_bytes();
 enum Sign {
     /// JSON with all of these in it.
     Json(&'static [&'static str]),
-    /// Text with all of these in it.
     Text(&'static [&'static str]),
-    /// A line that has this shape.
     Line(fn(&str) -> bool),
 }
 

@@ -15,7 +15,6 @@ pub struct Condensed {
     open: Option<(u64, u8)>,
     /// Where the lane ends, as far as that is known.
     end_ns: u64,
-    /// Slices that have ended.
     ended: u32,
     /// Time in each state.
     total_ns: Vec<u64>,

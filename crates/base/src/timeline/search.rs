@@ -84,7 +84,7 @@ pub(super) struct Fitting {
 }
 
 impl Fitting {
-    pub fn state(&self, state: StateId) -> bool {
+    pub(super) fn state(&self, state: StateId) -> bool {
         self.states.get(usize::from(state.0)).copied().unwrap_or(false)
     }
 }

@@ -22,14 +22,13 @@ const VERSION: u16 = 1;
 /// The most states: `present` has so many bits, and of further ones it says nothing.
 pub const MOST_STATES: usize = 32;
 
-/// All of a pixel.
 const WHOLE: u64 = 255;
 
 /// In `longest`: no slice.
 const NONE: u32 = u32::MAX;
 
 /// In the number of a track that is the mean of several lanes, together with the first of them.
-pub const MEAN: u32 = 1 << 31;
+pub(crate) const MEAN: u32 = 1 << 31;
 
 /// Bytes of a tile.
 pub fn length(lanes: usize, states: usize, width: u32) -> usize {

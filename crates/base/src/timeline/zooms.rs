@@ -39,11 +39,6 @@ impl Zooms {
         Self { end_ns, coarsest }
     }
 
-    /// The coarsest zoom.
-    pub fn coarsest(&self) -> u32 {
-        self.coarsest
-    }
-
     /// The finest one that may be, however few lanes and states there are.
     pub fn finest(&self) -> u32 {
         self.finest_of(0, 0)
@@ -64,7 +59,7 @@ impl Zooms {
     }
 
     /// The zooms from the coarsest to `finest`.
-    pub fn down_to(&self, finest: u32) -> impl Iterator<Item = u32> {
+    pub(crate) fn down_to(&self, finest: u32) -> impl Iterator<Item = u32> {
         let coarsest = self.coarsest;
         (0..=coarsest.saturating_sub(finest) / FINER).map(move |step| coarsest - step * FINER)
     }
@@ -107,7 +102,7 @@ mod tests {
         let zooms = Zooms::of(3_600_000_000_000);
         let finest = |lanes| zooms.finest_of(20, lanes);
         assert!(finest(1) < finest(64) && finest(64) < finest(1_000));
-        assert_eq!(finest(1_000_000), zooms.coarsest());
+        assert_eq!(finest(1_000_000), zooms.coarsest);
         assert_eq!(zooms.finest(), zooms.finest_of(0, 0));
         assert_eq!(Zooms::of(0).down_to(Zooms::of(0).finest()).count(), 1);
     }

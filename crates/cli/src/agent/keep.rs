@@ -4,21 +4,16 @@ use anyhow::Context;
 use std::path::{Path, PathBuf};
 
 /// How the name of a recording of the agent begins; nothing else in its directory is ever removed.
-pub const PREFIX: &str = "kvmscope-agent-";
+pub(super) const PREFIX: &str = "kvmscope-agent-";
 
-/// What may stay.
-pub struct Keep {
-    /// Where they lie.
+pub(super) struct Keep {
     pub directory: PathBuf,
-    /// How many.
     pub most: usize,
-    /// All of them together.
     pub most_bytes: u64,
 }
 
-/// What is there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Kept {
+pub(super) struct Kept {
     pub recordings: usize,
     pub bytes: u64,
 }
@@ -28,7 +23,7 @@ impl Keep {
     ///
     /// # Errors
     /// If the directory cannot be read, or one of them not be removed.
-    pub fn prune(&self, coming_bytes: u64) -> anyhow::Result<Kept> {
+    pub(super) fn prune(&self, coming_bytes: u64) -> anyhow::Result<Kept> {
         let mut all = self.all()?;
         let sum = |all: &[(PathBuf, u64)]| all.iter().map(|(_, bytes)| bytes).sum::<u64>();
         // Names have the time, so the oldest is the first.
@@ -43,7 +38,7 @@ impl Keep {
     ///
     /// # Errors
     /// As those of [`Keep::prune`].
-    pub fn make_room(&self) -> anyhow::Result<bool> {
+    pub(super) fn make_room(&self) -> anyhow::Result<bool> {
         match self.all()?.first() {
             Some((oldest, _)) => remove(oldest).map(|()| true),
             None => Ok(false),
@@ -51,7 +46,7 @@ impl Keep {
     }
 
     /// Bytes of the largest one, which the next one may be as well.
-    pub fn largest_bytes(&self) -> u64 {
+    pub(super) fn largest_bytes(&self) -> u64 {
         self.all().map(|all| all.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0)).unwrap_or(0)
     }
 

@@ -34,7 +34,7 @@ const BOUNDS_NS: [u64; 16] = [
 
 /// Everything since the agent began.
 #[derive(Default)]
-pub struct Metrics {
+pub(super) struct Metrics {
     counted: Counted,
     recordings: u64,
     failed: u64,
@@ -43,8 +43,7 @@ pub struct Metrics {
     findings: BTreeMap<(&'static str, &'static str), u64>,
 }
 
-/// How the agent itself is.
-pub struct State {
+pub(super) struct State {
     pub kept: Kept,
     pub every: Duration,
     pub used: Duration,
@@ -53,7 +52,7 @@ pub struct State {
 
 impl Metrics {
     /// A round that went well.
-    pub fn add(&mut self, done: &Done) {
+    pub(super) fn add(&mut self, done: &Done) {
         self.counted.add(&done.counted);
         self.recordings += 1;
         self.exported += u64::from(done.is_exported);
@@ -65,12 +64,11 @@ impl Metrics {
     }
 
     /// One that did not.
-    pub fn fail(&mut self) {
+    pub(super) fn fail(&mut self) {
         self.failed += 1;
     }
 
-    /// All of it.
-    pub fn text(&self, state: &State) -> String {
+    pub(super) fn text(&self, state: &State) -> String {
         let mut out = Out(String::new());
         out.counter(
             "kvmscope_recordings",

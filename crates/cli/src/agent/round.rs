@@ -21,8 +21,7 @@ use std::time::{Duration, SystemTime};
 /// How often is looked whether a child has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What is the same in each round.
-pub struct Round<'a> {
+pub(super) struct Round<'a> {
     program: PathBuf,
     length_ns: u64,
     keep: &'a Keep,
@@ -31,13 +30,10 @@ pub struct Round<'a> {
 }
 
 /// A finding: rule and severity.
-pub type Found = (&'static str, &'static str);
+pub(super) type Found = (&'static str, &'static str);
 
-/// What came of one.
-pub struct Done {
-    /// What it counted.
+pub(super) struct Done {
     pub counted: Counted,
-    /// What was found.
     pub findings: Vec<Found>,
     /// When it was made, seconds since 1970.
     pub created_s: u64,
@@ -47,7 +43,7 @@ pub struct Done {
 
 impl<'a> Round<'a> {
     /// Recordings of `length_ns`, in the directory of `keep`.
-    pub fn new(
+    pub(super) fn new(
         length_ns: u64,
         keep: &'a Keep,
         dataset: Option<&'a Path>,
@@ -61,7 +57,7 @@ impl<'a> Round<'a> {
     ///
     /// # Errors
     /// If nothing was recorded, or nothing of it could be counted. What was exported or not is no error: it is in the answer.
-    pub fn run(&self, number: u32, stop: &AtomicBool) -> anyhow::Result<Option<Done>> {
+    pub(super) fn run(&self, number: u32, stop: &AtomicBool) -> anyhow::Result<Option<Done>> {
         self.keep.prune(self.keep.largest_bytes())?;
         let now = SystemTime::now();
         let created_s = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());

@@ -145,7 +145,6 @@ struct Trial<'a, 'b> {
     may_stay: bool,
     /// True if nobody else set one of the values meanwhile.
     is_conclusive: bool,
-    /// Turns that were begun.
     turns: u32,
     /// Runs that were begun.
     measured: u32,
@@ -259,7 +258,6 @@ fn doubts(runs: &Runs<Run>) -> Vec<String> {
     unknown.into_iter().chain(differ).collect()
 }
 
-/// What is measured, and how.
 fn watched(budget: &Budget, tries: &Tries) -> String {
     format!(
         "what vCPUs lose, by budget {}: {} of {:.1} s without the change and as many with it, in turns",

@@ -14,10 +14,8 @@ use base::recording::{Identity, Machine};
 
 /// What a recording or a report says of where a finding comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Origin {
-    /// The machines of the recording.
+pub(super) struct Origin {
     pub machines: Vec<Machine>,
-    /// What emulated them, in words.
     pub emulated: Option<String>,
     /// When it was recorded.
     pub created: Option<String>,
@@ -29,7 +27,7 @@ pub struct Origin {
 
 impl Origin {
     /// Why the changes are not made on the host `here`; `None` if they may be.
-    pub fn refusal(&self, here: &Identity, changes: &[Change]) -> Option<String> {
+    pub(super) fn refusal(&self, here: &Identity, changes: &[Change]) -> Option<String> {
         if let Some(emulator) = &self.emulated {
             return Some(format!("it is about a machine emulated by {emulator}"));
         }

@@ -19,24 +19,20 @@ const MOST_BYTES: u64 = 256 << 20;
 /// The rule whose findings are whole placements, in the order in which one would try them.
 const PROPOSAL: &str = "PLC-PROPOSAL";
 
-/// What a finding proposes.
-pub struct Proposal {
-    /// The finding.
+pub(super) struct Proposal {
     pub id: String,
     /// The finding in a line.
     pub title: String,
-    /// Its typed changes.
     pub changes: Vec<Change>,
     /// What it names for a person to run.
     pub fix: Vec<String>,
-    /// Where it comes from.
     pub origin: Origin,
 }
 
 impl Proposal {
     /// Looks for `ids` in what `from` names - a report, a recording in any form, or standard input - or asks this host. With a
     /// `budget` findings cost what they did by its goals.
-    pub fn find(
+    pub(super) fn find(
         ids: &[String],
         from: Option<&Path>,
         budget: Option<&Budget>,
@@ -63,12 +59,12 @@ impl Proposal {
     }
 
     /// That no typed change makes it.
-    pub fn unmade(&self) -> String {
+    pub(super) fn unmade(&self) -> String {
         format!("kvmscope cannot make the change of {}", self.id)
     }
 
     /// What a person can run instead.
-    pub fn commands(&self) -> String {
+    pub(super) fn commands(&self) -> String {
         if self.fix.is_empty() { "none".to_owned() } else { self.fix.join("; ") }
     }
 
@@ -179,7 +175,7 @@ fn is_report(path: &Path) -> bool {
 }
 
 /// True for the beginning of ids, with a star behind it.
-pub fn is_pattern(id: &str) -> bool {
+pub(super) fn is_pattern(id: &str) -> bool {
     id.ends_with('*')
 }
 

@@ -12,28 +12,23 @@ use std::sync::atomic::AtomicBool;
 /// A change that this host did not take; nothing of it is left.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Refused(String);
+pub(super) struct Refused(String);
 
 /// How much of what is put back is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
-    /// Every step.
+pub(super) enum Told {
     All,
     /// What could not be put back.
     Trouble,
 }
 
 /// What is to be done on a host, and what is said of it.
-pub struct Work<'a> {
-    /// The host.
+pub(super) struct Work<'a> {
     pub host: Host,
     /// Where its changes are noted.
     pub journal: Journal,
-    /// The changes of the finding.
     pub changes: &'a [Change],
-    /// What they come to by what holds now.
     pub altered: Vec<Altered>,
-    /// What the user is told.
     pub lines: Lines,
 }
 
@@ -42,7 +37,7 @@ impl<'a> Work<'a> {
     ///
     /// # Errors
     /// Why they cannot be made, with the lines.
-    pub fn plan(
+    pub(super) fn plan(
         host: Host,
         journal: Journal,
         changes: &'a [Change],
@@ -61,7 +56,7 @@ impl<'a> Work<'a> {
     ///
     /// # Errors
     /// [`Refused`] if a step was refused, or if the host is no longer as it was when the plan was printed.
-    pub fn make(&mut self, stop: &AtomicBool) -> anyhow::Result<Option<Entry>> {
+    pub(super) fn make(&mut self, stop: &AtomicBool) -> anyhow::Result<Option<Entry>> {
         let Some(_lock) = self.journal.lock(stop)? else { return Ok(None) };
         // What was planned may be old by now: somebody read it, a trial measured, another program changed the same thing.
         let (altered, _) = held(&self.host, self.changes)?;
@@ -85,7 +80,7 @@ impl<'a> Work<'a> {
     }
 
     /// True if nobody else has set one of the values since they were set; else it is said.
-    pub fn holds(&mut self) -> bool {
+    pub(super) fn holds(&mut self) -> bool {
         let others: Vec<_> = self.altered.iter().filter(|one| !one.holds(&self.host)).collect();
         for other in &others {
             self.lines.say(format_args!("  changed by another program during the measurement: {other}"));
@@ -97,8 +92,7 @@ impl<'a> Work<'a> {
         others.is_empty()
     }
 
-    /// Reverts all of an entry, and says so.
-    pub fn put_back(&mut self, entry: Entry, told: Told) -> anyhow::Result<()> {
+    pub(super) fn put_back(&mut self, entry: Entry, told: Told) -> anyhow::Result<()> {
         let id = entry.id.clone();
         let mut whole = true;
         for (step, outcome) in entry.finish(&self.host.proc)? {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Which budget judges.
 #[derive(Args)]
 #[command(next_help_heading = "Judge by a latency budget")]
-pub struct BudgetOption {
+pub(crate) struct BudgetOption {
     /// Judge the goals of this budget: kvm4nfv-2015, kvm4nfv-future, or a file (docs/budgets.md)
     #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]
     budget: Option<PathBuf>,
@@ -16,19 +16,19 @@ pub struct BudgetOption {
 
 impl BudgetOption {
     /// What the user named.
-    pub fn name(&self) -> Option<&Path> {
+    pub(crate) fn name(&self) -> Option<&Path> {
         self.budget.as_deref()
     }
 
     /// The budget, read.
-    pub fn read(&self) -> anyhow::Result<Option<Budget>> {
+    pub(crate) fn read(&self) -> anyhow::Result<Option<Budget>> {
         self.budget.as_deref().map(read_budget).transpose()
     }
 }
 
 /// What a migrated guest is busy with.
 #[derive(Args)]
-pub struct WorkloadOption {
+pub(crate) struct WorkloadOption {
     /// What the migrated guest is busy with: goals of a budget may be of one workload alone
     #[arg(long, value_enum, value_name = "WORKLOAD", help_heading = "Judge by a latency budget")]
     workload: Option<WorkloadName>,
@@ -42,7 +42,7 @@ enum WorkloadName {
 
 impl WorkloadOption {
     /// The one that the user states.
-    pub fn workload(&self) -> Option<Workload> {
+    pub(crate) fn workload(&self) -> Option<Workload> {
         self.workload.map(|name| match name {
             WorkloadName::Io => Workload::Io,
             WorkloadName::Memory => Workload::Memory,
@@ -51,11 +51,11 @@ impl WorkloadOption {
 }
 
 /// The budget that a user names.
-pub fn read_budget(name: &Path) -> anyhow::Result<Budget> {
+pub(crate) fn read_budget(name: &Path) -> anyhow::Result<Budget> {
     Ok(read_budget_text(name)?.0)
 }
 
 /// The budget that a user names, with its text.
-pub fn read_budget_text(name: &Path) -> anyhow::Result<(Budget, String)> {
+pub(crate) fn read_budget_text(name: &Path) -> anyhow::Result<(Budget, String)> {
     Ok(budget::named(name).map_err(WrongUse)?)
 }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Options of every command that makes a recording.
 #[derive(Args)]
-pub struct DestinationOptions {
+pub(crate) struct DestinationOptions {
     /// Directory of the new recording, or one file NAME.kvmscope [default: ./kvmscope-WHAT-UTC/, where WHAT is the command]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     output: Option<PathBuf>,
@@ -30,7 +30,7 @@ pub struct DestinationOptions {
 
 impl DestinationOptions {
     /// Where it goes, if it may: `what` names it where the user did not.
-    pub fn of(&self, what: &str, now: Utc) -> anyhow::Result<Destination> {
+    pub(crate) fn of(&self, what: &str, now: Utc) -> anyhow::Result<Destination> {
         let destination = self.unchecked(what, now)?;
         destination.check()?;
         if let Some(file) = self.file(&destination.path).filter(|file| !self.force && file.symlink_metadata().is_ok()) {
@@ -50,13 +50,13 @@ impl DestinationOptions {
 
     /// What the recording in `directory` is to be called, where that is not its name.
     #[cfg(feature = "labs")]
-    pub fn shown(&self, directory: &Path) -> Vec<base::recording::Shown> {
+    pub(crate) fn shown(&self, directory: &Path) -> Vec<base::recording::Shown> {
         let file = self.file(directory);
         file.map(|name| base::recording::Shown { place: directory.to_owned(), name }).into_iter().collect()
     }
 
     /// Packs a finished recording where that was asked for, and returns where it lies now. No signal comes between.
-    pub fn finished(&self, recording: &Recording, interrupt: &Interrupt) -> anyhow::Result<PathBuf> {
+    pub(crate) fn finished(&self, recording: &Recording, interrupt: &Interrupt) -> anyhow::Result<PathBuf> {
         let directory = &recording.root;
         let Some(file) = self.file(directory) else { return Ok(directory.clone()) };
         let mut beside = file.clone().into_os_string();
@@ -74,7 +74,7 @@ impl DestinationOptions {
     }
 
     /// The same for a directory of several recordings, which are to be checked each.
-    pub fn unchecked(&self, what: &str, now: Utc) -> anyhow::Result<Destination> {
+    pub(crate) fn unchecked(&self, what: &str, now: Utc) -> anyhow::Result<Destination> {
         let path = self.output.clone().unwrap_or_else(|| format!("kvmscope-{what}-{}", now.name()).into());
         if super::is_dash(&path) {
             return Err(
@@ -88,7 +88,7 @@ impl DestinationOptions {
 
     /// Refuses to pack, where a command makes several recordings.
     #[cfg(feature = "labs")]
-    pub fn unpacked(&self) -> anyhow::Result<()> {
+    pub(crate) fn unpacked(&self) -> anyhow::Result<()> {
         let packed = self.pack || self.output.as_deref().is_some_and(is_packed);
         let how = "this makes several recordings; name a directory, and pack one with `kvmscope pack`";
         if packed { Err(WrongUse(how.to_owned()).into()) } else { Ok(()) }
@@ -96,13 +96,13 @@ impl DestinationOptions {
 
     /// Whether what is there may be replaced.
     #[cfg(feature = "labs")]
-    pub fn replaces(&self) -> bool {
+    pub(crate) fn replaces(&self) -> bool {
         self.force
     }
 
     /// Whether the user named a directory.
     #[cfg(feature = "labs")]
-    pub fn is_named(&self) -> bool {
+    pub(crate) fn is_named(&self) -> bool {
         self.output.is_some()
     }
 }

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 
 /// The limit.
 #[derive(Clone, Copy, ValueEnum)]
-pub enum FailOn {
+pub(crate) enum FailOn {
     Info,
     Low,
     Medium,
@@ -15,7 +15,7 @@ pub enum FailOn {
 
 impl FailOn {
     /// How a command ends whose answers are `sections`.
-    pub fn verdict<'a>(limit: Option<Self>, sections: impl IntoIterator<Item = &'a Section>) -> Exit {
+    pub(crate) fn verdict<'a>(limit: Option<Self>, sections: impl IntoIterator<Item = &'a Section>) -> Exit {
         let Some(limit) = limit.map(FailOn::severity) else { return Exit::Answered };
         let mut findings = sections.into_iter().flat_map(|section| &section.findings);
         if findings.any(|finding| finding.severity >= limit) { Exit::FailOn } else { Exit::Answered }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Options of the page.
 #[derive(Args)]
-pub struct HtmlOptions {
+pub(super) struct HtmlOptions {
     /// Also write one self-contained page to FILE, to open offline or to send to a colleague; - prints only the page
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     html: Option<PathBuf>,
@@ -22,12 +22,17 @@ pub struct HtmlOptions {
 
 impl HtmlOptions {
     /// Where the page goes, if it is wanted.
-    pub fn path(&self) -> Option<&Path> {
+    pub(super) fn path(&self) -> Option<&Path> {
         self.html.as_deref()
     }
 
     /// Writes the page, if it is wanted.
-    pub fn write(&self, answered: Answered<'_>, drawn: Option<&Drawing>, interrupt: &Interrupt) -> anyhow::Result<()> {
+    pub(super) fn write(
+        &self,
+        answered: Answered<'_>,
+        drawn: Option<&Drawing>,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<()> {
         let Some(path) = &self.html else { return Ok(()) };
         let page = Page { answered, drawn, most_bytes: self.html_max.unwrap_or(MOST_BYTES) };
         let Rendered { text, bounds } = show::html::render(&page)?;

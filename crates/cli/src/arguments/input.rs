@@ -11,14 +11,14 @@ use tempfile::TempDir;
 
 /// Gives stdin a name, as readers jump to and fro in what they read, and keeps what was unpacked. All is gone when this is.
 #[derive(Default)]
-pub struct Stdin {
+pub(crate) struct Stdin {
     copy: OnceCell<TempDir>,
     unpacked: RefCell<Vec<Unpacked>>,
 }
 
 impl Stdin {
     /// Unpacks an archive and hands what was in it to `read`; a signal removes it.
-    pub fn unpacked<T>(
+    pub(crate) fn unpacked<T>(
         &self,
         path: &Path,
         links: Links,
@@ -35,7 +35,7 @@ impl Stdin {
     }
 
     /// The path itself, or that of a copy of stdin.
-    pub fn path(&self, path: &Path) -> anyhow::Result<PathBuf> {
+    pub(crate) fn path(&self, path: &Path) -> anyhow::Result<PathBuf> {
         if !super::is_dash(path) {
             return Ok(path.to_owned());
         }
@@ -62,6 +62,6 @@ fn unpack_within(unpacked: &mut Unpacked) {
 }
 
 /// `-`, as everywhere: stdin where something is read, stdout where something is written.
-pub fn is_dash(path: &Path) -> bool {
+pub(crate) fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

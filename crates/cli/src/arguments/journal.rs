@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// The journal that all commands share which change something.
 #[derive(Args)]
-pub struct JournalPlace {
+pub(crate) struct JournalPlace {
     /// Journal of changes to this host, written before each change
     #[arg(
         long = "journal",
@@ -22,13 +22,13 @@ pub struct JournalPlace {
 
 impl JournalPlace {
     /// The journal there.
-    pub fn journal(&self) -> Journal {
+    pub(crate) fn journal(&self) -> Journal {
         Journal::new(&self.directory, "/proc")
     }
 
     /// Its directory, for a child that shares it.
     #[cfg(feature = "full")]
-    pub fn directory(&self) -> &std::path::Path {
+    pub(crate) fn directory(&self) -> &std::path::Path {
         &self.directory
     }
 }

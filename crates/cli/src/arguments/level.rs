@@ -6,7 +6,7 @@ use base::Level;
 const DEEPEST: u8 = 3;
 
 /// `L0` to `L3`.
-pub fn machine_level(text: &str) -> Result<u8, String> {
+pub(crate) fn machine_level(text: &str) -> Result<u8, String> {
     match text.parse() {
         Ok(Level::At(level)) if level <= DEEPEST => Ok(level),
         Ok(Level::At(_)) => Err(format!("`{text}` is too deep: kvmscope distinguishes L0 to L{DEEPEST}")),

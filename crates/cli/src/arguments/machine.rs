@@ -4,7 +4,7 @@ use super::machine_level;
 use base::recording::{Identity, Machine};
 
 /// The machine of `text`, with the id that a manifest gives it: `L1`, or `L1-web`.
-pub fn machine(text: &str) -> Result<Machine, String> {
+pub(crate) fn machine(text: &str) -> Result<Machine, String> {
     const HOW: &str = "write LEVEL or LEVEL:NAME, such as L0 or L1:web";
     let (level, name) = text.split_once(':').map_or((text, None), |(level, name)| (level, Some(name)));
     let level = machine_level(level)?;

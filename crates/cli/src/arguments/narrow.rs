@@ -9,7 +9,7 @@ use clap::Args;
 /// Options that narrow a question.
 #[derive(Args)]
 #[command(next_help_heading = "Narrow the question")]
-pub struct Narrow {
+pub(crate) struct Narrow {
     /// Only rows of this level: L0, L1, L2, ... or L?
     #[arg(long)]
     level: Option<Level>,
@@ -35,7 +35,7 @@ pub struct Narrow {
 
 impl Narrow {
     /// The same as the questions take it.
-    pub fn given(&self) -> Result<Given, WrongUse> {
+    pub(crate) fn given(&self) -> Result<Given, WrongUse> {
         let window = match (self.from, self.to) {
             (None, None) => None,
             (from, to) => Some(Span { from_ns: from.unwrap_or(0), to_ns: to.unwrap_or(u64::MAX) }),

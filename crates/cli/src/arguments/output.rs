@@ -23,7 +23,7 @@ use std::path::PathBuf;
 
 /// Options of every command that answers in sections.
 #[derive(Args)]
-pub struct OutputOptions {
+pub(crate) struct OutputOptions {
     /// Print one JSON object (schema kvmscope/1) instead of text
     #[arg(long)]
     json: bool,
@@ -41,14 +41,14 @@ pub struct OutputOptions {
 
 /// Whether files may be replaced, of commands that make no recording.
 #[derive(Args)]
-pub struct ReplaceOptions {
+pub(crate) struct ReplaceOptions {
     /// Replace existing files
     #[arg(long)]
     pub force: bool,
 }
 
 /// What a recording answered.
-pub struct Answered {
+pub(crate) struct Answered {
     /// The recording.
     pub recording: Recording,
     /// All recordings of a comparison, those from before the change first; none where nothing is compared.
@@ -63,17 +63,17 @@ pub struct Answered {
 
 impl OutputOptions {
     /// Whether text is replaced by JSON.
-    pub fn json(&self) -> bool {
+    pub(crate) fn json(&self) -> bool {
         self.json
     }
 
     /// Whether files are wanted besides what is printed, or a page in its place.
-    pub fn writes_files(&self) -> bool {
+    pub(crate) fn writes_files(&self) -> bool {
         self.csv.is_some() || self.wants_page()
     }
 
     /// Prints what is no section: told whether as JSON, and on which page.
-    pub fn print(
+    pub(crate) fn print(
         &self,
         print: impl FnOnce(&mut dyn Write, bool, &show::text::Page) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
@@ -83,12 +83,12 @@ impl OutputOptions {
     }
 
     /// Whether a page is wanted.
-    pub fn wants_page(&self) -> bool {
+    pub(crate) fn wants_page(&self) -> bool {
         self.html.path().is_some()
     }
 
     /// Refuses what cannot be shown of so many recordings, and files that cannot be written: with `force` they may be replaced.
-    pub fn check(&self, recordings: usize, force: bool) -> Result<(), WrongUse> {
+    pub(crate) fn check(&self, recordings: usize, force: bool) -> Result<(), WrongUse> {
         if self.csv.is_some() && recordings > 1 {
             return Err(WrongUse("--csv writes the tables of one recording; name one PATH".to_owned()));
         }
@@ -104,7 +104,7 @@ impl OutputOptions {
     }
 
     /// Shows what `command` found in each recording, and says how it ends.
-    pub fn end(&self, command: &str, answers: &[Answered], interrupt: &Interrupt) -> anyhow::Result<Exit> {
+    pub(crate) fn end(&self, command: &str, answers: &[Answered], interrupt: &Interrupt) -> anyhow::Result<Exit> {
         self.end_with(answers, interrupt, |out| match self.json {
             true => Ok(show::json::write(out, command, &answers.iter().map(Answered::shown).collect::<Vec<_>>())?),
             false => self.text(out, answers),
@@ -112,7 +112,7 @@ impl OutputOptions {
     }
 
     /// The same, and text is no more than the first page; `rest` are commands that show more.
-    pub fn end_briefly(
+    pub(crate) fn end_briefly(
         &self,
         command: &str,
         answers: &[Answered],
@@ -130,7 +130,7 @@ impl OutputOptions {
     }
 
     /// The same where something else than the sections is printed.
-    pub fn end_with(
+    pub(crate) fn end_with(
         &self,
         answers: &[Answered],
         interrupt: &Interrupt,
@@ -152,7 +152,7 @@ impl OutputOptions {
     }
 
     /// Whether stdout is for the page.
-    pub fn page_is_printed(&self) -> bool {
+    pub(crate) fn page_is_printed(&self) -> bool {
         self.html.path().is_some_and(is_dash)
     }
 
@@ -175,7 +175,7 @@ impl OutputOptions {
 
 impl Answered {
     /// What one recording answered.
-    pub fn of(recording: Recording, sections: Vec<Section>, problems: Vec<Problem>) -> Self {
+    pub(crate) fn of(recording: Recording, sections: Vec<Section>, problems: Vec<Problem>) -> Self {
         Self { recording, compared: Vec::new(), sections, problems, drawn: None }
     }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Paths and parts.
 #[derive(Args)]
-pub struct Recordings {
+pub(crate) struct Recordings {
     /// Recordings (directories or packed), CTF directories, or bare trace files (assumed to be of L0), - for stdin; several are
     /// answered one after the other
     #[arg(value_name = "PATH", required_unless_present = "part", value_hint = ValueHint::AnyPath)]
@@ -36,7 +36,7 @@ enum Emulated {
 }
 
 /// What the user asked for, before anything is opened.
-pub enum Wanted<'a> {
+pub(crate) enum Wanted<'a> {
     Path(&'a PathBuf),
     Parts(&'a [Named]),
 }
@@ -56,7 +56,7 @@ impl std::fmt::Display for Wanted<'_> {
 
 impl Recordings {
     /// The recordings, in the order in which they were named.
-    pub fn wanted(&self) -> Vec<Wanted<'_>> {
+    pub(crate) fn wanted(&self) -> Vec<Wanted<'_>> {
         if self.paths.is_empty() {
             vec![Wanted::Parts(&self.part)]
         } else {
@@ -65,7 +65,7 @@ impl Recordings {
     }
 
     /// Reads a recording's manifest, or makes one; what `--emulated` says wins.
-    pub fn open(&self, wanted: &Wanted<'_>, interrupt: &Interrupt) -> anyhow::Result<Recording> {
+    pub(crate) fn open(&self, wanted: &Wanted<'_>, interrupt: &Interrupt) -> anyhow::Result<Recording> {
         let put_together = |made: Result<Recording, Error>| {
             made.map_err(|error| match error {
                 Error::Named(sentence) => anyhow::Error::new(WrongUse(sentence)),
@@ -91,7 +91,7 @@ impl Recordings {
 
 /// Opens what `path` names, or stdin: a recording, a packed one, an archive of a machine's files. A tree of a host's
 /// files is refused with the command that reads it.
-pub fn opened(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Recording> {
+pub(crate) fn opened(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Recording> {
     let asked = path;
     let path = stdin.path(asked)?;
     let copy = (path != *asked).then(|| Shown { place: path.clone(), name: asked.to_owned() });

@@ -6,22 +6,22 @@ use std::time::Duration;
 const DECIMALS: usize = 9;
 
 /// A point on a recording's axis of time: `0.25` after its first event.
-pub fn instant(text: &str) -> Result<u64, String> {
+pub(crate) fn instant(text: &str) -> Result<u64, String> {
     nanoseconds(text, "write seconds since the recording's first event, such as 0.25")
 }
 
 /// How long something is to take: more than nothing.
-pub fn length(text: &str) -> Result<u64, String> {
+pub(crate) fn length(text: &str) -> Result<u64, String> {
     span(text).and_then(|ns| if ns == 0 { Err("it must be longer than 0 s".to_owned()) } else { Ok(ns) })
 }
 
 /// The same, where 0 has a meaning of its own.
-pub fn span(text: &str) -> Result<u64, String> {
+pub(crate) fn span(text: &str) -> Result<u64, String> {
     nanoseconds(text, "write seconds, such as 10 or 0.25")
 }
 
 /// A stretch of time with its unit; seconds where there is none.
-pub fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = text.split_at(text.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(text.len()));
     let ns_of_unit = match unit {
         "h" => 3_600 * NS,

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// How closely a VM's memory is looked at.
 #[derive(Args)]
-pub struct SurveyOptions {
+pub(crate) struct SurveyOptions {
     /// How long after the first time the sample is read again: as many lengths of time as wanted
     #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = duration, default_value = "100ms,200ms,500ms,1s,2s,4s")]
     windows: Vec<Duration>,
@@ -44,7 +44,13 @@ impl Default for SurveyOptions {
 
 impl SurveyOptions {
     /// Looks at the guest of `vm`; without `windows` not at what it dirties.
-    pub fn look(&self, vm: &str, windows: bool, say: &mut dyn FnMut(&str), stop: &AtomicBool) -> anyhow::Result<Bench> {
+    pub(crate) fn look(
+        &self,
+        vm: &str,
+        windows: bool,
+        say: &mut dyn FnMut(&str),
+        stop: &AtomicBool,
+    ) -> anyhow::Result<Bench> {
         if let Some(wrong) = self.windows.iter().find(|window| window.is_zero() || **window > LONGEST) {
             bail!(WrongUse(format!("a window of {} s is none: write more than 0 and at most 1h", wrong.as_secs())));
         }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Names of functions.
 #[derive(Args)]
 #[command(next_help_heading = "Names of functions")]
-pub struct SymbolFiles {
+pub(crate) struct SymbolFiles {
     /// Name a machine's code by its /proc/kallsyms, System.map or /proc/modules; may be given several times. A System.map
     /// needs SLIDE, the offset of address randomisation, where the guest's halts do not determine it
     #[arg(long, value_name = "LEVEL=FILE[,SLIDE]", value_parser = file)]
@@ -25,7 +25,7 @@ struct SymbolFile {
 
 impl SymbolFiles {
     /// Reads them.
-    pub fn read(&self) -> anyhow::Result<Vec<GivenSymbols>> {
+    pub(crate) fn read(&self) -> anyhow::Result<Vec<GivenSymbols>> {
         let read = |file: &SymbolFile| {
             let text = names::text(&file.path).map_err(|error| anyhow!("{}: {error}", file.path.display()))?;
             Ok(GivenSymbols { machine: file.machine.clone(), file: file.path.clone(), text, slide: file.slide })

@@ -80,8 +80,7 @@ impl Beside {
 }
 
 /// What is measured while the host is recorded.
-pub struct Task<'a> {
-    /// What measures, for people.
+pub(super) struct Task<'a> {
     pub name: &'a str,
     /// What it means if nothing of the host is recorded.
     pub unexplained: &'a str,
@@ -91,7 +90,7 @@ pub struct Task<'a> {
 
 /// Measures, and records the host into `place` meanwhile; gives what was measured and recorded. If either fails, the place is
 /// taken back.
-pub fn measured<T: Send>(
+pub(super) fn measured<T: Send>(
     mut place: Place,
     journal: &JournalPlace,
     task: Task<'_>,
@@ -118,7 +117,7 @@ pub fn measured<T: Send>(
 /// Does launches that keep their results in `place`, and records meanwhile who has `cpus`. Gives what was measured and recorded; the
 /// place stays, whatever fails.
 #[cfg(feature = "channel")]
-pub fn along<T: Send>(
+pub(super) fn along<T: Send>(
     place: &mut Place,
     journal: &JournalPlace,
     cpus: CpuSet,
@@ -142,7 +141,11 @@ pub fn along<T: Send>(
 }
 
 /// Writes `file` into the recording, and gives the part that it is.
-pub fn samples(place: &Place, file: &str, write: impl FnOnce(&Path) -> std::io::Result<()>) -> anyhow::Result<Part> {
+pub(super) fn samples(
+    place: &Place,
+    file: &str,
+    write: impl FnOnce(&Path) -> std::io::Result<()>,
+) -> anyhow::Result<Part> {
     let machine = place.machine().to_owned();
     let path = Path::new(&machine).join("samples").join(file);
     let whole = place.root().join(&path);
@@ -151,7 +154,7 @@ pub fn samples(place: &Place, file: &str, write: impl FnOnce(&Path) -> std::io::
 }
 
 /// CLOCK_MONOTONIC by the time-stamp counter, as both were read at the beginning and at the end.
-pub fn monotonic(pairs: &[ClockPair]) -> impl Fn(u64) -> u64 {
+pub(super) fn monotonic(pairs: &[ClockPair]) -> impl Fn(u64) -> u64 {
     let read = pairs.iter().filter_map(|pair| Some((pair.tsc?, pair.monotonic_ns)));
     let (first, last) = (read.clone().next().unwrap_or((0, 0)), read.clone().next_back().unwrap_or((0, 0)));
     let (ticks, ns) = (last.0.saturating_sub(first.0).max(1), last.1.saturating_sub(first.1));

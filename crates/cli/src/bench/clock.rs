@@ -27,7 +27,7 @@ use std::time::Duration;
     kernel's clocksource and restores it; after kill -9, `kvmscope undo` does.\n\
     Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
     With --json and without -o, no recording is kept.")]
-pub struct Clock {
+pub(super) struct Clock {
     /// Measure with each available clocksource in turn (root)
     #[arg(long)]
     each_clocksource: bool,
@@ -44,7 +44,7 @@ type Shared = Arc<Mutex<Option<Switch>>>;
 
 impl Clock {
     /// Measures, and says what came of it.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
         if self.each_clocksource && !rustix::process::geteuid().is_root() {
             bail!(
                 "switching the kernel's clocksource needs root; without --each-clocksource the current one is measured"

@@ -27,7 +27,7 @@ const LIMIT: Duration = Duration::from_secs(10);
     Guests of a few bytes run on /dev/kvm, without QEMU; `here` rows need nothing.\n\
     Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
     With --json and without -o, no recording is kept.")]
-pub struct Exits {
+pub(super) struct Exits {
     /// Run only these tests
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     tests: Vec<String>,
@@ -45,7 +45,7 @@ pub struct Exits {
 
 impl Exits {
     /// Measures, and says what came of it.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
         let known: Vec<&str> = names().map(|(_, name)| name).collect();
         if let Some(unknown) = self.tests.iter().find(|test| !known.contains(&test.as_str())) {
             let mut known: Vec<&str> = names().filter(|(place, _)| *place == "guest").map(|(_, name)| name).collect();

@@ -37,7 +37,7 @@ use std::time::Duration;
     Without root nothing of the host is recorded, and nothing explains long ones.\n\
     Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
     With --json and without -o, no recording is kept.")]
-pub struct Irq {
+pub(super) struct Irq {
     /// How long to measure
     #[arg(long, value_name = "SECONDS", value_parser = length, default_value = "10")]
     seconds: u64,
@@ -63,7 +63,7 @@ pub struct Irq {
 
 impl Irq {
     /// Measures, and says what came of it.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
         let plan = self.plan()?;
         let ns_per_tick = launch::ns_per_tick();
         let mut environment = environment::here(How { fifo: plan.seats.fifo, ..How::default() });

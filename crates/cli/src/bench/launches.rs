@@ -15,7 +15,7 @@ use labs::bench::launch::{self, Job};
 
 /// Options of benches that measure in launches.
 #[derive(Args)]
-pub struct LaunchOptions {
+pub(super) struct LaunchOptions {
     /// Number of processes, each of which runs all tests; the spread between them gives the confidence interval
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), default_value = "5")]
     launches: u32,
@@ -28,7 +28,7 @@ pub struct LaunchOptions {
 
 /// Where a bench measures, and how it is scheduled there.
 #[derive(Args)]
-pub struct OnCpu {
+pub(super) struct OnCpu {
     /// CPU to measure on [default: the last CPU available to this process]
     #[arg(long, value_name = "CPU")]
     cpu: Option<u32>,
@@ -38,7 +38,7 @@ pub struct OnCpu {
 }
 
 /// What is done in launches.
-pub struct Work<'a> {
+pub(super) struct Work<'a> {
     /// How many results each gives.
     pub results: usize,
     /// How many processes a launch is, which take turns: one for each state of the machine.
@@ -51,7 +51,7 @@ pub struct Work<'a> {
 
 impl OnCpu {
     /// The CPU that was asked for, or the last of ours: the first often serves the machine's interrupts.
-    pub fn cpu(&self) -> anyhow::Result<u32> {
+    pub(super) fn cpu(&self) -> anyhow::Result<u32> {
         let cpus = thread::affinity(thread::own())?;
         match self.cpu {
             Some(cpu) if !cpus.contains(cpu) => {
@@ -63,7 +63,7 @@ impl OnCpu {
     }
 
     /// Whether SCHED_FIFO is wanted; refused at once where it could not be had.
-    pub fn fifo(&self) -> anyhow::Result<bool> {
+    pub(super) fn fifo(&self) -> anyhow::Result<bool> {
         if self.fifo {
             labs::bench::priority::allowed()?;
         }
@@ -73,7 +73,7 @@ impl OnCpu {
 
 impl LaunchOptions {
     /// Does all launches.
-    pub fn run(
+    pub(super) fn run(
         &self,
         bench: Bench,
         work: &Work<'_>,
@@ -86,7 +86,7 @@ impl LaunchOptions {
 
 impl Work<'_> {
     /// Does it so many times.
-    pub fn run(
+    pub(super) fn run(
         &self,
         launches: u32,
         mut bench: Bench,
@@ -99,7 +99,7 @@ impl Work<'_> {
     }
 
     /// Does it so many times, and keeps what was measured; gives why it ended early, if it did.
-    pub fn measure(
+    pub(super) fn measure(
         &self,
         launches: u32,
         bench: &mut Bench,
@@ -132,7 +132,7 @@ impl Work<'_> {
     }
 
     /// Answers what was measured, even if it `failed` in the end; takes the place back if nothing was.
-    pub fn end(
+    pub(super) fn end(
         place: Place,
         mut bench: Bench,
         failed: Option<anyhow::Error>,

@@ -16,7 +16,7 @@ use clap::Args;
     Nothing is allocated by looking: holes are counted, never read, and what was swapped out stays there. Needs root, or the VM's user.\n\
     Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
     With --json and without -o, no recording is kept.")]
-pub struct Memory {
+pub(super) struct Memory {
     /// The VM's name, or the id of its process
     #[arg(long, value_name = "NAME|PID")]
     vm: String,
@@ -28,7 +28,7 @@ pub struct Memory {
 
 impl Memory {
     /// Looks, and says what is there.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
         let place = self.place.begin("memory", None, Interrupt::watch()?)?;
         let stop = place.interrupt.hold();
         match self.how.look(&self.vm, true, &mut |_| {}, &stop) {

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 /// Options of every bench.
 #[derive(Args)]
-pub struct PlaceOptions {
+pub(super) struct PlaceOptions {
     #[command(flatten)]
     destination: DestinationOptions,
     /// Level of this machine, and its name, where it is a guest: L1, L1:web
@@ -34,7 +34,7 @@ pub struct PlaceOptions {
 }
 
 /// A recording with one bench in it.
-pub struct Place {
+pub(super) struct Place {
     live: Live,
     part: Part,
     /// What was recorded beside it.
@@ -46,7 +46,7 @@ pub struct Place {
 
 impl PlaceOptions {
     /// Makes the recording of a bench called `name`, of a guest that is `emulated` or of a real one.
-    pub fn begin(&self, name: &str, emulated: Option<Emulator>, interrupt: Interrupt) -> anyhow::Result<Place> {
+    pub(super) fn begin(&self, name: &str, emulated: Option<Emulator>, interrupt: Interrupt) -> anyhow::Result<Place> {
         self.output.check(1, self.destination.replaces())?;
         let utc = Utc::of(SystemTime::now());
         let temporary = match (self.destination.is_named(), self.output.json()) {
@@ -108,32 +108,32 @@ impl PlaceOptions {
 
 impl Place {
     /// The recording's directory.
-    pub fn root(&self) -> &Path {
+    pub(super) fn root(&self) -> &Path {
         self.live.root()
     }
 
     /// Id of the machine in it.
-    pub fn machine(&self) -> &str {
+    pub(super) fn machine(&self) -> &str {
         &self.part.machine
     }
 
     /// Notes what the clocks of the machine show now.
-    pub fn note_clocks(&mut self, at: Moment) {
+    pub(super) fn note_clocks(&mut self, at: Moment) {
         self.live.note_clocks(lab::clocks::pair(&self.part.machine, at));
     }
 
     /// What they showed.
-    pub fn clock_pairs(&self) -> &[ClockPair] {
+    pub(super) fn clock_pairs(&self) -> &[ClockPair] {
         self.live.clock_pairs()
     }
 
     /// Adds what was recorded beside the bench.
-    pub fn add(&mut self, parts: Vec<Part>) {
+    pub(super) fn add(&mut self, parts: Vec<Part>) {
         self.beside.extend(parts);
     }
 
     /// Writes what there is so far; the first time, the manifest names it.
-    pub fn keep(&mut self, bench: &Bench) -> anyhow::Result<()> {
+    pub(super) fn keep(&mut self, bench: &Bench) -> anyhow::Result<()> {
         let path = self.live.path(&self.part.path);
         let first = !path.exists();
         bench.write(&path)?;
@@ -144,7 +144,7 @@ impl Place {
     }
 
     /// Writes the whole, and prints what it answers.
-    pub fn finish(mut self, bench: &Bench, options: &PlaceOptions) -> anyhow::Result<Exit> {
+    pub(super) fn finish(mut self, bench: &Bench, options: &PlaceOptions) -> anyhow::Result<Exit> {
         self.keep(bench)?;
         let part = Part { state: PartState::Complete, ..self.part };
         let mut recording = self.live.finish([vec![part], self.beside].concat())?;
@@ -161,7 +161,7 @@ impl Place {
     }
 
     /// Takes everything back: nothing was measured.
-    pub fn abandon(self) -> anyhow::Result<()> {
+    pub(super) fn abandon(self) -> anyhow::Result<()> {
         Ok(self.live.abandon()?)
     }
 }

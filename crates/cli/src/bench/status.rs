@@ -4,16 +4,16 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 
 /// Whether somebody looks at a bar that is wanted.
-pub fn is_seen(wanted: bool) -> bool {
+pub(super) fn is_seen(wanted: bool) -> bool {
     wanted && std::io::stderr().is_terminal()
 }
 
 /// The bar, or nothing where nobody would see it.
-pub struct Status(Option<ProgressBar>);
+pub(super) struct Status(Option<ProgressBar>);
 
 impl Status {
     /// A bar of `steps`.
-    pub fn new(wanted: bool, steps: u64) -> Self {
+    pub(super) fn new(wanted: bool, steps: u64) -> Self {
         Self(is_seen(wanted).then(|| {
             let style = ProgressStyle::with_template("measuring {bar:20} {pos} of {len}  {eta} left  {wide_msg}");
             ProgressBar::new(steps).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
@@ -21,14 +21,13 @@ impl Status {
     }
 
     /// What is going on in this step; nobody is asked where nobody looks.
-    pub fn now(&self, live: Option<&(dyn Fn() -> Option<String> + Sync)>) {
+    pub(super) fn now(&self, live: Option<&(dyn Fn() -> Option<String> + Sync)>) {
         if let Some((bar, text)) = self.0.as_ref().zip(live).and_then(|(bar, live)| Some((bar, live()?))) {
             bar.set_message(text);
         }
     }
 
-    /// A step is done.
-    pub fn done(&self, what: String) {
+    pub(super) fn done(&self, what: String) {
         if let Some(bar) = &self.0 {
             bar.set_message(what);
             bar.inc(1);

@@ -35,7 +35,7 @@ use std::time::Duration;
     Without root nothing of the host is recorded, and all gaps stay unexplained.\n\
     Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
     With --json and without -o, no recording is kept.")]
-pub struct Timer {
+pub(super) struct Timer {
     /// How long to look
     #[arg(long, value_name = "SECONDS", value_parser = length, default_value = "10")]
     seconds: u64,
@@ -61,7 +61,7 @@ pub struct Timer {
 
 impl Timer {
     /// Measures, and says what came of it.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
         let plan = self.plan()?;
         let mut environment = environment::here(How { fifo: plan.fifo, ..How::default() });
         environment.insert(NS_PER_TICK.to_owned(), plan.ns_per_tick.to_string());

@@ -22,7 +22,7 @@ use std::path::Path;
     What CMD prints goes to stderr. Exits are those of all VMs of this host, and need root.\n\
     Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on;\n\
     that of CMD if it fails. With --json and without -o, no recording is kept.")]
-pub struct Macro {
+pub(super) struct Macro {
     /// Number of runs; fewer than 3 give no interval
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), default_value = "3")]
     runs: u32,
@@ -35,7 +35,7 @@ pub struct Macro {
 
 impl Macro {
     /// Runs the command, and says what it took.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
         let root = Path::new("/");
         let mut bench = Bench::new("macro", environment::here(How::default()));
         let mut place = self.place.begin("macro", None, Interrupt::watch()?)?;

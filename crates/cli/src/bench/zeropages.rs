@@ -21,7 +21,7 @@ use std::time::Duration;
     Needs no root. Looks at 256 KiB in the cache, and at twice the last-level cache of memory if the machine has it to spare.\n\
     Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
     With --json and without -o, no recording is kept.")]
-pub struct ZeroPages {
+pub(super) struct ZeroPages {
     #[command(flatten)]
     launches: LaunchOptions,
     #[command(flatten)]
@@ -30,7 +30,7 @@ pub struct ZeroPages {
 
 impl ZeroPages {
     /// Measures, and says what came of it.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
         let root = Path::new("/");
         let memory = memory_bytes(root);
         let plan = Plan {

@@ -8,7 +8,7 @@ use std::io::Write;
 ///
 /// # Errors
 /// If there is no such placement, or the output is closed.
-pub fn print(out: &mut dyn Write, case: &Case, rank: u64) -> anyhow::Result<()> {
+pub(super) fn print(out: &mut dyn Write, case: &Case, rank: u64) -> anyhow::Result<()> {
     let texts = placement::definitions(case, rank);
     if texts.is_empty() {
         bail!(

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Machines as the user names them.
 #[derive(Args)]
-pub struct MachineOptions {
+pub(crate) struct MachineOptions {
     /// A recording with snapshots, a directory that has proc and sys, or pasted text, - for stdin [default: this host, now]
     #[arg(value_name = "PATH", conflicts_with = "root", value_hint = ValueHint::AnyPath)]
     path: Option<PathBuf>,
@@ -49,7 +49,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 impl MachineOptions {
     /// Whether the user named any; else it is this host.
-    pub fn are_named(&self) -> bool {
+    pub(crate) fn are_named(&self) -> bool {
         self.path.is_some() || !self.root.is_empty() || !self.paste.is_empty()
     }
 
@@ -59,12 +59,12 @@ impl MachineOptions {
     }
 
     /// Whether any of it comes from stdin.
-    pub fn are_piped(&self) -> bool {
+    pub(crate) fn are_piped(&self) -> bool {
         self.path.iter().chain(&self.paste).any(|path| is_dash(path)) || self.root.iter().any(Root::is_stdin)
     }
 
     /// Refuses what does not go together.
-    pub fn check(&self) -> Result<(), WrongUse> {
+    pub(crate) fn check(&self) -> Result<(), WrongUse> {
         if self.root.iter().any(|root| !root.is_this_host()) && self.span != places::SPAN {
             return Err(WrongUse("--span works only for this host: files of another host do not change".to_owned()));
         }
@@ -72,7 +72,7 @@ impl MachineOptions {
     }
 
     /// The machines as one recording; snapshots of this host go to `live`, which must stay until all is read.
-    pub fn recording(&self, live: &Path, interrupt: &Interrupt) -> anyhow::Result<Recording> {
+    pub(crate) fn recording(&self, live: &Path, interrupt: &Interrupt) -> anyhow::Result<Recording> {
         Ok(match (&self.path, self.root.as_slice()) {
             _ if self.are_pasted() => places::pasted(&self.paste, &self.stdin)?,
             (Some(path), _) if places::is_tree(path) => places::trees(&[Root::at(path)])?,
@@ -90,14 +90,14 @@ impl MachineOptions {
     ///
     /// # Errors
     /// If the budget cannot be read.
-    pub fn given(&self, interrupt: &Interrupt) -> anyhow::Result<Given> {
+    pub(crate) fn given(&self, interrupt: &Interrupt) -> anyhow::Result<Given> {
         let listing = Listing { all_features: true, ..Listing::default() };
         let (placement, budget) = (self.wishes.wishes(interrupt)?, self.budget.read()?);
         Ok(Given { listing, realtime: self.realtime, budget, ..Given::query(placement) })
     }
 
     /// The same machines in the words of a command line.
-    pub fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let word = |path: &Path| quoted(&path.to_string_lossy()).into_owned();
         let mut words: Vec<String> = self.path.iter().map(|path| word(path)).collect();
         words.extend(self.root.iter().map(|root| format!("--root {}", quoted(&root.to_string()))));

@@ -14,34 +14,33 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Time between two looks at this host: rates settle, and nobody has to wait long.
-pub const SPAN: Duration = Duration::from_secs(2);
+pub(crate) const SPAN: Duration = Duration::from_secs(2);
 
 /// A tree, and the level of the machine if it was said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root {
+pub(crate) struct Root {
     level: Option<u8>,
     path: PathBuf,
     /// Of one machine among several its name.
     name: Option<String>,
     /// What the user named, where that was unpacked.
     shown: Vec<Shown>,
-    /// What was left out of it.
     problems: Vec<Problem>,
 }
 
 impl Root {
     /// A tree of a machine whose level nobody said.
-    pub fn at(path: &Path) -> Self {
+    pub(crate) fn at(path: &Path) -> Self {
         Self { level: None, path: path.to_owned(), name: None, shown: Vec::new(), problems: Vec::new() }
     }
 
     /// True for this host's own files, of which a snapshot knows more: CPUID and KVM.
-    pub fn is_this_host(&self) -> bool {
+    pub(crate) fn is_this_host(&self) -> bool {
         self.path.canonicalize().is_ok_and(|path| path == Path::new("/"))
     }
 
     /// True for an archive that comes from stdin.
-    pub fn is_stdin(&self) -> bool {
+    pub(crate) fn is_stdin(&self) -> bool {
         is_dash(&self.path)
     }
 }
@@ -54,7 +53,7 @@ impl fmt::Display for Root {
 }
 
 /// `L1=DIR`, or `DIR`. What stands before a `=` and is no level is part of the directory's name.
-pub fn root(text: &str) -> Result<Root, String> {
+pub(crate) fn root(text: &str) -> Result<Root, String> {
     if let Some((level, path)) = text.split_once('=')
         && level.parse::<Level>().is_ok()
     {
@@ -68,7 +67,7 @@ pub fn root(text: &str) -> Result<Root, String> {
 }
 
 /// The same tree, or the one that is in the archive which was named.
-pub fn unpacked(root: &Root, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Root> {
+pub(crate) fn unpacked(root: &Root, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Root> {
     let path = stdin.path(&root.path)?;
     if archive::format_of(&path).is_none() {
         return Ok(Root { path, ..root.clone() });
@@ -81,7 +80,7 @@ pub fn unpacked(root: &Root, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Re
 }
 
 /// Whether a directory holds the files of a machine, or those of several, as a must-gather does.
-pub fn is_tree(path: &Path) -> bool {
+pub(crate) fn is_tree(path: &Path) -> bool {
     !host::snapshot::trees_in(path).is_empty()
 }
 
@@ -102,7 +101,7 @@ fn each(root: &Root) -> Vec<Root> {
 }
 
 /// Trees as the machines of one recording. Levels count from the only one, unless the user gives its level.
-pub fn trees(roots: &[Root]) -> anyhow::Result<Recording> {
+pub(crate) fn trees(roots: &[Root]) -> anyhow::Result<Recording> {
     if roots.len() > 1 && roots.iter().any(|root| root.level.is_none()) {
         let how = "with several directories, give the level of each: --root L0=host --root L1=guest";
         return Err(WrongUse(how.to_owned()).into());
@@ -138,7 +137,7 @@ pub fn trees(roots: &[Root]) -> anyhow::Result<Recording> {
 }
 
 /// The same recording, in which a bare file of text that is no trace is what people paste.
-pub fn with_notes(mut recording: Recording) -> Recording {
+pub(crate) fn with_notes(mut recording: Recording) -> Recording {
     let is_bare = recording.root.as_os_str().is_empty();
     for part in recording.parts.iter_mut().filter(|part| is_bare && part.kind == PartKind::Text) {
         let is_no_trace = matches!(trace::open(&part.path), Err(trace::Error::UnknownFormat { .. }));
@@ -157,7 +156,7 @@ fn is_plain(path: &Path) -> bool {
 }
 
 /// Pasted texts as notes of one machine.
-pub fn pasted(files: &[PathBuf], stdin: &Stdin) -> anyhow::Result<Recording> {
+pub(crate) fn pasted(files: &[PathBuf], stdin: &Stdin) -> anyhow::Result<Recording> {
     let (mut parts, mut shown) = (Vec::new(), Vec::new());
     for file in files {
         let path = std::path::absolute(stdin.path(file)?)?;
@@ -194,7 +193,7 @@ pub fn pasted(files: &[PathBuf], stdin: &Stdin) -> anyhow::Result<Recording> {
 
 /// This host, at the level that `said` gives it: snapshots taken now into the directory `scratch`, two of them `span` apart
 /// unless that is zero; the last stands last.
-pub fn this_host(scratch: &Path, said: Option<&Root>, span: Duration) -> anyhow::Result<Recording> {
+pub(crate) fn this_host(scratch: &Path, said: Option<&Root>, span: Duration) -> anyhow::Result<Recording> {
     let root = Path::new("/");
     let (first, last) = (scratch.join("0"), scratch.join("1"));
     if !span.is_zero() {

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 /// What the user fixes and wishes of placements.
 #[derive(Args)]
-pub struct WishOptions {
+pub(super) struct WishOptions {
     /// Goal of the proposed placement
     #[arg(long, value_enum, value_name = "GOAL", default_value = "throughput")]
     goal: GoalName,
@@ -51,7 +51,7 @@ fn cpus(text: &str) -> Result<CpuSet, String> {
 
 impl WishOptions {
     /// The same in the words of a command line.
-    pub fn words(&self) -> Vec<String> {
+    pub(super) fn words(&self) -> Vec<String> {
         let goal = self.goal.to_possible_value().filter(|_| self.goal != GoalName::Throughput);
         let goal = goal.map(|goal| format!("--goal {}", goal.get_name()));
         let keep = self.keep.iter().map(|name| format!("--keep {}", quoted(name)));
@@ -65,7 +65,7 @@ impl WishOptions {
     ///
     /// # Errors
     /// If the plan cannot be read or has nothing that polls, or polling threads are to stay as well.
-    pub fn wishes(&self, interrupt: &Interrupt) -> anyhow::Result<Wishes> {
+    pub(super) fn wishes(&self, interrupt: &Interrupt) -> anyhow::Result<Wishes> {
         let goal = match self.goal {
             GoalName::Throughput => Goal::Throughput,
             GoalName::Latency => Goal::Latency,

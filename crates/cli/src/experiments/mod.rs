@@ -10,38 +10,31 @@
 //! changed is an [`Experiment`]. Here the live side and the analysis meet: `lab` changes and records, `analysis` says what it
 //! was, and neither knows the other.
 
-pub mod recorded;
+pub(crate) mod recorded;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 #[cfg(feature = "labs")]
-pub mod starve;
-pub mod trial;
+pub(crate) mod starve;
+pub(crate) mod trial;
 
 use analysis::compare::{Ratio, Verdict};
 
 /// In which state of the host is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// As it was.
+pub(crate) enum State {
     Before,
-    /// With the change.
     After,
 }
 
-/// Which amounts are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Better {
-    /// Throughput.
+pub(crate) enum Better {
     #[cfg_attr(not(feature = "labs"), allow(dead_code, reason = "only labs have a throughput"))]
     Higher,
-    /// Time lost.
     Lower,
 }
 
 /// One experiment. Wherever a method may be ended by the user, it says so by `None` or false, and not by an error.
-pub trait Experiment {
-    /// What one measurement gives.
+pub(crate) trait Experiment {
     type Sample;
-    /// What is to be changed.
     type Proposal;
     /// What undoes a change that was made.
     type Made;
@@ -62,7 +55,6 @@ pub trait Experiment {
     /// Makes the change, or nothing of it; `None`: the user ended it before.
     fn make(&mut self, proposal: &Self::Proposal) -> anyhow::Result<Option<Self::Made>>;
 
-    /// Puts everything back.
     fn undo(&mut self, made: Self::Made) -> anyhow::Result<()>;
 
     /// Holds all runs before against all runs after.
@@ -76,22 +68,17 @@ pub trait Experiment {
         Ok(false)
     }
 
-    /// The change stays.
     fn keep(&mut self, _made: Self::Made) {}
 }
 
-/// All measurements.
 #[derive(Debug, Clone)]
-pub struct Runs<S> {
-    /// As the host was.
+pub(crate) struct Runs<S> {
     pub before: Vec<S>,
-    /// With the change.
     pub after: Vec<S>,
 }
 
-/// How an experiment ended.
 #[derive(Debug)]
-pub enum Ended<S, F> {
+pub(crate) enum Ended<S, F> {
     /// The user ended it; nothing is changed.
     Interrupted,
     /// There was nothing to change.
@@ -100,9 +87,8 @@ pub enum Ended<S, F> {
     Compared(Runs<S>, F),
 }
 
-/// What a change did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
+pub(crate) enum Effect {
     /// It is better, and noise does not explain it.
     Helped,
     /// It is worse, and noise does not explain it.
@@ -115,16 +101,15 @@ pub enum Effect {
 
 /// The amounts of both states against each other, where one number of each run is compared.
 #[derive(Debug)]
-pub struct Comparison {
+pub(crate) struct Comparison {
     /// The amounts; `None` if one of the states has none but zeros.
     pub ratio: Option<Ratio>,
-    /// What they say.
     pub effect: Effect,
 }
 
 impl Comparison {
     /// What the amounts before and after say.
-    pub fn of(before: &[f64], after: &[f64], better: Better) -> Self {
+    pub(crate) fn of(before: &[f64], after: &[f64], better: Better) -> Self {
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
         let ratio = Ratio::of(before, after);
         let effect = match (ratio.as_ref().map(Ratio::verdict), better) {
@@ -146,7 +131,7 @@ impl Comparison {
 ///
 /// # Errors
 /// Those of the experiment. If undoing fails, that is the error: the host is not as it was.
-pub fn run<E: Experiment>(experiment: &mut E, turns: u32) -> anyhow::Result<Ended<E::Sample, E::Found>> {
+pub(crate) fn run<E: Experiment>(experiment: &mut E, turns: u32) -> anyhow::Result<Ended<E::Sample, E::Found>> {
     if !experiment.begin()? {
         return Ok(Ended::Interrupted);
     }

@@ -19,8 +19,7 @@ use std::time::{Duration, Instant};
 /// How often the recorder is asked to do what has piled up.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Records runs of this host.
-pub struct RunRecorder<'a> {
+pub(crate) struct RunRecorder<'a> {
     budget: &'a Budget,
     journal: Journal,
     /// How long a run is.
@@ -36,7 +35,12 @@ impl<'a> RunRecorder<'a> {
     ///
     /// # Errors
     /// If no goal of the budget is about what a recording shows.
-    pub fn new(budget: &'a Budget, journal: Journal, length: Duration, stop: &'a AtomicBool) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        budget: &'a Budget,
+        journal: Journal,
+        length: Duration,
+        stop: &'a AtomicBool,
+    ) -> anyhow::Result<Self> {
         if measures(budget).is_empty() {
             bail!(crate::exit::WrongUse(format!(
                 "budget {} has no goal on what vCPUs lose, and the runs of a trial show nothing else",
@@ -51,7 +55,7 @@ impl<'a> RunRecorder<'a> {
     ///
     /// # Errors
     /// If this host cannot be recorded, or if no vCPU ran for as long as the goals take.
-    pub fn run(&self) -> anyhow::Result<Option<Run>> {
+    pub(crate) fn run(&self) -> anyhow::Result<Option<Run>> {
         for _ in 0..TRIES {
             let scratch =
                 tempfile::Builder::new().prefix("kvmscope-run-").tempdir().context("no directory for a run")?;

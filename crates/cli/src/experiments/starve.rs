@@ -30,9 +30,7 @@ const SETTLE: Duration = Duration::from_millis(500);
 /// Longest recording of events: they are some megabytes a second.
 const MOST_RECORDED: Duration = Duration::from_secs(2);
 
-/// The bench as the experiment sees it.
-pub struct Bench<'a> {
-    /// What goes through it.
+pub(crate) struct Bench<'a> {
     pub load: &'a Traffic,
     /// The forwarder's threads; none if it is the user's own.
     pub forwarders: &'a [u32],
@@ -41,7 +39,7 @@ pub struct Bench<'a> {
 }
 
 /// How the experiment is run.
-pub struct Setup<'a> {
+pub(crate) struct Setup<'a> {
     pub root: &'a Path,
     pub journal: &'a Journal,
     pub seconds: Duration,
@@ -53,15 +51,14 @@ pub struct Setup<'a> {
 }
 
 /// Names of the recordings of both states.
-pub const STATES: [&str; 2] = ["before", "after"];
+pub(crate) const STATES: [&str; 2] = ["before", "after"];
 
-/// Where the recording of a state goes.
-pub fn in_state(output: &Destination, state: &str) -> Destination {
+pub(crate) fn in_state(output: &Destination, state: &str) -> Destination {
     Destination { path: output.path.join(state), replace: output.replace }
 }
 
 /// Packet threads that starve, and what moving them brings.
-pub struct StarveExperiment<'a> {
+pub(crate) struct StarveExperiment<'a> {
     setup: &'a Setup<'a>,
     bench: &'a Bench<'a>,
     shots: Shots<'a>,
@@ -71,13 +68,12 @@ pub struct StarveExperiment<'a> {
 }
 
 impl<'a> StarveExperiment<'a> {
-    /// The experiment on that bench.
-    pub fn new(setup: &'a Setup<'a>, bench: &'a Bench<'a>) -> Self {
+    pub(crate) fn new(setup: &'a Setup<'a>, bench: &'a Bench<'a>) -> Self {
         Self { setup, bench, shots: Shots::new(setup.output, setup.journal), now: None, found: None }
     }
 
     /// Runs it; `None`: the user ended it.
-    pub fn answer(mut self) -> anyhow::Result<Option<Trial>> {
+    pub(crate) fn answer(mut self) -> anyhow::Result<Option<Trial>> {
         let turns = self.setup.repeats;
         let (runs, comparison) = match run(&mut self, turns)? {
             Ended::Interrupted => return Ok(None),
@@ -135,7 +131,6 @@ impl<'a> StarveExperiment<'a> {
 }
 
 impl Experiment for StarveExperiment<'_> {
-    /// Bits per second.
     type Sample = f64;
     type Proposal = Vec<Change>;
     type Made = Entry;
@@ -217,7 +212,6 @@ impl Experiment for StarveExperiment<'_> {
 }
 
 impl StarveExperiment<'_> {
-    /// What was measured.
     fn trial(&self, runs: Runs<f64>, comparison: Option<Comparison>) -> Trial {
         Trial {
             what: self.bench.what.to_owned(),

@@ -12,9 +12,9 @@ mod gauge;
 mod watched;
 
 #[cfg(feature = "labs")]
-pub use gauge::Look;
-pub use gauge::{Lost, Now, SPAN, measure, sums};
-pub use watched::Watched;
+pub(crate) use gauge::Look;
+pub(crate) use gauge::{Lost, Now, SPAN, measure, sums};
+pub(crate) use watched::Watched;
 
 use super::{Comparison, Effect};
 use analysis::compare::Ratio;
@@ -26,17 +26,16 @@ use std::time::Duration;
 const SETTLE: Duration = Duration::from_secs(2);
 
 /// How long to wait after the change in a trial of that length.
-pub fn settle(span: Duration) -> Duration {
+pub(crate) fn settle(span: Duration) -> Duration {
     SETTLE.min(span / gauge::WINDOWS)
 }
 
 /// What the model expects of a change, on a machine as it was a moment ago.
-pub fn expected(watched: &Watched, now: &Now) -> Expected {
+pub(crate) fn expected(watched: &Watched, now: &Now) -> Expected {
     Expected::of(&now.cpus(), &now.contenders(), &now.usage, &watched.moves, &watched.interrupts)
 }
 
-/// The same as lines for people.
-pub fn lines(expected: &Expected) -> Vec<String> {
+pub(crate) fn lines(expected: &Expected) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(prediction) = &expected.threads {
         let Prediction { short: [now, after], weighted, shares } = prediction;
@@ -74,7 +73,7 @@ fn words(direction: Direction) -> &'static str {
 }
 
 /// What a trial came to, with its numbers; `subject` is what was measured: "threads waited".
-pub fn described(found: &Comparison, subject: &str) -> String {
+pub(crate) fn described(found: &Comparison, subject: &str) -> String {
     let verdict = match found.effect {
         Effect::Helped => "it helped",
         Effect::Harmed => "it got worse",
@@ -89,7 +88,7 @@ pub fn described(found: &Comparison, subject: &str) -> String {
 }
 
 /// Says so if what was lost before the change drifted by itself by more than noise explains.
-pub fn drift(before: &[f64]) -> Option<String> {
+pub(crate) fn drift(before: &[f64]) -> Option<String> {
     let (first, second) = before.split_at(before.len() / 2);
     let ratio = Ratio::of(first, second)?;
     ratio.verdict().is_claim().then(|| {

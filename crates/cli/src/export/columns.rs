@@ -6,15 +6,14 @@ use std::path::Path;
 
 /// A file of columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Parquet.
+pub(super) enum Format {
     Parquet,
     /// Arrow's IPC file format.
     Arrow,
 }
 
 /// Refuses, where this build has no columns.
-pub fn check() -> Result<(), WrongUse> {
+pub(super) fn check() -> Result<(), WrongUse> {
     if cfg!(feature = "full") {
         return Ok(());
     }
@@ -24,7 +23,7 @@ pub fn check() -> Result<(), WrongUse> {
 
 /// Writes every table into `directory`, each row with the name of its `recording` if there is one.
 #[cfg(feature = "full")]
-pub fn write(
+pub(super) fn write(
     sections: &[Section],
     recording: Option<&str>,
     emulated: Option<&str>,
@@ -38,7 +37,6 @@ pub fn write(
     Ok(columnar::write(sections, recording, emulated, directory, format)?)
 }
 
-/// Refuses.
 #[cfg(not(feature = "full"))]
 pub fn write(_: &[Section], _: Option<&str>, _: Option<&str>, _: &Path, _: Format) -> anyhow::Result<()> {
     Ok(check()?)

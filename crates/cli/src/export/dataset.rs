@@ -3,7 +3,7 @@
 use crate::exit::WrongUse;
 
 /// Refuses, where this build has no Parquet, and places that only Python reaches.
-pub fn check(place: &std::path::Path) -> Result<(), WrongUse> {
+pub(super) fn check(place: &std::path::Path) -> Result<(), WrongUse> {
     super::columns::check()?;
     match place.to_str() {
         Some(url) if is_url(url) => Err(WrongUse(format!(
@@ -21,7 +21,7 @@ fn is_url(text: &str) -> bool {
 }
 
 #[cfg(feature = "full")]
-pub use full::Adding;
+pub(super) use full::Adding;
 #[cfg(not(feature = "full"))]
 pub use slim::Adding;
 
@@ -38,7 +38,7 @@ mod full {
     use std::path::Path;
 
     /// A data set that recordings are added to, and what was done so far.
-    pub struct Adding<'a> {
+    pub(crate) struct Adding<'a> {
         local: Local,
         interrupt: &'a Interrupt,
         force: bool,
@@ -48,7 +48,7 @@ mod full {
 
     impl<'a> Adding<'a> {
         /// To the data set in `place`; with `force` recordings that are there are written once more.
-        pub fn to(place: &Path, force: bool, interrupt: &'a Interrupt) -> anyhow::Result<Self> {
+        pub(crate) fn to(place: &Path, force: bool, interrupt: &'a Interrupt) -> anyhow::Result<Self> {
             let local = Local::create(place).map_err(|error| match error {
                 fleet::Error::NoDataset(why) => anyhow::Error::new(WrongUse(why)),
                 other => other.into(),
@@ -57,7 +57,7 @@ mod full {
         }
 
         /// Adds one, called `source` by the user; nothing is analysed where it is there already.
-        pub fn add(
+        pub(crate) fn add(
             &mut self,
             source: &str,
             recording: Recording,
@@ -84,12 +84,11 @@ mod full {
         }
 
         /// Keeps why a recording is not there.
-        pub fn fail(&self, source: &str, error: &anyhow::Error) -> anyhow::Result<()> {
+        pub(crate) fn fail(&self, source: &str, error: &anyhow::Error) -> anyhow::Result<()> {
             Ok(self.local.fail(source, &error.to_string())?)
         }
 
-        /// Says what was done.
-        pub fn finish(&self, place: &Path, failed: u64) {
+        pub(crate) fn finish(&self, place: &Path, failed: u64) {
             let failed = if failed == 0 { String::new() } else { format!(", {failed} not: table fleet.failures") };
             let added = many(self.added, "recording");
             println!("{}: {added} added, {} already there{failed}", place.display(), self.there);

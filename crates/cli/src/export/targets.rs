@@ -13,7 +13,7 @@ const NAME: &str = "{}";
 
 /// Files and directories, one for each format that is wanted.
 #[derive(Args, Clone)]
-pub struct Targets {
+pub(super) struct Targets {
     /// Timeline of every vCPU, level and exit, for ui.perfetto.dev; - is stdout
     #[arg(long, value_name = "FILE", group = "format", value_hint = ValueHint::FilePath)]
     pub perfetto: Option<PathBuf>,
@@ -40,17 +40,17 @@ pub struct Targets {
 
 impl Targets {
     /// Files that are drawn.
-    pub fn pictured(&self) -> Vec<&Path> {
+    pub(super) fn pictured(&self) -> Vec<&Path> {
         [&self.perfetto, &self.folded, &self.speedscope].into_iter().flatten().map(PathBuf::as_path).collect()
     }
 
     /// Directories of tables.
-    pub fn tabled(&self) -> Vec<&Path> {
+    pub(super) fn tabled(&self) -> Vec<&Path> {
         [&self.csv, &self.parquet, &self.arrow].into_iter().flatten().map(PathBuf::as_path).collect()
     }
 
     /// Refuses two formats on stdout, and one name for the files of several recordings.
-    pub fn check(&self, several: bool) -> Result<(), WrongUse> {
+    pub(super) fn check(&self, several: bool) -> Result<(), WrongUse> {
         if self.pictured().into_iter().filter(|file| is_dash(file)).count() > 1 {
             return Err(WrongUse("only one format can go to stdout; name files for the others".to_owned()));
         }
@@ -66,14 +66,14 @@ impl Targets {
     }
 
     /// Refuses what is there already.
-    pub fn check_vacant(&self, force: bool) -> Result<(), WrongUse> {
+    pub(super) fn check_vacant(&self, force: bool) -> Result<(), WrongUse> {
         let files = self.pictured();
         files.into_iter().filter(|file| !is_dash(file)).try_for_each(|file| Staging::check_file(file, force))?;
         self.tabled().into_iter().try_for_each(|directory| Staging::check_directory(directory, force))
     }
 
     /// Those of the recording called `name`.
-    pub fn of(&self, name: &str) -> Self {
+    pub(super) fn of(&self, name: &str) -> Self {
         let named = |target: &Option<PathBuf>| {
             let target = target.as_ref()?;
             // A path that is no text has no place for a name.
@@ -94,11 +94,11 @@ impl Targets {
 
 /// Names for recordings that differ: of two with one title the second is `title-2`.
 #[derive(Default)]
-pub struct Names(BTreeSet<String>);
+pub(super) struct Names(BTreeSet<String>);
 
 impl Names {
     /// The name of the next one.
-    pub fn of(&mut self, recording: &Recording) -> String {
+    pub(super) fn of(&mut self, recording: &Recording) -> String {
         let title = recording.title();
         let numbered = (2_u64..).map(|number| format!("{title}-{number}"));
         let mut free = std::iter::once(title.clone()).chain(numbered).filter(|name| !self.0.contains(name));

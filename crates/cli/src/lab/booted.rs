@@ -10,7 +10,6 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
-/// What the user said of it.
 pub(super) struct Booted<'a> {
     /// Names the recording where the user does not.
     pub name: &'a str,
@@ -21,7 +20,7 @@ pub(super) struct Booted<'a> {
 
 impl Booted<'_> {
     /// Runs the experiment, which is told when it began, and reports on its recording.
-    pub fn run(
+    pub(super) fn run(
         &self,
         experiment: impl FnOnce(&Places, String, &mut dyn FnMut(&str), &AtomicBool) -> Result<Recording, lab::Error>,
     ) -> anyhow::Result<Exit> {

@@ -33,7 +33,7 @@ use std::time::Duration;
     it is killed. What --network makes is removed at the end, also on Ctrl-C; after kill -9, by `kvmscope undo` or the next lab migrate --network.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
     130 Ctrl-C.")]
-pub struct Migrate {
+pub(super) struct Migrate {
     /// Memory of the guest; all but its hot pages are zeros
     #[arg(long, value_name = "BYTES", value_parser = memory, default_value = "128M")]
     ram: f64,
@@ -106,7 +106,7 @@ const MIB: f64 = 1_048_576.0;
 
 impl Migrate {
     /// Predicts, migrates, then reports on the recording.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
         if self.network.is_some() && !rustix::process::geteuid().is_root() {
             bail!(
                 "--network makes network namespaces and taps, which needs root; run `sudo kvmscope lab migrate --network`"

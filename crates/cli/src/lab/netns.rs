@@ -32,7 +32,7 @@ use std::time::{Duration, Instant, SystemTime};
     Needs root. Everything it creates is removed at the end, also on Ctrl-C; after kill -9, by `kvmscope undo`.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
     130 Ctrl-C.")]
-pub struct Netns {
+pub(super) struct Netns {
     /// What carries packets between the two ends
     #[arg(long, value_enum, default_value = "vhost")]
     forwarder: ForwarderName,
@@ -102,7 +102,7 @@ enum LoadName {
 
 impl Netns {
     /// Runs the experiment.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
         if !rustix::process::geteuid().is_root() {
             bail!("namespaces, packet sockets and pins need root; run `sudo kvmscope lab netns`");
         }

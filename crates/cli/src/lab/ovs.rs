@@ -31,7 +31,7 @@ use std::time::{Duration, SystemTime};
     Ctrl-C; after kill -9, by `kvmscope undo` and the next `lab ovs`.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
     130 Ctrl-C.")]
-pub struct Ovs {
+pub(super) struct Ovs {
     /// Way of the packets: through all VNFs, one behind the other, or in and out of each
     #[arg(long, value_enum, default_value = "chain")]
     pattern: PatternName,
@@ -73,7 +73,7 @@ enum PatternName {
 
 impl Ovs {
     /// Runs all trials, then reports on the recording.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
         if !rustix::process::geteuid().is_root() {
             bail!("huge pages, namespaces and a switch need root; run `sudo kvmscope lab ovs`");
         }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// What is measured on kernel paths.
 #[derive(Args)]
-pub struct PathOptions {
+pub(super) struct PathOptions {
     /// Measure these paths of the kernel instead of Open vSwitch, in turns
     #[arg(long, value_enum, value_name = "PATH,PATH", value_delimiter = ',', conflicts_with_all = ["pattern", "no_huge", "seconds", "warm_up"])]
     path: Vec<PathName>,
@@ -60,7 +60,7 @@ enum MethodName {
 
 impl PathOptions {
     /// What is to be measured, if kernel paths are.
-    pub fn settings(&self, vnfs: &[u32], sizes_bytes: &[u32], repeats: u32) -> Option<Settings> {
+    pub(super) fn settings(&self, vnfs: &[u32], sizes_bytes: &[u32], repeats: u32) -> Option<Settings> {
         let paths = self.path.iter().map(|path| match path {
             PathName::Veth => Path::Veth,
             PathName::Bridge => Path::Bridge,
@@ -79,7 +79,7 @@ impl PathOptions {
     }
 
     /// What is searched for, and how; on a kernel path or behind the switch.
-    pub fn search(&self) -> Option<(Vec<Goal>, Method)> {
+    pub(super) fn search(&self) -> Option<(Vec<Goal>, Method)> {
         let goals = self.search.iter().map(|goal| match goal {
             GoalName::Ndr => Goal::NDR,
             GoalName::Pdr => Goal::PDR,
@@ -93,7 +93,7 @@ impl PathOptions {
     }
 
     /// Measures, and keeps what was measured.
-    pub fn measure(
+    pub(super) fn measure(
         &self,
         settings: &Settings,
         places: &Places,

@@ -19,7 +19,7 @@ use std::path::PathBuf;
     Everything it creates is removed at the end, also on Ctrl-C; after kill -9, by `kvmscope undo` and the next lab.\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
     130 Ctrl-C.")]
-pub struct Rt {
+pub(super) struct Rt {
     /// What the host does beside the guest, which is idle but for the programs that measure (host_guest)
     #[arg(long, value_enum, default_value = "idle_idle", value_name = "NAME")]
     environment: EnvironmentName,
@@ -72,7 +72,7 @@ enum DisturbanceName {
 
 impl Rt {
     /// Runs the experiment, then reports on it.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
         if !rustix::process::geteuid().is_root() {
             bail!("recording this host needs root; run `sudo kvmscope lab rt`");
         }

@@ -15,7 +15,6 @@ use std::time::Duration;
 /// Between the windows of two trials a lab may have nothing to show for so long: it waits a minute for any program.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// The wall of one lab.
 pub(super) struct Wall {
     destination: Destination,
     recording: Recording,

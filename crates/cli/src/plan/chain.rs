@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
     kvmscope plan chain chain.toml --search\n\n\
     What a hop of the switch costs must be measured (--calibrate, --hop); it is never assumed. docs/datapath.md has the formulae.\n\
     Exit status: 0 answered, 1 no answer, 2 wrong usage, 3 the target is missed, or a finding of at least the severity of --fail-on.")]
-pub struct ChainOptions {
+pub(super) struct ChainOptions {
     /// A plan in TOML (docs/datapath.md), in place of the options
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = [
         "vnfs", "size", "imix", "pattern", "nic", "link", "ports", "cards", "pcie", "mps", "mrrs", "iommu_small_pages", "remote_node",
@@ -168,7 +168,7 @@ fn path(text: &str) -> Result<Datapath, String> {
 
 impl ChainOptions {
     /// Predicts.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
         self.output.check(1, self.replace.force)?;
         let interrupt = Interrupt::watch()?;
         let plan = self.plan(&interrupt)?;
@@ -303,7 +303,7 @@ fn snapshot(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result
 }
 
 /// The plan in a file. Snapshots that it names lie where the file does, if they are not named from the root.
-pub fn read_plan(file: &Path, interrupt: &Interrupt) -> anyhow::Result<Stated> {
+pub(crate) fn read_plan(file: &Path, interrupt: &Interrupt) -> anyhow::Result<Stated> {
     let shown = file.display().to_string();
     let mut text = String::new();
     // One byte more than is read, so that a longer file is refused and not cut.

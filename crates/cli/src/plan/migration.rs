@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
     the passes of an earlier migration of it (record --migration, lab migrate) are one too.\n\
     Exit status: 0 answered, 1 no answer, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
     or a goal of --budget that the model breaks for certain.")]
-pub struct Migration {
+pub(super) struct Migration {
     /// Measure a VM that runs, by its name or the id of its process: what is not stated of it
     #[arg(long, value_name = "NAME|PID", conflicts_with = "survey")]
     vm: Option<String>,
@@ -129,7 +129,7 @@ const STARTING_S: f64 = 0.3;
 
 impl Migration {
     /// Predicts.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
         self.output.check(1, self.replace.force)?;
         let interrupt = Interrupt::watch()?;
         let recording = Recording::of_nothing(concat!("kvmscope plan ", env!("CARGO_PKG_VERSION")));

@@ -26,7 +26,7 @@ use std::path::PathBuf;
     kvmscope plan nested --bench fixtures/bench-svm --arch svm --ghz 2.4 --rate CPUID=500\n\n\
     The cost that nesting adds to an exit (--d) must be measured on the host, with kvmscope bench exits; it is never assumed.\n\
     Exit status: 0 answered, even if inputs are missing, 1 no answer, 2 wrong usage, 3 a finding of at least the severity of --fail-on.")]
-pub struct Nested {
+pub(super) struct Nested {
     /// A recording of the host: its rates, chains and times are used; with --c1, or if L1 recorded itself, only its rates
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,
@@ -90,7 +90,7 @@ fn change(text: &str) -> Result<String, String> {
 
 impl Nested {
     /// Predicts.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
         self.output.check(1, self.replace.force)?;
         let interrupt = Interrupt::watch()?;
         if self.path.is_none() && self.rate.is_empty() {

@@ -6,7 +6,7 @@ use analysis::nesting::plan::model::Estimate;
 use base::nearest::instead;
 
 /// `16400`, or `15000..18000`.
-pub fn cycles(text: &str) -> Result<Estimate, String> {
+pub(crate) fn cycles(text: &str) -> Result<Estimate, String> {
     const HOW: &str = "write cycles, such as 16400, or a range, such as 15000..18000";
     let number = |text: &str| text.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
     let estimate = match text.split_once("..") {
@@ -20,7 +20,7 @@ pub fn cycles(text: &str) -> Result<Estimate, String> {
 }
 
 /// `CPUID=5000`, `CPUID=5000/s`, `IO@user=300`, `L1:MSR=2000`.
-pub fn rate(text: &str) -> Result<Rate, String> {
+pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     const HOW: &str = "write REASON=N per second, such as CPUID=5000; IO@user=300 for exits that the VMM handles, \
                        L1:MSR=2000 for exits of L1";
     let (name, number) = text.split_once('=').ok_or(HOW)?;
@@ -63,19 +63,19 @@ fn known(reason: &str) -> Result<String, String> {
 }
 
 /// `MSR=2000`, or a range.
-pub fn cost(text: &str) -> Result<(String, Estimate), String> {
+pub(crate) fn cost(text: &str) -> Result<(String, Estimate), String> {
     let (reason, cost) = text.split_once('=').ok_or("write REASON=CYCLES, such as MSR=2000")?;
     Ok((known(&reason.to_uppercase())?, cycles(cost)?))
 }
 
 /// `2.4` GHz as ticks a second.
-pub fn ghz(text: &str) -> Result<f64, String> {
+pub(crate) fn ghz(text: &str) -> Result<f64, String> {
     let value: Option<f64> = text.parse().ok().filter(|value: &f64| (0.1..100.0).contains(value));
     value.map(|value| value * 1e9).ok_or_else(|| "write the TSC frequency in GHz, such as 2.4".to_owned())
 }
 
 /// `0.1`, or `10%`.
-pub fn share(text: &str) -> Result<f64, String> {
+pub(crate) fn share(text: &str) -> Result<f64, String> {
     let value: Option<f64> = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().ok().map(|value| value / 100.0),
         None => text.parse().ok(),

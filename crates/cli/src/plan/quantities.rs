@@ -15,7 +15,7 @@ fn scaled(text: &str, units: &[(&str, f64)], how: &str) -> Result<f64, String> {
 }
 
 /// `8G`: bytes of memory, in powers of 1,024.
-pub fn memory(text: &str) -> Result<f64, String> {
+pub(crate) fn memory(text: &str) -> Result<f64, String> {
     const HOW: &str = "write memory with its unit, such as 8G or 512M (powers of 1,024)";
     let units = [("K", 1024.0), ("M", 1_048_576.0), ("G", 1_073_741_824.0), ("T", 1_099_511_627_776.0)];
     let with_bytes: Vec<(String, f64)> = units.iter().map(|(name, scale)| (format!("{name}iB"), *scale)).collect();
@@ -31,7 +31,7 @@ pub fn memory(text: &str) -> Result<f64, String> {
 }
 
 /// `160M/s` of memory, or `40000 pages/s`: bytes a second.
-pub fn dirtied(text: &str) -> Result<f64, String> {
+pub(crate) fn dirtied(text: &str) -> Result<f64, String> {
     const HOW: &str = "write what the guest dirties in a second, such as 160M/s or 40000pages/s";
     const PAGE: f64 = 4096.0;
     let units = [
@@ -47,7 +47,7 @@ pub fn dirtied(text: &str) -> Result<f64, String> {
 }
 
 /// `10Gbit`, `200MB/s`: bytes a second on the wire.
-pub fn bandwidth(text: &str) -> Result<f64, String> {
+pub(crate) fn bandwidth(text: &str) -> Result<f64, String> {
     const HOW: &str = "write bandwidth with its unit, such as 10Gbit, 200MB/s or 128MiB/s";
     let units = [
         ("Mbit", 1e6 / 8.0),
@@ -64,7 +64,7 @@ pub fn bandwidth(text: &str) -> Result<f64, String> {
 }
 
 /// `300ms`: seconds.
-pub fn time(text: &str) -> Result<f64, String> {
+pub(crate) fn time(text: &str) -> Result<f64, String> {
     const HOW: &str = "write a time with its unit, such as 300ms";
     let seconds = scaled(text, &[("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)], HOW)?;
     if seconds <= 1e6 { Ok(seconds) } else { Err(HOW.to_owned()) }

@@ -17,7 +17,7 @@ const HOST: &str = "/";
 /// Options of what is recorded beside.
 #[derive(Args)]
 #[command(next_help_heading = "Other recorders")]
-pub struct Beside {
+pub(super) struct Beside {
     /// Also record the same events with perf
     #[arg(long)]
     perf: bool,
@@ -47,7 +47,7 @@ pub struct Beside {
 
 /// Recorders that run, and the parts that are there from the beginning.
 #[derive(Default)]
-pub struct Running {
+pub(super) struct Running {
     pub recorders: Vec<Box<dyn Recorder>>,
     pub parts: Vec<Part>,
     /// Those of them that no recorder names at its end.
@@ -58,7 +58,7 @@ pub struct Running {
 
 /// Migrations that are watched.
 #[derive(Default)]
-pub struct Watched {
+pub(super) struct Watched {
     ended: Vec<Box<dyn Fn() -> bool>>,
     /// Through what, for people.
     pub through: Vec<String>,
@@ -66,32 +66,32 @@ pub struct Watched {
 
 impl Watched {
     /// Whether there are some, and all are over.
-    pub fn are_over(&self) -> bool {
+    pub(super) fn are_over(&self) -> bool {
         !self.ended.is_empty() && self.ended.iter().all(|ended| ended())
     }
 }
 
 impl Running {
     /// Stops all, because of `error`, which is what the user should hear.
-    pub fn stopped(self, error: Error) -> Error {
+    pub(super) fn stopped(self, error: Error) -> Error {
         self.end();
         error
     }
 
     /// Stops all; what they have recorded is not wanted.
-    pub fn end(self) {
+    pub(super) fn end(self) {
         self.recorders.into_iter().for_each(|recorder| drop(recorder.stop()));
     }
 }
 
 impl Beside {
     /// What [`Beside::before`] does, for people who wait.
-    pub fn describe(&self) -> Option<&'static str> {
+    pub(super) fn describe(&self) -> Option<&'static str> {
         (!self.no_snapshot).then_some("taking a snapshot of this host")
     }
 
     /// Whether a migration is watched.
-    pub fn watches(&self) -> bool {
+    pub(super) fn watches(&self) -> bool {
         !self.migration.is_empty()
     }
 
@@ -123,7 +123,7 @@ impl Beside {
     }
 
     /// The first snapshot of the machine, before anything is recorded.
-    pub fn before(&self, root: &Path, machine: &str) -> Result<Running, Error> {
+    pub(super) fn before(&self, root: &Path, machine: &str) -> Result<Running, Error> {
         let mut running = Running::default();
         if !self.no_snapshot {
             let around = Around::begin(Path::new(HOST), More::of(Path::new(HOST)), root, machine)?;
@@ -134,7 +134,7 @@ impl Beside {
     }
 
     /// Starts perf and LTTng; if one cannot start, those that could are stopped again.
-    pub fn start(&self, journal: &Journal, plan: &Plan, root: &Path, machine: &str) -> Result<Running, Error> {
+    pub(super) fn start(&self, journal: &Journal, plan: &Plan, root: &Path, machine: &str) -> Result<Running, Error> {
         let mut running = Running::default();
         match self.try_start(&mut running, journal, plan, root, machine) {
             Ok(()) => Ok(running),
@@ -143,7 +143,7 @@ impl Beside {
     }
 
     /// Starts what needs no trace: migrations are watched.
-    pub fn start_untraced(&self, root: &Path, machine: &str) -> Result<Running, Error> {
+    pub(super) fn start_untraced(&self, root: &Path, machine: &str) -> Result<Running, Error> {
         let mut running = Running::default();
         match self.watch(&mut running, root, machine) {
             Ok(()) => Ok(running),

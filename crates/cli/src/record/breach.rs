@@ -22,25 +22,23 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Looks in what is kept: what led to a breach is still there when it is seen.
 const LOOKS_A_KEEP: u32 = 8;
 
-/// Causes that are named.
 const MOST_CAUSES: usize = 3;
 
 /// How often a recorder that keeps so much is looked at.
-pub fn every(keep: Duration) -> Duration {
+pub(super) fn every(keep: Duration) -> Duration {
     (keep / LOOKS_A_KEEP).min(EVERY)
 }
 
 /// What a recording is judged by.
-pub struct Goals {
+pub(super) struct Goals {
     budget: String,
-    /// The file that it was read from, as it is.
     text: String,
     judge: Judge,
 }
 
 impl Goals {
     /// The goals of `budget` that a recorder can see broken, if it has any.
-    pub fn of(budget: &Budget, text: String) -> Result<Self, WrongUse> {
+    pub(super) fn of(budget: &Budget, text: String) -> Result<Self, WrongUse> {
         let name = budget.name.clone();
         Judge::of(budget).map(|judge| Self { budget: name.clone(), text, judge }).ok_or_else(|| {
             WrongUse(format!(
@@ -52,7 +50,7 @@ impl Goals {
 
 impl Goals {
     /// Writes the budget into a recording in `root`, which is judged by it from then on; the part that it is.
-    pub fn keep(&self, root: &Path, machine: &str) -> anyhow::Result<Part> {
+    pub(super) fn keep(&self, root: &Path, machine: &str) -> anyhow::Result<Part> {
         let (machine, kind, state) = (machine.to_owned(), PartKind::Budget, PartState::Complete);
         let path = Path::new(&machine).join(BUDGET_FILE);
         let place = root.join(&path);
@@ -63,8 +61,7 @@ impl Goals {
     }
 }
 
-/// A recording that is judged.
-pub struct Judged {
+pub(super) struct Judged {
     goals: Goals,
     growing: Growing,
     /// The file that tells which processes run VMs.
@@ -75,21 +72,21 @@ pub struct Judged {
 }
 
 /// A breach, and when it was by the ticks of the trace's clock, which say it whatever their length turns out to be.
-pub struct Seen {
+pub(super) struct Seen {
     breach: Breach,
     at_ticks: u64,
 }
 
 impl Judged {
     /// Judges the recording whose pages come into `directory`, `every` so often from `now` on.
-    pub fn new(goals: Goals, directory: &Path, processes: &Path, every: Duration, now: Instant) -> Self {
+    pub(super) fn new(goals: Goals, directory: &Path, processes: &Path, every: Duration, now: Instant) -> Self {
         let lag_ns = (sweep(every) + LATE).as_nanos() as u64;
         let growing = Growing::new(directory, lag_ns, MOST_BYTES);
         Self { goals, growing, processes: processes.to_owned(), every, next: now + every, skipped_ns: 0 }
     }
 
     /// Looks, if it is time to.
-    pub fn look(&mut self, now: Instant) -> anyhow::Result<Option<Seen>> {
+    pub(super) fn look(&mut self, now: Instant) -> anyhow::Result<Option<Seen>> {
         if now < self.next {
             return Ok(None);
         }
@@ -103,13 +100,13 @@ impl Judged {
     }
 
     /// What is judged, for people who wait.
-    pub fn goals(&self) -> String {
+    pub(super) fn goals(&self) -> String {
         let goals: Vec<String> = self.goals.judge.goals().iter().map(|goal| goal.id.clone()).collect();
         format!("{} {} of budget {}", if goals.len() == 1 { "goal" } else { "goals" }, list(&goals), self.goals.budget)
     }
 
     /// What was judged, where nothing was broken.
-    pub fn summary(&self) -> String {
+    pub(super) fn summary(&self) -> String {
         let skipped = match self.skipped_ns {
             0 => String::new(),
             ns => format!("; {} were not judged, because too many events came", duration(ns as f64)),
@@ -120,7 +117,7 @@ impl Judged {
 
 impl Seen {
     /// What happened, in a line; the recording is at `trace`.
-    pub fn line(&self, trace: &Path) -> anyhow::Result<String> {
+    pub(super) fn line(&self, trace: &Path) -> anyhow::Result<String> {
         let trace = trace::open(trace)?;
         let origin_ns = trace::replay::origin_ns(trace.as_ref(), None);
         let at_ns = trace.facts().clock.ns(self.at_ticks).saturating_sub(origin_ns);

@@ -13,15 +13,14 @@ const ROUNDS: u32 = 20;
 const SCRATCH: &str = "self-check.tmp";
 
 /// What is known of this host's events before it is recorded.
-pub struct Checked {
-    /// For the user, in a sentence.
+pub(super) struct Checked {
     pub sentence: String,
     /// The same at length, in the recording.
     pub notes: Option<Part>,
 }
 
 /// Runs the test guest. A host on which it cannot run is recorded all the same, so nothing here is an error.
-pub fn check(host: &Path, journal: &Journal, live: &Live, machine: &str) -> Checked {
+pub(super) fn check(host: &Path, journal: &Journal, live: &Live, machine: &str) -> Checked {
     let scratch = live.root().join(SCRATCH);
     let fired = std::fs::create_dir_all(&scratch)
         .map_err(|error| Error::io(&scratch, error))

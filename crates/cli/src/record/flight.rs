@@ -27,7 +27,7 @@ const LEAST_ROOM_KIB: u64 = 16 << 10;
 /// Options of a flight recorder.
 #[derive(Args)]
 #[command(next_help_heading = "Flight recorder")]
-pub struct FlightOptions {
+pub(super) struct FlightOptions {
     /// Record without end, and keep only what happened last
     #[arg(long, conflicts_with_all = ["perf", "lttng"])]
     flight: bool,
@@ -58,7 +58,7 @@ enum Trigger {
 }
 
 /// A flight recorder in the air.
-pub struct Flight {
+pub(super) struct Flight {
     signal: Option<Arc<AtomicBool>>,
     pipe: Option<TriggerPipe>,
     judged: Option<Judged>,
@@ -75,12 +75,12 @@ enum Told {
 
 impl FlightOptions {
     /// What is kept, if not all is.
-    pub fn keep(&self) -> Option<Keep> {
+    pub(super) fn keep(&self) -> Option<Keep> {
         self.flight.then_some(Keep { length: self.keep, most_bytes: self.keep_size })
     }
 
     /// The goals of the budget that ends it.
-    pub fn goals(&self) -> anyhow::Result<Option<Goals>> {
+    pub(super) fn goals(&self) -> anyhow::Result<Option<Goals>> {
         let goals = |name: &PathBuf| {
             let (budget, text) = read_budget_text(name)?;
             Ok(Goals::of(&budget, text)?)
@@ -89,12 +89,12 @@ impl FlightOptions {
     }
 
     /// How often the recording is looked at, if it is judged.
-    pub fn looks(&self) -> Option<Duration> {
+    pub(super) fn looks(&self) -> Option<Duration> {
         self.stop_on.as_ref().map(|_| every(self.keep))
     }
 
     /// Makes the triggers of a recording in `root`, where this is a flight recorder.
-    pub fn start(&self, root: &Path, journal: &Journal) -> anyhow::Result<Option<Flight>> {
+    pub(super) fn start(&self, root: &Path, journal: &Journal) -> anyhow::Result<Option<Flight>> {
         if !self.flight {
             return Ok(None);
         }
@@ -109,12 +109,12 @@ impl FlightOptions {
 
 impl Flight {
     /// Judges the recording from now on.
-    pub fn judge(&mut self, judged: Judged) {
+    pub(super) fn judge(&mut self, judged: Judged) {
         self.judged = Some(judged);
     }
 
     /// What else ends it, for people who wait.
-    pub fn ends(&self) -> String {
+    pub(super) fn ends(&self) -> String {
         let breach = self.judged.as_ref().map(|judged| format!("a breach of {}", judged.goals()));
         let signal = self.signal.as_ref().map(|_| format!("SIGUSR1 to process {}", std::process::id()));
         let pipe = self.pipe.as_ref().map(|pipe| format!("a line in {}", pipe.path().display()));
@@ -126,7 +126,7 @@ impl Flight {
     ///
     /// # Errors
     /// If it cannot be judged.
-    pub fn is_over(&mut self, now: Instant) -> anyhow::Result<bool> {
+    pub(super) fn is_over(&mut self, now: Instant) -> anyhow::Result<bool> {
         if self.told.is_none() {
             let seen = self.judged.as_mut().map_or(Ok(None), |judged| judged.look(now))?;
             let told = seen.map(|seen| Told::Breach(Box::new(seen))).or_else(|| self.pulled().map(Told::Trigger));
@@ -148,7 +148,7 @@ impl Flight {
     }
 
     /// Why it ended, where `otherwise` is what ended it if nothing told it to; the recording's trace is at `trace`.
-    pub fn ended(self, otherwise: EndedBy, trace: &Path) -> anyhow::Result<Ended> {
+    pub(super) fn ended(self, otherwise: EndedBy, trace: &Path) -> anyhow::Result<Ended> {
         let text = match (self.told, otherwise) {
             (Some((Told::Breach(seen), _)), _) => {
                 return Ok(Ended { by: EndedBy::Breach, text: format!("a breach: {}", seen.line(trace)?) });
@@ -164,7 +164,7 @@ impl Flight {
 }
 
 /// What was kept, for stdout.
-pub fn summary(ended: &Ended, flown: Duration, output: &Path, meter: &Meter) -> String {
+pub(super) fn summary(ended: &Ended, flown: Duration, output: &Path, meter: &Meter) -> String {
     let kept = meter.kept();
     let (flown, kept) = (flown.max(kept).as_secs_f64(), kept.as_secs_f64());
     let place = output.display();

@@ -15,13 +15,12 @@ use std::time::{Duration, Instant};
 use trace::tracedat::growing::Growing;
 
 /// Most bytes of pages in one sample: about a million events, which take a tenth of a second to look at.
-pub const MOST_BYTES: u64 = 32 << 20;
+pub(super) const MOST_BYTES: u64 = 32 << 20;
 
 /// Pages that are not full are taken so many times between two looks, but once a second at least.
 const SWEEPS_A_LOOK: u32 = 4;
 
-/// A recording that is watched.
-pub struct Watch {
+pub(super) struct Watch {
     growing: Growing,
     flow: LiveFlow,
     gauges: Gauges,
@@ -33,13 +32,13 @@ pub struct Watch {
 }
 
 /// How often a recorder takes pages that are not full where it is looked at `every` so often.
-pub fn sweep(every: Duration) -> Duration {
+pub(super) fn sweep(every: Duration) -> Duration {
     (every / SWEEPS_A_LOOK).min(Duration::from_secs(1))
 }
 
 impl Watch {
     /// Watches the recording at `root` whose pages come into `directory`, from `now` on.
-    pub fn new(
+    pub(super) fn new(
         root: &Path,
         directory: &Path,
         level: Level,
@@ -61,7 +60,7 @@ impl Watch {
     }
 
     /// Looks, if it is time to.
-    pub fn look(&mut self, now: Instant) -> anyhow::Result<()> {
+    pub(super) fn look(&mut self, now: Instant) -> anyhow::Result<()> {
         if now < self.next {
             return Ok(());
         }
@@ -79,12 +78,12 @@ impl Watch {
     }
 
     /// The last sample as a line; empty before the first.
-    pub fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         self.gauges.samples.back().map_or_else(String::new, line)
     }
 
     /// Says that the recording has ended as it should.
-    pub fn end(&mut self) -> anyhow::Result<()> {
+    pub(super) fn end(&mut self) -> anyhow::Result<()> {
         self.gauges.ended = true;
         Ok(self.gauges.write(&self.root)?)
     }

@@ -10,19 +10,19 @@ use terminal_size::terminal_size_of;
 const MIB: f64 = (1 << 20) as f64;
 
 /// Lines on stderr: what is being done, and on a terminal how far it is.
-pub struct Status {
+pub(super) struct Status {
     wanted: bool,
     line: bool,
 }
 
 impl Status {
     /// Nothing at all if `quiet`; the line of progress only if `progress` and on a terminal.
-    pub fn new(quiet: bool, progress: bool) -> Self {
+    pub(super) fn new(quiet: bool, progress: bool) -> Self {
         Self { wanted: !quiet, line: !quiet && progress && std::io::stderr().is_terminal() }
     }
 
     /// Says what is being done.
-    pub fn say(&self, sentence: &str) {
+    pub(super) fn say(&self, sentence: &str) {
         if self.wanted {
             // If stderr is closed nobody wants to know.
             let _ = writeln!(std::io::stderr(), "{sentence}");
@@ -30,13 +30,13 @@ impl Status {
     }
 
     /// Says that events are being recorded, so that whoever waits for it can begin.
-    pub fn began(&self, recorder: &TracefsRecorder, until: &str) {
+    pub(super) fn began(&self, recorder: &TracefsRecorder, until: &str) {
         let (events, clock) = (recorder.events(), recorder.clock());
         self.say(&format!("recording from now on: {}, clock {clock}; {until}", many(events as u64, "event type")));
     }
 
     /// Writes the line anew; `live` is what was seen last, or empty.
-    pub fn show(&self, elapsed: Duration, live: String, meter: &Meter) {
+    pub(super) fn show(&self, elapsed: Duration, live: String, meter: &Meter) {
         if !self.line {
             return;
         }
@@ -49,12 +49,12 @@ impl Status {
     }
 
     /// Says that the end has begun, which takes a moment for a large recording.
-    pub fn packing(&self, meter: &Meter) {
+    pub(super) fn packing(&self, meter: &Meter) {
         self.rewrite(&format!("packing {:.1} MiB", mib(meter)));
     }
 
     /// Takes the line away.
-    pub fn wipe(&self) {
+    pub(super) fn wipe(&self) {
         self.rewrite("");
     }
 
@@ -67,7 +67,7 @@ impl Status {
 }
 
 /// What was recorded, for stdout.
-pub fn summary(elapsed: Duration, output: &Path, meter: &Meter) -> String {
+pub(super) fn summary(elapsed: Duration, output: &Path, meter: &Meter) -> String {
     format!("recorded {:.1} s into {}: {}", elapsed.as_secs_f64(), output.display(), amount(meter))
 }
 
@@ -76,7 +76,7 @@ fn amount(meter: &Meter) -> String {
 }
 
 /// What the kernel dropped.
-pub fn lost(meter: &Meter) -> String {
+pub(super) fn lost(meter: &Meter) -> String {
     match meter.lost() {
         0 => "no event lost".to_owned(),
         lost => format!("{} lost; use a larger --buffer-size", many(lost, "event")),

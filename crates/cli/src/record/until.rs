@@ -14,8 +14,7 @@ use std::time::{Duration, Instant};
 /// How long a command may take to end once it was asked to, before it is killed: QEMU closes its disks meanwhile.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// What is waited for.
-pub struct Until {
+pub(super) struct Until {
     since: Instant,
     wanted: Option<Duration>,
     asked: Arc<AtomicBool>,
@@ -28,12 +27,12 @@ pub struct Until {
 
 impl Until {
     /// Until that time has passed, counted from [`Until::run`], or until a signal has raised `asked`.
-    pub fn new(wanted: Option<Duration>, asked: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(wanted: Option<Duration>, asked: Arc<AtomicBool>) -> Self {
         Self { since: Instant::now(), wanted, asked, grace: GRACE, told: None, child: None, status: None }
     }
 
     /// Starts the clock, and the command if there is one.
-    pub fn run(&mut self, command: &[OsString]) -> anyhow::Result<()> {
+    pub(super) fn run(&mut self, command: &[OsString]) -> anyhow::Result<()> {
         self.since = Instant::now();
         if let Some((program, arguments)) = command.split_first() {
             self.child = Some(Command::new(program).args(arguments).spawn().map_err(|error| not_run(program, &error))?);
@@ -42,13 +41,13 @@ impl Until {
     }
 
     /// Time since [`Until::run`].
-    pub fn elapsed(&self) -> Duration {
+    pub(super) fn elapsed(&self) -> Duration {
         self.since.elapsed()
     }
 
     /// True if recording is to end now. On a signal a command that runs is asked to end and waited for; on a second signal,
     /// or when it takes too long, it is killed.
-    pub fn is_over(&mut self) -> anyhow::Result<bool> {
+    pub(super) fn is_over(&mut self) -> anyhow::Result<bool> {
         let Some(child) = &mut self.child else {
             let asked = self.asked.load(Ordering::Relaxed);
             return Ok(asked || self.wanted.is_some_and(|wanted| self.since.elapsed() >= wanted));
@@ -70,8 +69,7 @@ impl Until {
         Ok(false)
     }
 
-    /// What ended it.
-    pub fn by(&self) -> EndedBy {
+    pub(super) fn by(&self) -> EndedBy {
         match self.status {
             Some(_) => EndedBy::Command,
             None if self.asked.load(Ordering::Relaxed) => EndedBy::Signal,
@@ -80,7 +78,7 @@ impl Until {
     }
 
     /// What the command ended with, as a shell counts it: 128 and the signal if one killed it.
-    pub fn status(&self) -> Option<u8> {
+    pub(super) fn status(&self) -> Option<u8> {
         let status = self.status?;
         let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
         Some(u8::try_from(code).unwrap_or(u8::MAX))

@@ -11,7 +11,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 impl Record {
-    /// Records it, and says where to.
     pub(super) fn run_untraced(&self) -> anyhow::Result<Exit> {
         let now = Utc::of(SystemTime::now());
         let destination = self.destination.of("record", now)?;

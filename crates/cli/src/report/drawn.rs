@@ -5,7 +5,7 @@ use analysis::facts::timeline::{overview, whole_span};
 use show::html::{Drafting, Drawing, MOST_SLICES};
 
 /// The vCPUs over time.
-pub fn draw(case: &Case) -> Drawing {
+pub(super) fn draw(case: &Case) -> Drawing {
     let (ranks, ledger) = (case.chain_ranks(), case.ledger());
     let mut drafting = Drafting::new(whole_span(ledger));
     let (lanes, found) = overview(

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 /// Options of a budget and its verdicts.
 #[derive(Args)]
-pub struct JudgeOptions {
+pub(crate) struct JudgeOptions {
     #[command(flatten)]
     budget: BudgetOption,
     /// Exit with status 3 also if a goal of the budget is INCONCLUSIVE or NOT MEASURED, not only if one is FAIL
@@ -31,13 +31,13 @@ pub struct JudgeOptions {
 
 impl JudgeOptions {
     /// The budget; a file of verdicts that cannot be written is refused before the work is done.
-    pub fn budget(&self, force: bool) -> anyhow::Result<Option<Budget>> {
+    pub(crate) fn budget(&self, force: bool) -> anyhow::Result<Option<Budget>> {
         self.junit.as_deref().map_or(Ok(()), |file| Staging::check_file(file, force))?;
         self.budget.read()
     }
 
     /// The verdicts on a case as tests.
-    pub fn suite(&self, case: &Case) -> Option<Suite> {
+    pub(crate) fn suite(&self, case: &Case) -> Option<Suite> {
         let budget = case.budget()?;
         let of = |judged: &Judged| test(budget, judged, self.strict);
         let name = format!("{}: {}", budget.name, case.input().recording.title());
@@ -45,7 +45,7 @@ impl JudgeOptions {
     }
 
     /// Writes the file of verdicts, and says how the command ends that would end with `exit` else.
-    pub fn end(&self, suites: &[Suite], exit: Exit, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+    pub(crate) fn end(&self, suites: &[Suite], exit: Exit, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         if suites.is_empty() && (self.strict || self.junit.is_some()) {
             let why =
                 "--strict and --junit are about a budget: name one with --budget, because no recording carries one";

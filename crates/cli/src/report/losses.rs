@@ -6,7 +6,7 @@ use clap::Args;
 /// Options about time that the host took from vCPUs.
 #[derive(Args)]
 #[command(next_help_heading = "Lost time")]
-pub struct LossArguments {
+pub(super) struct LossArguments {
     /// Count the time from exit to entry also while the guest had halted
     #[arg(long)]
     include_hlt: bool,
@@ -14,7 +14,7 @@ pub struct LossArguments {
 
 impl LossArguments {
     /// The same as the question takes it.
-    pub fn options(&self) -> LossOptions {
+    pub(super) fn options(&self) -> LossOptions {
         LossOptions { include_halts: self.include_hlt }
     }
 }

@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 /// Options that rank tables for people; JSON and CSV keep all rows in their own order.
 #[derive(Args)]
 #[command(next_help_heading = "Rank the tables (text and --html)")]
-pub struct RankingOptions {
+pub(super) struct RankingOptions {
     /// Sort key: most time, most exits, or the highest 99th percentile
     #[arg(long, value_name = "KEY", default_value = "time")]
     sort: SortKey,
@@ -35,7 +35,7 @@ enum Overview {
 
 impl RankingOptions {
     /// The same as the questions take it.
-    pub fn ranking(&self) -> Ranking {
+    pub(super) fn ranking(&self) -> Ranking {
         Ranking {
             sort: match self.sort {
                 SortKey::Time => Sort::Time,

@@ -9,7 +9,7 @@ use analysis::{Case, Given};
 use std::path::Path;
 
 /// Reports on what `command` has just recorded, as `kvmscope report` does.
-pub fn of(path: &Path, command: &str, output: &OutputOptions, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+pub(crate) fn of(path: &Path, command: &str, output: &OutputOptions, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let recording = opened(path, &Stdin::default(), interrupt)?;
     let progress = Progress::new(true);
     let case = Case::new(analysis::open(recording)?, Given::default()).with_progress(progress.hear());

@@ -7,14 +7,14 @@ use std::process::Command;
 use testing::Workspace;
 
 /// A directory, and the kernels of the user's own cache.
-pub struct Place {
+pub(crate) struct Place {
     workspace: Workspace,
     kernels: PathBuf,
 }
 
 impl Place {
     /// Nothing, and a reason on stdout, where the lab cannot run: for what is `lacking`, or without a kernel of that flavour.
-    pub fn new(lab: &str, lacking: Option<String>, flavour: Flavour) -> Option<Self> {
+    pub(crate) fn new(lab: &str, lacking: Option<String>, flavour: Flavour) -> Option<Self> {
         let workspace = Workspace::alone();
         let kernels = default_cache(|name| std::env::var_os(name)).unwrap_or_else(|| workspace.path().join("kernels"));
         let why = lacking.or_else(|| {
@@ -30,23 +30,23 @@ impl Place {
         }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.workspace.path()
     }
 
-    pub fn output(&self) -> PathBuf {
+    pub(crate) fn output(&self) -> PathBuf {
         self.path().join("recording")
     }
 
     /// `kvmscope lab WHICH`, which records there.
-    pub fn lab(&self, which: &str) -> Command {
+    pub(crate) fn lab(&self, which: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
         command.args(["lab", which, "--cache"]).arg(&self.kernels).arg("-o").arg(self.output());
         command
     }
 
     /// Panics if a lab of process `pid` left anything, besides what the test `keeps`.
-    pub fn assert_clean(&self, pid: u32, keeps: Option<&Path>) {
+    pub(crate) fn assert_clean(&self, pid: u32, keeps: Option<&Path>) {
         let left: Vec<_> = std::fs::read_dir(self.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert!(left.iter().all(|path| Some(path.as_path()) == keeps), "{left:?}");
         assert!(!self.kernels.join(format!("scratch-{pid}")).exists());

@@ -137,6 +137,7 @@ fn methods(section: &Value) -> (Vec<String>, Vec<u64>) {
 }
 
 #[test]
+#[ignore = "torture"]
 fn each_run_has_its_method_and_what_was_said_of_pre_copy_is_held_against_that_alone() {
     let directory = Workspace::alone();
     let Some(section) = moved(directory.path(), &["--method", "multifd,precopy"]) else { return };
@@ -145,6 +146,7 @@ fn each_run_has_its_method_and_what_was_said_of_pre_copy_is_held_against_that_al
 }
 
 #[test]
+#[ignore = "torture"]
 fn another_qemu_moves_a_guest_by_methods_that_the_installed_one_may_lack() {
     let program =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/qemu-backports/root/usr/bin/qemu-system-x86_64");
@@ -193,7 +195,6 @@ fn one_that_never_ends_is_cancelled_and_said_to_be_before() {
     assert_eq!(left(directory.path()), [""; 0]);
 }
 
-/// A lab that has said this.
 fn at_work(mut lab: Command, word: &str) -> Child {
     let mut lab = lab.spawn().unwrap();
     wait_for_output(lab.stderr.take().unwrap(), word);

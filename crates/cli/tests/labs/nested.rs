@@ -62,6 +62,7 @@ fn every_level_and_chain_of_the_svm_toy_is_told_right() {
 
 /// With one CPU: QEMU 7.2 with two emulated ones stands still now and then, as a guest begins that has virtual GIF; why is not known.
 #[test]
+#[ignore = "torture"]
 fn virtual_gif_takes_two_exits_out_of_each_chain() {
     let Some(report) = scored(&SVM, &["loops=50", "vgif=on", "workload=pio"], score::score) else { return };
     assert!(report.contains("costs 4 exits of L1 to L0"), "{report}");

@@ -97,7 +97,6 @@ fn begin([source, target]: &mut [Qemu; 2], place: &Path) {
     source.ask("migrate", address);
 }
 
-/// A watcher that has said that it watches.
 fn watcher(place: &Path, watched: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
     command.args(["record", "--no-trace", "--no-snapshot", "-o"]).arg(place.join("watched"));

@@ -120,7 +120,6 @@ fn a_broken_goal_ends_with_3_and_names_who_took_the_time() {
 /// A goal that the hog breaks.
 const BROKEN: &str = "metric = \"preempt_window\"\nwindow = \"1ms\"\nstat = \"sup\"\nop = \"<\"\nlimit = \"20us\"\n";
 
-/// One line out of several.
 fn in_line(said: &str) -> String {
     said.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,5 +1,6 @@
 //! What the program says of recordings and of plans, on any machine.
 
+mod api;
 mod apply_proposal;
 mod budget;
 mod check;

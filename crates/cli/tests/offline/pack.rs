@@ -19,7 +19,6 @@ fn kvmscope(place: &Path, arguments: &[&str]) -> (i32, String, String) {
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
-/// What a command prints that has an answer.
 fn answer(place: &Path, arguments: &[&str]) -> String {
     let (status, out, error) = kvmscope(place, arguments);
     assert_eq!(status, 0, "{arguments:?}: {error}");

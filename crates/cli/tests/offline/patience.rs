@@ -89,7 +89,6 @@ fn wrong_in_rust(text: &str) -> Vec<(usize, String)> {
     sleeps.chain(asserts).collect()
 }
 
-/// The same of a browser's steps.
 fn wrong_in_browser(text: &str) -> Vec<(usize, String)> {
     let lines = text.lines().enumerate().filter(|(_, line)| BROWSER.iter().any(|wait| line.contains(wait)));
     lines.map(|(at, line)| (at, format!("waits for a time: {}", line.trim()))).collect()

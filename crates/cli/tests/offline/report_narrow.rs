@@ -30,7 +30,6 @@ fn rules(section: &Value) -> Vec<&str> {
     findings.map(|one| one["id"].as_str().unwrap().split('@').next().unwrap()).collect()
 }
 
-/// The values of a column, in a table that has it.
 fn column(section: &Value, table: &str, name: &str) -> Vec<Value> {
     let table = &section["tables"][table];
     let columns = table["columns"].as_array().unwrap();

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The repository.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// The folder of each crate of ours, by the name under which others use it.
-pub fn crates_of_ours() -> BTreeMap<String, String> {
+pub(crate) fn crates_of_ours() -> BTreeMap<String, String> {
     let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let of_line = |line: &str| {
         let (name, rest) = line.split_once(" = { path = \"")?;
@@ -19,7 +18,7 @@ pub fn crates_of_ours() -> BTreeMap<String, String> {
 }
 
 /// Adds all files of Rust below `directory`.
-pub fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
+pub(crate) fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

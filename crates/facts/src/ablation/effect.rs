@@ -8,15 +8,12 @@ use std::cmp::Ordering;
 /// The runs of one change, which took turns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
-    /// What was changed.
     pub name: String,
     /// Runs without it.
     pub before: Vec<Run>,
-    /// Runs with it.
     pub after: Vec<Run>,
 }
 
-/// What a change did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Something fell by more than chance explains, and nothing rose.
@@ -41,12 +38,9 @@ impl Effect {
     }
 }
 
-/// A change, and what it did.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranked {
-    /// What was changed.
     pub name: String,
-    /// What it did.
     pub effect: Effect,
     /// Each measure, in the budget's order.
     pub changes: Vec<Change>,
@@ -55,11 +49,9 @@ pub struct Ranked {
 /// What became of a measure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// The measure.
     pub measure: Measure,
     /// Its mean over the runs without the change.
     pub before: f64,
-    /// Its mean over those with it.
     pub after: f64,
     /// How likely a difference as large as this is if the change did nothing.
     pub chance: f64,

@@ -26,7 +26,6 @@ pub fn measures(budget: &Budget) -> Vec<Measure> {
 }
 
 impl Measure {
-    /// What it is, as a row is called.
     pub fn name(&self) -> String {
         let limit = |goal: &Goal| format!("{} {} {}", goal.id, goal.op.name(), exact(goal.limit_ns));
         match self {
@@ -47,7 +46,6 @@ impl Measure {
         }
     }
 
-    /// A value of it, as people read it.
     pub fn shown(&self, value: f64) -> String {
         match self {
             Measure::Broken(_) => decimals(value, 1),
@@ -56,10 +54,8 @@ impl Measure {
     }
 }
 
-/// One run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// A value of each measure.
     pub(super) values: Vec<f64>,
     /// How many vCPUs were judged.
     pub vcpus: usize,
@@ -105,14 +101,12 @@ impl Run {
         &self.values
     }
 
-    /// One that came to these values.
     #[cfg(any(test, feature = "testing"))]
     pub fn for_tests(values: &[f64]) -> Self {
         Self { values: values.to_vec(), vcpus: 1, unknown_share: 0.0 }
     }
 }
 
-/// All verdicts of a goal.
 fn judged<'c>(case: &'c Case, goal: &Goal) -> impl Iterator<Item = &'c crate::budget::Judged> {
     let goals = case.budget().map_or(&[][..], |budget| &budget.goals);
     let place = goals.iter().position(|other| other.id == goal.id);

@@ -25,7 +25,6 @@ use super::{interrupts, reflected_exits, registers};
 pub struct Causes<'a> {
     /// What the machine below tells.
     pub vcpu: &'a HostVcpu,
-    /// What the guest tells.
     pub own: &'a GuestCpu,
     /// Exits that both saw.
     pub common: &'a Pairs,
@@ -40,14 +39,11 @@ pub struct Causes<'a> {
 pub struct Found {
     /// The map; `None` if nothing tells, or what tells contradicts itself.
     pub map: Option<Map>,
-    /// Bounds behind it.
     pub bounds: u64,
-    /// Interrupts among what they come from.
     pub interrupts: u64,
 }
 
 impl Causes<'_> {
-    /// The map that all of them allow.
     pub fn map(&self, scale: Scale) -> Found {
         let slopes = scale.slopes();
         let first = self.paired(scale);

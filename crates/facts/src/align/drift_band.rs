@@ -18,7 +18,6 @@ pub struct DriftBand {
     /// Times are counted from here, so that a float holds them exactly.
     origin: (u64, u64),
     slopes: (f64, f64),
-    /// The bounds' times.
     times: Vec<f64>,
     /// For each: what lower bounds up to it say, as y at the origin along the flat slope, and upper ones along the steep.
     before: Vec<(f64, f64)>,

@@ -23,7 +23,6 @@ use walk::events::vendor;
 /// One CPU of the guest.
 #[derive(Debug, Clone, Default)]
 pub struct GuestCpu {
-    /// Its exits, in order.
     pub exits: Vec<OwnExit>,
     /// Beginnings of its interrupt handlers, in order.
     pub handlers: Vec<Handler>,
@@ -52,7 +51,6 @@ pub struct OwnExit {
     pub at: u64,
     /// Why its own guest stopped.
     pub reason: Reason,
-    /// Where.
     pub rip: u64,
     /// The `kvm_entry` of the same CPU before it and after the exit before, if there is one.
     pub entered: Option<u64>,

@@ -25,10 +25,8 @@ use walk::state::{State, TracedLevel};
 use walk::thread::{Chain, Exit, Handled};
 use walk::{Preemptor, Sink, Walk};
 
-/// One vCPU thread.
 #[derive(Debug, Clone, Default)]
 pub struct HostVcpu {
-    /// Its thread id.
     pub tid: i32,
     /// Its number, where an event told.
     pub vcpu: Option<u32>,
@@ -70,7 +68,7 @@ impl HostVcpu {
 }
 
 /// Stands for an address that a trace does not hold, on both sides of a comparison.
-pub const NO_RIP: u64 = 0;
+pub(crate) const NO_RIP: u64 = 0;
 
 /// Different sites kept per vCPU; exits at others are not named.
 const MOST_SITES: usize = 65_536;
@@ -78,9 +76,7 @@ const MOST_SITES: usize = 65_536;
 /// A stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window {
-    /// Its start.
     pub from: u64,
-    /// Its end.
     pub to: u64,
     /// The CPU of the lower machine on which it ended.
     pub cpu: u32,
@@ -93,22 +89,19 @@ pub struct Reflected {
     pub at: u64,
     /// Why, as the hypervisor is told.
     pub reason: Reason,
-    /// Where it stopped.
     pub rip: u64,
 }
 
 /// Everything of one lower machine.
 #[derive(Debug, Clone, Default)]
 pub struct HostSide {
-    /// Its vCPU threads.
     pub vcpus: Vec<HostVcpu>,
     /// First and last event.
     pub span: (u64, u64),
     /// Writes of offsets are among the events that were recorded.
-    pub writes_are_recorded: bool,
+    pub(crate) writes_are_recorded: bool,
 }
 
-/// Reads it from a trace.
 pub fn read(part: &Part, axis: &Axis, given: &Given) -> HostSide {
     let has = |name: &str| part.trace.facts().event_types.iter().any(|event| event.name == name);
     let mut names = ROWS.iter().filter(|row| row.role == Role::TscOffset).flat_map(|row| row.names);
@@ -219,7 +212,6 @@ impl KvmEvents {
     }
 }
 
-/// Keeps what the walk tells.
 struct Keeper {
     axis: Axis,
     /// CPU of the event that the walk looks at: a guest's stretch is ended by an event of its own CPU.

@@ -14,7 +14,6 @@
 //! A. Duda et al., Estimating global time in distributed systems, ICDCS 1987; B. Poirier, R. Roy, M. Dagenais, Accurate
 //! offline synchronization of distributed traces, ACM SIGOPS OSR 44(3), 2010.
 
-/// The feasible lines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Region {
     /// x is counted from here; y too, from `y0`.

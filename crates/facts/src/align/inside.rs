@@ -17,13 +17,13 @@ use super::lines::{Bound, Lines};
 const ROUNDS: usize = 4;
 
 /// Stretches in which a vCPU's guest itself can have written, in order.
-pub struct Inside {
+pub(crate) struct Inside {
     windows: Vec<(u64, u64)>,
 }
 
 impl Inside {
     /// Windows of the guest, and stretches of which nothing is known; times may be off by `slack` because files round.
-    pub fn of(vcpu: &HostVcpu, slack: u64) -> Self {
+    pub(crate) fn of(vcpu: &HostVcpu, slack: u64) -> Self {
         let both = vcpu.windows.iter().chain(&vcpu.unknown);
         let mut windows: Vec<(u64, u64)> =
             both.map(|Window { from, to, .. }| (from.saturating_sub(slack), to.saturating_add(slack))).collect();
@@ -38,19 +38,19 @@ impl Inside {
     }
 
     /// The first time from `at` on at which the guest can have run.
-    pub fn from(&self, at: u64) -> Option<u64> {
+    pub(crate) fn from(&self, at: u64) -> Option<u64> {
         let next = self.windows.get(self.windows.partition_point(|(_, to)| *to < at))?;
         Some(next.0.max(at))
     }
 
     /// The last time up to `at` at which the guest can have run.
-    pub fn until(&self, at: u64) -> Option<u64> {
+    pub(crate) fn until(&self, at: u64) -> Option<u64> {
         let last = self.windows.partition_point(|(from, _)| *from <= at).checked_sub(1)?;
         Some(self.windows[last].1.min(at))
     }
 
     /// The part of an interval in which the guest can have run; `None` if there is none.
-    pub fn narrowed(&self, (low, high): (u64, u64)) -> Option<(u64, u64)> {
+    pub(crate) fn narrowed(&self, (low, high): (u64, u64)) -> Option<(u64, u64)> {
         let (first, last) = (self.windows.first()?, self.windows.last()?);
         let up = self.windows.get(self.windows.partition_point(|(_, to)| *to < low));
         let down = self.windows.partition_point(|(from, _)| *from <= high).checked_sub(1);
@@ -72,7 +72,7 @@ impl Inside {
     }
 
     /// One line that obeys `bounds`, narrowed; `None` if the windows leave none: then the clock is no line.
-    pub fn line(&self, bounds: &mut Vec<Bound>, times: &[u64], slopes: (f64, f64)) -> Option<Lines> {
+    pub(crate) fn line(&self, bounds: &mut Vec<Bound>, times: &[u64], slopes: (f64, f64)) -> Option<Lines> {
         let mut lines = Lines::one(bounds, slopes)?;
         for _ in 0..ROUNDS {
             let more = self.more(times, &lines);
@@ -87,7 +87,7 @@ impl Inside {
 }
 
 /// Adds bounds, in order of the guest's time.
-pub fn add(bounds: &mut Vec<Bound>, more: Vec<Bound>) {
+pub(super) fn add(bounds: &mut Vec<Bound>, more: Vec<Bound>) {
     bounds.extend(more);
     bounds.sort_by_key(|bound| bound.x);
 }

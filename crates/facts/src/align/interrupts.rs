@@ -21,23 +21,19 @@ use super::unique_runs::{self, Effect, Known, Stretch};
 /// An interrupt that KVM put into an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Injection {
-    /// When.
     pub at: u64,
-    /// Which.
     pub vector: u8,
 }
 
-/// A handler of the guest's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handler {
     /// When it began, on the guest's clock.
     pub at: u64,
-    /// Of which vector.
     pub vector: u8,
 }
 
 /// Bounds of handlers that fit one injection only, by what is `known`, or by a seed.
-pub fn bounds(
+pub(crate) fn bounds(
     (vcpu, inside): (&HostVcpu, &Inside),
     handlers: &[Handler],
     known: Option<Known<'_>>,
@@ -48,7 +44,7 @@ pub fn bounds(
 }
 
 /// Where the handlers of the injections into the guest itself must begin.
-pub fn stretches(vcpu: &HostVcpu) -> Vec<Stretch<u8>> {
+pub(crate) fn stretches(vcpu: &HostVcpu) -> Vec<Stretch<u8>> {
     let next = |windows: &[super::host_side::Window], at: u64| {
         windows.get(windows.partition_point(|window| window.from < at)).map(|window| window.from)
     };

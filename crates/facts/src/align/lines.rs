@@ -57,7 +57,6 @@ impl Lines {
         })
     }
 
-    /// Number of lines.
     pub fn len(&self) -> usize {
         self.pieces.len()
     }

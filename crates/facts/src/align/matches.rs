@@ -19,10 +19,9 @@ use walk::events::reasons::Reason;
 const ANCHOR: usize = 6;
 
 /// Pairs (place below, place above), rising in both, with equal reasons.
-pub type Pairs = Vec<(usize, usize)>;
+pub(super) type Pairs = Vec<(usize, usize)>;
 
-/// Pairs found by order alone.
-pub fn by_order(below: &[Reflected], above: &[OwnExit]) -> Pairs {
+pub(super) fn by_order(below: &[Reflected], above: &[OwnExit]) -> Pairs {
     let same = |(one, other): (&Reflected, &OwnExit)| one.reason == other.reason;
     if below.len() == above.len() && below.iter().zip(above).all(same) {
         return (0..below.len()).map(|place| (place, place)).collect();
@@ -34,7 +33,7 @@ pub fn by_order(below: &[Reflected], above: &[OwnExit]) -> Pairs {
 }
 
 /// Pairs of equal things in two lists in which the same things happened in the same order.
-pub fn in_order<T: Hash + Eq>(below: &[T], above: &[T]) -> Pairs {
+pub(super) fn in_order<T: Hash + Eq>(below: &[T], above: &[T]) -> Pairs {
     let mut pairs: Pairs = Vec::new();
     for (low, high) in anchors(below, above) {
         let (mut from, mut to) = ((low, high), (low, high));
@@ -55,7 +54,7 @@ pub fn in_order<T: Hash + Eq>(below: &[T], above: &[T]) -> Pairs {
 
 /// Pairs found by time: `placed` are the times of `above` on the axis of `below`, the earliest first, where a counter that was
 /// set back leaves several. An exit was reflected before the guest wrote it down, and the next one was not.
-pub fn by_time<P>(below: &[Reflected], above: &[OwnExit], placed: impl Fn(&OwnExit) -> P) -> Pairs
+pub(super) fn by_time<P>(below: &[Reflected], above: &[OwnExit], placed: impl Fn(&OwnExit) -> P) -> Pairs
 where
     P: IntoIterator<Item = u64>,
 {

@@ -14,29 +14,29 @@
 
 pub mod causes;
 pub mod compose;
-pub mod drift_band;
+mod drift_band;
 pub mod guest_side;
 pub mod host_side;
 pub mod hull;
-pub mod inside;
-pub mod interrupts;
+mod inside;
+pub(crate) mod interrupts;
 pub mod lines;
-pub mod matches;
+mod matches;
 pub mod names;
 pub mod offsets;
-pub mod order_only;
-pub mod outside;
+mod order_only;
+mod outside;
 pub mod pairing;
 pub mod place;
 pub mod readings;
-pub mod reflected_exits;
-pub mod registers;
-pub mod scaling;
-pub mod shift;
-pub mod steps;
+mod reflected_exits;
+mod registers;
+mod scaling;
+mod shift;
+mod steps;
 pub mod symbols;
-pub mod tasks;
-pub mod unique_runs;
+mod tasks;
+mod unique_runs;
 
 pub use outside::Outside;
 pub use place::{Map, Placed};
@@ -58,9 +58,7 @@ use walk::Part;
 /// One guest on the time line of the machine below.
 #[derive(Debug, Clone)]
 pub struct Alignment {
-    /// The machine below.
     pub below: String,
-    /// The guest.
     pub machine: String,
     /// The clock of the machine below.
     pub axis: Axis,
@@ -90,13 +88,10 @@ pub struct Cpu {
     pub cpu: u32,
     /// What the machine below tells of it.
     pub vcpu: HostVcpu,
-    /// What the guest tells.
     pub own: GuestCpu,
-    /// What paired the two.
     pub paired_by: pairing::By,
     /// Both traces have the ticks of one counter as their times.
     pub one_counter: bool,
-    /// What debugfs told of its counter.
     pub counter: Counter,
     /// How its times are found below; `None` if nothing tells.
     pub map: Option<Map>,

@@ -24,7 +24,6 @@ use walk::Part;
 pub struct GivenSymbols {
     /// Its id, name or level: `L1`.
     pub machine: String,
-    /// The file, for messages.
     pub file: PathBuf,
     /// Its text: of `/proc/kallsyms`, `System.map` or `/proc/modules`.
     pub text: String,

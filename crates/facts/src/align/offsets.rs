@@ -21,7 +21,6 @@ pub struct Offsets {
     pieces: Vec<(u64, u64, u64)>,
     /// Places in `pieces` at which the guest's counter was set back; the first is 0.
     epochs: Vec<usize>,
-    /// How the counter is scaled.
     pub scaling: Scaling,
     /// No write was seen: the offset is the one that debugfs showed.
     pub is_held: bool,
@@ -51,7 +50,7 @@ impl Offsets {
     }
 
     /// True if one offset held all the time.
-    pub fn are_one(&self) -> bool {
+    pub(crate) fn are_one(&self) -> bool {
         self.pieces.windows(2).all(|two| two[0].2 == two[1].2)
     }
 
@@ -84,7 +83,7 @@ impl Offsets {
     }
 
     /// The offset at the guest's time `at`, by the window that holds it, else by the nearest.
-    pub fn offset_at(&self, at: u64) -> u64 {
+    pub(crate) fn offset_at(&self, at: u64) -> u64 {
         let mut best = (u64::MAX, 0);
         for pieces in self.stretches() {
             let (distance, offset) = nearest(pieces, at);

@@ -16,11 +16,9 @@ use walk::Part;
 /// What became of the events of one CPU.
 #[derive(Debug, Clone, Default)]
 pub struct Outside {
-    /// Its events.
     pub events: u64,
     /// Those that cannot be judged.
     pub unjudged: u64,
-    /// Those outside.
     pub violations: u64,
     /// The farthest of them from a window.
     pub worst: u64,
@@ -31,7 +29,7 @@ pub struct Outside {
 }
 
 /// Judges all events of `part`; `cpus` are its CPUs that have a map.
-pub fn outside(part: &Part, axis: &Axis, cpus: &BTreeMap<u32, (&Map, &HostVcpu)>) -> BTreeMap<u32, Outside> {
+pub(super) fn outside(part: &Part, axis: &Axis, cpus: &BTreeMap<u32, (&Map, &HostVcpu)>) -> BTreeMap<u32, Outside> {
     let mut request = Request::everything(part.trace.facts());
     request.events.iter_mut().for_each(|wanted| wanted.fields.clear());
     let mut judge = Judge { axis, cpus, told: BTreeMap::new() };

@@ -12,12 +12,10 @@ use super::registers;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which VM a thread belongs to.
-pub type VmOf<'a> = &'a dyn Fn(i32) -> Option<String>;
+pub(crate) type VmOf<'a> = &'a dyn Fn(i32) -> Option<String>;
 
-/// What paired them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// Exits that both saw.
     Exits,
     /// Values of MSRs that both saw.
     Registers,
@@ -26,7 +24,6 @@ pub enum By {
 }
 
 impl By {
-    /// As tables say it.
     pub fn name(self) -> &'static str {
         match self {
             By::Exits => "exits",
@@ -36,14 +33,12 @@ impl By {
     }
 }
 
-/// One pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
     /// The guest's CPU.
     pub cpu: u32,
     /// Place of the thread in `HostSide::vcpus`.
     pub thread: usize,
-    /// What paired them.
     pub by: By,
     /// Exits that both saw, by order alone.
     pub common: Pairs,
@@ -51,11 +46,9 @@ pub struct Pair {
 
 /// What is known of the guest beside its events.
 pub struct PairingHints<'a> {
-    /// Its number of CPUs.
     pub cpus: u32,
     /// Its CPUs and their threads below.
     pub threads: &'a [(u32, i32)],
-    /// Its name.
     pub name: Option<&'a str>,
 }
 

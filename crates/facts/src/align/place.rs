@@ -80,7 +80,6 @@ impl Map {
         }
     }
 
-    /// What the method is called in tables.
     pub fn method(&self) -> &'static str {
         match self {
             Map::Offsets(..) => "tsc_offset",
@@ -94,7 +93,7 @@ impl Map {
 
 /// Clocks of known scale drift less than this: each of two may be slewed by 500 ppm (MAXFREQ in include/linux/timex.h,
 /// Linux 6.12).
-pub const MOST_DRIFT: f64 = 1e-3;
+pub(crate) const MOST_DRIFT: f64 = 1e-3;
 
 /// How far the rate of an unsteady counter may lie from its host's between two causes. Nothing in KVM limits it: with 1,000
 /// ppm 29 of 100,655 events of a nested Linux in QEMU's TCG lay outside their error, with 2 % none.
@@ -122,7 +121,6 @@ pub enum Scale {
     /// Both count the same counter, which is not steady: the offset may change whenever the vCPU is loaded, by less than
     /// bounds can show.
     Unsteady,
-    /// Nothing.
     Unknown,
 }
 

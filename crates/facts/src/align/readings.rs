@@ -15,7 +15,6 @@ use super::host_side::HostVcpu;
 use super::scaling::Scaling;
 use base::recording::{TscReading, TscReadings, TscScaling};
 
-/// What was read of one vCPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counter {
     /// How it is scaled; `None` if nothing tells.

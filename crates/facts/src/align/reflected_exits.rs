@@ -23,7 +23,7 @@ type Kind = (Reason, u64);
 
 /// Bounds of exits that fit one handing up only, by a seed; none if that leaves most exits of that time without one. Each
 /// exit found gives two.
-pub fn bounds((vcpu, inside): (&HostVcpu, &Inside), own: &[OwnExit], slopes: (f64, f64)) -> Vec<Bound> {
+pub(super) fn bounds((vcpu, inside): (&HostVcpu, &Inside), own: &[OwnExit], slopes: (f64, f64)) -> Vec<Bound> {
     let stretches = stretches(vcpu, inside);
     let (Some(first), Some(last)) = (stretches.first(), stretches.last()) else { return Vec::new() };
     let seen = first.from..=last.to;
@@ -35,7 +35,7 @@ pub fn bounds((vcpu, inside): (&HostVcpu, &Inside), own: &[OwnExit], slopes: (f6
 }
 
 /// Exits that both saw, by what is known of the guest's clock.
-pub fn pairs((vcpu, inside): (&HostVcpu, &Inside), own: &[OwnExit], known: Known<'_>) -> Pairs {
+pub(super) fn pairs((vcpu, inside): (&HostVcpu, &Inside), own: &[OwnExit], known: Known<'_>) -> Pairs {
     unique_runs::fitting(&stretches(vcpu, inside), &effects(own), known)
 }
 

@@ -28,16 +28,13 @@ pub struct Access {
     pub at: u64,
     /// Number of the register.
     pub msr: u32,
-    /// Whether it was written.
     pub write: bool,
-    /// What was written or read.
     pub value: u64,
 }
 
 /// So many accesses must have a value that came once.
 const TELLING: usize = 6;
 
-/// What both sides know of it.
 type What = (u32, bool, u64);
 
 impl Access {
@@ -48,7 +45,7 @@ impl Access {
 
 /// Accesses that both sides list; none if most of what stands between them is not in both, or if too few of them have a
 /// value that came once: 0 and 1 are in order by chance somewhere.
-pub fn pairs(below: &[Access], above: &[Access]) -> Pairs {
+pub(super) fn pairs(below: &[Access], above: &[Access]) -> Pairs {
     let (low, high) = (shared(below, above), shared(above, below));
     let whats = |accesses: &[Access], places: &[usize]| -> Vec<What> {
         places.iter().map(|place| accesses[*place].what()).collect()
@@ -67,7 +64,7 @@ pub fn pairs(below: &[Access], above: &[Access]) -> Pairs {
 
 /// CPUs of a guest and places of the threads that served their accesses, best first: those with enough values that came
 /// once on any thread.
-pub fn pairing(below: &[HostVcpu], above: &BTreeMap<u32, GuestCpu>) -> Vec<(u32, usize)> {
+pub(super) fn pairing(below: &[HostVcpu], above: &BTreeMap<u32, GuestCpu>) -> Vec<(u32, usize)> {
     let mut served: FxHashMap<What, Option<usize>> = FxHashMap::default();
     for (thread, vcpu) in below.iter().enumerate() {
         for access in &vcpu.accesses {
@@ -95,7 +92,7 @@ fn shared(one: &[Access], other: &[Access]) -> Vec<usize> {
 }
 
 /// What pairs say of the two clocks, by time of the guest's; times may be off by `slack` because files round.
-pub fn bounds((below, above): (&[Access], &[Access]), pairs: &Pairs, inside: &Inside, slack: u64) -> Vec<Bound> {
+pub(super) fn bounds((below, above): (&[Access], &[Access]), pairs: &Pairs, inside: &Inside, slack: u64) -> Vec<Bound> {
     let mut bounds = Vec::new();
     for (place, (low, high)) in pairs.iter().enumerate() {
         let x = above[*high].at;

@@ -58,7 +58,7 @@ impl Scaling {
     }
 
     /// What an offset of the counter below is after this scaling; KVM rounds its amount down.
-    pub fn of_offset(self, offset: u64) -> u64 {
+    pub(crate) fn of_offset(self, offset: u64) -> u64 {
         let amount = (u128::from((offset as i64).unsigned_abs()) * u128::from(self.ratio)) >> self.frac_bits;
         if (offset as i64) < 0 { (amount as u64).wrapping_neg() } else { amount as u64 }
     }

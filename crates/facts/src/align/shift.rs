@@ -26,7 +26,6 @@ impl Shift {
         (!samples.is_empty()).then_some(Self { samples, bits })
     }
 
-    /// Number of samples.
     pub fn len(&self) -> usize {
         self.samples.len()
     }

@@ -9,7 +9,7 @@
 //! per recording would be wrong by seconds. The event always has L1's offset, also while a nested guest runs.
 
 /// When a write happened, and the offset from then on.
-pub type Write = (u64, u64);
+pub(super) type Write = (u64, u64);
 
 /// The offsets of one vCPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,7 +28,6 @@ impl Steps {
         Self { first: Some(offset), ..Self::default() }
     }
 
-    /// An event tells of a write.
     pub fn write(&mut self, at: u64, previous: u64, next: u64) {
         match self.writes.last() {
             None => self.first = Some(previous),
@@ -39,7 +38,7 @@ impl Steps {
 
     /// Takes in a write that another thread did for this vCPU, if it follows the last write before it: the VMM sets the
     /// counter from outside too. Says whether it did.
-    pub fn adopt(&mut self, at: u64, previous: u64, next: u64) -> bool {
+    pub(crate) fn adopt(&mut self, at: u64, previous: u64, next: u64) -> bool {
         let place = self.writes.partition_point(|(written, _)| *written <= at);
         let last = if place == 0 { self.first } else { Some(self.writes[place - 1].1) };
         let follows = last == Some(previous);
@@ -56,18 +55,16 @@ impl Steps {
         after.checked_sub(1).map_or(self.first, |last| Some(self.writes[last].1))
     }
 
-    /// Writes that changed the offset.
     pub fn changes(&self) -> u64 {
         let before = self.first.into_iter().chain(self.writes.iter().map(|(_, next)| *next));
         before.zip(&self.writes).filter(|(before, (_, next))| before != next).count() as u64
     }
 
     /// True if all writes came before `time`.
-    pub fn is_all_before(&self, time: u64) -> bool {
+    pub(crate) fn is_all_before(&self, time: u64) -> bool {
         self.writes.last().is_none_or(|(at, _)| *at < time)
     }
 
-    /// Number of writes.
     pub fn len(&self) -> usize {
         self.writes.len()
     }

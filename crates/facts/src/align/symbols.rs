@@ -40,7 +40,6 @@ pub struct Symbols {
     places: Vec<(u64, u32, u32, bool)>,
     /// What to add to the addresses of the kernel itself.
     slide: u64,
-    /// By address.
     modules: Vec<Module>,
 }
 
@@ -89,7 +88,7 @@ impl Symbols {
     }
 
     /// True if a module's place is known.
-    pub fn has_modules(&self) -> bool {
+    pub(crate) fn has_modules(&self) -> bool {
         !self.modules.is_empty()
     }
 

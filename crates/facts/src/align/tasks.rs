@@ -25,10 +25,10 @@ pub struct TaskSums {
 }
 
 /// Exits by CPU and task of the guest; `None` stands for exits that fall together with a switch.
-pub type Tasks = BTreeMap<(u32, Option<i32>), TaskSums>;
+pub(super) type Tasks = BTreeMap<(u32, Option<i32>), TaskSums>;
 
 /// Adds up the exits of `cpus` by the guest's tasks; empty if its trace has no switches.
-pub fn tasks(part: &Part, axis: &Axis, given: &Given, cpus: &[Cpu]) -> Tasks {
+pub(super) fn tasks(part: &Part, axis: &Axis, given: &Given, cpus: &[Cpu]) -> Tasks {
     let Some(row) = ROWS.iter().find(|row| row.role == Role::Switch) else { return Tasks::new() };
     let names =
         row.names.iter().map(|name| (*name).to_owned()).filter(|name| !given.traces.ignore_events.contains(name));
@@ -52,7 +52,6 @@ struct Walk<'a> {
     cpu: &'a Cpu,
     /// The first exit that no task has got.
     next: usize,
-    /// Who runs.
     last: Option<(i32, Vec<u8>)>,
 }
 

@@ -35,17 +35,15 @@ const ROUNDS: usize = 12;
 
 /// Something that the guest wrote down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Effect<K> {
+pub(super) struct Effect<K> {
     /// When, on the guest's clock.
     pub at: u64,
-    /// Of which kind.
     pub kind: K,
 }
 
 /// Where the effect of a cause must lie, on the clock below.
 #[derive(Debug, Clone, Copy)]
-pub struct Stretch<K> {
-    /// Of which kind.
+pub(crate) struct Stretch<K> {
     pub kind: K,
     /// Not before.
     pub from: u64,
@@ -54,10 +52,10 @@ pub struct Stretch<K> {
 }
 
 /// Between which times below a time of the guest's lies, by what is known already.
-pub type Known<'a> = &'a dyn Fn(u64) -> Option<(u64, u64)>;
+pub(super) type Known<'a> = &'a dyn Fn(u64) -> Option<(u64, u64)>;
 
 /// Bounds of effects that fit one cause only, by what is `known`, or by a seed.
-pub fn bounds<K: Copy + Eq + Hash>(
+pub(super) fn bounds<K: Copy + Eq + Hash>(
     inside: &Inside,
     mut stretches: Vec<Stretch<K>>,
     mut effects: Vec<Effect<K>>,
@@ -77,7 +75,7 @@ pub fn bounds<K: Copy + Eq + Hash>(
 }
 
 /// Places of those causes and effects for which what is known leaves each other only.
-pub fn fitting<K: Copy + Eq>(stretches: &[Stretch<K>], effects: &[Effect<K>], known: Known<'_>) -> Pairs {
+pub(super) fn fitting<K: Copy + Eq>(stretches: &[Stretch<K>], effects: &[Effect<K>], known: Known<'_>) -> Pairs {
     let mut pairs = Pairs::new();
     for (place, effect) in effects.iter().enumerate() {
         let Some((low, high)) = known(effect.at) else { continue };

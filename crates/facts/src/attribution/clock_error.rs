@@ -13,7 +13,6 @@ pub struct ClockError {
 }
 
 impl ClockError {
-    /// The same on both sides.
     pub(super) fn both(ns: u64) -> Self {
         Self { low_ns: ns, high_ns: ns }
     }
@@ -23,7 +22,6 @@ impl ClockError {
         Self { low_ns: self.low_ns.saturating_add(other.low_ns), high_ns: self.high_ns.saturating_add(other.high_ns) }
     }
 
-    /// What holds for both.
     pub(super) fn widest(self, other: Self) -> Self {
         Self { low_ns: self.low_ns.max(other.low_ns), high_ns: self.high_ns.max(other.high_ns) }
     }
@@ -33,7 +31,6 @@ impl ClockError {
         Span { from_ns: span.from_ns.saturating_sub(self.low_ns), to_ns: span.to_ns.saturating_add(self.high_ns) }
     }
 
-    /// In a sentence.
     pub fn phrase(self) -> String {
         match self {
             Self { low_ns, high_ns } if low_ns == high_ns => format!("clocks are off by up to {}", exact(high_ns)),

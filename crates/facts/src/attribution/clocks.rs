@@ -36,7 +36,7 @@ pub(crate) struct OwnClock<'a> {
 
 impl<'a> OwnClock<'a> {
     /// Of `machine`, whose trace is at `place`; `None` where nothing relates the two.
-    pub fn new(input: &Input, flow: &'a Flow, place: usize, clock: SampleClock) -> Option<Self> {
+    pub(crate) fn new(input: &Input, flow: &'a Flow, place: usize, clock: SampleClock) -> Option<Self> {
         let part = &flow.parts[place];
         let axis = Axis::new(&input.parts[place].trace.facts().clock, &part.clock);
         let own = Self { clock, wall: input.recording.wall_clock(&part.machine), part, axis };
@@ -44,7 +44,7 @@ impl<'a> OwnClock<'a> {
     }
 
     /// A time of the file.
-    pub fn at(&self, file_ns: u64) -> Option<Instant> {
+    pub(crate) fn at(&self, file_ns: u64) -> Option<Instant> {
         match self.clock {
             SampleClock::Monotonic => self.of_monotonic(file_ns, ClockError::default()),
             SampleClock::Realtime => {
@@ -91,7 +91,13 @@ pub(super) struct GuestClock<'a> {
 
 impl<'a> GuestClock<'a> {
     /// Of the guest's CPU number `cpu`, or of any where it has none; the guest's own trace lies at `guest`.
-    pub fn new(input: &Input, flow: &'a Flow, guest: usize, cpu: Option<u32>, clock: SampleClock) -> Option<Self> {
+    pub(super) fn new(
+        input: &Input,
+        flow: &'a Flow,
+        guest: usize,
+        cpu: Option<u32>,
+        clock: SampleClock,
+    ) -> Option<Self> {
         let alignment = &flow.parts[guest].aligned.as_ref()?.alignment;
         let mut maps = alignment.cpus.iter().filter(|own| cpu.is_none_or(|cpu| own.cpu == cpu));
         let map = maps.find_map(|cpu| cpu.map.as_ref())?;
@@ -101,7 +107,7 @@ impl<'a> GuestClock<'a> {
     }
 
     /// A time of the file on the clock below.
-    pub fn at(&self, file_ns: u64) -> Option<Instant> {
+    pub(super) fn at(&self, file_ns: u64) -> Option<Instant> {
         let own = self.own.at(file_ns)?;
         let placed = self.map.place(self.own_axis.of_shown(own.at_ns))?;
         let length_ns = |units: u64| self.axis.length_ns(units as f64).ceil() as u64;

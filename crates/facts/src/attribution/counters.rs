@@ -28,10 +28,12 @@ pub(super) struct Counters {
 
 /// The clock of the trace below.
 enum Below {
-    /// The counter.
     Counter(Axis),
     /// CLOCK_MONOTONIC, to which the trace adds so much.
-    Monotonic { pairs: WallClock, offset_ns: i64 },
+    Monotonic {
+        pairs: WallClock,
+        offset_ns: i64,
+    },
 }
 
 struct Vcpu {
@@ -53,7 +55,11 @@ pub(super) struct CounterClock<'a> {
 
 impl Counters {
     /// Those of the machine of `file`, a guest of the machine whose trace is at `part`.
-    pub fn of((input, given, flow): (&Input, &Given, &Flow), part: usize, file: &SampleFile) -> Result<Self, Lacking> {
+    pub(super) fn of(
+        (input, given, flow): (&Input, &Given, &Flow),
+        part: usize,
+        file: &SampleFile,
+    ) -> Result<Self, Lacking> {
         let (traced, lower) = (&input.parts[part], &flow.parts[part]);
         let pairs = |machine: &str| input.recording.wall_clock(machine).filter(|pairs| pairs.tsc_of(0).is_some());
         let guest = pairs(&file.machine).ok_or(Lacking::Pairs)?;
@@ -89,7 +95,7 @@ impl Counters {
     }
 
     /// The thread below that runs the guest's CPU number `cpu`, and the clock of samples that were taken there by `clock`.
-    pub fn clock(&self, cpu: Option<u32>, clock: SampleClock) -> Result<(CounterClock<'_>, i32), Lacking> {
+    pub(super) fn clock(&self, cpu: Option<u32>, clock: SampleClock) -> Result<(CounterClock<'_>, i32), Lacking> {
         match clock {
             SampleClock::Monotonic | SampleClock::Realtime => {}
             SampleClock::Local | SampleClock::Trace => return Err(Lacking::Trace),
@@ -103,7 +109,7 @@ impl Counters {
 
 impl CounterClock<'_> {
     /// When `sample` ended on the clock below.
-    pub fn at(&self, sample: &Timed) -> Option<Instant> {
+    pub(super) fn at(&self, sample: &Timed) -> Option<Instant> {
         let guest = &self.counters.guest;
         let (end_ns, error) = match self.clock {
             SampleClock::Realtime => {

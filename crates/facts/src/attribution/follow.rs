@@ -53,12 +53,12 @@ pub(super) struct Follow<H> {
 }
 
 impl<H: Hear> Follow<H> {
-    pub fn new(hear: H) -> Self {
+    pub(super) fn new(hear: H) -> Self {
         Self { hear, seen: Seen::default(), events: 0 }
     }
 
     /// The trace ends at `end_ns`.
-    pub fn end(&mut self, end_ns: u64) {
+    pub(super) fn end(&mut self, end_ns: u64) {
         self.seen.tasks.end(end_ns);
         self.hear.settled(&self.seen, end_ns);
     }
@@ -119,18 +119,18 @@ impl Seen {
     }
 
     /// Whether the trace has shown the thread.
-    pub fn has(&self, tid: i32) -> bool {
+    pub(super) fn has(&self, tid: i32) -> bool {
         self.tasks.by_tid.contains_key(&tid)
     }
 
     /// Whether the thread has a CPU at `at_ns`.
-    pub fn runs_at(&self, tid: i32, at_ns: u64) -> bool {
+    pub(super) fn runs_at(&self, tid: i32, at_ns: u64) -> bool {
         let span = Span { from_ns: at_ns, to_ns: at_ns.saturating_add(1) };
         self.pieces(tid, span).any(|(_, doing, _)| matches!(doing, Doing::Running(_)))
     }
 
     /// Since when the thread is ready at `at_ns`, if it is.
-    pub fn ready_since(&self, tid: i32, at_ns: u64) -> Option<u64> {
+    pub(super) fn ready_since(&self, tid: i32, at_ns: u64) -> Option<u64> {
         let track = self.tasks.by_tid.get(&tid)?;
         let place = track.partition_point(|(from_ns, _)| *from_ns <= at_ns).checked_sub(1)?;
         let (from_ns, doing) = track[place];
@@ -139,7 +139,7 @@ impl Seen {
 
     /// What kept these threads, one after the other, from running in `span`, and when the last of them did run. Something goes through
     /// them: each has it once it runs, and has no part in what comes later.
-    pub fn taken_on_the_way(&self, tids: &[i32], span: Span) -> (Vec<(Span, Cause)>, u64) {
+    pub(super) fn taken_on_the_way(&self, tids: &[i32], span: Span) -> (Vec<(Span, Cause)>, u64) {
         let (mut taken, mut at_ns) = (Vec::new(), span.from_ns);
         for tid in tids {
             let rest = Span { from_ns: at_ns, to_ns: span.to_ns };
@@ -153,7 +153,7 @@ impl Seen {
     }
 
     /// What became of the thread's time in `span`: whatever came while it slept took nothing.
-    pub fn spent(&self, tid: i32, span: Span) -> Spent {
+    pub(super) fn spent(&self, tid: i32, span: Span) -> Spent {
         let mut spent = Spent::default();
         let mut taken_running_ns = 0;
         for (piece, cause) in self.taken(tid, span, true) {
@@ -176,7 +176,7 @@ impl Seen {
     }
 
     /// What took time from the thread in `span`, in order; `awake` leaves out what came while it slept.
-    pub fn taken(&self, tid: i32, span: Span, awake: bool) -> Vec<(Span, Cause)> {
+    pub(super) fn taken(&self, tid: i32, span: Span, awake: bool) -> Vec<(Span, Cause)> {
         let mut taken = Vec::new();
         let mut was_running = false;
         for (piece, doing, cpu) in self.pieces(tid, span) {

@@ -13,7 +13,6 @@ use base::Span;
 
 /// What leads from the times of samples to the trace below.
 enum Clock<'a> {
-    /// The guest's own trace, which is aligned.
     Aligned(Box<GuestClock<'a>>),
     /// Its time-stamp counter.
     Counter(CounterClock<'a>),

@@ -7,7 +7,6 @@ pub enum Lacking {
     Trace,
     /// In the machine's own trace: the threads of the program, or the switches of tasks.
     Threads,
-    /// Times in the file.
     Times,
     /// What relates the machine's CLOCK_MONOTONIC to its time-stamp counter.
     Pairs,
@@ -24,11 +23,9 @@ pub enum Lacking {
 /// A file of whose samples nothing is said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unattributed {
-    /// The machine that they were measured on.
     pub machine: String,
     /// The machine below, if it is a guest.
     pub below: Option<String>,
-    /// The file.
     pub path: String,
     /// What is missing.
     pub lacking: Lacking,

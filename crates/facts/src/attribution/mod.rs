@@ -38,15 +38,11 @@ use crate::{Given, Input};
 /// The samples of one file that are over a limit, with their causes.
 #[derive(Debug)]
 pub struct Attributed {
-    /// The machine that they were measured on.
     pub machine: String,
-    /// The file.
     pub path: String,
-    /// Who measured.
     pub source: Source,
     /// The trace that explains them: its place among the ledger's parts.
     pub part: usize,
-    /// By what samples were found in it.
     pub by: FoundBy,
     /// Which of its samples are counted.
     pub over: Over,
@@ -59,7 +55,6 @@ pub struct Attributed {
 pub struct Attribution {
     /// In the order of the files, for each of the limits.
     pub found: Vec<Attributed>,
-    /// The other files.
     pub missing: Vec<Unattributed>,
 }
 
@@ -160,7 +155,6 @@ struct Found {
     /// The trace that explains them.
     part: usize,
     by: FoundBy,
-    /// For each of the limits that were asked for.
     sums: Vec<Sums>,
 }
 

@@ -26,20 +26,16 @@ const TICK_NS: u64 = 10_000_000;
 /// A thread in a window, by the clock that is named with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked {
-    /// The thread.
     pub tid: i32,
     /// Since when the trace was on; `None`: it never paused.
     pub traced_from_ns: Option<u64>,
-    /// The window.
     pub window: Span,
 }
 
 /// What became of the time of a thread in a window.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// It ran itself.
     pub ran_ns: u64,
-    /// It wanted nothing.
     pub asleep_ns: u64,
     /// What others took, by whom.
     pub taken: BTreeMap<By, Part>,

@@ -28,7 +28,6 @@ struct Delays {
     told_ns: u64,
     /// It ran or waited in the trace: names outlive their threads.
     is_seen: bool,
-    /// The one that may go on.
     open: Option<Delay>,
     all: Vec<Delay>,
 }
@@ -67,18 +66,17 @@ impl Delays {
 
 /// Collects the delays of threads while a trace is read.
 pub(super) struct Ranked {
-    /// In the order in which they were made.
     threads: BTreeMap<i32, Delays>,
 }
 
 impl Ranked {
-    pub fn new(candidates: &[i32], span: Span) -> Self {
+    pub(super) fn new(candidates: &[i32], span: Span) -> Self {
         let delays = || Delays { told_ns: span.from_ns, ..Delays::default() };
         Self { threads: candidates.iter().map(|tid| (*tid, delays())).collect() }
     }
 
     /// The samples of a file, each with the delay of its rank, for each limit.
-    pub fn sums(self, file: &[Samples], over: &[Over], names: &mut Names<'_>) -> Vec<Sums> {
+    pub(super) fn sums(self, file: &[Samples], over: &[Over], names: &mut Names<'_>) -> Vec<Sums> {
         let mut threads: BTreeMap<i32, Delays> =
             self.threads.into_iter().filter(|(_, delays)| delays.is_seen).collect();
         let measured = measuring(&threads.keys().copied().collect::<Vec<_>>(), file);

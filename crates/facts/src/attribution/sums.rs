@@ -7,14 +7,11 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What one cause took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Part {
     /// From how many samples.
     pub count: u64,
-    /// In all.
     pub total_ns: u64,
-    /// From one sample.
     pub max_ns: u64,
 }
 
@@ -39,9 +36,7 @@ impl Part {
 pub struct Sums {
     /// Only longer ones are counted.
     above_ns: u64,
-    /// All that are counted.
     pub samples: u64,
-    /// Their lengths.
     pub total_ns: u64,
     /// By the name of the cause: what has one name is one cause.
     pub causes: BTreeMap<Arc<str>, Part>,
@@ -87,7 +82,6 @@ impl<'p> Names<'p> {
 pub(super) struct Taken {
     pub cause: Arc<str>,
     pub state: LostIn,
-    /// Inside the sample.
     pub inside_ns: u64,
     /// Beside it, where it may lie because the clocks are not the same.
     pub beside_ns: u64,
@@ -211,7 +205,6 @@ impl Sums {
         self.cut();
     }
 
-    /// The longest sample.
     pub fn max_ns(&self) -> u64 {
         self.longest.iter().map(|(length_ns, _)| *length_ns).max().unwrap_or(0)
     }

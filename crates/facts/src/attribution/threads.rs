@@ -122,7 +122,6 @@ struct InTime<'c> {
     span: Span,
     names: Names<'c>,
     outside: Vec<u64>,
-    /// For each limit.
     limits: Vec<OfLimit>,
 }
 
@@ -197,7 +196,6 @@ impl<'c> InTime<'c> {
         }
     }
 
-    /// For each limit.
     fn sums(self) -> Vec<Sums> {
         let (outside, unplaced) = (self.outside, self.asked.unplaced);
         let mut sums: Vec<Sums> = self.limits.into_iter().map(OfLimit::sums).collect();

@@ -13,7 +13,6 @@ pub fn built_in_text(name: &str) -> Option<&'static str> {
     BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// The built-in budget of this name.
 pub fn built_in(name: &str) -> Option<Budget> {
     Budget::read(name, built_in_text(name)?).ok()
 }

@@ -19,13 +19,11 @@ pub struct Judged {
     pub goal: usize,
     /// Who was judged; nobody where nothing measured it.
     pub whose: Whose,
-    /// The verdict, and what it stands on.
     pub judgement: Judgement,
     /// When the worst moment began, on the recording's axis.
     pub at_ns: Option<u64>,
 }
 
-/// Who was judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Whose {
     /// The machine whose trace or result shows it.
@@ -34,9 +32,7 @@ pub struct Whose {
     pub vm: Option<String>,
     /// Its vCPU; of results, the CPU that was measured.
     pub vcpu: Option<u32>,
-    /// The result's file.
     pub file: Option<String>,
-    /// The thread in it.
     pub thread: Option<String>,
     /// Of migrations: its number.
     pub run: Option<u64>,
@@ -44,10 +40,8 @@ pub struct Whose {
     pub place: Option<(usize, usize)>,
 }
 
-/// A verdict, and what it stands on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// The verdict.
     pub verdict: Verdict,
     /// The number that is judged; `None` if there is none.
     pub bounds: Option<Bounds>,
@@ -55,7 +49,6 @@ pub struct Judgement {
     pub doubts: Vec<Doubt>,
     /// The worst moment of a trace, since its first event.
     pub worst: Option<Span>,
-    /// What was counted.
     pub counts: Option<Counts>,
     /// How often the limit was exceeded in bursts.
     pub episodes: Option<Episodes>,
@@ -63,14 +56,12 @@ pub struct Judgement {
     pub clock_error: Option<ClockError>,
 }
 
-/// What was counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
     /// Samples; `None` for losses, which are no samples.
     pub samples: Option<u64>,
     /// Samples, or disjoint losses, that break the limit for certain.
     pub over_low: u64,
-    /// Samples that may.
     pub over_high: Option<u64>,
 }
 
@@ -105,9 +96,7 @@ impl Judgement {
     }
 }
 
-/// A goal with all its verdicts.
 pub struct Verdicts<'c> {
-    /// The goal.
     pub goal: &'c Goal,
     /// Worst first: by verdict, then by the number. Never empty.
     pub all: Vec<&'c Judged>,

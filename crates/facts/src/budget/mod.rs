@@ -42,9 +42,7 @@ use std::collections::BTreeSet;
 /// What a user accepts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
-    /// What it is called.
     pub name: String,
-    /// What is accepted, one by one.
     pub goals: Vec<Goal>,
 }
 
@@ -53,7 +51,6 @@ pub struct Budget {
 pub struct Goal {
     /// Unique in its budget.
     pub id: String,
-    /// What is measured.
     pub metric: Metric,
     /// What counts as lost, for metrics of losses.
     pub definition: Definition,
@@ -61,9 +58,7 @@ pub struct Goal {
     pub window_ns: Option<u64>,
     /// Which number of all that was measured is judged.
     pub stat: Stat,
-    /// How it is compared.
     pub op: Op,
-    /// With what.
     pub limit_ns: u64,
     /// The limit that is wanted later: stated beside the verdict, and not judged.
     pub future_ns: Option<u64>,
@@ -77,7 +72,6 @@ pub struct Goal {
     pub require: Require,
 }
 
-/// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
     /// From a timer's expiry to the code that waited for it, as a program in the guest measures it.
@@ -99,18 +93,14 @@ pub enum Metric {
 /// What a migrated guest is busy with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workload {
-    /// Input and output.
     Io,
-    /// Its memory.
     Memory,
 }
 
 /// Which number of all that was measured is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stat {
-    /// The mean.
     Mean,
-    /// The largest.
     Max,
     /// The largest over all windows, wherever they begin.
     Sup,
@@ -163,7 +153,6 @@ impl Budget {
             .filter(move |goal| is_of_losses && goal.metric == metric && goal.definition == Definition::Involuntary)
     }
 
-    /// Its goals on the longest sample of this kind.
     pub fn on_longest(&self, measures: Measures) -> impl Iterator<Item = &Goal> {
         let is_of = move |goal: &&Goal| on_samples::measures(goal.metric) == Some(measures) && goal.stat == Stat::Max;
         self.goals.iter().filter(is_of)
@@ -202,10 +191,9 @@ impl Goal {
 const DEFINITIONS: [Definition; 2] = [Definition::Involuntary, Definition::ExitToEntry { include_halts: false }];
 
 /// How sure a bound is where nobody says otherwise.
-pub const CONFIDENCE: f64 = 0.95;
+pub(crate) const CONFIDENCE: f64 = 0.95;
 
 impl Metric {
-    /// All of them.
     pub const ALL: [Metric; 7] = [
         Metric::TimerLatency,
         Metric::IrqLatency,
@@ -229,7 +217,6 @@ impl Metric {
         }
     }
 
-    /// What it is, in words.
     pub fn words(self) -> &'static str {
         match self {
             Metric::TimerLatency => "timer latency",
@@ -242,7 +229,6 @@ impl Metric {
         }
     }
 
-    /// The statistics that make sense of it.
     pub fn stats(self) -> &'static [Stat] {
         match self {
             Metric::TimerLatency | Metric::IrqLatency => &[Stat::Mean, Stat::Max],
@@ -278,7 +264,6 @@ impl Metric {
 }
 
 impl Workload {
-    /// All of them.
     pub const ALL: [Workload; 2] = [Workload::Io, Workload::Memory];
 
     /// As files and tables write it.
@@ -289,14 +274,12 @@ impl Workload {
         }
     }
 
-    /// The one of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|workload| workload.name() == name)
     }
 }
 
 impl Stat {
-    /// All of them.
     pub const ALL: [Stat; 3] = [Stat::Mean, Stat::Max, Stat::Sup];
 
     /// As files and tables write it.
@@ -310,10 +293,8 @@ impl Stat {
 }
 
 impl Op {
-    /// All of them.
     pub const ALL: [Op; 2] = [Op::Below, Op::AtMost];
 
-    /// As files write it.
     pub fn name(self) -> &'static str {
         match self {
             Op::Below => "<",
@@ -337,7 +318,7 @@ impl Scope {
     }
 
     /// The same where the name or the number may not be known: then the goal is theirs if it is everybody's.
-    pub fn may_have(&self, vm: Option<&str>, vcpu: Option<u32>) -> bool {
+    pub(crate) fn may_have(&self, vm: Option<&str>, vcpu: Option<u32>) -> bool {
         let is_vm = vm.map_or(self.vm == "*", |vm| matches(&self.vm, vm));
         is_vm && self.vcpus.as_ref().is_none_or(|vcpus| vcpu.is_some_and(|vcpu| vcpus.contains(vcpu)))
     }

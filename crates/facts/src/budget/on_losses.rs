@@ -23,7 +23,7 @@ pub(super) struct Lost {
 }
 
 impl Lost {
-    pub fn of(losses: &VcpuLosses, definition: Definition) -> Self {
+    pub(super) fn of(losses: &VcpuLosses, definition: Definition) -> Self {
         let certain = losses.stretches(definition);
         let possible = losses.at_most(&certain);
         let unknown_ns = losses.unknown.iter().map(Span::length_ns).sum();
@@ -131,9 +131,7 @@ fn too_long(goal: &Goal, lost: &Stretches) -> Vec<Span> {
 /// What a metric is for one vCPU.
 struct Measured {
     bounds: Bounds,
-    /// The worst moment.
     worst: Span,
-    /// Disjoint violations.
     over: u64,
     episodes: Episodes,
 }

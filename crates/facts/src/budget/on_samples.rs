@@ -67,7 +67,6 @@ pub(super) fn judge(
     }
 }
 
-/// The longest sample.
 fn longest(samples: &Samples) -> Option<Bounds> {
     let interval = samples.max?;
     let longest_ns = interval.to_ns.saturating_sub(1).max(interval.from_ns);
@@ -95,7 +94,6 @@ fn mean(samples: &Samples) -> Option<Bounds> {
     Some(Bounds { low_ns, value_ns: (printed_ns.round() as u64).clamp(low_ns, high_ns), high_ns: Some(high_ns) })
 }
 
-/// Episodes, where every sample has a time.
 fn episodes(samples: &Samples, most_ns: u64) -> Option<Episodes> {
     let (first, last) = (samples.timed.first()?, samples.timed.last()?);
     if samples.timed.len() as u64 != samples.count {

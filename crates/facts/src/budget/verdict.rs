@@ -14,16 +14,13 @@ use base::number::{counted, percent, thousands};
 use base::recording::Emulator;
 use std::fmt;
 
-/// What is to be said of a goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
     /// It is broken, for certain.
     Fail,
     /// It may be met and may be broken, or the evidence is less than a PASS takes.
     Inconclusive,
-    /// Nothing in the recording measures it.
     NotMeasured,
-    /// It is met.
     Pass,
 }
 
@@ -32,7 +29,6 @@ pub enum Verdict {
 pub struct Bounds {
     /// It is not smaller: nothing unknown counts.
     pub low_ns: u64,
-    /// As it was measured.
     pub value_ns: u64,
     /// It is not larger: all that is unknown counts. `None`: nothing limits it.
     pub high_ns: Option<u64>,
@@ -42,19 +38,9 @@ pub struct Bounds {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Doubt {
     /// The trace is shorter than the goal's window.
-    NoWindow {
-        /// How long it is.
-        trace_ns: u64,
-        /// How long the window is.
-        window_ns: u64,
-    },
+    NoWindow { trace_ns: u64, window_ns: u64 },
     /// The trace is shorter than a PASS takes.
-    ShortTrace {
-        /// How long it is.
-        trace_ns: u64,
-        /// How long it has to be.
-        least_ns: u64,
-    },
+    ShortTrace { trace_ns: u64, least_ns: u64 },
     /// With all unknown time lost the goal would be broken.
     UnknownTime {
         /// How large the number would be.
@@ -79,12 +65,7 @@ pub enum Doubt {
         most_ns: u64,
     },
     /// There are fewer samples than a PASS takes.
-    FewSamples {
-        /// How many there are.
-        samples: u64,
-        /// How many there have to be.
-        least: u64,
-    },
+    FewSamples { samples: u64, least: u64 },
     /// The limit lies inside a bucket of the histogram.
     InBucket {
         /// Samples over the limit, at least.
@@ -105,10 +86,7 @@ pub enum Doubt {
     /// A migration was recorded, and nothing of it shows this.
     NotTold(Metric),
     /// Only what the source of a migration believes is known.
-    AsReported {
-        /// What it believes.
-        reported_ns: u64,
-    },
+    AsReported { reported_ns: u64 },
     /// The goal is one of guests with this workload, and nobody stated the guest's.
     Workload(Workload),
     /// The model's interval holds the limit.
@@ -128,7 +106,6 @@ impl Verdict {
 }
 
 impl Bounds {
-    /// A number that is known exactly.
     pub fn exactly(value_ns: u64) -> Self {
         Self { low_ns: value_ns, value_ns, high_ns: Some(value_ns) }
     }

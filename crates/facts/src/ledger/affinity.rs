@@ -12,7 +12,7 @@ const MOST_TASKS: usize = 3;
 
 /// Gives each trace the last snapshot of its machine, and reads of it the threads that findings on pre-emption may name. Names
 /// decide whether a thread id is still that thread's.
-pub fn add(machines: &Machines, parts: &mut [PartFlow]) {
+pub(super) fn add(machines: &Machines, parts: &mut [PartFlow]) {
     for part in parts {
         part.snapshot = machines.of_machine(&part.machine).and_then(HostSnapshots::last).cloned();
         let wanted = threads(part);

@@ -18,7 +18,6 @@ use walk::Axis;
 pub struct Begin {
     /// How long after the axis does.
     pub at_ns: u64,
-    /// By what that is known.
     pub known: Known,
 }
 
@@ -137,7 +136,7 @@ impl PartFlow {
     }
 
     /// A window of the recording's axis, since the trace's first event.
-    pub fn own_window(&self, window: Span) -> Span {
+    pub(crate) fn own_window(&self, window: Span) -> Span {
         let own = |at_ns: u64| at_ns.saturating_sub(self.begin.at_ns);
         Span { from_ns: own(window.from_ns), to_ns: own(window.to_ns) }
     }

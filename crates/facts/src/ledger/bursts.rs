@@ -9,7 +9,6 @@
 /// 3 ms on 8 CPUs and more, kernel/sched/fair.c, Linux 6.12).
 pub const WINDOW_NS: u64 = 10_000_000;
 
-/// Parts of a window.
 const PARTS: usize = 4;
 
 const PART_NS: u64 = WINDOW_NS / PARTS as u64;
@@ -19,7 +18,6 @@ const PART_NS: u64 = WINDOW_NS / PARTS as u64;
 pub struct Burst {
     /// Its begin, on the trace's own clock.
     pub from_ns: u64,
-    /// Events in it.
     pub count: u64,
 }
 

@@ -8,7 +8,7 @@ use super::model::PartFlow;
 use std::cmp::Reverse;
 
 /// Chooses for each machine the trace that answers; the others name it in `twin_of` and keep no vCPU.
-pub fn choose_primary(parts: &mut [PartFlow]) {
+pub(super) fn choose_primary(parts: &mut [PartFlow]) {
     for place in 0..parts.len() {
         // Two files of one format are two stretches of time, or two parts of the machine.
         let twins: Vec<usize> = (0..parts.len())

@@ -21,28 +21,27 @@ use walk::thread::Thread;
 use walk::vcpu_names;
 
 /// What is known of threads beside their names.
-pub struct Known<'a> {
+pub(crate) struct Known<'a> {
     facts: &'a Facts,
     processes: Option<&'a VmProcesses>,
     cut_from: &'a [VcpuThread],
 }
 
 impl<'a> Known<'a> {
-    /// What a part of a recording says.
-    pub fn of_part(part: &'a Part) -> Self {
+    pub(crate) fn of_part(part: &'a Part) -> Self {
         Self { facts: part.trace.facts(), processes: Some(&part.processes), cut_from: &part.cut_from.vcpus }
     }
 }
 
 /// Names of threads while a recording grows.
-pub fn live_comms(threads: &[Thread], facts: &Facts) -> BTreeMap<i32, String> {
+pub(crate) fn live_comms(threads: &[Thread], facts: &Facts) -> BTreeMap<i32, String> {
     let met = threads.iter().filter(|thread| !thread.comm.is_empty());
     let met = met.map(|thread| (thread.tid, thread.comm.clone()));
     facts.comms.iter().map(|(tid, comm)| (*tid, comm.clone())).chain(met).collect()
 }
 
 /// The vCPU threads among those met so far, without sums; `processes` are known to run VMs.
-pub fn live_vcpus(
+pub(crate) fn live_vcpus(
     threads: &[Thread],
     comms: &BTreeMap<i32, String>,
     facts: &Facts,
@@ -74,7 +73,7 @@ enum Owner {
 }
 
 /// The vCPU threads of a trace with their sums, in the order of VM and vCPU.
-pub fn vcpus(
+pub(crate) fn vcpus(
     threads: &[Thread],
     sums: Vec<Sums>,
     comms: &BTreeMap<i32, String>,

@@ -44,7 +44,7 @@ impl<'a> TimeLine<'a> {
 
     /// The part of the trace at `place` in `window` of the recording's axis, since the trace's own first event; `None` if that
     /// is the window itself.
-    pub fn own_window(&self, place: usize, window: Span) -> Option<Span> {
+    pub(crate) fn own_window(&self, place: usize, window: Span) -> Option<Span> {
         if self.lower[place].is_none() {
             return (self.flows[place].begin.at_ns > 0).then(|| self.flows[place].own_window(window));
         }
@@ -71,7 +71,7 @@ impl<'a> TimeLine<'a> {
     }
 
     /// True if nothing relates the clock of the trace at `place` to the recording's axis: it counts from its own first event.
-    pub fn is_apart(&self, place: usize) -> bool {
+    pub(crate) fn is_apart(&self, place: usize) -> bool {
         let flow = &self.flows[place];
         match self.lower[place] {
             Some(_) => self.outermost(place, flow.span.from_ns).is_none(),

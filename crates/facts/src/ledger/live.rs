@@ -22,7 +22,6 @@ use walk::state::{STATES, State};
 use walk::thread::{Chain, Doubts, Exit, Surroundings, Thread};
 use walk::{Preemptor, Sink, Waker, Walk};
 
-/// A flow that goes on.
 pub struct LiveFlow {
     host: Level,
     walk: Continued<Told>,
@@ -38,7 +37,6 @@ pub struct LiveFlow {
 struct Told {
     /// What lies before belongs to earlier samples.
     from_ns: u64,
-    /// By thread number.
     threads: Vec<OfThread>,
     chains: u64,
     exits_in_chains: u64,
@@ -155,7 +153,6 @@ fn request(facts: &Facts) -> Request {
     request
 }
 
-/// One vCPU in the span.
 struct OfVcpu {
     vm: String,
     thread: usize,

@@ -17,13 +17,11 @@ pub const NO_TIME: &str = "No time passes between the first and the last event, 
 
 /// The numbers of one trace.
 pub struct Measures<'f> {
-    /// What they were taken from.
     pub part: &'f PartFlow,
     /// The vCPUs that the user did not narrow away.
     pub vcpus: Vec<&'f Vcpu>,
     /// The level whose exits, and the chains of whose exits, are wanted alone.
     pub level: Option<Level>,
-    /// All wanted exits of all vCPUs.
     pub exits: u64,
     /// Exits per level and reason over all vCPUs, most frequent first.
     pub reasons: Vec<ReasonTotal>,
@@ -39,9 +37,7 @@ pub struct Measures<'f> {
 pub struct ReasonTotal {
     /// Level of the guest that left.
     pub level: Level,
-    /// Why.
     pub reason: Reason,
-    /// How often.
     pub count: u64,
     /// Time until the next entry.
     pub total_ns: u64,
@@ -51,10 +47,8 @@ pub struct ReasonTotal {
     pub handled: [u64; 3],
 }
 
-/// All chains together.
 #[derive(Default)]
 pub struct ChainTotal {
-    /// Injections.
     pub count: u64,
     /// Those whose end was seen.
     pub closed: u64,
@@ -133,14 +127,12 @@ impl<'f> Measures<'f> {
         self.level.is_none_or(|wanted| wanted == level)
     }
 
-    /// The wanted exits of a vCPU.
     pub fn exits_of<'v>(&self, vcpu: &'v Vcpu) -> impl Iterator<Item = (Level, Reason, &'v ExitSums)> {
         let part = self.part;
         let exits = vcpu.sums.exits.iter().map(move |((level, reason), sums)| (part.level_of(*level), *reason, sums));
         exits.filter(|(level, ..)| self.wants(*level))
     }
 
-    /// How many that are.
     pub fn exit_count_of(&self, vcpu: &Vcpu) -> u64 {
         self.exits_of(vcpu).map(|(.., sums)| sums.count).sum()
     }

@@ -16,7 +16,7 @@ pub mod begin;
 pub mod build;
 pub mod bursts;
 mod duplicates;
-pub mod identity;
+pub(crate) mod identity;
 pub mod levels;
 pub mod line;
 pub mod live;
@@ -25,5 +25,5 @@ pub mod model;
 mod profile;
 #[cfg(any(test, feature = "testing"))]
 pub mod quiet;
-pub mod stacks;
-pub mod tally;
+pub(crate) mod stacks;
+mod tally;

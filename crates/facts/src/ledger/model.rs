@@ -37,20 +37,16 @@ impl Flow {
     }
 }
 
-/// The flow in one trace.
 #[derive(Debug)]
 pub struct PartFlow {
     /// The trace, as the user names it.
     pub path: String,
     /// Name of the machine it was recorded on.
     pub machine: String,
-    /// Level of that machine.
     pub level: Level,
-    /// Format of the trace.
     pub format: trace::Format,
     /// Kernel release, where the trace says it.
     pub kernel: Option<String>,
-    /// The clock, as it was used.
     pub clock: Clock,
     /// What its scale was fitted to, where the file does not state one.
     pub clock_fitted_to: Option<String>,
@@ -62,9 +58,7 @@ pub struct PartFlow {
     pub window: base::Span,
     /// Events in the whole trace, by name; only those that occur.
     pub tally: Vec<(String, u64)>,
-    /// All events.
     pub events: u64,
-    /// vCPU threads.
     pub vcpus: Vec<Vcpu>,
     /// vhost workers: name and thread id.
     pub vhost: Vec<(String, i32)>,
@@ -72,7 +66,6 @@ pub struct PartFlow {
     pub helpers: Vec<Helper>,
     /// Interrupts accepted for a vCPU number that several VMs have, or that no thread is known for.
     pub ambiguous_accepts: u64,
-    /// Names of tasks.
     pub comms: BTreeMap<i32, String>,
     /// vCPUs without an exit or an entry, which are known from the recording that this one was cut from.
     pub silent_vcpus: u64,
@@ -87,11 +80,9 @@ pub struct PartFlow {
     pub handlers: Handlers,
     /// The last snapshot of the machine, where the recording has one.
     pub snapshot: Option<host::Snapshot>,
-    /// What was lost.
     pub losses: Vec<Loss>,
     /// Which witnesses the trace has.
     pub seen: Seen,
-    /// What was doubtful.
     pub doubts: Doubts,
     /// `kvm_entry` events with a vCPU number that cannot be one.
     pub stale_entries: u64,
@@ -105,7 +96,6 @@ pub struct PartFlow {
     pub cpus: u32,
     /// True if the trace has scheduler switches; else time off the CPU cannot be told.
     pub has_switches: bool,
-    /// Damage.
     pub problems: Vec<Problem>,
     /// The trace on the time line of the machine below, where that was recorded too.
     pub aligned: Option<Aligned>,
@@ -118,13 +108,9 @@ pub struct PartFlow {
 /// A thread that works for a VM and runs no vCPU.
 #[derive(Debug, Clone)]
 pub struct Helper {
-    /// What it is.
     pub kind: LaneKind,
-    /// The thread.
     pub tid: i32,
-    /// Its name.
     pub comm: String,
-    /// From waking to running.
     pub wake_to_run: Histogram,
 }
 
@@ -133,17 +119,13 @@ pub struct Helper {
 pub struct Sampled {
     /// VM.
     pub vm: String,
-    /// Its vCPU.
     pub vcpu: u32,
     /// The state; its level is counted from the recorded machine.
     pub state: State,
-    /// Whose code ran.
     pub mode: Mode,
     /// The function, or the address in hexadecimal where no symbols tell.
     pub symbol: String,
-    /// Samples.
     pub samples: u64,
-    /// Sum of their periods.
     pub period: u64,
 }
 
@@ -173,13 +155,11 @@ pub struct Site {
     pub reason: Reason,
     /// The function; `None` where the symbols name none.
     pub symbol: Option<String>,
-    /// How often.
     pub count: u64,
     /// Time until it ran again.
     pub total_ns: f64,
 }
 
-/// One vCPU thread.
 #[derive(Debug, Clone)]
 pub struct Vcpu {
     /// VM it belongs to.
@@ -188,7 +168,6 @@ pub struct Vcpu {
     pub vm_assumed: bool,
     /// Its number; the position among its VM's threads where no event told.
     pub vcpu: u32,
-    /// Thread.
     pub tid: i32,
     /// Name of the thread.
     pub comm: String,
@@ -217,7 +196,6 @@ impl PartFlow {
 pub struct Sums {
     /// Time in each state, by [`State::index`].
     pub states_ns: [u64; STATES],
-    /// Exits by level and reason.
     pub exits: Keyed<(TracedLevel, Reason), ExitSums>,
     /// Chains by the reason that the guest hypervisor was told.
     pub chains: Keyed<Reason, ChainSums>,
@@ -228,10 +206,8 @@ pub struct Sums {
     /// Who made the thread ready, and how long it then took to run.
     pub wakers: BTreeMap<Waker, StretchSums>,
     /// Entries of nested guests, by control block.
-    pub nested_entries: FxHashMap<u64, u64>,
-    /// Virtual interrupts, by vector.
+    pub(crate) nested_entries: FxHashMap<u64, u64>,
     pub interrupts: Keyed<Vector, InterruptSums>,
-    /// From waking to running.
     pub wake_to_run: Histogram,
     /// From waking to the guest.
     pub wake_to_entry: Histogram,
@@ -269,10 +245,8 @@ pub struct ExitSums {
     pub bursts: Bursts,
 }
 
-/// Chains of one reason.
 #[derive(Debug, Clone, Default)]
 pub struct ChainSums {
-    /// Injections.
     pub count: u64,
     /// Those whose end was not seen.
     pub censored: u64,
@@ -291,7 +265,7 @@ pub struct ChainSums {
     /// How often each sequence of exits occurred.
     pub sequences: FxHashMap<Vec<Reason>, u64>,
     /// Exits of closed chains that none of `sequences` stands for, by their reason.
-    pub beside_sequences: Keyed<Reason, u64>,
+    pub(crate) beside_sequences: Keyed<Reason, u64>,
 }
 
 impl ChainSums {
@@ -309,7 +283,6 @@ pub struct PreemptSums {
     pub count: u64,
     /// Time it ran while the thread waited.
     pub total_ns: u64,
-    /// Longest stretch.
     pub max_ns: u64,
     /// The CPU both wanted, the last time.
     pub cpu: u32,
@@ -318,11 +291,8 @@ pub struct PreemptSums {
 /// Stretches of a thread's time that have one cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StretchSums {
-    /// How often.
     pub count: u64,
-    /// How long.
     pub total_ns: u64,
-    /// The longest one.
     pub max_ns: u64,
 }
 
@@ -338,7 +308,6 @@ impl StretchSums {
 /// Something that is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// Where.
     pub cpu: Option<u32>,
     /// `overrun`, `missed`, `salvaged`, `level_conflict`, ...
     pub kind: String,
@@ -365,7 +334,6 @@ impl Sums {
         self.states_ns.iter().sum()
     }
 
-    /// All exits.
     pub fn exit_count(&self) -> u64 {
         self.exits.values().map(|exits| exits.count).sum()
     }
@@ -381,7 +349,7 @@ impl Sums {
     }
 
     /// Moves everything of unknown level `from` to level `to`.
-    pub fn relevel(&mut self, from: TracedLevel, to: TracedLevel) {
+    pub(crate) fn relevel(&mut self, from: TracedLevel, to: TracedLevel) {
         for (old, new) in [(State::Guest(from), State::Guest(to)), (State::Handling(from), State::Handling(to))] {
             let moved_ns = std::mem::take(&mut self.states_ns[old.index()]);
             self.states_ns[new.index()] += moved_ns;

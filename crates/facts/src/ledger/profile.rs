@@ -14,7 +14,7 @@ use walk::samples::{Mode, Place, profile};
 use walk::state::State;
 
 /// Adds the samples of every part that has some.
-pub fn add(input: &Input, given: &Given, flows: &mut [PartFlow]) {
+pub(super) fn add(input: &Input, given: &Given, flows: &mut [PartFlow]) {
     for place in 0..flows.len() {
         let counted = profile(&input.parts[place], &given.traces.ignore_events);
         if counted.is_empty() {

@@ -26,21 +26,20 @@ const MOST_WAITING: usize = 1 << 16;
 
 /// The ledger, and the sums of every vCPU of the machines that it was recorded on, in its order. What guests' own traces tell is
 /// that time once more, so they are left out.
-pub fn build(input: &Input, given: &Given, progress: &mut dyn FnMut(u64, u64)) -> (Ledger, Vec<VcpuStacks>) {
+pub(crate) fn build(input: &Input, given: &Given, progress: &mut dyn FnMut(u64, u64)) -> (Ledger, Vec<VcpuStacks>) {
     let (ledger, all) = build_beside::<Stacks>(input, given, progress);
     let stacks = of_parts(&ledger, all);
     (ledger, stacks)
 }
 
-/// The same, of what took part in the walk of a ledger.
-pub fn of_parts(ledger: &Ledger, all: Vec<Stacks>) -> Vec<VcpuStacks> {
+pub(crate) fn of_parts(ledger: &Ledger, all: Vec<Stacks>) -> Vec<VcpuStacks> {
     let parts = ledger.flow.parts.iter().zip(all).filter(|(part, _)| part.twin_of.is_none() && part.aligned.is_none());
     parts.flat_map(|(part, stacks)| stacks.of_part(part)).collect()
 }
 
 /// Adds up what the walk tells, per thread.
 #[derive(Default)]
-pub struct Stacks {
+pub(crate) struct Stacks {
     threads: Vec<Pending>,
     /// Numbers of threads by their ids.
     by_tid: FxHashMap<i32, usize>,
@@ -48,7 +47,6 @@ pub struct Stacks {
     window: Span,
 }
 
-/// One thread.
 #[derive(Default)]
 struct Pending {
     /// Begin, state and how much of it lies in the window, since the guest ran last.

@@ -17,7 +17,7 @@ const MOST_KINDS: usize = 4096;
 
 /// Adds up what the walk tells, per thread.
 #[derive(Default)]
-pub struct Tally {
+pub(super) struct Tally {
     /// Sums by thread number.
     pub sums: Vec<Sums>,
     /// Absolute times outside are left out.

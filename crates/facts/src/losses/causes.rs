@@ -34,8 +34,7 @@ impl Default for Causes {
 }
 
 impl Causes {
-    /// The place of a cause.
-    pub fn place(&mut self, state: LostIn, by: By) -> u32 {
+    pub(super) fn place(&mut self, state: LostIn, by: By) -> u32 {
         let cause = Cause { state, by };
         let number = self.numbers.at(cause);
         if *number == 0 {
@@ -46,12 +45,11 @@ impl Causes {
     }
 
     /// The place of the cause that is known now of a piece whose own was `open`.
-    pub fn known(&mut self, open: u32, by: By) -> u32 {
+    pub(super) fn known(&mut self, open: u32, by: By) -> u32 {
         self.place(self.all[open as usize].state, by)
     }
 
-    /// All, by their places.
-    pub fn into_all(self) -> Arc<[Cause]> {
+    pub(super) fn into_all(self) -> Arc<[Cause]> {
         self.all.into()
     }
 }

@@ -95,7 +95,7 @@ impl Collector {
     }
 
     /// The losses of threads in `window`, counted from `origin_ns` on.
-    pub fn of_threads(mut self, tids: impl Iterator<Item = i32>, window: Span, origin_ns: u64) -> PartLosses {
+    pub(crate) fn of_threads(mut self, tids: impl Iterator<Item = i32>, window: Span, origin_ns: u64) -> PartLosses {
         let causes = self.causes.into_all();
         let mut of_vcpu = |tid: i32| {
             let place = self.by_tid.get(&tid).copied();

@@ -16,7 +16,6 @@ use walk::thread::Exit;
 /// next pieces are told.
 const MOST_UNSURE: usize = 256;
 
-/// One thread.
 #[derive(Default, Clone)]
 pub(super) struct Collected {
     pieces: Vec<Piece>,
@@ -44,31 +43,31 @@ pub(super) struct Collected {
 
 impl Collected {
     /// Nothing yet of what lies in `window`.
-    pub fn new(window: Span) -> Self {
+    pub(super) fn new(window: Span) -> Self {
         let packed = || Packed::from(window.from_ns);
         Self { exits: packed(), halts: packed(), ..Self::default() }
     }
 
     /// Intervals were told up to `end_ns`.
-    pub fn reaches(&mut self, end_ns: u64) {
+    pub(super) fn reaches(&mut self, end_ns: u64) {
         self.end_ns = end_ns;
     }
 
     /// It has shown that it runs a vCPU.
     #[inline(always)]
-    pub fn is_known(&self) -> bool {
+    pub(super) fn is_known(&self) -> bool {
         self.runs_vcpu
     }
 
     /// That its guest runs is news: nothing has shown that it is a vCPU, or pieces wait for an exit that was not seen.
     #[inline(always)]
-    pub fn entry_is_news(&self) -> bool {
+    pub(super) fn entry_is_news(&self) -> bool {
         !self.runs_vcpu || self.open < self.pieces.len()
     }
 
     /// The thread runs a vCPU, for all that the trace shows from `from_ns` on. What it did before is not known to be a loss.
     #[inline]
-    pub fn runs_vcpu(&mut self, window: Span, from_ns: u64) {
+    pub(super) fn runs_vcpu(&mut self, window: Span, from_ns: u64) {
         if !self.runs_vcpu {
             self.runs_vcpu = true;
             self.unknown.push(Span { to_ns: from_ns.min(window.to_ns), ..window });
@@ -77,24 +76,23 @@ impl Collected {
 
     /// The guest runs: no exit is left that pieces could wait for.
     #[inline]
-    pub fn enters(&mut self, causes: &mut Causes) {
+    pub(super) fn enters(&mut self, causes: &mut Causes) {
         if self.open < self.pieces.len() {
             self.settle(None, causes);
         }
     }
 
     /// A signal or a debugger stopped it: its next blocked interval is about that.
-    pub fn stops(&mut self) {
+    pub(super) fn stops(&mut self) {
         self.stopped = true;
     }
 
     /// True once for each stop.
-    pub fn takes_stop(&mut self) -> bool {
+    pub(super) fn takes_stop(&mut self) -> bool {
         std::mem::take(&mut self.stopped)
     }
 
-    /// Nothing shows what it did.
-    pub fn unknown(&mut self, span: Span) {
+    pub(super) fn unknown(&mut self, span: Span) {
         if self.runs_vcpu && span.length_ns() > 0 {
             self.unknown.push(span);
         }
@@ -102,7 +100,7 @@ impl Collected {
 
     /// It was lost, as far as is known now, because of `cause`.
     #[inline]
-    pub fn lost(&mut self, span: Span, cause: u32) {
+    pub(super) fn lost(&mut self, span: Span, cause: u32) {
         if self.runs_vcpu {
             self.open_is_lost = true;
             add(&mut self.pieces, span, cause);
@@ -111,12 +109,12 @@ impl Collected {
 
     /// KVM or the VMM worked on an exit, which tells whether that is a loss.
     #[inline(always)]
-    pub fn works(&mut self, span: Span, cause: u32) {
+    pub(super) fn works(&mut self, span: Span, cause: u32) {
         add(&mut self.pieces, span, cause);
     }
 
     /// An interrupt, whose interval will come if it takes any time.
-    pub fn interrupt(&mut self, span: Span, is_instant: bool, cause: u32) {
+    pub(super) fn interrupt(&mut self, span: Span, is_instant: bool, cause: u32) {
         if !is_instant {
             self.interrupts.push_back((span, cause));
         } else if cause & BEGINS != 0 {
@@ -125,7 +123,7 @@ impl Collected {
     }
 
     /// The interval of the first interrupt that waits for it.
-    pub fn interrupted(&mut self) {
+    pub(super) fn interrupted(&mut self) {
         if let Some((span, cause)) = self.interrupts.pop_front() {
             self.open_is_lost = true;
             add(&mut self.pieces, span, cause);
@@ -133,7 +131,7 @@ impl Collected {
     }
 
     /// Who had the CPU for which the thread waited.
-    pub fn share(&mut self, span: Span, cause: u32) {
+    pub(super) fn share(&mut self, span: Span, cause: u32) {
         if !self.runs_vcpu && self.shares.len() >= MOST_UNSURE {
             self.shares.clear();
         }
@@ -146,7 +144,7 @@ impl Collected {
 
     /// An exit is over. Nearly always the work on it was what the guest asked for, which is no loss.
     #[inline(always)]
-    pub fn exit(&mut self, exit: &Exit, window: Span, causes: &mut Causes) {
+    pub(super) fn exit(&mut self, exit: &Exit, window: Span, causes: &mut Causes) {
         let is_host_initiated = is_host_initiated(exit.reason, exit.detail);
         if is_host_initiated || self.open_is_lost {
             self.settle(Some((exit.reason, is_host_initiated)), causes);
@@ -167,7 +165,7 @@ impl Collected {
     }
 
     /// The trace is over. A thread that `ended` runs no guest behind its last exit: what it waited for there is no guest's loss.
-    pub fn end(&mut self, ended: bool, window: Span, causes: &mut Causes) {
+    pub(super) fn end(&mut self, ended: bool, window: Span, causes: &mut Causes) {
         self.enters(causes);
         let Some(left_ns) = self.left_ns.filter(|_| ended) else { return };
         let last = self.pieces.partition_point(|piece| piece.from_ns < left_ns);
@@ -177,7 +175,7 @@ impl Collected {
     }
 
     /// Forgets what lies before `before_ns`.
-    pub fn forget(&mut self, before_ns: u64) {
+    pub(super) fn forget(&mut self, before_ns: u64) {
         let old = self.pieces.partition_point(|piece| piece.span().to_ns <= before_ns);
         self.pieces.drain(..old);
         self.open = self.open.saturating_sub(old);
@@ -216,7 +214,7 @@ impl Collected {
     }
 
     /// The trace is over: its losses since `origin_ns`, of a thread that turned out to run a vCPU.
-    pub fn finish(mut self, span: Span, origin_ns: u64, causes: &Arc<[Cause]>) -> VcpuLosses {
+    pub(super) fn finish(mut self, span: Span, origin_ns: u64, causes: &Arc<[Cause]>) -> VcpuLosses {
         if !self.runs_vcpu {
             return VcpuLosses::unknown(span, Arc::clone(causes));
         }

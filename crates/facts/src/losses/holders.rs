@@ -14,7 +14,7 @@ pub(super) struct Holders {
 
 impl Holders {
     /// From `at_ns` on task `tid` has `cpu`.
-    pub fn has_cpu(&mut self, cpu: usize, tid: Option<i32>, at_ns: u64) {
+    pub(super) fn has_cpu(&mut self, cpu: usize, tid: Option<i32>, at_ns: u64) {
         if cpu >= self.cpus.len() {
             self.cpus.resize_with(cpu + 1, VecDeque::new);
         }
@@ -29,7 +29,7 @@ impl Holders {
     }
 
     /// Who had `cpu` in `span`, which is not over for long.
-    pub fn before(&self, cpu: usize, span: Span) -> Vec<(Option<i32>, Span)> {
+    pub(super) fn before(&self, cpu: usize, span: Span) -> Vec<(Option<i32>, Span)> {
         let Some(changes) = self.cpus.get(cpu) else { return Vec::new() };
         let mut held = Vec::new();
         let mut to_ns = span.to_ns;

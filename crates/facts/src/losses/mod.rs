@@ -17,10 +17,10 @@ mod collect;
 mod collected;
 mod holders;
 mod host_initiated;
-pub mod model;
+mod model;
 mod packed;
 mod shares;
-pub mod stretches;
+mod stretches;
 
 pub use collect::Collector;
 pub use model::{By, Cause, Definition, Lost, LostIn, PartLosses, Pieces, VcpuLosses};

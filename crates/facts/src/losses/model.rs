@@ -9,7 +9,6 @@ use std::sync::Arc;
 use walk::events::host_interrupts::{Handlers, HostInterrupt};
 use walk::events::reasons::Reason;
 
-/// The losses of one trace.
 #[derive(Debug)]
 pub struct PartLosses {
     /// In the order of [`PartFlow::vcpus`].
@@ -27,7 +26,6 @@ pub struct VcpuLosses {
     pub unknown: Vec<Span>,
     /// From each exit to the next entry, without those of a guest that had halted.
     pub(super) exits: Packed,
-    /// The same of those.
     pub(super) halts: Packed,
 }
 
@@ -67,15 +65,15 @@ pub(super) struct Piece {
 pub(super) const BEGINS: u32 = 1 << 31;
 
 impl Piece {
-    pub fn span(self) -> Span {
+    pub(super) fn span(self) -> Span {
         Span { from_ns: self.from_ns, to_ns: self.from_ns + u64::from(self.length_ns) }
     }
 
-    pub fn place(self) -> usize {
+    pub(super) fn place(self) -> usize {
         (self.cause & !BEGINS) as usize
     }
 
-    pub fn begins(self) -> bool {
+    pub(super) fn begins(self) -> bool {
         self.cause & BEGINS != 0
     }
 }
@@ -83,16 +81,13 @@ impl Piece {
 /// A piece with its cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
-    /// When.
     pub span: Span,
-    /// Why.
     pub cause: Cause,
 }
 
 /// Why time was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cause {
-    /// The state that the thread was in.
     pub state: LostIn,
     /// Who had its CPU, or what its hypervisor worked on.
     pub by: By,
@@ -119,14 +114,11 @@ pub enum LostIn {
     Userspace,
 }
 
-/// Who or what took the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum By {
     /// A task by its thread id; 0 is the idle task.
     Task(i32),
-    /// An interrupt or softirq of the host.
     Interrupt(HostInterrupt),
-    /// An exit.
     Exit(Reason),
     /// Nobody: the CPU was idle, and the scheduler did not let the thread run there. A CPU quota, or the limit of real-time
     /// threads.
@@ -197,7 +189,6 @@ impl Definition {
 }
 
 impl Pieces {
-    /// All of them, in order.
     pub fn iter(&self) -> impl Iterator<Item = Lost> {
         self.pieces.iter().map(|piece| Lost { span: piece.span(), cause: self.causes[piece.place()] })
     }
@@ -254,7 +245,6 @@ impl VcpuLosses {
         Self { span, lost, unknown: vec![span], exits: Packed::default(), halts: Packed::default() }
     }
 
-    /// What is lost by a definition.
     pub fn stretches(&self, definition: Definition) -> Stretches {
         match definition {
             Definition::Involuntary => Stretches::of(self.lost.pieces.iter().map(|piece| piece.span())),

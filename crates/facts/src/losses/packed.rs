@@ -18,12 +18,11 @@ pub(super) struct Packed {
     count: u64,
 }
 
-/// What all stretches come to.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Sums {
     pub total_ns: u64,
     pub longest_ns: u64,
-    pub first_long_ns: Option<u64>,
+    pub(crate) first_long_ns: Option<u64>,
 }
 
 const MOST: u64 = u32::MAX as u64;
@@ -33,13 +32,13 @@ const LONG: u16 = u16::MAX;
 
 impl Packed {
     /// None yet, from `from_ns` on.
-    pub fn from(from_ns: u64) -> Self {
+    pub(super) fn from(from_ns: u64) -> Self {
         Self { from_ns, to_ns: from_ns, ..Self::default() }
     }
 
     /// The next one; what overlaps the one before is left out of it.
     #[inline(always)]
-    pub fn push(&mut self, span: Span) {
+    pub(super) fn push(&mut self, span: Span) {
         self.count += 1;
         let (gap_ns, length_ns) = (span.from_ns.wrapping_sub(self.to_ns), span.to_ns.wrapping_sub(span.from_ns));
         if gap_ns < u64::from(LONG) && length_ns.wrapping_sub(1) < u64::from(LONG) - 1 {
@@ -90,14 +89,14 @@ impl Packed {
     }
 
     /// The same, counted from `origin_ns` on.
-    pub fn since(self, origin_ns: u64) -> Self {
+    pub(super) fn since(self, origin_ns: u64) -> Self {
         let since = |at_ns: u64| at_ns.saturating_sub(origin_ns);
         Self { from_ns: since(self.from_ns), to_ns: since(self.to_ns), ..self }
     }
 
     /// How long all are together and the longest is, and where the first one begins that takes `enough_ns`; those that touch
     /// are one.
-    pub fn sums(&self, enough_ns: u64) -> Sums {
+    pub(super) fn sums(&self, enough_ns: u64) -> Sums {
         let mut sums = Sums::default();
         let mut whole = Span { from_ns: self.from_ns, to_ns: self.from_ns };
         for [gap, length] in self.pairs() {
@@ -115,13 +114,12 @@ impl Packed {
         sums
     }
 
-    /// How many there were.
-    pub fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.count
     }
 
     /// All in order; long ones in pieces that touch.
-    pub fn iter(&self) -> impl Iterator<Item = Span> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Span> {
         self.pairs().scan(self.from_ns, |at_ns, [gap, length]| {
             let from_ns = *at_ns + u64::from(gap);
             *at_ns = from_ns + u64::from(length);

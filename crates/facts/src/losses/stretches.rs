@@ -21,12 +21,9 @@ pub struct Stretches {
     longer: Vec<usize>,
 }
 
-/// What stretches come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InAll {
-    /// All of them together.
     pub total_ns: u64,
-    /// The longest one.
     pub longest_ns: u64,
     /// The worst window; `None` if what was looked at is shorter.
     pub worst: Option<Worst>,
@@ -35,7 +32,6 @@ pub struct InAll {
 /// The window in which most was lost; the earliest of several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Worst {
-    /// Where it starts.
     pub at_ns: u64,
     /// How much of it was lost.
     pub loss_ns: u64,
@@ -88,7 +84,7 @@ impl Limit {
     }
 
     /// True if so much is too much.
-    pub fn is_broken_by(self, loss_ns: u64) -> bool {
+    pub(crate) fn is_broken_by(self, loss_ns: u64) -> bool {
         match self {
             Limit::AtLeast(ns) => loss_ns >= ns,
             Limit::Above(ns) => loss_ns > ns,
@@ -167,7 +163,6 @@ impl Stretches {
         Self { spans: merged, before_ns, longer }
     }
 
-    /// What is in one of them or in both.
     #[must_use]
     pub fn or(&self, other: &Stretches) -> Self {
         let (mut own, mut others) = (self.spans.iter().peekable(), other.spans.iter().peekable());
@@ -195,7 +190,6 @@ impl Stretches {
         InAll { total_ns: self.total_ns(), longest_ns, worst: self.sup(span, window_ns) }
     }
 
-    /// All of them together.
     pub fn total_ns(&self) -> u64 {
         self.before_ns[self.spans.len()]
     }

@@ -6,7 +6,7 @@ use base::number::duration;
 /// QEMU counts whole milliseconds.
 pub const REPORTED_ERROR_NS: u64 = 1_000_000;
 /// Its events and traces have microseconds, two of them.
-pub const EVENTS_ERROR_NS: u64 = 2_000;
+pub(crate) const EVENTS_ERROR_NS: u64 = 2_000;
 /// A poller that was away for more than this of what it says invents dark time.
 const MOST_GAP_SHARE: f64 = 0.1;
 

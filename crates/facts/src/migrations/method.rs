@@ -4,7 +4,6 @@ use base::method::{COMPRESSION, Method};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What one side was told.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Told {
     capabilities: BTreeSet<String>,
@@ -17,18 +16,17 @@ pub(super) struct Told {
 const BOTH: [&str; 5] = ["multifd", "postcopy-ram", "mapped-ram", "x-ignore-shared", "compress"];
 
 impl Told {
-    /// The method that this is.
-    pub fn method(&self) -> Method {
+    pub(super) fn method(&self) -> Method {
         Method::of(|name| self.capabilities.contains(name), self.compression.as_deref())
     }
 
     /// How long the guest may be dark for what is left, and how much may be sent in a second.
-    pub fn limits(&self) -> (Option<u64>, Option<u64>) {
+    pub(super) fn limits(&self) -> (Option<u64>, Option<u64>) {
         (self.downtime_limit_ms.map(|ms| ms.saturating_mul(1_000_000)), self.max_bytes_per_s)
     }
 
     /// What must be alike and was told to one side alone; true where that is this one.
-    pub fn one_sided(&self, other: &Self) -> Vec<(String, bool)> {
+    pub(super) fn one_sided(&self, other: &Self) -> Vec<(String, bool)> {
         let has = |side: &Self, name: &str| side.capabilities.contains(name);
         let differs = BOTH.into_iter().filter(|name| has(self, name) != has(other, name));
         let mut found: Vec<(String, bool)> = differs.map(|name| (name.to_owned(), has(self, name))).collect();
@@ -39,8 +37,7 @@ impl Told {
         found
     }
 
-    /// Takes a command, and what it was given.
-    pub fn take(&mut self, command: &str, arguments: &Value) {
+    pub(super) fn take(&mut self, command: &str, arguments: &Value) {
         match command {
             "migrate-set-capabilities" => {
                 for one in arguments["capabilities"].as_array().into_iter().flatten() {

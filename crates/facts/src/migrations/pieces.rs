@@ -16,15 +16,12 @@ pub type Key = (String, &'static str);
 
 /// What one thread did with a stretch of a side's time, CLOCK_REALTIME.
 pub struct Piece {
-    /// What it was spent on.
     pub key: Key,
     /// The thread, where the log names it.
     pub tid: Option<i32>,
-    /// When.
     pub span: Span,
 }
 
-/// A side in pieces, one behind the other.
 pub fn pieces(side: &Side) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut before_ns: Option<u64> = None;

@@ -36,7 +36,7 @@ pub(super) struct Arrival {
 
 impl Departure {
     /// That of a source's session; `None` if it migrates nothing. Of several, the last one.
-    pub fn of_source(messages: &[Message], machine: &str) -> Option<Self> {
+    pub(super) fn of_source(messages: &[Message], machine: &str) -> Option<Self> {
         let mut reading = Reading::default();
         for message in messages {
             match message.way {
@@ -60,7 +60,7 @@ impl Departure {
 
     /// With what its target told, which is taken away: the one that ran the guest first after it was stopped here, or, where the guest never
     /// came, the one that listened at that address at the time.
-    pub fn meets(self, arrivals: &mut Vec<Arrival>) -> Migration {
+    pub(super) fn meets(self, arrivals: &mut Vec<Arrival>) -> Migration {
         let Self { mut migration, told } = self;
         // The clocks of two hosts differ by less than a run takes.
         let ran = |arrival: &Arrival, stopped_ns: u64| {
@@ -91,7 +91,7 @@ impl Departure {
 
 impl Arrival {
     /// That of a session; `None` if it is of none that waits for a guest.
-    pub fn of_target(messages: &[Message], machine: &str) -> Option<Self> {
+    pub(super) fn of_target(messages: &[Message], machine: &str) -> Option<Self> {
         let mut reading = Reading::default();
         let mut found: Option<Self> = None;
         for message in messages {

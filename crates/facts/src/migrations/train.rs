@@ -19,9 +19,7 @@ const MOST_GAP_SHARE: f64 = 0.1;
 pub struct Train {
     /// Between two packets, as it was meant.
     pub interval_ns: u64,
-    /// Packets.
     pub sent: u64,
-    /// Those that were answered.
     pub answered: u64,
     /// Those that the guest never received; not known where its count does not go on.
     pub lost_in: Option<u64>,
@@ -45,14 +43,12 @@ pub struct Train {
     pub back_by: Option<u64>,
     /// What went over the link between both sides.
     pub link: Option<Link>,
-    /// When that was down.
     pub downs: Vec<Down>,
     /// It had as many packets as a train may have, and ended before the guest had moved, for all that it tells.
     pub is_cut: bool,
 }
 
 impl Train {
-    /// Sums up.
     pub fn of(network: &Network) -> Self {
         let sent_at = |reply: &Reply| network.sent_ns.get(reply.number as usize).copied();
         let is_of = |place: Place| move |reply: &&Reply| reply.from == place;

@@ -33,11 +33,9 @@ impl Default for ChannelUse {
 pub struct ChannelCost {
     /// Of a frame without bytes.
     pub ns: f64,
-    /// More for each byte.
     pub ns_per_byte: f64,
     /// By which factor each may be off, at most: 1.1 is 10 %.
     pub spread: f64,
-    /// Frames that it is known of; all, where it is given.
     pub sizes: RangeInclusive<u32>,
     /// How a batch of each measured size adds up, for other batches.
     pub sweeps: Vec<(u32, Model)>,

@@ -25,7 +25,6 @@ pub struct Model {
     pub copy_ns: f64,
     /// The smallest batch that was measured.
     pub least: u32,
-    /// The largest one.
     pub most: u32,
 }
 
@@ -38,20 +37,16 @@ pub enum Refused {
         /// Batches with a clean rate.
         batches: usize,
     },
-    /// Nobody measured there.
     #[error("batch {batch} lies outside the measured ones, {least} to {most}")]
     OutsideSwept {
-        /// The batch.
         batch: u64,
         /// The smallest that was measured.
         least: u32,
-        /// The largest.
         most: u32,
     },
     /// No batch is large enough.
     #[error("no batch reaches {mpps} Mpps: copying alone takes {copy_ns:.2} ns per packet")]
     Unreachable {
-        /// The rate.
         mpps: f64,
         /// What each frame costs in a batch of any size.
         copy_ns: f64,
@@ -93,7 +88,6 @@ impl Model {
         Self { window_ns, ..self.clone() }
     }
 
-    /// The time of a batch.
     pub fn batch_ns(&self, batch: u32) -> Result<f64, Refused> {
         self.swept(u64::from(batch))?;
         Ok(self.window_ns + self.index_ns + f64::from(batch) * self.copy_ns)

@@ -16,9 +16,7 @@ use std::collections::BTreeMap;
 pub struct Bucket {
     /// None is shorter.
     pub from_ns: u64,
-    /// All are shorter.
     pub to_ns: u64,
-    /// How many.
     pub count: u64,
 }
 
@@ -28,7 +26,6 @@ pub enum Rounding {
     /// The lower one: it cuts off what is less than its unit.
     #[default]
     Down,
-    /// The upper one.
     Up,
 }
 
@@ -44,7 +41,6 @@ pub struct Timed {
 /// The samples of one thread or CPU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Samples {
-    /// Who measured.
     pub source: Source,
     /// The thread, as the file names it.
     pub thread: String,
@@ -56,7 +52,6 @@ pub struct Samples {
     pub cpu: Option<u32>,
     /// Every sample is in one; ascending.
     pub buckets: Vec<Bucket>,
-    /// All samples.
     pub count: u64,
     /// Those that the program counted without their length.
     pub overflow: u64,
@@ -72,9 +67,7 @@ pub struct Samples {
     pub rounding: Rounding,
     /// How far each length may be off beside that, where it is a difference of two clocks.
     pub error_ns: u64,
-    /// Those with a time, in time order.
     pub timed: Vec<Timed>,
-    /// By which clock.
     pub clock: SampleClock,
 }
 
@@ -104,7 +97,6 @@ impl Samples {
         }
     }
 
-    /// What the lengths are of.
     pub fn measures(&self) -> Measures {
         self.source.measures()
     }
@@ -201,7 +193,7 @@ impl Samples {
     }
 
     /// Adds samples whose lengths the program did not keep: none is shorter than `from_ns`, nor longer than the longest.
-    pub fn add_unkept(&mut self, from_ns: u64, count: u64) {
+    pub(crate) fn add_unkept(&mut self, from_ns: u64, count: u64) {
         let to_ns = self.max.map_or(u64::MAX, |max| max.to_ns);
         self.add_between(from_ns.min(to_ns), to_ns, count);
     }
@@ -231,7 +223,7 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    pub fn add(&mut self, units: u64) {
+    pub(super) fn add(&mut self, units: u64) {
         *self.counts.entry(units).or_default() += 1;
         self.sum += u128::from(units);
         self.count += 1;

@@ -7,7 +7,6 @@ use super::threads::{Thread, Threads};
 use super::{Found, Samples, Source};
 use std::io::BufRead;
 
-/// Reads the result.
 pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     let threads = Threads::read(input, "thread", found);
     let command = threads.command();

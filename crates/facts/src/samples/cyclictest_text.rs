@@ -63,7 +63,6 @@ struct Summary {
     max: u64,
 }
 
-/// Reads the text.
 pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     let mut told = Told::default();
     lines::each(input, found, |offset, line, found| {

@@ -8,7 +8,6 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// The results of a recording.
 #[derive(Debug, Clone, Default)]
 pub struct ResultFiles {
     /// Each file, in the order of the manifest.
@@ -17,16 +16,12 @@ pub struct ResultFiles {
     pub unread: u64,
 }
 
-/// One result.
 #[derive(Debug, Clone)]
 pub struct SampleFile {
     /// The file, as the user names it.
     pub path: String,
-    /// The machine that it was measured on.
     pub machine: String,
-    /// Its level.
     pub level: Level,
-    /// What wrote it.
     pub kind: ResultFile,
     /// Of each thread or CPU.
     pub samples: Vec<Samples>,
@@ -67,7 +62,6 @@ impl ResultFiles {
         self.list.is_empty()
     }
 
-    /// All samples, with the file that has them.
     pub fn each(&self) -> impl Iterator<Item = (&SampleFile, &Samples)> {
         self.list.iter().flat_map(|file| file.samples.iter().map(move |samples| (file, samples)))
     }

@@ -5,7 +5,6 @@ use super::{Found, SampleClock, Samples, Source};
 use base::gaps::Gaps;
 use std::io::BufRead;
 
-/// Reads the file.
 pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     let gaps = match Gaps::read(input) {
         Ok(gaps) => gaps,

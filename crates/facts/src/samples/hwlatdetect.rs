@@ -12,7 +12,6 @@ use super::lines::{self, number_after, seconds_ns};
 use super::{Found, SampleClock, Samples, Source};
 use std::io::BufRead;
 
-/// Reads the text.
 pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     let (mut lengths, mut said) = (Lengths::default(), Said::default());
     let mut samples = Samples { clock: SampleClock::Realtime, ..Samples::new(Source::Hwlatdetect, "hwlat") };

@@ -5,7 +5,6 @@ use super::{Found, SampleClock, Samples, Source};
 use base::interrupts::Interrupts;
 use std::io::BufRead;
 
-/// What became of the edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edges {
     /// Between two of them.
@@ -24,7 +23,6 @@ pub struct Edges {
     pub extra: u64,
 }
 
-/// Reads the file.
 pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     let file = match Interrupts::read(input) {
         Ok(file) => file,

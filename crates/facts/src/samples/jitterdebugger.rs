@@ -40,7 +40,6 @@ pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     }
 }
 
-/// Reads the samples.
 pub(super) fn read_samples(input: &mut dyn BufRead, found: &mut Found) {
     let mut threads: BTreeMap<u32, (Lengths, Samples)> = BTreeMap::new();
     let mut untimed = 0_u64;

@@ -8,7 +8,7 @@
 //! ```
 //! A damaged or truncated file gives what it holds, and a problem with the place.
 
-pub mod buckets;
+mod buckets;
 mod cyclictest;
 mod cyclictest_text;
 mod files;
@@ -25,11 +25,11 @@ mod pqos;
 mod rtla;
 mod rtla_top;
 mod threads;
-pub mod traced;
+pub(crate) mod traced;
 mod tscdeadline;
 mod vm_trace;
 mod vm_trace_binary;
-pub mod work;
+mod work;
 
 pub use buckets::{Bucket, Rounding, Samples, Timed};
 pub use files::{ResultFiles, SampleFile};
@@ -41,7 +41,6 @@ pub use traced::Breach;
 use base::Problem;
 use base::recording::ResultFile;
 
-/// Who measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
     /// cyclictest of rt-tests.
@@ -50,7 +49,6 @@ pub enum Source {
     Tracemark,
     /// oslat of rt-tests.
     Oslat,
-    /// jitterdebugger.
     Jitterdebugger,
     /// The kernel's tracer timerlat, by itself or below rtla.
     Timerlat,
@@ -69,7 +67,6 @@ pub enum Source {
 }
 
 impl Source {
-    /// The program's name.
     pub fn name(self) -> &'static str {
         match self {
             Source::Cyclictest => "cyclictest",
@@ -137,13 +134,11 @@ pub struct Found {
     pub file: String,
     /// One for each thread or CPU.
     pub samples: Vec<Samples>,
-    /// How caches were used meanwhile.
     pub cache_use: Vec<CacheUse>,
     /// What became of the edges, of interrupts.
     pub edges: Option<Edges>,
     /// The sample after which the program broke off.
     pub breach: Option<Breach>,
-    /// Damage.
     pub problems: base::Problems,
 }
 

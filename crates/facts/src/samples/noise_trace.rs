@@ -14,10 +14,8 @@ use super::{Found, SampleClock, Samples, Source};
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
-/// What noises are called.
 const NOISES: [&str; 4] = ["nmi_noise", "irq_noise", "softirq_noise", "thread_noise"];
 
-/// Reads the text.
 pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     let mut threads: BTreeMap<(u32, &str), (Lengths, Samples)> = BTreeMap::new();
     let mut untimed = 0_u64;

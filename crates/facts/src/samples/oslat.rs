@@ -9,7 +9,6 @@ use super::{Found, Rounding, Samples, Source};
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
-/// Reads the result.
 pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     let threads = Threads::read(input, "thread", found);
     for thread in &threads.list {

@@ -23,7 +23,6 @@ struct Told {
     mean: Vec<f64>,
 }
 
-/// Reads the text.
 pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     let mut told = Told::default();
     lines::each(input, found, |_, line, _| told.hear(line));

@@ -14,7 +14,6 @@ use std::io::BufRead;
 pub struct CacheUse {
     /// The CPUs, as pqos names the group.
     pub cpus: String,
-    /// Rows.
     pub rows: u64,
     /// Mean instructions per cycle.
     pub ipc: Option<f64>,
@@ -24,11 +23,9 @@ pub struct CacheUse {
     pub llc_bytes: Option<f64>,
     /// The highest bandwidth to the memory of their own node, in bytes per second.
     pub local_bytes_per_s: Option<f64>,
-    /// The same to other nodes.
     pub remote_bytes_per_s: Option<f64>,
 }
 
-/// Reads the text.
 pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     let mut columns: Vec<String> = Vec::new();
     let mut groups: BTreeMap<String, CacheUse> = BTreeMap::new();

@@ -27,7 +27,6 @@ struct Told {
 
 const SUMMARY: [&str; 5] = ["over", "count", "min", "avg", "max"];
 
-/// Reads the text.
 pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     let mut told = Told::default();
     lines::each(input, found, |offset, line, found| {

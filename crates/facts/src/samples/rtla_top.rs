@@ -14,7 +14,6 @@ use super::{Found, Samples, Source};
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
-/// Reads the text.
 pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     let (mut cpus, mut in_ns, mut latency) = (BTreeMap::new(), false, true);
     lines::each(input, found, |_, line, _| {

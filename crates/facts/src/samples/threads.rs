@@ -12,7 +12,6 @@ use std::io::{BufRead, Read};
 /// A longer document is no result: the largest, a histogram of a million buckets for each of 64 CPUs, would be.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// What a file tells of its threads.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     /// In the order of the file.
@@ -21,10 +20,8 @@ pub(super) struct Threads {
     about: BTreeMap<String, Scalar>,
 }
 
-/// One thread.
 #[derive(Debug, Default)]
 pub(super) struct Thread {
-    /// Its name: a number.
     pub name: String,
     /// Samples by length as printed.
     pub histogram: BTreeMap<u64, u64>,
@@ -106,7 +103,6 @@ impl Thread {
     }
 }
 
-/// The command that made a result.
 pub(super) struct CommandLine<'t>(&'t str);
 
 impl CommandLine<'_> {

@@ -57,8 +57,7 @@ const CONTEXTS: [&str; 3] = ["IRQ", "Thr", "Usr"];
 /// More marks of a trace are not kept: a program that breaks off leaves one.
 const MOST_MARKS: usize = 1 << 16;
 
-/// What to ask of a trace.
-pub fn wanted() -> Wanted {
+pub(crate) fn wanted() -> Wanted {
     Wanted {
         names: NAMES.map(str::to_owned).to_vec(),
         fields: FIELDS.map(|names| names.iter().map(|name| (*name).to_owned()).collect()).to_vec(),
@@ -67,7 +66,7 @@ pub fn wanted() -> Wanted {
 
 /// A line that a program wrote into the trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
+pub(crate) struct Mark {
     at_ns: u64,
     cpu: u32,
     tid: i32,
@@ -75,15 +74,14 @@ pub struct Mark {
 
 /// What a trace has of samples, while it is read.
 #[derive(Debug, Default)]
-pub struct Traced {
+pub(crate) struct Traced {
     threads: BTreeMap<(u32, &'static str), (Lengths, Samples)>,
     marks: Vec<Mark>,
     work: Work,
 }
 
 impl Traced {
-    /// Takes in one of the wanted events.
-    pub fn event(&mut self, event: &Event<'_>) {
+    pub(crate) fn event(&mut self, event: &Event<'_>) {
         let (thread, source, length_ns) = match (event.get(TIMER_LATENCY), event.get(DURATION)) {
             (Some(length_ns), _) => {
                 let context = CONTEXTS.get(event.or_zero(CONTEXT) as usize).copied().unwrap_or("Usr");
@@ -108,18 +106,16 @@ impl Traced {
     }
 
     /// Units of work that programs have marked as done.
-    pub fn work(&self) -> BTreeMap<String, f64> {
+    pub(crate) fn work(&self) -> BTreeMap<String, f64> {
         self.work.units()
     }
 
-    /// All of it.
-    pub fn end(self) -> TracedSamples {
+    pub(crate) fn end(self) -> TracedSamples {
         let samples = self.threads.into_values().map(|(lengths, samples)| lengths.of(samples)).collect();
         TracedSamples { samples, marks: self.marks }
     }
 }
 
-/// Who made a noise.
 fn noise(event: &Event<'_>) -> &'static str {
     let has = |field| event.get(field).is_some();
     match (has(INTERFERENCE), has(DESC), has(VECTOR), has(PID)) {
@@ -131,7 +127,6 @@ fn noise(event: &Event<'_>) -> &'static str {
     }
 }
 
-/// What a trace had of samples.
 #[derive(Debug, Default)]
 pub struct TracedSamples {
     samples: Vec<Samples>,
@@ -170,7 +165,7 @@ impl TracedSamples {
 }
 
 /// What was read, and behind it what the traces of `flow` have of samples, in their order.
-pub fn with_traced(read: &ResultFiles, flow: &Flow, traced: &[TracedSamples]) -> ResultFiles {
+pub(crate) fn with_traced(read: &ResultFiles, flow: &Flow, traced: &[TracedSamples]) -> ResultFiles {
     let mut all = read.clone();
     let answering = flow.parts.iter().zip(traced).filter(|(part, _)| part.twin_of.is_none());
     all.list.extend(answering.flat_map(|(part, traced)| files(read, part, traced)));

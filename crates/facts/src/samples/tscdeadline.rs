@@ -5,7 +5,6 @@ use super::buckets::Lengths;
 use super::{Found, Known, Samples, Source, lines};
 use std::io::BufRead;
 
-/// Reads the text.
 pub(super) fn read(input: &mut dyn BufRead, known: Known, found: &mut Found) {
     let mut ticks = Vec::new();
     lines::each(input, found, |_, line, _| {

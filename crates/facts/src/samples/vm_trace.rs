@@ -12,7 +12,6 @@ use super::lines::{self, number_after};
 use super::{Found, Samples, Source};
 use std::io::BufRead;
 
-/// Reads the lines.
 pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     let (mut events, mut mean, mut max) = (0, None, None);
     lines::each(input, found, |_, line, _| {

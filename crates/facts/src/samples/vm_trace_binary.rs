@@ -23,7 +23,6 @@ const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
 
-/// Reads the file.
 pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     let mut head = [0; 8];
     if input.read_exact(&mut head).is_err() {

@@ -16,12 +16,11 @@ const LONGEST_UNIT: usize = 40;
 
 /// Units of work by their names, in the singular where that only takes an s away.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Work {
+pub(super) struct Work {
     units: BTreeMap<String, f64>,
 }
 
 impl Work {
-    /// Takes in a line.
     pub(super) fn mark(&mut self, line: &[u8]) {
         if let Some((unit, count)) = std::str::from_utf8(line).ok().and_then(parse)
             && (self.units.len() < MOST_UNITS || self.units.contains_key(unit))
@@ -30,8 +29,7 @@ impl Work {
         }
     }
 
-    /// All of them.
-    pub fn units(&self) -> BTreeMap<String, f64> {
+    pub(super) fn units(&self) -> BTreeMap<String, f64> {
         self.units.clone()
     }
 }

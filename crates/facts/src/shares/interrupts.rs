@@ -25,7 +25,7 @@ pub struct Interrupts {
     /// The CPU that would have them.
     pub to: (u32, f64),
     /// Share of the time that the first spends in interrupts and softirqs: the most that can move.
-    pub most_moved: f64,
+    pub(crate) most_moved: f64,
 }
 
 impl Interrupts {

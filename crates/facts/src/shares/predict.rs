@@ -31,7 +31,6 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// A thread of that role; what it wants, and where.
     pub fn new(tid: u32, role: Option<Role>, demand: f64, cpus: CpuSet) -> Self {
         let weight = if role == Some(Role::Pmd) { POLLING_WEIGHT } else { 1.0 };
         Self { tid, demand, weight, cpus }
@@ -50,7 +49,6 @@ impl From<&Load> for Contender {
 pub struct Move {
     /// The thread's id.
     pub tid: u32,
-    /// The CPUs.
     pub cpus: CpuSet,
 }
 
@@ -61,7 +59,6 @@ pub enum Direction {
     Better,
     /// They would get less.
     Worse,
-    /// About the same.
     Same,
 }
 
@@ -94,7 +91,6 @@ impl Prediction {
 pub struct Expected {
     /// Of threads; `None`: none moves.
     pub threads: Option<Prediction>,
-    /// Of interrupts.
     pub interrupts: Vec<Interrupts>,
 }
 
@@ -162,7 +158,6 @@ pub fn best_moves(
 
 /// CPUs divided among threads.
 struct Shared {
-    /// What each gets, in their order.
     shares: Vec<f64>,
     short: f64,
     weighted: f64,

@@ -28,7 +28,7 @@ const LANCZOS: [f64; 9] = [
 ];
 
 /// I(x; a, b), for positive a and b.
-pub fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
+pub(super) fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);
     }

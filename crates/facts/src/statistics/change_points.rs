@@ -15,7 +15,6 @@ pub const LEAST: usize = 3;
 /// Orders that are drawn.
 const DRAWS: u32 = 9_999;
 
-/// A change of the level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangePoint {
     /// Place of the first value of the new level.

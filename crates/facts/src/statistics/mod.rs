@@ -4,7 +4,7 @@ mod beta;
 pub mod change_points;
 pub mod holm;
 pub mod launches;
-pub mod permutation;
+pub(crate) mod permutation;
 pub mod proportion;
 pub mod ranks;
 pub mod spread;

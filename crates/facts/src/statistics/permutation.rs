@@ -20,7 +20,7 @@ const MOST_WAYS: u64 = 184_756;
 const ROUNDING: f64 = 1e-9;
 
 /// The probability of means that differ as much as these, to either side, if nothing changed; `None` if a side has no run.
-pub fn permutation(before: &[f64], after: &[f64]) -> Option<f64> {
+pub(crate) fn permutation(before: &[f64], after: &[f64]) -> Option<f64> {
     if before.is_empty() || after.is_empty() {
         return None;
     }
@@ -49,7 +49,7 @@ pub fn permutation(before: &[f64], after: &[f64]) -> Option<f64> {
 }
 
 /// The least probability that so many runs a side can give: that of sets which do not overlap.
-pub fn least(runs: usize) -> f64 {
+pub(crate) fn least(runs: usize) -> f64 {
     // Mirrored, they are as far apart.
     2.0 / ways(runs, runs).unwrap_or(MOST_WAYS).max(2) as f64
 }

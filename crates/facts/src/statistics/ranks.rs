@@ -16,7 +16,6 @@ const FEW: usize = 8;
 /// if both together are no more than these.
 const TOGETHER: usize = 200;
 
-/// What the ranks say.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ranks {
     /// Pairs in which the value before is larger.

@@ -17,12 +17,10 @@ use std::sync::Arc;
 use walk::events::reasons::Reason;
 use walk::thread::Chain;
 
-/// A lane of a part.
-pub type Key = (usize, Whose);
+pub(super) type Key = (usize, Whose);
 
 /// Lanes that are being added up.
-pub struct Building {
-    /// Where the timeline ends.
+pub(super) struct Building {
     pub end_ns: u64,
     zooms: Zooms,
     /// Each with its number of chains.
@@ -32,15 +30,13 @@ pub struct Building {
     /// The zoom that these have, and that of the others.
     finest: u32,
     finest_beside: u32,
-    /// Which looks occur in each part.
     occurs: BTreeMap<usize, [bool; LOOKS]>,
-    /// What they are called, over all parts.
     names: BTreeSet<String>,
 }
 
 impl Building {
     /// The lanes of the vCPUs of the `lowest` machines.
-    pub fn new(lowest: &[Placed<'_>]) -> Self {
+    pub(super) fn new(lowest: &[Placed<'_>]) -> Self {
         let end_ns = longest_ns(lowest);
         let zooms = Zooms::of(end_ns);
         let of_part = |(place, part): &Placed<'_>| {
@@ -105,14 +101,13 @@ impl Building {
         (self.finest, self.finest_beside) = (finest, finest_beside);
     }
 
-    /// The CPUs of a part that have a lane.
-    pub fn cpus(&self, place: usize) -> BTreeSet<u32> {
+    pub(super) fn cpus(&self, place: usize) -> BTreeSet<u32> {
         let of_part = self.lanes.keys().filter(|(of, _)| *of == place);
         of_part.filter_map(|(_, whose)| if let Whose::Cpu(number) = whose { Some(*number) } else { None }).collect()
     }
 
     /// The states that occur, in the order of parts, and the number of each look of each part among them.
-    pub fn states(&self, lowest: &[Placed<'_>], guests: &[Placed<'_>]) -> (Vec<State>, Numbers) {
+    pub(super) fn states(&self, lowest: &[Placed<'_>], guests: &[Placed<'_>]) -> (Vec<State>, Numbers) {
         let (mut states, mut numbers): (Vec<State>, Numbers) = (Vec::new(), Numbers::new());
         let parts = lowest.iter().map(|part| (part, false)).chain(guests.iter().map(|part| (part, true)));
         for ((place, part), inside) in parts {
@@ -134,26 +129,22 @@ impl Building {
     }
 
     /// The lane, if there is one.
-    pub fn take(&mut self, key: Key, lane: Lane, numbers: &Numbers) -> Option<LaneSums> {
+    pub(super) fn take(&mut self, key: Key, lane: Lane, numbers: &Numbers) -> Option<LaneSums> {
         let (sums, chains) = self.lanes.remove(&key)?;
         Some(LaneSums { lane, sums, states: numbers.get(&key.0)?.clone(), chains })
     }
 }
 
-/// By place of a part: the number of each look.
-pub type Numbers = BTreeMap<usize, Arc<[StateId]>>;
+pub(super) type Numbers = BTreeMap<usize, Arc<[StateId]>>;
 
 /// The lanes of one part, added up on the common line.
-pub struct Adding<'a> {
-    /// Where they are.
+pub(super) struct Adding<'a> {
     pub building: &'a mut Building,
-    /// The part.
     pub part: Placed<'a>,
     /// It is a guest's own trace.
     pub inside: bool,
     /// Where a time of its clock lies on the common line.
-    pub on_line: &'a dyn Fn(u64) -> Option<u64>,
-    /// Who is told of chains.
+    pub(crate) on_line: &'a dyn Fn(u64) -> Option<u64>,
     pub hear: &'a mut dyn FnMut(&ChainSums<'_>),
     /// Names of reasons that were met.
     pub reasons: FxHashMap<Reason, String>,
@@ -161,7 +152,7 @@ pub struct Adding<'a> {
 
 impl Adding<'_> {
     /// The trace is over, and so is the last slice of each lane.
-    pub fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         let (place, part) = self.part;
         let Some(end_ns) = (self.on_line)(span(part).to_ns) else { return };
         let of_part = self.building.lanes.iter_mut().filter(|((of, _), _)| *of == place);

@@ -12,16 +12,12 @@ use rustc_hash::FxHashMap;
 use walk::Part;
 use walk::events::host_interrupts::Handlers;
 
-/// What the walk told of one part.
-pub struct Draft {
-    /// The threads that were met.
+pub(super) struct Draft {
     threads: Vec<Thread>,
     by_tid: FxHashMap<i32, usize>,
-    /// The CPUs.
     pub watch: Watch,
     /// Tasks that are no vCPUs.
     pub tasks: Tasks,
-    /// Who woke them.
     pub woken: Woken,
     /// What interrupts are called that wake: the walk numbers them in its own order.
     pub wakers: Handlers,
@@ -35,7 +31,7 @@ pub struct Draft {
 
 impl Draft {
     /// Walks `part`, whose sums are `flow`.
-    pub fn of(
+    pub(super) fn of(
         part: &Part,
         flow: &PartFlow,
         (given, bounds): (&Given, Bounds),
@@ -61,17 +57,16 @@ impl Draft {
     }
 
     /// Where drawing ended; `flow` is that of the trace.
-    pub fn cut(&self, flow: &PartFlow) -> Option<Cut> {
+    pub(super) fn cut(&self, flow: &PartFlow) -> Option<Cut> {
         self.full.map(|(at_ns, left_out)| Cut { at_ns: flow.on_axis(at_ns), left_out })
     }
 
     /// The thread `tid`, if it was met.
-    pub fn thread(&self, tid: i32) -> Option<&Thread> {
+    pub(super) fn thread(&self, tid: i32) -> Option<&Thread> {
         self.number(tid).map(|place| &self.threads[place])
     }
 
-    /// Its number in the walk.
-    pub fn number(&self, tid: i32) -> Option<usize> {
+    pub(super) fn number(&self, tid: i32) -> Option<usize> {
         self.by_tid.get(&tid).copied()
     }
 }

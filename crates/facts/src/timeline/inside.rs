@@ -9,20 +9,19 @@ use base::timeline::{Chain, ChainRequest, ChainSlices, LaneId, Overview, Slice, 
 use rustc_hash::FxHashMap;
 use walk::thread;
 
-/// What is looked for, and what was found of it.
-pub struct Inside {
+pub(super) struct Inside {
     found: Vec<Found>,
     most: usize,
 }
 
 impl Inside {
     /// Nothing found yet of the `wanted` chains; at most `most` slices are kept of a chain, and of what is wanted around it.
-    pub fn new(wanted: &[ChainRequest], most: usize) -> Self {
+    pub(super) fn new(wanted: &[ChainRequest], most: usize) -> Self {
         Self { found: wanted.iter().map(|wanted| Found::new(*wanted)).collect(), most }
     }
 
     /// Who looks into the chains of `part`, whose first vCPU has that lane.
-    pub fn of<'a>(&'a mut self, part: &'a PartFlow, first_lane: u32) -> Looking<'a> {
+    pub(super) fn of<'a>(&'a mut self, part: &'a PartFlow, first_lane: u32) -> Looking<'a> {
         let of_lane = |lane: u32| {
             let mut wanted: Vec<usize> =
                 (0..self.found.len()).filter(|place| self.found[*place].wanted.lane.0 == lane).collect();
@@ -36,13 +35,12 @@ impl Inside {
     }
 
     /// What was found, with the states that `overview` knows.
-    pub fn found(self, overview: &Overview) -> Vec<ChainSlices> {
+    pub(super) fn found(self, overview: &Overview) -> Vec<ChainSlices> {
         let numbers = |lane: LaneId| overview.lanes.get(lane.0 as usize).map_or(&[][..], |lane| &lane.states);
         self.found.into_iter().filter_map(|found| found.inside(&numbers)).collect()
     }
 }
 
-/// What was found of a wanted chain.
 struct Found {
     wanted: ChainRequest,
     chain: Option<Chain>,
@@ -50,7 +48,6 @@ struct Found {
     /// Slices that touch the chain, and its window.
     in_chain: u64,
     in_window: u64,
-    /// Those of the chain that are kept.
     kept: u64,
 }
 
@@ -89,7 +86,6 @@ struct Piece {
     detail: String,
 }
 
-/// A lane in which chains are wanted.
 struct Lane {
     lane: LaneId,
     /// Places of the wanted chains whose window is not over, by its begin.
@@ -102,7 +98,7 @@ struct Lane {
 }
 
 /// Looks into the chains of one trace.
-pub struct Looking<'a> {
+pub(super) struct Looking<'a> {
     lanes: FxHashMap<i32, Lane>,
     found: &'a mut [Found],
     flow: &'a PartFlow,
@@ -111,7 +107,7 @@ pub struct Looking<'a> {
 
 impl Looking<'_> {
     /// The trace is over.
-    pub fn end(self, end_ns: u64) {
+    pub(super) fn end(self, end_ns: u64) {
         let Self { mut lanes, found, most, .. } = self;
         lanes.values_mut().for_each(|lane| lane.close(end_ns, found, most));
     }

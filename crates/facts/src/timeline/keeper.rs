@@ -26,22 +26,20 @@ use walk::state::{LEVELS, State, TracedLevel};
 use walk::thread::{Chain, Exit};
 use walk::{Preemptor, Sink, Waker, Walk};
 
-/// How much is kept.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+pub(super) struct Bounds {
     /// Of which time, since the trace's first event.
     pub window: Option<Span>,
     /// How many pieces and changes at most, the earliest.
     pub most: u64,
     /// Nothing of CPUs and other tasks.
-    pub vcpus_alone: bool,
-    /// How often it is told on.
+    pub(crate) vcpus_alone: bool,
     pub pace: Pace,
 }
 
 /// How often what is kept is told on, and how long lanes wait.
 #[derive(Debug, Clone, Copy)]
-pub struct Pace {
+pub(super) struct Pace {
     /// After so many changes: some megabytes.
     pub chunk: u64,
     /// How often a CPU's lane waits for what a vCPU did there: the walk tells it when the level is known, which for a vCPU that
@@ -61,10 +59,8 @@ impl Default for Bounds {
     }
 }
 
-/// What the walk told of one thread.
 #[derive(Default)]
-pub struct Thread {
-    /// The thread.
+pub(super) struct Thread {
     pub tid: i32,
     /// True if it runs a vCPU.
     pub is_vcpu: bool,
@@ -78,13 +74,12 @@ pub struct Thread {
     pub chains: Vec<Chain>,
     /// Pieces whose levels are settled.
     settled: usize,
-    /// Pieces that are told on.
     pub told: usize,
 }
 
 impl Thread {
     /// Settles what only the end of the trace can tell of the levels of pieces, which the flow of the trace knows.
-    pub fn settle(&mut self, levels: &[TracedLevel; LEVELS]) {
+    pub(super) fn settle(&mut self, levels: &[TracedLevel; LEVELS]) {
         for (_, state) in &mut self.pieces[self.settled..] {
             *state = match *state {
                 State::Guest(level) => State::Guest(levels[level.index()]),
@@ -96,7 +91,7 @@ impl Thread {
     }
 
     /// Forgets the pieces before the one at `place`, which are told on.
-    pub fn forget(&mut self, place: usize) {
+    pub(super) fn forget(&mut self, place: usize) {
         self.pieces.drain(..place);
         self.settled = self.settled.saturating_sub(place);
         self.told = self.told.saturating_sub(place);
@@ -106,7 +101,7 @@ impl Thread {
 }
 
 /// Walks `part`, whose sums are `flow`, and keeps what `bounds` want; what `passing` takes is not kept any longer.
-pub fn kept(
+pub(super) fn kept(
     part: &Part,
     flow: &PartFlow,
     (given, bounds): (&Given, Bounds),
@@ -177,15 +172,12 @@ impl WalkObserver<Keeper> for Hearing<'_, '_, '_> {
     }
 }
 
-/// Keeps what the walk tells.
-pub struct Keeper {
+pub(super) struct Keeper {
     /// By number of the walk.
     pub threads: Vec<Thread>,
-    /// The CPUs.
     pub watch: Watch,
     /// Tasks that are no vCPUs.
     pub tasks: Tasks,
-    /// Who woke them, where that is kept.
     pub woken: Option<Woken>,
     bounds: Bounds,
     /// Pieces and changes so far.
@@ -212,7 +204,7 @@ const MOST_EARLY: usize = 1 << 12;
 impl Keeper {
     /// How many pieces, exits, chains and changes of CPUs and tasks are kept.
     #[cfg(test)]
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         let of_thread = |thread: &Thread| thread.pieces.len() + thread.exits.len() + thread.chains.len();
         let of_cpus = self.watch.cpus.iter().map(|cpu| cpu.holders.len() + cpu.above.len()).sum::<usize>();
         let of_tasks = self.tasks.by_tid.values().map(Vec::len).sum::<usize>();

@@ -23,18 +23,15 @@ use walk::state::{STATES, State};
 
 /// What a piece of a lane shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
-    /// A state of the ledger.
+pub(super) enum Look {
     Ledger(State),
     /// A CPU runs a task that is no vCPU.
     Task,
     /// A CPU runs nothing.
     Idle,
-    /// A thread runs.
     Running,
     /// A thread waits for a CPU.
     Runnable,
-    /// A thread sleeps.
     Sleeping,
 }
 
@@ -48,11 +45,11 @@ const OWN: [(Look, &str, &str); LOOKS - STATES] = [
 ];
 
 /// Number of different looks.
-pub const LOOKS: usize = STATES + 5;
+pub(super) const LOOKS: usize = STATES + 5;
 
 impl Look {
     /// Position in arrays of [`LOOKS`] entries.
-    pub fn index(self) -> usize {
+    pub(super) fn index(self) -> usize {
         match self {
             Look::Ledger(state) => state.index(),
             own => STATES + OWN.iter().position(|(look, ..)| *look == own).unwrap_or(0),
@@ -61,7 +58,7 @@ impl Look {
 
     /// Its name and title in the trace of a machine at `host`; `inside` tells the states of a guest's own kernel from
     /// those of the machine below.
-    pub fn named(index: usize, host: Level, inside: bool) -> base::timeline::State {
+    pub(super) fn named(index: usize, host: Level, inside: bool) -> base::timeline::State {
         let (name, title) = match index.checked_sub(STATES) {
             Some(own) => (OWN[own].1.to_owned(), OWN[own].2.to_owned()),
             None => {
@@ -76,10 +73,10 @@ impl Look {
 }
 
 /// Who hears of pieces: from when on, what, and what is known beside.
-pub type Put<'a> = dyn FnMut(u64, Look, &str) + 'a;
+pub(super) type Put<'a> = dyn FnMut(u64, Look, &str) + 'a;
 
 /// `pieces` of a vCPU that was left for `exits`: a slice of the work on an exit says why the guest was left.
-pub fn vcpu(pieces: &[(u64, State)], exits: &[(u64, Reason)], put: &mut Put<'_>) {
+pub(super) fn vcpu(pieces: &[(u64, State)], exits: &[(u64, Reason)], put: &mut Put<'_>) {
     let mut exits = exits.iter().peekable();
     let mut names: FxHashMap<Reason, String> = FxHashMap::default();
     for (from_ns, state) in pieces {
@@ -95,14 +92,11 @@ pub fn vcpu(pieces: &[(u64, State)], exits: &[(u64, Reason)], put: &mut Put<'_>)
 }
 
 /// What lanes of CPUs are told from.
-pub struct Around<'a> {
+pub(super) struct Around<'a> {
     /// The vCPU that a thread runs, if it does.
     pub vcpu: &'a dyn Fn(i32) -> Option<&'a Thread>,
-    /// What tasks are called.
     pub names: &'a BTreeMap<i32, String>,
-    /// What interrupts are called.
     pub handlers: &'a Handlers,
-    /// The whole trace.
     pub span: Span,
     /// Up to when it is read; `None` at its end.
     pub now_ns: Option<u64>,
@@ -112,7 +106,7 @@ pub struct Around<'a> {
 
 /// How far a CPU's lane is told.
 #[derive(Debug, Default)]
-pub struct CpuLane {
+pub(super) struct CpuLane {
     once: Once,
     begun: bool,
     /// When the last piece of the stay that is being told began, if one was told.
@@ -122,13 +116,13 @@ pub struct CpuLane {
     /// How often the vCPU of a stay that is over had not told of all of it.
     waited: u32,
     /// Time that was not waited for any longer.
-    pub left_unknown_ns: u64,
+    pub(crate) left_unknown_ns: u64,
 }
 
 impl CpuLane {
     /// Tells the pieces of `cpu`: a slice says which task it ran, or which interrupt. Returns how many of its holders are told
     /// whole, which must be gone at the next call.
-    pub fn tell(&mut self, cpu: &Cpu, around: &Around<'_>, put: &mut Put<'_>) -> usize {
+    pub(super) fn tell(&mut self, cpu: &Cpu, around: &Around<'_>, put: &mut Put<'_>) -> usize {
         let end_ns = around.span.to_ns;
         if !std::mem::replace(&mut self.begun, true) {
             self.once.put((around.span.from_ns, end_ns), Look::Ledger(State::Unknown), "", put);
@@ -239,14 +233,14 @@ impl CpuLane {
 
 /// How far the lane of a thread that is no vCPU is told.
 #[derive(Debug, Default)]
-pub struct TaskLane {
+pub(super) struct TaskLane {
     once: Once,
     begun: bool,
 }
 
 impl TaskLane {
     /// Tells the pieces of `track`, which must not be told again: a slice says on which CPU the thread ran.
-    pub fn tell(&mut self, track: &[(u64, Doing)], span: Span, put: &mut Put<'_>) {
+    pub(super) fn tell(&mut self, track: &[(u64, Doing)], span: Span, put: &mut Put<'_>) {
         if !std::mem::replace(&mut self.begun, true) {
             self.once.put((span.from_ns, span.to_ns), Look::Ledger(State::Unknown), "", put);
         }

@@ -42,7 +42,6 @@ pub fn overview(
     (overview, found)
 }
 
-/// The same at any pace.
 pub(super) fn added_up(
     input: &Input,
     (given, pace): (&Given, Pace),
@@ -152,7 +151,7 @@ pub fn whole_span(flow: &Flow) -> Span {
 }
 
 /// Where the last of the `lowest` traces ends.
-pub fn longest_ns(lowest: &[Placed<'_>]) -> u64 {
+pub(super) fn longest_ns(lowest: &[Placed<'_>]) -> u64 {
     lowest.iter().map(|(_, part)| part.on_axis(span(part).to_ns)).max().unwrap_or(0)
 }
 
@@ -182,11 +181,10 @@ impl Take for Both<'_, '_> {
     }
 }
 
-/// A part and its place in the recording.
-pub type Placed<'a> = (usize, &'a PartFlow);
+pub(super) type Placed<'a> = (usize, &'a PartFlow);
 
 /// The parts that are drawn: those of the lowest machines, and aligned ones of guests.
-pub fn by_place(flow: &Flow) -> (Vec<Placed<'_>>, Vec<Placed<'_>>) {
+pub(super) fn by_place(flow: &Flow) -> (Vec<Placed<'_>>, Vec<Placed<'_>>) {
     let drawn = flow.parts.iter().enumerate().filter(|(_, part)| part.twin_of.is_none());
     drawn.partition(|(_, part)| part.aligned.is_none())
 }

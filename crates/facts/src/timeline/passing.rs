@@ -18,9 +18,8 @@ use walk::LONGEST_NS;
 use walk::state::State;
 use walk::thread::Chain;
 
-/// Whose lane it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Whose {
+pub(super) enum Whose {
     /// The vCPU that this thread runs.
     Vcpu(i32),
     /// A CPU by its number.
@@ -29,8 +28,7 @@ pub enum Whose {
     Task(i32),
 }
 
-/// Who takes what is told.
-pub trait Take {
+pub(super) trait Take {
     /// From `at_ns` of the trace's clock on, the lane shows `look`; `detail` says more, or is empty. In order for each lane.
     fn piece(&mut self, whose: Whose, at_ns: u64, look: Look, detail: &str);
     /// A chain of the vCPU of thread `tid` is over. In order for each thread.
@@ -38,7 +36,7 @@ pub trait Take {
 }
 
 /// How far the lanes of one trace are told.
-pub struct Passing<'a> {
+pub(super) struct Passing<'a> {
     flow: &'a PartFlow,
     /// Threads that are no vCPUs and have a lane.
     workers: &'a FxHashSet<i32>,
@@ -47,11 +45,11 @@ pub struct Passing<'a> {
     tasks: FxHashMap<i32, TaskLane>,
     /// The most that was kept when it was told.
     #[cfg(test)]
-    pub most_kept: usize,
+    pub(crate) most_kept: usize,
 }
 
 /// First and last event of the trace that `flow` came of, as far as the walk believes them.
-pub fn span(flow: &PartFlow) -> Span {
+pub(super) fn span(flow: &PartFlow) -> Span {
     let Span { from_ns, to_ns } = flow.span;
     Span { from_ns, to_ns: to_ns.min(from_ns.saturating_add(LONGEST_NS)) }
 }
@@ -61,7 +59,7 @@ const MOST_WAITING: usize = 1 << 16;
 
 impl<'a> Passing<'a> {
     /// Nothing is told; lanes are those of all vCPUs, all CPUs and of `workers`.
-    pub fn new(flow: &'a PartFlow, workers: &'a FxHashSet<i32>, take: &'a mut dyn Take) -> Self {
+    pub(super) fn new(flow: &'a PartFlow, workers: &'a FxHashSet<i32>, take: &'a mut dyn Take) -> Self {
         Self {
             flow,
             workers,
@@ -75,7 +73,7 @@ impl<'a> Passing<'a> {
 
     /// Tells what `kept` holds as far as it is final, and forgets it. The trace is read up to `now_ns`, or whole;
     /// a CPU's lane waits for a vCPU `waits` times.
-    pub fn pass(&mut self, kept: &mut Keeper, (now_ns, waits): (Option<u64>, u32)) {
+    pub(super) fn pass(&mut self, kept: &mut Keeper, (now_ns, waits): (Option<u64>, u32)) {
         #[cfg(test)]
         {
             self.most_kept = self.most_kept.max(kept.count());
@@ -107,7 +105,7 @@ impl<'a> Passing<'a> {
     }
 
     /// Time on CPUs' lanes that is unknown because what a vCPU did there was told too late.
-    pub fn left_unknown_ns(&self) -> u64 {
+    pub(super) fn left_unknown_ns(&self) -> u64 {
         self.cpus.iter().map(|cpu| cpu.left_unknown_ns).sum()
     }
 
@@ -181,7 +179,7 @@ impl<'a> Passing<'a> {
 }
 
 /// The tasks among `holders` of CPUs, by thread, as slices name them.
-pub fn names(flow: &PartFlow, holders: impl Iterator<Item = i32>) -> BTreeMap<i32, String> {
+pub(super) fn names(flow: &PartFlow, holders: impl Iterator<Item = i32>) -> BTreeMap<i32, String> {
     let mut names = BTreeMap::new();
     for tid in holders {
         names.entry(tid).or_insert_with(|| name(flow, tid));
@@ -190,6 +188,6 @@ pub fn names(flow: &PartFlow, holders: impl Iterator<Item = i32>) -> BTreeMap<i3
 }
 
 /// What a task is called: by its name if the trace tells it, and its number.
-pub fn name(flow: &PartFlow, tid: i32) -> String {
+pub(super) fn name(flow: &PartFlow, tid: i32) -> String {
     flow.comms.get(&tid).map_or_else(|| format!("thread {tid}"), |comm| format!("{comm} ({tid})"))
 }

@@ -13,8 +13,7 @@ use base::timeline::{Lane, LaneKind};
 use std::collections::BTreeMap;
 
 /// One lane to be drawn.
-pub struct Source {
-    /// The lane.
+pub(super) struct Source {
     pub lane: Lane,
     /// Its part's place among those that are drawn.
     pub part: usize,
@@ -23,12 +22,12 @@ pub struct Source {
 }
 
 /// The tasks that had a CPU, by thread, as slices name them.
-pub fn names(flow: &PartFlow, draft: &Draft) -> BTreeMap<i32, String> {
+pub(super) fn names(flow: &PartFlow, draft: &Draft) -> BTreeMap<i32, String> {
     passing::names(flow, draft.watch.cpus.iter().flat_map(|cpu| &cpu.holders).filter_map(|(_, holder)| *holder))
 }
 
 /// The lanes of all `parts`; what is left out is added to `notes`.
-pub fn sources(parts: &[Part<'_>], notes: &mut Vec<String>) -> Vec<Source> {
+pub(super) fn sources(parts: &[Part<'_>], notes: &mut Vec<String>) -> Vec<Source> {
     let lowest = || parts.iter().enumerate().filter(|(_, part)| part.inside.is_none());
     let several = lowest().count() > 1;
     let mut sources: Vec<Source> = Vec::new();
@@ -64,7 +63,7 @@ fn vcpus(place: usize, part: &Part<'_>, kind: LaneKind) -> Vec<Source> {
 }
 
 /// The lane of a vCPU; of a guest's own trace where `kind` says so, recorded on `machine`.
-pub fn vcpu_lane(vcpu: &Vcpu, kind: LaneKind, machine: &str) -> Lane {
+pub(super) fn vcpu_lane(vcpu: &Vcpu, kind: LaneKind, machine: &str) -> Lane {
     let (group, title) = match kind {
         LaneKind::GuestVcpu => {
             // The group names the machine already.
@@ -77,19 +76,19 @@ pub fn vcpu_lane(vcpu: &Vcpu, kind: LaneKind, machine: &str) -> Lane {
 }
 
 /// The lane of a CPU of the lowest machine, which is named where there are several.
-pub fn cpu_lane(number: u32, machine: Option<&str>) -> Lane {
+pub(super) fn cpu_lane(number: u32, machine: Option<&str>) -> Lane {
     let group = format!("{} CPUs", machine.unwrap_or("host"));
     Lane { kind: LaneKind::Cpu, group, title: format!("CPU {number}"), tid: None }
 }
 
 /// The lane of a thread on the VMM's side there.
-pub fn worker_lane((kind, tid, comm): (LaneKind, i32, &str), machine: Option<&str>) -> Lane {
+pub(super) fn worker_lane((kind, tid, comm): (LaneKind, i32, &str), machine: Option<&str>) -> Lane {
     let group = format!("{} threads", machine.unwrap_or("host"));
     Lane { kind, group, title: format!("{comm} ({tid})"), tid: Some(tid) }
 }
 
 /// The lane of a CPU of a guest, by its own trace.
-pub fn guest_cpu_lane(number: u32, machine: &str) -> Lane {
+pub(super) fn guest_cpu_lane(number: u32, machine: &str) -> Lane {
     Lane { kind: LaneKind::GuestCpu, group: own_trace(machine), title: format!("CPU {number}"), tid: None }
 }
 
@@ -99,7 +98,7 @@ fn own_trace(machine: &str) -> String {
 
 impl Source {
     /// Tells the lane's pieces in order, in the time of its trace.
-    pub fn pieces(&self, part: &Part<'_>, put: &mut Put<'_>) {
+    pub(super) fn pieces(&self, part: &Part<'_>, put: &mut Put<'_>) {
         match (self.lane.kind, self.lane.tid) {
             (LaneKind::Vcpu | LaneKind::GuestVcpu, Some(tid)) => {
                 if let Some(thread) = part.draft.thread(tid) {

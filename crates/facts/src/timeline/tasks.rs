@@ -13,26 +13,22 @@ use trace::Event;
 use trace::batch::NO_TID;
 use walk::events::roles::{self, ROWS, Role};
 
-/// What a task does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doing {
+pub(crate) enum Doing {
     /// It has this CPU.
     Running(u32),
     /// It is ready and waits for a CPU.
     Runnable,
     /// It waits for something else.
     Sleeping,
-    /// Nothing tells.
     Unknown,
 }
 
 /// One task: from when on it does what, in time order.
-pub type Track = Vec<(u64, Doing)>;
+pub(crate) type Track = Vec<(u64, Doing)>;
 
-/// All tasks of a trace.
 #[derive(Debug, Default)]
-pub struct Tasks {
-    /// By thread id.
+pub(crate) struct Tasks {
     pub by_tid: FxHashMap<i32, Track>,
     /// Stretches in which some CPU lost events, in time order, joined where they overlap.
     gaps: Vec<(u64, u64)>,
@@ -40,7 +36,7 @@ pub struct Tasks {
 
 impl Tasks {
     /// Takes in an event; `holder` had its CPU until now.
-    pub fn event(&mut self, event: &Event<'_>, holder: Option<i32>) {
+    pub(crate) fn event(&mut self, event: &Event<'_>, holder: Option<i32>) {
         let at_ns = event.time_ns;
         if event.is_loss() {
             return self.lost(at_ns, event.until_ns, holder);
@@ -60,7 +56,7 @@ impl Tasks {
     }
 
     /// `cpu` changes from `prev`, which stays `ready` or not, to `next`.
-    pub fn switch(&mut self, cpu: u32, at_ns: u64, (prev, ready): (i32, bool), next: i32) {
+    pub(crate) fn switch(&mut self, cpu: u32, at_ns: u64, (prev, ready): (i32, bool), next: i32) {
         let off = if ready { Doing::Runnable } else { Doing::Sleeping };
         if prev != 0 {
             self.doubt(prev, |doing| doing != Doing::Running(cpu));
@@ -73,7 +69,7 @@ impl Tasks {
     }
 
     /// An event says that `tid` is on `cpu`, of which nothing was known.
-    pub fn found_on(&mut self, cpu: u32, tid: i32, at_ns: u64) {
+    pub(crate) fn found_on(&mut self, cpu: u32, tid: i32, at_ns: u64) {
         let known = self.by_tid.get(&tid).and_then(|track| track.last()).map(|(_, doing)| *doing);
         if tid != 0 && known != Some(Doing::Running(cpu)) {
             self.doubt(tid, |_| true);
@@ -82,7 +78,7 @@ impl Tasks {
     }
 
     /// `tid` is made ready.
-    pub fn waking(&mut self, tid: i32, at_ns: u64) {
+    pub(crate) fn waking(&mut self, tid: i32, at_ns: u64) {
         let wakes = match self.by_tid.get(&tid).and_then(|track| track.last()) {
             None | Some((_, Doing::Sleeping | Doing::Unknown)) => true,
             Some((_, Doing::Running(_))) => false,
@@ -95,7 +91,7 @@ impl Tasks {
     }
 
     /// Events of a CPU are lost from `from_ns` to `until_ns`; `holder` was there.
-    pub fn lost(&mut self, from_ns: u64, until_ns: u64, holder: Option<i32>) {
+    pub(crate) fn lost(&mut self, from_ns: u64, until_ns: u64, holder: Option<i32>) {
         match self.gaps.last_mut().filter(|(_, until)| from_ns <= *until) {
             Some((_, until)) => *until = (*until).max(until_ns),
             None => self.gaps.push((from_ns, until_ns)),
@@ -106,12 +102,12 @@ impl Tasks {
     }
 
     /// Forgets what was over at `before_ns`.
-    pub fn forget(&mut self, before_ns: u64) {
+    pub(crate) fn forget(&mut self, before_ns: u64) {
         self.by_tid.values_mut().for_each(|track| forget(track, before_ns));
     }
 
     /// The trace ends at `end_ns`.
-    pub fn end(&mut self, end_ns: u64) {
+    pub(crate) fn end(&mut self, end_ns: u64) {
         for track in self.by_tid.values_mut() {
             gap(track, &self.gaps, end_ns, Doing::Unknown);
         }

@@ -166,7 +166,6 @@ fn what_a_cpu_did_not_wait_for_is_unknown_there_and_stated() {
     assert!(unknown > 0);
 }
 
-/// Takes everything, keeps nothing.
 struct Nothing;
 
 impl Take for Nothing {

@@ -18,28 +18,25 @@ const MOST_CPUS: usize = 65_535;
 
 /// One CPU over time; both lists are in time order, and what a list says holds until its next entry.
 #[derive(Debug, Default)]
-pub struct Cpu {
+pub(crate) struct Cpu {
     /// Which task has it: 0 is the idle task, `None` unknown.
     pub holders: Vec<(u64, Option<i32>)>,
-    /// Which interrupt stands above that.
     pub above: Vec<(u64, Option<HostInterrupt>)>,
     begun: Begun,
 }
 
 /// All CPUs of a trace.
 #[derive(Debug, Default)]
-pub struct Watch {
+pub(crate) struct Watch {
     /// By number; one without any holder was never seen.
     pub cpus: Vec<Cpu>,
-    /// What interrupts are called.
     pub handlers: Handlers,
     /// Nothing more is wanted.
     pub closed: bool,
 }
 
 impl Watch {
-    /// Takes in an event.
-    pub fn event(&mut self, event: &Event<'_>) {
+    pub(crate) fn event(&mut self, event: &Event<'_>) {
         let number = event.cpu as usize;
         let Some(role) = ROLES.get(usize::from(event.kind)).filter(|_| number <= MOST_CPUS && !self.closed) else {
             return;
@@ -62,7 +59,7 @@ impl Watch {
     }
 
     /// From `at_ns` on `tid` has CPU `number`.
-    pub fn has_cpu(&mut self, number: usize, tid: Option<i32>, at_ns: u64) {
+    pub(crate) fn has_cpu(&mut self, number: usize, tid: Option<i32>, at_ns: u64) {
         if self.closed {
             return;
         }
@@ -78,12 +75,12 @@ impl Watch {
     }
 
     /// The task that has CPU `number` now, as far as that is known.
-    pub fn holder(&self, number: usize) -> Option<i32> {
+    pub(crate) fn holder(&self, number: usize) -> Option<i32> {
         self.cpus.get(number)?.holders.last().and_then(|(_, holder)| *holder)
     }
 
     /// Forgets what was over at `before_ns`.
-    pub fn forget(&mut self, before_ns: u64) {
+    pub(crate) fn forget(&mut self, before_ns: u64) {
         for cpu in &mut self.cpus {
             forget(&mut cpu.holders, before_ns);
             forget(&mut cpu.above, before_ns);
@@ -99,7 +96,7 @@ impl Watch {
 }
 
 /// Forgets the entries of `list` that were over at `before_ns`: each holds until the next one.
-pub fn forget<T>(list: &mut Vec<(u64, T)>, before_ns: u64) {
+pub(crate) fn forget<T>(list: &mut Vec<(u64, T)>, before_ns: u64) {
     let begun = list.partition_point(|(at_ns, _)| *at_ns <= before_ns);
     list.drain(..begun.saturating_sub(1));
 }
@@ -129,7 +126,7 @@ impl Cpu {
     }
 
     /// What stands above the holder at `at_ns`.
-    pub fn above_at(&self, at_ns: u64) -> Option<HostInterrupt> {
+    pub(crate) fn above_at(&self, at_ns: u64) -> Option<HostInterrupt> {
         let after = self.above.partition_point(|(from_ns, _)| *from_ns <= at_ns);
         self.above[..after].last().and_then(|(_, above)| *above)
     }

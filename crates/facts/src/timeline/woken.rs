@@ -10,7 +10,7 @@ use walk::events::host_interrupts::{Handlers, HostInterrupt};
 
 /// What a walk told of wake-ups.
 #[derive(Debug, Default)]
-pub struct Woken {
+pub(super) struct Woken {
     /// By number of the thread.
     wakes: WakeUps,
     /// Who woke them, each once.
@@ -20,7 +20,7 @@ pub struct Woken {
 
 impl Woken {
     /// Thread number `thread` was woken at `woken_ns` and got `cpu` at `ran_ns`.
-    pub fn add(&mut self, thread: usize, by: Waker, cpu: Option<usize>, (woken_ns, ran_ns): (u64, u64)) {
+    pub(super) fn add(&mut self, thread: usize, by: Waker, cpu: Option<usize>, (woken_ns, ran_ns): (u64, u64)) {
         let by = *self.numbers.entry(by).or_insert_with(|| {
             self.by.push(by);
             self.by.len() as u32 - 1
@@ -30,19 +30,18 @@ impl Woken {
     }
 
     /// The wake-ups of a thread by its number.
-    pub fn of(&self, thread: usize) -> impl Iterator<Item = WakeUp> {
+    pub(super) fn of(&self, thread: usize) -> impl Iterator<Item = WakeUp> {
         self.wakes.of(thread)
     }
 
-    /// How many there are.
     #[cfg(test)]
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.wakes.count()
     }
 }
 
 /// Puts the wake-ups of the threads that have a lane on `drawn`, whose lanes are those of `sources`.
-pub fn add(drawn: &mut Drawn, parts: &[Part<'_>], sources: &[Source], line: &TimeLine<'_>) {
+pub(super) fn add(drawn: &mut Drawn, parts: &[Part<'_>], sources: &[Source], line: &TimeLine<'_>) {
     let lanes = || (0..).map(LaneId).zip(sources);
     let of_thread = |(lane, source): (LaneId, &Source)| source.lane.tid.map(|tid| ((source.part, tid), lane));
     let by_thread: FxHashMap<(usize, i32), LaneId> = lanes().filter_map(of_thread).collect();

@@ -5,11 +5,11 @@ use base::timeline::LaneKind;
 use std::cmp::Reverse;
 
 /// The most that are drawn: a host of a hundred VMs has thousands, and who looks for one finds it by narrowing the trace.
-pub const MOST: usize = 128;
+pub(super) const MOST: usize = 128;
 
 /// Those of `workers` that the scheduler met, of which `ran_ns` says how long they ran, by kind, then by number. Of more than
 /// [`MOST`] those that ran longest; and how many are left out.
-pub fn longest(
+pub(super) fn longest(
     workers: Vec<(LaneKind, i32, &str)>,
     ran_ns: impl Fn(i32) -> Option<u64>,
 ) -> (Vec<(LaneKind, i32, &str)>, usize) {
@@ -26,13 +26,13 @@ pub fn longest(
 }
 
 /// Says how many are left out, if some are.
-pub fn note(drawn: usize, left_out: usize) -> Option<String> {
+pub(super) fn note(drawn: usize, left_out: usize) -> Option<String> {
     (left_out > 0)
         .then(|| format!("Of {} threads on the VMMs' side those {MOST} that ran longest are drawn.", drawn + left_out))
 }
 
 /// How long a task ran.
-pub fn ran_ns(track: &[(u64, Doing)]) -> u64 {
+pub(super) fn ran_ns(track: &[(u64, Doing)]) -> u64 {
     let running = track.windows(2).filter(|pair| matches!(pair[0].1, Doing::Running(_)));
     running.map(|pair| pair[1].0 - pair[0].0).sum()
 }

@@ -9,7 +9,7 @@
 //!               [`Windows`]    nearly equal windows of whole slices
 //! ```
 
-pub mod slices;
+mod slices;
 pub mod tasks;
 
 use crate::ledger::build::{Beside, Ledger, build_beside};
@@ -29,23 +29,19 @@ use walk::state::{State, TracedLevel};
 use walk::thread::{Chain, Exit, Thread};
 use walk::{Preemptor, Sink};
 
-/// One window of a trace.
 #[derive(Debug)]
 pub struct Window {
     /// Where it lies, on the trace's own clock.
     pub span: Span,
-    /// By the threads of vCPUs.
     pub vcpus: BTreeMap<i32, VcpuWindow>,
     /// By name, all tasks; `None` if the trace has no switches.
     pub tasks: Option<BTreeMap<String, TaskTimes>>,
 }
 
-/// One vCPU in a window.
 #[derive(Debug, Clone)]
 pub struct VcpuWindow {
     /// Time in each state, by [`State::index`].
     pub states_ns: [u64; STATES],
-    /// Exits by level and reason.
     pub exits: FxHashMap<(TracedLevel, Reason), u64>,
     /// Exits of each closed chain that began here, by its reason.
     pub chains: FxHashMap<Reason, Histogram>,

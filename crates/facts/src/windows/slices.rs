@@ -16,14 +16,14 @@ const MOST: usize = 1024;
 const SHORTEST: u32 = 10;
 
 /// What can be added up.
-pub trait Merge: Default {
+pub(super) trait Merge: Default {
     /// Adds what `other` holds.
     fn merge(&mut self, other: Self);
 }
 
 /// Sums by slice of time.
 #[derive(Debug)]
-pub struct Slices<T> {
+pub(super) struct Slices<T> {
     within: Span,
     /// Slices are 2^shift ns long.
     shift: u32,
@@ -32,17 +32,17 @@ pub struct Slices<T> {
 
 impl<T: Merge> Slices<T> {
     /// An empty axis; what lies outside `within` is left out.
-    pub fn new(within: Span) -> Self {
+    pub(super) fn new(within: Span) -> Self {
         Self { within, shift: SHORTEST, sums: Vec::new() }
     }
 
     /// The sums of the slice that holds `at_ns`.
-    pub fn at(&mut self, at_ns: u64) -> Option<&mut T> {
+    pub(super) fn at(&mut self, at_ns: u64) -> Option<&mut T> {
         (self.within.from_ns..self.within.to_ns).contains(&at_ns).then(|| self.slice(at_ns))
     }
 
     /// Gives each slice its part of a stretch of time.
-    pub fn spread(&mut self, from_ns: u64, to_ns: u64, mut add: impl FnMut(&mut T, u64)) {
+    pub(super) fn spread(&mut self, from_ns: u64, to_ns: u64, mut add: impl FnMut(&mut T, u64)) {
         let (mut from_ns, to_ns) = (from_ns.max(self.within.from_ns), to_ns.min(self.within.to_ns));
         if from_ns >= to_ns {
             return;
@@ -83,7 +83,7 @@ impl<T: Merge> Slices<T> {
     }
 
     /// `count` windows of nearly equal length, from the axis' begin to `end_ns`.
-    pub fn windows(self, count: usize, end_ns: u64) -> Vec<(Span, T)> {
+    pub(super) fn windows(self, count: usize, end_ns: u64) -> Vec<(Span, T)> {
         let Self { within, shift, sums } = self;
         let end_ns = end_ns.clamp(within.from_ns, within.to_ns);
         // Behind the last event may be time in which nothing was summed up.

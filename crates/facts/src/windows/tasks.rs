@@ -13,10 +13,8 @@ use std::collections::BTreeMap;
 use trace::Event;
 use walk::events::roles::{ROWS, Role, stays_ready, switch, waking};
 
-/// What a task did in a stretch of time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TaskTimes {
-    /// It ran.
     pub runs_ns: u64,
     /// It was runnable, and did not.
     pub waits_ns: u64,
@@ -28,7 +26,6 @@ enum Does {
     Waits,
 }
 
-/// By thread.
 #[derive(Debug, Default)]
 struct Times(FxHashMap<i32, TaskTimes>);
 
@@ -54,7 +51,6 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Nothing seen yet.
     pub fn new(within: Span) -> Self {
         Self { slices: Slices::new(within), does: FxHashMap::default(), names: FxHashMap::default(), last_ns: 0 }
     }

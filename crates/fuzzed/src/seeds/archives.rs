@@ -4,7 +4,6 @@ use super::Seed;
 use std::io::Write;
 use std::path::Path;
 
-/// Each in several ways.
 pub(super) fn seeds(root: &Path) -> std::io::Result<Vec<Seed>> {
     let mut seeds = Vec::new();
     for name in ["hosts-must-gather", "seed-vhost"] {

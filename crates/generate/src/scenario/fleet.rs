@@ -16,8 +16,7 @@ pub struct OfFleet {
     /// Another task takes the vCPU's CPU again and again.
     pub hog: bool,
     /// How long KVM works on an exit, in percent of what it usually does.
-    pub handling_percent: u64,
-    /// The kernel.
+    pub(crate) handling_percent: u64,
     pub kernel: Generation,
 }
 
@@ -28,8 +27,7 @@ const BLOCK: u64 = 0x1_0a40_a000;
 const HOG: Task = Task { comm: "backup", tid: 4_711 };
 const KSOFTIRQD: Task = Task { comm: "ksoftirqd/0", tid: 14 };
 
-/// What was recorded there.
-pub fn of_fleet(of: OfFleet, seed: u64) -> Story {
+pub(crate) fn of_fleet(of: OfFleet, seed: u64) -> Story {
     let random = &mut Random::new(seed);
     let mut host = Host::new(Vendor::Vmx, of.kernel, 3);
     let vcpu = nested::begin(&mut host);

@@ -19,7 +19,8 @@ mod registers;
 mod sharing;
 mod steps;
 
-pub use fleet::{OfFleet, of_fleet};
+pub use fleet::OfFleet;
+pub(crate) use fleet::of_fleet;
 pub use mixed::{random, wide};
 pub use nested::{CIENA_CHAIN, SVM_CHAIN};
 
@@ -28,7 +29,6 @@ use crate::kernel::{Generation, Vendor};
 use crate::random::Random;
 use crate::story::Story;
 
-/// A story to be told.
 #[derive(Clone, Copy)]
 pub struct Scenario {
     /// Its name on command lines.

@@ -8,12 +8,12 @@ use crate::vcpu::{Exit, Vcpu};
 use trace::write::Value;
 
 /// The guest at `level` runs for a while.
-pub fn run_guest(vcpu: &mut Vcpu, random: &mut Random) {
+pub(super) fn run_guest(vcpu: &mut Vcpu, random: &mut Random) {
     vcpu.pass(random.between(400, 6_000));
 }
 
 /// An exit that KVM answers by itself, with the event that details it.
-pub fn kept(vcpu: &mut Vcpu, random: &mut Random, level: u8, exit: Exit) {
+pub(super) fn kept(vcpu: &mut Vcpu, random: &mut Random, level: u8, exit: Exit) {
     vcpu.exit(exit);
     vcpu.pass(random.between(200, 900));
     detail(vcpu, random, exit);
@@ -52,25 +52,25 @@ fn detail(vcpu: &mut Vcpu, random: &mut Random, exit: Exit) {
 }
 
 /// CPUID.
-pub fn cpuid(vcpu: &mut Vcpu, random: &mut Random, level: u8) {
+pub(super) fn cpuid(vcpu: &mut Vcpu, random: &mut Random, level: u8) {
     let reason = vcpu.vendor().cpuid();
     kept(vcpu, random, level, Exit::of(reason));
 }
 
 /// A page that KVM maps.
-pub fn page_fault(vcpu: &mut Vcpu, random: &mut Random, level: u8) {
+pub(super) fn page_fault(vcpu: &mut Vcpu, random: &mut Random, level: u8) {
     let reason = vcpu.vendor().page_fault();
     kept(vcpu, random, level, Exit::info(reason, 0x182));
 }
 
 /// A write of MSR `number`.
-pub fn msr(vcpu: &mut Vcpu, random: &mut Random, level: u8, number: u32) {
+pub(super) fn msr(vcpu: &mut Vcpu, random: &mut Random, level: u8, number: u32) {
     let exit = Exit { detail: Some(Detail::Msr(number)), ..Exit::info(vcpu.vendor().msr_write(), 1) };
     kept(vcpu, random, level, exit);
 }
 
 /// An access to MSR `number` with this value.
-pub fn access(vcpu: &mut Vcpu, random: &mut Random, number: u32, write: bool, value: u64) {
+pub(super) fn access(vcpu: &mut Vcpu, random: &mut Random, number: u32, write: bool, value: u64) {
     let vendor = vcpu.vendor();
     let reason = if write { vendor.msr_write() } else { vendor.msr_read() };
     vcpu.exit(Exit { detail: Some(Detail::Msr(number)), ..Exit::info(reason, write.into()) });
@@ -82,7 +82,7 @@ pub fn access(vcpu: &mut Vcpu, random: &mut Random, number: u32, write: bool, va
 }
 
 /// A hypercall that KVM answers.
-pub fn hypercall(vcpu: &mut Vcpu, random: &mut Random, number: u64) {
+pub(super) fn hypercall(vcpu: &mut Vcpu, random: &mut Random, number: u64) {
     vcpu.exit(Exit::of(vcpu.vendor().hypercall()));
     vcpu.pass(random.between(200, 900));
     vcpu.event("kvm_hypercall", &[("nr", number.into()), ("a0", random.between(0, 64).into())]);
@@ -91,7 +91,7 @@ pub fn hypercall(vcpu: &mut Vcpu, random: &mut Random, number: u64) {
 }
 
 /// A write to `port` that the VMM answers.
-pub fn port(vcpu: &mut Vcpu, random: &mut Random, level: u8, port: u16) {
+pub(super) fn port(vcpu: &mut Vcpu, random: &mut Random, level: u8, port: u16) {
     let qualification = u64::from(port) << 16;
     vcpu.exit(Exit { detail: Some(Detail::Port(port)), ..Exit::info(vcpu.vendor().io(), qualification) });
     vcpu.pass(random.between(200, 600));
@@ -109,7 +109,7 @@ pub fn port(vcpu: &mut Vcpu, random: &mut Random, level: u8, port: u16) {
 }
 
 /// A read of device memory at `address` that the VMM answers.
-pub fn mmio(vcpu: &mut Vcpu, random: &mut Random, level: u8, address: u64) {
+pub(super) fn mmio(vcpu: &mut Vcpu, random: &mut Random, level: u8, address: u64) {
     vcpu.exit(Exit { detail: Some(Detail::Mmio(address)), info2: address, ..Exit::of(vcpu.vendor().mmio()) });
     vcpu.pass(random.between(300, 900));
     let access = |kind: u64, value: u64| -> [(&'static str, Value); 4] {
@@ -124,7 +124,7 @@ pub fn mmio(vcpu: &mut Vcpu, random: &mut Random, level: u8, address: u64) {
 }
 
 /// A signal takes the thread out to the VMM: the reason in the event is an old one.
-pub fn signal(vcpu: &mut Vcpu, random: &mut Random, level: u8) {
+pub(super) fn signal(vcpu: &mut Vcpu, random: &mut Random, level: u8) {
     vcpu.exit(Exit::of(vcpu.vendor().interrupt()));
     vcpu.pass(random.between(200, 600));
     vcpu.userspace(2, -4, random.between(1_000, 4_000));
@@ -132,7 +132,7 @@ pub fn signal(vcpu: &mut Vcpu, random: &mut Random, level: u8) {
 }
 
 /// One of the things any guest does, chosen by `random`.
-pub fn anything(vcpu: &mut Vcpu, random: &mut Random, level: u8) {
+pub(super) fn anything(vcpu: &mut Vcpu, random: &mut Random, level: u8) {
     vcpu.move_rip(random.between(0, 64) * 16);
     match random.between(0, 6) {
         0 => cpuid(vcpu, random, level),
@@ -154,7 +154,7 @@ pub fn anything(vcpu: &mut Vcpu, random: &mut Random, level: u8) {
 }
 
 /// L1, while it works on an exit of its guest: each of `exits` with a little of L1's own work before it.
-pub fn hypervisor(vcpu: &mut Vcpu, random: &mut Random, exits: &[Exit]) {
+pub(super) fn hypervisor(vcpu: &mut Vcpu, random: &mut Random, exits: &[Exit]) {
     for (site, exit) in exits.iter().enumerate() {
         vcpu.pass(random.between(60, 400));
         vcpu.move_rip(0x800 + site as u64 * 7);
@@ -164,14 +164,14 @@ pub fn hypervisor(vcpu: &mut Vcpu, random: &mut Random, exits: &[Exit]) {
 
 /// L2 leaves with `exit`, L0 hands it to L1 as `injected`, L1 does `exits` and enters L2 again: a chain of
 /// `exits.len() + 1`.
-pub fn chain(vcpu: &mut Vcpu, random: &mut Random, exit: Exit, injected: u32, exits: &[Exit], block: u64) {
+pub(super) fn chain(vcpu: &mut Vcpu, random: &mut Random, exit: Exit, injected: u32, exits: &[Exit], block: u64) {
     open_chain(vcpu, random, exit, injected, block);
     hypervisor(vcpu, random, exits);
     close_chain(vcpu, random, block);
 }
 
 /// The first part of a chain, up to L1's entry.
-pub fn open_chain(vcpu: &mut Vcpu, random: &mut Random, exit: Exit, injected: u32, block: u64) {
+pub(super) fn open_chain(vcpu: &mut Vcpu, random: &mut Random, exit: Exit, injected: u32, block: u64) {
     vcpu.exit(exit);
     vcpu.pass(random.between(100, 500));
     vcpu.inject(injected, block);
@@ -180,7 +180,7 @@ pub fn open_chain(vcpu: &mut Vcpu, random: &mut Random, exit: Exit, injected: u3
 }
 
 /// The last part of a chain: L1's VMRESUME or VMRUN, and L2 runs.
-pub fn close_chain(vcpu: &mut Vcpu, random: &mut Random, block: u64) {
+pub(super) fn close_chain(vcpu: &mut Vcpu, random: &mut Random, block: u64) {
     vcpu.pass(random.between(60, 300));
     vcpu.move_rip(0x700);
     let instruction = vcpu.vendor().nested_entry();
@@ -189,7 +189,7 @@ pub fn close_chain(vcpu: &mut Vcpu, random: &mut Random, block: u64) {
 }
 
 /// L1 enters its guest for the first time.
-pub fn launch(vcpu: &mut Vcpu, random: &mut Random, block: u64) {
+pub(super) fn launch(vcpu: &mut Vcpu, random: &mut Random, block: u64) {
     let instruction = match vcpu.vendor() {
         Vendor::Vmx => vmx::VMLAUNCH,
         Vendor::Svm => vcpu.vendor().nested_entry(),
@@ -202,14 +202,14 @@ pub fn launch(vcpu: &mut Vcpu, random: &mut Random, block: u64) {
 /// The thread's last acts: back in L1, one more exit that KVM answers, and L1 runs on until the recording ends.
 ///
 /// So every exit has an entry behind it, and the level of the last interval is beyond doubt.
-pub fn settle(vcpu: &mut Vcpu, random: &mut Random) {
+pub(super) fn settle(vcpu: &mut Vcpu, random: &mut Random) {
     run_guest(vcpu, random);
     cpuid(vcpu, random, 1);
     run_guest(vcpu, random);
 }
 
 /// L2 leaves for good: L1 gets the exit, and the chain is closed by no entry.
-pub fn leave_open(vcpu: &mut Vcpu, random: &mut Random, injected: u32, block: u64) {
+pub(super) fn leave_open(vcpu: &mut Vcpu, random: &mut Random, injected: u32, block: u64) {
     run_guest(vcpu, random);
     open_chain(vcpu, random, Exit::of(injected), injected, block);
     settle(vcpu, random);

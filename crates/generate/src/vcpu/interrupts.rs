@@ -24,7 +24,6 @@ pub(super) struct Irq {
     expired: Option<u64>,
 }
 
-/// The guest's timer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TimerBooks {
     /// When it is due, by the host's CLOCK_MONOTONIC.
@@ -36,11 +35,11 @@ pub(super) struct TimerBooks {
 /// Vectors of the guest: what wakes it, its device, its line, its timer, and what is posted.
 pub const DEVICE: u8 = 0x22;
 /// See [`DEVICE`].
-pub const LINE: u8 = 0x30;
+pub(crate) const LINE: u8 = 0x30;
 /// See [`DEVICE`].
 pub const TIMER: u8 = 0xec;
 /// See [`DEVICE`].
-pub const POSTED: u8 = 0x41;
+pub(crate) const POSTED: u8 = 0x41;
 
 impl Vcpu {
     /// A device's interrupt comes on `cpu`, which is idle: its handler hands a message of `vector` to KVM.
@@ -106,7 +105,7 @@ impl Vcpu {
     }
 
     /// KVM puts `vector` into the entry that follows.
-    pub fn inject_vector(&mut self, vector: u8) {
+    pub(crate) fn inject_vector(&mut self, vector: u8) {
         self.injection(vector, false);
         self.done(vector);
         let now = self.now;
@@ -138,7 +137,7 @@ impl Vcpu {
     }
 
     /// The entry was cut short, and KVM puts `vector` into the next one again.
-    pub fn inject_again(&mut self, vector: u8) {
+    pub(crate) fn inject_again(&mut self, vector: u8) {
         self.injection(vector, true);
         self.irqs.iter_mut().filter(|irq| irq.vector == vector).for_each(|irq| irq.entered = None);
     }
@@ -150,7 +149,7 @@ impl Vcpu {
     }
 
     /// The guest ends `vector` by an exit.
-    pub fn end_of_interrupt(&mut self, vector: u8) {
+    pub(crate) fn end_of_interrupt(&mut self, vector: u8) {
         let exit = match self.vendor() {
             Vendor::Vmx => Exit { detail: Some(Detail::Vector(vector)), ..Exit::info(vmx::EOI_INDUCED, vector.into()) },
             Vendor::Svm => Exit::info(svm::MSR, 1),
@@ -168,7 +167,7 @@ impl Vcpu {
     }
 
     /// The guest sets its timer, to be due in `ns`; KVM keeps it by `hrtimer`, or by VMX's pre-emption timer.
-    pub fn set_timer(&mut self, ns: u64, hrtimer: Option<u64>) {
+    pub(crate) fn set_timer(&mut self, ns: u64, hrtimer: Option<u64>) {
         let deadline = Some(Detail::Msr(0x6e0));
         self.exit(Exit { detail: deadline, ..Exit::info(self.vendor().msr_write(), 1) });
         let left = self.now;
@@ -207,7 +206,7 @@ impl Vcpu {
     }
 
     /// The same while the guest runs: the interrupt stops it, and `kvm_exit` tells so.
-    pub fn timer_interrupts_guest(&mut self, hrtimer: u64, late_ns: u64) {
+    pub(crate) fn timer_interrupts_guest(&mut self, hrtimer: u64, late_ns: u64) {
         self.exit(Exit::info(self.vendor().interrupt(), 0));
         self.pass(80);
         self.event("local_timer_entry", &[("vector", TIMER_VECTOR.into())]);
@@ -230,7 +229,7 @@ impl Vcpu {
     }
 
     /// KVM takes the expired timer as an interrupt.
-    pub fn accept_timer(&mut self) {
+    pub(crate) fn accept_timer(&mut self) {
         self.accept_vector(self.truth.tid, self.cpu, TIMER);
         let expired = self.timer.expired.take();
         if let Some(irq) = self.irqs.iter_mut().rfind(|irq| irq.vector == TIMER) {
@@ -262,7 +261,6 @@ impl Vcpu {
         woken.into_iter().for_each(|(vector, ns)| self.book(vector).stage("wake", ns));
     }
 
-    /// The guest is entered.
     pub(super) fn irqs_enter(&mut self) {
         self.window = None;
         let now = self.now;
@@ -283,7 +281,6 @@ impl Vcpu {
         Some(entered)
     }
 
-    /// The recording ends.
     pub(super) fn irqs_end(&mut self) {
         while let Some(vector) = self.irqs.iter().find(|irq| irq.entered.is_some()).map(|irq| irq.vector) {
             self.done(vector);

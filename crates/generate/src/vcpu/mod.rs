@@ -13,8 +13,9 @@ mod interrupts;
 mod nested;
 mod schedule;
 
-pub use interrupts::{DEVICE, LINE, POSTED, TIMER};
+pub use interrupts::{DEVICE, TIMER};
 use interrupts::{Irq, TimerBooks};
+pub(crate) use interrupts::{LINE, POSTED};
 pub use schedule::{Loss, Sleep, Task, Waker};
 
 use crate::kernel::{Generation, Vendor};
@@ -27,11 +28,8 @@ use trace::write::{EventSchema, Record, Schema, Value};
 /// The recorded kernel: what it is, and what its events look like.
 #[derive(Debug)]
 pub struct Kernel {
-    /// Whose virtualisation.
     pub vendor: Vendor,
-    /// How old.
     pub generation: Generation,
-    /// Its events.
     pub schema: Schema,
     positions: BTreeMap<String, usize>,
 }
@@ -68,14 +66,12 @@ impl Kernel {
 /// A thread that acts.
 pub struct Vcpu {
     kernel: Rc<Kernel>,
-    /// Its books.
     pub truth: VcpuTruth,
-    /// When.
     pub now: u64,
     /// Where it runs or ran last.
     pub cpu: u32,
     /// How long KVM's work on exits takes, in percent of what the scenario says: another kernel or CPU.
-    pub handling_percent: u64,
+    pub(crate) handling_percent: u64,
     /// The level that runs or left last.
     level: u8,
     /// The guest's instruction pointer there.
@@ -88,7 +84,6 @@ pub struct Vcpu {
     places: Vec<Place>,
     last_event: Option<u64>,
     born: u64,
-    /// Interrupts under way.
     irqs: Vec<Irq>,
     timer: TimerBooks,
     /// How long KVM took to set the timer, while nobody has been told.
@@ -124,16 +119,13 @@ struct OpenChain {
     overtaken: bool,
 }
 
-/// What an exit says.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Exit {
-    /// Number of the reason.
     pub reason: u32,
     /// Qualification or EXITINFO1.
     pub info1: u64,
     /// Vectoring information or EXITINFO2.
     pub info2: u64,
-    /// What it is about.
     pub detail: Option<Detail>,
 }
 
@@ -143,7 +135,6 @@ impl Exit {
         Self { reason, ..Self::default() }
     }
 
-    /// The same with a qualification.
     pub fn info(reason: u32, info1: u64) -> Self {
         Self { reason, info1, ..Self::default() }
     }
@@ -200,7 +191,6 @@ impl Vcpu {
         self.kernel.vendor
     }
 
-    /// The kernel it runs on.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
@@ -307,7 +297,7 @@ impl Vcpu {
     }
 
     /// The guest's instruction pointer moves on, as between two different sites.
-    pub fn move_rip(&mut self, to: u64) {
+    pub(crate) fn move_rip(&mut self, to: u64) {
         self.rip = CODE[usize::from(self.level).min(3)] + to;
     }
 
@@ -336,14 +326,14 @@ impl Vcpu {
     }
 
     /// `kvm_wait_lapic_expire`, which KVM writes behind `kvm_entry` although no guest has run yet: no evidence of a stop.
-    pub fn wait_for_timer(&mut self) {
+    pub(crate) fn wait_for_timer(&mut self) {
         self.pass(15);
         let vcpu = u64::from(self.truth.vcpu);
         self.event("kvm_wait_lapic_expire", &[("vcpu_id", vcpu.into()), ("delta", 40.into())]);
     }
 
     /// The level that runs or left last.
-    pub fn guest_level(&self) -> u8 {
+    pub(crate) fn guest_level(&self) -> u8 {
         self.level
     }
 

@@ -65,19 +65,19 @@ impl Vcpu {
     }
 
     /// The nested guest at `level` runs.
-    pub fn enter_nested(&mut self, level: u8) {
+    pub(crate) fn enter_nested(&mut self, level: u8) {
         self.enter_at(level, CODE[usize::from(level).min(3)]);
     }
 
     /// L1 runs on behind the exit that was handed to it.
-    pub fn enter_hypervisor(&mut self) {
+    pub(crate) fn enter_hypervisor(&mut self) {
         self.enter_at(1, CODE[1] + 0x546);
     }
 
     /// The request just made is refused before `kvm_nested_vmenter`: L1 goes on behind the instruction.
     ///
     /// VMX writes why; SVM writes nothing.
-    pub fn refuse_early(&mut self, instruction: u32, message: &str) {
+    pub(crate) fn refuse_early(&mut self, instruction: u32, message: &str) {
         self.exit(Exit::of(instruction));
         self.pass(200);
         if self.vendor() == Vendor::Vmx {
@@ -89,7 +89,7 @@ impl Vcpu {
     }
 
     /// VMX refuses the guest's state behind `kvm_nested_vmenter`: L1 gets an exit, without an inject event.
-    pub fn refuse_guest_state(&mut self, block: u64) {
+    pub(crate) fn refuse_guest_state(&mut self, block: u64) {
         self.request(block, vmx::VMRESUME, 2, 300);
         self.event("kvm_nested_vmenter_failed", &[("msg", "guest CR0 is invalid".into()), ("err", 0.into())]);
         self.pass(80);
@@ -98,7 +98,7 @@ impl Vcpu {
     }
 
     /// SVM refuses the control block late: an injection of reason -1 without a nested exit.
-    pub fn refuse_block(&mut self, block: u64) {
+    pub(crate) fn refuse_block(&mut self, block: u64) {
         self.request(block, svm::VMRUN, 2, 300);
         self.inject(svm::INVALID, block);
         self.pass(80);
@@ -107,7 +107,7 @@ impl Vcpu {
     }
 
     /// The processor refuses a VMX entry with VM-Fail: `kvm_entry` was written, yet no guest ran.
-    pub fn refuse_in_hardware(&mut self, block: u64) {
+    pub(crate) fn refuse_in_hardware(&mut self, block: u64) {
         self.request(block, vmx::VMRESUME, 2, 300);
         let after = self.rip + ENTRY_INSTRUCTION_BYTES;
         self.entry_event(CODE[2]);
@@ -120,7 +120,7 @@ impl Vcpu {
     }
 
     /// The processor starts the entry and fails on the guest's state: an exit of L2 with bit 31, handed to L1.
-    pub fn fail_entry(&mut self, block: u64) {
+    pub(crate) fn fail_entry(&mut self, block: u64) {
         self.request(block, self.vendor().nested_entry(), 2, 300);
         self.enter_nested(2);
         self.pass(30);

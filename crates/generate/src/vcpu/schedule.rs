@@ -6,9 +6,7 @@ use crate::truth::{State, Tally};
 /// Another task of the host.
 #[derive(Debug, Clone, Copy)]
 pub struct Task {
-    /// Its name.
     pub comm: &'static str,
-    /// Its thread.
     pub tid: i32,
 }
 
@@ -32,7 +30,6 @@ pub enum Waker {
     Timer(u64),
     /// A thread on a CPU of its own, which runs just for that.
     Thread {
-        /// The thread.
         task: Task,
         /// Its CPU.
         cpu: u32,
@@ -50,7 +47,7 @@ const GUEST_VECTOR: u8 = 0x31;
 
 impl Vcpu {
     /// A host timer interrupt of `ns` over whatever KVM or the VMM does.
-    pub fn timer_interrupt(&mut self, ns: u64) {
+    pub(crate) fn timer_interrupt(&mut self, ns: u64) {
         self.event("local_timer_entry", &[("vector", TIMER_VECTOR.into())]);
         self.served(State::Irq, "local_timer", |thread| {
             thread.pass(ns / 2);
@@ -62,7 +59,7 @@ impl Vcpu {
     }
 
     /// A host device interrupt of `ns`.
-    pub fn device_interrupt(&mut self, ns: u64) {
+    pub(crate) fn device_interrupt(&mut self, ns: u64) {
         self.event("irq_handler_entry", &[("irq", 27.into()), ("name", "virtio0-input.0".into())]);
         self.served(State::Irq, "irq 27 virtio0-input.0", |thread| {
             thread.pass(ns);
@@ -95,7 +92,7 @@ impl Vcpu {
     }
 
     /// The same, and `then` happens behind the interrupt: where `kvm_exit` is late, before that event.
-    pub fn interrupted_and(&mut self, ns: u64, then: impl FnOnce(&mut Self)) {
+    pub(crate) fn interrupted_and(&mut self, ns: u64, then: impl FnOnce(&mut Self)) {
         let exit = Exit::info(self.vendor().interrupt(), 0);
         if self.kernel.generation.exit_is_late(self.kernel.vendor) {
             // The handler's first event and the end of the guest are one moment; `event` must not move between them.
@@ -231,7 +228,7 @@ impl Vcpu {
     }
 
     /// KVM puts an interrupt into the entry that follows.
-    pub fn inject_interrupt(&mut self) {
+    pub(crate) fn inject_interrupt(&mut self) {
         self.inject_vector(GUEST_VECTOR);
     }
 
@@ -290,7 +287,6 @@ pub struct Sleep {
     pub ns: u64,
     /// From there until it has a CPU.
     pub delay_ns: u64,
-    /// Who wakes it.
     pub waker: Waker,
     /// The CPU it comes back on.
     pub cpu: u32,

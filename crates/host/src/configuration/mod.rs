@@ -21,22 +21,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use table::{Form, SOURCES};
 
-/// What a setting is of, and its name.
 pub type Name = (Area, String);
 
 /// A value, and the file that told it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// What it is.
     pub value: Value,
     /// `proc/sys/vm/swappiness`.
     pub place: String,
 }
 
-/// What a setting is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value {
-    /// One value.
     Line(String),
     /// Words, each of which is there or not.
     Words(BTreeSet<String>),
@@ -51,7 +47,6 @@ impl fmt::Display for Value {
     }
 }
 
-/// All settings of a machine.
 pub type Settings = BTreeMap<Name, Setting>;
 
 /// Those that the samples of one machine tell; of several samples the last one.

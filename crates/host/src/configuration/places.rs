@@ -6,7 +6,6 @@ use crate::machine::{Role, Thread};
 use base::CpuSet;
 use std::collections::BTreeMap;
 
-/// What the machine tells of it.
 pub(super) fn settings(machine: &Machine) -> Settings {
     let threads = threads(&machine.threads);
     let irqs = machine.irqs.iter().filter_map(|irq| {

@@ -3,14 +3,10 @@
 //! Patterns are those of [`FILES`](crate::snapshot::FILES): what a snapshot does not take is not here. Meaning of the files:
 //! Documentation/ABI/ and Documentation/admin-guide/, Linux 6.12.
 
-/// Files of one kind.
 #[derive(Debug, Clone, Copy)]
-pub struct Source {
-    /// What they are settings of.
+pub(super) struct Source {
     pub area: Area,
-    /// Where they lie.
     pub pattern: &'static str,
-    /// What is in them.
     pub form: Form,
 }
 
@@ -19,7 +15,6 @@ pub struct Source {
 pub enum Area {
     /// Parameters of kernel modules.
     Module,
-    /// The kernel, and how it was booted.
     Kernel,
     /// Processors, their idle states, frequencies and weaknesses.
     Processor,
@@ -29,11 +24,9 @@ pub enum Area {
     Domain,
     /// Who may run where.
     Placement,
-    /// Memory, huge pages.
     Memory,
     /// Network devices and the network stack.
     Network,
-    /// Disks and other devices.
     Device,
     /// Firmware, or the machine below.
     Firmware,
@@ -57,12 +50,10 @@ impl Area {
     }
 }
 
-/// What is in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub(super) enum Form {
     /// One value; of a choice (`always [madvise] never`) the one in brackets.
     Line,
-    /// Words, of which each is a setting by itself.
     Words,
     /// One value, the same file for each CPU or node: told together.
     PerCpu,
@@ -74,9 +65,8 @@ const fn source(area: Area, pattern: &'static str, form: Form) -> Source {
     Source { area, pattern, form }
 }
 
-/// Every kind of file.
 #[rustfmt::skip]
-pub const SOURCES: &[Source] = &[
+pub(super) const SOURCES: &[Source] = &[
     source(Area::Module, "sys/module/*/parameters/*", Form::Line),
     source(Area::Module, "sys/module/{kvm*,vhost*,openvswitch}/{version,srcversion}", Form::Line),
     source(Area::Kernel, "proc/sys/kernel/{osrelease,version}", Form::Line),

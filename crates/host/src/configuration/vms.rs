@@ -26,7 +26,6 @@ const ELEMENTS_OF_ONE_START: &[&str] = &["alias", "seclabel", "uuid", "metadata"
 /// Attributes that tell elements of one name apart, the surest first.
 const TELLS_APART: &[&str] = &["vcpu", "vcpus", "iothread", "id", "cell", "cellid", "name", "nodeset", "index", "dev"];
 
-/// What a snapshot tells of them.
 pub(super) fn settings(snapshot: &Snapshot) -> Settings {
     let mut settings = Settings::new();
     for place in snapshot.find("proc/<vm>/cmdline") {

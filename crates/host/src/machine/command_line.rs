@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub(crate) type Keys = BTreeMap<String, String>;
 
 /// Describes the VM `name`; facts are quoted by `place`.
-pub fn domain_of(command: &str, name: &str, place: &str) -> Domain {
+pub(crate) fn domain_of(command: &str, name: &str, place: &str) -> Domain {
     let mut domain = Domain { name: name.to_owned(), ..Domain::default() };
     let options = options_of(command);
     let devices: Vec<&Keys> = options.iter().filter(|(option, _)| *option == "device").map(|(_, keys)| keys).collect();

@@ -4,12 +4,10 @@ use super::Fact;
 use base::CpuSet;
 use std::collections::BTreeMap;
 
-/// A network device.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Nic {
     /// `eth0`.
     pub name: String,
-    /// What it is.
     pub kind: NicKind,
     /// Its node; unknown where the firmware does not say (-1).
     pub node: Option<Fact<u32>>,
@@ -19,19 +17,14 @@ pub struct Nic {
     pub lower: Vec<String>,
     /// The bridge, bond or switch that it is a port of.
     pub master: Option<String>,
-    /// Interrupts of its own.
     pub irqs: Vec<u32>,
-    /// Receive queues.
     pub rx_queues: u32,
     /// Receive queues whose packets are steered to CPUs (`rps_cpus`).
     pub rps: Vec<Steering>,
-    /// Send queues.
     pub tx_queues: u32,
     /// Send queues that certain CPUs use (`xps_cpus`).
     pub xps: Vec<Steering>,
-    /// Packets in and out a second.
     pub packets_per_s: Option<f64>,
-    /// Bytes in and out a second.
     pub bytes_per_s: Option<f64>,
     /// Virtual functions switched on, and how many there could be.
     pub virtual_functions: Option<(u32, u32)>,
@@ -54,7 +47,6 @@ pub enum NicKind {
     Physical,
     /// A card of a guest: virtio, netvsc.
     Paravirtual,
-    /// A bridge of the kernel.
     Bridge,
     /// A tap whose other end is a file.
     Tap,
@@ -68,15 +60,13 @@ pub enum NicKind {
 /// CPUs that a queue is tied to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Steering {
-    /// The queue.
     pub queue: u32,
-    /// The CPUs, and the file that says so.
     pub cpus: Fact<CpuSet>,
 }
 
 impl Nic {
     /// Whether a device of hardware stands behind it.
-    pub fn is_physical(&self) -> bool {
+    pub(crate) fn is_physical(&self) -> bool {
         self.kind == NicKind::Physical
     }
 
@@ -95,16 +85,12 @@ fn all(steered: &[Steering]) -> CpuSet {
     steered.iter().fold(CpuSet::default(), |all, queue| all.or(&queue.cpus.value))
 }
 
-/// An interrupt.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Irq {
-    /// Its number.
     pub number: u32,
     /// Who asked for it: `eth0-TxRx-3`.
     pub name: String,
-    /// CPUs it was asked to use.
     pub affinity: Option<Fact<CpuSet>>,
-    /// CPUs it was granted.
     pub effective: Option<CpuSet>,
     /// The node of its device; unknown where the firmware does not say.
     pub node: Option<u32>,
@@ -136,9 +122,7 @@ pub struct Channel {
     pub number: u32,
     /// The CPU it interrupts.
     pub cpu: Option<Fact<u32>>,
-    /// Interrupts since boot.
     pub interrupts: Option<u64>,
-    /// Interrupts a second.
     pub per_s: Option<f64>,
 }
 
@@ -147,9 +131,7 @@ pub struct Channel {
 pub struct Throughput {
     /// Bits a second that arrived, of all streams together.
     pub bits_per_s: Fact<f64>,
-    /// How many streams.
     pub streams: u32,
-    /// How long.
     pub seconds: f64,
     /// Segments that were sent again.
     pub retransmits: Option<u64>,
@@ -162,7 +144,6 @@ pub struct Cgroup {
     pub cpus: Option<Fact<CpuSet>>,
     /// CPUs that are left of them under the groups above.
     pub effective: Option<Fact<CpuSet>>,
-    /// Nodes of memory that are left.
     pub memory_nodes: Option<CpuSet>,
     /// `member`, `root`, `isolated` (version 2).
     pub partition: Option<String>,
@@ -173,7 +154,6 @@ pub struct Cgroup {
 pub struct Quota {
     /// Time in each period by the length of the period: 0.5 is half a CPU.
     pub cpus: Fact<f64>,
-    /// How often it was throttled since it was made.
     pub since_start: Option<Throttled>,
     /// How often between two samples.
     pub measured: Option<Fact<Throttled>>,
@@ -182,7 +162,6 @@ pub struct Quota {
 /// What a quota took from its group.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Throttled {
-    /// Periods in which the group had work.
     pub periods: u64,
     /// Those of them in which its time was used up.
     pub throttled: u64,

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A domain; what was not told is missing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Domain {
-    /// Its name.
     pub name: String,
     /// libvirt's number, which only a running domain has.
     pub id: Option<u32>,
@@ -17,25 +16,19 @@ pub struct Domain {
     pub vcpu_threads: BTreeMap<u32, i32>,
     /// Whether its whole XML was read: only then does an element that is not there mean that there is none.
     pub whole: Option<String>,
-    /// How many vCPUs.
     pub vcpus: Option<u32>,
     /// CPUs of all vCPUs without a pin of their own (`vcpu@cpuset`).
     pub cpuset: Option<Fact<CpuSet>>,
-    /// Pins of vCPUs, by their number.
     pub vcpu_pins: BTreeMap<u32, Fact<CpuSet>>,
     /// CPUs that vCPUs were last seen on, as libvirt told it.
     pub vcpu_last_cpus: BTreeMap<u32, Fact<u32>>,
     /// Pin of the emulator, as often as it was told, the last one in force.
     pub emulator_pins: Vec<Fact<CpuSet>>,
-    /// How many iothreads.
     pub iothreads: u32,
     /// Their numbers, where they were told one by one; else they are counted from 1.
     pub iothread_ids: BTreeSet<u32>,
-    /// Pins of iothreads.
     pub iothread_pins: BTreeMap<u32, Fact<CpuSet>>,
-    /// Nodes its memory comes from, and how strictly.
     pub memory_nodes: Option<(CpuSet, String)>,
-    /// Its memory.
     pub memory_bytes: Option<u64>,
     /// Whether its memory is of huge pages.
     pub huge_pages: bool,
@@ -45,9 +38,7 @@ pub struct Domain {
     pub topology: Option<Fact<GuestTopology>>,
     /// NUMA nodes that the guest is shown; 0: it is shown none.
     pub guest_nodes: u32,
-    /// Network devices.
     pub interfaces: Vec<Interface>,
-    /// Disks.
     pub disks: Vec<Disk>,
     /// Devices that a server has no use for, and where each stands.
     pub unused: Vec<Fact<String>>,
@@ -55,23 +46,17 @@ pub struct Domain {
     pub host_devices: Vec<Fact<String>>,
 }
 
-/// What a guest is told of its CPUs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GuestTopology {
-    /// Sockets.
     pub sockets: u32,
-    /// Dies of a socket.
     pub dies: u32,
-    /// Cores of a die.
     pub cores: u32,
-    /// Threads of a core.
     pub threads: u32,
 }
 
 /// A network device of a domain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interface {
-    /// Where it stands.
     pub place: String,
     /// `net1`, else the target's name, else its position.
     pub name: String,
@@ -85,14 +70,11 @@ pub struct Interface {
     pub model: Option<String>,
     /// `vhost`, `qemu`.
     pub driver: Option<String>,
-    /// Pairs of queues.
     pub queues: Option<u32>,
 }
 
-/// A disk of a domain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Disk {
-    /// Where it stands.
     pub place: String,
     /// `vda`.
     pub target: String,
@@ -102,7 +84,6 @@ pub struct Disk {
     pub cache: Option<String>,
     /// `native`, `threads`, `io_uring`.
     pub io: Option<String>,
-    /// Its iothread.
     pub iothread: Option<u32>,
     /// `raw`, `qcow2`.
     pub format: Option<String>,
@@ -129,7 +110,6 @@ impl Domain {
         self.emulator_pins.last().or(self.cpuset.as_ref())
     }
 
-    /// The pin of a vCPU: its own, else the set of all.
     pub fn vcpu_pin(&self, vcpu: u32) -> Option<&Fact<CpuSet>> {
         self.vcpu_pins.get(&vcpu).or(self.cpuset.as_ref())
     }

@@ -22,7 +22,7 @@ mod switch;
 mod topology;
 pub(crate) mod xml_bounds;
 
-pub use command_line::domain_of;
+pub(crate) use command_line::domain_of;
 pub use devices::{Cgroup, Channel, Irq, Nic, NicKind, Quota, Steering, Throttled, Throughput};
 pub use domain::{Disk, Domain, GuestTopology, Interface};
 pub use domain_xml::{Element, domains_of};

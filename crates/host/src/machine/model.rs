@@ -9,23 +9,19 @@ use std::fmt;
 /// Something that was told, and the file or line that told it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact<T> {
-    /// What was told.
     pub value: T,
     /// `ticket.txt:12`, `proc/12/task/13/status`.
     pub place: String,
 }
 
 impl<T> Fact<T> {
-    /// A fact and who told it.
     pub fn new(value: T, place: impl Into<String>) -> Self {
         Self { value, place: place.into() }
     }
 }
 
-/// One machine.
 #[derive(Debug, Clone, Default)]
 pub struct Machine {
-    /// Its CPUs.
     pub topology: Topology,
     /// NUMA nodes, by number.
     pub nodes: BTreeMap<u32, Node>,
@@ -35,13 +31,10 @@ pub struct Machine {
     pub threads: Vec<Thread>,
     /// Domains, as libvirt defines them.
     pub domains: Vec<Domain>,
-    /// Network devices.
     pub nics: Vec<Nic>,
-    /// Interrupts.
     pub irqs: Vec<Irq>,
     /// Channels of Hyper-V's VMBus, which interrupt a CPU each.
     pub channels: Vec<Channel>,
-    /// Open vSwitch.
     pub switch: Switch,
     /// Groups with a set of CPUs of their own, by their paths below the cgroup's root (`/machine.slice/web`).
     pub cgroups: BTreeMap<String, Cgroup>,
@@ -74,9 +67,7 @@ pub struct Machine {
 /// A NUMA node.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Node {
-    /// Its memory in bytes.
     pub total_bytes: Option<u64>,
-    /// What of it is free.
     pub free_bytes: Option<u64>,
     /// Distances to all nodes by number, as the firmware tells them; 10 is itself.
     pub distances: BTreeMap<u32, u32>,
@@ -84,7 +75,6 @@ pub struct Node {
     pub huge_pages: Vec<(u64, u64, u64)>,
 }
 
-/// What a thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Runs the guest's CPU of that number.
@@ -114,20 +104,15 @@ impl fmt::Display for Role {
     }
 }
 
-/// One thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Thread {
-    /// Its name, as the kernel has it.
     pub name: String,
-    /// What it does.
     pub role: Role,
     /// True if the role was concluded rather than told.
     pub assumed: bool,
     /// The VM it serves.
     pub vm: Option<String>,
-    /// The process it is of.
     pub pid: Option<i32>,
-    /// Its own id.
     pub tid: Option<i32>,
     /// When it started, in clock ticks from boot, where its `stat` was read.
     pub start_ticks: Option<u64>,
@@ -147,7 +132,6 @@ pub struct Thread {
     pub cgroup: Option<String>,
     /// The cgroup that its CPU time comes from: another one only in version 1.
     pub time_group: Option<String>,
-    /// Nodes that its memory may come from.
     pub memory_nodes: Option<CpuSet>,
 }
 
@@ -193,31 +177,23 @@ impl Thread {
 pub struct CpuUse {
     /// Programs and the kernel for them, guests among them.
     pub busy: f64,
-    /// Interrupts.
     pub irq: f64,
-    /// Softirqs.
     pub softirq: f64,
     /// Taken by the machine below.
     pub steal: f64,
-    /// Nothing to do.
     pub idle: f64,
 }
 
 /// A screen of `top`, `ps` or `pidstat`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Screen {
-    /// Where it stands.
     pub place: String,
-    /// Its rows.
     pub rows: Vec<TopRow>,
 }
 
-/// A row of a screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopRow {
-    /// Where it stands.
     pub place: String,
-    /// Process or thread.
     pub pid: i32,
     /// The process that the thread is of; `None`: not told.
     pub process: Option<i32>,
@@ -231,7 +207,6 @@ pub struct TopRow {
     pub wait: Option<f64>,
     /// CPU time since it began, in hundredths of a second.
     pub time_cs: Option<u64>,
-    /// Command, maybe cut.
     pub command: String,
     /// The CPU it was last seen on (`P`).
     pub last_cpu: Option<u32>,
@@ -239,7 +214,7 @@ pub struct TopRow {
 
 impl Machine {
     /// The domain of that name, made if it is not there yet.
-    pub fn domain_mut(&mut self, name: &str) -> &mut Domain {
+    pub(crate) fn domain_mut(&mut self, name: &str) -> &mut Domain {
         let index = self.domains.iter().position(|domain| domain.name == name).unwrap_or_else(|| {
             self.domains.push(Domain { name: name.to_owned(), ..Domain::default() });
             self.domains.len() - 1
@@ -297,7 +272,6 @@ impl Machine {
         self.nics.iter().filter(|nic| nic.is_physical() && names.contains(&nic.name.as_str())).collect()
     }
 
-    /// A setting as it was read.
     pub fn setting(&self, path: &str) -> Option<&str> {
         self.settings.get(path).map(|fact| fact.value.as_str())
     }

@@ -20,29 +20,28 @@ use std::collections::BTreeMap;
 /// A column's value: maps have keys, sets and single values stand as elements with themselves for both.
 type Column = BTreeMap<String, String>;
 
-/// A row by the names of its columns.
-pub type Row = BTreeMap<String, Column>;
+pub(crate) type Row = BTreeMap<String, Column>;
 
 /// Tables by their names, rows by their uuids.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Tables {
+pub(crate) struct Tables {
     rows: BTreeMap<(String, String), Row>,
 }
 
 impl Tables {
     /// Adds to a row, or changes it.
-    pub fn set(&mut self, table: &str, uuid: &str, columns: Row) {
+    pub(crate) fn set(&mut self, table: &str, uuid: &str, columns: Row) {
         self.rows.entry((table.to_owned(), uuid.to_owned())).or_default().extend(columns);
     }
 
     /// True if no row was told.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// The tables in the file `conf.db`, as its transactions leave them, and the line at which reading ended early: a record
     /// there is cut or of another format, and those behind it may build on it.
-    pub fn of_file(text: &str) -> (Self, Option<usize>) {
+    pub(crate) fn of_file(text: &str) -> (Self, Option<usize>) {
         let mut tables = Self::default();
         let mut schema: Option<Value> = None;
         let text = base::plain::beginning(text, budget::JSON_BYTES);
@@ -86,7 +85,7 @@ impl Tables {
     }
 
     /// The switch that the tables describe; facts are quoted by `place`.
-    pub fn switch(&self, place: &str) -> Switch {
+    pub(crate) fn switch(&self, place: &str) -> Switch {
         let mut switch = Switch::default();
         for row in self.table("Open_vSwitch") {
             let option = |key| row.get("other_config").and_then(|config| config.get(key));
@@ -172,7 +171,7 @@ fn atom(value: &Value) -> String {
 }
 
 /// A value as `ovs-vsctl` prints it: `text`, `"text"`, `[a, b]`, `{key=value, "key"="value"}`.
-pub fn printed(text: &str) -> Column {
+pub(crate) fn printed(text: &str) -> Column {
     let text = text.trim();
     let inside = |open, close| text.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
     if let Some(pairs) = inside('{', '}') {

@@ -10,7 +10,6 @@ use base::CpuSet;
 /// Open vSwitch on a machine.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Switch {
-    /// Its bridges.
     pub bridges: Vec<Bridge>,
     /// CPUs for polling threads, as asked for (`other_config:pmd-cpu-mask`); `None`: one on each node.
     pub pmd_mask: Option<Fact<CpuSet>>,
@@ -24,14 +23,12 @@ pub struct Switch {
     pub pmds: Vec<Pmd>,
 }
 
-/// A bridge of the switch.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bridge {
     /// `br0`.
     pub name: String,
     /// True where packets stay in user space (`datapath_type` is `netdev`), so that polling threads serve its ports.
     pub user_space: bool,
-    /// Its ports' interfaces.
     pub ports: Vec<SwitchPort>,
 }
 
@@ -61,20 +58,16 @@ pub struct Pmd {
     pub node: Option<u32>,
     /// Whether it serves only queues that were tied to it.
     pub isolated: bool,
-    /// Its queues.
     pub queues: Vec<PmdQueue>,
     /// Share of its CPU that served no queue in particular.
     pub overhead: Option<f64>,
-    /// Who told it.
     pub place: String,
 }
 
 /// A receive queue of a polling thread.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PmdQueue {
-    /// The port.
     pub port: String,
-    /// The queue.
     pub queue: u32,
     /// Whether the guest uses it.
     pub enabled: bool,

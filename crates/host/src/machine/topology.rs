@@ -13,13 +13,11 @@ pub struct Topology {
     pub cpus: BTreeMap<u32, Cpu>,
     /// Nobody told which CPUs share a core: the cores' numbers are made up, one for each CPU.
     pub cores_unknown: bool,
-    /// CPUs that run.
     pub online: CpuSet,
     /// CPUs kept from the scheduler's balancing; `None`: not told.
     pub isolated: Option<CpuSet>,
     /// CPUs without a tick; `None`: not told.
     pub nohz_full: Option<CpuSet>,
-    /// Who told it.
     pub place: String,
 }
 
@@ -37,12 +35,10 @@ pub struct Cpu {
 }
 
 impl Topology {
-    /// CPUs of a core.
     pub fn of_core(&self, core: u32) -> CpuSet {
         self.cpus.iter().filter(|(_, about)| about.core == core).map(|(cpu, _)| *cpu).collect()
     }
 
-    /// Each core's CPUs, by its number.
     pub fn cores(&self) -> BTreeMap<u32, CpuSet> {
         let mut cores: BTreeMap<u32, CpuSet> = BTreeMap::new();
         self.cpus.iter().for_each(|(cpu, about)| cores.entry(about.core).or_default().insert(*cpu));
@@ -71,7 +67,6 @@ impl Topology {
         caches
     }
 
-    /// How many packages were told of.
     pub fn package_count(&self) -> usize {
         self.cpus.values().filter_map(|about| about.package).collect::<BTreeSet<u32>>().len()
     }
@@ -81,7 +76,6 @@ impl Topology {
         self.last_caches().len()
     }
 
-    /// Cores that these CPUs are threads of.
     pub fn cores_of(&self, cpus: &CpuSet) -> Vec<u32> {
         let mut cores: Vec<u32> = cpus.iter().filter_map(|cpu| Some(self.cpus.get(&cpu)?.core)).collect();
         cores.sort_unstable();
@@ -89,7 +83,6 @@ impl Topology {
         cores
     }
 
-    /// Nodes that these CPUs are of.
     pub fn nodes_of(&self, cpus: &CpuSet) -> Vec<u32> {
         let mut nodes: Vec<u32> = cpus.iter().filter_map(|cpu| self.cpus.get(&cpu)?.node).collect();
         nodes.sort_unstable();

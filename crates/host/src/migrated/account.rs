@@ -8,7 +8,6 @@
 //! Sources: `cmdDomjobinfo` of tools/virsh-domain.c, libvirt 9.0; `hmp_info_migrate` of monitor/hmp-cmds.c, QEMU 7.2, and of
 //! migration/migration-hmp-cmds.c, QEMU 10.0. Both count sizes in powers of 1024, the monitor's `kbytes` too.
 
-/// Who printed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// `virsh domjobinfo`.
@@ -17,28 +16,21 @@ pub enum By {
     Monitor,
 }
 
-/// What it says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Account {
-    /// Who.
     pub by: By,
     /// As QEMU has it: `active`, `completed`, `failed`, `cancelled`.
     pub status: String,
-    /// Why it failed.
     pub error: Option<String>,
     /// Milliseconds from its begin to its end, or until now.
     pub total_ms: Option<u64>,
     /// Milliseconds that the source takes the guest to have been stopped.
     pub downtime_ms: Option<u64>,
-    /// Bytes that were sent.
     pub transferred_bytes: Option<u64>,
     /// Bytes that are still to be sent.
     pub remaining_bytes: Option<u64>,
-    /// Pages of one value.
     pub zero_pages: Option<u64>,
-    /// Other pages.
     pub normal_pages: Option<u64>,
-    /// Bytes of a page.
     pub page_bytes: Option<u64>,
     /// How often dirty bits were fetched: passes, the final one counted.
     pub passes: Option<u64>,

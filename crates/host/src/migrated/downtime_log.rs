@@ -7,25 +7,21 @@
 //! Sources: migration/trace-events, migration/savevm.c and migration/migration.c, QEMU 10.0; the first part of a line is
 //! `log_timestamp` of scripts/tracetool/backend/log.py.
 
-/// What one side did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Side {
     /// In the order of the log.
     pub steps: Vec<Step>,
 }
 
-/// A line of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// The thread that printed it, which is the one that did it (`qemu_get_thread_id`).
     pub tid: Option<i32>,
     /// CLOCK_REALTIME, to the microsecond: when it was over.
     pub at_ns: u64,
-    /// What.
     pub what: What,
 }
 
-/// What a line tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
     /// A place in the code was passed: `src-vm-stopped`.
@@ -34,11 +30,9 @@ pub enum What {
     Device {
         /// Its name in the stream: `0000:00:01.0/virtio-net`.
         name: String,
-        /// Which of several.
         instance: u32,
         /// True for memory and what else is sent while the guest runs.
         is_iterable: bool,
-        /// How long that took.
         took_ns: u64,
     },
 }

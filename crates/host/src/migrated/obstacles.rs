@@ -106,7 +106,6 @@ fn text<'a>(keys: &'a Keys, name: &str) -> &'a str {
     keys.get(name).map_or("", String::as_str)
 }
 
-/// What an option is of.
 fn kind(keys: &Keys) -> &str {
     ["type", "driver", "qom-type"].iter().map(|name| text(keys, name)).find(|kind| !kind.is_empty()).unwrap_or("")
 }

@@ -27,7 +27,7 @@ pub(super) struct Group {
 
 impl Group {
     /// Ids of its vCPUs' threads.
-    pub fn threads(&self) -> impl Iterator<Item = i32> + '_ {
+    pub(super) fn threads(&self) -> impl Iterator<Item = i32> + '_ {
         self.vcpus.values().map(|(tid, _)| *tid)
     }
 

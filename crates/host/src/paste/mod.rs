@@ -64,7 +64,6 @@ pub(crate) struct Pasted {
     left_out: BTreeMap<&'static str, (u64, usize)>,
 }
 
-/// The lines of one text.
 pub(crate) struct Text<'a> {
     file: &'a str,
     lines: Vec<&'a str>,
@@ -153,7 +152,6 @@ impl<'a> Text<'a> {
         self.lines.get(line).map_or("", |line| line.trim())
     }
 
-    /// Where a line stands, for people.
     fn place(&self, line: usize) -> String {
         format!("{}:{}", self.file, line + 1)
     }
@@ -171,7 +169,6 @@ impl<'a> Text<'a> {
         found
     }
 
-    /// A fact of a line.
     fn fact<T>(&self, value: T, line: usize) -> Fact<T> {
         Fact::new(value, self.place(line))
     }

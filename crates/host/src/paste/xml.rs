@@ -19,7 +19,6 @@ const ELEMENTS: &[&str] = &[
     "iothreads",
 ];
 
-/// One element with all of its lines.
 pub(super) fn elements(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let Some(line) = text.at(at).strip_prefix('<') else { return 0 };
     let name: String = line.chars().take_while(|c| c.is_ascii_alphanumeric()).collect();

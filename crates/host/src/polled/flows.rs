@@ -5,12 +5,10 @@
 
 use super::{MOST, number};
 
-/// A flow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Flow {
     /// Where its packets come from: a port's number, with `-m` its name.
     pub in_port: String,
-    /// Packets that matched.
     pub packets: u64,
     /// Their bytes, without FCS.
     pub bytes: Option<u64>,

@@ -14,12 +14,11 @@ pub struct PmdStatistics {
     /// The node of that CPU.
     pub node: Option<u32>,
     /// Turns of its loop.
-    pub iterations: Option<u64>,
+    pub(crate) iterations: Option<u64>,
     /// TSC cycles of its loop, idle turns counted.
     pub used_cycles: Option<u64>,
     /// Those of turns that found packets. `pmd-perf-show` prints them as a share with one decimal.
     pub busy_cycles: Option<u64>,
-    /// Packets that it took in.
     pub packets: Option<u64>,
     /// Passes through the tables; a packet that is recirculated takes several.
     pub passes: Option<u64>,
@@ -33,19 +32,15 @@ pub struct PmdStatistics {
     pub megaflow_hits: Option<u64>,
     /// Passes that no flow matched.
     pub upcalls: Option<u64>,
-    /// Those of them that were lost.
     pub lost_upcalls: Option<u64>,
     /// Packets that it sent, those counted that a port then dropped.
     pub tx_packets: Option<u64>,
-    /// Batches of them.
     pub tx_batches: Option<u64>,
-    /// Packets in a batch that it sent.
     pub packets_per_batch: Option<f64>,
     /// Time that it slept, `other_config:pmd-maxsleep` (since 3.1).
-    pub sleep_us: Option<u64>,
+    pub(crate) sleep_us: Option<u64>,
 }
 
-/// Where a number goes.
 type Slot = fn(&mut PmdStatistics) -> &mut Option<u64>;
 
 /// Names of lines, in lower case and without the dash in front, with what the first number behind means.

@@ -9,45 +9,37 @@ use std::collections::BTreeMap;
 /// What all streams of a port, or of all ports, have forwarded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Forwarded {
-    /// Packets that were taken in.
     pub rx_packets: Option<u64>,
     /// Packets that were lost on the way in.
     pub rx_dropped: Option<u64>,
-    /// Packets that were sent.
     pub tx_packets: Option<u64>,
     /// Packets that found no room where they were sent.
     pub tx_dropped: Option<u64>,
 }
 
-/// What a port has counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PortStatistics {
-    /// Packets that were taken in.
     pub rx_packets: Option<u64>,
     /// Packets that the port missed.
     pub rx_missed: Option<u64>,
     /// Their bytes, without FCS.
-    pub rx_bytes: Option<u64>,
+    pub(crate) rx_bytes: Option<u64>,
     /// Packets for which there was no buffer.
-    pub rx_nombuf: Option<u64>,
-    /// Packets that were sent.
+    pub(crate) rx_nombuf: Option<u64>,
     pub tx_packets: Option<u64>,
     /// Their bytes, without FCS.
-    pub tx_bytes: Option<u64>,
+    pub(crate) tx_bytes: Option<u64>,
     /// Packets per second since they were shown before.
     pub rx_pps: Option<u64>,
     /// The same of packets that were sent.
     pub tx_pps: Option<u64>,
 }
 
-/// All of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Testpmd {
     /// What ports have forwarded, by number.
     pub forwarded: BTreeMap<u32, Forwarded>,
-    /// What they have forwarded together.
     pub all: Option<Forwarded>,
-    /// What ports have counted.
     pub ports: BTreeMap<u32, PortStatistics>,
     /// How many accounts of all ports together are whole.
     pub accounts: usize,
@@ -61,7 +53,6 @@ enum Block {
     None,
 }
 
-/// Reads what testpmd printed.
 pub fn read(text: &str) -> Testpmd {
     let mut found = Testpmd::default();
     let mut block = Block::None;

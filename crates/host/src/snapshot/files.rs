@@ -11,16 +11,13 @@
 pub struct Wanted {
     /// Where they lie below the root; see `pattern` for the syntax.
     pub pattern: &'static str,
-    /// What they tell.
     pub why: &'static str,
-    /// How they are taken.
     pub how: How,
 }
 
 /// How a file is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// As it is.
     Copy,
     /// With what may be a secret taken out.
     Redact,

@@ -30,7 +30,6 @@ pub const DOMAINS: &[&str] = &[
 pub const OTHERS: &[&str] =
     &["proc/<pid>/status", "{cpu_affinities.json,irq_affinities.json,podresources.json}", "proc_cmdline"];
 
-/// The name of a command's output.
 pub fn output_name(command: &[&str]) -> String {
     command.join("_").replace('/', ".")
 }

@@ -46,7 +46,6 @@ pub struct Snapshot {
 /// What became of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
-    /// It was read.
     Text(String),
     /// The machine has no such file.
     Absent,
@@ -69,7 +68,6 @@ impl Snapshot {
         Ok(Self { root, times, links, unreadable, vms: OnceLock::new() })
     }
 
-    /// Where it lies.
     pub fn root(&self) -> &Path {
         &self.root
     }

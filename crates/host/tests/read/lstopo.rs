@@ -191,6 +191,7 @@ fn trees(folder: &Path) -> BTreeMap<String, PathBuf> {
 }
 
 #[test]
+#[ignore = "torture"]
 fn trees_of_real_machines_are_what_hwloc_and_lscpu_read() {
     let Some(folder) = std::env::var_os("KVMSCOPE_TREES").map(PathBuf::from) else {
         println!("skipped: topologies of real machines: KVMSCOPE_TREES names no folder; tools/trees.sh makes one");

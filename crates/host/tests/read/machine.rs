@@ -132,7 +132,6 @@ fn this_machine_is_what_lscpu_says() {
     assert_eq!(mine, other, "who shares a core");
 }
 
-/// A machine in a directory, file by file.
 fn of_files(files: &[(&str, &str)]) -> (tempfile::TempDir, Machine) {
     let root = tempfile::tempdir().unwrap();
     for (path, text) in files {

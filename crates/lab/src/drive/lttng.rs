@@ -57,14 +57,11 @@ const NO_DAEMON: &str =
 const NO_MODULES: &str = "LTTng offers no kernel events here; the Debian package lttng-modules-dkms brings its modules: \
                           install it, then modprobe lttng-tracer and restart lttng-sessiond";
 
-/// What LTTng records, and how.
 #[derive(Debug, Clone)]
 pub struct LttngOptions {
-    /// The program.
     pub program: Program,
     /// More events, by LTTng's names; what ends in `*` is the beginning of names.
     pub events: Vec<String>,
-    /// Size of each buffer, as LTTng reads it.
     pub buffer_size: String,
     /// Buffers of each CPU.
     pub buffers: u32,
@@ -77,7 +74,6 @@ impl Default for LttngOptions {
     }
 }
 
-/// An LTTng session, recording.
 pub struct LttngRecorder {
     lttng: Lttng,
     session: String,
@@ -126,7 +122,6 @@ impl LttngRecorder {
         self.part(PartState::Partial)
     }
 
-    /// The events that are recorded.
     pub fn events(&self) -> &[String] {
         &self.events
     }

@@ -44,10 +44,8 @@ const OUTPUT: &str = "perf.data";
 const CONTROL: &str = "perf.control";
 const ANSWER: &str = "perf.answer";
 
-/// What perf records, and how.
 #[derive(Debug, Clone)]
 pub struct PerfOptions {
-    /// The program.
     pub program: Program,
     /// The events; those that this kernel lacks are left out unless the user asked for them.
     pub events: Vec<Selection>,
@@ -80,7 +78,6 @@ impl Default for PerfOptions {
     }
 }
 
-/// perf, recording.
 pub struct PerfRecorder {
     program: Program,
     child: Child,
@@ -214,7 +211,6 @@ impl Recorder for PerfRecorder {
     }
 }
 
-/// perf's arguments.
 fn arguments(host: &Path, options: &PerfOptions) -> Result<Vec<String>, Error> {
     let events = Tracefs::find(host)?.path("events");
     let mut arguments = Vec::new();

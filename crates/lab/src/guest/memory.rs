@@ -41,12 +41,10 @@ impl Memory {
         Ok(Self { start, mapped: (mapped, mapped_bytes), bytes })
     }
 
-    /// Where it lies in this process.
     pub fn address(&self) -> u64 {
         self.start.as_ptr() as u64
     }
 
-    /// How much there is.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -9,7 +9,6 @@
 
 use super::seen::Exit;
 
-/// Where code lies.
 pub const CODE: u64 = 0x1000;
 
 /// How much memory a guest has; the MMIO programs' device lies right above the most that real mode's PC leaves for RAM.
@@ -27,9 +26,7 @@ const PORT: u8 = 0x80;
 /// A loop for a test guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Program {
-    /// Short name.
     pub name: &'static str,
-    /// What its loop does, for people.
     pub does: &'static str,
     /// The loop's body; it must leave esi alone.
     pub body: &'static [u8],
@@ -61,7 +58,6 @@ pub const PROGRAMS: &[Program] = &[
 /// A program that never ends: it takes the host's interrupts, and the watchdog must stop it.
 pub const SPIN: Program = Program { name: "spin", does: "never ends", body: &[0xeb, 0xfe], exit: None };
 
-/// The program of that name.
 pub fn named(name: &str) -> Option<&'static Program> {
     PROGRAMS.iter().find(|program| program.name == name)
 }

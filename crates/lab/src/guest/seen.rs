@@ -7,25 +7,20 @@ use std::fmt;
 /// Why KVM handed the guest to userspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
-    /// It wrote a port.
     PortWrite,
-    /// It read a port.
     PortRead,
     /// It wrote where no memory is.
     MmioWrite,
     /// It read where no memory is.
     MmioRead,
-    /// It halted.
     Halt,
     /// A signal or an interrupt of the host.
     Interrupted,
-    /// A triple fault.
     Shutdown,
     /// KVM gave up on an instruction or a state.
     InternalError,
     /// The processor refused to enter the guest.
     RefusedEntry,
-    /// Anything else.
     Other,
 }
 
@@ -63,7 +58,6 @@ impl fmt::Display for Exit {
     }
 }
 
-/// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     /// All rounds were run.
@@ -77,13 +71,10 @@ pub enum Ended {
 /// One program's run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// Name of the program.
     pub program: &'static str,
-    /// How many rounds were asked for.
     pub rounds: u32,
     /// Exits to userspace by kind, the final write to the end port and the watchdog's interruptions left out.
     pub exits: BTreeMap<Exit, u64>,
-    /// How it ended.
     pub ended: Ended,
 }
 

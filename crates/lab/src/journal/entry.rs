@@ -20,19 +20,15 @@ use std::sync::Arc;
 pub struct Entry {
     /// Its name, and the name of its file.
     pub id: String,
-    /// The command that made it.
     pub command: String,
-    /// The process that made it.
     pub owner: Owner,
     /// The changes, in the order in which they were made.
     pub steps: Vec<Step>,
-    /// The boot in which they were made, where the kernel says it.
     boot_id: Option<String>,
     directory: Arc<Directory>,
     reach: Reach,
 }
 
-/// The same in its file.
 #[derive(Serialize, Deserialize)]
 struct Noted<Step> {
     id: String,

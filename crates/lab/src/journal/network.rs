@@ -17,7 +17,6 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// A NIC as it was before it was moved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nic {
-    /// Its name.
     pub name: String,
     /// True if it was up.
     pub up: bool,
@@ -27,7 +26,7 @@ pub struct Nic {
     pub routes: Vec<String>,
     /// The same of IPv6, without those that routers announce.
     #[serde(default)]
-    pub routes6: Vec<String>,
+    pub(crate) routes6: Vec<String>,
     /// Its neighbours that somebody has set: `10.1.72.9 lladdr 52:54:00:12:34:56`, or `proxy 10.1.72.8`.
     #[serde(default)]
     pub neighbours: Vec<String>,

@@ -7,7 +7,6 @@ use std::path::Path;
 /// A process. Pids are used again, so the time it was started belongs to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// Its pid.
     pub pid: u32,
     /// Clock ticks from boot to its start: field 22 of `/proc/PID/stat`, proc_pid_stat(5).
     pub start_ticks: u64,

@@ -21,7 +21,6 @@ const TRIES_TO_END: u32 = 1_000;
 /// What became of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reverted {
-    /// The host is as it was.
     Done,
     /// Somebody else has changed the same thing since; the sentence says what was found.
     LeftAlone(String),

@@ -24,29 +24,21 @@ pub enum Step {
     },
     /// A process was started; it is ended.
     Process(Owner),
-    /// An LTTng session was made; it is destroyed.
     LttngSession {
-        /// Its name.
         name: String,
     },
     /// The tracing file system was mounted; it is unmounted, unless somebody uses it by now.
     Mount {
-        /// Where.
         path: PathBuf,
     },
-    /// A named pipe was made; it is removed.
     TriggerPipe {
-        /// Where.
         path: PathBuf,
     },
     /// A directory for sockets and files of programs that we started was made; it is removed with all that lies in it.
     RunDirectory {
-        /// Where.
         path: PathBuf,
     },
-    /// A network namespace was made; it is deleted.
     NetNamespace {
-        /// Its name.
         name: String,
     },
     /// A control group was made; it is removed once its processes have ended.
@@ -56,9 +48,7 @@ pub enum Step {
     },
     /// A NIC was moved into a namespace; it is moved back, and gets its addresses and routes again.
     NicMoved {
-        /// What it was.
         nic: Nic,
-        /// The namespace.
         namespace: String,
     },
 }

@@ -17,13 +17,11 @@ fn knob(directory: &Path, value: &str) -> PathBuf {
     knob
 }
 
-/// That file, altered.
 fn write(old: &str, new: &str) -> Step {
     let setting = Setting::SysfsWrite { path: "knob".into() };
     Step::Setting(Altered { setting, old: old.into(), new: new.into(), was_unset: false })
 }
 
-/// A thread that is moved.
 fn moved(tid: i32, name: &str) -> Step {
     let setting = Setting::TaskAffinity(ThreadId { tid, start_ticks: Some(1), comm: Some(name.into()) });
     Step::Setting(Altered { setting, old: "0".into(), new: "1".into(), was_unset: false })

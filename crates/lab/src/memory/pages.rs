@@ -16,21 +16,16 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-/// A page.
 pub(super) const PAGE_BYTES: u64 = 4096;
 /// Of a word of pagemap: the page is there.
 const PRESENT: u64 = 1 << 63;
-/// It was swapped out, or is on its way.
 const SWAPPED: u64 = 1 << 62;
 
-/// What is known of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// Nothing was ever written to it: it is zeros, and nowhere.
     Hole,
-    /// Its mapping has it.
     Mapped,
-    /// Its file has it.
     InFile,
     /// Reading it would bring it back, so nobody does.
     Swapped,
@@ -46,7 +41,6 @@ pub(super) struct Region {
 pub(super) struct Memory {
     pagemap: File,
     mem: File,
-    /// By address.
     pub regions: Vec<Region>,
 }
 

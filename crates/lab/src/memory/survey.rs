@@ -30,7 +30,6 @@ const ZSTD_LEVEL: i32 = 1;
 /// How closely is looked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Pages with data that are read of each GiB.
     pub pages_per_gib: u64,
     /// What the sample is drawn by.
     pub seed: u64,

@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 /// A process, and what its command line tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Its directory in /proc.
     pub directory: PathBuf,
-    /// Its id.
     pub pid: u32,
     /// The VM's name; the program's where it has none.
     pub name: String,

@@ -29,13 +29,11 @@ const MOST_LINE_BYTES: u64 = 1 << 16;
 /// Last words that are kept.
 const MOST_WORDS_BYTES: u64 = 1 << 12;
 
-/// A virsh that prints events.
 pub(super) struct Events {
     child: Child,
 }
 
 impl Events {
-    /// Of that domain.
     pub(super) fn of(domain: &str) -> Result<Self, Error> {
         let program = Program::new(VIRSH.0, VIRSH.1);
         let mut command = program.command(&["qemu-monitor-event", "--loop", "--domain", domain]);

@@ -24,7 +24,6 @@ use std::thread::JoinHandle;
 /// What the thread that watches and its recorder tell each other.
 #[derive(Default)]
 struct Shared {
-    /// It is to end.
     stop: AtomicBool,
     /// A migration was seen, and is over; or nothing more can come.
     has_ended: AtomicBool,
@@ -87,7 +86,6 @@ impl MigrationRecorder {
         Err(refused.unwrap_or_else(|| Error::WrongUse(format!("{wanted} has no monitor. {}", monitor::ADVICE))))
     }
 
-    /// What is watched, for people.
     pub fn watched(&self) -> &str {
         &self.watched
     }

@@ -15,10 +15,8 @@ use std::path::{Path, PathBuf};
 pub(super) const ADVICE: &str = "Start QEMU with a monitor for this (-qmp unix:PATH,server=on,wait=off, beside the one that is used), or name a VM of libvirt's, \
      whose events virsh passes on";
 
-/// libvirt's monitor.
 const OF_LIBVIRT: &str = "charmonitor";
 
-/// A way to be told of a migration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Monitor {
     /// A socket that QEMU listens to.

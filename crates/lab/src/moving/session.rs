@@ -28,7 +28,6 @@ const TOLD: Duration = Duration::from_secs(1);
 /// What is asked once: whether it is a target that waits, whether it emulates, what is turned on.
 const ONCE: [&str; 3] = ["query-status", "query-kvm", "query-migrate-capabilities"];
 
-/// Connects, or says what to do.
 pub(super) fn connect(socket: &Path) -> Result<Qmp, Error> {
     Qmp::connect(socket, GREETS, clock_ns).map_err(|error| match error {
         Error::Refused { what, said } => Error::Refused { what, said: format!("{said}. {ADVICE}") },
@@ -98,7 +97,6 @@ impl Watching<'_> {
         Ok(())
     }
 
-    /// Writes down what has come.
     fn keep(&mut self) -> Result<(), Error> {
         let messages = self.qmp.take_messages();
         append(&messages, &self.file).map_err(|error| Error::io(self.place, error))

@@ -23,7 +23,6 @@ use std::time::{Duration, Instant};
 /// A line that is longer is none of QEMU's: its whole schema is some 200 KB.
 const MOST_LINE_BYTES: u64 = 16 << 20;
 
-/// A connection.
 pub struct Qmp {
     path: PathBuf,
     from: BufReader<UnixStream>,

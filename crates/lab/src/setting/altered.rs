@@ -12,12 +12,9 @@ use std::io::ErrorKind;
 /// A setting with both of its values; the journal notes it before it is made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Altered {
-    /// What is set.
     #[serde(flatten)]
     pub setting: Setting,
-    /// What held.
     pub old: String,
-    /// What we set.
     pub new: String,
     /// True if `old` held only because nothing was set: then undoing takes away what we set.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -21,11 +21,9 @@ enum Spelling {
     /// The CPUs of a control group; none: those of the group above
     /// (Documentation/admin-guide/cgroup-v1/cpusets.rst, cgroup-v2.rst).
     Group,
-    /// The CPUs of an interrupt.
     Interrupt,
 }
 
-/// A file with one value.
 pub(super) struct File {
     /// Or why the path that was named is none.
     path: Result<PathBuf, String>,
@@ -47,7 +45,6 @@ impl File {
         }
     }
 
-    /// The CPUs of an interrupt.
     pub(super) fn of_interrupt(proc: &Path, irq: u32) -> Self {
         let path = proc.join("irq").join(irq.to_string()).join("smp_affinity_list");
         Self { path: Ok(path), spelling: Spelling::Interrupt }

@@ -24,7 +24,6 @@ use file::File;
 use pin::{Pin, Pinned};
 use std::path::{Path, PathBuf};
 
-/// Where a host's files lie.
 #[derive(Debug, Clone)]
 pub struct Host {
     /// `/proc`, or a copy.
@@ -45,7 +44,6 @@ impl Host {
 /// What a setting is at the moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Held {
-    /// Its value.
     pub(crate) value: String,
     /// False if it has that value only because nobody has set another.
     pub(crate) is_set: bool,
@@ -60,7 +58,6 @@ impl From<String> for Held {
 /// What of the host a proposed setting is.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Located {
-    /// These settings, in the order in which they are made.
     Here(Vec<Setting>),
     /// It is no longer there, and why.
     Gone(String),
@@ -71,11 +68,8 @@ pub(crate) enum Located {
 pub enum Concern {
     /// These threads, and the CPUs that they move to; `None`: they stay where they are.
     Threads(Vec<u32>, Option<CpuSet>),
-    /// An interrupt, and the CPUs that it comes from and goes to.
     Interrupt(CpuSet, CpuSet),
-    /// Nothing that runs.
     Nobody,
-    /// Nothing says whom.
     Unknown,
 }
 
@@ -86,7 +80,6 @@ pub(crate) trait Live {
         Ok(Located::Here(vec![setting.clone()]))
     }
 
-    /// What holds now.
     fn read(&self) -> Result<Held, Error>;
 
     /// `value` as it is set and noted, or why it cannot be set.
@@ -147,7 +140,6 @@ fn set(text: &str) -> Result<CpuSet, Error> {
     CpuSet::parse(text).ok_or_else(|| Error::Malformed(format!("`{}` is no CPU list", text.trim())))
 }
 
-/// A list of CPUs.
 fn list(text: &str) -> Result<CpuSet, Error> {
     set(text).and_then(|cpus| match cpus.is_empty() {
         true => Err(Error::Malformed(format!("`{}` is no CPU list", text.trim()))),

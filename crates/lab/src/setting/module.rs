@@ -4,7 +4,6 @@ use super::{Concern, Held, Host, Live, read};
 use crate::Error;
 use base::Setting;
 
-/// A parameter of a module.
 pub(super) struct Parameter<'a> {
     pub(super) module: &'a str,
     pub(super) parameter: &'a str,

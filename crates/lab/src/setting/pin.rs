@@ -24,15 +24,11 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// Which threads of a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pinned {
-    /// A vCPU.
     Vcpu(u32),
-    /// The emulator's threads.
     Emulator,
-    /// An iothread.
     Iothread(u32),
 }
 
-/// A pin of a domain.
 pub(super) struct Pin<'a> {
     pub(super) domain: &'a str,
     pub(super) pinned: Pinned,

@@ -26,7 +26,6 @@ pub(super) struct Affinity<'a> {
     pub(super) host: &'a Host,
 }
 
-/// The policy of a thread.
 pub(super) struct Policy<'a> {
     pub(super) thread: &'a ThreadId,
     pub(super) host: &'a Host,

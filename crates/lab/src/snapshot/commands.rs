@@ -18,7 +18,6 @@ const MOST_CARDS: usize = 64;
 /// A command's file name and what it printed, or why it did not.
 pub(super) type Told = (String, Result<String, String>);
 
-/// The programs that are asked.
 #[derive(Debug, Clone)]
 pub struct Tools {
     /// `ethtool`.

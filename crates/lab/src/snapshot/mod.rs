@@ -74,12 +74,9 @@ pub struct More {
     pub tools: Tools,
 }
 
-/// What was taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Files copied.
     pub files: usize,
-    /// Their bytes.
     pub bytes: u64,
     /// Files that were there and could not be read, or were cut; `unreadable.txt` lists them.
     pub unreadable: usize,

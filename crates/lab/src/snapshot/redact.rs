@@ -19,7 +19,6 @@ pub(crate) const REDACTED: &str = "[redacted]";
 const IN_KEY: &[&str] =
     &["passw", "passphrase", "secret", "token", "credential", "privkey", "private-key", "private_key"];
 
-/// A key that is one of these.
 const KEY: &[&str] = &["data", "string", "value", "key", "pw", "pwd", "pass", "psk", "chap"];
 
 /// Where a value without quotes ends.

@@ -8,7 +8,6 @@ const TRIES: u32 = 2_000;
 /// Additions of one round of the loop.
 const ROUND: u64 = 8;
 
-/// Measures.
 pub(super) fn here() -> Timing {
     let nothing = least(|| {});
     let less = |cycles: u64| cycles.saturating_sub(nothing);

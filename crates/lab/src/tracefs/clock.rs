@@ -13,7 +13,6 @@ use crate::Error;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
-/// The counter itself.
 pub(super) const TSC: &str = "x86-tsc";
 /// Nanoseconds since boot, the same on all CPUs.
 const MONO: &str = "mono";
@@ -28,24 +27,20 @@ pub(super) struct Pair {
     /// CLOCK_MONOTONIC.
     pub monotonic_ns: u64,
     /// Ticks between the readings before and after.
-    pub width_ticks: u64,
+    pub(crate) width_ticks: u64,
 }
 
 /// Nanoseconds on the axis of CLOCK_MONOTONIC = (ticks x `mult` >> `shift`) + `offset_ns`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct Scale {
-    /// See above.
     pub mult: u32,
-    /// See above.
     pub shift: u32,
-    /// See above.
     pub offset_ns: i64,
 }
 
 /// What ties the counter to CLOCK_MONOTONIC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Calibration {
-    /// The trace clock.
     pub clock: &'static str,
     /// The clock it is tied to.
     pub to: &'static str,

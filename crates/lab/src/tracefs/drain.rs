@@ -60,7 +60,6 @@ impl Meter {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Notes that pages were dropped.
     pub(super) fn note_dropped(&self, bytes: u64) {
         self.dropped.fetch_add(bytes, Ordering::Relaxed);
     }

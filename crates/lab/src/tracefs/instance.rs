@@ -46,7 +46,6 @@ impl Tracefs {
     }
 }
 
-/// An instance that this process has made.
 #[derive(Debug)]
 pub(super) struct Instance {
     path: PathBuf,

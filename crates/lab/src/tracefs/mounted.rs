@@ -12,7 +12,6 @@ use std::time::Duration;
 
 /// Where the kernel means it to be mounted (Documentation/trace/ftrace.rst, Linux 6.12).
 const PLACE: &str = "sys/kernel/tracing";
-/// Mounting takes milliseconds.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// The tracing file system; dropping it unmounts what was mounted for it.

@@ -23,10 +23,8 @@ const DEFAULT: &[&str] = &[
     "timer:hrtimer_expire_entry",
 ];
 
-/// How a recording is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// The events.
     pub events: Vec<Selection>,
     /// The trace clock; `None` takes `x86-tsc` where the kernel has it, else `mono`.
     pub clock: Option<String>,
@@ -47,7 +45,6 @@ pub struct Plan {
     pub keep: Option<Keep>,
 }
 
-/// Events by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
     /// The group: `kvm`.

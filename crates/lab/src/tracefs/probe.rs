@@ -67,7 +67,6 @@ pub fn what_fires(
     Ok(fired)
 }
 
-/// The totals are all that is wanted.
 struct Deaf;
 
 impl Listener for Deaf {
@@ -81,7 +80,6 @@ impl Fired {
         NEEDED.iter().copied().filter(|name| !fired(name)).collect()
     }
 
-    /// In a sentence, for the user.
     pub fn sentence(&self) -> String {
         let kinds = self.counts.len();
         match self.missing().as_slice() {
@@ -101,7 +99,6 @@ impl Fired {
         }
     }
 
-    /// All of it, for the recording.
     pub fn notes(&self) -> String {
         let mut text = format!("{}\n\nA test guest ran before recording. Events it caused:\n", self.sentence());
         for (name, count) in &self.counts {

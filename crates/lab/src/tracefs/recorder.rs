@@ -44,7 +44,6 @@ pub struct TracefsRecorder {
     refreshed: Instant,
     /// The recording's directory.
     root: PathBuf,
-    /// Id of the machine in it.
     machine: String,
     enabled: Vec<(String, String)>,
     /// The threads whose events are recorded, where filters keep others out.
@@ -185,7 +184,6 @@ impl TracefsRecorder {
         self.enabled.len()
     }
 
-    /// The trace clock.
     pub fn clock(&self) -> &str {
         &self.clock
     }
@@ -302,7 +300,6 @@ impl TracefsRecorder {
 /// Names of threads. A flight recorder that flies for weeks forgets those that ended before what it keeps.
 #[derive(Default)]
 struct Names {
-    /// Seen lately.
     new: BTreeMap<i32, String>,
     /// Seen before.
     old: BTreeMap<i32, String>,

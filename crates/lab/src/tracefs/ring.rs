@@ -30,7 +30,6 @@ pub struct Keep {
     pub most_bytes: u64,
 }
 
-/// What all CPUs keep.
 #[derive(Debug)]
 pub(super) struct Ring {
     keep: Keep,

@@ -30,7 +30,6 @@ const TURN_BYTES: u64 = 16 << 20;
 /// How much of a CPU's buffer is taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Take {
-    /// Full pages.
     Full,
     /// And the page that is being filled. Not more than that one: taking it may cause events of its own, which begin the
     /// next page, without end.
@@ -52,7 +51,6 @@ pub(super) struct Stream {
     path: PathBuf,
     /// False once the kernel or the file system has refused to splice.
     splices: bool,
-    /// Bytes that are taken in one turn.
     turn_bytes: u64,
     /// Of a flight recorder.
     files: Option<Files>,

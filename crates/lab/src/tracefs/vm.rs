@@ -10,9 +10,7 @@ use std::path::Path;
 /// One VM's process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vm {
-    /// Its pid.
     pub pid: u32,
-    /// The name it was started with.
     pub name: Option<String>,
     /// Its threads, and kernel threads that work for it.
     pub tids: Vec<u32>,

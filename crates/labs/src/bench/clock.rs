@@ -46,11 +46,9 @@ pub struct Plan {
     pub target: Duration,
     /// Whether to measure by the real-time policy SCHED_FIFO.
     pub fifo: bool,
-    /// Which launch of the process it is.
     pub launch: u32,
 }
 
-/// This bench, in launches.
 pub const LAUNCH: Launch = Launch { name: "clock", run: |orders, tell| run(&plan(orders)?, tell) };
 
 impl Plan {

@@ -44,18 +44,14 @@ pub struct Plan {
 /// Where the loop ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// In a guest of ours.
     Guest,
-    /// In this process.
     Here,
     /// In a guest that QEMU emulates.
     Emulated,
 }
 
-/// What it found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gaps {
-    /// Where it ran.
     pub place: Place,
     /// The thread that ran it.
     pub tid: i32,

@@ -31,7 +31,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Whether to stop is asked this often: each time takes something of a CPU, which may be measured.
 const STOPS_WITHIN: Duration = Duration::from_millis(250);
 
-/// Who is told each result.
 pub type Tell<'a> = dyn FnMut(Measured) -> Result<(), Error> + 'a;
 
 /// A bench that measures in launches.
@@ -43,10 +42,8 @@ pub struct Launch {
     pub run: fn(Value, &mut Tell<'_>) -> Result<(), Error>,
 }
 
-/// What a launch is to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// Name of the bench.
     bench: String,
     /// The CPU that it is pinned to.
     cpu: u32,

@@ -18,9 +18,7 @@ const WARM: f64 = 0.1;
 /// Samples, and operations in each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// Samples.
     pub samples: u64,
-    /// Operations in each.
     pub operations: u64,
 }
 

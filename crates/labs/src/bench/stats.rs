@@ -13,7 +13,6 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// `_IO(KVMIO, 0xce)`.
 const KVM_GET_STATS_FD: libc::c_ulong = 0xaece;
-/// Six words.
 const HEADER_BYTES: usize = 24;
 /// What stands before the name.
 const DESCRIPTOR_BYTES: usize = 16;
@@ -30,7 +29,6 @@ pub(super) struct Stats {
     data_bytes: usize,
 }
 
-/// Counters at one moment.
 pub(super) type Counted = BTreeMap<String, u64>;
 
 impl Stats {
@@ -81,7 +79,6 @@ impl Stats {
     }
 }
 
-/// By how much counters have grown, those that did.
 pub(crate) fn growth(before: &Counted, after: &Counted) -> Counted {
     let grown = after.iter().filter_map(|(name, after)| {
         let more = after.checked_sub(before.get(name).copied().unwrap_or(0))?;

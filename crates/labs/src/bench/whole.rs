@@ -27,7 +27,6 @@ pub struct Took {
     pub real: Duration,
     /// What it and those that it waited for did in user mode.
     pub user: Duration,
-    /// And in the kernel.
     pub system: Duration,
     /// The most memory that one of them had at once.
     pub max_rss_bytes: u64,

@@ -45,11 +45,9 @@ pub struct Plan {
     pub fifo: bool,
     /// Bytes that count as memory; `None` where this machine has too little of it.
     pub memory_bytes: Option<u64>,
-    /// Which launch of the process it is.
     pub launch: u32,
 }
 
-/// What pages hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
     Zeros,
@@ -108,7 +106,6 @@ impl Test {
     }
 }
 
-/// This bench, in launches.
 pub const LAUNCH: Launch = Launch { name: "zeropages", run: |orders, tell| run(&plan(orders)?, tell) };
 
 impl Plan {

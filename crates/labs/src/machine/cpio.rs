@@ -18,7 +18,6 @@ const LAST: &str = "TRAILER!!!";
 const DIRECTORY: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 
-/// An archive that is being written.
 pub(crate) struct Archive<W: Write> {
     out: W,
     inode: u32,
@@ -47,7 +46,6 @@ impl<W: Write> Archive<W> {
         self.file_of(name, PROGRAM, bytes, &mut file)
     }
 
-    /// Ends the archive.
     pub(crate) fn finish(mut self) -> io::Result<W> {
         self.head(LAST, 0, 0)?;
         self.out.flush()?;

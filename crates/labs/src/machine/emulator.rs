@@ -24,13 +24,10 @@ const AGAIN: &str = "an emulator with several CPUs sometimes hangs: run it again
 /// Lines of the console that an error shows.
 const LAST_LINES: usize = 8;
 
-/// One run of an emulator.
 pub struct Emulator<'a> {
-    /// Its command.
     pub command: Command,
     /// The Debian package that brings it.
     pub package: &'static str,
-    /// The file to which it writes the console.
     pub console: PathBuf,
     /// The file that takes what the emulator itself says.
     pub log: PathBuf,

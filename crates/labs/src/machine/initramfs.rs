@@ -17,20 +17,14 @@ use std::path::{Path, PathBuf};
 
 /// Where the program lies in the machine.
 pub const PROGRAM: &str = "/kvmscope";
-/// Where its orders lie.
 pub(crate) const JOB: &str = "/job.json";
 
-/// What goes into an initramfs.
 pub struct Contents<'a> {
-    /// This program's file.
     pub program: &'a Path,
     /// What it is to do there; the names of the modules are filled in.
     pub orders: Orders,
-    /// Modules that are wanted; those that they need go along.
     pub modules: &'a [&'a str],
-    /// Other programs, which keep their places.
     pub programs: Vec<PathBuf>,
-    /// Other files: their places there, and where they lie here.
     pub files: Vec<(PathBuf, PathBuf)>,
 }
 

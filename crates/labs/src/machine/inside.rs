@@ -47,11 +47,9 @@ pub struct Work {
 /// What a machine that boots into this program is told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Orders {
-    /// Name of the work.
     pub work: String,
     /// Modules that are loaded before it, in order.
     pub modules: Vec<String>,
-    /// Parameters of modules.
     pub parameters: Vec<(String, String)>,
     /// What only that work understands.
     pub details: Value,
@@ -78,8 +76,7 @@ pub fn details<T: DeserializeOwned>(details: Value) -> Result<T, Error> {
 
 /// What a machine hands over beside files.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Harvest {
-    /// What the files are.
+pub(crate) struct Harvest {
     pub parts: Vec<Part>,
     /// What its clocks showed when it began to record and when it ended, where they were read.
     pub clock_pairs: Vec<ClockPair>,

@@ -33,7 +33,6 @@ use std::path::{Path, PathBuf};
 pub const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet mitigations=off nokaslr panic=-1 oops=panic \
     rdinit=/kvmscope -- lab inside";
 
-/// Where things lie.
 #[derive(Debug, Clone)]
 pub struct Places {
     /// This program's file, which becomes the first process of the machines.
@@ -42,7 +41,6 @@ pub struct Places {
     pub cache: PathBuf,
     /// Directories in which programs are looked for.
     pub programs: Vec<PathBuf>,
-    /// The recording to be.
     pub output: Destination,
 }
 

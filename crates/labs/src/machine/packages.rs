@@ -18,7 +18,6 @@ use std::process::{Command, Stdio};
 /// Which of Debian's kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flavour {
-    /// The stock one.
     Stock,
     /// The one with PREEMPT_RT, which also has the tracers `osnoise` and `timerlat`.
     Realtime,
@@ -39,14 +38,11 @@ impl Flavour {
     }
 }
 
-/// A kernel, unpacked.
 #[derive(Debug, Clone)]
 pub struct Kernel {
     /// Its version, such as `6.1.0-56-amd64`.
     pub version: String,
-    /// The bootable image.
     pub image: PathBuf,
-    /// The directory of its modules.
     pub modules: PathBuf,
 }
 

@@ -45,7 +45,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// What a machine may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Measure.
     Measure = 1,
     /// Hand over what was measured.
     Finish = 2,
@@ -56,7 +55,6 @@ pub(crate) enum Order {
 pub(crate) enum Phase {
     /// It waits for the order to measure.
     Ready = 1,
-    /// It has measured.
     Measured = 2,
 }
 
@@ -106,7 +104,6 @@ impl Bounds {
     }
 }
 
-/// The page.
 #[derive(Debug)]
 pub(crate) struct Page(Words);
 
@@ -134,7 +131,6 @@ impl Page {
         self.0.word(word as usize)
     }
 
-    /// Lets the machine go on.
     pub(crate) fn order(&self, order: Order) {
         self.word(Word::Order).store(order as u64, Ordering::Release);
     }

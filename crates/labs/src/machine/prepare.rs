@@ -6,7 +6,6 @@ use rustix::system::{RebootCommand, finit_module, reboot};
 use std::ffi::CString;
 use std::fs::File;
 
-/// Mounts what recording needs.
 pub(crate) fn mount_all() -> Result<(), Error> {
     for (kind, place) in [
         ("proc", "/proc"),

@@ -21,12 +21,10 @@ impl Scratch {
         Ok(Self(place))
     }
 
-    /// A path in it.
     pub fn join(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    /// Itself.
     pub fn path(&self) -> &Path {
         &self.0
     }

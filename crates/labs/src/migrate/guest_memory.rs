@@ -35,7 +35,6 @@ fn pieces(memory_bytes: u64) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-/// What a piece of it holds.
 fn read(qemu: &mut Qemu, (address, length): (u64, u64), place: &Path) -> Result<Vec<u8>, Error> {
     let path = place.join("memory");
     let asked = json!({ "val": address, "size": length, "filename": path });

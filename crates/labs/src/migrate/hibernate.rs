@@ -27,10 +27,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// How guests are saved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Saved {
-    /// What each of them is and does.
     pub settings: Settings,
     /// How many, at once.
     pub guests: u32,
@@ -159,7 +157,6 @@ fn starting(settings: &Settings, place: &Path) -> Result<Duration, Error> {
 struct Sleeper {
     place: PathBuf,
     qemu: Option<Qemu>,
-    /// What it had counted.
     beats: u32,
     guest: Guest,
 }
@@ -208,7 +205,6 @@ fn hibernate(saved: &Saved, how: How, place: &Path, watch: &mut Watch<'_>) -> Re
     Ok(sleepers.into_iter().map(|sleeper| sleeper.guest).collect())
 }
 
-/// What both sides are told.
 fn tell(qemu: &mut Qemu, how: How) -> Result<(), Error> {
     let mapped = (how == How::MappedRam).then_some("mapped-ram");
     let on: Vec<Value> =
@@ -290,7 +286,6 @@ fn kept(path: &Path, began_ns: u64, guest: &mut Guest) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Counts what is written to it.
 struct Counted(u64);
 
 impl std::io::Write for Counted {

@@ -17,20 +17,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Culprit {
-    /// The source is stopped by a signal, and goes on.
     StopSource,
-    /// The target is.
     StopTarget,
     /// A thread takes the CPU on which the source's migration thread is held.
     Hog,
     /// A capability that both have to have is set on the source alone.
     Capability,
-    /// The source is killed.
     KillSource,
-    /// The target is.
     KillTarget,
     /// The guest is held between its stop and the switch-over.
     Dark,
@@ -40,7 +35,6 @@ pub enum Culprit {
     LinkDown,
 }
 
-/// When it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// While all memory is sent for the first time.
@@ -51,12 +45,9 @@ pub enum Phase {
     Dark,
 }
 
-/// One culprit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Injection {
-    /// What.
     pub culprit: Culprit,
-    /// When.
     pub phase: Phase,
     /// For how long, if it does not last.
     pub length: Duration,
@@ -68,7 +59,6 @@ pub(super) const ONE_SIDED: &str = "multifd";
 pub(super) const HOLDS: &str = "pause-before-switchover";
 
 impl Injection {
-    /// What both have to be able to do for it.
     pub(super) fn capability(self) -> Option<&'static str> {
         match (self.culprit, self.phase) {
             (Culprit::Capability, _) => Some(ONE_SIDED),

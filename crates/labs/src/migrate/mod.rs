@@ -48,7 +48,6 @@ pub use trial::{Trial, Trials};
 /// This computer, as the recording calls it.
 const HOST: &str = "L0";
 
-/// What is migrated, and how.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Of the guest; all but its hot pages are zeros.
@@ -81,10 +80,8 @@ pub struct Settings {
 
 /// Where a guest is once all is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whereabouts {
-    /// Where it was to go.
+pub(crate) enum Whereabouts {
     Target,
-    /// Where it was.
     Source,
     /// Lost with the side that it was on.
     Nowhere,

@@ -24,7 +24,6 @@ use std::time::{Duration, Instant};
 /// (timerslack_ns in proc(5)), and the guest has the CPU meanwhile.
 const LOOK_EVERY: Duration = Duration::from_micros(20);
 
-/// What one look at both showed.
 #[derive(Clone, Copy)]
 struct Look {
     at_ns: u64,
@@ -32,7 +31,6 @@ struct Look {
     target: u32,
 }
 
-/// What follows from looks.
 #[derive(Default)]
 struct Seen {
     before_ns: Option<u64>,
@@ -139,7 +137,6 @@ fn beats(memory: &File) -> std::io::Result<u32> {
     Ok(summed(words))
 }
 
-/// Writes, sweeps, packets.
 fn summed(words: [u8; 12]) -> u32 {
     let word = |at: usize| u32::from_le_bytes([words[at], words[at + 1], words[at + 2], words[at + 3]]);
     word(0).wrapping_add(word(8))

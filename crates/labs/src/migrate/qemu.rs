@@ -32,12 +32,9 @@ pub(crate) const ODD_BYTES: u64 = 8 << 10;
 /// A floppy of 1.44 MB.
 const FLOPPY_BYTES: usize = 1_474_560;
 
-/// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
-    /// Where the guest is.
     Source,
-    /// Where it goes.
     Target,
 }
 
@@ -58,7 +55,6 @@ impl Side {
 
 /// What one of them has that others have not.
 pub(super) enum Extra<'a> {
-    /// Nothing.
     Nothing,
     /// It alone sees a file system of so many bytes there.
     SmallDisk(&'a Path, u64),
@@ -70,7 +66,6 @@ pub(super) enum Extra<'a> {
 pub(super) struct Qemu {
     child: Child,
     log: PathBuf,
-    /// The connection to it.
     pub qmp: Qmp,
 }
 
@@ -200,12 +195,10 @@ impl Qemu {
         Ok(())
     }
 
-    /// Its process.
     pub(super) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
 
-    /// The same as a number.
     pub(super) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -215,7 +208,6 @@ impl Qemu {
         self.child.try_wait().ok().flatten()
     }
 
-    /// What it complained of.
     pub(super) fn words(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }

@@ -15,14 +15,12 @@
 pub(crate) const HOT_AT: u32 = 0x20_0000;
 /// Where it counts its writes, 4 bytes behind them its sweeps, and then what its driver receives, each modulo 2^32.
 pub(crate) const HEARTBEAT_AT: u32 = 0x10_0000;
-/// A sector.
 const BYTES: usize = 512;
 /// Where the sectors behind the first one are loaded to: right behind it.
 pub(crate) const DRIVER_AT: u32 = 0x7e00;
 /// They are of the floppy's first track, which has 18.
 const MOST_SECTORS: usize = 17;
 
-/// What the guest does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work {
     /// Hot pages, of 4 KiB.

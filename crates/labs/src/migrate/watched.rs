@@ -25,7 +25,6 @@ const MOST_NAMED: usize = 4;
 /// The thread that sends, as QEMU 7.2 and 10.0 name it; what a target loads, its main thread does.
 const MOVERS: [&str; 2] = ["live_migration", "mig/src/main"];
 
-/// Looks of both sides.
 type Looks = [Vec<Look>; 2];
 
 /// Looks until it is told to end.
@@ -53,7 +52,6 @@ impl Watched {
         Self { thread: Some(thread), stop }
     }
 
-    /// What it saw.
     pub(super) fn end(mut self) -> Looks {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
@@ -148,7 +146,6 @@ fn on(cpu: u32, tid: u32) -> Vec<String> {
     named
 }
 
-/// The thread that looks.
 fn gettid() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }

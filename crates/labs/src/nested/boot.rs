@@ -32,11 +32,8 @@ const BENCH_SILENCE: Duration = Duration::from_secs(120);
 
 /// What a boot needs beside its settings.
 pub(super) struct Boot<'a> {
-    /// The run.
     pub settings: &'a Settings,
-    /// This program's file.
     pub program: &'a Path,
-    /// The kernel of all machines.
     pub kernel: &'a Kernel,
     /// Where files go meanwhile.
     pub scratch: &'a Scratch,

@@ -20,7 +20,6 @@ pub enum Arch {
 pub enum Guest {
     /// A hypervisor of some hundred bytes, and an L2 of some ten.
     Toy,
-    /// Linux in both.
     Linux,
     /// The guests of `bench exits`, which are timed and not traced.
     Bench,
@@ -33,33 +32,24 @@ pub enum Workload {
     Cpuid,
     /// A port that L1 handles.
     Pio,
-    /// Sleeps.
     Idle,
-    /// Reads a virtio disk.
     Disk,
-    /// Wakes up by a timer.
     Timer,
 }
 
-/// Which tests of a bench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Tests {
-    /// All.
     All,
     /// Those of a hypervisor inside the guest and of its guest, with what they are compared to.
     Nested,
 }
 
-/// One run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// Whose extension.
     pub arch: Arch,
-    /// Whose kernel.
     pub guest: Guest,
     /// What L2 does.
     pub workload: Workload,
-    /// How often it does it.
     pub loops: u32,
     /// vCPUs of L1, and CPUs of L0.
     pub cpus: u32,
@@ -67,7 +57,6 @@ pub struct Settings {
     pub vgif: bool,
     /// VMX: whether the CPU handles most of VMREAD and VMWRITE of L1 itself.
     pub shadow_vmcs: bool,
-    /// Bench: which tests.
     pub tests: Tests,
 }
 

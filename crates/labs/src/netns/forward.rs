@@ -23,7 +23,6 @@ pub(super) const LONGEST_FRAME: usize = 128 << 10;
 /// virtio-net's header without merged buffers (struct virtio_net_hdr, VIRTIO 1.2, 5.1.6).
 pub(super) const HEADER_BYTES: usize = 10;
 
-/// The forwarder's place.
 pub(super) struct Forwarding<'a> {
     pub(super) namespace: &'a str,
     pub(super) cpu: u32,

@@ -28,7 +28,6 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The program.
 const QEMU: &str = "qemu-system-x86_64";
 /// Modules that the guest needs for its NICs.
 const MODULES: &[&str] = &["virtio_pci", "virtio_net"];
@@ -43,7 +42,6 @@ const BOOTS: Duration = Duration::from_secs(180);
 /// How often the console is read.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Where the guest comes from.
 #[derive(Debug, Clone)]
 pub struct Places {
     /// This program's file, the guest's first process.

@@ -55,20 +55,15 @@ const APPEARS: Duration = Duration::from_secs(2);
 pub enum Forwarder {
     /// Threads of ours, as vhost workers are.
     Vhost,
-    /// The kernel routes.
     Kernel,
-    /// A bridge of the kernel.
     Bridge,
     /// A guest that QEMU emulates routes.
     Tap,
 }
 
-/// What the bench is made of.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The forwarder.
     pub forwarder: Forwarder,
-    /// Whose load.
     pub load: LoadKind,
     /// TCP connections.
     pub streams: usize,

@@ -15,7 +15,6 @@ use lab::journal::network::{Nic, ip};
 use lab::journal::{Entry, Step};
 use std::path::Path;
 
-/// One end.
 #[derive(Debug, Clone)]
 pub struct End {
     /// The NIC.
@@ -29,7 +28,6 @@ pub struct End {
 /// How the load between the ends is run.
 #[derive(Debug, Clone)]
 pub struct Traffic {
-    /// Whose load.
     pub kind: LoadKind,
     /// TCP connections.
     pub streams: usize,

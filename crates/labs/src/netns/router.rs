@@ -19,13 +19,11 @@ pub(crate) const FORWARDS: &str = "forwards";
 const NICS: &str = "/sys/class/net";
 const FORWARD: &str = "/proc/sys/net/ipv4/ip_forward";
 
-/// To forward packets.
 pub(crate) const ROUTE: Work = Work { name: "route", run: |orders| details::<Router>(orders)?.run() };
 
 /// A machine that forwards packets between its NICs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Router {
-    /// Its NICs.
     pub ports: Vec<Port>,
 }
 
@@ -34,9 +32,7 @@ pub(crate) struct Router {
 pub(crate) struct Port {
     /// Which NIC, by its hardware address as the kernel prints it: `52:54:00:00:00:01`.
     pub mac: String,
-    /// Its address.
     pub address: Ipv4Addr,
-    /// The mask of its network.
     pub mask: Ipv4Addr,
 }
 

@@ -7,7 +7,6 @@ use lab::Error;
 use lab::journal::Entry;
 use std::path::{Path, PathBuf};
 
-/// A bench at work.
 #[derive(Debug)]
 pub struct Testbed {
     entry: Entry,
@@ -22,7 +21,6 @@ pub struct Testbed {
     proc: PathBuf,
 }
 
-/// What was built.
 pub(super) struct Built {
     pub load: Load,
     pub forwarders: Vec<u32>,

@@ -2,7 +2,6 @@ use super::*;
 use lab::journal::Journal;
 use lab::journal::network::Nic;
 
-/// The names of all namespaces of this machine.
 fn namespaces() -> String {
     ip(&["netns", "list"]).unwrap_or_default()
 }

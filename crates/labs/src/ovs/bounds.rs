@@ -29,12 +29,10 @@ const LEAST_PPS: u64 = 10_000;
 /// More trials than this find nothing that fewer did not.
 const MOST_TRIALS: u32 = 300;
 
-/// What is searched for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {
     /// Losses that are allowed.
     pub goals: Vec<Goal>,
-    /// How.
     pub method: Method,
 }
 
@@ -47,10 +45,8 @@ pub(super) struct Searcher<'a> {
     pub(super) most_pps: u64,
 }
 
-/// What was found.
 pub(super) struct Bounds {
     pub(super) bounds: Vec<RateBounds>,
-    /// What is to be said of its trials.
     pub(super) notes: Vec<String>,
 }
 
@@ -67,7 +63,6 @@ struct Bed<'a> {
 }
 
 impl Searcher<'_> {
-    /// Searches.
     pub(super) fn run(&self, switch: &mut Switch, vnfs: &mut Vnfs, watch: &mut Watch<'_>) -> Result<Bounds, Error> {
         let Trial { size_bytes, settings, .. } = *self.trial;
         let what = self.trial.words();
@@ -108,7 +103,6 @@ impl Searcher<'_> {
         Ok(Bounds { bounds, notes: if open > 0 { vec![note] } else { Vec::new() } })
     }
 
-    /// A trial at that rate.
     fn at(&self, pps: u64, bed: &mut Bed<'_>, watch: &Watch<'_>) -> Result<search::Trial, Error> {
         let Trial { size_bytes, settings, .. } = *self.trial;
         let wiring = bed.wiring;

@@ -15,7 +15,6 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// More is cut: the counters of all ports are some 100 KB.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// A connection.
 #[derive(Debug)]
 pub(super) struct Control {
     stream: UnixStream,
@@ -28,7 +27,6 @@ struct Answered {
 }
 
 impl Control {
-    /// Connects to the socket.
     pub(super) fn connect(socket: &Path) -> Result<Self, Error> {
         let io = |error| Error::io(socket, error);
         let stream = UnixStream::connect(socket).map_err(io)?;

@@ -32,27 +32,22 @@ pub(super) struct AroundVnf {
     pub(super) sent: u64,
     /// The VNF found no room in the ring behind it.
     pub(super) dropped: u64,
-    /// The switch took them out of that.
     pub(super) fetched: u64,
     /// They matched the flow of that port.
     pub(super) matched: u64,
 }
 
-/// What was counted of one generator.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Generated {
     /// They matched its flow: they were offered.
     pub(super) flow: u64,
     /// Its policer refused them, where it has one: they were never offered.
     pub(super) policed: u64,
-    /// Its port counted them.
     pub(super) counted: u64,
 }
 
-/// All counters of a bed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Counters {
-    /// By generator.
     pub(super) generated: Vec<Generated>,
     /// By VNF.
     pub(super) vnfs: Vec<AroundVnf>,
@@ -61,7 +56,6 @@ pub(super) struct Counters {
 /// Packets that matched the flows of each port.
 pub(super) type ByPort = BTreeMap<String, u64>;
 
-/// Asks the switch for the flows.
 pub(super) fn by_port(switch: &mut Switch) -> Result<(ByPort, String), Error> {
     let text = switch.control.ask("dpctl/dump-flows", &["-m", DATAPATH])?;
     let mut counted = ByPort::new();

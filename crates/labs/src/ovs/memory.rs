@@ -11,7 +11,6 @@ const ORDINARY_MIB: u64 = 1024;
 /// The same for the switch: its pool of 262,144 packets does not fit into 1024 MiB, and in ordinary memory it is not halved, because DPDK says
 /// ENOBUFS there and the switch tries again after ENOMEM alone (`dpdk_mp_create` of lib/netdev-dpdk.c, Open vSwitch 3.1).
 const ORDINARY_OF_SWITCH_MIB: u64 = 2048;
-/// What both take.
 pub(super) const BOTH_MIB: u64 = SWITCH_MIB + VNFS_MIB;
 
 impl Memory {

@@ -71,10 +71,8 @@ const NEEDS: &[Need] = &[
     (vnfs::PROGRAM, "dpdk-dev"),
 ];
 
-/// What is measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Which way packets go.
     pub pattern: Traffic,
     /// Lengths of the chain, or numbers of VNFs side by side; each is measured.
     pub vnfs: Vec<u32>,
@@ -86,7 +84,6 @@ pub struct Settings {
     pub warm_up: Duration,
     /// How often all of it is measured, in turns.
     pub repeats: u32,
-    /// Where packets lie.
     pub memory: Memory,
     /// What is searched for in the first repeat: bounds of a chain.
     pub search: Option<Search>,
@@ -95,15 +92,12 @@ pub struct Settings {
 /// Where programs are, and where the recording goes.
 #[derive(Debug, Clone)]
 pub struct Places {
-    /// Directories with programs.
     pub programs: Vec<PathBuf>,
-    /// The recording.
     pub output: Destination,
 }
 
 /// What is told while trials run: the trials before, and of the one in progress which it is, from when a sample counts, the sample.
 pub type Gauges<'a> = dyn FnMut(&DatapathRuns, TrialName, u64, &RateSample) -> Result<(), Error> + 'a;
-/// The same within a trial.
 type Gauge<'a> = dyn FnMut(TrialName, u64, &RateSample) -> Result<(), Error> + 'a;
 
 /// How often flows are read within a window.
@@ -153,7 +147,6 @@ pub fn run(
 /// The command, as the journal has it.
 const COMMAND: &str = "ovs";
 
-/// All that was measured.
 struct Measurements {
     runs: DatapathRuns,
     /// What the programs printed, by file name.

@@ -9,13 +9,11 @@ use base::datapath::Traffic;
 
 /// Open vSwitch numbers ports as it is asked to: those of VNFs from here on.
 const FIRST_OF_VNFS: u32 = 1;
-/// Generators from here on.
 const FIRST_GENERATOR: u32 = 100;
 
 /// Generators of a chain that hold a rate together.
 const PACED: u32 = 2;
 
-/// Where packets come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     /// Generators of the switch, as fast as it polls them.
@@ -53,7 +51,6 @@ impl Wiring {
         (0..2 * self.vnfs).map(|port| (format!("v{port}"), FIRST_OF_VNFS + port))
     }
 
-    /// All generators, with their numbers.
     pub(super) fn generators(self) -> impl Iterator<Item = (String, u32)> {
         let count = match (self.source, self.pattern) {
             (Source::Paced, Traffic::Chain) => PACED,

@@ -4,7 +4,6 @@ use base::CpuSet;
 use lab::Error;
 use lab::setting::thread;
 
-/// Who runs where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seats {
     /// The polling thread of the switch.
@@ -18,7 +17,6 @@ pub(super) struct Seats {
 }
 
 impl Seats {
-    /// Those of this process.
     pub(super) fn here() -> Result<Self, Error> {
         Self::of(thread::affinity(thread::own())?)
     }

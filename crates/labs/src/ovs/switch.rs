@@ -113,12 +113,10 @@ impl Switch {
         Ok(Self { directory, daemon, _database: database, control, version, dpdk_version })
     }
 
-    /// The process.
     pub(super) fn pid(&self) -> u32 {
         self.daemon.pid()
     }
 
-    /// Where its sockets are.
     pub(super) fn directory(&self) -> &Path {
         &self.directory
     }

@@ -32,7 +32,6 @@ const RINGS_FILL: Duration = Duration::from_millis(100);
 /// How long packets are refused, to tell what one costs.
 const REFUSED: Duration = Duration::from_millis(500);
 
-/// What is measured.
 pub(super) struct Trial<'a> {
     pub(super) wiring: Wiring,
     pub(super) size_bytes: u32,
@@ -41,7 +40,6 @@ pub(super) struct Trial<'a> {
     pub(super) seats: &'a Seats,
 }
 
-/// What came of it.
 pub(super) struct Trialled {
     pub(super) run: DatapathRun,
     /// What both programs printed.
@@ -49,7 +47,6 @@ pub(super) struct Trialled {
 }
 
 impl Trial<'_> {
-    /// For people who wait.
     pub(super) fn words(&self) -> String {
         let what = match self.wiring.pattern {
             Traffic::Chain => "chain of",
@@ -60,13 +57,11 @@ impl Trial<'_> {
         format!("{what} {vnfs}, {} bytes, trial {} of {of}", self.size_bytes, self.repeat + 1)
     }
 
-    /// For files.
     pub(super) fn name(&self) -> String {
         let pattern = self.wiring.pattern.name();
         format!("{pattern}-{}-vnfs-{}-bytes-{}", self.wiring.vnfs, self.size_bytes, self.repeat)
     }
 
-    /// Runs it.
     pub(super) fn run(
         &self,
         switch: &mut Switch,
@@ -209,7 +204,6 @@ impl Trial<'_> {
         Ok((samples, last))
     }
 
-    /// Which trial it is, for gauges.
     fn named(&self) -> TrialName {
         TrialName {
             design: DESIGN.to_owned(),
@@ -254,7 +248,6 @@ fn told(error: &Error) -> Error {
     Error::Malformed(error.to_string())
 }
 
-/// What a polling thread says of its cycles.
 fn account(pmd: &PmdStatistics, queues: u32) -> Option<PollerCycles> {
     let (used, busy, packets) = (pmd.used_cycles?, pmd.busy_cycles?, pmd.packets?);
     Some(PollerCycles { used, busy, packets, batches: pmd.tx_batches, queues, refused_cycles: None })

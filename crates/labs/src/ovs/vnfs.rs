@@ -76,7 +76,6 @@ impl Vnfs {
         Ok(Self { console, wiring })
     }
 
-    /// The process.
     pub(super) fn pid(&self) -> u32 {
         self.console.pid()
     }

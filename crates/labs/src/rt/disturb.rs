@@ -31,26 +31,20 @@ pub struct Truth {
     pub disturbance: Disturbance,
     /// The CPU of the vCPU, and of those disturbances that need one.
     pub cpu: u32,
-    /// The thread of the vCPU.
     pub vcpu_tid: u32,
     /// The name of the thread that did it, if anything was done.
     pub by: Option<String>,
-    /// Its id.
     pub by_tid: Option<u32>,
-    /// When.
     pub bursts: Vec<Burst>,
 }
 
 /// A stretch in which the guest was disturbed, in ticks of this computer's counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Burst {
-    /// Its begin.
     pub from_tsc: u64,
-    /// Its end.
     pub to_tsc: u64,
 }
 
-/// Who disturbs.
 pub(super) struct Disturber<'a> {
     pub(super) kind: Disturbance,
     pub(super) seats: &'a Seats,
@@ -60,7 +54,6 @@ pub(super) struct Disturber<'a> {
 }
 
 impl Disturbance {
-    /// The name of the thread that does it.
     pub(super) fn thread(self) -> Option<&'static str> {
         match self {
             Disturbance::None => None,

@@ -51,7 +51,6 @@ pub(super) struct Guest<'a> {
 pub(super) struct Threads {
     /// The process that emulates it.
     pub(super) pid: u32,
-    /// The thread of its vCPU.
     pub(super) vcpu: u32,
 }
 
@@ -87,7 +86,6 @@ impl<'a> Guest<'a> {
         self.scratch.join(DISK)
     }
 
-    /// Its kernel's version.
     pub(super) fn version(&self) -> &str {
         &self.kernel.version
     }

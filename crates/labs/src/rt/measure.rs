@@ -32,7 +32,6 @@ const TRUTH: &str = "truth.json";
 /// The part of the scratch directory that becomes the recording.
 const RECORDING: &str = "recording";
 
-/// All that a run needs.
 pub(super) struct Session<'a> {
     pub(super) settings: &'a Settings,
     pub(super) seats: &'a Seats,
@@ -41,7 +40,6 @@ pub(super) struct Session<'a> {
     pub(super) journal: &'a Journal,
 }
 
-/// What was recorded here.
 pub(super) struct Measured {
     root: PathBuf,
     parts: Vec<Part>,

@@ -28,29 +28,20 @@ const CLOCK: &str = "x86-tsc";
 /// To measure a machine's own latency.
 pub(crate) const MEASURE: Work = Work { name: "measure", run: |orders| details::<Measurement>(orders)?.run() };
 
-/// A machine that measures.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Measurement {
-    /// The disk that takes what was measured.
     pub disk: String,
-    /// The programs, in their order.
     pub programs: Vec<Measures>,
 }
 
-/// A program that measures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Measures {
-    /// What it is called.
     pub name: String,
-    /// Where it lies.
     pub path: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<String>,
-    /// What becomes a part of the recording.
     pub leaves: Leaves,
 }
 
-/// What a program leaves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Leaves {

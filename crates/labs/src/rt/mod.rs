@@ -44,11 +44,8 @@ const HOST: &str = "L0";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Environment {
-    /// Nothing.
     IdleIdle,
-    /// It computes.
     CpustressIdle,
-    /// It copies memory.
     MemorystressIdle,
     /// It writes files and waits for the disk.
     IostressIdle,
@@ -58,7 +55,6 @@ pub enum Environment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Disturbance {
-    /// Nothing.
     None,
     /// An ordinary thread on the vCPU's CPU that wants all of it.
     Hog,
@@ -95,7 +91,6 @@ impl Disturbance {
     }
 }
 
-/// One run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// What this computer does meanwhile.
@@ -116,7 +111,6 @@ impl fmt::Display for Settings {
 /// Which CPUs of this computer do what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Seats {
-    /// The vCPU's.
     vcpu: u32,
     /// Those of everything else; where there is one CPU only, that one.
     others: CpuSet,

@@ -28,7 +28,6 @@ struct Tool {
     leaves: Kept,
 }
 
-/// What it leaves.
 enum Kept {
     Nothing,
     Prints(&'static str),

@@ -22,20 +22,16 @@ impl Method {
     }
 }
 
-/// What was searched.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Searched<'a> {
     /// What carried the packets.
     pub(crate) design: &'a str,
-    /// VNFs of the chain.
     pub(crate) vnfs: u32,
     /// Size of each frame, FCS counted.
     pub(crate) size_bytes: u32,
-    /// How.
     pub(crate) method: Method,
 }
 
-/// The bounds of one goal.
 pub(crate) fn bounds(searched: Searched<'_>, outcome: &Outcome, found: &Found) -> RateBounds {
     let (trials, discarded) = (outcome.trials.len(), outcome.trials.iter().filter(|(_, why)| why.is_some()).count());
     let ended = match found.ended {
@@ -67,7 +63,6 @@ pub(crate) fn bounds(searched: Searched<'_>, outcome: &Outcome, found: &Found) -
     }
 }
 
-/// Bounds in a line.
 pub(crate) fn words(bounds: &RateBounds) -> String {
     let rate = |pps: Option<u64>| pps.map_or("unknown".to_owned(), |pps| pps.to_string());
     let (lower, upper) = (rate(bounds.lower_pps), rate(bounds.upper_pps));

@@ -68,19 +68,15 @@ pub enum Ended {
     CarriesLess,
     /// The sender did not hold this rate, the lowest that would have had to be tried: the device may carry more.
     SenderMissed {
-        /// The rate.
         pps: u64,
     },
     /// The host lost too much of its time in trial after trial.
     Stolen,
-    /// All trials were used up.
     Trials,
 }
 
-/// What was found for a goal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Found {
-    /// The goal.
     pub goal: Goal,
     /// The highest rate below `upper_pps` that meets the goal; `None` if none was found that does.
     pub lower_pps: Option<u64>,
@@ -95,7 +91,6 @@ pub struct Found {
 pub struct Outcome {
     /// For each goal, in their order.
     pub found: Vec<Found>,
-    /// All trials; those that were discarded have the reason.
     pub trials: Vec<(Trial, Option<Discarded>)>,
 }
 

@@ -11,7 +11,6 @@ pub(super) struct Device {
     pub(super) noise: f64,
     /// From, to, and the share that is lost there.
     pub(super) lossy: Option<(u64, u64, f64)>,
-    /// The rate up to which the sender keeps what it is told.
     pub(super) sender_pps: f64,
     /// The share of trials during which time was stolen.
     pub(super) steal: f64,
@@ -40,7 +39,6 @@ impl Device {
         here.map_or(over, |(.., share)| share.max(over))
     }
 
-    /// A trial of one second.
     pub(super) fn trial(&mut self, pps: u64) -> Trial {
         let sent = (pps as f64).min(self.sender_pps) as u64;
         let burst = if self.random() < self.noise { 0.02 } else { 0.0 };

@@ -16,9 +16,7 @@ const MOST_STOLEN: u32 = 10;
 pub struct Trial {
     /// Frames per second that were to be sent.
     pub intended_pps: u64,
-    /// Frames that were sent.
     pub sent: u64,
-    /// Frames that arrived.
     pub received: u64,
     /// How long sending took.
     pub took_ns: u64,
@@ -71,7 +69,6 @@ fn per_second(frames: u64, took_ns: u64) -> f64 {
     if took_ns == 0 { 0.0 } else { frames as f64 * 1e9 / took_ns as f64 }
 }
 
-/// Runs trials and keeps them.
 pub(super) struct Trials<F> {
     run: F,
     pub(super) kept: Vec<(Trial, Option<Discarded>)>,

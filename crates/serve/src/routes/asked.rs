@@ -8,7 +8,7 @@ use base::timeline::{LaneId, Timeline};
 use serde::de::DeserializeOwned;
 
 /// The query of a request.
-pub struct Asked<T>(pub T);
+pub(super) struct Asked<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     type Rejection = Refused;
@@ -20,7 +20,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
 }
 
 /// The parts of a request's path.
-pub struct Named<T>(pub T);
+pub(super) struct Named<T>(pub T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T> {
     type Rejection = Refused;
@@ -54,7 +54,7 @@ fn sentence(error: &str) -> String {
 ///
 /// # Errors
 /// If the window ends before it begins.
-pub fn window(timeline: &impl Timeline, t0: Option<u64>, t1: Option<u64>) -> Result<Span, Refused> {
+pub(super) fn window(timeline: &impl Timeline, t0: Option<u64>, t1: Option<u64>) -> Result<Span, Refused> {
     let all = timeline.span();
     let window = Span { from_ns: t0.unwrap_or(all.from_ns), to_ns: t1.unwrap_or(all.to_ns) };
     if window.length_ns() == 0 {
@@ -70,7 +70,7 @@ pub fn window(timeline: &impl Timeline, t0: Option<u64>, t1: Option<u64>) -> Res
 ///
 /// # Errors
 /// If `timeline` does not have it.
-pub fn lane(timeline: &impl Timeline, lane: u32) -> Result<LaneId, Refused> {
+pub(super) fn lane(timeline: &impl Timeline, lane: u32) -> Result<LaneId, Refused> {
     let lanes = timeline.lanes().len();
     if (lane as usize) < lanes {
         return Ok(LaneId(lane));

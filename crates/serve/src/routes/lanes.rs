@@ -5,16 +5,16 @@ use crate::error::Refused;
 use base::timeline::{LaneId, Timeline};
 
 /// The most lanes of an answer that has pixels or slices of each.
-pub const MOST_LANES: usize = 512;
+pub(super) const MOST_LANES: usize = 512;
 
 /// The most lanes of an answer that sums over them.
-pub const MOST_SUMMED: usize = 8_192;
+pub(super) const MOST_SUMMED: usize = 8_192;
 
 /// Lanes by number or range, as `0-15,20`; all, where nothing is said.
 ///
 /// # Errors
 /// If `timeline` lacks one of them, or if they are more than `most`.
-pub fn lanes(timeline: &impl Timeline, asked: Option<&str>, most: usize) -> Result<Vec<LaneId>, Refused> {
+pub(super) fn lanes(timeline: &impl Timeline, asked: Option<&str>, most: usize) -> Result<Vec<LaneId>, Refused> {
     let too_many = || Refused::wrong(format!("an answer has at most {most} lanes; ask for fewer by lanes="));
     let Some(list) = asked else {
         let all = timeline.lanes().len();
@@ -41,7 +41,7 @@ pub fn lanes(timeline: &impl Timeline, asked: Option<&str>, most: usize) -> Resu
 ///
 /// # Errors
 /// As [`lanes`].
-pub fn groups(timeline: &impl Timeline, asked: Option<&str>) -> Result<Vec<Vec<LaneId>>, Refused> {
+pub(super) fn groups(timeline: &impl Timeline, asked: Option<&str>) -> Result<Vec<Vec<LaneId>>, Refused> {
     let mut rest = MOST_SUMMED;
     let group = |list| {
         let group = lanes(timeline, Some(list), rest)?;

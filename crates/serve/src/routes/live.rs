@@ -13,11 +13,11 @@ use serde::Deserialize;
 
 /// Which recording; without one, the one that was written last.
 #[derive(Deserialize)]
-pub struct Wanted {
+pub(super) struct Wanted {
     recording: Option<String>,
 }
 
-pub async fn live(
+pub(super) async fn live(
     State(shared): Served,
     Asked(wanted): Asked<Wanted>,
     headers: HeaderMap,

@@ -18,13 +18,13 @@ const LEFT_OUT: &str = "x-kvmscope-left-out";
 
 /// The window, and the most slices that are wanted of it.
 #[derive(Deserialize)]
-pub struct Wanted {
+pub(super) struct Wanted {
     t0: Option<u64>,
     t1: Option<u64>,
     most_slices: Option<u64>,
 }
 
-pub async fn perfetto(State(shared): Served, Named(id): Named<String>, Asked(wanted): Asked<Wanted>) -> Answer {
+pub(super) async fn perfetto(State(shared): Served, Named(id): Named<String>, Asked(wanted): Asked<Wanted>) -> Answer {
     at_work(move || {
         let opened = shared.open(&id)?;
         let drawn = opened.drawn();

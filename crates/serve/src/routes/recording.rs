@@ -28,7 +28,7 @@ struct Listed {
     problem: Option<String>,
 }
 
-pub async fn list(State(shared): Served) -> Answer {
+pub(super) async fn list(State(shared): Served) -> Answer {
     at_work(move || {
         let listed = shared.folder.list().into_iter().map(|found| {
             let mut listed = Listed {
@@ -54,12 +54,12 @@ pub async fn list(State(shared): Served) -> Answer {
     .await
 }
 
-pub async fn brief(State(shared): Served, Named(id): Named<String>) -> Answer {
+pub(super) async fn brief(State(shared): Served, Named(id): Named<String>) -> Answer {
     at_work(move || json(&shared.briefs.get(&id, shared.folder.place(&id)?, &shared.cache))).await
 }
 
 /// How far the reading is that other requests wait for.
-pub async fn progress(State(shared): Served, Named(id): Named<String>) -> Answer {
+pub(super) async fn progress(State(shared): Served, Named(id): Named<String>) -> Answer {
     at_work(move || {
         shared.folder.place(&id)?;
         json(&shared.cache.progress(&id))
@@ -69,7 +69,7 @@ pub async fn progress(State(shared): Served, Named(id): Named<String>) -> Answer
 
 /// A part of the recording, in ns since its first event; what is not given is where it begins and ends.
 #[derive(Deserialize)]
-pub struct Part {
+pub(super) struct Part {
     t0: Option<u64>,
     t1: Option<u64>,
 }
@@ -86,7 +86,7 @@ impl Part {
     }
 }
 
-pub async fn report(State(shared): Served, Named(id): Named<String>, Asked(part): Asked<Part>) -> Answer {
+pub(super) async fn report(State(shared): Served, Named(id): Named<String>, Asked(part): Asked<Part>) -> Answer {
     at_work(move || {
         let answered = shared.open(&id)?.answered(part.window()?)?;
         Ok(with_type(answered.json.clone(), "application/json"))
@@ -95,7 +95,7 @@ pub async fn report(State(shared): Served, Named(id): Named<String>, Asked(part)
 }
 
 /// What differs between a recording and another one, made after a change.
-pub async fn compared(State(shared): Served, Named((id, other)): Named<(String, String)>) -> Answer {
+pub(super) async fn compared(State(shared): Served, Named((id, other)): Named<(String, String)>) -> Answer {
     at_work(move || {
         let answered = shared.open(&id)?.compared(&shared.open(&other)?)?;
         Ok(with_type(answered.json.clone(), "application/json"))
@@ -104,7 +104,7 @@ pub async fn compared(State(shared): Served, Named((id, other)): Named<(String, 
 }
 
 /// A section as it is with its controls set as the address says.
-pub async fn section(
+pub(super) async fn section(
     State(shared): Served,
     Named((id, section)): Named<(String, String)>,
     Asked(controls): Asked<BTreeMap<String, String>>,
@@ -119,7 +119,7 @@ pub async fn section(
 }
 
 #[derive(Deserialize)]
-pub struct As {
+pub(super) struct As {
     #[serde(default)]
     format: Format,
     t0: Option<u64>,
@@ -134,7 +134,7 @@ enum Format {
     Arrow,
 }
 
-pub async fn table(
+pub(super) async fn table(
     State(shared): Served,
     Named((id, section, table)): Named<(String, String, String)>,
     Asked(As { format, t0, t1 }): Asked<As>,
@@ -166,7 +166,7 @@ pub async fn table(
 }
 
 #[derive(Deserialize)]
-pub struct Page {
+pub(super) struct Page {
     #[serde(default)]
     offset: u64,
     limit: Option<usize>,
@@ -175,7 +175,7 @@ pub struct Page {
     part: usize,
 }
 
-pub async fn events(State(shared): Served, Named(id): Named<String>, Asked(page): Asked<Page>) -> Answer {
+pub(super) async fn events(State(shared): Served, Named(id): Named<String>, Asked(page): Asked<Page>) -> Answer {
     at_work(move || {
         let limit = page.limit.unwrap_or(1_000).min(MOST);
         json(&shared.open(&id)?.events(page.part, page.offset, limit)?)

@@ -31,12 +31,12 @@ async fn of(
     at_work(move || answer(shared.open(&id)?.drawn())).await
 }
 
-pub async fn timeline(shared: Served, Named(id): Named<String>) -> Answer {
+pub(super) async fn timeline(shared: Served, Named(id): Named<String>) -> Answer {
     of(shared, id, |drawn| json(&Described::of_drawn(drawn))).await
 }
 
 #[derive(Deserialize)]
-pub struct Tile {
+pub(super) struct Tile {
     lanes: Option<String>,
     means: Option<String>,
     t0: Option<u64>,
@@ -44,7 +44,7 @@ pub struct Tile {
     w: u32,
 }
 
-pub async fn tile(shared: Served, Named(id): Named<String>, Asked(asked): Asked<Tile>) -> Answer {
+pub(super) async fn tile(shared: Served, Named(id): Named<String>, Asked(asked): Asked<Tile>) -> Answer {
     of(shared, id, move |drawn| {
         let timeline = &drawn.timeline;
         if asked.w == 0 || asked.w > WIDEST {
@@ -73,7 +73,7 @@ pub async fn tile(shared: Served, Named(id): Named<String>, Asked(asked): Asked<
 
 /// A window of one lane, or of several.
 #[derive(Deserialize)]
-pub struct Slices {
+pub(super) struct Slices {
     lane: Option<u32>,
     lanes: Option<String>,
     t0: Option<u64>,
@@ -97,7 +97,7 @@ impl Slices {
     }
 }
 
-pub async fn states(shared: Served, Named(id): Named<String>, Asked(asked): Asked<Slices>) -> Answer {
+pub(super) async fn states(shared: Served, Named(id): Named<String>, Asked(asked): Asked<Slices>) -> Answer {
     of(shared, id, move |drawn| {
         let timeline = &drawn.timeline;
         let window = window(timeline, asked.t0, asked.t1)?;
@@ -113,7 +113,7 @@ pub async fn states(shared: Served, Named(id): Named<String>, Asked(asked): Aske
     .await
 }
 
-pub async fn slices(shared: Served, Named(id): Named<String>, Asked(asked): Asked<Slices>) -> Answer {
+pub(super) async fn slices(shared: Served, Named(id): Named<String>, Asked(asked): Asked<Slices>) -> Answer {
     of(shared, id, move |drawn| {
         let window = window(&drawn.timeline, asked.t0, asked.t1)?;
         let limit = asked.limit.unwrap_or(1_000);
@@ -134,7 +134,7 @@ pub async fn slices(shared: Served, Named(id): Named<String>, Asked(asked): Aske
 /// The most reasons of an answer that says nothing else.
 const REASONS: usize = 20;
 
-pub async fn reasons(shared: Served, Named(id): Named<String>, Asked(asked): Asked<Slices>) -> Answer {
+pub(super) async fn reasons(shared: Served, Named(id): Named<String>, Asked(asked): Asked<Slices>) -> Answer {
     of(shared, id, move |drawn| {
         let timeline = &drawn.timeline;
         let window = window(timeline, asked.t0, asked.t1)?;
@@ -154,7 +154,7 @@ pub async fn reasons(shared: Served, Named(id): Named<String>, Asked(asked): Ask
 
 /// What is searched for in the details of slices and in the titles of states, and from where.
 #[derive(Deserialize)]
-pub struct Searched {
+pub(super) struct Searched {
     q: String,
     lanes: Option<String>,
     t0: Option<u64>,
@@ -163,7 +163,7 @@ pub struct Searched {
     lane: Option<u32>,
 }
 
-pub async fn search(shared: Served, Named(id): Named<String>, Asked(asked): Asked<Searched>) -> Answer {
+pub(super) async fn search(shared: Served, Named(id): Named<String>, Asked(asked): Asked<Searched>) -> Answer {
     of(shared, id, move |drawn| {
         let timeline = &drawn.timeline;
         let word = asked.q.trim().to_lowercase();
@@ -201,17 +201,17 @@ fn slices_and_wakes(drawn: &Drawn, lane: LaneId, window: Span, limit: usize) -> 
     shown.with_wakes(drawn.wakes.within(lane.0 as usize, window).take(limit.min(MOST)), &drawn.wakers)
 }
 
-pub async fn chains(shared: Served, Named(id): Named<String>, Asked(wanted): Asked<Wanted>) -> Answer {
+pub(super) async fn chains(shared: Served, Named(id): Named<String>, Asked(wanted): Asked<Wanted>) -> Answer {
     of(shared, id, move |drawn| json(&chains::find(drawn, &wanted)?)).await
 }
 
 #[derive(Deserialize)]
-pub struct Part {
+pub(super) struct Part {
     t0: Option<u64>,
     t1: Option<u64>,
 }
 
-pub async fn aggregates(shared: Served, Named(id): Named<String>, Asked(asked): Asked<Part>) -> Answer {
+pub(super) async fn aggregates(shared: Served, Named(id): Named<String>, Asked(asked): Asked<Part>) -> Answer {
     of(shared, id, move |drawn| {
         let narrowed = asked.t0.is_some() || asked.t1.is_some();
         let window = narrowed.then(|| window(&drawn.timeline, asked.t0, asked.t1)).transpose()?;
@@ -220,7 +220,7 @@ pub async fn aggregates(shared: Served, Named(id): Named<String>, Asked(asked): 
     .await
 }
 
-pub async fn chain(shared: Served, Named((id, chain)): Named<(String, usize)>) -> Answer {
+pub(super) async fn chain(shared: Served, Named((id, chain)): Named<(String, usize)>) -> Answer {
     of(shared, id, move |drawn| {
         let Some(found) = drawn.chains.get(chain) else {
             let total = drawn.chains.len();

@@ -7,31 +7,29 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 
 /// Where the server has the bundled recording that most is asked of.
-pub const HOG: &str = "/api/recordings/nested-vmx-shadow-off-hog";
+pub(crate) const HOG: &str = "/api/recordings/nested-vmx-shadow-off-hog";
 
-/// A server of its own, and the way to it.
-pub struct Client {
+pub(crate) struct Client {
     server: Server,
 }
 
-/// What came back.
-pub struct Reply {
+pub(crate) struct Reply {
     pub status: u16,
     pub head: String,
     pub body: Vec<u8>,
 }
 
-pub fn fixtures() -> PathBuf {
+pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
 }
 
 impl Client {
-    pub fn of_fixtures() -> Self {
+    pub(crate) fn of_fixtures() -> Self {
         Self::of(&fixtures())
     }
 
     /// One for this machine alone, which takes no uploads.
-    pub fn of(folder: &Path) -> Self {
+    pub(crate) fn of(folder: &Path) -> Self {
         Self::new(&Options {
             folder: folder.to_owned(),
             address: ([127, 0, 0, 1], 0).into(),
@@ -41,30 +39,30 @@ impl Client {
         })
     }
 
-    pub fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &Options) -> Self {
         Self { server: Server::start(options).unwrap() }
     }
 
-    pub fn address(&self) -> std::net::SocketAddr {
+    pub(crate) fn address(&self) -> std::net::SocketAddr {
         self.server.address()
     }
 
-    pub fn get(&self, path: &str) -> Reply {
+    pub(crate) fn get(&self, path: &str) -> Reply {
         self.send(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"))
     }
 
-    pub fn json(&self, path: &str) -> Value {
+    pub(crate) fn json(&self, path: &str) -> Value {
         let reply = self.get(path);
         assert_eq!(reply.status, 200, "{path}: {}", reply.text());
         serde_json::from_slice(&reply.body).unwrap()
     }
 
-    pub fn post(&self, path: &str, body: &[u8]) -> Reply {
+    pub(crate) fn post(&self, path: &str, body: &[u8]) -> Reply {
         let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", body.len());
         self.send_bytes(&[head.as_bytes(), body].concat())
     }
 
-    pub fn send(&self, request: &str) -> Reply {
+    pub(crate) fn send(&self, request: &str) -> Reply {
         self.send_bytes(request.as_bytes())
     }
 
@@ -85,7 +83,7 @@ impl Client {
 }
 
 impl Reply {
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 }

@@ -10,7 +10,6 @@ const ENDED: &str = r#"{"schema":"kvmscope-live/1","every_ns":100000000,"ended":
     {"number":8,"from_ns":100,"to_ns":200,"seen_share":0.5,"events_per_second":6.5,"exits_per_second":0.0,
      "vcpus":0,"shares":{},"vms":[],"lost_events":3,"bytes":8192}]}"#;
 
-/// A folder with a recording in it.
 fn folder() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     let (from, to) = (client::fixtures().join("nested-vmx-shadow-on"), place.path().join("now"));

@@ -17,23 +17,22 @@ fn marks(from_ns: u64, length_ns: u64) -> Vec<u64> {
 
 /// A time axis across a drawing.
 #[derive(Debug, Clone, Copy)]
-pub struct Axis {
+pub(super) struct Axis {
     /// What the first mark could say.
     pub from_ns: u64,
     /// Time before that, which is drawn and has no marks.
     pub lead_ns: u64,
-    /// The whole drawing's length.
     pub length_ns: u64,
 }
 
 impl Axis {
     /// Where an instant of the drawing is, in percent of its width.
-    pub fn percent(&self, ns: u64) -> f64 {
+    pub(super) fn percent(&self, ns: u64) -> f64 {
         100.0 * ns as f64 / self.length_ns.max(1) as f64
     }
 
     /// Draws it, below what it measures.
-    pub fn render(&self, out: &mut String) -> Result {
+    pub(super) fn render(&self, out: &mut String) -> Result {
         write!(out, "<svg class=\"axis\" aria-hidden=\"true\">")?;
         for at in marks(self.from_ns, self.length_ns.saturating_sub(self.lead_ns)) {
             let x = self.percent(at - self.from_ns + self.lead_ns);

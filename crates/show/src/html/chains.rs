@@ -25,12 +25,10 @@ pub struct Chosen {
     pub reasons: Vec<Picked>,
 }
 
-/// A chain that is shown.
 #[derive(Debug, Clone)]
 pub struct Shown {
     /// Its place among all chains of the recording, by lane and time.
     pub place: u64,
-    /// The chain and its slices.
     pub inside: ChainSlices,
 }
 
@@ -83,7 +81,7 @@ impl Chosen {
 }
 
 /// Draws the ladders of the most expensive reasons.
-pub fn render(drawing: &Drawing, out: &mut String) -> Result {
+pub(super) fn render(drawing: &Drawing, out: &mut String) -> Result {
     let reasons = &drawing.chains.reasons;
     if reasons.is_empty() {
         return Ok(());
@@ -124,7 +122,7 @@ pub fn render(drawing: &Drawing, out: &mut String) -> Result {
 }
 
 /// Says of which reasons not every chain was ranked.
-pub fn thinned(reasons: &[Picked]) -> Option<String> {
+pub(super) fn thinned(reasons: &[Picked]) -> Option<String> {
     let thinned = reasons.iter().filter(|reason| reason.one_in > 1);
     let named: Vec<String> =
         thinned.map(|reason| format!("one in {} after {}", reason.one_in, reason.reason)).collect();
@@ -157,7 +155,7 @@ fn one(drawing: &Drawing, reason: &Picked, (name, place): (&str, u64), open: boo
 }
 
 /// `1 L2 exit = 15 L1 exits, 8 of them VMREAD`.
-pub fn headline(chain: &Chain) -> String {
+pub(super) fn headline(chain: &Chain) -> String {
     let most = chain.most_frequent().filter(|(_, count)| *count > 1);
     let of_them =
         most.map_or(String::new(), |(reason, count)| format!(", {} of them {reason}", number::thousands(count)));

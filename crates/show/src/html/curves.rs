@@ -9,7 +9,7 @@ use std::fmt::{Result, Write};
 const SQUARE: f64 = 1_000.0;
 
 /// How many dashes tell curves apart: hue means level and nothing else. `style.css` has them, and so has the dashboard.
-pub const DASHES: usize = 6;
+pub(super) const DASHES: usize = 6;
 
 /// A limit that ends before so many per cent of the page has its words behind its end.
 const SHORT: f64 = 60.0;
@@ -37,7 +37,7 @@ const OURS: [&str; 6] = [
 const INSIDE: [&str; 6] = ["", "M0-4V4", "M-4 0H4", "M0-4V4M-4 0H4", "M-2-2L2 2", "M-2 2L2-2"];
 
 /// Curves with their axes, limits and legend.
-pub fn render(title: &str, curves: &Curves, out: &mut String) -> Result {
+pub(super) fn render(title: &str, curves: &Curves, out: &mut String) -> Result {
     let (x, y) = curves.scales();
     write!(out, "<div class=\"plot\"><p class=\"quiet\">{}</p>", Safe(&curves.y.title))?;
     write!(out, "<svg class=\"area\" role=\"img\" aria-label=\"{}\" overflow=\"visible\">", Safe(title))?;
@@ -105,7 +105,7 @@ pub fn render(title: &str, curves: &Curves, out: &mut String) -> Result {
 }
 
 /// The axis along the page, below what it measures.
-pub fn axis(axis: &Axis, scale: Scale, out: &mut String) -> Result {
+pub(super) fn axis(axis: &Axis, scale: Scale, out: &mut String) -> Result {
     marked(axis, scale, &scale.marks(), out)
 }
 
@@ -214,7 +214,7 @@ fn missing(curve: &Curve, value: f64, x: Scale, y: Scale) -> String {
 }
 
 /// Cells: their strength is how much there is, and those of which nothing is known are hatched.
-pub fn heat(title: &str, heat: &Heat, out: &mut String) -> Result {
+pub(super) fn heat(title: &str, heat: &Heat, out: &mut String) -> Result {
     write!(out, "<div class=\"plot heat\"><table aria-label=\"{}\">", Safe(title))?;
     for row in &heat.rows {
         write!(out, "<tr><th scope=\"row\">{}</th><td><svg>", Safe(&row.label))?;

@@ -27,7 +27,7 @@ use std::io::{self, Write};
 const READABLE_BYTES: usize = 64 << 10;
 
 /// The page's data, before it is decided how much of it fits.
-pub struct Data {
+pub(super) struct Data {
     /// As it is printed: parsed and written again, a number could change in its last digit.
     report: String,
     timeline: Value,
@@ -41,7 +41,7 @@ impl Data {
     ///
     /// # Errors
     /// If the report cannot be written as JSON.
-    pub fn new(answered: &Answered<'_>, drawing: Option<&Drawing>, beside: bool) -> io::Result<Self> {
+    pub(super) fn new(answered: &Answered<'_>, drawing: Option<&Drawing>, beside: bool) -> io::Result<Self> {
         let overview = drawing.map(|drawing| &drawing.overview);
         let lanes = |of: &Overview| if beside { of.lanes.len() } else { of.vcpus.len() };
         let chains =
@@ -58,7 +58,7 @@ impl Data {
     }
 
     /// Leaves out what costs most and tells least; says what that was, or nothing if nothing is left.
-    pub fn shrink(&mut self) -> Option<&'static str> {
+    pub(super) fn shrink(&mut self) -> Option<&'static str> {
         if self.levels.len() > 1 {
             self.levels.pop();
             return Some("the finest zoom levels of the timeline");
@@ -70,8 +70,7 @@ impl Data {
         self.levels.pop().map(|_| "the timeline's data")
     }
 
-    /// The element that holds the data.
-    pub fn element(&self) -> io::Result<String> {
+    pub(super) fn element(&self) -> io::Result<String> {
         let level = |level: &Level| {
             json!({"t0_ns": level.window.from_ns, "t1_ns": level.window.to_ns, "width": level.width,
                    "tile": STANDARD.encode(&level.bytes)})

@@ -11,14 +11,11 @@ use crate::aggregates::{Aggregates, One, Sums};
 use base::Span;
 use base::timeline::{ChainRanks, ChainSlices, ChainSums, Overview};
 
-/// What a page draws.
 #[derive(Debug, Clone)]
 pub struct Drawing {
-    /// Its lanes.
     pub overview: Overview,
     /// What all chains add up to.
     pub aggregates: Aggregates,
-    /// Chains that stand for the others.
     pub chains: Chosen,
     /// How far quantiles over time are rounded, if they are, in a sentence.
     pub rounded: Option<String>,
@@ -35,7 +32,6 @@ impl Drafting {
         Self { sums: Sums::new(span, span) }
     }
 
-    /// Takes a chain.
     pub fn chain(&mut self, chain: &ChainSums<'_>) {
         self.sums.add(&One::from(chain));
     }
@@ -50,7 +46,7 @@ impl Drafting {
 
 impl Drawing {
     /// Whether there are lanes beside those of the vCPUs.
-    pub fn has_lanes_beside(&self) -> bool {
+    pub(crate) fn has_lanes_beside(&self) -> bool {
         self.overview.lanes.len() > self.overview.vcpus.len()
     }
 

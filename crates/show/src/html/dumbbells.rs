@@ -9,8 +9,7 @@ use std::fmt::{Result, Write};
 /// Half the height of a row's drawing, in pixels: `style.css` makes it twice as high.
 const MIDDLE: u32 = 8;
 
-/// Groups below each other.
-pub fn render(groups: &[DumbbellGroup], out: &mut String) -> Result {
+pub(super) fn render(groups: &[DumbbellGroup], out: &mut String) -> Result {
     groups.iter().try_for_each(|group| one(group, out))?;
     legend(groups, out)
 }

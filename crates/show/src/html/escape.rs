@@ -8,7 +8,7 @@ use base::plain::{REPLACEMENT, misleads};
 use std::fmt::{self, Display, Write};
 
 /// Something shown as text, between tags or inside a quoted attribute.
-pub struct Safe<T>(pub T);
+pub(crate) struct Safe<T>(pub T);
 
 impl<T: Display> Display for Safe<T> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -13,7 +13,7 @@ use std::fmt::{Result, Write};
 const OPEN_GROUPS: usize = 8;
 
 /// Renders one figure with its title and caption.
-pub fn render(section: &str, figure: &Figure, out: &mut String) -> Result {
+pub(super) fn render(section: &str, figure: &Figure, out: &mut String) -> Result {
     write!(out, "<figure id=\"{}-{}\">\n<h3>{}</h3>\n", Safe(section), Safe(&figure.id), Safe(&figure.title))?;
     if !figure.caption.is_empty() {
         writeln!(out, "<figcaption>{}</figcaption>", Safe(&figure.caption))?;

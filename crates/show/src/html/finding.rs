@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 /// The cards in the order of `findings`, what one explains below it.
-pub fn render(findings: &[&Finding], out: &mut String) -> std::fmt::Result {
+pub(super) fn render(findings: &[&Finding], out: &mut String) -> std::fmt::Result {
     for shown in by_cause(findings) {
         if let [_, _, ..] = shown[..] {
             out.push_str("<div class=\"cause\">\n");

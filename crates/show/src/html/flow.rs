@@ -44,8 +44,7 @@ const WIDE_SPOT: f64 = 12.0;
 const THIN: f64 = 2.0;
 const THICK: f64 = 12.0;
 
-/// All ways, one below the other.
-pub fn render(flows: &[Flow], out: &mut String) -> Result {
+pub(super) fn render(flows: &[Flow], out: &mut String) -> Result {
     for (index, flow) in flows.iter().enumerate() {
         if index == OPEN_FLOWS {
             let more = number::many((flows.len() - index) as u64, "more way");

@@ -51,6 +51,7 @@ fn scoped() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::headings;
 
     #[test]
     fn no_rule_reaches_beyond_the_box() {
@@ -63,7 +64,7 @@ mod tests {
 
     #[test]
     fn times_of_emulated_hardware_are_marked() {
-        const SHOWN: base::table::Shown = base::table::Shown::of("Any", &[("x_ns", "x")], 9);
+        const SHOWN: base::table::Shown = base::table::Shown::of("Any", headings![x_ns: "x"], 9);
         const SPEC: base::table::TableSpec = base::table::TableSpec {
             section: "any",
             name: "any",

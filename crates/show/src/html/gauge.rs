@@ -10,8 +10,7 @@ const OPEN_GROUPS: usize = 4;
 /// Length of a bar, in units of its picture.
 const LENGTH: f64 = 200.0;
 
-/// All groups, one below the other.
-pub fn render(groups: &[GaugeGroup], out: &mut String) -> Result {
+pub(super) fn render(groups: &[GaugeGroup], out: &mut String) -> Result {
     for (index, group) in groups.iter().enumerate() {
         if index == OPEN_GROUPS {
             let more = number::many((groups.len() - index) as u64, "more group");

@@ -10,7 +10,7 @@ use std::fmt::{Result, Write};
 const MOST_MARKS: usize = 6;
 
 /// Bars with their limits, values and legend.
-pub fn render(title: &str, drawn: &Histogram, out: &mut String) -> Result {
+pub(super) fn render(title: &str, drawn: &Histogram, out: &mut String) -> Result {
     write!(out, "<div class=\"plot bins\"><p class=\"quiet\">{}, logarithmic</p>", Safe(drawn.counted))?;
     write!(out, "<svg class=\"area\" role=\"img\" aria-label=\"{}\" overflow=\"visible\">", Safe(title))?;
     let mut words_on_top = String::new();

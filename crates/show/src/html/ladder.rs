@@ -14,7 +14,7 @@ use base::number;
 use std::fmt::{Result, Write};
 
 /// A step with the hue of its state.
-pub struct Step {
+pub(super) struct Step {
     /// Row: `L2`, `L1`, `L0`, `VMM`.
     pub lane: String,
     /// What happens; empty where the row says it all.
@@ -23,7 +23,6 @@ pub struct Step {
     pub hue: String,
     /// Start after the drawing's.
     pub at_ns: u64,
-    /// Length.
     pub length_ns: u64,
     /// True for what was before the episode and after it: drawn, so that one sees where it comes from and goes to.
     pub around: bool,
@@ -41,7 +40,7 @@ const LETTER_PERCENT: f64 = 0.66;
 const LINE_PERCENT: f64 = 1.15;
 
 /// Draws the steps, and lists them in words below. The episode begins `lead_ns` after the drawing does.
-pub fn render(steps: &[Step], lead_ns: u64, out: &mut String) -> Result {
+pub(super) fn render(steps: &[Step], lead_ns: u64, out: &mut String) -> Result {
     let (all, steps) = (steps.len(), &steps[..steps.len().min(MOST_STEPS)]);
     let length_ns = steps.iter().map(|step| step.at_ns.saturating_add(step.length_ns)).max().unwrap_or(0);
     let axis = Axis { from_ns: 0, lead_ns, length_ns };

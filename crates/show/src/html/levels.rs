@@ -42,8 +42,7 @@ const KEY_WIDTH: f64 = 236.0;
 const THIN: f64 = 1.5;
 const THICK: f64 = 9.0;
 
-/// Draws it.
-pub fn render(title: &str, levels: &Levels, out: &mut String) -> Result {
+pub(super) fn render(title: &str, levels: &Levels, out: &mut String) -> Result {
     let count = levels.columns.len().max(1) as f64;
     let columns = count * (WIDTH + GAP) - GAP;
     let width = (columns.max(WIDTH) + ACROSS + VMM).max(2.0 * KEY_WIDTH);

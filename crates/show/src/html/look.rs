@@ -69,17 +69,17 @@ fn place(name: &str) -> Option<usize> {
 }
 
 /// What a shape of this state is filled with: the `fill` attribute's value.
-pub fn fill(name: &str) -> String {
+pub(super) fn fill(name: &str) -> String {
     format!("url(#p-{})", place(name).map_or(PLAIN, |place| LOOKS[place].0))
 }
 
 /// Where the state stands in a stack, counted from the top.
-pub fn rank(name: &str) -> usize {
+pub(super) fn rank(name: &str) -> usize {
     place(name).unwrap_or(LOOKS.len())
 }
 
 /// All fills, to stand once on the page in front of what uses them.
-pub fn definitions() -> String {
+pub(super) fn definitions() -> String {
     let mut out = String::from("<svg class=\"defs\" aria-hidden=\"true\" width=\"0\" height=\"0\"><defs>");
     for (name, (path, width)) in LOOKS.into_iter().chain([(PLAIN, SOLID)]) {
         let strokes = match path {

@@ -8,8 +8,7 @@ use std::fmt::{Result, Write};
 /// Rows drawn open; the others wait behind a line that says how many they are.
 const OPEN: usize = 20;
 
-/// Draws it.
-pub fn render(matrix: &Matrix, out: &mut String) -> Result {
+pub(super) fn render(matrix: &Matrix, out: &mut String) -> Result {
     for (index, rows) in
         [(0, &matrix.rows[..matrix.rows.len().min(OPEN)]), (1, &matrix.rows[matrix.rows.len().min(OPEN)..])]
     {

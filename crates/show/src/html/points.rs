@@ -10,7 +10,7 @@ use std::fmt::{Result, Write};
 const MIDDLE: u32 = 8;
 
 /// Groups below each other, each on a scale of its own.
-pub fn render(groups: &[PointGroup], out: &mut String) -> Result {
+pub(super) fn render(groups: &[PointGroup], out: &mut String) -> Result {
     for group in groups {
         let x = Axis { title: "logarithmic".to_owned(), unit: group.unit, is_logarithmic: true };
         let interval = |point: &Point| point.interval.unwrap_or((point.value, point.value));

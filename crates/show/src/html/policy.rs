@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
 /// The policy for a page with these styles and scripts.
-pub fn policy(styles: &[&str], scripts: &[&str]) -> String {
+pub(super) fn policy(styles: &[&str], scripts: &[&str]) -> String {
     let mut policy = String::from("default-src 'none'");
     for (kind, texts) in [("style-src", styles), ("script-src", scripts)] {
         if !texts.is_empty() {

@@ -27,17 +27,17 @@ new MutationObserver(() => {
 const ALONE: &str = "body > :not(#app) { display: none; }";
 
 /// Scripts that the page runs.
-pub fn scripts() -> &'static [&'static str] {
+pub(super) fn scripts() -> &'static [&'static str] {
     if SCRIPT.is_empty() { &[] } else { &[SWAP, SCRIPT] }
 }
 
 /// Styles beside the page's own.
-pub fn styles() -> &'static [&'static str] {
+pub(super) fn styles() -> &'static [&'static str] {
     if SCRIPT.is_empty() { &[] } else { &[STYLE, ALONE] }
 }
 
 /// The styles as elements, off until the script stands.
-pub fn style_elements() -> String {
+pub(super) fn style_elements() -> String {
     match styles() {
         [] => String::new(),
         _ => format!(
@@ -48,6 +48,6 @@ pub fn style_elements() -> String {
 }
 
 /// The scripts as elements, to stand behind the data.
-pub fn script_elements() -> String {
+pub(super) fn script_elements() -> String {
     scripts().iter().map(|script| format!("<script>{script}</script>\n")).collect()
 }

@@ -6,18 +6,16 @@
 use base::Span;
 use base::timeline::{Overview, tile};
 
-/// One level.
-pub struct Level {
+pub(super) struct Level {
     /// Its window, the recording's rounded outwards to whole pixels.
     pub window: Span,
-    /// Its pixels.
     pub width: u32,
     /// As [`tile`] has them.
     pub bytes: Vec<u8>,
 }
 
 /// All levels of the first `lanes` lanes, coarse to fine.
-pub fn levels(overview: &Overview, lanes: usize) -> Vec<Level> {
+pub(super) fn levels(overview: &Overview, lanes: usize) -> Vec<Level> {
     let level = |zoom: u32| {
         let bytes = tile::of_zoom(overview, lanes, zoom);
         Level { window: overview.window(zoom), width: overview.width(zoom), bytes }

@@ -12,8 +12,7 @@ const OPEN_GROUPS: usize = 8;
 /// The narrowest stretch, in percent of the page: what is there at all is seen.
 const NARROWEST: f64 = 0.3;
 
-/// Groups below each other.
-pub fn render(groups: &[SpanGroup], out: &mut String) -> Result {
+pub(super) fn render(groups: &[SpanGroup], out: &mut String) -> Result {
     for (index, group) in groups.iter().enumerate() {
         if index == OPEN_GROUPS {
             let more = number::many((groups.len() - index) as u64, "more group");

@@ -15,14 +15,13 @@ use base::timeline::{Coverage, State, pixel_start};
 use std::fmt::{Result, Write};
 
 /// Units of a lane's height in its path.
-pub const HEIGHT: u64 = 200;
+pub(super) const HEIGHT: u64 = 200;
 
 /// Units below that, for ticks.
-pub const TICKS: u64 = 14;
+pub(super) const TICKS: u64 = 14;
 
 /// A lane's columns, and how they are drawn.
-pub struct Stack<'a> {
-    /// The states.
+pub(super) struct Stack<'a> {
     pub states: &'a [State],
     /// Their order in a stack, from the top.
     pub order: &'a [usize],
@@ -36,7 +35,7 @@ pub struct Stack<'a> {
 
 impl Stack<'_> {
     /// Draws one path per state, the bottom of the stack first, and then the ticks.
-    pub fn render(&self, out: &mut String) -> Result {
+    pub(super) fn render(&self, out: &mut String) -> Result {
         for bottom in (0..self.order.len()).rev() {
             let mut path = String::new();
             let (mut level, mut run) = (0u64, 0u32);

@@ -16,7 +16,7 @@ const MOST_ROWS: usize = 500;
 const WIDE: usize = 7;
 
 /// Renders a table if people are to see it.
-pub fn render(section: &str, table: &Table, out: &mut String) -> Result {
+pub(super) fn render(section: &str, table: &Table, out: &mut String) -> Result {
     let Some(shown) = &table.shown else { return Ok(()) };
     let View { same, columns, lines, share_of } = View::of(table, shown, &table.shown_order());
     let id = format!("{section}-{}", table.spec.name);

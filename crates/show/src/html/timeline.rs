@@ -22,7 +22,7 @@ const PIXELS_BESIDE: u64 = 36;
 const MOST_LANES: usize = 32;
 
 /// Draws the timeline, unless there is none; with the lanes beside those of the vCPUs if they are wanted.
-pub fn render(drawn: &Overview, beside: bool, out: &mut String) -> Result {
+pub(super) fn render(drawn: &Overview, beside: bool, out: &mut String) -> Result {
     let (vcpus, lanes) = (drawn.vcpus.len(), drawn.lanes.len());
     if lanes == 0 || drawn.end_ns == 0 {
         return Ok(());

@@ -10,7 +10,7 @@ const KINDS: [(&str, &str); 4] =
     [("guest_l1", "vCPU"), ("userspace", "threads of a VMM"), ("irq", "interrupt"), ("task", "others of the host")];
 
 /// Draws every placement, and a legend for all.
-pub fn render(panels: &[Panel], out: &mut String) -> Result {
+pub(super) fn render(panels: &[Panel], out: &mut String) -> Result {
     writeln!(out, "<div class=\"machines\">")?;
     for panel in panels {
         writeln!(out, "<div><h4>{}</h4>", Safe(&panel.title))?;

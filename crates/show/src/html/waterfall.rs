@@ -12,8 +12,7 @@ const OPEN: usize = 2;
 /// The narrowest step, in percent: what is there at all is seen.
 const NARROWEST: f64 = 0.3;
 
-/// Draws them.
-pub fn render(all: &[Waterfall], out: &mut String) -> Result {
+pub(super) fn render(all: &[Waterfall], out: &mut String) -> Result {
     for (index, whole) in all.iter().enumerate() {
         if index == OPEN {
             let more = number::many((all.len() - index) as u64, "more");

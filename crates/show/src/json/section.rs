@@ -10,7 +10,7 @@ use serde_json::json;
 use std::collections::HashMap;
 
 /// A section, with the recording it is of where there are several.
-pub struct Shown<'a> {
+pub(super) struct Shown<'a> {
     pub section: &'a Section,
     pub of: Option<String>,
     /// The rank of each finding of the recording, by its id.
@@ -39,7 +39,7 @@ impl Serialize for Shown<'_> {
 }
 
 /// A section without its tables: what is small.
-pub struct Words<'a> {
+pub(super) struct Words<'a> {
     pub section: &'a Section,
     /// The rank of each finding of the recording, by its id.
     pub ranks: &'a HashMap<String, usize>,
@@ -327,7 +327,7 @@ impl Serialize for Tables<'_> {
 }
 
 /// A table, as an object of its columns and rows.
-pub struct TableShown<'a>(pub &'a Table);
+pub(super) struct TableShown<'a>(pub &'a Table);
 
 impl Serialize for TableShown<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

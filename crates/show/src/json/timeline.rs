@@ -55,7 +55,7 @@ impl<'a> Timeline<'a> {
     }
 
     /// The first `lanes` lanes of a timeline that was added up.
-    pub fn of_overview(overview: &'a Overview, lanes: usize) -> Self {
+    pub(crate) fn of_overview(overview: &'a Overview, lanes: usize) -> Self {
         let lanes = (0..).zip(overview.lanes.iter().take(lanes));
         Self {
             span: overview.span(),
@@ -137,17 +137,13 @@ impl<'a> Slices<'a> {
     }
 }
 
-/// Slices of one of several lanes.
 #[derive(Debug, Serialize)]
 pub struct LaneSlices<'a> {
-    /// The lane.
     pub lane: u32,
-    /// Its slices.
     #[serde(flatten)]
     pub slices: Slices<'a>,
 }
 
-/// A slice of some lane.
 #[derive(Debug, Serialize)]
 pub struct SliceOfLane<'a> {
     lane: u32,
@@ -156,13 +152,11 @@ pub struct SliceOfLane<'a> {
 }
 
 impl<'a> SliceOfLane<'a> {
-    /// A slice and what is known of it.
     pub fn of(slice: Slice, detail: &'a str) -> Self {
         Self { lane: slice.id.lane.0, slice: SliceRow::of(slice, detail) }
     }
 }
 
-/// One chain.
 #[derive(Debug, Serialize)]
 pub struct ChainRow<'a> {
     id: u64,
@@ -216,12 +210,9 @@ pub struct Picks {
 /// A chain with its slices, and which others to look at.
 #[derive(Debug, Serialize)]
 pub struct ChainInside<'a> {
-    /// The chain.
     #[serde(flatten)]
     pub chain: ChainRow<'a>,
-    /// What happened in it.
     #[serde(flatten)]
     pub slices: Slices<'a>,
-    /// Those that stand for its reason.
     pub picks: Picks,
 }

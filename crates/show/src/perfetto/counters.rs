@@ -18,20 +18,20 @@ const STRETCHES: u32 = 1_000;
 const SHORTEST_NS: u64 = 100_000;
 
 /// Sums over a VM's lanes.
-pub struct Counters {
+pub(super) struct Counters {
     window: Span,
     width: u32,
     exits: Vec<u64>,
 }
 
 impl Counters {
-    pub fn new(window: Span) -> Self {
+    pub(super) fn new(window: Span) -> Self {
         let width = (window.length_ns() / SHORTEST_NS).clamp(1, u64::from(STRETCHES)) as u32;
         Self { window, width, exits: vec![0; width as usize] }
     }
 
     /// Counts the exits of a lane that begin in the window.
-    pub fn count(&mut self, pieces: &[Piece<'_>]) {
+    pub(super) fn count(&mut self, pieces: &[Piece<'_>]) {
         let exits = pieces.iter().filter(|piece| !piece.why.is_empty() && piece.began_ns >= self.window.from_ns);
         let mut stretch = 0;
         for piece in exits {
@@ -43,7 +43,7 @@ impl Counters {
     }
 
     /// Writes all counters of the VM whose track is `parent`.
-    pub fn write<W: Write>(
+    pub(super) fn write<W: Write>(
         &self,
         stream: &mut Stream<W>,
         picture: &Picture<'_>,

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 /// Arrows at one slice.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ends {
+pub(super) struct Ends {
     /// Arrows that begin here or pass.
     pub through: Vec<u64>,
     /// Arrows that end here.
@@ -20,7 +20,7 @@ pub struct Ends {
 }
 
 /// Arrows of `chains` at `pieces`, the slices of their lane, by the position of a slice.
-pub fn flows<'a>(
+pub(super) fn flows<'a>(
     pieces: &[Piece<'_>],
     kinds: &[Kind],
     chains: impl Iterator<Item = (usize, &'a Chain)>,

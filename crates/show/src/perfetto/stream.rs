@@ -17,7 +17,7 @@ const SEQUENCE: u32 = 1;
 const PACKET: u32 = 1;
 
 /// Writes packets; memory is that of the names.
-pub struct Stream<W> {
+pub(super) struct Stream<W> {
     out: W,
     buffer: Vec<u8>,
     begun: bool,
@@ -33,20 +33,16 @@ pub struct Stream<W> {
 /// Numbers of names, from 1 on.
 type Names = HashMap<String, u64>;
 
-/// What is said of an event.
-pub struct Said<'a> {
-    /// Its kind.
+pub(super) struct Said<'a> {
     pub kind: EventType,
-    /// Its track.
     pub track: u64,
-    /// When.
     pub at_ns: u64,
     /// Name and category, for all but the end of a slice.
     pub name: Option<(&'a str, &'a str)>,
 }
 
 impl<W: Write> Stream<W> {
-    pub fn new(out: W) -> Self {
+    pub(super) fn new(out: W) -> Self {
         Self {
             out,
             buffer: Vec::new(),
@@ -61,7 +57,7 @@ impl<W: Write> Stream<W> {
     }
 
     /// Declares a track; its number is returned.
-    pub fn track(&mut self, descriptor: TrackDescriptor) -> io::Result<u64> {
+    pub(super) fn track(&mut self, descriptor: TrackDescriptor) -> io::Result<u64> {
         self.last_uuid += 1;
         let mut track = TrackDescriptor { uuid: self.last_uuid, ..descriptor };
         let names = [
@@ -78,12 +74,12 @@ impl<W: Write> Stream<W> {
     }
 
     /// An event with nothing but its name.
-    pub fn event(&mut self, said: &Said<'_>) -> io::Result<()> {
+    pub(super) fn event(&mut self, said: &Said<'_>) -> io::Result<()> {
         self.event_with(said, TrackEvent::default())
     }
 
     /// An event with more fields.
-    pub fn event_with(&mut self, said: &Said<'_>, more: TrackEvent) -> io::Result<()> {
+    pub(super) fn event_with(&mut self, said: &Said<'_>, more: TrackEvent) -> io::Result<()> {
         let mut event = TrackEvent { r#type: said.kind.into(), track_uuid: said.track, ..more };
         self.slices += u64::from(said.kind == EventType::SliceBegin);
         if let Some((name, category)) = said.name {
@@ -94,13 +90,11 @@ impl<W: Write> Stream<W> {
         self.packet(TracePacket { timestamp, track_event: Some(event), ..TracePacket::default() })
     }
 
-    /// A number that goes with an event.
-    pub fn number(&mut self, name: &str, value: u64) -> DebugAnnotation {
+    pub(super) fn number(&mut self, name: &str, value: u64) -> DebugAnnotation {
         DebugAnnotation { name_iid: self.annotation(name), uint_value: Some(value), string_value: None }
     }
 
-    /// Words that go with an event.
-    pub fn words(&mut self, name: &str, value: String) -> DebugAnnotation {
+    pub(super) fn words(&mut self, name: &str, value: String) -> DebugAnnotation {
         DebugAnnotation {
             name_iid: self.annotation(name),
             uint_value: None,
@@ -109,7 +103,7 @@ impl<W: Write> Stream<W> {
     }
 
     /// How many slices were written.
-    pub fn finish(mut self) -> io::Result<u64> {
+    pub(super) fn finish(mut self) -> io::Result<u64> {
         self.out.flush()?;
         Ok(self.slices)
     }

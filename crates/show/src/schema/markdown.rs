@@ -1,7 +1,6 @@
 //! A page of all tables: docs/tables.md.
 
-use base::table::TableSpec;
-use base::{Column, ColumnType};
+use base::{Column, ColumnType, TableSpec};
 use std::fmt::Write;
 
 const HEAD: &str = "# Tables

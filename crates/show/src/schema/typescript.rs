@@ -1,6 +1,6 @@
 //! Names and column types for the dashboard: ui/src/data/tables.ts.
 
-use base::table::TableSpec;
+use base::TableSpec;
 use std::fmt::Write;
 
 /// All `tables` as a TypeScript module.

@@ -26,12 +26,10 @@ const TITLES_AT: usize = 9;
 /// Ids up to this width share a line with their command.
 const WIDEST_ID: usize = 30;
 
-/// One line of the list.
 struct Line<'a> {
     finding: &'a Finding,
     /// Further findings of its rule that are as bad.
     alike: u64,
-    /// Findings that it explains.
     explains: u64,
 }
 

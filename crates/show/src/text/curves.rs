@@ -32,7 +32,7 @@ const NOT_KNOWN: char = '/';
 const MISSING: char = '░';
 
 /// Draws `curves`.
-pub fn render(curves: &Curves, out: &mut Lines) {
+pub(super) fn render(curves: &Curves, out: &mut Lines) {
     let (x, y) = curves.scales();
     let marks: Vec<(usize, String)> =
         y.marks().into_iter().map(|mark| (row(y, mark), words(&curves.y, mark))).collect();
@@ -153,7 +153,7 @@ fn between(curve: &Curve, x: Scale, y: Scale, at: f64) -> Option<f64> {
 }
 
 /// Draws cells: a line for each row, and each cell as wide as the page has room for.
-pub fn heat(heat: &Heat, out: &mut Lines) {
+pub(super) fn heat(heat: &Heat, out: &mut Lines) {
     let room = heat.rows.iter().map(|row| width(&row.label)).max().unwrap_or(0).min(out.page.width / 3);
     let columns = out.page.width.saturating_sub(3 + room + 2).min(*COLUMNS.end());
     for row in &heat.rows {

@@ -33,7 +33,7 @@ struct Rooms {
 }
 
 /// Groups below each other, each on a scale of its own.
-pub fn render(groups: &[DumbbellGroup], out: &mut Lines) {
+pub(super) fn render(groups: &[DumbbellGroup], out: &mut Lines) {
     let rooms = rooms(groups, out.page.width);
     for group in groups {
         out.wrapped("   ", "     ", &group.title, out.page.width);

@@ -17,7 +17,7 @@ const SHORTEST_BAR: usize = 6;
 const MOST_GROUPS: usize = 8;
 
 /// Renders one figure under its title.
-pub fn render(figure: &Figure, out: &mut Lines) {
+pub(super) fn render(figure: &Figure, out: &mut Lines) {
     out.gap();
     let title = capitals(&figure.title);
     match &figure.drawing {

@@ -21,13 +21,13 @@ const MOST_COMMANDS: usize = 24;
 const MOST_EXPLAINED: usize = 8;
 
 /// Columns of the widest label or name of a rule, and the blanks behind it: the same for all of a list.
-pub fn label_room(findings: &[&Finding]) -> usize {
+pub(super) fn label_room(findings: &[&Finding]) -> usize {
     let names = findings.iter().map(|finding| width(finding.rule) + 1);
     names.max().unwrap_or(0).max(LABEL_WIDTH)
 }
 
 /// Renders one finding; its labels and its rule's name take `room` columns.
-pub fn render(finding: &Finding, room: usize, out: &mut Lines) {
+pub(super) fn render(finding: &Finding, room: usize, out: &mut Lines) {
     let severity = out.paint.on(finding.severity.name(), Role::Severity(finding.severity));
     let blanks = " ".repeat(LABELS_AT.saturating_sub(1 + width(finding.severity.name())));
     let page = out.page.width;
@@ -74,7 +74,6 @@ pub fn render(finding: &Finding, room: usize, out: &mut Lines) {
     }
 }
 
-/// The findings that it explains, by their ids.
 pub(crate) fn explained(finding: &Finding) -> String {
     let mut names: Vec<String> = finding.explains.iter().take(MOST_EXPLAINED).cloned().collect();
     let more = finding.explains.len().saturating_sub(names.len());
@@ -85,7 +84,6 @@ pub(crate) fn explained(finding: &Finding) -> String {
 /// Labels at the left, what they say at the right.
 pub(super) struct Said<'a> {
     pub out: &'a mut Lines,
-    /// Where labels begin.
     pub at: usize,
     /// Columns of the labels.
     pub room: usize,
@@ -97,13 +95,13 @@ impl Said<'_> {
         format!("{}{}{blanks}", " ".repeat(self.at), self.out.paint.on(label, Role::Quiet))
     }
 
-    pub fn prose(&mut self, label: &str, text: &str) {
+    pub(super) fn prose(&mut self, label: &str, text: &str) {
         let (first, rest) = (self.label(label), self.label(""));
         self.out.wrapped(&first, &rest, text, self.out.page.width.min(super::WIDEST_PROSE + self.at + self.room));
     }
 
     /// Commands stay on one line each, however long, so that they can be pasted.
-    pub fn commands(&mut self, label: &str, commands: &[String]) {
+    pub(super) fn commands(&mut self, label: &str, commands: &[String]) {
         for (index, command) in commands.iter().take(MOST_COMMANDS).enumerate() {
             let label = self.label(if index == 0 { label } else { "" });
             let command = self.out.paint.on(command, Role::Command);
@@ -116,7 +114,7 @@ impl Said<'_> {
 }
 
 /// `76.6 % of all exits (measured, 70 % to 80 % ...)`, or `up to 2 exits per chain (modelled)`.
-pub fn cost(cost: &Cost) -> String {
+pub(crate) fn cost(cost: &Cost) -> String {
     let Some(value) = cost.value else { return "not known".to_owned() };
     let said = number::amount(value, &cost.unit);
     if cost.is_bound() {
@@ -133,7 +131,7 @@ pub fn cost(cost: &Cost) -> String {
 }
 
 /// `up to 13.7 % of vCPU time (modelled)`; nothing where the cost has said it.
-pub fn gives_back(finding: &Finding) -> Option<String> {
+pub(crate) fn gives_back(finding: &Finding) -> Option<String> {
     let gives_back = finding.gives_back.as_ref().filter(|gives_back| finding.cost.value != Some(gives_back.share))?;
     let amount = number::amount(gives_back.share, &gives_back.unit);
     Some(format!("up to {amount} ({})", finding.cost.kind.name()))

@@ -17,8 +17,7 @@ use base::plain::plain;
 /// Ways drawn one below the other; a sweep of lengths and sizes would fill pages.
 const MOST_FLOWS: usize = 8;
 
-/// Draws them.
-pub fn render(flows: &[Flow], out: &mut Lines) {
+pub(super) fn render(flows: &[Flow], out: &mut Lines) {
     for flow in flows.iter().take(MOST_FLOWS) {
         out.gap();
         let crossed = number::counted(u64::from(flow.crossings()), "crossing", "crossings");
@@ -64,7 +63,6 @@ fn one(flow: &Flow, out: &mut Lines) {
     }
 }
 
-/// What each column says of a hop.
 fn columns(flow: &Flow, hop: &Hop) -> [String; 5] {
     let mut way = hop.from.label.clone();
     let mut side = hop.from.side;

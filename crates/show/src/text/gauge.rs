@@ -21,8 +21,7 @@ const MOST_GROUPS: usize = 8;
 /// The longest bar, and the shortest that shows anything.
 const BAR: std::ops::RangeInclusive<usize> = 6..=30;
 
-/// Draws them.
-pub fn render(groups: &[GaugeGroup], out: &mut Lines) {
+pub(super) fn render(groups: &[GaugeGroup], out: &mut Lines) {
     for group in groups.iter().take(MOST_GROUPS) {
         out.gap();
         out.wrapped("   ", "     ", &group.title, out.page.width);

@@ -14,8 +14,7 @@ use base::number;
 /// The longest bar; a logarithmic one does not tell more if it is longer.
 const LONGEST_BAR: usize = 32;
 
-/// Draws it.
-pub fn render(drawn: &Histogram, out: &mut Lines) {
+pub(super) fn render(drawn: &Histogram, out: &mut Lines) {
     let words = |value: f64| number::amount(value, drawn.x.unit);
     let labels: Vec<String> =
         drawn.bins.iter().map(|bin| format!("{} to {}", words(bin.from), words(bin.to))).collect();

@@ -15,14 +15,12 @@ use base::figure::{Column, Levels, Storey};
 use base::number::{percent, rate};
 use base::plain::plain;
 
-/// The longest bar.
 const BAR: usize = 92;
 
 /// One for each part of the bar, in turn: neighbours differ without colours as well.
 const GLYPHS: [char; 4] = ['█', '▒', '▓', '░'];
 
-/// Draws it.
-pub fn render(levels: &Levels, out: &mut Lines) {
+pub(super) fn render(levels: &Levels, out: &mut Lines) {
     for column in &levels.columns {
         machine(column, &levels.ground.level, out);
     }
@@ -66,7 +64,6 @@ fn row(column: &Column, storey: &Storey, at: usize, ground: &str) -> [String; 4]
     [format!("{} guest", storey.level), percent(storey.share), rate, notes.join(", ")]
 }
 
-/// One bar of all time, and what its parts are.
 fn bar(levels: &Levels, out: &mut Lines) {
     let columns = BAR.min(out.page.width.saturating_sub(4));
     let (mut line, mut used, mut along) = (String::from("   "), 0, 0.0);

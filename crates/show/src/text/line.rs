@@ -6,28 +6,25 @@ use base::plain::plain;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The lines written so far.
-pub struct Lines {
-    /// The page they are written for.
+pub(super) struct Lines {
     pub page: Page,
-    /// Its colours.
     pub paint: Paint,
     text: String,
 }
 
 impl Lines {
-    /// An empty page.
-    pub fn new(page: Page) -> Self {
+    pub(super) fn new(page: Page) -> Self {
         Self { page, paint: page.paint(), text: String::new() }
     }
 
     /// A line as it is, without blanks at its end.
-    pub fn line(&mut self, text: &str) {
+    pub(super) fn line(&mut self, text: &str) {
         self.text.push_str(text.trim_end());
         self.text.push('\n');
     }
 
     /// An empty line, unless there is one or the page is still empty.
-    pub fn gap(&mut self) {
+    pub(super) fn gap(&mut self) {
         if !self.text.is_empty() && !self.text.ends_with("\n\n") {
             self.text.push('\n');
         }
@@ -35,7 +32,7 @@ impl Lines {
 
     /// `text` broken at blanks into lines of at most `width`; `first` goes before the first line, `rest` before the
     /// others. Words that are wider stay whole: they are paths, or something to paste.
-    pub fn wrapped(&mut self, first: &str, rest: &str, text: &str, width: usize) {
+    pub(super) fn wrapped(&mut self, first: &str, rest: &str, text: &str, width: usize) {
         let mut before = first;
         for line in wrap(text, width.saturating_sub(visible(first)), width.saturating_sub(visible(rest))) {
             self.line(&format!("{before}{line}"));
@@ -44,7 +41,7 @@ impl Lines {
     }
 
     /// Entries of a legend, as many on a line as fit whole, `before` each line.
-    pub fn entries(&mut self, before: &str, entries: &[String]) {
+    pub(super) fn entries(&mut self, before: &str, entries: &[String]) {
         let mut line = String::new();
         for entry in entries {
             let fits = visible(before) + width(&line) + 3 + width(entry) <= self.page.width;
@@ -59,8 +56,7 @@ impl Lines {
         }
     }
 
-    /// Everything written.
-    pub fn into_text(self) -> String {
+    pub(super) fn into_text(self) -> String {
         self.text
     }
 }
@@ -69,7 +65,7 @@ impl Lines {
 const REMARK_ENDS: usize = 110;
 
 /// A heading, with a remark at the right where it fits and below where it does not.
-pub fn heading(title: &str, remark: &str, out: &mut Lines) {
+pub(super) fn heading(title: &str, remark: &str, out: &mut Lines) {
     let painted = out.paint.on(title, Role::Heading);
     let used = 1 + width(title);
     let remark_width = width(remark);
@@ -88,13 +84,13 @@ pub fn heading(title: &str, remark: &str, out: &mut Lines) {
 }
 
 /// A title in capitals up to its colon; what follows explains it and stays as it is.
-pub fn capitals(title: &str) -> String {
+pub(super) fn capitals(title: &str) -> String {
     let (subject, rest) = title.split_at(title.find(':').unwrap_or(title.len()));
     format!("{}{rest}", subject.to_uppercase())
 }
 
 /// `text` for a terminal that shows ASCII alone. What takes one column takes one column still.
-pub fn ascii(text: &str) -> String {
+pub(super) fn ascii(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -123,12 +119,12 @@ pub fn ascii(text: &str) -> String {
 }
 
 /// Columns that `text` takes on a terminal.
-pub fn width(text: &str) -> usize {
+pub(super) fn width(text: &str) -> usize {
     text.width()
 }
 
 /// The same for text that may carry colour sequences of ours.
-pub fn visible(text: &str) -> usize {
+pub(super) fn visible(text: &str) -> usize {
     let mut inside = false;
     text.chars()
         .filter(|character| match (inside, character) {
@@ -156,7 +152,7 @@ fn belong_together(before: &str, word: &str) -> bool {
 }
 
 /// `text` in lines, the first at most `first` wide, the others `rest`, as far as its words allow.
-pub fn wrap(text: &str, first: usize, rest: usize) -> Vec<String> {
+pub(super) fn wrap(text: &str, first: usize, rest: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.split('\n') {
         let mut line = String::new();
@@ -197,7 +193,7 @@ fn pieces(paragraph: &str) -> Vec<&str> {
 }
 
 /// `text` in at most `room` columns, its middle replaced by `…`: beginnings and ends tell names apart.
-pub fn elided(text: &str, room: usize) -> String {
+pub(super) fn elided(text: &str, room: usize) -> String {
     let text = plain(text);
     if width(&text) <= room {
         return text.into_owned();
@@ -220,17 +216,17 @@ fn take(characters: impl Iterator<Item = char>, room: usize) -> String {
 }
 
 /// `text` followed by blanks up to `columns`.
-pub fn left(text: &str, columns: usize) -> String {
+pub(super) fn left(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
 /// `text` preceded by blanks up to `columns`.
-pub fn right(text: &str, columns: usize) -> String {
+pub(super) fn right(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
 /// A bar of `share` (0 to 1) of `columns`, in eighths of a column; what is there at all shows at least one eighth.
-pub fn bar(share: f64, columns: usize) -> String {
+pub(super) fn bar(share: f64, columns: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if !(share.is_finite() && share > 0.0) {
         return String::new();

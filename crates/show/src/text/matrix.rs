@@ -4,8 +4,7 @@ use super::line::{Lines, elided, left, width};
 use super::paint::Role;
 use base::figure::{Matrix, Standing};
 
-/// Draws it.
-pub fn render(matrix: &Matrix, out: &mut Lines) {
+pub(super) fn render(matrix: &Matrix, out: &mut Lines) {
     let label = matrix.rows.iter().map(|row| width(&row.label)).max().unwrap_or(0).min(out.page.width / 3);
     let rooms: Vec<usize> = matrix.columns.iter().map(|column| width(column).max(1)).collect();
     let heads: Vec<String> = matrix.columns.iter().zip(&rooms).map(|(column, room)| left(column, *room)).collect();

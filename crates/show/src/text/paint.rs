@@ -7,20 +7,16 @@ use base::plain::plain;
 
 /// Puts colour on words, or leaves them as they are.
 #[derive(Debug, Clone, Copy)]
-pub struct Paint {
+pub(super) struct Paint {
     pub on: bool,
 }
 
 /// What a word is, apart from what it says.
 #[derive(Debug, Clone, Copy)]
-pub enum Role<'a> {
-    /// A heading.
+pub(super) enum Role<'a> {
     Heading,
-    /// Something to type.
     Command,
-    /// Said less loudly.
     Quiet,
-    /// A finding's severity.
     Severity(Severity),
     /// A state or level by its name.
     Hue(&'a str),
@@ -28,7 +24,7 @@ pub enum Role<'a> {
 
 impl Paint {
     /// `text` in the colour of its role.
-    pub fn on(self, text: &str, role: Role<'_>) -> String {
+    pub(super) fn on(self, text: &str, role: Role<'_>) -> String {
         let text = plain(text);
         let code = if self.on { code(role) } else { "" };
         if code.is_empty() || text.is_empty() { text.into_owned() } else { format!("\x1b[{code}m{text}\x1b[0m") }

@@ -29,7 +29,7 @@ struct Rooms {
 }
 
 /// Groups below each other, each on a scale of its own.
-pub fn render(groups: &[PointGroup], out: &mut Lines) {
+pub(super) fn render(groups: &[PointGroup], out: &mut Lines) {
     let rooms = rooms(groups, out.page.width);
     for group in groups {
         let scale = LogScale::of(&group.points);

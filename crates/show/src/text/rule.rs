@@ -6,7 +6,6 @@ use super::{Page, line};
 use base::number;
 use base::rule::Words;
 
-/// Renders what a rule says of itself.
 pub fn render(rule: &Words, page: &Page) -> String {
     let page = Page { width: page.width.max(super::NARROWEST), ..*page };
     let mut out = Lines::new(page);

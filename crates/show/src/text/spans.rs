@@ -39,7 +39,7 @@ struct Rooms {
 type Place<'g> = (char, &'g str);
 
 /// Groups below each other, each on a scale of its own.
-pub fn render(groups: &[SpanGroup], out: &mut Lines) {
+pub(super) fn render(groups: &[SpanGroup], out: &mut Lines) {
     let rooms = rooms(groups, out.page.width);
     let keys = SpanGroup::keys(groups);
     for group in groups.iter().take(MOST_GROUPS) {

@@ -10,13 +10,11 @@ use super::paint::Role;
 use crate::view::{Headed, View};
 use base::number::{self, SHARE_COLUMNS};
 use base::plain::plain;
-use base::table::Shown;
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Column, ColumnType, Shown, Table};
 
 /// Blanks before the first column.
 const INDENT: usize = 3;
 
-/// Blanks between columns.
 const GAP: usize = 2;
 
 /// Text columns are not elided below this.
@@ -72,7 +70,6 @@ impl Shaped {
         self.cells.iter().flat_map(|cell| cell.split(' ')).map(width).max().unwrap_or(0)
     }
 
-    /// The lines that a cell takes.
     fn lines(&self, row: usize) -> Vec<String> {
         match (self.numeric, self.prose || self.whole) {
             (true, _) => vec![self.cells[row].clone()],
@@ -83,7 +80,7 @@ impl Shaped {
 }
 
 /// Renders a table if people are to see it: its groups one after the other, each as a table.
-pub fn render(table: &Table, out: &mut Lines) {
+pub(super) fn render(table: &Table, out: &mut Lines) {
     let Some(shown) = table.shown.as_ref().filter(|shown| shown.in_terminals) else { return };
     let groups = table.groups();
     if groups.is_empty() {
@@ -157,7 +154,7 @@ fn shaped(view: &View<'_>, shown: &Shown, printed: usize) -> Vec<Shaped> {
 }
 
 /// A cell as people read it. Numbers without a unit are names (a vCPU, a thread) and stay ungrouped.
-pub fn shown_cell(cell: &Cell, column: &Column) -> String {
+pub(crate) fn shown_cell(cell: &Cell, column: &Column) -> String {
     match (cell, column.unit) {
         (Cell::Missing, _) => "-".to_owned(),
         (Cell::Text(text), _) => plain(text).into_owned(),

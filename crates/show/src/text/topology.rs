@@ -14,8 +14,7 @@ use base::plain::plain;
 /// Cores drawn of each placement; a machine of hundreds would fill pages.
 const MOST_CORES: usize = 16;
 
-/// Draws every placement.
-pub fn render(panels: &[Panel], out: &mut Lines) {
+pub(super) fn render(panels: &[Panel], out: &mut Lines) {
     for panel in panels {
         out.gap();
         out.line(&format!("   {}", panel.title));

@@ -19,8 +19,7 @@ const BAR: std::ops::RangeInclusive<usize> = 16..=50;
 /// Wholes drawn one below the other.
 const MOST: usize = 8;
 
-/// Draws them.
-pub fn render(all: &[Waterfall], out: &mut Lines) {
+pub(super) fn render(all: &[Waterfall], out: &mut Lines) {
     let steps = || all.iter().flat_map(|whole| &whole.steps);
     let label = steps().map(|step| width(&step.label)).max().unwrap_or(0).min(out.page.width / 3);
     let columns = out.page.width.saturating_sub(5 + label + 2 + 7 + 2).min(*BAR.end());

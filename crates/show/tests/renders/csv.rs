@@ -1,8 +1,7 @@
 //! What spreadsheets read: a file per table, exact, whole.
 
 use crate::sample;
-use base::table::TableSpec;
-use base::{Column, ColumnType, Section, Table};
+use base::{Section, Table, TableSpec, columns};
 use std::fs;
 
 #[test]
@@ -70,7 +69,7 @@ fn no_name_of_a_thread_is_a_formula_or_commands_a_terminal() {
         name: "threads",
         version: 1,
         row: "A thread.",
-        columns: &[Column::key("comm"), Column::value("change", "", ColumnType::F64)],
+        columns: columns![key comm, f64("") change],
         shown: None,
     };
     let mut table = Table::new(&THREADS);

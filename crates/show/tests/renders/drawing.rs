@@ -5,7 +5,7 @@ use base::timeline::{ChainRanks, ChainRequest, ChainSlices, ChainSums, Condensed
 use kvmscope_show::html::{Drafting, Drawing};
 
 /// The drawing of everything in `drawn`.
-pub fn drawing(drawn: &Drawn) -> Drawing {
+pub(crate) fn drawing(drawn: &Drawn) -> Drawing {
     let timeline = &drawn.timeline;
     let (span, states) = (timeline.span(), timeline.states().to_vec());
     let (zooms, vcpus, all) = (Zooms::of(span.to_ns), drawn.vcpus.len(), timeline.lanes().len());

@@ -4,8 +4,7 @@ use base::figure::{
     Column, Drawing, Figure, Ground, Levels, Matrix, MatrixRow, Removed, Standing, Step, Storey, TimePart, Waterfall,
 };
 
-/// All.
-pub fn figures() -> Vec<Figure> {
+pub(crate) fn figures() -> Vec<Figure> {
     vec![levels(), waterfall(), matrix()]
 }
 

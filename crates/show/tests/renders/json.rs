@@ -1,8 +1,7 @@
 //! What programs read: every number exact, every key of the contract there.
 
 use crate::sample;
-use base::table::TableSpec;
-use base::{Cell, Column, ColumnType, Section, Table};
+use base::{Cell, Section, Table, TableSpec, columns};
 use kvmscope_show::json::{Answered, write};
 use serde_json::Value;
 
@@ -32,12 +31,7 @@ fn every_cell_is_there_exactly() {
         name: "extremes",
         version: 1,
         row: "Values at the ends of their types.",
-        columns: &[
-            Column::count("u"),
-            Column::value("i", "", ColumnType::I64),
-            Column::value("f", "", ColumnType::F64),
-            Column::value("b", "", ColumnType::Bool),
-        ],
+        columns: columns![count u, i64("") i, f64("") f, flag b],
         shown: None,
     };
     let mut table = Table::new(&EXTREMES);

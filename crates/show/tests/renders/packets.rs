@@ -27,7 +27,7 @@ fn hop(path: &str, from: &Stop, to: &Stop, (above, below): (&str, &str), full: (
 }
 
 /// Over the wire into a switch, three times from VNF to VNF, of which one is folded and one is through the card, and out.
-pub fn ways() -> Figure {
+pub(crate) fn ways() -> Figure {
     let wire = stop("wire", Side::Below, None);
     let vnfs = [1, 2, 60, 61].map(|vnf| stop(&format!("VNF {vnf}"), Side::Above, Some(0.43)));
     let folded = Hop { count: 58, ..hop("ovs-dpdk", &vnfs[1], &vnfs[2], ("switch", ""), ("pmd", 1.0)) };
@@ -56,7 +56,7 @@ pub fn ways() -> Figure {
 }
 
 /// One gauge whose ceiling is far away, and one whose rate is hardly seen.
-pub fn gauges() -> Figure {
+pub(crate) fn gauges() -> Figure {
     let reading = |of: &str, pps: f64| Reading { of: of.into(), pps, bits_per_s: pps * 512.0 };
     let switch = Gauge {
         label: "ovs-dpdk".into(),

@@ -7,14 +7,12 @@ use base::figure::{
     Histogram, Kind, Limit, Mark, On, Point, PointGroup, Shape, Sign, SpanGroup, SpanRow, Stretch, Sure,
 };
 use base::recording::{Emulator, Named, PartKind, Recording};
-use base::table::{Shown, TableSpec};
 use base::{
-    About, Cell, Column, ColumnType, Cost, CostKind, Evidence, Finding, Level, Needs, Problem, Section, Setting,
-    Severity, Span, Table, Unknown,
+    About, Cell, Cost, CostKind, Evidence, Finding, Level, Needs, Problem, Section, Setting, Severity, Shown, Span,
+    Table, TableSpec, Unknown, columns, shown,
 };
 
-/// The answer.
-pub fn section() -> Section {
+pub(crate) fn section() -> Section {
     let mut section = Section::new("flow", "Where did each vCPU's time go, by level?");
     section.about = vec![
         "vmx-shadow-off   recorded at L0 (Linux 6.1.192, VMX)   6,644 events, 0 lost   0.638 s".into(),
@@ -138,34 +136,16 @@ const EXITS: TableSpec = TableSpec {
     name: "exits",
     version: 1,
     row: "Exits.",
-    columns: &[
-        Column::key("vm"),
-        Column::key_of("vcpu", ColumnType::U64),
-        Column::key("level"),
-        Column::key("reason"),
-        Column::count("count"),
-        Column::ns("total_ns"),
-        Column::ns("p50_ns"),
-        Column::ns("p99_ns"),
-        Column::ns("max_ns"),
+    columns: columns![
+        key vm, key_u64("") vcpu, key level, key reason, count count, ns total_ns, ns p50_ns, ns p99_ns, ns max_ns,
     ],
     shown: Some(Shown {
         bar: Some("count"),
-        ..Shown::of(
-            "Exits",
-            &[
-                ("vm", "vm"),
-                ("vcpu", "vCPU"),
-                ("level", "level"),
-                ("reason", "reason"),
-                ("count", "exits"),
-                ("total_ns", "in all"),
-                ("p50_ns", "half below"),
-                ("p99_ns", "99 % below"),
-                ("max_ns", "longest"),
-            ],
-            4,
-        )
+        ..shown![
+            "Exits", 4;
+            vm, vcpu: "vCPU", level, reason, count: "exits", total_ns: "in all", p50_ns: "half below",
+            p99_ns: "99 % below", max_ns: "longest",
+        ]
     }),
 };
 
@@ -174,22 +154,11 @@ const CHAINS: TableSpec = TableSpec {
     name: "chains",
     version: 1,
     row: "Chains.",
-    columns: &[
-        Column::key("reason"),
-        Column::count("count"),
-        Column::value("exits_mean", "", ColumnType::F64),
-        Column::text("exits"),
-    ],
-    shown: Some(Shown::of(
-        "Chains: what one exit of L2 costs L1",
-        &[
-            ("reason", "reason of L2's exit"),
-            ("count", "chains"),
-            ("exits_mean", "mean"),
-            ("exits", "chain, most frequent first"),
-        ],
-        10,
-    )),
+    columns: columns![key reason, count count, f64("") exits_mean, text exits],
+    shown: Some(shown![
+        "Chains: what one exit of L2 costs L1", 10;
+        reason: "reason of L2's exit", count: "chains", exits_mean: "mean", exits: "chain, most frequent first",
+    ]),
 };
 
 const LOSSES: TableSpec = TableSpec {
@@ -197,7 +166,7 @@ const LOSSES: TableSpec = TableSpec {
     name: "losses",
     version: 1,
     row: "Losses.",
-    columns: &[Column::key("part"), Column::count("count")],
+    columns: columns![key part, count count],
     shown: None,
 };
 
@@ -228,7 +197,7 @@ fn losses() -> Table {
 }
 
 /// Damage in the input.
-pub fn problems() -> Vec<Problem> {
+pub(crate) fn problems() -> Vec<Problem> {
     let mut short = Problem::at(
         "L0/trace.dat",
         0x1f_a000,
@@ -242,7 +211,7 @@ pub fn problems() -> Vec<Problem> {
 }
 
 /// A recording of one bare file, under a name that does not depend on the machine.
-pub fn recording() -> Recording {
+pub(crate) fn recording() -> Recording {
     let mut recording =
         Recording::of_files(&[Named::at_l0(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))], Some(Emulator::Bochs))
             .unwrap();

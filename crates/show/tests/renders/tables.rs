@@ -1,7 +1,7 @@
 //! Any table on any page: aligned, no wider than the page, its numbers whole.
 
 use base::table::{Across, Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Section, Table};
+use base::{Cell, Column, Section, Table, headings};
 use kvmscope_show::text::{Page, render};
 use proptest::prelude::*;
 
@@ -16,7 +16,7 @@ fn of_columns(columns: Vec<Column>, most_rows: usize) -> Table {
 
 fn table(rows: &[(String, u64, u64)], names: usize, most_rows: usize) -> Table {
     let name = |n: usize| Column::key(["name0", "name1", "name2", "name3"][n]);
-    let columns = (0..names).map(name).chain([Column::value("tid", "", ColumnType::U64), Column::count("count")]);
+    let columns = (0..names).map(name).chain([Column::u64("tid", ""), Column::count("count")]);
     let mut table = of_columns(columns.collect(), most_rows);
     for (name, tid, count) in rows {
         let mut row: Vec<Cell> = (0..names).map(|_| name.as_str().into()).collect();
@@ -79,7 +79,7 @@ fn names_stay_whole_before_columns_and_sentences_take_lines() {
 #[test]
 fn columns_that_stay_whole_take_lines_and_others_give_way() {
     let metrics = ["EXTERNAL_INTERRUPT, L1 exits per chain", "L1 CR, exits/s"];
-    let columns = [Column::key("name0"), Column::value("tid", "", ColumnType::U64), Column::count("count")];
+    let columns = [Column::key("name0"), Column::u64("tid", ""), Column::count("count")];
     let mut table = of_columns([&columns[..], &[Column::text("verdict")]].concat(), 30);
     for name in metrics.into_iter().cycle().take(20) {
         table.push(vec![name.into(), 123_456_789_012u64.into(), 7u64.into(), "noise could explain it".into()]);
@@ -123,7 +123,7 @@ fn rows_that_differ_in_one_column_stand_side_by_side_and_empty_columns_are_left_
             Cell::Missing,
         ]);
     }
-    let shown = Shown::of("Any table", &[("feature", "feature"), ("note", "note"), ("nothing", "nothing")], 9);
+    let shown = Shown::of("Any table", headings![feature, note, nothing], 9);
     table.shown = Some(Shown { across: Some(Across { by: "machine", cell: "state" }), ..shown });
     let mut section = Section::new("flow", "?");
     section.tables.push(table);

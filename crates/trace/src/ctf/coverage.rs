@@ -27,8 +27,7 @@ const INDEX_HEAD: usize = 16;
 
 /// What a stream file gave.
 #[derive(Debug)]
-pub struct Seen {
-    /// Packets that were found in it.
+pub(super) struct Seen {
     packets: u64,
     /// Packets that its index lists.
     listed: Option<u64>,
@@ -40,7 +39,7 @@ pub struct Seen {
 
 impl Seen {
     /// Of the stream file at `path`, in which `found` was found.
-    pub fn of(path: &Path, found: &[Packet]) -> Self {
+    pub(super) fn of(path: &Path, found: &[Packet]) -> Self {
         let cpu = found.iter().find_map(|packet| packet.cpu).and_then(|cpu| u32::try_from(cpu).ok());
         let name = path.file_name().and_then(|name| name.to_str());
         let called = name
@@ -65,7 +64,7 @@ fn listed(path: &Path) -> Option<u64> {
 }
 
 /// Fills in the coverage of all CPUs, and tells which ones are missing.
-pub fn describe(trace: &mut CtfTrace) {
+pub(super) fn describe(trace: &mut CtfTrace) {
     let streams = Streams::of(trace);
     let mut coverage: BTreeMap<u32, Coverage> = BTreeMap::new();
     let mut narrow = |cpu: u32, to: Coverage| {
@@ -105,7 +104,6 @@ pub fn describe(trace: &mut CtfTrace) {
 
 /// What all streams together tell.
 struct Streams {
-    /// CPUs of which there are packets.
     cpus: BTreeSet<u32>,
     /// CPU and number of the last packet of each stream.
     ends: BTreeSet<(Option<u32>, u64)>,

@@ -138,7 +138,6 @@ fn first_event_ns(reader: &Reader<'_>) -> Option<u64> {
 /// What a stream had counted before its first packet in the stretch.
 #[derive(Debug, Clone, Copy)]
 struct Before {
-    /// Lost events.
     lost: u64,
     /// Packets: a stream whose first packet has another number than 0 would look like one that begins too late.
     packets: u64,

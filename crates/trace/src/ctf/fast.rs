@@ -17,32 +17,29 @@ use crate::load::{Load, WINDOW_BYTES, Window};
 
 /// An event header of fixed length.
 #[derive(Debug, Clone)]
-pub struct Header {
-    /// Alignment less one.
+pub(super) struct Header {
     align: u64,
     id: Option<Take>,
     /// The time stamp and its length.
     time: Option<(Take, u8)>,
-    /// Ids for which this is the header.
     ids: (u64, u64),
-    /// Its length in bits.
     bits: u64,
 }
 
 /// An event header of id and time, least significant byte first.
-pub struct LittleHeader {
+pub(super) struct LittleHeader {
     align: u64,
     id: Load,
     time: Load,
     /// Length of the time stamp.
-    pub time_bits: u8,
+    pub(crate) time_bits: u8,
     ids: (u64, u64),
     bits: u64,
 }
 
 /// What an event header says.
 #[derive(Debug, Clone, Copy)]
-pub struct Found {
+pub(super) struct Found {
     /// Position behind it.
     pub after: u64,
     /// Which kind of event follows.
@@ -53,7 +50,7 @@ pub struct Found {
 
 /// Wanted fields of an event, all at fixed places.
 #[derive(Debug, Clone)]
-pub struct Payload {
+pub(super) struct Payload {
     align: u64,
     takes: Vec<Take>,
     /// The same, where all are little-endian integers.
@@ -96,7 +93,7 @@ fn start(ops: &[Op]) -> Start<'_> {
 
 impl Header {
     /// The shortcut for a header's steps, if they allow one.
-    pub fn recognise(ops: &[Op]) -> Option<Self> {
+    pub(super) fn recognise(ops: &[Op]) -> Option<Self> {
         let first = start(ops);
         let (align, bits) = (first.align, first.bits);
         let mut header = Self { align, id: None, time: None, ids: (0, u64::MAX), bits };
@@ -129,7 +126,7 @@ impl Header {
 
     /// What the header at `at` says; `None`: do the steps.
     #[inline]
-    pub fn read(&self, data: &[u8], at: u64, end: u64) -> Option<Found> {
+    pub(super) fn read(&self, data: &[u8], at: u64, end: u64) -> Option<Found> {
         let at = (at + self.align) & !self.align;
         let after = at.checked_add(self.bits).filter(|after| *after <= end)?;
         let window = window(data, at)?;
@@ -141,7 +138,7 @@ impl Header {
     }
 
     /// The same for events whose fields stay in place.
-    pub fn little(&self) -> Option<LittleHeader> {
+    pub(super) fn little(&self) -> Option<LittleHeader> {
         let Self { align, ids, bits, .. } = *self;
         let (time, time_bits) = self.time?;
         Some(LittleHeader { align, id: self.id?.little()?, time: time.little()?, time_bits, ids, bits })
@@ -151,7 +148,7 @@ impl Header {
 impl LittleHeader {
     /// Id and time of the event at bit `at`, and the bit behind its header; `None`: do the steps.
     #[inline(always)]
-    pub fn read(&self, data: &[u8], at: u64) -> Option<(u64, u64, u64)> {
+    pub(super) fn read(&self, data: &[u8], at: u64) -> Option<(u64, u64, u64)> {
         let at = (at + self.align) & !self.align;
         let window = window(data, at)?;
         let id = self.id.value::<false>(window);
@@ -162,7 +159,7 @@ impl LittleHeader {
 
 impl Payload {
     /// The shortcut for the steps that read `fields` wanted fields, if they allow one.
-    pub fn recognise(ops: &[Op], fields: usize) -> Option<Self> {
+    pub(super) fn recognise(ops: &[Op], fields: usize) -> Option<Self> {
         let first = start(ops);
         if !first.rest.is_empty() {
             return None;
@@ -193,12 +190,12 @@ impl Payload {
     }
 
     /// Its alignment less one, and its length, in bits.
-    pub fn extent(&self) -> (u64, u64) {
+    pub(super) fn extent(&self) -> (u64, u64) {
         (self.align, self.bits)
     }
 
     /// Where the fields lie if they stay in place, and where the thread does; `None` if they cannot.
-    pub fn in_place(&self) -> Option<(InPlace, Load)> {
+    pub(super) fn in_place(&self) -> Option<(InPlace, Load)> {
         let fields = self.takes.iter().enumerate().map(|(field, take)| (self.mask >> field & 1 == 1).then_some(take));
         let load = |take: Option<&Take>| take.map_or(Some(Load::ABSENT), Take::in_place);
         let loads = fields.clone().map(load).collect::<Option<Vec<Load>>>()?;
@@ -209,14 +206,14 @@ impl Payload {
 
     /// Position behind the payload at `at`, if it ends before `end`.
     #[inline]
-    pub fn skip(&self, at: u64, end: u64) -> Option<u64> {
+    pub(super) fn skip(&self, at: u64, end: u64) -> Option<u64> {
         let after = ((at + self.align) & !self.align).checked_add(self.bits)?;
         (after <= end).then_some(after)
     }
 
     /// Adds the mask and the values to `batch`; returns the thread if the event says it. `None`: do the steps.
     #[inline]
-    pub fn read(&self, data: &[u8], at: u64, batch: &mut Batch) -> Option<Option<i32>> {
+    pub(super) fn read(&self, data: &[u8], at: u64, batch: &mut Batch) -> Option<Option<i32>> {
         let at = (at + self.align) & !self.align;
         let window = window(data, at)?;
         let Batch { values, bytes, .. } = batch;
@@ -240,7 +237,7 @@ impl Payload {
 
 /// The window at bit `at`, if that is a byte's first.
 #[inline(always)]
-pub fn window(data: &[u8], at: u64) -> Option<&Window> {
+pub(super) fn window(data: &[u8], at: u64) -> Option<&Window> {
     if at & 7 != 0 {
         return None;
     }

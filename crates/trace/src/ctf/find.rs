@@ -18,7 +18,7 @@ const MOST_DIRECTORIES: usize = 20_000;
 const DECIDING: u64 = 256;
 
 /// The trace directories at or below `path`, sorted; the file `metadata` stands for its directory.
-pub fn traces(path: &Path) -> Vec<PathBuf> {
+pub(super) fn traces(path: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     if path.is_file() {
         if starts_as_metadata(path) {
@@ -61,7 +61,7 @@ fn starts_as_metadata(file: &Path) -> bool {
 ///
 /// # Errors
 /// If the directory cannot be read.
-pub fn streams(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+pub(super) fn streams(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     // The directory of a bare `metadata` is the present one.
     let readable = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     let entries = fs::read_dir(readable).map_err(|source| Error::Io { file: directory.to_owned(), source })?;

@@ -18,7 +18,7 @@ use base::Clock;
 use std::sync::Arc;
 
 /// Events of one kind of stream that can be read so.
-pub struct InPlaceEvents {
+pub(super) struct InPlaceEvents {
     header: LittleHeader,
     /// By event id, below [`DENSE_IDS`].
     events: Vec<Option<Entry>>,
@@ -30,7 +30,6 @@ pub struct InPlaceEvents {
 struct Entry {
     /// Alignment of what follows the header, less one.
     align: u64,
-    /// Its length in bits.
     bits: u64,
     /// Position in `Facts::event_types`.
     event_type: usize,
@@ -42,7 +41,7 @@ struct Entry {
 
 impl InPlaceEvents {
     /// Those among `events`, of which `steps` tell what is wanted; `None` if the header is none that can be read so.
-    pub fn of(header: Option<&Header>, events: &[EventKind], steps: &[Steps]) -> Option<Self> {
+    pub(super) fn of(header: Option<&Header>, events: &[EventKind], steps: &[Steps]) -> Option<Self> {
         let header = header?.little()?;
         let mut found = Self { header, events: Vec::new(), layouts: Arc::default() };
         let mut layouts = Vec::new();
@@ -58,13 +57,19 @@ impl InPlaceEvents {
     }
 
     /// Where fields lie in the events that were read so.
-    pub fn layouts(&self) -> Arc<[InPlace]> {
+    pub(super) fn layouts(&self) -> Arc<[InPlace]> {
         self.layouts.clone()
     }
 
     /// Reads at most `most` events, and leaves `machine` behind the last of them; returns how many they were. Rows give
     /// places from the packet's start.
-    pub fn read(&self, machine: &mut Machine<'_>, most: u64, (clock, cpu): (&Clock, u32), batch: &mut Batch) -> u64 {
+    pub(super) fn read(
+        &self,
+        machine: &mut Machine<'_>,
+        most: u64,
+        (clock, cpu): (&Clock, u32),
+        batch: &mut Batch,
+    ) -> u64 {
         let (data, end) = (machine.data(), machine.end);
         let (mut at, mut ticks) = (machine.at, machine.ticks);
         let Batch { rows, tally, .. } = batch;

@@ -30,7 +30,7 @@ type Wrong = (String, String);
 ///
 /// # Errors
 /// If a fragment is no JSON, misses what it needs, or describes a field that cannot be read.
-pub fn parse(metadata: &Metadata) -> Result<Schema, Error> {
+pub(super) fn parse(metadata: &Metadata) -> Result<Schema, Error> {
     let mut fragments = Fragments { schema: Schema::new(Format::Ctf2), aliases: FxHashMap::default() };
     let text = &metadata.text;
     let mut at = 0;

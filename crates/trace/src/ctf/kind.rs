@@ -11,38 +11,32 @@ use base::Clock;
 use rustc_hash::FxHashMap;
 
 /// Event ids below this are looked up in a table; tracers count them from 0.
-pub const DENSE_IDS: u64 = 4096;
+pub(super) const DENSE_IDS: u64 = 4096;
 
-/// A kind of stream.
-pub struct StreamKind {
+pub(super) struct StreamKind {
     /// The number by which packets refer to it.
     pub id: u64,
-    /// Steps for the packet header.
-    pub packet_header: Vec<Op>,
-    /// Steps for the packet context.
-    pub packet_context: Vec<Op>,
-    /// Steps for an event's header.
-    pub event_header: Vec<Op>,
+    pub(crate) packet_header: Vec<Op>,
+    pub(crate) packet_context: Vec<Op>,
+    pub(crate) event_header: Vec<Op>,
     /// The same for the usual case.
-    pub fast_header: Option<Header>,
+    pub(crate) fast_header: Option<Header>,
     /// How many registers the steps use.
     pub registers: usize,
     /// The clock of its time stamps.
     pub clock: Option<Clock>,
     /// The shortest time stamp of an event in bits; `None` if events carry no time.
-    pub shortest_time: Option<u8>,
+    pub(crate) shortest_time: Option<u8>,
     /// Alignment of event headers in bits.
-    pub header_align: u32,
+    pub(crate) header_align: u32,
     /// The largest alignment of anything in an event.
-    pub largest_align: u32,
-    /// Its kinds of event.
+    pub(crate) largest_align: u32,
     pub events: Vec<EventKind>,
     dense: Vec<u32>,
     sparse: FxHashMap<u64, u32>,
 }
 
-/// A kind of event.
-pub struct EventKind {
+pub(super) struct EventKind {
     /// The number in its header.
     pub id: u64,
     /// Position in `Facts::event_types`.
@@ -51,7 +45,7 @@ pub struct EventKind {
 }
 
 /// How the events of a stream are read, given what a caller wants.
-pub struct Selection {
+pub(super) struct Selection {
     /// Steps for each of [`StreamKind::events`].
     pub steps: Vec<Steps>,
     /// The quick way for those whose fields stay in place.
@@ -59,7 +53,7 @@ pub struct Selection {
 }
 
 /// Steps for an event, given what a caller wants.
-pub struct Steps {
+pub(super) struct Steps {
     /// Its position in the request, if it is wanted.
     pub kind: Option<u16>,
     /// How many fields are wanted.
@@ -80,7 +74,7 @@ impl StreamKind {
     ///
     /// # Errors
     /// A sentence, if a length or selector refers to nothing.
-    pub fn compile(
+    pub(super) fn compile(
         schema: &Schema,
         class: &StreamClass,
         event_types: &mut EventTypes,
@@ -153,7 +147,7 @@ impl StreamKind {
 
     /// Position in `events` of the event with this id.
     #[inline]
-    pub fn event(&self, id: u64) -> Option<usize> {
+    pub(super) fn event(&self, id: u64) -> Option<usize> {
         let at = match self.dense.get(id as usize) {
             Some(at) => *at,
             None => self.sparse.get(&id).copied().unwrap_or(NO_EVENT),
@@ -162,12 +156,12 @@ impl StreamKind {
     }
 
     /// The id of events whose header has none: there can be only one kind.
-    pub fn only_id(&self) -> u64 {
+    pub(super) fn only_id(&self) -> u64 {
         self.events.first().map_or(0, |event| event.id)
     }
 
     /// How its events are read, given what is wanted.
-    pub fn select(&self, request: &Request, event_types: &[EventType]) -> Selection {
+    pub(super) fn select(&self, request: &Request, event_types: &[EventType]) -> Selection {
         let steps = self.events.iter().map(|event| event.select(request, &event_types[event.event_type]));
         let steps: Vec<Steps> = steps.collect();
         let in_place = InPlaceEvents::of(self.fast_header.as_ref(), &self.events, &steps);
@@ -194,7 +188,7 @@ impl EventKind {
 
 /// The kinds of event met so far; equal ones of several streams and traces are one.
 #[derive(Default)]
-pub struct EventTypes {
+pub(super) struct EventTypes {
     /// The kinds, in the order of the metadata.
     pub list: Vec<EventType>,
     by_name: FxHashMap<String, Vec<usize>>,

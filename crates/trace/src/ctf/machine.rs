@@ -9,7 +9,7 @@ use std::io::Write;
 
 /// Why an event could not be read to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub(super) enum Stop {
     /// It reaches beyond the content of its packet.
     Short,
     /// A variant's selector has a value that selects nothing.
@@ -19,7 +19,7 @@ pub enum Stop {
 }
 
 /// A place in a packet and what was read on the way to it.
-pub struct Machine<'d> {
+pub(super) struct Machine<'d> {
     data: &'d [u8],
     /// Bits from the start of the packet.
     pub at: u64,
@@ -34,7 +34,6 @@ pub struct Machine<'d> {
     pub ticks: u64,
     /// Where the values of the current event start in the batch.
     values_at: usize,
-    /// Which of its fields were there.
     pub mask: u64,
     /// Repetitions left that read nothing.
     fuel: u64,
@@ -45,7 +44,7 @@ const FREE_REPETITIONS: u64 = 1 << 20;
 
 impl<'d> Machine<'d> {
     /// A machine at the start of a packet whose bytes are `data`.
-    pub fn new(data: &'d [u8], registers: usize) -> Self {
+    pub(super) fn new(data: &'d [u8], registers: usize) -> Self {
         let end = data.len() as u64 * 8;
         let nowhere = (0, Shape { bits: 0, signed: false, high_first: false, bytes_swapped: false });
         Self {
@@ -63,32 +62,31 @@ impl<'d> Machine<'d> {
         }
     }
 
-    /// The packet.
-    pub fn data(&self) -> &'d [u8] {
+    pub(super) fn data(&self) -> &'d [u8] {
         self.data
     }
 
     /// What was read for `role`.
     #[inline]
-    pub fn role(&self, role: Role) -> Option<u64> {
+    pub(super) fn role(&self, role: Role) -> Option<u64> {
         (self.seen >> role as u32 & 1 == 1).then(|| self.roles[role as usize])
     }
 
     /// Where `role` stands, and in which shape.
-    pub fn place(&self, role: Role) -> Option<(u64, Shape)> {
+    pub(super) fn place(&self, role: Role) -> Option<(u64, Shape)> {
         let place = self.places[role as usize];
         (self.seen >> role as u32 & 1 == 1 && place.1.bits > 0).then_some(place)
     }
 
     /// Forgets what was read for `role`.
     #[inline]
-    pub fn forget(&mut self, role: Role) {
+    pub(super) fn forget(&mut self, role: Role) {
         self.seen &= !(1 << role as u32);
     }
 
     /// Reads an event header by its shortcut; returns the id if the header has one. `None`: do the steps.
     #[inline]
-    pub fn take_header(&mut self, header: &Header) -> Option<Option<u64>> {
+    pub(super) fn take_header(&mut self, header: &Header) -> Option<Option<u64>> {
         let found = header.read(self.data, self.at, self.end)?;
         self.at = found.after;
         if let Some((time, bits)) = found.time {
@@ -102,14 +100,14 @@ impl<'d> Machine<'d> {
     /// # Errors
     /// If the packet ends before it.
     #[inline]
-    pub fn pass(&mut self, payload: &Payload) -> Result<(), Stop> {
+    pub(super) fn pass(&mut self, payload: &Payload) -> Result<(), Stop> {
         self.at = payload.skip(self.at, self.end).ok_or(Stop::Short)?;
         Ok(())
     }
 
     /// Reads a payload by its shortcut; returns the thread if the event says it. `None`: do the steps.
     #[inline]
-    pub fn take_payload(&mut self, payload: &Payload, batch: &mut Batch) -> Option<Option<i32>> {
+    pub(super) fn take_payload(&mut self, payload: &Payload, batch: &mut Batch) -> Option<Option<i32>> {
         let after = payload.skip(self.at, self.end)?;
         let tid = payload.read(self.data, self.at, batch)?;
         self.at = after;
@@ -118,7 +116,7 @@ impl<'d> Machine<'d> {
 
     /// Makes room for the mask and `fields` values of an event.
     #[inline]
-    pub fn begin(&mut self, batch: &mut Batch, fields: usize) {
+    pub(super) fn begin(&mut self, batch: &mut Batch, fields: usize) {
         batch.values.room(1 + fields)[..=fields].fill(0);
         batch.values.advance(1 + fields);
         self.values_at = batch.values.len() - fields;
@@ -129,7 +127,7 @@ impl<'d> Machine<'d> {
     ///
     /// # Errors
     /// If the packet ends before the steps do, or a selector selects nothing.
-    pub fn run(&mut self, ops: &[Op], batch: &mut Batch) -> Result<(), Stop> {
+    pub(super) fn run(&mut self, ops: &[Op], batch: &mut Batch) -> Result<(), Stop> {
         for op in ops {
             match op {
                 Op::Int { at, shape, to } => {
@@ -332,7 +330,7 @@ impl<'d> Machine<'d> {
 
 /// The next time whose low `bits` are `value`: a stamp that is smaller than the one before has wrapped once.
 #[inline]
-pub fn extended(before: u64, value: u64, bits: u8) -> u64 {
+pub(super) fn extended(before: u64, value: u64, bits: u8) -> u64 {
     let range_less_one = u64::MAX >> (64 - u32::from(bits.clamp(1, 64)));
     let low = before & range_less_one;
     let time = (before - low).wrapping_add(value);

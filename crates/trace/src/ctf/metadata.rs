@@ -19,12 +19,11 @@ const HEADER: usize = 37;
 /// Largest metadata. LTTng describes all events of a kernel in 3 MB; each byte may become a word of 40 bytes.
 const MOST_BYTES: u64 = 16 << 20;
 /// Start of a JSON text in a sequence (RFC 7464).
-pub const RECORD_SEPARATOR: u8 = 0x1E;
+pub(super) const RECORD_SEPARATOR: u8 = 0x1E;
 
 /// The description as text, with the way back to places in the file.
 #[derive(Debug, Clone)]
-pub struct Metadata {
-    /// The file.
+pub(super) struct Metadata {
     pub file: PathBuf,
     /// TSDL or a sequence of JSON texts.
     pub text: String,
@@ -37,7 +36,7 @@ pub struct Metadata {
 }
 
 /// True if a file that starts so is the metadata of a CTF trace.
-pub fn is_metadata(start: &[u8]) -> bool {
+pub(super) fn is_metadata(start: &[u8]) -> bool {
     let text = start.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(start).trim_ascii_start();
     packet_order(start).is_some() || text.starts_with(b"/* CTF 1.8") || starts_json(text)
 }
@@ -60,7 +59,7 @@ impl Metadata {
     ///
     /// # Errors
     /// If it cannot be read, is none of the three forms, or a packet's header is damaged.
-    pub fn read(file: &Path) -> Result<Self, Error> {
+    pub(super) fn read(file: &Path) -> Result<Self, Error> {
         let io = |source| Error::Io { file: file.to_owned(), source };
         let mut bytes = Vec::new();
         std::fs::File::open(file).and_then(|from| from.take(MOST_BYTES + 1).read_to_end(&mut bytes)).map_err(io)?;
@@ -79,7 +78,7 @@ impl Metadata {
     ///
     /// # Errors
     /// If it is none of the three forms, or a packet's header is damaged.
-    pub fn unpack(file: &Path, bytes: &[u8]) -> Result<Self, Error> {
+    pub(super) fn unpack(file: &Path, bytes: &[u8]) -> Result<Self, Error> {
         let mut metadata = Self {
             file: file.to_owned(),
             text: String::new(),
@@ -136,19 +135,19 @@ impl Metadata {
     }
 
     /// True if the text is CTF 2.
-    pub fn is_json(&self) -> bool {
+    pub(super) fn is_json(&self) -> bool {
         starts_json(self.text.trim_start_matches('\u{FEFF}').as_bytes().trim_ascii_start())
     }
 
     /// Where in the file the byte `at` of the text stands.
-    pub fn place(&self, at: usize) -> u64 {
+    pub(super) fn place(&self, at: usize) -> u64 {
         let next = self.chunks.partition_point(|(text, _)| *text <= at);
         let (text, file) = self.chunks[next.saturating_sub(1)..].first().copied().unwrap_or((0, 0));
         file + (at.saturating_sub(text)) as u64
     }
 
     /// Something else was expected at byte `at` of the text.
-    pub fn damaged(&self, at: usize, expected: impl Into<String>, found: impl Into<String>) -> Error {
+    pub(super) fn damaged(&self, at: usize, expected: impl Into<String>, found: impl Into<String>) -> Error {
         let line = 1 + self.text.as_bytes()[..at.min(self.text.len())].iter().filter(|byte| **byte == b'\n').count();
         let found = format!("{} (line {line})", found.into());
         Error::Damaged { file: self.file.clone(), offset: self.place(at), expected: expected.into(), found }

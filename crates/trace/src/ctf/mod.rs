@@ -65,7 +65,7 @@ pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
 }
 
 /// The CTF traces below one directory.
-pub struct CtfTrace {
+pub(crate) struct CtfTrace {
     facts: Facts,
     kinds: Vec<StreamKind>,
     files: Vec<TraceFile>,

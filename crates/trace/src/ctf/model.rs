@@ -15,67 +15,59 @@ use std::sync::Arc;
 
 /// All that one `metadata` file says.
 #[derive(Debug, Clone)]
-pub struct Schema {
+pub(super) struct Schema {
     /// CTF 1.8 or CTF 2.
     pub format: Format,
     /// What the trace states about its origin.
     pub env: BTreeMap<String, String>,
-    /// Its clocks.
     pub clocks: Vec<ClockClass>,
     /// What stands at the start of each packet.
-    pub packet_header: Option<Arc<Class>>,
-    /// The kinds of stream.
+    pub(crate) packet_header: Option<Arc<Class>>,
     pub streams: Vec<StreamClass>,
 }
 
-/// A clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClockClass {
+pub(super) struct ClockClass {
     /// The name by which fields refer to it (in CTF 2 its id).
     pub id: String,
-    /// The name to show.
     pub name: String,
     /// Ticks per second.
     pub frequency: u64,
     /// Seconds between the clock's origin and its zero.
     pub offset_s: i64,
     /// Ticks between the clock's origin and its zero, beside the seconds.
-    pub offset_ticks: i64,
+    pub(crate) offset_ticks: i64,
 }
 
-/// A kind of stream.
 #[derive(Debug, Clone, Default)]
-pub struct StreamClass {
+pub(super) struct StreamClass {
     /// The number by which packets refer to it.
     pub id: u64,
     /// What follows the packet header.
-    pub packet_context: Option<Arc<Class>>,
+    pub(crate) packet_context: Option<Arc<Class>>,
     /// What stands before each event.
-    pub event_header: Option<Arc<Class>>,
+    pub(crate) event_header: Option<Arc<Class>>,
     /// What stands between the header of each event and its own context.
-    pub event_context: Option<Arc<Class>>,
+    pub(crate) event_context: Option<Arc<Class>>,
     /// The clock of its time stamps, where the stream names it and not the field.
     pub clock: Option<String>,
-    /// The kinds of event.
     pub events: Vec<EventClass>,
 }
 
-/// A kind of event.
 #[derive(Debug, Clone, Default)]
-pub struct EventClass {
+pub(super) struct EventClass {
     /// The number that stands in the event header.
     pub id: u64,
     /// Its name, in user space traces with the provider before a colon.
     pub name: String,
     /// What stands before its payload.
     pub context: Option<Arc<Class>>,
-    /// Its fields.
     pub payload: Option<Arc<Class>>,
 }
 
 /// A kind of field.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Class {
+pub(super) enum Class {
     /// An integer of fixed length; also booleans, bit maps and enumerations.
     Integer(Integer),
     /// An integer in LEB128 (CTF 2).
@@ -100,60 +92,52 @@ pub enum Class {
     Struct {
         /// Its alignment in bits: the largest of its members', or more.
         align: u32,
-        /// Names and classes.
         members: Vec<(String, Arc<Class>)>,
     },
     /// So many elements of one class.
     Array {
-        /// How many.
         length: Length,
         /// At least this alignment, in bits.
         align: u32,
-        /// The class of each.
         element: Arc<Class>,
     },
     /// One of several, selected by an earlier integer.
     Variant {
-        /// The integer.
         selector: Path,
         /// What can be selected.
         options: Vec<Choice>,
     },
     /// There or not, as an earlier integer says (CTF 2).
     Optional {
-        /// The integer.
         selector: Path,
         /// Values that mean it is there.
         ranges: Vec<Range>,
-        /// What is there.
         class: Arc<Class>,
     },
 }
 
 /// Values from the first to the last, both inside.
-pub type Range = (i128, i128);
+pub(super) type Range = (i128, i128);
 
 /// One of the things a variant can be.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Choice {
+pub(super) struct Choice {
     /// Its name; in TSDL also the label of the selector's values.
     pub name: String,
     /// Values of the selector; `None`: those that the selector's enumeration calls by the choice's name.
     pub ranges: Option<Vec<Range>>,
-    /// What it is.
     pub class: Arc<Class>,
 }
 
 /// An integer of fixed length.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Integer {
+pub(super) struct Integer {
     /// Its length, 1 to 64.
     pub bits: u8,
     /// Its alignment in bits, a power of two.
     pub align: u32,
     /// True for two's complement.
     pub signed: bool,
-    /// Byte order.
     pub order: Endian,
     /// True if the bits inside a byte run against the byte order (CTF 2's bit order).
     pub swapped: bool,
@@ -169,7 +153,7 @@ pub struct Integer {
 
 /// An integer in LEB128.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Leb {
+pub(super) struct Leb {
     /// True for two's complement.
     pub signed: bool,
     /// Names of its values.
@@ -180,12 +164,11 @@ pub struct Leb {
 
 /// A floating-point number of 32 or 64 bits.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Float {
+pub(super) struct Float {
     /// 32 or 64.
     pub bits: u8,
     /// Its alignment in bits, a power of two.
     pub align: u32,
-    /// Byte order.
     pub order: Endian,
     /// See [`Integer::swapped`].
     pub swapped: bool,
@@ -193,7 +176,7 @@ pub struct Float {
 
 /// How many elements or bytes.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Length {
+pub(super) enum Length {
     /// Always so many.
     Fixed(u64),
     /// As an earlier integer says.
@@ -202,16 +185,15 @@ pub enum Length {
 
 /// Where an earlier integer stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Path {
+pub(super) struct Path {
     /// Where to start; `None`: in the structures around the one who asks, from the inside out.
     pub scope: Option<Scope>,
-    /// Names on the way.
     pub names: Vec<String>,
 }
 
 /// The parts of a packet and of an event, in the order in which they stand there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
+pub(super) enum Scope {
     /// `trace.packet.header`.
     PacketHeader,
     /// `stream.packet.context`.
@@ -229,12 +211,11 @@ pub enum Scope {
 /// What an integer means to the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Role {
+pub(super) enum Role {
     /// 0xC1FC1FC1 at the start of a packet.
     Magic,
     /// Which kind of stream the packet belongs to.
     StreamId,
-    /// Which stream it belongs to.
     StreamInstance,
     /// Time of its first event or earlier.
     Begin,
@@ -259,11 +240,10 @@ pub enum Role {
 }
 
 impl Role {
-    /// How many there are.
-    pub const COUNT: usize = Role::Tid as usize + 1;
+    pub(super) const COUNT: usize = Role::Tid as usize + 1;
 
     /// The meaning that CTF 1.8 gives a name in a scope (sections 5.2 and 6.1; `cpu_id` and `tid` are LTTng's).
-    pub fn of_name(scope: Scope, name: &str) -> Option<Self> {
+    pub(super) fn of_name(scope: Scope, name: &str) -> Option<Self> {
         let role = match (scope, name) {
             (Scope::PacketHeader, "magic") => Role::Magic,
             (Scope::PacketHeader, "stream_id") => Role::StreamId,
@@ -284,13 +264,12 @@ impl Role {
 
 impl Class {
     /// A structure that is at least so aligned.
-    pub fn structure(least_align: u32, members: Vec<(String, Arc<Class>)>) -> Self {
+    pub(super) fn structure(least_align: u32, members: Vec<(String, Arc<Class>)>) -> Self {
         let align = members.iter().map(|(_, class)| class.align()).fold(least_align.max(1), u32::max);
         Class::Struct { align, members }
     }
 
-    /// Alignment in bits.
-    pub fn align(&self) -> u32 {
+    pub(super) fn align(&self) -> u32 {
         match self {
             Class::Integer(integer) => integer.align,
             Class::Float(float) => float.align,
@@ -302,7 +281,7 @@ impl Class {
     }
 
     /// The largest alignment of anything inside. Visits all of it: only for classes that were compiled, which are bounded.
-    pub fn largest_align(&self) -> u32 {
+    pub(super) fn largest_align(&self) -> u32 {
         let inside = match self {
             Class::Struct { members, .. } => members.iter().map(|(_, class)| class.largest_align()).max(),
             Class::Array { element, .. } => Some(element.largest_align()),
@@ -316,7 +295,7 @@ impl Class {
 
 impl StreamClass {
     /// The classes of everything that events consist of.
-    pub fn event_parts(&self) -> impl Iterator<Item = &Arc<Class>> {
+    pub(super) fn event_parts(&self) -> impl Iterator<Item = &Arc<Class>> {
         let own = self.events.iter().flat_map(|event| [event.context.as_ref(), event.payload.as_ref()]);
         own.chain([self.event_header.as_ref(), self.event_context.as_ref()]).flatten()
     }
@@ -324,19 +303,19 @@ impl StreamClass {
 
 impl Schema {
     /// A schema without content.
-    pub fn new(format: Format) -> Self {
+    pub(super) fn new(format: Format) -> Self {
         Self { format, env: BTreeMap::new(), clocks: Vec::new(), packet_header: None, streams: Vec::new() }
     }
 
     /// True if names give integers their meaning.
-    pub fn names_are_roles(&self) -> bool {
+    pub(super) fn names_are_roles(&self) -> bool {
         self.format == Format::Ctf1
     }
 }
 
 impl ClockClass {
     /// The clock as the rest of the program knows it.
-    pub fn clock(&self) -> base::Clock {
+    pub(super) fn clock(&self) -> base::Clock {
         let scale = base::Clock::with_frequency(self.name.clone(), self.frequency);
         let ticks_ns = i128::from(self.offset_ticks) * 1_000_000_000 / i128::from(self.frequency.max(1));
         let offset_ns = i128::from(self.offset_s) * 1_000_000_000 + ticks_ns;

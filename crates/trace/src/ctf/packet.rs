@@ -17,9 +17,8 @@ use base::Problem;
 /// First four bytes of a packet, where its header has them (CTF 1.8.3 section 5.1).
 const MAGIC: u64 = 0xC1FC_1FC1;
 
-/// One packet.
 #[derive(Debug, Clone)]
-pub struct Packet {
+pub(super) struct Packet {
     /// Position of its file in the trace's list.
     pub file: usize,
     /// First byte in the file.
@@ -27,14 +26,12 @@ pub struct Packet {
     /// First byte behind it, or the end of the file where that comes earlier.
     pub to: u64,
     /// Bits that hold events, header and context included.
-    pub content_bits: u64,
-    /// The kind of its stream.
+    pub(crate) content_bits: u64,
     pub kind: usize,
     /// Which stream it belongs to, where it says so.
     pub instance: Option<u64>,
     /// Its CPU.
     pub cpu: Option<u64>,
-    /// Ticks at its begin.
     pub begin: Option<u64>,
     /// True if the file ends before its content does.
     pub truncated: bool,
@@ -48,7 +45,7 @@ pub struct Packet {
 
 /// Events lost before a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Lost {
+pub(super) struct Lost {
     /// How many, 0 if that is not known.
     pub events: u64,
     /// How many whole packets.
@@ -56,12 +53,10 @@ pub struct Lost {
 }
 
 /// A file being searched for packets.
-pub struct StreamFile<'f> {
-    /// Its name in messages.
+pub(super) struct StreamFile<'f> {
     pub name: &'f str,
     /// Position in the trace's list.
     pub number: usize,
-    /// Its content.
     pub data: &'f [u8],
 }
 
@@ -72,7 +67,7 @@ impl StreamFile<'_> {
     }
 
     /// The packets of the file; `kinds` are those of its trace, of which the first starts at `first_kind`.
-    pub fn packets(&self, kinds: &[StreamKind], first_kind: usize, problems: &mut Vec<Problem>) -> Vec<Packet> {
+    pub(super) fn packets(&self, kinds: &[StreamKind], first_kind: usize, problems: &mut Vec<Problem>) -> Vec<Packet> {
         let mut packets: Vec<Packet> = Vec::new();
         let mut at = 0u64;
         let length = self.data.len() as u64;
@@ -187,7 +182,7 @@ struct Sizes {
 }
 
 /// Fills in [`Packet::lost`] for the packets of one stream.
-pub fn note_losses(packets: &mut [Packet]) {
+pub(super) fn note_losses(packets: &mut [Packet]) {
     let mut before: Option<Packet> = None;
     for packet in packets {
         let mut lost = Lost::default();

@@ -15,40 +15,31 @@ use crate::FieldType;
 
 /// One step. Positions (`at`) are bits from the base.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Op {
+pub(super) enum Op {
     /// Moves the base up to a multiple of so many bits.
     Align(u32),
     /// Moves the base.
     Advance(u64),
     /// Moves the base so many times.
     AdvanceTimes(Count, u64),
-    /// Reads an integer.
     Int {
-        /// Where.
         at: u32,
-        /// How.
         shape: Shape,
-        /// What for.
         to: To,
     },
     /// Reads a floating-point number of 32 or 64 bits.
     Float {
-        /// Where.
         at: u32,
         /// Its bits as an integer.
         shape: Shape,
-        /// What for.
         to: To,
     },
     /// Reads bytes of fixed number.
     Fixed {
-        /// Where.
         at: u32,
-        /// How many.
         bytes: u32,
         /// True for text, which may end earlier at a NUL.
         text: bool,
-        /// What for.
         to: To,
     },
     /// Reads a LEB128 integer at the base and moves the base behind it.
@@ -69,27 +60,21 @@ pub enum Op {
     },
     /// Reads so many bytes and moves the base behind them.
     Counted {
-        /// How many.
         bytes: Count,
-        /// True for text.
         text: bool,
         /// What for; empty: only to pass over them.
         to: Vec<To>,
     },
     /// Does the same steps several times.
     Repeat {
-        /// How often.
         count: Count,
-        /// The steps.
         body: Vec<Op>,
         /// True if what they print is a list.
         list: bool,
     },
     /// Does the steps of the arm whose range holds the register's value.
     Switch {
-        /// The register.
         register: u32,
-        /// The arms.
         arms: Vec<Arm>,
         /// True if no arm is an error (a variant), false if it means nothing is there (an optional field).
         must_match: bool,
@@ -107,27 +92,24 @@ pub enum Op {
 
 /// One arm of a [`Op::Switch`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Arm {
+pub(super) struct Arm {
     /// First and last value, both inside, as [`order_key`] makes them.
     pub ranges: Vec<(u64, u64)>,
-    /// The steps.
     pub body: Vec<Op>,
     /// True if register values are signed.
     pub signed: bool,
 }
 
-/// How many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Count {
+pub(super) enum Count {
     /// Always so many.
     Is(u64),
-    /// As this register says.
     Register(u32),
 }
 
 /// What a value is read for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum To {
+pub(super) enum To {
     /// Field so and so; before [`Program::select`] its position in [`Program::fields`], after it in the request.
     Field(u32),
     /// A later step needs it.
@@ -144,37 +126,36 @@ pub enum To {
 
 /// A value for which unsigned order is the value's own order.
 #[inline]
-pub fn order_key(value: u64, signed: bool) -> u64 {
+pub(super) fn order_key(value: u64, signed: bool) -> u64 {
     if signed { value ^ 1 << 63 } else { value }
 }
 
 /// All steps of a part of a packet or event.
 #[derive(Debug, Clone, Default)]
-pub struct Program {
-    /// The steps.
+pub(super) struct Program {
     pub ops: Vec<Op>,
     /// The fields that `To::Field` refers to, in the order in which they are read.
     pub fields: Vec<FieldType>,
     /// So many of them belong to contexts.
-    pub context_fields: usize,
+    pub(crate) context_fields: usize,
 }
 
 impl Program {
     /// The fields as the user sees them: the payload's first.
-    pub fn shown_fields(&self) -> Vec<FieldType> {
+    pub(super) fn shown_fields(&self) -> Vec<FieldType> {
         let (context, payload) = self.fields.split_at(self.context_fields);
         [payload, context].concat()
     }
 
     /// Position in `fields` of a field that the user sees at `shown`.
-    pub fn position(&self, shown: usize) -> usize {
+    pub(super) fn position(&self, shown: usize) -> usize {
         (shown + self.context_fields) % self.fields.len().max(1)
     }
 
     /// The steps that are left if of all fields only these are wanted: per wanted field its position in `fields`.
     ///
     /// Registers and roles stay. What stands between is passed over in one step, as far as its size is fixed.
-    pub fn select(&self, wanted: &[Option<usize>]) -> Vec<Op> {
+    pub(super) fn select(&self, wanted: &[Option<usize>]) -> Vec<Op> {
         let mut kept = Kept { wanted, ops: Vec::new(), pending: 0 };
         kept.take(&self.ops);
         kept.finish()

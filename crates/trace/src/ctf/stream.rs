@@ -16,13 +16,9 @@ use std::sync::Arc;
 /// Events of one batch, wanted or not: about 100 KB once decoded, while LTTng's packets have up to some MB.
 const EVENTS_PER_BATCH: u64 = 1 << 11;
 
-/// One stream, ready to be read.
-pub struct Reader<'t> {
-    /// Its kind.
+pub(super) struct Reader<'t> {
     pub kind: &'t StreamKind,
-    /// Its packets, in order.
     pub packets: &'t [Packet],
-    /// The trace's files.
     pub files: &'t [TraceFile],
     /// How its events are read, given what is wanted.
     pub selection: Arc<Selection>,
@@ -32,13 +28,9 @@ pub struct Reader<'t> {
     pub clock: Clock,
 }
 
-/// A file of a trace.
-pub struct TraceFile {
-    /// Where it is.
+pub(super) struct TraceFile {
     pub path: PathBuf,
-    /// The same in messages.
     pub name: String,
-    /// Its content.
     pub content: Arc<MappedFile>,
 }
 
@@ -110,7 +102,7 @@ impl Reader<'_> {
     }
 
     /// The bytes of a packet, as far as its file has them.
-    pub fn bytes_of(&self, packet: &Packet) -> &[u8] {
+    pub(super) fn bytes_of(&self, packet: &Packet) -> &[u8] {
         let bytes = &self.files[packet.file].content[..];
         bytes.get(packet.from as usize..packet.to as usize).unwrap_or_default()
     }
@@ -119,7 +111,7 @@ impl Reader<'_> {
     ///
     /// # Errors
     /// If the packet ends before them.
-    pub fn opened(&self, packet: &Packet, batch: &mut Batch) -> Result<Machine<'_>, Stop> {
+    pub(super) fn opened(&self, packet: &Packet, batch: &mut Batch) -> Result<Machine<'_>, Stop> {
         let data = self.bytes_of(packet);
         let mut machine = Machine::new(data, self.kind.registers);
         machine.run(&self.kind.packet_header, batch)?;
@@ -133,7 +125,7 @@ impl Reader<'_> {
     /// # Errors
     /// If it is of no known kind or not whole.
     #[inline]
-    pub fn event(&self, machine: &mut Machine<'_>, cpu: u32, batch: &mut Batch) -> Result<(), Bad> {
+    pub(super) fn event(&self, machine: &mut Machine<'_>, cpu: u32, batch: &mut Batch) -> Result<(), Bad> {
         let id = self.header(machine, batch)?.unwrap_or_else(|| self.kind.only_id());
         let steps = &self.selection.steps[self.kind.event(id).ok_or(Bad::Unknown(id))?];
         let time_ns = self.clock.ns(machine.ticks);
@@ -195,7 +187,7 @@ impl Reader<'_> {
 }
 
 /// Why the rest of a packet cannot be read.
-pub enum Bad {
+pub(super) enum Bad {
     /// Nothing describes events of this id.
     Unknown(u64),
     /// An event is not whole or contradicts itself.
@@ -209,7 +201,7 @@ impl From<Stop> for Bad {
 }
 
 /// Batches of a stream, one after the other.
-pub struct InOrder<'t> {
+pub(super) struct InOrder<'t> {
     reader: Reader<'t>,
     position: Position,
     /// First packet that may still be mapped, and bytes of those from it up to where reading goes on.
@@ -221,7 +213,7 @@ const STILL_NEEDED_BYTES: u64 = 4 << 20;
 
 impl<'t> InOrder<'t> {
     /// All batches of a stream.
-    pub fn new(reader: Reader<'t>) -> Self {
+    pub(super) fn new(reader: Reader<'t>) -> Self {
         Self { reader, position: Position::default(), mapped: (0, 0) }
     }
 

@@ -28,19 +28,18 @@ const USE_CLOCKID: u32 = 25;
 const READ_LOST: u64 = 1 << 4;
 
 /// `PERF_TYPE_TRACEPOINT`.
-pub const TRACEPOINT: u32 = 2;
+pub(super) const TRACEPOINT: u32 = 2;
 
 /// One event as it was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attr {
+pub(super) struct Attr {
     /// `PERF_TYPE_...`.
     pub kind: u32,
     /// A tracepoint's id, or which counter.
     pub config: u64,
-    /// What samples carry.
     pub sample: SampleFormat,
     /// The clock id, if one was chosen with `perf record -k`.
-    pub clock_id: Option<u32>,
+    pub(crate) clock_id: Option<u32>,
     /// Ids of its counters, one per CPU or thread.
     pub ids: Vec<u64>,
     read: u64,
@@ -49,12 +48,11 @@ pub struct Attr {
 
 /// What a sample carries, as far as we use it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sample<'r> {
+pub(super) struct Sample<'r> {
     /// Instruction pointer.
     pub ip: Option<u64>,
     /// Process and thread.
-    pub pid_tid: Option<(i32, i32)>,
-    /// Time.
+    pub(crate) pid_tid: Option<(i32, i32)>,
     pub time: Option<u64>,
     /// CPU.
     pub cpu: Option<u32>,
@@ -68,8 +66,7 @@ pub struct Sample<'r> {
 
 /// What every other record carries at its end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Trailer {
-    /// Time.
+pub(super) struct Trailer {
     pub time: Option<u64>,
     /// CPU.
     pub cpu: Option<u32>,
@@ -77,7 +74,7 @@ pub struct Trailer {
 
 impl Attr {
     /// Parses an attribute and the ids behind it; `None` if it is shorter than its first version.
-    pub fn parse(attr: &[u8], ids: &[u8], endian: Endian) -> Option<Self> {
+    pub(super) fn parse(attr: &[u8], ids: &[u8], endian: Endian) -> Option<Self> {
         if attr.len() < FIRST_VERSION {
             return None;
         }
@@ -99,7 +96,7 @@ impl Attr {
     }
 
     /// Where a sample's id lies from its start.
-    pub fn id_in_sample(&self) -> Option<usize> {
+    pub(super) fn id_in_sample(&self) -> Option<usize> {
         if self.sample.contains(SampleFormat::IDENTIFIER) {
             return Some(0);
         }
@@ -108,13 +105,13 @@ impl Attr {
     }
 
     /// Where the time lies from the start of a sample.
-    pub fn time_in_sample(&self) -> Option<usize> {
+    pub(super) fn time_in_sample(&self) -> Option<usize> {
         let before = SampleFormat::IDENTIFIER | SampleFormat::IP | SampleFormat::TID;
         self.sample.contains(SampleFormat::TIME).then(|| words(self.sample & before))
     }
 
     /// Where the time lies from the start of a record of `length` bytes other than a sample.
-    pub fn time_in_other(&self, length: usize) -> Option<usize> {
+    pub(super) fn time_in_other(&self, length: usize) -> Option<usize> {
         self.sample_id_all.then(|| self.place_at_end(SampleFormat::TIME, BEHIND_TIME, length))?
     }
 
@@ -125,7 +122,7 @@ impl Attr {
     }
 
     /// Reads what a record other than a sample carries at its end.
-    pub fn trailer(&self, body: &[u8], endian: Endian) -> Trailer {
+    pub(super) fn trailer(&self, body: &[u8], endian: Endian) -> Trailer {
         if !self.sample_id_all {
             return Trailer::default();
         }
@@ -138,7 +135,7 @@ impl Attr {
     }
 
     /// Reads a sample; `None` if the record is too short for what the attribute says of it.
-    pub fn read_sample<'r>(&self, body: &'r [u8], endian: Endian) -> Option<Sample<'r>> {
+    pub(super) fn read_sample<'r>(&self, body: &'r [u8], endian: Endian) -> Option<Sample<'r>> {
         let mut cursor = Cursor { rest: body, endian };
         let has = |bit: SampleFormat| self.sample.contains(bit);
         let mut sample = Sample::default();

@@ -21,73 +21,71 @@ const MAGIC: [u8; 8] = *b"PERFILE2";
 /// The same of a big-endian machine.
 const MAGIC_SWAPPED: [u8; 8] = *b"2ELIFREP";
 /// Size that marks the pipe form (`struct perf_pipe_file_header`).
-pub const PIPE_HEADER: u64 = 16;
+pub(super) const PIPE_HEADER: u64 = 16;
 /// Size of `struct perf_file_header`.
-pub const FILE_HEADER: usize = 104;
+pub(super) const FILE_HEADER: usize = 104;
 /// Size of the (offset, size) pair that ends each entry of the attribute section.
-pub const SECTION: usize = 16;
+pub(super) const SECTION: usize = 16;
 
 /// Most counters of all events: 2,500 tracepoints, as many as a kernel has, on 1,024 CPUs, or 512 on the most CPUs that a
 /// kernel may have (8,192).
 const MOST_IDS: usize = 1 << 22;
 
 /// Feature numbers (`enum` in tools/perf/util/header.h) that we use.
-pub mod feature {
+pub(super) mod feature {
     /// The formats of the recorded tracepoints.
-    pub const TRACING_DATA: u32 = 1;
+    pub(crate) const TRACING_DATA: u32 = 1;
     /// `uname -n`.
-    pub const HOSTNAME: u32 = 3;
+    pub(crate) const HOSTNAME: u32 = 3;
     /// `uname -r`.
-    pub const OSRELEASE: u32 = 4;
+    pub(crate) const OSRELEASE: u32 = 4;
     /// Version of perf.
-    pub const VERSION: u32 = 5;
+    pub(crate) const VERSION: u32 = 5;
     /// `uname -m`.
-    pub const ARCH: u32 = 6;
+    pub(crate) const ARCH: u32 = 6;
     /// Number of CPUs.
-    pub const NRCPUS: u32 = 7;
+    pub(crate) const NRCPUS: u32 = 7;
     /// CPU model.
-    pub const CPUDESC: u32 = 8;
+    pub(crate) const CPUDESC: u32 = 8;
     /// perf's command line.
-    pub const CMDLINE: u32 = 11;
+    pub(crate) const CMDLINE: u32 = 11;
     /// Names of the events, with their attributes and ids.
-    pub const EVENT_DESC: u32 = 12;
+    pub(crate) const EVENT_DESC: u32 = 12;
     /// Where hardware trace bytes lie in the file.
-    pub const AUXTRACE: u32 = 18;
+    pub(crate) const AUXTRACE: u32 = 18;
     /// Times of the first and the last sample.
-    pub const SAMPLE_TIME: u32 = 21;
+    pub(crate) const SAMPLE_TIME: u32 = 21;
     /// The records lie in several files of a directory.
-    pub const DIR_FORMAT: u32 = 24;
+    pub(crate) const DIR_FORMAT: u32 = 24;
     /// How records are packed.
-    pub const COMPRESSED: u32 = 27;
+    pub(crate) const COMPRESSED: u32 = 27;
     /// simpleperf's: names and values, the events' names among them.
-    pub const META_INFO: u32 = 129;
+    pub(crate) const META_INFO: u32 = 129;
     /// Clock of the time stamps and the wall clock at one of its instants.
-    pub const CLOCK_DATA: u32 = 29;
+    pub(crate) const CLOCK_DATA: u32 = 29;
 }
 
 /// True for perf.data, of either byte order and form.
-pub fn is_perf_data(first: &[u8]) -> bool {
+pub(super) fn is_perf_data(first: &[u8]) -> bool {
     first.starts_with(&MAGIC) || first.starts_with(&MAGIC_SWAPPED)
 }
 
 /// A perf.data file taken apart, its records not yet looked at.
 #[derive(Debug)]
-pub struct Container {
+pub(super) struct Container {
     /// Byte order of everything in it.
     pub endian: Endian,
     /// True for what `perf record -o -` writes.
     pub pipe: bool,
     /// The events that were opened.
-    pub attrs: Vec<Attr>,
+    pub(crate) attrs: Vec<Attr>,
     /// Where the `struct perf_event_attr` of each of them lies.
-    pub attr_places: Vec<Range<usize>>,
+    pub(crate) attr_places: Vec<Range<usize>>,
     /// Where the contents of each feature lie.
     pub features: BTreeMap<u32, Range<usize>>,
-    /// Where the records lie.
     pub records: Range<usize>,
     /// Ids that may still be taken in.
     ids_left: usize,
-    /// What was wrong.
     pub problems: Problems,
 }
 
@@ -96,7 +94,7 @@ impl Container {
     ///
     /// # Errors
     /// If the header is cut short, or no event is described.
-    pub fn parse(bytes: &[u8], path: &Path) -> Result<Self, Error> {
+    pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Self, Error> {
         let endian = if bytes.starts_with(&MAGIC) { Endian::Little } else { Endian::Big };
         let header = |at: usize| bytes.get(at..at + 8).map(|word| endian.unsigned(word));
         let mut container = Self {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// What the feature sections say.
-pub struct Features<'f> {
+pub(super) struct Features<'f> {
     bytes: &'f [u8],
     ranges: &'f BTreeMap<u32, Range<usize>>,
     endian: Endian,
@@ -20,12 +20,11 @@ pub struct Features<'f> {
 
 impl<'f> Features<'f> {
     /// Features that lie at `ranges` of `bytes`.
-    pub fn new(bytes: &'f [u8], ranges: &'f BTreeMap<u32, Range<usize>>, endian: Endian) -> Self {
+    pub(super) fn new(bytes: &'f [u8], ranges: &'f BTreeMap<u32, Range<usize>>, endian: Endian) -> Self {
         Self { bytes, ranges, endian }
     }
 
-    /// The contents of a section.
-    pub fn section(&self, number: u32) -> Option<&'f [u8]> {
+    pub(super) fn section(&self, number: u32) -> Option<&'f [u8]> {
         self.bytes.get(self.ranges.get(&number)?.clone())
     }
 
@@ -46,7 +45,7 @@ impl<'f> Features<'f> {
     }
 
     /// Puts into `facts` what they say of machine and recording.
-    pub fn tell(&self, facts: &mut Facts) {
+    pub(super) fn tell(&self, facts: &mut Facts) {
         facts.hostname = self.text(feature::HOSTNAME);
         let release = self.text(feature::OSRELEASE);
         let machine = self.text(feature::ARCH);
@@ -67,7 +66,7 @@ impl<'f> Features<'f> {
 
     /// For which CPUs events were opened. perf opens them on all at the same time, so that each is covered as a whole, or
     /// (`perf record -C`) not at all. `counters` is how many counters an event had: one per CPU.
-    pub fn coverage(&self, counters: usize) -> BTreeMap<u32, Coverage> {
+    pub(super) fn coverage(&self, counters: usize) -> BTreeMap<u32, Coverage> {
         let cpus = self.section(feature::NRCPUS).and_then(|section| self.number(section, 0, 4)).unwrap_or(0);
         let chosen = self.command_line().and_then(|words| chosen_cpus(&words)).filter(|cpus| cpus.len() == counters);
         let covered = |cpu: &u32| chosen.as_ref().is_none_or(|chosen| chosen.contains(*cpu));
@@ -97,7 +96,7 @@ impl<'f> Features<'f> {
     }
 
     /// Names of the events by the first of their ids.
-    pub fn event_names(&self) -> FxHashMap<u64, String> {
+    pub(super) fn event_names(&self) -> FxHashMap<u64, String> {
         let mut names = FxHashMap::default();
         let Some(section) = self.section(feature::EVENT_DESC) else { return names };
         let (Some(count), Some(attr_size)) = (self.number(section, 0, 4), self.number(section, 4, 4)) else {
@@ -122,7 +121,7 @@ impl Features<'_> {
     /// simpleperf's names of the events by type and config: NUL-ended names and values in turn, of which
     /// `event_type_info` has lines `sched:sched_switch,2,45` (system/extras/simpleperf/cmd_record.cpp and
     /// record_file_format.h, Android 14).
-    pub fn simpleperf_names(&self) -> FxHashMap<(u32, u64), String> {
+    pub(super) fn simpleperf_names(&self) -> FxHashMap<(u32, u64), String> {
         let meta = self.section(feature::META_INFO).unwrap_or_default();
         let mut words = meta.split(|byte| *byte == 0);
         while let (Some(name), Some(value)) = (words.next(), words.next()) {

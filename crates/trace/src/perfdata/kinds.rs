@@ -60,16 +60,15 @@ const SOFTWARE: [&str; 12] = [
 ];
 
 /// What a file calls its events.
-pub struct Names {
+pub(super) struct Names {
     /// perf's names by one of their ids.
     pub by_id: FxHashMap<u64, String>,
     /// simpleperf's names by type and config.
-    pub by_config: FxHashMap<(u32, u64), String>,
+    pub(crate) by_config: FxHashMap<(u32, u64), String>,
 }
 
-/// All kinds of a file.
 #[derive(Debug)]
-pub struct Kinds {
+pub(super) struct Kinds {
     /// As the facts list them: tracepoints, then sampled counters, then `comm`.
     pub types: Vec<EventType>,
     formats: Vec<EventFormat>,
@@ -79,7 +78,7 @@ pub struct Kinds {
 
 impl Kinds {
     /// Kinds of a file with these formats, attributes and names of events.
-    pub fn new(formats: Vec<EventFormat>, attrs: &[Attr], names: &Names) -> Self {
+    pub(super) fn new(formats: Vec<EventFormat>, attrs: &[Attr], names: &Names) -> Self {
         let mut types: Vec<EventType> = formats.iter().map(EventFormat::event_type).collect();
         let by_tracepoint: FxHashMap<u64, usize> =
             formats.iter().enumerate().map(|(index, format)| (u64::from(format.id), index)).collect();
@@ -101,13 +100,13 @@ impl Kinds {
     }
 
     /// Position of `comm` among the types.
-    pub fn comm(&self) -> usize {
+    pub(super) fn comm(&self) -> usize {
         self.types.len() - 1
     }
 
     /// Position of the type of a sample of attribute `attr` that carries `raw`. The id in the tracepoint's own record
     /// decides: it is what the kernel wrote.
-    pub fn of_sample(&self, attr: usize, raw: Option<&[u8]>, endian: Endian) -> Option<usize> {
+    pub(super) fn of_sample(&self, attr: usize, raw: Option<&[u8]>, endian: Endian) -> Option<usize> {
         match self.by_attr.get(attr)? {
             Some(index) => Some(*index),
             None => self.by_tracepoint.get(&endian.unsigned(raw?.get(..2)?)).copied(),
@@ -115,7 +114,7 @@ impl Kinds {
     }
 
     /// How to read what `request` wants: per type its kind and its fields.
-    pub fn plan(&self, request: &Request, endian: Endian) -> Vec<Option<(Kind, How)>> {
+    pub(super) fn plan(&self, request: &Request, endian: Endian) -> Vec<Option<(Kind, How)>> {
         let plan_one = |(index, event): (usize, &EventType)| {
             let kind = request.kind_of(event)?;
             let wanted = &request.events[kind];
@@ -133,8 +132,7 @@ impl Kinds {
 }
 
 /// How the wanted fields of one type are read.
-pub enum How {
-    /// From the tracepoint's record.
+pub(super) enum How {
     Tracepoint {
         /// The wanted fields.
         extract: Extract,
@@ -153,7 +151,12 @@ enum Value<'r> {
 }
 
 /// Adds a sample's wanted fields to `batch`.
-pub fn add_sample(batch: &mut Batch, head: (u64, Kind, u32), positions: &[Option<usize>], record: SampleRecord<'_>) {
+pub(super) fn add_sample(
+    batch: &mut Batch,
+    head: (u64, Kind, u32),
+    positions: &[Option<usize>],
+    record: SampleRecord<'_>,
+) {
     let SampleRecord { sample, misc, endian } = record;
     let read = |field: usize| match SAMPLE_FIELDS[field].0 {
         "ip" => sample.ip.map(Value::Number),
@@ -168,8 +171,7 @@ pub fn add_sample(batch: &mut Batch, head: (u64, Kind, u32), positions: &[Option
 }
 
 /// A sample with what its record's header says.
-pub struct SampleRecord<'r> {
-    /// The sample.
+pub(super) struct SampleRecord<'r> {
     pub sample: &'r Sample<'r>,
     /// Flags of its record.
     pub misc: u16,
@@ -178,14 +180,19 @@ pub struct SampleRecord<'r> {
 }
 
 /// A COMM record: pid, tid, name.
-pub fn read_comm(body: &[u8], endian: Endian) -> Option<(i32, i32, &[u8])> {
+pub(super) fn read_comm(body: &[u8], endian: Endian) -> Option<(i32, i32, &[u8])> {
     let name = body.get(8..)?;
     let name = &name[..memchr::memchr(0, name)?];
     Some((endian.unsigned(&body[..4]) as i32, endian.unsigned(&body[4..8]) as i32, name))
 }
 
 /// Adds the wanted fields of a COMM record to `batch`.
-pub fn add_comm(batch: &mut Batch, head: (u64, Kind, u32), positions: &[Option<usize>], comm: (i32, i32, &[u8])) {
+pub(super) fn add_comm(
+    batch: &mut Batch,
+    head: (u64, Kind, u32),
+    positions: &[Option<usize>],
+    comm: (i32, i32, &[u8]),
+) {
     let (pid, tid, name) = comm;
     let read = |field: usize| match COMM_FIELDS[field].0 {
         "pid" => Value::Number(i64::from(pid) as u64),

@@ -42,7 +42,7 @@ const UNPACKED_STEP: usize = 128 << 10;
 
 /// Which attribute describes a record?
 #[derive(Debug)]
-pub struct Attrs {
+pub(super) struct Attrs {
     /// The opened events.
     pub list: Vec<Attr>,
     by_id: FxHashMap<u64, usize>,
@@ -50,14 +50,14 @@ pub struct Attrs {
 
 impl Attrs {
     /// Makes the ids of `list` known.
-    pub fn new(list: Vec<Attr>) -> Self {
+    pub(super) fn new(list: Vec<Attr>) -> Self {
         let ids = list.iter().enumerate().flat_map(|(index, attr)| attr.ids.iter().map(move |id| (*id, index)));
         let by_id = ids.collect();
         Self { list, by_id }
     }
 
     /// The position of the attribute of a sample. perf demands that the id stands at the same place in all samples.
-    pub fn of_sample(&self, body: &[u8], endian: Endian) -> Option<usize> {
+    pub(super) fn of_sample(&self, body: &[u8], endian: Endian) -> Option<usize> {
         if self.list.len() == 1 {
             return Some(0);
         }
@@ -66,8 +66,7 @@ impl Attrs {
         self.by_id.get(&id).copied()
     }
 
-    /// The time that a record states.
-    pub fn time(&self, kind: RecordKind, body: &[u8], endian: Endian) -> Option<u64> {
+    pub(super) fn time(&self, kind: RecordKind, body: &[u8], endian: Endian) -> Option<u64> {
         if kind == RecordKind::SAMPLE {
             let at = self.list[self.of_sample(body, endian)?].time_in_sample()?;
             return body.get(at..at + 8).map(|time| endian.unsigned(time));
@@ -77,14 +76,11 @@ impl Attrs {
     }
 }
 
-/// A record with its time.
 #[derive(Debug)]
-pub struct Timed<'t> {
+pub(super) struct Timed<'t> {
     /// When; the time of its neighbour where it has none of its own.
     pub time: u64,
-    /// What.
     pub kind: RecordKind,
-    /// Flags.
     pub misc: u16,
     /// What follows its header.
     pub body: Cow<'t, [u8]>,
@@ -93,7 +89,7 @@ pub struct Timed<'t> {
 }
 
 /// Records of a file in time order.
-pub struct Ordered<'t> {
+pub(super) struct Ordered<'t> {
     records: Records<'t>,
     attrs: &'t Attrs,
     endian: Endian,
@@ -120,7 +116,7 @@ pub struct Ordered<'t> {
 
 impl<'t> Ordered<'t> {
     /// Orders `records`.
-    pub fn new(records: Records<'t>, attrs: &'t Attrs, endian: Endian) -> Self {
+    pub(super) fn new(records: Records<'t>, attrs: &'t Attrs, endian: Endian) -> Self {
         Self {
             records,
             attrs,
@@ -142,12 +138,12 @@ impl<'t> Ordered<'t> {
     }
 
     /// The file's name, for messages.
-    pub fn file(&self) -> &str {
+    pub(super) fn file(&self) -> &str {
         self.records.file()
     }
 
     /// The next record; damage on the way to it goes into `problems`.
-    pub fn next(&mut self, problems: &mut Problems) -> Option<Timed<'t>> {
+    pub(super) fn next(&mut self, problems: &mut Problems) -> Option<Timed<'t>> {
         while self.ready.is_empty() && !self.ended {
             match self.packed.take() {
                 Some((packed, offset)) => self.unpack(packed, offset, problems),

@@ -13,60 +13,59 @@ use base::{Problem, Problems};
 use std::ops::Range;
 use std::path::Path;
 
-/// What a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RecordKind(pub u32);
+pub(super) struct RecordKind(pub u32);
 
 impl RecordKind {
     /// Events that did not fit into the kernel's buffer: id, number.
-    pub const LOST: Self = Self(2);
+    pub(super) const LOST: Self = Self(2);
     /// A thread's name: pid, tid, name.
-    pub const COMM: Self = Self(3);
+    pub(super) const COMM: Self = Self(3);
     /// An event that was counted or traced.
-    pub const SAMPLE: Self = Self(9);
+    pub(super) const SAMPLE: Self = Self(9);
     /// Samples that the hardware or a BPF filter dropped.
-    pub const LOST_SAMPLES: Self = Self(13);
+    pub(super) const LOST_SAMPLES: Self = Self(13);
     /// Pipe form: the attribute of an event.
-    pub const ATTR: Self = Self(64);
+    pub(super) const ATTR: Self = Self(64);
     /// Pipe form: the formats of the tracepoints follow.
-    pub const TRACING_DATA: Self = Self(66);
+    pub(super) const TRACING_DATA: Self = Self(66);
     /// What comes later is not older than what came before the previous one of these.
-    pub const FINISHED_ROUND: Self = Self(68);
+    pub(super) const FINISHED_ROUND: Self = Self(68);
     /// Hardware trace bytes follow.
-    pub const AUXTRACE: Self = Self(71);
+    pub(super) const AUXTRACE: Self = Self(71);
     /// Pipe form: a feature section.
-    pub const FEATURE: Self = Self(80);
+    pub(super) const FEATURE: Self = Self(80);
     /// Part of a zstd stream of records.
-    pub const COMPRESSED: Self = Self(81);
+    pub(super) const COMPRESSED: Self = Self(81);
     /// The same with its length before it and padding behind it.
-    pub const COMPRESSED2: Self = Self(83);
+    pub(super) const COMPRESSED2: Self = Self(83);
 }
 
 impl RecordKind {
     /// True for the kinds of Linux 6.18: of the kernel up to AUX_OUTPUT_HW_ID, of perf from ATTR to SCHEDSTAT_DOMAIN.
-    pub fn is_known(self) -> bool {
+    pub(super) fn is_known(self) -> bool {
         matches!(self.0, 1..=21 | 64..=86)
     }
 
     /// True for what the kernel writes; perf's own records begin at ATTR and carry no time.
-    pub fn is_kernels(self) -> bool {
+    pub(super) fn is_kernels(self) -> bool {
         self.0 < Self::ATTR.0
     }
 
     /// True for the kernel's records of which names follow, of threads and of addresses: MMAP, COMM, EXIT, FORK, MMAP2,
     /// NAMESPACES, KSYMBOL, BPF_EVENT, CGROUP, TEXT_POKE.
-    pub fn is_name(self) -> bool {
+    pub(super) fn is_name(self) -> bool {
         matches!(self.0, 1 | 3 | 4 | 7 | 10 | 16..=20)
     }
 
     /// True for perf's records that describe all others: ATTR, EVENT_TYPE, TRACING_DATA, BUILD_ID, ID_INDEX, THREAD_MAP,
     /// CPU_MAP, EVENT_UPDATE, TIME_CONV, FEATURE, BPF_METADATA.
-    pub fn is_description(self) -> bool {
+    pub(super) fn is_description(self) -> bool {
         matches!(self.0, 64..=67 | 69 | 73 | 74 | 78..=80 | 84)
     }
 
     /// True for hardware traces: AUXTRACE_INFO, AUXTRACE, AUXTRACE_ERROR.
-    pub fn is_hardware_trace(self) -> bool {
+    pub(super) fn is_hardware_trace(self) -> bool {
         matches!(self.0, 70..=72)
     }
 
@@ -80,25 +79,23 @@ impl RecordKind {
 const MOST_KINDS: u32 = 128;
 
 /// Size of a record's header.
-pub const HEADER: usize = 8;
+pub(super) const HEADER: usize = 8;
 
-/// A record in its place.
 #[derive(Debug, Clone)]
-pub struct Record<'t> {
-    /// What it is.
+pub(super) struct Record<'t> {
     pub kind: RecordKind,
     /// Flags; the lowest three bits of a sample say where the CPU was.
     pub misc: u16,
     /// What follows the header.
     pub body: &'t [u8],
     /// Where the bytes lie that trail it, if any.
-    pub trailer: Range<usize>,
+    pub(crate) trailer: Range<usize>,
     /// Where it starts in the file.
     pub offset: u64,
 }
 
 /// Parses the record at the start of `bytes`; `None` if it is not whole or its size is impossible.
-pub fn split_record(bytes: &[u8], endian: Endian) -> Option<(RecordKind, u16, &[u8])> {
+pub(super) fn split_record(bytes: &[u8], endian: Endian) -> Option<(RecordKind, u16, &[u8])> {
     let header = bytes.get(..HEADER)?;
     let size = endian.unsigned(&header[6..8]) as usize;
     let body = bytes.get(HEADER..size)?;
@@ -107,7 +104,7 @@ pub fn split_record(bytes: &[u8], endian: Endian) -> Option<(RecordKind, u16, &[
 
 /// The records of a range of a file.
 #[derive(Debug)]
-pub struct Records<'t> {
+pub(super) struct Records<'t> {
     bytes: &'t [u8],
     at: usize,
     endian: Endian,
@@ -116,18 +113,18 @@ pub struct Records<'t> {
 
 impl<'t> Records<'t> {
     /// Records in `range` of `bytes`.
-    pub fn new(bytes: &'t [u8], range: Range<usize>, endian: Endian, path: &Path) -> Self {
+    pub(super) fn new(bytes: &'t [u8], range: Range<usize>, endian: Endian, path: &Path) -> Self {
         let end = range.end.min(bytes.len());
         Self { bytes: &bytes[..end], at: range.start.min(end), endian, file: path.display().to_string() }
     }
 
     /// The file's name, for messages.
-    pub fn file(&self) -> &str {
+    pub(super) fn file(&self) -> &str {
         &self.file
     }
 
     /// The next record; damage on the way to it goes into `problems`.
-    pub fn next(&mut self, problems: &mut Problems) -> Option<Record<'t>> {
+    pub(super) fn next(&mut self, problems: &mut Problems) -> Option<Record<'t>> {
         while self.at < self.bytes.len() {
             let start = self.at;
             let rest = &self.bytes[start..];

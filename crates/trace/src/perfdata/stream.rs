@@ -17,7 +17,7 @@ use base::{Problem, Problems};
 const RECORDS_PER_BATCH: usize = 4096;
 
 /// The events of a file, batch by batch.
-pub struct Batches<'t> {
+pub(super) struct Batches<'t> {
     ordered: Ordered<'t>,
     attrs: &'t Attrs,
     kinds: &'t Kinds,
@@ -34,7 +34,7 @@ pub struct Batches<'t> {
 
 impl<'t> Batches<'t> {
     /// Batches of what `reading` asks for.
-    pub fn new(
+    pub(super) fn new(
         ordered: Ordered<'t>,
         attrs: &'t Attrs,
         kinds: &'t Kinds,

@@ -17,7 +17,7 @@ const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
 /// The parsed section.
 #[derive(Debug, Default)]
-pub struct TracingData {
+pub(super) struct TracingData {
     /// Formats of the recorded tracepoints, in file order.
     pub formats: Vec<EventFormat>,
     /// Thread names that the kernel had saved.
@@ -28,7 +28,7 @@ pub struct TracingData {
 
 impl TracingData {
     /// Parses as much of `section` as makes sense.
-    pub fn parse(section: &[u8]) -> Self {
+    pub(super) fn parse(section: &[u8]) -> Self {
         let mut data = Self::default();
         let mut cursor = Cursor { bytes: section, at: 0, endian: Endian::Little };
         if let Err(expected) = data.read(&mut cursor) {

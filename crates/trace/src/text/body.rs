@@ -13,17 +13,15 @@
 
 use super::prints::{NUMBER_OF_NAME, is_bare_hex, patterns};
 
-/// A printed value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Value<'b> {
-    /// As it was printed.
+pub(super) struct Value<'b> {
     pub text: &'b str,
     /// The number it stands for, if it is one.
     pub number: Option<i128>,
 }
 
 /// The fields of `body`, printed for the event called `event`.
-pub fn fields<'b>(event: &str, body: &'b str) -> Vec<(&'b str, Value<'b>)> {
+pub(super) fn fields<'b>(event: &str, body: &'b str) -> Vec<(&'b str, Value<'b>)> {
     let body = without_complaints(body);
     let mut found = Vec::new();
     for pattern in patterns(event) {

@@ -5,10 +5,10 @@
 use super::line::Line;
 
 /// Bytes at the start of a text that decide.
-pub const LOOKED_AT: usize = 64 << 10;
+pub(super) const LOOKED_AT: usize = 64 << 10;
 
 /// What a latency tracer's own text is answered with.
-pub const LATENCY_TRACER: &str = "this is latency-tracer text, which has one worst case of functions and no KVM \
+pub(super) const LATENCY_TRACER: &str = "this is latency-tracer text, which has one worst case of functions and no KVM \
      events; record with trace-cmd record -e kvm -e sched and use its trace.dat, or the text of trace-cmd report";
 
 const NO_TIME: &str = "its event lines have no timestamps, so nothing can be measured; use the unmodified output of \
@@ -34,7 +34,7 @@ const FOREWORD: &str = "more than 100 lines before its first event are not trace
 const EVENTS: &[&str] = &["kvm_entry", "kvm_exit", "sched_switch", "kvm_x86_entry", "kvm_x86_exit"];
 
 /// Why the text that starts with `first` is not read; `None` if it has nothing of ours.
-pub fn reason(first: &[u8]) -> Option<&'static str> {
+pub(super) fn reason(first: &[u8]) -> Option<&'static str> {
     let text = String::from_utf8_lossy(&first[..first.len().min(LOOKED_AT)]);
     if text.contains('\0') {
         return None;

@@ -19,33 +19,28 @@ use base::Clock;
 
 /// One line that tells of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line<'l> {
+pub(super) struct Line<'l> {
     /// The file it comes from, where trace-cmd printed several; else empty.
     pub file: &'l str,
     /// Name of the running thread.
     pub comm: &'l str,
-    /// The thread.
     pub tid: i32,
     /// Its process, where the line names it.
     pub tgid: Option<i32>,
     /// The CPU, where the line names one.
     pub cpu: Option<u32>,
-    /// When.
     pub time: Stamp,
     /// Group of the event, where the line names one.
     pub system: &'l str,
-    /// Name of the event.
     pub event: &'l str,
-    /// What was printed for it.
     pub body: &'l str,
 }
 
 /// A time as it is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stamp {
+pub(super) enum Stamp {
     /// Seconds: as nanoseconds, and how many digits stood behind the point.
     Seconds {
-        /// The time.
         ns: u64,
         /// 6 or 9.
         digits: u8,
@@ -56,7 +51,7 @@ pub enum Stamp {
 
 /// A line that says that events are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LossLine {
+pub(super) struct LossLine {
     /// The CPU that lost them.
     pub cpu: u32,
     /// How many; 0 if the line does not say.
@@ -65,7 +60,7 @@ pub struct LossLine {
 
 impl<'l> Line<'l> {
     /// Parses a line; `None` if it tells of no event.
-    pub fn parse(text: &'l str) -> Option<Self> {
+    pub(super) fn parse(text: &'l str) -> Option<Self> {
         let (file, text) = split_file(without_log_time(without_quotation(text)));
         let colons = memchr::memchr_iter(b':', text.as_bytes()).take(MOST_COLONS);
         colons.filter_map(|colon| Self::parse_at(text, colon)).next().map(|line| Self { file, ..line })
@@ -91,7 +86,7 @@ impl<'l> Line<'l> {
 
 impl Stamp {
     /// Nanoseconds, where ticks are those of `clock`.
-    pub fn ns(self, clock: &Clock) -> u64 {
+    pub(super) fn ns(self, clock: &Clock) -> u64 {
         match self {
             Stamp::Seconds { ns, .. } => ns,
             Stamp::Ticks(ticks) => clock.ns(ticks),
@@ -138,7 +133,7 @@ fn split_file(text: &str) -> (&str, &str) {
 
 impl LossLine {
     /// Parses `CPU:3 [LOST 12 EVENTS]` (ftrace), `CPU:3 [12 EVENTS DROPPED]` (trace-cmd) and their like.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let rest = text.trim().strip_prefix("CPU")?.trim_start_matches([':', ' ']);
         if !rest.contains("LOST") && !rest.contains("DROPPED") {
             return None;

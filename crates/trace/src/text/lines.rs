@@ -8,8 +8,7 @@ const LONGEST_LINE: usize = 64 << 10;
 
 /// What stands between two line ends.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Entry<'f> {
-    /// A line.
+pub(super) enum Entry<'f> {
     Text(Cow<'f, str>),
     /// A line of so many bytes, too many to be one of a trace.
     TooLong(usize),
@@ -17,7 +16,7 @@ pub enum Entry<'f> {
 
 /// Lines that start in a range of a file, with their offsets.
 #[derive(Debug, Clone)]
-pub struct Lines<'f> {
+pub(super) struct Lines<'f> {
     bytes: &'f [u8],
     at: usize,
     end: usize,
@@ -25,7 +24,7 @@ pub struct Lines<'f> {
 
 impl<'f> Lines<'f> {
     /// Lines that start in `range` of `bytes`.
-    pub fn new(bytes: &'f [u8], range: Range<usize>) -> Self {
+    pub(super) fn new(bytes: &'f [u8], range: Range<usize>) -> Self {
         let end = range.end.min(bytes.len());
         let at = match range.start {
             0 => 0,
@@ -36,7 +35,7 @@ impl<'f> Lines<'f> {
     }
 
     /// Where the line after the last one begins; beyond the file's end if that had no line end.
-    pub fn next_start(&self) -> usize {
+    pub(super) fn next_start(&self) -> usize {
         self.at
     }
 }

@@ -51,7 +51,7 @@ const MOST_COMMENT_BYTES: u64 = 8 << 20;
 const LATENCY_HEADER: &str = "latency trace v1.1.5";
 
 /// True if the file at `path`, which starts with `first`, is a printed trace.
-pub fn sniff_file(path: &Path, first: &[u8]) -> bool {
+pub(crate) fn sniff_file(path: &Path, first: &[u8]) -> bool {
     if !is_only_comments(first) {
         return sniff(first);
     }

@@ -15,7 +15,7 @@
 //! | `dst`, `vec` of `kvm_msi_set_irq` | what the kernel computes from `address` and `data` before it prints them |
 
 /// Fields that hold a name, with the field that holds its number where the printer knew no name.
-pub const NUMBER_OF_NAME: &[(&str, &str)] = &[
+pub(super) const NUMBER_OF_NAME: &[(&str, &str)] = &[
     ("exit_reason_name", "exit_reason"),
     ("exit_code_name", "exit_code"),
     ("reg_name", "reg"),
@@ -23,7 +23,7 @@ pub const NUMBER_OF_NAME: &[(&str, &str)] = &[
 ];
 
 /// True for a field that the kernel prints in hexadecimal without 0x; `trace-cmd report -R` follows it in that.
-pub fn is_bare_hex(event: &str, field: &str) -> bool {
+pub(super) fn is_bare_hex(event: &str, field: &str) -> bool {
     BARE_HEX.iter().any(|(name, fields)| *name == event && fields.contains(&field))
 }
 
@@ -43,12 +43,12 @@ const BARE_HEX: &[(&str, &[&str])] = &[
 ];
 
 /// The group of an event that a text names without its group; empty if it is none of ours.
-pub fn system(event: &str) -> &'static str {
+pub(super) fn system(event: &str) -> &'static str {
     PRINTS.iter().find(|(name, _, _)| *name == event).map_or("", |(_, system, _)| system)
 }
 
 /// The patterns of an event, to be tried in this order.
-pub fn patterns(event: &str) -> &'static [&'static str] {
+pub(super) fn patterns(event: &str) -> &'static [&'static str] {
     PRINTS.iter().find(|(name, _, _)| *name == event).map_or(&[], |(_, _, patterns)| patterns)
 }
 

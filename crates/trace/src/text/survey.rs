@@ -18,18 +18,15 @@ const MOST_TYPES: usize = 4096;
 
 /// Lines of other files than the one that is read.
 #[derive(Debug, Default)]
-pub struct OtherFiles {
-    /// How many.
+pub(super) struct OtherFiles {
     pub lines: u64,
-    /// Their bytes.
     pub bytes: u64,
-    /// One of the files.
     pub name: String,
 }
 
 /// What a part of a text holds.
 #[derive(Debug, Default)]
-pub struct Survey {
+pub(super) struct Survey {
     /// Kinds of events in the order of their first lines.
     pub types: Vec<EventType>,
     /// Names of threads.
@@ -66,7 +63,7 @@ impl OtherFiles {
 
 impl Survey {
     /// Surveys those of `lines` that come from `file`.
-    pub fn of(lines: Lines<'_>, file: &str) -> Self {
+    pub(super) fn of(lines: Lines<'_>, file: &str) -> Self {
         let mut survey = Self::default();
         for (_, entry) in lines {
             let Entry::Text(text) = entry else { continue };
@@ -110,7 +107,7 @@ impl Survey {
 
     /// Adds what the part behind this one holds.
     #[must_use]
-    pub fn followed_by(mut self, next: Survey) -> Self {
+    pub(super) fn followed_by(mut self, next: Survey) -> Self {
         self.comms.extend(next.comms);
         self.tgids.extend(next.tgids);
         self.digits = self.digits.max(next.digits);
@@ -136,7 +133,7 @@ impl Survey {
     }
 
     /// The position in `types` of the event of `line`.
-    pub fn position_of(&self, line: &Line<'_>) -> Option<usize> {
+    pub(super) fn position_of(&self, line: &Line<'_>) -> Option<usize> {
         self.find(system_of(line), line.event)
     }
 
@@ -158,7 +155,7 @@ impl Survey {
 
 /// The CPU of `##### CPU 1 buffer started ####`, which ftrace prints where buffers were overwritten
 /// (`test_cpu_buff_start` in kernel/trace/trace.c, Linux 6.12).
-pub fn late_cpu(text: &str) -> Option<u32> {
+pub(super) fn late_cpu(text: &str) -> Option<u32> {
     let rest = text.trim().strip_prefix("##### CPU ")?;
     let cpu = rest.split_once(" buffer started")?.0.parse().ok()?;
     (cpu < MOST_CPUS).then_some(cpu)

@@ -28,18 +28,18 @@ const UNPACKED_FREELY: u64 = 64 << 20;
 const MOST_AT_ONCE: usize = 256 << 20;
 
 /// Where data of streams begins.
-pub struct Ends(BTreeSet<u64>);
+pub(super) struct Ends(BTreeSet<u64>);
 
 impl Ends {
     /// Where the data of `cpu` ends at the latest: where the next stream's begins.
-    pub fn of(&self, cpu: CpuData) -> usize {
+    pub(super) fn of(&self, cpu: CpuData) -> usize {
         let next = self.0.range(cpu.offset.saturating_add(1)..).next();
         next.map_or(usize::MAX, |next| usize::try_from(*next).unwrap_or(usize::MAX))
     }
 }
 
 /// Takes streams out of `layout` that cannot be.
-pub fn bound(layout: &mut Layout, file: &[u8], name: &str) -> Ends {
+pub(super) fn bound(layout: &mut Layout, file: &[u8], name: &str) -> Ends {
     let (mut starts, mut streams, mut refused) = (BTreeSet::new(), 0, None);
     let mut refuse = |cpu: &CpuData, why: &'static str| {
         let (_, _, count) = refused.get_or_insert((cpu.offset, why, 0u64));
@@ -78,7 +78,7 @@ pub fn bound(layout: &mut Layout, file: &[u8], name: &str) -> Ends {
 }
 
 /// Ends streams whose pieces unpack to more than can be.
-pub fn bound_unpacked(indexes: &mut [Vec<Index>], name: &str) {
+pub(super) fn bound_unpacked(indexes: &mut [Vec<Index>], name: &str) {
     let (mut stored, mut unpacked, mut at_once) = (0u64, 0u64, 0usize);
     for index in indexes.iter_mut().flatten() {
         let mut largest = 0;

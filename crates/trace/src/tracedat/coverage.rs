@@ -19,7 +19,7 @@ use base::{Clock, MOST_CPUS, Problem};
 use std::collections::BTreeMap;
 
 /// Fills in the coverage of all CPUs, and tells which ones the file lacks.
-pub fn describe(trace: &mut TraceDat) {
+pub(super) fn describe(trace: &mut TraceDat) {
     let mut coverage: BTreeMap<u32, Coverage> = BTreeMap::new();
     for ((buffer, clock), indexes) in trace.layout.buffers.iter().zip(&trace.clocks).zip(&trace.indexes) {
         for (number, index) in indexes.iter().enumerate() {

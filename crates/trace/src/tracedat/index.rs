@@ -21,36 +21,29 @@ fn most_in_chunk(page_size: usize) -> u32 {
 
 /// Where a piece lies in the file.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
-    /// Which of the trace's files it is in.
+pub(super) struct Place {
     pub file: usize,
     /// First byte.
     pub offset: usize,
-    /// Bytes there.
     pub stored: usize,
     /// Bytes once unpacked.
     pub size: usize,
 }
 
 /// The pieces of one CPU.
-pub struct Index {
+pub(super) struct Index {
     /// The CPU.
     pub cpu: u32,
-    /// Bytes of a page.
-    pub page_size: usize,
+    pub(crate) page_size: usize,
     /// The pieces, in order.
     pub places: Vec<Place>,
     /// Damage that was met, behind which nothing of this CPU was found; the first piece tells it.
     pub problem: Option<Problem>,
 }
 
-/// The file that is searched.
-pub struct Search<'t> {
-    /// Which of the trace's files it is.
+pub(super) struct Search<'t> {
     pub file: usize,
-    /// Its content.
     pub bytes: &'t [u8],
-    /// Its name in messages.
     pub name: &'t str,
     /// What it says of itself.
     pub layout: &'t Layout,
@@ -58,7 +51,7 @@ pub struct Search<'t> {
 
 impl Search<'_> {
     /// Finds the pieces of `cpu`, none of which reaches beyond `limit`: there the next CPU's begin.
-    pub fn pieces(&self, buffer: &Buffer, cpu: CpuData, limit: usize) -> Index {
+    pub(super) fn pieces(&self, buffer: &Buffer, cpu: CpuData, limit: usize) -> Index {
         let start = usize::try_from(cpu.offset).unwrap_or(usize::MAX).min(self.bytes.len());
         let claimed = usize::try_from(cpu.size).unwrap_or(usize::MAX).saturating_add(start);
         let end = claimed.min(self.bytes.len());

@@ -7,14 +7,13 @@ use base::Problem;
 
 /// What reading the head of a file gives.
 #[derive(Debug)]
-pub struct Layout {
+pub(super) struct Layout {
     /// 6 or 7.
     pub version: u32,
     /// Byte order of the traced machine.
     pub endian: Endian,
     /// Page size of the traced machine.
-    pub page_size: usize,
-    /// How chunks are compressed.
+    pub(crate) page_size: usize,
     pub compression: Compression,
     /// Text of `events/header_page`, which places `commit` and the data.
     pub header_page: String,
@@ -22,14 +21,13 @@ pub struct Layout {
     pub header_event: String,
     /// Format texts by group, the kernel's own (`ftrace`) first.
     pub texts: Vec<(String, Vec<String>)>,
-    /// The same, parsed.
     pub formats: Vec<EventFormat>,
     /// Text of `printk_formats`.
     pub printk: String,
     /// Version 6: where the text of `/proc/kallsyms` stands in the file. Version 7 has an option for it.
     pub kallsyms: std::ops::Range<usize>,
     /// Text of `saved_cmdlines`: a pid and a name per line.
-    pub cmdlines: String,
+    pub(crate) cmdlines: String,
     /// Options as they stand: id and content.
     pub options: Vec<(u16, Vec<u8>)>,
     /// The trace buffers, the top instance first.
@@ -37,14 +35,14 @@ pub struct Layout {
     /// CPU count, where the file states it.
     pub cpus: u32,
     /// True if the file ends before the options that name its buffers: the last CPU stream that was found may go on.
-    pub breaks_off: bool,
+    pub(crate) breaks_off: bool,
     /// Damage met so far.
     pub problems: Vec<Problem>,
 }
 
 impl Layout {
     /// A layout of which only the head is known.
-    pub fn new(version: u32, endian: Endian, page_size: usize, compression: Compression) -> Self {
+    pub(super) fn new(version: u32, endian: Endian, page_size: usize, compression: Compression) -> Self {
         Self {
             version,
             endian,
@@ -65,8 +63,7 @@ impl Layout {
         }
     }
 
-    /// Parses the format texts.
-    pub fn parse_formats(&mut self) {
+    pub(super) fn parse_formats(&mut self) {
         let texts = self.texts.iter().flat_map(|(system, texts)| texts.iter().map(move |text| (system, text)));
         self.formats = texts.filter_map(|(system, text)| EventFormat::parse(system, text)).collect();
     }
@@ -74,7 +71,7 @@ impl Layout {
 
 /// How the data of a version 7 file is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compression {
+pub(super) enum Compression {
     /// Not at all.
     None,
     /// zlib, RFC 1950.
@@ -85,22 +82,21 @@ pub enum Compression {
 
 /// One trace instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Buffer {
+pub(super) struct Buffer {
     /// Empty for the top instance.
     pub name: String,
     /// Name of its clock; empty where only the file's TRACECLOCK option tells.
     pub clock: String,
     /// Size of a (sub-)buffer page.
-    pub page_size: usize,
+    pub(crate) page_size: usize,
     /// True if the CPUs' data are lists of compressed chunks.
     pub compressed: bool,
-    /// Its CPUs.
     pub cpus: Vec<CpuData>,
 }
 
 /// Data of one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CpuData {
+pub(super) struct CpuData {
     /// The CPU.
     pub cpu: u32,
     /// Place in the file.
@@ -115,11 +111,11 @@ pub struct Shape {
     /// Byte order.
     pub endian: Endian,
     /// Place of `commit`.
-    pub commit_offset: usize,
+    pub(crate) commit_offset: usize,
     /// Its size, the traced kernel's `long`.
-    pub commit_size: usize,
+    pub(crate) commit_size: usize,
     /// Place of the first event.
-    pub data_offset: usize,
+    pub(crate) data_offset: usize,
 }
 
 impl Shape {
@@ -145,7 +141,7 @@ impl Shape {
 
 impl Compression {
     /// The algorithm a file names; `None` if it is none we know.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(super) fn named(name: &str) -> Option<Self> {
         match name {
             "none" | "" => Some(Compression::None),
             "zlib" => Some(Compression::Zlib),
@@ -155,7 +151,7 @@ impl Compression {
     }
 
     /// Decompresses one chunk into `out`, which is emptied first and never grows beyond `size` bytes.
-    pub fn unpack(
+    pub(super) fn unpack(
         self,
         packed: &[u8],
         size: usize,
@@ -195,12 +191,12 @@ const MOST_AHEAD: usize = 4 << 20;
 
 /// The most that one compressed section or chunk may unpack to. trace-cmd's chunks are ten pages; kallsyms is the
 /// largest section, about 10 MB.
-pub const MOST_UNPACKED: u32 = 256 << 20;
+pub(super) const MOST_UNPACKED: u32 = 256 << 20;
 
 /// Splits an event-formats section into format texts; what stands before damage is kept.
 ///
 /// Layout: u32 systems, each {name, u32 events, each {u64 size, text}}; `ftrace` events come without the outer list.
-pub fn event_formats(cursor: &mut Cursor<'_>, into: &mut Vec<(String, Vec<String>)>) -> Option<()> {
+pub(super) fn event_formats(cursor: &mut Cursor<'_>, into: &mut Vec<(String, Vec<String>)>) -> Option<()> {
     let systems = cursor.u32()?;
     for _ in 0..systems {
         let system = cursor.text()?;
@@ -210,7 +206,7 @@ pub fn event_formats(cursor: &mut Cursor<'_>, into: &mut Vec<(String, Vec<String
 }
 
 /// Reads u32 events, each {u64 size, text}.
-pub fn format_list(cursor: &mut Cursor<'_>, system: &str, into: &mut Vec<(String, Vec<String>)>) -> Option<()> {
+pub(super) fn format_list(cursor: &mut Cursor<'_>, system: &str, into: &mut Vec<(String, Vec<String>)>) -> Option<()> {
     let events = cursor.u32()?;
     into.push((system.to_owned(), Vec::new()));
     for _ in 0..events {
@@ -221,7 +217,7 @@ pub fn format_list(cursor: &mut Cursor<'_>, system: &str, into: &mut Vec<(String
 }
 
 /// Reads a text behind its size as u64.
-pub fn sized_text(cursor: &mut Cursor<'_>) -> Option<String> {
+pub(super) fn sized_text(cursor: &mut Cursor<'_>) -> Option<String> {
     let size = cursor.u64()?;
     Some(String::from_utf8_lossy(cursor.take(size)?).into_owned())
 }

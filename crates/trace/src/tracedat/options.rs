@@ -10,47 +10,47 @@ use crate::format::Endian;
 use base::{Clock, ClockSource};
 
 /// Ends a list of options; in version 7 it holds the place of the next list.
-pub const DONE: u16 = 0;
+pub(super) const DONE: u16 = 0;
 /// Offset between the trace clock and the time of day, as text.
-pub const DATE: u16 = 1;
+pub(super) const DATE: u16 = 1;
 /// Text of `per_cpu/cpuN/stats`.
-pub const CPUSTAT: u16 = 2;
+pub(super) const CPUSTAT: u16 = 2;
 /// A trace instance.
-pub const BUFFER: u16 = 3;
+pub(super) const BUFFER: u16 = 3;
 /// Text of `trace_clock`, the clock in use in brackets.
-pub const TRACECLOCK: u16 = 4;
+pub(super) const TRACECLOCK: u16 = 4;
 /// `uname` of the machine.
-pub const UNAME: u16 = 5;
+pub(super) const UNAME: u16 = 5;
 /// A time to add to every stamp, as text.
-pub const OFFSET: u16 = 7;
+pub(super) const OFFSET: u16 = 7;
 /// Number of CPUs.
-pub const CPUCOUNT: u16 = 8;
+pub(super) const CPUCOUNT: u16 = 8;
 /// Version of trace-cmd.
-pub const VERSION: u16 = 9;
+pub(super) const VERSION: u16 = 9;
 /// Number of this recording.
-pub const TRACEID: u16 = 11;
+pub(super) const TRACEID: u16 = 11;
 /// Clock samples against a peer.
-pub const TIME_SHIFT: u16 = 12;
+pub(super) const TIME_SHIFT: u16 = 12;
 /// A guest recorded with this host.
-pub const GUEST: u16 = 13;
+pub(super) const GUEST: u16 = 13;
 /// Scale of the time-stamp counter.
-pub const TSC2NSEC: u16 = 14;
+pub(super) const TSC2NSEC: u16 = 14;
 /// `header_page` and `header_event`.
-pub const HEADER_INFO: u16 = 16;
+pub(super) const HEADER_INFO: u16 = 16;
 /// Formats of the tracers' own events.
-pub const FTRACE_EVENTS: u16 = 17;
+pub(super) const FTRACE_EVENTS: u16 = 17;
 /// Formats of all other events.
-pub const EVENT_FORMATS: u16 = 18;
+pub(super) const EVENT_FORMATS: u16 = 18;
 /// Addresses and names of the kernel's functions.
-pub const KALLSYMS: u16 = 19;
+pub(super) const KALLSYMS: u16 = 19;
 /// Texts of `trace_printk`.
-pub const PRINTK: u16 = 20;
+pub(super) const PRINTK: u16 = 20;
 /// Thread names.
-pub const CMDLINES: u16 = 21;
+pub(super) const CMDLINES: u16 = 21;
 
 /// Scale of the time-stamp counter, as the option gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TscScale {
+pub(super) struct TscScale {
     /// Nanoseconds = ticks x `mult` >> `shift`.
     pub mult: u32,
     /// See `mult`.
@@ -58,7 +58,7 @@ pub struct TscScale {
 }
 
 /// Fills `facts` from the options and returns what all buffers' clocks need.
-pub fn apply(layout: &Layout, facts: &mut Facts) -> ClockHints {
+pub(super) fn apply(layout: &Layout, facts: &mut Facts) -> ClockHints {
     let mut hints = ClockHints::default();
     for (id, data) in &layout.options {
         let text = || String::from_utf8_lossy(data).trim_end_matches('\0').trim().to_owned();
@@ -85,9 +85,9 @@ pub fn apply(layout: &Layout, facts: &mut Facts) -> ClockHints {
 
 /// What the options say of clocks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ClockHints {
+pub(super) struct ClockHints {
     /// The clock in use, where the buffer itself does not name one.
-    pub in_use: Option<String>,
+    pub(crate) in_use: Option<String>,
     /// Scale of `x86-tsc`.
     pub tsc: Option<TscScale>,
     /// Nanoseconds to add.
@@ -99,7 +99,7 @@ impl ClockHints {
     ///
     /// Which clocks count nanoseconds: `trace_clocks` in kernel/trace/trace.c (Linux 6.12). `uptime` counts
     /// `USER_HZ` ticks, 100 a second on x86; `counter` counts events.
-    pub fn clock(&self, own: &str) -> Clock {
+    pub(super) fn clock(&self, own: &str) -> Clock {
         let name = if own.is_empty() { self.in_use.as_deref().unwrap_or("local") } else { own };
         let clock = match (name, self.tsc) {
             ("x86-tsc", Some(scale)) if scale.mult > 0 && scale.shift < 64 => {

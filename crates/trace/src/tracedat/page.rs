@@ -19,7 +19,7 @@ const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
 
 /// No data record takes less: a header, and a word of data.
-pub const LEAST_RECORD_BYTES: usize = 8;
+pub(super) const LEAST_RECORD_BYTES: usize = 8;
 
 /// The bits of `commit`.
 const COMMIT_LENGTH: u64 = 0xf_ffff;
@@ -31,18 +31,18 @@ const STAMP_BITS: u32 = 59;
 
 /// What a page says beside its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PageEnd {
+pub(super) struct PageEnd {
     /// Events were lost before the page: how many, 0 if the page does not say.
     pub missed: Option<u64>,
     /// Where in the page its events stopped making sense, if they did, and why.
     pub damage: Option<(usize, &'static str)>,
     /// Where in the page its events end, by its own account.
-    pub events_end: usize,
+    pub(crate) events_end: usize,
 }
 
 /// Time and loss mark of a page, read before its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PageHead {
+pub(super) struct PageHead {
     /// Time at which the deltas start, in ticks.
     pub ticks: u64,
     /// Bytes of events behind the header.
@@ -52,7 +52,7 @@ pub struct PageHead {
 }
 
 /// Reads a page's head; `None` if the page is shorter than one.
-pub fn head(page: &[u8], shape: &Shape) -> Option<PageHead> {
+pub(super) fn head(page: &[u8], shape: &Shape) -> Option<PageHead> {
     let ticks = shape.endian.unsigned(page.get(..8)?);
     let commit_at = shape.commit_offset;
     let commit = shape.endian.unsigned(page.get(commit_at..commit_at + shape.commit_size)?);
@@ -67,20 +67,18 @@ pub fn head(page: &[u8], shape: &Shape) -> Option<PageHead> {
 
 /// One data record of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Record<'p> {
-    /// When, in ticks.
+pub(super) struct Record<'p> {
     pub ticks: u64,
-    /// Its bytes.
     pub bytes: &'p [u8],
     /// How far before the end of the page's events it begins.
-    pub before_end: usize,
+    pub(crate) before_end: usize,
 }
 
 /// The data records of one page, in order.
 ///
 /// `BIG`: the page was written by a big-endian kernel.
 #[derive(Clone, Copy)]
-pub struct Records<'p, const BIG: bool> {
+pub(super) struct Records<'p, const BIG: bool> {
     /// The page from the next record on.
     left: &'p [u8],
     ticks: u64,
@@ -89,7 +87,7 @@ pub struct Records<'p, const BIG: bool> {
 
 impl<'p, const BIG: bool> Records<'p, BIG> {
     /// The records of `page`.
-    pub fn new(page: &'p [u8], shape: &Shape) -> Self {
+    pub(super) fn new(page: &'p [u8], shape: &Shape) -> Self {
         let Some(head) = head(page, shape) else {
             let damage = Some((0, "a page header"));
             return Self { left: &[], ticks: 0, end: PageEnd { damage, events_end: page.len(), ..PageEnd::default() } };
@@ -102,7 +100,7 @@ impl<'p, const BIG: bool> Records<'p, BIG> {
     }
 
     /// What the page says beside its events; whole once the last of them was given.
-    pub fn end(&self) -> PageEnd {
+    pub(super) fn end(&self) -> PageEnd {
         self.end
     }
 
@@ -200,7 +198,7 @@ impl<'p, const BIG: bool> Iterator for Records<'p, BIG> {
 }
 
 /// Calls `on_event(ticks, record)` for every data record of a page, in order.
-pub fn walk(page: &[u8], shape: &Shape, on_event: impl FnMut(u64, &[u8])) -> PageEnd {
+pub(super) fn walk(page: &[u8], shape: &Shape, on_event: impl FnMut(u64, &[u8])) -> PageEnd {
     match shape.endian {
         Endian::Little => walk_records(Records::<false>::new(page, shape), on_event),
         Endian::Big => walk_records(Records::<true>::new(page, shape), on_event),

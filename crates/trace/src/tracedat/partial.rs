@@ -51,13 +51,11 @@ pub fn open(directory: &Path) -> Result<TraceDat, Error> {
     Ok(Mapped::of(directory)?.open(directory, |pages| pages.first()..pages.end()))
 }
 
-/// What is there, mapped.
 pub(super) struct Mapped {
     head: Content,
     layout: Layout,
     /// By CPU, in the order of their pages.
     files: BTreeMap<u32, Vec<Segment>>,
-    /// Bytes of a page.
     page_bytes: usize,
 }
 
@@ -86,17 +84,16 @@ pub(super) struct Pages<'m> {
 
 impl<'m> Pages<'m> {
     /// The number of the first page that is there; earlier ones were dropped.
-    pub fn first(&self) -> usize {
+    pub(super) fn first(&self) -> usize {
         self.segments.first().map_or(0, |segment| segment.first)
     }
 
     /// The number behind the last one.
-    pub fn end(&self) -> usize {
+    pub(super) fn end(&self) -> usize {
         self.segments.last().map_or(0, |segment| segment.end(self.page_bytes))
     }
 
-    /// One of them.
-    pub fn page(&self, number: usize) -> Option<&'m [u8]> {
+    pub(super) fn page(&self, number: usize) -> Option<&'m [u8]> {
         let behind = self.segments.partition_point(|segment| segment.first <= number);
         let segment = self.segments.get(behind.checked_sub(1)?)?;
         segment.file.bytes.chunks_exact(self.page_bytes).nth(number - segment.first)
@@ -108,7 +105,7 @@ impl Mapped {
     ///
     /// # Errors
     /// If the description cannot be read.
-    pub fn of(directory: &Path) -> Result<Self, Error> {
+    pub(super) fn of(directory: &Path) -> Result<Self, Error> {
         let head = map(&directory.join(HEAD))?;
         let layout = described(directory, &head)?;
         let own = layout.buffers.last().map_or(0, |buffer| buffer.page_size);
@@ -118,30 +115,29 @@ impl Mapped {
     }
 
     /// What the description says.
-    pub fn layout(&self) -> &Layout {
+    pub(super) fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Bytes of a page.
-    pub fn page_bytes(&self) -> usize {
+    pub(super) fn page_bytes(&self) -> usize {
         self.page_bytes
     }
 
     /// The pages of each CPU.
-    pub fn pages(&self) -> impl Iterator<Item = Pages<'_>> {
+    pub(super) fn pages(&self) -> impl Iterator<Item = Pages<'_>> {
         let page_bytes = self.page_bytes;
         self.files.iter().map(move |(cpu, segments)| Pages { cpu: *cpu, segments, page_bytes })
     }
 
     /// Ticks since when no CPU's pages were dropped; 0 if none were.
-    pub fn dropped_until_ticks(&self) -> u64 {
+    pub(super) fn dropped_until_ticks(&self) -> u64 {
         let shape = Shape::parse(&self.layout.header_page, self.layout.endian);
         let begin = |pages: Pages<'_>| Some(page::head(pages.page(pages.first())?, &shape)?.ticks);
         self.pages().filter(|pages| pages.first() > 0).filter_map(begin).max().unwrap_or(0)
     }
 
     /// Opens those pages of each CPU that `wanted` says.
-    pub fn open(self, directory: &Path, mut wanted: impl FnMut(Pages<'_>) -> Range<usize>) -> TraceDat {
+    pub(super) fn open(self, directory: &Path, mut wanted: impl FnMut(Pages<'_>) -> Range<usize>) -> TraceDat {
         let Self { head, mut layout, files: raw, page_bytes } = self;
         let mut files = vec![head];
         let mut indexes = Vec::new();

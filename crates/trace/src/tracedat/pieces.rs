@@ -17,7 +17,7 @@ use std::slice::Chunks;
 use std::sync::Arc;
 
 /// The pieces of one CPU.
-pub struct CpuPieces<'t> {
+pub(super) struct CpuPieces<'t> {
     files: &'t [Content],
     shape: Shape,
     index: &'t Index,
@@ -28,18 +28,17 @@ pub struct CpuPieces<'t> {
 
 impl<'t> CpuPieces<'t> {
     /// The pieces of the CPU at `index`.
-    pub fn new(trace: &'t TraceDat, buffer: &Buffer, index: &'t Index, plan: Arc<Plan>) -> Self {
+    pub(super) fn new(trace: &'t TraceDat, buffer: &Buffer, index: &'t Index, plan: Arc<Plan>) -> Self {
         let packed = buffer.compressed.then_some(trace.layout.compression);
         Self { files: &trace.files, shape: trace.shape, index, packed, plan }
     }
 
-    /// Bytes of all pieces as they are stored.
-    pub fn stored_bytes(&self) -> u64 {
+    pub(super) fn stored_bytes(&self) -> u64 {
         self.index.places.iter().map(|place| place.stored as u64).sum()
     }
 
     /// The pages of piece `index`, unpacked into `out`. The last page of a damaged file may be shorter than the others.
-    pub fn pages<'o>(
+    pub(super) fn pages<'o>(
         &self,
         index: usize,
         scratch: &mut Scratch,
@@ -76,7 +75,7 @@ impl<'t> CpuPieces<'t> {
 }
 
 /// The pages at `place` of `file`, unpacked into `out`.
-pub fn unpacked(
+pub(super) fn unpacked(
     file: &[u8],
     packed: Option<Compression>,
     place: &Place,

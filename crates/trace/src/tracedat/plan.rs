@@ -42,9 +42,8 @@ const ID_BYTES: usize = 2;
 const TID_BYTES: usize = 4;
 
 /// A request, compiled for the streams of one buffer.
-pub struct Plan {
+pub(super) struct Plan {
     clock: Clock,
-    /// By event id.
     events: Vec<Entry>,
     /// What to take out of wanted records whose fields do not stay in place.
     wanted: Vec<Extract>,
@@ -57,16 +56,15 @@ pub struct Plan {
 
 /// What a page says beside its records.
 #[derive(Debug, Clone, Copy)]
-pub struct Survey {
+pub(super) struct Survey {
     /// Time of the first and last record, wanted or not, in ticks.
     pub span: Option<(u64, u64)>,
-    /// Damage, and where it ends.
     pub end: PageEnd,
 }
 
 impl Plan {
     /// Compiles `request` for the events that `layout` describes.
-    pub fn compile(layout: &Layout, facts: &Facts, request: &Request, clock: Clock) -> Self {
+    pub(super) fn compile(layout: &Layout, facts: &Facts, request: &Request, clock: Clock) -> Self {
         let ids = layout.formats.iter().map(|format| format.id as usize).filter(|id| *id <= usize::from(u16::MAX));
         let mut events = vec![UNKNOWN; ids.max().map_or(0, |most| most + 1)];
         let (mut wanted, mut layouts) = (Vec::new(), Vec::new());
@@ -100,18 +98,25 @@ impl Plan {
     }
 
     /// Nanoseconds of `ticks`.
-    pub fn ns(&self, ticks: u64) -> u64 {
+    pub(super) fn ns(&self, ticks: u64) -> u64 {
         self.clock.ns(ticks)
     }
 
     /// Where fields lie in records that [`Plan::read`] leaves as they are.
-    pub fn layouts(&self) -> Arc<[InPlace]> {
+    pub(super) fn layouts(&self) -> Arc<[InPlace]> {
         self.layouts.clone()
     }
 
     /// Counts the records of `page` in `batch`, and makes rows of the wanted ones. The page itself begins at byte `at` of
     /// what will be `batch.records`.
-    pub fn read<const BIG: bool>(&self, page: &[u8], at: usize, shape: &Shape, cpu: u32, batch: &mut Batch) -> Survey {
+    pub(super) fn read<const BIG: bool>(
+        &self,
+        page: &[u8],
+        at: usize,
+        shape: &Shape,
+        cpu: u32,
+        batch: &mut Batch,
+    ) -> Survey {
         let mut records = Records::<BIG>::new(page, shape);
         let behind = at + records.end().events_end;
         let Batch { rows, values, bytes, tally, .. } = batch;

@@ -7,7 +7,7 @@ use super::layout::{Buffer, Compression, CpuData, Layout, event_formats, format_
 use crate::format::Endian;
 
 /// Reads on behind the page size. `Err` holds the place and what was expected there.
-pub fn read(file: &[u8], at: usize, endian: Endian, page_size: usize) -> Result<Layout, (usize, &'static str)> {
+pub(super) fn read(file: &[u8], at: usize, endian: Endian, page_size: usize) -> Result<Layout, (usize, &'static str)> {
     let mut cursor = Cursor::new(file, at, endian);
     let mut layout = Layout::new(6, endian, page_size, Compression::None);
     layout.header_page = tagged_text(&mut cursor, b"header_page\0").ok_or((cursor.at(), "header_page"))?;
@@ -47,7 +47,7 @@ pub fn read(file: &[u8], at: usize, endian: Endian, page_size: usize) -> Result<
 }
 
 /// What [`read`] reports for a file that holds text instead of events.
-pub const LATENCY: &str = "events; it holds latency-tracer text";
+pub(super) const LATENCY: &str = "events; it holds latency-tracer text";
 
 /// The BUFFER option of version 6: offset of a `flyrecord` block, name.
 fn instance(id: u16, data: &[u8], endian: Endian) -> Option<(u64, String)> {

@@ -32,7 +32,7 @@ struct Section<'a> {
 }
 
 /// Reads on behind the page size. `Err` holds the place and what was expected there.
-pub fn read(
+pub(super) fn read(
     file: &[u8],
     name: &str,
     at: usize,
@@ -59,7 +59,7 @@ pub fn read(
 }
 
 /// The text of `/proc/kallsyms`, if an option names a section with it that can be read.
-pub fn kallsyms(file: &[u8], layout: &Layout) -> Option<Vec<u8>> {
+pub(super) fn kallsyms(file: &[u8], layout: &Layout) -> Option<Vec<u8>> {
     let (endian, compression) = (layout.endian, layout.compression);
     let reader = Reader { file, name: "", endian, compression, left: Cell::new(MOST_UNPACKED as usize) };
     let (_, data) = layout.options.iter().find(|(option, _)| *option == id::KALLSYMS)?;

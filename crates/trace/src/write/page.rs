@@ -238,7 +238,7 @@ pub fn header_page(machine: Machine, page_bytes: u32) -> String {
 }
 
 /// The text of `events/header_event`.
-pub const HEADER_EVENT: &str = "# compressed entry header\n\
+pub(crate) const HEADER_EVENT: &str = "# compressed entry header\n\
     \ttype_len    :    5 bits\n\ttime_delta  :   27 bits\n\tarray       :   32 bits\n\n\
     \tpadding     : type == 29\n\ttime_extend : type == 30\n\ttime_stamp : type == 31\n\
     \tdata max type_len  == 28\n";

@@ -16,7 +16,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 /// Makes the text behind an event's name; `None` leaves the event out.
-pub type Render = Box<dyn Fn(&Record) -> Option<String>>;
+pub(crate) type Render = Box<dyn Fn(&Record) -> Option<String>>;
 
 /// Which tool's text.
 pub enum Form {

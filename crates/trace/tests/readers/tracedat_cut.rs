@@ -199,6 +199,7 @@ fn a_cut_does_not_write_over_anything() {
 }
 
 #[test]
+#[ignore = "torture"]
 fn ticks_without_a_scale_are_cut_by_the_fitted_clock() {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let shared = std::env::var_os("KVMSCOPE_SHARED").map_or(beside, PathBuf::from);

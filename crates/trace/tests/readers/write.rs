@@ -4,6 +4,6 @@ mod ctf;
 mod expected;
 mod page;
 mod perfdata;
-pub mod support;
+pub(crate) mod support;
 mod text;
 mod tracedat;

@@ -11,7 +11,6 @@ use crate::keyed::Key;
 use std::hash::{Hash, Hasher};
 use trace::Event;
 
-/// What an exit was about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
     /// Nothing in the trace says it.
@@ -81,7 +80,7 @@ const MMIO_WRITE: u64 = 2;
 impl Detail {
     /// What the exit's own fields tell: nothing where they are not in the trace.
     #[inline]
-    pub fn of_exit(reason: Reason, rip: Option<u64>, info1: Option<u64>) -> Self {
+    pub(crate) fn of_exit(reason: Reason, rip: Option<u64>, info1: Option<u64>) -> Self {
         if let (Isa::Vmx, 19..=27) | (Isa::Svm, 0x80 | 0x82..=0x85) = (reason.isa, reason.code) {
             return rip.map_or(Detail::None, Detail::Rip);
         }
@@ -100,7 +99,7 @@ impl Detail {
 
     /// What an exception of VMX was: an NMI of the host, or nothing that tables name.
     #[cold]
-    pub fn of_exception(interruption: Option<u64>) -> Self {
+    pub(crate) fn of_exception(interruption: Option<u64>) -> Self {
         match interruption {
             Some(info) if info & (VALID | TYPE) == VALID | TYPE_NMI => Detail::Nmi,
             _ => Detail::None,
@@ -313,7 +312,7 @@ const MSRS: &[(u32, &str)] = &[
 ];
 
 /// Name of an MSR, where a guest commonly exits on it.
-pub fn msr_name(msr: u32) -> Option<String> {
+pub(crate) fn msr_name(msr: u32) -> Option<String> {
     if let X2APIC_FIRST..=X2APIC_LAST = msr {
         return apic_register(((msr - X2APIC_FIRST) << 4) as u16).map(|name| format!("X2APIC_{name}"));
     }

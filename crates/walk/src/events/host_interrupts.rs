@@ -51,7 +51,6 @@ impl HostInterrupt {
         }
     }
 
-    /// The same kind, where nothing tells which.
     pub fn unnamed(self) -> Self {
         match self {
             HostInterrupt::Irq(_) | HostInterrupt::Vector(_) => HostInterrupt::Irq(None),

@@ -45,7 +45,7 @@ impl Isa {
     /// The instruction set that alone prints a reason as `name`.
     ///
     /// The kernel prints SVM's reasons in lower case and trace-cmd's plug-in with `EXIT_`; VMX has neither.
-    pub fn betrayed_by(name: &str) -> Option<Self> {
+    pub(crate) fn betrayed_by(name: &str) -> Option<Self> {
         let known = [Isa::Vmx, Isa::Svm, Isa::Arm64].map(|isa| isa.code_of(name).is_some());
         match known {
             [true, false, false] => Some(Isa::Vmx),
@@ -57,7 +57,7 @@ impl Isa {
     }
 
     /// The instruction set that alone has a reason of this number: VMX's end at 85, most of SVM's lie above.
-    pub fn betrayed_by_number(number: u64) -> Option<Self> {
+    pub(crate) fn betrayed_by_number(number: u64) -> Option<Self> {
         let known = |isa| Reason::of(isa, number).known_name().is_some();
         match (known(Isa::Vmx), known(Isa::Svm)) {
             (true, false) => Some(Isa::Vmx),
@@ -113,7 +113,6 @@ pub enum Class {
     Virtualization,
     /// Reads or writes a field of a guest hypervisor's VMCS.
     VmcsAccess,
-    /// Everything else.
     Plain,
 }
 
@@ -232,19 +231,19 @@ impl Reason {
     }
 
     /// True for an exit by which KVM asked to be told when the guest takes interrupts again.
-    pub fn is_interrupt_window(self) -> bool {
+    pub(crate) fn is_interrupt_window(self) -> bool {
         matches!((self.isa, self.code), (Isa::Vmx, 7) | (Isa::Svm, 0x64))
     }
 
     /// True for an exit by VMX's pre-emption timer, with which KVM keeps its guest's own.
-    pub fn is_preemption_timer(self) -> bool {
+    pub(crate) fn is_preemption_timer(self) -> bool {
         (self.isa, self.code) == (Isa::Vmx, 52)
     }
 
     /// True for an exit that may be re-entered before anybody says that it came from a nested guest: VMX's
     /// PREEMPTION_TIMER in the fastpath (`handle_fastpath_preemption_timer`, Linux 6.9 and 6.1.192).
     #[inline]
-    pub fn hides_its_level(self) -> bool {
+    pub(crate) fn hides_its_level(self) -> bool {
         self.is_preemption_timer()
     }
 }

@@ -8,9 +8,9 @@
 mod fields;
 
 pub use fields::{
-    accept, apic, entry, exit, hrtimer, inject, inject_virq, irq, msr, nested_entry, set_irq, softirq, switch,
-    tsc_offset, waking,
+    accept, apic, entry, exit, hrtimer, inject, irq, msr, nested_entry, softirq, switch, tsc_offset, waking,
 };
+pub(crate) use fields::{inject_virq, set_irq};
 
 use trace::{Event, Request, Wanted};
 
@@ -27,7 +27,6 @@ pub enum Role {
     Inject,
     /// The guest hypervisor asks to run its guest.
     NestedEntry,
-    /// That was refused.
     NestedEntryFailed,
     /// SVM: what the nested guest's hypervisor wants to intercept; stands behind a nested entry.
     NestedIntercepts,
@@ -43,17 +42,13 @@ pub enum Role {
     IrqEntry,
     /// A vector of the host's kernel that has no such handler begins; its row is its own, and names it.
     VectorEntry,
-    /// Either ends.
     IrqExit,
-    /// A softirq begins.
     SoftirqEntry,
-    /// A softirq ends.
     SoftirqExit,
     /// An NMI was served; the field tells how long it took.
     Nmi,
     /// Other host work in interrupt context: proof that no guest runs on that CPU.
     HostWork,
-    /// A halted vCPU goes on.
     VcpuWakeup,
     /// The size of the halt-polling window changed.
     HaltPollWindow,
@@ -96,11 +91,9 @@ pub enum Role {
 
 /// One row: role, names, fields.
 pub struct Row {
-    /// What the events mean.
     pub role: Role,
     /// Names under which they are recorded.
     pub names: &'static [&'static str],
-    /// Fields, each with its names.
     pub fields: &'static [&'static [&'static str]],
 }
 

@@ -13,10 +13,8 @@ use super::{IrqStage, TimerStage, Told};
 use crate::events::reasons::{Class, Reason};
 use smallvec::SmallVec;
 
-/// Interrupts under way.
 #[derive(Debug, Clone, Default)]
 pub struct Flights {
-    /// By vCPU thread.
     vcpus: Vec<Vcpu>,
     /// Accepts of a vCPU number that several VMs have, or that no thread is known for.
     pub ambiguous: u64,
@@ -27,7 +25,6 @@ pub struct Flights {
 pub enum Away {
     /// It has no CPU.
     OffCpu,
-    /// Its guest runs.
     InGuest,
     /// Neither, or nobody knows.
     No,
@@ -47,7 +44,6 @@ struct Vcpu {
     window_ns: Option<u64>,
 }
 
-/// One interrupt.
 #[derive(Debug, Clone, Copy)]
 struct Flight {
     vector: u8,
@@ -199,7 +195,7 @@ impl Flights {
     }
 
     /// KVM learns that the guest is done with `vector`.
-    pub fn end_of(&mut self, thread: usize, vector: u8, now_ns: u64, mut tell: impl FnMut(u8, Told)) {
+    pub(crate) fn end_of(&mut self, thread: usize, vector: u8, now_ns: u64, mut tell: impl FnMut(u8, Told)) {
         let Some(vcpu) = self.vcpus.get_mut(thread) else { return };
         if let Some(entered_ns) = vcpu.end(vector, &mut tell) {
             tell(vector, Told::Irq(IrqStage::Eoi, entered_ns, now_ns));
@@ -207,7 +203,7 @@ impl Flights {
     }
 
     /// The timer interrupt with which `thread` entered its guest last.
-    pub fn fresh_shot(&self, thread: usize) -> Option<(u8, Shot, u64)> {
+    pub(crate) fn fresh_shot(&self, thread: usize) -> Option<(u8, Shot, u64)> {
         let flights = &self.vcpus.get(thread).filter(|vcpu| vcpu.arriving)?.flights;
         flights
             .iter()

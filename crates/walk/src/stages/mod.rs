@@ -11,9 +11,9 @@
 //! What a guest's own trace adds, the stages behind the entry, is found where both are on one time line, by whoever relates them.
 //! Events are those of arch/x86/kvm/{lapic,x86,irq_comm}.c and kernel/time/hrtimer.c, Linux 6.12.
 
-pub mod flights;
+pub(crate) mod flights;
 pub mod sums;
-pub mod timers;
+pub(crate) mod timers;
 
 /// A stage of a virtual interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -109,12 +109,10 @@ impl TimerStage {
     }
 }
 
-/// What is told of an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
     /// A stage that took from one time to another.
     Irq(IrqStage, u64, u64),
-    /// A stage of a timer that was found at a time, and its length.
     Timer(TimerStage, u64, u64),
     /// Accepted, and the entry with which the guest got it.
     Delivered {

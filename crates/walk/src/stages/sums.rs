@@ -34,7 +34,6 @@ pub struct InterruptSums {
 }
 
 impl InterruptSums {
-    /// One stage of them.
     pub fn irq(&self, stage: IrqStage) -> &Histogram {
         &self.irq[stage as usize]
     }
@@ -50,12 +49,10 @@ impl InterruptSums {
         self.clock_error_ns = self.clock_error_ns.max(error_ns);
     }
 
-    /// Adds a stage of a timer.
     pub fn add_timer(&mut self, stage: TimerStage, length_ns: u64) {
         self.timer[stage as usize].record(length_ns);
     }
 
-    /// Adds what is told.
     #[inline]
     pub fn add(&mut self, told: Told) {
         match told {
@@ -71,7 +68,6 @@ impl InterruptSums {
         }
     }
 
-    /// Its distributions.
     pub fn distributions(&mut self) -> impl Iterator<Item = &mut Histogram> {
         self.irq.iter_mut().chain(&mut self.timer).chain([&mut self.to_entry_ns])
     }

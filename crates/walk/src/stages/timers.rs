@@ -19,11 +19,11 @@ use crate::Axis;
 use rustc_hash::FxHashMap;
 
 /// MSR_IA32_TSC_DEADLINE.
-pub const TSC_DEADLINE: u64 = 0x6e0;
+pub(crate) const TSC_DEADLINE: u64 = 0x6e0;
 /// The initial count of the local APIC's timer, as an x2APIC's MSR and as a register.
-pub const X2APIC_TMICT: u64 = 0x838;
+pub(crate) const X2APIC_TMICT: u64 = 0x838;
 /// See [`X2APIC_TMICT`].
-pub const TMICT: u64 = 0x380;
+pub(crate) const TMICT: u64 = 0x380;
 
 /// How the times of a trace relate to those that events carry.
 #[derive(Debug, Clone, Default)]
@@ -37,12 +37,10 @@ pub enum Reference {
     Unknown,
 }
 
-/// The timers of all guests.
 #[derive(Debug, Clone, Default)]
 pub struct Timers {
     /// See [`Reference`].
     pub reference: Reference,
-    /// By vCPU thread.
     vcpus: Vec<Timer>,
     /// By address of the hrtimer.
     owners: FxHashMap<u64, Owner>,
@@ -60,7 +58,6 @@ const MOST_OTHERS: u8 = 16;
 #[derive(Debug, Clone, Copy)]
 struct Owner {
     thread: usize,
-    /// How often that was seen.
     seen: u32,
     /// How often it expired though that thread had set none, or was better known to have another one.
     missed: u32,
@@ -83,7 +80,6 @@ impl Owner {
     }
 }
 
-/// One vCPU's.
 #[derive(Debug, Clone, Copy, Default)]
 struct Timer {
     set: Option<Set>,
@@ -106,7 +102,6 @@ struct Programmed {
     expires_ns: Option<u64>,
 }
 
-/// The guest has set it.
 #[derive(Debug, Clone, Copy)]
 struct Set {
     /// When it was left to do so, and when that was done.
@@ -119,7 +114,6 @@ struct Set {
     expired: Option<Expiry>,
 }
 
-/// An hrtimer expired.
 #[derive(Debug, Clone, Copy)]
 struct Expiry {
     at_ns: u64,
@@ -275,7 +269,7 @@ impl Timers {
     }
 
     /// True if the timer of `thread` has expired on `cpu` at `before_ns`, which is the time of the event before on that CPU.
-    pub fn expires_for(&self, cpu: usize, before_ns: u64, thread: usize) -> bool {
+    pub(crate) fn expires_for(&self, cpu: usize, before_ns: u64, thread: usize) -> bool {
         let expiry = self.expired.get(cpu).copied().flatten().filter(|expiry| expiry.at_ns == before_ns);
         let owner = expiry.and_then(|expiry| self.owners.get(&expiry.hrtimer));
         owner.is_some_and(|owner| owner.is_of(thread))

@@ -17,7 +17,6 @@ use smallvec::SmallVec;
 pub struct Chain {
     /// Why the nested guest stopped, as its hypervisor is told.
     pub reason: Reason,
-    /// When it stopped.
     pub start_ns: u64,
     /// Exits of the guest hypervisor until the nested guest ran again, the last entry request included.
     pub exits: u64,
@@ -59,7 +58,6 @@ impl Chain {
 /// How many exits of a chain are kept by name.
 pub const KEPT: usize = 96;
 
-/// A chain that may go on.
 #[derive(Debug, Clone)]
 pub(super) struct OpenChain {
     chain: Chain,
@@ -67,7 +65,6 @@ pub(super) struct OpenChain {
     before: Sums,
     /// The nested guest that stopped.
     vmcb: Option<u64>,
-    /// Another one was entered.
     entered_other: bool,
     /// Nothing but the next exit will tell that the entry was not refused.
     guessed: bool,
@@ -75,7 +72,7 @@ pub(super) struct OpenChain {
 
 impl OpenChain {
     /// A chain that begins with the stop of `vmcb` at `start_ns`, when the thread's sums were `before`.
-    pub fn begin(reason: Reason, start_ns: u64, before: Sums, vmcb: Option<u64>) -> Self {
+    pub(super) fn begin(reason: Reason, start_ns: u64, before: Sums, vmcb: Option<u64>) -> Self {
         let chain = Chain {
             reason,
             start_ns,
@@ -93,7 +90,7 @@ impl OpenChain {
     }
 
     /// Counts an exit of the guest hypervisor; what seemed to be the end was none.
-    pub fn count(&mut self, reason: Reason) {
+    pub(super) fn count(&mut self, reason: Reason) {
         self.reopen();
         self.chain.exits += 1;
         self.chain.interrupted |= reason.class() == Class::Halt;
@@ -108,7 +105,7 @@ impl OpenChain {
     }
 
     /// The nested guest `entered` seems to run again; `guessed` if no event says that it was not refused.
-    pub fn close(&mut self, now_ns: u64, now: &Sums, entered: Option<u64>, guessed: bool) {
+    pub(super) fn close(&mut self, now_ns: u64, now: &Sums, entered: Option<u64>, guessed: bool) {
         self.guessed = guessed;
         let off_ns = now.off_ns - self.before.off_ns;
         self.chain.closed_ns = Some(now_ns);
@@ -119,31 +116,31 @@ impl OpenChain {
     }
 
     /// The entry that seemed to close it was refused.
-    pub fn reopen(&mut self) {
+    pub(super) fn reopen(&mut self) {
         self.chain.closed_ns = None;
         self.chain.cost_ns = None;
         self.entered_other = false;
     }
 
     /// The next exit will not be seen: what was guessed stays so, and a guess closes nothing.
-    pub fn cut_off(&mut self) {
+    pub(super) fn cut_off(&mut self) {
         if self.guessed {
             self.reopen();
         }
     }
 
     /// True if the nested guest seems to run.
-    pub fn is_closed(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         self.chain.cost_ns.is_some()
     }
 
     /// The nested guest `vmcb` was asked for on another thread.
-    pub fn overtaken(&mut self, vmcb: u64) {
+    pub(super) fn overtaken(&mut self, vmcb: u64) {
         self.chain.migrated |= self.vmcb == Some(vmcb) && !self.is_closed();
     }
 
     /// The chain, closed or censored.
-    pub fn finish(&mut self) -> &Chain {
+    pub(super) fn finish(&mut self) -> &Chain {
         self.chain.migrated |= self.entered_other;
         &self.chain
     }

@@ -12,7 +12,6 @@ pub struct Context {
     pub vmcb: u64,
     /// 2 for a guest of L1, 3 for a guest of that, ...
     pub depth: u8,
-    /// Entries seen.
     pub entries: u64,
 }
 
@@ -40,7 +39,7 @@ impl Contexts {
     }
 
     /// The entry request of the current nested guest was reflected: the next new one is its child.
-    pub fn asks_for_child(&mut self) {
+    pub(crate) fn asks_for_child(&mut self) {
         self.parent = self.current;
     }
 

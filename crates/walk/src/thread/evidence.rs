@@ -26,15 +26,13 @@ impl Seen {
     }
 }
 
-/// Doubts that were met, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Doubts {
     /// The two witnesses disagreed.
     pub level_conflicts: u64,
-    /// A nested entry was refused.
-    pub refused_entries: u64,
+    pub(crate) refused_entries: u64,
     /// Two `kvm_entry` in a row.
-    pub entry_entry: u64,
+    pub(crate) entry_entry: u64,
     /// `kvm_exit` without a `kvm_entry` before it.
     pub unseen_entries: u64,
     /// A thread's clock stepped back.

@@ -4,33 +4,26 @@ use crate::events::details::Detail;
 use crate::events::reasons::{Class, Reason};
 use crate::state::TracedLevel;
 
-/// A finished exit.
 #[derive(Debug, Clone, Copy)]
 pub struct Exit {
     /// When the guest stopped.
     pub at_ns: u64,
-    /// Why.
     pub reason: Reason,
-    /// Which guest.
     pub level: TracedLevel,
     /// Where it stopped, where the trace tells.
     pub rip: Option<u64>,
-    /// What it was about.
     pub detail: Detail,
     /// Until the next entry, without time off the CPU; `None` if that entry was not seen.
     pub cost_ns: Option<u64>,
-    /// Who handled it.
     pub handled: Handled,
 }
 
-/// Who handled an exit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Handled {
     /// KVM alone.
     Kernel,
     /// The VMM, after KVM.
     Userspace,
-    /// The guest hypervisor.
     Reflected,
 }
 
@@ -38,12 +31,11 @@ pub enum Handled {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OpenExit {
     pub exit: Exit,
-    /// What its reason tells.
     pub class: Class,
     /// Time off the CPU before it.
-    pub off_before_ns: u64,
+    pub(crate) off_before_ns: u64,
     /// No positional event has followed yet.
-    pub unresolved: bool,
+    pub(crate) unresolved: bool,
 }
 
 /// Positional events: those that resolve an open exit.

@@ -10,9 +10,7 @@ use crate::walk::{Interruption, Sink, Waker};
 pub enum Off {
     /// Ready, but another task runs.
     Preempted,
-    /// Its guest halted.
     Halted,
-    /// Asleep.
     Blocked,
     /// Asleep, and the event that would tell why is lost.
     Asleep,
@@ -28,9 +26,7 @@ pub enum Off {
 /// A gap in which a thread that is off its CPU may have run unseen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Doubt {
-    /// Its start.
     pub from_ns: u64,
-    /// Its end.
     pub until_ns: u64,
     /// It is in the story of the CPU that the thread was on, too.
     here: bool,
@@ -60,7 +56,7 @@ impl Thread {
 
     /// R3: the host worked on this thread's CPU, so its guest had stopped.
     #[inline]
-    pub fn host_event(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
+    pub(crate) fn host_event(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
         if self.off.is_some() {
             return;
         }
@@ -110,7 +106,7 @@ impl Thread {
     }
 
     /// The thread leaves its CPU (T13 to T15).
-    pub fn switch_out(&mut self, now_ns: u64, ready: bool, cx: &mut Surroundings<'_, impl Sink>) {
+    pub(crate) fn switch_out(&mut self, now_ns: u64, ready: bool, cx: &mut Surroundings<'_, impl Sink>) {
         if self.off.is_some() {
             self.missed_switch(cx);
         }
@@ -203,12 +199,12 @@ impl Thread {
     }
 
     /// It was pre-empted and has not run yet, whatever comes.
-    pub fn waits_still(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
+    pub(crate) fn waits_still(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
         self.close(now_ns, cx);
     }
 
     /// The thread gets a CPU (T17).
-    pub fn switch_in(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
+    pub(crate) fn switch_in(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
         if self.off.is_none() && self.first_ns != now_ns {
             self.missed_switch(cx);
         }
@@ -236,7 +232,7 @@ impl Thread {
     }
 
     /// `kvm_vcpu_wakeup` (T18): of the last `length_ns`, what came before the first switch-out was polling.
-    pub fn vcpu_wakeup(&mut self, now_ns: u64, length_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
+    pub(crate) fn vcpu_wakeup(&mut self, now_ns: u64, length_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
         if self.off.is_some() || self.mode != Mode::Kvm || self.exit_pending || !self.guest_halted() {
             return;
         }
@@ -265,7 +261,7 @@ impl Thread {
     }
 
     /// It is on a CPU and nobody told since when: what it did meanwhile is lost.
-    pub fn missed_switch(&mut self, cx: &mut Surroundings<'_, impl Sink>) {
+    pub(crate) fn missed_switch(&mut self, cx: &mut Surroundings<'_, impl Sink>) {
         cx.doubts.unseen_switches += 1;
         self.lossy = true;
         self.forget(self.doubt.map_or(self.last_ns, |doubt| doubt.from_ns), cx);

@@ -24,7 +24,7 @@ pub(super) struct Sums {
     /// Off the CPU, in one of the four states that no cost contains.
     pub off_ns: u64,
     /// In the guest of L0 itself.
-    pub guest1_ns: u64,
+    pub(crate) guest1_ns: u64,
     /// In the VMM.
     pub user_ns: u64,
 }
@@ -46,13 +46,13 @@ const MOST_OPEN: usize = 4096;
 
 impl Ledger {
     /// A ledger that begins at `origin_ns`.
-    pub fn new(origin_ns: u64) -> Self {
+    pub(super) fn new(origin_ns: u64) -> Self {
         Self { since_ns: origin_ns, sums: Sums::default(), settled: None, open: Vec::new() }
     }
 
     /// Ends the piece that is not over at `to_ns`, as `label`.
     #[inline]
-    pub fn end(&mut self, label: Label, to_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
+    pub(super) fn end(&mut self, label: Label, to_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
         let from_ns = self.since_ns;
         if to_ns == from_ns {
             return;
@@ -81,7 +81,7 @@ impl Ledger {
 
     /// Gives all open pieces away, at this level.
     #[inline]
-    pub fn settle(&mut self, level: TracedLevel, cx: &mut Surroundings<'_, impl Sink>) {
+    pub(super) fn settle(&mut self, level: TracedLevel, cx: &mut Surroundings<'_, impl Sink>) {
         self.settled = Some(level);
         for place in 0..self.open.len() {
             let (label, from_ns, to_ns) = self.open[place];
@@ -92,7 +92,7 @@ impl Ledger {
 
     /// True if nothing waits for its level.
     #[inline]
-    pub fn is_settled(&self) -> bool {
+    pub(super) fn is_settled(&self) -> bool {
         self.open.is_empty()
     }
 
@@ -117,12 +117,12 @@ impl Ledger {
     }
 
     /// The guest never ran: the hardware had refused the entry.
-    pub fn never_ran(&mut self) {
+    pub(super) fn never_ran(&mut self) {
         self.open.iter_mut().filter(|piece| piece.0 == Label::Guest).for_each(|piece| piece.0 = Label::Handling);
     }
 
     /// Handling from `from_ns` to the first time off the CPU was polling.
-    pub fn polled_since(&mut self, from_ns: u64) {
+    pub(super) fn polled_since(&mut self, from_ns: u64) {
         let polling = Label::Plain(State::HaltPoll);
         let mut began_inside = None;
         for (place, (label, from, to)) in self.open.iter_mut().enumerate().filter(|(_, piece)| piece.2 > from_ns) {
@@ -140,7 +140,7 @@ impl Ledger {
     }
 
     /// Nothing tells which of the open handling was polling.
-    pub fn handled_or_polled(&mut self) {
+    pub(super) fn handled_or_polled(&mut self) {
         let handling = self.open.iter_mut().filter(|piece| piece.0 == Label::Handling);
         handling.for_each(|piece| piece.0 = Label::Plain(State::Unknown));
     }

@@ -46,7 +46,6 @@ enum Mode {
     Translated,
 }
 
-/// A nested entry that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PendingEntry {
     None,
@@ -59,7 +58,6 @@ enum PendingEntry {
 /// The state machine of one thread.
 #[derive(Debug, Clone)]
 pub struct Thread {
-    /// Its thread id.
     pub tid: i32,
     /// Its name as last seen; empty if no event told.
     pub comm: String,
@@ -77,7 +75,7 @@ pub struct Thread {
     pub first_ns: u64,
     /// True if its first nested sign was an entry request and nothing was lost before it, so that all before is L1's;
     /// `None` without any sign.
-    pub first_nested_sign: Option<bool>,
+    pub(crate) first_nested_sign: Option<bool>,
     /// Events that may have been its own were lost.
     pub lossy: bool,
     /// Nested guests it ran.
@@ -91,7 +89,7 @@ pub struct Thread {
     /// Who made it ready last.
     waker: Waker,
     /// CPU on which it waits, pre-empted.
-    pub waits_on: Option<usize>,
+    pub(crate) waits_on: Option<usize>,
     /// CPU on which it was seen last.
     pub cpu: Option<usize>,
     mode: Mode,
@@ -120,7 +118,6 @@ pub struct Surroundings<'a, S: Sink> {
     pub sink: &'a mut S,
     /// What the recording has shown so far.
     pub seen: &'a Seen,
-    /// Where doubts are counted.
     pub doubts: &'a mut Doubts,
     /// Number of the thread.
     pub me: usize,
@@ -164,7 +161,7 @@ impl Thread {
     }
 
     /// An event says its name.
-    pub fn is_called(&mut self, comm: &[u8], cx: &mut Surroundings<'_, impl Sink>) {
+    pub(crate) fn is_called(&mut self, comm: &[u8], cx: &mut Surroundings<'_, impl Sink>) {
         if self.comm.as_bytes() != comm {
             self.comm = String::from_utf8_lossy(comm).into_owned();
             if let Some(vcpu) = vcpu_names::translated(&self.comm).filter(|_| !self.is_vcpu) {
@@ -244,7 +241,7 @@ impl Thread {
     }
 
     /// `kvm_userspace_exit` (T12).
-    pub fn userspace_exit(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
+    pub(crate) fn userspace_exit(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
         self.arrive(now_ns, cx);
         self.resolve(Position::Other, cx);
         self.ledger.settle(self.level_now(), cx);
@@ -257,7 +254,7 @@ impl Thread {
     }
 
     /// `kvm_fpu` that loads, where KVM_RUN ended without a sign of what it did: it begins again (T21).
-    pub fn run_begins(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
+    pub(crate) fn run_begins(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
         self.is_vcpu = true;
         if !cx.seen.exit {
             cx.sink.serves(cx.me, now_ns);
@@ -287,12 +284,11 @@ impl Thread {
     }
 
     /// System-management mode (T20): nothing that was carried still holds.
-    pub fn smm(&mut self, cx: &mut Surroundings<'_, impl Sink>) {
+    pub(crate) fn smm(&mut self, cx: &mut Surroundings<'_, impl Sink>) {
         self.pend = PendingEntry::None;
         self.give_chain(cx);
     }
 
-    /// The end of the trace.
     pub fn end(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
         if let Some(doubt) = self.doubt {
             self.forget(doubt.from_ns, cx);
@@ -302,12 +298,12 @@ impl Thread {
     }
 
     /// True while its guest runs, for all that is known.
-    pub fn runs_guest(&self) -> bool {
+    pub(crate) fn runs_guest(&self) -> bool {
         self.off.is_none() && self.mode == Mode::Guest
     }
 
     /// When the exit came that KVM works on, and whether it came by VMX's pre-emption timer.
-    pub fn open_exit(&self) -> (Option<u64>, bool) {
+    pub(crate) fn open_exit(&self) -> (Option<u64>, bool) {
         let open = self.open_exit.as_ref().map(|open| &open.exit);
         (open.map(|exit| exit.at_ns), open.is_some_and(|exit| exit.reason.is_preemption_timer()))
     }

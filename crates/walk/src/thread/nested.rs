@@ -75,7 +75,7 @@ impl Thread {
     }
 
     /// SVM's intercepts of the nested guest: where no event tells the request, they do.
-    pub fn nested_intercepts(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
+    pub(crate) fn nested_intercepts(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
         self.arrive(now_ns, cx);
         if !matches!(self.pend, PendingEntry::Asked(Some(_))) {
             self.pend = PendingEntry::Asked(None);
@@ -83,7 +83,7 @@ impl Thread {
     }
 
     /// `kvm_nested_vmenter_failed` (T11).
-    pub fn nested_entry_failed(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
+    pub(crate) fn nested_entry_failed(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
         let now_ns = self.arrive(now_ns, cx);
         cx.doubts.refused_entries += 1;
         if self.mode == Mode::Guest {

@@ -16,7 +16,6 @@ const PREEMPTION_TIMER: u32 = 52;
 const L2_RIP: u64 = 0x30000;
 const L1_RIP: u64 = 0x10500;
 
-/// What a thread has told.
 #[derive(Default)]
 struct Told {
     intervals: Vec<(State, u64)>,

@@ -19,7 +19,6 @@ pub struct Continued<S: Sink> {
     walk: Option<Walk<S>>,
 }
 
-/// What has come.
 #[derive(Clone, Copy)]
 pub struct Come<'t> {
     /// Holds all events of the span, and perhaps others.

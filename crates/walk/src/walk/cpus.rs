@@ -15,7 +15,6 @@ pub(super) struct Cpu {
     pub current: Option<i32>,
     /// Its number in `Walk::threads`, if it has one.
     pub thread: Option<usize>,
-    /// Since when.
     pub since_ns: u64,
     /// Time of its last event.
     pub last_ns: u64,
@@ -24,9 +23,9 @@ pub(super) struct Cpu {
     /// Interrupts that it serves.
     pub begun: Begun,
     /// Events were lost there since its last switch: an interrupt whose begin is among them may stand above all that is known.
-    pub lost_begin: bool,
+    pub(crate) lost_begin: bool,
     /// When the handler of a device's interrupt began that it is in, whatever task has it.
-    pub irq_since_ns: Option<u64>,
+    pub(crate) irq_since_ns: Option<u64>,
     /// A device's interrupt that was handed to KVM last.
     pub raised: Option<Raised>,
 }
@@ -185,7 +184,7 @@ impl<S: Sink> Walk<S> {
     }
 
     /// The trace does not hold what `cpu` did from `from_ns` to `until_ns`.
-    pub fn uncovered(&mut self, cpu: u32, from_ns: u64, until_ns: u64) {
+    pub(crate) fn uncovered(&mut self, cpu: u32, from_ns: u64, until_ns: u64) {
         let gap = Gap { cpu: cpu as usize, from_ns: from_ns.max(self.origin_ns), until_ns: self.plausible(until_ns) };
         let place = self.gaps.partition_point(|other| other.from_ns >= gap.from_ns);
         self.gaps.insert(place, gap);

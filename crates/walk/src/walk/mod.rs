@@ -17,7 +17,7 @@ mod stages;
 mod threads;
 pub mod vcpu_names;
 mod waiting;
-pub mod witnesses;
+mod witnesses;
 
 pub use sink::{Interruption, Preemptor, Sink, Waker};
 
@@ -41,16 +41,12 @@ use trace::Event;
 /// The smallest number that is no vCPU: KVM allows 16,384 IDs on x86 at most (KVM_MAX_VCPU_IDS, Linux 6.12).
 const NO_VCPU: u64 = 0x1_0000;
 
-/// The walk.
 #[derive(Clone)]
 pub struct Walk<S: Sink> {
     /// The question's sums.
     pub sink: S,
-    /// All threads met.
     pub threads: Vec<Thread>,
-    /// What the recording has shown.
     pub seen: Seen,
-    /// What was doubtful.
     pub doubts: Doubts,
     /// `kvm_entry` events whose vCPU number cannot be one: LTTng's probe does not fit the kernel.
     pub stale_entries: u64,
@@ -58,7 +54,6 @@ pub struct Walk<S: Sink> {
     pub unattributed: u64,
     /// Virtual interrupts under way.
     pub flights: Flights,
-    /// The guests' timers.
     pub timers: Timers,
     /// Handlers of the host's own interrupts.
     pub handlers: Handlers,

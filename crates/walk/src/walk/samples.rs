@@ -31,24 +31,18 @@ const MOST_PLACES: usize = 65_536;
 pub enum Mode {
     /// Not told.
     Unknown,
-    /// The host's kernel.
     Kernel,
     /// A program of the host.
     User,
-    /// A guest's kernel.
     GuestKernel,
-    /// A program of a guest.
     GuestUser,
 }
 
-/// Where samples landed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Place {
     /// Thread of the recorded machine.
     pub tid: i32,
-    /// Its state.
     pub state: State,
-    /// Whose code ran.
     pub mode: Mode,
     /// Where; 0 where too many different ones were seen.
     pub ip: u64,
@@ -105,7 +99,6 @@ struct Sample {
     period: u64,
 }
 
-/// Samples on their way to their states.
 #[derive(Default)]
 struct Samples {
     waiting: FxHashMap<i32, VecDeque<Sample>>,

@@ -9,7 +9,6 @@ use crate::thread::{Chain, Exit};
 pub trait Sink {
     /// Thread `thread` was in `state` from `from_ns` to `to_ns`. Pieces come in order and without gaps.
     fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64);
-    /// An exit is over.
     fn exit(&mut self, thread: usize, exit: &Exit);
     /// A chain is over, or censored.
     fn chain(&mut self, thread: usize, chain: &Chain);
@@ -120,7 +119,6 @@ pub struct Preemptor {
 /// What ran instead of a thread that had the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interruption {
-    /// What it was.
     pub by: HostInterrupt,
     /// True if it begins with this piece, false if it goes on after another one.
     pub begins: bool,

@@ -9,7 +9,6 @@ pub(super) struct Raised {
     at_ns: u64,
     /// When the host's handler began that did it, if one did.
     since_ns: Option<u64>,
-    /// Of a message.
     vector: Option<u8>,
 }
 

@@ -29,12 +29,12 @@ const MOST_SHARES: usize = 4096;
 
 impl Waiting {
     /// Thread `me` begins to wait.
-    pub fn new(me: usize) -> Self {
+    pub(super) fn new(me: usize) -> Self {
         Self { me, first: true, until_ns: None, shares: Vec::new() }
     }
 
     /// True if thread `me` waits here now.
-    pub fn is_of(&self, me: usize) -> bool {
+    pub(super) fn is_of(&self, me: usize) -> bool {
         self.me == me && self.until_ns.is_none()
     }
 

@@ -8,15 +8,14 @@ use crate::events::roles::{self, ROWS, Role};
 use trace::{Reading, Request, Trace, Wanted};
 
 /// What the events of a trace can tell.
-pub struct Witnesses {
+pub(super) struct Witnesses {
     /// The request for all events that matter in it, without the ignored ones.
     pub request: Request,
-    /// An exit fires somewhere in it.
     pub exits_fire: bool,
 }
 
 /// Those of `trace`, if the events `ignore` were not in it.
-pub fn of(trace: &dyn Trace, ignore: &[String]) -> Witnesses {
+pub(super) fn of(trace: &dyn Trace, ignore: &[String]) -> Witnesses {
     let has = |name: &str| trace.facts().event_types.iter().any(|event| event.name == name);
     let mut request = roles::request(ignore, has);
     let exits_fire = fires(trace, Role::Exit, ignore);

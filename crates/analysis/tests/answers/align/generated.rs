@@ -19,15 +19,16 @@ use trace::format::Endian;
 use trace::write::tracedat::Compression;
 use trace::write::{Record, Value};
 
-pub const TARGET: Target = Target::TraceDat7 { endian: Endian::Little, long_bytes: 8, compression: Compression::None };
+pub(super) const TARGET: Target =
+    Target::TraceDat7 { endian: Endian::Little, long_bytes: 8, compression: Compression::None };
 const SCENARIOS: [&str; 3] = ["svm-no-vls-vgif", "vmx-no-shadowing", "l2-moves"];
 
-pub fn story(name: &str, seed: u64) -> Story {
+pub(super) fn story(name: &str, seed: u64) -> Story {
     Scenario::named(name).unwrap().run(seed)
 }
 
 /// Writes stories as the traces of one recording, outermost first.
-pub fn input(directory: &Path, stories: &[&Story]) -> Input {
+pub(super) fn input(directory: &Path, stories: &[&Story]) -> Input {
     let write = |(level, story): (u8, &&Story)| {
         let place = directory.join(format!("L{level}"));
         std::fs::create_dir(&place).unwrap();
@@ -43,12 +44,12 @@ fn aligned(below: &Story, above: &Story) -> Alignment {
 }
 
 /// The same with what the recorder read from debugfs.
-pub fn aligned_with(below: &Story, above: &Story, tsc: Option<TscReadings>) -> Alignment {
+pub(super) fn aligned_with(below: &Story, above: &Story, tsc: Option<TscReadings>) -> Alignment {
     aligned_but(below, above, tsc, &[])
 }
 
 /// The same without some events.
-pub fn aligned_but(below: &Story, above: &Story, tsc: Option<TscReadings>, hidden: &[&str]) -> Alignment {
+pub(super) fn aligned_but(below: &Story, above: &Story, tsc: Option<TscReadings>, hidden: &[&str]) -> Alignment {
     let ignore_events = hidden.iter().map(|name| (*name).to_owned()).collect();
     let given = Given { traces: TraceHints { ignore_events, ..TraceHints::default() }, ..Given::default() };
     let directory = tempfile::tempdir().unwrap();
@@ -60,7 +61,7 @@ pub fn aligned_but(below: &Story, above: &Story, tsc: Option<TscReadings>, hidde
 }
 
 /// Records of the guest that are placed wrong, those that are placed at all, and the largest error in ns.
-pub fn score(pair: &Pair, alignment: &Alignment) -> (Vec<(u64, i64, i64)>, usize, f64) {
+pub(super) fn score(pair: &Pair, alignment: &Alignment) -> (Vec<(u64, i64, i64)>, usize, f64) {
     let (mut wrong, mut placed, mut worst) = (Vec::new(), 0, 0);
     for (record, true_ns) in pair.above.records.iter().zip(&pair.true_ns) {
         let cpu = alignment.cpus.iter().find(|cpu| cpu.cpu == record.cpu);
@@ -74,12 +75,12 @@ pub fn score(pair: &Pair, alignment: &Alignment) -> (Vec<(u64, i64, i64)>, usize
     (wrong, placed, alignment.axis.length_ns(worst as f64))
 }
 
-pub fn methods(alignment: &Alignment) -> Vec<&'static str> {
+pub(super) fn methods(alignment: &Alignment) -> Vec<&'static str> {
     alignment.cpus.iter().map(|cpu| cpu.map.as_ref().map_or("none", Map::method)).collect()
 }
 
 /// Both stories on counters of which one tick is one ns, so that the truth stays what it is.
-pub fn on_tsc(pair: &Pair) -> Pair {
+pub(super) fn on_tsc(pair: &Pair) -> Pair {
     Pair {
         below: pair.below.on_tsc(1_000_000_000, true),
         above: pair.above.on_tsc(1_000_000_000, true),
@@ -235,7 +236,7 @@ fn exits_belong_to_the_task_of_the_guest_that_ran() {
 }
 
 /// The trace of L2, whose events are the moments at which it ran, and L1's, in which KVM writes L2's offset.
-pub fn nested(pair: &Pair, offset: u64) -> (Story, Story) {
+pub(super) fn nested(pair: &Pair, offset: u64) -> (Story, Story) {
     let mut above = pair.above.clone();
     let write = above.schema.events.len();
     above.schema.events.extend(pair.below.schema.events.last().cloned());

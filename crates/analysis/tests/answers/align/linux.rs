@@ -15,7 +15,7 @@ fn fixture() -> Recording {
 }
 
 /// The whole recording, which is too large to be kept here.
-pub fn whole() -> Option<Recording> {
+pub(super) fn whole() -> Option<Recording> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let traces = std::env::var_os("KVMSCOPE_SHARED").map_or(beside, PathBuf::from).join("traces");
     let files = [(0, "svm_linux_l0.dat"), (1, "svm_linux_l1.dat")];
@@ -27,7 +27,7 @@ pub fn whole() -> Option<Recording> {
     Some(Recording::of_files(&named, None).unwrap())
 }
 
-pub fn align(input: &Input, hidden: &[&str]) -> Alignment {
+pub(super) fn align(input: &Input, hidden: &[&str]) -> Alignment {
     let ignore_events = hidden.iter().map(|name| (*name).to_owned()).collect();
     let given = Given { traces: TraceHints { ignore_events, ..TraceHints::default() }, ..Given::default() };
     let clock = trace::calibrate::fit(input.parts[0].trace.as_ref()).unwrap();
@@ -91,6 +91,7 @@ fn the_cut_is_placed_by_kvms_offsets_and_without_them_within_the_stated_error() 
 }
 
 #[test]
+#[ignore = "torture"]
 fn the_whole_recording_is_placed_by_kvms_offsets_and_without_them_within_the_stated_error() {
     let Some(recording) = whole() else { return };
     let input = kvmscope_analysis::open(recording).unwrap();

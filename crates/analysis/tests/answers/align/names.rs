@@ -6,6 +6,7 @@ use kvmscope_analysis::facts::align::symbols::{KERNEL, Symbols};
 use kvmscope_analysis::{Given, TraceHints};
 
 #[test]
+#[ignore = "torture"]
 fn a_system_map_names_the_same_functions_as_kallsyms() {
     let Some(recording) = whole() else { return };
     let input = kvmscope_analysis::open(recording).unwrap();

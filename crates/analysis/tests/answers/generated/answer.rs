@@ -10,15 +10,13 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 /// Who ran where the trace does not tell it.
-pub const UNKNOWN_TASK: &str = "unknown";
+pub(super) const UNKNOWN_TASK: &str = "unknown";
 
-/// Count and time.
-pub type Sum = (u64, u64);
+pub(super) type Sum = (u64, u64);
 
 /// What is known of one vCPU thread.
 #[derive(Debug, Clone, Default)]
-pub struct Answer {
-    /// Number of the vCPU.
+pub(super) struct Answer {
     pub vcpu: u32,
     /// Time by column of the table `vcpus`, absent ones being 0.
     pub ledger: BTreeMap<String, u64>,
@@ -28,17 +26,14 @@ pub struct Answer {
     pub chains: BTreeMap<String, Chains>,
     /// By name of the task.
     pub preemptors: BTreeMap<String, Sum>,
-    /// By what people call them.
     pub host_interrupts: BTreeMap<String, Sum>,
     /// Stages of virtual interrupts by vector and name, those of the guest's timer behind `timer `; `merged` and `posted`
     /// have no time.
     pub stages: BTreeMap<(u8, String), Sum>,
 }
 
-/// The chains of one reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Chains {
-    /// Injections.
+pub(super) struct Chains {
     pub count: u64,
     /// Not closed.
     pub censored: u64,
@@ -52,13 +47,12 @@ pub struct Chains {
     pub quantiles: Vec<u64>,
     /// All exits in closed chains.
     pub exits: u64,
-    /// Their cost.
     pub total_ns: u64,
 }
 
 impl Answer {
     /// What the generator's books say, by thread.
-    pub fn true_of(truth: &Truth) -> BTreeMap<i32, Answer> {
+    pub(super) fn true_of(truth: &Truth) -> BTreeMap<i32, Answer> {
         let isa = match truth.vendor {
             Vendor::Vmx => Isa::Vmx,
             Vendor::Svm => Isa::Svm,
@@ -94,7 +88,7 @@ impl Answer {
     }
 
     /// What the analysis found, by thread.
-    pub fn found_in(part: &PartFlow) -> BTreeMap<i32, Answer> {
+    pub(super) fn found_in(part: &PartFlow) -> BTreeMap<i32, Answer> {
         part.vcpus.iter().map(|vcpu| (vcpu.tid, Self::of_sums(part, vcpu))).collect()
     }
 
@@ -130,14 +124,12 @@ impl Answer {
         answer
     }
 
-    /// Those that occurred.
     fn add_stages<N: Into<String>>(&mut self, vector: u8, stages: impl Iterator<Item = (N, Sum)>) {
         let met = stages.filter(|(_, sum)| sum.0 > 0);
         self.stages.extend(met.map(|(name, sum)| ((vector, name.into()), sum)));
     }
 
-    /// All time.
-    pub fn wall_ns(&self) -> u64 {
+    pub(super) fn wall_ns(&self) -> u64 {
         self.ledger.values().sum()
     }
 }
@@ -211,7 +203,7 @@ fn column(state: State) -> String {
 }
 
 /// Lines that say where `found` is not what is `true`.
-pub fn differences<K: Ord + Debug, V: PartialEq + Debug>(
+pub(super) fn differences<K: Ord + Debug, V: PartialEq + Debug>(
     what: &str,
     expected: &BTreeMap<K, V>,
     found: &BTreeMap<K, V>,

@@ -19,23 +19,23 @@ const PLAIN: Target = Target::TraceDat7 { endian: Endian::Little, long_bytes: 8,
 const LTTNG: Target = Target::Ctf1 { endian: Endian::Little, lttng: true };
 
 /// How many times more is tried in `make torture`.
-pub fn torture() -> u64 {
+pub(super) fn torture() -> u64 {
     if std::env::var_os("KVMSCOPE_TORTURE").is_some() { 40 } else { 1 }
 }
 
 /// What the analysis makes of `story` as `target`.
-pub fn flow(story: &Story, target: Target) -> PartFlow {
+pub(super) fn flow(story: &Story, target: Target) -> PartFlow {
     let directory = tempfile::tempdir().unwrap();
     flow_of(&story.write(target, directory.path()).unwrap())
 }
 
 /// What the analysis makes of a file.
-pub fn flow_of(path: &Path) -> PartFlow {
+pub(super) fn flow_of(path: &Path) -> PartFlow {
     parts_of(Recording::of_files(&[Named::at_l0(path)], None).unwrap()).remove(0)
 }
 
 /// The same, and what its vCPUs lost.
-pub fn ledger_of(path: &Path) -> (PartFlow, PartLosses) {
+pub(super) fn ledger_of(path: &Path) -> (PartFlow, PartLosses) {
     let input = kvmscope_analysis::open(Recording::of_files(&[Named::at_l0(path)], None).unwrap()).unwrap();
     let mut ledger = build::build_beside::<()>(&input, &Given::default(), &mut |_, _| {}).0;
     (ledger.flow.parts.remove(0), ledger.losses.remove(0))

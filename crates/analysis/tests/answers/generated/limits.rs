@@ -5,18 +5,15 @@ use generate::{Generation, Story, Target};
 use std::collections::BTreeMap;
 
 /// Something that some traces cannot tell.
-pub struct Limit {
-    /// What.
+pub(super) struct Limit {
     pub missing: Missing,
-    /// Why.
     pub why: &'static str,
-    /// Where.
     pub applies: fn(&Story, Target) -> bool,
 }
 
 /// What is taken out of both answers before they are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
+pub(super) enum Missing {
     /// Times in ns; counts stay.
     Nanoseconds,
     /// Polling apart from handling.
@@ -31,7 +28,7 @@ pub enum Missing {
     Levels,
 }
 
-pub const LIMITS: &[Limit] = &[
+pub(super) const LIMITS: &[Limit] = &[
     Limit {
         missing: Missing::Nanoseconds,
         why: "the kernel prints times in microseconds",
@@ -81,13 +78,13 @@ fn is_lttng(target: Target) -> bool {
 }
 
 /// The limits of `story` as `target`.
-pub fn of(story: &Story, target: Target) -> Vec<Missing> {
+pub(super) fn of(story: &Story, target: Target) -> Vec<Missing> {
     LIMITS.iter().filter(|limit| (limit.applies)(story, target)).map(|limit| limit.missing).collect()
 }
 
 impl Missing {
     /// The answer without it.
-    pub fn taken_from(self, answer: &mut Answer) {
+    pub(super) fn taken_from(self, answer: &mut Answer) {
         match self {
             Missing::Nanoseconds => {
                 answer.ledger.clear();

@@ -20,7 +20,7 @@ fn too_much(story: &Story, target: Target) -> Vec<String> {
 }
 
 /// Where `part`, made of `story` or of a part of it, says more than is true.
-pub fn too_much_of(story: &Story, target: Target, part: &PartFlow) -> Vec<String> {
+pub(super) fn too_much_of(story: &Story, target: Target, part: &PartFlow) -> Vec<String> {
     let missing = limits::of(story, target);
     let (mut expected, mut found) = (Answer::true_of(&story.truth), Answer::found_in(part));
     let mut wrong = Vec::new();

@@ -7,7 +7,6 @@ use kvmscope_analysis::facts::ledger::model::{PartFlow, StretchSums, Vcpu};
 use kvmscope_analysis::facts::losses::{By, Definition, LostIn, PartLosses, VcpuLosses};
 use std::collections::BTreeMap;
 
-/// States in which all time is lost.
 const WHOLLY: [(LostIn, State); 6] = [
     (LostIn::Preempted, State::Preempted),
     (LostIn::Irq, State::Irq),
@@ -19,7 +18,7 @@ const WHOLLY: [(LostIn, State); 6] = [
 
 /// The same of a story with gaps. What tasks ran while a vCPU waited is then charged for waits of which the gap, if it is told late,
 /// leaves less: here no more is charged than was waited.
-pub fn of_story(story: &Story, target: Target) -> Vec<String> {
+pub(super) fn of_story(story: &Story, target: Target) -> Vec<String> {
     let directory = tempfile::tempdir().unwrap();
     let (part, losses) = ledger_of(&story.write(target, directory.path()).unwrap());
     let charged = ["how often preempted", "preemptors"];
@@ -28,7 +27,7 @@ pub fn of_story(story: &Story, target: Target) -> Vec<String> {
 }
 
 /// Where losses are not what the ledger says.
-pub fn otherwise(part: &PartFlow, losses: &PartLosses) -> Vec<String> {
+pub(super) fn otherwise(part: &PartFlow, losses: &PartLosses) -> Vec<String> {
     let vcpus = part.vcpus.iter().zip(&losses.vcpus);
     let lines = vcpus.flat_map(|(vcpu, losses)| {
         of_vcpu(vcpu, losses).into_iter().map(|line| format!("thread {}: lost: {line}", vcpu.tid))

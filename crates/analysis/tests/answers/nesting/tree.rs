@@ -10,12 +10,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A machine's files in a directory of their own.
-pub struct Tree {
+pub(super) struct Tree {
     level: u8,
     root: tempfile::TempDir,
 }
 
-pub fn bundled(fixture: &str) -> PathBuf {
+pub(super) fn bundled(fixture: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(fixture)
 }
 
@@ -34,14 +34,14 @@ fn copy(from: &Path, to: &Path) {
 
 impl Tree {
     /// The machine of `fixture` at `level`.
-    pub fn of(fixture: &str, level: u8) -> Self {
+    pub(super) fn of(fixture: &str, level: u8) -> Self {
         let root = tempfile::tempdir().unwrap();
         copy(&bundled(fixture).join(format!("L{level}/host/0")), root.path());
         Self { level, root }
     }
 
     /// With another content of a file; a path without `/` is a parameter, `kvm_intel.ept`.
-    pub fn with(self, file: &str, text: &str) -> Self {
+    pub(super) fn with(self, file: &str, text: &str) -> Self {
         let path = self.root.path().join(parameter(file));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -49,36 +49,33 @@ impl Tree {
     }
 
     /// With words of a file replaced, all of them.
-    pub fn replacing(self, file: &str, from: &str, to: &str) -> Self {
+    pub(super) fn replacing(self, file: &str, from: &str, to: &str) -> Self {
         let text = fs::read_to_string(self.root.path().join(file)).unwrap();
         assert!(text.contains(from), "{file} has no `{from}`");
         self.with(file, &text.replace(from, to))
     }
 
     /// Without a file.
-    pub fn without(self, file: &str) -> Self {
+    pub(super) fn without(self, file: &str) -> Self {
         fs::remove_file(self.root.path().join(parameter(file))).unwrap();
         self
     }
 
-    /// Where it lies.
-    pub fn root(&self) -> &Path {
+    pub(super) fn root(&self) -> &Path {
         self.root.path()
     }
 
-    /// The machine that it is.
-    pub fn machine(&self) -> Machine {
+    pub(super) fn machine(&self) -> Machine {
         let snapshot = Snapshot::open(self.root.path()).unwrap();
         machine(Level::At(self.level), &format!("L{}", self.level), snapshot)
     }
 
-    /// What is found on it alone.
-    pub fn findings(&self) -> Vec<Finding> {
+    pub(super) fn findings(&self) -> Vec<Finding> {
         answer(&[self]).findings
     }
 
     /// The finding of a rule on it alone.
-    pub fn finding(&self, rule: &str) -> Option<Finding> {
+    pub(super) fn finding(&self, rule: &str) -> Option<Finding> {
         self.findings().into_iter().find(|finding| finding.rule == rule)
     }
 }
@@ -93,7 +90,7 @@ fn parameter(file: &str) -> String {
 }
 
 /// The answer about several machines together.
-pub fn answer(trees: &[&Tree]) -> Section {
+pub(super) fn answer(trees: &[&Tree]) -> Section {
     let model = Model { machines: trees.iter().map(|tree| tree.machine()).collect() };
     section(&model, &kvmscope_analysis::Given::default())
 }

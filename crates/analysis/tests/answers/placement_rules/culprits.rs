@@ -6,14 +6,14 @@ use host::Machine;
 use host::machine::{CpuUse, Domain, Irq, Quota, Role, Thread, Throttled};
 
 /// The quiet machine with CPU use that fits what its threads ran.
-pub fn used() -> Machine {
+pub(super) fn used() -> Machine {
     let mut machine = quiet();
     refill(&mut machine);
     machine
 }
 
 /// Makes the use of CPUs fit what the threads ran where they were last seen.
-pub fn refill(machine: &mut Machine) {
+pub(super) fn refill(machine: &mut Machine) {
     for (cpu, usage) in &mut machine.cpu_use {
         let here = machine.threads.iter().filter(|thread| thread.last_cpu.as_ref().is_some_and(|at| at.value == *cpu));
         let busy = here.map(|thread| thread.run_share.as_ref().map_or(0.0, |run| run.value)).sum::<f64>().min(1.0);
@@ -21,33 +21,33 @@ pub fn refill(machine: &mut Machine) {
     }
 }
 
-pub fn program(name: &str, tid: i32, cpus: &str, run: f64) -> Thread {
+pub(super) fn program(name: &str, tid: i32, cpus: &str, run: f64) -> Thread {
     Thread { vm: None, pid: Some(tid), name: name.to_owned(), ..thread(Role::Other, tid, cpus, run, 0.0) }
 }
 
-pub fn of_vm(vm: &str, thread: Thread) -> Thread {
+pub(super) fn of_vm(vm: &str, thread: Thread) -> Thread {
     Thread { vm: Some(vm.to_owned()), ..thread }
 }
 
 /// A second VM.
-pub fn second(machine: &mut Machine, name: &str, threads: Vec<Thread>) {
+pub(super) fn second(machine: &mut Machine, name: &str, threads: Vec<Thread>) {
     machine.domains.push(Domain { name: name.into(), vcpus: Some(threads.len() as u32), ..Domain::default() });
     machine.threads.extend(threads.into_iter().map(|thread| of_vm(name, thread)));
 }
 
 /// vCPU 0 waits on CPU 0.
-pub fn waits(machine: &mut Machine) {
+pub(super) fn waits(machine: &mut Machine) {
     machine.threads[0] = thread(Role::Vcpu(0), 11, "0", 0.5, 0.45);
 }
 
 /// The worst finding on a machine whose CPUs are as busy as its threads.
-pub fn first(mut machine: Machine) -> Finding {
+pub(super) fn first(mut machine: Machine) -> Finding {
     refill(&mut machine);
     findings(machine).into_iter().next().expect("something is wrong")
 }
 
 /// Nothing on this machine is of weight.
-pub fn clean(mut machine: Machine, why: &str) {
+pub(super) fn clean(mut machine: Machine, why: &str) {
     refill(&mut machine);
     let found: Vec<String> = findings(machine)
         .into_iter()
@@ -57,7 +57,7 @@ pub fn clean(mut machine: Machine, why: &str) {
     assert!(found.is_empty(), "{why}: {found:?}");
 }
 
-pub fn evidence(finding: &Finding) -> String {
+pub(super) fn evidence(finding: &Finding) -> String {
     finding.evidence.iter().map(|seen| seen.what.as_str()).collect::<Vec<_>>().join("\n")
 }
 

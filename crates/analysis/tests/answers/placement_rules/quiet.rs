@@ -5,16 +5,16 @@ use host::Machine;
 use host::machine::{Cpu, CpuUse, Domain, Fact, Node, Role, Thread, domains_of};
 use kvmscope_analysis::placement::{Wishes, build, section::section};
 
-pub fn set(list: &str) -> CpuSet {
+pub(super) fn set(list: &str) -> CpuSet {
     CpuSet::parse(list).unwrap()
 }
 
-pub fn fact<T>(value: T) -> Fact<T> {
+pub(super) fn fact<T>(value: T) -> Fact<T> {
     Fact::new(value, "test:1")
 }
 
 /// A thread of VM `web` with its mask, and what it ran and waited.
-pub fn thread(role: Role, tid: i32, cpus: &str, run: f64, wait: f64) -> Thread {
+pub(super) fn thread(role: Role, tid: i32, cpus: &str, run: f64, wait: f64) -> Thread {
     let mut thread = Thread::new(role, role.to_string());
     (thread.vm, thread.pid, thread.tid) = (Some("web".into()), Some(10), Some(tid));
     thread.affinity = Some(fact(set(cpus)));
@@ -24,7 +24,7 @@ pub fn thread(role: Role, tid: i32, cpus: &str, run: f64, wait: f64) -> Thread {
 }
 
 /// Eight CPUs on eight cores and two nodes; a VM with two pinned vCPUs and its helpers beside them. Nothing is wrong.
-pub fn quiet() -> Machine {
+pub(super) fn quiet() -> Machine {
     let mut machine = Machine::default();
     for cpu in 0..8 {
         machine
@@ -51,12 +51,12 @@ pub fn quiet() -> Machine {
     machine
 }
 
-pub fn rules(machine: Machine) -> Vec<&'static str> {
+pub(super) fn rules(machine: Machine) -> Vec<&'static str> {
     findings(machine).iter().map(|finding| finding.rule).collect()
 }
 
 /// What is found on a machine, each with something seen and something to type.
-pub fn findings(machine: Machine) -> Vec<Finding> {
+pub(super) fn findings(machine: Machine) -> Vec<Finding> {
     let model = build::model(base::Level::At(0), "L0", machine, false, &Wishes::default());
     let section = section(&[model]);
     for finding in &section.findings {
@@ -74,14 +74,14 @@ pub fn findings(machine: Machine) -> Vec<Finding> {
 }
 
 /// What a rule's finding on a machine names to run.
-pub fn commands(rule: &str, machine: Machine) -> Vec<String> {
+pub(super) fn commands(rule: &str, machine: Machine) -> Vec<String> {
     let model = build::model(base::Level::At(0), "L0", machine, false, &Wishes::default());
     let findings = section(&[model]).findings;
     findings.into_iter().filter(|finding| finding.rule == rule).flat_map(|finding| finding.fix).collect()
 }
 
 /// The rule fires on the quiet machine after `change`, and did not before.
-pub fn fires(rule: &str, change: impl FnOnce(&mut Machine)) {
+pub(super) fn fires(rule: &str, change: impl FnOnce(&mut Machine)) {
     assert_eq!(rules(quiet()), Vec::<&str>::new());
     let mut machine = quiet();
     change(&mut machine);
@@ -90,7 +90,7 @@ pub fn fires(rule: &str, change: impl FnOnce(&mut Machine)) {
 }
 
 /// The same for a definition: `good` is silent about the rule, `bad` is not.
-pub fn defined(rule: &str, good: &str, bad: &str) {
+pub(super) fn defined(rule: &str, good: &str, bad: &str) {
     let of = |devices: &str| {
         let mut machine = quiet();
         let xml = format!("<domain><name>web</name><cpu mode='host-model'/>{devices}</domain>");

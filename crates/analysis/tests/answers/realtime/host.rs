@@ -4,18 +4,26 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Files of both samples; one text is that of both.
-pub type Files = BTreeMap<String, [String; 2]>;
+pub(super) type Files = BTreeMap<String, [String; 2]>;
 
-pub fn put(files: &mut Files, path: &str, first: &str, last: &str) {
+pub(super) fn put(files: &mut Files, path: &str, first: &str, last: &str) {
     files.insert(path.to_owned(), [first.to_owned(), last.to_owned()]);
 }
 
-pub fn same(files: &mut Files, path: &str, text: &str) {
+pub(super) fn same(files: &mut Files, path: &str, text: &str) {
     put(files, path, text, text);
 }
 
 /// A thread of QEMU's process 10, or a program of its own: what it ran in 2 s, in ns.
-pub fn task(files: &mut Files, (pid, tid): (u32, u32), comm: &str, cpu: u32, policy: u32, priority: u32, ran_ns: u64) {
+pub(super) fn task(
+    files: &mut Files,
+    (pid, tid): (u32, u32),
+    comm: &str,
+    cpu: u32,
+    policy: u32,
+    priority: u32,
+    ran_ns: u64,
+) {
     let of = |file: &str| format!("proc/{pid}/task/{tid}/{file}");
     same(files, &of("comm"), comm);
     let mut fields = vec!["0".to_owned(); 50];
@@ -28,7 +36,7 @@ pub fn task(files: &mut Files, (pid, tid): (u32, u32), comm: &str, cpu: u32, pol
 }
 
 /// Rows of `/proc/interrupts` with counts for four CPUs, before and after 2 s.
-pub fn interrupts(files: &mut Files, loc: [u64; 4], nmi: [u64; 4], device: [u64; 4]) {
+pub(super) fn interrupts(files: &mut Files, loc: [u64; 4], nmi: [u64; 4], device: [u64; 4]) {
     let row = |name: &str, counts: [u64; 4], what: &str| {
         let counts: Vec<String> = counts.iter().map(|count| format!("{:>10}", 1_000 + count)).collect();
         format!("{name}: {} {what}\n", counts.join(" "))
@@ -45,19 +53,19 @@ pub fn interrupts(files: &mut Files, loc: [u64; 4], nmi: [u64; 4], device: [u64;
     put(files, "proc/interrupts", &text(|_| 0), &text(|count| count));
 }
 
-pub const BOOT: &str = "BOOT_IMAGE=/vmlinuz-6.1.0 ro isolcpus=managed_irq,domain,2-3 nohz=on nohz_full=2-3 rcu_nocbs=2-3 \
+pub(super) const BOOT: &str = "BOOT_IMAGE=/vmlinuz-6.1.0 ro isolcpus=managed_irq,domain,2-3 nohz=on nohz_full=2-3 rcu_nocbs=2-3 \
                     irqaffinity=0-1 skew_tick=1 tsc=reliable processor.max_cstate=1 pcie_aspm=off mce=ignore_ce";
 
-pub const QEMU: &str = "/usr/bin/qemu-system-x86_64\0-name\0guest=rt,debug-threads=on\0-enable-kvm\0-cpu\0";
+pub(super) const QEMU: &str = "/usr/bin/qemu-system-x86_64\0-name\0guest=rt,debug-threads=on\0-enable-kvm\0-cpu\0";
 
 /// What `ethtool -l eth0` prints of a card with eight channels at most.
-pub fn channels(now: u32) -> String {
+pub(super) fn channels(now: u32) -> String {
     let table = |combined: u32| format!("RX:\t\tn/a\nTX:\t\tn/a\nOther:\t\tn/a\nCombined:\t{combined}\n");
     format!("Channel parameters for eth0:\nPre-set maximums:\n{}Current hardware settings:\n{}", table(8), table(now))
 }
 
 /// Four CPUs, of which 2 and 3 are for the two vCPUs of a guest with a real-time policy.
-pub fn wanted() -> Files {
+pub(super) fn wanted() -> Files {
     let mut files = Files::new();
     let all = &mut files;
     same(all, "proc/version", "Linux version 6.1.0-rt (x@y) #1 SMP PREEMPT_RT");
@@ -138,7 +146,7 @@ pub fn wanted() -> Files {
     files
 }
 
-pub fn write(root: &Path, files: &Files) {
+pub(super) fn write(root: &Path, files: &Files) {
     for sample in [0, 1] {
         let tree = root.join(format!("L0/host/{sample}"));
         let mut times = serde_json::Map::new();

@@ -9,20 +9,19 @@ use trace::lane::{Lane, Source};
 use trace::{Facts, Reading, Trace};
 
 /// Events of a trace in the roles of the state machine.
-pub struct Stream {
+pub(super) struct Stream {
     facts: Facts,
-    /// Per lane its batches.
     lanes: Vec<Vec<Batch>>,
 }
 
 /// Where a recording of the repository lies.
-pub fn fixture(name: &str) -> PathBuf {
+pub(super) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
 }
 
 impl Stream {
     /// Reads a trace without the events of the `ignored` names.
-    pub fn read(path: &Path, ignored: &[&str]) -> Self {
+    pub(super) fn read(path: &Path, ignored: &[&str]) -> Self {
         let trace = trace::open(path).unwrap();
         let facts = trace.facts().clone();
         let ignored: Vec<String> = ignored.iter().map(|name| (*name).to_owned()).collect();
@@ -33,18 +32,17 @@ impl Stream {
         Self { facts, lanes }
     }
 
-    /// Number of events.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.lanes.iter().flatten().map(Batch::len).sum()
     }
 
     /// The stream without its first `count` events, as if the recorder had started later.
-    pub fn started_after(&self, count: usize) -> Self {
+    pub(super) fn started_after(&self, count: usize) -> Self {
         self.edited(|index, _, _| index >= count)
     }
 
     /// The stream without `count` events from `first` on, with a mark of their loss before the next.
-    pub fn with_gap(&self, first: usize, count: usize) -> Self {
+    pub(super) fn with_gap(&self, first: usize, count: usize) -> Self {
         self.edited(|index, time_ns, batch| {
             if index == first + count {
                 batch.lost(time_ns, 0, count as u64, 0);

@@ -7,9 +7,8 @@ use kvmscope_analysis::facts::{Preemptor, Reason, Sink, State, TracedLevel, Walk
 use trace::replay::Listener;
 use trace::{Event, Reading, Trace};
 
-/// What the walk told.
 #[derive(Clone, Default)]
-pub struct Told {
+pub(super) struct Told {
     pub exits: Vec<Exit>,
     pub chains: Vec<Chain>,
     threads: Vec<Ledger>,
@@ -27,7 +26,7 @@ struct Ledger {
 
 impl Told {
     /// Time that a thread spent in a state, interrupts folded back. What came before its first nested sign is L1's.
-    pub fn folded_ns(&self, thread: usize, state: State) -> u64 {
+    pub(super) fn folded_ns(&self, thread: usize, state: State) -> u64 {
         let early = match state {
             State::Guest(TracedLevel::L1) => Some(State::Guest(TracedLevel::Early)),
             State::Handling(TracedLevel::L1) => Some(State::Handling(TracedLevel::Early)),
@@ -38,7 +37,7 @@ impl Told {
     }
 
     /// Panics unless every thread's pieces fill `[origin_ns, end_ns)` without gap and overlap.
-    pub fn assert_closed(&self, threads: usize, origin_ns: u64, end_ns: u64) {
+    pub(super) fn assert_closed(&self, threads: usize, origin_ns: u64, end_ns: u64) {
         let told = self.threads.len();
         assert!(told == threads || origin_ns == end_ns, "{threads} threads, pieces of {told}");
         for ledger in &self.threads {
@@ -48,7 +47,7 @@ impl Told {
     }
 
     /// Reasons of the chains, in the order in which the injections happened.
-    pub fn chain_reasons(&self) -> Vec<Reason> {
+    pub(super) fn chain_reasons(&self) -> Vec<Reason> {
         let mut chains: Vec<_> = self.chains.iter().map(|chain| (chain.start_ns, chain.reason)).collect();
         chains.sort_by_key(|(start_ns, _)| *start_ns);
         chains.into_iter().map(|(_, reason)| reason).collect()
@@ -90,7 +89,7 @@ impl Sink for Told {
 }
 
 /// Feeds a replay to a walk.
-pub struct Watch<F> {
+pub(super) struct Watch<F> {
     pub walk: Walk<Told>,
     pub origin_ns: u64,
     pub end_ns: u64,
@@ -113,7 +112,7 @@ impl<F: FnMut(&Walk<Told>, usize, u64, u64)> Listener for Watch<F> {
 }
 
 /// Walks a trace to its end, and calls `after` with the walk so far, the position, the origin and the time of each event.
-pub fn walk_with<F: FnMut(&Walk<Told>, usize, u64, u64)>(trace: &dyn Trace, after: F) -> Watch<F> {
+pub(super) fn walk_with<F: FnMut(&Walk<Told>, usize, u64, u64)>(trace: &dyn Trace, after: F) -> Watch<F> {
     let request = roles::request(&[], |_| true);
     let fitted = trace::calibrate::fit(trace);
     let mut watch = Watch { walk: Walk::new(Told::default()), origin_ns: 0, end_ns: 0, after, position: 0 };
@@ -124,15 +123,14 @@ pub fn walk_with<F: FnMut(&Walk<Told>, usize, u64, u64)>(trace: &dyn Trace, afte
     watch
 }
 
-/// Walks a trace to its end.
-pub fn walk(trace: &dyn Trace) -> Walk<Told> {
+pub(super) fn walk(trace: &dyn Trace) -> Walk<Told> {
     walk_with(trace, |_, _, _, _| {}).walk
 }
 
 /// Exits whose level is wrong, and exits whose level the whole trace leaves unknown, by what `truth` says of their RIP.
 ///
 /// What came before a thread's first nested sign is L1's (backfill), and so is what was asked for in silence, for all streams here have `kvm_nested_vmexit`.
-pub fn wrong_and_unknown(exits: &[Exit], truth: impl Fn(u64) -> TracedLevel) -> (usize, usize) {
+pub(super) fn wrong_and_unknown(exits: &[Exit], truth: impl Fn(u64) -> TracedLevel) -> (usize, usize) {
     let truth = |exit: &Exit| truth(exit.rip.unwrap());
     let wrong = |exit: &&Exit| match exit.level {
         TracedLevel::Lost => false,

@@ -6,7 +6,7 @@ use channel_bench::gauges::{Dial, Shown};
 use std::sync::{Mutex, PoisonError};
 
 /// The page that the sides write to, and what the setups are called.
-pub struct Live {
+pub(super) struct Live {
     dial: Mutex<Dial>,
     ticks_per_ns: f64,
     names: Vec<String>,
@@ -14,7 +14,7 @@ pub struct Live {
 
 impl Live {
     /// Of a plan, which is told of the page; none where nobody looks.
-    pub fn of(plan: &mut Plan, ns_per_tick: f64, wanted: bool) -> Option<Live> {
+    pub(super) fn of(plan: &mut Plan, ns_per_tick: f64, wanted: bool) -> Option<Live> {
         let dial = Dial::new().ok().filter(|_| super::super::status::is_seen(wanted))?;
         plan.gauges = Some(dial.path());
         let names = plan.setups.iter().map(channel_bench::name).collect();
@@ -22,7 +22,7 @@ impl Live {
     }
 
     /// What is measured, in a line.
-    pub fn said(&self) -> Option<String> {
+    pub(super) fn said(&self) -> Option<String> {
         let shown = self.dial.lock().unwrap_or_else(PoisonError::into_inner).look(self.ticks_per_ns)?;
         Some(line(self.names.get(shown.setup)?, &shown))
     }

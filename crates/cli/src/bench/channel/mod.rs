@@ -38,7 +38,7 @@ use std::path::PathBuf;
     they are left out, with the reason.\n\
     Exit status: 0 answered, 1 nothing could be measured, 2 wrong usage, 3 a finding of at least the severity of --fail-on.\n\
     With --json and without -o, no recording is kept.")]
-pub struct Channel {
+pub(super) struct Channel {
     /// What is measured [default: all]
     #[arg(long, value_name = "PART", value_delimiter = ',', default_value = "rates,delays,flows,faults", hide_default_value = true,
           value_parser = PossibleValuesParser::new(["rates", "delays", "flows", "faults"]))]

@@ -19,11 +19,9 @@ const NO_WINDOW: &str = "none";
 const POLL: &str = "poll";
 /// Of the time of a setup, that of a rate whose delays are measured, and that of a rate that is tried in a search.
 const OF_A_RATE: u32 = 5;
-/// See there.
 const OF_A_TRIAL: u32 = 20;
 
 impl Channel {
-    /// All of it.
     pub(super) fn plan(&self) -> anyhow::Result<Plan> {
         let (cpus, pair) = self.pair(Path::new("/"))?;
         if self.fifo {

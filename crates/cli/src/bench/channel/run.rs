@@ -21,8 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 type Shared = Arc<Mutex<Option<Prepared>>>;
 
 impl Channel {
-    /// Measures, and says what came of it.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let mut plan = self.plan()?;
         let mut environment = environment::here(How { fifo: plan.fifo, ..How::default() });
         let ns_per_tick = launch::ns_per_tick();

@@ -17,34 +17,31 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// How far apart two looks are, where one number is wanted.
-pub const SPAN: Duration = Duration::from_secs(1);
+pub(crate) const SPAN: Duration = Duration::from_secs(1);
 /// Windows of a measurement.
-pub const WINDOWS: u32 = 8;
+pub(super) const WINDOWS: u32 = 8;
 
 /// All threads and CPUs at one time.
-pub struct Look {
-    /// The threads.
+pub(crate) struct Look {
     pub threads: Sample,
     stat: String,
 }
 
 impl Look {
-    /// Looks now.
-    pub fn take(proc: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn take(proc: &Path) -> anyhow::Result<Self> {
         let stat = proc.join("stat");
         let stat = std::fs::read_to_string(&stat).with_context(|| stat.display().to_string())?;
         Ok(Self { threads: look(proc)?, stat })
     }
 
     /// How each CPU was used between this look and a later one.
-    pub fn usage(&self, later: &Self) -> BTreeMap<u32, CpuUse> {
+    pub(crate) fn usage(&self, later: &Self) -> BTreeMap<u32, CpuUse> {
         usage::between(&self.stat, &later.stat)
     }
 }
 
 /// What all threads and CPUs did for a while.
-pub struct Now {
-    /// The threads.
+pub(crate) struct Now {
     pub loads: Vec<Load>,
     /// How each CPU was used.
     pub usage: BTreeMap<u32, CpuUse>,
@@ -54,7 +51,7 @@ pub struct Now {
 
 impl Now {
     /// Looks twice at the host below `root`.
-    pub fn of(root: &Path, span: Duration) -> anyhow::Result<Self> {
+    pub(crate) fn of(root: &Path, span: Duration) -> anyhow::Result<Self> {
         let proc = root.join("proc");
         let first = Look::take(&proc)?;
         std::thread::sleep(span);
@@ -62,34 +59,31 @@ impl Now {
     }
 
     /// What was done from a first look until now.
-    pub fn since(first: &Look, root: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn since(first: &Look, root: &Path) -> anyhow::Result<Self> {
         let last = Look::take(&root.join("proc"))?;
         let topology = Topology::of_snapshot(&Snapshot::open(root)?);
         Ok(Self { loads: first.threads.until(&last.threads), usage: first.usage(&last), topology })
     }
 
     /// The threads, as the model of shares has them.
-    pub fn contenders(&self) -> Vec<Contender> {
+    pub(crate) fn contenders(&self) -> Vec<Contender> {
         self.loads.iter().map(Contender::from).collect()
     }
 
-    /// The CPUs, likewise.
-    pub fn cpus(&self) -> Cpus {
+    pub(crate) fn cpus(&self) -> Cpus {
         Cpus::of(&self.topology, &self.usage, self.loads.iter().map(|load| (load.cpu, load.run)))
     }
 }
 
 /// What was lost in a window, in CPUs' worth.
 #[derive(Debug, Clone, Default)]
-pub struct Lost {
-    /// By threads that are watched one by one.
+pub(crate) struct Lost {
     pub by_thread: BTreeMap<ThreadId, f64>,
-    /// By all that is watched as a whole.
     pub elsewhere: f64,
 }
 
 /// What was lost in each window before and after, by threads that lived through all of them; and how many did not.
-pub fn sums(before: &[Lost], after: &[Lost]) -> (Vec<f64>, Vec<f64>, usize) {
+pub(crate) fn sums(before: &[Lost], after: &[Lost]) -> (Vec<f64>, Vec<f64>, usize) {
     let windows = || before.iter().chain(after);
     let all: BTreeSet<ThreadId> = windows().flat_map(|window| window.by_thread.keys().copied()).collect();
     let mut lived = all.clone();
@@ -99,7 +93,12 @@ pub fn sums(before: &[Lost], after: &[Lost]) -> (Vec<f64>, Vec<f64>, usize) {
 }
 
 /// What was lost in each window; `None` if the user ended it.
-pub fn measure(proc: &Path, watched: &Watched, span: Duration, stop: &AtomicBool) -> anyhow::Result<Option<Vec<Lost>>> {
+pub(crate) fn measure(
+    proc: &Path,
+    watched: &Watched,
+    span: Duration,
+    stop: &AtomicBool,
+) -> anyhow::Result<Option<Vec<Lost>>> {
     let mut lost = Vec::new();
     let mut last = Look::take(proc)?;
     for _ in 0..WINDOWS {
@@ -113,7 +112,6 @@ pub fn measure(proc: &Path, watched: &Watched, span: Duration, stop: &AtomicBool
     Ok(Some(lost))
 }
 
-/// All threads now.
 fn look(proc: &Path) -> anyhow::Result<Sample> {
     let sample = Sample::take(proc, &monotonic_ns).with_context(|| proc.display().to_string())?;
     if !sample.known() {

@@ -20,16 +20,13 @@ use std::fmt;
 
 /// Whom some altered settings concern.
 #[derive(Debug, Default)]
-pub struct Watched {
-    /// Threads that are moved, and where to.
+pub(crate) struct Watched {
     pub moves: Vec<Move>,
-    /// Interrupts that are moved: from which CPUs to which.
     pub interrupts: Vec<(CpuSet, CpuSet)>,
     /// Threads whose waiting counts.
     threads: BTreeSet<ThreadId>,
     /// CPUs on which all waiting counts, and the time of interrupts.
     cpus: CpuSet,
-    /// Everything counts.
     machine: bool,
 }
 
@@ -38,7 +35,7 @@ impl Watched {
     ///
     /// # Errors
     /// If they change nothing that runs, so that nothing could be measured.
-    pub fn of(altered: &[Altered], host: &Host, loads: &[Load]) -> anyhow::Result<Self> {
+    pub(crate) fn of(altered: &[Altered], host: &Host, loads: &[Load]) -> anyhow::Result<Self> {
         let mut watched = Self::default();
         let mut changed = BTreeSet::new();
         for one in altered {
@@ -65,7 +62,7 @@ impl Watched {
     }
 
     /// Fails where there is nothing to watch.
-    pub fn something(&self) -> anyhow::Result<()> {
+    pub(crate) fn something(&self) -> anyhow::Result<()> {
         if self.threads.is_empty() && self.cpus.is_empty() && !self.machine {
             bail!(
                 "a trial needs running threads, and this change affects none (only a domain's next start, or threads \
@@ -76,7 +73,7 @@ impl Watched {
     }
 
     /// CPUs' worth of time that was lost between two looks to waiting and interrupts, as far as it counts.
-    pub fn lost(&self, from: &Look, to: &Look) -> Lost {
+    pub(crate) fn lost(&self, from: &Look, to: &Look) -> Lost {
         let (mut by_thread, mut elsewhere) = (BTreeMap::new(), 0.0);
         for load in from.threads.until(&to.threads) {
             if self.machine || self.cpus.contains(load.cpu) {
@@ -92,7 +89,7 @@ impl Watched {
     }
 
     /// What is measured, as the subject of a sentence.
-    pub fn subject(&self) -> &'static str {
+    pub(crate) fn subject(&self) -> &'static str {
         if self.machine || !self.cpus.is_empty() { "waiting and interrupts took" } else { "threads waited" }
     }
 }

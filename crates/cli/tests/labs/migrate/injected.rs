@@ -49,7 +49,6 @@ fn places(directory: &Path) -> Places {
     }
 }
 
-/// A model that says nothing.
 fn nothing() -> Prediction {
     Prediction {
         schema: SCHEMA.to_owned(),

@@ -11,7 +11,7 @@ fn may_unshare() -> bool {
 }
 
 /// True where namespaces and taps can be made.
-pub fn may_have_a_network() -> bool {
+pub(super) fn may_have_a_network() -> bool {
     let lacks = [
         (!rustix::process::geteuid().is_root(), "not root"),
         (Command::new("ip").arg("-V").stdout(Stdio::null()).status().is_err(), "ip is not installed (iproute2)"),
@@ -24,7 +24,7 @@ pub fn may_have_a_network() -> bool {
 }
 
 /// What the journal still names.
-pub fn noted(directory: &Path) -> usize {
+pub(super) fn noted(directory: &Path) -> usize {
     let entries = std::fs::read_dir(directory.join("journal")).into_iter().flatten().flatten();
     entries.filter(|entry| entry.path().extension().is_some_and(|extension| extension == "json")).count()
 }

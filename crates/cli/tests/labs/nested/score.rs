@@ -47,7 +47,7 @@ impl Listener for Watch {
 const ANY_TIME: [&str; 6] = ["INTR", "NPF", "VINTR", "EXTERNAL_INTERRUPT", "EPT_VIOLATION", "EXCEPTION_NMI"];
 
 /// Panics unless every exit has the level that its RIP tells, and every chain is the one that L1's code makes.
-pub fn score(directory: &Path) {
+pub(super) fn score(directory: &Path) {
     let recording = Recording::open(directory).unwrap();
     assert!(recording.problems.is_empty(), "{:?}", recording.problems);
     let of_kind = |kind| recording.parts.iter().find(|part| part.kind == kind).unwrap().path.clone();
@@ -79,7 +79,7 @@ pub fn score(directory: &Path) {
 }
 
 /// Panics unless L1's own trace has exactly the exits, in the same order, that L0's trace has as chains.
-pub fn score_linux(directory: &Path, machines: usize, least: usize) {
+pub(super) fn score_linux(directory: &Path, machines: usize, least: usize) {
     let recording = Recording::open(directory).unwrap();
     let levels: Vec<_> = recording.machines.iter().map(|machine| (machine.level, machine.parent.as_deref())).collect();
     assert_eq!(levels, [(0, None), (1, Some("L0")), (2, Some("L1"))][..machines]);

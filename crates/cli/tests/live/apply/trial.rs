@@ -32,7 +32,6 @@ impl Place {
         command.args(arguments).env("KVMSCOPE_JOURNAL", self.0.path().join("journal")).output().unwrap()
     }
 
-    /// A trial of a second each; what it said.
     fn trial(&self) -> String {
         let report = self.report().display().to_string();
         let output = self.kvmscope(&["apply", "PLC-TEST@x", "--from", &report, "--yes", "--trial", "1"]);

@@ -107,7 +107,6 @@ fn a_name_that_this_host_does_not_have_is_wrong_use_and_leaves_nothing() {
 enum Moment {
     /// While it prepares, while it records, while it packs, or when it has ended by itself.
     Any(Duration),
-    /// While it records.
     Recording(Duration),
 }
 

@@ -64,7 +64,7 @@ fn interrupt(child: &Child) {
 }
 
 /// A test guest that works until it is told to end.
-pub struct AtWork {
+pub(super) struct AtWork {
     enough: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
@@ -77,7 +77,7 @@ impl AtWork {
 
     /// The same on one CPU, which leaves its guest so often before it begins anew.
     #[cfg(target_arch = "x86_64")]
-    pub fn guest_on(cpu: Option<u32>, rounds: u32) -> Option<Self> {
+    pub(super) fn guest_on(cpu: Option<u32>, rounds: u32) -> Option<Self> {
         use lab::guest::{Guest, open, programs};
         let kvm = open(Path::new("/dev/kvm")).inspect_err(|error| println!("skipped: guest: {error}")).ok()?;
         let enough = Arc::new(AtomicBool::new(false));
@@ -101,7 +101,7 @@ impl AtWork {
         None
     }
 
-    pub fn ends_well(self) -> bool {
+    pub(super) fn ends_well(self) -> bool {
         self.enough.store(true, Ordering::Relaxed);
         self.thread.join().is_ok()
     }

@@ -8,18 +8,17 @@ use serde_json::Value;
 /// The guest stands still and waits for `migrate-continue`.
 const HELD: &str = "pre-switchover";
 
-/// What is known so far.
 #[derive(Default)]
 pub(super) struct Reading {
     pub found: Option<Migration>,
     /// Commands without an answer yet: when, which, its id.
     asked: Vec<(u64, String, Value)>,
     /// Its guest has not come to run: what is told of a migration is of one that arrives.
-    pub is_incoming: bool,
+    pub(crate) is_incoming: bool,
     is_called_off: bool,
     /// What this side was told, and what when a migration began.
     pub told: Told,
-    pub told_then: Told,
+    pub(crate) told_then: Told,
     /// Where it was told to send, or to listen.
     pub uri: Option<String>,
     pub is_emulated: Option<bool>,
@@ -47,7 +46,7 @@ impl Reading {
         }
     }
 
-    pub fn command(&mut self, Message { at_ns, message, .. }: &Message) {
+    pub(super) fn command(&mut self, Message { at_ns, message, .. }: &Message) {
         let command = message["execute"].as_str().unwrap_or_default();
         self.told.take(command, &message["arguments"]);
         // Unlike a method, limits may be changed meanwhile.
@@ -78,7 +77,7 @@ impl Reading {
         self.asked.push((*at_ns, command.to_owned(), message["id"].clone()));
     }
 
-    pub fn answer(&mut self, Message { at_ns, message, .. }: &Message) {
+    pub(super) fn answer(&mut self, Message { at_ns, message, .. }: &Message) {
         // Answers come in the order of the commands; those of the greeting belong to none.
         let place = self.asked.iter().position(|(.., id)| *id == message["id"]);
         let Some((asked_ns, command, _)) = place.map(|place| self.asked.remove(place)) else { return };
@@ -129,7 +128,7 @@ impl Reading {
         }
     }
 
-    pub fn event(&mut self, event: &Event, at_ns: u64) {
+    pub(super) fn event(&mut self, event: &Event, at_ns: u64) {
         let status = event.data["status"].as_str().unwrap_or_default();
         match event.name.as_str() {
             "MIGRATION" if status == "setup" => self.hears(at_ns, Began::Told),

@@ -61,8 +61,7 @@ pub(super) fn threads(samples: &Samples<'_>, machine: &mut Machine) {
     }
 }
 
-/// The wanted threads, whoever they are of.
-pub fn some(snapshot: &Snapshot, wanted: &dyn Fn(i32) -> bool) -> Vec<Thread> {
+pub(super) fn some(snapshot: &Snapshot, wanted: &dyn Fn(i32) -> bool) -> Vec<Thread> {
     let samples = Samples { first: None, last: snapshot };
     let pids = snapshot.names("proc").into_iter().filter_map(|name| name.parse::<i32>().ok());
     let tasks = pids.flat_map(|pid| {

@@ -281,7 +281,6 @@ pub fn nested() -> impl Iterator<Item = &'static str> {
     TESTS.iter().filter(move |test| test.at != At::Guest || compared.contains(&test.name)).map(|test| test.name)
 }
 
-/// The test of that name.
 pub fn named(name: &str) -> Option<&'static Test> {
     TESTS.iter().find(|test| test.name == name)
 }

@@ -18,7 +18,6 @@ use lab::guest::tables::{flat_segment, identity, interrupt_gate};
 
 /// Memory from address 0 on.
 pub(crate) const MEMORY_BYTES: usize = 4 << 20;
-/// The code.
 pub(crate) const CODE: u64 = 0x9000;
 /// Code that only ring 0 runs.
 pub(crate) const PRIVILEGED: u64 = 0xb000;
@@ -38,13 +37,11 @@ pub(crate) const TOKEN: u64 = 0x3_0040;
 pub(crate) const INTERRUPTS: u64 = 0x3_0008;
 /// The vector of the interrupt that tests wait for.
 pub(crate) const VECTOR: u64 = 0x40;
-/// Samples.
 pub(crate) const SAMPLES: u64 = 0x10_0000;
 /// So many have room.
 pub(crate) const MOST_SAMPLES: u64 = (MEMORY_BYTES as u64 - SAMPLES) / 8;
 /// Pages that nobody has touched.
 pub(crate) const NEW_PAGES: u64 = 0x4000_0000;
-/// So much of them.
 pub(crate) const NEW_BYTES: usize = 64 << 20;
 /// A device that the VMM answers.
 pub(crate) const DEVICE: u64 = 0xd000_0000;
@@ -90,7 +87,6 @@ const TASK_LIMIT: u64 = TSS_BYTES + PORT_MAP_BYTES;
 /// Vector of an undefined instruction.
 const UD: u64 = 6;
 
-/// Writes all that the guest finds.
 pub(crate) fn fill(memory: &mut Memory) -> Result<(), Error> {
     let mut words = |at: u64, values: &[u64]| {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();

@@ -37,24 +37,18 @@ pub(crate) struct Machine {
     _new_pages: Memory,
 }
 
-/// What the guest is to do.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Turn {
-    /// Where it begins.
     pub entry: u64,
-    /// Where the body lies.
     pub body: u64,
-    /// Samples.
     pub samples: u64,
-    /// Operations in each.
     pub operations: u64,
     /// Registers of the body.
-    pub r15: u64,
+    pub(crate) r15: u64,
     /// See `r15`.
     pub rbx: u64,
 }
 
-/// What came of it.
 #[derive(Debug, Default)]
 pub(crate) struct Went {
     /// By how much KVM's counters grew; `None` where the kernel has none.
@@ -66,7 +60,6 @@ pub(crate) struct Went {
 /// Why a turn did not end as it should.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The watchdog came.
     Stuck,
     /// The guest, KVM or the CPU would not go on; the sentence says why.
     Failed(String),
@@ -311,7 +304,6 @@ fn set_msrs(vcpu: &VcpuFd, registers: &[(u32, u64)]) -> Result<(), Error> {
     }
 }
 
-/// Registers the eventfds of the doorbells.
 fn doorbells(vm: &VmFd) -> Result<Vec<EventFd>, Error> {
     let mut doorbells = Vec::new();
     for (port, memory, any) in
@@ -332,7 +324,6 @@ fn doorbells(vm: &VmFd) -> Result<Vec<EventFd>, Error> {
     Ok(doorbells)
 }
 
-/// What the guest says of an exception.
 fn exception(data: &[u8]) -> String {
     let vector = data.first().copied().unwrap_or(0);
     let name = match vector {

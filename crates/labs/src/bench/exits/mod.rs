@@ -48,7 +48,6 @@ pub struct Plan {
     pub target: Duration,
     /// When the watchdog comes.
     pub limit: Duration,
-    /// Which launch of the process it is.
     pub launch: u32,
     /// Whether tests may run that disturb the whole host.
     pub disturb: bool,
@@ -58,7 +57,6 @@ pub struct Plan {
     pub only: Vec<String>,
 }
 
-/// This bench, in launches.
 pub const LAUNCH: Launch = Launch { name: "exits", run: |orders, tell| run(&plan(orders)?, tell) };
 
 impl Plan {

@@ -11,7 +11,6 @@ use lab::guest::memory::Memory;
 pub(super) enum Extension {
     /// AMD's.
     Svm,
-    /// Intel's.
     Vmx,
 }
 

@@ -186,15 +186,11 @@ places! {
     touch_pages = kvmscope_bench_touch;
     /// Where one begins that turns and does nothing.
     turns = kvmscope_bench_turns;
-    /// The end of a run in a guest.
     end_guest = kvmscope_bench_end_guest;
     /// The end of a run in this process.
     end_here = kvmscope_bench_end_here;
-    /// Nothing.
     empty = kvmscope_body_empty;
-    /// Jumps to itself.
     spin = kvmscope_body_spin;
-    /// Reads the counter.
     rdtsc = kvmscope_body_rdtsc;
     /// Reads the counter and the CPU's number.
     rdtscp = kvmscope_body_rdtscp;

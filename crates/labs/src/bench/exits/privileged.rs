@@ -263,7 +263,6 @@ macro_rules! places {
 places! {
     /// The handler of the interrupt that tests wait for.
     interrupt = kvmscope_privileged_interrupt;
-    /// A hypercall of Intel's.
     intel_call = kvmscope_privileged_vmcall;
     /// A hypercall of AMD's.
     amd_call = kvmscope_privileged_vmmcall;
@@ -289,7 +288,6 @@ places! {
     ipi_tpr_sti_hlt = kvmscope_privileged_ipi_tpr_sti_hlt;
     /// Reads the task priority.
     from_cr8 = kvmscope_privileged_from_cr8;
-    /// Writes it.
     to_cr8 = kvmscope_privileged_to_cr8;
     /// Reads and writes a debug register.
     dr = kvmscope_privileged_dr;

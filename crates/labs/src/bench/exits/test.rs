@@ -6,7 +6,6 @@ use super::{payload, privileged};
 /// Who runs a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {
-    /// The guest.
     Guest,
     /// The guest, as a hypervisor that uses SVM.
     Svm,
@@ -16,27 +15,20 @@ pub enum At {
     Nested,
 }
 
-/// One test of a guest.
 #[derive(Debug, Clone, Copy)]
 pub struct Test {
-    /// Its name.
     pub name: &'static str,
-    /// What one operation does, for people.
     pub does: &'static str,
-    /// Privilege level.
     pub ring: u8,
-    /// Where its body lies in the payload.
     pub body: fn() -> u64,
     /// What the body finds in r15: a port or an address.
-    pub r15: u64,
-    /// What it finds in rbx.
+    pub(crate) r15: u64,
     pub rbx: u64,
     /// Fewest and most exits of an operation on VMX and SVM.
     pub exits: (u32, u32),
-    /// Who runs it.
     pub at: At,
     /// What a second vCPU runs meanwhile.
-    pub partner: Option<fn() -> u64>,
+    pub(crate) partner: Option<fn() -> u64>,
     /// Whether each operation takes one interrupt, which is then counted.
     pub interrupts: bool,
     /// Why it is not run, unless it is one that [`disturbs`](Self::disturbs) and such were asked for.
@@ -44,9 +36,9 @@ pub struct Test {
     /// Whether other programs of the host feel it.
     pub disturbs: bool,
     /// Whether it needs the AVX registers.
-    pub avx: bool,
+    pub(crate) avx: bool,
     /// New memory that an operation takes; what there is of it limits how often.
-    pub takes_bytes: u64,
+    pub(crate) takes_bytes: u64,
 }
 
 pub(super) const RING_3: Test = Test {

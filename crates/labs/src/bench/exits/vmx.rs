@@ -116,11 +116,9 @@ places! {
     exit = kvmscope_bench_vmx_exit;
     /// Where an L1 begins that measures itself.
     begin_leaving = kvmscope_bench_vmx_begin_leaving;
-    /// Where that one goes on.
     left = kvmscope_bench_vmx_left;
     /// A body that reads a field of the VMCS.
     vmread = kvmscope_bench_vmx_vmread;
-    /// A body that writes one.
     vmwrite = kvmscope_bench_vmx_vmwrite;
     /// A body that forgets all translations of nested paging.
     invept = kvmscope_bench_vmx_invept;

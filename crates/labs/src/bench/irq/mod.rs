@@ -23,27 +23,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use vmm_sys_util::eventfd::EventFd;
 
-/// How to measure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// Which CPUs do what.
     pub seats: Seats,
-    /// Between two edges.
     pub period: Duration,
-    /// How long.
     pub length: Duration,
     /// The guest sleeps between interrupts, instead of spinning.
     pub halts: bool,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interrupts {
     /// The threads that an interrupt goes through, in order: the one that rings first, that of the vCPU last.
     pub tids: Vec<i32>,
-    /// How many edges there were.
     pub edges: u64,
-    /// What became of them.
     pub pairing: Pairing,
     /// How far the guest's counter is ahead of this computer's, in ticks.
     pub ahead: Bounds,

@@ -25,7 +25,6 @@ pub struct Answered {
 /// Edges and notes, as they come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pairing {
-    /// Edges that were answered.
     pub answered: Vec<Answered>,
     /// Edges that came before the handler had run for an older one.
     pub merged: u64,
@@ -35,7 +34,6 @@ pub struct Pairing {
     pub lost: u64,
     /// Notes that make no sense: they are not in order, or in the future.
     pub torn: u64,
-    /// Edges so far.
     pub(super) rung: u64,
     waiting: VecDeque<u64>,
     ahead: Bounds,
@@ -60,7 +58,6 @@ impl Pairing {
         }
     }
 
-    /// Edges came, in this order.
     pub(super) fn edges(&mut self, edges: impl IntoIterator<Item = u64>) {
         let before = self.waiting.len();
         self.waiting.extend(edges);

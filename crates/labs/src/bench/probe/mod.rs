@@ -28,20 +28,16 @@ use vmm_sys_util::eventfd::EventFd;
 /// What the guest does. It answers questions but in `Halt` and in `Gaps`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
-    /// Spins, and takes interrupts.
     Spin = 0,
     /// Sleeps, and takes interrupts.
     Halt = 1,
     /// Reads its counter again and again, and notes readings that are far apart.
     Gaps = 2,
-    /// Ends.
     End = 3,
 }
 
-/// Which CPUs do what, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seats {
-    /// The vCPU's.
     pub vcpu: u32,
     /// Those of everything else; where there is one CPU only, that one.
     pub others: CpuSet,
@@ -61,9 +57,7 @@ impl Seats {
 pub struct Probe {
     // Fields are dropped in this order: what runs the guest first.
     runs: Runs,
-    /// The memory that it shares.
     pub(super) shared: Arc<Shared>,
-    /// Its interrupt.
     pub(super) interrupt: EventFd,
 }
 

@@ -19,13 +19,11 @@ use lab::guest::tables::{flat_segment, identity, interrupt_gate};
 
 /// How much there is: the least that QEMU takes.
 pub(super) const BYTES: usize = 0x1_0000;
-/// Where it begins.
 pub(crate) const BASE: u64 = 0xffff_0000;
 /// The vector of the interrupt.
 pub(crate) const VECTOR: u8 = 0x40;
 /// A write to this port says that the guest is ready.
 pub(crate) const READY_PORT: u16 = 0xf5;
-/// A write to this one ends it.
 pub(crate) const END_PORT: u16 = 0xf4;
 /// The memory that it writes to beside what it shares: a stack.
 pub(crate) const STACK_BYTES: usize = 0x1_0000;
@@ -240,7 +238,6 @@ fn code() -> &'static [u8] {
     unsafe { std::slice::from_raw_parts(start, end.offset_from(start) as usize) }
 }
 
-/// All of it.
 pub(super) fn bytes() -> Vec<u8> {
     let mut rom = vec![0; BYTES];
     let mut words = |at: usize, values: &[u64]| {

@@ -19,7 +19,6 @@ use std::path::PathBuf;
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Where the guest finds it.
 pub(crate) const SHARED: u64 = 0xd010_0000;
 /// How much there is: what QEMU maps is a power of two.
 pub(crate) const BYTES: usize = 1 << 20;
@@ -31,13 +30,11 @@ pub(crate) const STAMP: usize = page::Word::Stamp as usize * 8;
 pub(crate) const ANSWERED: usize = page::Word::Answered as usize * 8;
 /// How many notes there were.
 pub(crate) const COUNT: usize = 0x200;
-/// What the guest is to do.
 pub(crate) const TASK: usize = 0x208;
 /// Not 0 once something came that nothing sent.
 pub(crate) const FAULT: usize = 0x210;
 /// Readings that are so many ticks apart are noted.
 pub(crate) const THRESHOLD: usize = 0x218;
-/// Notes.
 pub(crate) const NOTES: usize = 0x1000;
 
 /// So many notes have room; the guest's code counts with 16 bits.
@@ -61,7 +58,6 @@ unsafe impl Sync for Shared {}
 /// What was noted since somebody looked last.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
-    /// The notes.
     pub notes: Vec<u64>,
     /// How many before them were written over.
     pub lost: u64,
@@ -84,7 +80,6 @@ impl Shared {
         Ok(Self { start, file, page })
     }
 
-    /// Where it lies in this process.
     pub(crate) fn address(&self) -> u64 {
         self.start.as_ptr() as u64
     }
@@ -100,7 +95,6 @@ impl Shared {
         self.word(at).store(value, Ordering::Release);
     }
 
-    /// What stands there.
     pub(crate) fn get(&self, at: usize) -> u64 {
         self.word(at).load(Ordering::Acquire)
     }
@@ -133,7 +127,6 @@ impl Drop for Shared {
 mod tests {
     use super::*;
 
-    /// What a guest does.
     fn note(shared: &Shared, values: impl IntoIterator<Item = u64>) {
         for value in values {
             let count = shared.get(COUNT);

@@ -18,7 +18,6 @@ use lab::guest::memory::Memory;
 pub(crate) const STORE: u64 = 96 << 20;
 /// Through which the guest writes to it.
 pub(crate) const STORE_DEVICE: &str = "/dev/mem";
-/// Its size.
 pub(crate) const STORE_BYTES: u64 = 32 << 20;
 
 const GDT: usize = 0x500;

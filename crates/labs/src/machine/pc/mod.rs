@@ -24,15 +24,12 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What boots.
 pub(crate) struct Pc<'a> {
     /// The kernel as it lies in memory, see [`super::vmlinux`].
     pub kernel: &'a [u8],
     /// What it unpacks as its root.
     pub initramfs: &'a [u8],
-    /// What it is told.
     pub arguments: &'a str,
-    /// The size of its memory.
     pub memory_bytes: u64,
     /// How long it may run at most, if that is limited.
     pub limit: Option<Duration>,

@@ -8,7 +8,6 @@
 
 /// The ports of COM1.
 pub(crate) const PORTS: std::ops::Range<u16> = 0x3f8..0x400;
-/// Its interrupt.
 pub(super) const IRQ: u32 = 4;
 
 const LINE_CONTROL_DIVISOR: u8 = 0x80;

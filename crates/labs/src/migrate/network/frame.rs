@@ -10,7 +10,6 @@
 pub(super) const MAGIC: u32 = 0x6b76_6d73;
 /// The guest's card: the range that QEMU's addresses are from, administered locally.
 pub(super) const GUEST: [u8; 6] = [0x52, 0x54, 0x00, 0x6b, 0x76, 0x03];
-/// Our end.
 pub(crate) const PROBE: [u8; 6] = [0x02, 0x00, 0x00, 0x6b, 0x76, 0x01];
 /// The shortest that Ethernet carries, without its checksum (IEEE 802.3, 3.2.8).
 const BYTES: usize = 60;
@@ -22,12 +21,10 @@ const IPV4: [u8; 2] = [0x08, 0x00];
 const REVERSE_ARP: [u8; 2] = [0x80, 0x35];
 const UDP: u8 = 17;
 
-/// What a frame is that was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Frame {
     /// The guest's reply to one of ours.
     Reply {
-        /// The number of the one that it answers.
         number: u32,
         /// How many the guest had received then.
         count: u32,
@@ -36,7 +33,6 @@ pub(super) enum Frame {
     Announcement,
 }
 
-/// One to the guest.
 pub(crate) fn to_guest(number: u32) -> [u8; BYTES] {
     let mut frame = [0; BYTES];
     let length = |from: usize| ((BYTES - from) as u16).to_be_bytes();
@@ -85,7 +81,6 @@ fn checksum(header: &[u8]) -> u16 {
 mod tests {
     use super::*;
 
-    /// What the guest does with it.
     fn answered(mut frame: [u8; BYTES], count: u32) -> [u8; BYTES] {
         let [to, from] = [GUEST, PROBE];
         frame[0..6].copy_from_slice(&from);

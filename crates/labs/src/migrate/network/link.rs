@@ -23,7 +23,6 @@ const HEADER_BYTES: u64 = 66;
 /// Asks whether a device is on and has a carrier.
 const ETHTOOL_GLINK: u32 = 0x0a;
 
-/// struct ethtool_value.
 #[repr(C)]
 struct EthtoolValue {
     command: u32,
@@ -37,7 +36,6 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// From now on.
     pub(crate) fn start(namespace: &str, device: &'static str) -> Result<Self, Error> {
         // A socket lies in the namespace of the thread that made it.
         let socket = std::thread::scope(|scope| {
@@ -61,7 +59,6 @@ impl Watched {
         Ok(Self { stop, thread: Some(thread) })
     }
 
-    /// When it was down.
     pub(crate) fn end(mut self) -> Vec<Down> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()

@@ -58,7 +58,6 @@ pub(super) struct Plug {
     pub tap: OwnedFd,
 }
 
-/// All of it.
 pub(super) struct Bed {
     source: String,
     target: String,

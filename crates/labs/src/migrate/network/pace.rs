@@ -6,10 +6,8 @@ use lab::Error;
 use lab::watch::Watch;
 use std::time::Duration;
 
-/// How often.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
-    /// One in that time.
     Every(Duration),
     /// Four fifths of what the guest answers before it is moved.
     Most,
@@ -28,7 +26,6 @@ const SPARE: f64 = 0.8;
 /// A pace is tried for so long.
 const TRIED: Duration = Duration::from_millis(300);
 
-/// What came of a pace.
 #[derive(Debug, Clone, Copy)]
 struct Tried {
     sent_per_s: f64,

@@ -17,17 +17,13 @@ const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 /// Room for the time, and some more.
 const CONTROL_BYTES: usize = 128;
 
-/// A frame that came.
 pub(super) struct Heard<'a> {
     /// When, CLOCK_REALTIME.
     pub at_ns: u64,
-    /// To which device.
     pub device: u32,
-    /// All of it that fits.
     pub frame: &'a [u8],
 }
 
-/// Sends from one device.
 pub(super) struct Sender {
     socket: OwnedFd,
     address: libc::sockaddr_ll,

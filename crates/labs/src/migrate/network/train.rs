@@ -28,9 +28,7 @@ const REPLIES: Duration = Duration::from_millis(300);
 struct Shared {
     stop_sending: AtomicBool,
     stop_listening: AtomicBool,
-    /// A reply came.
     is_answered: AtomicBool,
-    /// One came from the target.
     is_answered_there: AtomicBool,
 }
 
@@ -52,7 +50,6 @@ struct Devices {
     probe: u32,
 }
 
-/// What came.
 #[derive(Default)]
 struct Seen {
     /// The number of the first packet: what an earlier train was late with is none of this one's.

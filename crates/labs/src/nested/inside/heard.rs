@@ -15,7 +15,6 @@ const LAST_LINES: usize = 8;
 /// what is kept.
 const PANIC: &str = "Kernel panic - not syncing: ";
 
-/// What was heard so far.
 #[derive(Default)]
 pub(super) struct Heard {
     last: VecDeque<String>,

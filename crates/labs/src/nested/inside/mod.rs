@@ -35,22 +35,18 @@ pub(crate) const GUEST_KERNEL: &str = "/guest/vmlinuz";
 /// Where it finds that guest's initramfs.
 pub(crate) const GUEST_INITRAMFS: &str = "/guest/initramfs";
 
-/// What the machine is to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Job {
     /// Which machine it is: 0 is the host.
     pub level: u8,
-    /// The run.
     pub settings: Settings,
     /// Modules that are loaded first, in order, where the machine's initramfs is made by its host.
     pub modules: Vec<String>,
-    /// Parameters of modules.
     pub parameters: Vec<(String, String)>,
     /// The disk that takes what was recorded; a machine without one does not record.
     pub disk: String,
     /// Where on the disk; beside it there is something else.
-    pub disk_offset: u64,
-    /// The clock of the trace.
+    pub(crate) disk_offset: u64,
     pub clock: String,
     /// What its guest is to do, where that boots into what this machine booted into.
     pub guest: Option<Box<Job>>,
@@ -67,7 +63,6 @@ impl Job {
     }
 }
 
-/// Does it.
 fn run(job: Job) -> Result<(), Error> {
     let level = job.level;
     say(&format!("L{level} is up"));

@@ -19,13 +19,11 @@ const BLOCK_BYTES: usize = 4096;
 /// The first takes the trace.
 const DISK: &str = "/dev/vdb";
 
-/// Does it all.
 pub(super) fn run(settings: &Settings) -> Result<(), Error> {
     let mut work = Work::new(settings.workload)?;
     (0..u64::from(settings.loops)).try_for_each(|round| work.round(round))
 }
 
-/// What a workload needs.
 enum Work {
     Cpuid,
     Ports(File),

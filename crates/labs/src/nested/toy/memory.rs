@@ -7,15 +7,12 @@ use lab::guest::memory::Memory as Pages;
 pub(super) struct Memory(Pages);
 
 impl Memory {
-    /// Its size.
     pub(super) const BYTES: usize = 4 << 20;
 
-    /// Zeros.
     pub(super) fn new() -> Result<Self, Error> {
         Pages::new(Self::BYTES).map(Self)
     }
 
-    /// Its address in this process.
     pub(crate) fn host_address(&self) -> u64 {
         self.0.address()
     }

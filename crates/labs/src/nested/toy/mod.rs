@@ -30,16 +30,13 @@ const L1_STACK: u64 = 0x60000;
 const L2_STACK: u64 = 0x50000;
 const PORT: u8 = 0x11;
 
-/// What is known of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Truth {
     /// First and last-plus-one address of L1's code.
     pub l1_code: (u64, u64),
     /// The same of L2's.
     pub l2_code: (u64, u64),
-    /// Rounds that each vCPU was to do.
     pub rounds: u32,
-    /// vCPUs.
     pub vcpus: u32,
     /// The reason with which L1 gets L2's exit, once a round.
     pub reflected: String,

@@ -15,18 +15,16 @@ pub(crate) const CR0: u64 = 0x8005_0033;
 
 /// Registers in which L1 finds what is its own.
 pub(super) struct Start {
-    pub r12: u64,
-    pub r13: u64,
-    pub r14: u64,
+    pub(crate) r12: u64,
+    pub(crate) r13: u64,
+    pub(crate) r14: u64,
 }
 
-/// A toy hypervisor.
 pub(super) trait Hypervisor {
     /// Bytes from one vCPU's control block to the next one's.
     const STRIDE: u64;
     /// Registers of the machine that its firmware would have set.
     const MSRS: &'static [(u32, u64)] = &[];
-    /// Its code.
     fn code() -> &'static [u8];
     /// Writes the control block of a vCPU's L2.
     fn prepare(memory: &mut Memory, vcpu: u64, settings: &Settings) -> Start;

@@ -17,7 +17,6 @@ const MOST_STREAMS: usize = 128;
 const SLACK: Duration = Duration::from_secs(60);
 /// How long a server may take to listen, at first and after a client that was ended early.
 const LISTENS: Duration = Duration::from_secs(30);
-/// What it says each time it does.
 const LISTENING: &str = "Server listening";
 /// How often we look for it.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -34,7 +33,6 @@ pub(super) struct Iperf3 {
     cpus: CpuSet,
 }
 
-/// A run.
 #[derive(Debug)]
 pub(super) struct Client {
     program: ChildProcess,

@@ -22,10 +22,8 @@ use streams::Received;
 /// Longer than anybody lets a load flow without counting.
 const LONG: Duration = Duration::from_secs(3_600);
 
-/// Whose load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadKind {
-    /// Threads of ours.
     Own,
     /// iperf3 of the host.
     Iperf3,

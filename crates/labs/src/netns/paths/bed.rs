@@ -26,7 +26,6 @@ pub enum Path {
 }
 
 impl Path {
-    /// As tables have it.
     pub fn name(self) -> &'static str {
         match self {
             Path::Veth => "veth",
@@ -66,7 +65,6 @@ impl Making<'_> {
     }
 }
 
-/// A bed.
 #[derive(Debug)]
 pub(super) struct Bed<'a> {
     pub(super) path: Path,
@@ -81,7 +79,6 @@ pub(super) struct Bed<'a> {
 }
 
 impl<'a> Bed<'a> {
-    /// Builds it.
     pub(super) fn build(path: Path, vnfs: u32, cpus: Cpus, making: &mut Making<'a>) -> Result<Self, Error> {
         let name = |role: &str| format!("{}-{role}", making.entry.id);
         let [source, chain, sink] = ["source", "chain", "sink"].map(name);

@@ -16,7 +16,6 @@ pub(super) enum Carrier {
     Kernel,
     /// Files of macvtaps, and what their threads count on the way to the sink.
     Macvtaps(Vec<Arc<Carried>>),
-    /// testpmd.
     Testpmd(Vnfs),
 }
 

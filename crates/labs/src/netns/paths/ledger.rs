@@ -29,7 +29,6 @@ fn out_of(device: &str) -> Vec<String> {
 }
 
 impl Ledger {
-    /// That of a chain.
     pub(super) fn of(path: Path, vnfs: u32) -> Self {
         let mut ledger = Self::default();
         ledger.dropped("ring into VNF 1".to_owned(), "source0 tx dropped".to_owned());
@@ -69,7 +68,6 @@ impl Ledger {
         }
     }
 
-    /// Frames are dropped there.
     fn dropped(&mut self, place: String, counter: String) {
         self.dropped.push((place, counter));
     }

@@ -50,7 +50,6 @@ const LEAST_PPS: u64 = 1_000;
 /// More trials than this find nothing that fewer did not.
 const MOST_TRIALS: u32 = 300;
 
-/// What is measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// The datapaths, in turns.
@@ -59,7 +58,6 @@ pub struct Settings {
     pub vnfs: Vec<u32>,
     /// Sizes of frames, FCS counted.
     pub sizes_bytes: Vec<u32>,
-    /// Length of a trial.
     pub trial: Duration,
     /// How often all is measured.
     pub repeats: u32,
@@ -69,12 +67,10 @@ pub struct Settings {
     pub messages_bytes: Vec<u32>,
 }
 
-/// The CPUs of a bed.
 #[derive(Debug, Clone, Copy)]
 struct Cpus {
     /// Where frames are sent.
     sender: u32,
-    /// Where they are carried.
     chain: u32,
 }
 

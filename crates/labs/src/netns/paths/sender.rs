@@ -24,7 +24,6 @@ const TO_AND_FROM: [u8; 12] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
 /// A sender that needs this much longer than its trial has missed its rate, and ends.
 const LATEST: f64 = 1.1;
 
-/// What was sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent {
     pub(super) frames: u64,

@@ -12,14 +12,12 @@ use lab::clocks;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What is sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Offer {
     /// Size of each frame, FCS counted.
     pub(super) size_bytes: u32,
     /// Frames per second; `None`: as many as the sender can.
     pub(super) pps: Option<u64>,
-    /// For how long.
     pub(super) length: Duration,
 }
 

@@ -90,7 +90,6 @@ impl Vnfs {
         Ok(Self { console: RefCell::new(console), ports: 2 * bed.vnfs })
     }
 
-    /// What it has counted so far.
     pub(super) fn counters(&self, bed: &Bed) -> Result<BTreeMap<String, u64>, Error> {
         let (told, _) = self.console.borrow_mut().statistics(bed.stop)?;
         let mut counters = BTreeMap::new();

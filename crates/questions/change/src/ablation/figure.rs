@@ -6,7 +6,7 @@ use base::number::many;
 use facts::ablation::{Change, Measure, Ranked, Run, Tried};
 
 /// What each change did to the number that decides first.
-pub fn figure(trial: &Trial, ranked: &[Ranked]) -> Option<Figure> {
+pub(super) fn figure(trial: &Trial, ranked: &[Ranked]) -> Option<Figure> {
     let measure = deciding(ranked)?;
     let groups = ranked.iter().filter_map(|one| group(trial, one, measure)).collect();
     let title = format!("What does each change do to {}?", measure.name());

@@ -46,7 +46,7 @@ impl Trial {
     }
 
     /// The same in words: `6 runs of 0.7 s`.
-    pub fn runs_in_words(&self) -> String {
+    pub(crate) fn runs_in_words(&self) -> String {
         format!("{} of {:.1} s", many(self.runs() as u64, "run"), self.run_s)
     }
 }

@@ -1,16 +1,12 @@
 //! The tables of section `ablation`.
 
 use super::{ID, Trial};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 use facts::ablation::{Ranked, Tried, measures};
 
 /// All tables, in reading order.
 pub const TABLES: &[&TableSpec] = &[&EFFECTS, &RUNS];
 
-const F64: ColumnType = ColumnType::F64;
-
-/// What each change did.
 pub const EFFECTS: TableSpec = TableSpec {
     section: ID,
     name: "effects",
@@ -19,46 +15,22 @@ pub const EFFECTS: TableSpec = TableSpec {
           likely a difference as large is if the change did nothing (permutation of the runs, two-sided); `certain` is 1 where that is too \
           little to believe, for all rows together (Holm, 5 %). `effect` is of the change as a whole: helped, harmed, none found, \
           too few runs.",
-    columns: &[
-        Column::key("change"),
-        Column::key("measure"),
-        Column::text("unit"),
-        Column::value("before", "", F64),
-        Column::value("after", "", F64),
-        Column::share("chance"),
-        Column::value("certain", "", ColumnType::U64),
-        Column::text("effect"),
-        Column::count("runs"),
+    columns: columns![
+        key change, key measure, text unit, f64("") before, f64("") after, share chance, u64("") certain, text effect,
+        count runs,
     ],
-    shown: Some(Shown::of(
-        "What each change did to what the budget judges, what took away most first",
-        &[
-            ("change", "change"),
-            ("measure", "measure"),
-            ("before", "without"),
-            ("after", "with"),
-            ("unit", "unit"),
-            ("chance", "by chance"),
-            ("effect", "effect"),
-        ],
-        30,
-    )),
+    shown: Some(shown![
+        "What each change did to what the budget judges, what took away most first", 30;
+        change, measure, before: "without", after: "with", unit, chance: "by chance", effect,
+    ]),
 };
 
-/// What each run came to.
 pub const RUNS: TableSpec = TableSpec {
     section: ID,
     name: "runs",
     version: 1,
     row: "One number that the budget judges, in one run. Runs without the change (`state` is `before`) and with it (`after`) took turns.",
-    columns: &[
-        Column::key("change"),
-        Column::key("state"),
-        Column::key_of("run", ColumnType::U64),
-        Column::key("measure"),
-        Column::text("unit"),
-        Column::value("value", "", F64),
-    ],
+    columns: columns![key change, key state, key_u64("") run, key measure, text unit, f64("") value],
     shown: None,
 };
 

@@ -11,8 +11,7 @@ use super::disturbed::{self, Measurements};
 use super::ratio::Verdict;
 use base::bench::Measured;
 use base::number::many;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Shown, Table, TableSpec, columns, headings, shown};
 use facts::benches::Benches;
 use facts::statistics::ranks::{Ranks, mann_whitney};
 use facts::statistics::{launches, spread};
@@ -25,22 +24,18 @@ const FEWEST: usize = 4;
 /// Beginnings of names of the environment that differ from run to run.
 const UNSTEADY: &[&str] = &[base::bench::NS_PER_TICK, "MHz"];
 
-/// The benches of one side.
-pub struct Side {
+pub(crate) struct Side {
     /// The values of each test, one of each launch, in the order in which tests were first measured.
     tests: Vec<(Key, Measurements)>,
-    /// What the machine was.
     environment: BTreeMap<String, String>,
 }
 
-/// What makes a test the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Key {
+pub(crate) struct Key {
     /// Its name, with what was read or run.
     pub test: String,
     /// `here` or `guest`; empty for whole programs.
     pub place: String,
-    /// Privilege level.
     pub ring: Option<u8>,
     /// Unit of its values.
     pub unit: String,
@@ -48,8 +43,7 @@ pub struct Key {
 
 /// A test of both sides.
 #[derive(Debug, Clone)]
-pub struct Changed {
-    /// Which.
+pub(crate) struct Changed {
     pub key: Key,
     before: Measurements,
     after: Measurements,
@@ -62,7 +56,7 @@ pub(super) fn is_test(measured: &Measured) -> bool {
 
 impl Side {
     /// The benches of the recordings of a side; what cannot be read is told by `report`.
-    pub fn of<'b>(recordings: impl Iterator<Item = &'b Benches>) -> Self {
+    pub(crate) fn of<'b>(recordings: impl Iterator<Item = &'b Benches>) -> Self {
         let mut side = Self { tests: Vec::new(), environment: BTreeMap::new() };
         for bench in recordings.flat_map(|benches| &benches.runs).map(|run| &run.bench) {
             for measured in bench.results.iter().filter(|result| is_test(result)) {
@@ -82,7 +76,7 @@ impl Side {
 
 impl Side {
     /// Of each test the median over its launches, by its name, place, ring and unit.
-    pub fn medians(&self) -> Vec<(String, f64)> {
+    pub(crate) fn medians(&self) -> Vec<(String, f64)> {
         let median = |(key, launches): &(Key, Measurements)| Some((key.to_string(), spread::median(&launches.values)?));
         self.tests.iter().filter_map(median).collect()
     }
@@ -123,22 +117,20 @@ impl Changed {
     }
 
     /// After to before.
-    pub fn ratio(&self) -> Option<f64> {
+    pub(crate) fn ratio(&self) -> Option<f64> {
         self.medians().filter(|(before, _)| *before > 0.0).map(|(before, after)| after / before)
     }
 
-    /// Its interval.
-    pub fn interval(&self) -> Option<(f64, f64)> {
+    pub(crate) fn interval(&self) -> Option<(f64, f64)> {
         spread::ratio_interval(&self.before.values, &self.after.values)
     }
 
-    /// The ranks of both sides.
-    pub fn ranks(&self) -> Option<Ranks> {
+    pub(crate) fn ranks(&self) -> Option<Ranks> {
         mann_whitney(&self.before.values, &self.after.values)
     }
 
     /// What both say, and still say without the launches that were disturbed.
-    pub fn verdict(&self) -> Verdict {
+    pub(crate) fn verdict(&self) -> Verdict {
         let of_all = judge(&self.before.values, &self.after.values);
         disturbed::without(of_all, [&self.before, &self.after], FEWEST, judge)
     }
@@ -158,7 +150,7 @@ fn judge(before: &[f64], after: &[f64]) -> Verdict {
 }
 
 /// The tests that both sides have, in the order of the first.
-pub fn changed(before: &Side, after: &Side) -> Vec<Changed> {
+pub(crate) fn changed(before: &Side, after: &Side) -> Vec<Changed> {
     let both = before.tests.iter().filter_map(|(key, values)| {
         let (_, other) = after.tests.iter().find(|(known, _)| known == key)?;
         Some(Changed { key: key.clone(), before: values.clone(), after: other.clone() })
@@ -167,65 +159,37 @@ pub fn changed(before: &Side, after: &Side) -> Vec<Changed> {
 }
 
 /// The tests that both benches have.
-pub const BENCH: TableSpec = TableSpec {
+pub(crate) const BENCH: TableSpec = TableSpec {
     section: super::ID,
     name: "bench",
     version: 1,
     row: "One test that both benches have: its median over launches before and after, and whether that is more than noise.",
-    columns: &[
-        Column::key("test"),
-        Column::key("where"),
-        Column::key_of("ring", ColumnType::U64),
-        Column::key("unit"),
-        Column::value("before", "", ColumnType::F64),
-        Column::value("after", "", ColumnType::F64),
-        Column::value("ratio", "", ColumnType::F64),
-        Column::value("ratio_low", "", ColumnType::F64),
-        Column::value("ratio_high", "", ColumnType::F64),
-        Column::value("u", "", ColumnType::F64),
-        Column::value("p", "", ColumnType::F64),
-        Column::text("verdict"),
-        Column::count("before_launches"),
-        Column::count("after_launches"),
-        Column::count("before_disturbed"),
-        Column::count("after_disturbed"),
+    columns: columns![
+        key test, key where, key_u64("") ring, key unit, f64("") before, f64("") after, f64("") ratio,
+        f64("") ratio_low, f64("") ratio_high, f64("") u, f64("") p, text verdict, count before_launches,
+        count after_launches, count before_disturbed, count after_disturbed,
     ],
     shown: Some(Shown {
         whole: &["test", "verdict"],
-        ..Shown::of(
-            "Cost per test, medians of launches",
-            &[
-                ("test", "test"),
-                ("where", "where"),
-                ("before", "before"),
-                ("after", "after"),
-                ("ratio", "ratio"),
-                ("ratio_low", "from"),
-                ("ratio_high", "to"),
-                ("p", "p"),
-                ("verdict", "verdict"),
-            ],
-            60,
-        )
+        ..shown![
+            "Cost per test, medians of launches", 60;
+            test, where, before, after, ratio, ratio_low: "from", ratio_high: "to", p, verdict,
+        ]
     }),
 };
 
 /// What the two machines do not share.
-pub const FINGERPRINT: TableSpec = TableSpec {
+pub(crate) const FINGERPRINT: TableSpec = TableSpec {
     section: super::ID,
     name: "fingerprint",
     version: 1,
     row: "One setting of machine or run that differs between the benches, or the measured datapaths, of both sides.",
-    columns: &[Column::key("name"), Column::text("before"), Column::text("after")],
-    shown: Some(Shown::of(
-        "Settings that differ between both sides",
-        &[("name", "name"), ("before", "before"), ("after", "after")],
-        40,
-    )),
+    columns: columns![key name, text before, text after],
+    shown: Some(Shown::of("Settings that differ between both sides", headings![name, before, after], 40)),
 };
 
 /// Table [`BENCH`].
-pub fn table(changed: &[Changed]) -> Table {
+pub(crate) fn table(changed: &[Changed]) -> Table {
     let mut table = Table::new(&BENCH);
     let rounded = |value: Option<f64>, grain: f64| Cell::from(value.map(|value| (value * grain).round() / grain));
     for one in changed {
@@ -253,7 +217,7 @@ pub fn table(changed: &[Changed]) -> Table {
 }
 
 /// The answer in a sentence or two; none if there is no test.
-pub fn summary(changed: &[Changed]) -> Option<String> {
+pub(crate) fn summary(changed: &[Changed]) -> Option<String> {
     let certain: Vec<&Changed> = changed.iter().filter(|one| one.verdict().is_claim()).collect();
     let judged = changed.iter().filter(|one| one.verdict() != Verdict::Unknown).count();
     if changed.is_empty() {
@@ -279,18 +243,21 @@ pub fn summary(changed: &[Changed]) -> Option<String> {
 }
 
 /// How many claims are void because launches were disturbed; none if none is.
-pub fn void(changed: &[Changed]) -> Option<String> {
+pub(crate) fn void(changed: &[Changed]) -> Option<String> {
     let void = changed.iter().filter(|one| one.verdict() == Verdict::Void);
     disturbed::said(void.map(|one| [&one.before, &one.after]))
 }
 
 /// What the two machines do not share: name, before, after.
-pub fn differences(before: &Side, after: &Side) -> Vec<(String, String, String)> {
+pub(crate) fn differences(before: &Side, after: &Side) -> Vec<(String, String, String)> {
     differing(&before.environment, &after.environment)
 }
 
 /// The same of what any two runs say of their machines.
-pub fn differing(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<(String, String, String)> {
+pub(crate) fn differing(
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> Vec<(String, String, String)> {
     let names: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let said =
         |side: &BTreeMap<String, String>, name: &str| side.get(name).cloned().unwrap_or_else(|| "unknown".to_owned());
@@ -300,7 +267,7 @@ pub fn differing(before: &BTreeMap<String, String>, after: &BTreeMap<String, Str
 }
 
 /// Table [`FINGERPRINT`].
-pub fn fingerprint(differences: &[(String, String, String)]) -> Table {
+pub(crate) fn fingerprint(differences: &[(String, String, String)]) -> Table {
     let mut table = Table::new(&FINGERPRINT);
     for (name, before, after) in differences {
         table.push(vec![name.as_str().into(), before.as_str().into(), after.as_str().into()]);

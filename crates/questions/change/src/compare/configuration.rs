@@ -10,35 +10,22 @@
 
 use super::ID;
 use base::number::{counted, list, many};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, Level, Table, Unknown};
+use base::{Cell, Level, Shown, Table, TableSpec, Unknown, columns, headings};
 use facts::Case;
 use host::configuration::{Area, Settings, Value, settings};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What differs.
-pub const CONFIGURATION: TableSpec = TableSpec {
+pub(super) const CONFIGURATION: TableSpec = TableSpec {
     section: ID,
     name: "configuration",
     version: 1,
     row: "One setting that differs between the sides, with what it was on either; of settings that are lists of words (the kernel's command line, flags of a \
           processor) the words that the other side lacks. Several recordings of a side may differ among themselves: `a or b`. A setting that a side does not have is \
           missing there. `place` is the file that told it.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("area"),
-        Column::key("setting"),
-        Column::text("before"),
-        Column::text("after"),
-        Column::text("place"),
-    ],
+    columns: columns![key machine, key area, key setting, text before, text after, text place],
     shown: Some(Shown {
         whole: &["setting", "before", "after"],
-        ..Shown::of(
-            "What was set up differently",
-            &[("machine", "machine"), ("area", "of"), ("setting", "setting"), ("before", "before"), ("after", "after")],
-            40,
-        )
+        ..Shown::of("What was set up differently", headings![machine, area: "of", setting, before, after], 40)
     }),
 };
 
@@ -60,11 +47,10 @@ pub(super) struct Difference {
     pub before: Option<String>,
     pub after: Option<String>,
     /// Both sides have it; else one of them lacks it.
-    pub is_of_both: bool,
+    pub(crate) is_of_both: bool,
     pub place: String,
 }
 
-/// What came of the comparison.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
     pub differences: Vec<Difference>,
@@ -177,12 +163,12 @@ impl Compared {
     }
 
     /// Whether anything can be said of how either side was set up.
-    pub fn has_snapshots(&self) -> bool {
+    pub(super) fn has_snapshots(&self) -> bool {
         self.common > 0
     }
 
     /// What a person would say of it.
-    pub fn sentence(&self) -> Option<String> {
+    pub(super) fn sentence(&self) -> Option<String> {
         if !self.is_told && self.differences.is_empty() {
             return None;
         }
@@ -207,7 +193,7 @@ impl Compared {
         Some(format!("{what}: {}.", list(&named)))
     }
 
-    pub fn table(&self) -> Table {
+    pub(super) fn table(&self) -> Table {
         let mut table = Table::new(&CONFIGURATION);
         for one in &self.differences {
             let cell = |value: &Option<String>| value.as_deref().map_or(Cell::Missing, Cell::from);
@@ -223,7 +209,7 @@ impl Compared {
         table
     }
 
-    pub fn unknown(&self) -> Vec<Unknown> {
+    pub(super) fn unknown(&self) -> Vec<Unknown> {
         let mut unknown = Vec::new();
         let mut say = |what: &str, amount: Option<f64>, text: String| {
             unknown.push(Unknown { what: what.to_owned(), amount, unit: String::new(), text });
@@ -249,7 +235,7 @@ impl Compared {
 
 impl Difference {
     /// `kvm_intel.enable_shadow_vmcs of L0 (N before, Y after)`.
-    pub fn named(&self) -> String {
+    pub(super) fn named(&self) -> String {
         let short = |value: &Option<String>| {
             let value = value.as_deref().filter(|value| !value.is_empty())?;
             (value.chars().count() <= SHORT).then(|| value.to_owned())

@@ -19,8 +19,7 @@ use super::ratio::{Ratio, Verdict};
 use super::regressions::Judged;
 use super::runs::holds_for_all;
 use base::number::{counted, list, plain};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Section, Table, Unknown};
+use base::{Cell, Section, Shown, Table, TableSpec, Unknown, columns, shown};
 use facts::datapaths::Bed;
 use facts::statistics::spread::median;
 use samples::{Kind, Measure, Samples, Series};
@@ -35,57 +34,29 @@ const MOST_TOLD: usize = 3;
 const MOST_NAMED: usize = 4;
 
 /// What datapaths carried, both sides.
-pub const DATAPATHS: TableSpec = TableSpec {
+pub(super) const DATAPATHS: TableSpec = TableSpec {
     section: super::ID,
     name: "datapaths",
     version: 1,
     row: "One rate or cost of a kind of trial, before and after: the mean of its repeats (of several recordings a side: of their medians), \
           the ratio with its 95 % interval, and whether that is more than noise, for all rows together. size_bytes is of frames, \
           message_bytes of a stream's messages. Bound is what bound the trials. A kind that one side alone has has no ratio.",
-    columns: &[
-        Column::key("design"),
-        Column::key("pattern"),
-        Column::key_of("vnfs", ColumnType::U64),
-        Column::key_of("size_bytes", ColumnType::U64),
-        Column::key_of("message_bytes", ColumnType::U64),
-        Column::key("measure"),
-        Column::value("before", "", ColumnType::F64),
-        Column::value("after", "", ColumnType::F64),
-        Column::value("ratio", "", ColumnType::F64),
-        Column::value("ratio_low", "", ColumnType::F64),
-        Column::value("ratio_high", "", ColumnType::F64),
-        Column::text("verdict"),
-        Column::count("before_samples"),
-        Column::count("after_samples"),
-        Column::text("before_bound"),
-        Column::text("after_bound"),
-        Column::count("before_disturbed"),
-        Column::count("after_disturbed"),
+    columns: columns![
+        key design, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") message_bytes, key measure,
+        f64("") before, f64("") after, f64("") ratio, f64("") ratio_low, f64("") ratio_high, text verdict,
+        count before_samples, count after_samples, text before_bound, text after_bound, count before_disturbed,
+        count after_disturbed,
     ],
     shown: Some(Shown {
         whole: &["design", "measure", "verdict"],
-        ..Shown::of(
-            "Datapaths before and after",
-            &[
-                ("design", "design"),
-                ("vnfs", "VNFs"),
-                ("size_bytes", "bytes"),
-                ("measure", "measure"),
-                ("before", "before"),
-                ("after", "after"),
-                ("ratio", "ratio"),
-                ("ratio_low", "from"),
-                ("ratio_high", "to"),
-                ("verdict", "verdict"),
-                ("before_bound", "bound by"),
-                ("after_bound", "bound after"),
-            ],
-            60,
-        )
+        ..shown![
+            "Datapaths before and after", 60;
+            design, vnfs: "VNFs", size_bytes: "bytes", measure, before, after, ratio, ratio_low: "from",
+            ratio_high: "to", verdict, before_bound: "bound by", after_bound: "bound after",
+        ]
     }),
 };
 
-/// A kind of both sides, or of one.
 struct Changed {
     kind: Kind,
     before: Series,
@@ -114,7 +85,6 @@ impl Changed {
         Some(Judged { what, ratio: ratio.ratio, words: ratio.words(), verdict: self.verdict, is_worse_if, table })
     }
 
-    /// As the table says it.
     fn verdict_words(&self) -> &'static str {
         match (self.before.measured.values.is_empty(), self.after.measured.values.is_empty()) {
             (true, _) => "only after",

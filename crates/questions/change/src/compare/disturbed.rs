@@ -15,9 +15,8 @@ const ALIKE: f64 = 0.5;
 /// The median of several is disturbed if more of them are.
 const MOSTLY: f64 = 0.5;
 
-/// Measurements of one side.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Measurements {
+pub(super) struct Measurements {
     pub values: Vec<f64>,
     /// What disturbed each of them, the worst of it.
     by: Vec<Option<String>>,
@@ -25,29 +24,27 @@ pub struct Measurements {
 
 impl Measurements {
     /// A measurement, with what its interference record says.
-    pub fn push(&mut self, value: f64, interference: &[String]) {
+    pub(super) fn push(&mut self, value: f64, interference: &[String]) {
         self.values.push(value);
         self.by.push(interference.first().cloned());
     }
 
     /// The `median` of `others` as one measurement; it is disturbed if most of them are.
-    pub fn push_median(&mut self, median: f64, others: &Self) {
+    pub(super) fn push_median(&mut self, median: f64, others: &Self) {
         let is_disturbed = others.disturbed_share() > MOSTLY;
         self.values.push(median);
         self.by.push(others.worst().filter(|_| is_disturbed).map(str::to_owned));
     }
 
-    pub fn extend(&mut self, others: Self) {
+    pub(super) fn extend(&mut self, others: Self) {
         self.values.extend(others.values);
         self.by.extend(others.by);
     }
 
-    /// How many were disturbed.
-    pub fn disturbed(&self) -> usize {
+    pub(super) fn disturbed(&self) -> usize {
         self.by.iter().flatten().count()
     }
 
-    /// Of all.
     fn disturbed_share(&self) -> f64 {
         self.disturbed() as f64 / self.values.len().max(1) as f64
     }
@@ -64,7 +61,7 @@ impl Measurements {
 
 /// `verdict`, or [`Verdict::Void`] where what was disturbed may be all that there is to it. `judge` tells what `fewest` measurements a side or
 /// more say.
-pub fn without(
+pub(super) fn without(
     verdict: Verdict,
     [before, after]: [&Measurements; 2],
     fewest: usize,
@@ -83,7 +80,7 @@ pub fn without(
 }
 
 /// How many claims are void, and what disturbed the first of them; none if none is.
-pub fn said<'m>(void: impl Iterator<Item = [&'m Measurements; 2]>) -> Option<String> {
+pub(super) fn said<'m>(void: impl Iterator<Item = [&'m Measurements; 2]>) -> Option<String> {
     let void: Vec<[&Measurements; 2]> = void.collect();
     let by = void.iter().flatten().find_map(|side| side.worst())?;
     let are = counted(void.len() as u64, "difference is", "differences are");

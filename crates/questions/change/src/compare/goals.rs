@@ -1,53 +1,28 @@
 //! The goals of a budget, before and after: what was broken, and what is.
 
-use base::table::{Shown, TableSpec};
-use base::{Column, ColumnType, Table};
+use base::{Table, TableSpec, columns, shown};
 use facts::Case;
 use facts::budget::{Judged, Verdict, Verdicts, by_goal, exact};
 
 /// Both sides of each goal.
-pub const GOALS: TableSpec = TableSpec {
+pub(super) const GOALS: TableSpec = TableSpec {
     section: super::ID,
     name: "goals",
     version: 1,
     row: "One goal of the budget on both sides: the worst verdict over all recordings of a side, and its number.",
-    columns: &[
-        Column::key("goal"),
-        Column::text("metric"),
-        Column::text("stat"),
-        Column::ns("window_ns"),
-        Column::text("op"),
-        Column::ns("limit_ns"),
-        Column::text("before_verdict"),
-        Column::ns("before_ns"),
-        Column::text("after_verdict"),
-        Column::ns("after_ns"),
-        Column::text("before_vm"),
-        Column::value("before_vcpu", "", ColumnType::U64),
-        Column::text("after_vm"),
-        Column::value("after_vcpu", "", ColumnType::U64),
-        Column::count("before_failed"),
-        Column::count("before_recordings"),
-        Column::count("after_failed"),
-        Column::count("after_recordings"),
+    columns: columns![
+        key goal, text metric, text stat, ns window_ns, text op, ns limit_ns, text before_verdict, ns before_ns,
+        text after_verdict, ns after_ns, text before_vm, u64("") before_vcpu, text after_vm, u64("") after_vcpu,
+        count before_failed, count before_recordings, count after_failed, count after_recordings,
     ],
-    shown: Some(Shown::of(
-        "The goals of the budget, before and after",
-        &[
-            ("goal", "goal"),
-            ("limit_ns", "limit"),
-            ("before_verdict", "before"),
-            ("before_ns", "value before"),
-            ("after_verdict", "after"),
-            ("after_ns", "value after"),
-        ],
-        16,
-    )),
+    shown: Some(shown![
+        "The goals of the budget, before and after", 16;
+        goal, limit_ns: "limit", before_verdict: "before", before_ns: "value before", after_verdict: "after",
+        after_ns: "value after",
+    ]),
 };
 
-/// A goal on one side.
 struct Side<'c> {
-    /// The worst of all recordings.
     worst: &'c Judged,
     /// Recordings in which it is broken.
     failed: u64,

@@ -54,7 +54,7 @@ impl std::fmt::Display for Metric {
 
 impl Metric {
     /// True for a metric of a task: one that had nothing to do before has the largest ratio and says the least.
-    pub fn is_of_task(&self) -> bool {
+    pub(crate) fn is_of_task(&self) -> bool {
         matches!(self, Metric::TaskRuns(_) | Metric::TaskWaits(_))
     }
 
@@ -143,7 +143,6 @@ pub(super) fn of(case: &Case) -> Result<Metrics, Error> {
     }
 }
 
-/// The metrics of one window of all traces.
 fn window(case: &Case, windows: &[Vec<Window>], number: usize) -> BTreeMap<Metric, f64> {
     let mut sums = Sums::default();
     let mut found = BTreeMap::new();

@@ -35,8 +35,7 @@ pub use regressions::REGRESSION;
 
 use base::number::{list, many, percent};
 use base::rule::Words;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Section, Table, Unknown};
+use base::{Cell, Section, Shown, Table, TableSpec, Unknown, columns, headings};
 use facts::datapaths::Bed;
 use facts::{Answer, Case, Error};
 use metrics::Metrics;
@@ -58,16 +57,12 @@ pub fn words() -> Vec<Words> {
 /// A metric of both sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Changed {
-    /// What was measured.
     pub metric: Metric,
-    /// What changed.
     pub ratio: Ratio,
-    /// What that says.
     pub verdict: Verdict,
 }
 
 impl Changed {
-    /// A metric with the verdict of its own ratio.
     pub fn of(metric: Metric, ratio: Ratio) -> Self {
         Self { metric, ratio, verdict: ratio.verdict() }
     }
@@ -345,30 +340,10 @@ pub const CHANGE: TableSpec = TableSpec {
     name: "change",
     version: 1,
     row: "One metric before and after, and whether the change is more than noise.",
-    columns: &[
-        Column::key("metric"),
-        Column::value("before", "", ColumnType::F64),
-        Column::value("after", "", ColumnType::F64),
-        Column::value("ratio", "", ColumnType::F64),
-        Column::value("low", "", ColumnType::F64),
-        Column::value("high", "", ColumnType::F64),
-        Column::text("verdict"),
-    ],
+    columns: columns![key metric, f64("") before, f64("") after, f64("") ratio, f64("") low, f64("") high, text verdict],
     shown: Some(Shown {
         whole: &["metric", "verdict"],
-        ..Shown::of(
-            "Changes",
-            &[
-                ("metric", "metric"),
-                ("before", "before"),
-                ("after", "after"),
-                ("ratio", "ratio"),
-                ("low", "low"),
-                ("high", "high"),
-                ("verdict", "verdict"),
-            ],
-            30,
-        )
+        ..Shown::of("Changes", headings![metric, before, after, ratio, low, high, verdict], 30)
     }),
 };
 

@@ -5,35 +5,22 @@
 
 use super::ID;
 use base::number::{list, plain};
-use base::table::{Shown, TableSpec};
-use base::{Column, ColumnType, Table};
+use base::{Shown, Table, TableSpec, columns, headings};
 use facts::Case;
 use setup::placements::placements;
 use std::collections::BTreeMap;
 
-const F64: ColumnType = ColumnType::F64;
-
 /// What the placements that held cost.
-pub const PRICES: TableSpec = TableSpec {
+pub(super) const PRICES: TableSpec = TableSpec {
     section: ID,
     name: "placement",
     version: 1,
     row: "One price of the placement that held on a machine, in points of the modelled score, before and after; `all` is their sum, and 1,000 points are a CPU's worth of \
           work. The mean over a side's recordings.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("price"),
-        Column::value("before", "points", F64),
-        Column::value("after", "points", F64),
-        Column::value("difference", "points", F64),
-    ],
+    columns: columns![key machine, key price, f64("points") before, f64("points") after, f64("points") difference],
     shown: Some(Shown {
         whole: &["price"],
-        ..Shown::of(
-            "What the placement costs, modelled",
-            &[("price", "for"), ("before", "before"), ("after", "after"), ("difference", "difference")],
-            12,
-        )
+        ..Shown::of("What the placement costs, modelled", headings![price: "for", before, after, difference], 12)
     }),
 };
 

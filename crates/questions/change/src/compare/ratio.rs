@@ -30,7 +30,6 @@ pub struct Ratio {
     pub chance: Option<f64>,
 }
 
-/// What a ratio says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It grew, and noise does not explain it.
@@ -68,7 +67,7 @@ impl Ratio {
 
     /// Of two sets of which one alone has nothing but zeros: 0, or infinite. Its interval is that number alone where the difference is more than
     /// noise (Student's t), else everything.
-    pub fn with_none(before: &[f64], after: &[f64]) -> Option<Self> {
+    pub(crate) fn with_none(before: &[f64], after: &[f64]) -> Option<Self> {
         let are_none = |values: &[f64]| !values.is_empty() && values.iter().all(|value| *value == 0.0);
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let ratio = match (are_none(before), are_none(after)) {
@@ -106,7 +105,6 @@ impl Ratio {
         Self { before: one.mean, after: two.mean, ratio: difference.exp(), interval, chance }
     }
 
-    /// What it says.
     pub fn verdict(&self) -> Verdict {
         match self.interval {
             None => Verdict::Unknown,

@@ -40,15 +40,12 @@ pub(super) struct Judged {
     pub what: String,
     /// After to before; infinite where there was none before.
     pub ratio: f64,
-    /// As people read it.
     pub words: String,
     pub verdict: Verdict,
-    pub is_worse_if: Verdict,
-    /// The table that has it.
+    pub(crate) is_worse_if: Verdict,
     pub table: &'static str,
 }
 
-/// What the rule says of itself.
 pub(super) fn words() -> Words {
     RULE.words()
 }

@@ -59,7 +59,6 @@ const TRAITS: &[Trait] = &[
     Trait { name: "number of vCPUs", severity: Severity::Low, of: vcpus },
 ];
 
-/// What the rule says of itself.
 pub(crate) fn words() -> Vec<Words> {
     vec![RULE.words()]
 }
@@ -134,11 +133,9 @@ fn vcpus(case: &Case) -> Option<String> {
 /// What vCPUs had to do, as shares of their time.
 #[derive(Debug, Clone, Copy)]
 struct Load {
-    /// They had something to do.
     wanted: f64,
     /// And had a CPU.
     ran: f64,
-    /// And it was the guest's own code.
     guest: f64,
 }
 

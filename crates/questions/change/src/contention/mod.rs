@@ -28,7 +28,6 @@ pub const ID: &str = "contention";
 /// A thread that waits, and those that run meanwhile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Starved<'a> {
-    /// The thread.
     pub thread: &'a Load,
     /// Threads that ran on its CPUs, the busiest first.
     pub against: Vec<&'a Load>,

@@ -34,7 +34,6 @@ pub struct Trial {
     pub moved: Option<Moved>,
 }
 
-/// What a move did.
 #[derive(Debug, Clone)]
 pub struct Moved {
     /// Bits per second after it over those before; `None` if nothing arrived in one of the states.

@@ -1,8 +1,7 @@
 //! The tables of the netns loop's answer.
 
 use crate::compare;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 use facts::shares::demand;
 use facts::starvation::FLOOR;
 use host::sched::Load;
@@ -16,26 +15,11 @@ pub const THREADS: TableSpec = TableSpec {
     name: "threads",
     version: 1,
     row: "One thread that wants a CPU: what share of the time between two samples it ran and waited.",
-    columns: &[
-        Column::key("thread"),
-        Column::key_of("tid", ColumnType::U64),
-        Column::text("cpus"),
-        Column::value("cpu", "", ColumnType::U64),
-        Column::share("run_share"),
-        Column::share("wait_share"),
-    ],
-    shown: Some(Shown::of(
-        "Threads that want a CPU before the move",
-        &[
-            ("thread", "thread"),
-            ("tid", "tid"),
-            ("cpus", "cpus"),
-            ("cpu", "cpu"),
-            ("run_share", "run share"),
-            ("wait_share", "wait share"),
-        ],
-        30,
-    )),
+    columns: columns![key thread, key_u64("") tid, text cpus, u64("") cpu, share run_share, share wait_share],
+    shown: Some(shown![
+        "Threads that want a CPU before the move", 30;
+        thread, tid, cpus, cpu, run_share: "run share", wait_share: "wait share",
+    ]),
 };
 
 /// What the move changed.

@@ -19,16 +19,16 @@ pub(super) struct Host<'f> {
 pub(super) type Means<'f> = BTreeMap<(&'f str, &'f str), f64>;
 
 impl<'f> Host<'f> {
-    pub fn newest(&self) -> &'f One {
+    pub(super) fn newest(&self) -> &'f One {
         self.recordings[self.recordings.len() - 1].1
     }
 
-    pub fn class(&self) -> &'f Class {
+    pub(super) fn class(&self) -> &'f Class {
         &self.newest().class
     }
 
     /// The cost of its exits in relation to what the same exits cost on average; `None` if it has none that are known.
-    pub fn relative_cost(&self, means: &Means<'f>) -> Option<f64> {
+    pub(super) fn relative_cost(&self, means: &Means<'f>) -> Option<f64> {
         let known = self.exits.iter().filter_map(|(exit, sums)| Some((sums, *means.get(exit)?)));
         let (own, usual) = known
             .fold((0.0, 0.0), |(own, usual), ((count, sum), mean)| (own + *sum as f64, usual + *count as f64 * mean));
@@ -38,7 +38,7 @@ impl<'f> Host<'f> {
 
 impl Class {
     /// CPU model and kernel in words.
-    pub fn named(&self) -> String {
+    pub(super) fn named(&self) -> String {
         let known = |text: &Option<String>| text.clone();
         match (known(&self.cpu_model), known(&self.kernel)) {
             (Some(model), Some(kernel)) => format!("{model} with kernel {kernel}"),
@@ -49,7 +49,6 @@ impl Class {
     }
 }
 
-/// All hosts, by name.
 pub(super) fn hosts(fleet: &Fleet) -> Vec<Host<'_>> {
     let mut by_name: BTreeMap<&str, Vec<(&Id, &One)>> = BTreeMap::new();
     for (id, one) in &fleet.recordings {
@@ -87,7 +86,6 @@ pub(super) fn means<'f>(hosts: &[&Host<'f>]) -> Means<'f> {
     of_hosts.into_iter().filter_map(|(exit, means)| Some((exit, median(&means)?))).collect()
 }
 
-/// Hosts by class.
 pub(super) fn by_class<'h, 'f>(hosts: &'h [Host<'f>]) -> BTreeMap<&'f Class, Vec<&'h Host<'f>>> {
     let mut classes: BTreeMap<&Class, Vec<&Host<'_>>> = BTreeMap::new();
     hosts.iter().for_each(|host| classes.entry(host.class()).or_default().push(host));

@@ -7,7 +7,7 @@ pub(super) struct Cost<'f> {
     pub exits: &'f Exits,
     pub costs: &'f Costs,
     /// At 50, 90 and 99 %.
-    pub quantiles_ns: Option<[u64; 3]>,
+    pub(crate) quantiles_ns: Option<[u64; 3]>,
 }
 
 /// All of them, in the order of classes, levels and reasons.

@@ -31,8 +31,8 @@ pub(super) struct Drift {
     pub before: f64,
     pub after: f64,
     pub ratio: f64,
-    pub recordings_before: usize,
-    pub recordings_after: usize,
+    pub(crate) recordings_before: usize,
+    pub(crate) recordings_after: usize,
     pub chance: f64,
 }
 

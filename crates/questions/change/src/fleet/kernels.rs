@@ -21,7 +21,7 @@ pub(super) const LEAST_RATIO: f64 = 1.1;
 /// A kernel on a CPU model, compared with the other kernels there.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Kernel {
-    pub cpu_model: String,
+    pub(crate) cpu_model: String,
     pub kernel: String,
     pub hosts: usize,
     pub others: usize,
@@ -29,7 +29,7 @@ pub(super) struct Kernel {
     pub ratio: f64,
     pub chance: f64,
     /// It costs more, by more than chance and by enough to matter.
-    pub costs_more: bool,
+    pub(crate) costs_more: bool,
 }
 
 /// Every kernel that can be compared, in the order of CPU models and names.

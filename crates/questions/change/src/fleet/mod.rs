@@ -25,7 +25,7 @@ mod stored;
 mod tables;
 mod wire;
 
-pub use dataset::{EXIT_HISTOGRAMS, FAILURES, NUMBERS, RECORDINGS, STORED, VERDICTS};
+pub use dataset::{FAILURES, NUMBERS, RECORDINGS, STORED};
 pub use model::{Fleet, Id, Unread};
 pub use rules::words;
 pub use section::{QUESTION, answer};

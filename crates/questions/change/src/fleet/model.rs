@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 /// A recording in a data set: the values of its two folders.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Id {
-    /// The host.
     pub host: String,
     /// The start of the recording's digest.
     pub recording: String,
@@ -26,14 +25,13 @@ pub struct Fleet {
     pub(super) failures: BTreeMap<String, String>,
 }
 
-/// One recording.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct One {
     pub title: String,
     pub created: Option<String>,
     pub class: Class,
     pub emulated: Option<String>,
-    pub analysed_by: Option<String>,
+    pub(crate) analysed_by: Option<String>,
     pub vcpus: u64,
     pub findings: Vec<Found>,
     /// By level and reason: exits with a cost, and the sum of their costs.
@@ -46,7 +44,7 @@ pub(super) struct One {
 /// Hosts that are alike as far as their hardware and kernel go.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Class {
-    pub cpu_model: Option<String>,
+    pub(crate) cpu_model: Option<String>,
     pub kernel: Option<String>,
 }
 
@@ -64,7 +62,6 @@ pub(super) struct Found {
     pub cost_kind: String,
 }
 
-/// One verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Verdict {
     pub budget: String,
@@ -83,7 +80,6 @@ pub(super) struct Exits {
     pub reason: String,
 }
 
-/// Their costs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Costs {
     pub count: u64,
@@ -106,22 +102,10 @@ pub(super) struct Example {
 pub enum Unread {
     /// A distribution is damaged.
     #[error("a histogram of {host}, recording {recording}: {source}")]
-    Histogram {
-        /// The host.
-        host: String,
-        /// The recording.
-        recording: String,
-        /// What is wrong.
-        source: WireError,
-    },
+    Histogram { host: String, recording: String, source: WireError },
     /// A partial answer is of another version of the program.
     #[error("a partial answer is of {found}, not of {expected}: let all workers run the same version")]
-    Version {
-        /// What it says of itself.
-        found: String,
-        /// What this version reads.
-        expected: &'static str,
-    },
+    Version { found: String, expected: &'static str },
     /// A distribution of a partial answer is damaged.
     #[error("a histogram of a partial answer: {0}")]
     Damaged(WireError),
@@ -131,11 +115,11 @@ pub enum Unread {
 }
 
 impl Bits {
-    pub fn of(value: f64) -> Self {
+    pub(super) fn of(value: f64) -> Self {
         Self(value.to_bits())
     }
 
-    pub fn value(self) -> f64 {
+    pub(super) fn value(self) -> f64 {
         f64::from_bits(self.0)
     }
 }
@@ -242,7 +226,7 @@ impl Fleet {
 }
 
 impl Costs {
-    pub fn merge(&mut self, other: &Costs) {
+    pub(super) fn merge(&mut self, other: &Costs) {
         self.count += other.count;
         self.recordings += other.recordings;
         self.cost_ns.merge(&other.cost_ns);

@@ -11,9 +11,7 @@ use std::collections::BTreeMap;
 pub(super) struct Ranked<'f> {
     pub rule: &'f str,
     pub severity: Severity,
-    /// Hosts on which it has a finding.
     pub hosts: Vec<&'f str>,
-    /// Findings on all of them.
     pub findings: usize,
     /// What it costs a host at worst, median over the hosts; with the unit and how it is known, where all agree on those.
     pub cost: Option<(f64, &'f str, &'f str)>,

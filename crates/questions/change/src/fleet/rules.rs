@@ -115,7 +115,6 @@ pub(super) fn named(names: &[&str], noun: &str) -> String {
     list(&told)
 }
 
-/// One finding for each host that stands out.
 pub(super) fn of_outliers(all: &[Outlier]) -> Vec<Finding> {
     let mut hosts: Vec<&str> = Vec::new();
     all.iter().for_each(|one| {

@@ -10,10 +10,7 @@ use super::kernels::Kernel;
 use super::model::Fleet;
 use super::outliers::Outlier;
 use super::ranked::Ranked;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
-
-const F64: ColumnType = ColumnType::F64;
+use base::{Cell, Shown, Table, TableSpec, columns, headings, shown};
 
 /// All tables: those of the answer in reading order, then those that a data set has of each recording.
 pub const TABLES: &[&TableSpec] = &[
@@ -31,243 +28,123 @@ pub const TABLES: &[&TableSpec] = &[
     &VERDICTS,
 ];
 
-/// Hosts that stand out.
-pub const OUTLIERS: TableSpec = TableSpec {
+pub(super) const OUTLIERS: TableSpec = TableSpec {
     section: ID,
     name: "outliers",
     version: 1,
     row: "One host that differs by one number from the other hosts with its CPU model and kernel: the number, their median, the distance from it in spreads, how likely a distance like this is by chance, and the rules whose findings few others have.",
-    columns: &[
-        Column::key("host"),
-        Column::key("what"),
-        Column::value("value", "", F64),
-        Column::value("median", "", F64),
-        Column::text("unit"),
-        Column::value("score", "", F64),
-        Column::value("chance", "", F64),
-        Column::count("hosts_compared"),
-        Column::text("class"),
-        Column::text("why"),
+    columns: columns![
+        key host, key what, f64("") value, f64("") median, text unit, f64("") score, f64("") chance,
+        count hosts_compared, text class, text why,
     ],
     shown: Some(Shown {
         whole: &["host"],
         leads: true,
-        ..Shown::of(
-            "Hosts that stand out",
-            &[
-                ("host", "host"),
-                ("what", "by"),
-                ("value", "value"),
-                ("median", "median of hosts alike"),
-                ("score", "spreads from it"),
-                ("why", "findings that few others have"),
-            ],
-            40,
-        )
+        ..shown![
+            "Hosts that stand out", 40;
+            host, what: "by", value, median: "median of hosts alike", score: "spreads from it",
+            why: "findings that few others have",
+        ]
     }),
 };
 
 /// Kernels, compared on each CPU model.
-pub const KERNELS: TableSpec = TableSpec {
+pub(super) const KERNELS: TableSpec = TableSpec {
     section: ID,
     name: "kernels",
     version: 1,
     row: "One kernel on one CPU model: what exits cost on its hosts in relation to the hosts with other kernels, exit by exit, and how likely ranks as different as these are by chance.",
-    columns: &[
-        Column::key("cpu_model"),
-        Column::key("kernel"),
-        Column::count("hosts"),
-        Column::count("other_hosts"),
-        Column::value("ratio", "x", F64),
-        Column::value("chance", "", F64),
-        Column::value("costs_more", "", ColumnType::Bool),
+    columns: columns![
+        key cpu_model, key kernel, count hosts, count other_hosts, f64("x") ratio, f64("") chance, flag costs_more,
     ],
-    shown: Some(Shown::of(
-        "Kernels",
-        &[
-            ("cpu_model", "CPU model"),
-            ("kernel", "kernel"),
-            ("hosts", "hosts"),
-            ("ratio", "cost of exits to other kernels"),
-            ("costs_more", "costs more"),
-        ],
-        40,
-    )),
+    shown: Some(shown![
+        "Kernels", 40;
+        cpu_model: "CPU model", kernel, hosts, ratio: "cost of exits to other kernels", costs_more: "costs more",
+    ]),
 };
 
 /// Findings over all hosts.
-pub const RANKED: TableSpec = TableSpec {
+pub(super) const RANKED: TableSpec = TableSpec {
     section: ID,
     name: "ranked",
     version: 1,
     row: "One rule with findings in the newest recordings of hosts: the worst severity, how many hosts it would help, and what it costs a host (median over the hosts, where all state the same unit). Severity first, then hosts.",
-    columns: &[
-        Column::key("rule"),
-        Column::text("section"),
-        Column::text("severity"),
-        Column::count("hosts"),
-        Column::share("hosts_share"),
-        Column::count("findings"),
-        Column::value("cost", "", F64),
-        Column::text("cost_unit"),
-        Column::text("cost_kind"),
-        Column::text("title"),
-        Column::text("example_host"),
-        Column::text("fix"),
+    columns: columns![
+        key rule, text section, text severity, count hosts, share hosts_share, count findings, f64("") cost,
+        text cost_unit, text cost_kind, text title, text example_host, text fix,
     ],
-    shown: Some(Shown::of(
-        "Findings by the hosts they would help",
-        &[
-            ("rule", "finding"),
-            ("severity", "severity"),
-            ("hosts", "hosts"),
-            ("hosts_share", "of all"),
-            ("cost", "cost of a host"),
-            ("cost_unit", "unit"),
-            ("title", "as on one of them"),
-            ("example_host", "host"),
-        ],
-        25,
-    )),
+    shown: Some(shown![
+        "Findings by the hosts they would help", 25;
+        rule: "finding", severity, hosts, hosts_share: "of all", cost: "cost of a host", cost_unit: "unit",
+        title: "as on one of them", example_host: "host",
+    ]),
 };
 
 /// Goals of budgets over all hosts.
-pub const BREACHES: TableSpec = TableSpec {
+pub(super) const BREACHES: TableSpec = TableSpec {
     section: ID,
     name: "breaches",
     version: 1,
     row: "One goal of a latency budget: how many hosts break it in any recording, how many pass in all, how many are open, and the worst of all.",
-    columns: &[
-        Column::key("budget"),
-        Column::key("goal"),
-        Column::text("metric"),
-        Column::count("hosts_failed"),
-        Column::count("hosts_passed"),
-        Column::count("hosts_open"),
-        Column::ns("limit_ns"),
-        Column::ns("worst_ns"),
-        Column::text("worst_host"),
-        Column::text("failed"),
+    columns: columns![
+        key budget, key goal, text metric, count hosts_failed, count hosts_passed, count hosts_open, ns limit_ns,
+        ns worst_ns, text worst_host, text failed,
     ],
-    shown: Some(Shown::of(
-        "Latency budgets",
-        &[
-            ("budget", "budget"),
-            ("goal", "goal"),
-            ("hosts_failed", "hosts that fail"),
-            ("hosts_passed", "pass"),
-            ("hosts_open", "open"),
-            ("limit_ns", "limit"),
-            ("worst_ns", "worst"),
-            ("worst_host", "on"),
-        ],
-        30,
-    )),
+    shown: Some(shown![
+        "Latency budgets", 30;
+        budget, goal, hosts_failed: "hosts that fail", hosts_passed: "pass", hosts_open: "open", limit_ns: "limit",
+        worst_ns: "worst", worst_host: "on",
+    ]),
 };
 
-/// Changes over time.
-pub const DRIFT: TableSpec = TableSpec {
+pub(super) const DRIFT: TableSpec = TableSpec {
     section: ID,
     name: "drift",
     version: 1,
     row: "One change of the level of one number, on one host or (host missing) on all: when it began, the medians before and after up to the next change, of how many recordings (of all hosts: groups of recordings, each relative to hosts alike), and how likely a split like this is by chance.",
-    columns: &[
-        Column::key("host"),
-        Column::key("what"),
-        Column::key("since"),
-        Column::value("before", "", F64),
-        Column::value("after", "", F64),
-        Column::value("ratio", "x", F64),
-        Column::count("points_before"),
-        Column::count("points_after"),
-        Column::value("chance", "", F64),
+    columns: columns![
+        key host, key what, key since, f64("") before, f64("") after, f64("x") ratio, count points_before,
+        count points_after, f64("") chance,
     ],
-    shown: Some(Shown::of(
-        "Drift over time",
-        &[
-            ("host", "host"),
-            ("what", "what"),
-            ("since", "since"),
-            ("before", "before"),
-            ("after", "after"),
-            ("ratio", "ratio"),
-        ],
-        25,
-    )),
+    shown: Some(Shown::of("Drift over time", headings![host, what, since, before, after, ratio], 25)),
 };
 
 /// What exits cost, by CPU model and kernel.
-pub const EXIT_COSTS: TableSpec = TableSpec {
+pub(super) const EXIT_COSTS: TableSpec = TableSpec {
     section: ID,
     name: "exit_costs",
     version: 1,
     row: "The exits from one level for one reason on all hosts with one CPU model and kernel; percentiles are those of the merged histograms, which are those of all exits.",
-    columns: &[
-        Column::key("cpu_model"),
-        Column::key("kernel"),
-        Column::key("level"),
-        Column::key("reason"),
-        Column::count("recordings"),
-        Column::count("count"),
-        Column::ns("total_ns"),
-        Column::ns("p50_ns"),
-        Column::ns("p90_ns"),
-        Column::ns("p99_ns"),
-        Column::ns("max_ns"),
+    columns: columns![
+        key cpu_model, key kernel, key level, key reason, count recordings, count count, ns total_ns, ns p50_ns,
+        ns p90_ns, ns p99_ns, ns max_ns,
     ],
     shown: Some(Shown {
         largest_first: Some("total_ns"),
-        ..Shown::of(
-            "Exits by CPU model and kernel",
-            &[
-                ("cpu_model", "CPU model"),
-                ("kernel", "kernel"),
-                ("level", "level"),
-                ("reason", "reason"),
-                ("count", "exits"),
-                ("total_ns", "total"),
-                ("p50_ns", "p50"),
-                ("p99_ns", "p99"),
-                ("max_ns", "max"),
-            ],
-            25,
-        )
+        ..shown![
+            "Exits by CPU model and kernel", 25;
+            cpu_model: "CPU model", kernel, level, reason, count: "exits", total_ns: "total", p50_ns: "p50",
+            p99_ns: "p99", max_ns: "max",
+        ]
     }),
 };
 
-/// The hosts.
-pub const HOSTS: TableSpec = TableSpec {
+pub(super) const HOSTS: TableSpec = TableSpec {
     section: ID,
     name: "hosts",
     version: 1,
     row: "One host: its newest recording, its CPU model and kernel, and how many findings and numbers that stand out it has.",
-    columns: &[
-        Column::key("host"),
-        Column::text("cpu_model"),
-        Column::text("kernel"),
-        Column::count("recordings"),
-        Column::text("newest"),
-        Column::count("vcpus"),
-        Column::count("findings"),
-        Column::count("outliers"),
-        Column::text("emulated"),
+    columns: columns![
+        key host, text cpu_model, text kernel, count recordings, text newest, count vcpus, count findings,
+        count outliers, text emulated,
     ],
     shown: Some(Shown {
         in_terminals: false,
         largest_first: Some("outliers"),
-        ..Shown::of(
-            "Hosts",
-            &[
-                ("host", "host"),
-                ("cpu_model", "CPU model"),
-                ("kernel", "kernel"),
-                ("recordings", "recordings"),
-                ("newest", "newest"),
-                ("findings", "findings"),
-                ("outliers", "numbers that stand out"),
-            ],
-            60,
-        )
+        ..shown![
+            "Hosts", 60;
+            host, cpu_model: "CPU model", kernel, recordings, newest, findings, outliers: "numbers that stand out",
+        ]
     }),
 };
 

@@ -14,7 +14,6 @@ use super::predict::{Predicted, is_calibrated};
 /// three runs of one bed, and the most that fits the talk of 2017 (a thread for each port at 2.2 GHz carries 5.25 Mpps).
 const PUBLISHED_HOPS: [(f64, f64); 2] = [(250.0, 0.00088), (418.0, 1.3 / 1454.0)];
 
-/// One answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Answer {
     pub question: &'static str,
@@ -24,7 +23,7 @@ pub(super) struct Answer {
     pub by: String,
     pub vnfs: u32,
     /// Cycles of a hop of 64 bytes that it rests on.
-    pub hop_cycles: Option<f64>,
+    pub(crate) hop_cycles: Option<f64>,
 }
 
 /// All answers to a plan: chains in order.

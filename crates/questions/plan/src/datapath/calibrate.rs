@@ -30,7 +30,6 @@ pub struct Calibration {
     pub channel: Option<Known<ChannelCost>>,
 }
 
-/// What trials of a switch tell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfSwitch {
     /// What a hop takes, with the spread of the trials.
@@ -123,10 +122,8 @@ fn of_switch(input: &Input, pattern: Pattern, from: &str) -> Result<OfSwitch, St
     Ok(OfSwitch { core_hz: Known { value: hz, from: from.clone() }, hop: Known { value: hop, from }, vnf })
 }
 
-/// What a hop took in one trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Hop {
-    /// VNFs of the chain.
     vnfs: u32,
     bytes: f64,
     low: f64,

@@ -17,7 +17,6 @@ const SIZES: [u32; 8] = [64, 128, 256, 512, 1024, 1280, 1518, 9018];
 const CORES: std::ops::RangeInclusive<u32> = 0..=16;
 const MPS: [u32; 3] = [128, 256, 512];
 
-/// The controls of a plan as it is.
 pub(super) fn of(stated: &Stated) -> Vec<Control> {
     let numbers = |all: &[u32]| all.iter().map(u32::to_string).collect::<Vec<_>>();
     let one = |values: Vec<String>| match &values[..] {

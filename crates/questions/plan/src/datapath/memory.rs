@@ -3,7 +3,6 @@
 use super::model::design::Datapath;
 use super::plan::Plan;
 
-/// One way to size them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sized {
     pub way: &'static str,

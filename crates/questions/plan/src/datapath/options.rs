@@ -16,31 +16,24 @@ const CORES: RangeInclusive<u32> = 0..=1024;
 /// What is stated. [`Options::set`] reads each from text.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// VNFs of each chain.
     pub vnfs: Vec<u32>,
-    /// Sizes of frames.
     pub sizes: Vec<Frames>,
     /// A mix of sizes.
     pub imix: Option<Frames>,
-    /// Where packets go.
     pub pattern: Pattern,
     /// The card's model.
     pub nic: Option<String>,
     /// Bits a second of a port.
     pub line_bits_per_s: Option<f64>,
-    /// Ports in use.
     pub ports: Option<u32>,
-    /// Cards like it.
     pub cards: Option<u32>,
     /// Generation and lanes of its link.
     pub pcie: Option<(u8, u8)>,
     /// Largest payload on the way to the root.
     pub mps_bytes: Option<u32>,
-    /// Largest read request.
     pub mrrs_bytes: Option<u32>,
     /// What makes its accesses slower.
     pub detours: Detours,
-    /// What a hop of the switch takes.
     pub hop: Option<HopCost>,
     /// CPUs that poll for the switch.
     pub pmd_cores: Option<u32>,

@@ -13,7 +13,6 @@ use facts::ring::ChannelCost;
 pub struct Plan {
     /// Cards, of which chains name one.
     pub cards: Vec<Card>,
-    /// What is asked.
     pub chains: Vec<Chain>,
     /// Whether the chains run at the same time and share what there is; else each is an answer of its own.
     pub together: bool,
@@ -26,7 +25,7 @@ pub struct Plan {
     /// CPUs that poll for the switch.
     pub pmd_cores: u32,
     /// Designs, and so many polling CPUs at most, are to be searched.
-    pub search_up_to: Option<u32>,
+    pub(crate) search_up_to: Option<u32>,
     /// Cycles a second of each.
     pub core_hz: f64,
     /// Queues from which the switch takes what a port receives.
@@ -47,14 +46,11 @@ pub struct Plan {
     pub vhost_pps: Option<f64>,
     /// What either end of a ring takes for a frame, where that was measured.
     pub channel: Option<ChannelCost>,
-    /// Where each of these values comes from.
     pub assumptions: Vec<Assumption>,
 }
 
-/// A value, and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assumption {
-    /// What.
     pub what: String,
     /// How much, with its unit.
     pub value: String,
@@ -62,7 +58,6 @@ pub struct Assumption {
     pub from: String,
 }
 
-/// A network card.
 #[derive(Debug, Clone)]
 pub struct Card {
     /// As the user calls it.
@@ -71,9 +66,7 @@ pub struct Card {
     pub nic: Option<Nic>,
     /// Bits a second of a port.
     pub line_bits_per_s: f64,
-    /// Ports in use.
     pub ports: u32,
-    /// Cards like it.
     pub count: u32,
     /// Its link, the worst on its way to the root.
     pub pcie: Option<Link>,
@@ -86,7 +79,6 @@ pub struct Card {
 pub struct Chain {
     /// How many: of a chain one behind the other, north-south side by side.
     pub vnfs: u32,
-    /// Where packets go.
     pub pattern: Pattern,
     /// Which paths are weighed.
     pub designs: Vec<Design>,
@@ -94,7 +86,6 @@ pub struct Chain {
     pub is_open: bool,
     /// Whether all its VMs have to be movable.
     pub must_migrate: bool,
-    /// Position of its card.
     pub card: usize,
 }
 
@@ -126,7 +117,7 @@ impl Plan {
 impl Chain {
     /// All designs worth a look where the user names none: each path everywhere, and of a chain VFs at its ends with a switch between; where
     /// something is known of rings, also these between VNFs.
-    pub fn usual_designs(pattern: Pattern, vnfs: u32, knows_rings: bool) -> Vec<Design> {
+    pub(crate) fn usual_designs(pattern: Pattern, vnfs: u32, knows_rings: bool) -> Vec<Design> {
         let uniform = super::DATAPATHS.iter().map(|(path, _)| Design::uniform(*path, pattern, vnfs));
         let mut designs: Vec<Design> = uniform.collect();
         if pattern == Pattern::Chain && vnfs > 1 {

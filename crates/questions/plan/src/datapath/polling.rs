@@ -24,7 +24,6 @@ pub fn carried(file: &str, text: &str) -> Result<Box<dyn ChainPlan>, Error> {
     read(file, text).map(|stated| Box::new(stated) as Box<dyn ChainPlan>)
 }
 
-/// That plan as it was stated.
 pub(super) fn stated_of(carried: &dyn ChainPlan) -> Option<&Stated> {
     (carried as &dyn Any).downcast_ref()
 }
@@ -34,7 +33,6 @@ pub fn polling_cpus(stated: &Stated) -> Option<u32> {
     of_rates(&predict(&stated.plan().ok()?))
 }
 
-/// The same of what is predicted.
 pub(super) fn of_rates(rates: &[Predicted<'_>]) -> Option<u32> {
     let best = |one: &Predicted<'_>| allowed(rates, one).first().and_then(|best| best.pmd_cores);
     asked(rates).filter_map(best).max().filter(|threads| *threads > 0)

@@ -19,7 +19,7 @@ pub(super) struct Predicted<'p> {
     /// CPUs beside those of the VMs, and those that are reserved for them.
     pub cores: u32,
     /// The same while one of the VMs is being moved, which one costs most; `None` where nobody knows.
-    pub window_pps: Option<f64>,
+    pub(crate) window_pps: Option<f64>,
     /// `None`: something that binds has not been measured, so the rate is no more than a bound.
     pub band: Option<Band>,
     /// Published points next to it.

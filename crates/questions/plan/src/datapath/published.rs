@@ -10,7 +10,6 @@ use facts::published::{DatapathResult, RateUnit, Standing, datapaths, source};
 use facts::validation::{Band, Comparison, Worth, chapter};
 use std::sync::OnceLock;
 
-/// What a point counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Counted {
     /// Frames of so many bytes with their check sequence.
@@ -21,18 +20,13 @@ enum Counted {
     Other,
 }
 
-/// A published number.
 #[derive(Debug)]
 pub(super) struct Point {
-    /// Stable id.
     pub id: &'static str,
     /// What was measured, where one design was.
     pub of: Option<(Datapath, Pattern)>,
-    /// VMs that forwarded.
     pub vnfs: Option<u32>,
-    /// Of what size.
     counted: Counted,
-    /// The number.
     published: f64,
     /// Its unit.
     unit: RateUnit,
@@ -40,7 +34,6 @@ pub(super) struct Point {
     model: Option<Band>,
     /// What the comparison is worth; `None` where there is none.
     pub standing: Option<Standing>,
-    /// Where it was published.
     pub source: &'static str,
     record: &'static DatapathResult,
 }
@@ -82,7 +75,7 @@ impl Point {
     }
 
     /// The size of its frames; messages have none.
-    pub fn frame_bytes(&self) -> Option<f64> {
+    pub(super) fn frame_bytes(&self) -> Option<f64> {
         match self.counted {
             Counted::Frames(bytes) => Some(bytes),
             Counted::Messages | Counted::Other => None,
@@ -90,7 +83,7 @@ impl Point {
     }
 
     /// The number as Mpps of all VMs together, where it is a rate of so many.
-    pub fn system_mpps(&self) -> Option<f64> {
+    pub(super) fn system_mpps(&self) -> Option<f64> {
         let (bytes, vnfs) = (self.frame_bytes()?, f64::from(self.vnfs?));
         match self.unit {
             RateUnit::Mpps => Some(self.published),
@@ -102,7 +95,7 @@ impl Point {
     }
 
     /// Model against publication, as a share.
-    pub fn error(&self) -> Option<f64> {
+    pub(super) fn error(&self) -> Option<f64> {
         Some(self.model?.likely / self.published - 1.0)
     }
 

@@ -9,7 +9,6 @@ use base::rule::Words;
 use base::{Cost, CostKind, Evidence, Finding, Level, Needs, Severity};
 use facts::rule::{Hit, Rule};
 
-/// What a check looks at.
 pub(super) struct Planned<'p> {
     pub plan: &'p Plan,
     pub rates: &'p [Predicted<'p>],
@@ -83,7 +82,6 @@ pub fn words() -> Vec<Words> {
     RULES.iter().map(Rule::words).collect()
 }
 
-/// Everything that they find.
 pub(super) fn findings(planned: &Planned<'_>) -> Vec<Finding> {
     let of = |rule: &Rule<Check>| -> Vec<Finding> {
         (rule.check)(planned).into_iter().map(|hit| rule.finding(hit, Level::L0)).collect()

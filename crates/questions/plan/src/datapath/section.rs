@@ -10,7 +10,6 @@ use base::{Section, Unknown};
 use facts::validation::step;
 use facts::{Answer, Case, Error};
 
-/// The question.
 pub const QUESTION: &str = "How many packets does a datapath carry, what binds it, and what does it cost?";
 
 /// What every prediction leaves out.

@@ -12,14 +12,11 @@ use base::number::plain;
 pub use facts::Known;
 use facts::ring::ChannelCost;
 
-/// A card, as far as it is stated.
 #[derive(Debug, Clone, Default)]
 pub struct StatedCard {
-    /// Its model.
     pub model: Option<Known<String>>,
     /// Bits a second of a port.
     pub line_bits_per_s: Option<Known<f64>>,
-    /// Ports in use.
     pub ports: Option<Known<u32>>,
     /// Cards like it, over which VFs are spread.
     pub count: Option<Known<u32>>,
@@ -27,7 +24,6 @@ pub struct StatedCard {
     pub pcie: Option<Known<(u8, u8)>>,
     /// Largest payload on the way to the root.
     pub mps_bytes: Option<Known<u32>>,
-    /// Largest read request.
     pub mrrs_bytes: Option<Known<u32>>,
     /// Its NUMA node.
     pub node: Option<Known<u32>>,
@@ -37,16 +33,13 @@ pub struct StatedCard {
     pub detours: Detours,
 }
 
-/// A chain, as far as it is stated.
 #[derive(Debug, Clone)]
 pub struct StatedChain {
-    /// How many VNFs.
     pub vnfs: u32,
     /// Designs to weigh; the usual ones where none is named.
     pub designs: Vec<Design>,
     /// Whether all its VMs have to be movable.
     pub must_migrate: bool,
-    /// Position of its card.
     pub card: usize,
     /// Where its packets go; as those of the plan, if that is not said.
     pub pattern: Option<Pattern>,
@@ -55,15 +48,11 @@ pub struct StatedChain {
 /// A plan, as far as it is stated.
 #[derive(Debug, Clone, Default)]
 pub struct Stated {
-    /// Cards.
     pub cards: Vec<StatedCard>,
-    /// Chains.
     pub chains: Vec<StatedChain>,
     /// Whether they run at the same time.
     pub together: bool,
-    /// Sizes and mixes.
     pub frames: Vec<Frames>,
-    /// Where packets go.
     pub pattern: Pattern,
     /// 2 if packets go both ways.
     pub directions: Option<u32>,
@@ -75,7 +64,6 @@ pub struct Stated {
     pub search: bool,
     /// Cycles a second of each.
     pub core_hz: Option<Known<f64>>,
-    /// CPUs of the host that are online.
     pub host_cpus: Option<Known<u32>>,
     /// What its IOMMU does.
     pub iommu: Option<Known<String>>,
@@ -83,7 +71,6 @@ pub struct Stated {
     pub port_queues: Option<u32>,
     /// CPUs that each VM has for itself.
     pub reserved_cores_per_vm: u32,
-    /// What a hop of the switch takes.
     pub hop: Option<Known<HopCost>>,
     /// What the switch takes in from a port at most.
     pub ingress_pps: Option<Known<f64>>,

@@ -6,10 +6,8 @@ use super::plan::{Assumption, Plan};
 use super::predict::Predicted;
 use super::sensitivity;
 use super::sensitivity::Moved;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Shown, Table, TableSpec, columns, headings, shown};
 
-/// All of them.
 pub const TABLES: &[&TableSpec] = &[&RATES, &BREAK_EVEN, &STAGES, &SENSITIVITY, &MEMORY, &ASSUMPTIONS];
 
 const MOST_ROWS: usize = 60;
@@ -20,50 +18,19 @@ pub(super) const RATES: TableSpec = TableSpec {
     version: 1,
     row: "What one design carries of frames of one size or mix, modelled or measured (kind): chain_pps from end to end (north-south: of each VM), \
           system_pps where VNFs send, all of them together; size_bytes with the frame check sequence.",
-    columns: &[
-        Column::key("design"),
-        Column::key("pattern"),
-        Column { key: true, ..Column::value("vnfs", "count", ColumnType::U64) },
-        Column { key: true, ..Column::value("size_bytes", "", ColumnType::U64) },
-        Column::value("chain_pps", "", ColumnType::F64),
-        Column::value("system_pps", "", ColumnType::F64),
-        Column::value("gbps", "", ColumnType::F64),
-        Column::text("bound_by"),
-        Column::text("runner_up"),
-        Column::value("runner_up_pps", "", ColumnType::F64),
-        Column::value("cores", "count", ColumnType::U64),
-        Column::value("migratable", "", ColumnType::Bool),
-        Column::value("window_pps", "", ColumnType::F64),
-        Column::value("low_pps", "", ColumnType::F64),
-        Column::value("high_pps", "", ColumnType::F64),
-        Column::key("mix"),
-        Column::text("kind"),
-        Column::text("nearest"),
-        Column::key("nic"),
-        Column::text("shape"),
-        Column { key: true, ..Column::value("pmd_cores", "count", ColumnType::U64) },
-        Column::text("frames"),
+    columns: columns![
+        key design, key pattern, key_u64("count") vnfs, key_u64("") size_bytes, f64("") chain_pps, f64("") system_pps,
+        f64("") gbps, text bound_by, text runner_up, f64("") runner_up_pps, count cores, flag migratable,
+        f64("") window_pps, f64("") low_pps, f64("") high_pps, key mix, text kind, text nearest, key nic, text shape,
+        key_u64("count") pmd_cores, text frames,
     ],
     shown: Some(Shown {
         whole: &["shape"],
-        ..Shown::of(
-            "What each design carries, in packets per second",
-            &[
-                ("shape", "design"),
-                ("vnfs", "VNFs"),
-                ("frames", "bytes"),
-                ("chain_pps", "chain"),
-                ("bound_by", "limit"),
-                ("cores", "cores"),
-                ("low_pps", "least"),
-                ("high_pps", "most"),
-                ("system_pps", "system"),
-                ("gbps", "Gb/s"),
-                ("runner_up", "then"),
-                ("migratable", "migratable"),
-            ],
-            MOST_ROWS,
-        )
+        ..shown![
+            "What each design carries, in packets per second", MOST_ROWS;
+            shape: "design", vnfs: "VNFs", frames: "bytes", chain_pps: "chain", bound_by: "limit", cores,
+            low_pps: "least", high_pps: "most", system_pps: "system", gbps: "Gb/s", runner_up: "then", migratable,
+        ]
     }),
 };
 
@@ -73,28 +40,14 @@ const BREAK_EVEN: TableSpec = TableSpec {
     version: 1,
     row: "Where one design overtakes another, modelled: pmd_cores, tie_size, longest_chain, migration_rate; smallest_batch, in which rings \
           carry the target, and batch_fills, how long a frame then waits for the others of its batch.",
-    columns: &[
-        Column::key("question"),
-        Column { key: true, ..Column::value("size_bytes", "", ColumnType::U64) },
-        Column::value("value", "", ColumnType::F64),
-        Column::text("unit"),
-        Column::key("by"),
-        Column { key: true, ..Column::value("vnfs", "count", ColumnType::U64) },
-        Column { key: true, ..Column::value("hop_cycles", "cycles", ColumnType::F64) },
+    columns: columns![
+        key question, key_u64("") size_bytes, f64("") value, text unit, key by, key_u64("count") vnfs,
+        key_f64("cycles") hop_cycles,
     ],
-    shown: Some(Shown::of(
-        "Break-even",
-        &[
-            ("question", "question"),
-            ("vnfs", "VNFs"),
-            ("size_bytes", "bytes"),
-            ("value", "value"),
-            ("unit", "unit"),
-            ("by", "by"),
-            ("hop_cycles", "cycles per hop"),
-        ],
-        MOST_ROWS,
-    )),
+    shown: Some(shown![
+        "Break-even", MOST_ROWS;
+        question, vnfs: "VNFs", size_bytes: "bytes", value, unit, by, hop_cycles: "cycles per hop",
+    ]),
 };
 
 const STAGES: TableSpec = TableSpec {
@@ -103,33 +56,16 @@ const STAGES: TableSpec = TableSpec {
     version: 1,
     row: "One resource that packets of a design pass: the rate of the chain at which it is exhausted, and the share of it that is \
           used at the rate that binds.",
-    columns: &[
-        Column::key("design"),
-        Column { key: true, ..Column::value("vnfs", "count", ColumnType::U64) },
-        Column { key: true, ..Column::value("size_bytes", "", ColumnType::U64) },
-        Column::key("stage"),
-        Column::value("capacity_pps", "", ColumnType::F64),
-        Column::share("used"),
-        Column::key("pattern"),
-        Column::key("mix"),
-        Column::key("nic"),
-        Column { key: true, ..Column::value("pmd_cores", "count", ColumnType::U64) },
+    columns: columns![
+        key design, key_u64("count") vnfs, key_u64("") size_bytes, key stage, f64("") capacity_pps, share used,
+        key pattern, key mix, key nic, key_u64("count") pmd_cores,
     ],
     shown: Some(Shown {
         in_terminals: false,
-        ..Shown::of(
-            "Resources that packets pass",
-            &[
-                ("design", "design"),
-                ("vnfs", "VNFs"),
-                ("size_bytes", "bytes"),
-                ("mix", "mix"),
-                ("stage", "resource"),
-                ("capacity_pps", "carries"),
-                ("used", "used"),
-            ],
-            MOST_ROWS,
-        )
+        ..shown![
+            "Resources that packets pass", MOST_ROWS;
+            design, vnfs: "VNFs", size_bytes: "bytes", mix, stage: "resource", capacity_pps: "carries", used,
+        ]
     }),
 };
 
@@ -138,35 +74,17 @@ const SENSITIVITY: TableSpec = TableSpec {
     name: "sensitivity",
     version: 1,
     row: "What a calibrated design would carry after one change, modelled: gain is a share of its rate now.",
-    columns: &[
-        Column::key("design"),
-        Column { key: true, ..Column::value("vnfs", "count", ColumnType::U64) },
-        Column { key: true, ..Column::value("size_bytes", "", ColumnType::U64) },
-        Column::key("change"),
-        Column::value("chain_pps", "", ColumnType::F64),
-        Column::share("gain"),
-        Column::text("bound_by"),
-        Column::key("mix"),
-        Column::key("nic"),
-        Column { key: true, ..Column::value("pmd_cores", "count", ColumnType::U64) },
-        Column::text("shape"),
+    columns: columns![
+        key design, key_u64("count") vnfs, key_u64("") size_bytes, key change, f64("") chain_pps, share gain,
+        text bound_by, key mix, key nic, key_u64("count") pmd_cores, text shape,
     ],
     shown: Some(Shown {
         whole: &["change"],
-        ..Shown::of(
-            "What moves the bottleneck",
-            &[
-                ("shape", "design"),
-                ("vnfs", "VNFs"),
-                ("size_bytes", "bytes"),
-                ("mix", "mix"),
-                ("change", "with"),
-                ("gain", "gain"),
-                ("bound_by", "then limit"),
-                ("chain_pps", "chain"),
-            ],
-            MOST_ROWS,
-        )
+        ..shown![
+            "What moves the bottleneck", MOST_ROWS;
+            shape: "design", vnfs: "VNFs", size_bytes: "bytes", mix, change: "with", gain, bound_by: "then limit",
+            chain_pps: "chain",
+        ]
     }),
 };
 
@@ -175,26 +93,13 @@ const MEMORY: TableSpec = TableSpec {
     name: "memory",
     version: 1,
     row: "Huge pages that the packet buffers of Open vSwitch with DPDK need, by one of the ways to size them.",
-    columns: &[
-        Column::key("way"),
-        Column::value("mtu", "", ColumnType::U64),
-        Column::value("size", "bytes", ColumnType::U64),
-        Column::value("huge_pages_2mb", "count", ColumnType::U64),
-        Column::text("applies"),
-    ],
+    columns: columns![key way, u64("") mtu, u64("bytes") size, count huge_pages_2mb, text applies],
     shown: Some(Shown {
         whole: &["applies"],
-        ..Shown::of(
-            "Memory for packet buffers of the switch",
-            &[
-                ("way", "sized by"),
-                ("mtu", "MTU"),
-                ("size", "memory"),
-                ("huge_pages_2mb", "pages of 2 MB"),
-                ("applies", "applies"),
-            ],
-            MOST_ROWS,
-        )
+        ..shown![
+            "Memory for packet buffers of the switch", MOST_ROWS;
+            way: "sized by", mtu: "MTU", size: "memory", huge_pages_2mb: "pages of 2 MB", applies,
+        ]
     }),
 };
 
@@ -203,12 +108,8 @@ const ASSUMPTIONS: TableSpec = TableSpec {
     name: "assumptions",
     version: 1,
     row: "One value that the prediction rests on, and where it comes from.",
-    columns: &[Column::key("what"), Column::text("value"), Column::text("from")],
-    shown: Some(Shown::of(
-        "What the prediction rests on",
-        &[("what", "what"), ("value", "value"), ("from", "from")],
-        MOST_ROWS,
-    )),
+    columns: columns![key what, text value, text from],
+    shown: Some(Shown::of("What the prediction rests on", headings![what, value, from], MOST_ROWS)),
 };
 
 /// Columns that tell rows apart in several tables.
@@ -289,7 +190,6 @@ pub(super) fn stages(rates: &[(Predicted<'_>, &str)]) -> Table {
     table
 }
 
-/// Where designs cross.
 pub(super) fn break_even(answers: &[Answer]) -> Table {
     let mut table = Table::new(&BREAK_EVEN);
     for one in answers {
@@ -345,7 +245,6 @@ pub(super) fn memory(sizes: &[Sized]) -> Table {
     table
 }
 
-/// What all of it rests on.
 pub(super) fn assumptions(all: &[Assumption]) -> Table {
     let mut table = Table::new(&ASSUMPTIONS);
     for one in all {

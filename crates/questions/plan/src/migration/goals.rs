@@ -3,8 +3,7 @@
 use super::history::History;
 use super::predict::{Asked, Interval, Prediction};
 use base::number::duration;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Cost, CostKind, Evidence, Finding, Level, Needs, Severity, Table};
+use base::{Cell, Cost, CostKind, Evidence, Finding, Level, Needs, Severity, Table, TableSpec, columns, shown};
 use facts::Case;
 use facts::budget::{Budget, Goal, Judgement, Metric, Predicted, Verdict, Workload, exact, predicted};
 use facts::rule::{Hit, Rule};
@@ -42,7 +41,6 @@ fn broken(row: &Row<'_>) -> Option<Hit> {
     Some(hit)
 }
 
-/// What the rule finds.
 pub(super) fn findings(rows: &[Row<'_>]) -> Vec<Finding> {
     rows.iter().filter_map(|row| Some(RULE.finding((RULE.check)(row)?, Level::L0))).collect()
 }
@@ -53,36 +51,15 @@ pub(super) const GOALS: TableSpec = TableSpec {
     version: 1,
     row: "One goal of the budget, judged by one migration, measured or modelled. `downtime_vmm` is judged by what was seen of the guest \
           (`vmm_events`); `reported_ns` is what the source believes. Null as a value is never, or not measured.",
-    columns: &[
-        Column::key("metric"),
-        Column::ns("limit_ns"),
-        Column::ns("value_ns"),
-        Column::ns("low_ns"),
-        Column::ns("high_ns"),
-        Column::text("verdict"),
-        Column::key("goal"),
-        Column::key_of("run", ColumnType::U64),
-        Column::text("op"),
-        Column::text("workload"),
-        Column::ns("future_ns"),
-        Column::ns("reported_ns"),
-        Column::text("kind"),
-        Column::text("why"),
+    columns: columns![
+        key metric, ns limit_ns, ns value_ns, ns low_ns, ns high_ns, text verdict, key goal, key_u64("") run, text op,
+        text workload, ns future_ns, ns reported_ns, text kind, text why,
     ],
-    shown: Some(Shown::of(
-        "The goals of the budget",
-        &[
-            ("goal", "goal"),
-            ("run", "run"),
-            ("verdict", "verdict"),
-            ("value_ns", "value"),
-            ("high_ns", "at most"),
-            ("reported_ns", "reported"),
-            ("limit_ns", "limit"),
-            ("why", "because"),
-        ],
-        40,
-    )),
+    shown: Some(shown![
+        "The goals of the budget", 40;
+        goal, run, verdict, value_ns: "value", high_ns: "at most", reported_ns: "reported", limit_ns: "limit",
+        why: "because",
+    ]),
 };
 
 /// One goal, judged by one migration.

@@ -6,8 +6,7 @@ use super::model::passes::Setting;
 use super::predict::{Asked, Prediction};
 use base::method::Method;
 use base::number::{counted, duration, percent};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 
 pub(super) const METHODS: TableSpec = TableSpec {
     section: "migration",
@@ -15,26 +14,11 @@ pub(super) const METHODS: TableSpec = TableSpec {
     version: 1,
     row: "What the model says of one way to move the guest: the time in all, the longest that it is dark, and the most that it loses of its own \
           time, dark time included; null is never. Of compression it knows only what a survey of the guest's memory measured.",
-    columns: &[
-        Column::key("method"),
-        Column::value("low_ns", "ns", ColumnType::F64),
-        Column::value("high_ns", "ns", ColumnType::F64),
-        Column::value("dark_ns", "ns", ColumnType::F64),
-        Column::value("lost_ns", "ns", ColumnType::F64),
-        Column::text("price"),
-    ],
-    shown: Some(Shown::of(
-        "What each way takes",
-        &[
-            ("method", "method"),
-            ("low_ns", "in all from"),
-            ("high_ns", "to"),
-            ("dark_ns", "dark up to"),
-            ("lost_ns", "guest loses up to"),
-            ("price", "price"),
-        ],
-        10,
-    )),
+    columns: columns![key method, f64("ns") low_ns, f64("ns") high_ns, f64("ns") dark_ns, f64("ns") lost_ns, text price],
+    shown: Some(shown![
+        "What each way takes", 10;
+        method, low_ns: "in all from", high_ns: "to", dark_ns: "dark up to", lost_ns: "guest loses up to", price,
+    ]),
 };
 
 /// One way; seconds, `None` is never.

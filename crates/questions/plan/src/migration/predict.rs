@@ -78,7 +78,6 @@ impl Courses {
     }
 }
 
-/// What the model says.
 #[derive(Debug, Clone)]
 pub struct Prediction {
     /// The course that sends most.
@@ -88,21 +87,19 @@ pub struct Prediction {
     /// Of those that send less, the one in the middle; the same as `at_sync` where no other is possible.
     pub middle: Course,
     /// Until the guest runs on the target.
-    pub total_s: Interval,
+    pub(crate) total_s: Interval,
     /// How long it stands still.
-    pub downtime_s: Interval,
+    pub(crate) downtime_s: Interval,
     /// Before the final one.
     pub passes: Interval,
-    /// On the wire.
     pub bytes: Interval,
     /// What passes shrink to, in seconds of sending.
-    pub fixed_point_s: f64,
+    pub(crate) fixed_point_s: f64,
     /// Where the course that sends most never ends.
     pub ways_out: Option<WaysOut>,
 }
 
 impl Prediction {
-    /// That for what is asked.
     pub fn of(asked: &Asked) -> Self {
         let setting = &asked.setting;
         let even = Pace::even(setting.bytes_per_s);
@@ -211,7 +208,7 @@ pub(super) mod tests {
     use super::super::model::working_set::{Hot, WorkingSet};
     use super::*;
 
-    pub fn asked(working_set: impl Fn(Hot) -> WorkingSet, pages_per_s: f64, order: Order) -> Asked {
+    pub(crate) fn asked(working_set: impl Fn(Hot) -> WorkingSet, pages_per_s: f64, order: Order) -> Asked {
         let setting = bed(working_set, pages_per_s);
         Asked {
             link_bytes_per_s: setting.bytes_per_s,

@@ -6,7 +6,6 @@ use base::Needs;
 use base::rule::{Words, limit};
 use facts::rule::Hit;
 
-/// What a rule looks at.
 #[derive(Clone, Copy)]
 pub(super) struct Planned<'a> {
     pub asked: &'a Asked,
@@ -73,7 +72,6 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// What they say of themselves.
 pub fn words() -> Vec<Words> {
     RULES.iter().map(Rule::words).chain(super::memory::rules::words()).collect()
 }

@@ -11,7 +11,6 @@ use base::{Finding, Level, Section, Unknown, in_order};
 use facts::validation::step;
 use facts::{Answer, Case, Error};
 
-/// The question.
 pub const QUESTION: &str = "Does a live migration end, how long does it take, and how long is the guest dark?";
 
 /// Answers it; `None` if nobody asks.

@@ -7,15 +7,12 @@ use super::model::memory::Memory;
 use super::model::working_set::WorkingSet;
 use super::predict::Prediction;
 use base::prediction::Said;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Shown, Table, TableSpec, columns, headings};
 
 /// All tables, in reading order.
 pub const TABLES: &[&TableSpec] =
     &[&PREDICTION, &CORRECTED, &HISTORY, &METHODS, &WAYS_OUT, &WORKING_SET, &MEMORY, &GOALS];
 
-const F64: ColumnType = ColumnType::F64;
-const U64: ColumnType = ColumnType::U64;
 const MOST_ROWS: usize = 20;
 
 const PREDICTION: TableSpec = TableSpec {
@@ -24,14 +21,7 @@ const PREDICTION: TableSpec = TableSpec {
     version: 1,
     row: "What the model says of one quantity: `low` and `likely` with dirty bits cleared as pages are sent, `high` as passes begin, \
           `naive` without a working set; null is never. `passes` counts those before the final one.",
-    columns: &[
-        Column::key("what"),
-        Column::value("low", "", F64),
-        Column::value("likely", "", F64),
-        Column::value("high", "", F64),
-        Column::text("unit"),
-        Column::value("naive", "", F64),
-    ],
+    columns: columns![key what, f64("") low, f64("") likely, f64("") high, text unit, f64("") naive],
     shown: None,
 };
 
@@ -40,7 +30,7 @@ const WAYS_OUT: TableSpec = TableSpec {
     name: "ways_out",
     version: 1,
     row: "The least change of one thing alone that ends a migration whose passes never get short enough.",
-    columns: &[Column::key("change"), Column::value("value", "", F64), Column::text("unit")],
+    columns: columns![key change, f64("") value, text unit],
     shown: None,
 };
 
@@ -49,18 +39,8 @@ pub(super) const WORKING_SET: TableSpec = TableSpec {
     name: "working_set",
     version: 1,
     row: "Pages that the guest dirties in a window of time, and where that is known from; with a 95 % interval where it was sampled.",
-    columns: &[
-        Column { key: true, ..Column::ns("window_ns") },
-        Column::value("pages", "count", U64),
-        Column::text("by"),
-        Column::value("pages_low", "count", U64),
-        Column::value("pages_high", "count", U64),
-    ],
-    shown: Some(Shown::of(
-        "Pages that the guest dirties",
-        &[("window_ns", "in"), ("pages", "pages"), ("by", "from")],
-        MOST_ROWS,
-    )),
+    columns: columns![key_u64("ns") window_ns, count pages, text by, count pages_low, count pages_high],
+    shown: Some(Shown::of("Pages that the guest dirties", headings![window_ns: "in", pages, by: "from"], MOST_ROWS)),
 };
 
 pub(super) const MEMORY: TableSpec = TableSpec {
@@ -69,7 +49,7 @@ pub(super) const MEMORY: TableSpec = TableSpec {
     version: 1,
     row: "How much of the guest's memory is of one kind: `zero` with its holes, `one value` other than that, `compressible` by a tenth or more, \
           `hole` to which nothing was ever written, `swapped` out and not looked at; what was sampled has a 95 % interval.",
-    columns: &[Column::share("share"), Column::share("low"), Column::share("high"), Column::key("kind")],
+    columns: columns![share share, share low, share high, key kind],
     shown: None,
 };
 

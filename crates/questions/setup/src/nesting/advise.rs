@@ -6,7 +6,7 @@ use base::in_order;
 use base::{Finding, Level};
 
 /// All findings about these machines, worst first.
-pub fn advise(model: &Model) -> Vec<Finding> {
+pub(crate) fn advise(model: &Model) -> Vec<Finding> {
     let mut findings = Vec::new();
     for rule in RULES {
         let hits = (rule.check)(model).into_iter();

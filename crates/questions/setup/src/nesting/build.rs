@@ -16,7 +16,6 @@ pub fn build(known: &Machines) -> Model {
     Model { machines }
 }
 
-/// One machine out of its snapshot.
 pub fn machine(level: Level, id: &str, snapshot: Snapshot) -> Machine {
     let facts = Virtualization::of(snapshot);
     let features = features::of(&facts);

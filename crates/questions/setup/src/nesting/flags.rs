@@ -10,8 +10,7 @@
 
 use super::model::{Machine, Model};
 use super::untold::IMITATED;
-use base::table::TableSpec;
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns};
 use host::processor::{Processor, Vendor};
 use std::collections::BTreeSet;
 
@@ -52,7 +51,7 @@ const NEVER: &[&str] = &[
 
 /// One flag at two levels.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flag {
+pub(crate) struct Flag {
     /// Its name in `/proc/cpuinfo`.
     pub name: String,
     /// Whether the machine below has it.
@@ -62,8 +61,7 @@ pub struct Flag {
 }
 
 impl Flag {
-    /// What its states mean.
-    pub fn verdict(&self) -> &'static str {
+    pub(crate) fn verdict(&self) -> &'static str {
         let name = self.name.as_str();
         match (self.below, self.offered) {
             (_, true) if IMITATED.contains(&name) => "offered, and emulated by KVM where the hardware lacks it",
@@ -76,13 +74,13 @@ impl Flag {
     }
 
     /// True if the machine below could offer it and does not.
-    pub fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.verdict() == "lost"
     }
 }
 
 /// Pairs of machines of which one may run the other: neighbours in level.
-pub fn pairs(model: &Model) -> Vec<(&Machine, &Machine)> {
+pub(crate) fn pairs(model: &Model) -> Vec<(&Machine, &Machine)> {
     let guests = model.machines.iter().filter(|machine| machine.is_guest());
     let with_host = |guest| {
         let below: Vec<&Machine> = model.machines.iter().filter(|machine| is_below(machine, guest)).collect();
@@ -97,7 +95,7 @@ fn is_below(machine: &Machine, guest: &Machine) -> bool {
 }
 
 /// The flags of two machines; none where a kernel does not list them.
-pub fn compared(host: &Machine, guest: &Machine) -> Vec<Flag> {
+pub(crate) fn compared(host: &Machine, guest: &Machine) -> Vec<Flag> {
     let (Some(below), Some(above)) = (own(host), own(guest)) else { return Vec::new() };
     let all: BTreeSet<&String> = below.union(&above).collect();
     let flag = |name: &String| Flag { name: name.clone(), below: below.contains(name), offered: above.contains(name) };
@@ -115,25 +113,17 @@ fn own(machine: &Machine) -> Option<BTreeSet<String>> {
     }
 }
 
-/// All of it.
-pub const FLAGS: TableSpec = TableSpec {
+pub(crate) const FLAGS: TableSpec = TableSpec {
     section: "nesting",
     name: "flags",
     version: 1,
     row: "One flag of a processor on a machine and on its guest, and what became of it between them.",
-    columns: &[
-        Column::key("host"),
-        Column::key("guest"),
-        Column::key("flag"),
-        Column::value("below", "", ColumnType::Bool),
-        Column::value("offered", "", ColumnType::Bool),
-        Column::text("verdict"),
-    ],
+    columns: columns![key host, key guest, key flag, flag below, flag offered, text verdict],
     shown: None,
 };
 
 /// Table [`FLAGS`].
-pub fn table(model: &Model) -> Table {
+pub(crate) fn table(model: &Model) -> Table {
     let mut table = Table::new(&FLAGS);
     for (host, guest) in pairs(model) {
         for flag in compared(host, guest) {

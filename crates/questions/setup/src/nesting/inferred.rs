@@ -10,8 +10,7 @@
 
 use super::model::{Machine, Model, State};
 use base::Level;
-use base::table::{Shown, TableSpec};
-use base::{Column, ColumnType, Table};
+use base::{Table, TableSpec, columns, shown};
 
 /// Flags that KVM offers its guests only where the hardware has them, and what they say.
 const FROM_HARDWARE: &[(&str, &str)] = &[
@@ -23,19 +22,17 @@ const FROM_HARDWARE: &[(&str, &str)] = &[
 
 /// One thing that is known of another level.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inferred {
-    /// That level.
+pub(crate) struct Inferred {
     pub level: Level,
     /// What, to follow the level's name.
     pub said: String,
-    /// What it was inferred from.
     pub from: String,
     /// True if it may be otherwise.
     pub hint: bool,
 }
 
 /// All that the lowest machine tells of the one below it.
-pub fn inferred(model: &Model) -> Vec<Inferred> {
+pub(crate) fn inferred(model: &Model) -> Vec<Inferred> {
     let Some(guest) = model.machines.first().filter(|machine| machine.is_guest()) else { return Vec::new() };
     let level = guest.level_below();
     let row = |said: &str, from: String, hint| Inferred { level, said: said.to_owned(), from, hint };
@@ -55,28 +52,20 @@ fn flags(guest: &Machine) -> impl Iterator<Item = &'static (&'static str, &'stat
     })
 }
 
-/// What a guest tells.
-pub const INFERRED: TableSpec = TableSpec {
+pub(crate) const INFERRED: TableSpec = TableSpec {
     section: "nesting",
     name: "inferred",
     version: 2,
     row: "One thing that a guest, `machine`, shows about another level.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("level"),
-        Column::key("said"),
-        Column::text("from"),
-        Column::value("hint", "", ColumnType::Bool),
-    ],
-    shown: Some(Shown::of(
-        "What this guest shows about the level below",
-        &[("level", "level"), ("said", "says"), ("from", "because")],
-        20,
-    )),
+    columns: columns![key machine, key level, key said, text from, flag hint],
+    shown: Some(shown![
+        "What this guest shows about the level below", 20;
+        level, said: "says", from: "because",
+    ]),
 };
 
 /// Table [`INFERRED`].
-pub fn table(model: &Model) -> Table {
+pub(crate) fn table(model: &Model) -> Table {
     let mut table = Table::new(&INFERRED);
     let machine = model.machines.first().map(|machine| machine.id.as_str());
     for one in inferred(model) {

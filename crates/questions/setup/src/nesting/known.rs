@@ -4,7 +4,6 @@
 //! without. Defaults and meanings: arch/x86/kvm/{x86,vmx/vmx,vmx/nested,svm/svm,svm/avic,mmu/mmu}.c and
 //! virt/kvm/kvm_main.c, Linux 6.12; Documentation/admin-guide/kernel-parameters.txt (kvm.*, kvm-intel.*, kvm-amd.*).
 
-/// What is known of one parameter.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
     /// Such as `kvm_intel`.
@@ -19,13 +18,11 @@ pub struct Known {
     pub reads: Reads,
     /// The flag of `/proc/cpuinfo` without which the processor cannot; empty: none is needed, or none shows it.
     pub flag: &'static str,
-    /// What it does.
     pub meaning: &'static str,
     /// What happens without it; empty: nothing that costs exits.
     pub without: &'static str,
 }
 
-/// How a value is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reads {
     /// `Y` or `1`, `N` or `0`.
@@ -122,7 +119,6 @@ pub const KNOWN: &[Known] = &[
     Known { default: "N", ..switch(KVM, "enable_vmware_backdoor", "", "", "VMware's backdoor port and counters for guests; it makes guest #GP faults exit", "") },
 ];
 
-/// What is known of a parameter.
 pub fn of(module: &str, name: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.module == module && known.name == name)
 }

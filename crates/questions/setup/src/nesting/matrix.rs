@@ -8,7 +8,7 @@ use base::number::many;
 use base::{About, Cell, Figure, Finding};
 
 /// The picture; `None` where no machine says anything.
-pub fn figure(model: &Model, findings: &[Finding]) -> Option<Figure> {
+pub(super) fn figure(model: &Model, findings: &[Finding]) -> Option<Figure> {
     let mut names: Vec<&'static str> = Vec::new();
     for row in model.machines.iter().flat_map(|machine| &machine.features) {
         if !names.contains(&row.feature) {

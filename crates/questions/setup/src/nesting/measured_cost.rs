@@ -10,7 +10,6 @@ use base::{About, Cost, CostKind, Evidence, Finding, GivesBack, Level};
 
 /// Which exits a finding is about.
 struct Priced {
-    /// The rule.
     rule: &'static str,
     /// Part of the finding's subject; empty: any.
     about: &'static str,
@@ -32,7 +31,7 @@ const PRICED: &[Priced] = &[
 ];
 
 /// Adds to `findings` what their exits cost in the recording's own traces.
-pub fn add(findings: &mut [Finding], exits: &TracedExits, emulated: Option<Emulator>) {
+pub(crate) fn add(findings: &mut [Finding], exits: &TracedExits, emulated: Option<Emulator>) {
     for finding in findings {
         let of_finding = |priced: &&Priced| priced.rule == finding.rule && finding.subject.contains(priced.about);
         // The host's trace shows what the host's own settings cost.

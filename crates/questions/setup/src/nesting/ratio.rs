@@ -13,7 +13,7 @@ use facts::benches::Benches;
 use facts::published::value;
 
 /// The rule of the finding, which looks at benches and not at machines.
-pub const WORDS: Words = Words {
+pub(crate) const WORDS: Words = Words {
     id: "NST-RATIO",
     per: "machine",
     looks_at: "What `bench exits` measured of CPUID without nesting and with it, against published hosts: more than on any \
@@ -43,7 +43,7 @@ fn published() -> (f64, f64) {
 }
 
 /// Says it, where a bench tells; cycles of an emulator tell nothing.
-pub fn add(benches: &Benches, section: &mut Section) {
+pub(crate) fn add(benches: &Benches, section: &mut Section) {
     if benches.emulated.is_none() {
         judge(&exits::rows(benches), section);
     }

@@ -368,7 +368,6 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-/// What they say of themselves.
 pub fn words() -> Vec<Words> {
     RULES.iter().map(Rule::words).chain([ratio::WORDS]).collect()
 }

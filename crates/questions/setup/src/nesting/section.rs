@@ -40,7 +40,6 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     Ok(Some(Answer { section, problems: Vec::new() }))
 }
 
-/// The Section of these machines.
 pub fn section(model: &Model, given: &Given) -> Section {
     let mut section = Section::new("nesting", QUESTION);
     section.about = model.machines.iter().map(about).collect();
@@ -57,7 +56,6 @@ pub fn section(model: &Model, given: &Given) -> Section {
     section
 }
 
-/// One line on a machine.
 fn about(machine: &Machine) -> String {
     let facts = &machine.facts;
     // Of a sosreport or a pasted tree often only a part is there: what nobody told is left out.

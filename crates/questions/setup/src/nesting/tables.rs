@@ -5,7 +5,7 @@ use super::known;
 use super::model::{Model, State};
 use super::{flags, inferred, measured};
 use base::table::{Across, Shown, TableSpec};
-use base::{Cell, Column, Level, Table};
+use base::{Cell, Level, Table, columns, headings};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,29 +23,21 @@ pub const TABLES: &[&TableSpec] = &[
 ];
 
 /// Every feature of every machine, and what only another level can tell.
-pub const FEATURES: TableSpec = TableSpec {
+pub(crate) const FEATURES: TableSpec = TableSpec {
     section: "nesting",
     name: "features",
     version: 2,
     row: "Whether one virtualization feature is on at one level, and what shows it; no machine where it is another level's.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("level"),
-        Column::key("feature"),
-        Column::text("state"),
-        Column::text("evidence"),
-        Column::text("meaning"),
-    ],
+    columns: columns![key machine, key level, key feature, text state, text evidence, text meaning],
     shown: None,
 };
 
 const OF_ONE_MACHINE: Shown =
-    Shown::of("Features", &[("level", ""), ("feature", "feature"), ("state", "is"), ("evidence", "because")], ALL_ROWS);
+    Shown::of("Features", headings![level: "", feature, state: "is", evidence: "because"], ALL_ROWS);
 
-/// Features against machines.
 const OF_SEVERAL_MACHINES: Shown = Shown {
     across: Some(Across { by: "machine", cell: "state" }),
-    ..Shown::of("Features by machine", &[("feature", "feature"), ("meaning", "description")], ALL_ROWS)
+    ..Shown::of("Features by machine", headings![feature, meaning: "description"], ALL_ROWS)
 };
 
 /// Every parameter of KVM's modules, with what is known of it.
@@ -54,16 +46,7 @@ pub const PARAMETERS: TableSpec = TableSpec {
     name: "parameters",
     version: 2,
     row: "One parameter of a KVM module on one machine, and what is known of it.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("level"),
-        Column::key("module"),
-        Column::key("parameter"),
-        Column::text("value"),
-        Column::text("default"),
-        Column::text("meaning"),
-        Column::text("without"),
-    ],
+    columns: columns![key machine, key level, key module, key parameter, text value, text default, text meaning, text without],
     shown: None,
 };
 

@@ -39,13 +39,12 @@ pub struct TracedExits {
     /// Time of all vCPUs together.
     pub wall_ns: f64,
     /// Of that, time in which the CPU worked for them: not halted, blocked, pre-empted, waiting or unknown.
-    pub busy_ns: f64,
+    pub(crate) busy_ns: f64,
     /// How much of the exits for MSRs arms a timer, as a share.
-    pub timer_share: f64,
-    /// All exits.
+    pub(crate) timer_share: f64,
     pub exits: u64,
     /// True if L1's own trace is all there is: its times leave out what L0 did meanwhile.
-    pub from_guest: bool,
+    pub(crate) from_guest: bool,
     /// How many of L2's exits ended in L1's VMM, by reason, where L1's own trace tells.
     pub userspace: BTreeMap<String, u64>,
     /// Exits by level and reason: count and time until the next entry.
@@ -98,13 +97,12 @@ impl TracedExits {
         (seen.exits > 0 && seen.wall_ns > 0.0).then_some(seen)
     }
 
-    /// Chains of all reasons.
-    pub fn chain_count(&self) -> u64 {
+    pub(crate) fn chain_count(&self) -> u64 {
         self.chains.values().map(|(count, _)| count).sum()
     }
 
     /// Exits of these reasons at any level: count and time.
-    pub fn of_reasons(&self, reasons: &[&str]) -> (u64, f64) {
+    pub(crate) fn of_reasons(&self, reasons: &[&str]) -> (u64, f64) {
         let hits = self.by_reason.iter().filter(|((_, reason), _)| reasons.contains(&reason.as_str()));
         hits.fold((0, 0.0), |sum, (_, more)| (sum.0 + more.0, sum.1 + more.1))
     }
@@ -138,7 +136,7 @@ impl TracedExits {
     }
 
     /// Mean time of L1's exits, those that request an entry or wait left out: they last as long as what they ask for.
-    pub fn plain_exit_ns(&self) -> f64 {
+    pub(crate) fn plain_exit_ns(&self) -> f64 {
         let own = self.by_reason.iter().filter(|((level, reason), _)| *level == L1 && !LONG.contains(&reason.as_str()));
         let (count, ns) = own.fold((0, 0.0), |sum, (_, more)| (sum.0 + more.0, sum.1 + more.1));
         ns / count.max(1) as f64
@@ -146,7 +144,7 @@ impl TracedExits {
 
     /// What remains of what nesting adds, if these exits of L1 fell away: by their count at best (all exits cost the same
     /// switches), by their own time at worst. One of them stays in each chain: fields that no shadow holds.
-    pub fn remains_without(&self, reasons: &[&str]) -> Option<Estimate> {
+    pub(crate) fn remains_without(&self, reasons: &[&str]) -> Option<Estimate> {
         let (count, ns) = self.of_reasons(reasons);
         let per_chain = self.per_chain(reasons);
         let all_ns: f64 = self.chains.values().map(|(_, ns)| ns).sum();

@@ -10,7 +10,7 @@ use base::Level;
 use host::processor::Vendor;
 
 /// `vmx flags` that a KVM below shows whatever its hardware has.
-pub const IMITATED: &[&str] = &["shadow_vmcs", "preemption_timer", "pml", "ept_ad", "ept_1gb", "eptp_switching"];
+pub(crate) const IMITATED: &[&str] = &["shadow_vmcs", "preemption_timer", "pml", "ept_ad", "ept_1gb", "eptp_switching"];
 
 /// Features of the machine below that decide what exits of nested guests cost: vendor, name, where it stands.
 const BELOW: &[(Vendor, &str, &str)] = &[

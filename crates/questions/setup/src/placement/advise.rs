@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 /// All findings about one machine; the worse has the first say in what is typed. Ids of several machines differ by the
 /// machine's name.
-pub fn advise(model: &Model, several: bool) -> Vec<Finding> {
+pub(crate) fn advise(model: &Model, several: bool) -> Vec<Finding> {
     let weigh = |rule: &'static Rule, hit| (rule, weighed(model, rule.id, hit));
     let mut hits: Vec<(&Rule, Hit)> =
         rules().flat_map(|rule| (rule.check)(model).into_iter().map(move |hit| weigh(rule, hit))).collect();

@@ -12,7 +12,7 @@ const KINDS: &[&str] = &["irqs", "pmd", "kernel"];
 ///
 /// # Errors
 /// [`Error::NoSuch`].
-pub fn check(models: &[Model], wishes: &Wishes) -> Result<(), Error> {
+pub(crate) fn check(models: &[Model], wishes: &Wishes) -> Result<(), Error> {
     let known: Vec<String> = models.iter().flat_map(names).collect();
     let missing = |name: &&String| !KINDS.contains(&name.as_str()) && !known.contains(name);
     if let Some(name) = wishes.keep.iter().find(missing) {

@@ -45,7 +45,6 @@ pub fn build(input: &Input, wishes: &Wishes) -> (Vec<Model>, Vec<Problem>) {
     (models, problems)
 }
 
-/// One machine, with its placements.
 pub fn model(level: Level, id: &str, machine: Machine, pasted: bool, wishes: &Wishes) -> Model {
     // Who asks for polling threads means the host itself.
     let of_host = (level == Level::L0).then(|| wishes.polling.clone()).flatten();

@@ -8,7 +8,7 @@ use host::machine::{Cpu, Topology};
 use std::collections::BTreeMap;
 
 /// What is drawn of each machine: now, and the best placement.
-pub fn topology(model: &Model) -> Option<Figure> {
+pub(crate) fn topology(model: &Model) -> Option<Figure> {
     let proposal = &model.proposal;
     let now = proposal.now()?;
     let mut panels = vec![panel(model, "now", now)];

@@ -5,26 +5,20 @@
 
 use super::culprits::{Kind, Scene};
 use super::model::{Model, STARVED};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, CpuSet, Table};
+use base::{Cell, CpuSet, Table, TableSpec, columns, shown};
 use host::machine::{Domain, Role, Thread};
 
 /// A share of a CPU that is worth a theory: our own limit.
 const MUCH: f64 = 0.1;
 
-/// One explanation.
 pub struct Hypothesis {
     /// `H1`.
     pub id: &'static str,
-    /// The domain it is about.
     pub vm: String,
-    /// What it says.
     pub says: &'static str,
     /// What would be seen if it were so.
     pub predicts: &'static str,
-    /// What the evidence says of it so far.
     pub so_far: String,
-    /// What to type.
     pub decides: &'static str,
 }
 
@@ -175,29 +169,18 @@ fn used(workers: &[&&Thread]) -> String {
     }
 }
 
-/// The explanations as a table.
-pub const HYPOTHESES: TableSpec = TableSpec {
+pub(crate) const HYPOTHESES: TableSpec = TableSpec {
     section: "placement",
     name: "hypotheses",
     version: 2,
     row: "One explanation that the facts about one VM still allow, with what it predicts and what would decide.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key("id"),
-        Column::text("hypothesis"),
-        Column::text("predicts"),
-        Column::text("so_far"),
-        Column::text("decides"),
-    ],
-    shown: Some(Shown::of(
-        "Explanations still open",
-        &[("id", ""), ("hypothesis", "explanation"), ("so_far", "so far"), ("decides", "what would decide it")],
-        10,
-    )),
+    columns: columns![key machine, key vm, key id, text hypothesis, text predicts, text so_far, text decides],
+    shown: Some(shown![
+        "Explanations still open", 10;
+        id: "", hypothesis: "explanation", so_far: "so far", decides: "what would decide it",
+    ]),
 };
 
-/// Of all machines.
 pub fn table(models: &[Model]) -> Table {
     let mut table = Table::new(&HYPOTHESES);
     for model in models {

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub use facts::starvation::{FLOOR as BUSY, STARVED};
 
 /// Steal above this makes every other number of the CPU unstable.
-pub const UNSTABLE_STEAL: f64 = 0.05;
+pub(crate) const UNSTABLE_STEAL: f64 = 0.05;
 
 /// CPUs that were waited for beyond what the model finds missing, from which on it is said: our own threshold.
 const UNEXPLAINED: f64 = 0.25;
@@ -22,7 +22,6 @@ const UNEXPLAINED: f64 = 0.25;
 /// What the user fixes and wishes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wishes {
-    /// What the placement is for.
     pub goal: Goal,
     /// What stays where it is: domains, the interrupts of a NIC by its name, `irq34`, `irqs`, `pmd`, `kernel`.
     pub keep: Vec<String>,
@@ -35,7 +34,6 @@ pub struct Wishes {
 /// A number of polling threads that somebody asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedPolling {
-    /// How many.
     pub threads: u32,
     /// Who asks: an option, a plan's file.
     pub from: String,
@@ -48,15 +46,11 @@ impl Wishes {
     }
 }
 
-/// One machine with what was made of it.
 pub struct Model {
     /// Its name in the recording: `L0`.
     pub id: String,
-    /// Its level.
     pub level: Level,
-    /// Its facts.
     pub machine: Machine,
-    /// Placements.
     pub proposal: Proposal,
     /// Who kept its starved threads from running.
     pub(crate) verdicts: Verdicts,
@@ -66,10 +60,9 @@ pub struct Model {
 
 /// How much CPU a thread wants: known, or between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Demand {
+pub(crate) struct Demand {
     /// At least.
     pub low: f64,
-    /// What is reckoned with.
     pub likely: f64,
     /// At most.
     pub high: f64,
@@ -77,7 +70,7 @@ pub struct Demand {
 
 impl Demand {
     /// By what it ran and waited; a thread of which neither is known may want nothing or a whole CPU.
-    pub fn of(thread: &Thread) -> Self {
+    pub(crate) fn of(thread: &Thread) -> Self {
         let run = thread.run_share.as_ref().map(|run| run.value);
         let wait = thread.wait_share.as_ref().map(|wait| wait.value);
         match (run, wait) {
@@ -139,7 +132,6 @@ impl Model {
         self.machine.threads_of(&domain.name).filter(|thread| is_helper(thread.role))
     }
 
-    /// A domain's vCPU threads.
     pub fn vcpus<'a>(&'a self, domain: &'a Domain) -> impl Iterator<Item = &'a Thread> {
         self.machine.threads_of(&domain.name).filter(|thread| matches!(thread.role, Role::Vcpu(_)))
     }
@@ -155,7 +147,7 @@ impl Model {
     }
 
     /// CPUs that no thread of a VM is bound to, of those that run. A mask of all CPUs binds nobody.
-    pub fn unbound(&self) -> CpuSet {
+    pub(crate) fn unbound(&self) -> CpuSet {
         let online = &self.machine.topology.online;
         let bound = self.machine.threads.iter().filter(|thread| thread.role != Role::Other);
         let masks =

@@ -11,8 +11,7 @@
 
 use super::model::Model;
 use base::number::percent;
-use base::table::{Shown, TableSpec};
-use base::{About, Cell, Column, ColumnType, Evidence, Level, Section, Table};
+use base::{About, Cell, Evidence, Level, Section, Table, TableSpec, columns, shown};
 use facts::Case;
 use facts::ledger::measure::{Measures, measure};
 use facts::ledger::model::Vcpu;
@@ -39,7 +38,7 @@ struct Wait {
 }
 
 /// Adds what the traces of the case show about the threads of `models`.
-pub fn add(case: &Case, models: &[Model], section: &mut Section) {
+pub(super) fn add(case: &Case, models: &[Model], section: &mut Section) {
     if case.input().parts.is_empty() {
         return;
     }
@@ -106,31 +105,16 @@ fn thread(models: &[Model], tid: i32) -> Option<(String, String)> {
 }
 
 /// Who ran most while a vCPU was runnable, in the words of this question.
-pub const PREEMPTORS: TableSpec = TableSpec {
+pub(super) const PREEMPTORS: TableSpec = TableSpec {
     section: "placement",
     name: "preemptors",
     version: 2,
     row: "One vCPU that waited for a CPU, and the thread that ran longest meanwhile, by the trace.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key_of("vcpu", ColumnType::U64),
-        Column::share("ready_share"),
-        Column::text("by"),
-        Column::value("by_tid", "", ColumnType::I64),
-        Column::share("part_of_waits"),
-    ],
-    shown: Some(Shown::of(
-        "What took the CPU (from the trace)",
-        &[
-            ("vm", "VM"),
-            ("vcpu", "vcpu"),
-            ("ready_share", "waited for a CPU"),
-            ("by", "longest while"),
-            ("part_of_waits", "of that"),
-        ],
-        10,
-    )),
+    columns: columns![key machine, key vm, key_u64("") vcpu, share ready_share, text by, i64("") by_tid, share part_of_waits],
+    shown: Some(shown![
+        "What took the CPU (from the trace)", 10;
+        vm: "VM", vcpu, ready_share: "waited for a CPU", by: "longest while", part_of_waits: "of that",
+    ]),
 };
 
 fn table(waits: &[Wait]) -> Table {

@@ -1,47 +1,26 @@
 //! Who may have kept each starved thread from running, with what speaks for and against each: all of what findings name one of.
 
 use super::model::Model;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 
-/// The rivals as a table.
-pub const RIVALS: TableSpec = TableSpec {
+pub(super) const RIVALS: TableSpec = TableSpec {
     section: "placement",
     name: "rivals",
     version: 1,
     row: "One who may have kept one starved thread from running: what it took, and what speaks for and against it; the finding's title \
           names the one that is `named`.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key("thread"),
-        Column::key_of("tid", ColumnType::I64),
-        Column::key_of("rank", ColumnType::U64),
-        Column::text("rival"),
-        Column::value("named", "", ColumnType::Bool),
-        Column::share("waited"),
-        Column::share("took"),
-        Column::value("at_most", "", ColumnType::Bool),
-        Column::text("cpus"),
-        Column::text("speaks_for"),
-        Column::text("speaks_against"),
+    columns: columns![
+        key machine, key vm, key thread, key_i64("") tid, key_u64("") rank, text rival, flag named, share waited,
+        share took, flag at_most, text cpus, text speaks_for, text speaks_against,
     ],
-    shown: Some(Shown::of(
-        "What may have kept threads from running",
-        &[
-            ("vm", "VM"),
-            ("thread", "thread"),
-            ("rival", "rival"),
-            ("took", "took"),
-            ("speaks_for", "for"),
-            ("speaks_against", "against"),
-        ],
-        12,
-    )),
+    shown: Some(shown![
+        "What may have kept threads from running", 12;
+        vm: "VM", thread, rival, took, speaks_for: "for", speaks_against: "against",
+    ]),
 };
 
 /// Of all machines, who waited longest first.
-pub fn table(models: &[Model]) -> Table {
+pub(super) fn table(models: &[Model]) -> Table {
     let mut table = Table::new(&RIVALS);
     for model in models {
         let mut verdicts: Vec<_> = model.verdicts.all().iter().collect();

@@ -38,7 +38,6 @@ pub fn definitions(case: &Case, rank: u64) -> Vec<String> {
     of_rank.map(|definition| definition.xml).collect()
 }
 
-/// The Section of these machines.
 pub fn section(models: &[Model]) -> Section {
     let mut section = Section::new("placement", QUESTION);
     section.about = models.iter().flat_map(about).collect();
@@ -62,7 +61,6 @@ pub fn section(models: &[Model]) -> Section {
     section
 }
 
-/// What was read of a machine.
 fn about(model: &Model) -> Vec<String> {
     let (machine, topology) = (&model.machine, &model.machine.topology);
     let count = |wanted: fn(&Role) -> bool| machine.threads.iter().filter(|thread| wanted(&thread.role)).count() as u64;

@@ -4,12 +4,7 @@ use super::hypotheses::HYPOTHESES;
 use super::model::Model;
 use super::preemptors::PREEMPTORS;
 use super::rivals::RIVALS;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
-
-const U64: ColumnType = ColumnType::U64;
-const I64: ColumnType = ColumnType::I64;
-const F64: ColumnType = ColumnType::F64;
+use base::{Cell, Table, TableSpec, columns, shown};
 
 /// All tables of this question, in reading order.
 pub const TABLES: &[&TableSpec] = &[&RIVALS, &HYPOTHESES, &PROPOSAL, &PLANS, &THREADS, &CPUS, &DOMAIN_XML, &PREEMPTORS];
@@ -20,33 +15,14 @@ pub const THREADS: TableSpec = TableSpec {
     name: "threads",
     version: 2,
     row: "One thread of a VM: where it may run, and what share of the time between two samples it ran and waited.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key("role"),
-        Column::key_of("tid", I64),
-        Column::text("cpus"),
-        Column::share("run_share"),
-        Column::share("wait_share"),
-        Column::share("starvation"),
-        Column::value("last_cpu", "", U64),
-        Column::value("assumed", "", ColumnType::Bool),
-        Column::text("place"),
-        Column::text("comm"),
+    columns: columns![
+        key machine, key vm, key role, key_i64("") tid, text cpus, share run_share, share wait_share,
+        share starvation, u64("") last_cpu, flag assumed, text place, text comm,
     ],
-    shown: Some(Shown::of(
-        "Threads",
-        &[
-            ("vm", "VM"),
-            ("role", "thread"),
-            ("comm", "name"),
-            ("tid", "id"),
-            ("cpus", "may run on"),
-            ("run_share", "ran"),
-            ("wait_share", "waited"),
-        ],
-        24,
-    )),
+    shown: Some(shown![
+        "Threads", 24;
+        vm: "VM", role: "thread", comm: "name", tid: "id", cpus: "may run on", run_share: "ran", wait_share: "waited",
+    ]),
 };
 
 /// Every CPU, and which threads of VMs may run there.
@@ -56,17 +32,9 @@ pub const CPUS: TableSpec = TableSpec {
     version: 2,
     row: "One CPU: its core, node and package, the lowest CPU that shares its last-level cache, which threads of VMs are bound to it, \
           and how it was used between two samples.",
-    columns: &[
-        Column::key("machine"),
-        Column::key_of("cpu", U64),
-        Column::value("core", "", U64),
-        Column::value("node", "", U64),
-        Column::text("threads"),
-        Column::share("busy"),
-        Column::share("softirq"),
-        Column::share("steal"),
-        Column::value("package", "", U64),
-        Column::value("last_cache", "", U64),
+    columns: columns![
+        key machine, key_u64("") cpu, u64("") core, u64("") node, text threads, share busy, share softirq,
+        share steal, u64("") package, u64("") last_cache,
     ],
     shown: None,
 };
@@ -77,77 +45,41 @@ pub const PROPOSAL: TableSpec = TableSpec {
     name: "proposal",
     version: 2,
     row: "Where one proposed placement puts one thread or interrupt, why, and what share of a CPU the model gives it there.",
-    columns: &[
-        Column::key("machine"),
-        Column::key_of("rank", U64),
-        Column::key("thread"),
-        Column::text("cpus"),
-        Column::text("why"),
-        Column::text("predicted"),
-        Column::text("vm"),
-        Column::share("share_now"),
-        Column::share("share_then"),
-        Column::text("command"),
-        Column::text("undo"),
-        Column::text("idea"),
+    columns: columns![
+        key machine, key_u64("") rank, key thread, text cpus, text why, text predicted, text vm, share share_now,
+        share share_then, text command, text undo, text idea,
     ],
-    shown: Some(Shown::of(
-        "Placements to choose from",
-        &[("rank", "#"), ("thread", "thread"), ("cpus", "on"), ("why", "why"), ("predicted", "CPU use, modelled")],
-        24,
-    )),
+    shown: Some(shown![
+        "Placements to choose from", 24;
+        rank: "#", thread, cpus: "on", why, predicted: "CPU use, modelled",
+    ]),
 };
 
 /// The plans with their scores, what holds now and what was rejected among them.
-pub const PLANS: TableSpec = TableSpec {
+pub(crate) const PLANS: TableSpec = TableSpec {
     section: "placement",
     name: "plans",
     version: 2,
     row: "The modelled score of one placement and the prices it is the sum of; the placement of today is one of them.",
-    columns: &[
-        Column::key("machine"),
-        Column::key_of("rank", U64),
-        Column::text("idea"),
-        Column::value("score", "", F64),
-        Column::value("shortfall", "", F64),
-        Column::value("remote", "", F64),
-        Column::value("strangers", "", F64),
-        Column::value("shared", "", F64),
-        Column::value("moved", "", F64),
-        Column::count("commands"),
-        Column::value("effect", "", F64),
-        Column::text("verdict"),
-        Column::value("missing", "", F64),
-        Column::value("starved", "", F64),
-        Column::value("interrupted", "", F64),
-        Column::value("exposed", "", F64),
-        Column::value("disturbed", "", F64),
-        Column::value("spread", "", F64),
-        Column::value("reserved", "", F64),
-        Column::value("apart", "", F64),
+    columns: columns![
+        key machine, key_u64("") rank, text idea, f64("") score, f64("") shortfall, f64("") remote, f64("") strangers,
+        f64("") shared, f64("") moved, count commands, f64("") effect, text verdict, f64("") missing, f64("") starved,
+        f64("") interrupted, f64("") exposed, f64("") disturbed, f64("") spread, f64("") reserved, f64("") apart,
     ],
-    shown: Some(Shown::of(
-        "Scores, modelled",
-        &[
-            ("rank", "#"),
-            ("idea", "placement"),
-            ("commands", "commands"),
-            ("effect", "points per command"),
-            ("missing", "CPUs short"),
-            ("score", "score (lower is better)"),
-            ("verdict", "verdict"),
-        ],
-        10,
-    )),
+    shown: Some(shown![
+        "Scores, modelled", 10;
+        rank: "#", idea: "placement", commands, effect: "points per command", missing: "CPUs short",
+        score: "score (lower is better)", verdict,
+    ]),
 };
 
 /// The elements of each domain's definition under each placement that is shown.
-pub const DOMAIN_XML: TableSpec = TableSpec {
+pub(crate) const DOMAIN_XML: TableSpec = TableSpec {
     section: "placement",
     name: "domain_xml",
     version: 2,
     row: "The elements of one VM's libvirt definition under one proposed placement.",
-    columns: &[Column::key("machine"), Column::key_of("rank", U64), Column::key("vm"), Column::text("xml")],
+    columns: columns![key machine, key_u64("") rank, key vm, text xml],
     shown: None,
 };
 
@@ -293,11 +225,8 @@ pub fn plans(models: &[Model]) -> Table {
 pub struct Definition<'m> {
     /// Rank of the placement, 1 for the first.
     pub rank: u64,
-    /// The domain.
     pub vm: &'m str,
-    /// Its elements.
     pub xml: String,
-    /// The machine it runs on.
     pub machine: &'m str,
 }
 

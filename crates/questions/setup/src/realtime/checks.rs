@@ -8,29 +8,24 @@ use base::{Change, CpuSet, Needs, Setting};
 
 /// How a knob is set.
 pub(super) struct Told {
-    /// What it is, as a table shows it.
     pub value: String,
-    /// What says so.
     pub place: String,
     /// Whether that is what real time wants.
     pub fits: bool,
-    /// What it wants.
     pub want: String,
     /// Where the kernel was asked for it and does not have it, a sentence that says so.
     pub ignored: Option<String>,
-    /// Typed changes.
     pub changes: Vec<Change>,
-    /// Other commands.
     pub fix: Vec<String>,
     pub undo: Vec<String>,
     /// What the change needs here; `None`: what the rule says.
     pub needs: Option<Needs>,
     /// Subjects of findings of other rules about the same setting.
-    pub same_as: Vec<String>,
+    pub(crate) same_as: Vec<String>,
 }
 
 impl Told {
-    pub fn new(value: impl Into<String>, place: impl Into<String>, fits: bool, want: impl Into<String>) -> Self {
+    pub(super) fn new(value: impl Into<String>, place: impl Into<String>, fits: bool, want: impl Into<String>) -> Self {
         Self {
             value: value.into(),
             place: place.into(),
@@ -45,15 +40,14 @@ impl Told {
         }
     }
 
-    /// The same, to be changed at boot.
-    pub fn booting(mut self, host: &Host<'_>, words: &str) -> Self {
+    pub(super) fn booting(mut self, host: &Host<'_>, words: &str) -> Self {
         let (fix, undo) = at_boot(host, words);
         (self.fix, self.undo) = (vec![fix], vec![undo]);
         self
     }
 
     /// The same, to be changed with a look at something first.
-    pub fn looking(mut self, command: impl Into<String>) -> Self {
+    pub(super) fn looking(mut self, command: impl Into<String>) -> Self {
         self.fix.push(command.into());
         self
     }
@@ -61,7 +55,7 @@ impl Told {
     /// How a file below `/sys` or `/proc/sys` is set. Parameters of KVM's modules are read-only while the module is loaded but for
     /// nx_huge_pages and halt_poll_ns (mode 0444 in arch/x86/kvm/x86.c and vmx/vmx.c, 0644 in virt/kvm/kvm_main.c, Linux 6.12);
     /// those of RCU are given at boot.
-    pub fn set(&mut self, path: &str, to: String, from: &str) {
+    pub(super) fn set(&mut self, path: &str, to: String, from: &str) {
         let parameter = path.strip_prefix("sys/module/").and_then(|rest| rest.split_once("/parameters/"));
         match parameter {
             Some((module @ ("rcutree" | "rcupdate"), parameter)) => {

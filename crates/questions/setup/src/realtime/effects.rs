@@ -39,7 +39,6 @@ const NEARLY: f64 = 0.02;
 /// Names in a sentence.
 const MOST_NAMED: usize = 3;
 
-/// What was seen of an effect.
 pub(super) struct Seen {
     /// Whether the knob's purpose is reached.
     pub works: bool,
@@ -175,7 +174,6 @@ pub(super) fn interrupted(host: &Host<'_>) -> Option<Seen> {
     seen(found.is_empty(), what, "proc/interrupts").map(|seen| Seen { changes, ..seen })
 }
 
-/// Non-maskable interrupts.
 pub(super) fn nmis(host: &Host<'_>) -> Option<Seen> {
     let rates = host.interrupts_per_s("NMI")?;
     let there: Vec<(u32, f64)> = host.cpus.iter().filter_map(|cpu| Some((cpu, *rates.get(&cpu)?))).collect();
@@ -184,7 +182,6 @@ pub(super) fn nmis(host: &Host<'_>) -> Option<Seen> {
     seen(most <= NMIS_PER_S, what, "proc/interrupts, NMI")
 }
 
-/// Frequencies of both samples.
 pub(super) fn frequency(host: &Host<'_>) -> Option<Seen> {
     let of = |cpu: u32| {
         let path = format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq");

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 /// Samples closer together than this give no rates.
 const SHORTEST_SPAN_NS: u64 = 500_000_000;
 
-/// One machine.
 pub(super) struct Host<'a> {
     /// Its name in the recording.
     pub id: &'a str,
@@ -24,7 +23,7 @@ pub(super) struct Host<'a> {
 
 impl<'a> Host<'a> {
     /// Of its samples, the last of which says what holds.
-    pub fn of(id: &'a str, machine: &'a Machine, samples: &'a [Snapshot]) -> Option<Self> {
+    pub(super) fn of(id: &'a str, machine: &'a Machine, samples: &'a [Snapshot]) -> Option<Self> {
         let last = samples.last()?;
         let first = samples.first().filter(|_| samples.len() > 1);
         let line = last.line("proc/cmdline").unwrap_or_default();
@@ -38,13 +37,12 @@ impl<'a> Host<'a> {
         Some(Self { id, machine, first, last, cpus: for_real_time(machine), boot })
     }
 
-    /// vCPU threads.
-    pub fn vcpus(&self) -> impl Iterator<Item = &'a Thread> {
+    pub(super) fn vcpus(&self) -> impl Iterator<Item = &'a Thread> {
         vcpus(self.machine)
     }
 
     /// CPUs that run, are not set apart, and that no vCPU or polling thread is bound to.
-    pub fn rest(&self) -> CpuSet {
+    pub(super) fn rest(&self) -> CpuSet {
         let online = &self.machine.topology.online;
         let bound = self.machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_) | Role::Pmd));
         let sets =
@@ -54,13 +52,13 @@ impl<'a> Host<'a> {
     }
 
     /// What stands behind a word of the command line, the last one; `Some(None)`: nothing does.
-    pub fn booted(&self, word: &str) -> Option<Option<&str>> {
+    pub(super) fn booted(&self, word: &str) -> Option<Option<&str>> {
         let same = |name: &str| name.replace('-', "_") == word;
         self.boot.iter().rev().find(|(name, _)| same(name)).map(|(_, value)| value.as_deref())
     }
 
     /// Counts of a row of `/proc/interrupts` by CPU, a second: `LOC`, `NMI`.
-    pub fn interrupts_per_s(&self, row: &str) -> Option<BTreeMap<u32, f64>> {
+    pub(super) fn interrupts_per_s(&self, row: &str) -> Option<BTreeMap<u32, f64>> {
         const FILE: &str = "proc/interrupts";
         let (first, last, seconds) = self.both(FILE)?;
         let (before, after) = (counts(&first, row)?, counts(&last, row)?);
@@ -72,14 +70,14 @@ impl<'a> Host<'a> {
     }
 
     /// The same of the number in a file.
-    pub fn rate(&self, path: &str) -> Option<f64> {
+    pub(super) fn rate(&self, path: &str) -> Option<f64> {
         let (first, last, seconds) = self.both(path)?;
         let number = |text: String| text.trim().parse::<u64>().ok();
         Some(number(last)?.saturating_sub(number(first)?) as f64 / seconds)
     }
 
     /// A file in both samples, with the seconds between them.
-    pub fn both(&self, path: &str) -> Option<(String, String, f64)> {
+    pub(super) fn both(&self, path: &str) -> Option<(String, String, f64)> {
         let first = self.first?;
         let span = self.last.read_at_ns(path)?.checked_sub(first.read_at_ns(path)?)?;
         (span >= SHORTEST_SPAN_NS).then_some(())?;

@@ -20,7 +20,6 @@ use walk::kernel_threads::is_bound;
 enum Takes {
     /// Vectors of the kernel's own, by their names.
     Vectors(&'static [&'static str]),
-    /// Interrupts of devices.
     Devices,
     Softirqs(&'static [&'static str]),
     Nmis,
@@ -77,7 +76,7 @@ pub(super) struct Sums {
 
 impl Sums {
     /// The causes that took most.
-    pub fn names(&self) -> String {
+    pub(super) fn names(&self) -> String {
         let mut names: Vec<(&String, u64)> = self.by.iter().map(|(name, ns)| (name, *ns)).collect();
         names.sort_by_key(|(name, ns)| (Reverse(*ns), *name));
         let more = names.len().saturating_sub(MOST_NAMED);
@@ -89,12 +88,12 @@ impl Sums {
 
 impl Lost {
     /// What was lost to causes that a knob is about.
-    pub fn by_knob(&self, id: &'static str) -> Option<&Sums> {
+    pub(super) fn by_knob(&self, id: &'static str) -> Option<&Sums> {
         self.by_knob.get(&Some(id))
     }
 
     /// All of it, first what took most from breaches of the budget, then the largest amount, and last what no knob is about.
-    pub fn ranked(&self) -> Vec<(Option<&'static str>, &Sums)> {
+    pub(super) fn ranked(&self) -> Vec<(Option<&'static str>, &Sums)> {
         let mut ranked: Vec<_> = self.by_knob.iter().map(|(id, sums)| (*id, sums)).collect();
         ranked.sort_by_key(|(id, sums)| (id.is_none(), Reverse(sums.in_breaches_ns), Reverse(sums.total_ns), *id));
         ranked

@@ -39,7 +39,6 @@ pub(super) struct Judged {
     pub state: State,
 }
 
-/// How a knob stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// As real time wants it, as far as was seen.
@@ -53,8 +52,7 @@ pub(super) enum State {
 }
 
 impl State {
-    /// As the table has it.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             State::AsWanted => "as wanted",
             State::NotSet => "not set",

@@ -2,8 +2,7 @@
 
 use super::knobs::Place;
 use super::section::Audit;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 
 /// All tables of this question, in reading order.
 pub const TABLES: &[&TableSpec] = &[&RANKING, &KNOBS];
@@ -14,30 +13,14 @@ const KNOBS: TableSpec = TableSpec {
     name: "knobs",
     version: 1,
     row: "One setting that real time depends on: how it is set, what is wanted, and what was seen of its effect.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("id"),
-        Column::text("group"),
-        Column::text("knob"),
-        Column::text("value"),
-        Column::text("want"),
-        Column::text("state"),
-        Column::text("effect_metric"),
-        Column::text("effect"),
-        Column::text("place"),
+    columns: columns![
+        key machine, key id, text group, text knob, text value, text want, text state, text effect_metric,
+        text effect, text place,
     ],
-    shown: Some(Shown::of(
-        "Knobs",
-        &[
-            ("group", "group"),
-            ("knob", "knob"),
-            ("value", "is"),
-            ("want", "wanted"),
-            ("state", "state"),
-            ("effect", "effect, measured"),
-        ],
-        48,
-    )),
+    shown: Some(shown![
+        "Knobs", 48;
+        group, knob, value: "is", want: "wanted", state, effect: "effect, measured",
+    ]),
 };
 
 /// What a trace says that knobs could bring.
@@ -47,32 +30,15 @@ const RANKING: TableSpec = TableSpec {
     version: 1,
     row: "What the vCPUs of the traces lost to causes that one knob is about, which is the most that it could have removed; with a \
           budget, how much of it while one of its goals was broken, which then ranks them. The last row is what no knob is about. The totals are all that was lost.",
-    columns: &[
-        Column::key("machine"),
-        Column::key_of("rank", ColumnType::U64),
-        Column::key("id"),
-        Column::text("knob"),
-        Column::text("state"),
-        Column::count("count"),
-        Column::ns("total_ns"),
-        Column::ns("max_ns"),
-        Column::share("lost_share"),
-        Column::text("by"),
-        Column::ns("in_breaches_ns"),
+    columns: columns![
+        key machine, key_u64("") rank, key id, text knob, text state, count count, ns total_ns, ns max_ns,
+        share lost_share, text by, ns in_breaches_ns,
     ],
-    shown: Some(Shown::of(
-        "What knobs could remove, at most",
-        &[
-            ("knob", "knob"),
-            ("state", "state"),
-            ("in_breaches_ns", "in breaches"),
-            ("total_ns", "lost"),
-            ("lost_share", "of all"),
-            ("max_ns", "longest"),
-            ("by", "to"),
-        ],
-        12,
-    )),
+    shown: Some(shown![
+        "What knobs could remove, at most", 12;
+        knob, state, in_breaches_ns: "in breaches", total_ns: "lost", lost_share: "of all", max_ns: "longest",
+        by: "to",
+    ]),
 };
 
 /// What each knob could have removed, the largest amount first.
@@ -101,7 +67,6 @@ pub(super) fn ranking(audits: &[Audit<'_>]) -> Table {
     table
 }
 
-/// The table of these machines.
 pub(super) fn knobs(audits: &[Audit<'_>]) -> Table {
     let mut table = Table::new(&KNOBS);
     for audit in audits {

@@ -8,7 +8,7 @@ use base::recording::Emulator;
 use facts::ledger::measure::Measures;
 
 /// All findings of one trace, worst first.
-pub fn advise(measure: &Measures<'_>, emulated: Option<Emulator>) -> Vec<Finding> {
+pub(crate) fn advise(measure: &Measures<'_>, emulated: Option<Emulator>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for rule in RULES {
         for hit in (rule.check)(measure) {

@@ -6,8 +6,7 @@ use facts::ledger::measure::Measures;
 use facts::ledger::model::PartFlow;
 use walk::events::reasons::Isa;
 
-/// One line on what was read.
-pub fn about(measure: &Measures<'_>) -> String {
+pub(super) fn about(measure: &Measures<'_>) -> String {
     let part = measure.part;
     let kernel = part.kernel.as_deref().and_then(release).map_or(String::new(), |release| format!("Linux {release}, "));
     let isa = match measure.isa() {
@@ -40,7 +39,7 @@ fn length(part: &PartFlow) -> String {
 }
 
 /// A trace that another one of its machine answers for.
-pub fn twin(part: &PartFlow) -> Option<String> {
+pub(super) fn twin(part: &PartFlow) -> Option<String> {
     let answering = part.twin_of.as_ref()?;
     Some(format!(
         "{}: a second trace of the same machine ({}, {}); {} is used instead, so that nothing counts twice",
@@ -52,7 +51,7 @@ pub fn twin(part: &PartFlow) -> Option<String> {
 }
 
 /// What the question is narrowed to, and what of the answer is not.
-pub fn narrowed(given: &Given) -> Vec<String> {
+pub(super) fn narrowed(given: &Given) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(level) = given.narrow.level {
         lines.push(format!(

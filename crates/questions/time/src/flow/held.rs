@@ -25,7 +25,7 @@ const FLAGS: &[(&str, &str)] = &[
 ];
 
 /// The hit with what is known of its changes on the machine that was recorded.
-pub fn weighed(mut hit: Hit, measure: &Measures<'_>) -> Hit {
+pub(super) fn weighed(mut hit: Hit, measure: &Measures<'_>) -> Hit {
     if hit.changes.is_empty() {
         return hit;
     }

@@ -276,7 +276,6 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-/// What they say of themselves.
 pub fn words() -> Vec<Words> {
     RULES.iter().map(Rule::words).collect()
 }

@@ -35,7 +35,6 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     Ok(Some(Answer { section, problems: Vec::new() }))
 }
 
-/// The Section of a flow.
 pub fn section(flow: &Flow, given: &Given) -> Section {
     let measures = measure(flow, given);
     let mut section = Section::new("flow", QUESTION);

@@ -13,7 +13,7 @@ use walk::events::reasons::Class;
 use walk::state::State;
 
 /// The answer as a person would say it; nothing of a trace whose vCPUs were not asked for.
-pub fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String> {
+pub(super) fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String> {
     let aligned = measure.part.aligned.as_ref().map(aligned::sentence).or_else(|| begin::sentence(measure.part));
     if is_empty(measure.part) {
         let length = duration(measure.part.span.length_ns() as f64);
@@ -62,7 +62,6 @@ fn no_exits_sentence(measure: &Measures<'_>) -> Option<String> {
     measure.level.is_none().then(|| "The window has no exits.".to_owned())
 }
 
-/// The exits of the one level that was asked for.
 fn level_sentence(measure: &Measures<'_>, level: Level) -> String {
     let (_, total_ns) = measure.exits_where(|_| true);
     if measure.wall_ns == 0 {

@@ -9,7 +9,7 @@ use trace::facts::Coverage;
 use walk::state::State;
 
 /// What the trace cannot tell, as amounts.
-pub fn of(measure: &Measures<'_>) -> Vec<Unknown> {
+pub(super) fn of(measure: &Measures<'_>) -> Vec<Unknown> {
     let part = measure.part;
     let unknown_ns = measure.state_ns(|state| state == State::Unknown);
     let unknown_level = measure.unknown_level();

@@ -15,7 +15,6 @@ const MOST_CAUSES: usize = 4;
 /// A smaller share is not written as a percentage: it would be rounded to nothing.
 const LEAST_PERCENT: f64 = 0.001;
 
-/// A goal with all its verdicts.
 pub(crate) struct Verdicts<'c> {
     pub case: &'c Case,
     pub goal: &'c Goal,
@@ -72,13 +71,12 @@ fn not_measured(verdicts: &[Verdicts<'_>]) -> Option<String> {
 }
 
 impl<'c> Verdicts<'c> {
-    /// The worst one.
-    pub fn worst(&self) -> &'c Judged {
+    pub(crate) fn worst(&self) -> &'c Judged {
         self.all[0]
     }
 
     /// The goal's own verdict: it is met if all meet it.
-    pub fn verdict(&self) -> Verdict {
+    pub(crate) fn verdict(&self) -> Verdict {
         self.worst().judgement.verdict
     }
 
@@ -106,11 +104,10 @@ impl<'c> Verdicts<'c> {
     }
 
     /// The verdict, the number and the limit.
-    pub fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         self.stated(None)
     }
 
-    /// The same, with who took the time.
     fn stated(&self, causes: Option<String>) -> String {
         let (goal, worst) = (self.goal, self.worst());
         let head = format!("{} {}", goal.id, worst.judgement.verdict.name());
@@ -150,7 +147,7 @@ impl<'c> Verdicts<'c> {
     }
 
     /// Who took the time in the worst moment, most first.
-    pub fn causes(&self) -> Vec<(Named, u64)> {
+    pub(crate) fn causes(&self) -> Vec<(Named, u64)> {
         let worst = self.worst();
         let (Some(place), Some(span)) = (worst.whose.place, worst.judgement.worst) else { return Vec::new() };
         if self.goal.definition != Definition::Involuntary {
@@ -183,7 +180,7 @@ impl<'c> Verdicts<'c> {
     }
 
     /// How many samples are over the limit, and how many of all there could be.
-    pub fn samples(&self) -> Option<String> {
+    pub(crate) fn samples(&self) -> Option<String> {
         let counts = self.worst().judgement.counts?;
         let (samples, over_high) = (counts.samples?, counts.over_high?);
         if self.goal.stat == Stat::Mean || samples == 0 {
@@ -221,7 +218,7 @@ impl<'c> Verdicts<'c> {
     }
 
     /// Between which bounds the number lies, where they are not one.
-    pub fn between(&self) -> Option<String> {
+    pub(crate) fn between(&self) -> Option<String> {
         let bounds = self.worst().judgement.bounds?;
         let low = exact(bounds.low_ns);
         match bounds.high_ns {

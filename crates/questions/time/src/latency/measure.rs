@@ -13,9 +13,7 @@ use walk::events::host_interrupts::HostInterrupt;
 /// Moments of each vCPU.
 const MOST_MOMENTS: usize = 10;
 
-/// One vCPU.
 pub(crate) struct Measured<'c> {
-    /// The trace that shows it.
     pub part: &'c PartFlow,
     pub vcpu: &'c Vcpu,
     pub losses: &'c VcpuLosses,
@@ -25,15 +23,13 @@ pub(crate) struct Measured<'c> {
     pub moments: Vec<Moment>,
     /// Who took how much, most first.
     pub culprits: Vec<(Named, StretchSums)>,
-    /// The same losses by both definitions.
     pub definitions: [ByDefinition; 2],
     /// How often it was away for how long.
     pub pauses: Pauses,
     /// When it lost how much.
-    pub over_time: OverTime,
+    pub(crate) over_time: OverTime,
 }
 
-/// The worst window of a length.
 pub(crate) struct WorstWindow {
     pub window_ns: u64,
     pub loss_ns: u64,
@@ -63,7 +59,6 @@ pub(crate) struct Named {
     pub irq: Option<u32>,
 }
 
-/// What was lost by one definition.
 pub(crate) struct ByDefinition {
     pub definition: Definition,
     /// Stretches that do not touch, or exits.
@@ -84,9 +79,7 @@ impl Named {
     }
 }
 
-/// What is asked of every vCPU.
 struct Asked {
-    /// Lengths of windows.
     windows_ns: BTreeSet<u64>,
     /// How long the windows are that are listed one by one.
     moment_ns: u64,
@@ -172,7 +165,7 @@ impl<'c> Measured<'c> {
     }
 
     /// How long nothing shows whether time was lost.
-    pub fn unknown_ns(&self) -> u64 {
+    pub(crate) fn unknown_ns(&self) -> u64 {
         self.losses.unknown.iter().map(Span::length_ns).sum()
     }
 }
@@ -183,7 +176,6 @@ pub(super) fn causes_within(losses: &VcpuLosses, part: &PartFlow, span: Span) ->
     most_first(grouped(inside, |sum, ns| *sum += ns), |ns| *ns)
 }
 
-/// Sums of what has one name.
 fn grouped<T: Default>(rows: impl Iterator<Item = (Named, T)>, add: impl Fn(&mut T, T)) -> BTreeMap<Named, T> {
     let mut sums: BTreeMap<Named, T> = BTreeMap::new();
     rows.for_each(|(named, value)| add(sums.entry(named).or_default(), value));

@@ -40,7 +40,6 @@ pub(crate) const RULES: &[Rule] = &[
     },
 ];
 
-/// What they say of themselves.
 pub fn words() -> Vec<Words> {
     RULES.iter().map(Rule::words).collect()
 }

@@ -42,7 +42,6 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     Ok(Some(Answer { section, problems: Vec::new() }))
 }
 
-/// What the rules say of the verdicts.
 fn findings(verdicts: &[Verdicts<'_>], case: &Case) -> Vec<Finding> {
     let level = case.ledger().host();
     let hits =

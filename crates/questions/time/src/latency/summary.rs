@@ -94,7 +94,7 @@ pub(super) fn instant(at_ns: u64) -> String {
 
 impl Named {
     /// The cause in a sentence, behind how long it took.
-    pub fn phrase(&self) -> String {
+    pub(crate) fn phrase(&self) -> String {
         let by = &self.by;
         match self.state {
             LostIn::Preempted | LostIn::Irq | LostIn::Softirq | LostIn::Nmi => by.clone(),

@@ -23,7 +23,7 @@ const MOST_CLASSES: usize = 1 << 16;
 const MOST_CLASSES_IN_ALL: usize = 1 << 20;
 
 /// Compiles the parts of one stream and of its events.
-pub struct Compiler<'s> {
+pub(super) struct Compiler<'s> {
     schema: &'s Schema,
     /// What paths can lead to, by scope.
     roots: [Option<Node>; 6],
@@ -37,16 +37,15 @@ pub struct Compiler<'s> {
     /// Classes met in the current part.
     classes: usize,
     /// Classes met in the parts before.
-    pub classes_before: usize,
+    pub(crate) classes_before: usize,
     /// The clock that the time stamps are mapped to, where a field says it.
     pub clock: Option<String>,
     /// The shortest time stamp in an event header, in bits.
-    pub shortest_time: Option<u8>,
+    pub(crate) shortest_time: Option<u8>,
 }
 /// What becomes of the values.
 #[derive(Clone)]
 enum Use {
-    /// They are the reader's own.
     Reader,
     /// They are fields; the name so far.
     Field(String),
@@ -56,7 +55,7 @@ enum Use {
 
 impl<'s> Compiler<'s> {
     /// A compiler for one kind of stream of `schema`, of which `classes` were compiled before.
-    pub fn new(schema: &'s Schema, classes: usize) -> Self {
+    pub(super) fn new(schema: &'s Schema, classes: usize) -> Self {
         Self {
             schema,
             roots: Default::default(),
@@ -76,7 +75,7 @@ impl<'s> Compiler<'s> {
     ///
     /// # Errors
     /// A sentence, if a length or selector refers to nothing.
-    pub fn part(&mut self, scope: Scope, class: Option<&Arc<Class>>) -> Result<Program, String> {
+    pub(super) fn part(&mut self, scope: Scope, class: Option<&Arc<Class>>) -> Result<Program, String> {
         self.root(scope, class, Use::Reader)?;
         Ok(self.finish())
     }
@@ -86,7 +85,7 @@ impl<'s> Compiler<'s> {
     ///
     /// # Errors
     /// A sentence, if a length or selector refers to nothing.
-    pub fn event(&mut self, parts: [(Scope, Option<&Arc<Class>>); 3]) -> Result<Program, String> {
+    pub(super) fn event(&mut self, parts: [(Scope, Option<&Arc<Class>>); 3]) -> Result<Program, String> {
         // What the event before was made of is not around this one.
         self.roots[Scope::StreamContext as usize..].fill(None);
         let mut context_fields = 0;

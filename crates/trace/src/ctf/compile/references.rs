@@ -16,7 +16,7 @@ pub(super) enum Node {
 
 impl Compiler<'_> {
     /// Numbers the registers that something refers to, drops the others; returns how many are left.
-    pub fn settle_registers<'p>(&self, programs: impl Iterator<Item = &'p mut Program>) -> usize {
+    pub(crate) fn settle_registers<'p>(&self, programs: impl Iterator<Item = &'p mut Program>) -> usize {
         let mut next = 0;
         let numbers: Vec<Option<u32>> = self
             .referred

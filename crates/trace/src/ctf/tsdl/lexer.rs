@@ -7,25 +7,20 @@ use crate::ctf::metadata::Metadata;
 
 /// One word and where it starts in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Token {
-    /// The word.
+pub(super) struct Token {
     pub word: Word,
     /// Byte in the text.
     pub at: usize,
 }
 
-/// A word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Word {
-    /// A name or a keyword.
+pub(super) enum Word {
     Name(String),
     /// An unsigned number; its sign is a mark of its own.
     Number(u64),
     /// A string with its escapes resolved, or a character.
     Quoted(String),
-    /// Punctuation.
     Mark(&'static str),
-    /// The end of the text.
     End,
 }
 
@@ -48,7 +43,7 @@ impl std::fmt::Display for Word {
 ///
 /// # Errors
 /// At a comment or string without end, a number too large, or a character that TSDL does not know.
-pub fn words(metadata: &Metadata) -> Result<Vec<Token>, Error> {
+pub(super) fn words(metadata: &Metadata) -> Result<Vec<Token>, Error> {
     let text = &metadata.text;
     let bytes = text.as_bytes();
     let mut tokens = Vec::new();

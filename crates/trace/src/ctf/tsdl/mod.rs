@@ -21,7 +21,7 @@ use parser::{Parser, Statement, Value};
 ///
 /// # Errors
 /// If the text is damaged or uses a type that nothing declares.
-pub fn parse(metadata: &Metadata) -> Result<Schema, Error> {
+pub(super) fn parse(metadata: &Metadata) -> Result<Schema, Error> {
     let mut parser = Parser::new(metadata)?;
     let mut schema = Schema::new(Format::Ctf1);
     let mut events = Vec::new();

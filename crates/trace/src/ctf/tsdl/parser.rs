@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// A position in a TSDL text, and the type names known there.
-pub struct Parser<'m> {
+pub(super) struct Parser<'m> {
     metadata: &'m Metadata,
     tokens: Vec<Token>,
     at: usize,
@@ -27,17 +27,14 @@ pub struct Parser<'m> {
 
 /// The right side of `name = value;`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Value {
-    /// A number with its sign.
+pub(super) enum Value {
     Number(i128),
-    /// A string.
     Text(String),
     /// Names with dots between them: `true`, `le`, `clock.monotonic.value`.
     Names(Vec<String>),
 }
 
-/// One statement of a block.
-pub enum Statement {
+pub(super) enum Statement {
     /// `a.b = value;`
     Assign(Vec<String>, Value, usize),
     /// `a.b := type;`
@@ -59,7 +56,7 @@ impl<'m> Parser<'m> {
     ///
     /// # Errors
     /// If the text has a word that is none of TSDL, or no trace block with a byte order.
-    pub fn new(metadata: &'m Metadata) -> Result<Self, Error> {
+    pub(super) fn new(metadata: &'m Metadata) -> Result<Self, Error> {
         let tokens = words(metadata)?;
         let native = match byte_order_of_trace(&tokens) {
             Some(order) => order,
@@ -70,30 +67,28 @@ impl<'m> Parser<'m> {
         Ok(Self { metadata, tokens, at: 0, scopes: vec![FxHashMap::default()], depth: 0, height: 0, native })
     }
 
-    /// The next word.
-    pub fn peek(&self) -> &Word {
+    pub(super) fn peek(&self) -> &Word {
         &self.tokens[self.at.min(self.tokens.len() - 1)].word
     }
 
     /// The word after the next.
-    pub fn peek_second(&self) -> &Word {
+    pub(super) fn peek_second(&self) -> &Word {
         &self.tokens[(self.at + 1).min(self.tokens.len() - 1)].word
     }
 
     /// Byte of the text at which the next word stands.
-    pub fn place(&self) -> usize {
+    pub(super) fn place(&self) -> usize {
         self.tokens[self.at.min(self.tokens.len() - 1)].at
     }
 
-    /// Takes the next word.
-    pub fn next(&mut self) -> Word {
+    pub(super) fn next(&mut self) -> Word {
         let word = self.peek().clone();
         self.at = (self.at + 1).min(self.tokens.len() - 1);
         word
     }
 
     /// True if the next word is this mark, which is then taken.
-    pub fn takes(&mut self, mark: &str) -> bool {
+    pub(super) fn takes(&mut self, mark: &str) -> bool {
         let found = matches!(self.peek(), Word::Mark(next) if *next == mark);
         if found {
             self.next();
@@ -102,7 +97,7 @@ impl<'m> Parser<'m> {
     }
 
     /// True if the next word is this name, which is then taken.
-    pub fn takes_name(&mut self, name: &str) -> bool {
+    pub(super) fn takes_name(&mut self, name: &str) -> bool {
         let found = self.sees_name(name);
         if found {
             self.next();
@@ -111,12 +106,12 @@ impl<'m> Parser<'m> {
     }
 
     /// True if the next word is this name.
-    pub fn sees_name(&self, name: &str) -> bool {
+    pub(super) fn sees_name(&self, name: &str) -> bool {
         matches!(self.peek(), Word::Name(next) if next == name)
     }
 
     /// True if the next word is this mark.
-    pub fn sees(&self, mark: &str) -> bool {
+    pub(super) fn sees(&self, mark: &str) -> bool {
         matches!(self.peek(), Word::Mark(next) if *next == mark)
     }
 
@@ -124,7 +119,7 @@ impl<'m> Parser<'m> {
     ///
     /// # Errors
     /// If the next word is another.
-    pub fn expect(&mut self, mark: &str) -> Result<(), Error> {
+    pub(super) fn expect(&mut self, mark: &str) -> Result<(), Error> {
         if self.takes(mark) { Ok(()) } else { Err(self.instead_of(&format!("`{mark}`"))) }
     }
 
@@ -132,7 +127,7 @@ impl<'m> Parser<'m> {
     ///
     /// # Errors
     /// If the next word is none.
-    pub fn name(&mut self) -> Result<String, Error> {
+    pub(super) fn name(&mut self) -> Result<String, Error> {
         match self.peek().clone() {
             Word::Name(name) => {
                 self.next();
@@ -146,7 +141,7 @@ impl<'m> Parser<'m> {
     ///
     /// # Errors
     /// If the next word is no name, or a dot has none after it.
-    pub fn names(&mut self) -> Result<Vec<String>, Error> {
+    pub(super) fn names(&mut self) -> Result<Vec<String>, Error> {
         let mut names = vec![self.name()?];
         while self.takes(".") {
             names.push(self.name()?);
@@ -155,12 +150,12 @@ impl<'m> Parser<'m> {
     }
 
     /// The error that the next word is not what was expected.
-    pub fn instead_of(&self, expected: &str) -> Error {
+    pub(super) fn instead_of(&self, expected: &str) -> Error {
         self.metadata.damaged(self.place(), expected, self.peek().to_string())
     }
 
     /// The error that something at byte `at` is not what was expected.
-    pub fn damaged(&self, at: usize, expected: &str, found: impl Into<String>) -> Error {
+    pub(super) fn damaged(&self, at: usize, expected: &str, found: impl Into<String>) -> Error {
         self.metadata.damaged(at, expected, found)
     }
 
@@ -168,7 +163,7 @@ impl<'m> Parser<'m> {
     ///
     /// # Errors
     /// If no value follows.
-    pub fn value(&mut self) -> Result<Value, Error> {
+    pub(super) fn value(&mut self) -> Result<Value, Error> {
         let negative = self.takes("-");
         if !negative {
             self.takes("+");
@@ -196,7 +191,7 @@ impl<'m> Parser<'m> {
     ///
     /// # Errors
     /// If a statement is damaged.
-    pub fn block(&mut self) -> Result<Vec<Statement>, Error> {
+    pub(super) fn block(&mut self) -> Result<Vec<Statement>, Error> {
         self.expect("{")?;
         self.open_scope();
         let mut statements = Vec::new();
@@ -219,24 +214,24 @@ impl<'m> Parser<'m> {
     }
 
     /// Opens a block in which types may be declared.
-    pub fn open_scope(&mut self) {
+    pub(super) fn open_scope(&mut self) {
         self.scopes.push(FxHashMap::default());
     }
 
     /// Forgets the types declared since [`Parser::open_scope`].
-    pub fn close_scope(&mut self) {
+    pub(super) fn close_scope(&mut self) {
         self.scopes.pop();
     }
 
     /// Gives the type read last a name in the innermost block.
-    pub fn declare(&mut self, name: String, class: Arc<Class>) {
+    pub(super) fn declare(&mut self, name: String, class: Arc<Class>) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.insert(name, (class, self.height));
         }
     }
 
     /// The type that goes by this name here.
-    pub fn declared(&mut self, name: &str) -> Option<Arc<Class>> {
+    pub(super) fn declared(&mut self, name: &str) -> Option<Arc<Class>> {
         let (class, height) = self.scopes.iter().rev().find_map(|scope| scope.get(name))?;
         self.height = *height;
         Some(class.clone())
@@ -268,7 +263,7 @@ fn byte_order_of_trace(tokens: &[Token]) -> Option<Endian> {
 }
 
 /// `le`, `be` or `network`.
-pub fn order_named(name: &str) -> Option<Endian> {
+pub(super) fn order_named(name: &str) -> Option<Endian> {
     match name {
         "le" => Some(Endian::Little),
         "be" | "network" => Some(Endian::Big),

@@ -16,7 +16,7 @@ impl Parser<'_> {
     ///
     /// # Errors
     /// If the declaration is damaged.
-    pub fn declaration(&mut self) -> Result<bool, Error> {
+    pub(super) fn declaration(&mut self) -> Result<bool, Error> {
         let Word::Name(keyword) = self.peek().clone() else { return Ok(false) };
         match keyword.as_str() {
             "typealias" => {
@@ -55,7 +55,7 @@ impl Parser<'_> {
     ///
     /// # Errors
     /// If the type is damaged, unknown, or nested too deeply.
-    pub fn class(&mut self, named: bool) -> Result<Arc<Class>, Error> {
+    pub(super) fn class(&mut self, named: bool) -> Result<Arc<Class>, Error> {
         self.depth += 1;
         self.height = 1;
         if self.depth > DEEPEST {

@@ -10,16 +10,15 @@ use std::process::{Command, Stdio};
 
 /// One line of `babeltrace2 --names=all --fields=all`.
 #[derive(Debug)]
-pub struct Line {
+pub(super) struct Line {
     pub time_ns: Option<u64>,
     pub name: String,
     /// Fields of all scopes, the payload's last.
     pub fields: Vec<(String, Printed)>,
 }
 
-/// A value as printed.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Printed {
+pub(super) enum Printed {
     /// A number or a bare word.
     Word(String),
     Text(String),
@@ -28,7 +27,7 @@ pub enum Printed {
 }
 
 /// True if the program is there; else says that the test is skipped.
-pub fn is_there() -> bool {
+pub(super) fn is_there() -> bool {
     let there = Command::new("babeltrace2").arg("--version").output().is_ok_and(|output| output.status.success());
     if !there {
         println!("skipped: babeltrace2 is not installed (Debian: babeltrace2)");
@@ -37,7 +36,7 @@ pub fn is_there() -> bool {
 }
 
 /// Calls `take` with each line that babeltrace2 prints of `path`; returns whether it ended well.
-pub fn each_line(path: &Path, mut take: impl FnMut(Line)) -> bool {
+pub(super) fn each_line(path: &Path, mut take: impl FnMut(Line)) -> bool {
     let mut child = Command::new("babeltrace2")
         .args(["--no-delta", "--clock-seconds", "--names=all", "--fields=all"])
         .arg(path)
@@ -57,7 +56,7 @@ pub fn each_line(path: &Path, mut take: impl FnMut(Line)) -> bool {
 /// Compares every event and field of `path`; returns how many events were compared.
 ///
 /// Streams are told apart by `cpu_id`; a trace with one stream needs none.
-pub fn compare(path: &Path) -> u64 {
+pub(super) fn compare(path: &Path) -> u64 {
     let trace = kvmscope_trace::ctf::open(path).unwrap();
     let types = &trace.facts().event_types;
     let request = Request::everything(trace.facts());
@@ -111,7 +110,7 @@ impl Ours {
 }
 
 /// Panics unless both are the same event.
-pub fn same(ours: &Seen, line: &Line) {
+pub(super) fn same(ours: &Seen, line: &Line) {
     assert_eq!(ours.name, line.name, "{ours:?} {line:?}");
     if let Some(time_ns) = line.time_ns {
         // babeltrace2 converts frequencies other than 1 GHz in floating point.
@@ -127,7 +126,7 @@ pub fn same(ours: &Seen, line: &Line) {
 }
 
 impl Printed {
-    pub fn int(&self) -> Option<i128> {
+    pub(super) fn int(&self) -> Option<i128> {
         let Printed::Word(word) = self else { return None };
         let (negative, digits) = match word.strip_prefix('-') {
             Some(digits) => (true, digits),

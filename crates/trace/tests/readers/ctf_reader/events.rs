@@ -5,17 +5,15 @@ use kvmscope_trace::batch::LOST;
 use kvmscope_trace::{Batch, EventType, FieldKind, FieldType, Lane, Reading, Request, Trace};
 use std::path::Path;
 
-/// A field's value.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub(super) enum Value {
     Int(i128),
     Float(f64),
     Text(String),
 }
 
-/// One event.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Seen {
+pub(super) struct Seen {
     pub time_ns: u64,
     pub name: String,
     pub cpu: u32,
@@ -25,7 +23,7 @@ pub struct Seen {
 
 /// What reading a whole trace gave.
 #[derive(Debug, Default)]
-pub struct Whole {
+pub(super) struct Whole {
     /// Events of all lanes, sorted by time; events of one lane keep their order.
     pub events: Vec<Seen>,
     /// Loss records: time and number of events.
@@ -37,18 +35,18 @@ pub struct Whole {
 }
 
 impl Seen {
-    pub fn get(&self, name: &str) -> Option<&Value> {
+    pub(super) fn get(&self, name: &str) -> Option<&Value> {
         self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value)
     }
 
-    pub fn int(&self, name: &str) -> i128 {
+    pub(super) fn int(&self, name: &str) -> i128 {
         match self.get(name) {
             Some(Value::Int(value)) => *value,
             other => panic!("{name} of {self:?} is {other:?}"),
         }
     }
 
-    pub fn text(&self, name: &str) -> &str {
+    pub(super) fn text(&self, name: &str) -> &str {
         match self.get(name) {
             Some(Value::Text(value)) => value,
             other => panic!("{name} of {self:?} is {other:?}"),
@@ -57,12 +55,12 @@ impl Seen {
 }
 
 /// Calls `take` with each batch of a lane.
-pub fn each_batch(lane: Lane<'_>, event_types: usize, take: impl FnMut(Batch)) {
+pub(super) fn each_batch(lane: Lane<'_>, event_types: usize, take: impl FnMut(Batch)) {
     lane.source.batches(event_types).for_each(take);
 }
 
 /// The `at`-th event of a batch that was read with [`Request::everything`].
-pub fn seen(batch: &Batch, at: usize, types: &[EventType]) -> Seen {
+pub(super) fn seen(batch: &Batch, at: usize, types: &[EventType]) -> Seen {
     let kind = &types[usize::from(batch.rows[at].kind)];
     let fields = batch.fields(&batch.rows[at]);
     let read = |(place, field): (usize, &FieldType)| {
@@ -82,8 +80,7 @@ pub fn seen(batch: &Batch, at: usize, types: &[EventType]) -> Seen {
     Seen { time_ns: batch.rows[at].time_ns, name, cpu: batch.rows[at].cpu, tid: batch.rows[at].tid, fields }
 }
 
-/// Reads everything.
-pub fn read(trace: &dyn Trace) -> Whole {
+pub(super) fn read(trace: &dyn Trace) -> Whole {
     let facts = trace.facts();
     let request = Request::everything(facts);
     let reading = Reading { request: &request, fitted: None };
@@ -107,6 +104,6 @@ pub fn read(trace: &dyn Trace) -> Whole {
 }
 
 /// Opens and reads everything.
-pub fn read_path(path: &Path) -> Whole {
+pub(super) fn read_path(path: &Path) -> Whole {
     read(kvmscope_trace::ctf::open(path).unwrap().as_ref())
 }

@@ -5,33 +5,32 @@ use kvmscope_trace::batch::LOST;
 use kvmscope_trace::{Batch, Error, Reading, Request, Trace, perfdata};
 use std::io::Write;
 
-pub const FORMAT: &str = "name: kvm_exit\nID: 77\nformat:\n\
+pub(super) const FORMAT: &str = "name: kvm_exit\nID: 77\nformat:\n\
     \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
     \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
     \tfield:unsigned int exit_reason;\toffset:8;\tsize:4;\tsigned:0;\n\
     \tfield:unsigned long guest_rip;\toffset:16;\tsize:8;\tsigned:0;\n";
 
 /// IP TID TIME ID CPU PERIOD RAW, `sample_id_all`.
-pub const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 0x40 | 0x80 | 0x100 | 0x400;
+pub(super) const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 0x40 | 0x80 | 0x100 | 0x400;
 
 #[derive(Clone, Copy, PartialEq)]
-pub enum Order {
+pub(super) enum Order {
     Little,
     Big,
 }
 
-/// Bytes in one byte order.
-pub struct Bytes {
+pub(super) struct Bytes {
     pub order: Order,
     pub bytes: Vec<u8>,
 }
 
 impl Bytes {
-    pub fn new(order: Order) -> Self {
+    pub(super) fn new(order: Order) -> Self {
         Self { order, bytes: Vec::new() }
     }
 
-    pub fn number(mut self, value: u64, size: usize) -> Self {
+    pub(super) fn number(mut self, value: u64, size: usize) -> Self {
         match self.order {
             Order::Little => self.bytes.extend_from_slice(&value.to_le_bytes()[..size]),
             Order::Big => self.bytes.extend_from_slice(&value.to_be_bytes()[8 - size..]),
@@ -39,21 +38,21 @@ impl Bytes {
         self
     }
 
-    pub fn words(self, words: &[u64]) -> Self {
+    pub(super) fn words(self, words: &[u64]) -> Self {
         words.iter().fold(self, |bytes, word| bytes.number(*word, 8))
     }
 
-    pub fn raw(mut self, raw: &[u8]) -> Self {
+    pub(super) fn raw(mut self, raw: &[u8]) -> Self {
         self.bytes.extend_from_slice(raw);
         self
     }
 }
 
-pub fn record(order: Order, kind: u64, body: &[u8]) -> Vec<u8> {
+pub(super) fn record(order: Order, kind: u64, body: &[u8]) -> Vec<u8> {
     Bytes::new(order).number(kind, 4).number(1, 2).number(body.len() as u64 + 8, 2).raw(body).bytes
 }
 
-pub fn attr(order: Order) -> Vec<u8> {
+pub(super) fn attr(order: Order) -> Vec<u8> {
     let sample_id_all = if order == Order::Little { 1 << 18 } else { 1 << (63 - 18) };
     let mut attr = Bytes::new(order).number(2, 4).number(128, 4);
     attr = attr.words(&[77, 1, SAMPLE_TYPE, 0, sample_id_all]);
@@ -61,25 +60,25 @@ pub fn attr(order: Order) -> Vec<u8> {
     attr.bytes
 }
 
-pub fn sample(order: Order, time: u64, tid: u64, rip: u64) -> Vec<u8> {
+pub(super) fn sample(order: Order, time: u64, tid: u64, rip: u64) -> Vec<u8> {
     let body = Bytes::new(order).number(0xffff_ffff_8000_0000, 8).number(tid, 4).number(tid, 4);
     let body = body.words(&[time, 5]).number(3, 4).number(0, 4).number(1, 8).number(28, 4);
     let body = body.number(77, 2).number(0, 2).number(tid, 4).number(48, 4).number(0, 4).number(rip, 8).number(0, 4);
     record(order, 9, &body.bytes)
 }
 
-pub fn lost(order: Order, time: u64, events: u64) -> Vec<u8> {
+pub(super) fn lost(order: Order, time: u64, events: u64) -> Vec<u8> {
     let body = Bytes::new(order).words(&[5, events]).number(1, 4).number(1, 4).words(&[time, 5]).number(3, 4);
     record(order, 2, &body.number(0, 4).bytes)
 }
 
-pub fn round(order: Order) -> Vec<u8> {
+pub(super) fn round(order: Order) -> Vec<u8> {
     Bytes::new(order).number(68, 4).number(0, 2).number(8, 2).bytes
 }
 
 /// Three rounds of ten samples, each running backwards, the second reaching back into the first: 1009 and 1010 have
 /// changed places. A loss of seven events in the second.
-pub fn records(order: Order) -> Vec<u8> {
+pub(super) fn records(order: Order) -> Vec<u8> {
     let mut records = Vec::new();
     for outer in 0..3 {
         for inner in (0..10).rev() {
@@ -98,14 +97,14 @@ pub fn records(order: Order) -> Vec<u8> {
     records
 }
 
-pub fn tracing_data(order: Order) -> Vec<u8> {
+pub(super) fn tracing_data(order: Order) -> Vec<u8> {
     let data = Bytes::new(order).raw(b"\x17\x08\x44tracing0.6\0").number(u64::from(order == Order::Big), 1);
     let data = data.number(8, 1).number(4096, 4).raw(b"header_page\0").number(0, 8);
     let data = data.raw(b"header_event\0").number(0, 8).number(0, 4).number(1, 4).raw(b"kvm\0").number(1, 4);
     data.number(FORMAT.len() as u64, 8).raw(FORMAT.as_bytes()).number(0, 8).number(0, 8).bytes
 }
 
-pub fn file_form(order: Order, records: &[u8]) -> Vec<u8> {
+pub(super) fn file_form(order: Order, records: &[u8]) -> Vec<u8> {
     let (magic, features) = match order {
         Order::Little => (b"PERFILE2", 1u64 << 1),
         Order::Big => (b"2ELIFREP", 1u64 << 1),
@@ -118,7 +117,7 @@ pub fn file_form(order: Order, records: &[u8]) -> Vec<u8> {
     file.raw(records).words(&[features_at + 16, tracing.len() as u64]).raw(&tracing).bytes
 }
 
-pub fn pipe_form(order: Order, records: &[u8]) -> Vec<u8> {
+pub(super) fn pipe_form(order: Order, records: &[u8]) -> Vec<u8> {
     let magic = if order == Order::Little { b"PERFILE2" } else { b"2ELIFREP" };
     let mut tracing = tracing_data(order);
     let size = Bytes::new(order).number(tracing.len() as u64, 4).bytes;
@@ -129,7 +128,7 @@ pub fn pipe_form(order: Order, records: &[u8]) -> Vec<u8> {
 }
 
 /// Packs records into zstd records of the two kinds, cut where no record ends.
-pub fn packed(order: Order, records: &[u8]) -> Vec<u8> {
+pub(super) fn packed(order: Order, records: &[u8]) -> Vec<u8> {
     let mut encoder = zstd::stream::Encoder::new(Vec::new(), 1).unwrap();
     let mut all = Vec::new();
     for (index, part) in records.chunks(100).enumerate() {
@@ -146,7 +145,7 @@ pub fn packed(order: Order, records: &[u8]) -> Vec<u8> {
     all
 }
 
-pub struct Seen {
+pub(super) struct Seen {
     pub times: Vec<u64>,
     pub rips: Vec<u64>,
     pub places: Vec<(u32, i32)>,
@@ -155,13 +154,13 @@ pub struct Seen {
     pub tally: u64,
 }
 
-pub fn open(bytes: &[u8]) -> Result<Box<dyn Trace>, Error> {
+pub(super) fn open(bytes: &[u8]) -> Result<Box<dyn Trace>, Error> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(bytes).unwrap();
     perfdata::open(file.path())
 }
 
-pub fn see(trace: &dyn Trace) -> Seen {
+pub(super) fn see(trace: &dyn Trace) -> Seen {
     let request = Request::everything(trace.facts());
     let reading = Reading { request: &request, fitted: None };
     let kvm_exit = trace.facts().event_types.iter().position(|event| event.name == "kvm_exit");
@@ -175,7 +174,7 @@ pub fn see(trace: &dyn Trace) -> Seen {
     seen
 }
 
-pub fn take_in(seen: &mut Seen, batch: &Batch, kvm_exit: Option<usize>) {
+pub(super) fn take_in(seen: &mut Seen, batch: &Batch, kvm_exit: Option<usize>) {
     seen.problems += batch.problems.len();
     seen.tally += batch.tally.iter().map(|count| u64::from(*count)).sum::<u64>();
     for at in 0..batch.len() {

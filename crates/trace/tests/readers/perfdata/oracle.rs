@@ -25,7 +25,7 @@ def process_event(event):
 "#;
 
 /// A recording made by perf, or the reason why there is none.
-pub fn record(dir: &Path, args: &[&str]) -> Result<PathBuf, String> {
+pub(super) fn record(dir: &Path, args: &[&str]) -> Result<PathBuf, String> {
     let file = dir.join("perf.data");
     let to_pipe = args.contains(&"-");
     let mut command = Command::new("perf");

@@ -4,7 +4,7 @@ use super::support::schema;
 use kvmscope_trace::write::{Record, Shape, Value};
 
 /// One line per record: time in ns, CPU, event, fields; numbers in decimal as far as the field is signed.
-pub fn expected_lines(records: &[Record], long_bytes: u8) -> Vec<String> {
+pub(super) fn expected_lines(records: &[Record], long_bytes: u8) -> Vec<String> {
     let schema = schema();
     let line = |record: &Record| {
         let event = &schema.events[record.event];
@@ -24,7 +24,7 @@ pub fn expected_lines(records: &[Record], long_bytes: u8) -> Vec<String> {
 }
 
 /// A number in decimal, as trace-cmd and perf print that of field `name`; everything else as it is.
-pub fn decimal(name: &str, text: &str) -> String {
+pub(super) fn decimal(name: &str, text: &str) -> String {
     let bare_hex = matches!(name, "h" | "l");
     let digits = text.strip_prefix("0x").or(bare_hex.then_some(text));
     let number = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());

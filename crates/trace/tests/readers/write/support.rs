@@ -4,7 +4,7 @@ use kvmscope_trace::write::{EventSchema, Record, Schema, Value};
 use std::process::Command;
 
 /// Events with all shapes of fields.
-pub fn schema() -> Schema {
+pub(crate) fn schema() -> Schema {
     let kvm_exit = EventSchema::declared(
         "kvm",
         "kvm_exit",
@@ -18,7 +18,7 @@ pub fn schema() -> Schema {
 }
 
 /// `count` records over three CPUs, with short and long pauses between them.
-pub fn records(count: u64) -> Vec<Record> {
+pub(crate) fn records(count: u64) -> Vec<Record> {
     let mut ticks = 61_000_000_000;
     (0..count)
         .map(|n| {
@@ -38,7 +38,7 @@ pub fn records(count: u64) -> Vec<Record> {
 }
 
 /// Output of a program, or `None` with the reason printed if it is not installed.
-pub fn oracle(program: &str, arguments: &[&str]) -> Option<String> {
+pub(crate) fn oracle(program: &str, arguments: &[&str]) -> Option<String> {
     match Command::new(program).args(arguments).env("LC_ALL", "C").output() {
         Ok(output) => {
             let errors = String::from_utf8_lossy(&output.stderr);
@@ -53,7 +53,7 @@ pub fn oracle(program: &str, arguments: &[&str]) -> Option<String> {
 }
 
 /// Fails with the first line that differs.
-pub fn assert_same(case: &str, found: &[String], expected: &[String]) {
+pub(crate) fn assert_same(case: &str, found: &[String], expected: &[String]) {
     for (line, (found, expected)) in found.iter().zip(expected).enumerate() {
         assert_eq!(found, expected, "{case}: line {line}");
     }

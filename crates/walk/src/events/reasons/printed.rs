@@ -21,7 +21,6 @@ impl Printed {
         Self { bytes }
     }
 
-    /// As it was printed.
     pub fn text(&self) -> &str {
         let end = self.bytes.iter().position(|byte| *byte == 0).unwrap_or(LONGEST);
         std::str::from_utf8(&self.bytes[..end]).unwrap_or_default()

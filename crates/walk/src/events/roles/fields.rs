@@ -4,32 +4,27 @@
 pub mod exit {
     /// Reason as a number.
     pub const REASON: usize = 0;
-    /// Guest instruction pointer.
     pub const RIP: usize = 1;
-    /// Instruction set.
     pub const ISA: usize = 2;
     /// VMX exit qualification, SVM EXITINFO1.
-    pub const INFO1: usize = 3;
-    /// vCPU.
+    pub(crate) const INFO1: usize = 3;
     pub const VCPU: usize = 4;
     /// Reason as text, from text traces.
     pub const REASON_NAME: usize = 5;
     /// VMX: which exception or interrupt it was.
-    pub const INTR_INFO: usize = 6;
+    pub(crate) const INTR_INFO: usize = 6;
 }
 
 /// Places of the fields of `kvm_entry`.
 pub mod entry {
-    /// vCPU.
     pub const VCPU: usize = 0;
-    /// Guest instruction pointer.
     pub const RIP: usize = 1;
 }
 
 /// Places of the fields of a nested entry.
 pub mod nested_entry {
     /// Where the nested guest will run.
-    pub const NESTED_RIP: usize = 0;
+    pub(crate) const NESTED_RIP: usize = 0;
     /// Address of its control block: vmcb12 or vmcs12.
     pub const VMCB: usize = 1;
 }
@@ -38,26 +33,20 @@ pub mod nested_entry {
 pub mod inject {
     /// Reason as a number.
     pub const REASON: usize = 0;
-    /// Instruction set.
     pub const ISA: usize = 1;
-    /// Reason as text.
     pub const REASON_NAME: usize = 2;
 }
 
 /// Places of the fields of `sched_switch`.
 pub mod switch {
-    /// Task that leaves.
     pub const PREV_TID: usize = 0;
-    /// Its state.
-    pub const PREV_STATE: usize = 1;
-    /// Task that comes.
+    pub(crate) const PREV_STATE: usize = 1;
     pub const NEXT_TID: usize = 2;
-    /// Its name.
     pub const NEXT_COMM: usize = 3;
     /// Name of the task that leaves.
     pub const PREV_COMM: usize = 4;
     /// State as letters, from text traces.
-    pub const PREV_STATE_TEXT: usize = 5;
+    pub(crate) const PREV_STATE_TEXT: usize = 5;
 }
 
 /// Places of the fields of `sched_waking`.
@@ -66,7 +55,7 @@ pub mod waking {
     pub const TID: usize = 0;
     /// CPU that it ran on last: the event comes before the scheduler chooses one for it (try_to_wake_up in
     /// kernel/sched/core.c, Linux 6.12). Not asked for where `sched_wakeup` stands in, which comes after.
-    pub const LAST_CPU: usize = 1;
+    pub(crate) const LAST_CPU: usize = 1;
 }
 
 /// Places of the fields of `irq_handler_entry`.
@@ -79,44 +68,41 @@ pub mod irq {
 
 /// Places of the fields of `softirq_entry`.
 pub mod softirq {
-    /// Which softirq.
     pub const NUMBER: usize = 0;
 }
 
 /// Places of the fields of `kvm_apic`.
 pub mod apic {
     /// Offset of the register.
-    pub const REGISTER: usize = 0;
+    pub(crate) const REGISTER: usize = 0;
     /// Whether it was written.
     pub const WRITE: usize = 1;
     /// The register as the kernel names it, from text traces.
-    pub const REGISTER_NAME: usize = 2;
+    pub(crate) const REGISTER_NAME: usize = 2;
 }
 
 /// Places of the fields of `kvm_apic_accept_irq` and `kvm_apicv_accept_irq`.
 pub mod accept {
     /// The vCPU's number, whatever the field is called.
     pub const VCPU: usize = 0;
-    /// The vector.
     pub const VECTOR: usize = 1;
 }
 
 /// Places of the fields of `kvm_inj_virq`.
-pub mod inject_virq {
-    /// The vector.
-    pub const VECTOR: usize = 0;
+pub(crate) mod inject_virq {
+    pub(crate) const VECTOR: usize = 0;
     /// Whether it was injected before.
-    pub const AGAIN: usize = 1;
+    pub(crate) const AGAIN: usize = 1;
 }
 
 /// Places of the fields of `kvm_set_irq` and `kvm_msi_set_irq`.
-pub mod set_irq {
+pub(crate) mod set_irq {
     /// Whether the line rises or falls; messages have none.
-    pub const LEVEL: usize = 0;
+    pub(crate) const LEVEL: usize = 0;
     /// The message, whose lowest 8 bits are the vector.
-    pub const DATA: usize = 1;
+    pub(crate) const DATA: usize = 1;
     /// The vector, from text traces.
-    pub const VECTOR: usize = 2;
+    pub(crate) const VECTOR: usize = 2;
 }
 
 /// Places of the fields of `hrtimer_start` and `hrtimer_expire_entry`.
@@ -133,16 +119,13 @@ pub mod tsc_offset {
     pub const VCPU: usize = 0;
     /// Guest's counter minus the host's, up to now.
     pub const PREVIOUS: usize = 1;
-    /// The same from now on.
     pub const NEXT: usize = 2;
 }
 
 /// Places of the fields of `kvm_msr`.
 pub mod msr {
-    /// Which register.
     pub const NUMBER: usize = 0;
     /// Whether it was written.
     pub const WRITE: usize = 1;
-    /// Its value.
     pub const VALUE: usize = 2;
 }

@@ -15,7 +15,7 @@ const FEWEST_UNITS: f64 = 10.0;
 
 /// The time of one recording.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Busy {
+pub(super) struct Busy {
     pub parts: Parts,
     /// Units of work in a second of the vCPUs' time: exits of nested guests, and what marks count.
     pub work: BTreeMap<String, f64>,
@@ -23,7 +23,7 @@ pub struct Busy {
 
 impl Busy {
     /// What the vCPUs that are wanted were busy with; `None` if there are none.
-    pub fn of(case: &Case) -> Option<Self> {
+    pub(super) fn of(case: &Case) -> Option<Self> {
         let measures = measure(case.ledger(), case.given());
         let measures: Vec<&Measures<'_>> = measures.iter().filter(|measure| measure.part.aligned.is_none()).collect();
         let wall_ns: u64 = measures.iter().map(|measure| measure.wall_ns).sum();

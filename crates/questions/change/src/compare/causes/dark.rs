@@ -7,7 +7,7 @@ use facts::migrations::pieces::taken;
 use std::collections::BTreeMap;
 
 /// The dark time of each migration of one recording a side, or of each recording the mean of its migrations; in ns.
-pub fn of(side: &[&Case]) -> Vec<Parts> {
+pub(super) fn of(side: &[&Case]) -> Vec<Parts> {
     let all = side.iter().map(|case| case.input().migrations.list.iter().filter_map(parts).collect::<Vec<Parts>>());
     match side {
         [_] => all.flatten().collect(),

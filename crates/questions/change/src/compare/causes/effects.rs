@@ -6,7 +6,7 @@ use crate::compare::configuration::COMMAND;
 
 /// What a setting changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moves {
+pub(super) enum Moves {
     /// How often guests of that depth exit for these reasons; depth 1 is a guest of the machine with the setting.
     Rate(u8, &'static [&'static str]),
     /// How long every exit takes.
@@ -18,14 +18,12 @@ pub enum Moves {
 }
 
 /// One setting, or all that begin so where it ends in `*`, end so where it begins with it, have it where both.
-pub struct Effect {
+pub(super) struct Effect {
     /// As `configuration` names it; empty: any of its area.
     pub setting: &'static str,
-    /// Its area; empty: any.
     pub area: &'static str,
     /// Of a list of words, those that matter; empty: all.
     pub words: &'static [&'static str],
-    /// What it changes.
     pub moves: Moves,
     /// Where the kernel or QEMU does so.
     pub source: &'static str,
@@ -68,9 +66,8 @@ const WAITS: &[&str] = &["preempted", "wake_delay"];
 const SERVED: &[&str] = &["irq", "softirq"];
 const TAKEN: &[&str] = &["preempted", "wake_delay", "irq", "softirq"];
 
-/// All that is known.
 #[rustfmt::skip]
-pub const EFFECTS: &[Effect] = &[
+pub(super) const EFFECTS: &[Effect] = &[
     effect("kvm_intel.enable_shadow_vmcs", Moves::Rate(1, &["VMREAD", "VMWRITE"]), "arch/x86/kvm/vmx/nested.c, init_vmcs_shadow_fields, Linux 6.12"),
     word(COMMAND, &["shadow_vmcs=*"], Moves::Rate(1, &["VMREAD", "VMWRITE"]), "lab nested --set shadow_vmcs: the processor that Bochs emulates, and kvm_intel above it"),
     word(COMMAND, &["vgif=*"], Moves::Rate(1, &["STGI", "CLGI"]), "lab nested --set vgif: the processor that QEMU emulates, and kvm_amd above it"),
@@ -110,7 +107,7 @@ pub const EFFECTS: &[Effect] = &[
 
 impl Effect {
     /// Whether it is about a setting that differs, and in these words.
-    pub fn is_of(&self, setting: &str, area: &str, differing: &[&str]) -> bool {
+    pub(super) fn is_of(&self, setting: &str, area: &str, differing: &[&str]) -> bool {
         let is_named = |name: &str, pattern: &str| match (pattern.strip_suffix('*'), pattern.strip_prefix('*')) {
             _ if pattern.is_empty() => true,
             (Some(begin), Some(_)) => name.contains(begin.trim_start_matches('*')),

@@ -18,7 +18,7 @@ use base::number::{amount, counted};
 const STEPS: usize = 10;
 
 /// The staircase; `None` where there is nothing to step over, and of a migration, whose own pictures show it.
-pub fn staircase(causes: &Causes, id: String) -> Option<Figure> {
+pub(super) fn staircase(causes: &Causes, id: String) -> Option<Figure> {
     let (title, axis, unit) = match &causes.measured {
         Measured::Busy => ("Where the difference of busy time comes from".to_owned(), "of the vCPUs' time", "share"),
         Measured::Lost => {

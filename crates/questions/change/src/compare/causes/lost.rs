@@ -9,7 +9,7 @@ use facts::windows::tasks::known_as;
 use std::collections::BTreeMap;
 
 /// The losses of the vCPUs that are wanted, as shares of the time of which they are known; `None` where a trace does not show all of them.
-pub fn of(case: &Case) -> Option<Parts> {
+pub(super) fn of(case: &Case) -> Option<Parts> {
     let parts = case.ledger().parts.iter().zip(case.losses());
     let parts = parts.filter(|(part, _)| part.twin_of.is_none() && part.aligned.is_none() && !part.vcpus.is_empty());
     let (mut known_ns, mut sums) = (0_u64, BTreeMap::<Component, (u64, u64)>::new());

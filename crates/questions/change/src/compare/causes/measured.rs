@@ -1,8 +1,8 @@
 //! What is taken apart: its words, its unit, what of it is worth a word.
 
 use super::tables;
+use base::TableSpec;
 use base::number::{decimals, duration, percent, thousands};
-use base::table::TableSpec;
 
 /// Shares of less than this, a tenth of a point, are no causes worth a word.
 const LEAST_SHARE: f64 = 0.001;
@@ -11,7 +11,7 @@ const LEAST_OF_TIME: f64 = 0.01;
 
 /// What is taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Measured {
+pub(crate) enum Measured {
     /// The time that vCPUs were busy, as a share of theirs.
     Busy,
     /// What the host took from them without being asked, likewise.
@@ -23,8 +23,7 @@ pub enum Measured {
 }
 
 impl Measured {
-    /// The table that has it.
-    pub fn spec(&self) -> &'static TableSpec {
+    pub(crate) fn spec(&self) -> &'static TableSpec {
         match self {
             Measured::Busy => &tables::CAUSES,
             Measured::Lost => &tables::LOSSES,
@@ -34,7 +33,7 @@ impl Measured {
     }
 
     /// The unit of work, where it is measured by that.
-    pub fn work(&self) -> Option<&str> {
+    pub(crate) fn work(&self) -> Option<&str> {
         match self {
             Measured::PerWork(work) => Some(work),
             Measured::Busy | Measured::Lost | Measured::Dark => None,
@@ -42,7 +41,7 @@ impl Measured {
     }
 
     /// How long one of `often` took, in ns, if all of them took `amount`.
-    pub fn each_ns(&self, amount: f64, often: f64) -> f64 {
+    pub(crate) fn each_ns(&self, amount: f64, often: f64) -> f64 {
         match self {
             Measured::Busy | Measured::Lost => amount / often * 1e9,
             Measured::PerWork(_) | Measured::Dark => amount / often,
@@ -50,7 +49,7 @@ impl Measured {
     }
 
     /// The least that is worth a word, where all was `before`.
-    pub fn least(&self, before: f64) -> f64 {
+    pub(crate) fn least(&self, before: f64) -> f64 {
         match self {
             Measured::Busy | Measured::Lost => LEAST_SHARE,
             Measured::PerWork(_) | Measured::Dark => before * LEAST_OF_TIME,
@@ -58,7 +57,7 @@ impl Measured {
     }
 
     /// `vCPUs were busy 36.0 % of their time, 63.0 % before (-27.0 points)`.
-    pub fn whole(&self, before: f64, after: f64) -> String {
+    pub(crate) fn whole(&self, before: f64, after: f64) -> String {
         let difference = self.difference(after - before);
         match self {
             Measured::Busy => {
@@ -83,7 +82,7 @@ impl Measured {
     }
 
     /// `-28.1 points`, `-0.4 ms`.
-    pub fn difference(&self, amount: f64) -> String {
+    pub(crate) fn difference(&self, amount: f64) -> String {
         let (text, is_zero) = match self {
             Measured::Busy | Measured::Lost => {
                 let text = decimals(amount * 100.0, 1);
@@ -99,7 +98,7 @@ impl Measured {
     }
 
     /// How often, before and after: `140,000 exits/s before, 10,000 after`.
-    pub fn rates(&self, before: f64, after: f64) -> String {
+    pub(crate) fn rates(&self, before: f64, after: f64) -> String {
         let whole = |value: f64| thousands(value.round() as u64);
         let [one, two] = [before, after].map(|value| match self {
             Measured::PerWork(_) | Measured::Dark => decimals(value, 1),

@@ -19,7 +19,7 @@ mod figures;
 mod lost;
 mod measured;
 mod parts;
-pub mod tables;
+pub(crate) mod tables;
 
 use super::configuration::Difference;
 use base::number::{list, thousands};
@@ -38,7 +38,6 @@ const NAMED: usize = 3;
 /// A load that changed by more than this is not the same: our own limit.
 const SAME_LOAD: f64 = 0.1;
 
-/// One part of the difference.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Cause {
     pub part: String,
@@ -69,7 +68,6 @@ impl Cause {
     }
 }
 
-/// All of one thing that is measured.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Causes {
     pub measured: Measured,
@@ -186,7 +184,6 @@ fn between(measured: Measured, one: &[Parts], two: &[Parts], configured: &[Diffe
     Causes { measured, list, all }
 }
 
-/// What was set up differently that is known to move this part.
 fn setting_of(part: &Component, configured: &[Difference]) -> Option<(String, &'static str)> {
     let source = |difference: &Difference| {
         let words: Vec<&str> =

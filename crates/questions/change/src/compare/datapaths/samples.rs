@@ -6,7 +6,6 @@ use facts::datapaths::Bed;
 use facts::statistics::spread::median;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is measured of a kind of trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Measure {
     /// Packets a second from end to end.
@@ -17,7 +16,6 @@ pub(super) enum Measure {
     Stream,
 }
 
-/// What makes trials the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Kind {
     pub design: String,
@@ -37,11 +35,9 @@ pub(super) struct Series {
     bounds: BTreeSet<String>,
 }
 
-/// The samples of a side.
 pub(super) type Samples = BTreeMap<Kind, Series>;
 
 impl Measure {
-    /// As the table has it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Measure::Rate => "chain_pps",

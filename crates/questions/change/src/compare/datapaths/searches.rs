@@ -5,50 +5,30 @@
 
 use base::datapath::RateBounds;
 use base::number::counted;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Shown, Table, TableSpec, columns, shown};
 use facts::datapaths::Bed;
 use std::collections::BTreeMap;
 
 /// Bounds of both sides.
-pub const BOUNDS: TableSpec = TableSpec {
+pub(crate) const BOUNDS: TableSpec = TableSpec {
     section: super::super::ID,
     name: "bounds",
     version: 1,
     row: "Between which rates frames begin to be lost, before and after, by searches for one goal: the lowest and the highest bound of all \
           searches of a side. verdict: above or below if the interval after lies beyond the one before, overlap, or open where a bound \
           that would tell was not found.",
-    columns: &[
-        Column::key("design"),
-        Column::key_of("vnfs", ColumnType::U64),
-        Column::key_of("size_bytes", ColumnType::U64),
-        Column::key("goal"),
-        Column::key("method"),
-        Column::value("before_lower_pps", "", ColumnType::U64),
-        Column::value("before_upper_pps", "", ColumnType::U64),
-        Column::value("after_lower_pps", "", ColumnType::U64),
-        Column::value("after_upper_pps", "", ColumnType::U64),
-        Column::text("verdict"),
-        Column::count("before_searches"),
-        Column::count("after_searches"),
+    columns: columns![
+        key design, key_u64("") vnfs, key_u64("") size_bytes, key goal, key method, u64("") before_lower_pps,
+        u64("") before_upper_pps, u64("") after_lower_pps, u64("") after_upper_pps, text verdict,
+        count before_searches, count after_searches,
     ],
     shown: Some(Shown {
         whole: &["verdict"],
-        ..Shown::of(
-            "Rates between which frames begin to be lost, before and after",
-            &[
-                ("design", "design"),
-                ("vnfs", "VNFs"),
-                ("size_bytes", "bytes"),
-                ("goal", "goal"),
-                ("before_lower_pps", "from"),
-                ("before_upper_pps", "to"),
-                ("after_lower_pps", "from, after"),
-                ("after_upper_pps", "to, after"),
-                ("verdict", "verdict"),
-            ],
-            40,
-        )
+        ..shown![
+            "Rates between which frames begin to be lost, before and after", 40;
+            design, vnfs: "VNFs", size_bytes: "bytes", goal, before_lower_pps: "from", before_upper_pps: "to",
+            after_lower_pps: "from, after", after_upper_pps: "to, after", verdict,
+        ]
     }),
 };
 

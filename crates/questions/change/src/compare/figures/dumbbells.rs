@@ -16,7 +16,6 @@ const MOST: usize = 16;
 /// Those of them that noise could explain.
 const MOST_UNSURE: usize = 6;
 
-/// What such an axis says of itself.
 pub(super) const LOGARITHMIC: &str = "logarithmic, 0 at the left";
 
 /// The picture; `None` where there is nothing in it. `changed` is in the order of the table, and `are_runs` where a side has several

@@ -125,7 +125,6 @@ impl Group<'_, '_> {
         reached.map(|(place, window_ns)| (*window_ns, most(place))).collect()
     }
 
-    /// A vCPU, in words.
     fn vcpu(&self) -> String {
         if self.vm.is_empty() { "a vCPU".to_owned() } else { format!("a vCPU of {}", self.vm) }
     }

@@ -18,10 +18,8 @@ use base::Figure;
 use base::figure::{Axis, Curve, Curves, Drawing, Form, Limit};
 use facts::Case;
 
-/// What each side is called.
 const SIDES: [&str; 2] = ["before", "after"];
 
-/// All of what both sides have.
 pub(super) fn figures(before: &[&Case], after: &[&Case]) -> Vec<Figure> {
     losses::figures([before, after]).into_iter().chain(samples::figures([before, after])).collect()
 }

@@ -17,7 +17,6 @@ use base::{Cell, Figure, Table};
 /// Pairs of a group, as many as fit on a page; the table has all.
 const MOST: usize = 24;
 
-/// Tests of benches.
 pub(in crate::compare) fn benches(table: &Table, is_emulated: bool) -> Option<Figure> {
     let title = |row: &Row<'_>| format!("Cost per test in {}, median of launches", text(row, "unit"));
     let label = |row: &Row<'_>| {
@@ -56,7 +55,6 @@ pub(in crate::compare) fn prices(table: &Table) -> Option<Figure> {
     of.figure(table, title, label, |_| "count")
 }
 
-/// What pairs are of.
 struct Of {
     id: &'static str,
     question: &'static str,

@@ -11,8 +11,7 @@ mod series;
 
 use super::configuration;
 use base::number::{list, many, plain};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Section, Table, Unknown};
+use base::{Cell, Section, Shown, Table, TableSpec, Unknown, columns, shown};
 use facts::statistics::change_points::{self, ChangePoint, LEAST};
 use facts::statistics::holm::{self, CHANCE};
 use facts::{Answer, Case, Error};
@@ -20,11 +19,7 @@ use series::Series;
 
 /// Id of the Section.
 pub const ID: &str = "history";
-/// The question.
 pub const QUESTION: &str = "When did something change, and what was set up differently from then on?";
-
-const F64: ColumnType = ColumnType::F64;
-const U64: ColumnType = ColumnType::U64;
 
 /// All tables, in reading order.
 pub const TABLES: &[&TableSpec] = &[&CHANGES, &RECORDINGS, &VALUES];
@@ -36,66 +31,38 @@ pub const CHANGES: TableSpec = TableSpec {
     version: 1,
     row: "One change of the level of one number: the first recording of the new level, the medians of the recordings before and after up to the next change, how \
           likely a split as clear as this is in a series without any, and what was set up differently between that recording and the one before it.",
-    columns: &[
-        Column::key("what"),
-        Column::key("since"),
-        Column::value("before", "", F64),
-        Column::value("after", "", F64),
-        Column::value("ratio", "x", F64),
-        Column::count("recordings_before"),
-        Column::count("recordings_after"),
-        Column::value("chance", "", F64),
-        Column::text("set_up"),
+    columns: columns![
+        key what, key since, f64("") before, f64("") after, f64("x") ratio, count recordings_before,
+        count recordings_after, f64("") chance, text set_up,
     ],
     shown: Some(Shown {
         whole: &["what"],
-        ..Shown::of(
-            "What changed",
-            &[
-                ("what", "what"),
-                ("since", "since"),
-                ("before", "before"),
-                ("after", "after"),
-                ("ratio", "ratio"),
-                ("set_up", "set up differently since then"),
-            ],
-            40,
-        )
+        ..shown![
+            "What changed", 40;
+            what, since, before, after, ratio, set_up: "set up differently since then",
+        ]
     }),
 };
 
-/// The recordings.
 pub const RECORDINGS: TableSpec = TableSpec {
     section: ID,
     name: "recordings",
     version: 1,
     row: "One recording of the series, oldest first: when it was made, how many settings differ from the one before it, and which.",
-    columns: &[
-        Column::key_of("number", U64),
-        Column::text("recording"),
-        Column::text("created"),
-        Column::count("differing"),
-        Column::text("set_up"),
-    ],
-    shown: Some(Shown::of(
-        "Recordings",
-        &[
-            ("number", "number"),
-            ("recording", "recording"),
-            ("created", "made at"),
-            ("set_up", "set up differently from the one before"),
-        ],
-        60,
-    )),
+    columns: columns![key_u64("") number, text recording, text created, count differing, text set_up],
+    shown: Some(shown![
+        "Recordings", 60;
+        number, recording, created: "made at", set_up: "set up differently from the one before",
+    ]),
 };
 
 /// Every number of every recording.
-pub const VALUES: TableSpec = TableSpec {
+pub(crate) const VALUES: TableSpec = TableSpec {
     section: ID,
     name: "values",
     version: 1,
     row: "One number of one recording.",
-    columns: &[Column::key("what"), Column::key_of("number", U64), Column::value("value", "", F64)],
+    columns: columns![key what, key_u64("") number, f64("") value],
     shown: None,
 };
 

@@ -14,7 +14,7 @@ pub(super) struct Series {
 
 impl Series {
     /// The values that are there, with the places of their recordings.
-    pub fn known(&self) -> (Vec<usize>, Vec<f64>) {
+    pub(super) fn known(&self) -> (Vec<usize>, Vec<f64>) {
         self.values.iter().enumerate().filter_map(|(place, value)| Some((place, (*value)?))).unzip()
     }
 }

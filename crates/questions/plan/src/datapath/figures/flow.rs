@@ -114,7 +114,6 @@ fn on_host(path: Datapath) -> Option<&'static str> {
     }
 }
 
-/// Where a hop is.
 #[derive(Clone, Copy)]
 struct Place {
     is_first: bool,

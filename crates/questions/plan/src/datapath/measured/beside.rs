@@ -2,8 +2,7 @@
 
 use super::kinds::Spread;
 use base::datapath::StreamRun;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Shown, Table, TableSpec, columns, shown};
 use facts::datapaths::Bed;
 use std::collections::BTreeMap;
 
@@ -15,36 +14,16 @@ pub(super) const BOUNDS: TableSpec = TableSpec {
     version: 1,
     row: "Between which offered rates a measured datapath begins to lose more than loss_ratio; a bound that was not found is \
           missing, and ended says why. Trials are those of all goals of one search; discarded ones did not count.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("design"),
-        Column { key: true, ..Column::value("vnfs", "", ColumnType::U64) },
-        Column { key: true, ..Column::value("size_bytes", "", ColumnType::U64) },
-        Column::key("goal"),
-        Column::key("method"),
-        Column::value("loss_ratio", "share", ColumnType::F64),
-        Column::value("lower_pps", "", ColumnType::U64),
-        Column::value("upper_pps", "", ColumnType::U64),
-        Column::text("ended"),
-        Column::value("trials", "count", ColumnType::U64),
-        Column::value("discarded", "count", ColumnType::U64),
+    columns: columns![
+        key machine, key design, key_u64("") vnfs, key_u64("") size_bytes, key goal, key method, share loss_ratio,
+        u64("") lower_pps, u64("") upper_pps, text ended, count trials, count discarded,
     ],
     shown: Some(Shown {
         whole: &["lower_pps", "upper_pps"],
-        ..Shown::of(
-            "Rates between which frames begin to be lost, measured",
-            &[
-                ("design", "design"),
-                ("vnfs", "VNFs"),
-                ("size_bytes", "bytes"),
-                ("goal", "goal"),
-                ("lower_pps", "from"),
-                ("upper_pps", "to"),
-                ("trials", "trials"),
-                ("ended", "ended"),
-            ],
-            MOST_ROWS,
-        )
+        ..shown![
+            "Rates between which frames begin to be lost, measured", MOST_ROWS;
+            design, vnfs: "VNFs", size_bytes: "bytes", goal, lower_pps: "from", upper_pps: "to", trials, ended,
+        ]
     }),
 };
 
@@ -54,34 +33,16 @@ pub(super) const STREAMS: TableSpec = TableSpec {
     version: 1,
     row: "TCP streams over one path whose program writes messages of one size, measured: the median of all runs, and the least and \
           the most. A message is no frame, so nothing here is a rate of frames.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("path"),
-        Column { key: true, ..Column::value("vnfs", "", ColumnType::U64) },
-        Column { key: true, ..Column::value("message_bytes", "", ColumnType::U64) },
-        Column::value("runs", "count", ColumnType::U64),
-        Column::value("gbps", "", ColumnType::F64),
-        Column::value("low_gbps", "", ColumnType::F64),
-        Column::value("high_gbps", "", ColumnType::F64),
-        Column::value("sender_cpu_s_per_gb", "", ColumnType::F64),
-        Column::value("receiver_cpu_s_per_gb", "", ColumnType::F64),
-        Column::value("retransmits", "count", ColumnType::U64),
+    columns: columns![
+        key machine, key path, key_u64("") vnfs, key_u64("") message_bytes, count runs, f64("") gbps,
+        f64("") low_gbps, f64("") high_gbps, f64("") sender_cpu_s_per_gb, f64("") receiver_cpu_s_per_gb,
+        count retransmits,
     ],
-    shown: Some(Shown::of(
-        "TCP streams of messages of one size, measured (a message is no frame)",
-        &[
-            ("path", "path"),
-            ("vnfs", "VNFs"),
-            ("message_bytes", "message bytes"),
-            ("gbps", "Gb/s"),
-            ("low_gbps", "least"),
-            ("high_gbps", "most"),
-            ("sender_cpu_s_per_gb", "CPU s/GB, sender"),
-            ("receiver_cpu_s_per_gb", "receiver"),
-            ("retransmits", "retransmits"),
-        ],
-        MOST_ROWS,
-    )),
+    shown: Some(shown![
+        "TCP streams of messages of one size, measured (a message is no frame)", MOST_ROWS;
+        path, vnfs: "VNFs", message_bytes: "message bytes", gbps: "Gb/s", low_gbps: "least", high_gbps: "most",
+        sender_cpu_s_per_gb: "CPU s/GB, sender", receiver_cpu_s_per_gb: "receiver", retransmits,
+    ]),
 };
 
 /// Both tables, as far as they have rows.

@@ -8,14 +8,12 @@
 //! While a lab runs, `lab ovs` asks for the same, so that a wall that is played back shows what stood on it.
 
 use super::foretold::{Asked, pattern};
-use super::tables::key_u64;
 use crate::datapath::calibrate::{telling, tsc_hz};
 use crate::datapath::published::points;
 use base::datapath::{DatapathRun, DatapathRuns, gbps};
 use base::gauges::{Ceiling, Published, RateLook, TrialName};
 use base::number::{counted, plain};
-use base::table::TableSpec;
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns};
 use facts::datapaths::Bed;
 
 /// What carries packets in the trials that the model knows.
@@ -28,20 +26,9 @@ pub(super) const SAMPLES: TableSpec = TableSpec {
     row: "Packets between two readings of the counters within a trial's window, measured. counted: `sent` by the senders, `received` at the \
           ends of all chains, `all VNFs` sent (the system rate), `VNF k` sent. Times are since the first trial's window began; gbps counts \
           frames with FCS. The packets of a trial add up to those of its window.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("design"),
-        Column::key("pattern"),
-        key_u64("vnfs"),
-        key_u64("size_bytes"),
-        key_u64("repeat"),
-        Column::ns("from_ns"),
-        Column::ns("to_ns"),
-        Column::ns("read_ns"),
-        Column::key("counted"),
-        Column::count("packets"),
-        Column::value("pps", "", ColumnType::F64),
-        Column::value("gbps", "", ColumnType::F64),
+    columns: columns![
+        key machine, key design, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat,
+        ns from_ns, ns to_ns, ns read_ns, key counted, count packets, f64("") pps, f64("") gbps,
     ],
     shown: None,
 };
@@ -52,19 +39,9 @@ pub(super) const MARKS: TableSpec = TableSpec {
     version: 1,
     row: "What a trial's rate of all VNFs together is held against. kind modelled: what the trials before it say that it can carry at most, and \
           name is the resource that binds; kind published: a result of docs/validation.md with the same pattern and size.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("design"),
-        Column::key("pattern"),
-        key_u64("vnfs"),
-        key_u64("size_bytes"),
-        key_u64("repeat"),
-        Column::key("kind"),
-        Column::key("name"),
-        Column::text("of_design"),
-        Column::value("of_vnfs", "", ColumnType::U64),
-        Column::value("system_pps", "", ColumnType::F64),
-        Column::text("source"),
+    columns: columns![
+        key machine, key design, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat, key kind,
+        key name, text of_design, u64("") of_vnfs, f64("") system_pps, text source,
     ],
     shown: None,
 };

@@ -8,7 +8,6 @@ use crate::datapath::model::pcie::Detours;
 use crate::datapath::model::stages::{Bed, Load, rate};
 use base::datapath::{DatapathRun, Traffic};
 
-/// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) pattern: Traffic,

@@ -3,11 +3,10 @@
 //! In: trials with the times of their windows, and the trace of the same machine. Out: a table whose rows add up, with the time that
 //! the thread itself ran, to the window; and sentences on what the trace lacks and what recording it cost.
 
-use super::tables::{MOST_ROWS, key_u64};
+use super::tables::MOST_ROWS;
 use base::datapath::{DatapathRun, Poller};
 use base::number::{list, many, percent};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Span, Table, Unknown};
+use base::{Cell, Span, Table, TableSpec, Unknown, columns, shown};
 use facts::Case;
 use facts::attribution::pollers::{Asked, Spent, spent};
 use facts::datapaths::Bed;
@@ -25,41 +24,16 @@ pub(super) const GAPS: TableSpec = TableSpec {
     row: "What took the CPU of one polling thread within the window of one trial, by the trace: a thread, an interrupt (irq, vector, softirq, \
           nmi) by itself, time that the thread was asleep, and what the trace does not tell (unknown). With the time that the thread itself \
           ran, they add up to the window. An interrupt cuts what it interrupts in two. What the machine below took is in none of them.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("pattern"),
-        key_u64("vnfs"),
-        key_u64("size_bytes"),
-        key_u64("repeat"),
-        Column::key("thread"),
-        key_u64("tid"),
-        Column::value("cpu", "", ColumnType::U64),
-        Column::key("kind"),
-        Column::key("by"),
-        key_u64("by_tid"),
-        Column::count("count"),
-        Column::ns("total_ns"),
-        Column::ns("max_ns"),
-        Column::share("share"),
+    columns: columns![
+        key machine, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat, key thread,
+        key_u64("") tid, u64("") cpu, key kind, key by, key_u64("") by_tid, count count, ns total_ns, ns max_ns,
+        share share,
     ],
-    shown: Some(Shown::of(
-        "Who took the CPUs of polling threads, by the trace",
-        &[
-            ("vnfs", "VNFs"),
-            ("size_bytes", "bytes"),
-            ("repeat", "trial"),
-            ("thread", "thread"),
-            ("cpu", "CPU"),
-            ("kind", "kind"),
-            ("by", "by"),
-            ("by_tid", "its id"),
-            ("count", "times"),
-            ("total_ns", "total"),
-            ("max_ns", "longest"),
-            ("share", "of window"),
-        ],
-        MOST_ROWS,
-    )),
+    shown: Some(shown![
+        "Who took the CPUs of polling threads, by the trace", MOST_ROWS;
+        vnfs: "VNFs", size_bytes: "bytes", repeat: "trial", thread, cpu: "CPU", kind, by, by_tid: "its id",
+        count: "times", total_ns: "total", max_ns: "longest", share: "of window",
+    ]),
 };
 
 /// A polling thread in a trial, and what became of its window.
@@ -210,7 +184,6 @@ fn told(polled: &[Polled<'_>], names: &Names<'_>) -> Vec<String> {
     by_cpu.into_iter().map(sentence).collect()
 }
 
-/// Who is named in a sentence.
 const NAMED: usize = 3;
 
 /// What the trace itself took: its events, and the time of its program on the pollers' CPUs.

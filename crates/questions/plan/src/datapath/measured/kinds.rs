@@ -33,7 +33,6 @@ impl Spread {
 /// What one trial is of; the order is that of tables.
 type Key<'a> = (&'a str, &'a str, Traffic, u32, u32);
 
-/// The kinds of all trials.
 pub(super) fn of(beds: &[Bed]) -> Vec<Kind<'_>> {
     let mut kinds: BTreeMap<Key<'_>, Kind<'_>> = BTreeMap::new();
     for bed in beds {

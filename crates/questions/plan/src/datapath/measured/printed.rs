@@ -1,8 +1,7 @@
 //! The tables of what Open vSwitch and testpmd printed.
 
-use super::tables::{MOST_ROWS, key_u64};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use super::tables::MOST_ROWS;
+use base::{Cell, Shown, Table, TableSpec, columns, shown};
 use facts::datapaths::Printed;
 
 pub(super) const PMDS: TableSpec = TableSpec {
@@ -10,35 +9,16 @@ pub(super) const PMDS: TableSpec = TableSpec {
     name: "pmds",
     version: 1,
     row: "What one polling thread of Open vSwitch says of itself since its counters were cleared.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("file"),
-        key_u64("cpu"),
-        Column::count("packets"),
-        Column::value("cycles_per_packet", "", ColumnType::F64),
-        Column::share("busy_share"),
-        Column::value("packets_per_batch", "", ColumnType::F64),
-        Column::count("emc_hits"),
-        Column::count("simple_match_hits"),
-        Column::count("smc_hits"),
-        Column::count("megaflow_hits"),
-        Column::count("upcalls"),
-        Column::count("lost_upcalls"),
+    columns: columns![
+        key machine, key file, key_u64("") cpu, count packets, f64("") cycles_per_packet, share busy_share,
+        f64("") packets_per_batch, count emc_hits, count simple_match_hits, count smc_hits, count megaflow_hits,
+        count upcalls, count lost_upcalls,
     ],
-    shown: Some(Shown::of(
-        "Polling threads of Open vSwitch, as it prints them",
-        &[
-            ("file", "file"),
-            ("cpu", "CPU"),
-            ("packets", "packets"),
-            ("cycles_per_packet", "cycles each"),
-            ("busy_share", "busy"),
-            ("packets_per_batch", "per batch"),
-            ("upcalls", "upcalls"),
-            ("lost_upcalls", "lost"),
-        ],
-        MOST_ROWS,
-    )),
+    shown: Some(shown![
+        "Polling threads of Open vSwitch, as it prints them", MOST_ROWS;
+        file, cpu: "CPU", packets, cycles_per_packet: "cycles each", busy_share: "busy",
+        packets_per_batch: "per batch", upcalls, lost_upcalls: "lost",
+    ]),
 };
 
 pub(super) const QUEUES: TableSpec = TableSpec {
@@ -46,21 +26,13 @@ pub(super) const QUEUES: TableSpec = TableSpec {
     name: "queues",
     version: 1,
     row: "One receive queue and the polling thread that serves it; its usage includes polling, and is missing until the switch has measured it.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("file"),
-        key_u64("cpu"),
-        Column::key("port"),
-        key_u64("queue"),
-        Column::share("usage_share"),
-    ],
+    columns: columns![key machine, key file, key_u64("") cpu, key port, key_u64("") queue, share usage_share],
     shown: Some(Shown {
         in_terminals: false,
-        ..Shown::of(
-            "Receive queues and who serves them",
-            &[("file", "file"), ("cpu", "CPU"), ("port", "port"), ("queue", "queue"), ("usage_share", "usage")],
-            MOST_ROWS,
-        )
+        ..shown![
+            "Receive queues and who serves them", MOST_ROWS;
+            file, cpu: "CPU", port, queue, usage_share: "usage",
+        ]
     }),
 };
 
@@ -69,13 +41,7 @@ pub(super) const FLOWS: TableSpec = TableSpec {
     name: "flows",
     version: 1,
     row: "Packets from one port for which the datapath had the same actions.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("file"),
-        Column::key("in_port"),
-        Column::key("actions"),
-        Column::count("packets"),
-    ],
+    columns: columns![key machine, key file, key in_port, key actions, count packets],
     shown: None,
 };
 
@@ -84,33 +50,17 @@ pub(super) const PORTS: TableSpec = TableSpec {
     name: "ports",
     version: 1,
     row: "One port of testpmd, as it was shown last: what it received and sent, and what was lost there.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("file"),
-        key_u64("port"),
-        Column::count("rx_packets"),
-        Column::count("rx_lost"),
-        Column::count("tx_packets"),
-        Column::count("tx_dropped"),
-        Column::value("rx_pps", "", ColumnType::U64),
-        Column::value("tx_pps", "", ColumnType::U64),
+    columns: columns![
+        key machine, key file, key_u64("") port, count rx_packets, count rx_lost, count tx_packets, count tx_dropped,
+        u64("") rx_pps, u64("") tx_pps,
     ],
     shown: Some(Shown {
         in_terminals: false,
-        ..Shown::of(
-            "Ports of testpmd",
-            &[
-                ("file", "file"),
-                ("port", "port"),
-                ("rx_packets", "received"),
-                ("rx_lost", "lost"),
-                ("tx_packets", "sent"),
-                ("tx_dropped", "dropped"),
-                ("rx_pps", "received/s"),
-                ("tx_pps", "sent/s"),
-            ],
-            MOST_ROWS,
-        )
+        ..shown![
+            "Ports of testpmd", MOST_ROWS;
+            file, port, rx_packets: "received", rx_lost: "lost", tx_packets: "sent", tx_dropped: "dropped",
+            rx_pps: "received/s", tx_pps: "sent/s",
+        ]
     }),
 };
 

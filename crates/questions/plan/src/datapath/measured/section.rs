@@ -11,7 +11,6 @@ use base::{Section, Unknown};
 use facts::datapaths::{Datapaths, Printed};
 use facts::{Answer, Case, Error};
 
-/// The question.
 pub const QUESTION: &str = "How many packets did the datapath carry, where did the others go, and what did each cost?";
 
 /// What of the environment stands above the answer.

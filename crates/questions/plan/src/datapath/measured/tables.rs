@@ -8,8 +8,7 @@ use super::printed::{FLOWS, PMDS, PORTS, QUEUES};
 use super::unseen::PREDICTED;
 use crate::datapath::tables::RATES;
 use base::datapath::DatapathRun;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 use facts::datapaths::Bed;
 
 /// All of them but `rates`.
@@ -20,55 +19,21 @@ pub const TABLES: &[&TableSpec] = &[
 
 pub(super) const MOST_ROWS: usize = 60;
 
-/// A whole number that is part of what a row is about.
-pub(super) const fn key_u64(name: &'static str) -> Column {
-    Column::key_of(name, ColumnType::U64)
-}
-
 const TRIALS: TableSpec = TableSpec {
     section: "datapath",
     name: "trials",
     version: 1,
     row: "One trial: what arrived within its window, and all packets of the trial: sent = received + dropped + held + missing.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("design"),
-        Column::key("pattern"),
-        key_u64("vnfs"),
-        key_u64("size_bytes"),
-        key_u64("repeat"),
-        Column::value("chain_pps", "", ColumnType::F64),
-        Column::ns("window_ns"),
-        Column::ns("window_error_ns"),
-        Column::count("sent"),
-        Column::count("received"),
-        Column::count("dropped"),
-        Column::count("held"),
-        Column::value("missing", "count", ColumnType::I64),
-        Column::count("agreements"),
-        Column::count("faults"),
-        Column::text("bound_by"),
-        Column::share("steal_share"),
-        Column::text("interference"),
+    columns: columns![
+        key machine, key design, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat,
+        f64("") chain_pps, ns window_ns, ns window_error_ns, count sent, count received, count dropped, count held,
+        i64("count") missing, count agreements, count faults, text bound_by, share steal_share, text interference,
     ],
-    shown: Some(Shown::of(
-        "Trials and their books, in packets",
-        &[
-            ("design", "design"),
-            ("pattern", "pattern"),
-            ("vnfs", "VNFs"),
-            ("size_bytes", "bytes"),
-            ("repeat", "trial"),
-            ("sent", "sent"),
-            ("received", "received"),
-            ("dropped", "dropped"),
-            ("held", "held"),
-            ("missing", "missing"),
-            ("chain_pps", "per second"),
-            ("bound_by", "bound by"),
-        ],
-        MOST_ROWS,
-    )),
+    shown: Some(shown![
+        "Trials and their books, in packets", MOST_ROWS;
+        design, pattern, vnfs: "VNFs", size_bytes: "bytes", repeat: "trial", sent, received, dropped, held, missing,
+        chain_pps: "per second", bound_by: "bound by",
+    ]),
 };
 
 const BOOKS: TableSpec = TableSpec {
@@ -76,17 +41,9 @@ const BOOKS: TableSpec = TableSpec {
     name: "books",
     version: 1,
     row: "Packets of one trial at one place, and the counter that says so; kind is dropped or held.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("design"),
-        Column::key("pattern"),
-        key_u64("vnfs"),
-        key_u64("size_bytes"),
-        key_u64("repeat"),
-        Column::key("kind"),
-        Column::key("place"),
-        Column::count("packets"),
-        Column::text("counter"),
+    columns: columns![
+        key machine, key design, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat, key kind,
+        key place, count packets, text counter,
     ],
     shown: None,
 };
@@ -97,33 +54,16 @@ const CYCLES: TableSpec = TableSpec {
     version: 1,
     row: "TSC cycles of a packet in the switch by frame size and polled queues, over all trials: as the switch counts them, and \
           those during which its thread ran. dropped_share: the most of any trial that was dropped at a full ring, which costs less than a hop.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("design"),
-        key_u64("size_bytes"),
-        key_u64("ports"),
-        Column::count("trials"),
-        Column::value("cycles", "cycles", ColumnType::F64),
-        Column::value("low_cycles", "cycles", ColumnType::F64),
-        Column::value("high_cycles", "cycles", ColumnType::F64),
-        Column::value("counted_cycles", "cycles", ColumnType::F64),
-        Column::share("dropped_share"),
-        Column::value("tsc_hz", "", ColumnType::F64),
+    columns: columns![
+        key machine, key design, key_u64("") size_bytes, key_u64("") ports, count trials, f64("cycles") cycles,
+        f64("cycles") low_cycles, f64("cycles") high_cycles, f64("cycles") counted_cycles, share dropped_share,
+        f64("") tsc_hz,
     ],
-    shown: Some(Shown::of(
-        "Cycles of a packet in the switch",
-        &[
-            ("size_bytes", "bytes"),
-            ("ports", "queues"),
-            ("trials", "trials"),
-            ("cycles", "cycles"),
-            ("low_cycles", "least"),
-            ("high_cycles", "most"),
-            ("counted_cycles", "as counted"),
-            ("dropped_share", "dropped"),
-        ],
-        MOST_ROWS,
-    )),
+    shown: Some(shown![
+        "Cycles of a packet in the switch", MOST_ROWS;
+        size_bytes: "bytes", ports: "queues", trials, cycles, low_cycles: "least", high_cycles: "most",
+        counted_cycles: "as counted", dropped_share: "dropped",
+    ]),
 };
 
 const POLLERS: TableSpec = TableSpec {
@@ -132,17 +72,9 @@ const POLLERS: TableSpec = TableSpec {
     version: 1,
     row: "One thread that polls for packets, within the window of one trial: the shares of it that it ran, and that it was ready \
           and another thread ran.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("pattern"),
-        key_u64("vnfs"),
-        key_u64("size_bytes"),
-        key_u64("repeat"),
-        Column::key("thread"),
-        key_u64("tid"),
-        Column::value("cpu", "", ColumnType::U64),
-        Column::share("run_share"),
-        Column::share("wait_share"),
+    columns: columns![
+        key machine, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat, key thread,
+        key_u64("") tid, u64("") cpu, share run_share, share wait_share,
     ],
     shown: None,
 };
@@ -182,7 +114,6 @@ pub(super) fn rates(kinds: &[Kind<'_>]) -> Table {
     table
 }
 
-/// The trials of all beds with their machines.
 fn trials_of(beds: &[Bed]) -> impl Iterator<Item = (&Bed, &DatapathRun)> {
     beds.iter().flat_map(|bed| bed.runs.runs.iter().map(move |run| (bed, run)))
 }

@@ -2,10 +2,9 @@
 
 use super::foretold::{Asked, Foretold};
 use super::kinds::{Kind, Spread};
-use super::tables::{MOST_ROWS, key_u64};
+use super::tables::MOST_ROWS;
 use crate::datapath::calibrate::{telling, tsc_hz};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 use facts::datapaths::Bed as Measured;
 
 pub(super) const PREDICTED: TableSpec = TableSpec {
@@ -14,37 +13,15 @@ pub(super) const PREDICTED: TableSpec = TableSpec {
     version: 1,
     row: "A chain of one length and size on OVS-DPDK, predicted from the trials of other lengths and other sizes alone, beside the median \
           that was measured. inside: between low_pps and high_pps; error: how much more was predicted.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("pattern"),
-        key_u64("vnfs"),
-        key_u64("size_bytes"),
-        Column::count("trials"),
-        Column::value("low_pps", "", ColumnType::F64),
-        Column::value("chain_pps", "", ColumnType::F64),
-        Column::value("high_pps", "", ColumnType::F64),
-        Column::text("bound_by"),
-        Column::value("measured_pps", "", ColumnType::F64),
-        Column::share("error"),
-        Column::value("inside", "", ColumnType::Bool),
+    columns: columns![
+        key machine, key pattern, key_u64("") vnfs, key_u64("") size_bytes, count trials, f64("") low_pps,
+        f64("") chain_pps, f64("") high_pps, text bound_by, f64("") measured_pps, share error, flag inside,
     ],
-    shown: Some(Shown::of(
-        "Chains as the trials of others predict them",
-        &[
-            ("pattern", "pattern"),
-            ("vnfs", "VNFs"),
-            ("size_bytes", "bytes"),
-            ("trials", "from trials"),
-            ("low_pps", "at least"),
-            ("chain_pps", "per second"),
-            ("high_pps", "at most"),
-            ("bound_by", "bound by"),
-            ("measured_pps", "measured"),
-            ("error", "error"),
-            ("inside", "inside"),
-        ],
-        MOST_ROWS,
-    )),
+    shown: Some(shown![
+        "Chains as the trials of others predict them", MOST_ROWS;
+        pattern, vnfs: "VNFs", size_bytes: "bytes", trials: "from trials", low_pps: "at least",
+        chain_pps: "per second", high_pps: "at most", bound_by: "bound by", measured_pps: "measured", error, inside,
+    ]),
 };
 
 /// One line of [`PREDICTED`].

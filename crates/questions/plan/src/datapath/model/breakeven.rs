@@ -6,21 +6,21 @@ use super::stages::{Bed, Load, rate};
 use super::switch::HopCost;
 
 /// Ethernet's shortest and longest untagged frame, with its check sequence.
-pub const SHORTEST_BYTES: u32 = 64;
-pub const LONGEST_BYTES: u32 = 1518;
+pub(crate) const SHORTEST_BYTES: u32 = 64;
+pub(crate) const LONGEST_BYTES: u32 = 1518;
 
 /// The longest chain that is asked for.
-pub const MOST_VNFS: u32 = 256;
+pub(crate) const MOST_VNFS: u32 = 256;
 
 /// Cores that poll for a switch that carries `system_pps` of a chain of `vnfs`: each packet makes one hop more than there are VNFs.
-pub fn pmd_cores(hop: &HopCost, core_hz: f64, system_pps: f64, vnfs: u32, frames: &Frames) -> f64 {
+pub(crate) fn pmd_cores(hop: &HopCost, core_hz: f64, system_pps: f64, vnfs: u32, frames: &Frames) -> f64 {
     let vnfs = f64::from(vnfs.max(1));
     (vnfs + 1.0) / vnfs * system_pps * frames.mean(|bytes| hop.of(bytes)) / core_hz
 }
 
 /// The shortest frame from which `slow` carries at least as much as `fast`, if there is one: what is short binds by packets, what
 /// is long by bits, so they cross once.
-pub fn tie_bytes(slow: impl Fn(&Frames) -> Option<f64>, fast: impl Fn(&Frames) -> Option<f64>) -> Option<u32> {
+pub(crate) fn tie_bytes(slow: impl Fn(&Frames) -> Option<f64>, fast: impl Fn(&Frames) -> Option<f64>) -> Option<u32> {
     let ties = |bytes: u32| {
         let frames = Frames::of(bytes);
         // Equal up to what rounding leaves.
@@ -30,7 +30,12 @@ pub fn tie_bytes(slow: impl Fn(&Frames) -> Option<f64>, fast: impl Fn(&Frames) -
 }
 
 /// The longest chain of `design` that carries `target_pps` from end to end; `None` if not even one VNF does.
-pub fn longest_chain(bed: &Bed, design: impl Fn(u32) -> Design, frames: &Frames, target_pps: f64) -> Option<u32> {
+pub(crate) fn longest_chain(
+    bed: &Bed,
+    design: impl Fn(u32) -> Design,
+    frames: &Frames,
+    target_pps: f64,
+) -> Option<u32> {
     let carries = |vnfs: u32| {
         let load = Load { design: &design(vnfs), pattern: Pattern::Chain, vnfs };
         rate(bed, load, &[], frames).chain_pps().is_some_and(|pps| pps >= target_pps)

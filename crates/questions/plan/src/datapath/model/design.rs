@@ -11,9 +11,7 @@ pub enum Datapath {
     OvsDpdk,
     /// Open vSwitch in the kernel, with vhost-net.
     OvsKernel,
-    /// macvtap on the port.
     Macvtap,
-    /// The kernel's bridge.
     Bridge,
     /// Memory that two VMs share.
     Channel,
@@ -33,7 +31,6 @@ pub const DATAPATHS: [(Datapath, &str); 7] = [
 ];
 
 impl Datapath {
-    /// The one that is called so.
     pub fn named(name: &str) -> Option<Self> {
         DATAPATHS.iter().find(|(_, known)| *known == name).map(|(path, _)| *path)
     }
@@ -48,29 +45,27 @@ impl Datapath {
         }
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         DATAPATHS.iter().find(|(path, _)| *path == self).map_or("", |(_, name)| name)
     }
 
     /// Packets go through a thread of vhost-net.
-    pub fn is_of_vhost_net(self) -> bool {
+    pub(crate) fn is_of_vhost_net(self) -> bool {
         matches!(self, Datapath::OvsKernel | Datapath::Macvtap | Datapath::Bridge)
     }
 
     /// Threads that poll serve its queues; a switch in a VM has them at best as one on the host.
-    pub fn is_polled(self) -> bool {
+    pub(crate) fn is_polled(self) -> bool {
         matches!(self, Datapath::OvsDpdk | Datapath::VswitchVm)
     }
 
     /// A VM that has it cannot be moved as it is: a VF is a device of its host, and memory that is shared with a neighbour stays with that
     /// one (QEMU blocks the migration of a peer of ivshmem, docs/system/devices/ivshmem.rst, 7.2).
-    pub fn forbids_migration(self) -> bool {
+    pub(crate) fn forbids_migration(self) -> bool {
         matches!(self, Datapath::Sriov | Datapath::Channel)
     }
 }
 
-/// Where packets go.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Pattern {
     /// From the wire through all VNFs, one behind the other, to the wire.
@@ -81,7 +76,6 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// The one that is called so.
     pub fn named(name: &str) -> Option<Self> {
         [Pattern::Chain, Pattern::NorthSouth].into_iter().find(|pattern| pattern.name() == name)
     }
@@ -148,7 +142,6 @@ impl Design {
         if runs.len() == 1 { self.to_string() } else { runs.join(" + ") }
     }
 
-    /// Its edges in order.
     pub fn edges(&self) -> &[Datapath] {
         &self.edges
     }
@@ -159,7 +152,7 @@ impl Design {
     }
 
     /// The same while the VM behind edge `vnf` is being moved: its VFs are unplugged, and `standby` stands in for them.
-    pub fn while_moving(&self, vnf: usize, standby: Datapath) -> Self {
+    pub(crate) fn while_moving(&self, vnf: usize, standby: Datapath) -> Self {
         let mut edges = self.edges.clone();
         let of_vm = edges.iter_mut().skip(vnf).take(2);
         of_vm.filter(|path| path.forbids_migration()).for_each(|path| *path = standby);
@@ -175,7 +168,7 @@ impl Design {
     }
 
     /// Whether all its VMs can be moved.
-    pub fn is_migratable(&self) -> bool {
+    pub(crate) fn is_migratable(&self) -> bool {
         !self.edges.iter().any(|path| path.forbids_migration())
     }
 }

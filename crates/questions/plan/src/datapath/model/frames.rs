@@ -34,8 +34,7 @@ impl Frames {
         if self.mix.is_some() { None } else { self.sizes.first().map(|(_, bytes)| *bytes as u64) }
     }
 
-    /// What a mix is called.
-    pub fn mix_name(&self) -> Option<&str> {
+    pub(crate) fn mix_name(&self) -> Option<&str> {
         self.mix.as_deref()
     }
 
@@ -59,8 +58,7 @@ impl Frames {
         self.sizes.iter().all(|(_, bytes)| is(*bytes))
     }
 
-    /// Bytes of the longest frame.
-    pub fn longest_bytes(&self) -> f64 {
+    pub(crate) fn longest_bytes(&self) -> f64 {
         self.sizes.iter().map(|(_, bytes)| *bytes).fold(0.0, f64::max)
     }
 

@@ -8,33 +8,31 @@ pub struct Nic {
     /// Most packets a second; `None` where nobody has published it.
     pub packets: Option<PacketLimit>,
     /// How it forwards from one of its VFs to another.
-    pub hairpin: Hairpin,
+    pub(crate) hairpin: Hairpin,
     /// Bits a second of frames of a port while two are in use, where that is less than the line.
-    pub port_of_two_bits_per_s: Option<f64>,
+    pub(crate) port_of_two_bits_per_s: Option<f64>,
     /// Bits a second of its fastest port.
     pub line_bits_per_s: f64,
     /// Generation and lanes of PCIe that the card has; the slot may give less.
     pub pcie: (u8, u8),
-    /// Where its limits stand.
     pub source: &'static str,
     /// Where its port and its PCIe stand.
-    pub link_source: &'static str,
+    pub(crate) link_source: &'static str,
 }
 
 /// Most packets a second that a card takes in, and as many out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PacketLimit {
-    /// How many.
     pub per_s: f64,
     /// Of the whole card, whatever its ports.
-    pub is_of_device: bool,
+    pub(crate) is_of_device: bool,
     /// Only frames shorter than that meet it.
-    pub below_bytes: Option<u32>,
+    pub(crate) below_bytes: Option<u32>,
 }
 
 /// How a card forwards from one of its VFs to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hairpin {
+pub(crate) enum Hairpin {
     /// Each such packet counts twice against its packets a second.
     CountsTwice,
     /// No faster than one of its ports.
@@ -67,7 +65,6 @@ const DATA_SHEET_82599: &str = "Intel 331520, data sheet";
 const DATA_SHEET_700: &str = "Intel 332464, data sheet";
 const DATA_SHEET_E810: &str = "Intel 613875, data sheet";
 
-/// All that are known.
 pub const NICS: &[Nic] = &[
     card(
         "82599",
@@ -113,12 +110,11 @@ const DEVICES: &[(u16, &str)] = &[
 const INTEL: u16 = 0x8086;
 
 /// What the list calls a PCI device.
-pub fn model_of((vendor, device): (u16, u16)) -> Option<&'static str> {
+pub(crate) fn model_of((vendor, device): (u16, u16)) -> Option<&'static str> {
     DEVICES.iter().find(|(id, _)| vendor == INTEL && *id == device).map(|(_, model)| *model)
 }
 
-/// The card that is called so.
-pub fn named(model: &str) -> Option<&'static Nic> {
+pub(crate) fn named(model: &str) -> Option<&'static Nic> {
     NICS.iter().find(|nic| nic.model.eq_ignore_ascii_case(model))
 }
 

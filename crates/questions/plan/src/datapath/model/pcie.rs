@@ -9,7 +9,6 @@
 //! (10.1145/3230543.3230560); what crosses the link per packet is the poll-mode driver of its section 3. Its model program leaves
 //! out the request that reads receive descriptors; here it is counted.
 
-/// A link as it was negotiated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
     /// 1 to 6.
@@ -78,7 +77,7 @@ const RING_BYTES: f64 = WRITE_BYTES + 4.0;
 
 impl Link {
     /// Bits a second on the lanes, without their encoding: 8b/10b, 128b/130b, and 242 bytes of 256 in flits.
-    pub fn raw_bits_per_s(&self) -> f64 {
+    pub(crate) fn raw_bits_per_s(&self) -> f64 {
         let (transfers, encoding) = match self.generation {
             0 | 1 => (2.5e9, 0.8),
             2 => (5e9, 0.8),
@@ -123,13 +122,13 @@ impl Link {
     }
 
     /// Bits of frames a second that the device writes and reads at once.
-    pub fn both_bits_per_s(&self, bytes: f64) -> f64 {
+    pub(crate) fn both_bits_per_s(&self, bytes: f64) -> f64 {
         let to_host = bytes + WRITE_BYTES * self.payloads(bytes) + READ_BYTES * self.requests(bytes);
         self.bits_per_s() * bytes / to_host.max(bytes + COMPLETION_BYTES * self.payloads(bytes))
     }
 
     /// Bits of frames a second that the device writes, and does nothing else.
-    pub fn written_bits_per_s(&self, bytes: f64) -> f64 {
+    pub(crate) fn written_bits_per_s(&self, bytes: f64) -> f64 {
         self.bits_per_s() * bytes / (bytes + WRITE_BYTES * self.payloads(bytes))
     }
 

@@ -16,9 +16,8 @@ use super::uses::Uses;
 use super::wire::frames_per_s;
 use facts::ring::ChannelCost;
 
-/// What may bind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Resource {
+pub(crate) enum Resource {
     /// The link on the wire.
     Line,
     /// The link between card and memory.
@@ -40,8 +39,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// Its name in tables.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Resource::Line => "line",
             Resource::Pcie => "pcie",
@@ -58,10 +56,9 @@ impl Resource {
 
 /// What there is to carry packets.
 #[derive(Debug, Clone)]
-pub struct Bed {
+pub(crate) struct Bed {
     /// Bits a second of a port.
     pub line_bits_per_s: f64,
-    /// Ports in use.
     pub ports: u32,
     /// Cards like it, over which VNFs are spread so that neighbours have different ones, joined by a switch outside.
     pub cards: u32,
@@ -69,7 +66,6 @@ pub struct Bed {
     pub pcie: Option<Link>,
     /// What makes the card's accesses slower.
     pub detours: Detours,
-    /// The card, where it is known.
     pub nic: Option<Nic>,
     /// Queues from which the switch takes what a port receives.
     pub port_queues: u32,
@@ -77,7 +73,6 @@ pub struct Bed {
     pub pmd_cores: u32,
     /// Cycles a second of each.
     pub core_hz: f64,
-    /// What a hop of the switch takes.
     pub hop: Option<HopCost>,
     /// What the switch takes in from a port at most, where that was measured.
     pub ingress_pps: Option<f64>,
@@ -97,19 +92,15 @@ pub struct Bed {
 
 /// VNFs and what joins them.
 #[derive(Debug, Clone, Copy)]
-pub struct Load<'d> {
-    /// The paths.
+pub(crate) struct Load<'d> {
     pub design: &'d Design,
-    /// Where packets go.
     pub pattern: Pattern,
-    /// How many VNFs.
     pub vnfs: u32,
 }
 
 /// A resource that packets of the chain use.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Stage {
-    /// Which.
+pub(crate) struct Stage {
     pub resource: Resource,
     /// Packets a second of the chain (north-south: of each VM) that it carries.
     pub capacity_pps: f64,
@@ -117,37 +108,35 @@ pub struct Stage {
 
 /// What a design carries, and what binds it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rate {
+pub(crate) struct Rate {
     /// All resources, the scarcest first.
     pub stages: Vec<Stage>,
-    /// VNFs.
     pub vnfs: u32,
 }
 
 impl Rate {
     /// Packets a second from end to end (north-south: of each VM); `None` where nothing is known that binds.
-    pub fn chain_pps(&self) -> Option<f64> {
+    pub(crate) fn chain_pps(&self) -> Option<f64> {
         self.stages.first().map(|stage| stage.capacity_pps)
     }
 
     /// The same, counted where each VNF sends.
-    pub fn system_pps(&self) -> Option<f64> {
+    pub(crate) fn system_pps(&self) -> Option<f64> {
         self.chain_pps().map(|pps| pps * f64::from(self.vnfs))
     }
 
-    /// What binds.
-    pub fn bound(&self) -> Option<&Stage> {
+    pub(crate) fn bound(&self) -> Option<&Stage> {
         self.stages.first()
     }
 
     /// What would bind next.
-    pub fn runner_up(&self) -> Option<&Stage> {
+    pub(crate) fn runner_up(&self) -> Option<&Stage> {
         self.stages.get(1)
     }
 }
 
 /// What `load` carries of `frames`, while the loads `beside` it carry as many; those on the same card are marked true.
-pub fn rate(bed: &Bed, load: Load<'_>, beside: &[(Load<'_>, bool)], frames: &Frames) -> Rate {
+pub(crate) fn rate(bed: &Bed, load: Load<'_>, beside: &[(Load<'_>, bool)], frames: &Frames) -> Rate {
     let mut uses = Uses::of(bed, load);
     beside.iter().for_each(|(other, on_card)| uses.add(Uses::of(bed, *other), *on_card));
     let mut stages = Vec::new();
@@ -191,7 +180,7 @@ fn of_rings(bed: &Bed, uses: &Uses, frames: &Frames) -> Option<f64> {
 }
 
 /// What an end of a ring may take for a frame where the chain is to carry `pps`; `None` if nothing is left for it.
-pub fn ring_end_ns(bed: &Bed, load: Load<'_>, frames: &Frames, pps: f64) -> Option<f64> {
+pub(crate) fn ring_end_ns(bed: &Bed, load: Load<'_>, frames: &Frames, pps: f64) -> Option<f64> {
     let uses = Uses::of(bed, load);
     let own_s = of_vnfs(bed, &uses, frames).map_or(0.0, |pps| 1.0 / pps);
     let left_ns = (1.0 / pps - own_s) * 1e9 / (uses.ring_ends * vnfs_on_one(bed, &uses));
@@ -217,7 +206,7 @@ fn of_card(nic: &Nic, ports: u32, uses: &Uses, frames: &Frames) -> Option<f64> {
 }
 
 /// CPUs that a design keeps busy beside its VNFs: polling threads of the switch, and threads of vhost-net.
-pub fn helper_cores(bed: &Bed, load: Load<'_>) -> u32 {
+pub(crate) fn helper_cores(bed: &Bed, load: Load<'_>) -> u32 {
     let uses = Uses::of(bed, load);
     let edges = load.design.edges();
     let vhost = match load.pattern {

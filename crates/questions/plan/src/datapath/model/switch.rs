@@ -6,7 +6,6 @@
 pub struct HopCost {
     /// Of a frame without bytes.
     pub cycles: f64,
-    /// More for each byte.
     pub cycles_per_byte: f64,
     /// By which factor each may be off, at most: 1.1 is 10 %.
     pub spread: f64,
@@ -21,14 +20,14 @@ impl HopCost {
     }
 
     /// The line through `cycles` at 64 bytes that rises by `per_byte` of that for each further byte.
-    pub fn through_64_bytes(cycles: f64, per_byte: f64, spread: f64, source: Option<String>) -> Self {
+    pub(crate) fn through_64_bytes(cycles: f64, per_byte: f64, spread: f64, source: Option<String>) -> Self {
         Self { cycles: cycles * (1.0 - 64.0 * per_byte), cycles_per_byte: cycles * per_byte, spread, source }
     }
 }
 
 /// The largest load of a polling thread, where `queues` with these loads are shared out over `threads`: the heaviest first, each to
 /// the thread that has least, as `pmd-rxq-assign=cycles` does (dpif-netdev.c, Open vSwitch 3.1). 0 threads carry nothing.
-pub fn heaviest(mut queues: Vec<f64>, threads: u32) -> f64 {
+pub(crate) fn heaviest(mut queues: Vec<f64>, threads: u32) -> f64 {
     if threads == 0 && !queues.is_empty() {
         return f64::INFINITY;
     }

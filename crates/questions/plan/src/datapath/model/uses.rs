@@ -20,7 +20,6 @@ pub(super) struct Uses {
     pub(super) vhost: f64,
     /// Ends of rings of the VNF that has most of them.
     pub(super) ring_ends: f64,
-    /// VNFs that forward it, or their part of all.
     pub(super) vnfs: f64,
 }
 

@@ -4,7 +4,7 @@
 const AROUND_FRAME_BYTES: f64 = 20.0;
 
 /// Frames a second of a link of `bits_per_s`, of `frame_bytes` with their check sequence.
-pub fn frames_per_s(bits_per_s: f64, frame_bytes: f64) -> f64 {
+pub(crate) fn frames_per_s(bits_per_s: f64, frame_bytes: f64) -> f64 {
     bits_per_s / (8.0 * (frame_bytes + AROUND_FRAME_BYTES))
 }
 

@@ -19,17 +19,14 @@ use host::machine::vm_named_in;
 use host::migrated::obstacles::{self, Obstacle, Started};
 use std::collections::BTreeMap;
 
-/// The question.
 pub const QUESTION: &str = "Can these guests be migrated, and what must the other host have?";
 
-/// What is known of one guest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Guest {
     /// The VM's name.
     pub name: String,
     /// Where its command line was read.
     pub place: String,
-    /// How it was started.
     pub started: Started,
     /// Drivers of this host's devices that were given to it, by their places on the PCI bus.
     pub drivers: BTreeMap<String, String>,

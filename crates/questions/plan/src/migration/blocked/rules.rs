@@ -75,12 +75,10 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// What they say of themselves.
 pub fn words() -> Vec<Words> {
     RULES.iter().map(Rule::words).collect()
 }
 
-/// What they found.
 pub(in super::super) fn findings(guest: &Guest, level: Level) -> Vec<Finding> {
     RULES.iter().filter_map(|rule| Some(rule.finding((rule.check)(guest)?, level))).collect()
 }

@@ -15,7 +15,6 @@ pub(super) fn figures(asked: &Asked, model: &Prediction, said: &Prediction, surv
     std::iter::once(passes::figure(asked, said)).chain(others.into_iter().flatten()).collect()
 }
 
-/// An axis of times.
 pub(super) fn time(title: &str, is_logarithmic: bool) -> Axis {
     Axis { title: title.into(), unit: "ns", is_logarithmic }
 }

@@ -14,101 +14,56 @@ use super::measured::{actual, timed};
 use super::predict::{Asked, Interval, Prediction};
 use base::number::{many, percent};
 use base::prediction::Said;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 use facts::migrations::Migrations;
 
 /// Below so many runs nothing follows: of three, the next one lies outside in half of all cases.
-pub const LEAST_RUNS: usize = 4;
+pub(super) const LEAST_RUNS: usize = 4;
 /// From so many on 90 % are held by the history alone (2 / 20).
-pub const ENOUGH_RUNS: usize = 19;
+pub(super) const ENOUGH_RUNS: usize = 19;
 /// Of all next runs, those that may lie outside.
 const OUTSIDE: f64 = 0.1;
 /// Recorded with a prediction: what the model said before a history moved it.
 const BY_MODEL: &str = "likely by the model: ";
 
-const F64: ColumnType = ColumnType::F64;
-const U64: ColumnType = ColumnType::U64;
-
 /// What was said before, and what became of it.
-pub const HISTORY: TableSpec = TableSpec {
+pub(super) const HISTORY: TableSpec = TableSpec {
     section: "migration",
     name: "history",
     version: 1,
     row: "What was said of one quantity before one earlier run, and what it was. `ratio` is what it was by what the model alone said was likely; null is never.",
-    columns: &[
-        Column::key("recording"),
-        Column::key_of("run", U64),
-        Column::key("what"),
-        Column::value("predicted_low", "", F64),
-        Column::value("likely", "", F64),
-        Column::value("predicted_high", "", F64),
-        Column::value("actual", "", F64),
-        Column::value("ratio", "x", F64),
-        Column::value("inside", "", ColumnType::Bool),
-        Column::text("unit"),
+    columns: columns![
+        key recording, key_u64("") run, key what, f64("") predicted_low, f64("") likely, f64("") predicted_high,
+        f64("") actual, f64("x") ratio, flag inside, text unit,
     ],
-    shown: Some(Shown::of(
-        "Earlier predictions, and what became of them",
-        &[
-            ("recording", "recording"),
-            ("run", "run"),
-            ("what", "quantity"),
-            ("likely", "likely was"),
-            ("actual", "it was"),
-            ("ratio", "ratio"),
-            ("inside", "inside"),
-            ("unit", "unit"),
-        ],
-        40,
-    )),
+    shown: Some(shown![
+        "Earlier predictions, and what became of them", 40;
+        recording, run, what: "quantity", likely: "likely was", actual: "it was", ratio, inside, unit,
+    ]),
 };
 
 /// What follows for the next run.
-pub const CORRECTED: TableSpec = TableSpec {
+pub(super) const CORRECTED: TableSpec = TableSpec {
     section: "migration",
     name: "corrected",
     version: 1,
     row: "The interval of one quantity with what earlier runs taught: ratios of what they were to what the model said, the least and the greatest that count, and how many of all next \
           runs the interval holds at least if they are like those (`holds`; null below 4 runs, where it is the model's). Null is never.",
-    columns: &[
-        Column::key("what"),
-        Column::count("runs"),
-        Column::value("ratio_low", "x", F64),
-        Column::value("ratio_median", "x", F64),
-        Column::value("ratio_high", "x", F64),
-        Column::value("low", "", F64),
-        Column::value("likely", "", F64),
-        Column::value("high", "", F64),
-        Column::share("holds"),
-        Column::text("unit"),
-        Column::text("by"),
+    columns: columns![
+        key what, count runs, f64("x") ratio_low, f64("x") ratio_median, f64("x") ratio_high, f64("") low,
+        f64("") likely, f64("") high, share holds, text unit, text by,
     ],
-    shown: Some(Shown::of(
-        "With what earlier runs taught",
-        &[
-            ("what", "quantity"),
-            ("runs", "runs"),
-            ("ratio_median", "ratio"),
-            ("low", "at least"),
-            ("likely", "likely"),
-            ("high", "at most"),
-            ("unit", "unit"),
-            ("holds", "holds"),
-            ("by", "by"),
-        ],
-        8,
-    )),
+    shown: Some(shown![
+        "With what earlier runs taught", 8;
+        what: "quantity", runs, ratio_median: "ratio", low: "at least", likely, high: "at most", unit, holds, by,
+    ]),
 };
 
 /// One quantity of one earlier run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Residual {
-    /// The recording, as it is called.
+pub(super) struct Residual {
     pub recording: String,
-    /// The run in it.
     pub run: u64,
-    /// What was said.
     pub said: Said,
     /// What the model alone said was likely.
     pub by_model: Option<f64>,

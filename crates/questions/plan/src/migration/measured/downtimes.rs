@@ -1,11 +1,10 @@
 //! How long was the guest dark, by each way to tell?
 
 use super::network;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 use facts::migrations::{Migration, REPORTED_ERROR_NS};
 
-pub const DOWNTIMES: TableSpec = TableSpec {
+pub(super) const DOWNTIMES: TableSpec = TableSpec {
     section: "migration",
     name: "downtimes",
     version: 1,
@@ -14,26 +13,12 @@ pub const DOWNTIMES: TableSpec = TableSpec {
           `guest` by its heartbeat, seen in the memory of both sides, `net` from the last packet that it answered from the source to the first \
           one from the target. `difference_ns` is to the row before that has a value; where there \
           is no value, `cause` says why.",
-    columns: &[
-        Column::key("definition"),
-        Column::ns("value_ns"),
-        Column::ns("error_ns"),
-        Column::value("difference_ns", "ns", ColumnType::I64),
-        Column::text("cause"),
-        Column::key_of("run", ColumnType::U64),
-    ],
-    shown: Some(Shown::of(
-        "How long the guest was dark",
-        &[
-            ("run", "run"),
-            ("definition", "by"),
-            ("value_ns", "dark"),
-            ("error_ns", "give or take"),
-            ("difference_ns", "difference"),
-            ("cause", "because of"),
-        ],
-        40,
-    )),
+    columns: columns![key definition, ns value_ns, ns error_ns, i64("ns") difference_ns, text cause, key_u64("") run],
+    shown: Some(shown![
+        "How long the guest was dark", 40;
+        run, definition: "by", value_ns: "dark", error_ns: "give or take", difference_ns: "difference",
+        cause: "because of",
+    ]),
 };
 
 /// What a row says: the value, or why there is none, and its error.

@@ -6,78 +6,47 @@ use base::hibernation::{Guest, Hibernation};
 use base::number::{bytes, counted, duration};
 use base::prediction::{Prediction, Said};
 use base::rule::Words;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Evidence, Finding, Level, Needs, Section, Severity, Table, Unknown, in_order};
+use base::{
+    Cell, Evidence, Finding, Level, Needs, Section, Severity, Table, TableSpec, Unknown, columns, in_order, shown,
+};
 use facts::migrations::Migrations;
 use facts::rule::Hit;
 
 /// The question where nothing else was recorded.
 const QUESTION: &str = "How large are the files of saved guests, how fast do they wake, and was the prediction right?";
 
-const U64: ColumnType = ColumnType::U64;
-
-pub const WAKES: TableSpec = TableSpec {
+pub(super) const WAKES: TableSpec = TableSpec {
     section: "migration",
     name: "wakes",
     version: 1,
     row: "One guest that was saved to a file and woken, all of them at once: what its file takes on the disk, from `migrate` until that was durable, \
           from the start of a QEMU until the guest counted on, what was said of that before, and what the file system read by itself.",
-    columns: &[
-        Column::key_of("guest", U64),
-        Column::value("saved_bytes", "bytes", U64),
-        Column::ns("save_ns"),
-        Column::ns("wake_ns"),
-        Column::ns("predicted_low_ns"),
-        Column::ns("predicted_high_ns"),
-        Column::value("disk_bytes_per_s", "bytes/s", ColumnType::F64),
+    columns: columns![
+        key_u64("") guest, u64("bytes") saved_bytes, ns save_ns, ns wake_ns, ns predicted_low_ns,
+        ns predicted_high_ns, f64("bytes/s") disk_bytes_per_s,
     ],
-    shown: Some(Shown::of(
-        "Guests that were saved and woken",
-        &[
-            ("guest", "guest"),
-            ("saved_bytes", "file"),
-            ("save_ns", "saved in"),
-            ("wake_ns", "woke in"),
-            ("predicted_low_ns", "at least"),
-            ("predicted_high_ns", "at most"),
-            ("disk_bytes_per_s", "the disk reads"),
-        ],
-        40,
-    )),
+    shown: Some(shown![
+        "Guests that were saved and woken", 40;
+        guest, saved_bytes: "file", save_ns: "saved in", wake_ns: "woke in", predicted_low_ns: "at least",
+        predicted_high_ns: "at most", disk_bytes_per_s: "the disk reads",
+    ]),
 };
 
-pub const SAVES: TableSpec = TableSpec {
+pub(super) const SAVES: TableSpec = TableSpec {
     section: "migration",
     name: "saves",
     version: 1,
     row: "What was saved of one guest: its pages by QEMU's count, its file, and what that would take compressed by zstd at level 1; `how` QEMU wrote it; \
           whether a sum over its memory was the same after it was loaded; why it could not be saved or woken.",
-    columns: &[
-        Column::key_of("guest", U64),
-        Column::value("memory_bytes", "bytes", U64),
-        Column::count("zero_pages"),
-        Column::count("normal_pages"),
-        Column::value("saved_bytes", "bytes", U64),
-        Column::value("compressed_bytes", "bytes", U64),
-        Column::text("how"),
-        Column::value("equal", "", ColumnType::Bool),
-        Column::text("why"),
+    columns: columns![
+        key_u64("") guest, u64("bytes") memory_bytes, count zero_pages, count normal_pages, u64("bytes") saved_bytes,
+        u64("bytes") compressed_bytes, text how, flag equal, text why,
     ],
-    shown: Some(Shown::of(
-        "What was saved",
-        &[
-            ("guest", "guest"),
-            ("memory_bytes", "memory"),
-            ("zero_pages", "zero pages"),
-            ("normal_pages", "other pages"),
-            ("saved_bytes", "file"),
-            ("compressed_bytes", "compressed"),
-            ("how", "by"),
-            ("equal", "the same after it"),
-            ("why", "because"),
-        ],
-        40,
-    )),
+    shown: Some(shown![
+        "What was saved", 40;
+        guest, memory_bytes: "memory", zero_pages: "zero pages", normal_pages: "other pages", saved_bytes: "file",
+        compressed_bytes: "compressed", how: "by", equal: "the same after it", why: "because",
+    ]),
 };
 
 /// What the kernel says of a full disk (errno(3), ENOSPC).
@@ -181,7 +150,6 @@ fn of<'p>(said: Option<&'p Prediction>, what: &str) -> Option<&'p Said> {
     said?.said.iter().find(|said| said.what == what)
 }
 
-/// What it was.
 fn actual(guest: &Guest, what: &str) -> Option<f64> {
     let was = match what {
         "saved" => guest.saved_bytes,

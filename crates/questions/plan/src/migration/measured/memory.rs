@@ -3,26 +3,18 @@
 use super::rules::{Rule, Run};
 use base::moved_memory::MovedMemory;
 use base::number::{counted, thousands};
-use base::table::TableSpec;
-use base::{Column, ColumnType, Evidence, Needs, Severity, Table};
+use base::{Evidence, Needs, Severity, Table, TableSpec, columns};
 use facts::migrations::Migration;
 use facts::rule::Hit;
 
-pub const MEMORY: TableSpec = TableSpec {
+pub(super) const MEMORY: TableSpec = TableSpec {
     section: "migration",
     name: "moved_memory",
     version: 1,
     row: "The memory of the guest of one run, once it stood still on the target. Pages are of 4 KiB: `compared` were held against the source's, \
           `foretold` against what the guest's program had written to them by then, `left_out` are written to in a way that nobody can foretell; \
           `differing` are not what they should be.",
-    columns: &[
-        Column::key_of("run", ColumnType::U64),
-        Column::count("compared"),
-        Column::count("foretold"),
-        Column::count("left_out"),
-        Column::count("differing"),
-        Column::text("first_differing"),
-    ],
+    columns: columns![key_u64("") run, count compared, count foretold, count left_out, count differing, text first_differing],
     shown: None,
 };
 

@@ -34,7 +34,7 @@ pub use rules::words;
 pub use section::{QUESTION, answer};
 pub use windows::points;
 
-use base::table::TableSpec;
+use base::TableSpec;
 
 /// All tables, in reading order, with those of what is in memory.
 pub const TABLES: &[&TableSpec] = &[

@@ -5,14 +5,11 @@ use super::rules::{Rule, Run};
 use base::network::{Down, Link};
 use base::number::{bytes, counted, duration, many, percent, thousands};
 use base::rule::limit;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Cost, CostKind, Evidence, Needs, Severity, Table};
+use base::{Cell, Cost, CostKind, Evidence, Needs, Severity, Table, TableSpec, columns, shown};
 use facts::migrations::{Migration, Train};
 use facts::rule::Hit;
 
-const I64: ColumnType = ColumnType::I64;
-
-pub const NETWORK: TableSpec = TableSpec {
+pub(super) const NETWORK: TableSpec = TableSpec {
     section: "migration",
     name: "network",
     version: 1,
@@ -20,36 +17,16 @@ pub const NETWORK: TableSpec = TableSpec {
           guest's own count, which cannot tell of the last ones; `late` were sent before the target had answered anything and answered by it after more than an interval. \
           `announced_ns` is when reverse ARP told the switch where the guest is, since it ran there: below 0 before. `link_bytes` is what the \
           kernel counted of the stream that carried the guest, without headers, and `transferred_bytes` QEMU's account of it.",
-    columns: &[
-        Column::key_of("run", ColumnType::U64),
-        Column::count("sent"),
-        Column::count("lost"),
-        Column::count("lost_in"),
-        Column::count("lost_out"),
-        Column::count("late"),
-        Column::count("reordered"),
-        Column::count("duplicates"),
-        Column::value("announced_ns", "ns", I64),
-        Column::ns("interval_ns"),
-        Column::ns("sender_gap_ns"),
-        Column::value("link_bytes", "bytes", ColumnType::U64),
-        Column::value("transferred_bytes", "bytes", ColumnType::U64),
+    columns: columns![
+        key_u64("") run, count sent, count lost, count lost_in, count lost_out, count late, count reordered,
+        count duplicates, i64("ns") announced_ns, ns interval_ns, ns sender_gap_ns, u64("bytes") link_bytes,
+        u64("bytes") transferred_bytes,
     ],
-    shown: Some(Shown::of(
-        "Packets to the guest while it was moved",
-        &[
-            ("run", "run"),
-            ("sent", "sent"),
-            ("lost", "lost"),
-            ("lost_in", "on the way in"),
-            ("lost_out", "on the way out"),
-            ("late", "late"),
-            ("reordered", "out of order"),
-            ("duplicates", "twice"),
-            ("announced_ns", "announced"),
-        ],
-        40,
-    )),
+    shown: Some(shown![
+        "Packets to the guest while it was moved", 40;
+        run, sent, lost, lost_in: "on the way in", lost_out: "on the way out", late, reordered: "out of order",
+        duplicates: "twice", announced_ns: "announced",
+    ]),
 };
 
 /// A guest that is announced later than this after it runs keeps the goal of 25 ms no more (docs/budgets.md, `downtime_net`).

@@ -1,47 +1,25 @@
 //! What each pass sent, how long it took, and what it left.
 
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 use facts::migrations::{Migration, Poll};
 
-const U64: ColumnType = ColumnType::U64;
-const F64: ColumnType = ColumnType::F64;
-
-pub const PASSES: TableSpec = TableSpec {
+pub(super) const PASSES: TableSpec = TableSpec {
     section: "migration",
     name: "passes",
     version: 1,
     row: "One pass over the guest's memory; pass 0 is QEMU's first. Times count from the command `migrate`. What no answer between two \
           passes told is missing; `dirty_pages` is what was left to send when the pass was over.",
-    columns: &[
-        Column::key_of("pass", U64),
-        Column::ns("start_ns"),
-        Column::ns("end_ns"),
-        Column::value("bytes", "bytes", U64),
-        Column::count("pages"),
-        Column::count("zero_pages"),
-        Column::count("dirty_pages"),
-        Column::value("rate_bytes_per_s", "bytes/s", F64),
-        Column::share("throttle"),
-        Column::key_of("run", U64),
+    columns: columns![
+        key_u64("") pass, ns start_ns, ns end_ns, u64("bytes") bytes, count pages, count zero_pages,
+        count dirty_pages, f64("bytes/s") rate_bytes_per_s, share throttle, key_u64("") run,
     ],
-    shown: Some(Shown::of(
-        "Passes",
-        &[
-            ("run", "run"),
-            ("pass", "pass"),
-            ("start_ns", "since"),
-            ("end_ns", "until"),
-            ("bytes", "sent"),
-            ("zero_pages", "zero pages"),
-            ("dirty_pages", "pages left"),
-            ("rate_bytes_per_s", "per second"),
-        ],
-        40,
-    )),
+    shown: Some(shown![
+        "Passes", 40;
+        run, pass, start_ns: "since", end_ns: "until", bytes: "sent", zero_pages: "zero pages",
+        dirty_pages: "pages left", rate_bytes_per_s: "per second",
+    ]),
 };
 
-/// One pass.
 pub(super) struct Pass {
     /// From 0, the first one of QEMU's; those before one that was watched late are missing.
     pub number: u64,
@@ -52,13 +30,13 @@ pub(super) struct Pass {
     pub zero_pages: Option<u64>,
     pub dirty_pages: Option<u64>,
     /// Of these, what was dirtied in the meantime; not known where no answer came in it or in the next one.
-    pub dirtied_pages: Option<u64>,
+    pub(crate) dirtied_pages: Option<u64>,
     pub throttle: Option<f64>,
 }
 
 impl Pass {
     /// What it sent in a second.
-    pub fn bytes_per_s(&self) -> Option<f64> {
+    pub(super) fn bytes_per_s(&self) -> Option<f64> {
         let length_s = self.end_ns.saturating_sub(self.start_ns) as f64 / 1e9;
         self.bytes.filter(|_| length_s > 0.0).map(|bytes| bytes as f64 / length_s)
     }

@@ -2,41 +2,23 @@
 
 use base::method::Method;
 use base::prediction::Said;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 use facts::migrations::{Migration, Migrations};
 
-const F64: ColumnType = ColumnType::F64;
-
-pub const RESIDUALS: TableSpec = TableSpec {
+pub(super) const RESIDUALS: TableSpec = TableSpec {
     section: "migration",
     name: "residuals",
     version: 1,
     row: "What was said of one quantity before one run, or before one guest was saved (`run` is its number), and what it was: ns, a count or bytes. Null is never; `passes` counts those before the final one.",
-    columns: &[
-        Column::key_of("run", ColumnType::U64),
-        Column::key("what"),
-        Column::value("predicted_low", "", F64),
-        Column::value("predicted_high", "", F64),
-        Column::value("actual", "", F64),
-        Column::value("inside", "", ColumnType::Bool),
-        Column::value("naive", "", F64),
-        Column::text("unit"),
+    columns: columns![
+        key_u64("") run, key what, f64("") predicted_low, f64("") predicted_high, f64("") actual, flag inside,
+        f64("") naive, text unit,
     ],
-    shown: Some(Shown::of(
-        "What was said before, and what it was",
-        &[
-            ("what", "quantity"),
-            ("run", "run"),
-            ("predicted_low", "at least"),
-            ("predicted_high", "at most"),
-            ("actual", "it was"),
-            ("inside", "inside"),
-            ("naive", "naive model"),
-            ("unit", "unit"),
-        ],
-        40,
-    )),
+    shown: Some(shown![
+        "What was said before, and what it was", 40;
+        what: "quantity", run, predicted_low: "at least", predicted_high: "at most", actual: "it was", inside,
+        naive: "naive model", unit,
+    ]),
 };
 
 /// What a run was; `None` is never.

@@ -9,7 +9,6 @@ use base::{Cost, CostKind, Evidence, Finding, Level, Needs, Severity, in_order};
 use facts::migrations::Migration;
 use facts::rule::Hit;
 
-/// A migration, and its number.
 pub(super) type Run<'a> = (usize, &'a Migration, &'a Splits);
 pub(super) type Rule = facts::rule::Rule<fn(Run<'_>) -> Option<Hit>>;
 
@@ -50,7 +49,6 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// What they say of themselves.
 pub fn words() -> Vec<Words> {
     RULES
         .iter()
@@ -63,7 +61,6 @@ pub fn words() -> Vec<Words> {
         .collect()
 }
 
-/// What they found.
 pub(super) fn findings(migrations: &[Migration], splits: &Splits) -> Vec<Finding> {
     let rules = || RULES.iter().chain(culprits::RULES).chain(network::RULES).chain(memory::RULES);
     let runs = migrations.iter().enumerate().map(|(number, migration)| (number, migration, splits));

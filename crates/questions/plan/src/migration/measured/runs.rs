@@ -1,45 +1,24 @@
 //! By which method did each run go, how did it end, and what was its price?
 
 use super::culprits;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 use facts::migrations::Migration;
 
-const U64: ColumnType = ColumnType::U64;
-
-pub const RUNS: TableSpec = TableSpec {
+pub(super) const RUNS: TableSpec = TableSpec {
     section: "migration",
     name: "runs",
     version: 1,
     row: "One migration: its method, by what the source was told; how it ended; and its price: the most of its time that was taken from the \
           guest, how long all its vCPUs waited for pages at once after post-copy had begun, and how many pages it asked for then. What was not told is missing.",
-    columns: &[
-        Column::key_of("run", U64),
-        Column::text("method"),
-        Column::text("ended"),
-        Column::ns("total_ns"),
-        Column::value("bytes", "bytes", U64),
-        Column::count("passes"),
-        Column::share("throttle"),
-        Column::ns("blocktime_ns"),
-        Column::count("requested_pages"),
-        Column::text("why"),
+    columns: columns![
+        key_u64("") run, text method, text ended, ns total_ns, u64("bytes") bytes, count passes, share throttle,
+        ns blocktime_ns, count requested_pages, text why,
     ],
-    shown: Some(Shown::of(
-        "Runs",
-        &[
-            ("run", "run"),
-            ("method", "by"),
-            ("ended", "ended as"),
-            ("total_ns", "took"),
-            ("bytes", "sent"),
-            ("throttle", "throttled"),
-            ("blocktime_ns", "waited for pages"),
-            ("requested_pages", "pages asked for"),
-            ("why", "because"),
-        ],
-        40,
-    )),
+    shown: Some(shown![
+        "Runs", 40;
+        run, method: "by", ended: "ended as", total_ns: "took", bytes: "sent", throttle: "throttled",
+        blocktime_ns: "waited for pages", requested_pages: "pages asked for", why: "because",
+    ]),
 };
 
 pub(super) fn table(migrations: &[Migration]) -> Table {

@@ -12,7 +12,6 @@ use base::{Level, Section, Unknown, in_order};
 use facts::migrations::{Began, CLOCKS_NS, Clocks, Migration, Migrations};
 use facts::{Answer, Case, Error};
 
-/// The question.
 pub const QUESTION: &str = "How did the live migration go, how long was the guest dark, and was the prediction right?";
 
 /// Answers it; `None` if no migration was recorded.

@@ -20,7 +20,6 @@ const OF_SOURCE: [&str; 3] = ["migration", "live_migration", "mig/src/main"];
 /// A stretch of time, taken apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Split {
-    /// The thread ran.
     pub work_ns: u64,
     /// It could have run: another thread or an interrupt had its CPU.
     pub waiting_ns: u64,
@@ -36,7 +35,6 @@ impl Splits {
         self.0.get(&(run, side))?.get(key).copied()
     }
 
-    /// That of a side as a whole.
     pub(super) fn whole(&self, run: usize, side: usize) -> Option<Split> {
         let all = self.0.get(&(run, side))?.values();
         Some(all.fold(Split::default(), |sum, one| Split {
@@ -89,7 +87,6 @@ impl Splits {
     }
 }
 
-/// The thread as the trace knows it.
 fn thread(part: &PartFlow, tid: Option<i32>, is_source: bool) -> Option<i32> {
     if let Some(tid) = tid.filter(|tid| part.comms.contains_key(tid)) {
         return Some(tid);

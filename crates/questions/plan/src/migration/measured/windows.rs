@@ -5,7 +5,6 @@ use super::passes;
 use base::{Cell, Table};
 use facts::migrations::{Migration, Migrations};
 
-/// One pass.
 struct Window {
     run: usize,
     pass: u64,

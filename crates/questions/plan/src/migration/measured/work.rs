@@ -8,47 +8,29 @@
 //! A migration is paid with more than dark time: auto-converge takes most of the guest's time for as long as it lasts.
 
 use base::number::{duration, percent};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 use facts::migrations::{Counted, Migration};
 
-const F64: ColumnType = ColumnType::F64;
-
-pub const WORK: TableSpec = TableSpec {
+pub(super) const WORK: TableSpec = TableSpec {
     section: "migration",
     name: "work",
     version: 1,
     row: "What the guest counted of its work in one phase of one run: `before`, `pass N` or, where it was not read meanwhile, `moved` as a whole, and `after`. Times count from the \
           beginning of the migration; `share` is of the rate before; `lost_ns` is the time in which it would have done at that rate what it did not do; below 0 it did more.",
-    columns: &[
-        Column::key("phase"),
-        Column::value("start_ns", "ns", ColumnType::I64),
-        Column::value("end_ns", "ns", ColumnType::I64),
-        Column::count("beats"),
-        Column::value("beats_per_s", "1/s", F64),
-        Column::share("share"),
-        Column::value("lost_ns", "ns", ColumnType::I64),
-        Column::key_of("run", ColumnType::U64),
+    columns: columns![
+        key phase, i64("ns") start_ns, i64("ns") end_ns, count beats, f64("1/s") beats_per_s, share share,
+        i64("ns") lost_ns, key_u64("") run,
     ],
-    shown: Some(Shown::of(
-        "What the guest did of its work",
-        &[
-            ("run", "run"),
-            ("phase", "phase"),
-            ("start_ns", "since"),
-            ("end_ns", "until"),
-            ("beats_per_s", "beats"),
-            ("share", "of before"),
-            ("lost_ns", "work lost"),
-        ],
-        40,
-    )),
+    shown: Some(shown![
+        "What the guest did of its work", 40;
+        run, phase, start_ns: "since", end_ns: "until", beats_per_s: "beats", share: "of before",
+        lost_ns: "work lost",
+    ]),
 };
 
 /// A rate of less time than this is mostly the time that an answer takes.
 const LEAST_NS: u64 = 50_000_000;
 
-/// What it did in a phase.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Phase {
     pub name: String,
@@ -68,12 +50,11 @@ impl Phase {
     }
 
     /// Beats in a nanosecond.
-    pub fn rate(&self) -> Option<f64> {
+    pub(super) fn rate(&self) -> Option<f64> {
         Some(self.beats as f64 / self.length_ns() as f64).filter(|_| self.length_ns() > 0)
     }
 
-    /// The work that it lost, at that rate.
-    pub fn lost_ns(&self, rate: f64) -> f64 {
+    pub(super) fn lost_ns(&self, rate: f64) -> f64 {
         self.length_ns() as f64 - self.beats as f64 / rate
     }
 }

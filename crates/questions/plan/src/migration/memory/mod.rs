@@ -12,9 +12,10 @@ mod share;
 pub(super) mod survey;
 pub(super) mod tables;
 
-pub use scans::SCANS;
+pub(crate) use scans::SCANS;
 pub use survey::Survey;
-pub use tables::{COMPRESSION, LOOKED, XBZRLE};
+pub(crate) use tables::LOOKED;
+pub use tables::{COMPRESSION, XBZRLE};
 
 use super::blocked::Guest;
 use super::history::History;
@@ -29,13 +30,11 @@ use survey::PAGE_BYTES;
 /// What is known of a guest's memory beside what is asked.
 #[derive(Debug, Clone, Default)]
 pub struct Looked {
-    /// What was found in it.
     pub survey: Option<Survey>,
     /// What one core looks at in a second, searching for zeros.
     pub scan_bytes_per_s: Option<f64>,
     /// How many channels are to compress, with a CPU each.
     pub compressing_channels: Option<u32>,
-    /// How it was started.
     pub guest: Option<Guest>,
     /// What was said of earlier runs like this one, and what they were.
     pub history: History,
@@ -90,7 +89,6 @@ fn add(benches: &Benches, section: &mut Section) {
     section.summary.push_str(&sentences.join(" "));
 }
 
-/// The survey in sentences.
 pub(super) fn summary(survey: &Survey) -> Vec<String> {
     let whose = if survey.vm.is_empty() { "the guest".to_owned() } else { survey.vm.clone() };
     let mut sentences = Vec::new();

@@ -72,12 +72,10 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// What they say of themselves.
 pub(in super::super) fn words() -> impl Iterator<Item = Words> {
     RULES.iter().map(Rule::words)
 }
 
-/// What they found.
 pub(in super::super) fn findings(seen: Seen<'_>) -> Vec<Finding> {
     let hits = RULES.iter().filter_map(|rule| Some(rule.finding((rule.check)(seen)?, Level::L0)));
     in_order(hits.collect())

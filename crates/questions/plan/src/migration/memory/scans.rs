@@ -2,49 +2,31 @@
 
 use base::bench::READ;
 use base::number::{bytes, percent};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 use facts::benches::{Benches, ns_per_tick};
 use facts::statistics::{launches, spread};
 
-const F64: ColumnType = ColumnType::F64;
 /// A page of memory.
 const PAGE_BYTES: f64 = 4_096.0;
 /// What a scan of memory should reach of what a core reads: with more, reading is what takes the time.
 const BAR: f64 = 0.9;
 
 /// Looking for zeros, and reading.
-pub const SCANS: TableSpec = TableSpec {
+pub(crate) const SCANS: TableSpec = TableSpec {
     section: "migration",
     name: "scans",
     version: 1,
     row: "How fast one core tells which pages of one content are zeros; `read` is reading them without looking. `of_read` is the \
           rate to that of reading in the same launch.",
-    columns: &[
-        Column::key("scan"),
-        Column::key("memory"),
-        Column::key("content"),
-        Column::value("page_ns", "ns", F64),
-        Column::value("rate", "bytes/s", F64),
-        Column::value("rate_low", "bytes/s", F64),
-        Column::value("rate_high", "bytes/s", F64),
-        Column::value("of_read", "", F64),
-        Column::count("launches"),
+    columns: columns![
+        key scan, key memory, key content, f64("ns") page_ns, f64("bytes/s") rate, f64("bytes/s") rate_low,
+        f64("bytes/s") rate_high, f64("") of_read, count launches,
     ],
-    shown: Some(Shown::of(
-        "How fast one core finds zeros",
-        &[
-            ("scan", "way"),
-            ("memory", "in"),
-            ("content", "pages of"),
-            ("page_ns", "a page"),
-            ("rate", "rate"),
-            ("rate_low", "from"),
-            ("rate_high", "to"),
-            ("of_read", "of reading"),
-        ],
-        60,
-    )),
+    shown: Some(shown![
+        "How fast one core finds zeros", 60;
+        scan: "way", memory: "in", content: "pages of", page_ns: "a page", rate, rate_low: "from", rate_high: "to",
+        of_read: "of reading",
+    ]),
 };
 
 /// One of them over all launches.
@@ -53,9 +35,7 @@ pub(super) struct Row {
     scan: String,
     memory: String,
     content: String,
-    /// Of a page, in each launch.
     page_ns: Vec<f64>,
-    /// Its launch, for each of these.
     launches: Vec<u32>,
     of_read: Option<f64>,
 }
@@ -70,7 +50,6 @@ impl Row {
     }
 }
 
-/// Those of all benches.
 pub(super) fn rows(benches: &Benches) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for run in benches.runs.iter().filter(|run| run.bench.bench == "zeropages") {

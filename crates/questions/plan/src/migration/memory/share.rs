@@ -8,14 +8,11 @@
 /// Of the standard normal distribution, both sides: 95 % lie within.
 pub(super) const Z: f64 = 1.96;
 
-/// A part of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Drawn {
-    /// How many there are.
     pub all: f64,
     /// How many of these were looked at.
     pub sampled: f64,
-    /// How many of these were it.
     pub found: f64,
 }
 
@@ -26,7 +23,6 @@ pub struct Share {
     pub share: f64,
     /// It is hardly less.
     pub low: f64,
-    /// Nor more.
     pub high: f64,
 }
 
@@ -54,7 +50,6 @@ impl Share {
         Some(Self { share, low, high })
     }
 
-    /// One that is known.
     pub fn exactly(share: f64) -> Self {
         Self { share, low: share, high: share }
     }

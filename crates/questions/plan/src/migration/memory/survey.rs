@@ -6,7 +6,6 @@ use base::bench::{
 };
 use std::collections::BTreeMap;
 
-/// A page.
 pub(super) const PAGE_BYTES: f64 = 4_096.0;
 
 /// One guest, looked at from outside.
@@ -14,18 +13,15 @@ pub(super) const PAGE_BYTES: f64 = 4_096.0;
 pub struct Survey {
     /// The VM's name.
     pub vm: String,
-    /// All pages of its memory.
     pub pages: f64,
     /// Those to which nothing was ever written.
     pub holes: f64,
     /// Of these, such as lie in memory that other processes may have as well.
-    pub shared_holes: f64,
+    pub(crate) shared_holes: f64,
     /// Those that lie on a disk, at which nobody looked.
     pub swapped: f64,
-    /// Of the rest, those that are zeros.
     zeros: Option<Share>,
     one_value: Option<Share>,
-    /// What compressing makes of it.
     pub compressed: Option<Compressed>,
     /// What was dirtied, by how long it was watched.
     pub dirtied: Vec<Dirtied>,
@@ -38,11 +34,8 @@ pub struct Survey {
 /// Groups of pages that are not zeros, compressed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compressed {
-    /// By what.
     pub method: String,
-    /// How many.
     pub groups: usize,
-    /// Bytes that were given for one that came out: by the mean of all.
     pub ratio: f64,
     /// Its 95 % interval; `None` of too few groups.
     pub interval: Option<(f64, f64)>,
@@ -52,16 +45,12 @@ pub struct Compressed {
     pub bytes_per_s: f64,
 }
 
-/// What was dirtied in a window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dirtied {
-    /// How long it was.
     pub window_ns: u64,
-    /// Pages.
     pub pages: f64,
     /// Its 95 % interval, where it is known from a sample of ours.
     pub interval: Option<(f64, f64)>,
-    /// How it is known.
     pub by: String,
     /// What XBZRLE would make of them; `None` where that was not looked at.
     pub xbzrle: Option<Xbzrle>,
@@ -74,8 +63,7 @@ pub struct Xbzrle {
     pub changed: u64,
     /// Which of them come out shorter than a page.
     pub shorter: Share,
-    /// What these come out as, on average.
-    pub mean_bytes: Option<f64>,
+    pub(crate) mean_bytes: Option<f64>,
 }
 
 impl Survey {
@@ -130,7 +118,7 @@ impl Survey {
     }
 
     /// How much of it comes out at least a tenth shorter when compressed: of what is not zeros.
-    pub fn compressible(&self) -> Option<Share> {
+    pub(crate) fn compressible(&self) -> Option<Share> {
         let other = 1.0 - self.zero()?.share - self.swapped / self.pages;
         Some(self.compressed.as_ref()?.shorter.within(other.max(0.0), 0.0))
     }
@@ -141,7 +129,6 @@ impl Survey {
         Self { dirtied: Vec::new(), ..self }
     }
 
-    /// Pages that are there.
     fn rest(&self) -> f64 {
         (self.pages - self.holes - self.swapped).max(0.0)
     }
@@ -226,14 +213,13 @@ pub(in super::super) mod tests {
     use super::*;
     use base::bench::{ANONYMOUS, Params};
 
-    /// A result with counters.
-    pub fn counted(name: &str, params: Params, counters: &[(&str, u64)]) -> Measured {
+    pub(crate) fn counted(name: &str, params: Params, counters: &[(&str, u64)]) -> Measured {
         let counters = counters.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
         Measured { name: name.into(), params, unit: "count".into(), counters, ..Measured::default() }
     }
 
     /// 2 GiB in memory of one kind: a hole, then pages of which 900 of 1,000 are zeros; zstd halves what is not.
-    pub fn bench(memory: &str, zero: u64) -> Bench {
+    pub(crate) fn bench(memory: &str, zero: u64) -> Bench {
         let params = |launch| Params { launch, memory: Some(memory.to_owned()), ..Params::default() };
         let group = Params { content: Some("zstd-1".into()), bytes: Some(524_288), ..Params::default() };
         let group = |name: &str, samples: [f64; 4]| Measured {

@@ -3,10 +3,7 @@
 use super::super::tables::{MEMORY, WORKING_SET};
 use super::share::Share;
 use super::survey::Survey;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
-
-const F64: ColumnType = ColumnType::F64;
+use base::{Cell, Table, TableSpec, columns, shown};
 
 /// What compressing makes of a guest's memory.
 pub const COMPRESSION: TableSpec = TableSpec {
@@ -14,26 +11,11 @@ pub const COMPRESSION: TableSpec = TableSpec {
     name: "compression",
     version: 1,
     row: "What compressing makes of memory that is not zeros: bytes given for one that comes out, and what one core takes in a second.",
-    columns: &[
-        Column::key("method"),
-        Column::count("groups"),
-        Column::value("ratio", "", F64),
-        Column::value("ratio_low", "", F64),
-        Column::value("ratio_high", "", F64),
-        Column::value("rate", "bytes/s", F64),
-    ],
-    shown: Some(Shown::of(
-        "What compressing makes of memory that is not zeros",
-        &[
-            ("method", "by"),
-            ("groups", "groups"),
-            ("ratio", "ratio"),
-            ("ratio_low", "from"),
-            ("ratio_high", "to"),
-            ("rate", "one core takes"),
-        ],
-        10,
-    )),
+    columns: columns![key method, count groups, f64("") ratio, f64("") ratio_low, f64("") ratio_high, f64("bytes/s") rate],
+    shown: Some(shown![
+        "What compressing makes of memory that is not zeros", 10;
+        method: "by", groups, ratio, ratio_low: "from", ratio_high: "to", rate: "one core takes",
+    ]),
 };
 
 /// What XBZRLE makes of pages that changed.
@@ -42,35 +24,23 @@ pub const XBZRLE: TableSpec = TableSpec {
     name: "xbzrle",
     version: 1,
     row: "What XBZRLE makes of the pages of a sample that changed in a window: which share comes out shorter than a page, and how long these are.",
-    columns: &[
-        Column { key: true, ..Column::ns("window_ns") },
-        Column::count("changed"),
-        Column::share("shorter"),
-        Column::share("shorter_low"),
-        Column::share("shorter_high"),
-        Column::value("mean_bytes", "bytes", F64),
+    columns: columns![
+        key_u64("ns") window_ns, count changed, share shorter, share shorter_low, share shorter_high,
+        f64("bytes") mean_bytes,
     ],
-    shown: Some(Shown::of(
-        "What XBZRLE makes of pages that changed",
-        &[
-            ("window_ns", "in"),
-            ("changed", "changed"),
-            ("shorter", "shorter"),
-            ("shorter_low", "from"),
-            ("shorter_high", "to"),
-            ("mean_bytes", "a page becomes"),
-        ],
-        20,
-    )),
+    shown: Some(shown![
+        "What XBZRLE makes of pages that changed", 20;
+        window_ns: "in", changed, shorter, shorter_low: "from", shorter_high: "to", mean_bytes: "a page becomes",
+    ]),
 };
 
 /// What looking did to the guest's process.
-pub const LOOKED: TableSpec = TableSpec {
+pub(crate) const LOOKED: TableSpec = TableSpec {
     section: "migration",
     name: "looked",
     version: 1,
     row: "What the guest's process (resident) and the files behind its memory (allocated) took before it was looked at, and after.",
-    columns: &[Column::key("what"), Column::value("before", "bytes", F64), Column::value("after", "bytes", F64)],
+    columns: columns![key what, f64("bytes") before, f64("bytes") after],
     shown: None,
 };
 

@@ -15,26 +15,21 @@ const DEVICES_BYTES: f64 = 1_048_576.0;
 /// What one core of QEMU saves or loads in a second at least, a third of what was seen where memory was the disk: 540 MB were saved at 420 to
 /// 560 MB/s and loaded, with the start, at 310 to 760 MB/s (three runs of `lab migrate --to-file --ram 1024M --hot 512M --rate 40000pages/s
 /// --cache /dev/shm/kvmscope`, QEMU 7.2 by `exec:`, 2.25 GHz).
-pub const COPY_BYTES_PER_S: f64 = 140e6;
+pub(crate) const COPY_BYTES_PER_S: f64 = 140e6;
 /// A QEMU that starts while others do may take so many times as long: it reads programs and firmware from the same disk.
 const START_SPREAD: f64 = 3.0;
 
-/// What decides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
-    /// Of each guest.
     pub memory: Memory,
     /// That are saved and woken at once.
     pub guests: u32,
     /// What the file system writes, until it is durable.
     pub write_bytes_per_s: f64,
-    /// What it reads at best.
     pub read_bytes_per_s: f64,
-    /// What it reads at worst.
     pub slowest_read_bytes_per_s: f64,
     /// What a QEMU takes to start.
     pub start_s: f64,
-    /// On which they run.
     pub cpus: u32,
 }
 
@@ -50,16 +45,14 @@ pub struct Range {
 /// What the model says of each guest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hibernated {
-    /// Bytes of its file.
     pub saved_bytes: Range,
     /// Until that is durable.
-    pub save_s: Range,
+    pub(crate) save_s: Range,
     /// Until it answers.
-    pub wake_s: Range,
+    pub(crate) wake_s: Range,
 }
 
 impl Hibernated {
-    /// That for what is asked.
     pub fn of(asked: &Asked) -> Self {
         let filled_bytes = asked.memory.pages * (1.0 - asked.memory.zero_share) * PAGE_MEMORY_BYTES;
         let saved_bytes = Range {

@@ -18,13 +18,13 @@ const PERIOD_S: f64 = 1.0;
 
 /// Pre-copy that takes time from a guest which dirties half of what is sent, or more.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Throttled {
+pub(crate) struct Throttled {
     /// How it goes, with dirty bits cleared as passes begin.
     pub course: Course,
     /// The most of its time that is taken from the guest, 0 to 1.
     pub most: f64,
     /// How much time is taken from it in all.
-    pub taken_s: f64,
+    pub(crate) taken_s: f64,
 }
 
 /// What was seen since a period began.
@@ -38,7 +38,7 @@ struct Period {
 
 impl Throttled {
     /// That of `auto-converge`.
-    pub fn of(setting: &Setting) -> Self {
+    pub(crate) fn of(setting: &Setting) -> Self {
         let (mut throttle, mut most, mut taken_s) = (setting.throttle, setting.throttle, 0.0);
         let (mut period, mut left_bytes) = (Period::default(), setting.memory.sent_bytes());
         let course = Course::of(setting, Pace::even(setting.bytes_per_s), |pass| {
@@ -64,18 +64,18 @@ impl Throttled {
 
 /// One pass, then the guest goes on over there and its pages come as it asks for them.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Postcopy {
+pub(crate) struct Postcopy {
     /// Until all is there, without setting up and devices.
-    pub total_s: f64,
+    pub(crate) total_s: f64,
     /// How much of that is after the guest has gone over.
-    pub left_s: f64,
+    pub(crate) left_s: f64,
     /// Pages that were dirtied during the pass, and may be waited for.
     pub pages: f64,
 }
 
 impl Postcopy {
     /// One whose first pass leaves as much as that of `course`.
-    pub fn of(setting: &Setting, course: &Course) -> Self {
+    pub(crate) fn of(setting: &Setting, course: &Course) -> Self {
         let left_bytes = course.passes_bytes.get(1).copied().or(course.last_bytes).unwrap_or_default();
         // Without a pass before the final one, all memory is what is left.
         let is_whole = course.passes_bytes.is_empty();

@@ -11,9 +11,9 @@
 
 pub mod hibernation;
 pub mod memory;
-pub mod methods;
+pub(crate) mod methods;
 pub mod pace;
 pub mod passes;
-pub mod sweep;
-pub mod ways_out;
+pub(crate) mod sweep;
+pub(crate) mod ways_out;
 pub mod working_set;

@@ -23,11 +23,11 @@ pub struct Sender {
     /// From `migrate` until the first pass begins: dirty bits of all memory are cleared for the first time.
     pub setup_s: f64,
     /// For looking at all pages of zeros in the first pass.
-    pub zeros_s: f64,
+    pub(crate) zeros_s: f64,
 }
 
 /// What one core reads from memory in a second at most, on an EPYC of 2.25 GHz by AVX2 (measured in 2026). A page is not sent faster.
-pub const MEMORY_BYTES_PER_S: f64 = 18.6e9;
+pub(crate) const MEMORY_BYTES_PER_S: f64 = 18.6e9;
 
 /// Windows of a first pass beyond which they change nothing that anybody would see: a quarter of an hour.
 const MOST_WINDOWS: f64 = 10_000.0;
@@ -65,7 +65,6 @@ fn least_middle_most(values: &[f64]) -> Option<[f64; 3]> {
 /// How sending goes on, from the time at which the migration began.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pace {
-    /// Over many windows.
     bytes_per_s: f64,
     now_s: f64,
     /// `None`: so much in each second, however short the time.
@@ -100,7 +99,6 @@ impl Windows {
 }
 
 impl Pace {
-    /// An even one.
     pub fn even(bytes_per_s: f64) -> Self {
         Self { bytes_per_s, now_s: 0.0, windows: None }
     }
@@ -112,11 +110,10 @@ impl Pace {
     }
 
     /// Seconds since the migration began.
-    pub fn now_s(&self) -> f64 {
+    pub(crate) fn now_s(&self) -> f64 {
         self.now_s
     }
 
-    /// Sends so much.
     pub fn send(&mut self, mut bytes: f64) {
         let Some(windows) = &mut self.windows else {
             self.now_s += bytes / self.bytes_per_s;

@@ -8,7 +8,7 @@ use super::pace::Pace;
 use super::working_set::WorkingSet;
 
 /// A migration that makes more passes does not end. QEMU has no such bound, operators do.
-pub const MOST_PASSES: usize = 200;
+pub(crate) const MOST_PASSES: usize = 200;
 
 /// What decides how a migration goes.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,9 +29,9 @@ pub struct Setting {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
     /// Bytes of each pass but the last one.
-    pub passes_bytes: Vec<f64>,
+    pub(crate) passes_bytes: Vec<f64>,
     /// What is sent while the guest stands still; `None` if it never comes to that.
-    pub last_bytes: Option<f64>,
+    pub(crate) last_bytes: Option<f64>,
     /// How fast, over many windows.
     pub bytes_per_s: f64,
     /// When the guest is stopped, or given up.
@@ -40,17 +40,14 @@ pub struct Course {
     last_s: f64,
 }
 
-/// A pass that is over.
 #[derive(Debug, Clone, Copy)]
 pub struct Pass {
     /// How sending went on as it began.
     pub begin: Pace,
-    /// When it ended.
-    pub ends_s: f64,
+    pub(crate) ends_s: f64,
 }
 
 impl Pass {
-    /// How long it took.
     pub fn took_s(&self) -> f64 {
         self.ends_s - self.begin.now_s()
     }
@@ -80,7 +77,7 @@ impl Course {
     }
 
     /// With dirty bits that are cleared as each pass begins: every page that the guest writes to during a pass is sent again.
-    pub fn cleared_at_sync(setting: &Setting, pace: Pace) -> Self {
+    pub(crate) fn cleared_at_sync(setting: &Setting, pace: Pace) -> Self {
         let running = 1.0 - setting.throttle;
         Self::of(setting, pace, |pass| PAGE_BYTES * setting.working_set.pages(pass.took_s() * running))
     }
@@ -96,7 +93,7 @@ impl Course {
     }
 
     /// Until the last byte of memory is sent; `None` if never.
-    pub fn total_s(&self) -> Option<f64> {
+    pub(crate) fn total_s(&self) -> Option<f64> {
         Some(self.stops_s + self.last_s()?)
     }
 
@@ -117,19 +114,19 @@ pub(in crate::migration) mod tests {
     use super::*;
 
     /// 65,536 pages, none of them zeros, of which 16,384 are hot; 200 MB/s and a limit of 50 ms.
-    pub fn bed(working_set: impl Fn(Hot) -> WorkingSet, pages_per_s: f64) -> Setting {
+    pub(crate) fn bed(working_set: impl Fn(Hot) -> WorkingSet, pages_per_s: f64) -> Setting {
         let memory = Memory { pages: 65_536.0, zero_share: 0.0 };
         let working_set = working_set(Hot { pages: 16_384.0, pages_per_s });
         Setting { memory, working_set, bytes_per_s: 200e6, limit_s: 0.05, throttle: 0.0 }
     }
 
     /// With bits cleared as passes begin, at an even pace.
-    pub fn at_sync(setting: &Setting) -> Course {
+    pub(crate) fn at_sync(setting: &Setting) -> Course {
         Course::cleared_at_sync(setting, Pace::even(setting.bytes_per_s))
     }
 
     /// Milliseconds in all, and passes but the last one.
-    pub fn told(course: &Course) -> Option<(u64, usize)> {
+    pub(crate) fn told(course: &Course) -> Option<(u64, usize)> {
         Some(((course.total_s()? * 1e3).round() as u64, course.passes_bytes.len()))
     }
 

@@ -15,7 +15,7 @@ const PHASES: u64 = 8;
 const MOST_UNITS: f64 = 65_536.0;
 
 /// The courses that a migration may take: one for each place at which the guest may be.
-pub fn cleared_on_send(setting: &Setting, pace: Pace) -> Vec<Course> {
+pub(crate) fn cleared_on_send(setting: &Setting, pace: Pace) -> Vec<Course> {
     match &setting.working_set {
         WorkingSet::Cyclic(hot) => {
             (0..PHASES).map(|phase| Sweep::of(*hot, phase, setting).course(setting, pace)).collect()

@@ -13,7 +13,7 @@ const HALVINGS: usize = 200;
 const MOST_THROTTLE: f64 = 0.99;
 
 /// The largest V with V = 4,104 W(V / B), in seconds of sending: passes come no shorter than that.
-pub fn fixed_point_s(working_set: &WorkingSet, bytes_per_s: f64, throttle: f64) -> f64 {
+pub(crate) fn fixed_point_s(working_set: &WorkingSet, bytes_per_s: f64, throttle: f64) -> f64 {
     let next = |pass_s: f64| PAGE_BYTES * working_set.pages(pass_s * (1.0 - throttle)) / bytes_per_s;
     let most_s = PAGE_BYTES * working_set.most_pages() / bytes_per_s;
     if next(most_s) >= most_s {

@@ -3,7 +3,6 @@
 /// Pages that a guest writes to, and how fast.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hot {
-    /// How many there are.
     pub pages: f64,
     /// Writes to a page that was not written to just before, in a second.
     pub pages_per_s: f64,
@@ -80,7 +79,7 @@ impl WorkingSet {
     }
 
     /// Pages dirtied in a second by a guest whose working set never ends: what the geometric model knows of it.
-    pub fn first_rate(&self) -> f64 {
+    pub(crate) fn first_rate(&self) -> f64 {
         match self {
             Self::Cyclic(hot) | Self::Uniform(hot) => hot.pages_per_s,
             Self::Measured(curve) => curve.points.get(1).map_or(0.0, |point| point.1 / point.0),

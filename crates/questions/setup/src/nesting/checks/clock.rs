@@ -24,8 +24,7 @@ fn saved() -> Cost {
     Cost::of(CostKind::Published, without - with, "cycles per clock_gettime")
 }
 
-/// Each reading is an exit.
-pub fn exits(model: &Model) -> Vec<Hit> {
+pub(crate) fn exits(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for machine in model.machines.iter().filter(|machine| machine.state("clock_without_exit") == State::Off) {
         let now = machine.facts.clocksource().unwrap_or_default();
@@ -56,7 +55,7 @@ pub fn exits(model: &Model) -> Vec<Hit> {
 }
 
 /// `kvm-clock` that is not stable: each reading is a system call.
-pub fn unstable(model: &Model) -> Vec<Hit> {
+pub(crate) fn unstable(model: &Model) -> Vec<Hit> {
     let unstable = model.machines.iter().filter(|machine| {
         machine.facts.clocksource().as_deref() == Some("kvm-clock")
             && machine.state("kvm_clock_stable") == State::Absent
@@ -74,7 +73,7 @@ pub fn unstable(model: &Model) -> Vec<Hit> {
 }
 
 /// KVM here cannot give its guests a stable clock.
-pub fn for_guests(model: &Model) -> Vec<Hit> {
+pub(crate) fn for_guests(model: &Model) -> Vec<Hit> {
     let poor = model
         .machines
         .iter()

@@ -16,11 +16,10 @@ const ALWAYS: &[&str] =
 /// What saves exits of its own guests.
 const NESTED: &[&str] = &["hv-emsr-bitmap", "hv-tlbflush-direct"];
 
-/// Other names of the same.
 const ALIASES: &[(&str, &str)] = &[("hv-apicv", "hv-avic")];
 
 /// VMs with some of it, and not all.
-pub fn hyperv(model: &Model) -> Vec<Hit> {
+pub(crate) fn hyperv(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for machine in &model.machines {
         for pid in machine.facts.snapshot.vms() {

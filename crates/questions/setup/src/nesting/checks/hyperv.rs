@@ -20,7 +20,7 @@ fn saved() -> Cost {
 }
 
 /// Offered, and not used.
-pub fn evmcs_off(model: &Model) -> Vec<Hit> {
+pub(crate) fn evmcs_off(model: &Model) -> Vec<Hit> {
     let off = on_hyperv(model).filter(|machine| {
         machine.state("hyperv_evmcs_offered") == State::On && machine.state("enlightened_vmcs") == State::Off
     });
@@ -37,7 +37,7 @@ pub fn evmcs_off(model: &Model) -> Vec<Hit> {
 }
 
 /// Not offered.
-pub fn evmcs_absent(model: &Model) -> Vec<Hit> {
+pub(crate) fn evmcs_absent(model: &Model) -> Vec<Hit> {
     let absent = on_hyperv(model).filter(|machine| machine.state("hyperv_evmcs_offered") == State::Absent);
     absent
         .map(|machine| {
@@ -51,7 +51,7 @@ pub fn evmcs_absent(model: &Model) -> Vec<Hit> {
 }
 
 /// In use: cheaper exits, and more of them.
-pub fn evmcs_on(model: &Model) -> Vec<Hit> {
+pub(crate) fn evmcs_on(model: &Model) -> Vec<Hit> {
     let on = on_hyperv(model).filter(|machine| machine.state("enlightened_vmcs") == State::On);
     on.map(|machine| {
         let title =
@@ -74,7 +74,7 @@ pub fn evmcs_on(model: &Model) -> Vec<Hit> {
 }
 
 /// No MSR bitmap: each access of a nested guest to an MSR exits.
-pub fn msr_bitmap(model: &Model) -> Vec<Hit> {
+pub(crate) fn msr_bitmap(model: &Model) -> Vec<Hit> {
     let absent = on_hyperv(model).filter(|machine| machine.state("hyperv_msr_bitmap") == State::Absent);
     absent
         .map(|machine| {
@@ -92,7 +92,7 @@ pub fn msr_bitmap(model: &Model) -> Vec<Hit> {
 }
 
 /// No direct flush: TLB flushes of nested guests go through KVM.
-pub fn direct_flush(model: &Model) -> Vec<Hit> {
+pub(crate) fn direct_flush(model: &Model) -> Vec<Hit> {
     let absent = on_hyperv(model).filter(|machine| machine.state("hyperv_direct_flush") == State::Absent);
     absent
         .map(|machine| {

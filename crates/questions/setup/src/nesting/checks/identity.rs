@@ -8,7 +8,7 @@ use base::{About, Evidence, Needs, Severity};
 use facts::rule::Hit;
 
 /// QEMU interprets the code.
-pub fn emulated(model: &Model) -> Vec<Hit> {
+pub(crate) fn emulated(model: &Model) -> Vec<Hit> {
     let emulated = model.machines.iter().filter(|machine| machine.state("emulated_cpu") == State::On);
     emulated
         .map(|machine| {
@@ -21,7 +21,7 @@ pub fn emulated(model: &Model) -> Vec<Hit> {
 }
 
 /// The processor could, and the firmware forbids it.
-pub fn firmware(model: &Model) -> Vec<Hit> {
+pub(crate) fn firmware(model: &Model) -> Vec<Hit> {
     let forbidden = model.machines.iter().filter(|machine| machine.state("virtualization") == State::Off);
     forbidden
         .map(|machine| {
@@ -32,7 +32,7 @@ pub fn firmware(model: &Model) -> Vec<Hit> {
 }
 
 /// CPUID is answered below, and nobody shows himself there.
-pub fn hidden(model: &Model) -> Vec<Hit> {
+pub(crate) fn hidden(model: &Model) -> Vec<Hit> {
     let hidden = model.machines.iter().filter(|machine| {
         machine.facts.below.present == Some(false) && machine.state("cpuid_answered_below") == State::On
     });
@@ -46,7 +46,7 @@ pub fn hidden(model: &Model) -> Vec<Hit> {
 }
 
 /// KVM is there and its guests may not have guests.
-pub fn not_nested(model: &Model) -> Vec<Hit> {
+pub(crate) fn not_nested(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for machine in &model.machines {
         let Some(module @ ("kvm_intel" | "kvm_amd")) = machine.facts.vendor_module() else { continue };
@@ -62,7 +62,7 @@ pub fn not_nested(model: &Model) -> Vec<Hit> {
 }
 
 /// A guest with KVM, or without, that is offered neither VMX nor SVM while its host has it.
-pub fn lost(model: &Model) -> Vec<Hit> {
+pub(crate) fn lost(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (host, guest) in flags::pairs(model) {
         let all = flags::compared(host, guest);
@@ -91,7 +91,7 @@ pub fn lost(model: &Model) -> Vec<Hit> {
 }
 
 /// No counters, so no cycles and instructions.
-pub fn no_pmu(model: &Model) -> Vec<Hit> {
+pub(crate) fn no_pmu(model: &Model) -> Vec<Hit> {
     let without = model.machines.iter().filter(|machine| machine.is_guest() && machine.state("pmu") == State::Absent);
     without
         .map(|machine| {
@@ -107,7 +107,7 @@ pub fn no_pmu(model: &Model) -> Vec<Hit> {
 }
 
 /// Exits cannot be traced, or it is doubtful.
-pub fn no_trace(model: &Model) -> Vec<Hit> {
+pub(crate) fn no_trace(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for machine in &model.machines {
         let doubtful = machine.state("kvm_pvm") == State::On && machine.state("trace_kvm_exit") == State::Unknown;

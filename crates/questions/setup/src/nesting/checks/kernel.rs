@@ -10,7 +10,7 @@ use facts::rule::Hit;
 use host::release::Release;
 
 /// Changes that a newer kernel brings.
-pub fn older(model: &Model) -> Vec<Hit> {
+pub(crate) fn older(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for machine in &model.machines {
         let Some(release) = &machine.facts.release else { continue };
@@ -55,7 +55,7 @@ pub(super) fn doubt(release: &Release) -> Option<Evidence> {
 }
 
 /// Faults of the kernel that guest hypervisors meet: one finding for a machine, whatever their number.
-pub fn faults(model: &Model) -> Vec<Hit> {
+pub(crate) fn faults(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for machine in &model.machines {
         let Some(release) = &machine.facts.release else { continue };
@@ -77,7 +77,7 @@ pub fn faults(model: &Model) -> Vec<Hit> {
 }
 
 /// Work at entries and exits that protects against weaknesses of the processor.
-pub fn mitigations(model: &Model) -> Vec<Hit> {
+pub(crate) fn mitigations(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for machine in model.machines.iter().filter(|machine| machine.state("kvm") == State::On) {
         let paid: Vec<_> = MITIGATIONS.iter().filter(|known| machine.state(known.feature) == State::On).collect();
@@ -100,7 +100,7 @@ pub fn mitigations(model: &Model) -> Vec<Hit> {
 }
 
 /// Huge pages are split against an erratum that this processor does not have.
-pub fn nx_huge_pages(model: &Model) -> Vec<Hit> {
+pub(crate) fn nx_huge_pages(model: &Model) -> Vec<Hit> {
     let needless = |machine: &&Machine| {
         let not_affected =
             machine.facts.vulnerability("itlb_multihit").is_some_and(|line| line.starts_with("Not affected"));
@@ -121,7 +121,7 @@ pub fn nx_huge_pages(model: &Model) -> Vec<Hit> {
 }
 
 /// The L1 data cache is flushed before entries.
-pub fn l1d_flush(model: &Model) -> Vec<Hit> {
+pub(crate) fn l1d_flush(model: &Model) -> Vec<Hit> {
     let flushing = model.machines.iter().filter(|machine| machine.state("l1d_flush") == State::On);
     flushing
         .map(|machine| {

@@ -15,7 +15,6 @@ use super::model::{Machine, Row, State};
 use base::{About, Change, Evidence, Setting, Severity};
 use facts::rule::Hit;
 
-/// A hit about a machine, to be filled.
 fn hit(machine: &Machine, severity: Severity, title: String, evidence: Vec<Evidence>) -> Hit {
     Hit { level: Some(machine.level), evidence, ..Hit::new(machine.id.clone(), severity, title) }
 }

@@ -9,7 +9,6 @@ use facts::rule::Hit;
 
 /// Features that have a rule of their own.
 const APART: &[&str] = &["nested", "vmcs_shadowing", "enlightened_vmcs"];
-/// Second-level paging.
 const PAGING: &[&str] = &["ept", "npt"];
 /// The local APIC by hardware.
 const APIC: &[&str] = &["apicv", "avic"];
@@ -17,12 +16,12 @@ const APIC: &[&str] = &["apicv", "avic"];
 const SVM: &[&str] = &["virtual_vmload_vmsave", "virtual_gif"];
 
 /// Second-level page tables off or absent.
-pub fn paging(model: &Model) -> Vec<Hit> {
+pub(crate) fn paging(model: &Model) -> Vec<Hit> {
     off(model, Severity::High, &|known| PAGING.contains(&known.feature))
 }
 
 /// APICv or AVIC off.
-pub fn apic(model: &Model) -> Vec<Hit> {
+pub(crate) fn apic(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     // With the enlightened VMCS it is off by design; NST-EVMCSON says so.
     for machine in model.machines.iter().filter(|machine| machine.state("enlightened_vmcs") != State::On) {
@@ -50,12 +49,12 @@ fn avic_if_it_holds(machine: &Machine, hit: Hit) -> Hit {
 }
 
 /// VMLOAD, VMSAVE, STGI and CLGI of guest hypervisors exit.
-pub fn svm(model: &Model) -> Vec<Hit> {
+pub(crate) fn svm(model: &Model) -> Vec<Hit> {
     off(model, Severity::Medium, &|known| SVM.contains(&known.feature))
 }
 
 /// Any other switch that costs exits when it is off.
-pub fn others(model: &Model) -> Vec<Hit> {
+pub(crate) fn others(model: &Model) -> Vec<Hit> {
     let apart = [APART, PAGING, APIC, SVM].concat();
     off(model, Severity::Low, &|known| !apart.contains(&known.feature))
 }
@@ -66,7 +65,6 @@ fn off(model: &Model, severity: Severity, wanted: &dyn Fn(&Known) -> bool) -> Ve
     model.machines.iter().flat_map(of_machine).collect()
 }
 
-/// The same of one machine.
 fn switched_off(machine: &Machine, wanted: &dyn Fn(&Known) -> bool) -> Vec<&'static Known> {
     let is_off = |known: &&Known| {
         machine.facts.is_loaded(known.module) == Some(true)

@@ -10,7 +10,7 @@ const ACCESSES: (f64, f64) = (8.0, 16.0);
 
 /// VMCS shadowing off or absent, at the level where the file stands. What a guest says of it is about hypervisors in its
 /// own guests; with the enlightened VMCS it has no part.
-pub fn shadow(model: &Model) -> Vec<Hit> {
+pub(crate) fn shadow(model: &Model) -> Vec<Hit> {
     let concerned = model.machines.iter().filter(|machine| {
         hosts_hypervisors(machine)
             && machine.facts.is_loaded("kvm_intel") == Some(true)

@@ -10,7 +10,7 @@ use crate::nesting::model::{Seen, State};
 use host::Virtualization;
 
 /// Clock sources whose reading leaves the guest, and where it ends.
-pub const EXITING_CLOCKS: &[(&str, &str)] = &[
+pub(crate) const EXITING_CLOCKS: &[(&str, &str)] = &[
     ("hyperv_clocksource_msr", "an MSR of Hyper-V"),
     ("acpi_pm", "a port, usually emulated by the VMM"),
     ("hpet", "a memory-mapped device, usually emulated by the VMM"),
@@ -21,7 +21,7 @@ pub const EXITING_CLOCKS: &[(&str, &str)] = &[
 const FILE: &str = "clocksource0/current_clocksource";
 
 /// Is the clock read without an exit?
-pub fn without_exit(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn without_exit(facts: &Virtualization) -> Option<Seen> {
     let Some(source) = facts.clocksource() else {
         return Some(Seen::new(State::Unknown, format!("{FILE} is not in the snapshot")));
     };
@@ -37,7 +37,7 @@ pub fn without_exit(facts: &Virtualization) -> Option<Seen> {
 }
 
 /// Can KVM here give its guests a stable clock?
-pub fn for_guests(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn for_guests(facts: &Virtualization) -> Option<Seen> {
     if facts.is_loaded("kvm") == Some(false) {
         return None;
     }
@@ -54,7 +54,7 @@ pub fn for_guests(facts: &Virtualization) -> Option<Seen> {
 }
 
 /// The rule above; `None` where the clock source or Hyper-V's words are not known.
-pub fn stable_for_guests(facts: &Virtualization) -> Option<bool> {
+pub(crate) fn stable_for_guests(facts: &Virtualization) -> Option<bool> {
     /// Linux learnt it with the merge of kvm-4.16-1.
     const SINCE: (u32, u32, u32) = (4, 16, 0);
     match facts.clocksource()?.as_str() {

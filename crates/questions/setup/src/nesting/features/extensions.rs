@@ -30,37 +30,36 @@ fn answer(facts: &Virtualization, name: &str) -> Option<Seen> {
 }
 
 /// State of nested guests can be saved: live migration of guest hypervisors.
-pub fn nested_state(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn nested_state(facts: &Virtualization) -> Option<Seen> {
     answer(facts, "NESTED_STATE")
 }
 
 /// HLT, PAUSE and MWAIT need not exit (`cpu-pm`).
-pub fn disable_exits(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn disable_exits(facts: &Virtualization) -> Option<Seen> {
     answer(facts, "X86_DISABLE_EXITS")
 }
 
 /// KVM's counters by vCPU, which `bench exits` reads.
-pub fn stats_fd(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn stats_fd(facts: &Virtualization) -> Option<Seen> {
     answer(facts, "BINARY_STATS_FD")
 }
 
-/// Dirty pages in a ring.
-pub fn dirty_ring(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn dirty_ring(facts: &Virtualization) -> Option<Seen> {
     answer(facts, "DIRTY_LOG_RING")
 }
 
 /// The enlightened VMCS for guests that are Hyper-V.
-pub fn evmcs(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn evmcs(facts: &Virtualization) -> Option<Seen> {
     answer(facts, "HYPERV_ENLIGHTENED_VMCS")
 }
 
 /// Counters by VM.
-pub fn pmu(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn pmu(facts: &Virtualization) -> Option<Seen> {
     answer(facts, "PMU_CAPABILITY")
 }
 
 /// The device itself, of KVM's one API version (12): who took the snapshot could open it.
-pub fn device(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn device(facts: &Virtualization) -> Option<Seen> {
     Some(match facts.snapshot.content(FILE) {
         Content::Text(_) => Seen::new(State::On, "/dev/kvm could be opened and responded"),
         Content::Unreadable(why) => Seen::new(State::Off, why),

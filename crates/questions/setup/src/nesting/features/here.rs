@@ -9,8 +9,7 @@ use host::snapshot::Content;
 
 const NO_CPUINFO: &str = "neither cpuid.json nor proc/cpuinfo is in the snapshot";
 
-/// Is somebody below?
-pub fn hypervisor_below(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn hypervisor_below(facts: &Virtualization) -> Option<Seen> {
     let place =
         |leaf: &Option<u32>| leaf.map_or("in the kernel's log".to_owned(), |leaf| format!("at CPUID {leaf:#x}"));
     let named: Vec<String> = facts.below.named.iter().map(|(leaf, name)| format!("{name} {}", place(leaf))).collect();
@@ -23,7 +22,7 @@ pub fn hypervisor_below(facts: &Virtualization) -> Option<Seen> {
 }
 
 /// Is the CPU interpreted?
-pub fn emulated_cpu(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn emulated_cpu(facts: &Virtualization) -> Option<Seen> {
     let (is, known) = (facts.below.is(TCG), facts.cpuid.is_some());
     Some(match (is, facts.below.present) {
         (true, _) => Seen::new(State::On, format!("CPUID has the signature {TCG}: QEMU emulates the CPU")),
@@ -34,7 +33,7 @@ pub fn emulated_cpu(facts: &Virtualization) -> Option<Seen> {
 }
 
 /// Does the CPU offer virtualization?
-pub fn virtualization(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn virtualization(facts: &Virtualization) -> Option<Seen> {
     Some(match &facts.processor {
         None => Seen::new(State::Unknown, "proc/cpuinfo is not in the snapshot"),
         Some(cpu) if cpu.has("vmx") => Seen::new(State::On, "flag vmx"),
@@ -44,7 +43,7 @@ pub fn virtualization(facts: &Virtualization) -> Option<Seen> {
 }
 
 /// Is KVM loaded?
-pub fn kvm(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn kvm(facts: &Virtualization) -> Option<Seen> {
     Some(match (facts.is_loaded("kvm"), facts.vendor_module()) {
         (Some(true), Some(module)) => Seen::new(State::On, format!("modules kvm and {module}")),
         (Some(true), None) => Seen::new(State::Off, "module kvm, and none of kvm_intel, kvm_amd, kvm_pvm"),
@@ -54,12 +53,12 @@ pub fn kvm(facts: &Virtualization) -> Option<Seen> {
 }
 
 /// Does KVM run guests without VMX and SVM? Only shown where it does.
-pub fn kvm_pvm(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn kvm_pvm(facts: &Virtualization) -> Option<Seen> {
     (facts.is_loaded("kvm_pvm") == Some(true)).then(|| Seen::new(State::On, "module kvm_pvm"))
 }
 
 /// Are there performance counters?
-pub fn pmu(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn pmu(facts: &Virtualization) -> Option<Seen> {
     let devices = facts.snapshot.names("sys/bus/event_source/devices");
     let cores = devices.iter().find(|name| *name == "cpu" || *name == "cpu_core");
     Some(match cores {
@@ -70,7 +69,7 @@ pub fn pmu(facts: &Virtualization) -> Option<Seen> {
 }
 
 /// Can exits be traced? That an event is there does not mean that it fires: under kvm_pvm it does not.
-pub fn trace_kvm_exit(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn trace_kvm_exit(facts: &Virtualization) -> Option<Seen> {
     const EVENTS: &str = "sys/kernel/tracing/available_events";
     let locked =
         facts.snapshot.line("sys/kernel/security/lockdown").is_some_and(|line| line.contains("[confidentiality]"));

@@ -18,12 +18,12 @@ fn line(facts: &Virtualization, path: &str, state: fn(&str) -> State) -> Option<
 }
 
 /// Two threads a core.
-pub fn smt(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn smt(facts: &Virtualization) -> Option<Seen> {
     line(facts, "sys/devices/system/cpu/smt/active", |text| State::of(text == "1"))
 }
 
 /// The governor that keeps the clock high, on all CPUs.
-pub fn governor(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn governor(facts: &Virtualization) -> Option<Seen> {
     let files = facts.snapshot.find(&format!("{CPUS}/cpu*/cpufreq/scaling_governor"));
     let read: Vec<String> = files.iter().filter_map(|file| facts.snapshot.line(file)).collect();
     let other = read.iter().find(|governor| *governor != "performance");
@@ -41,12 +41,12 @@ pub fn governor(facts: &Virtualization) -> Option<Seen> {
 }
 
 /// CPUs that the scheduler leaves alone.
-pub fn isolated(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn isolated(facts: &Virtualization) -> Option<Seen> {
     line(facts, "sys/devices/system/cpu/isolated", |text| State::of(!text.is_empty()))
 }
 
 /// CPUs without a tick while one task runs.
-pub fn nohz_full(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn nohz_full(facts: &Virtualization) -> Option<Seen> {
     const FILE: &str = "sys/devices/system/cpu/nohz_full";
     let asked_for = facts.snapshot.line("proc/cmdline").is_some_and(|line| line.contains("nohz_full="));
     let others_are_there = facts.snapshot.line("sys/devices/system/cpu/online").is_some();
@@ -57,7 +57,7 @@ pub fn nohz_full(facts: &Virtualization) -> Option<Seen> {
 }
 
 /// CPUs whose RCU callbacks run elsewhere; those of `nohz_full` are among them.
-pub fn rcu_nocbs(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn rcu_nocbs(facts: &Virtualization) -> Option<Seen> {
     const CMDLINE: &str = "proc/cmdline";
     let Some(text) = facts.snapshot.line(CMDLINE) else {
         return Some(Seen::new(State::Unknown, format!("{CMDLINE} is not in the snapshot")));
@@ -70,12 +70,12 @@ pub fn rcu_nocbs(facts: &Virtualization) -> Option<Seen> {
 }
 
 /// Huge pages by themselves.
-pub fn transparent(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn transparent(facts: &Virtualization) -> Option<Seen> {
     line(facts, "sys/kernel/mm/transparent_hugepage/enabled", |text| State::of(!text.contains("[never]")))
 }
 
 /// Huge pages set aside.
-pub fn reserved(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn reserved(facts: &Virtualization) -> Option<Seen> {
     let files = facts.snapshot.find("sys/kernel/mm/hugepages/hugepages-*/nr_hugepages");
     let some = files.iter().find(|file| facts.snapshot.line(file).is_some_and(|text| text != "0"));
     Some(match (files.is_empty(), some) {

@@ -19,7 +19,7 @@ const EX_MASKS: u32 = 1 << 11;
 /// HV_X64_HYPERV_NESTED, 0x40000004 eax.
 const NESTED: u32 = 1 << 12;
 /// HV_ACCESS_REENLIGHTENMENT, 0x40000003 eax.
-pub const REENLIGHTENMENT: u32 = 1 << 13;
+pub(super) const REENLIGHTENMENT: u32 = 1 << 13;
 /// HV_X64_ENLIGHTENED_VMCS_RECOMMENDED, 0x40000004 eax.
 const EVMCS_RECOMMENDED: u32 = 1 << 14;
 /// HV_X64_NESTED_DIRECT_FLUSH, 0x4000000a eax.
@@ -52,20 +52,19 @@ fn is_amd(facts: &Virtualization) -> bool {
     facts.processor.as_ref().is_some_and(|cpu| cpu.vendor == Vendor::Amd)
 }
 
-/// The clock page.
-pub fn tsc_page(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn tsc_page(facts: &Virtualization) -> Option<Seen> {
     let words = facts.below.hyperv?;
     Some(bit(words, "0x40000003", words.features, TSC_PAGE))
 }
 
 /// Notifications of changed frequency.
-pub fn reenlightenment(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn reenlightenment(facts: &Virtualization) -> Option<Seen> {
     let words = facts.below.hyperv?;
     Some(bit(words, "0x40000003", words.features, REENLIGHTENMENT))
 }
 
 /// The frequency by MSR.
-pub fn frequency(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn frequency(facts: &Virtualization) -> Option<Seen> {
     let words = facts.below.hyperv?;
     Some(bit(words, "0x40000003", words.features, FREQUENCY_MSRS))
 }
@@ -77,22 +76,22 @@ fn hint(facts: &Virtualization, mask: u32) -> Option<Seen> {
 }
 
 /// Many IPIs at once.
-pub fn cluster_ipi(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn cluster_ipi(facts: &Virtualization) -> Option<Seen> {
     hint(facts, CLUSTER_IPI)
 }
 
 /// Hypercalls for many vCPUs.
-pub fn ex_masks(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn ex_masks(facts: &Virtualization) -> Option<Seen> {
     hint(facts, EX_MASKS)
 }
 
 /// Hyper-V under somebody else.
-pub fn is_nested(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn is_nested(facts: &Virtualization) -> Option<Seen> {
     hint(facts, NESTED)
 }
 
 /// The enlightened VMCS: recommended, and of a version.
-pub fn evmcs(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn evmcs(facts: &Virtualization) -> Option<Seen> {
     let words = facts.below.hyperv?;
     if is_amd(facts) {
         return None;
@@ -112,21 +111,21 @@ pub fn evmcs(facts: &Virtualization) -> Option<Seen> {
 }
 
 /// MSR bitmaps.
-pub fn msr_bitmap(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn msr_bitmap(facts: &Virtualization) -> Option<Seen> {
     nested(facts, MSR_BITMAP)
 }
 
 /// Flushes of nested guests.
-pub fn direct_flush(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn direct_flush(facts: &Virtualization) -> Option<Seen> {
     nested(facts, DIRECT_FLUSH)
 }
 
 /// Flushes of second-level tables.
-pub fn guest_mapping_flush(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn guest_mapping_flush(facts: &Virtualization) -> Option<Seen> {
     nested(facts, GUEST_MAPPING_FLUSH)
 }
 
 /// The same on AMD.
-pub fn enlightened_tlb(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn enlightened_tlb(facts: &Virtualization) -> Option<Seen> {
     if is_amd(facts) { nested(facts, ENLIGHTENED_TLB) } else { None }
 }

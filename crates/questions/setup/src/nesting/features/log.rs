@@ -43,7 +43,7 @@ const FORBIDDEN: &[&str] = &[
 const UNSTABLE: &[&str] = &["Marking TSC unstable", "Marking clocksource 'tsc", "TSC found unstable"];
 
 /// Adds what the log says to the rows.
-pub fn witness(facts: &Virtualization, rows: &mut [Row]) {
+pub(super) fn witness(facts: &Virtualization, rows: &mut [Row]) {
     let Some(log) = &facts.log else { return };
     for (words, feature, said) in SAID {
         let (Some(line), Some(row)) = (log.said(words), rows.iter_mut().find(|row| row.feature == *feature)) else {

@@ -13,11 +13,9 @@ use host::snapshot::Content;
 pub struct Mitigation {
     /// Name of the row.
     pub feature: &'static str,
-    /// Name of the file.
     pub file: &'static str,
     /// Words of the line that show the work; one is enough.
     pub words: &'static [&'static str],
-    /// What is done.
     pub meaning: &'static str,
 }
 
@@ -30,7 +28,6 @@ const fn paid(
     Mitigation { feature, file, words, meaning }
 }
 
-/// All of them.
 #[rustfmt::skip]
 pub const MITIGATIONS: &[Mitigation] = &[
     paid("mitigation_l1tf", "l1tf", &["cache flushes"], "flushes the L1 data cache before entries"),
@@ -49,7 +46,7 @@ pub const MITIGATIONS: &[Mitigation] = &[
 ];
 
 /// A row for each file that the snapshot has or should have.
-pub fn rows(facts: &Virtualization) -> Vec<Row> {
+pub(super) fn rows(facts: &Virtualization) -> Vec<Row> {
     let row = |known: &Mitigation| {
         let path = format!("sys/devices/system/cpu/vulnerabilities/{}", known.file);
         let (state, evidence) = match facts.snapshot.content(&path) {

@@ -19,7 +19,6 @@ mod paravirtual;
 mod settings;
 mod timing;
 
-pub use clock::{EXITING_CLOCKS, stable_for_guests};
 pub use log::unstable;
 pub use mitigations::MITIGATIONS;
 
@@ -28,7 +27,6 @@ use host::Virtualization;
 
 /// A feature and how it is recognised.
 pub struct Probe {
-    /// Stable name.
     pub feature: &'static str,
     /// What it is, in a few words.
     pub meaning: &'static str,

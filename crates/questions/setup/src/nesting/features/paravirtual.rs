@@ -30,68 +30,64 @@ fn bit(facts: &Virtualization, bit: u32) -> Option<Seen> {
     Some(Seen::new(state, format!("CPUID {leaf:#x} eax bit {bit} is {}", u32::from(set))))
 }
 
-/// Clock page.
-pub fn clock(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn clock(facts: &Virtualization) -> Option<Seen> {
     bit(facts, CLOCK)
 }
 
 /// Clock that needs no comparison between CPUs.
-pub fn clock_stable(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn clock_stable(facts: &Virtualization) -> Option<Seen> {
     bit(facts, CLOCK_STABLE)
 }
 
-/// Stolen time.
-pub fn steal_time(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn steal_time(facts: &Virtualization) -> Option<Seen> {
     bit(facts, STEAL_TIME)
 }
 
 /// End of interrupt through memory.
-pub fn eoi(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn eoi(facts: &Virtualization) -> Option<Seen> {
     bit(facts, PV_EOI)
 }
 
 /// Deferred TLB flushes.
-pub fn tlb_flush(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn tlb_flush(facts: &Virtualization) -> Option<Seen> {
     bit(facts, TLB_FLUSH)
 }
 
-/// IPIs by hypercall.
-pub fn ipi(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn ipi(facts: &Virtualization) -> Option<Seen> {
     bit(facts, SEND_IPI)
 }
 
-/// Asynchronous page faults.
-pub fn async_pf(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn async_pf(facts: &Virtualization) -> Option<Seen> {
     bit(facts, ASYNC_PF)
 }
 
 /// The guest may switch off halt polling.
-pub fn poll_control(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn poll_control(facts: &Virtualization) -> Option<Seen> {
     bit(facts, POLL_CONTROL)
 }
 
 /// Locks wait in the level below.
-pub fn unhalt(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn unhalt(facts: &Virtualization) -> Option<Seen> {
     bit(facts, UNHALT)
 }
 
 /// Yield to a certain vCPU.
-pub fn sched_yield(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn sched_yield(facts: &Virtualization) -> Option<Seen> {
     bit(facts, SCHED_YIELD)
 }
 
 /// Asynchronous page faults end with an interrupt.
-pub fn async_pf_int(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn async_pf_int(facts: &Virtualization) -> Option<Seen> {
     bit(facts, ASYNC_PF_INT)
 }
 
 /// More APIC ids in messages.
-pub fn ext_dest_id(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn ext_dest_id(facts: &Virtualization) -> Option<Seen> {
     bit(facts, EXT_DEST_ID)
 }
 
 /// vCPUs are never pre-empted for long.
-pub fn realtime(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn realtime(facts: &Virtualization) -> Option<Seen> {
     let words = facts.below.kvm?;
     let set = words.hints >> REALTIME & 1 == 1;
     let state = if set { State::On } else { State::Absent };

@@ -7,7 +7,7 @@ use host::parameters::Setting;
 use host::processor::Vendor;
 
 /// A row for each such feature that this machine's processor and modules can have.
-pub fn rows(facts: &Virtualization) -> Vec<Row> {
+pub(super) fn rows(facts: &Virtualization) -> Vec<Row> {
     let concerned = KNOWN.iter().filter(|known| !known.feature.is_empty() && concerns(facts, known.module));
     let mut rows: Vec<Row> = Vec::new();
     for known in concerned {
@@ -67,7 +67,7 @@ fn lacks_hyperv(facts: &Virtualization) -> bool {
 }
 
 /// What a value says; `None` where it is to be decided at load, or not understood.
-pub fn is_on(reads: Reads, value: &str) -> Option<bool> {
+pub(super) fn is_on(reads: Reads, value: &str) -> Option<bool> {
     match reads {
         Reads::Words(words) => Some(words.contains(&value)),
         Reads::Number => value.parse::<i64>().ok().map(|number| number != 0),

@@ -18,7 +18,7 @@ const L1: f64 = 2_600.0;
 const L2: f64 = 6_000.0;
 
 /// Does somebody below answer CPUID? No row where nobody measured.
-pub fn answered_below(facts: &Virtualization) -> Option<Seen> {
+pub(super) fn answered_below(facts: &Virtualization) -> Option<Seen> {
     let timing = facts.timing?;
     let cycles = timing.cpuid_core_cycles();
     let (state, like) = match cycles {

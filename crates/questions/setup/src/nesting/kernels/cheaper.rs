@@ -9,7 +9,6 @@ use super::{Change, runs_hypervisors, runs_hypervisors_on};
 use crate::nesting::model::State;
 use host::processor::Vendor;
 
-/// All of them.
 pub const CHEAPER: &[Change] = &[
     Change {
         commit: "1201f226c863",

@@ -20,23 +20,19 @@ use host::release::Release;
 /// Three numbers of a release.
 pub type Numbers = (u32, u32, u32);
 
-/// One change of the kernel.
 pub struct Change {
-    /// Its commit.
     pub commit: &'static str,
     /// First release that has it.
     pub since: Numbers,
     /// First stable releases of older series that have it.
     pub backports: &'static [Numbers],
     /// First release that needs it; `None`: all did.
-    pub needed_since: Option<Numbers>,
+    pub(crate) needed_since: Option<Numbers>,
     /// What it does, to follow "which"; of a fault, what happens without it.
     pub does: &'static str,
     /// What was published: amount between two numbers, and its unit.
     pub cost: Option<(f64, f64, &'static str)>,
-    /// Machines that it matters to.
     pub concerns: fn(&Machine) -> bool,
-    /// Who says so.
     pub source: &'static str,
 }
 
@@ -48,12 +44,12 @@ impl Change {
     }
 
     /// Whether a release lacks it by its number, and needs it.
-    pub fn is_missing_in(&self, release: &Release) -> bool {
+    pub(crate) fn is_missing_in(&self, release: &Release) -> bool {
         self.needed_since.is_none_or(|first| release.numbers >= first) && !self.is_in(release)
     }
 
     /// The first release of its series with it, or the first of all.
-    pub fn first_for(&self, release: &Release) -> String {
+    pub(crate) fn first_for(&self, release: &Release) -> String {
         let own = self.backports.iter().find(|first| release.is_of((first.0, first.1)));
         match own {
             Some((major, minor, stable)) => format!("{major}.{minor}.{stable}"),
@@ -63,7 +59,7 @@ impl Change {
 }
 
 /// Releases of enterprise kernels say little: their numbers stay while changes are taken over.
-pub fn number_is_frozen(release: &Release) -> bool {
+pub(crate) fn number_is_frozen(release: &Release) -> bool {
     [".el7", ".el8", ".el9", ".el10", "-azure", "-aws", "-gcp", ".amzn"].iter().any(|mark| release.text.contains(mark))
 }
 
@@ -72,7 +68,6 @@ fn runs_hypervisors(machine: &Machine) -> bool {
     machine.state("nested") == State::On && machine.state("virtualization") == State::On
 }
 
-/// The same, with a processor of that vendor.
 fn runs_hypervisors_on(machine: &Machine, vendor: Vendor) -> bool {
     runs_hypervisors(machine) && machine.facts.processor.as_ref().is_some_and(|cpu| cpu.vendor == vendor)
 }

@@ -7,8 +7,7 @@
 //! kernel/time/posix-cpu-timers.c (Linux 6.12).
 
 use base::number::{duration, thousands};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 use facts::benches::{BenchRun, Benches};
 use facts::statistics::{launches, spread};
 
@@ -35,10 +34,8 @@ const CAUSES: &[(&str, &str)] = &[
 
 /// One clock over all launches.
 #[derive(Debug, Clone)]
-pub struct Row {
-    /// The machine.
+pub(crate) struct Row {
     pub machine: String,
-    /// Its name.
     pub clock: String,
     /// The clocksource behind it.
     pub source: Option<String>,
@@ -56,18 +53,16 @@ pub struct Row {
 
 impl Row {
     /// Median cycles of a read.
-    pub fn p50(&self) -> Option<f64> {
+    pub(crate) fn p50(&self) -> Option<f64> {
         spread::median(&self.library)
     }
 
-    /// The same as time.
-    pub fn p50_ns(&self) -> Option<f64> {
+    pub(crate) fn p50_ns(&self) -> Option<f64> {
         Some(self.p50()? * self.ns_per_tick?)
     }
 }
 
-/// All clocks of all benches.
-pub fn rows(benches: &Benches) -> Vec<Row> {
+pub(crate) fn rows(benches: &Benches) -> Vec<Row> {
     benches.runs.iter().filter(|run| run.bench.bench == "clock").flat_map(rows_of).collect()
 }
 
@@ -111,42 +106,24 @@ fn rows_of(run: &BenchRun) -> Vec<Row> {
 }
 
 /// The costs of clock reads.
-pub const CLOCKS: TableSpec = TableSpec {
+pub(crate) const CLOCKS: TableSpec = TableSpec {
     section: "nesting",
     name: "clocks",
     version: 2,
     row: "What a read of one clock costs under one clocksource, and whether the vDSO serves it.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("clock"),
-        Column::key("source"),
-        Column::value("vdso", "", ColumnType::Bool),
-        Column::value("p50_cycles", "cycles", ColumnType::F64),
-        Column::value("p50_ns", "ns", ColumnType::F64),
-        Column::count("launches"),
-        Column::value("p50_low_cycles", "cycles", ColumnType::F64),
-        Column::value("p50_high_cycles", "cycles", ColumnType::F64),
-        Column::value("syscall_p50_cycles", "cycles", ColumnType::F64),
-        Column::text("cause"),
+    columns: columns![
+        key machine, key clock, key source, flag vdso, f64("cycles") p50_cycles, f64("ns") p50_ns, count launches,
+        f64("cycles") p50_low_cycles, f64("cycles") p50_high_cycles, f64("cycles") syscall_p50_cycles, text cause,
     ],
-    shown: Some(Shown::of(
-        "Cost of a clock read, in TSC cycles",
-        &[
-            ("clock", "clock"),
-            ("source", "clocksource"),
-            ("vdso", "vDSO"),
-            ("p50_cycles", "median"),
-            ("p50_low_cycles", "from"),
-            ("p50_high_cycles", "to"),
-            ("p50_ns", "is"),
-            ("syscall_p50_cycles", "system call"),
-        ],
-        40,
-    )),
+    shown: Some(shown![
+        "Cost of a clock read, in TSC cycles", 40;
+        clock, source: "clocksource", vdso: "vDSO", p50_cycles: "median", p50_low_cycles: "from",
+        p50_high_cycles: "to", p50_ns: "is", syscall_p50_cycles: "system call",
+    ]),
 };
 
 /// Table [`CLOCKS`].
-pub fn table(rows: &[Row]) -> Table {
+pub(crate) fn table(rows: &[Row]) -> Table {
     let mut table = Table::new(&CLOCKS);
     let rounded = |value: Option<f64>| Cell::from(value.map(|value| (value * 100.0).round() / 100.0));
     for row in rows {
@@ -169,7 +146,7 @@ pub fn table(rows: &[Row]) -> Table {
 }
 
 /// The answer in sentences.
-pub fn summary(rows: &[Row]) -> Vec<String> {
+pub(crate) fn summary(rows: &[Row]) -> Vec<String> {
     let find = |clock: &str| rows.iter().find(|row| row.clock == clock);
     let mut sentences = Vec::new();
     if let Some((row, cycles)) = find("REALTIME").and_then(|row| Some((row, row.p50()?))) {

@@ -7,8 +7,7 @@
 //! Both together tell what neither tells alone: CPUID with 0 exits and 2,600 cycles was answered by an outer hypervisor.
 
 use base::number::{counted, list, plain, thousands};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Histogram, Measured, Table, Unknown};
+use base::{Cell, Histogram, Measured, Shown, Table, TableSpec, Unknown, columns, shown};
 use facts::benches::{BenchRun, Benches};
 use facts::statistics::launches::{self, EMPTY, GRAIN};
 use facts::statistics::spread;
@@ -24,13 +23,10 @@ const DISTURBED: &str = "disturbed";
 /// One test over all launches.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// The machine that it ran on.
     pub machine: String,
-    /// The test.
     pub name: String,
     /// `here` or `guest`.
     pub place: String,
-    /// Privilege level.
     pub ring: Option<u8>,
     /// Processes that measured it.
     pub launches: u64,
@@ -54,7 +50,7 @@ impl Row {
 
     /// What one launch with one sample measured.
     #[cfg(test)]
-    pub fn of_one_launch(name: &str, place: &str, cycles: u64, exits: f64, handled_by: &'static str) -> Self {
+    pub(crate) fn of_one_launch(name: &str, place: &str, cycles: u64, exits: f64, handled_by: &'static str) -> Self {
         let mut samples = Histogram::new();
         samples.record(cycles * GRAIN as u64);
         Self {
@@ -202,48 +198,19 @@ pub const EXITS: TableSpec = TableSpec {
     name: "exits",
     version: 2,
     row: "What one test of `bench exits` cost in one place over all launches, how many exits it took, and who handled it.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("name"),
-        Column::key("where"),
-        Column::key_of("ring", ColumnType::U64),
-        Column::count("samples"),
-        cycles("min_cycles"),
-        cycles("p50_cycles"),
-        cycles("p99_cycles"),
-        Column::value("exits_per_op", "count", ColumnType::F64),
-        Column::text("handled_by"),
-        Column::text("note"),
-        Column::count("launches"),
-        cycles("p50_low_cycles"),
-        cycles("p50_high_cycles"),
-        cycles("mean_cycles"),
-        cycles("p10_cycles"),
-        cycles("p90_cycles"),
-        cycles("p999_cycles"),
-        cycles("max_cycles"),
-        cycles("mad_cycles"),
-        Column::count("far_samples"),
+    columns: columns![
+        key machine, key name, key where, key_u64("") ring, count samples, f64("cycles") min_cycles,
+        f64("cycles") p50_cycles, f64("cycles") p99_cycles, f64("count") exits_per_op, text handled_by, text note,
+        count launches, f64("cycles") p50_low_cycles, f64("cycles") p50_high_cycles, f64("cycles") mean_cycles,
+        f64("cycles") p10_cycles, f64("cycles") p90_cycles, f64("cycles") p999_cycles, f64("cycles") max_cycles,
+        f64("cycles") mad_cycles, count far_samples,
     ],
-    shown: Some(Shown::of(
-        "Cost of an operation, in TSC cycles",
-        &[
-            ("name", "test"),
-            ("where", "where"),
-            ("min_cycles", "least"),
-            ("p50_cycles", "median"),
-            ("p50_low_cycles", "from"),
-            ("p50_high_cycles", "to"),
-            ("exits_per_op", "exits/op"),
-            ("handled_by", "by"),
-        ],
-        usize::MAX,
-    )),
+    shown: Some(shown![
+        "Cost of an operation, in TSC cycles", usize::MAX;
+        name: "test", where, min_cycles: "least", p50_cycles: "median", p50_low_cycles: "from", p50_high_cycles: "to",
+        exits_per_op: "exits/op", handled_by: "by",
+    ]),
 };
-
-const fn cycles(name: &'static str) -> Column {
-    Column::value(name, "cycles", ColumnType::F64)
-}
 
 /// Table [`EXITS`]; people see the rows with numbers.
 pub fn table(rows: &[Row]) -> Table {

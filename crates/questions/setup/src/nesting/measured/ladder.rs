@@ -8,8 +8,7 @@
 
 use super::{clocks, exits};
 use base::figure::{Drawing, Figure, Mark, Point, PointGroup};
-use base::table::TableSpec;
-use base::{Cell, Column, ColumnType, Level, Table};
+use base::{Cell, Level, Table, TableSpec, columns};
 use facts::benches::{BenchRun, Benches};
 use facts::published::{ExitCost, exit_costs};
 use facts::statistics::spread;
@@ -19,7 +18,6 @@ const NESTED: &[(&str, &str)] = &[("l2_cpuid", "cpuid"), ("l2_vmcall", "vmcall")
 /// Our names of operations that a publication calls otherwise, with its name.
 const ALIASES: &[(&str, &str)] = &[("pci-mem-datamatch-eventfd", "pci-mem")];
 
-/// One rung.
 #[derive(Debug, Clone)]
 struct Rung {
     /// None of a published one.
@@ -38,7 +36,7 @@ struct Rung {
 }
 
 /// The ladder of what was measured; `None` if nobody has published anything to hold it against.
-pub fn ladder(benches: &Benches) -> Option<(Table, Figure)> {
+pub(crate) fn ladder(benches: &Benches) -> Option<(Table, Figure)> {
     let mark = if benches.emulated.is_some() { Mark::Emulated } else { Mark::Measured };
     let mut rungs = Vec::new();
     for row in exits::rows(benches).iter().filter(|row| row.launches > 0) {
@@ -123,22 +121,12 @@ fn published(record: &ExitCost) -> Option<Rung> {
     })
 }
 
-/// The rungs.
-pub const LADDER: TableSpec = TableSpec {
+pub(crate) const LADDER: TableSpec = TableSpec {
     section: "nesting",
     name: "ladder",
     version: 2,
     row: "What one operation costs at one level: measured here, emulated, or published by others (then without a machine).",
-    columns: &[
-        Column::key("machine"),
-        Column::key("op"),
-        Column::key("level"),
-        Column::key("mark"),
-        Column::value("cycles", "cycles", ColumnType::F64),
-        Column::value("ns", "ns", ColumnType::F64),
-        Column::text("statistic"),
-        Column::key("source"),
-    ],
+    columns: columns![key machine, key op, key level, key mark, f64("cycles") cycles, f64("ns") ns, text statistic, key source],
     shown: None,
 };
 

@@ -4,8 +4,7 @@
 //! longer, because there are more of them. Fewer than three runs are shown, and nothing is concluded from them.
 
 use base::number::{amount, duration, many};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 use facts::benches::Benches;
 use facts::statistics::spread;
 
@@ -17,90 +16,56 @@ const QUANTITIES: &[&str] =
     &["real", "user", "sys", "max_rss", "voluntary_switches", "involuntary_switches", "kvm_exits"];
 
 /// Medians of each command.
-pub const PROGRAMS: TableSpec = TableSpec {
+pub(crate) const PROGRAMS: TableSpec = TableSpec {
     section: "nesting",
     name: "programs",
     version: 2,
     row: "What one command took over all runs: medians, and the interval of the wall time.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("command"),
-        Column::count("runs"),
-        Column::value("real_ns", "ns", F64),
-        Column::value("user_ns", "ns", F64),
-        Column::value("sys_ns", "ns", F64),
-        Column::value("max_rss_bytes", "bytes", F64),
-        Column::value("voluntary_switches", "count", F64),
-        Column::value("involuntary_switches", "count", F64),
-        Column::value("kvm_exits", "count", F64),
-        Column::value("real_low_ns", "ns", F64),
-        Column::value("real_high_ns", "ns", F64),
-        Column::value("cpus", "count", F64),
+    columns: columns![
+        key machine, key command, count runs, f64("ns") real_ns, f64("ns") user_ns, f64("ns") sys_ns,
+        f64("bytes") max_rss_bytes, f64("count") voluntary_switches, f64("count") involuntary_switches,
+        f64("count") kvm_exits, f64("ns") real_low_ns, f64("ns") real_high_ns, f64("count") cpus,
     ],
-    shown: Some(Shown::of(
-        "What programs took",
-        &[
-            ("command", "command"),
-            ("runs", "runs"),
-            ("real_ns", "real"),
-            ("real_low_ns", "from"),
-            ("real_high_ns", "to"),
-            ("user_ns", "user"),
-            ("sys_ns", "sys"),
-            ("max_rss_bytes", "memory"),
-            ("kvm_exits", "exits"),
-        ],
-        40,
-    )),
+    shown: Some(shown![
+        "What programs took", 40;
+        command, runs, real_ns: "real", real_low_ns: "from", real_high_ns: "to", user_ns: "user", sys_ns: "sys",
+        max_rss_bytes: "memory", kvm_exits: "exits",
+    ]),
 };
 
-/// Each run.
-pub const PROGRAM_RUNS: TableSpec = TableSpec {
+pub(crate) const PROGRAM_RUNS: TableSpec = TableSpec {
     section: "nesting",
     name: "program_runs",
     version: 2,
     row: "What one run of one command took.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("command"),
-        Column::key_of("run", ColumnType::U64),
-        Column::value("real_ns", "ns", F64),
-        Column::value("user_ns", "ns", F64),
-        Column::value("sys_ns", "ns", F64),
-        Column::value("max_rss_bytes", "bytes", F64),
-        Column::value("voluntary_switches", "count", F64),
-        Column::value("involuntary_switches", "count", F64),
-        Column::value("kvm_exits", "count", F64),
+    columns: columns![
+        key machine, key command, key_u64("") run, f64("ns") real_ns, f64("ns") user_ns, f64("ns") sys_ns,
+        f64("bytes") max_rss_bytes, f64("count") voluntary_switches, f64("count") involuntary_switches,
+        f64("count") kvm_exits,
     ],
     shown: None,
 };
 
-const F64: ColumnType = ColumnType::F64;
-
 /// One command on one machine, over all runs.
 #[derive(Debug, Clone)]
-pub struct Program {
-    /// The machine.
+pub(crate) struct Program {
     pub machine: String,
-    /// Its words.
     pub command: String,
     /// Each quantity's value in each run, in the order of [`QUANTITIES`].
     runs: Vec<Vec<f64>>,
 }
 
 impl Program {
-    /// The median of a quantity.
-    pub fn median(&self, name: &str) -> Option<f64> {
+    pub(crate) fn median(&self, name: &str) -> Option<f64> {
         spread::median(self.values(name))
     }
 
-    /// The interval of that median.
-    pub fn interval(&self, name: &str) -> Option<(f64, f64)> {
+    pub(crate) fn interval(&self, name: &str) -> Option<(f64, f64)> {
         spread::interval(self.values(name))
     }
 
     /// How often it ran.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.values("real").len()
     }
 
@@ -110,8 +75,7 @@ impl Program {
     }
 }
 
-/// All commands of all benches.
-pub fn programs(benches: &Benches) -> Vec<Program> {
+pub(crate) fn programs(benches: &Benches) -> Vec<Program> {
     let mut programs: Vec<Program> = Vec::new();
     for run in benches.runs.iter().filter(|run| run.bench.bench == "macro") {
         for measured in &run.bench.results {
@@ -130,7 +94,7 @@ pub fn programs(benches: &Benches) -> Vec<Program> {
 }
 
 /// Table [`PROGRAMS`].
-pub fn table(programs: &[Program]) -> Table {
+pub(crate) fn table(programs: &[Program]) -> Table {
     let mut table = Table::new(&PROGRAMS);
     for program in programs {
         let mut row: Vec<Cell> =
@@ -144,7 +108,7 @@ pub fn table(programs: &[Program]) -> Table {
 }
 
 /// Table [`PROGRAM_RUNS`].
-pub fn runs(programs: &[Program]) -> Table {
+pub(crate) fn runs(programs: &[Program]) -> Table {
     let mut table = Table::new(&PROGRAM_RUNS);
     for program in programs {
         for run in 0..program.count() {
@@ -157,14 +121,13 @@ pub fn runs(programs: &[Program]) -> Table {
     table
 }
 
-/// CPUs that it kept busy.
 fn cpus(program: &Program) -> Option<f64> {
     let busy = program.median("user")? + program.median("sys")?;
     Some((busy / program.median("real")? * 100.0).round() / 100.0)
 }
 
 /// The answer in sentences.
-pub fn summary(programs: &[Program]) -> Vec<String> {
+pub(crate) fn summary(programs: &[Program]) -> Vec<String> {
     let sentence = |program: &Program| {
         let real = duration(program.median("real")?);
         let between = match program.interval("real") {

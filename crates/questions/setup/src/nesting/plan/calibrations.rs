@@ -30,12 +30,9 @@ const SETS: &[Published] = &[
 
 /// The model calibrated on one operation, against all others of the same table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Calibration {
-    /// Publication.
+pub(crate) struct Calibration {
     pub set: &'static str,
-    /// What the model was given.
-    pub calibrated_on: &'static str,
-    /// At which level it predicts.
+    pub(crate) calibrated_on: &'static str,
     pub level: u8,
     /// How many operations it predicts.
     pub predicted: u64,
@@ -47,7 +44,7 @@ pub struct Calibration {
 
 impl Calibration {
     /// The error that is farthest from nothing, without its sign.
-    pub fn worst(&self) -> f64 {
+    pub(crate) fn worst(&self) -> f64 {
         self.low.abs().max(self.high.abs())
     }
 
@@ -58,7 +55,7 @@ impl Calibration {
 }
 
 /// Every choice at every level.
-pub fn calibrations() -> Vec<Calibration> {
+pub(crate) fn calibrations() -> Vec<Calibration> {
     let of_set = |(set, prefix, operations, deepest): &Published| {
         let cost = |operation: &str, level: u8| value(&format!("{prefix}.{operation}.l{level}"));
         let mut rows = Vec::new();
@@ -89,7 +86,7 @@ pub fn calibrations() -> Vec<Calibration> {
 }
 
 /// The best and the worst choice at a level, for a sentence.
-pub fn best_and_worst(level: u8) -> Option<(String, String)> {
+pub(crate) fn best_and_worst(level: u8) -> Option<(String, String)> {
     let of_level = || calibrations().into_iter().filter(|one| one.level == level);
     let best = of_level().min_by(|a, b| a.worst().total_cmp(&b.worst()))?;
     let worst = of_level().max_by(|a, b| a.worst().total_cmp(&b.worst()))?;

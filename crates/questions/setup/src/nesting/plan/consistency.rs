@@ -13,27 +13,21 @@ const EXIT: (f64, f64) = (1_200.0, 1_350.0);
 /// `top` of the Ciena slides, averaged over the guests shown: workstation, cloud without shadowing, cloud with it.
 const TOP: (f64, f64, f64) = (9.1, 79.7, 52.9);
 
-/// One check.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Story {
-    /// Publication.
+pub(crate) struct Story {
     pub set: &'static str,
-    /// What is computed.
     pub what: &'static str,
-    /// From here.
     pub low: f64,
-    /// To here.
     pub high: f64,
     /// In this unit.
     pub unit: &'static str,
-    /// What it is held against.
     pub against: &'static str,
     /// Why it proves nothing.
     pub doubt: &'static str,
 }
 
 /// All of them, computed from the published records.
-pub fn stories() -> Vec<Story> {
+pub(crate) fn stories() -> Vec<Story> {
     let c1 = value("fosdem18.cpuid.l1");
     let saved = value("fosdem18.cpuid.l2") - value("fosdem18.cpuid.l2.evmcs");
     let by_commit = value("evmcs18.cpuid.l2") - value("evmcs18.cpuid.l2.evmcs");

@@ -7,27 +7,21 @@
 use super::model::Estimate;
 use base::Needs;
 
-/// One change.
 pub struct Effect {
     /// What `--with` calls it.
     pub id: &'static str,
     /// In a few words.
     pub title: &'static str,
-    /// What it moves.
     pub moves: Moves,
     /// The feature of table `features` that is on when it has been made; empty: none shows it.
     pub feature: &'static str,
-    /// What it needs.
     pub needs: Needs,
-    /// Where it is possible.
     pub place: Place,
     /// True if it is part of the combination that is shown unasked.
     pub usual: bool,
-    /// Where its numbers come from.
     pub evidence: &'static str,
 }
 
-/// What a change moves.
 #[derive(Debug, Clone, Copy)]
 pub enum Moves {
     /// What remains of the time that nesting adds to each exit.
@@ -45,7 +39,6 @@ pub enum Moves {
 pub enum Place {
     /// Wherever guests run guests.
     Any,
-    /// On Intel.
     Vmx,
     /// On AMD.
     Svm,
@@ -58,7 +51,6 @@ pub enum Place {
 /// Between nothing and all, for changes without a published figure.
 const UP_TO_ALL: Estimate = Estimate { low: 0.0, mid: 0.0, high: 1.0 };
 
-/// All changes.
 pub const EFFECTS: &[Effect] = &[
     Effect {
         id: "shadow",

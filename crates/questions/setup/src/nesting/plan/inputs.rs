@@ -15,7 +15,6 @@ pub struct Rate {
     pub level: u8,
     /// Why, as table `exits` of `flow` calls it.
     pub reason: String,
-    /// How often.
     pub per_second: f64,
     /// True if it ends in the VMM.
     pub userspace: bool,
@@ -34,7 +33,6 @@ pub struct Stated {
     pub hz: Option<f64>,
     /// Where c1, D and the costs come from, if a bench measured them.
     pub measured: Option<&'static str>,
-    /// Exits.
     pub rates: Vec<Rate>,
     /// CPU of the guest's own code, as a share.
     pub guest: Option<f64>,
@@ -43,9 +41,7 @@ pub struct Stated {
 /// The CPU that one kind of exit takes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Share {
-    /// Level that exits.
     pub level: u8,
-    /// Why.
     pub reason: String,
     /// How often, for each vCPU.
     pub per_second: f64,
@@ -53,16 +49,13 @@ pub struct Share {
     pub plain: Estimate,
     /// Share of a CPU by what nesting adds.
     pub nested: Estimate,
-    /// Where it comes from.
     pub from: &'static str,
 }
 
 /// Something taken to be so.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assumption {
-    /// What.
     pub what: String,
-    /// Its value, as people read it.
     pub value: String,
     /// Who says so: `given`, `measured`, `fitted`, `assumed`, `published`.
     pub from: &'static str,
@@ -73,9 +66,7 @@ pub struct Assumption {
 pub struct Inputs {
     /// CPU of everything but these exits, as a share.
     pub rest: f64,
-    /// Exits.
     pub shares: Vec<Share>,
-    /// What was assumed.
     pub assumptions: Vec<Assumption>,
     /// What the recording's chains consist of.
     pub observed: Option<TracedExits>,
@@ -100,7 +91,7 @@ impl Inputs {
     }
 
     /// From numbers that the user gave.
-    pub fn of_stated(stated: &Stated) -> Self {
+    pub(crate) fn of_stated(stated: &Stated) -> Self {
         let mut inputs = Self { rest: stated.guest.unwrap_or(0.0), ..Self::default() };
         match stated.guest {
             Some(share) => inputs.assume("CPU of the guest's own code", percent(share), "given"),
@@ -176,7 +167,7 @@ impl Inputs {
 
     /// From what a recording saw. Times are its own, so neither c1 nor D need be given; what an exit costs without nesting is
     /// the mean of L1's exits of that reason, or of all of them.
-    pub fn of_recording(observed: TracedExits, on: Vec<String>) -> Self {
+    pub(crate) fn of_recording(observed: TracedExits, on: Vec<String>) -> Self {
         let mut inputs = Self { on, ..Self::default() };
         let plain = observed.plain_exit_ns();
         inputs.assume("exits, chains and times", "from the recording", "measured");

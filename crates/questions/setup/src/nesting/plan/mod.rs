@@ -33,7 +33,6 @@ use facts::validation::step;
 use facts::{Answer, Case, Error};
 use predict::Predicted;
 
-/// The question.
 pub const QUESTION: &str = "What would a change of the nested setup save?";
 
 /// What every prediction leaves out.
@@ -58,7 +57,6 @@ const LEAST_SAVED: f64 = 0.01;
 pub struct Asked {
     /// Costs and rates by the user, or by a bench.
     pub stated: Stated,
-    /// What emulated that bench.
     pub emulated: Option<Emulator>,
     /// The instruction set is SVM; where this is not said, the traces tell.
     pub svm: Option<bool>,

@@ -24,16 +24,15 @@ pub struct Estimate {
 }
 
 /// k of exits that L1's kernel finishes.
-pub const K_KERNEL: Estimate = Estimate { low: 1.0, mid: 1.0, high: 1.2 };
+pub(crate) const K_KERNEL: Estimate = Estimate { low: 1.0, mid: 1.0, high: 1.2 };
 
 /// k of exits that end in L1's VMM. Fitted on one point, so the band is a choice: a quarter to either side.
-pub const K_USERSPACE: Estimate = Estimate { low: 3.0, mid: 4.0, high: 5.0 };
+pub(crate) const K_USERSPACE: Estimate = Estimate { low: 3.0, mid: 4.0, high: 5.0 };
 
 /// C1 of a reason against C1 of CPUID, where only CPUID was measured: hypercall 0.85 to exception 3.07 (PVM, SOSP 2023).
-pub const C1_OF_OTHERS: Estimate = Estimate { low: 0.85, mid: 1.0, high: 3.07 };
+pub(crate) const C1_OF_OTHERS: Estimate = Estimate { low: 0.85, mid: 1.0, high: 3.07 };
 
 impl Estimate {
-    /// A number that is known.
     pub const fn exact(value: f64) -> Self {
         Self { low: value, mid: value, high: value }
     }
@@ -72,12 +71,12 @@ impl Mul for Estimate {
 }
 
 /// Cost of an exit of L2 that L1 handles.
-pub fn cost_at_l2(c1_of_reason: f64, k: f64, d: f64) -> f64 {
+pub(crate) fn cost_at_l2(c1_of_reason: f64, k: f64, d: f64) -> f64 {
     c1_of_reason + k * d
 }
 
 /// Cost of an exit of L3 that L2 handles.
-pub fn cost_at_l3(c2_of_reason: f64, ratio: f64, d: f64) -> f64 {
+pub(crate) fn cost_at_l3(c2_of_reason: f64, ratio: f64, d: f64) -> f64 {
     c2_of_reason + ratio * d
 }
 

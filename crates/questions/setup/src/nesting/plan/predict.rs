@@ -8,26 +8,23 @@ use super::inputs::Inputs;
 use super::model::Estimate;
 
 /// What the row of the combination is called.
-pub const TOGETHER: &str = "together";
+pub(crate) const TOGETHER: &str = "together";
 
 /// One row of the answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Predicted {
+pub(crate) struct Predicted {
     /// The change, or [`TOGETHER`].
     pub change: String,
-    /// In words.
     pub title: String,
     /// CPU before.
     pub now: Estimate,
     /// CPU after; `None`: not predicted.
     pub after: Option<Estimate>,
-    /// What is saved.
     pub saved: Option<Estimate>,
     /// Why there is no prediction, or a remark.
     pub note: String,
 }
 
-/// Where and what is planned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// True for AMD.
@@ -52,7 +49,7 @@ impl Wanted {
 }
 
 /// All rows: each change that is possible, then the combination.
-pub fn predict(inputs: &Inputs, wanted: &Wanted) -> Vec<Predicted> {
+pub(crate) fn predict(inputs: &Inputs, wanted: &Wanted) -> Vec<Predicted> {
     let possible: Vec<&Effect> = EFFECTS.iter().filter(|effect| wanted.allows(effect)).collect();
     let mut rows: Vec<Predicted> = possible.iter().map(|effect| alone(inputs, effect)).collect();
     let chosen = |effect: &&&Effect| {

@@ -94,7 +94,7 @@ fn amount(cycles: f64) -> String {
 }
 
 /// All rows, computed from the published records.
-pub fn comparisons() -> Vec<Comparison> {
+pub(crate) fn comparisons() -> Vec<Comparison> {
     let at_l2 = KERNEL_EXITS.iter().enumerate().map(|(nth, (set, op))| {
         let others = KERNEL_EXITS.iter().enumerate().filter(|(other, _)| *other != nth);
         let most = others.map(|(_, (set, op))| set.k(op)).fold(K_KERNEL.mid, f64::max);

@@ -11,7 +11,7 @@ use host::machine::{Domain, Thread};
 use std::collections::BTreeMap;
 
 /// Domains whose vCPUs keep to CPUs behind several caches of one node, while those behind one of them would hold all.
-pub fn apart(model: &Model) -> Vec<Hit> {
+pub(crate) fn apart(model: &Model) -> Vec<Hit> {
     let topology = &model.machine.topology;
     let caches = topology.last_caches();
     let known = topology.cpus.values().all(|about| about.last_cache.is_some());

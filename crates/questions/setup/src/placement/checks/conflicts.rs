@@ -9,17 +9,16 @@ use facts::rule::Hit;
 use host::machine::Domain;
 
 /// Setting of transparent huge pages.
-pub const THP: &str = "sys/kernel/mm/transparent_hugepage/enabled";
+pub(crate) const THP: &str = "sys/kernel/mm/transparent_hugepage/enabled";
 /// Setting of automatic balancing between nodes.
-pub const BALANCING: &str = "proc/sys/kernel/numa_balancing";
+pub(crate) const BALANCING: &str = "proc/sys/kernel/numa_balancing";
 
-/// The names of domains that a condition holds for.
 fn named(model: &Model, wanted: impl Fn(&Domain) -> bool) -> Vec<String> {
     model.machine.domains.iter().filter(|domain| wanted(domain)).map(|domain| domain.name.clone()).collect()
 }
 
 /// Huge pages by themselves: off for isolated CPUs, on for guests that have no huge pages of their own.
-pub fn huge_pages(model: &Model) -> Vec<Hit> {
+pub(crate) fn huge_pages(model: &Model) -> Vec<Hit> {
     let Some(setting) = model.machine.settings.get(THP).filter(|_| knobs::is_partitioned(model)) else {
         return Vec::new();
     };
@@ -47,7 +46,7 @@ pub fn huge_pages(model: &Model) -> Vec<Hit> {
 }
 
 /// Balancing between nodes: off for pinned guests, on for those that float over nodes.
-pub fn balancing(model: &Model) -> Vec<Hit> {
+pub(crate) fn balancing(model: &Model) -> Vec<Hit> {
     let Some(setting) = model.machine.settings.get(BALANCING).filter(|_| knobs::is_partitioned(model)) else {
         return Vec::new();
     };
@@ -86,7 +85,7 @@ pub fn balancing(model: &Model) -> Vec<Hit> {
 }
 
 /// More queues for many vCPUs, but no CPU for more workers.
-pub fn queues(model: &Model) -> Vec<Hit> {
+pub(crate) fn queues(model: &Model) -> Vec<Hit> {
     let crowded = super::overlap::workers(model);
     let both = guest::few_queues(model)
         .into_iter()

@@ -11,7 +11,7 @@ use host::machine::{Role, Thread};
 use std::collections::BTreeMap;
 
 /// vCPUs of one domain on threads of one core, while the guest is shown no threads.
-pub fn siblings(model: &Model) -> Vec<Hit> {
+pub(crate) fn siblings(model: &Model) -> Vec<Hit> {
     let topology = &model.machine.topology;
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
@@ -86,7 +86,7 @@ fn lack(threads: &[&Thread]) -> Option<f64> {
 }
 
 /// Busy vCPUs of different VMs on threads of one core, while whole cores have nothing to do.
-pub fn strangers(model: &Model) -> Vec<Hit> {
+pub(crate) fn strangers(model: &Model) -> Vec<Hit> {
     let topology = &model.machine.topology;
     let mut cores: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
     for thread in model.machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_))) {

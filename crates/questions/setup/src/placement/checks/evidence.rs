@@ -10,7 +10,7 @@ use host::machine::{Screen, Thread, TopRow};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Screens that stand in another order than the CPU times of their threads.
-pub fn order(model: &Model) -> Vec<Hit> {
+pub(crate) fn order(model: &Model) -> Vec<Hit> {
     let screens = &model.machine.screens;
     let mut hits = Vec::new();
     for (index, earlier) in screens.iter().enumerate() {
@@ -51,7 +51,7 @@ fn minutes(cs: u64) -> String {
 }
 
 /// Threads last seen on a CPU outside of the set that they are said to be bound to.
-pub fn mask(model: &Model) -> Vec<Hit> {
+pub(crate) fn mask(model: &Model) -> Vec<Hit> {
     let mut outside: BTreeMap<&str, (Vec<String>, usize, Hit)> = BTreeMap::new();
     for thread in &model.machine.threads {
         let (Some(tid), Some(set)) = (thread.tid, &thread.affinity) else { continue };
@@ -89,7 +89,7 @@ pub(in crate::placement) const WHOLE: f64 = 0.9;
 const ROUNDING: f64 = 0.05;
 
 /// Threads that were seen on one CPU and ran more together than a CPU can give.
-pub fn crowd(model: &Model) -> Vec<Hit> {
+pub(crate) fn crowd(model: &Model) -> Vec<Hit> {
     let online = &model.machine.topology.online;
     let mut hits: Vec<Hit> = Vec::new();
     // Where a thread stands twice, rows are of several moments.
@@ -160,7 +160,7 @@ pub(super) fn is_of_host(cpus: &CpuSet, pin: &CpuSet) -> bool {
 }
 
 /// Pins to CPUs that the pasted list of CPUs does not have at all.
-pub fn hosts(model: &Model) -> Vec<Hit> {
+pub(crate) fn hosts(model: &Model) -> Vec<Hit> {
     let cpus: CpuSet = model.machine.topology.cpus.keys().copied().collect();
     let mut hits = Vec::new();
     for domain in model.machine.domains.iter().filter(|_| model.pasted && !cpus.is_empty()) {
@@ -189,7 +189,7 @@ pub fn hosts(model: &Model) -> Vec<Hit> {
 }
 
 /// A pin that was told twice, and differently.
-pub fn pins(model: &Model) -> Vec<Hit> {
+pub(crate) fn pins(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
         let pins = &domain.emulator_pins;
@@ -204,7 +204,7 @@ pub fn pins(model: &Model) -> Vec<Hit> {
 }
 
 /// CPUs of which the machine below took too much.
-pub fn steal(model: &Model) -> Vec<Hit> {
+pub(crate) fn steal(model: &Model) -> Vec<Hit> {
     let stolen: Vec<(u32, f64)> = model
         .machine
         .cpu_use

@@ -19,7 +19,7 @@ fn whole(model: &Model) -> impl Iterator<Item = (&Domain, &str)> {
 }
 
 /// vCPUs whose threads translate the guest's instructions.
-pub fn translated(model: &Model) -> Vec<Hit> {
+pub(crate) fn translated(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
         let mut names = model.vcpus(domain).filter(|thread| thread.name.ends_with("/TCG"));
@@ -35,7 +35,7 @@ pub fn translated(model: &Model) -> Vec<Hit> {
 }
 
 /// Devices that a server has no use for.
-pub fn unused(model: &Model) -> Vec<Hit> {
+pub(crate) fn unused(model: &Model) -> Vec<Hit> {
     let with = model.machine.domains.iter().filter(|domain| !domain.unused.is_empty());
     let hits = with.map(|domain| {
         let names: Vec<String> = domain.unused.iter().map(|device| device.value.clone()).collect();
@@ -50,7 +50,7 @@ pub fn unused(model: &Model) -> Vec<Hit> {
 }
 
 /// A CPU model by name, or none.
-pub fn cpu_mode(model: &Model) -> Vec<Hit> {
+pub(crate) fn cpu_mode(model: &Model) -> Vec<Hit> {
     let hits = whole(model).filter_map(|(domain, place)| {
         let (mode, place) =
             domain.cpu_mode.as_ref().map_or(("none", place), |mode| (mode.value.as_str(), mode.place.as_str()));
@@ -65,7 +65,7 @@ pub fn cpu_mode(model: &Model) -> Vec<Hit> {
 }
 
 /// One thread a core while vCPUs share cores: two rules that contradict each other.
-pub fn topology(model: &Model) -> Vec<Hit> {
+pub(crate) fn topology(model: &Model) -> Vec<Hit> {
     let siblings = super::cores::siblings(model);
     let hits = model.machine.domains.iter().filter_map(|domain| {
         let shown = domain.topology.as_ref()?;
@@ -86,7 +86,7 @@ pub fn topology(model: &Model) -> Vec<Hit> {
 }
 
 /// Siblings that the guest is shown and does not have: its vCPUs are not pinned to the threads of a core.
-pub fn false_siblings(model: &Model) -> Vec<Hit> {
+pub(crate) fn false_siblings(model: &Model) -> Vec<Hit> {
     let topology = &model.machine.topology;
     let hits = model.machine.domains.iter().filter_map(|domain| {
         let shown = domain.topology.as_ref().filter(|shown| shown.value.threads > 1)?;
@@ -125,7 +125,7 @@ fn emulated(interface: &Interface) -> bool {
 }
 
 /// Emulated cards, and virtio without vhost.
-pub fn network(model: &Model) -> Vec<Hit> {
+pub(crate) fn network(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
         for interface in &domain.interfaces {
@@ -148,7 +148,7 @@ pub fn network(model: &Model) -> Vec<Hit> {
 }
 
 /// One queue for many vCPUs; where workers have no CPU to spare, that is a conflict of two rules instead.
-pub fn queues(model: &Model) -> Vec<Hit> {
+pub(crate) fn queues(model: &Model) -> Vec<Hit> {
     let disputed = super::conflicts::queues(model);
     let mut hits = few_queues(model);
     hits.retain(|hit| disputed.iter().all(|other| other.subject != hit.subject));
@@ -184,7 +184,7 @@ pub(super) fn few_queues(model: &Model) -> Vec<Hit> {
 }
 
 /// Mode vepa with two guests on one card.
-pub fn vepa(model: &Model) -> Vec<Hit> {
+pub(crate) fn vepa(model: &Model) -> Vec<Hit> {
     let mut on: BTreeMap<&str, Vec<(&str, &Interface)>> = BTreeMap::new();
     for domain in &model.machine.domains {
         for interface in domain.interfaces.iter().filter(|interface| interface.mode.as_deref() == Some("vepa")) {
@@ -210,8 +210,7 @@ pub fn vepa(model: &Model) -> Vec<Hit> {
     hits.collect()
 }
 
-/// Slow ways to a disk.
-pub fn disks(model: &Model) -> Vec<Hit> {
+pub(crate) fn disks(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (domain, _) in whole(model) {
         for disk in &domain.disks {
@@ -245,8 +244,7 @@ fn slow(disk: &Disk) -> Vec<String> {
     wrong
 }
 
-/// Flushes thrown away.
-pub fn unsafe_cache(model: &Model) -> Vec<Hit> {
+pub(crate) fn unsafe_cache(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
         for disk in domain.disks.iter().filter(|disk| disk.cache.as_deref() == Some("unsafe")) {
@@ -262,7 +260,7 @@ pub fn unsafe_cache(model: &Model) -> Vec<Hit> {
 }
 
 /// Disks with a limit.
-pub fn throttled(model: &Model) -> Vec<Hit> {
+pub(crate) fn throttled(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
         for disk in domain.disks.iter().filter(|disk| disk.throttled) {
@@ -279,7 +277,7 @@ pub fn throttled(model: &Model) -> Vec<Hit> {
 }
 
 /// Guests on small pages that have a device of the host or a user-space switch.
-pub fn huge_pages(model: &Model) -> Vec<Hit> {
+pub(crate) fn huge_pages(model: &Model) -> Vec<Hit> {
     let hits = whole(model).filter_map(|(domain, place)| {
         let shared = domain.interfaces.iter().filter(|interface| interface.kind == "vhostuser").count();
         let devices = shared + domain.host_devices.len();

@@ -56,7 +56,7 @@ const REALTIME: &[Knob] = &[
 ];
 
 /// Whether CPUs of this host are kept for somebody.
-pub fn is_partitioned(model: &Model) -> bool {
+pub(crate) fn is_partitioned(model: &Model) -> bool {
     let topology = &model.machine.topology;
     [&topology.isolated, &topology.nohz_full].into_iter().flatten().any(|set| !set.is_empty())
 }
@@ -68,12 +68,12 @@ fn has_real_time(model: &Model) -> bool {
 }
 
 /// Every setting that the profiles for all KVM hosts would change; of a host without VMs nothing is asked.
-pub fn host(model: &Model) -> Vec<Hit> {
+pub(crate) fn host(model: &Model) -> Vec<Hit> {
     if model.machine.domains.is_empty() { Vec::new() } else { asked(model, HOST, &[]) }
 }
 
 /// The same for hosts with isolated CPUs, without what another rule contradicts here.
-pub fn partition(model: &Model) -> Vec<Hit> {
+pub(crate) fn partition(model: &Model) -> Vec<Hit> {
     if model.machine.domains.is_empty() || !is_partitioned(model) {
         return Vec::new();
     }
@@ -91,7 +91,7 @@ pub fn partition(model: &Model) -> Vec<Hit> {
 }
 
 /// The same for hosts with real-time guests.
-pub fn real_time(model: &Model) -> Vec<Hit> {
+pub(crate) fn real_time(model: &Model) -> Vec<Hit> {
     if has_real_time(model) { asked(model, REALTIME, &[]) } else { Vec::new() }
 }
 
@@ -189,7 +189,7 @@ fn ticks(model: &Model) -> Option<Hit> {
 }
 
 /// Disks of the host that turn, and read little ahead.
-pub fn disks(model: &Model) -> Vec<Hit> {
+pub(crate) fn disks(model: &Model) -> Vec<Hit> {
     if model.machine.domains.iter().all(|domain| domain.disks.is_empty()) {
         return Vec::new();
     }

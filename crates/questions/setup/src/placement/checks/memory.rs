@@ -11,7 +11,7 @@ use host::machine::{Domain, Role, Thread};
 pub(in crate::placement) const MUCH_REMOTE: f64 = 0.1;
 
 /// VMs whose vCPUs are all on some nodes, and whose memory is not.
-pub fn remote(model: &Model) -> Vec<Hit> {
+pub(crate) fn remote(model: &Model) -> Vec<Hit> {
     let topology = &model.machine.topology;
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
@@ -109,7 +109,6 @@ fn huge(model: &Model, domain: &Domain, nodes: &[u32], hit: &mut Hit) {
     hit.needs = Some(base::Needs::Reload);
 }
 
-/// The pin that libvirt was asked for.
 fn pin<'a>(domain: &'a Domain, thread: &Thread) -> Option<&'a host::machine::Fact<CpuSet>> {
     match thread.role {
         Role::Vcpu(vcpu) => domain.vcpu_pin(vcpu),
@@ -120,7 +119,7 @@ fn pin<'a>(domain: &'a Domain, thread: &Thread) -> Option<&'a host::machine::Fac
 }
 
 /// Threads of which a cgroup cuts the pin: they have fewer CPUs than libvirt says.
-pub fn narrower(model: &Model) -> Vec<Hit> {
+pub(crate) fn narrower(model: &Model) -> Vec<Hit> {
     let online = &model.machine.topology.online;
     let mut hits = Vec::new();
     for domain in &model.machine.domains {

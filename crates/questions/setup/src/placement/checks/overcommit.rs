@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 const MOST_NAMED: usize = 3;
 
 /// More that wants to run than CPUs: on the host, or on a set of CPUs that is full. All that starve there have this one cause.
-pub fn overcommit(model: &Model) -> Vec<Hit> {
+pub(crate) fn overcommit(model: &Model) -> Vec<Hit> {
     let on = |pool| {
         let is_in = |verdict: &&Verdict| {
             let set = model.machine.threads[verdict.victim].affinity.as_ref();

@@ -11,7 +11,7 @@ use facts::rule::Hit;
 use host::machine::{Domain, Role, Thread};
 
 /// Helpers whose CPUs are all CPUs of vCPUs; or that meet them and starve.
-pub fn overlap(model: &Model) -> Vec<Hit> {
+pub(crate) fn overlap(model: &Model) -> Vec<Hit> {
     model.machine.domains.iter().filter_map(|domain| overlapping(model, domain)).collect()
 }
 
@@ -148,7 +148,7 @@ fn shares(helpers: &[&Thread]) -> String {
 }
 
 /// More workers that may run than CPUs that carry no vCPU.
-pub fn workers(model: &Model) -> Vec<Hit> {
+pub(crate) fn workers(model: &Model) -> Vec<Hit> {
     model.machine.domains.iter().filter_map(|domain| crowded(model, domain)).collect()
 }
 

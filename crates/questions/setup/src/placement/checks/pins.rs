@@ -36,7 +36,7 @@ fn stacks(model: &Model) -> BTreeMap<u32, Vec<&Thread>> {
 }
 
 /// Two vCPUs bound to one CPU, unless one of them is known to be idle.
-pub fn stacked(model: &Model) -> Vec<Hit> {
+pub(crate) fn stacked(model: &Model) -> Vec<Hit> {
     let mut hits: BTreeMap<String, Hit> = BTreeMap::new();
     let mut victims: BTreeMap<String, Vec<&Verdict>> = BTreeMap::new();
     for (cpu, threads) in stacks(model) {
@@ -76,7 +76,7 @@ pub fn stacked(model: &Model) -> Vec<Hit> {
 }
 
 /// Pins to CPUs that do not run. One in pasted text that cannot be of this host is of another one (EVD-HOSTS).
-pub fn offline(model: &Model) -> Vec<Hit> {
+pub(crate) fn offline(model: &Model) -> Vec<Hit> {
     let online = &model.machine.topology.online;
     let known: CpuSet = model.machine.topology.cpus.keys().copied().collect();
     let is_here = |pin: &CpuSet| !model.pasted || is_of_host(&known, pin);
@@ -104,7 +104,7 @@ pub fn offline(model: &Model) -> Vec<Hit> {
 }
 
 /// Threads with several isolated CPUs in their mask.
-pub fn isolated(model: &Model) -> Vec<Hit> {
+pub(crate) fn isolated(model: &Model) -> Vec<Hit> {
     let Some(isolated) = model.machine.topology.isolated.as_ref().filter(|set| !set.is_empty()) else {
         return Vec::new();
     };
@@ -147,7 +147,7 @@ pub fn isolated(model: &Model) -> Vec<Hit> {
 }
 
 /// Pinned vCPUs on the CPUs of everybody, while isolated ones have no thread of any VM.
-pub fn housekeeping(model: &Model) -> Vec<Hit> {
+pub(crate) fn housekeeping(model: &Model) -> Vec<Hit> {
     let Some(isolated) = model.machine.topology.isolated.as_ref().filter(|set| !set.is_empty()) else {
         return Vec::new();
     };
@@ -185,7 +185,7 @@ fn roams(model: &Model, position: usize) -> bool {
 }
 
 /// Domains that may run anywhere, beside domains whose vCPUs are pinned.
-pub fn floating(model: &Model) -> Vec<Hit> {
+pub(crate) fn floating(model: &Model) -> Vec<Hit> {
     let online = &model.machine.topology.online;
     let pinned = model.of_vcpus();
     if online.is_empty() || pinned.is_empty() {
@@ -244,7 +244,7 @@ pub fn floating(model: &Model) -> Vec<Hit> {
 }
 
 /// Vhost threads that may run outside the emulator's pin; one that was pinned within it keeps to it.
-pub fn late(model: &Model) -> Vec<Hit> {
+pub(crate) fn late(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in model.machine.domains.iter().filter(|_| !model.pasted) {
         let Some(pin) = domain.emulator_pins.last() else { continue };
@@ -276,7 +276,7 @@ pub fn late(model: &Model) -> Vec<Hit> {
 }
 
 /// Vhost threads in the root cgroup while their VM has one of its own.
-pub fn escaped(model: &Model) -> Vec<Hit> {
+pub(crate) fn escaped(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
         let confined = model

@@ -12,11 +12,10 @@ use host::machine::{Irq, Role, Thread};
 /// A CPU that is idle for more than this has room for its interrupts: our own threshold.
 const ROOM: f64 = 0.2;
 
-/// Threads that are told one by one.
 const MOST_TOLD: usize = 8;
 
 /// Domains whose vCPUs are bound to several nodes though one node has room for what they want.
-pub fn spans(model: &Model) -> Vec<Hit> {
+pub(crate) fn spans(model: &Model) -> Vec<Hit> {
     let topology = &model.machine.topology;
     let nodes = topology.nodes();
     let mut hits = Vec::new();
@@ -48,7 +47,7 @@ pub fn spans(model: &Model) -> Vec<Hit> {
 }
 
 /// Cards and devices whose node is not that of the vCPUs of a domain that uses them.
-pub fn nic(model: &Model) -> Vec<Hit> {
+pub(crate) fn nic(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
         let masks = model.vcpus(domain).filter_map(|thread| Some(&thread.affinity.as_ref()?.value));
@@ -78,7 +77,7 @@ pub fn nic(model: &Model) -> Vec<Hit> {
 }
 
 /// Emulators and workers that are bound to another node than their vCPUs, while the CPUs of that node have room.
-pub fn helpers(model: &Model) -> Vec<Hit> {
+pub(crate) fn helpers(model: &Model) -> Vec<Hit> {
     let topology = &model.machine.topology;
     let isolated = topology.isolated.clone().unwrap_or_default();
     let idle = |cpu: &u32| model.machine.cpu_use.get(cpu).is_none_or(|usage| usage.idle > 0.5);
@@ -129,7 +128,7 @@ pub fn helpers(model: &Model) -> Vec<Hit> {
 
 /// Interrupts on CPUs of vCPUs and of threads that starve by them, where they are many and softirqs run there; where one look
 /// tells no rates, those that may come nowhere else. Those of one card are one finding.
-pub fn irqs(model: &Model) -> Vec<Hit> {
+pub(crate) fn irqs(model: &Model) -> Vec<Hit> {
     let mut of_vcpus = model.of_vcpus();
     if let Some(isolated) = model.machine.topology.isolated.as_ref().filter(|set| !set.is_empty()) {
         // The CPUs that are not isolated are there for interrupts; a vCPU on them is PLC-HOUSEKEEPING's.

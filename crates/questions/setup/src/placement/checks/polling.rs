@@ -22,11 +22,10 @@ fn polling(model: &Model) -> impl Iterator<Item = (&Thread, u32, &str)> {
 
 /// How a vCPU and a polling thread meet.
 const SAME: &str = "on the same CPU";
-/// The same, by halves.
 const SIBLING: &str = "on the sibling thread of the same core";
 
 /// Polling threads on the CPUs or cores of pinned vCPUs.
-pub fn shared(model: &Model) -> Vec<Hit> {
+pub(crate) fn shared(model: &Model) -> Vec<Hit> {
     let topology = &model.machine.topology;
     let mut same: Vec<Hit> = Vec::new();
     for (pmd, cpu, place) in polling(model) {
@@ -110,7 +109,7 @@ pub fn shared(model: &Model) -> Vec<Hit> {
 }
 
 /// Another number of polling threads than run, where somebody asks for one: a planner of datapaths, or an option.
-pub fn asked(model: &Model) -> Vec<Hit> {
+pub(crate) fn asked(model: &Model) -> Vec<Hit> {
     let Some(asked) = &model.proposal.asked_polling else { return Vec::new() };
     let threads = model.machine.threads.iter().filter(|thread| thread.role == Role::Pmd).count();
     let running = if threads > 0 { threads } else { model.machine.switch.pmd_cpus().len() };
@@ -194,7 +193,7 @@ fn victims<'a>(model: &'a Model, pmd: &'a Thread, vcpu: &'a Thread) -> impl Iter
 }
 
 /// Polling threads that serve a card of another node, where queues are known to be busy or not known to be idle.
-pub fn remote(model: &Model) -> Vec<Hit> {
+pub(crate) fn remote(model: &Model) -> Vec<Hit> {
     let machine = &model.machine;
     let mut hits = Vec::new();
     for pmd in &machine.switch.pmds {
@@ -232,7 +231,7 @@ pub(in crate::placement) const FULL: f64 = 0.95;
 pub(in crate::placement) const ROOM: f64 = 0.5;
 
 /// Full polling threads beside others of their node that have room.
-pub fn unbalanced(model: &Model) -> Vec<Hit> {
+pub(crate) fn unbalanced(model: &Model) -> Vec<Hit> {
     let topology = &model.machine.topology;
     let node = |pmd: &Pmd| topology.cpus.get(&pmd.cpu).and_then(|cpu| cpu.node).or(pmd.node);
     let pmds = &model.machine.switch.pmds;
@@ -262,7 +261,7 @@ pub fn unbalanced(model: &Model) -> Vec<Hit> {
 }
 
 /// A mask of polling threads and a list of them that do not fit together.
-pub fn contradicting(model: &Model) -> Vec<Hit> {
+pub(crate) fn contradicting(model: &Model) -> Vec<Hit> {
     let switch = &model.machine.switch;
     let listed: CpuSet = switch.pmds.iter().map(|pmd| pmd.cpu).collect();
     let online = &model.machine.topology.online;

@@ -10,7 +10,7 @@ use facts::rule::Hit;
 const WORTH_A_WORD: f64 = 0.05;
 
 /// One finding for each placement that scores better than what holds now; its subject is the rank in table `proposal`.
-pub fn proposed(model: &Model) -> Vec<Hit> {
+pub(crate) fn proposed(model: &Model) -> Vec<Hit> {
     let Some(now) = model.proposal.now() else { return Vec::new() };
     let better = model.proposal.better().into_iter().enumerate();
     better.map(|(index, plan)| finding(model, now, index + 1, plan)).collect()

@@ -29,7 +29,7 @@ pub(super) fn used(model: &Model) -> impl Iterator<Item = &Nic> {
 }
 
 /// Cards that interrupt for each packet, and very often.
-pub fn coalescing(model: &Model) -> Vec<Hit> {
+pub(crate) fn coalescing(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for nic in &model.machine.nics {
         let set = |key: &str| nic.coalescing.get(key);
@@ -55,7 +55,7 @@ pub fn coalescing(model: &Model) -> Vec<Hit> {
 }
 
 /// Cards of VMs whose packets are not put together before they are carried on.
-pub fn offloads(model: &Model) -> Vec<Hit> {
+pub(crate) fn offloads(model: &Model) -> Vec<Hit> {
     let off =
         used(model).filter_map(|nic| Some((nic, nic.offloads.get("generic-receive-offload").filter(|on| !on.value)?)));
     let hits = off.map(|(nic, told)| {
@@ -69,7 +69,7 @@ pub fn offloads(model: &Model) -> Vec<Hit> {
 }
 
 /// VMs of whose workers some carry a load and others nothing.
-pub fn unused(model: &Model) -> Vec<Hit> {
+pub(crate) fn unused(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
         let workers: Vec<&Thread> = model.helpers(domain).filter(|thread| thread.role == Role::Vhost).collect();
@@ -97,7 +97,7 @@ pub fn unused(model: &Model) -> Vec<Hit> {
 }
 
 /// Devices of Hyper-V all of whose channels interrupt one CPU.
-pub fn channels(model: &Model) -> Vec<Hit> {
+pub(crate) fn channels(model: &Model) -> Vec<Hit> {
     let online = &model.machine.topology.online;
     let mut devices: BTreeMap<&str, Vec<&host::machine::Channel>> = BTreeMap::new();
     for channel in model.machine.channels.iter().filter(|channel| channel.cpu.is_some()) {

@@ -15,14 +15,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A group that is throttled in fewer of its periods has room: our own limit.
 pub(in crate::placement) const RARELY: f64 = 0.01;
 
-/// Threads that are told one by one.
 const MOST_TOLD: usize = 8;
 
 /// Groups that were throttled, between two samples or since they were made, with their threads of VMs.
 type Groups<'a> = BTreeMap<&'a String, (&'a Quota, Vec<&'a Thread>)>;
 
 /// VMs of which groups were throttled; a group that several VMs are in is a finding of its own.
-pub fn throttled(model: &Model) -> Vec<Hit> {
+pub(crate) fn throttled(model: &Model) -> Vec<Hit> {
     let mut groups: Groups<'_> = BTreeMap::new();
     for thread in model.machine.threads.iter().filter(|thread| thread.vm.is_some()) {
         for (path, quota) in model.machine.quotas_of(thread).filter(|(_, quota)| share(quota) > RARELY) {

@@ -15,14 +15,13 @@ use host::machine::{Role, Thread};
 use std::collections::{BTreeMap, BTreeSet};
 use walk::kernel_threads::{handles, is_bound};
 
-/// Victims that are told one by one.
 const MOST_TOLD: usize = 8;
 
 /// Causes in a title.
 const MOST_CAUSES: usize = 2;
 
 /// Starved threads whose cause no other rule tells, one finding for each VM; one for the host where a program starves several.
-pub fn starved(model: &Model) -> Vec<Hit> {
+pub(crate) fn starved(model: &Model) -> Vec<Hit> {
     let verdicts: Vec<&Verdict> = model.verdicts.of_reporter(Reporter::Starved).collect();
     let mut vms_of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for verdict in &verdicts {

@@ -28,7 +28,7 @@ fn bound(model: &Model) -> CpuSet {
 }
 
 /// Receive packet steering to CPUs of vCPUs.
-pub fn rps(model: &Model) -> Vec<Hit> {
+pub(crate) fn rps(model: &Model) -> Vec<Hit> {
     let of_vcpus = model.of_vcpus();
     let steered = model.machine.nics.iter().filter(|nic| nic.rps_cpus().meets(&of_vcpus));
     let hits = steered.map(|nic| {
@@ -81,7 +81,7 @@ fn steered_to(nic: &Nic, queue: &Steering, cpus: &CpuSet) -> (String, String) {
 }
 
 /// Send queues that are tied to CPUs of vCPUs alone: the workers that send have none of their own.
-pub fn xps(model: &Model) -> Vec<Hit> {
+pub(crate) fn xps(model: &Model) -> Vec<Hit> {
     let of_vcpus = model.of_vcpus();
     let workers = model.machine.threads.iter().filter(|thread| thread.role == Role::Vhost);
     let masks: Vec<_> = workers.filter_map(|thread| thread.affinity.as_ref()).collect();
@@ -112,7 +112,7 @@ pub fn xps(model: &Model) -> Vec<Hit> {
 }
 
 /// Cards with fewer queues than they could have, where one CPU is full of their softirqs.
-pub fn few(model: &Model) -> Vec<Hit> {
+pub(crate) fn few(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for nic in &model.machine.nics {
         let Some((now, most)) = nic.channels.get("combined").filter(|(now, most)| now.value < *most) else { continue };

@@ -23,13 +23,12 @@ const MOST_NAMED: usize = 2;
 
 /// A starved thread, and the CPUs on which its rivals are looked for.
 pub(super) struct Wait<'a> {
-    /// Its position.
     pub victim: usize,
     pub thread: &'a Thread,
     /// How long it waited, as a share of the time.
     pub waited: f64,
     pub cpus: &'a CpuSet,
-    pub pools: &'a [Pool],
+    pub(crate) pools: &'a [Pool],
 }
 
 /// All kinds; their order is that of [`Kind`].

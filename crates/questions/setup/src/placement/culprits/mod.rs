@@ -43,7 +43,6 @@ pub(crate) enum Kind {
     Quota,
     /// The limit of real-time threads together.
     RealTime,
-    /// The hypervisor below.
     Steal,
     /// Interrupts and softirqs of its CPU.
     Interrupts,
@@ -55,7 +54,6 @@ pub(crate) enum Kind {
     Helpers,
     /// Threads of other VMs.
     Neighbours,
-    /// Programs of the host.
     Programs,
     /// The other threads of its core: they make a thread slower, and none wait.
     Sibling,
@@ -64,7 +62,6 @@ pub(crate) enum Kind {
 /// One who may have kept a thread from running.
 #[derive(Debug, Clone)]
 pub(crate) struct Rival {
-    /// Which kind.
     pub kind: Kind,
     /// What it took of the time, as a share of one CPU.
     pub took: f64,
@@ -108,22 +105,20 @@ pub(crate) struct Verdict {
     pub victim: usize,
     /// How long it waited, as a share of the time.
     pub waited: f64,
-    /// The CPUs that were looked at.
     pub cpus: CpuSet,
     /// All rivals of which anything is known, the one that explains most first.
     pub rivals: Vec<Rival>,
-    /// The rule that reports it.
-    pub reporter: Reporter,
+    pub(crate) reporter: Reporter,
 }
 
 impl Verdict {
     /// The rival that explains the wait.
-    pub fn winner(&self) -> Option<&Rival> {
+    pub(crate) fn winner(&self) -> Option<&Rival> {
         self.rivals.first().filter(|rival| self.explains(rival))
     }
 
     /// What speaks for a rival of this thread, as far as anything does.
-    pub fn speaks_for(&self, rival: &Rival) -> Option<String> {
+    pub(crate) fn speaks_for(&self, rival: &Rival) -> Option<String> {
         let explains = if self.explains(rival) && !rival.kind.is_whole() {
             format!(": enough to explain a wait of {}", percent(self.waited))
         } else {
@@ -132,8 +127,7 @@ impl Verdict {
         (rival.took > 0.0).then(|| format!("{rival}{explains}"))
     }
 
-    /// What speaks against it.
-    pub fn speaks_against(&self, rival: &Rival) -> Option<String> {
+    pub(crate) fn speaks_against(&self, rival: &Rival) -> Option<String> {
         let mut against = Vec::new();
         let is_winner = self.winner().is_some_and(|winner| std::ptr::eq(winner, rival));
         if rival.kind == Kind::Sibling {
@@ -157,7 +151,7 @@ impl Verdict {
     }
 
     /// What the others took, for the evidence; `None` where nothing else is known.
-    pub fn others(&self) -> Option<String> {
+    pub(crate) fn others(&self) -> Option<String> {
         let losers = self.rivals.iter().skip(usize::from(self.winner().is_some()));
         let took = |rival: &Rival| {
             let sibling = if rival.kind == Kind::Sibling { " (slows a thread, makes none wait)" } else { "" };
@@ -171,7 +165,7 @@ impl Verdict {
 
 impl Kind {
     /// As tables and sentences have it.
-    pub fn noun(self) -> &'static str {
+    pub(crate) fn noun(self) -> &'static str {
         match self {
             Kind::Overcommit => "overcommitted CPUs",
             Kind::Isolation => "isolated CPUs",
@@ -199,12 +193,12 @@ impl Kind {
 pub(crate) struct Verdicts {
     all: Vec<Verdict>,
     /// The host as a whole first.
-    pub pools: Vec<Pool>,
+    pub(crate) pools: Vec<Pool>,
 }
 
 impl Verdicts {
     /// About every starved thread of a VM or a switch.
-    pub fn of(machine: &Machine) -> Self {
+    pub(crate) fn of(machine: &Machine) -> Self {
         let threads = machine.threads.iter().enumerate();
         let starved: Vec<usize> = threads
             .filter(|(_, thread)| (thread.vm.is_some() || thread.role != Role::Other) && starves(thread))
@@ -216,18 +210,16 @@ impl Verdicts {
         Self { all, pools }
     }
 
-    /// All of them.
-    pub fn all(&self) -> &[Verdict] {
+    pub(crate) fn all(&self) -> &[Verdict] {
         &self.all
     }
 
-    /// Those that a rule reports.
-    pub fn of_reporter(&self, reporter: Reporter) -> impl Iterator<Item = &Verdict> {
+    pub(crate) fn of_reporter(&self, reporter: Reporter) -> impl Iterator<Item = &Verdict> {
         self.all.iter().filter(move |verdict| verdict.reporter == reporter)
     }
 
     /// That of a thread, by its position.
-    pub fn about(&self, thread: usize) -> Option<&Verdict> {
+    pub(crate) fn about(&self, thread: usize) -> Option<&Verdict> {
         self.all.iter().find(|verdict| verdict.victim == thread)
     }
 }

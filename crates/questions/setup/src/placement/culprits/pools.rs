@@ -21,17 +21,13 @@ const MOST_SETS: usize = 64;
 /// CPUs of which more is wanted than they have.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
-    /// The CPUs.
     pub cpus: CpuSet,
-    /// Whether these are all of the host's.
     pub host: bool,
     /// vCPUs that may run nowhere else.
     pub vcpus: u64,
     /// Other threads of VMs that are counted.
     pub others: u64,
-    /// VMs that these are of.
     pub vms: BTreeSet<String>,
-    /// What all of them want, in CPUs.
     pub wanted: f64,
     /// The idle share of these CPUs, where it is known.
     pub idle: Option<f64>,
@@ -39,7 +35,7 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// Whether no CPU of it is left to use.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.idle.is_none_or(|idle| idle <= IDLE)
     }
 }

@@ -34,7 +34,7 @@ pub(crate) enum Reporter {
 
 impl Reporter {
     /// Whether the cause is of another kind than where threads of VMs are pinned.
-    pub fn is_beyond_pins(self) -> bool {
+    pub(crate) fn is_beyond_pins(self) -> bool {
         use Reporter::{Bed, Float, Irq, Isolation, Overcommit, Overlap, Pmd, Quota, Stacked, Starved};
         match self {
             Overcommit | Isolation | Quota | Bed | Irq | Pmd => true,
@@ -56,7 +56,6 @@ pub(in crate::placement) fn stack_of(thread: &Thread) -> Option<u32> {
     only_cpu(thread).filter(|_| matches!(thread.role, Role::Vcpu(_)) && !idle)
 }
 
-/// Where the winner of a verdict is reported.
 pub(super) fn reporter(machine: &Machine, verdict: &Verdict) -> Reporter {
     let Some(winner) = verdict.winner() else { return Reporter::Starved };
     let victim = &machine.threads[verdict.victim];

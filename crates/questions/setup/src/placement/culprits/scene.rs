@@ -19,7 +19,6 @@ pub(in crate::placement) struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    /// Of a machine.
     pub(in crate::placement) fn of(machine: &'a Machine) -> Self {
         let taken = shares::taken(&machine.cpu_use, machine.threads.iter().filter_map(ran));
         let rest = |(cpu, taken): (u32, f64)| {

@@ -21,7 +21,7 @@ impl Proposal {
     }
 
     /// Why there is no command, as the comment of one.
-    pub fn why_none(&self) -> String {
+    pub(crate) fn why_none(&self) -> String {
         let least = self.task.missing_at_least();
         let why = if self.plans.is_empty() {
             "topology unknown, so no placement was computed; paste lscpu -e".to_owned()
@@ -70,17 +70,17 @@ pub(in crate::placement) enum Verdict {
 }
 
 impl<'a> Advice<'a> {
-    pub fn of(machine: &'a host::Machine, proposal: &'a Proposal) -> Self {
+    pub(crate) fn of(machine: &'a host::Machine, proposal: &'a Proposal) -> Self {
         Self { proposal, expectations: Expectations::of(machine), typed: Vec::new(), changes: Vec::new() }
     }
 
     /// What the model says of changes alone: of a whole placement.
-    pub fn refuses(&self, changes: &[Change]) -> bool {
+    pub(crate) fn refuses(&self, changes: &[Change]) -> bool {
         self.expectations.refuses(changes)
     }
 
     /// Takes the changes of one more finding, if they hold alone, with all before them, and with the first placement.
-    pub fn take(&mut self, changes: &[Change]) -> Verdict {
+    pub(crate) fn take(&mut self, changes: &[Change]) -> Verdict {
         let all: Vec<Change> = self.changes.iter().chain(changes).cloned().collect();
         if self.refuses(changes) || self.refuses(&all) {
             return Verdict::Loses;

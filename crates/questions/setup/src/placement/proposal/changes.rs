@@ -42,7 +42,6 @@ impl Proposal {
         }
     }
 
-    /// All typed changes of a plan.
     pub fn all_changes(&self, plan: &Plan) -> Vec<Change> {
         self.in_order().into_iter().flat_map(|unit| self.changes(plan, unit)).collect()
     }

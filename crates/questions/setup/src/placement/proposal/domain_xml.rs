@@ -8,7 +8,6 @@ use base::CpuSet;
 use host::machine::{Domain, Role};
 use std::fmt::Write;
 
-/// The elements of one domain.
 pub fn domain_xml(proposal: &Proposal, plan: &Plan, domain: &Domain) -> String {
     let units = || (0..plan.places.len()).filter(|unit| proposal.subjects[*unit].vm == domain.name);
     let place = |role: Role| {

@@ -22,7 +22,7 @@ pub(super) struct Attributed(BTreeMap<u32, BTreeMap<u32, f64>>);
 
 impl Attributed {
     /// What all of them took of a CPU.
-    pub fn on_cpu(&self, cpu: u32) -> f64 {
+    pub(super) fn on_cpu(&self, cpu: u32) -> f64 {
         self.0.values().filter_map(|cpus| cpus.get(&cpu)).sum()
     }
 

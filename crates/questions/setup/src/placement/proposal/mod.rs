@@ -25,7 +25,6 @@ use base::CpuSet;
 use base::number::counted;
 use host::Machine;
 
-/// Placements that are shown.
 const MOST_SHOWN: usize = 4;
 
 /// CPUs missing that are closer than this are the same: what two digits show.
@@ -34,12 +33,11 @@ const SAME_MISSING: f64 = 0.005;
 /// What could be done, in the order in which one would try it.
 #[derive(Debug, Default)]
 pub struct Proposal {
-    /// What was asked of the solver.
     pub task: Task,
     /// Whose units these are.
     pub subjects: Vec<Subject>,
     /// Polling threads that somebody asks for.
-    pub asked_polling: Option<AskedPolling>,
+    pub(crate) asked_polling: Option<AskedPolling>,
     /// Plans that score better than what holds now, by what each command brings; what holds now; those that are no better.
     pub plans: Vec<Plan>,
     /// Of each plan, whether threads get less by it, each by itself: what `apply` refuses.
@@ -107,7 +105,6 @@ impl Proposal {
         self.improving().next()
     }
 
-    /// The placement that holds now.
     pub fn now(&self) -> Option<&Plan> {
         self.plans.iter().find(|plan| plan.idea == NOW)
     }
@@ -202,7 +199,7 @@ impl Proposal {
     }
 
     /// What of that busy siblings take from each other: nobody waits for it.
-    pub fn beside_siblings(&self, plan: &Plan) -> f64 {
+    pub(crate) fn beside_siblings(&self, plan: &Plan) -> f64 {
         let mut apart = self.task.clone();
         (0..).zip(&mut apart.cpus).for_each(|(core, room)| room.core = core);
         (self.missing(plan) - self.lacking(&load(&apart, &plan.places).shares)).max(0.0)

@@ -6,7 +6,7 @@ use base::Needs;
 use base::rule::limit;
 
 /// In the order in which equal findings are shown.
-pub const RULES: &[Rule] = &[
+pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-TCG",
         per: "VM",

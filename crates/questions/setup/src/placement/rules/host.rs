@@ -5,7 +5,7 @@ use crate::placement::checks::{conflicts, knobs};
 use base::Needs;
 
 /// In the order in which equal findings are shown.
-pub const RULES: &[Rule] = &[
+pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-TUNED",
         per: "setting",

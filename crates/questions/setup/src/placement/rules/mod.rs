@@ -16,7 +16,6 @@ use super::model::Model;
 use base::rule::Words;
 use facts::rule::Hit;
 
-/// A rule about machines.
 pub type Rule = facts::rule::Rule<fn(&Model) -> Vec<Hit>>;
 
 /// All rules, in the order in which equal findings are shown.
@@ -24,7 +23,6 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     [threads::RULES, evidence::RULES, devices::RULES, guest::RULES, host::RULES, proposal::RULES].into_iter().flatten()
 }
 
-/// What they say of themselves.
 pub fn words() -> Vec<Words> {
     rules().map(Rule::words).collect()
 }

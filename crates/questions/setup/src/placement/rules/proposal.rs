@@ -5,10 +5,10 @@ use crate::placement::checks::proposed;
 use base::Needs;
 
 /// The rule whose findings are whole placements.
-pub const PROPOSAL: &str = "PLC-PROPOSAL";
+pub(crate) const PROPOSAL: &str = "PLC-PROPOSAL";
 
 /// One finding for each placement that is shown.
-pub const RULES: &[Rule] = &[Rule {
+pub(super) const RULES: &[Rule] = &[Rule {
     id: PROPOSAL,
     per: "placement",
     looks_at: "Placements of all vCPUs, helpers, interrupts and polling threads, scored by the model; those with a \

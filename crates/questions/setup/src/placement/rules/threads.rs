@@ -8,7 +8,7 @@ use base::rule::limit;
 use facts::starvation;
 
 /// In the order in which equal findings are shown.
-pub const RULES: &[Rule] = &[
+pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-OVERCOMMIT",
         per: "set of CPUs",

@@ -23,7 +23,6 @@ const TRIED: usize = 4;
 pub(super) struct Caches {
     /// Group of each CPU, by position; empty where none is told, or none is smaller than its node.
     group: Vec<usize>,
-    /// CPUs of each group.
     cpus: Vec<CpuSet>,
     /// The VM of each unit, numbered among those that fit into a group; empty without groups.
     vm: Vec<Option<usize>>,
@@ -33,7 +32,7 @@ pub(super) struct Caches {
 
 impl Caches {
     /// The groups of a task; `allowed` and `now` are of its units.
-    pub fn of(task: &Task, allowed: &[CpuSet], now: &[CpuSet]) -> Self {
+    pub(super) fn of(task: &Task, allowed: &[CpuSet], now: &[CpuSet]) -> Self {
         let mut known: BTreeMap<(u32, u32), CpuSet> = BTreeMap::new();
         let nodes: BTreeSet<u32> = task.cpus.iter().map(|room| room.node).collect();
         for room in &task.cpus {
@@ -76,7 +75,6 @@ impl Caches {
         self.vm.get(unit).copied().flatten()
     }
 
-    /// The group that all these CPUs are of.
     fn only_group(&self, ground: &Ground<'_>, place: &CpuSet) -> Option<usize> {
         let mut positions = ground.positions(place).map(|cpu| self.group[cpu]);
         let first = positions.next()?;
@@ -96,7 +94,7 @@ pub(super) struct Together {
 }
 
 impl Together {
-    pub fn nothing(ground: &Ground<'_>) -> Self {
+    pub(super) fn nothing(ground: &Ground<'_>) -> Self {
         let vms = ground.caches.packed.len();
         Self {
             on: vec![vec![0.0; ground.caches.cpus.len()]; vms],
@@ -106,13 +104,13 @@ impl Together {
         }
     }
 
-    pub fn of(ground: &Ground<'_>, places: &[CpuSet]) -> Self {
+    pub(super) fn of(ground: &Ground<'_>, places: &[CpuSet]) -> Self {
         let mut together = Self::nothing(ground);
         places.iter().enumerate().for_each(|(unit, place)| together.add(ground, unit, place));
         together
     }
 
-    pub fn add(&mut self, ground: &Ground<'_>, unit: usize, place: &CpuSet) {
+    pub(super) fn add(&mut self, ground: &Ground<'_>, unit: usize, place: &CpuSet) {
         let (caches, about) = (&ground.caches, &ground.task.units[unit]);
         let Some(vm) = caches.vm(unit) else { return };
         match about.kind {
@@ -138,7 +136,7 @@ impl Together {
     }
 
     /// Whether most of a unit's VM is in another group than this CPU.
-    pub fn is_away(&self, ground: &Ground<'_>, unit: usize, cpu: usize) -> bool {
+    pub(super) fn is_away(&self, ground: &Ground<'_>, unit: usize, cpu: usize) -> bool {
         ground
             .caches
             .vm(unit)
@@ -146,7 +144,7 @@ impl Together {
     }
 
     /// CPUs' worth of work that is in another group than most of its VM; of VMs of which a vCPU keeps to a group.
-    pub fn apart(&self) -> f64 {
+    pub(super) fn apart(&self) -> f64 {
         let vms = self.on.iter().zip(&self.vcpus).zip(&self.helpers).filter(|((_, vcpus), _)| **vcpus > 0.0);
         vms.map(|((on, vcpus), helpers)| (vcpus + helpers - most(on)).max(0.0)).sum()
     }

@@ -62,7 +62,6 @@ pub(super) fn best(ground: &Ground<'_>, known: f64) -> Result<Option<Vec<CpuSet>
     Ok(search.best.1)
 }
 
-/// The search was given up.
 #[derive(Debug, PartialEq)]
 pub(super) struct TooLarge;
 

@@ -35,7 +35,7 @@ pub(super) struct Ground<'a> {
 }
 
 impl<'a> Ground<'a> {
-    pub fn of(task: &'a Task) -> Self {
+    pub(super) fn of(task: &'a Task) -> Self {
         let cpus = Cpus::new(task.cpus.iter().map(|room| (room.cpu, room.core, room.taken)));
         let (node, nodes) = numbered(task.cpus.iter().map(|room| room.node));
         let (package, packages) = numbered(task.cpus.iter().map(|room| room.package));
@@ -70,17 +70,17 @@ impl<'a> Ground<'a> {
     }
 
     /// Where a unit is now.
-    pub fn was(&self, unit: usize) -> &CpuSet {
+    pub(super) fn was(&self, unit: usize) -> &CpuSet {
         &self.was[unit]
     }
 
     /// Whether a unit is a vCPU that shares its CPUs with nobody now.
-    pub fn was_alone(&self, unit: usize) -> bool {
+    pub(super) fn was_alone(&self, unit: usize) -> bool {
         self.alone[unit]
     }
 
     /// The CPUs that a unit uses of a place: nothing brings it to isolated ones beside others, nor from one to another.
-    pub fn used<'b>(&'b self, unit: usize, place: &'b CpuSet) -> Cow<'b, CpuSet> {
+    pub(super) fn used<'b>(&'b self, unit: usize, place: &'b CpuSet) -> Cow<'b, CpuSet> {
         if place.len() < 2 || !place.meets(&self.isolated) {
             return Cow::Borrowed(place);
         }
@@ -94,30 +94,29 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// Positions of the CPUs of a set.
-    pub fn positions<'b>(&'b self, set: &'b CpuSet) -> impl Iterator<Item = usize> + 'b {
+    pub(super) fn positions<'b>(&'b self, set: &'b CpuSet) -> impl Iterator<Item = usize> + 'b {
         self.cpus.positions(set)
     }
 
     /// CPUs that a unit may be given.
-    pub fn allowed(&self, unit: usize) -> &CpuSet {
+    pub(super) fn allowed(&self, unit: usize) -> &CpuSet {
         &self.allowed[unit]
     }
 
     /// Part of its work that a unit loses on a CPU, to memory or a device far away.
-    pub fn lost(&self, unit: usize, cpu: usize) -> f64 {
+    pub(super) fn lost(&self, unit: usize, cpu: usize) -> f64 {
         self.lost[unit][self.node[cpu]]
     }
 
     /// Where the units are now, as far as that was told and still runs; else anywhere.
-    pub fn now(&self) -> Vec<CpuSet> {
+    pub(super) fn now(&self) -> Vec<CpuSet> {
         let all = self.task.all();
         let place = |now: &Option<CpuSet>| now.as_ref().map(|now| now.and(&all)).filter(|now| !now.is_empty());
         self.task.units.iter().map(|unit| place(&unit.now).unwrap_or_else(|| all.clone())).collect()
     }
 
     /// The same, but off the CPUs that the user reserved: what was there may run on any other CPU. What is kept stays.
-    pub fn start(&self) -> Vec<CpuSet> {
+    pub(super) fn start(&self) -> Vec<CpuSet> {
         let reserved: CpuSet = self.task.cpus.iter().filter(|room| room.reserved).map(|room| room.cpu).collect();
         let mut places = self.now();
         for (unit, about) in self.task.units.iter().enumerate().filter(|(_, unit)| !unit.kept) {
@@ -132,7 +131,7 @@ impl<'a> Ground<'a> {
     }
 
     /// How much work it is to score these places.
-    pub fn work(&self, places: &[CpuSet]) -> usize {
+    pub(super) fn work(&self, places: &[CpuSet]) -> usize {
         places.iter().map(CpuSet::len).sum::<usize>() + self.task.cpus.len()
     }
 }

@@ -33,7 +33,7 @@ pub(super) struct Occupied {
 }
 
 impl Occupied {
-    pub fn nothing(ground: &Ground<'_>) -> Self {
+    pub(super) fn nothing(ground: &Ground<'_>) -> Self {
         let (cpus, cores) = (ground.task.cpus.len(), ground.cpus.cores);
         Self {
             pinned: vec![0; cpus],
@@ -46,7 +46,7 @@ impl Occupied {
         }
     }
 
-    pub fn add(&mut self, ground: &Ground<'_>, unit: usize, place: &CpuSet) {
+    pub(super) fn add(&mut self, ground: &Ground<'_>, unit: usize, place: &CpuSet) {
         let kind = ground.task.units[unit].kind;
         let (one, everywhere) = (place.len() == 1, place.len() >= ground.task.cpus.len());
         for cpu in ground.positions(place) {
@@ -70,23 +70,22 @@ impl Occupied {
     }
 
     /// Whether a vCPU is pinned to this CPU.
-    pub fn has_vcpu(&self, cpu: usize) -> bool {
+    pub(super) fn has_vcpu(&self, cpu: usize) -> bool {
         self.pinned[cpu] > 0
     }
 
     /// Threads of VMs and polling threads that are bound to less than all CPUs and may run on this one.
-    pub fn users(&self, cpu: usize) -> u32 {
+    pub(super) fn users(&self, cpu: usize) -> u32 {
         self.bound[cpu]
     }
 
-    /// The same of all CPUs of its core.
-    pub fn users_of_core(&self, ground: &Ground<'_>, cpu: usize) -> u32 {
+    pub(super) fn users_of_core(&self, ground: &Ground<'_>, cpu: usize) -> u32 {
         let core = ground.cpus.core[cpu];
         (0..self.bound.len()).filter(|other| ground.cpus.core[*other] == core).map(|other| self.bound[other]).sum()
     }
 
     /// Whether a unit breaks a limit on a CPU that it did not have, given all others; what it adds itself may be counted.
-    pub fn forbids(&self, ground: &Ground<'_>, unit: usize, cpu: usize) -> bool {
+    pub(super) fn forbids(&self, ground: &Ground<'_>, unit: usize, cpu: usize) -> bool {
         let (kind, core) = (ground.task.units[unit].kind, ground.cpus.core[cpu]);
         let isolated = ground.task.cpus[cpu].isolated;
         match kind {
@@ -99,7 +98,7 @@ impl Occupied {
     }
 
     /// Whether one more unit on this CPU is company for a vCPU that had its CPU for itself.
-    pub fn disturbs(&self, ground: &Ground<'_>, unit: usize, cpu: usize) -> bool {
+    pub(super) fn disturbs(&self, ground: &Ground<'_>, unit: usize, cpu: usize) -> bool {
         match ground.task.units[unit].kind {
             Kind::Vcpu if ground.was_alone(unit) => self.bound[cpu] > 0,
             Kind::Vcpu | Kind::Pmd | Kind::Helpers | Kind::Worker => self.alone[cpu] > 0,

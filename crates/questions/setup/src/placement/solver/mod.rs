@@ -29,7 +29,8 @@ mod tests;
 
 pub(crate) use improve::WORTH;
 pub use load::{Load, load};
-pub use rank::{NOW, plans};
+pub(crate) use rank::NOW;
+pub use rank::plans;
 pub(crate) use rank::{continued, part};
 pub use score::Score;
 
@@ -38,9 +39,8 @@ use facts::shares::{POLLING_WEIGHT, SMT_YIELD};
 
 /// Distance to another node where no firmware told it: what Linux assumes is 20 (`REMOTE_DISTANCE`,
 /// include/linux/topology.h, Linux 6.12).
-pub const REMOTE_DISTANCE: u32 = 20;
+pub(crate) const REMOTE_DISTANCE: u32 = 20;
 
-/// What a placement is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Goal {
     /// As much work as possible.
@@ -54,14 +54,12 @@ pub enum Goal {
     Power,
 }
 
-/// What is asked.
 #[derive(Debug, Clone, Default)]
 pub struct Task {
     /// CPUs that run, in order.
     pub cpus: Vec<Room>,
     /// Threads, alone or together, and interrupts.
     pub units: Vec<Unit>,
-    /// What it is for.
     pub goal: Goal,
     /// Distances between nodes, where told.
     pub distances: std::collections::BTreeMap<(u32, u32), u32>,
@@ -72,13 +70,9 @@ pub struct Task {
 /// A CPU and what of it is gone before any unit runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Room {
-    /// Its number.
     pub cpu: u32,
-    /// Its core.
     pub core: u32,
-    /// Its node.
     pub node: u32,
-    /// Its package.
     pub package: u32,
     /// Its last-level cache; `None`: not told.
     pub cache: Option<u32>,
@@ -107,14 +101,11 @@ pub enum Kind {
     Housekeeping,
 }
 
-/// What is placed as one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unit {
     /// Number of its VM; `None`: it is of the host.
     pub vm: Option<usize>,
-    /// What it is.
     pub kind: Kind,
-    /// How many threads.
     pub threads: u32,
     /// Commands that moving it takes. All polling threads together take one.
     pub commands: u32,
@@ -130,22 +121,18 @@ pub struct Unit {
     pub stuck: Option<u32>,
 }
 
-/// A placement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// What it does, by its result.
     pub idea: String,
     /// True if it is proven that none scores better.
-    pub proven: bool,
+    pub(crate) proven: bool,
     /// CPUs of each unit, in the task's order.
     pub places: Vec<CpuSet>,
     /// True for each unit that shares its CPUs with no other by intent.
     pub exclusive: Vec<bool>,
-    /// How good it is.
     pub score: Score,
     /// What each unit gets, in CPUs.
     pub shares: Vec<f64>,
-    /// Commands that have to be typed.
     pub commands: u32,
     /// How many points the score is lower than what holds now, for each command; 0 for what holds now.
     pub effect: f64,
@@ -153,12 +140,12 @@ pub struct Plan {
 
 impl Kind {
     /// Whether one CPU is what it gets.
-    pub fn is_single(self) -> bool {
+    pub(crate) fn is_single(self) -> bool {
         matches!(self, Kind::Vcpu | Kind::Worker | Kind::Pmd | Kind::Irq)
     }
 
     /// Whether it is a thread that wants its CPU for itself.
-    pub fn is_pinned(self) -> bool {
+    pub(crate) fn is_pinned(self) -> bool {
         matches!(self, Kind::Vcpu | Kind::Pmd)
     }
 
@@ -174,7 +161,6 @@ impl Kind {
 }
 
 impl Task {
-    /// All CPUs that run.
     pub fn all(&self) -> CpuSet {
         self.cpus.iter().map(|room| room.cpu).collect()
     }
@@ -199,7 +185,7 @@ impl Task {
 
     /// CPUs that a unit may be given: those of its kind; but a vCPU or polling thread that has isolated CPUs keeps to them,
     /// because somebody isolated them for it.
-    pub fn allowed_to(&self, unit: &Unit) -> CpuSet {
+    pub(crate) fn allowed_to(&self, unit: &Unit) -> CpuSet {
         let allowed = self.allowed(unit.kind);
         let isolated: CpuSet = self.cpus.iter().filter(|room| room.isolated).map(|room| room.cpu).collect();
         let inside = unit.now.as_ref().is_some_and(|now| !now.is_empty() && now.is_within(&isolated));
@@ -216,7 +202,7 @@ impl Task {
     ///
     /// Two siblings that want `s` together get no more than `s`, and no more than `2 - c s`, where `c` is what a busy sibling
     /// takes: `2 / (1 + c)` at most. Of more siblings either all have busy ones beside them, or they want less than 2 CPUs.
-    pub fn missing_at_least(&self) -> f64 {
+    pub(crate) fn missing_at_least(&self) -> f64 {
         const TAKEN: f64 = 1.0 - SMT_YIELD / 2.0;
         let mut threads: std::collections::BTreeMap<u32, u32> = std::collections::BTreeMap::new();
         self.cpus.iter().for_each(|room| *threads.entry(room.core).or_default() += 1);

@@ -12,7 +12,7 @@ use super::{Goal, Kind, Plan, Score, Task};
 use base::CpuSet;
 
 /// What holds now, among the plans.
-pub const NOW: &str = "current placement";
+pub(crate) const NOW: &str = "current placement";
 
 /// Plans in the order in which one would try them. The placement that holds now is one of them.
 pub fn plans(task: &Task) -> Vec<Plan> {

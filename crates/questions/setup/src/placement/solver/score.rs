@@ -15,7 +15,7 @@ use facts::shares::Lack;
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Score {
     /// CPUs wanted and not got, counted twice, and four times where a polling thread lacks them.
-    pub shortfall: f64,
+    pub(crate) shortfall: f64,
     /// The same times the part of its wish that each lacks: a unit that gets nothing counts twice.
     pub starved: f64,
     /// CPUs' worth of work that remote memory may cost.
@@ -26,7 +26,7 @@ pub struct Score {
     pub interrupted: f64,
     /// CPUs' worth of helpers on CPUs of pinned vCPUs and polling threads, if they use their sets evenly, as they may; and a
     /// hundredth for each such CPU.
-    pub exposed: f64,
+    pub(crate) exposed: f64,
     /// Cores whose threads serve different VMs.
     pub strangers: f64,
     /// Polling threads, counted four times, and for goal latency vCPUs, that share a CPU with somebody.
@@ -41,7 +41,6 @@ pub struct Score {
     pub moved: f64,
     /// Units that break a limit, which no placement that is shown does.
     pub broken: f64,
-    /// All of it, weighted.
     pub total: f64,
 }
 

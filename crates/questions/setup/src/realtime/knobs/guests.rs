@@ -59,7 +59,6 @@ impl Processor {
         Self { vm: vm.to_owned(), model, switches: words.filter_map(switch).collect() }
     }
 
-    /// The models that show all that the host has.
     fn is_hosts(&self) -> bool {
         matches!(self.model.as_str(), "host" | "max")
     }

@@ -21,19 +21,15 @@ use super::host::Host;
 use base::Needs;
 use base::rule::Limit;
 
-/// A knob with what is said of it.
 pub(super) type Rule = facts::rule::Rule<Knob>;
 
-/// What is looked at.
 pub(super) struct Knob {
-    /// As sentences have it.
     pub name: &'static str,
     pub group: Group,
     pub place: Place,
     pub effect: Option<Effect>,
 }
 
-/// What knobs are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Group {
     Isolation,
@@ -48,21 +44,26 @@ pub(super) enum Group {
 
 /// Where a knob is set, and what is wanted there.
 pub(super) enum Place {
-    /// A file, which says for the whole machine.
     File(&'static str, Want),
     /// A file of each CPU that real time is for, below `sys/devices/system/cpu/cpuN`.
     EachCpu(&'static str, Want),
     /// The kernel's command line: any of these words. The first is what is typed.
     Boot(&'static [&'static str]),
     /// A list of CPUs that has to hold all that real time is for, the word that sets it at boot, and what is typed, with `CPUS` in it.
-    Holds { file: &'static str, word: &'static str, typed: &'static str },
+    Holds {
+        file: &'static str,
+        word: &'static str,
+        typed: &'static str,
+    },
     /// A mask of CPUs that must hold none of them, and the word that sets it at boot, if there is one, with `REST` in it.
-    Spares { file: &'static str, typed: Option<&'static str> },
+    Spares {
+        file: &'static str,
+        typed: Option<&'static str>,
+    },
     /// Several of these, or none.
     Told(fn(&Host<'_>) -> Option<Told>),
 }
 
-/// What a value has to be.
 pub(super) enum Want {
     /// Any of these; the first is what is typed.
     Is(&'static [&'static str]),
@@ -77,12 +78,11 @@ pub(super) struct Effect {
     pub look: &'static str,
     pub seen: fn(&Host<'_>) -> Option<Seen>,
     /// Whether it is enough, because there is another way to it.
-    pub suffices: bool,
+    pub(crate) suffices: bool,
 }
 
 impl Group {
-    /// As tables have it.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Group::Isolation => "isolation",
             Group::Clock => "clock",

@@ -7,7 +7,7 @@ use facts::ledger::measure::Measures;
 use facts::rule::Hit;
 
 /// Events where the guest cannot have run, exits that were not reflected, writes of offsets that are missing.
-pub fn aligned(measure: &Measures<'_>) -> Vec<Hit> {
+pub(crate) fn aligned(measure: &Measures<'_>) -> Vec<Hit> {
     let Some(aligned) = &measure.part.aligned else { return Vec::new() };
     let (alignment, cpus) = (&aligned.alignment, &aligned.alignment.cpus);
     let sum = |of: &dyn Fn(&facts::align::Cpu) -> u64| -> u64 { cpus.iter().map(of).sum() };

@@ -9,7 +9,7 @@ use facts::rule::Hit;
 use std::collections::BTreeSet;
 
 /// Fields that LTTng's probes fill with something else.
-pub fn stale(measure: &Measures<'_>) -> Vec<Hit> {
+pub(crate) fn stale(measure: &Measures<'_>) -> Vec<Hit> {
     let part = measure.part;
     if part.stale_entries == 0 {
         return Vec::new();
@@ -38,7 +38,7 @@ pub fn stale(measure: &Measures<'_>) -> Vec<Hit> {
 }
 
 /// Losses that make shares uncertain.
-pub fn lost(measure: &Measures<'_>) -> Vec<Hit> {
+pub(crate) fn lost(measure: &Measures<'_>) -> Vec<Hit> {
     let losses: Vec<_> = measure.part.losses.iter().filter(|loss| LOSSES.contains(&loss.kind.as_str())).collect();
     if losses.is_empty() {
         return Vec::new();
@@ -73,7 +73,6 @@ fn in_part(measure: &Measures<'_>, what: String, table: &'static str) -> Evidenc
     Evidence::in_table(what, table).key("part", measure.part.path.as_str())
 }
 
-/// The row of a loss.
 fn in_row(measure: &Measures<'_>, loss: &Loss, what: String) -> Evidence {
     let seen = in_part(measure, what, "flow.losses").key("kind", loss.kind.as_str());
     match loss.cpu {
@@ -101,7 +100,7 @@ const LOSSES: &[&str] = &["overrun", "commit_overrun", "discarded", "dropped", "
 const DAMAGE: &[&str] = &["salvaged", "damaged", "missing_stream", "late_stream", "truncated_stream", "partial_stream"];
 
 /// Parts of the file are missing or damaged.
-pub fn damaged(measure: &Measures<'_>) -> Vec<Hit> {
+pub(crate) fn damaged(measure: &Measures<'_>) -> Vec<Hit> {
     let damage: Vec<_> = measure.part.losses.iter().filter(|loss| DAMAGE.contains(&loss.kind.as_str())).collect();
     if damage.is_empty() {
         return Vec::new();
@@ -121,8 +120,7 @@ pub fn damaged(measure: &Measures<'_>) -> Vec<Hit> {
     hits
 }
 
-/// The witnesses disagreed.
-pub fn level_conflicts(measure: &Measures<'_>) -> Vec<Hit> {
+pub(crate) fn level_conflicts(measure: &Measures<'_>) -> Vec<Hit> {
     let conflicts = measure.part.doubts.level_conflicts;
     if conflicts == 0 {
         return Vec::new();

@@ -21,7 +21,7 @@ pub(in crate::flow) const APIC_SHARE: f64 = 0.10;
 pub(in crate::flow) const APIC_PER_SECOND: f64 = 500.0;
 
 /// Local-APIC traffic, read by exit code: 56 means that APIC registers are virtualised, 44 that they are not.
-pub fn apic(measure: &Measures<'_>) -> Vec<Hit> {
+pub(crate) fn apic(measure: &Measures<'_>) -> Vec<Hit> {
     let is_timer = |detail: Detail| detail.apic_offset() == Some(0x380) || matches!(detail, Detail::Msr(0x6e0, _));
     let (exits, _) = measure.details_where(|_, detail| detail.apic_offset().is_some() && !is_timer(detail));
     let (_, total_ns) = measure.details_where(|_, detail| detail.apic_offset().is_some());
@@ -123,7 +123,7 @@ fn has_virtio_instead(detail: Detail) -> bool {
 }
 
 /// Exits that the VMM must serve.
-pub fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
+pub(crate) fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
     let exits: u64 = measure.reasons.iter().map(|total| total.handled[1]).sum();
     let user_ns = measure.state_ns(|state| state == State::Userspace);
     let time_share = user_ns as f64 / measure.wall_ns.max(1) as f64;
@@ -186,7 +186,7 @@ pub(in crate::flow) const EPT_SHARE: f64 = 0.10;
 pub(in crate::flow) const EPT_PER_SECOND: f64 = 1000.0;
 
 /// EPT violations or nested page faults without end.
-pub fn ept_storm(measure: &Measures<'_>) -> Vec<Hit> {
+pub(crate) fn ept_storm(measure: &Measures<'_>) -> Vec<Hit> {
     let is_fault = |reason: Reason| matches!(reason.known_name(), Some("EPT_VIOLATION" | "NPF"));
     // On SVM an access to a device or to the local APIC is NPF as well, and no page is missing.
     let is_device = |detail: Detail| matches!(detail, Detail::Mmio(..) | Detail::Apic(..));

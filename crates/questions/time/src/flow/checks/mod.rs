@@ -12,12 +12,12 @@ pub(super) mod waiting;
 #[cfg(test)]
 mod tests;
 
-pub use aligned::aligned;
-pub use evidence::{damaged, level_conflicts, lost, stale};
-pub use exits::{apic, ept_storm, userspace};
-pub use nested::{shadow, vgif, vls};
-pub use storms::{halt_poll, ipi, pause, timer};
-pub use waiting::preempted;
+pub(crate) use aligned::aligned;
+pub(crate) use evidence::{damaged, level_conflicts, lost, stale};
+pub(crate) use exits::{apic, ept_storm, userspace};
+pub(crate) use nested::{shadow, vgif, vls};
+pub(crate) use storms::{halt_poll, ipi, pause, timer};
+pub(crate) use waiting::preempted;
 
 use base::{About, Cost, Evidence, GivesBack, Level, Setting, Severity};
 use facts::ledger::levels;
@@ -132,7 +132,6 @@ pub(super) fn exits_give_back(
 /// What a share was taken from: how many events, and the time that they took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sample {
-    /// Exits, waits, chains.
     pub count: u64,
     /// The time behind them.
     pub ns: u64,

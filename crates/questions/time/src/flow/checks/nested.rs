@@ -60,7 +60,7 @@ fn given_back(
 }
 
 /// VMCS shadowing off or absent.
-pub fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
+pub(crate) fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
     let per_chain = measure.chains.per_chain(Class::VmcsAccess);
     let (exits, total_ns) = measure.exits_where(|total| total.reason.class() == Class::VmcsAccess);
     let without_chains = measure.chains.kept == 0 && measure.share(exits) > VMCS_WITHOUT_CHAINS;
@@ -155,11 +155,11 @@ fn svm_pair(measure: &Measures<'_>, names: [&str; 2], feature: &str, parameter: 
 }
 
 /// VMLOAD and VMSAVE leave the guest.
-pub fn vls(measure: &Measures<'_>) -> Vec<Hit> {
+pub(crate) fn vls(measure: &Measures<'_>) -> Vec<Hit> {
     svm_pair(measure, ["VMLOAD", "VMSAVE"], "Virtual VMLOAD/VMSAVE (vls)", "vls")
 }
 
 /// STGI and CLGI leave the guest.
-pub fn vgif(measure: &Measures<'_>) -> Vec<Hit> {
+pub(crate) fn vgif(measure: &Measures<'_>) -> Vec<Hit> {
     svm_pair(measure, ["STGI", "CLGI"], "Virtual GIF (vgif)", "vgif")
 }

@@ -25,7 +25,6 @@ pub(in crate::flow) const FEWEST_IN_BURST: u64 = 500;
 /// VMs listed as evidence; tables have the others.
 const MOST_LISTED: usize = 5;
 
-/// Limits of one kind of storm.
 pub(in crate::flow) struct Limits {
     /// Share of the VM's vCPU time from which on it is one.
     pub share: f64,
@@ -185,7 +184,7 @@ fn storms<'f>(vms: Vec<InVm<'f>>, limits: &Limits) -> (Vec<InVm<'f>>, Severity) 
 }
 
 /// PAUSE exits: vCPUs spin for a lock whose holder does not run.
-pub fn pause(measure: &Measures<'_>) -> Vec<Hit> {
+pub(crate) fn pause(measure: &Measures<'_>) -> Vec<Hit> {
     let mut vms = in_vms(measure, |vcpu| by_reason(measure, vcpu, Reason::is_pause));
     vms.iter_mut().for_each(|vm| vm.burst = burst(measure, vm.vm, Reason::is_pause));
     let (storms, severity) = storms(vms, &PAUSE);
@@ -263,7 +262,7 @@ fn is_ipi(detail: Detail) -> bool {
 }
 
 /// Inter-processor interrupts that exit.
-pub fn ipi(measure: &Measures<'_>) -> Vec<Hit> {
+pub(crate) fn ipi(measure: &Measures<'_>) -> Vec<Hit> {
     let (storms, severity) = storms(in_vms(measure, |vcpu| by_detail(measure, vcpu, is_ipi)), &IPI);
     let title = |worst: &InVm<'_>| {
         format!(
@@ -289,7 +288,7 @@ fn arms_timer(detail: Detail) -> bool {
 }
 
 /// Timers armed, and their expiries where those exit.
-pub fn timer(measure: &Measures<'_>) -> Vec<Hit> {
+pub(crate) fn timer(measure: &Measures<'_>) -> Vec<Hit> {
     let expires = |reason: Reason| reason.known_name() == Some("PREEMPTION_TIMER");
     let exits = |vcpu: &Vcpu| {
         let (armed, expired) = (by_detail(measure, vcpu, arms_timer), by_reason(measure, vcpu, expires));
@@ -329,7 +328,7 @@ pub fn timer(measure: &Measures<'_>) -> Vec<Hit> {
 }
 
 /// Halt polling that takes CPU time; its limit is one for all VMs, so one finding lists them.
-pub fn halt_poll(measure: &Measures<'_>) -> Vec<Hit> {
+pub(crate) fn halt_poll(measure: &Measures<'_>) -> Vec<Hit> {
     let mut vms: Vec<(&str, u64, u64, u64)> = Vec::new();
     for (vm, vcpus) in measure.by_vm() {
         let sum = |of: &dyn Fn(&Vcpu) -> u64| vcpus.iter().map(|vcpu| of(vcpu)).sum::<u64>();

@@ -25,9 +25,7 @@ const MOST_LISTED: usize = 5;
 /// Why a vCPU had no CPU, by the task that ran longest meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Cause {
-    /// Tasks of this name.
     Tasks(String),
-    /// Other vCPUs.
     Vcpus,
     /// The switches that would tell are not in the trace.
     Unknown,
@@ -87,7 +85,7 @@ impl<'f> Waiter<'f> {
 }
 
 /// vCPUs that were runnable and did not run, one finding for each cause, the worst first.
-pub fn preempted(measure: &Measures<'_>) -> Vec<Hit> {
+pub(crate) fn preempted(measure: &Measures<'_>) -> Vec<Hit> {
     let mut waiters: Vec<Waiter<'_>> = measure.vcpus.iter().filter_map(|vcpu| Waiter::of(vcpu)).collect();
     waiters.sort_by_key(|waiter| Reverse(waiter.waited_ns));
     let mut causes: Vec<(Cause, Vec<Waiter<'_>>)> = Vec::new();

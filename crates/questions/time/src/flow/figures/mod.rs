@@ -11,7 +11,7 @@ use facts::ledger::model::Vcpu;
 use walk::state::{STATES, State, TracedLevel};
 
 /// All of a trace, the one that answers at a glance first.
-pub fn of(measure: &Measures<'_>, findings: &[Finding]) -> Vec<Figure> {
+pub(crate) fn of(measure: &Measures<'_>, findings: &[Finding]) -> Vec<Figure> {
     if measure.vcpus.is_empty() {
         return Vec::new();
     }

@@ -1,8 +1,6 @@
 //! Tables of guests' own traces on the time line of the machine below.
 
-use super::{F64, I64, U64};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, Histogram, Level, Table};
+use base::{Cell, Histogram, Level, Table, TableSpec, columns, shown};
 use facts::Given;
 use facts::align::{Alignment, Cpu, Map};
 use facts::ledger::measure::Measures;
@@ -12,155 +10,70 @@ use std::collections::BTreeMap;
 /// How the clock of each CPU of a guest is found on the clock of the machine below, and how well.
 ///
 /// An offset is the time below minus the guest's, at the first and last event; what lies between needs the whole map.
-pub const ALIGNMENT: TableSpec = TableSpec {
+pub(super) const ALIGNMENT: TableSpec = TableSpec {
     section: "flow",
     name: "alignment",
     version: 1,
     row: "How the clock of one CPU of a guest with a trace of its own is found on the clock of the machine below, and how well.",
-    columns: &[
-        Column::key("machine"),
-        Column::key_of("cpu", U64),
-        Column::key("below"),
-        Column::text("vm"),
-        Column::value("vcpu", "", U64),
-        Column::value("tid", "", I64),
-        Column::text("paired_by"),
-        Column::text("method"),
-        Column::text("offset_from"),
-        Column::value("ratio", "", F64),
-        Column::text("ratio_from"),
-        Column::count("bounds"),
-        Column::count("exit_pairs"),
-        Column::count("interrupt_pairs"),
-        Column::count("msr_pairs"),
-        Column::count("steps"),
-        Column::count("breaks"),
-        Column::value("offset_first_ns", "ns", I64),
-        Column::value("offset_last_ns", "ns", I64),
-        Column::value("drift_ppb", "", I64),
-        Column::value("error_p50_ns", "ns", F64),
-        Column::value("error_max_ns", "ns", F64),
-        Column::count("events"),
-        Column::count("unjudged"),
-        Column::count("violations"),
-        Column::value("worst_ns", "ns", F64),
-        Column::text("joined_with"),
-        Column::value("joined_error_ns", "ns", F64),
+    columns: columns![
+        key machine, key_u64("") cpu, key below, text vm, u64("") vcpu, i64("") tid, text paired_by, text method,
+        text offset_from, f64("") ratio, text ratio_from, count bounds, count exit_pairs, count interrupt_pairs,
+        count msr_pairs, count steps, count breaks, i64("ns") offset_first_ns, i64("ns") offset_last_ns,
+        i64("") drift_ppb, f64("ns") error_p50_ns, f64("ns") error_max_ns, count events, count unjudged,
+        count violations, f64("ns") worst_ns, text joined_with, f64("ns") joined_error_ns,
     ],
-    shown: Some(Shown::of(
-        "Guests' own traces, aligned to the host's timeline",
-        &[
-            ("machine", "machine"),
-            ("cpu", "CPU"),
-            ("vm", "its VM below"),
-            ("vcpu", "vCPU"),
-            ("method", "by"),
-            ("steps", "steps"),
-            ("error_p50_ns", "median error"),
-            ("error_max_ns", "largest"),
-            ("events", "events"),
-            ("violations", "outside"),
-        ],
-        20,
-    )),
+    shown: Some(shown![
+        "Guests' own traces, aligned to the host's timeline", 20;
+        machine, cpu: "CPU", vm: "its VM below", vcpu: "vCPU", method: "by", steps, error_p50_ns: "median error",
+        error_max_ns: "largest", events, violations: "outside",
+    ]),
 };
 
 /// Exits that a machine reflected and exits that the guest wrote down, matched one to one, by reason.
 ///
 /// `to_guest` is how long the guest took from its own guest's stop to writing it down, over the matched ones: the
 /// median, and the medians of the least and the most it can have been.
-pub const MATCHED_EXITS: TableSpec = TableSpec {
+pub(super) const MATCHED_EXITS: TableSpec = TableSpec {
     section: "flow",
     name: "matched_exits",
     version: 1,
     row: "Exits for one reason that the machine below reflected to one vCPU of a guest, and those in the guest's own trace.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key_of("vcpu", U64),
-        Column::key("reason"),
-        Column::count("handed_up"),
-        Column::count("seen_by_guest"),
-        Column::count("matched"),
-        Column::count("order_unknown"),
-        Column::ns("to_guest_p50_ns"),
-        Column::ns("to_guest_low_ns"),
-        Column::ns("to_guest_high_ns"),
+    columns: columns![
+        key machine, key vm, key_u64("") vcpu, key reason, count handed_up, count seen_by_guest, count matched,
+        count order_unknown, ns to_guest_p50_ns, ns to_guest_low_ns, ns to_guest_high_ns,
     ],
-    shown: Some(Shown::of(
-        "Exits that were reflected to a guest and are in its own trace",
-        &[
-            ("machine", "machine"),
-            ("vcpu", "vCPU"),
-            ("reason", "reason"),
-            ("handed_up", "reflected"),
-            ("seen_by_guest", "in its trace"),
-            ("matched", "matched"),
-            ("to_guest_p50_ns", "until recorded"),
-            ("to_guest_low_ns", "at least"),
-            ("to_guest_high_ns", "at most"),
-        ],
-        12,
-    )),
+    shown: Some(shown![
+        "Exits that were reflected to a guest and are in its own trace", 12;
+        machine, vcpu: "vCPU", reason, handed_up: "reflected", seen_by_guest: "in its trace", matched,
+        to_guest_p50_ns: "until recorded", to_guest_low_ns: "at least", to_guest_high_ns: "at most",
+    ]),
 };
 
 /// Functions of a guest at which it was left, where its trace carries its symbols.
-pub const EXIT_SITES: TableSpec = TableSpec {
+pub(super) const EXIT_SITES: TableSpec = TableSpec {
     section: "flow",
     name: "exit_sites",
     version: 2,
     row: "The exits for one reason from one function of a guest whose own trace has its symbols.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key("level"),
-        Column::key("reason"),
-        Column::key("symbol"),
-        Column::count("count"),
-        Column::ns("total_ns"),
-    ],
-    shown: Some(Shown::of(
-        "Guest code at exits",
-        &[
-            ("level", "level"),
-            ("reason", "reason"),
-            ("symbol", "in function"),
-            ("count", "exits"),
-            ("total_ns", "until resumed"),
-        ],
-        12,
-    )),
+    columns: columns![key machine, key vm, key level, key reason, key symbol, count count, ns total_ns],
+    shown: Some(shown![
+        "Guest code at exits", 12;
+        level, reason, symbol: "in function", count: "exits", total_ns: "until resumed",
+    ]),
 };
 
 /// The guest's tasks that ran when it was left, the innermost guest's first: there the work is. Exits that fall together
 /// with a switch have no task.
-pub const GUEST_TASKS: TableSpec = TableSpec {
+pub(super) const GUEST_TASKS: TableSpec = TableSpec {
     section: "flow",
     name: "guest_tasks",
     version: 2,
     row: "The exits of one vCPU while one task of the guest ran, by the guest's own trace.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key_of("vcpu", U64),
-        Column::key("level"),
-        Column::key("task"),
-        Column::key_of("tid", I64),
-        Column::count("exits"),
-        Column::ns("total_ns"),
-    ],
-    shown: Some(Shown::of(
-        "Guest tasks at exits",
-        &[
-            ("vcpu", "vCPU"),
-            ("level", "level"),
-            ("task", "task of the guest"),
-            ("tid", "tid"),
-            ("exits", "exits"),
-            ("total_ns", "until resumed"),
-        ],
-        20,
-    )),
+    columns: columns![key machine, key vm, key_u64("") vcpu, key level, key task, key_i64("") tid, count exits, ns total_ns],
+    shown: Some(shown![
+        "Guest tasks at exits", 20;
+        vcpu: "vCPU", level, task: "task of the guest", tid, exits, total_ns: "until resumed",
+    ]),
 };
 
 /// Guests whose traces are aligned.
@@ -182,7 +95,7 @@ fn each_cpu<'m>(
     })
 }
 
-pub fn alignment(measures: &[Measures<'_>], given: &Given) -> Table {
+pub(super) fn alignment(measures: &[Measures<'_>], given: &Given) -> Table {
     let mut table = Table::new(&ALIGNMENT);
     for (_, aligned, cpu, vm) in each_cpu(measures, given) {
         let alignment = &aligned.alignment;
@@ -242,7 +155,7 @@ fn offsets(alignment: &Alignment, cpu: &Cpu) -> [Cell; 3] {
     [offset(first), offset(last), drift.unwrap_or(Cell::Missing)]
 }
 
-pub fn matched_exits(measures: &[Measures<'_>], given: &Given) -> Table {
+pub(super) fn matched_exits(measures: &[Measures<'_>], given: &Given) -> Table {
     let mut table = Table::new(&MATCHED_EXITS);
     for (_, aligned, cpu, vm) in each_cpu(measures, given) {
         for (reason, sums) in by_reason(&aligned.alignment, cpu) {
@@ -256,7 +169,7 @@ pub fn matched_exits(measures: &[Measures<'_>], given: &Given) -> Table {
     table
 }
 
-pub fn exit_sites(measures: &[Measures<'_>], given: &Given) -> Table {
+pub(super) fn exit_sites(measures: &[Measures<'_>], given: &Given) -> Table {
     let mut table = Table::new(&EXIT_SITES);
     let wanted = |level: Level| given.narrow.wants_level(level);
     for (level, aligned) in each_guest(measures).filter(|(level, _)| wanted(*level)) {
@@ -275,7 +188,7 @@ pub fn exit_sites(measures: &[Measures<'_>], given: &Given) -> Table {
     table
 }
 
-pub fn guest_tasks(measures: &[Measures<'_>], given: &Given) -> Table {
+pub(super) fn guest_tasks(measures: &[Measures<'_>], given: &Given) -> Table {
     let mut table = Table::new(&GUEST_TASKS);
     let wanted = |level: Level| given.narrow.wants_level(level);
     let mut cpus: Vec<_> = each_cpu(measures, given).filter(|(level, ..)| wanted(*level)).collect();

@@ -1,32 +1,20 @@
 //! Tables of exits: what each reason cost a vCPU, how often, about what, and who handled it.
 
-use super::{F64, U64, by_machine, by_name, each_vcpu, keys, merged, overview, quantiles};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, Table};
+use super::{by_machine, by_name, each_vcpu, keys, merged, overview, quantiles};
+use base::{Cell, Shown, Table, TableSpec, columns, shown};
 use facts::ledger::measure::Measures;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Costs of exits, with the columns of CONTRACTS section 3 first.
-pub const EXITS: TableSpec = TableSpec {
+pub(super) const EXITS: TableSpec = TableSpec {
     section: "flow",
     name: "exits",
     version: 2,
     row: "The exits of one vCPU from one level for one reason; cost is from the exit to the next entry, waiting left out.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key_of("vcpu", U64),
-        Column::key("level"),
-        Column::key("reason"),
-        Column::count("count"),
-        Column::ns("total_ns"),
-        Column::ns("p50_ns"),
-        Column::ns("p90_ns"),
-        Column::ns("p99_ns"),
-        Column::ns("max_ns"),
-        Column::share("count_share"),
-        Column::share("time_share"),
+    columns: columns![
+        key machine, key vm, key_u64("") vcpu, key level, key reason, count count, ns total_ns, ns p50_ns, ns p90_ns,
+        ns p99_ns, ns max_ns, share count_share, share time_share,
     ],
     shown: Some(by_machine(Shown::of("Exits", OF_ONE_MACHINE, MOST_ROWS))),
 };
@@ -52,74 +40,42 @@ const MOST_ROWS: usize = 40;
 const MOST_ROWS_BESIDE_OVERVIEW: usize = 16;
 
 /// What `exits` tells in relation to the time that was looked at.
-pub const EXIT_RATES: TableSpec = TableSpec {
+pub(super) const EXIT_RATES: TableSpec = TableSpec {
     section: "flow",
     name: "exit_rates",
     version: 2,
     row: "How often one vCPU exited from one level for one reason, and what share of its time that took.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key_of("vcpu", U64),
-        Column::key("level"),
-        Column::key("reason"),
-        Column::value("per_second", "exits per second", F64),
-        Column::share("cpu_share"),
+    columns: columns![
+        key machine, key vm, key_u64("") vcpu, key level, key reason, f64("exits per second") per_second,
+        share cpu_share,
     ],
     shown: None,
 };
 
-/// What exits were about.
-pub const EXIT_DETAILS: TableSpec = TableSpec {
+pub(super) const EXIT_DETAILS: TableSpec = TableSpec {
     section: "flow",
     name: "exit_details",
     version: 2,
     row: "The exits of one vCPU from one level for one reason about one thing: an MSR, a port, an address, a register.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key_of("vcpu", U64),
-        Column::key("level"),
-        Column::key("reason"),
-        Column::key("detail"),
-        Column::count("count"),
-        Column::ns("total_ns"),
-    ],
-    shown: Some(Shown::of(
-        "Exit details",
-        &[
-            ("vm", "vm"),
-            ("vcpu", "vcpu"),
-            ("level", "level"),
-            ("reason", "reason"),
-            ("detail", "about"),
-            ("count", "exits"),
-            ("total_ns", "total"),
-        ],
-        12,
-    )),
+    columns: columns![key machine, key vm, key_u64("") vcpu, key level, key reason, key detail, count count, ns total_ns],
+    shown: Some(shown![
+        "Exit details", 12;
+        vm, vcpu, level, reason, detail: "about", count: "exits", total_ns: "total",
+    ]),
 };
 
-/// Who handled exits.
-pub const HANDLED_BY: TableSpec = TableSpec {
+pub(super) const HANDLED_BY: TableSpec = TableSpec {
     section: "flow",
     name: "handled_by",
     version: 2,
     row: "How many exits of one vCPU from one level for one reason KVM handled itself, passed to the VMM, or reflected to L1.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key_of("vcpu", U64),
-        Column::key("level"),
-        Column::key("reason"),
-        Column::count("kernel"),
-        Column::count("userspace"),
-        Column::count("reflected"),
+    columns: columns![
+        key machine, key vm, key_u64("") vcpu, key level, key reason, count kernel, count userspace, count reflected,
     ],
     shown: None,
 };
 
-pub fn exits(measures: &[Measures<'_>]) -> Table {
+pub(super) fn exits(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&EXITS);
     // Shares are of all exits of one machine's trace: a guest's own trace holds exits that the host's has as well.
     let whole = |measure: &Measures<'_>| {
@@ -155,7 +111,7 @@ fn of_several_machines(measures: &[Measures<'_>]) -> bool {
     machines.any(|machine| Some(machine) != first)
 }
 
-pub fn exit_rates(measures: &[Measures<'_>]) -> Table {
+pub(super) fn exit_rates(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&EXIT_RATES);
     for (measure, vcpu) in each_vcpu(measures) {
         let wall_ns = vcpu.sums.wall_ns().max(1) as f64;
@@ -171,7 +127,7 @@ pub fn exit_rates(measures: &[Measures<'_>]) -> Table {
     table
 }
 
-pub fn exit_details(measures: &[Measures<'_>]) -> Table {
+pub(super) fn exit_details(measures: &[Measures<'_>]) -> Table {
     let mut rows = Vec::new();
     for (measure, vcpu) in each_vcpu(measures) {
         for ((level, reason), sums) in by_name(measure, vcpu) {
@@ -194,7 +150,7 @@ pub fn exit_details(measures: &[Measures<'_>]) -> Table {
     table
 }
 
-pub fn handled_by(measures: &[Measures<'_>]) -> Table {
+pub(super) fn handled_by(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&HANDLED_BY);
     for (measure, vcpu) in each_vcpu(measures) {
         for ((level, reason), sums) in by_name(measure, vcpu) {

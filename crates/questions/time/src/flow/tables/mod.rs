@@ -12,17 +12,12 @@ mod waits;
 
 pub use profile::stacks as sampled_stacks;
 
-use base::table::{Shown, TableSpec};
-use base::{Cell, ColumnType, Histogram, Level, Table, parallel};
+use base::{Cell, Histogram, Level, Shown, Table, TableSpec, parallel};
 use facts::Given;
 use facts::ledger::measure::Measures;
 use facts::ledger::model::{ExitSums, Vcpu};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-
-const U64: ColumnType = ColumnType::U64;
-const I64: ColumnType = ColumnType::I64;
-const F64: ColumnType = ColumnType::F64;
 
 /// All tables, in reading order.
 pub const TABLES: &[&TableSpec] = &[
@@ -54,7 +49,6 @@ pub const TABLES: &[&TableSpec] = &[
     &profile::PROFILE,
 ];
 
-/// All of them, filled.
 pub fn tables(measures: &[Measures<'_>], given: &Given) -> Vec<Table> {
     let makers: &[&(dyn Fn() -> Table + Sync)] = &[
         &|| overview::vms(measures),

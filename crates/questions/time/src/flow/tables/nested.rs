@@ -1,8 +1,7 @@
 //! Tables of what nesting multiplies: chains, their sequences, the nested guests.
 
-use super::{F64, each_vcpu, merged, quantiles};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, Level, Table};
+use super::{each_vcpu, merged, quantiles};
+use base::{Cell, Level, Table, TableSpec, columns, shown};
 use facts::ledger::measure::{Measures, in_order};
 use facts::ledger::model::{ChainSums, Vcpu};
 use rustc_hash::FxHashMap;
@@ -12,92 +11,52 @@ use walk::keyed::Keyed;
 use walk::state::TracedLevel;
 
 /// Chains by VM and reason, as CONTRACTS section 3 names the columns.
-pub const CHAINS: TableSpec = TableSpec {
+pub(super) const CHAINS: TableSpec = TableSpec {
     section: "flow",
     name: "chains",
     version: 2,
     row: "The exits of one VM's nested guests for one reason: how many exits of L1 each of them took.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key("reason"),
-        Column::count("count"),
-        Column::count("censored"),
-        Column::count("interrupted"),
-        Column::count("exits_p50"),
-        Column::count("exits_p90"),
-        Column::count("exits_p99"),
-        Column::value("exits_mean", "", F64),
-        Column::ns("total_ns"),
+    columns: columns![
+        key machine, key vm, key reason, count count, count censored, count interrupted, count exits_p50,
+        count exits_p90, count exits_p99, f64("") exits_mean, ns total_ns,
     ],
-    shown: Some(Shown::of(
-        "Chains: exits of L1 per exit of L2",
-        &[
-            ("vm", "vm"),
-            ("reason", "reason of L2 exit"),
-            ("count", "chains"),
-            ("exits_p50", "p50"),
-            ("exits_p90", "p90"),
-            ("exits_p99", "p99"),
-            ("exits_mean", "mean"),
-            ("interrupted", "L1 halted"),
-            ("total_ns", "total"),
-        ],
-        20,
-    )),
+    shown: Some(shown![
+        "Chains: exits of L1 per exit of L2", 20;
+        vm, reason: "reason of L2 exit", count: "chains", exits_p50: "p50", exits_p90: "p90", exits_p99: "p99",
+        exits_mean: "mean", interrupted: "L1 halted", total_ns: "total",
+    ]),
 };
 
 /// Which exits the chains consist of, most frequent first.
-pub const CHAIN_SEQUENCES: TableSpec = TableSpec {
+pub(super) const CHAIN_SEQUENCES: TableSpec = TableSpec {
     section: "flow",
     name: "chain_sequences",
     version: 2,
     row: "Chains of one VM for one reason that took the same exits of L1 in the same order.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key("reason"),
-        Column::key("sequence"),
-        Column::count("exits"),
-        Column::count("count"),
-    ],
-    shown: Some(Shown::of(
-        "Most frequent chains: exits of L1",
-        &[("vm", "vm"), ("reason", "reason"), ("count", "chains"), ("exits", "exits"), ("sequence", "exits of L1")],
-        8,
-    )),
+    columns: columns![key machine, key vm, key reason, key sequence, count exits, count count],
+    shown: Some(shown![
+        "Most frequent chains: exits of L1", 8;
+        vm, reason, count: "chains", exits, sequence: "exits of L1",
+    ]),
 };
 
 /// Every exit of every closed chain.
-pub const CHAIN_EXITS: TableSpec = TableSpec {
+pub(super) const CHAIN_EXITS: TableSpec = TableSpec {
     section: "flow",
     name: "chain_exits",
     version: 2,
     row: "How many exits of L1 for `l1_reason` came from the exits of one VM's nested guests for `reason`.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key("reason"),
-        Column::key("l1_reason"),
-        Column::count("count"),
-    ],
+    columns: columns![key machine, key vm, key reason, key l1_reason, count count],
     shown: None,
 };
 
 /// Nested guests by control block.
-pub const NESTED_GUESTS: TableSpec = TableSpec {
+pub(super) const NESTED_GUESTS: TableSpec = TableSpec {
     section: "flow",
     name: "nested_guests",
     version: 2,
     row: "One control block (VMCS12 or VMCB12) that a guest hypervisor of one VM ran.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key("control_block"),
-        Column::key("level"),
-        Column::count("vcpus"),
-        Column::count("entries"),
-    ],
+    columns: columns![key machine, key vm, key control_block, key level, count vcpus, count entries],
     shown: None,
 };
 
@@ -108,7 +67,7 @@ fn vm_of<'m>(measure: &Measures<'m>, vcpu: &'m Vcpu) -> Vm<'m> {
     (&measure.part.machine, &vcpu.vm)
 }
 
-pub fn chains(measures: &[Measures<'_>]) -> Table {
+pub(super) fn chains(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&CHAINS);
     let mut rows: BTreeMap<(Vm<'_>, String), Vec<&ChainSums>> = BTreeMap::new();
     for (measure, vcpu) in each_vcpu(measures) {
@@ -133,7 +92,7 @@ pub fn chains(measures: &[Measures<'_>]) -> Table {
     table
 }
 
-pub fn chain_sequences(measures: &[Measures<'_>]) -> Table {
+pub(super) fn chain_sequences(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&CHAIN_SEQUENCES);
     let mut rows: FxHashMap<(Vm<'_>, Reason, &[Reason]), u64> = FxHashMap::default();
     for (measure, vcpu) in each_vcpu(measures) {
@@ -169,7 +128,7 @@ pub fn chain_sequences(measures: &[Measures<'_>]) -> Table {
     table
 }
 
-pub fn chain_exits(measures: &[Measures<'_>]) -> Table {
+pub(super) fn chain_exits(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&CHAIN_EXITS);
     let mut rows: BTreeMap<(Vm<'_>, Reason, Reason), u64> = BTreeMap::new();
     for (measure, vcpu) in each_vcpu(measures) {
@@ -191,7 +150,7 @@ pub fn chain_exits(measures: &[Measures<'_>]) -> Table {
 /// Sequences kept in the table, most frequent first.
 const MOST_SEQUENCES: usize = 200;
 
-pub fn nested_guests(measures: &[Measures<'_>]) -> Table {
+pub(super) fn nested_guests(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&NESTED_GUESTS);
     let mut guests: BTreeMap<(Vm<'_>, u64), (Level, u64, u64)> = BTreeMap::new();
     for (measure, vcpu) in each_vcpu(measures) {

@@ -1,8 +1,7 @@
 //! Tables that give the overview of a host: by VM, by exit reason over all vCPUs, and the vCPUs that lose most.
 
-use super::{F64, I64, U64, by_machine, by_name, each_vcpu, keys, merged, quantiles};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, Histogram, Level, Table};
+use super::{by_machine, by_name, each_vcpu, keys, merged, quantiles};
+use base::{Cell, Histogram, Level, Table, TableSpec, columns, shown};
 use facts::ledger::levels::title;
 use facts::ledger::measure::{Measures, worst_state};
 use facts::ledger::model::{ExitSums, Vcpu};
@@ -10,119 +9,55 @@ use std::collections::BTreeMap;
 use walk::state::State;
 
 /// What each VM's vCPUs did together.
-pub const VMS: TableSpec = TableSpec {
+pub(super) const VMS: TableSpec = TableSpec {
     section: "flow",
     name: "vms",
     version: 1,
     row: "What the vCPUs of one VM did together; shares are of the time of all of them.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::count("vcpus"),
-        Column::ns("wall_ns"),
-        Column::ns("guest_ns"),
-        Column::ns("handling_ns"),
-        Column::ns("userspace_ns"),
-        Column::ns("waiting_ns"),
-        Column::ns("overhead_ns"),
-        Column::share("guest_share"),
-        Column::share("waiting_share"),
-        Column::share("overhead_share"),
-        Column::count("exits"),
-        Column::value("exits_per_second", "count", F64),
-        Column::ns("p99_ns"),
+    columns: columns![
+        key machine, key vm, count vcpus, ns wall_ns, ns guest_ns, ns handling_ns, ns userspace_ns, ns waiting_ns,
+        ns overhead_ns, share guest_share, share waiting_share, share overhead_share, count exits,
+        f64("count") exits_per_second, ns p99_ns,
     ],
-    shown: Some(Shown::of(
-        "VMs: shares of vCPU time, and exits",
-        &[
-            ("machine", "machine"),
-            ("vm", "vm"),
-            ("vcpus", "vCPUs"),
-            ("overhead_share", "overhead"),
-            ("guest_share", "guest"),
-            ("waiting_share", "waiting"),
-            ("overhead_ns", "overhead time"),
-            ("exits", "exits"),
-            ("exits_per_second", "exits/s"),
-            ("p99_ns", "p99"),
-        ],
-        12,
-    )),
+    shown: Some(shown![
+        "VMs: shares of vCPU time, and exits", 12;
+        machine, vm, vcpus: "vCPUs", overhead_share: "overhead", guest_share: "guest", waiting_share: "waiting",
+        overhead_ns: "overhead time", exits, exits_per_second: "exits/s", p99_ns: "p99",
+    ]),
 };
 
 /// Exits by level and reason over all vCPUs, as `perf kvm stat` shows them.
-pub const REASONS: TableSpec = TableSpec {
+pub(super) const REASONS: TableSpec = TableSpec {
     section: "flow",
     name: "reasons",
     version: 1,
     row: "The exits of all vCPUs of one machine's trace from one level for one reason.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("level"),
-        Column::key("reason"),
-        Column::count("vcpus"),
-        Column::count("count"),
-        Column::share("count_share"),
-        Column::ns("total_ns"),
-        Column::share("time_share"),
-        Column::ns("p50_ns"),
-        Column::ns("p90_ns"),
-        Column::ns("p99_ns"),
-        Column::ns("max_ns"),
-        Column::value("per_second", "exits per second", F64),
+    columns: columns![
+        key machine, key level, key reason, count vcpus, count count, share count_share, ns total_ns,
+        share time_share, ns p50_ns, ns p90_ns, ns p99_ns, ns max_ns, f64("exits per second") per_second,
     ],
-    shown: Some(by_machine(Shown::of(
-        "Exit reasons over all vCPUs",
-        &[
-            ("machine", "machine"),
-            ("level", "level"),
-            ("reason", "reason"),
-            ("count", "exits"),
-            ("count_share", "of count"),
-            ("total_ns", "total"),
-            ("p50_ns", "p50"),
-            ("p99_ns", "p99"),
-            ("max_ns", "max"),
-        ],
-        16,
-    ))),
+    shown: Some(by_machine(shown![
+        "Exit reasons over all vCPUs", 16;
+        machine, level, reason, count: "exits", count_share: "of count", total_ns: "total", p50_ns: "p50",
+        p99_ns: "p99", max_ns: "max",
+    ])),
 };
 
 /// vCPUs with the time in which they wanted to run and ran no guest code, and the state that most of it was.
-pub const WORST_VCPUS: TableSpec = TableSpec {
+pub(super) const WORST_VCPUS: TableSpec = TableSpec {
     section: "flow",
     name: "worst_vcpus",
     version: 1,
     row: "The time in which one vCPU was runnable or exited, and the state that most of it was spent in.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key_of("vcpu", U64),
-        Column::key_of("tid", I64),
-        Column::ns("overhead_ns"),
-        Column::share("overhead_share"),
-        Column::text("state"),
-        Column::ns("state_ns"),
-        Column::share("state_share"),
-        Column::count("exits"),
-        Column::ns("p99_ns"),
+    columns: columns![
+        key machine, key vm, key_u64("") vcpu, key_i64("") tid, ns overhead_ns, share overhead_share, text state,
+        ns state_ns, share state_share, count exits, ns p99_ns,
     ],
-    shown: Some(Shown::of(
-        "Worst vCPUs: most time outside the guest while runnable or exited",
-        &[
-            ("machine", "machine"),
-            ("vm", "vm"),
-            ("vcpu", "vcpu"),
-            ("tid", "tid"),
-            ("overhead_share", "overhead"),
-            ("state", "mostly"),
-            ("state_share", "share"),
-            ("overhead_ns", "overhead time"),
-            ("exits", "exits"),
-            ("p99_ns", "p99"),
-        ],
-        8,
-    )),
+    shown: Some(shown![
+        "Worst vCPUs: most time outside the guest while runnable or exited", 8;
+        machine, vm, vcpu, tid, overhead_share: "overhead", state: "mostly", state_share: "share",
+        overhead_ns: "overhead time", exits, p99_ns: "p99",
+    ]),
 };
 
 fn part_of(part: u64, whole: u64) -> Cell {
@@ -140,7 +75,7 @@ fn p99(costs: &Histogram) -> Cell {
     costs.quantile(0.99).into()
 }
 
-pub fn vms(measures: &[Measures<'_>]) -> Table {
+pub(super) fn vms(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&VMS);
     for measure in measures {
         for (vm, vcpus) in measure.by_vm() {
@@ -170,7 +105,7 @@ struct ReasonSums<'m> {
     sums: Vec<&'m ExitSums>,
 }
 
-pub fn reasons(measures: &[Measures<'_>]) -> Table {
+pub(super) fn reasons(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&REASONS);
     for measure in measures {
         let mut rows: BTreeMap<(Level, String), ReasonSums<'_>> = BTreeMap::new();
@@ -203,7 +138,7 @@ pub(super) fn totals<'m>(sums: impl Iterator<Item = &'m ExitSums>) -> (u64, u64)
     sums.fold((0, 0), |(count, ns), sums| (count + sums.count, ns + sums.cost_ns.sum()))
 }
 
-pub fn worst_vcpus(measures: &[Measures<'_>]) -> Table {
+pub(super) fn worst_vcpus(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&WORST_VCPUS);
     for (measure, vcpu) in each_vcpu(measures) {
         let wall_ns = vcpu.sums.wall_ns();

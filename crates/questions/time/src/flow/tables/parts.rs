@@ -1,42 +1,29 @@
 //! Tables about the traces themselves: what they hold, and what is missing.
 
-use super::U64;
-use base::table::{Shown, TableSpec};
-use base::{Column, Table};
+use base::{Shown, Table, TableSpec, columns, headings};
 use facts::ledger::measure::Measures;
 
 /// What was lost or damaged.
-pub const LOSSES: TableSpec = TableSpec {
+pub(super) const LOSSES: TableSpec = TableSpec {
     section: "flow",
     name: "losses",
     version: 2,
     row: "Events of one part that were lost or damaged in one way on one CPU.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("part"),
-        Column::key_of("cpu", U64),
-        Column::key("kind"),
-        Column::count("count"),
-        Column::value("bytes", "bytes", U64),
-    ],
-    shown: Some(Shown::of(
-        "Lost and damaged events",
-        &[("part", "part"), ("cpu", "CPU"), ("kind", "what"), ("count", "count"), ("bytes", "bytes")],
-        12,
-    )),
+    columns: columns![key machine, key part, key_u64("") cpu, key kind, count count, u64("bytes") bytes],
+    shown: Some(Shown::of("Lost and damaged events", headings![part, cpu: "CPU", kind: "what", count, bytes], 12)),
 };
 
 /// How many events of each kind there are.
-pub const EVENTS: TableSpec = TableSpec {
+pub(super) const EVENTS: TableSpec = TableSpec {
     section: "flow",
     name: "events",
     version: 2,
     row: "How many events of one name one part holds.",
-    columns: &[Column::key("machine"), Column::key("part"), Column::key("event"), Column::count("count")],
-    shown: Some(Shown::of("Events in the trace", &[("part", "part"), ("event", "event"), ("count", "events")], 30)),
+    columns: columns![key machine, key part, key event, count count],
+    shown: Some(Shown::of("Events in the trace", headings![part, event, count: "events"], 30)),
 };
 
-pub fn losses(measures: &[Measures<'_>]) -> Table {
+pub(super) fn losses(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&LOSSES);
     for part in measures.iter().map(|measure| measure.part) {
         for loss in &part.losses {
@@ -54,7 +41,7 @@ pub fn losses(measures: &[Measures<'_>]) -> Table {
 }
 
 /// For people only where there is nothing better to show.
-pub fn events(measures: &[Measures<'_>]) -> Table {
+pub(super) fn events(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&EVENTS);
     for part in measures.iter().map(|measure| measure.part) {
         for (name, count) in &part.tally {

@@ -1,9 +1,7 @@
 //! Table of samples: the folded stacks of a profile by VM, level, state and function.
 
-use super::U64;
-use base::table::{Shown, TableSpec};
 use base::timeline::Stacks;
-use base::{Cell, Column, Level, Table};
+use base::{Cell, Level, Table, TableSpec, columns, shown};
 use facts::Given;
 use facts::ledger::measure::{Measures, measure};
 use facts::ledger::model::{Flow, Sampled};
@@ -11,38 +9,22 @@ use walk::samples::Mode;
 use walk::state::State;
 
 /// Samples by vCPU, level, state, whose code and function. `stack` is the row as one line of folded stacks.
-pub const PROFILE: TableSpec = TableSpec {
+pub(super) const PROFILE: TableSpec = TableSpec {
     section: "flow",
     name: "profile",
     version: 2,
     row: "Samples of a counter on one vCPU, at one level, in one state, in one function.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key_of("vcpu", U64),
-        Column::key("level"),
-        Column::key("state"),
-        Column::key("mode"),
-        Column::key("symbol"),
-        Column::text("stack"),
-        Column::count("samples"),
-        Column::count("period"),
+    columns: columns![
+        key machine, key vm, key_u64("") vcpu, key level, key state, key mode, key symbol, text stack, count samples,
+        count period,
     ],
-    shown: Some(Shown::of(
-        "Profile: samples by location",
-        &[
-            ("vcpu", "vCPU"),
-            ("level", "level"),
-            ("state", "state"),
-            ("mode", "code of"),
-            ("symbol", "in"),
-            ("samples", "samples"),
-        ],
-        20,
-    )),
+    shown: Some(shown![
+        "Profile: samples by location", 20;
+        vcpu: "vCPU", level, state, mode: "code of", symbol: "in", samples,
+    ]),
 };
 
-pub fn profile(measures: &[Measures<'_>], given: &Given) -> Table {
+pub(super) fn profile(measures: &[Measures<'_>], given: &Given) -> Table {
     let mut table = Table::new(&PROFILE);
     for measure in measures {
         for (row, level, state) in wanted(measure, given) {

@@ -1,44 +1,22 @@
 //! Tables of threads: where the time of each vCPU went, and which threads belong to VMs.
 
-use super::{I64, U64, each_vcpu, keys};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, Level, Table};
+use super::{each_vcpu, keys};
+use base::{Cell, Level, Shown, Table, TableSpec, columns, headings};
 use facts::ledger::measure::Measures;
 use std::collections::BTreeSet;
 use walk::state::{DEEPEST, PLAIN, State, TracedLevel};
 
 /// The ledger of each vCPU, as CONTRACTS section 3 names the columns.
-pub const VCPUS: TableSpec = TableSpec {
+pub(super) const VCPUS: TableSpec = TableSpec {
     section: "flow",
     name: "vcpus",
     version: 2,
     row: "Where the time of one vCPU went: the columns between wall_ns and exits are its states, and add up to wall_ns.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key_of("vcpu", U64),
-        Column::key_of("tid", I64),
-        Column::ns("wall_ns"),
-        Column::ns("guest_l1_ns"),
-        Column::ns("guest_l2_ns"),
-        Column::ns("guest_l3_ns"),
-        Column::ns("guest_unknown_level_ns"),
-        Column::ns("handling_l1_ns"),
-        Column::ns("handling_l2_ns"),
-        Column::ns("handling_l3_ns"),
-        Column::ns("handling_unknown_level_ns"),
-        Column::ns("userspace_ns"),
-        Column::ns("irq_ns"),
-        Column::ns("softirq_ns"),
-        Column::ns("nmi_ns"),
-        Column::ns("halt_poll_ns"),
-        Column::ns("halted_ns"),
-        Column::ns("wake_delay_ns"),
-        Column::ns("preempted_ns"),
-        Column::ns("blocked_ns"),
-        Column::ns("unknown_ns"),
-        Column::count("exits"),
-        Column::count("clipped"),
+    columns: columns![
+        key machine, key vm, key_u64("") vcpu, key_i64("") tid, ns wall_ns, ns guest_l1_ns, ns guest_l2_ns,
+        ns guest_l3_ns, ns guest_unknown_level_ns, ns handling_l1_ns, ns handling_l2_ns, ns handling_l3_ns,
+        ns handling_unknown_level_ns, ns userspace_ns, ns irq_ns, ns softirq_ns, ns nmi_ns, ns halt_poll_ns,
+        ns halted_ns, ns wake_delay_ns, ns preempted_ns, ns blocked_ns, ns unknown_ns, count exits, count clipped,
     ],
     shown: None,
 };
@@ -47,19 +25,13 @@ pub const VCPUS: TableSpec = TableSpec {
 const LEVELS: u8 = 3;
 
 /// vCPU threads and vhost workers, as found by events and by name.
-pub const THREADS: TableSpec = TableSpec {
+pub(super) const THREADS: TableSpec = TableSpec {
     section: "flow",
     name: "threads",
     version: 2,
     row: "One thread of a VM, as the trace shows it: a vCPU or a vhost worker.",
-    columns: &[
-        Column::key("machine"),
-        Column::key_of("tid", I64),
-        Column::text("role"),
-        Column::text("comm"),
-        Column::text("vm"),
-    ],
-    shown: Some(Shown::of("Threads of VMs", &[("role", "role"), ("tid", "tid"), ("comm", "name"), ("vm", "vm")], 16)),
+    columns: columns![key machine, key_i64("") tid, text role, text comm, text vm],
+    shown: Some(Shown::of("Threads of VMs", headings![role, tid, comm: "name", vm], 16)),
 };
 
 /// The states of each state column of [`VCPUS`], in their order. Levels of columns are everybody's; a trace recorded at
@@ -79,7 +51,7 @@ fn state_columns(base: u8) -> Vec<Vec<State>> {
 }
 
 /// Where each vCPU's time went. The columns' levels are counted from the recorded machine of each part.
-pub fn vcpus(measures: &[Measures<'_>]) -> Table {
+pub(super) fn vcpus(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&VCPUS);
     for (measure, vcpu) in each_vcpu(measures) {
         let base = if let Level::At(base) = measure.part.level { base } else { 0 };
@@ -94,7 +66,7 @@ pub fn vcpus(measures: &[Measures<'_>]) -> Table {
     table
 }
 
-pub fn threads(measures: &[Measures<'_>]) -> Table {
+pub(super) fn threads(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&THREADS);
     // Two traces of one machine, of two stretches of time, name the same workers.
     let mut workers = BTreeSet::new();

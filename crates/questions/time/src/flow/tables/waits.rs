@@ -1,8 +1,7 @@
 //! Tables of waiting: pre-emption, interrupts of the host, wake-ups, virtual interrupts.
 
-use super::{I64, U64, each_vcpu, keys};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, Table};
+use super::{each_vcpu, keys};
+use base::{Cell, Shown, Table, TableSpec, columns, shown};
 use facts::ledger::measure::Measures;
 use facts::ledger::model::StretchSums;
 use std::cmp::Reverse;
@@ -11,181 +10,94 @@ use walk::Waker;
 use walk::stages::IrqStage;
 
 /// Who ran while a vCPU was runnable.
-pub const PREEMPTORS: TableSpec = TableSpec {
+pub(super) const PREEMPTORS: TableSpec = TableSpec {
     section: "flow",
     name: "preemptors",
     version: 2,
     row: "How long one task ran while one vCPU was runnable.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key_of("vcpu", U64),
-        Column::key("by"),
-        Column::key_of("by_tid", I64),
-        Column::count("count"),
-        Column::ns("total_ns"),
-        Column::ns("max_ns"),
-    ],
+    columns: columns![key machine, key vm, key_u64("") vcpu, key by, key_i64("") by_tid, count count, ns total_ns, ns max_ns],
     shown: Some(Shown {
         largest_first: Some("total_ns"),
-        ..Shown::of(
-            "What ran while a vCPU was runnable",
-            &[
-                ("vm", "vm"),
-                ("vcpu", "vcpu"),
-                ("by", "by"),
-                ("by_tid", "tid"),
-                ("count", "times"),
-                ("total_ns", "total"),
-                ("max_ns", "longest"),
-            ],
-            8,
-        )
+        ..shown![
+            "What ran while a vCPU was runnable", 8;
+            vm, vcpu, by, by_tid: "tid", count: "times", total_ns: "total", max_ns: "longest",
+        ]
     }),
 };
 
 /// What interrupted a vCPU that had its CPU.
-pub const HOST_INTERRUPTS: TableSpec = TableSpec {
+pub(super) const HOST_INTERRUPTS: TableSpec = TableSpec {
     section: "flow",
     name: "host_interrupts",
     version: 1,
     row: "How long one interrupt or softirq of the host ran on the CPU of one vCPU: the ledger's irq, softirq and nmi, by cause.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key_of("vcpu", U64),
-        Column::key("kind"),
-        Column::key_of("number", U64),
-        Column::key("by"),
-        Column::count("count"),
-        Column::ns("total_ns"),
-        Column::ns("max_ns"),
+    columns: columns![
+        key machine, key vm, key_u64("") vcpu, key kind, key_u64("") number, key by, count count, ns total_ns,
+        ns max_ns,
     ],
     shown: Some(Shown {
         largest_first: Some("total_ns"),
-        ..Shown::of(
-            "Host interrupts that took time from a vCPU",
-            &[
-                ("vm", "vm"),
-                ("vcpu", "vcpu"),
-                ("kind", "kind"),
-                ("number", "number"),
-                ("by", "by"),
-                ("count", "times"),
-                ("total_ns", "total"),
-                ("max_ns", "longest"),
-            ],
-            8,
-        )
+        ..shown![
+            "Host interrupts that took time from a vCPU", 8;
+            vm, vcpu, kind, number, by, count: "times", total_ns: "total", max_ns: "longest",
+        ]
     }),
 };
 
 /// Who woke a vCPU.
-pub const WAKERS: TableSpec = TableSpec {
+pub(super) const WAKERS: TableSpec = TableSpec {
     section: "flow",
     name: "wakers",
     version: 1,
     row: "The wake-ups of one vCPU by one task or interrupt: how long from runnable to running.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key_of("vcpu", U64),
-        Column::key("kind"),
-        Column::key_of("number", I64),
-        Column::key("by"),
-        Column::count("count"),
-        Column::ns("total_ns"),
-        Column::ns("max_ns"),
+    columns: columns![
+        key machine, key vm, key_u64("") vcpu, key kind, key_i64("") number, key by, count count, ns total_ns,
+        ns max_ns,
     ],
     shown: Some(Shown {
         largest_first: Some("count"),
-        ..Shown::of(
-            "What woke a vCPU, and how long it then waited for a CPU",
-            &[
-                ("vm", "vm"),
-                ("vcpu", "vcpu"),
-                ("kind", "kind"),
-                ("number", "number"),
-                ("by", "by"),
-                ("count", "wake-ups"),
-                ("total_ns", "waited"),
-                ("max_ns", "longest"),
-            ],
-            8,
-        )
+        ..shown![
+            "What woke a vCPU, and how long it then waited for a CPU", 8;
+            vm, vcpu, kind, number, by, count: "wake-ups", total_ns: "waited", max_ns: "longest",
+        ]
     }),
 };
 
 /// From made ready to running, and to the guest.
-pub const WAKEUPS: TableSpec = TableSpec {
+pub(super) const WAKEUPS: TableSpec = TableSpec {
     section: "flow",
     name: "wakeups",
     version: 2,
     row: "The wake-ups of one vCPU: how long from runnable to running, and to the entry of the guest.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key_of("vcpu", U64),
-        Column::count("count"),
-        Column::ns("to_run_p50_ns"),
-        Column::ns("to_run_p99_ns"),
-        Column::ns("to_run_max_ns"),
-        Column::ns("to_entry_p50_ns"),
-        Column::ns("to_entry_p99_ns"),
-        Column::ns("to_entry_max_ns"),
+    columns: columns![
+        key machine, key vm, key_u64("") vcpu, count count, ns to_run_p50_ns, ns to_run_p99_ns, ns to_run_max_ns,
+        ns to_entry_p50_ns, ns to_entry_p99_ns, ns to_entry_max_ns,
     ],
-    shown: Some(Shown::of(
-        "Wake-ups: time from runnable to running, and to the guest",
-        &[
-            ("vm", "vm"),
-            ("vcpu", "vcpu"),
-            ("count", "wake-ups"),
-            ("to_run_p50_ns", "to run p50"),
-            ("to_run_p99_ns", "p99"),
-            ("to_entry_p50_ns", "to guest p50"),
-            ("to_entry_p99_ns", "p99"),
-            ("to_entry_max_ns", "max"),
-        ],
-        16,
-    )),
+    shown: Some(shown![
+        "Wake-ups: time from runnable to running, and to the guest", 16;
+        vm, vcpu, count: "wake-ups", to_run_p50_ns: "to run p50", to_run_p99_ns: "p99",
+        to_entry_p50_ns: "to guest p50", to_entry_p99_ns: "p99", to_entry_max_ns: "max",
+    ]),
 };
 
 /// Virtual interrupts by vector.
-pub const INTERRUPTS: TableSpec = TableSpec {
+pub(super) const INTERRUPTS: TableSpec = TableSpec {
     section: "flow",
     name: "interrupts",
     version: 2,
     row: "The virtual interrupts of one vector on one vCPU: how long from accepted by its APIC to injected, and to the guest.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key_of("vcpu", U64),
-        Column::key_of("vector", U64),
-        Column::count("count"),
-        Column::ns("to_inject_p50_ns"),
-        Column::ns("to_inject_p99_ns"),
-        Column::ns("to_inject_max_ns"),
-        Column::ns("to_entry_p50_ns"),
-        Column::ns("to_entry_p99_ns"),
-        Column::ns("to_entry_max_ns"),
+    columns: columns![
+        key machine, key vm, key_u64("") vcpu, key_u64("") vector, count count, ns to_inject_p50_ns,
+        ns to_inject_p99_ns, ns to_inject_max_ns, ns to_entry_p50_ns, ns to_entry_p99_ns, ns to_entry_max_ns,
     ],
-    shown: Some(Shown::of(
-        "Virtual interrupts: time from accepted by the APIC to the guest",
-        &[
-            ("vm", "vm"),
-            ("vcpu", "vcpu"),
-            ("vector", "vector"),
-            ("count", "interrupts"),
-            ("to_inject_p50_ns", "injected p50"),
-            ("to_entry_p50_ns", "in guest p50"),
-            ("to_entry_p99_ns", "p99"),
-            ("to_entry_max_ns", "max"),
-        ],
-        8,
-    )),
+    shown: Some(shown![
+        "Virtual interrupts: time from accepted by the APIC to the guest", 8;
+        vm, vcpu, vector, count: "interrupts", to_inject_p50_ns: "injected p50", to_entry_p50_ns: "in guest p50",
+        to_entry_p99_ns: "p99", to_entry_max_ns: "max",
+    ]),
 };
 
-pub fn preemptors(measures: &[Measures<'_>]) -> Table {
+pub(super) fn preemptors(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&PREEMPTORS);
     for (measure, vcpu) in each_vcpu(measures) {
         let mut rows: Vec<_> = vcpu.sums.preemptors.iter().collect();
@@ -201,7 +113,7 @@ pub fn preemptors(measures: &[Measures<'_>]) -> Table {
     table
 }
 
-pub fn host_interrupts(measures: &[Measures<'_>]) -> Table {
+pub(super) fn host_interrupts(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&HOST_INTERRUPTS);
     for (measure, vcpu) in each_vcpu(measures) {
         let handlers = &measure.part.handlers;
@@ -216,7 +128,7 @@ pub fn host_interrupts(measures: &[Measures<'_>]) -> Table {
     table
 }
 
-pub fn wakers(measures: &[Measures<'_>]) -> Table {
+pub(super) fn wakers(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&WAKERS);
     for (measure, vcpu) in each_vcpu(measures) {
         let handlers = &measure.part.handlers;
@@ -244,7 +156,7 @@ fn longest_first<K: Copy>(sums: &BTreeMap<K, StretchSums>) -> Vec<(K, StretchSum
     rows
 }
 
-pub fn wakeups(measures: &[Measures<'_>]) -> Table {
+pub(super) fn wakeups(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&WAKEUPS);
     for (measure, vcpu) in each_vcpu(measures) {
         let (run, entry) = (&vcpu.sums.wake_to_run, &vcpu.sums.wake_to_entry);
@@ -262,7 +174,7 @@ pub fn wakeups(measures: &[Measures<'_>]) -> Table {
     table
 }
 
-pub fn interrupts(measures: &[Measures<'_>]) -> Table {
+pub(super) fn interrupts(measures: &[Measures<'_>]) -> Table {
     let mut table = Table::new(&INTERRUPTS);
     for (measure, vcpu) in each_vcpu(measures) {
         let delivered = vcpu.sums.interrupts.iter().filter(|(_, sums)| sums.to_entry_ns.count() > 0);

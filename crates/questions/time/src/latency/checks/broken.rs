@@ -15,7 +15,7 @@ use host::machine::Machine;
 const MOST_LISTED: usize = 5;
 
 /// A finding for each goal that fails.
-pub fn broken(goals: &[Verdicts<'_>]) -> Vec<Hit> {
+pub(crate) fn broken(goals: &[Verdicts<'_>]) -> Vec<Hit> {
     goals.iter().filter(|verdicts| verdicts.verdict() == Verdict::Fail).map(hit).collect()
 }
 

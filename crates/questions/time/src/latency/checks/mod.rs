@@ -3,8 +3,8 @@
 mod broken;
 mod unsure;
 
-pub use broken::broken;
-pub use unsure::unsure;
+pub(crate) use broken::broken;
+pub(crate) use unsure::unsure;
 
 use super::goals::Verdicts;
 use base::Evidence;

@@ -8,7 +8,7 @@ use facts::budget::{Doubt, Metric, Verdict};
 use facts::rule::Hit;
 
 /// One finding for the budget.
-pub fn unsure(goals: &[Verdicts<'_>]) -> Vec<Hit> {
+pub(crate) fn unsure(goals: &[Verdicts<'_>]) -> Vec<Hit> {
     let of = |verdict: Verdict| goals.iter().filter(move |verdicts| verdicts.verdict() == verdict);
     let (inconclusive, unmeasured) = (of(Verdict::Inconclusive).count(), of(Verdict::NotMeasured).count());
     let Some(first) = of(Verdict::Inconclusive).chain(of(Verdict::NotMeasured)).next() else { return Vec::new() };

@@ -25,8 +25,7 @@ pub(crate) struct OverTime {
 }
 
 impl OverTime {
-    /// That of one vCPU.
-    pub fn of(losses: &VcpuLosses, lost: &Stretches, on_axis: impl Fn(u64) -> u64) -> Self {
+    pub(crate) fn of(losses: &VcpuLosses, lost: &Stretches, on_axis: impl Fn(u64) -> u64) -> Self {
         let span = losses.span;
         let unknown = Stretches::of(losses.unknown.iter().copied());
         let at =

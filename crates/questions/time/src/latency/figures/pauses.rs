@@ -42,7 +42,7 @@ fn breaks_ns(goal: &Goal) -> u64 {
 
 impl Pauses {
     /// Those of `pieces`, which `lost` has without their breaks.
-    pub fn of(lost: &Stretches, pieces: &Pieces, ends: &[u64]) -> Self {
+    pub(crate) fn of(lost: &Stretches, pieces: &Pieces, ends: &[u64]) -> Self {
         let mut counts: BTreeMap<LostIn, Vec<u64>> = BTreeMap::new();
         let mut pieces = pieces.iter().peekable();
         // Of one stretch; there may be a million.

@@ -1,44 +1,23 @@
 //! Who took the time of samples.
 
-use base::table::{Shown, TableSpec};
-use base::{Column, Table};
+use base::{Table, TableSpec, columns, shown};
 use facts::Case;
 use facts::attribution::{ClockError, Part};
 
-/// Causes of samples.
-pub const ATTRIBUTED: TableSpec = TableSpec {
+pub(super) const ATTRIBUTED: TableSpec = TableSpec {
     section: "latency",
     name: "attributed",
     version: 1,
     row: "What one cause took from the samples of one result: from how many, how long in all, and the most from one sample. With a budget only samples over a limit count, and there are rows for each limit; the totals of a file and limit are the lengths of these samples. A sample ended at most clock_error_low_ns before and clock_error_high_ns after where it was looked for; cause `unexplained` is what the trace shows no cause of.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("source"),
-        Column::key("cause"),
-        Column::count("count"),
-        Column::ns("total_ns"),
-        Column::ns("max_ns"),
-        Column::ns("max_without_ns"),
-        Column::ns("clock_error_ns"),
-        Column::key("file"),
-        Column { key: true, ..Column::ns("limit_ns") },
-        Column::ns("clock_error_low_ns"),
-        Column::ns("clock_error_high_ns"),
+    columns: columns![
+        key machine, key source, key cause, count count, ns total_ns, ns max_ns, ns max_without_ns, ns clock_error_ns,
+        key file, key_u64("ns") limit_ns, ns clock_error_low_ns, ns clock_error_high_ns,
     ],
-    shown: Some(Shown::of(
-        "Who took the time of samples; without it: the longest sample if this cause had taken nothing",
-        &[
-            ("machine", "machine"),
-            ("source", "program"),
-            ("cause", "cause"),
-            ("count", "samples"),
-            ("total_ns", "total"),
-            ("max_ns", "most"),
-            ("max_without_ns", "max without it"),
-            ("limit_ns", "over"),
-        ],
-        12,
-    )),
+    shown: Some(shown![
+        "Who took the time of samples; without it: the longest sample if this cause had taken nothing", 12;
+        machine, source: "program", cause, count: "samples", total_ns: "total", max_ns: "most",
+        max_without_ns: "max without it", limit_ns: "over",
+    ]),
 };
 
 /// The cause of what nothing explains.

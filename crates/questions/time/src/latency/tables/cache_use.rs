@@ -1,40 +1,23 @@
 //! How caches and memory were used while something was measured.
 
-use super::U64;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 use facts::Case;
 
 /// Use of caches and memory, by groups of CPUs.
-pub const CACHE_USE: TableSpec = TableSpec {
+pub(super) const CACHE_USE: TableSpec = TableSpec {
     section: "latency",
     name: "cache_use",
     version: 1,
     row: "How one group of CPUs used caches and memory, as pqos saw it: the mean of instructions per cycle, all misses, the most of the rest.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("cpus"),
-        Column::value("readings", "", U64),
-        Column::value("ipc", "", ColumnType::F64),
-        Column::value("llc_misses", "", ColumnType::F64),
-        Column::value("llc_bytes", "bytes", ColumnType::F64),
-        Column::value("local_bytes_per_s", "bytes/s", ColumnType::F64),
-        Column::value("remote_bytes_per_s", "bytes/s", ColumnType::F64),
-        Column::key("file"),
+    columns: columns![
+        key machine, key cpus, u64("") readings, f64("") ipc, f64("") llc_misses, f64("bytes") llc_bytes,
+        f64("bytes/s") local_bytes_per_s, f64("bytes/s") remote_bytes_per_s, key file,
     ],
-    shown: Some(Shown::of(
-        "How caches and memory were used (pqos)",
-        &[
-            ("machine", "machine"),
-            ("cpus", "CPUs"),
-            ("ipc", "IPC"),
-            ("llc_misses", "LLC misses"),
-            ("llc_bytes", "most of the LLC"),
-            ("local_bytes_per_s", "most from local memory"),
-            ("remote_bytes_per_s", "from remote memory"),
-        ],
-        16,
-    )),
+    shown: Some(shown![
+        "How caches and memory were used (pqos)", 16;
+        machine, cpus: "CPUs", ipc: "IPC", llc_misses: "LLC misses", llc_bytes: "most of the LLC",
+        local_bytes_per_s: "most from local memory", remote_bytes_per_s: "from remote memory",
+    ]),
 };
 
 pub(super) fn cache_use(case: &Case) -> Table {

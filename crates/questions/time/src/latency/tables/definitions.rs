@@ -1,27 +1,18 @@
 //! The losses of each vCPU by both definitions.
 
 use super::super::measure::{ByDefinition, Measured};
-use super::{U64, keys};
-use base::table::TableSpec;
-use base::{Cell, Column, Table};
+use super::keys;
+use base::{Cell, Table, TableSpec, columns};
 
 /// What was lost, by what counts as lost.
-pub const DEFINITIONS: TableSpec = TableSpec {
+pub(super) const DEFINITIONS: TableSpec = TableSpec {
     section: "latency",
     name: "definitions",
     version: 1,
     row: "What one vCPU lost by one definition: `involuntary` is what the host took without being asked (count: stretches), `exit-to-entry` all time between exits and entries (count: exits).",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key_of("vcpu", U64),
-        Column::key("definition"),
-        Column::count("count"),
-        Column::ns("total_ns"),
-        Column::ns("max_ns"),
-        Column::ns("window_ns"),
-        Column::ns("max_loss_ns"),
-        Column::ns("at_ns"),
+    columns: columns![
+        key machine, key vm, key_u64("") vcpu, key definition, count count, ns total_ns, ns max_ns, ns window_ns,
+        ns max_loss_ns, ns at_ns,
     ],
     // The sentence above has the one, `culprits` the other; the rest is for who compares tools.
     shown: None,

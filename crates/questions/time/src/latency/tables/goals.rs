@@ -1,64 +1,25 @@
 //! The goals of the budget, and whether they are met.
 
-use super::U64;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 use facts::Case;
 use facts::budget::Judged;
 
-/// Verdicts.
-pub const GOALS: TableSpec = TableSpec {
+pub(super) const GOALS: TableSpec = TableSpec {
     section: "latency",
     name: "goals",
     version: 1,
     row: "One goal of the budget, judged for one vCPU, or for one thread of a program that measured; without any, once: NOT MEASURED. What a \
           migration was judged by stands in `migration.goals`.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("goal"),
-        Column::text("metric"),
-        Column::key("vm"),
-        Column::key_of("vcpu", U64),
-        Column::text("stat"),
-        Column::ns("window_ns"),
-        Column::ns("limit_ns"),
-        Column::ns("value_ns"),
-        Column::ns("low_ns"),
-        Column::ns("high_ns"),
-        Column::text("verdict"),
-        Column::ns("at_ns"),
-        Column::count("samples"),
-        Column::count("over"),
-        Column::share("bound_p95"),
-        Column::text("op"),
-        Column::ns("future_ns"),
-        Column::text("definition"),
-        Column::text("environment"),
-        Column::key("file"),
-        Column::key("thread"),
-        Column::count("over_high"),
-        Column::count("episodes"),
-        Column::count("blocks"),
-        Column::share("block_bound_p95"),
-        Column::text("why"),
-        Column::ns("clock_error_low_ns"),
-        Column::ns("clock_error_high_ns"),
+    columns: columns![
+        key machine, key goal, text metric, key vm, key_u64("") vcpu, text stat, ns window_ns, ns limit_ns,
+        ns value_ns, ns low_ns, ns high_ns, text verdict, ns at_ns, count samples, count over, share bound_p95,
+        text op, ns future_ns, text definition, text environment, key file, key thread, count over_high,
+        count episodes, count blocks, share block_bound_p95, text why, ns clock_error_low_ns, ns clock_error_high_ns,
     ],
-    shown: Some(Shown::of(
-        "The goals of the budget",
-        &[
-            ("goal", "goal"),
-            ("vm", "vm"),
-            ("vcpu", "vcpu"),
-            ("thread", "thread"),
-            ("verdict", "verdict"),
-            ("value_ns", "value"),
-            ("high_ns", "at most"),
-            ("limit_ns", "limit"),
-            ("at_ns", "at"),
-        ],
-        16,
-    )),
+    shown: Some(shown![
+        "The goals of the budget", 16;
+        goal, vm, vcpu, thread, verdict, value_ns: "value", high_ns: "at most", limit_ns: "limit", at_ns: "at",
+    ]),
 };
 
 /// How sure the bounds of the table are.

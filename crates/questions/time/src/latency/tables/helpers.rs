@@ -1,41 +1,25 @@
 //! How long the threads that serve VMs waited for a CPU when they were woken.
 
 use super::super::measure::Measured;
-use super::{I64, parts};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, Table};
+use super::parts;
+use base::{Cell, Shown, Table, TableSpec, columns, shown};
 
 /// vhost workers, iothreads, emulator threads: what vCPUs are in `flow.wakeups`.
-pub const HELPER_WAKEUPS: TableSpec = TableSpec {
+pub(super) const HELPER_WAKEUPS: TableSpec = TableSpec {
     section: "latency",
     name: "helper_wakeups",
     version: 1,
     row: "The wake-ups of one thread that serves VMs and runs no vCPU: how long from runnable to running.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("kind"),
-        Column::key("thread"),
-        Column::key_of("tid", I64),
-        Column::count("count"),
-        Column::ns("to_run_p50_ns"),
-        Column::ns("to_run_p99_ns"),
-        Column::ns("to_run_max_ns"),
+    columns: columns![
+        key machine, key kind, key thread, key_i64("") tid, count count, ns to_run_p50_ns, ns to_run_p99_ns,
+        ns to_run_max_ns,
     ],
     shown: Some(Shown {
         largest_first: Some("to_run_max_ns"),
-        ..Shown::of(
-            "Wake-ups of threads that serve VMs: time from runnable to running",
-            &[
-                ("kind", "kind"),
-                ("thread", "thread"),
-                ("tid", "tid"),
-                ("count", "wake-ups"),
-                ("to_run_p50_ns", "p50"),
-                ("to_run_p99_ns", "p99"),
-                ("to_run_max_ns", "max"),
-            ],
-            4,
-        )
+        ..shown![
+            "Wake-ups of threads that serve VMs: time from runnable to running", 4;
+            kind, thread, tid, count: "wake-ups", to_run_p50_ns: "p50", to_run_p99_ns: "p99", to_run_max_ns: "max",
+        ]
     }),
 };
 

@@ -1,48 +1,25 @@
 //! Interrupts from outside a guest: what was measured, and what others published.
 
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 use facts::Case;
 use facts::published::{self, InterruptLatency};
 use facts::samples::SampleFile;
 
 /// Interrupts, measured and published.
-pub const INTERRUPTS: TableSpec = TableSpec {
+pub(crate) const INTERRUPTS: TableSpec = TableSpec {
     section: "latency",
     name: "interrupts",
     version: 1,
     row: "How long interrupts took from their edge outside a guest to the guest's handler: one run of `bench irq`, or a published result. kind is measured, emulated or published. Edges were answered (count), merged with an older one, unanswered or lost; what was not published is missing.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("kind"),
-        Column::key("origin"),
-        Column::text("guest"),
-        Column::ns("period_ns"),
-        Column::count("edges"),
-        Column::count("merged"),
-        Column::count("unanswered"),
-        Column::count("lost"),
-        Column::count("extra"),
-        Column::count("count"),
-        Column::ns("min_ns"),
-        Column::value("mean_ns", "ns", ColumnType::F64),
-        Column::ns("max_ns"),
-        Column::ns("error_ns"),
+    columns: columns![
+        key machine, key kind, key origin, text guest, ns period_ns, count edges, count merged, count unanswered,
+        count lost, count extra, count count, ns min_ns, f64("ns") mean_ns, ns max_ns, ns error_ns,
     ],
-    shown: Some(Shown::of(
-        "From an interrupt's edge outside a guest to its handler",
-        &[
-            ("kind", "kind"),
-            ("origin", "from"),
-            ("count", "answered"),
-            ("merged", "merged"),
-            ("min_ns", "min"),
-            ("mean_ns", "mean"),
-            ("max_ns", "max"),
-            ("error_ns", "+-"),
-        ],
-        16,
-    )),
+    shown: Some(shown![
+        "From an interrupt's edge outside a guest to its handler", 16;
+        kind, origin: "from", count: "answered", merged, min_ns: "min", mean_ns: "mean", max_ns: "max",
+        error_ns: "+-",
+    ]),
 };
 
 /// What a number of this recording is called.

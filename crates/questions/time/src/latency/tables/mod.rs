@@ -14,13 +14,9 @@ mod steal;
 mod windows;
 
 use super::measure::{Measured, Named};
-use base::table::TableSpec;
-use base::{Cell, ColumnType, Table};
+use base::{Cell, Table, TableSpec};
 use facts::Case;
 use facts::ledger::model::PartFlow;
-
-const U64: ColumnType = ColumnType::U64;
-const I64: ColumnType = ColumnType::I64;
 
 /// All tables, in reading order.
 pub const TABLES: &[&TableSpec] = &[
@@ -39,7 +35,6 @@ pub const TABLES: &[&TableSpec] = &[
     &cache_use::CACHE_USE,
 ];
 
-/// All of them, filled.
 pub(super) fn tables(measured: &[Measured<'_>], case: &Case) -> Vec<Table> {
     // A terminal shows these to who has a budget: others want to know how much was lost, and to whom.
     let detail = |mut table: Table| {

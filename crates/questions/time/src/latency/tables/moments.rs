@@ -1,42 +1,24 @@
 //! The worst moments, with the causes of each.
 
 use super::super::measure::Measured;
-use super::{I64, U64, cause, keys};
-use base::table::{Shown, TableSpec};
-use base::{Column, Table};
+use super::{cause, keys};
+use base::{Table, TableSpec, columns, shown};
 use std::cmp::Reverse;
 
 /// The worst windows of one length.
-pub const MOMENTS: TableSpec = TableSpec {
+pub(super) const MOMENTS: TableSpec = TableSpec {
     section: "latency",
     name: "moments",
     version: 1,
     row: "What one cause took from one vCPU in one of its worst windows, none of which overlap.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key_of("vcpu", U64),
-        Column { key: true, ..Column::ns("at_ns") },
-        Column::ns("length_ns"),
-        Column::ns("loss_ns"),
-        Column::key("state"),
-        Column::key("by"),
-        Column::key_of("by_tid", I64),
+    columns: columns![
+        key machine, key vm, key_u64("") vcpu, key_u64("ns") at_ns, ns length_ns, ns loss_ns, key state, key by,
+        key_i64("") by_tid,
     ],
-    shown: Some(Shown::of(
-        "The worst moments, and who took the time",
-        &[
-            ("vm", "vm"),
-            ("vcpu", "vcpu"),
-            ("at_ns", "at"),
-            ("length_ns", "window"),
-            ("loss_ns", "lost"),
-            ("state", "state"),
-            ("by", "by"),
-            ("by_tid", "tid"),
-        ],
-        4,
-    )),
+    shown: Some(shown![
+        "The worst moments, and who took the time", 4;
+        vm, vcpu, at_ns: "at", length_ns: "window", loss_ns: "lost", state, by, by_tid: "tid",
+    ]),
 };
 
 pub(super) fn moments(measured: &[Measured<'_>]) -> Table {

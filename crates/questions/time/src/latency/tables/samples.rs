@@ -1,56 +1,27 @@
 //! What programs measured.
 
-use super::U64;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 use facts::Case;
 use facts::samples::{SampleFile, Samples};
 use facts::statistics::proportion::upper_bound;
 
 /// Samples of programs that measure latencies.
-pub const SAMPLES: TableSpec = TableSpec {
+pub(super) const SAMPLES: TableSpec = TableSpec {
     section: "latency",
     name: "samples",
     version: 1,
     row: "The samples of one thread or CPU of one result, and how many exceed one limit of the budget: at least and at most, because programs round.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("source"),
-        Column::key("thread"),
-        Column::key_of("cpu", U64),
-        Column { key: true, ..Column::ns("limit_ns") },
-        Column::count("count"),
-        Column::ns("min_ns"),
-        Column::value("mean_ns", "ns", ColumnType::F64),
-        Column::ns("p99_ns"),
-        Column::ns("p999_ns"),
-        Column::ns("max_ns"),
-        Column::count("overflow"),
-        Column::count("over_low"),
-        Column::count("over_high"),
-        Column::value("bound_p95", "share", ColumnType::F64),
-        Column::key("file"),
+    columns: columns![
+        key machine, key source, key thread, key_u64("") cpu, key_u64("ns") limit_ns, count count, ns min_ns,
+        f64("ns") mean_ns, ns p99_ns, ns p999_ns, ns max_ns, count overflow, count over_low, count over_high,
+        share bound_p95, key file,
     ],
-    shown: Some(Shown::of(
-        "What programs measured; over: samples over the limit, at least and at most",
-        &[
-            ("machine", "machine"),
-            ("source", "program"),
-            ("thread", "thread"),
-            ("cpu", "CPU"),
-            ("count", "samples"),
-            ("min_ns", "min"),
-            ("mean_ns", "mean"),
-            ("p99_ns", "p99"),
-            ("p999_ns", "p99.9"),
-            ("max_ns", "max"),
-            ("overflow", "overflow"),
-            ("limit_ns", "limit"),
-            ("over_low", "over"),
-            ("over_high", "at most"),
-        ],
-        16,
-    )),
+    shown: Some(shown![
+        "What programs measured; over: samples over the limit, at least and at most", 16;
+        machine, source: "program", thread, cpu: "CPU", count: "samples", min_ns: "min", mean_ns: "mean",
+        p99_ns: "p99", p999_ns: "p99.9", max_ns: "max", overflow, limit_ns: "limit", over_low: "over",
+        over_high: "at most",
+    ]),
 };
 
 pub(super) fn samples(case: &Case) -> Table {

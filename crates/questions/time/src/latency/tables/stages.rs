@@ -1,25 +1,15 @@
 //! How long the stages of interrupts and timers took.
 
 use super::super::measure::Measured;
-use super::{U64, keys};
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, Histogram, Table};
+use super::keys;
+use base::{Cell, Column, Histogram, Shown, Table, TableSpec, columns};
 use std::cmp::Reverse;
 use walk::stages::sums::{InterruptSums, Vector};
 use walk::stages::{IrqStage, TimerStage};
 
-/// Both tables have these.
-const COLUMNS: &[Column] = &[
-    Column::key("machine"),
-    Column::key("vm"),
-    Column::key_of("vcpu", U64),
-    Column::key_of("vector", U64),
-    Column::key("stage"),
-    Column::count("count"),
-    Column::count("merged"),
-    Column::ns("p50_ns"),
-    Column::ns("p99_ns"),
-    Column::ns("max_ns"),
+const COLUMNS: &[Column] = columns![
+    key machine, key vm, key_u64("") vcpu, key_u64("") vector, key stage, count count, count merged, ns p50_ns,
+    ns p99_ns, ns max_ns,
 ];
 
 const SHOWN: &[(&str, &str)] = &[
@@ -35,7 +25,7 @@ const SHOWN: &[(&str, &str)] = &[
 ];
 
 /// From a device's interrupt to its end in the guest.
-pub const IRQ_STAGES: TableSpec = TableSpec {
+pub(super) const IRQ_STAGES: TableSpec = TableSpec {
     section: "latency",
     name: "irq_stages",
     version: 1,
@@ -47,7 +37,7 @@ pub const IRQ_STAGES: TableSpec = TableSpec {
 };
 
 /// From a guest's setting its timer to the task that it wakes.
-pub const TIMER_STAGES: TableSpec = TableSpec {
+pub(super) const TIMER_STAGES: TableSpec = TableSpec {
     section: "latency",
     name: "timer_stages",
     version: 1,

@@ -1,42 +1,25 @@
 //! Steal as the guest saw it, beside what the host did.
 
-use super::U64;
-use base::table::{Shown, TableSpec};
-use base::{Cell, Column, ColumnType, Table};
+use base::{Cell, Table, TableSpec, columns, shown};
 use facts::Case;
 use facts::steal;
 
 /// One row for each CPU of a guest of which both is known.
-pub const STEAL: TableSpec = TableSpec {
+pub(super) const STEAL: TableSpec = TableSpec {
     section: "latency",
     name: "steal",
     version: 1,
     row: "One CPU of a guest: the steal that its /proc/stat counted between two snapshots, and what the host's trace shows of \
           its vCPU's waiting for a CPU; the difference after both were brought to the time between the snapshots.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key_of("vcpu", U64),
-        Column::key_of("cpu", U64),
-        Column::value("guest_ns", "ns", ColumnType::F64),
-        Column::ns("guest_span_ns"),
-        Column::ns("host_ns"),
-        Column::ns("host_span_ns"),
-        Column::value("difference_ns", "ns", ColumnType::F64),
+    columns: columns![
+        key machine, key vm, key_u64("") vcpu, key_u64("") cpu, f64("ns") guest_ns, ns guest_span_ns, ns host_ns,
+        ns host_span_ns, f64("ns") difference_ns,
     ],
-    shown: Some(Shown::of(
-        "Steal: what the guest saw, and what the host took",
-        &[
-            ("machine", "guest"),
-            ("vcpu", "vcpu"),
-            ("guest_ns", "guest saw"),
-            ("guest_span_ns", "of"),
-            ("host_ns", "host took"),
-            ("host_span_ns", "of"),
-            ("difference_ns", "difference"),
-        ],
-        8,
-    )),
+    shown: Some(shown![
+        "Steal: what the guest saw, and what the host took", 8;
+        machine: "guest", vcpu, guest_ns: "guest saw", guest_span_ns: "of", host_ns: "host took", host_span_ns: "of",
+        difference_ns: "difference",
+    ]),
 };
 
 pub(super) fn steal(case: &Case) -> Table {

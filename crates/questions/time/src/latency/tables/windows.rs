@@ -1,25 +1,16 @@
 //! What was lost in the worst window of each length.
 
 use super::super::measure::Measured;
-use super::{U64, keys};
-use base::table::TableSpec;
-use base::{Column, Table};
+use super::keys;
+use base::{Table, TableSpec, columns};
 
 /// The curve of losses against windows.
-pub const WINDOWS: TableSpec = TableSpec {
+pub(super) const WINDOWS: TableSpec = TableSpec {
     section: "latency",
     name: "windows",
     version: 1,
     row: "What one vCPU lost in the worst window of one length: exact over all windows, the earliest of several; high if all that is unknown was lost.",
-    columns: &[
-        Column::key("machine"),
-        Column::key("vm"),
-        Column::key_of("vcpu", U64),
-        Column { key: true, ..Column::ns("window_ns") },
-        Column::ns("max_loss_ns"),
-        Column::ns("high_ns"),
-        Column::ns("at_ns"),
-    ],
+    columns: columns![key machine, key vm, key_u64("") vcpu, key_u64("ns") window_ns, ns max_loss_ns, ns high_ns, ns at_ns],
     // The figure shows the same numbers better.
     shown: None,
 };

@@ -16,14 +16,12 @@ use facts::migrations::Migration;
 /// Curves that are told apart.
 const MOST_CURVES: usize = 6;
 
-/// Those that something is known of.
 pub(super) fn figures(migrations: &[Migration], splits: &Splits, said: &[Held<'_>]) -> Vec<Figure> {
     let figures =
         [passes::figure(migrations), dark::figure(migrations, splits), work::figure(migrations), held("run", said)];
     figures.into_iter().flatten().collect()
 }
 
-/// An axis of times.
 fn time(title: &str) -> Axis {
     Axis { title: title.into(), unit: "ns", is_logarithmic: false }
 }
