@@ -203,9 +203,12 @@ fn at_work(mut lab: Command, word: &str) -> Child {
 
 #[test]
 fn nothing_is_left_after_ctrl_c_and_no_program_after_kill_9() {
-    for (signal, status, word) in [("-INT", Some(130), "how fast QEMU sends"), ("-KILL", None, "booting the guest")] {
+    let cases: [(_, _, _, &[&str]); 2] =
+        [("-INT", Some(130), "how fast QEMU sends", &[]), ("-KILL", None, "booting the guest", &LINK)];
+    for (signal, status, word, more) in cases {
         let directory = Workspace::alone();
-        let Some(command) = lab(directory.path(), &["--rate", "100pages/s", "--repeats", "100"]) else { return };
+        let arguments = [&["--rate", "100pages/s", "--repeats", "100"], more].concat();
+        let Some(command) = lab(directory.path(), &arguments) else { return };
         let mut lab = at_work(command, word);
         send(&lab, signal);
         assert_eq!(lab.wait().unwrap().code(), status, "{signal}");
