@@ -75,7 +75,7 @@ pub(crate) struct Agent {
 impl Agent {
     /// Says that this program has no agent.
     #[cfg(not(feature = "full"))]
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         anyhow::bail!("this is the slim build, without the agent; `make full` builds the full one")
     }
 

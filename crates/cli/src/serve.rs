@@ -42,7 +42,7 @@ pub(crate) struct Serve {
 impl Serve {
     /// Says that this program has no server.
     #[cfg(not(feature = "full"))]
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         anyhow::bail!("this is the slim build, without the server; `make full` builds the full one")
     }
 

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 
 /// Run an experiment and record it (full build)
 #[derive(Args)]
-pub struct Lab {
+pub(crate) struct Lab {
     /// The experiment and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
@@ -15,7 +15,7 @@ pub struct Lab {
 
 /// Measure what an exit, a clock read or a program costs on this machine (full build)
 #[derive(Args)]
-pub struct Bench {
+pub(crate) struct Bench {
     /// The bench and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
@@ -23,14 +23,14 @@ pub struct Bench {
 
 impl Lab {
     /// Says that this program has no experiments.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         absent("lab", &self.arguments)
     }
 }
 
 impl Bench {
     /// Says that this program has no benches.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         absent("bench", &self.arguments)
     }
 }

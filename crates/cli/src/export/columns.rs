@@ -38,6 +38,6 @@ pub(super) fn write(
 }
 
 #[cfg(not(feature = "full"))]
-pub fn write(_: &[Section], _: Option<&str>, _: Option<&str>, _: &Path, _: Format) -> anyhow::Result<()> {
+pub(super) fn write(_: &[Section], _: Option<&str>, _: Option<&str>, _: &Path, _: Format) -> anyhow::Result<()> {
     Ok(check()?)
 }

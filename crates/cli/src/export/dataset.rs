@@ -23,7 +23,7 @@ fn is_url(text: &str) -> bool {
 #[cfg(feature = "full")]
 pub(super) use full::Adding;
 #[cfg(not(feature = "full"))]
-pub use slim::Adding;
+pub(super) use slim::Adding;
 
 #[cfg(feature = "full")]
 mod full {
@@ -107,23 +107,23 @@ mod slim {
     use std::path::Path;
 
     /// There is none in this build: [`check`](super::check) refuses.
-    pub struct Adding<'a>(Infallible, PhantomData<&'a Interrupt>);
+    pub(crate) struct Adding<'a>(Infallible, PhantomData<&'a Interrupt>);
 
     impl<'a> Adding<'a> {
-        pub fn to(place: &Path, _: bool, _: &'a Interrupt) -> anyhow::Result<Self> {
+        pub(crate) fn to(place: &Path, _: bool, _: &'a Interrupt) -> anyhow::Result<Self> {
             super::check(place)?;
             anyhow::bail!("{}: this build writes no data sets", place.display())
         }
 
-        pub fn add(&mut self, _: &str, _: Recording, _: &Given, _: &Progress) -> anyhow::Result<()> {
+        pub(crate) fn add(&mut self, _: &str, _: Recording, _: &Given, _: &Progress) -> anyhow::Result<()> {
             match self.0 {}
         }
 
-        pub fn fail(&self, _: &str, _: &anyhow::Error) -> anyhow::Result<()> {
+        pub(crate) fn fail(&self, _: &str, _: &anyhow::Error) -> anyhow::Result<()> {
             match self.0 {}
         }
 
-        pub fn finish(&self, _: &Path, _: u64) {
+        pub(crate) fn finish(&self, _: &Path, _: u64) {
             match self.0 {}
         }
     }
