@@ -6,8 +6,10 @@
 //! terminal wants to see.
 
 mod cell;
+mod column;
 
 pub use cell::{Cell, hexadecimal};
+pub use column::{Column, ColumnType};
 
 /// What a table is, whatever it holds.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,38 +44,6 @@ pub struct Table {
 pub struct Row<'t> {
     spec: &'static TableSpec,
     cells: &'t [Cell],
-}
-
-/// One column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-pub struct Column {
-    /// Stable name; units stand in it.
-    pub name: &'static str,
-    /// `ns`, `bytes`, `count`, `share`, or empty.
-    pub unit: &'static str,
-    /// Type of all its cells.
-    #[serde(rename = "type")]
-    pub kind: ColumnType,
-    /// True if the column is part of what identifies a row.
-    pub key: bool,
-}
-
-/// What the cells of a column hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ColumnType {
-    /// UTF-8 text.
-    Text,
-    /// Unsigned 64-bit integer.
-    U64,
-    /// Signed 64-bit integer.
-    I64,
-    /// 64-bit floating point.
-    F64,
-    /// True or false.
-    Bool,
-    /// Bytes that a program decodes, such as a distribution.
-    Bytes,
 }
 
 /// How a table is shown to people.
@@ -125,77 +95,6 @@ impl TableSpec {
     }
 }
 
-impl Column {
-    /// A key column of text.
-    pub const fn key(name: &'static str) -> Self {
-        Self { name, unit: "", kind: ColumnType::Text, key: true }
-    }
-
-    /// A key column of whole numbers.
-    pub const fn key_u64(name: &'static str, unit: &'static str) -> Self {
-        Self { key: true, ..Self::u64(name, unit) }
-    }
-
-    /// A key column of whole numbers with a sign.
-    pub const fn key_i64(name: &'static str, unit: &'static str) -> Self {
-        Self { key: true, ..Self::i64(name, unit) }
-    }
-
-    /// A key column of numbers.
-    pub const fn key_f64(name: &'static str, unit: &'static str) -> Self {
-        Self { key: true, ..Self::f64(name, unit) }
-    }
-
-    const fn value(name: &'static str, unit: &'static str, kind: ColumnType) -> Self {
-        Self { name, unit, kind, key: false }
-    }
-
-    /// A value column of text.
-    pub const fn text(name: &'static str) -> Self {
-        Self::value(name, "", ColumnType::Text)
-    }
-
-    /// A value column that is true or false.
-    pub const fn flag(name: &'static str) -> Self {
-        Self::value(name, "", ColumnType::Bool)
-    }
-
-    /// A distribution in HdrHistogram's V2 form ([`Histogram::wire`](crate::Histogram::wire)).
-    pub const fn distribution(name: &'static str) -> Self {
-        Self::value(name, "", ColumnType::Bytes)
-    }
-
-    /// A number of things.
-    pub const fn count(name: &'static str) -> Self {
-        Self::u64(name, "count")
-    }
-
-    /// A time in whole ns.
-    pub const fn ns(name: &'static str) -> Self {
-        Self::u64(name, "ns")
-    }
-
-    /// A share, 0 to 1.
-    pub const fn share(name: &'static str) -> Self {
-        Self::f64(name, "share")
-    }
-
-    /// Whole numbers of a unit.
-    pub const fn u64(name: &'static str, unit: &'static str) -> Self {
-        Self::value(name, unit, ColumnType::U64)
-    }
-
-    /// Whole numbers of a unit, with a sign.
-    pub const fn i64(name: &'static str, unit: &'static str) -> Self {
-        Self::value(name, unit, ColumnType::I64)
-    }
-
-    /// Numbers of a unit.
-    pub const fn f64(name: &'static str, unit: &'static str) -> Self {
-        Self::value(name, unit, ColumnType::F64)
-    }
-}
-
 /// The columns of a table in their order: of each the constructor of [`Column`], its unit where that takes one, and the name.
 ///
 /// ```text
@@ -230,33 +129,6 @@ macro_rules! shown {
     ($title:expr, $most_rows:expr; $($columns:tt)*) => {
         $crate::table::Shown::of($title, $crate::headings![$($columns)*], $most_rows)
     };
-}
-
-impl ColumnType {
-    /// As it is written in every output.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ColumnType::Text => "text",
-            ColumnType::U64 => "u64",
-            ColumnType::I64 => "i64",
-            ColumnType::F64 => "f64",
-            ColumnType::Bool => "bool",
-            ColumnType::Bytes => "bytes",
-        }
-    }
-
-    /// True if a cell may stand in such a column; a missing one may in any.
-    pub fn takes(self, cell: &Cell) -> bool {
-        match cell {
-            Cell::Missing => true,
-            Cell::Text(_) => self == ColumnType::Text,
-            Cell::U64(_) => self == ColumnType::U64,
-            Cell::I64(_) => self == ColumnType::I64,
-            Cell::F64(_) => self == ColumnType::F64,
-            Cell::Bool(_) => self == ColumnType::Bool,
-            Cell::Bytes(_) => self == ColumnType::Bytes,
-        }
-    }
 }
 
 impl Shown {
