@@ -8,28 +8,24 @@ use super::section::{BATCH, FRAME_BYTES};
 use super::tables::{MPPS, rounded};
 use base::channel::{Delays, GIVEN, LOSS_10_PPM, NO_LOSS, Setup};
 use base::number::{amount, duration, packets_per_s};
-use base::{Cell, Histogram, Level, Table, TableSpec, Unknown, columns, shown};
+use base::{Cell, Histogram, Level, Table, TableSpec, Unknown, shown, table};
 use facts::benches::BenchRun;
 use facts::statistics::spread;
 
 /// What frames took at each load.
-pub(crate) const DELAYS: TableSpec = TableSpec {
-    section: super::ID,
-    name: "delays",
-    version: 1,
-    row: "How long frames took from when they were due by the clock until they were received, at one load: a share of the clean rate, a given \
+pub(crate) const DELAYS: TableSpec = table! {
+    channel.delays version 1:
+    "How long frames took from when they were due by the clock until they were received, at one load: a share of the clean rate, a given \
           rate, or the highest rate that lost nothing or at most 10 frames of a million in a search. Waiting for a batch to fill counts, and \
           so does time in which either side did not run. Launches are counted together, rate_mpps is the median of theirs; lost has frames that \
-          found the ring full, and wrong those that arrived twice, late or changed.",
-    columns: columns![
-        key machine, key path, key_u64("bytes") size_bytes, key_u64("count") batch, f64(MPPS) rate_mpps, ns p50_ns,
-        ns p99_ns, ns p999_ns, ns max_ns, key load, count due, count lost, count wrong, count launches, key policy,
-    ],
-    shown: Some(shown![
+          found the ring full, and wrong those that arrived twice, late or changed.";
+    key machine, key path, key_u64("bytes") size_bytes, key_u64("count") batch, f64(MPPS) rate_mpps, ns p50_ns,
+    ns p99_ns, ns p999_ns, ns max_ns, key load, count due, count lost, count wrong, count launches, key policy;
+    shown![
         "How long frames take at which rate", 40;
         path, size_bytes: "frame", batch, policy, load, rate_mpps: "rate", p50_ns: "p50", p99_ns: "p99",
         p999_ns: "p99.9", max_ns: "longest", lost,
-    ]),
+    ]
 };
 
 /// One load of one setup on one machine.

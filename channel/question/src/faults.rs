@@ -2,22 +2,20 @@
 
 use base::channel::{Fault, RULES};
 use base::number::{counted, list};
-use base::{Cell, Level, Table, TableSpec, columns, shown};
+use base::{Cell, Level, Table, TableSpec, shown, table};
 use facts::benches::BenchRun;
 
 /// What was done to an honest side, and what it saw.
-pub(crate) const FAULTS: TableSpec = TableSpec {
-    section: super::ID,
-    name: "faults",
-    version: 1,
-    row: "What a hostile peer did to one rule by script, in all launches: how often, how often the honest side counted it (missing where there \
+pub(crate) const FAULTS: TableSpec = table! {
+    channel.faults version 1:
+    "What a hostile peer did to one rule by script, in all launches: how often, how often the honest side counted it (missing where there \
           is nothing to count), and whether the honest side neither crashed nor hung nor handed out a wrong frame (missing where no byte of \
-          the peer's can break the rule).",
-    columns: columns![key machine, key_u64("count") rule, count injected, count seen, flag survived, text what, text why],
-    shown: Some(shown![
+          the peer's can break the rule).";
+    key machine, key_u64("count") rule, count injected, count seen, flag survived, text what, text why;
+    shown![
         "What a hostile peer did, and what was seen of it", 12;
         rule, what: "what was done", injected: "times", seen, survived, why: "remark",
-    ]),
+    ]
 };
 
 /// One rule on one machine.

@@ -2,28 +2,24 @@
 
 use base::channel::FlowRun;
 use base::number::{counted, duration, many, thousands};
-use base::{Cell, Histogram, Level, Table, TableSpec, Unknown, columns, shown};
+use base::{Cell, Histogram, Level, Table, TableSpec, Unknown, shown, table};
 use facts::benches::BenchRun;
 
 /// What became of frames while a flow table changed.
-pub(crate) const FLOWS: TableSpec = TableSpec {
-    section: super::ID,
-    name: "flows",
-    version: 1,
-    row: "What became of frames while the flow table of several machines changed under full load, all launches together. A lag is the time \
+pub(crate) const FLOWS: TableSpec = table! {
+    channel.flows version 1:
+    "What became of frames while the flow table of several machines changed under full load, all launches together. A lag is the time \
           from a change until a machine acknowledged it or a later one, and the vSwitch saw that; one sample for each change and machine. \
           stale_sent are frames whose rule was gone when they were sent; the receiver drops those that are too late. misdelivered are frames \
-          that were delivered though the log of all changes forbids it.",
-    columns: columns![
-        key machine, key_u64("count") vms, f64("1/s") changes_per_s, ns lag_p99_ns, count stale_sent,
-        count misdelivered, key_u64("1/s") asked_per_s, ns lag_p50_ns, ns lag_max_ns, count revocations, count sent,
-        count delivered, count dropped, count unacknowledged, count ack_faults, flag shared_cpus, count launches,
-    ],
-    shown: Some(shown![
+          that were delivered though the log of all changes forbids it.";
+    key machine, key_u64("count") vms, f64("1/s") changes_per_s, ns lag_p99_ns, count stale_sent, count misdelivered,
+    key_u64("1/s") asked_per_s, ns lag_p50_ns, ns lag_max_ns, count revocations, count sent, count delivered,
+    count dropped, count unacknowledged, count ack_faults, flag shared_cpus, count launches;
+    shown![
         "What becomes of frames while the flow table changes", 20;
         vms: "VMs", changes_per_s: "changes", lag_p50_ns: "lag p50", lag_p99_ns: "lag p99", sent, stale_sent: "stale",
         delivered, dropped, misdelivered,
-    ]),
+    ]
 };
 
 /// Launches of the same machines and changes.

@@ -29,39 +29,31 @@ const RULES: &[Rule] = &[
         per: "path",
         looks_at: "Whether each frame that was sent arrived once, in order, and with its own contents.",
         limits: &[limit("frames that did not", 1.0, "count")],
-        check: checks::wrong,
         why: "A path that loses, doubles, reorders or tears frames is broken, and so is each rate that was measured over it: work that is not done \
               takes no time.",
         fix: &["kvmscope bench channel --seconds 30   # whether it happens again; then report it"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "docs/channel.md, \"Twelve rules against a hostile peer\"",
+        ..Rule::checked_by(checks::wrong)
     },
     Rule {
         id: "CHN-SIBLINGS",
         per: "machine",
         looks_at: "Whether both sides ran on one core: as its two threads, or on one CPU.",
-        limits: &[],
-        check: checks::siblings,
         why: "Two sides that look for frames all the time compete for the units of one core, and slow each other. The ring's lines never leave the \
               core's cache either, so that nothing is measured of what a path between cores costs.",
         fix: &["kvmscope bench channel --cpus A,B   # CPUs of two cores that share a last-level cache"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "Documentation/admin-guide/cputopology.rst, thread_siblings_list, Linux 6.12",
+        ..Rule::checked_by(checks::siblings)
     },
     Rule {
         id: "CHN-NODES",
         per: "machine",
         looks_at: "Whether the two sides ran on different NUMA nodes.",
-        limits: &[],
-        check: checks::nodes,
         why: "Each line of the ring then travels over the link between packages, there and back: that is several times as far as to another core of \
               the same cache.",
         fix: &["kvmscope bench channel --cpus A,B   # CPUs of one node: lscpu --extended=CPU,CORE,NODE,CACHE"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "Documentation/mm/numa.rst, Linux 6.12",
+        ..Rule::checked_by(checks::nodes)
     },
     Rule {
         id: "CHN-PREEMPTED",
@@ -83,40 +75,32 @@ const RULES: &[Rule] = &[
         id: "CHN-MPROTECT",
         per: "machine",
         looks_at: "Whether windows were made with mprotect where protection keys were measured, or the processor has them.",
-        limits: &[],
-        check: checks::mprotect,
         why: "mprotect takes a system call to open and one to close, changes page tables, and has every CPU of the process forget their entries. A \
               protection key changes a register of the thread, which takes no system call.",
         fix: &["kvmscope bench channel --window pkey"],
         undo: &["kvmscope bench channel --window mprotect"],
-        needs: Needs::Nothing,
         source: "Documentation/core-api/protection-keys.rst, Linux 6.12; pkeys(7)",
+        ..Rule::checked_by(checks::mprotect)
     },
     Rule {
         id: "CHN-WINDOW",
         per: "path",
         looks_at: "Which share of a batch's time opening and closing the window takes.",
         limits: &[limit("of a batch's time", WINDOW_SHARE, "share")],
-        check: checks::window,
         why: "A window costs the same for a batch of any size: the more frames go through one, the less each of them pays. Batches that wait to be \
               full add as much latency as it takes their frames to arrive.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "docs/channel.md, \"What `kvmscope bench channel` answers\"",
+        ..Rule::checked_by(checks::window)
     },
     Rule {
         id: "CHN-OPEN",
         per: "path",
         looks_at: "Which share of the time a window was open.",
         limits: &[limit("of the time", OPEN, "share")],
-        check: checks::open,
         why: "Whatever our own process writes by mistake while the window is open reaches the shared memory: it protects for the rest of the time \
               only. Smaller batches open it for shorter, and more often.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "docs/channel.md, \"Windows\"",
+        ..Rule::checked_by(checks::open)
     },
     Rule {
         id: "CHN-KICKS",
@@ -126,67 +110,54 @@ const RULES: &[Rule] = &[
             limit("kicks for each packet", KICKS, "count"),
             limit("of the time that each side runs", BUSY, "share"),
         ],
-        check: checks::kicks,
         why: "A kick is a system call, and wakes a side that was about to look anyway. Sides that look for a while before they sleep need few of \
               them.",
         fix: &["kvmscope bench channel --policy adaptive"],
         undo: &["kvmscope bench channel --policy kick"],
-        needs: Needs::Nothing,
         source: "virtio 1.2, 2.7.10 Available Buffer Notification Suppression; docs/channel.md",
+        ..Rule::checked_by(checks::kicks)
     },
     Rule {
         id: "CHN-RING",
         per: "machine",
         looks_at: "Whether a ring is larger than the second-level cache of the CPUs, where the bench or a snapshot states its size.",
-        limits: &[],
-        check: checks::ring,
         why: "Both sides walk over all of a ring. One that does not fit into the cache of their cores pushes its own lines out, and each frame is \
               fetched from farther away.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "Documentation/ABI/testing/sysfs-devices-system-cpu, cache/index*/size, Linux 6.12",
+        ..Rule::checked_by(checks::ring)
     },
     Rule {
         id: "CHN-STALE",
         per: "number of machines",
         looks_at: "Whether frames were delivered that the flow table forbade when they were, and how many were sent by rules that had been revoked.",
         limits: &[limit("frames misdelivered", 1.0, "count"), limit("of frames stale", STALE, "share")],
-        check: checks::stale,
         why: "A frame that is delivered after its rule was revoked reaches a machine that may not have it: the isolation that the table promises \
               does not hold. Stale frames that are dropped cost the sender's work alone; they show that senders read the table too seldom, or \
               do not get the CPU to.",
         fix: &[
             "kvmscope bench channel --only flows --seconds 30   # whether it happens again; a misdelivered frame is a bug to report",
         ],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "docs/channel.md, \"Several machines\"",
+        ..Rule::checked_by(checks::stale)
     },
     Rule {
         id: "CHN-FAULT",
         per: "rule",
         looks_at: "Whether an honest side crashed, hung or handed out a wrong frame when its peer broke one of the twelve rules.",
         limits: &[limit("rules not survived", 1.0, "count")],
-        check: checks::fault,
         why: "The peer is another tenant. One that can end or hold up the other side, or choose what it reads, has power over a machine that is not \
               its own.",
         fix: &["kvmscope bench channel --only faults   # whether it happens again; then report it"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "docs/channel.md, \"Twelve rules against a hostile peer\"",
+        ..Rule::checked_by(checks::fault)
     },
     Rule {
         id: "CHN-UNVERIFIED",
         per: "machine",
         looks_at: "Whether the number and checksum of each frame were looked at where it arrived.",
-        limits: &[],
-        check: checks::unverified,
         why: "A path that loses frames is fast. Without looking nobody knows whether this one does.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "RFC 2544, 26.1 (throughput is a rate without loss)",
+        ..Rule::checked_by(checks::unverified)
     },
 ];
 

@@ -6,7 +6,7 @@
 use super::measured::Channel;
 use base::channel::Run;
 use base::number::{duration, list};
-use base::{Table, TableSpec, columns, shown};
+use base::{Table, TableSpec, shown, table};
 use facts::statistics::spread;
 
 /// The part in which nothing is connected yet.
@@ -15,18 +15,16 @@ const PROCESSES: &str = "processes";
 const WHOLE: &str = "all but processes";
 
 /// How long setting a path up took.
-pub(crate) const SETUPS: TableSpec = TableSpec {
-    section: super::ID,
-    name: "setups",
-    version: 1,
-    row: "One part of setting a path up, over all runs of the path: ns is their median, low_ns and high_ns their range. `processes` are started \
+pub(crate) const SETUPS: TableSpec = table! {
+    channel.setups version 1:
+    "One part of setting a path up, over all runs of the path: ns is their median, low_ns and high_ns their range. `processes` are started \
           until both read commands; `attach` has the receiver listen and makes the sender's port, `link` starts that until both are up, and \
-          `first frame` has one arrive: `all but processes` are these three together.",
-    columns: columns![key machine, key path, key part, ns ns, ns low_ns, ns high_ns, count runs],
-    shown: Some(shown![
+          `first frame` has one arrive: `all but processes` are these three together.";
+    key machine, key path, key part, ns ns, ns low_ns, ns high_ns, count runs;
+    shown![
         "How long setting a path up takes", 20;
         path, part, ns: "median", low_ns: "from", high_ns: "to", runs,
-    ]),
+    ]
 };
 
 #[derive(Debug, Clone, PartialEq)]

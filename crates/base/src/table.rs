@@ -107,6 +107,32 @@ macro_rules! columns {
     };
 }
 
+/// A table's [`TableSpec`]: its address and version, what a row is, its columns as [`columns!`](crate::columns) has them, and how
+/// people see it, where they do.
+///
+/// ```text
+/// const EXITS: TableSpec = table! {
+///     flow.exits version 2: "The exits of one vCPU for one reason.";
+///     key machine, key reason, count count, ns total_ns;
+///     shown!["Exits", 30; reason, count, total_ns: "in all"]
+/// };
+/// ```
+#[macro_export]
+macro_rules! table {
+    ($section:ident.$name:ident version $version:literal: $row:literal; $($kind:ident $(($unit:expr))? $column:ident),+; $($shown:expr)?) => {
+        $crate::TableSpec {
+            section: stringify!($section),
+            name: stringify!($name),
+            version: $version,
+            row: $row,
+            columns: $crate::columns![$($kind $(($unit))? $column),+],
+            shown: $crate::table!(@shown $($shown)?),
+        }
+    };
+    (@shown) => { None };
+    (@shown $shown:expr) => { Some($shown) };
+}
+
 /// The columns of [`Shown::columns`](crate::table::Shown::columns): names, and headings where those are others.
 ///
 /// ```text

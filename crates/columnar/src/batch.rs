@@ -69,16 +69,12 @@ mod tests {
     use super::*;
     use arrow_array::Array;
     use base::Table;
-    use base::columns;
+    use base::table;
     use base::table::TableSpec;
 
-    const T: TableSpec = TableSpec {
-        section: "flow",
-        name: "t",
-        version: 3,
-        row: "Anything.",
-        columns: columns![key vm, ns x],
-        shown: None,
+    const T: TableSpec = table! {
+        flow.t version 3: "Anything.";
+        key vm, ns x;
     };
 
     #[test]

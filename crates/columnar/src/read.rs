@@ -73,15 +73,11 @@ fn cells(array: &ArrayRef, kind: ColumnType, name: &str) -> Result<Vec<Cell>, Ar
 mod tests {
     use super::*;
     use crate::{Format, bytes};
-    use base::columns;
+    use base::{columns, table};
 
-    const OLD: TableSpec = TableSpec {
-        section: "fleet",
-        name: "t",
-        version: 1,
-        row: "Anything.",
-        columns: columns![key host, distribution cost, f64("") x],
-        shown: None,
+    const OLD: TableSpec = table! {
+        fleet.t version 1: "Anything.";
+        key host, distribution cost, f64("") x;
     };
     const NEW: TableSpec = TableSpec { columns: columns![key host, count more, distribution cost], ..OLD };
     const OTHER: TableSpec = TableSpec { columns: columns![count host], ..OLD };

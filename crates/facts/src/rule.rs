@@ -108,6 +108,18 @@ impl Hit {
     }
 }
 
+impl<Check: Copy> Rule<Check> {
+    /// What a rule is before it says anything: without limits and commands, its change needs nothing.
+    ///
+    /// ```text
+    /// Rule { id: "FLW-VLS", per: "VM", .., ..Rule::checked_by(vls) }
+    /// ```
+    pub const fn checked_by(check: Check) -> Self {
+        let (id, per, looks_at, why, source) = ("", "", "", "", "");
+        Self { id, per, looks_at, limits: &[], check, why, fix: &[], undo: &[], needs: Needs::Nothing, source }
+    }
+}
+
 impl<Check> Rule<Check> {
     pub fn words(&self) -> Words {
         let Self { id, per, looks_at, limits, why, fix, undo, needs, source, .. } = *self;

@@ -111,19 +111,15 @@ pub fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::columns;
+    use base::table;
 
     use base::table::TableSpec;
 
     #[test]
     fn a_table_becomes_metrics_with_its_keys_as_labels() {
-        const EXITS: TableSpec = TableSpec {
-            section: "flow",
-            name: "exits",
-            version: 1,
-            row: "Exits.",
-            columns: columns![key vm, count count, ns p50_ns],
-            shown: None,
+        const EXITS: TableSpec = table! {
+            flow.exits version 1: "Exits.";
+            key vm, count count, ns p50_ns;
         };
         let mut table = Table::new(&EXITS);
         table.push(vec!["a\"b".into(), 7u64.into(), 1_500u64.into()]);
@@ -146,13 +142,9 @@ mod tests {
 
     #[test]
     fn rows_that_keys_do_not_tell_apart_get_their_number() {
-        const X: TableSpec = TableSpec {
-            section: "flow",
-            name: "x",
-            version: 1,
-            row: "Anything.",
-            columns: columns![key k, u64("") v],
-            shown: None,
+        const X: TableSpec = table! {
+            flow.x version 1: "Anything.";
+            key k, u64("") v;
         };
         let mut table = Table::new(&X);
         table.push(vec!["a".into(), 1u64.into()]);

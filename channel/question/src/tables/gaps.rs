@@ -3,7 +3,7 @@
 use super::super::culprits::Explained;
 use super::super::measured::{Channel, Measured};
 use base::channel::{Setup, Side};
-use base::{Shown, Table, TableSpec, columns, shown};
+use base::{Shown, Table, TableSpec, shown, table};
 
 /// The path that goes through a machine that forwards.
 const SWITCH: &str = "switch";
@@ -12,26 +12,22 @@ const GAPS_OF_RUN: usize = 50;
 const MOST_GAPS: usize = 500;
 
 /// When a side lost its CPU.
-pub(super) const GAPS: TableSpec = TableSpec {
-    section: super::super::ID,
-    name: "gaps",
-    version: 1,
-    row: "One gap that a side saw: between two looks at the ring its CPU did something else. at_ns counts from its first look; `by` is who had \
+pub(super) const GAPS: TableSpec = table! {
+    channel.gaps version 1:
+    "One gap that a side saw: between two looks at the ring its CPU did something else. at_ns counts from its first look; `by` is who had \
           the CPU for most of it, where something was recorded beside it, with the share of the gap where others had a part. timeline_from_ns and \
-          timeline_to_ns are where it lies in the recording, cpu is that of the side. The 50 longest of each run, 500 in all.",
-    columns: columns![
-        key machine, key thread, key path, key window, key_u64("bytes") size_bytes, key_u64("count") batch,
-        key policy, key_u64("count") vms, key_u64("") launch, key_u64("ns") at_ns, ns length_ns, text by,
-        ns timeline_from_ns, ns timeline_to_ns, u64("") cpu,
-    ],
-    shown: Some(Shown {
+          timeline_to_ns are where it lies in the recording, cpu is that of the side. The 50 longest of each run, 500 in all.";
+    key machine, key thread, key path, key window, key_u64("bytes") size_bytes, key_u64("count") batch, key policy,
+    key_u64("count") vms, key_u64("") launch, key_u64("ns") at_ns, ns length_ns, text by, ns timeline_from_ns,
+    ns timeline_to_ns, u64("") cpu;
+    Shown {
         largest_first: Some("length_ns"),
         rest: Some("shorter gaps"),
         ..shown![
             "When a side lost its CPU", 10;
             thread, cpu: "CPU", path, window, size_bytes: "frame", batch, launch, at_ns: "at", length_ns: "for", by,
         ]
-    }),
+    }
 };
 
 #[derive(Clone, Copy)]

@@ -5,7 +5,7 @@ use super::super::measured::{Channel, Measured, NONE, Series};
 use super::super::windows;
 use super::{MPPS, rounded};
 use base::channel::Setup;
-use base::{Cell, Shown, Table, TableSpec, columns, shown};
+use base::{Cell, Shown, Table, TableSpec, shown, table};
 use facts::ring::Model;
 
 /// What was measured, in column `window_kind`.
@@ -15,23 +15,19 @@ const MODELLED: &str = "modelled";
 const SWAPPED_ON: &str = "ring";
 
 /// What each setup carried.
-pub(super) const RATES: TableSpec = TableSpec {
-    section: super::super::ID,
-    name: "rates",
-    version: 1,
-    row: "What one setup carried: medians over launches, clean_mpps over slices that neither side saw a gap in (none where fewer than a fifth of \
+pub(super) const RATES: TableSpec = table! {
+    channel.rates version 1:
+    "What one setup carried: medians over launches, clean_mpps over slices that neither side saw a gap in (none where fewer than a fifth of \
           them were), low_mpps and high_mpps the range of its launches. Times are per packet: a window's is measured, copy_ns and index_ns are \
           fitted over the batches of a setup, residual_ns is what the fit leaves. Rows of window_kind `modelled` are such a fit with a window \
           of a published or given price: none of them was measured. Of more than two machines, and through a switch, rates are sums over all that receive, and \
-          dropped are frames that a switch had no room for. Times of emulated rows are the emulator's.",
-    columns: columns![
-        key machine, key path, key window, key window_kind, key_u64("bytes") size_bytes, key_u64("count") batch,
-        key policy, key_u64("count") vms, f64(MPPS) raw_mpps, f64(MPPS) clean_mpps, f64(MPPS) low_mpps,
-        f64(MPPS) high_mpps, f64("ns") copy_ns, f64("ns") index_ns, f64("ns") window_ns, f64("ns") notify_ns,
-        f64("ns") residual_ns, f64("s/Mpkt") cpu_s_per_mpkt, share open_share, count lost, count duplicated,
-        count reordered, count torn, count dropped, flag emulated,
-    ],
-    shown: Some(Shown {
+          dropped are frames that a switch had no room for. Times of emulated rows are the emulator's.";
+    key machine, key path, key window, key window_kind, key_u64("bytes") size_bytes, key_u64("count") batch, key policy,
+    key_u64("count") vms, f64(MPPS) raw_mpps, f64(MPPS) clean_mpps, f64(MPPS) low_mpps, f64(MPPS) high_mpps,
+    f64("ns") copy_ns, f64("ns") index_ns, f64("ns") window_ns, f64("ns") notify_ns, f64("ns") residual_ns,
+    f64("s/Mpkt") cpu_s_per_mpkt, share open_share, count lost, count duplicated, count reordered, count torn,
+    count dropped, flag emulated;
+    Shown {
         grouped_by: Some("window_kind"),
         ..shown![
             "What each path carries, and what a packet costs", 60;
@@ -39,7 +35,7 @@ pub(super) const RATES: TableSpec = TableSpec {
             low_mpps: "from", high_mpps: "to", raw_mpps: "raw", copy_ns: "copy", index_ns: "index",
             window_ns: "window", notify_ns: "kicks", residual_ns: "residual", open_share: "open",
         ]
-    }),
+    }
 };
 
 /// Table [`RATES`]: what was measured, then what models say.

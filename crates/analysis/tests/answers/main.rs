@@ -32,6 +32,7 @@ mod placement_rules;
 mod placement_traced;
 mod profile;
 mod realtime;
+mod rules;
 mod samples;
 mod stages;
 mod tables;

@@ -51,7 +51,6 @@ fn scoped() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::headings;
 
     #[test]
     fn no_rule_reaches_beyond_the_box() {
@@ -64,7 +63,7 @@ mod tests {
 
     #[test]
     fn times_of_emulated_hardware_are_marked() {
-        const SHOWN: base::table::Shown = base::table::Shown::of("Any", headings![x_ns: "x"], 9);
+        const SHOWN: base::table::Shown = base::shown!["Any", 9; x_ns: "x"];
         const SPEC: base::table::TableSpec = base::table::TableSpec {
             section: "any",
             name: "any",

@@ -1,7 +1,7 @@
 //! What spreadsheets read: a file per table, exact, whole.
 
 use crate::sample;
-use base::{Section, Table, TableSpec, columns};
+use base::{Section, Table, TableSpec, table};
 use std::fs;
 
 #[test]
@@ -64,13 +64,9 @@ fn every_cell_reads_back() {
 fn no_name_of_a_thread_is_a_formula_or_commands_a_terminal() {
     let directory = tempfile::tempdir().unwrap();
     let mut section = Section::new("flow", "?");
-    const THREADS: TableSpec = TableSpec {
-        section: "flow",
-        name: "threads",
-        version: 1,
-        row: "A thread.",
-        columns: columns![key comm, f64("") change],
-        shown: None,
+    const THREADS: TableSpec = table! {
+        flow.threads version 1: "A thread.";
+        key comm, f64("") change;
     };
     let mut table = Table::new(&THREADS);
     let names =

@@ -1,7 +1,7 @@
 //! What programs read: every number exact, every key of the contract there.
 
 use crate::sample;
-use base::{Cell, Section, Table, TableSpec, columns};
+use base::{Cell, Section, Table, TableSpec, table};
 use kvmscope_show::json::{Answered, write};
 use serde_json::Value;
 
@@ -26,13 +26,9 @@ fn the_object_is_the_contracts() {
 #[test]
 fn every_cell_is_there_exactly() {
     let mut section = sample::section();
-    const EXTREMES: TableSpec = TableSpec {
-        section: "flow",
-        name: "extremes",
-        version: 1,
-        row: "Values at the ends of their types.",
-        columns: columns![count u, i64("") i, f64("") f, flag b],
-        shown: None,
+    const EXTREMES: TableSpec = table! {
+        flow.extremes version 1: "Values at the ends of their types.";
+        count u, i64("") i, f64("") f, flag b;
     };
     let mut table = Table::new(&EXTREMES);
     table.push(vec![Cell::U64(u64::MAX), Cell::I64(i64::MIN), Cell::F64(0.1), Cell::Bool(true)]);

@@ -9,7 +9,7 @@ use base::figure::{
 use base::recording::{Emulator, Named, PartKind, Recording};
 use base::{
     About, Cell, Cost, CostKind, Evidence, Finding, Level, Needs, Problem, Section, Setting, Severity, Shown, Span,
-    Table, TableSpec, Unknown, columns, shown,
+    Table, TableSpec, Unknown, shown, table,
 };
 
 pub(crate) fn section() -> Section {
@@ -131,43 +131,31 @@ fn ledger() -> Figure {
     }
 }
 
-const EXITS: TableSpec = TableSpec {
-    section: "flow",
-    name: "exits",
-    version: 1,
-    row: "Exits.",
-    columns: columns![
-        key vm, key_u64("") vcpu, key level, key reason, count count, ns total_ns, ns p50_ns, ns p99_ns, ns max_ns,
-    ],
-    shown: Some(Shown {
+const EXITS: TableSpec = table! {
+    flow.exits version 1: "Exits.";
+    key vm, key_u64("") vcpu, key level, key reason, count count, ns total_ns, ns p50_ns, ns p99_ns, ns max_ns;
+    Shown {
         bar: Some("count"),
         ..shown![
             "Exits", 4;
             vm, vcpu: "vCPU", level, reason, count: "exits", total_ns: "in all", p50_ns: "half below",
             p99_ns: "99 % below", max_ns: "longest",
         ]
-    }),
+    }
 };
 
-const CHAINS: TableSpec = TableSpec {
-    section: "flow",
-    name: "chains",
-    version: 1,
-    row: "Chains.",
-    columns: columns![key reason, count count, f64("") exits_mean, text exits],
-    shown: Some(shown![
+const CHAINS: TableSpec = table! {
+    flow.chains version 1: "Chains.";
+    key reason, count count, f64("") exits_mean, text exits;
+    shown![
         "Chains: what one exit of L2 costs L1", 10;
         reason: "reason of L2's exit", count: "chains", exits_mean: "mean", exits: "chain, most frequent first",
-    ]),
+    ]
 };
 
-const LOSSES: TableSpec = TableSpec {
-    section: "flow",
-    name: "losses",
-    version: 1,
-    row: "Losses.",
-    columns: columns![key part, count count],
-    shown: None,
+const LOSSES: TableSpec = table! {
+    flow.losses version 1: "Losses.";
+    key part, count count;
 };
 
 fn exits() -> Table {

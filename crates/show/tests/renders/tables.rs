@@ -1,7 +1,7 @@
 //! Any table on any page: aligned, no wider than the page, its numbers whole.
 
 use base::table::{Across, Shown, TableSpec};
-use base::{Cell, Column, Section, Table, headings};
+use base::{Cell, Column, Section, Table, shown};
 use kvmscope_show::text::{Page, render};
 use proptest::prelude::*;
 
@@ -123,7 +123,7 @@ fn rows_that_differ_in_one_column_stand_side_by_side_and_empty_columns_are_left_
             Cell::Missing,
         ]);
     }
-    let shown = Shown::of("Any table", headings![feature, note, nothing], 9);
+    let shown = shown!["Any table", 9; feature, note, nothing];
     table.shown = Some(Shown { across: Some(Across { by: "machine", cell: "state" }), ..shown });
     let mut section = Section::new("flow", "?");
     section.tables.push(table);

@@ -1,37 +1,30 @@
 //! The tables of section `ablation`.
 
-use super::{ID, Trial};
-use base::{Cell, Table, TableSpec, columns, shown};
+use super::Trial;
+use base::{Cell, Table, TableSpec, shown, table};
 use facts::ablation::{Ranked, Tried, measures};
 
 /// All tables, in reading order.
 pub const TABLES: &[&TableSpec] = &[&EFFECTS, &RUNS];
 
-pub const EFFECTS: TableSpec = TableSpec {
-    section: ID,
-    name: "effects",
-    version: 1,
-    row: "One number that the budget judges, as a mean over the runs without one change and over those with it. `chance` is how \
+pub const EFFECTS: TableSpec = table! {
+    ablation.effects version 1:
+    "One number that the budget judges, as a mean over the runs without one change and over those with it. `chance` is how \
           likely a difference as large is if the change did nothing (permutation of the runs, two-sided); `certain` is 1 where that is too \
           little to believe, for all rows together (Holm, 5 %). `effect` is of the change as a whole: helped, harmed, none found, \
-          too few runs.",
-    columns: columns![
-        key change, key measure, text unit, f64("") before, f64("") after, share chance, u64("") certain, text effect,
-        count runs,
-    ],
-    shown: Some(shown![
+          too few runs.";
+    key change, key measure, text unit, f64("") before, f64("") after, share chance, u64("") certain, text effect,
+    count runs;
+    shown![
         "What each change did to what the budget judges, what took away most first", 30;
         change, measure, before: "without", after: "with", unit, chance: "by chance", effect,
-    ]),
+    ]
 };
 
-pub const RUNS: TableSpec = TableSpec {
-    section: ID,
-    name: "runs",
-    version: 1,
-    row: "One number that the budget judges, in one run. Runs without the change (`state` is `before`) and with it (`after`) took turns.",
-    columns: columns![key change, key state, key_u64("") run, key measure, text unit, f64("") value],
-    shown: None,
+pub const RUNS: TableSpec = table! {
+    ablation.runs version 1:
+    "One number that the budget judges, in one run. Runs without the change (`state` is `before`) and with it (`after`) took turns.";
+    key change, key state, key_u64("") run, key measure, text unit, f64("") value;
 };
 
 /// Table [`EFFECTS`].

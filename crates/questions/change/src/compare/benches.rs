@@ -11,7 +11,7 @@ use super::disturbed::{self, Measurements};
 use super::ratio::Verdict;
 use base::bench::Measured;
 use base::number::many;
-use base::{Cell, Shown, Table, TableSpec, columns, headings, shown};
+use base::{Cell, Shown, Table, TableSpec, shown, table};
 use facts::benches::Benches;
 use facts::statistics::ranks::{Ranks, mann_whitney};
 use facts::statistics::{launches, spread};
@@ -159,33 +159,27 @@ pub(crate) fn changed(before: &Side, after: &Side) -> Vec<Changed> {
 }
 
 /// The tests that both benches have.
-pub(crate) const BENCH: TableSpec = TableSpec {
-    section: super::ID,
-    name: "bench",
-    version: 1,
-    row: "One test that both benches have: its median over launches before and after, and whether that is more than noise.",
-    columns: columns![
-        key test, key where, key_u64("") ring, key unit, f64("") before, f64("") after, f64("") ratio,
-        f64("") ratio_low, f64("") ratio_high, f64("") u, f64("") p, text verdict, count before_launches,
-        count after_launches, count before_disturbed, count after_disturbed,
-    ],
-    shown: Some(Shown {
+pub(crate) const BENCH: TableSpec = table! {
+    compare.bench version 1:
+    "One test that both benches have: its median over launches before and after, and whether that is more than noise.";
+    key test, key where, key_u64("") ring, key unit, f64("") before, f64("") after, f64("") ratio, f64("") ratio_low,
+    f64("") ratio_high, f64("") u, f64("") p, text verdict, count before_launches, count after_launches,
+    count before_disturbed, count after_disturbed;
+    Shown {
         whole: &["test", "verdict"],
         ..shown![
             "Cost per test, medians of launches", 60;
             test, where, before, after, ratio, ratio_low: "from", ratio_high: "to", p, verdict,
         ]
-    }),
+    }
 };
 
 /// What the two machines do not share.
-pub(crate) const FINGERPRINT: TableSpec = TableSpec {
-    section: super::ID,
-    name: "fingerprint",
-    version: 1,
-    row: "One setting of machine or run that differs between the benches, or the measured datapaths, of both sides.",
-    columns: columns![key name, text before, text after],
-    shown: Some(Shown::of("Settings that differ between both sides", headings![name, before, after], 40)),
+pub(crate) const FINGERPRINT: TableSpec = table! {
+    compare.fingerprint version 1:
+    "One setting of machine or run that differs between the benches, or the measured datapaths, of both sides.";
+    key name, text before, text after;
+    shown!["Settings that differ between both sides", 40; name, before, after]
 };
 
 /// Table [`BENCH`].

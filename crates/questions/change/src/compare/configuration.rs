@@ -8,25 +8,22 @@
 //! In: the recordings of both sides. Out: a row for each difference, a sentence, and what could not be compared. What a snapshot could not
 //! read is unknown, and no difference.
 
-use super::ID;
 use base::number::{counted, list, many};
-use base::{Cell, Level, Shown, Table, TableSpec, Unknown, columns, headings};
+use base::{Cell, Level, Shown, Table, TableSpec, Unknown, shown, table};
 use facts::Case;
 use host::configuration::{Area, Settings, Value, settings};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) const CONFIGURATION: TableSpec = TableSpec {
-    section: ID,
-    name: "configuration",
-    version: 1,
-    row: "One setting that differs between the sides, with what it was on either; of settings that are lists of words (the kernel's command line, flags of a \
+pub(super) const CONFIGURATION: TableSpec = table! {
+    compare.configuration version 1:
+    "One setting that differs between the sides, with what it was on either; of settings that are lists of words (the kernel's command line, flags of a \
           processor) the words that the other side lacks. Several recordings of a side may differ among themselves: `a or b`. A setting that a side does not have is \
-          missing there. `place` is the file that told it.",
-    columns: columns![key machine, key area, key setting, text before, text after, text place],
-    shown: Some(Shown {
+          missing there. `place` is the file that told it.";
+    key machine, key area, key setting, text before, text after, text place;
+    Shown {
         whole: &["setting", "before", "after"],
-        ..Shown::of("What was set up differently", headings![machine, area: "of", setting, before, after], 40)
-    }),
+        ..shown!["What was set up differently", 40; machine, area: "of", setting, before, after]
+    }
 };
 
 /// The command that made a recording, word by word.

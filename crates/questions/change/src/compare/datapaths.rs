@@ -19,7 +19,7 @@ use super::ratio::{Ratio, Verdict};
 use super::regressions::Judged;
 use super::runs::holds_for_all;
 use base::number::{counted, list, plain};
-use base::{Cell, Section, Shown, Table, TableSpec, Unknown, columns, shown};
+use base::{Cell, Section, Shown, Table, TableSpec, Unknown, shown, table};
 use facts::datapaths::Bed;
 use facts::statistics::spread::median;
 use samples::{Kind, Measure, Samples, Series};
@@ -34,27 +34,23 @@ const MOST_TOLD: usize = 3;
 const MOST_NAMED: usize = 4;
 
 /// What datapaths carried, both sides.
-pub(super) const DATAPATHS: TableSpec = TableSpec {
-    section: super::ID,
-    name: "datapaths",
-    version: 1,
-    row: "One rate or cost of a kind of trial, before and after: the mean of its repeats (of several recordings a side: of their medians), \
+pub(super) const DATAPATHS: TableSpec = table! {
+    compare.datapaths version 1:
+    "One rate or cost of a kind of trial, before and after: the mean of its repeats (of several recordings a side: of their medians), \
           the ratio with its 95 % interval, and whether that is more than noise, for all rows together. size_bytes is of frames, \
-          message_bytes of a stream's messages. Bound is what bound the trials. A kind that one side alone has has no ratio.",
-    columns: columns![
-        key design, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") message_bytes, key measure,
-        f64("") before, f64("") after, f64("") ratio, f64("") ratio_low, f64("") ratio_high, text verdict,
-        count before_samples, count after_samples, text before_bound, text after_bound, count before_disturbed,
-        count after_disturbed,
-    ],
-    shown: Some(Shown {
+          message_bytes of a stream's messages. Bound is what bound the trials. A kind that one side alone has has no ratio.";
+    key design, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") message_bytes, key measure,
+    f64("") before, f64("") after, f64("") ratio, f64("") ratio_low, f64("") ratio_high, text verdict,
+    count before_samples, count after_samples, text before_bound, text after_bound, count before_disturbed,
+    count after_disturbed;
+    Shown {
         whole: &["design", "measure", "verdict"],
         ..shown![
             "Datapaths before and after", 60;
             design, vnfs: "VNFs", size_bytes: "bytes", measure, before, after, ratio, ratio_low: "from",
             ratio_high: "to", verdict, before_bound: "bound by", after_bound: "bound after",
         ]
-    }),
+    }
 };
 
 struct Changed {

@@ -1,25 +1,21 @@
 //! The goals of a budget, before and after: what was broken, and what is.
 
-use base::{Table, TableSpec, columns, shown};
+use base::{Table, TableSpec, shown, table};
 use facts::Case;
 use facts::budget::{Judged, Verdict, Verdicts, by_goal, exact};
 
 /// Both sides of each goal.
-pub(super) const GOALS: TableSpec = TableSpec {
-    section: super::ID,
-    name: "goals",
-    version: 1,
-    row: "One goal of the budget on both sides: the worst verdict over all recordings of a side, and its number.",
-    columns: columns![
-        key goal, text metric, text stat, ns window_ns, text op, ns limit_ns, text before_verdict, ns before_ns,
-        text after_verdict, ns after_ns, text before_vm, u64("") before_vcpu, text after_vm, u64("") after_vcpu,
-        count before_failed, count before_recordings, count after_failed, count after_recordings,
-    ],
-    shown: Some(shown![
+pub(super) const GOALS: TableSpec = table! {
+    compare.goals version 1:
+    "One goal of the budget on both sides: the worst verdict over all recordings of a side, and its number.";
+    key goal, text metric, text stat, ns window_ns, text op, ns limit_ns, text before_verdict, ns before_ns,
+    text after_verdict, ns after_ns, text before_vm, u64("") before_vcpu, text after_vm, u64("") after_vcpu,
+    count before_failed, count before_recordings, count after_failed, count after_recordings;
+    shown![
         "The goals of the budget, before and after", 16;
         goal, limit_ns: "limit", before_verdict: "before", before_ns: "value before", after_verdict: "after",
         after_ns: "value after",
-    ]),
+    ]
 };
 
 struct Side<'c> {

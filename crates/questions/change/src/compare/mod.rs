@@ -35,7 +35,7 @@ pub use regressions::REGRESSION;
 
 use base::number::{list, many, percent};
 use base::rule::Words;
-use base::{Cell, Section, Shown, Table, TableSpec, Unknown, columns, headings};
+use base::{Cell, Section, Shown, Table, TableSpec, Unknown, shown, table};
 use facts::datapaths::Bed;
 use facts::{Answer, Case, Error};
 use metrics::Metrics;
@@ -335,16 +335,13 @@ pub const TABLES: &[&TableSpec] = &[
 ];
 
 /// What changed, what is certain first, then by how much it changed.
-pub const CHANGE: TableSpec = TableSpec {
-    section: ID,
-    name: "change",
-    version: 1,
-    row: "One metric before and after, and whether the change is more than noise.",
-    columns: columns![key metric, f64("") before, f64("") after, f64("") ratio, f64("") low, f64("") high, text verdict],
-    shown: Some(Shown {
+pub const CHANGE: TableSpec = table! {
+    compare.change version 1: "One metric before and after, and whether the change is more than noise.";
+    key metric, f64("") before, f64("") after, f64("") ratio, f64("") low, f64("") high, text verdict;
+    Shown {
         whole: &["metric", "verdict"],
-        ..Shown::of("Changes", headings![metric, before, after, ratio, low, high, verdict], 30)
-    }),
+        ..shown!["Changes", 30; metric, before, after, ratio, low, high, verdict]
+    }
 };
 
 /// What changed, as [`CHANGE`] or a table like it.

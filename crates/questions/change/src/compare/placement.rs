@@ -3,25 +3,22 @@
 //! In: the snapshots of both sides. Out: table [`PRICES`], whose rows sum up to the score of the placement that held. Modelled, never measured: it stands
 //! apart from what was, and says which of its prices changed.
 
-use super::ID;
 use base::number::{list, plain};
-use base::{Shown, Table, TableSpec, columns, headings};
+use base::{Shown, Table, TableSpec, shown, table};
 use facts::Case;
 use setup::placements::placements;
 use std::collections::BTreeMap;
 
 /// What the placements that held cost.
-pub(super) const PRICES: TableSpec = TableSpec {
-    section: ID,
-    name: "placement",
-    version: 1,
-    row: "One price of the placement that held on a machine, in points of the modelled score, before and after; `all` is their sum, and 1,000 points are a CPU's worth of \
-          work. The mean over a side's recordings.",
-    columns: columns![key machine, key price, f64("points") before, f64("points") after, f64("points") difference],
-    shown: Some(Shown {
+pub(super) const PRICES: TableSpec = table! {
+    compare.placement version 1:
+    "One price of the placement that held on a machine, in points of the modelled score, before and after; `all` is their sum, and 1,000 points are a CPU's worth of \
+          work. The mean over a side's recordings.";
+    key machine, key price, f64("points") before, f64("points") after, f64("points") difference;
+    Shown {
         whole: &["price"],
-        ..Shown::of("What the placement costs, modelled", headings![price: "for", before, after, difference], 12)
-    }),
+        ..shown!["What the placement costs, modelled", 12; price: "for", before, after, difference]
+    }
 };
 
 /// Prices that are named in the sentence.

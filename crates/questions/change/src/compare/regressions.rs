@@ -8,7 +8,7 @@ use super::ratio::Verdict;
 use super::{Changed, benches};
 use base::number::{many, percent, plain};
 use base::rule::Words;
-use base::{Evidence, Finding, Level, Needs, Severity};
+use base::{Evidence, Finding, Level, Severity};
 use facts::rule::{Hit, Rule};
 
 /// Id of the finding.
@@ -19,13 +19,10 @@ const RULE: Rule<()> = Rule {
     id: REGRESSION,
     per: "comparison",
     looks_at: "Whether a time, a cost or a rate is worse after the change by more than `--fail-on-regression` accepts, and by more than noise.",
-    limits: &[],
-    check: (),
     why: "Something takes longer, or carries less, than before the change; runs of one configuration differ by less.",
     fix: &["take the change back, or look at what differs: tables `configuration` and `causes`"],
-    undo: &[],
-    needs: Needs::Nothing,
     source: "docs/compare.md, \"Did it get worse?\"",
+    ..Rule::checked_by(())
 };
 
 /// Numbers that are told as evidence; the tables have all.

@@ -6,7 +6,7 @@ use super::metrics::{Metric, Metrics};
 use base::number::{list, percent};
 use base::recording::Emulator;
 use base::rule::{Words, limit};
-use base::{Evidence, Finding, Level, Needs, Severity};
+use base::{Evidence, Finding, Level, Severity};
 use facts::ledger::measure::measure;
 use facts::rule::{Hit, Rule};
 use facts::{Case, Input};
@@ -21,12 +21,10 @@ const RULE: Rule<()> = Rule {
     per: "comparison",
     looks_at: "Emulator, instruction set, level, kernel, processor, CPUs, vCPUs and load of the recordings of both sides.",
     limits: &[limit("times as much time wanted, run, and in guest code on one side", LOAD_RATIO, "")],
-    check: (),
     why: "Numbers of machines, levels, kernels or loads that are not alike differ whatever was changed between them.",
     fix: &["record both sides on the same machine, at the same level, with the same kernel and load"],
-    undo: &[],
-    needs: Needs::Nothing,
     source: "docs/compare.md, \"Whether it is more than noise\"",
+    ..Rule::checked_by(())
 };
 
 /// Time of one side from which on it is another load than that of the other side: a quarter more.

@@ -1,7 +1,7 @@
 //! The tables of the netns loop's answer.
 
 use crate::compare;
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 use facts::shares::demand;
 use facts::starvation::FLOOR;
 use host::sched::Load;
@@ -10,16 +10,14 @@ use host::sched::Load;
 pub const TABLES: &[&TableSpec] = &[&THREADS, &CHANGE];
 
 /// Who ran and who waited.
-pub const THREADS: TableSpec = TableSpec {
-    section: super::ID,
-    name: "threads",
-    version: 1,
-    row: "One thread that wants a CPU: what share of the time between two samples it ran and waited.",
-    columns: columns![key thread, key_u64("") tid, text cpus, u64("") cpu, share run_share, share wait_share],
-    shown: Some(shown![
+pub const THREADS: TableSpec = table! {
+    contention.threads version 1:
+    "One thread that wants a CPU: what share of the time between two samples it ran and waited.";
+    key thread, key_u64("") tid, text cpus, u64("") cpu, share run_share, share wait_share;
+    shown![
         "Threads that want a CPU before the move", 30;
         thread, tid, cpus, cpu, run_share: "run share", wait_share: "wait share",
-    ]),
+    ]
 };
 
 /// What the move changed.

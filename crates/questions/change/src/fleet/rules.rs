@@ -17,15 +17,13 @@ const OUTLIER: Rule<()> = Rule {
     per: "host",
     looks_at: "Whether a number of a host is far above that of the other hosts with the same CPU model and kernel.",
     limits: OUTLIER_LIMITS,
-    check: (),
     why: "Hosts with one CPU model, one kernel and one kind of load differ little; one that does is set up differently, or something else runs on it.",
     fix: &[
         "kvmscope report RECORDING   # of that host",
         "kvmscope compare RECORDING_OF_ANOTHER_HOST RECORDING   # what is set up differently",
     ],
-    undo: &[],
-    needs: Needs::Nothing,
     source: DOCUMENT,
+    ..Rule::checked_by(())
 };
 
 const OUTLIER_LIMITS: &[Limit] = &[
@@ -62,13 +60,10 @@ const BUDGET: Rule<()> = Rule {
     id: "FLT-BUDGET",
     per: "goal",
     looks_at: "Whether a goal of the latency budget is FAIL on a host in any recording.",
-    limits: &[],
-    check: (),
     why: "What these hosts did to the vCPUs is more than the budget accepts; the reports of the recordings name who took the time.",
     fix: &["kvmscope report RECORDING --budget BUDGET   # of the worst host"],
-    undo: &[],
-    needs: Needs::Nothing,
     source: "docs/budgets.md",
+    ..Rule::checked_by(())
 };
 
 const DRIFT: Rule<()> = Rule {
@@ -76,12 +71,10 @@ const DRIFT: Rule<()> = Rule {
     per: "number",
     looks_at: "Whether a number changed its level over time, on one host or on all, for the worse.",
     limits: DRIFT_LIMITS,
-    check: (),
     why: "Something was changed at that time, or grew until then: an update, a setting, more guests.",
     fix: &["kvmscope history RECORDINGS   # of that host: what was set up differently since then"],
-    undo: &[],
-    needs: Needs::Nothing,
     source: DOCUMENT,
+    ..Rule::checked_by(())
 };
 
 const DRIFT_LIMITS: &[Limit] = &[

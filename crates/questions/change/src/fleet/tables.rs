@@ -1,6 +1,5 @@
 //! The tables of an answer about a fleet.
 
-use super::ID;
 use super::breaches::Breaches;
 use super::classes::Host;
 use super::costs::Cost;
@@ -10,7 +9,7 @@ use super::kernels::Kernel;
 use super::model::Fleet;
 use super::outliers::Outlier;
 use super::ranked::Ranked;
-use base::{Cell, Shown, Table, TableSpec, columns, headings, shown};
+use base::{Cell, Shown, Table, TableSpec, shown, table};
 
 /// All tables: those of the answer in reading order, then those that a data set has of each recording.
 pub const TABLES: &[&TableSpec] = &[
@@ -28,16 +27,12 @@ pub const TABLES: &[&TableSpec] = &[
     &VERDICTS,
 ];
 
-pub(super) const OUTLIERS: TableSpec = TableSpec {
-    section: ID,
-    name: "outliers",
-    version: 1,
-    row: "One host that differs by one number from the other hosts with its CPU model and kernel: the number, their median, the distance from it in spreads, how likely a distance like this is by chance, and the rules whose findings few others have.",
-    columns: columns![
-        key host, key what, f64("") value, f64("") median, text unit, f64("") score, f64("") chance,
-        count hosts_compared, text class, text why,
-    ],
-    shown: Some(Shown {
+pub(super) const OUTLIERS: TableSpec = table! {
+    fleet.outliers version 1:
+    "One host that differs by one number from the other hosts with its CPU model and kernel: the number, their median, the distance from it in spreads, how likely a distance like this is by chance, and the rules whose findings few others have.";
+    key host, key what, f64("") value, f64("") median, text unit, f64("") score, f64("") chance, count hosts_compared,
+    text class, text why;
+    Shown {
         whole: &["host"],
         leads: true,
         ..shown![
@@ -45,107 +40,83 @@ pub(super) const OUTLIERS: TableSpec = TableSpec {
             host, what: "by", value, median: "median of hosts alike", score: "spreads from it",
             why: "findings that few others have",
         ]
-    }),
+    }
 };
 
 /// Kernels, compared on each CPU model.
-pub(super) const KERNELS: TableSpec = TableSpec {
-    section: ID,
-    name: "kernels",
-    version: 1,
-    row: "One kernel on one CPU model: what exits cost on its hosts in relation to the hosts with other kernels, exit by exit, and how likely ranks as different as these are by chance.",
-    columns: columns![
-        key cpu_model, key kernel, count hosts, count other_hosts, f64("x") ratio, f64("") chance, flag costs_more,
-    ],
-    shown: Some(shown![
+pub(super) const KERNELS: TableSpec = table! {
+    fleet.kernels version 1:
+    "One kernel on one CPU model: what exits cost on its hosts in relation to the hosts with other kernels, exit by exit, and how likely ranks as different as these are by chance.";
+    key cpu_model, key kernel, count hosts, count other_hosts, f64("x") ratio, f64("") chance, flag costs_more;
+    shown![
         "Kernels", 40;
         cpu_model: "CPU model", kernel, hosts, ratio: "cost of exits to other kernels", costs_more: "costs more",
-    ]),
+    ]
 };
 
 /// Findings over all hosts.
-pub(super) const RANKED: TableSpec = TableSpec {
-    section: ID,
-    name: "ranked",
-    version: 1,
-    row: "One rule with findings in the newest recordings of hosts: the worst severity, how many hosts it would help, and what it costs a host (median over the hosts, where all state the same unit). Severity first, then hosts.",
-    columns: columns![
-        key rule, text section, text severity, count hosts, share hosts_share, count findings, f64("") cost,
-        text cost_unit, text cost_kind, text title, text example_host, text fix,
-    ],
-    shown: Some(shown![
+pub(super) const RANKED: TableSpec = table! {
+    fleet.ranked version 1:
+    "One rule with findings in the newest recordings of hosts: the worst severity, how many hosts it would help, and what it costs a host (median over the hosts, where all state the same unit). Severity first, then hosts.";
+    key rule, text section, text severity, count hosts, share hosts_share, count findings, f64("") cost, text cost_unit,
+    text cost_kind, text title, text example_host, text fix;
+    shown![
         "Findings by the hosts they would help", 25;
         rule: "finding", severity, hosts, hosts_share: "of all", cost: "cost of a host", cost_unit: "unit",
         title: "as on one of them", example_host: "host",
-    ]),
+    ]
 };
 
 /// Goals of budgets over all hosts.
-pub(super) const BREACHES: TableSpec = TableSpec {
-    section: ID,
-    name: "breaches",
-    version: 1,
-    row: "One goal of a latency budget: how many hosts break it in any recording, how many pass in all, how many are open, and the worst of all.",
-    columns: columns![
-        key budget, key goal, text metric, count hosts_failed, count hosts_passed, count hosts_open, ns limit_ns,
-        ns worst_ns, text worst_host, text failed,
-    ],
-    shown: Some(shown![
+pub(super) const BREACHES: TableSpec = table! {
+    fleet.breaches version 1:
+    "One goal of a latency budget: how many hosts break it in any recording, how many pass in all, how many are open, and the worst of all.";
+    key budget, key goal, text metric, count hosts_failed, count hosts_passed, count hosts_open, ns limit_ns,
+    ns worst_ns, text worst_host, text failed;
+    shown![
         "Latency budgets", 30;
         budget, goal, hosts_failed: "hosts that fail", hosts_passed: "pass", hosts_open: "open", limit_ns: "limit",
         worst_ns: "worst", worst_host: "on",
-    ]),
+    ]
 };
 
-pub(super) const DRIFT: TableSpec = TableSpec {
-    section: ID,
-    name: "drift",
-    version: 1,
-    row: "One change of the level of one number, on one host or (host missing) on all: when it began, the medians before and after up to the next change, of how many recordings (of all hosts: groups of recordings, each relative to hosts alike), and how likely a split like this is by chance.",
-    columns: columns![
-        key host, key what, key since, f64("") before, f64("") after, f64("x") ratio, count points_before,
-        count points_after, f64("") chance,
-    ],
-    shown: Some(Shown::of("Drift over time", headings![host, what, since, before, after, ratio], 25)),
+pub(super) const DRIFT: TableSpec = table! {
+    fleet.drift version 1:
+    "One change of the level of one number, on one host or (host missing) on all: when it began, the medians before and after up to the next change, of how many recordings (of all hosts: groups of recordings, each relative to hosts alike), and how likely a split like this is by chance.";
+    key host, key what, key since, f64("") before, f64("") after, f64("x") ratio, count points_before,
+    count points_after, f64("") chance;
+    shown!["Drift over time", 25; host, what, since, before, after, ratio]
 };
 
 /// What exits cost, by CPU model and kernel.
-pub(super) const EXIT_COSTS: TableSpec = TableSpec {
-    section: ID,
-    name: "exit_costs",
-    version: 1,
-    row: "The exits from one level for one reason on all hosts with one CPU model and kernel; percentiles are those of the merged histograms, which are those of all exits.",
-    columns: columns![
-        key cpu_model, key kernel, key level, key reason, count recordings, count count, ns total_ns, ns p50_ns,
-        ns p90_ns, ns p99_ns, ns max_ns,
-    ],
-    shown: Some(Shown {
+pub(super) const EXIT_COSTS: TableSpec = table! {
+    fleet.exit_costs version 1:
+    "The exits from one level for one reason on all hosts with one CPU model and kernel; percentiles are those of the merged histograms, which are those of all exits.";
+    key cpu_model, key kernel, key level, key reason, count recordings, count count, ns total_ns, ns p50_ns, ns p90_ns,
+    ns p99_ns, ns max_ns;
+    Shown {
         largest_first: Some("total_ns"),
         ..shown![
             "Exits by CPU model and kernel", 25;
             cpu_model: "CPU model", kernel, level, reason, count: "exits", total_ns: "total", p50_ns: "p50",
             p99_ns: "p99", max_ns: "max",
         ]
-    }),
+    }
 };
 
-pub(super) const HOSTS: TableSpec = TableSpec {
-    section: ID,
-    name: "hosts",
-    version: 1,
-    row: "One host: its newest recording, its CPU model and kernel, and how many findings and numbers that stand out it has.",
-    columns: columns![
-        key host, text cpu_model, text kernel, count recordings, text newest, count vcpus, count findings,
-        count outliers, text emulated,
-    ],
-    shown: Some(Shown {
+pub(super) const HOSTS: TableSpec = table! {
+    fleet.hosts version 1:
+    "One host: its newest recording, its CPU model and kernel, and how many findings and numbers that stand out it has.";
+    key host, text cpu_model, text kernel, count recordings, text newest, count vcpus, count findings, count outliers,
+    text emulated;
+    Shown {
         in_terminals: false,
         largest_first: Some("outliers"),
         ..shown![
             "Hosts", 60;
             host, cpu_model: "CPU model", kernel, recordings, newest, findings, outliers: "numbers that stand out",
         ]
-    }),
+    }
 };
 
 pub(super) fn outliers(all: &[Outlier]) -> Table {

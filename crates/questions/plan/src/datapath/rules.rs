@@ -6,7 +6,7 @@ use super::plan::Plan;
 use super::predict::Predicted;
 use base::number::{list, many, packets_per_s};
 use base::rule::Words;
-use base::{Cost, CostKind, Evidence, Finding, Level, Needs, Severity};
+use base::{Cost, CostKind, Evidence, Finding, Level, Severity};
 use facts::rule::{Hit, Rule};
 
 pub(super) struct Planned<'p> {
@@ -24,56 +24,41 @@ const RULES: &[Rule<Check>] = &[
         id: "DTP-TARGET",
         per: "chain",
         looks_at: "The designs of each chain that keep to its constraints, against the target.",
-        limits: &[],
-        check: target,
         why: "No design of the chain that keeps to its constraints carries the target by the model, at this size. The resource that \
               binds the best of them is the one to enlarge, or the chain has to be shorter.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: FORMULAE,
+        ..Rule::checked_by(target)
     },
     Rule {
         id: "DTP-CALIBRATE",
         per: "plan",
         looks_at: "Whether what a hop of Open vSwitch with DPDK costs on this host is known.",
-        limits: &[],
-        check: calibrate,
         why: "What a hop costs differs by a factor of four between hosts, versions and sizes of frames, so the program has no \
               default for it. Until it is measured, designs with the switch have a bound and no rate.",
         fix: &[
             "kvmscope plan chain --hop 240+0.24   # cycles of a hop, and more for each byte, from PMD statistics of the host",
         ],
-        undo: &[],
-        needs: Needs::Nothing,
         source: FORMULAE,
+        ..Rule::checked_by(calibrate)
     },
     Rule {
         id: "DTP-NIC",
         per: "NIC",
         looks_at: "Whether packets a second of the card are known.",
-        limits: &[],
-        check: card,
         why: "The line and PCIe bound what the card carries, but its own packets a second, and how it forwards from one of its VFs \
               to another, are not in the list of the program: the rates of VFs are no more than bounds.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: FORMULAE,
+        ..Rule::checked_by(card)
     },
     Rule {
         id: "DTP-MIGRATE",
         per: "chain",
         looks_at: "Chains whose VMs must be movable, and designs with VFs or rings.",
-        limits: &[],
-        check: migrate,
         why: "A VM with a VF is moved only if the VF is unplugged first: net_failover keeps a virtio device with the same MAC as a \
               standby, which carries the packets meanwhile, or the VFIO driver of the card supports migration. A ring is memory \
               that two VMs of one host share: a VM that is moved alone leaves it, and its packets need another path.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "Documentation/networking/net_failover.rst, Linux 6.12",
+        ..Rule::checked_by(migrate)
     },
 ];
 

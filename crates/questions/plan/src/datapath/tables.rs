@@ -6,110 +6,89 @@ use super::plan::{Assumption, Plan};
 use super::predict::Predicted;
 use super::sensitivity;
 use super::sensitivity::Moved;
-use base::{Cell, Shown, Table, TableSpec, columns, headings, shown};
+use base::{Cell, Shown, Table, TableSpec, shown, table};
 
 pub const TABLES: &[&TableSpec] = &[&RATES, &BREAK_EVEN, &STAGES, &SENSITIVITY, &MEMORY, &ASSUMPTIONS];
 
 const MOST_ROWS: usize = 60;
 
-pub(super) const RATES: TableSpec = TableSpec {
-    section: "datapath",
-    name: "rates",
-    version: 1,
-    row: "What one design carries of frames of one size or mix, modelled or measured (kind): chain_pps from end to end (north-south: of each VM), \
-          system_pps where VNFs send, all of them together; size_bytes with the frame check sequence.",
-    columns: columns![
-        key design, key pattern, key_u64("count") vnfs, key_u64("") size_bytes, f64("") chain_pps, f64("") system_pps,
-        f64("") gbps, text bound_by, text runner_up, f64("") runner_up_pps, count cores, flag migratable,
-        f64("") window_pps, f64("") low_pps, f64("") high_pps, key mix, text kind, text nearest, key nic, text shape,
-        key_u64("count") pmd_cores, text frames,
-    ],
-    shown: Some(Shown {
+pub(super) const RATES: TableSpec = table! {
+    datapath.rates version 1:
+    "What one design carries of frames of one size or mix, modelled or measured (kind): chain_pps from end to end (north-south: of each VM), \
+          system_pps where VNFs send, all of them together; size_bytes with the frame check sequence.";
+    key design, key pattern, key_u64("count") vnfs, key_u64("") size_bytes, f64("") chain_pps, f64("") system_pps,
+    f64("") gbps, text bound_by, text runner_up, f64("") runner_up_pps, count cores, flag migratable,
+    f64("") window_pps, f64("") low_pps, f64("") high_pps, key mix, text kind, text nearest, key nic, text shape,
+    key_u64("count") pmd_cores, text frames;
+    Shown {
         whole: &["shape"],
         ..shown![
             "What each design carries, in packets per second", MOST_ROWS;
             shape: "design", vnfs: "VNFs", frames: "bytes", chain_pps: "chain", bound_by: "limit", cores,
             low_pps: "least", high_pps: "most", system_pps: "system", gbps: "Gb/s", runner_up: "then", migratable,
         ]
-    }),
+    }
 };
 
-const BREAK_EVEN: TableSpec = TableSpec {
-    section: "datapath",
-    name: "breakeven",
-    version: 1,
-    row: "Where one design overtakes another, modelled: pmd_cores, tie_size, longest_chain, migration_rate; smallest_batch, in which rings \
-          carry the target, and batch_fills, how long a frame then waits for the others of its batch.",
-    columns: columns![
-        key question, key_u64("") size_bytes, f64("") value, text unit, key by, key_u64("count") vnfs,
-        key_f64("cycles") hop_cycles,
-    ],
-    shown: Some(shown![
+const BREAK_EVEN: TableSpec = table! {
+    datapath.breakeven version 1:
+    "Where one design overtakes another, modelled: pmd_cores, tie_size, longest_chain, migration_rate; smallest_batch, in which rings \
+          carry the target, and batch_fills, how long a frame then waits for the others of its batch.";
+    key question, key_u64("") size_bytes, f64("") value, text unit, key by, key_u64("count") vnfs,
+    key_f64("cycles") hop_cycles;
+    shown![
         "Break-even", MOST_ROWS;
         question, vnfs: "VNFs", size_bytes: "bytes", value, unit, by, hop_cycles: "cycles per hop",
-    ]),
+    ]
 };
 
-const STAGES: TableSpec = TableSpec {
-    section: "datapath",
-    name: "stages",
-    version: 1,
-    row: "One resource that packets of a design pass: the rate of the chain at which it is exhausted, and the share of it that is \
-          used at the rate that binds.",
-    columns: columns![
-        key design, key_u64("count") vnfs, key_u64("") size_bytes, key stage, f64("") capacity_pps, share used,
-        key pattern, key mix, key nic, key_u64("count") pmd_cores,
-    ],
-    shown: Some(Shown {
+const STAGES: TableSpec = table! {
+    datapath.stages version 1:
+    "One resource that packets of a design pass: the rate of the chain at which it is exhausted, and the share of it that is \
+          used at the rate that binds.";
+    key design, key_u64("count") vnfs, key_u64("") size_bytes, key stage, f64("") capacity_pps, share used, key pattern,
+    key mix, key nic, key_u64("count") pmd_cores;
+    Shown {
         in_terminals: false,
         ..shown![
             "Resources that packets pass", MOST_ROWS;
             design, vnfs: "VNFs", size_bytes: "bytes", mix, stage: "resource", capacity_pps: "carries", used,
         ]
-    }),
+    }
 };
 
-const SENSITIVITY: TableSpec = TableSpec {
-    section: "datapath",
-    name: "sensitivity",
-    version: 1,
-    row: "What a calibrated design would carry after one change, modelled: gain is a share of its rate now.",
-    columns: columns![
-        key design, key_u64("count") vnfs, key_u64("") size_bytes, key change, f64("") chain_pps, share gain,
-        text bound_by, key mix, key nic, key_u64("count") pmd_cores, text shape,
-    ],
-    shown: Some(Shown {
+const SENSITIVITY: TableSpec = table! {
+    datapath.sensitivity version 1:
+    "What a calibrated design would carry after one change, modelled: gain is a share of its rate now.";
+    key design, key_u64("count") vnfs, key_u64("") size_bytes, key change, f64("") chain_pps, share gain, text bound_by,
+    key mix, key nic, key_u64("count") pmd_cores, text shape;
+    Shown {
         whole: &["change"],
         ..shown![
             "What moves the bottleneck", MOST_ROWS;
             shape: "design", vnfs: "VNFs", size_bytes: "bytes", mix, change: "with", gain, bound_by: "then limit",
             chain_pps: "chain",
         ]
-    }),
+    }
 };
 
-const MEMORY: TableSpec = TableSpec {
-    section: "datapath",
-    name: "memory",
-    version: 1,
-    row: "Huge pages that the packet buffers of Open vSwitch with DPDK need, by one of the ways to size them.",
-    columns: columns![key way, u64("") mtu, u64("bytes") size, count huge_pages_2mb, text applies],
-    shown: Some(Shown {
+const MEMORY: TableSpec = table! {
+    datapath.memory version 1:
+    "Huge pages that the packet buffers of Open vSwitch with DPDK need, by one of the ways to size them.";
+    key way, u64("") mtu, u64("bytes") size, count huge_pages_2mb, text applies;
+    Shown {
         whole: &["applies"],
         ..shown![
             "Memory for packet buffers of the switch", MOST_ROWS;
             way: "sized by", mtu: "MTU", size: "memory", huge_pages_2mb: "pages of 2 MB", applies,
         ]
-    }),
+    }
 };
 
-const ASSUMPTIONS: TableSpec = TableSpec {
-    section: "datapath",
-    name: "assumptions",
-    version: 1,
-    row: "One value that the prediction rests on, and where it comes from.",
-    columns: columns![key what, text value, text from],
-    shown: Some(Shown::of("What the prediction rests on", headings![what, value, from], MOST_ROWS)),
+const ASSUMPTIONS: TableSpec = table! {
+    datapath.assumptions version 1: "One value that the prediction rests on, and where it comes from.";
+    key what, text value, text from;
+    shown!["What the prediction rests on", MOST_ROWS; what, value, from]
 };
 
 /// Columns that tell rows apart in several tables.

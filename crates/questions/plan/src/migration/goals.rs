@@ -3,7 +3,7 @@
 use super::history::History;
 use super::predict::{Asked, Interval, Prediction};
 use base::number::duration;
-use base::{Cell, Cost, CostKind, Evidence, Finding, Level, Needs, Severity, Table, TableSpec, columns, shown};
+use base::{Cell, Cost, CostKind, Evidence, Finding, Level, Severity, Table, TableSpec, shown, table};
 use facts::Case;
 use facts::budget::{Budget, Goal, Judgement, Metric, Predicted, Verdict, Workload, exact, predicted};
 use facts::rule::{Hit, Rule};
@@ -14,14 +14,11 @@ pub(super) const RULE: Rule<fn(&Row<'_>) -> Option<Hit>> = Rule {
     id: "MIG-GOAL",
     per: "goal and run",
     looks_at: "Goals of the budget that a recorded migration broke for certain.",
-    limits: &[],
-    check: broken,
     why: "The dark time that counts is from the guest's stop on the source until it runs on the target. QEMU's own account ends before \
           the target has loaded its devices, and may say a sixth of it.",
     fix: &["kvmscope plan migration --budget BUDGET ..   # which limit, bandwidth or throttle would keep to it"],
-    undo: &[],
-    needs: Needs::Nothing,
     source: "docs/budgets.md, \"Verdicts\"",
+    ..Rule::checked_by(broken)
 };
 
 fn broken(row: &Row<'_>) -> Option<Hit> {
@@ -45,21 +42,17 @@ pub(super) fn findings(rows: &[Row<'_>]) -> Vec<Finding> {
     rows.iter().filter_map(|row| Some(RULE.finding((RULE.check)(row)?, Level::L0))).collect()
 }
 
-pub(super) const GOALS: TableSpec = TableSpec {
-    section: "migration",
-    name: "goals",
-    version: 1,
-    row: "One goal of the budget, judged by one migration, measured or modelled. `downtime_vmm` is judged by what was seen of the guest \
-          (`vmm_events`); `reported_ns` is what the source believes. Null as a value is never, or not measured.",
-    columns: columns![
-        key metric, ns limit_ns, ns value_ns, ns low_ns, ns high_ns, text verdict, key goal, key_u64("") run, text op,
-        text workload, ns future_ns, ns reported_ns, text kind, text why,
-    ],
-    shown: Some(shown![
+pub(super) const GOALS: TableSpec = table! {
+    migration.goals version 1:
+    "One goal of the budget, judged by one migration, measured or modelled. `downtime_vmm` is judged by what was seen of the guest \
+          (`vmm_events`); `reported_ns` is what the source believes. Null as a value is never, or not measured.";
+    key metric, ns limit_ns, ns value_ns, ns low_ns, ns high_ns, text verdict, key goal, key_u64("") run, text op,
+    text workload, ns future_ns, ns reported_ns, text kind, text why;
+    shown![
         "The goals of the budget", 40;
         goal, run, verdict, value_ns: "value", high_ns: "at most", reported_ns: "reported", limit_ns: "limit",
         why: "because",
-    ]),
+    ]
 };
 
 /// One goal, judged by one migration.

@@ -6,19 +6,17 @@ use super::model::passes::Setting;
 use super::predict::{Asked, Prediction};
 use base::method::Method;
 use base::number::{counted, duration, percent};
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 
-pub(super) const METHODS: TableSpec = TableSpec {
-    section: "migration",
-    name: "methods",
-    version: 1,
-    row: "What the model says of one way to move the guest: the time in all, the longest that it is dark, and the most that it loses of its own \
-          time, dark time included; null is never. Of compression it knows only what a survey of the guest's memory measured.",
-    columns: columns![key method, f64("ns") low_ns, f64("ns") high_ns, f64("ns") dark_ns, f64("ns") lost_ns, text price],
-    shown: Some(shown![
+pub(super) const METHODS: TableSpec = table! {
+    migration.methods version 1:
+    "What the model says of one way to move the guest: the time in all, the longest that it is dark, and the most that it loses of its own \
+          time, dark time included; null is never. Of compression it knows only what a survey of the guest's memory measured.";
+    key method, f64("ns") low_ns, f64("ns") high_ns, f64("ns") dark_ns, f64("ns") lost_ns, text price;
+    shown![
         "What each way takes", 10;
         method, low_ns: "in all from", high_ns: "to", dark_ns: "dark up to", lost_ns: "guest loses up to", price,
-    ]),
+    ]
 };
 
 /// One way; seconds, `None` is never.

@@ -2,7 +2,6 @@
 
 use super::checks::{limited, never, perhaps, throttled};
 use super::predict::{Asked, Prediction};
-use base::Needs;
 use base::rule::{Words, limit};
 use facts::rule::Hit;
 
@@ -23,52 +22,37 @@ pub(super) const RULES: &[Rule] = &[
         id: "MIG-NEVER",
         per: "guest",
         looks_at: "Whether passes ever get so short that what is left can be sent within the limit.",
-        limits: &[],
-        check: never,
         why: "The guest dirties in each pass what the next one has to send. Passes shrink until sending and dirtying are in balance, \
               and no further; QEMU stops the guest only when what is left fits into the limit.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "docs/migration.md, \"When it never ends\"; migration_iteration_run in migration/migration.c, QEMU 7.2",
+        ..Rule::checked_by(never)
     },
     Rule {
         id: "MIG-PERHAPS",
         per: "guest",
         looks_at: "Whether it ends only where a page that is written to before its turn is sent once.",
-        limits: &[],
-        check: perhaps,
         why: "Where dirty bits are cleared as a pass begins, every page written to during it is sent again; where they are cleared \
               as pages are sent, those written to before their turn are not. Which holds depends on the accelerator and the kernel.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "docs/migration.md, \"An interval\"; migration_clear_memory_region_dirty_bitmap in migration/ram.c, QEMU 7.2",
+        ..Rule::checked_by(perhaps)
     },
     Rule {
         id: "MIG-BANDWIDTH",
         per: "guest",
         looks_at: "Whether max-bandwidth leaves much of the link unused.",
         limits: &[limit("max-bandwidth of what the link carries", LINK_IN_USE, "share")],
-        check: limited,
         why: "QEMU sends no faster than max-bandwidth, 128 MiB/s unless it was set, whatever the link carries.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "MAX_THROTTLE in migration/migration.c, QEMU 7.2",
+        ..Rule::checked_by(limited)
     },
     Rule {
         id: "MIG-THROTTLE",
         per: "guest",
         looks_at: "Whether taking time from the guest makes it dirty fewer pages in a pass.",
-        limits: &[],
-        check: throttled,
         why: "A guest that writes to all its hot pages in each pass even when it is throttled loses work, and the pass after \
               it has as much to send.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "docs/migration.md, \"When it never ends\"",
+        ..Rule::checked_by(throttled)
     },
 ];
 

@@ -7,7 +7,7 @@ use super::model::memory::Memory;
 use super::model::working_set::WorkingSet;
 use super::predict::Prediction;
 use base::prediction::Said;
-use base::{Cell, Shown, Table, TableSpec, columns, headings};
+use base::{Cell, Table, TableSpec, shown, table};
 
 /// All tables, in reading order.
 pub const TABLES: &[&TableSpec] =
@@ -15,42 +15,31 @@ pub const TABLES: &[&TableSpec] =
 
 const MOST_ROWS: usize = 20;
 
-const PREDICTION: TableSpec = TableSpec {
-    section: "migration",
-    name: "prediction",
-    version: 1,
-    row: "What the model says of one quantity: `low` and `likely` with dirty bits cleared as pages are sent, `high` as passes begin, \
-          `naive` without a working set; null is never. `passes` counts those before the final one.",
-    columns: columns![key what, f64("") low, f64("") likely, f64("") high, text unit, f64("") naive],
-    shown: None,
+const PREDICTION: TableSpec = table! {
+    migration.prediction version 1:
+    "What the model says of one quantity: `low` and `likely` with dirty bits cleared as pages are sent, `high` as passes begin, \
+          `naive` without a working set; null is never. `passes` counts those before the final one.";
+    key what, f64("") low, f64("") likely, f64("") high, text unit, f64("") naive;
 };
 
-const WAYS_OUT: TableSpec = TableSpec {
-    section: "migration",
-    name: "ways_out",
-    version: 1,
-    row: "The least change of one thing alone that ends a migration whose passes never get short enough.",
-    columns: columns![key change, f64("") value, text unit],
-    shown: None,
+const WAYS_OUT: TableSpec = table! {
+    migration.ways_out version 1:
+    "The least change of one thing alone that ends a migration whose passes never get short enough.";
+    key change, f64("") value, text unit;
 };
 
-pub(super) const WORKING_SET: TableSpec = TableSpec {
-    section: "migration",
-    name: "working_set",
-    version: 1,
-    row: "Pages that the guest dirties in a window of time, and where that is known from; with a 95 % interval where it was sampled.",
-    columns: columns![key_u64("ns") window_ns, count pages, text by, count pages_low, count pages_high],
-    shown: Some(Shown::of("Pages that the guest dirties", headings![window_ns: "in", pages, by: "from"], MOST_ROWS)),
+pub(super) const WORKING_SET: TableSpec = table! {
+    migration.working_set version 1:
+    "Pages that the guest dirties in a window of time, and where that is known from; with a 95 % interval where it was sampled.";
+    key_u64("ns") window_ns, count pages, text by, count pages_low, count pages_high;
+    shown!["Pages that the guest dirties", MOST_ROWS; window_ns: "in", pages, by: "from"]
 };
 
-pub(super) const MEMORY: TableSpec = TableSpec {
-    section: "migration",
-    name: "memory",
-    version: 1,
-    row: "How much of the guest's memory is of one kind: `zero` with its holes, `one value` other than that, `compressible` by a tenth or more, \
-          `hole` to which nothing was ever written, `swapped` out and not looked at; what was sampled has a 95 % interval.",
-    columns: columns![share share, share low, share high, key kind],
-    shown: None,
+pub(super) const MEMORY: TableSpec = table! {
+    migration.memory version 1:
+    "How much of the guest's memory is of one kind: `zero` with its holes, `one value` other than that, `compressible` by a tenth or more, \
+          `hole` to which nothing was ever written, `swapped` out and not looked at; what was sampled has a 95 % interval.";
+    share share, share low, share high, key kind;
 };
 
 /// Windows of the working set that are listed.

@@ -10,7 +10,7 @@
 
 use super::model::{Machine, Model};
 use super::untold::IMITATED;
-use base::{Cell, Table, TableSpec, columns};
+use base::{Cell, Table, TableSpec, table};
 use host::processor::{Processor, Vendor};
 use std::collections::BTreeSet;
 
@@ -113,13 +113,10 @@ fn own(machine: &Machine) -> Option<BTreeSet<String>> {
     }
 }
 
-pub(crate) const FLAGS: TableSpec = TableSpec {
-    section: "nesting",
-    name: "flags",
-    version: 1,
-    row: "One flag of a processor on a machine and on its guest, and what became of it between them.",
-    columns: columns![key host, key guest, key flag, flag below, flag offered, text verdict],
-    shown: None,
+pub(crate) const FLAGS: TableSpec = table! {
+    nesting.flags version 1:
+    "One flag of a processor on a machine and on its guest, and what became of it between them.";
+    key host, key guest, key flag, flag below, flag offered, text verdict;
 };
 
 /// Table [`FLAGS`].

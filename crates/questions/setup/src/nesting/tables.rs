@@ -5,7 +5,7 @@ use super::known;
 use super::model::{Model, State};
 use super::{flags, inferred, measured};
 use base::table::{Across, Shown, TableSpec};
-use base::{Cell, Level, Table, columns, headings};
+use base::{Cell, Level, Table, shown, table};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,31 +23,23 @@ pub const TABLES: &[&TableSpec] = &[
 ];
 
 /// Every feature of every machine, and what only another level can tell.
-pub(crate) const FEATURES: TableSpec = TableSpec {
-    section: "nesting",
-    name: "features",
-    version: 2,
-    row: "Whether one virtualization feature is on at one level, and what shows it; no machine where it is another level's.",
-    columns: columns![key machine, key level, key feature, text state, text evidence, text meaning],
-    shown: None,
+pub(crate) const FEATURES: TableSpec = table! {
+    nesting.features version 2:
+    "Whether one virtualization feature is on at one level, and what shows it; no machine where it is another level's.";
+    key machine, key level, key feature, text state, text evidence, text meaning;
 };
 
-const OF_ONE_MACHINE: Shown =
-    Shown::of("Features", headings![level: "", feature, state: "is", evidence: "because"], ALL_ROWS);
+const OF_ONE_MACHINE: Shown = shown!["Features", ALL_ROWS; level: "", feature, state: "is", evidence: "because"];
 
 const OF_SEVERAL_MACHINES: Shown = Shown {
     across: Some(Across { by: "machine", cell: "state" }),
-    ..Shown::of("Features by machine", headings![feature, meaning: "description"], ALL_ROWS)
+    ..shown!["Features by machine", ALL_ROWS; feature, meaning: "description"]
 };
 
 /// Every parameter of KVM's modules, with what is known of it.
-pub const PARAMETERS: TableSpec = TableSpec {
-    section: "nesting",
-    name: "parameters",
-    version: 2,
-    row: "One parameter of a KVM module on one machine, and what is known of it.",
-    columns: columns![key machine, key level, key module, key parameter, text value, text default, text meaning, text without],
-    shown: None,
+pub const PARAMETERS: TableSpec = table! {
+    nesting.parameters version 2: "One parameter of a KVM module on one machine, and what is known of it.";
+    key machine, key level, key module, key parameter, text value, text default, text meaning, text without;
 };
 
 /// So many features that say nothing of their own are worth their lines.

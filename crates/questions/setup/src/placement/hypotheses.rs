@@ -5,7 +5,7 @@
 
 use super::culprits::{Kind, Scene};
 use super::model::{Model, STARVED};
-use base::{Cell, CpuSet, Table, TableSpec, columns, shown};
+use base::{Cell, CpuSet, Table, TableSpec, shown, table};
 use host::machine::{Domain, Role, Thread};
 
 /// A share of a CPU that is worth a theory: our own limit.
@@ -169,16 +169,14 @@ fn used(workers: &[&&Thread]) -> String {
     }
 }
 
-pub(crate) const HYPOTHESES: TableSpec = TableSpec {
-    section: "placement",
-    name: "hypotheses",
-    version: 2,
-    row: "One explanation that the facts about one VM still allow, with what it predicts and what would decide.",
-    columns: columns![key machine, key vm, key id, text hypothesis, text predicts, text so_far, text decides],
-    shown: Some(shown![
+pub(crate) const HYPOTHESES: TableSpec = table! {
+    placement.hypotheses version 2:
+    "One explanation that the facts about one VM still allow, with what it predicts and what would decide.";
+    key machine, key vm, key id, text hypothesis, text predicts, text so_far, text decides;
+    shown![
         "Explanations still open", 10;
         id: "", hypothesis: "explanation", so_far: "so far", decides: "what would decide it",
-    ]),
+    ]
 };
 
 pub fn table(models: &[Model]) -> Table {

@@ -11,7 +11,7 @@
 
 use super::model::Model;
 use base::number::percent;
-use base::{About, Cell, Evidence, Level, Section, Table, TableSpec, columns, shown};
+use base::{About, Cell, Evidence, Level, Section, Table, TableSpec, shown, table};
 use facts::Case;
 use facts::ledger::measure::{Measures, measure};
 use facts::ledger::model::Vcpu;
@@ -105,16 +105,14 @@ fn thread(models: &[Model], tid: i32) -> Option<(String, String)> {
 }
 
 /// Who ran most while a vCPU was runnable, in the words of this question.
-pub(super) const PREEMPTORS: TableSpec = TableSpec {
-    section: "placement",
-    name: "preemptors",
-    version: 2,
-    row: "One vCPU that waited for a CPU, and the thread that ran longest meanwhile, by the trace.",
-    columns: columns![key machine, key vm, key_u64("") vcpu, share ready_share, text by, i64("") by_tid, share part_of_waits],
-    shown: Some(shown![
+pub(super) const PREEMPTORS: TableSpec = table! {
+    placement.preemptors version 2:
+    "One vCPU that waited for a CPU, and the thread that ran longest meanwhile, by the trace.";
+    key machine, key vm, key_u64("") vcpu, share ready_share, text by, i64("") by_tid, share part_of_waits;
+    shown![
         "What took the CPU (from the trace)", 10;
         vm: "VM", vcpu, ready_share: "waited for a CPU", by: "longest while", part_of_waits: "of that",
-    ]),
+    ]
 };
 
 fn table(waits: &[Wait]) -> Table {

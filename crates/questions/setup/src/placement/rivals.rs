@@ -1,22 +1,18 @@
 //! Who may have kept each starved thread from running, with what speaks for and against each: all of what findings name one of.
 
 use super::model::Model;
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 
-pub(super) const RIVALS: TableSpec = TableSpec {
-    section: "placement",
-    name: "rivals",
-    version: 1,
-    row: "One who may have kept one starved thread from running: what it took, and what speaks for and against it; the finding's title \
-          names the one that is `named`.",
-    columns: columns![
-        key machine, key vm, key thread, key_i64("") tid, key_u64("") rank, text rival, flag named, share waited,
-        share took, flag at_most, text cpus, text speaks_for, text speaks_against,
-    ],
-    shown: Some(shown![
+pub(super) const RIVALS: TableSpec = table! {
+    placement.rivals version 1:
+    "One who may have kept one starved thread from running: what it took, and what speaks for and against it; the finding's title \
+          names the one that is `named`.";
+    key machine, key vm, key thread, key_i64("") tid, key_u64("") rank, text rival, flag named, share waited,
+    share took, flag at_most, text cpus, text speaks_for, text speaks_against;
+    shown![
         "What may have kept threads from running", 12;
         vm: "VM", thread, rival, took, speaks_for: "for", speaks_against: "against",
-    ]),
+    ]
 };
 
 /// Of all machines, who waited longest first.

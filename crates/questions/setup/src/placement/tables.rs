@@ -4,83 +4,62 @@ use super::hypotheses::HYPOTHESES;
 use super::model::Model;
 use super::preemptors::PREEMPTORS;
 use super::rivals::RIVALS;
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 
 /// All tables of this question, in reading order.
 pub const TABLES: &[&TableSpec] = &[&RIVALS, &HYPOTHESES, &PROPOSAL, &PLANS, &THREADS, &CPUS, &DOMAIN_XML, &PREEMPTORS];
 
 /// Every thread of a VM: where it may run, what it ran, what it waited.
-pub const THREADS: TableSpec = TableSpec {
-    section: "placement",
-    name: "threads",
-    version: 2,
-    row: "One thread of a VM: where it may run, and what share of the time between two samples it ran and waited.",
-    columns: columns![
-        key machine, key vm, key role, key_i64("") tid, text cpus, share run_share, share wait_share,
-        share starvation, u64("") last_cpu, flag assumed, text place, text comm,
-    ],
-    shown: Some(shown![
+pub const THREADS: TableSpec = table! {
+    placement.threads version 2:
+    "One thread of a VM: where it may run, and what share of the time between two samples it ran and waited.";
+    key machine, key vm, key role, key_i64("") tid, text cpus, share run_share, share wait_share, share starvation,
+    u64("") last_cpu, flag assumed, text place, text comm;
+    shown![
         "Threads", 24;
         vm: "VM", role: "thread", comm: "name", tid: "id", cpus: "may run on", run_share: "ran", wait_share: "waited",
-    ]),
+    ]
 };
 
 /// Every CPU, and which threads of VMs may run there.
-pub const CPUS: TableSpec = TableSpec {
-    section: "placement",
-    name: "cpus",
-    version: 2,
-    row: "One CPU: its core, node and package, the lowest CPU that shares its last-level cache, which threads of VMs are bound to it, \
-          and how it was used between two samples.",
-    columns: columns![
-        key machine, key_u64("") cpu, u64("") core, u64("") node, text threads, share busy, share softirq,
-        share steal, u64("") package, u64("") last_cache,
-    ],
-    shown: None,
+pub const CPUS: TableSpec = table! {
+    placement.cpus version 2:
+    "One CPU: its core, node and package, the lowest CPU that shares its last-level cache, which threads of VMs are bound to it, \
+          and how it was used between two samples.";
+    key machine, key_u64("") cpu, u64("") core, u64("") node, text threads, share busy, share softirq, share steal,
+    u64("") package, u64("") last_cache;
 };
 
 /// Placements to choose from: every thread and interrupt of each, why it is there, what it would get.
-pub const PROPOSAL: TableSpec = TableSpec {
-    section: "placement",
-    name: "proposal",
-    version: 2,
-    row: "Where one proposed placement puts one thread or interrupt, why, and what share of a CPU the model gives it there.",
-    columns: columns![
-        key machine, key_u64("") rank, key thread, text cpus, text why, text predicted, text vm, share share_now,
-        share share_then, text command, text undo, text idea,
-    ],
-    shown: Some(shown![
+pub const PROPOSAL: TableSpec = table! {
+    placement.proposal version 2:
+    "Where one proposed placement puts one thread or interrupt, why, and what share of a CPU the model gives it there.";
+    key machine, key_u64("") rank, key thread, text cpus, text why, text predicted, text vm, share share_now,
+    share share_then, text command, text undo, text idea;
+    shown![
         "Placements to choose from", 24;
         rank: "#", thread, cpus: "on", why, predicted: "CPU use, modelled",
-    ]),
+    ]
 };
 
 /// The plans with their scores, what holds now and what was rejected among them.
-pub(crate) const PLANS: TableSpec = TableSpec {
-    section: "placement",
-    name: "plans",
-    version: 2,
-    row: "The modelled score of one placement and the prices it is the sum of; the placement of today is one of them.",
-    columns: columns![
-        key machine, key_u64("") rank, text idea, f64("") score, f64("") shortfall, f64("") remote, f64("") strangers,
-        f64("") shared, f64("") moved, count commands, f64("") effect, text verdict, f64("") missing, f64("") starved,
-        f64("") interrupted, f64("") exposed, f64("") disturbed, f64("") spread, f64("") reserved, f64("") apart,
-    ],
-    shown: Some(shown![
+pub(crate) const PLANS: TableSpec = table! {
+    placement.plans version 2:
+    "The modelled score of one placement and the prices it is the sum of; the placement of today is one of them.";
+    key machine, key_u64("") rank, text idea, f64("") score, f64("") shortfall, f64("") remote, f64("") strangers,
+    f64("") shared, f64("") moved, count commands, f64("") effect, text verdict, f64("") missing, f64("") starved,
+    f64("") interrupted, f64("") exposed, f64("") disturbed, f64("") spread, f64("") reserved, f64("") apart;
+    shown![
         "Scores, modelled", 10;
         rank: "#", idea: "placement", commands, effect: "points per command", missing: "CPUs short",
         score: "score (lower is better)", verdict,
-    ]),
+    ]
 };
 
 /// The elements of each domain's definition under each placement that is shown.
-pub(crate) const DOMAIN_XML: TableSpec = TableSpec {
-    section: "placement",
-    name: "domain_xml",
-    version: 2,
-    row: "The elements of one VM's libvirt definition under one proposed placement.",
-    columns: columns![key machine, key_u64("") rank, key vm, text xml],
-    shown: None,
+pub(crate) const DOMAIN_XML: TableSpec = table! {
+    placement.domain_xml version 2: "The elements of one VM's libvirt definition under one proposed placement.";
+    key machine, key_u64("") rank, key vm, text xml;
 };
 
 /// Table [`THREADS`].

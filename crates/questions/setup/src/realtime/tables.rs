@@ -2,43 +2,35 @@
 
 use super::knobs::Place;
 use super::section::Audit;
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 
 /// All tables of this question, in reading order.
 pub const TABLES: &[&TableSpec] = &[&RANKING, &KNOBS];
 
 /// Every knob of every machine that was asked.
-const KNOBS: TableSpec = TableSpec {
-    section: "realtime",
-    name: "knobs",
-    version: 1,
-    row: "One setting that real time depends on: how it is set, what is wanted, and what was seen of its effect.",
-    columns: columns![
-        key machine, key id, text group, text knob, text value, text want, text state, text effect_metric,
-        text effect, text place,
-    ],
-    shown: Some(shown![
+const KNOBS: TableSpec = table! {
+    realtime.knobs version 1:
+    "One setting that real time depends on: how it is set, what is wanted, and what was seen of its effect.";
+    key machine, key id, text group, text knob, text value, text want, text state, text effect_metric, text effect,
+    text place;
+    shown![
         "Knobs", 48;
         group, knob, value: "is", want: "wanted", state, effect: "effect, measured",
-    ]),
+    ]
 };
 
 /// What a trace says that knobs could bring.
-const RANKING: TableSpec = TableSpec {
-    section: "realtime",
-    name: "ranking",
-    version: 1,
-    row: "What the vCPUs of the traces lost to causes that one knob is about, which is the most that it could have removed; with a \
-          budget, how much of it while one of its goals was broken, which then ranks them. The last row is what no knob is about. The totals are all that was lost.",
-    columns: columns![
-        key machine, key_u64("") rank, key id, text knob, text state, count count, ns total_ns, ns max_ns,
-        share lost_share, text by, ns in_breaches_ns,
-    ],
-    shown: Some(shown![
+const RANKING: TableSpec = table! {
+    realtime.ranking version 1:
+    "What the vCPUs of the traces lost to causes that one knob is about, which is the most that it could have removed; with a \
+          budget, how much of it while one of its goals was broken, which then ranks them. The last row is what no knob is about. The totals are all that was lost.";
+    key machine, key_u64("") rank, key id, text knob, text state, count count, ns total_ns, ns max_ns, share lost_share,
+    text by, ns in_breaches_ns;
+    shown![
         "What knobs could remove, at most", 12;
         knob, state, in_breaches_ns: "in breaches", total_ns: "lost", lost_share: "of all", max_ns: "longest",
         by: "to",
-    ]),
+    ]
 };
 
 /// What each knob could have removed, the largest amount first.

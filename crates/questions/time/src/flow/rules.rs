@@ -27,39 +27,33 @@ pub const RULES: &[Rule] = &[
             limit("per chain", nested::VMCS_PER_CHAIN, "exits per chain"),
             limit("or, where no chain is complete, share of all exits", nested::VMCS_WITHOUT_CHAINS, "share"),
         ],
-        check: shadow,
         why: "Without VMCS shadowing, each VMREAD and VMWRITE of L1 exits, and L0 emulates it. With it, the CPU \
               reads and writes a shadow VMCS; only fields outside KVM's shadow list, such as HOST_RSP, still exit.",
-        fix: &[],
-        undo: &[],
         needs: Needs::Reload,
         source: "arch/x86/kvm/vmx/vmcs_shadow_fields.h and vmx.c (enable_shadow_vmcs), Linux 6.12; Intel SDM vol. 3, \
                  25.6.2 VMCS shadowing",
+        ..Rule::checked_by(shadow)
     },
     Rule {
         id: "FLW-VLS",
         per: "VM",
         looks_at: "VMLOAD and VMSAVE exits of L1, where chains are recorded.",
         limits: &[limit("share of all exits", nested::SVM_SHARE, "share")],
-        check: vls,
         why: "Without virtual VMLOAD and VMSAVE, each of these instructions of L1 exits, and L0 copies the segment \
               state. CPUs with VLS execute them in the guest.",
-        fix: &[],
-        undo: &[],
         needs: Needs::Reload,
         source: "arch/x86/kvm/svm/svm.c (vls), Linux 6.12; AMD APM vol. 2, 15.33.1 Virtualizing VMLOAD and VMSAVE",
+        ..Rule::checked_by(vls)
     },
     Rule {
         id: "FLW-VGIF",
         per: "VM",
         looks_at: "STGI and CLGI exits of L1, where chains are recorded.",
         limits: &[limit("share of all exits", nested::SVM_SHARE, "share")],
-        check: vgif,
         why: "Without virtual GIF, each STGI and CLGI of L1 exits. CPUs with vGIF execute them in the guest.",
-        fix: &[],
-        undo: &[],
         needs: Needs::Reload,
         source: "arch/x86/kvm/svm/svm.c (vgif), Linux 6.12; AMD APM vol. 2, 15.33.2 Virtualizing STGI and CLGI",
+        ..Rule::checked_by(vgif)
     },
     Rule {
         id: "FLW-PAUSE",
@@ -71,7 +65,6 @@ pub const RULES: &[Rule] = &[
             limit("or exits per second of one vCPU", storms::PAUSE.per_second, ""),
             limit("or exits of one vCPU in a burst of 10 ms", storms::FEWEST_IN_BURST as f64, ""),
         ],
-        check: pause,
         why: "A PAUSE exit means that the guest spun longer than KVM's window (4,096 cycles) for a lock. With more runnable \
               vCPUs than CPUs the lock's holder is often preempted, and the waiters burn the CPU that it needs. KVM then \
               yields to another vCPU of the VM.",
@@ -79,10 +72,9 @@ pub const RULES: &[Rule] = &[
             "kvmscope check   # shows which threads share CPUs: pin vCPUs apart, or give the VM fewer vCPUs",
             "grep . /sys/module/kvm_intel/parameters/ple_* /sys/module/kvm_amd/parameters/pause_filter_*   # the window",
         ],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "kvm_vcpu_on_spin in virt/kvm/kvm_main.c, ple_window in arch/x86/kvm/vmx/vmx.c and pause_filter_count in \
                  arch/x86/kvm/svm/svm.c, Linux 6.12; Intel SDM vol. 3, 25.1.3 PAUSE-loop exiting",
+        ..Rule::checked_by(pause)
     },
     Rule {
         id: "FLW-IPI",
@@ -92,7 +84,6 @@ pub const RULES: &[Rule] = &[
             limit("share of the VM's vCPU time", storms::IPI.share, "share"),
             limit("or exits per second of one vCPU", storms::IPI.per_second, ""),
         ],
-        check: ipi,
         why: "Each write of the interrupt command register exits unless the hardware virtualizes IPIs (Intel IPI \
               virtualization, AMD AVIC), and the target vCPU is kicked or woken. Frequent wake-ups between a guest's vCPUs \
               are the usual cause.",
@@ -102,10 +93,9 @@ pub const RULES: &[Rule] = &[
             "cat /sys/module/kvm_intel/parameters/enable_ipiv /sys/module/kvm_amd/parameters/avic   # at L0: Y if \
              IPIs are virtualized",
         ],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "kvm_apic_send_ipi in arch/x86/kvm/lapic.c, enable_ipiv in arch/x86/kvm/vmx/vmx.c (since 6.0), avic in \
                  arch/x86/kvm/svm/avic.c, Linux 6.12",
+        ..Rule::checked_by(ipi)
     },
     Rule {
         id: "FLW-APIC",
@@ -115,13 +105,11 @@ pub const RULES: &[Rule] = &[
             limit("share of all exits", exits::APIC_SHARE, "share"),
             limit("and exits per second", exits::APIC_PER_SECOND, ""),
         ],
-        check: apic,
         why: "The guest accesses its local APIC, and the hardware or its settings require an exit for each access.",
-        fix: &[],
-        undo: &[],
         needs: Needs::Reload,
         source: "Intel SDM vol. 3, 30 APIC virtualization; AMD APM vol. 2, 15.29 AVIC; arch/x86/kvm/lapic.c and \
                  svm/avic.c, Linux 6.12; docs/check.md#avic",
+        ..Rule::checked_by(apic)
     },
     Rule {
         id: "FLW-TIMER",
@@ -132,15 +120,13 @@ pub const RULES: &[Rule] = &[
             limit("and exits per second of one vCPU", storms::TIMER_LEAST_PER_SECOND, ""),
             limit("or exits per second of one vCPU, whatever time they take", storms::TIMER.per_second, ""),
         ],
-        check: timer,
         why: "Each time the guest arms its timer it writes TSC_DEADLINE or TMICT, which exits even with APICv; on \
               Intel each expiry exits as well (VMX preemption timer). Use fewer timers, or fewer ticks of idle \
               vCPUs; the host has no setting for it.",
         fix: &["perf record -e timer:hrtimer_start -ag -- sleep 5 && perf report   # in the guest: shows what arms \
             timers"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "handle_fastpath_set_tscdeadline in arch/x86/kvm/x86.c, Linux 6.12",
+        ..Rule::checked_by(timer)
     },
     Rule {
         id: "FLW-USERSPACE",
@@ -151,13 +137,11 @@ pub const RULES: &[Rule] = &[
             limit("and exits per second and vCPU", exits::USERSPACE_LEAST_PER_SECOND, ""),
             limit("or exits per second and vCPU, whatever time they take", exits::USERSPACE_PER_SECOND, ""),
         ],
-        check: userspace,
         why: "An exit that the VMM handles costs several times as much as one that the kernel handles: KVM_RUN \
               returns, the VMM emulates a device, and calls KVM_RUN again.",
-        fix: &[],
-        undo: &[],
         needs: Needs::Reload,
         source: "Documentation/virt/kvm/api.rst (KVM_RUN, KVM_IOEVENTFD, KVM_COALESCED_MMIO), Linux 6.12",
+        ..Rule::checked_by(userspace)
     },
     Rule {
         id: "FLW-EPT",
@@ -167,101 +151,77 @@ pub const RULES: &[Rule] = &[
             limit("share of all exits", exits::EPT_SHARE, "share"),
             limit("and page faults per second and vCPU", exits::EPT_PER_SECOND, ""),
         ],
-        check: ept_storm,
         why: "The first access to each guest page, and to each page that the host reclaimed, is an exit that fills \
               one entry of the second-level page table. A huge page replaces 512 of these exits by one; preallocated \
               memory avoids them.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "arch/x86/kvm/mmu/tdp_mmu.c, Linux 6.12; Documentation/admin-guide/mm/transhuge.rst",
+        ..Rule::checked_by(ept_storm)
     },
     Rule {
         id: "FLW-PREEMPT",
         per: "cause",
         looks_at: "vCPUs that were runnable while something else had their CPU, grouped by what ran there longest.",
         limits: &[limit("share of a vCPU's time", waiting::PREEMPT_SHARE, "share")],
-        check: preempted,
         why: "The vCPU was runnable, but the host's scheduler ran something else on its CPU. The guest loses this \
               time; it shows there as steal time.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "sched_switch with prev_state R or R+ (include/trace/events/sched.h, Linux 6.12)",
+        ..Rule::checked_by(preempted)
     },
     Rule {
         id: "FLW-HALTPOLL",
         per: "VM",
         looks_at: "Time in which KVM polled after a guest had halted.",
         limits: &[limit("share of the VM's vCPU time", storms::POLL_SHARE, "share")],
-        check: halt_poll,
         why: "When a guest halts, KVM spins up to halt_poll_ns in case an interrupt comes soon. That shortens \
               wake-ups, but uses CPU time that another vCPU could use.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "Documentation/virt/kvm/halt-polling.rst, Linux 6.12 (x86 default 200,000 ns)",
+        ..Rule::checked_by(halt_poll)
     },
     Rule {
         id: "FLW-STALE",
         per: "trace",
         looks_at: "Entries of LTTng's KVM probes with an impossible vcpu_id.",
-        limits: &[],
-        check: stale,
         why: "LTTng's KVM probes copy the kernel's event prototypes by hand, and the kernel changed them in 5.10 and \
               5.16. These fields were ignored, and the levels were determined without them.",
         fix: &["kvmscope record --seconds 10"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "lttng-modules ed19c0a include/instrumentation/events/arch/x86/kvm/trace.h against \
                  arch/x86/kvm/trace.h of Linux 6.1",
+        ..Rule::checked_by(stale)
     },
     Rule {
         id: "FLW-LOST",
         per: "trace",
         looks_at: "Events that the recorder dropped, as the file counts them and as gaps in its streams show them.",
-        limits: &[],
-        check: lost,
         why: "The recorder's buffers overflowed, so events are missing. Times around the gaps are unknown, chains \
               across them are excluded from the statistics, and shares are of the recorded events.",
         fix: &["kvmscope record --seconds 10 --buffer-size 64M"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "Documentation/trace/ftrace.rst (buffer_size_kb), Linux 6.12",
+        ..Rule::checked_by(lost)
     },
     Rule {
         id: "FLW-DAMAGE",
         per: "trace",
         looks_at: "Streams that are missing, truncated or unreadable.",
-        limits: &[],
-        check: damaged,
         why: "The file does not have all recorded events: it was truncated or damaged, or the recorder was killed. \
               Unreadable events are ignored, and times that depend on them are unknown.",
         fix: &["kvmscope record --seconds 10"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "docs/formats.md; docs/flow.md, rule T19",
+        ..Rule::checked_by(damaged)
     },
     Rule {
         id: "FLW-CONFLICT",
         per: "VM",
         looks_at: "Exits for which the entry before them and the events after them imply different levels.",
-        limits: &[],
-        check: level_conflicts,
         why: "The entry requests before an exit and the events after it disagree about its level. The later event \
               was used. Possible causes: a restored or migrated guest, or unreported lost events.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "docs/flow.md, two witnesses",
+        ..Rule::checked_by(level_conflicts)
     },
     Rule {
         id: "FLW-ALIGN",
         per: "machine",
         looks_at: "A guest's own events and exits against those of the level below: events at times when the vCPU did \
             not run, exits that were not reflected, offsets of the TSC that are missing.",
-        limits: &[],
-        check: aligned,
         why: "A guest records its own trace, so its vCPU was running at each event, and the level below reflected \
               each exit that the guest recorded. Where this does not hold, events were lost, the traces are of \
               different runs, or the clocks are aligned wrongly; do not trust times across both traces then.",
@@ -270,9 +230,8 @@ pub const RULES: &[Rule] = &[
             "kvmscope record --seconds 10 -o guest --as L1   # in the guest, at the same time",
             "kvmscope join host guest -o both",
         ],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "docs/alignment.md; kvm_write_tsc_offset in arch/x86/kvm/trace.h, Linux 6.12",
+        ..Rule::checked_by(aligned)
     },
 ];
 

@@ -2,7 +2,6 @@
 
 use super::checks::{broken, unsure};
 use super::goals::Verdicts;
-use base::Needs;
 use base::rule::Words;
 use facts::rule::Hit;
 
@@ -16,27 +15,19 @@ pub(crate) const RULES: &[Rule] = &[
         per: "goal",
         looks_at: "Goals of the budget that the recording breaks for certain: unknown time counts as not lost, and samples in the \
             bucket that has the limit count as below it.",
-        limits: &[],
-        check: broken,
         why: "A goal is broken if one vCPU or one sample breaks it once. What is named took the time when it was worst; other \
               moments may have other causes: tables moments and culprits list those of vCPUs, attributed those of samples.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "docs/budgets.md, \"Verdicts\"",
+        ..Rule::checked_by(broken)
     },
     Rule {
         id: "LAT-EVIDENCE",
         per: "budget",
         looks_at: "Goals of the budget that neither pass nor fail: INCONCLUSIVE and NOT MEASURED.",
-        limits: &[],
-        check: unsure,
         why: "A PASS takes evidence: a trace of the length that the goal requires, without which rare losses are not seen, or as \
               many samples; nothing unknown that could break the goal; and clocks that are exact to a quarter of the limit.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "docs/budgets.md, \"Verdicts\"; C. Clopper and E. Pearson, Biometrika 26 (1934)",
+        ..Rule::checked_by(unsure)
     },
 ];
 

@@ -5,31 +5,27 @@
 
 use base::datapath::RateBounds;
 use base::number::counted;
-use base::{Cell, Shown, Table, TableSpec, columns, shown};
+use base::{Cell, Shown, Table, TableSpec, shown, table};
 use facts::datapaths::Bed;
 use std::collections::BTreeMap;
 
 /// Bounds of both sides.
-pub(crate) const BOUNDS: TableSpec = TableSpec {
-    section: super::super::ID,
-    name: "bounds",
-    version: 1,
-    row: "Between which rates frames begin to be lost, before and after, by searches for one goal: the lowest and the highest bound of all \
+pub(crate) const BOUNDS: TableSpec = table! {
+    compare.bounds version 1:
+    "Between which rates frames begin to be lost, before and after, by searches for one goal: the lowest and the highest bound of all \
           searches of a side. verdict: above or below if the interval after lies beyond the one before, overlap, or open where a bound \
-          that would tell was not found.",
-    columns: columns![
-        key design, key_u64("") vnfs, key_u64("") size_bytes, key goal, key method, u64("") before_lower_pps,
-        u64("") before_upper_pps, u64("") after_lower_pps, u64("") after_upper_pps, text verdict,
-        count before_searches, count after_searches,
-    ],
-    shown: Some(Shown {
+          that would tell was not found.";
+    key design, key_u64("") vnfs, key_u64("") size_bytes, key goal, key method, u64("") before_lower_pps,
+    u64("") before_upper_pps, u64("") after_lower_pps, u64("") after_upper_pps, text verdict, count before_searches,
+    count after_searches;
+    Shown {
         whole: &["verdict"],
         ..shown![
             "Rates between which frames begin to be lost, before and after", 40;
             design, vnfs: "VNFs", size_bytes: "bytes", goal, before_lower_pps: "from", before_upper_pps: "to",
             after_lower_pps: "from, after", after_upper_pps: "to, after", verdict,
         ]
-    }),
+    }
 };
 
 /// What makes searches the same: design, VNFs, bytes, goal, method.

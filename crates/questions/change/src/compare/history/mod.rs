@@ -11,7 +11,7 @@ mod series;
 
 use super::configuration;
 use base::number::{list, many, plain};
-use base::{Cell, Section, Shown, Table, TableSpec, Unknown, columns, shown};
+use base::{Cell, Section, Shown, Table, TableSpec, Unknown, shown, table};
 use facts::statistics::change_points::{self, ChangePoint, LEAST};
 use facts::statistics::holm::{self, CHANCE};
 use facts::{Answer, Case, Error};
@@ -25,45 +25,35 @@ pub const QUESTION: &str = "When did something change, and what was set up diffe
 pub const TABLES: &[&TableSpec] = &[&CHANGES, &RECORDINGS, &VALUES];
 
 /// Where a level changed.
-pub const CHANGES: TableSpec = TableSpec {
-    section: ID,
-    name: "changes",
-    version: 1,
-    row: "One change of the level of one number: the first recording of the new level, the medians of the recordings before and after up to the next change, how \
-          likely a split as clear as this is in a series without any, and what was set up differently between that recording and the one before it.",
-    columns: columns![
-        key what, key since, f64("") before, f64("") after, f64("x") ratio, count recordings_before,
-        count recordings_after, f64("") chance, text set_up,
-    ],
-    shown: Some(Shown {
+pub const CHANGES: TableSpec = table! {
+    history.changes version 1:
+    "One change of the level of one number: the first recording of the new level, the medians of the recordings before and after up to the next change, how \
+          likely a split as clear as this is in a series without any, and what was set up differently between that recording and the one before it.";
+    key what, key since, f64("") before, f64("") after, f64("x") ratio, count recordings_before, count recordings_after,
+    f64("") chance, text set_up;
+    Shown {
         whole: &["what"],
         ..shown![
             "What changed", 40;
             what, since, before, after, ratio, set_up: "set up differently since then",
         ]
-    }),
+    }
 };
 
-pub const RECORDINGS: TableSpec = TableSpec {
-    section: ID,
-    name: "recordings",
-    version: 1,
-    row: "One recording of the series, oldest first: when it was made, how many settings differ from the one before it, and which.",
-    columns: columns![key_u64("") number, text recording, text created, count differing, text set_up],
-    shown: Some(shown![
+pub const RECORDINGS: TableSpec = table! {
+    history.recordings version 1:
+    "One recording of the series, oldest first: when it was made, how many settings differ from the one before it, and which.";
+    key_u64("") number, text recording, text created, count differing, text set_up;
+    shown![
         "Recordings", 60;
         number, recording, created: "made at", set_up: "set up differently from the one before",
-    ]),
+    ]
 };
 
 /// Every number of every recording.
-pub(crate) const VALUES: TableSpec = TableSpec {
-    section: ID,
-    name: "values",
-    version: 1,
-    row: "One number of one recording.",
-    columns: columns![key what, key_u64("") number, f64("") value],
-    shown: None,
+pub(crate) const VALUES: TableSpec = table! {
+    history.values version 1: "One number of one recording.";
+    key what, key_u64("") number, f64("") value;
 };
 
 /// Changes that are named in the summary.

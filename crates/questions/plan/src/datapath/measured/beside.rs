@@ -2,47 +2,38 @@
 
 use super::kinds::Spread;
 use base::datapath::StreamRun;
-use base::{Cell, Shown, Table, TableSpec, columns, shown};
+use base::{Cell, Shown, Table, TableSpec, shown, table};
 use facts::datapaths::Bed;
 use std::collections::BTreeMap;
 
 const MOST_ROWS: usize = 60;
 
-pub(super) const BOUNDS: TableSpec = TableSpec {
-    section: "datapath",
-    name: "bounds",
-    version: 1,
-    row: "Between which offered rates a measured datapath begins to lose more than loss_ratio; a bound that was not found is \
-          missing, and ended says why. Trials are those of all goals of one search; discarded ones did not count.",
-    columns: columns![
-        key machine, key design, key_u64("") vnfs, key_u64("") size_bytes, key goal, key method, share loss_ratio,
-        u64("") lower_pps, u64("") upper_pps, text ended, count trials, count discarded,
-    ],
-    shown: Some(Shown {
+pub(super) const BOUNDS: TableSpec = table! {
+    datapath.bounds version 1:
+    "Between which offered rates a measured datapath begins to lose more than loss_ratio; a bound that was not found is \
+          missing, and ended says why. Trials are those of all goals of one search; discarded ones did not count.";
+    key machine, key design, key_u64("") vnfs, key_u64("") size_bytes, key goal, key method, share loss_ratio,
+    u64("") lower_pps, u64("") upper_pps, text ended, count trials, count discarded;
+    Shown {
         whole: &["lower_pps", "upper_pps"],
         ..shown![
             "Rates between which frames begin to be lost, measured", MOST_ROWS;
             design, vnfs: "VNFs", size_bytes: "bytes", goal, lower_pps: "from", upper_pps: "to", trials, ended,
         ]
-    }),
+    }
 };
 
-pub(super) const STREAMS: TableSpec = TableSpec {
-    section: "datapath",
-    name: "streams",
-    version: 1,
-    row: "TCP streams over one path whose program writes messages of one size, measured: the median of all runs, and the least and \
-          the most. A message is no frame, so nothing here is a rate of frames.",
-    columns: columns![
-        key machine, key path, key_u64("") vnfs, key_u64("") message_bytes, count runs, f64("") gbps,
-        f64("") low_gbps, f64("") high_gbps, f64("") sender_cpu_s_per_gb, f64("") receiver_cpu_s_per_gb,
-        count retransmits,
-    ],
-    shown: Some(shown![
+pub(super) const STREAMS: TableSpec = table! {
+    datapath.streams version 1:
+    "TCP streams over one path whose program writes messages of one size, measured: the median of all runs, and the least and \
+          the most. A message is no frame, so nothing here is a rate of frames.";
+    key machine, key path, key_u64("") vnfs, key_u64("") message_bytes, count runs, f64("") gbps, f64("") low_gbps,
+    f64("") high_gbps, f64("") sender_cpu_s_per_gb, f64("") receiver_cpu_s_per_gb, count retransmits;
+    shown![
         "TCP streams of messages of one size, measured (a message is no frame)", MOST_ROWS;
         path, vnfs: "VNFs", message_bytes: "message bytes", gbps: "Gb/s", low_gbps: "least", high_gbps: "most",
         sender_cpu_s_per_gb: "CPU s/GB, sender", receiver_cpu_s_per_gb: "receiver", retransmits,
-    ]),
+    ]
 };
 
 /// Both tables, as far as they have rows.

@@ -13,37 +13,27 @@ use crate::datapath::published::points;
 use base::datapath::{DatapathRun, DatapathRuns, gbps};
 use base::gauges::{Ceiling, Published, RateLook, TrialName};
 use base::number::{counted, plain};
-use base::{Cell, Table, TableSpec, columns};
+use base::{Cell, Table, TableSpec, table};
 use facts::datapaths::Bed;
 
 /// What carries packets in the trials that the model knows.
 const MODELLED: &str = "ovs-dpdk";
 
-pub(super) const SAMPLES: TableSpec = TableSpec {
-    section: "datapath",
-    name: "samples",
-    version: 1,
-    row: "Packets between two readings of the counters within a trial's window, measured. counted: `sent` by the senders, `received` at the \
+pub(super) const SAMPLES: TableSpec = table! {
+    datapath.samples version 1:
+    "Packets between two readings of the counters within a trial's window, measured. counted: `sent` by the senders, `received` at the \
           ends of all chains, `all VNFs` sent (the system rate), `VNF k` sent. Times are since the first trial's window began; gbps counts \
-          frames with FCS. The packets of a trial add up to those of its window.",
-    columns: columns![
-        key machine, key design, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat,
-        ns from_ns, ns to_ns, ns read_ns, key counted, count packets, f64("") pps, f64("") gbps,
-    ],
-    shown: None,
+          frames with FCS. The packets of a trial add up to those of its window.";
+    key machine, key design, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat, ns from_ns,
+    ns to_ns, ns read_ns, key counted, count packets, f64("") pps, f64("") gbps;
 };
 
-pub(super) const MARKS: TableSpec = TableSpec {
-    section: "datapath",
-    name: "marks",
-    version: 1,
-    row: "What a trial's rate of all VNFs together is held against. kind modelled: what the trials before it say that it can carry at most, and \
-          name is the resource that binds; kind published: a result of docs/validation.md with the same pattern and size.",
-    columns: columns![
-        key machine, key design, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat, key kind,
-        key name, text of_design, u64("") of_vnfs, f64("") system_pps, text source,
-    ],
-    shown: None,
+pub(super) const MARKS: TableSpec = table! {
+    datapath.marks version 1:
+    "What a trial's rate of all VNFs together is held against. kind modelled: what the trials before it say that it can carry at most, and \
+          name is the resource that binds; kind published: a result of docs/validation.md with the same pattern and size.";
+    key machine, key design, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat, key kind,
+    key name, text of_design, u64("") of_vnfs, f64("") system_pps, text source;
 };
 
 /// What the trials of `before` say that a trial can carry at most; `None` where they tell too little.

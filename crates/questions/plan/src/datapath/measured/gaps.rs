@@ -6,7 +6,7 @@
 use super::tables::MOST_ROWS;
 use base::datapath::{DatapathRun, Poller};
 use base::number::{list, many, percent};
-use base::{Cell, Span, Table, TableSpec, Unknown, columns, shown};
+use base::{Cell, Span, Table, TableSpec, Unknown, shown, table};
 use facts::Case;
 use facts::attribution::pollers::{Asked, Spent, spent};
 use facts::datapaths::Bed;
@@ -17,23 +17,18 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use walk::events::host_interrupts::Handlers;
 
-pub(super) const GAPS: TableSpec = TableSpec {
-    section: "datapath",
-    name: "gaps",
-    version: 1,
-    row: "What took the CPU of one polling thread within the window of one trial, by the trace: a thread, an interrupt (irq, vector, softirq, \
+pub(super) const GAPS: TableSpec = table! {
+    datapath.gaps version 1:
+    "What took the CPU of one polling thread within the window of one trial, by the trace: a thread, an interrupt (irq, vector, softirq, \
           nmi) by itself, time that the thread was asleep, and what the trace does not tell (unknown). With the time that the thread itself \
-          ran, they add up to the window. An interrupt cuts what it interrupts in two. What the machine below took is in none of them.",
-    columns: columns![
-        key machine, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat, key thread,
-        key_u64("") tid, u64("") cpu, key kind, key by, key_u64("") by_tid, count count, ns total_ns, ns max_ns,
-        share share,
-    ],
-    shown: Some(shown![
+          ran, they add up to the window. An interrupt cuts what it interrupts in two. What the machine below took is in none of them.";
+    key machine, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat, key thread, key_u64("") tid,
+    u64("") cpu, key kind, key by, key_u64("") by_tid, count count, ns total_ns, ns max_ns, share share;
+    shown![
         "Who took the CPUs of polling threads, by the trace", MOST_ROWS;
         vnfs: "VNFs", size_bytes: "bytes", repeat: "trial", thread, cpu: "CPU", kind, by, by_tid: "its id",
         count: "times", total_ns: "total", max_ns: "longest", share: "of window",
-    ]),
+    ]
 };
 
 /// A polling thread in a trial, and what became of its window.

@@ -1,67 +1,52 @@
 //! The tables of what Open vSwitch and testpmd printed.
 
 use super::tables::MOST_ROWS;
-use base::{Cell, Shown, Table, TableSpec, columns, shown};
+use base::{Cell, Shown, Table, TableSpec, shown, table};
 use facts::datapaths::Printed;
 
-pub(super) const PMDS: TableSpec = TableSpec {
-    section: "datapath",
-    name: "pmds",
-    version: 1,
-    row: "What one polling thread of Open vSwitch says of itself since its counters were cleared.",
-    columns: columns![
-        key machine, key file, key_u64("") cpu, count packets, f64("") cycles_per_packet, share busy_share,
-        f64("") packets_per_batch, count emc_hits, count simple_match_hits, count smc_hits, count megaflow_hits,
-        count upcalls, count lost_upcalls,
-    ],
-    shown: Some(shown![
+pub(super) const PMDS: TableSpec = table! {
+    datapath.pmds version 1: "What one polling thread of Open vSwitch says of itself since its counters were cleared.";
+    key machine, key file, key_u64("") cpu, count packets, f64("") cycles_per_packet, share busy_share,
+    f64("") packets_per_batch, count emc_hits, count simple_match_hits, count smc_hits, count megaflow_hits,
+    count upcalls, count lost_upcalls;
+    shown![
         "Polling threads of Open vSwitch, as it prints them", MOST_ROWS;
         file, cpu: "CPU", packets, cycles_per_packet: "cycles each", busy_share: "busy",
         packets_per_batch: "per batch", upcalls, lost_upcalls: "lost",
-    ]),
+    ]
 };
 
-pub(super) const QUEUES: TableSpec = TableSpec {
-    section: "datapath",
-    name: "queues",
-    version: 1,
-    row: "One receive queue and the polling thread that serves it; its usage includes polling, and is missing until the switch has measured it.",
-    columns: columns![key machine, key file, key_u64("") cpu, key port, key_u64("") queue, share usage_share],
-    shown: Some(Shown {
+pub(super) const QUEUES: TableSpec = table! {
+    datapath.queues version 1:
+    "One receive queue and the polling thread that serves it; its usage includes polling, and is missing until the switch has measured it.";
+    key machine, key file, key_u64("") cpu, key port, key_u64("") queue, share usage_share;
+    Shown {
         in_terminals: false,
         ..shown![
             "Receive queues and who serves them", MOST_ROWS;
             file, cpu: "CPU", port, queue, usage_share: "usage",
         ]
-    }),
+    }
 };
 
-pub(super) const FLOWS: TableSpec = TableSpec {
-    section: "datapath",
-    name: "flows",
-    version: 1,
-    row: "Packets from one port for which the datapath had the same actions.",
-    columns: columns![key machine, key file, key in_port, key actions, count packets],
-    shown: None,
+pub(super) const FLOWS: TableSpec = table! {
+    datapath.flows version 1: "Packets from one port for which the datapath had the same actions.";
+    key machine, key file, key in_port, key actions, count packets;
 };
 
-pub(super) const PORTS: TableSpec = TableSpec {
-    section: "datapath",
-    name: "ports",
-    version: 1,
-    row: "One port of testpmd, as it was shown last: what it received and sent, and what was lost there.",
-    columns: columns![
-        key machine, key file, key_u64("") port, count rx_packets, count rx_lost, count tx_packets, count tx_dropped,
-        u64("") rx_pps, u64("") tx_pps,
-    ],
-    shown: Some(Shown {
+pub(super) const PORTS: TableSpec = table! {
+    datapath.ports version 1:
+    "One port of testpmd, as it was shown last: what it received and sent, and what was lost there.";
+    key machine, key file, key_u64("") port, count rx_packets, count rx_lost, count tx_packets, count tx_dropped,
+    u64("") rx_pps, u64("") tx_pps;
+    Shown {
         in_terminals: false,
         ..shown![
             "Ports of testpmd", MOST_ROWS;
             file, port, rx_packets: "received", rx_lost: "lost", tx_packets: "sent", tx_dropped: "dropped",
             rx_pps: "received/s", tx_pps: "sent/s",
         ]
-    }),
+    }
 };
 
 /// Tables [`PMDS`], [`QUEUES`], [`FLOWS`] and [`PORTS`], those that have rows.

@@ -8,7 +8,7 @@ use super::printed::{FLOWS, PMDS, PORTS, QUEUES};
 use super::unseen::PREDICTED;
 use crate::datapath::tables::RATES;
 use base::datapath::DatapathRun;
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 use facts::datapaths::Bed;
 
 /// All of them but `rates`.
@@ -19,64 +19,46 @@ pub const TABLES: &[&TableSpec] = &[
 
 pub(super) const MOST_ROWS: usize = 60;
 
-const TRIALS: TableSpec = TableSpec {
-    section: "datapath",
-    name: "trials",
-    version: 1,
-    row: "One trial: what arrived within its window, and all packets of the trial: sent = received + dropped + held + missing.",
-    columns: columns![
-        key machine, key design, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat,
-        f64("") chain_pps, ns window_ns, ns window_error_ns, count sent, count received, count dropped, count held,
-        i64("count") missing, count agreements, count faults, text bound_by, share steal_share, text interference,
-    ],
-    shown: Some(shown![
+const TRIALS: TableSpec = table! {
+    datapath.trials version 1:
+    "One trial: what arrived within its window, and all packets of the trial: sent = received + dropped + held + missing.";
+    key machine, key design, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat,
+    f64("") chain_pps, ns window_ns, ns window_error_ns, count sent, count received, count dropped, count held,
+    i64("count") missing, count agreements, count faults, text bound_by, share steal_share, text interference;
+    shown![
         "Trials and their books, in packets", MOST_ROWS;
         design, pattern, vnfs: "VNFs", size_bytes: "bytes", repeat: "trial", sent, received, dropped, held, missing,
         chain_pps: "per second", bound_by: "bound by",
-    ]),
+    ]
 };
 
-const BOOKS: TableSpec = TableSpec {
-    section: "datapath",
-    name: "books",
-    version: 1,
-    row: "Packets of one trial at one place, and the counter that says so; kind is dropped or held.",
-    columns: columns![
-        key machine, key design, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat, key kind,
-        key place, count packets, text counter,
-    ],
-    shown: None,
+const BOOKS: TableSpec = table! {
+    datapath.books version 1:
+    "Packets of one trial at one place, and the counter that says so; kind is dropped or held.";
+    key machine, key design, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat, key kind,
+    key place, count packets, text counter;
 };
 
-const CYCLES: TableSpec = TableSpec {
-    section: "datapath",
-    name: "cycles",
-    version: 1,
-    row: "TSC cycles of a packet in the switch by frame size and polled queues, over all trials: as the switch counts them, and \
-          those during which its thread ran. dropped_share: the most of any trial that was dropped at a full ring, which costs less than a hop.",
-    columns: columns![
-        key machine, key design, key_u64("") size_bytes, key_u64("") ports, count trials, f64("cycles") cycles,
-        f64("cycles") low_cycles, f64("cycles") high_cycles, f64("cycles") counted_cycles, share dropped_share,
-        f64("") tsc_hz,
-    ],
-    shown: Some(shown![
+const CYCLES: TableSpec = table! {
+    datapath.cycles version 1:
+    "TSC cycles of a packet in the switch by frame size and polled queues, over all trials: as the switch counts them, and \
+          those during which its thread ran. dropped_share: the most of any trial that was dropped at a full ring, which costs less than a hop.";
+    key machine, key design, key_u64("") size_bytes, key_u64("") ports, count trials, f64("cycles") cycles,
+    f64("cycles") low_cycles, f64("cycles") high_cycles, f64("cycles") counted_cycles, share dropped_share,
+    f64("") tsc_hz;
+    shown![
         "Cycles of a packet in the switch", MOST_ROWS;
         size_bytes: "bytes", ports: "queues", trials, cycles, low_cycles: "least", high_cycles: "most",
         counted_cycles: "as counted", dropped_share: "dropped",
-    ]),
+    ]
 };
 
-const POLLERS: TableSpec = TableSpec {
-    section: "datapath",
-    name: "pollers",
-    version: 1,
-    row: "One thread that polls for packets, within the window of one trial: the shares of it that it ran, and that it was ready \
-          and another thread ran.",
-    columns: columns![
-        key machine, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat, key thread,
-        key_u64("") tid, u64("") cpu, share run_share, share wait_share,
-    ],
-    shown: None,
+const POLLERS: TableSpec = table! {
+    datapath.pollers version 1:
+    "One thread that polls for packets, within the window of one trial: the shares of it that it ran, and that it was ready \
+          and another thread ran.";
+    key machine, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat, key thread, key_u64("") tid,
+    u64("") cpu, share run_share, share wait_share;
 };
 
 /// Table [`RATES`] of what was measured.

@@ -4,24 +4,20 @@ use super::foretold::{Asked, Foretold};
 use super::kinds::{Kind, Spread};
 use super::tables::MOST_ROWS;
 use crate::datapath::calibrate::{telling, tsc_hz};
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 use facts::datapaths::Bed as Measured;
 
-pub(super) const PREDICTED: TableSpec = TableSpec {
-    section: "datapath",
-    name: "predicted",
-    version: 1,
-    row: "A chain of one length and size on OVS-DPDK, predicted from the trials of other lengths and other sizes alone, beside the median \
-          that was measured. inside: between low_pps and high_pps; error: how much more was predicted.",
-    columns: columns![
-        key machine, key pattern, key_u64("") vnfs, key_u64("") size_bytes, count trials, f64("") low_pps,
-        f64("") chain_pps, f64("") high_pps, text bound_by, f64("") measured_pps, share error, flag inside,
-    ],
-    shown: Some(shown![
+pub(super) const PREDICTED: TableSpec = table! {
+    datapath.predicted version 1:
+    "A chain of one length and size on OVS-DPDK, predicted from the trials of other lengths and other sizes alone, beside the median \
+          that was measured. inside: between low_pps and high_pps; error: how much more was predicted.";
+    key machine, key pattern, key_u64("") vnfs, key_u64("") size_bytes, count trials, f64("") low_pps,
+    f64("") chain_pps, f64("") high_pps, text bound_by, f64("") measured_pps, share error, flag inside;
+    shown![
         "Chains as the trials of others predict them", MOST_ROWS;
         pattern, vnfs: "VNFs", size_bytes: "bytes", trials: "from trials", low_pps: "at least",
         chain_pps: "per second", high_pps: "at most", bound_by: "bound by", measured_pps: "measured", error, inside,
-    ]),
+    ]
 };
 
 /// One line of [`PREDICTED`].

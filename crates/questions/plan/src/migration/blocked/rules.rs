@@ -4,7 +4,7 @@ use super::Guest;
 use base::number::list;
 use base::rule::Words;
 use base::shell::quoted;
-use base::{Evidence, Finding, Level, Needs, Severity};
+use base::{Evidence, Finding, Level, Severity};
 use facts::rule::Hit;
 use host::migrated::obstacles::Obstacle;
 
@@ -25,53 +25,37 @@ const RULES: &[Rule] = &[
         id: BLOCKED,
         per: "VM",
         looks_at: "Whether a device, a flag of the CPU or QEMU's own word keeps the guest where it is.",
-        limits: &[],
-        check: blocked,
         why: "QEMU refuses to migrate a guest of which it cannot take everything along: the state of a device of the host whose driver does not hand it on, \
               a TSC whose rate another CPU would not keep, encrypted memory.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "vfio_block_migration in hw/vfio/migration.c, kvm_arch_init_vcpu in target/i386/kvm/kvm.c, sev_kvm_init in target/i386/sev.c, QEMU 7.2",
+        ..Rule::checked_by(blocked)
     },
     Rule {
         id: "MIG-FAILOVER",
         per: "VM",
         looks_at: "Whether a card is the standby of a pair: its primary is unplugged before the migration.",
-        limits: &[],
-        check: failover,
         why: "The guest's driver net_failover goes on with the standby while the primary is away, from before the first pass until a device is plugged in \
               on the target: for seconds packets take the slow path. Without a primary, or without that driver, the pair does nothing.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "docs/system/virtio-net-failover.rst, QEMU 7.2",
+        ..Rule::checked_by(failover)
     },
     Rule {
         id: "MIG-POSTCOPY",
         per: "VM",
         looks_at: "Whether a device shuts out post-copy, which ends a migration that does not converge.",
-        limits: &[],
-        check: post_copy,
         why: "After the switch the guest waits for pages that are still on the source. What writes to its memory without QEMU has to wait as well: a device of the \
               host cannot, and another process must have offered it (VHOST_USER_PROTOCOL_F_PAGEFAULT).",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "vhost_user_postcopy_notifier in hw/virtio/vhost-user.c, QEMU 7.2; commit bf7ef7a2da3e (VFIO); vhost-postcopy-support in ovs-vswitchd.conf.db(5)",
+        ..Rule::checked_by(post_copy)
     },
     Rule {
         id: "MIG-TARGET",
         per: "VM",
         looks_at: "What the other host must have, and this command line takes from this one.",
-        limits: &[],
-        check: target,
         why: "A migration carries memory and the state of devices. CPU model, huge pages, sockets of other processes and files stay here: where the target lacks one, it \
               refuses, or the guest finds other hardware below it.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "docs/devel/migration.rst and docs/system/cpu-models-x86.rst.inc, QEMU 7.2",
+        ..Rule::checked_by(target)
     },
 ];
 

@@ -14,7 +14,7 @@ use super::measured::{actual, timed};
 use super::predict::{Asked, Interval, Prediction};
 use base::number::{many, percent};
 use base::prediction::Said;
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 use facts::migrations::Migrations;
 
 /// Below so many runs nothing follows: of three, the next one lies outside in half of all cases.
@@ -27,36 +27,28 @@ const OUTSIDE: f64 = 0.1;
 const BY_MODEL: &str = "likely by the model: ";
 
 /// What was said before, and what became of it.
-pub(super) const HISTORY: TableSpec = TableSpec {
-    section: "migration",
-    name: "history",
-    version: 1,
-    row: "What was said of one quantity before one earlier run, and what it was. `ratio` is what it was by what the model alone said was likely; null is never.",
-    columns: columns![
-        key recording, key_u64("") run, key what, f64("") predicted_low, f64("") likely, f64("") predicted_high,
-        f64("") actual, f64("x") ratio, flag inside, text unit,
-    ],
-    shown: Some(shown![
+pub(super) const HISTORY: TableSpec = table! {
+    migration.history version 1:
+    "What was said of one quantity before one earlier run, and what it was. `ratio` is what it was by what the model alone said was likely; null is never.";
+    key recording, key_u64("") run, key what, f64("") predicted_low, f64("") likely, f64("") predicted_high,
+    f64("") actual, f64("x") ratio, flag inside, text unit;
+    shown![
         "Earlier predictions, and what became of them", 40;
         recording, run, what: "quantity", likely: "likely was", actual: "it was", ratio, inside, unit,
-    ]),
+    ]
 };
 
 /// What follows for the next run.
-pub(super) const CORRECTED: TableSpec = TableSpec {
-    section: "migration",
-    name: "corrected",
-    version: 1,
-    row: "The interval of one quantity with what earlier runs taught: ratios of what they were to what the model said, the least and the greatest that count, and how many of all next \
-          runs the interval holds at least if they are like those (`holds`; null below 4 runs, where it is the model's). Null is never.",
-    columns: columns![
-        key what, count runs, f64("x") ratio_low, f64("x") ratio_median, f64("x") ratio_high, f64("") low,
-        f64("") likely, f64("") high, share holds, text unit, text by,
-    ],
-    shown: Some(shown![
+pub(super) const CORRECTED: TableSpec = table! {
+    migration.corrected version 1:
+    "The interval of one quantity with what earlier runs taught: ratios of what they were to what the model said, the least and the greatest that count, and how many of all next \
+          runs the interval holds at least if they are like those (`holds`; null below 4 runs, where it is the model's). Null is never.";
+    key what, count runs, f64("x") ratio_low, f64("x") ratio_median, f64("x") ratio_high, f64("") low, f64("") likely,
+    f64("") high, share holds, text unit, text by;
+    shown![
         "With what earlier runs taught", 8;
         what: "quantity", runs, ratio_median: "ratio", low: "at least", likely, high: "at most", unit, holds, by,
-    ]),
+    ]
 };
 
 /// One quantity of one earlier run.

@@ -9,7 +9,7 @@ use super::rules::{Rule, Run};
 use base::number::{duration, percent};
 use base::processes::{Ended, Process};
 use base::rule::limit;
-use base::{Cost, CostKind, Evidence, Needs, Severity};
+use base::{Cost, CostKind, Evidence, Severity};
 use facts::migrations::Migration;
 use facts::rule::Hit;
 
@@ -23,74 +23,62 @@ pub(super) const RULES: &[Rule] = &[
         id: "MIG-ENDED",
         per: "run",
         looks_at: "Whether the process of one side ended before the migration had.",
-        limits: &[],
-        check: ended,
         why: "Until the switch-over the source has all of the guest and goes on with it when its target is gone. From then on, and in \
               post-copy from the moment at which it runs on the target, the loss of either side loses the guest.",
         fix: &["journalctl -k --grep 'oom|segfault'   # on that host: who ended it"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "migration_completion and postcopy_pause in migration/migration.c, QEMU 7.2",
+        ..Rule::checked_by(ended)
     },
     Rule {
         id: "MIG-CAPABILITY",
         per: "run",
         looks_at: "Whether a migration that did not end well had a capability on one side alone that changes the form of what goes over.",
-        limits: &[],
-        check: one_sided,
         why: "Either side takes the stream in the form that it was told. QEMU does not compare most capabilities beforehand, so that \
               the sides fail with a sentence about a broken connection.",
         fix: &[
             "virsh qemu-monitor-command DOMAIN --hmp info migrate_capabilities   # on both hosts: they must be alike",
         ],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "configuration_validate_capabilities in migration/savevm.c, QEMU 7.2",
+        ..Rule::checked_by(one_sided)
     },
     Rule {
         id: "MIG-STOPPED",
         per: "run",
         looks_at: "Whether one side stood still, stopped by a signal, while the guest was moved.",
-        limits: &[],
-        check: stopped,
         why: "A process that is stopped neither sends nor receives, and QEMU counts the time as its own.",
         fix: &[
             "ps -o pid,stat,wchan,comm -C qemu-system-x86_64   # state T: who stopped it: a debugger, a freezer, SIGSTOP?",
         ],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "proc_pid_stat(5), field 3",
+        ..Rule::checked_by(stopped)
     },
     Rule {
         id: "MIG-WAITED",
         per: "run",
         looks_at: "Whether the thread that moves memory was ready and had no CPU for much of the dark time, or of the whole.",
         limits: &[limit("waited, of the time that it was looked at", SHARE, "share")],
-        check: waited,
         why: "One thread of the source sends, one of the target loads: ordinary threads, which run where the guest's emulator threads may. What \
               they wait for a CPU the guest is dark for longer, and no setting of a migration makes it shorter.",
         fix: &[
             "virsh emulatorpin DOMAIN CPUS --live   # CPUs without vCPUs and pollers, on both hosts: migration threads run there",
             "taskset -pc CPU TID   # without libvirt: the migration thread to a CPU that nobody else needs",
         ],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "migration_thread in migration/migration.c, QEMU 10.0; qemuProcessSetupEmulator in src/qemu/qemu_process.c, libvirt 9.0; \
                  Documentation/scheduler/sched-stats.rst",
+        ..Rule::checked_by(waited)
     },
     Rule {
         id: "MIG-HELD",
         per: "run",
         looks_at: "Whether the guest was held between its stop and the switch-over for much of the dark time.",
         limits: &[limit("held, of the dark time", SHARE, "share")],
-        check: held,
         why: "With pause-before-switchover QEMU stops the guest and waits for migrate-continue: whoever is to say that was late.",
         fix: &[
             "virsh qemu-monitor-command DOMAIN --hmp migrate_set_capability pause-before-switchover off   # if nothing has to be done then",
         ],
         undo: &["virsh qemu-monitor-command DOMAIN --hmp migrate_set_capability pause-before-switchover on"],
-        needs: Needs::Nothing,
         source: "migration_maybe_pause in migration/migration.c, QEMU 7.2",
+        ..Rule::checked_by(held)
     },
 ];
 

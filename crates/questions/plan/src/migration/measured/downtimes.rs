@@ -1,24 +1,22 @@
 //! How long was the guest dark, by each way to tell?
 
 use super::network;
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 use facts::migrations::{Migration, REPORTED_ERROR_NS};
 
-pub(super) const DOWNTIMES: TableSpec = TableSpec {
-    section: "migration",
-    name: "downtimes",
-    version: 1,
-    row: "The dark time of one run by one definition: `vmm_reported` by QEMU's own account, `vmm_events` from its event STOP on the source to \
+pub(super) const DOWNTIMES: TableSpec = table! {
+    migration.downtimes version 1:
+    "The dark time of one run by one definition: `vmm_reported` by QEMU's own account, `vmm_events` from its event STOP on the source to \
           RESUME on the target, `vmm_checkpoints` from src-downtime-start to vm-started in its trace of both, \
           `guest` by its heartbeat, seen in the memory of both sides, `net` from the last packet that it answered from the source to the first \
           one from the target. `difference_ns` is to the row before that has a value; where there \
-          is no value, `cause` says why.",
-    columns: columns![key definition, ns value_ns, ns error_ns, i64("ns") difference_ns, text cause, key_u64("") run],
-    shown: Some(shown![
+          is no value, `cause` says why.";
+    key definition, ns value_ns, ns error_ns, i64("ns") difference_ns, text cause, key_u64("") run;
+    shown![
         "How long the guest was dark", 40;
         run, definition: "by", value_ns: "dark", error_ns: "give or take", difference_ns: "difference",
         cause: "because of",
-    ]),
+    ]
 };
 
 /// What a row says: the value, or why there is none, and its error.

@@ -6,47 +6,37 @@ use base::hibernation::{Guest, Hibernation};
 use base::number::{bytes, counted, duration};
 use base::prediction::{Prediction, Said};
 use base::rule::Words;
-use base::{
-    Cell, Evidence, Finding, Level, Needs, Section, Severity, Table, TableSpec, Unknown, columns, in_order, shown,
-};
+use base::{Cell, Evidence, Finding, Level, Section, Severity, Table, TableSpec, Unknown, in_order, shown, table};
 use facts::migrations::Migrations;
 use facts::rule::Hit;
 
 /// The question where nothing else was recorded.
 const QUESTION: &str = "How large are the files of saved guests, how fast do they wake, and was the prediction right?";
 
-pub(super) const WAKES: TableSpec = TableSpec {
-    section: "migration",
-    name: "wakes",
-    version: 1,
-    row: "One guest that was saved to a file and woken, all of them at once: what its file takes on the disk, from `migrate` until that was durable, \
-          from the start of a QEMU until the guest counted on, what was said of that before, and what the file system read by itself.",
-    columns: columns![
-        key_u64("") guest, u64("bytes") saved_bytes, ns save_ns, ns wake_ns, ns predicted_low_ns,
-        ns predicted_high_ns, f64("bytes/s") disk_bytes_per_s,
-    ],
-    shown: Some(shown![
+pub(super) const WAKES: TableSpec = table! {
+    migration.wakes version 1:
+    "One guest that was saved to a file and woken, all of them at once: what its file takes on the disk, from `migrate` until that was durable, \
+          from the start of a QEMU until the guest counted on, what was said of that before, and what the file system read by itself.";
+    key_u64("") guest, u64("bytes") saved_bytes, ns save_ns, ns wake_ns, ns predicted_low_ns, ns predicted_high_ns,
+    f64("bytes/s") disk_bytes_per_s;
+    shown![
         "Guests that were saved and woken", 40;
         guest, saved_bytes: "file", save_ns: "saved in", wake_ns: "woke in", predicted_low_ns: "at least",
         predicted_high_ns: "at most", disk_bytes_per_s: "the disk reads",
-    ]),
+    ]
 };
 
-pub(super) const SAVES: TableSpec = TableSpec {
-    section: "migration",
-    name: "saves",
-    version: 1,
-    row: "What was saved of one guest: its pages by QEMU's count, its file, and what that would take compressed by zstd at level 1; `how` QEMU wrote it; \
-          whether a sum over its memory was the same after it was loaded; why it could not be saved or woken.",
-    columns: columns![
-        key_u64("") guest, u64("bytes") memory_bytes, count zero_pages, count normal_pages, u64("bytes") saved_bytes,
-        u64("bytes") compressed_bytes, text how, flag equal, text why,
-    ],
-    shown: Some(shown![
+pub(super) const SAVES: TableSpec = table! {
+    migration.saves version 1:
+    "What was saved of one guest: its pages by QEMU's count, its file, and what that would take compressed by zstd at level 1; `how` QEMU wrote it; \
+          whether a sum over its memory was the same after it was loaded; why it could not be saved or woken.";
+    key_u64("") guest, u64("bytes") memory_bytes, count zero_pages, count normal_pages, u64("bytes") saved_bytes,
+    u64("bytes") compressed_bytes, text how, flag equal, text why;
+    shown![
         "What was saved", 40;
         guest, memory_bytes: "memory", zero_pages: "zero pages", normal_pages: "other pages", saved_bytes: "file",
         compressed_bytes: "compressed", how: "by", equal: "the same after it", why: "because",
-    ]),
+    ]
 };
 
 /// What the kernel says of a full disk (errno(3), ENOSPC).
@@ -59,29 +49,23 @@ const RULES: &[Rule] = &[
         id: "MIG-NOSPACE",
         per: "guest",
         looks_at: "Whether a guest could not be saved because the file system was full.",
-        limits: &[],
-        check: no_space,
         why: "A guest's file takes all of its pages that are not zero. QEMU writes until the file system is full, then gives up; the guest is still there \
               and can go on.",
         fix: &[
             "kvmscope plan migration --to-file --ram BYTES --zero SHARE --disk RATE   # what its file takes; then df -h of the place",
         ],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "write(2), ENOSPC; docs/migration.md, \"Saved to a file\"",
+        ..Rule::checked_by(no_space)
     },
     Rule {
         id: "MIG-MEMORY",
         per: "guest",
         looks_at: "Whether a guest's memory was another after it had been saved and loaded.",
-        limits: &[],
-        check: differs,
         why: "A guest that stands still is saved and loaded byte by byte. Another sum means that the file was damaged, or that something wrote to the \
               memory meanwhile, such as a device of another process.",
         fix: &["qemu-img check IMAGE   # of its disks, before it is trusted again"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "docs/migration.md, \"Saved to a file\"",
+        ..Rule::checked_by(differs)
     },
 ];
 

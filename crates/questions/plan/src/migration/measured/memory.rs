@@ -3,32 +3,26 @@
 use super::rules::{Rule, Run};
 use base::moved_memory::MovedMemory;
 use base::number::{counted, thousands};
-use base::{Evidence, Needs, Severity, Table, TableSpec, columns};
+use base::{Evidence, Severity, Table, TableSpec, table};
 use facts::migrations::Migration;
 use facts::rule::Hit;
 
-pub(super) const MEMORY: TableSpec = TableSpec {
-    section: "migration",
-    name: "moved_memory",
-    version: 1,
-    row: "The memory of the guest of one run, once it stood still on the target. Pages are of 4 KiB: `compared` were held against the source's, \
+pub(super) const MEMORY: TableSpec = table! {
+    migration.moved_memory version 1:
+    "The memory of the guest of one run, once it stood still on the target. Pages are of 4 KiB: `compared` were held against the source's, \
           `foretold` against what the guest's program had written to them by then, `left_out` are written to in a way that nobody can foretell; \
-          `differing` are not what they should be.",
-    columns: columns![key_u64("") run, count compared, count foretold, count left_out, count differing, text first_differing],
-    shown: None,
+          `differing` are not what they should be.";
+    key_u64("") run, count compared, count foretold, count left_out, count differing, text first_differing;
 };
 
 pub(super) const RULES: &[Rule] = &[Rule {
     id: "MIG-MEMORY",
     per: "run",
     looks_at: "Whether the guest's memory on the target is what it was on the source, page by page.",
-    limits: &[],
-    check: damaged,
     why: "Something that the guest wrote did not arrive: it goes on with damaged memory, whatever else the migration says. Emulation (TCG) before QEMU 9.0 loses writes to pages whose dirty bits were fetched for a whole block of memory at once.",
     fix: &["qemu-system-x86_64 --version   # before 9.0: an update, or KVM instead of TCG"],
-    undo: &[],
-    needs: Needs::Nothing,
     source: "cpu_physical_memory_sync_dirty_bitmap in include/exec/ram_addr.h, QEMU 7.2 and 9.0",
+    ..Rule::checked_by(damaged)
 }];
 
 /// Pages that were held against something.

@@ -5,28 +5,24 @@ use super::rules::{Rule, Run};
 use base::network::{Down, Link};
 use base::number::{bytes, counted, duration, many, percent, thousands};
 use base::rule::limit;
-use base::{Cell, Cost, CostKind, Evidence, Needs, Severity, Table, TableSpec, columns, shown};
+use base::{Cell, Cost, CostKind, Evidence, Severity, Table, TableSpec, shown, table};
 use facts::migrations::{Migration, Train};
 use facts::rule::Hit;
 
-pub(super) const NETWORK: TableSpec = TableSpec {
-    section: "migration",
-    name: "network",
-    version: 1,
-    row: "The packets of one run that went to the guest and were to come back. `lost_in` never reached it and `lost_out` were answered, by the \
+pub(super) const NETWORK: TableSpec = table! {
+    migration.network version 1:
+    "The packets of one run that went to the guest and were to come back. `lost_in` never reached it and `lost_out` were answered, by the \
           guest's own count, which cannot tell of the last ones; `late` were sent before the target had answered anything and answered by it after more than an interval. \
           `announced_ns` is when reverse ARP told the switch where the guest is, since it ran there: below 0 before. `link_bytes` is what the \
-          kernel counted of the stream that carried the guest, without headers, and `transferred_bytes` QEMU's account of it.",
-    columns: columns![
-        key_u64("") run, count sent, count lost, count lost_in, count lost_out, count late, count reordered,
-        count duplicates, i64("ns") announced_ns, ns interval_ns, ns sender_gap_ns, u64("bytes") link_bytes,
-        u64("bytes") transferred_bytes,
-    ],
-    shown: Some(shown![
+          kernel counted of the stream that carried the guest, without headers, and `transferred_bytes` QEMU's account of it.";
+    key_u64("") run, count sent, count lost, count lost_in, count lost_out, count late, count reordered,
+    count duplicates, i64("ns") announced_ns, ns interval_ns, ns sender_gap_ns, u64("bytes") link_bytes,
+    u64("bytes") transferred_bytes;
+    shown![
         "Packets to the guest while it was moved", 40;
         run, sent, lost, lost_in: "on the way in", lost_out: "on the way out", late, reordered: "out of order",
         duplicates: "twice", announced_ns: "announced",
-    ]),
+    ]
 };
 
 /// A guest that is announced later than this after it runs keeps the goal of 25 ms no more (docs/budgets.md, `downtime_net`).
@@ -40,7 +36,6 @@ pub(super) const RULES: &[Rule] = &[
         per: "run",
         looks_at: "Whether reverse ARP told the network where the guest is, once it ran on the target.",
         limits: &[limit("announced after the guest ran", ANNOUNCED_NS as f64, "ns")],
-        check: unannounced,
         why: "Switches send what is for the guest to the port at which they last heard of it. Until QEMU announces the guest at its new port, or \
               the guest itself says something there, all of that goes to the old host and is lost.",
         fix: &[
@@ -50,34 +45,28 @@ pub(super) const RULES: &[Rule] = &[
         undo: &[
             "virsh qemu-monitor-command DOMAIN --hmp migrate_set_parameter announce-rounds ROUNDS   # what info migrate_parameters had",
         ],
-        needs: Needs::Nothing,
         source: "qemu_announce_self in net/announce.c and process_incoming_migration_bh in migration/migration.c, QEMU 7.2",
+        ..Rule::checked_by(unannounced)
     },
     Rule {
         id: "MIG-LINK",
         per: "run",
         looks_at: "Whether the link that carries the guest was down meanwhile.",
-        limits: &[],
-        check: was_down,
         why: "TCP sends again what was on its way, after 200 ms and then after twice as long each time: a link that was down for a moment costs \
               more than that moment, and the guest dirties pages all the while.",
         fix: &["ip -s -d link show dev NIC   # on both hosts and their switches: who took it down?"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "TCP_RTO_MIN in include/net/tcp.h and tcp_retransmit_timer in net/ipv4/tcp_timer.c, Linux 6.12",
+        ..Rule::checked_by(was_down)
     },
     Rule {
         id: "MIG-OLDER",
         per: "run",
         looks_at: "Whether the guest went on at the target with memory that is older than what it had at the source.",
-        limits: &[],
-        check: went_back,
         why: "What the guest wrote was not sent again: its memory is damaged, whatever else the migration says. Emulation (TCG) before QEMU \
               9.0 loses writes to pages whose dirty bits were fetched for a whole block of memory at once.",
         fix: &["qemu-system-x86_64 --version   # before 9.0: an update, or KVM instead of TCG"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "cpu_physical_memory_sync_dirty_bitmap in include/exec/ram_addr.h, QEMU 7.2 and 9.0",
+        ..Rule::checked_by(went_back)
     },
 ];
 

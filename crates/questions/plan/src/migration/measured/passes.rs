@@ -1,23 +1,19 @@
 //! What each pass sent, how long it took, and what it left.
 
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 use facts::migrations::{Migration, Poll};
 
-pub(super) const PASSES: TableSpec = TableSpec {
-    section: "migration",
-    name: "passes",
-    version: 1,
-    row: "One pass over the guest's memory; pass 0 is QEMU's first. Times count from the command `migrate`. What no answer between two \
-          passes told is missing; `dirty_pages` is what was left to send when the pass was over.",
-    columns: columns![
-        key_u64("") pass, ns start_ns, ns end_ns, u64("bytes") bytes, count pages, count zero_pages,
-        count dirty_pages, f64("bytes/s") rate_bytes_per_s, share throttle, key_u64("") run,
-    ],
-    shown: Some(shown![
+pub(super) const PASSES: TableSpec = table! {
+    migration.passes version 1:
+    "One pass over the guest's memory; pass 0 is QEMU's first. Times count from the command `migrate`. What no answer between two \
+          passes told is missing; `dirty_pages` is what was left to send when the pass was over.";
+    key_u64("") pass, ns start_ns, ns end_ns, u64("bytes") bytes, count pages, count zero_pages, count dirty_pages,
+    f64("bytes/s") rate_bytes_per_s, share throttle, key_u64("") run;
+    shown![
         "Passes", 40;
         run, pass, start_ns: "since", end_ns: "until", bytes: "sent", zero_pages: "zero pages",
         dirty_pages: "pages left", rate_bytes_per_s: "per second",
-    ]),
+    ]
 };
 
 pub(super) struct Pass {

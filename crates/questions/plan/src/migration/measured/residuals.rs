@@ -2,23 +2,19 @@
 
 use base::method::Method;
 use base::prediction::Said;
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 use facts::migrations::{Migration, Migrations};
 
-pub(super) const RESIDUALS: TableSpec = TableSpec {
-    section: "migration",
-    name: "residuals",
-    version: 1,
-    row: "What was said of one quantity before one run, or before one guest was saved (`run` is its number), and what it was: ns, a count or bytes. Null is never; `passes` counts those before the final one.",
-    columns: columns![
-        key_u64("") run, key what, f64("") predicted_low, f64("") predicted_high, f64("") actual, flag inside,
-        f64("") naive, text unit,
-    ],
-    shown: Some(shown![
+pub(super) const RESIDUALS: TableSpec = table! {
+    migration.residuals version 1:
+    "What was said of one quantity before one run, or before one guest was saved (`run` is its number), and what it was: ns, a count or bytes. Null is never; `passes` counts those before the final one.";
+    key_u64("") run, key what, f64("") predicted_low, f64("") predicted_high, f64("") actual, flag inside,
+    f64("") naive, text unit;
+    shown![
         "What was said before, and what it was", 40;
         what: "quantity", run, predicted_low: "at least", predicted_high: "at most", actual: "it was", inside,
         naive: "naive model", unit,
-    ]),
+    ]
 };
 
 /// What a run was; `None` is never.

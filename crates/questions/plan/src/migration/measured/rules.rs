@@ -5,7 +5,7 @@ use super::{culprits, devices, hibernated, memory, network, passes};
 use crate::migration::goals;
 use base::number::{counted, duration, percent};
 use base::rule::{Words, limit};
-use base::{Cost, CostKind, Evidence, Finding, Level, Needs, Severity, in_order};
+use base::{Cost, CostKind, Evidence, Finding, Level, Severity, in_order};
 use facts::migrations::Migration;
 use facts::rule::Hit;
 
@@ -24,28 +24,24 @@ const RULES: &[Rule] = &[
         per: "run",
         looks_at: "Whether the last two passes of a migration that did not end left as much as the ones before them.",
         limits: &[limit("left by a pass, of what the one before left", SHRINKS, "share")],
-        check: stalled,
         why: "The guest dirties in each pass what the next one has to send. QEMU stops the guest only when what is left fits into \
               the limit, and passes that no longer shrink never get there.",
         fix: &[
             "virsh migrate --live --postcopy DOMAIN DESTINATION   # the guest then waits for pages: a failure of either host loses it",
         ],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "docs/migration.md, \"When it never ends\"; the margin is that of KubeVirt's VEP 248",
+        ..Rule::checked_by(stalled)
     },
     Rule {
         id: "MIG-DEVICE",
         per: "run",
         looks_at: "Whether saving and loading one device took much of the time for which the guest was dark.",
         limits: &[limit("of the dark time", DEVICE_SHARE, "share")],
-        check: held_up,
         why: "The state of devices is sent while the guest stands still, one device after the other. One that takes long is slow itself, \
               or the thread that saves or loads it waited for a CPU.",
         fix: &["pidstat -t -p PID 1   # on both hosts while it is migrated: %wait of the thread that saves or loads"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "qemu_savevm_state_complete_precopy_non_iterable in migration/savevm.c, QEMU 10.0",
+        ..Rule::checked_by(held_up)
     },
 ];
 

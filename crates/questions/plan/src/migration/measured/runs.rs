@@ -1,24 +1,20 @@
 //! By which method did each run go, how did it end, and what was its price?
 
 use super::culprits;
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 use facts::migrations::Migration;
 
-pub(super) const RUNS: TableSpec = TableSpec {
-    section: "migration",
-    name: "runs",
-    version: 1,
-    row: "One migration: its method, by what the source was told; how it ended; and its price: the most of its time that was taken from the \
-          guest, how long all its vCPUs waited for pages at once after post-copy had begun, and how many pages it asked for then. What was not told is missing.",
-    columns: columns![
-        key_u64("") run, text method, text ended, ns total_ns, u64("bytes") bytes, count passes, share throttle,
-        ns blocktime_ns, count requested_pages, text why,
-    ],
-    shown: Some(shown![
+pub(super) const RUNS: TableSpec = table! {
+    migration.runs version 1:
+    "One migration: its method, by what the source was told; how it ended; and its price: the most of its time that was taken from the \
+          guest, how long all its vCPUs waited for pages at once after post-copy had begun, and how many pages it asked for then. What was not told is missing.";
+    key_u64("") run, text method, text ended, ns total_ns, u64("bytes") bytes, count passes, share throttle,
+    ns blocktime_ns, count requested_pages, text why;
+    shown![
         "Runs", 40;
         run, method: "by", ended: "ended as", total_ns: "took", bytes: "sent", throttle: "throttled",
         blocktime_ns: "waited for pages", requested_pages: "pages asked for", why: "because",
-    ]),
+    ]
 };
 
 pub(super) fn table(migrations: &[Migration]) -> Table {

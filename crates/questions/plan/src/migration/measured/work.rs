@@ -8,24 +8,20 @@
 //! A migration is paid with more than dark time: auto-converge takes most of the guest's time for as long as it lasts.
 
 use base::number::{duration, percent};
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 use facts::migrations::{Counted, Migration};
 
-pub(super) const WORK: TableSpec = TableSpec {
-    section: "migration",
-    name: "work",
-    version: 1,
-    row: "What the guest counted of its work in one phase of one run: `before`, `pass N` or, where it was not read meanwhile, `moved` as a whole, and `after`. Times count from the \
-          beginning of the migration; `share` is of the rate before; `lost_ns` is the time in which it would have done at that rate what it did not do; below 0 it did more.",
-    columns: columns![
-        key phase, i64("ns") start_ns, i64("ns") end_ns, count beats, f64("1/s") beats_per_s, share share,
-        i64("ns") lost_ns, key_u64("") run,
-    ],
-    shown: Some(shown![
+pub(super) const WORK: TableSpec = table! {
+    migration.work version 1:
+    "What the guest counted of its work in one phase of one run: `before`, `pass N` or, where it was not read meanwhile, `moved` as a whole, and `after`. Times count from the \
+          beginning of the migration; `share` is of the rate before; `lost_ns` is the time in which it would have done at that rate what it did not do; below 0 it did more.";
+    key phase, i64("ns") start_ns, i64("ns") end_ns, count beats, f64("1/s") beats_per_s, share share,
+    i64("ns") lost_ns, key_u64("") run;
+    shown![
         "What the guest did of its work", 40;
         run, phase, start_ns: "since", end_ns: "until", beats_per_s: "beats", share: "of before",
         lost_ns: "work lost",
-    ]),
+    ]
 };
 
 /// A rate of less time than this is mostly the time that an answer takes.

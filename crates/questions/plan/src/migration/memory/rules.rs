@@ -5,7 +5,7 @@ use super::Looked;
 use super::survey::{PAGE_BYTES, Survey};
 use base::number::{bytes, duration, percent};
 use base::rule::{Words, limit};
-use base::{Cost, CostKind, Evidence, Finding, Level, Needs, Severity, in_order};
+use base::{Cost, CostKind, Evidence, Finding, Level, Severity, in_order};
 use facts::rule::Hit;
 
 /// What a rule looks at: what was measured of memory and, in a plan, what is asked.
@@ -31,7 +31,6 @@ const RULES: &[Rule] = &[
         per: "guest",
         looks_at: "Whether looking for zeros takes longer than sending what is not zeros.",
         limits: &[limit("zeros of all memory", ZEROS, "share")],
-        check: scan_bound,
         why: "One thread of QEMU looks at each page before it is sent. Where most of them are zeros, little is sent, and the first pass takes as \
               long as memory takes to be read by one core. With multifd, since QEMU 9.0 each channel looks at its own pages.",
         fix: &[
@@ -39,36 +38,32 @@ const RULES: &[Rule] = &[
             "virsh qemu-monitor-command DOMAIN --hmp 'migrate_set_parameter zero-page-detection multifd'   # QEMU 9.0 or later",
         ],
         undo: &["virsh qemu-monitor-command DOMAIN --hmp 'migrate_set_parameter zero-page-detection legacy'"],
-        needs: Needs::Nothing,
         source: "ZeroPageDetection in qapi/migration.json, QEMU 9.0",
+        ..Rule::checked_by(scan_bound)
     },
     Rule {
         id: "MIG-COMPRESS",
         per: "guest",
         looks_at: "Whether the channels that compress carry more of the guest's memory than the link does without.",
         limits: &[limit("carried when compressed, of what the link carries", WORTH, "x")],
-        check: compressing,
         why: "Compressing sends the ratio's part of each byte, as fast as the channels' CPUs compress. Where these are slower than the link, \
               they hold the migration up, and take CPU from guests on both hosts.",
         fix: &["virsh migrate --live --parallel DOMAIN DESTINATION   # without --comp-methods"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "docs/migration.md, \"Compressing\"; multifd_zstd_send_prepare in migration/multifd-zstd.c, QEMU 7.2",
+        ..Rule::checked_by(compressing)
     },
     Rule {
         id: "MIG-HOLES",
         per: "guest",
         looks_at: "Whether memory that other processes may have as well has pages to which nothing was ever written.",
         limits: &[limit("such memory", LEAST_HOLES_BYTES, "bytes")],
-        check: holes,
         why: "Looking for zeros reads every page. Reading a hole of shared memory fills it: the migration takes longer, and afterwards the guest \
               has all of its memory allocated on both hosts. Guests of vhost-user have shared memory.",
         fix: &[
             "virsh edit DOMAIN   # memoryBacking: allocation mode='immediate', or hugepages, on both hosts: then nothing is allocated meanwhile",
         ],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "shmem_fault in mm/shmem.c, Linux 6.12; ram_save_host_page in migration/ram.c, QEMU 7.2",
+        ..Rule::checked_by(holes)
     },
 ];
 

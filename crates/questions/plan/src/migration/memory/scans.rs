@@ -2,7 +2,7 @@
 
 use base::bench::READ;
 use base::number::{bytes, percent};
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 use facts::benches::{Benches, ns_per_tick};
 use facts::statistics::{launches, spread};
 
@@ -12,21 +12,17 @@ const PAGE_BYTES: f64 = 4_096.0;
 const BAR: f64 = 0.9;
 
 /// Looking for zeros, and reading.
-pub(crate) const SCANS: TableSpec = TableSpec {
-    section: "migration",
-    name: "scans",
-    version: 1,
-    row: "How fast one core tells which pages of one content are zeros; `read` is reading them without looking. `of_read` is the \
-          rate to that of reading in the same launch.",
-    columns: columns![
-        key scan, key memory, key content, f64("ns") page_ns, f64("bytes/s") rate, f64("bytes/s") rate_low,
-        f64("bytes/s") rate_high, f64("") of_read, count launches,
-    ],
-    shown: Some(shown![
+pub(crate) const SCANS: TableSpec = table! {
+    migration.scans version 1:
+    "How fast one core tells which pages of one content are zeros; `read` is reading them without looking. `of_read` is the \
+          rate to that of reading in the same launch.";
+    key scan, key memory, key content, f64("ns") page_ns, f64("bytes/s") rate, f64("bytes/s") rate_low,
+    f64("bytes/s") rate_high, f64("") of_read, count launches;
+    shown![
         "How fast one core finds zeros", 60;
         scan: "way", memory: "in", content: "pages of", page_ns: "a page", rate, rate_low: "from", rate_high: "to",
         of_read: "of reading",
-    ]),
+    ]
 };
 
 /// One of them over all launches.

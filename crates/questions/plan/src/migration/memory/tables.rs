@@ -3,45 +3,36 @@
 use super::super::tables::{MEMORY, WORKING_SET};
 use super::share::Share;
 use super::survey::Survey;
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 
 /// What compressing makes of a guest's memory.
-pub const COMPRESSION: TableSpec = TableSpec {
-    section: "migration",
-    name: "compression",
-    version: 1,
-    row: "What compressing makes of memory that is not zeros: bytes given for one that comes out, and what one core takes in a second.",
-    columns: columns![key method, count groups, f64("") ratio, f64("") ratio_low, f64("") ratio_high, f64("bytes/s") rate],
-    shown: Some(shown![
+pub const COMPRESSION: TableSpec = table! {
+    migration.compression version 1:
+    "What compressing makes of memory that is not zeros: bytes given for one that comes out, and what one core takes in a second.";
+    key method, count groups, f64("") ratio, f64("") ratio_low, f64("") ratio_high, f64("bytes/s") rate;
+    shown![
         "What compressing makes of memory that is not zeros", 10;
         method: "by", groups, ratio, ratio_low: "from", ratio_high: "to", rate: "one core takes",
-    ]),
+    ]
 };
 
 /// What XBZRLE makes of pages that changed.
-pub const XBZRLE: TableSpec = TableSpec {
-    section: "migration",
-    name: "xbzrle",
-    version: 1,
-    row: "What XBZRLE makes of the pages of a sample that changed in a window: which share comes out shorter than a page, and how long these are.",
-    columns: columns![
-        key_u64("ns") window_ns, count changed, share shorter, share shorter_low, share shorter_high,
-        f64("bytes") mean_bytes,
-    ],
-    shown: Some(shown![
+pub const XBZRLE: TableSpec = table! {
+    migration.xbzrle version 1:
+    "What XBZRLE makes of the pages of a sample that changed in a window: which share comes out shorter than a page, and how long these are.";
+    key_u64("ns") window_ns, count changed, share shorter, share shorter_low, share shorter_high,
+    f64("bytes") mean_bytes;
+    shown![
         "What XBZRLE makes of pages that changed", 20;
         window_ns: "in", changed, shorter, shorter_low: "from", shorter_high: "to", mean_bytes: "a page becomes",
-    ]),
+    ]
 };
 
 /// What looking did to the guest's process.
-pub(crate) const LOOKED: TableSpec = TableSpec {
-    section: "migration",
-    name: "looked",
-    version: 1,
-    row: "What the guest's process (resident) and the files behind its memory (allocated) took before it was looked at, and after.",
-    columns: columns![key what, f64("bytes") before, f64("bytes") after],
-    shown: None,
+pub(crate) const LOOKED: TableSpec = table! {
+    migration.looked version 1:
+    "What the guest's process (resident) and the files behind its memory (allocated) took before it was looked at, and after.";
+    key what, f64("bytes") before, f64("bytes") after;
 };
 
 /// Shares of memory, as a table that plans have as well.

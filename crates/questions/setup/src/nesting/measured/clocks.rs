@@ -7,7 +7,7 @@
 //! kernel/time/posix-cpu-timers.c (Linux 6.12).
 
 use base::number::{duration, thousands};
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 use facts::benches::{BenchRun, Benches};
 use facts::statistics::{launches, spread};
 
@@ -106,20 +106,15 @@ fn rows_of(run: &BenchRun) -> Vec<Row> {
 }
 
 /// The costs of clock reads.
-pub(crate) const CLOCKS: TableSpec = TableSpec {
-    section: "nesting",
-    name: "clocks",
-    version: 2,
-    row: "What a read of one clock costs under one clocksource, and whether the vDSO serves it.",
-    columns: columns![
-        key machine, key clock, key source, flag vdso, f64("cycles") p50_cycles, f64("ns") p50_ns, count launches,
-        f64("cycles") p50_low_cycles, f64("cycles") p50_high_cycles, f64("cycles") syscall_p50_cycles, text cause,
-    ],
-    shown: Some(shown![
+pub(crate) const CLOCKS: TableSpec = table! {
+    nesting.clocks version 2: "What a read of one clock costs under one clocksource, and whether the vDSO serves it.";
+    key machine, key clock, key source, flag vdso, f64("cycles") p50_cycles, f64("ns") p50_ns, count launches,
+    f64("cycles") p50_low_cycles, f64("cycles") p50_high_cycles, f64("cycles") syscall_p50_cycles, text cause;
+    shown![
         "Cost of a clock read, in TSC cycles", 40;
         clock, source: "clocksource", vdso: "vDSO", p50_cycles: "median", p50_low_cycles: "from",
         p50_high_cycles: "to", p50_ns: "is", syscall_p50_cycles: "system call",
-    ]),
+    ]
 };
 
 /// Table [`CLOCKS`].

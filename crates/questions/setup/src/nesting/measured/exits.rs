@@ -7,7 +7,7 @@
 //! Both together tell what neither tells alone: CPUID with 0 exits and 2,600 cycles was answered by an outer hypervisor.
 
 use base::number::{counted, list, plain, thousands};
-use base::{Cell, Histogram, Measured, Shown, Table, TableSpec, Unknown, columns, shown};
+use base::{Cell, Histogram, Measured, Shown, Table, TableSpec, Unknown, shown, table};
 use facts::benches::{BenchRun, Benches};
 use facts::statistics::launches::{self, EMPTY, GRAIN};
 use facts::statistics::spread;
@@ -193,23 +193,19 @@ fn say(note: &mut String, more: &str) {
 }
 
 /// The costs of operations.
-pub const EXITS: TableSpec = TableSpec {
-    section: "nesting",
-    name: "exits",
-    version: 2,
-    row: "What one test of `bench exits` cost in one place over all launches, how many exits it took, and who handled it.",
-    columns: columns![
-        key machine, key name, key where, key_u64("") ring, count samples, f64("cycles") min_cycles,
-        f64("cycles") p50_cycles, f64("cycles") p99_cycles, f64("count") exits_per_op, text handled_by, text note,
-        count launches, f64("cycles") p50_low_cycles, f64("cycles") p50_high_cycles, f64("cycles") mean_cycles,
-        f64("cycles") p10_cycles, f64("cycles") p90_cycles, f64("cycles") p999_cycles, f64("cycles") max_cycles,
-        f64("cycles") mad_cycles, count far_samples,
-    ],
-    shown: Some(shown![
+pub const EXITS: TableSpec = table! {
+    nesting.exits version 2:
+    "What one test of `bench exits` cost in one place over all launches, how many exits it took, and who handled it.";
+    key machine, key name, key where, key_u64("") ring, count samples, f64("cycles") min_cycles,
+    f64("cycles") p50_cycles, f64("cycles") p99_cycles, f64("count") exits_per_op, text handled_by, text note,
+    count launches, f64("cycles") p50_low_cycles, f64("cycles") p50_high_cycles, f64("cycles") mean_cycles,
+    f64("cycles") p10_cycles, f64("cycles") p90_cycles, f64("cycles") p999_cycles, f64("cycles") max_cycles,
+    f64("cycles") mad_cycles, count far_samples;
+    shown![
         "Cost of an operation, in TSC cycles", usize::MAX;
         name: "test", where, min_cycles: "least", p50_cycles: "median", p50_low_cycles: "from", p50_high_cycles: "to",
         exits_per_op: "exits/op", handled_by: "by",
-    ]),
+    ]
 };
 
 /// Table [`EXITS`]; people see the rows with numbers.

@@ -8,7 +8,7 @@
 
 use super::{clocks, exits};
 use base::figure::{Drawing, Figure, Mark, Point, PointGroup};
-use base::{Cell, Level, Table, TableSpec, columns};
+use base::{Cell, Level, Table, TableSpec, table};
 use facts::benches::{BenchRun, Benches};
 use facts::published::{ExitCost, exit_costs};
 use facts::statistics::spread;
@@ -121,13 +121,10 @@ fn published(record: &ExitCost) -> Option<Rung> {
     })
 }
 
-pub(crate) const LADDER: TableSpec = TableSpec {
-    section: "nesting",
-    name: "ladder",
-    version: 2,
-    row: "What one operation costs at one level: measured here, emulated, or published by others (then without a machine).",
-    columns: columns![key machine, key op, key level, key mark, f64("cycles") cycles, f64("ns") ns, text statistic, key source],
-    shown: None,
+pub(crate) const LADDER: TableSpec = table! {
+    nesting.ladder version 2:
+    "What one operation costs at one level: measured here, emulated, or published by others (then without a machine).";
+    key machine, key op, key level, key mark, f64("cycles") cycles, f64("ns") ns, text statistic, key source;
 };
 
 fn filled(rungs: &[Rung]) -> Table {

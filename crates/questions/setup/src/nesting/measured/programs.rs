@@ -4,7 +4,7 @@
 //! longer, because there are more of them. Fewer than three runs are shown, and nothing is concluded from them.
 
 use base::number::{amount, duration, many};
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 use facts::benches::Benches;
 use facts::statistics::spread;
 
@@ -16,34 +16,23 @@ const QUANTITIES: &[&str] =
     &["real", "user", "sys", "max_rss", "voluntary_switches", "involuntary_switches", "kvm_exits"];
 
 /// Medians of each command.
-pub(crate) const PROGRAMS: TableSpec = TableSpec {
-    section: "nesting",
-    name: "programs",
-    version: 2,
-    row: "What one command took over all runs: medians, and the interval of the wall time.",
-    columns: columns![
-        key machine, key command, count runs, f64("ns") real_ns, f64("ns") user_ns, f64("ns") sys_ns,
-        f64("bytes") max_rss_bytes, f64("count") voluntary_switches, f64("count") involuntary_switches,
-        f64("count") kvm_exits, f64("ns") real_low_ns, f64("ns") real_high_ns, f64("count") cpus,
-    ],
-    shown: Some(shown![
+pub(crate) const PROGRAMS: TableSpec = table! {
+    nesting.programs version 2: "What one command took over all runs: medians, and the interval of the wall time.";
+    key machine, key command, count runs, f64("ns") real_ns, f64("ns") user_ns, f64("ns") sys_ns,
+    f64("bytes") max_rss_bytes, f64("count") voluntary_switches, f64("count") involuntary_switches,
+    f64("count") kvm_exits, f64("ns") real_low_ns, f64("ns") real_high_ns, f64("count") cpus;
+    shown![
         "What programs took", 40;
         command, runs, real_ns: "real", real_low_ns: "from", real_high_ns: "to", user_ns: "user", sys_ns: "sys",
         max_rss_bytes: "memory", kvm_exits: "exits",
-    ]),
+    ]
 };
 
-pub(crate) const PROGRAM_RUNS: TableSpec = TableSpec {
-    section: "nesting",
-    name: "program_runs",
-    version: 2,
-    row: "What one run of one command took.",
-    columns: columns![
-        key machine, key command, key_u64("") run, f64("ns") real_ns, f64("ns") user_ns, f64("ns") sys_ns,
-        f64("bytes") max_rss_bytes, f64("count") voluntary_switches, f64("count") involuntary_switches,
-        f64("count") kvm_exits,
-    ],
-    shown: None,
+pub(crate) const PROGRAM_RUNS: TableSpec = table! {
+    nesting.program_runs version 2: "What one run of one command took.";
+    key machine, key command, key_u64("") run, f64("ns") real_ns, f64("ns") user_ns, f64("ns") sys_ns,
+    f64("bytes") max_rss_bytes, f64("count") voluntary_switches, f64("count") involuntary_switches,
+    f64("count") kvm_exits;
 };
 
 /// One command on one machine, over all runs.

@@ -4,64 +4,49 @@ use super::inputs::Inputs;
 use super::model::Estimate;
 use super::predict::Predicted;
 use super::{effects, predict};
-use base::{Cell, Shown, Table, TableSpec, columns, headings, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 
 pub const TABLES: &[&TableSpec] = &[&PLAN, &PLAN_EXITS, &ASSUMPTIONS, &EFFECTS];
 
 const MOST_ROWS: usize = 60;
 
 /// What remains after each change, and after all of them.
-pub(super) const PLAN: TableSpec = TableSpec {
-    section: "plan",
-    name: "plan",
-    version: 1,
-    row: "What one change, or the combination of all, would leave of the CPU time that exits take, modelled.",
-    columns: columns![
-        key change, text title, text needs, share cpu_now, share cpu_now_low, share cpu_now_high, share cpu_after,
-        share cpu_after_low, share cpu_after_high, share saved, share saved_low, share saved_high, text kind,
-        text note, text evidence,
-    ],
-    shown: Some(shown![
+pub(super) const PLAN: TableSpec = table! {
+    plan.plan version 1:
+    "What one change, or the combination of all, would leave of the CPU time that exits take, modelled.";
+    key change, text title, text needs, share cpu_now, share cpu_now_low, share cpu_now_high, share cpu_after,
+    share cpu_after_low, share cpu_after_high, share saved, share saved_low, share saved_high, text kind, text note,
+    text evidence;
+    shown![
         "What remains after each change", MOST_ROWS;
         change, cpu_now: "CPU now", cpu_after: "after", cpu_after_low: "least", cpu_after_high: "most", needs, note,
-    ]),
+    ]
 };
 
 /// What the exits cost now.
-pub(super) const PLAN_EXITS: TableSpec = TableSpec {
-    section: "plan",
-    name: "plan_exits",
-    version: 1,
-    row: "What the exits from one level for one reason cost now, as a share of one vCPU's CPU.",
-    columns: columns![
-        key level, key reason, f64("count") per_second, share cpu, share cpu_low, share cpu_high, share cpu_nested,
-        text from,
-    ],
-    shown: Some(shown![
+pub(super) const PLAN_EXITS: TableSpec = table! {
+    plan.plan_exits version 1: "What the exits from one level for one reason cost now, as a share of one vCPU's CPU.";
+    key level, key reason, f64("count") per_second, share cpu, share cpu_low, share cpu_high, share cpu_nested,
+    text from;
+    shown![
         "Cost of exits now, share of one vCPU's CPU", MOST_ROWS;
         level: "at", reason: "exit", per_second: "per second", cpu: "CPU", cpu_low: "least", cpu_high: "most",
         cpu_nested: "due to nesting", from,
-    ]),
+    ]
 };
 
 /// What the model was given, and what it had to assume.
-pub(super) const ASSUMPTIONS: TableSpec = TableSpec {
-    section: "plan",
-    name: "assumptions",
-    version: 1,
-    row: "One value that the prediction rests on, and where it comes from.",
-    columns: columns![key what, text value, text from],
-    shown: Some(Shown::of("Assumptions", headings![what, value: "assumed", from: "by"], MOST_ROWS)),
+pub(super) const ASSUMPTIONS: TableSpec = table! {
+    plan.assumptions version 1: "One value that the prediction rests on, and where it comes from.";
+    key what, text value, text from;
+    shown!["Assumptions", MOST_ROWS; what, value: "assumed", from: "by"]
 };
 
 /// All changes that the model knows, and where their numbers come from.
-pub(super) const EFFECTS: TableSpec = TableSpec {
-    section: "plan",
-    name: "effects",
-    version: 1,
-    row: "One change that the model knows, and the publications that its effect is taken from.",
-    columns: columns![key change, text title, text evidence],
-    shown: Some(Shown::of("Sources of the effects", headings![change, title: "is", evidence: "by"], MOST_ROWS)),
+pub(super) const EFFECTS: TableSpec = table! {
+    plan.effects version 1: "One change that the model knows, and the publications that its effect is taken from.";
+    key change, text title, text evidence;
+    shown!["Sources of the effects", MOST_ROWS; change, title: "is", evidence: "by"]
 };
 
 fn ends(value: Option<Estimate>) -> [Cell; 3] {

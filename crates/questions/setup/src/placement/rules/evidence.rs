@@ -12,41 +12,32 @@ pub(super) const RULES: &[Rule] = &[
         id: "EVD-ORDER",
         per: "sample",
         looks_at: "CPU times of the same threads in two samples of top: an earlier sample has less.",
-        limits: &[],
-        check: evidence::order,
         why: "The CPU time of a thread never decreases. A sample with more of it was taken later, whatever its \
             position says. Caveat: if the samples are of two boots or two VMs, their times cannot be compared at all.",
         fix: &["date; top -H -b -n 2 -d 5   # with timestamps, twice, before and after each change"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "top(1), TIME+; Documentation/filesystems/proc.rst, stat (utime, stime)",
+        ..Rule::checked_by(evidence::order)
     },
     Rule {
         id: "EVD-MASK",
         per: "VM",
         looks_at: "The CPU on which a thread was last seen, against its affinity mask.",
-        limits: &[],
-        check: evidence::mask,
         why: "A thread runs only within its mask. If it was seen outside, either it had another mask then, or the \
             samples were taken at different times. Caveat: column P shows only the last CPU, so it can contradict a \
             mask but never prove one.",
         fix: &["for t in /proc/PID/task/*; do grep -H Cpus_allowed_list $t/status; done   # the current masks"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "top(1), P (last used CPU); sched_setaffinity(2)",
+        ..Rule::checked_by(evidence::mask)
     },
     Rule {
         id: "EVD-PINS",
         per: "VM",
         looks_at: "Emulator pins that were reported several times and differ.",
-        limits: &[],
-        check: evidence::pins,
         why: "A pin was reported more than once, with different values; only one of them applied at a time. The last \
             one is used. Caveat: findings about the other placement are missing here.",
         fix: &["virsh emulatorpin DOMAIN   # the current setting"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "virsh(1), emulatorpin",
+        ..Rule::checked_by(evidence::pins)
     },
     Rule {
         id: "EVD-CPU",
@@ -57,53 +48,44 @@ pub(super) const RULES: &[Rule] = &[
             evidence::WHOLE,
             "share",
         )],
-        check: evidence::crowd,
         why: "A CPU gives no more than its own time. Threads that used more of it together were not there all the time, \
             or the numbers are of different moments. Caveat: the last CPU of a thread that may run elsewhere is one \
             sighting; it may just have moved there.",
         fix: &["pidstat -t -p ALL 1 5   # shares and CPUs of the threads, at one time"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "top(1), P (last used CPU) and %CPU; proc_pid_stat(5), processor",
+        ..Rule::checked_by(evidence::crowd)
     },
     Rule {
         id: "EVD-HOSTS",
         per: "VM",
         looks_at: "CPUs in pins that the pasted list of CPUs does not have: it may be of another host.",
-        limits: &[],
-        check: evidence::hosts,
         why: "Pins to CPUs that a host does not have cannot be of that host: the texts may be of two hosts, or the list \
             of CPUs is not whole. Caveat: lscpu without --all leaves out offline CPUs.",
         fix: &["hostname; lscpu --all -e; virsh vcpupin DOMAIN   # all on one host"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "lscpu(1), --all; virsh(1), vcpupin",
+        ..Rule::checked_by(evidence::hosts)
     },
     Rule {
         id: "EVD-PMD",
         per: "machine",
         looks_at: "pmd-cpu-mask of Open vSwitch, against the list of its polling threads.",
-        limits: &[],
-        check: polling::contradicting,
         why: "Open vSwitch starts a polling thread on each online CPU of its mask. A list that does not match the \
             mask was taken at another time. Caveat: a switch that is just starting has no polling thread yet.",
         fix: &["ovs-vsctl get Open_vSwitch . other_config; ovs-appctl dpif-netdev/pmd-rxq-show   # both at the same \
             time"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "ovs-vswitchd.conf.db(5), pmd-cpu-mask, Open vSwitch 3.1",
+        ..Rule::checked_by(polling::contradicting)
     },
     Rule {
         id: "PLC-BED",
         per: "host",
         looks_at: "Steal time of each CPU between two samples.",
         limits: &[limit("share of a CPU", UNSTABLE_STEAL, "share")],
-        check: evidence::steal,
         why: "The hypervisor below this machine took CPU time from it. Waiting that this causes looks like \
             contention here. Caveat: until it is gone, none of the other findings can be trusted.",
         fix: &["mpstat -P ALL 2 5   # is it still there?"],
-        undo: &[],
         needs: Needs::OuterLevel,
         source: "Documentation/filesystems/proc.rst, /proc/stat (steal), Linux 6.12; the threshold of 5 % is our own",
+        ..Rule::checked_by(evidence::steal)
     },
 ];

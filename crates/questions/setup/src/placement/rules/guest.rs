@@ -11,47 +11,41 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-TCG",
         per: "VM",
         looks_at: "Threads of vCPUs that are named after QEMU's translator, TCG, and not after KVM.",
-        limits: &[],
-        check: guest::translated,
         why: "QEMU translates every instruction of this guest; with KVM the processor runs them itself. Caveat: a guest \
             of another architecture, or a host without virtualization, has no choice.",
         fix: &["ls -l /dev/kvm   # if it is there: <domain type='kvm'>, or -accel kvm where the VM is started"],
-        undo: &[],
         needs: Needs::Reload,
         source: "QEMU 7.2, accel/tcg/tcg-accel-ops-mttcg.c (the thread's name is CPU n/TCG); libvirt.org/formatdomain.html, domain type",
+        ..Rule::checked_by(guest::translated)
     },
     Rule {
         id: "PLC-UNUSED",
         per: "VM",
         looks_at: "Sound cards, tablets and other devices in a domain's XML that a server does not need.",
-        limits: &[],
-        check: guest::unused,
         why: "Each device costs memory, and some wake the host: a USB tablet is polled, a video card has a timer. \
             Caveat: without a video card there is no graphical console.",
         fix: &["virsh edit DOMAIN   # remove the elements"],
         undo: &["virsh edit DOMAIN   # put them back"],
         needs: Needs::Reload,
         source: "Red Hat Enterprise Linux 7 Virtualization Tuning and Optimization Guide, 2.4",
+        ..Rule::checked_by(guest::unused)
     },
     Rule {
         id: "PLC-CPUMODE",
         per: "VM",
         looks_at: "The CPU mode of a domain: neither host-passthrough, host-model nor maximum.",
-        limits: &[],
-        check: guest::cpu_mode,
         why: "A named or missing CPU model hides instructions that the processor has. Caveat: a guest with \
             host-passthrough can migrate only to identical hosts.",
         fix: &["virsh edit DOMAIN   # <cpu mode='host-model'/>, or host-passthrough where it never migrates"],
         undo: &["virsh edit DOMAIN   # the <cpu> element as it was"],
         needs: Needs::Reload,
         source: "libvirt.org/formatdomain.html, CPU model and topology",
+        ..Rule::checked_by(guest::cpu_mode)
     },
     Rule {
         id: "PLC-TOPO",
         per: "VM",
         looks_at: "A guest that sees one thread per core, while its vCPUs are pinned to sibling threads.",
-        limits: &[],
-        check: guest::topology,
         why: "Two rules disagree here: one socket per vCPU saves the guest's scheduler from wrong guesses; vCPUs \
             pinned to siblings need a guest that sees threads. Caveat: some licences count sockets, and some guests \
             use only two.",
@@ -59,19 +53,19 @@ pub(super) const RULES: &[Rule] = &[
         undo: &["virsh edit DOMAIN   # the <topology> element as it was"],
         needs: Needs::Reload,
         source: "Red Hat Enterprise Linux 7 Virtualization Tuning and Optimization Guide, 3.4 (sockets); PLC-SMT (threads)",
+        ..Rule::checked_by(guest::topology)
     },
     Rule {
         id: "PLC-NET",
         per: "interface",
         looks_at: "Interfaces with an emulated NIC, or with driver qemu instead of vhost.",
-        limits: &[],
-        check: guest::network,
         why: "An emulated card causes an exit per register access; without vhost, packets go through QEMU's main \
             loop. Caveat: the guest needs virtio drivers, and vhost's CPU time no longer counts as QEMU's.",
         fix: &["virsh edit DOMAIN   # <model type='virtio'/> and <driver name='vhost'/>"],
         undo: &["virsh edit DOMAIN   # model and driver as they were"],
         needs: Needs::Reload,
         source: "Red Hat Enterprise Linux 7 Virtualization Tuning and Optimization Guide, 5.2 and 5.3; drivers/vhost/net.c",
+        ..Rule::checked_by(guest::network)
     },
     Rule {
         id: "PLC-MQ",
@@ -93,21 +87,16 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-VEPA",
         per: "NIC",
         looks_at: "macvtap interfaces in mode vepa: several guests on one NIC.",
-        limits: &[],
-        check: guest::vepa,
         why: "In mode vepa, packets between two guests of one card go out to the external switch, which must send \
             them back. Caveat: in mode bridge the switch's rules no longer apply to traffic between guests.",
-        fix: &[],
-        undo: &[],
         needs: Needs::Reload,
         source: "libvirt.org/formatdomain.html, direct attachment; IEEE 802.1Qbg",
+        ..Rule::checked_by(guest::vepa)
     },
     Rule {
         id: "PLC-DISK",
         per: "disk",
         looks_at: "Bus, cache, io and iothread of each disk in a domain's XML.",
-        limits: &[],
-        check: guest::disks,
         why: "cache=none with io=native and an iothread removes one copy and QEMU's main loop from each request; IDE \
             is emulated. Caveat: io=native needs cache=none or directsync, and a sparse image file can block it.",
         fix: &[
@@ -116,53 +105,47 @@ pub(super) const RULES: &[Rule] = &[
         undo: &["virsh edit DOMAIN   # the <driver> element as it was"],
         needs: Needs::Reload,
         source: "Red Hat Enterprise Linux 7 Virtualization Tuning and Optimization Guide, 7.3 and 7.4; libvirt.org/formatdomain.html",
+        ..Rule::checked_by(guest::disks)
     },
     Rule {
         id: "PLC-UNSAFE",
         per: "disk",
         looks_at: "Disks with cache='unsafe'.",
-        limits: &[],
-        check: guest::unsafe_cache,
         why: "With cache=unsafe the guest's flushes are ignored: a host crash can corrupt the guest's file system. \
             Caveat: safe modes are slower; for scratch disks it may be deliberate.",
         fix: &["virsh edit DOMAIN   # cache='none'"],
         undo: &["virsh edit DOMAIN   # cache='unsafe'"],
         needs: Needs::Reload,
         source: "QEMU 9.0, docs/system/qemu-block-drivers.rst, cache modes",
+        ..Rule::checked_by(guest::unsafe_cache)
     },
     Rule {
         id: "PLC-IOTUNE",
         per: "disk",
         looks_at: "Disks with <iotune>.",
-        limits: &[],
-        check: guest::throttled,
         why: "The disk's rate is limited on purpose; a guest that waits at the limit is not a storage problem. \
             Caveat: without the limit, one guest can take the disk from all others.",
         fix: &["virsh blkdeviotune DOMAIN TARGET   # the current limit"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "libvirt.org/formatdomain.html, iotune",
+        ..Rule::checked_by(guest::throttled)
     },
     Rule {
         id: "PLC-HUGE",
         per: "VM",
         looks_at: "VMs without <hugepages/> that have an assigned device or a vhostuser interface.",
-        limits: &[],
-        check: guest::huge_pages,
         why: "A guest on 4 KiB pages has more TLB misses, and a device that writes into it more IOTLB misses. \
             Caveat: reserved huge pages are not available to others, and a guest that does not fit does not start.",
         fix: &["virsh edit DOMAIN   # <memoryBacking><hugepages/></memoryBacking>"],
         undo: &["virsh edit DOMAIN   # without <hugepages/>"],
         needs: Needs::Reload,
         source: "pcie-bench, SIGCOMM 2018 (IOMMU with 4 KiB pages, window above 16 MB: 64 B reads 28 to 9.8 Gbit/s, 512 B -2 %)",
+        ..Rule::checked_by(guest::huge_pages)
     },
     Rule {
         id: "PLC-FALSESMT",
         per: "VM",
         looks_at: "Threads per core that a guest sees, against the pins of its vCPUs: siblings that are none on the \
             host.",
-        limits: &[],
-        check: guest::false_siblings,
         why: "The guest's scheduler separates threads that it takes for siblings but are not, and lets real siblings \
             share a core. Caveat: a guest with one thread per core may need more licences.",
         fix: &[
@@ -172,5 +155,6 @@ pub(super) const RULES: &[Rule] = &[
         undo: &["virsh edit DOMAIN   # the <topology> element as it was"],
         needs: Needs::Reload,
         source: "libvirt.org/formatdomain.html, CPU model and topology; Red Hat Enterprise Linux 7 Virtualization Tuning and Optimization Guide, 3.4",
+        ..Rule::checked_by(guest::false_siblings)
     },
 ];

@@ -2,7 +2,6 @@
 
 use super::Rule;
 use crate::placement::checks::proposed;
-use base::Needs;
 
 /// The rule whose findings are whole placements.
 pub(crate) const PROPOSAL: &str = "PLC-PROPOSAL";
@@ -13,14 +12,10 @@ pub(super) const RULES: &[Rule] = &[Rule {
     per: "placement",
     looks_at: "Placements of all vCPUs, helpers, interrupts and polling threads, scored by the model; those with a \
         better score than the current one.",
-    limits: &[],
-    check: proposed::proposed,
     why: "By the model of CPU shares, no thread is short of more CPU time with this placement than now, and something \
         that it prices costs less: waiting, remote memory, interrupts on vCPUs; the placement with the largest gain per \
         command comes first. Caveat: the model covers CPU shares, not caches or locks; `kvmscope apply --trial 60` \
         measures the effect.",
-    fix: &[],
-    undo: &[],
-    needs: Needs::Nothing,
     source: "docs/placement.md, the score; Documentation/scheduler/sched-design-CFS.rst, Linux 6.12",
+    ..Rule::checked_by(proposed::proposed)
 }];

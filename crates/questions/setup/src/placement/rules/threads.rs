@@ -14,14 +14,11 @@ pub(super) const RULES: &[Rule] = &[
         per: "set of CPUs",
         looks_at: "What all threads of VMs want, by run and waiting time, against the CPUs of the host, and against each set of \
             CPUs that is full.",
-        limits: &[],
-        check: overcommit::overcommit,
         why: "Where more vCPUs want to run than there are CPUs, some always wait. Caveat: idle vCPUs cost nothing; \
             many idle guests on one host are no problem.",
-        fix: &[],
-        undo: &[],
         needs: Needs::Reload,
         source: "Red Hat Enterprise Linux 7 Virtualization Deployment and Administration Guide, overcommitting (5:1 under load)",
+        ..Rule::checked_by(overcommit::overcommit)
     },
     Rule {
         id: "PLC-QUOTA",
@@ -29,14 +26,11 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "Groups of VMs with a CPU quota (cpu.max, or cpu.cfs_quota_us): in how many of their periods they were throttled, \
             between two samples or since they were made; a group that several VMs are in is one finding.",
         limits: &[limit("share of the periods", quota::RARELY, "share")],
-        check: quota::throttled,
         why: "A group that has used up its quota stops until the next period, however idle the CPUs are. Caveat: the \
             limit may be what the VM's owner pays for; raising it takes the time from others.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "Documentation/scheduler/sched-bwc.rst, cpu.max, cpu.cfs_quota_us and cpu.stat, Linux 6.12; the limits of \
                  20 and 1 % of the periods are our own",
+        ..Rule::checked_by(quota::throttled)
     },
     Rule {
         id: "PLC-OVERLAP",
@@ -47,15 +41,12 @@ pub(super) const RULES: &[Rule] = &[
             limit("waiting, as a share of the time that a thread wanted", starvation::STARVED, "share"),
             limit("load from which a helper is busy, share of a CPU", BUSY, "share"),
         ],
-        check: overlap::overlap,
         why: "A vCPU and the threads that carry its packets cannot run on one CPU at the same time; while one runs, \
             the other waits. Caveat: on a CPU that is already busy, or far from their memory, helpers are slower \
             than before; one command undoes the change.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "KVM vhost performance tuning to enhance ADC VE throughput, 2017 (x3.15 once); CentOS Stream 9 kernel merge \
                  requests 2813 and 2842 (50-60 % of network throughput)",
+        ..Rule::checked_by(overlap::overlap)
     },
     Rule {
         id: starvation::RULE,
@@ -66,33 +57,24 @@ pub(super) const RULES: &[Rule] = &[
             limit("waiting, as a share of the time that a thread wanted", starvation::STARVED, "share"),
             limit("least that a thread must want of a CPU", starvation::FLOOR, "share"),
         ],
-        check: starved::starved,
         why: starvation::WHY,
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: starvation::SOURCE,
+        ..Rule::checked_by(starved::starved)
     },
     Rule {
         id: "PLC-STACKED",
         per: "VM",
         looks_at: "vCPUs that are pinned to one and the same CPU, unless one of them is known to be idle.",
-        limits: &[],
-        check: pins::stacked,
         why: "Two vCPUs on one CPU take turns, but the guest sees two whole CPUs. Caveat: a vCPU that mostly sleeps \
             loses nothing by sharing.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "virsh(1), vcpupin; the article cited for PLC-OVERLAP shows that two such vCPUs lost 1.3 and 4.0 % \
             of a CPU",
+        ..Rule::checked_by(pins::stacked)
     },
     Rule {
         id: "PLC-SMT",
         per: "VM",
         looks_at: "vCPUs of one VM that are pinned to sibling threads, while the guest sees one thread per core.",
-        limits: &[],
-        check: cores::siblings,
         why: "Two threads of one core share its execution units. A guest that does not see siblings schedules on \
             them as if they were cores. Caveat: licences may count a guest with threads differently, and there may \
             be no free cores.",
@@ -102,20 +84,17 @@ pub(super) const RULES: &[Rule] = &[
         undo: &["virsh edit DOMAIN   # the <topology> element as it was"],
         needs: Needs::Reload,
         source: "libvirt.org/formatdomain.html, CPU model and topology; Documentation/admin-guide/hw-vuln/core-scheduling.rst",
+        ..Rule::checked_by(cores::siblings)
     },
     Rule {
         id: "PLC-CORE",
         per: "group of VMs",
         looks_at: "Busy vCPUs of different VMs that are pinned to sibling threads, while whole cores are idle.",
-        limits: &[],
-        check: cores::strangers,
         why: "Two threads of one core share its execution units, so two busy vCPUs there do less than on cores of their \
             own, and neither is seen to wait. Caveat: what two siblings do together, 1.25 times one, is assumed here \
             and not measured; measure before and after.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "Documentation/admin-guide/hw-vuln/core-scheduling.rst, Linux 6.12; docs/placement.md, score",
+        ..Rule::checked_by(cores::strangers)
     },
     Rule {
         id: "PLC-CACHE",
@@ -123,121 +102,91 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "vCPUs that are bound to CPUs of one node behind several last-level caches, while those behind one have room for \
             all of them; silent about idle VMs, and about guests that are shown nodes, or several sockets or dies of several CPUs.",
         limits: &[limit("load from which a vCPU is busy, share of a CPU", BUSY, "share")],
-        check: caches::apart,
         why: "What threads of a guest pass to each other comes from the cache that they share, else over the link from another one; \
             the guest's scheduler knows of no such groups and cannot help. Caveat: threads that share little, and need much \
             cache each, do better with several; what the guest gains is not measured here.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "Documentation/core-api/workqueue.rst, affinity scopes (cache), Linux 6.12; docs/placement.md, score: the weight is \
                  our own",
+        ..Rule::checked_by(caches::apart)
     },
     Rule {
         id: "PLC-WORKERS",
         per: "VM",
         looks_at: "vhost workers of a VM against the CPUs on which they may run and no vCPU is pinned.",
-        limits: &[],
-        check: overlap::workers,
         why: "Each queue pair has a worker thread in the kernel. Workers without a CPU of their own wait for each \
             other and for the vCPUs. Caveat: idle workers need no CPU; count those that run.",
         fix: &["virsh edit DOMAIN   # fewer: <driver name='vhost' queues='N'/>, or give the emulator more CPUs"],
         undo: &["virsh edit DOMAIN   # queues as it was"],
         needs: Needs::Reload,
         source: "drivers/vhost/net.c, Linux 6.12; QEMU 9.0, net/tap.c (one vhost device for each pair of queues)",
+        ..Rule::checked_by(overlap::workers)
     },
     Rule {
         id: "PLC-OFFLINE",
         per: "VM",
         looks_at: "CPUs in vcpupin and emulatorpin that are not online.",
-        limits: &[],
-        check: pins::offline,
         why: "The kernel silently ignores offline CPUs in a pin, or refuses the pin when none is left. Caveat: the \
             CPU may be offline only temporarily.",
         fix: &["cat /sys/devices/system/cpu/online"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "kernel/sched/syscalls.c, __sched_setaffinity (mask and cpuset), Linux 6.12",
+        ..Rule::checked_by(pins::offline)
     },
     Rule {
         id: "PLC-ISOL",
         per: "VM",
         looks_at: "Threads of VMs whose mask has several isolated CPUs.",
-        limits: &[],
-        check: pins::isolated,
         why: "The scheduler does not balance isolated CPUs: a thread with several of them in its mask stays on the \
             one where it started. Caveat: the same file also lists cpuset partitions, which do balance their CPUs.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "Documentation/admin-guide/kernel-parameters.txt, isolcpus=domain, Linux 6.12",
+        ..Rule::checked_by(pins::isolated)
     },
     Rule {
         id: "PLC-HOUSEKEEPING",
         per: "VM",
         looks_at: "Isolated CPUs on which no thread of a VM may run, while pinned vCPUs may not run on isolated CPUs.",
-        limits: &[],
-        check: pins::housekeeping,
         why: "CPUs were isolated for a purpose, and the kernel and all programs run on the others, where they \
             interrupt vCPUs. Caveat: the isolated CPUs may be reserved for another VM, or for a switch that is not \
             running now.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "tuned 2.28, profile cpu-partitioning; Documentation/admin-guide/kernel-parameters.txt, isolcpus, Linux 6.12",
+        ..Rule::checked_by(pins::housekeeping)
     },
     Rule {
         id: "PLC-FLOAT",
         per: "VM",
         looks_at: "VMs whose threads may run on every CPU, beside VMs whose vCPUs are pinned.",
-        limits: &[],
-        check: pins::floating,
         why: "Threads that may run anywhere also run on CPUs with pinned threads, which cannot move away. Caveat: on \
             a fully pinned host there may be no spare CPU for the unpinned threads.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "Red Hat Enterprise Linux 7 Virtualization Tuning and Optimization Guide, 9.3; OpenStack Nova, cpu-topologies.rst",
+        ..Rule::checked_by(pins::floating)
     },
     Rule {
         id: "PLC-LATE",
         per: "VM",
         looks_at: "Masks of vhost threads that differ from the emulatorpin of their VM.",
-        limits: &[],
-        check: pins::late,
         why: "Since Linux 6.4 vhost workers are threads of QEMU that inherit the mask of the thread that created \
             them. A later pin may not reach them. Caveat: a mask set for one thread is lost when the device is \
             recreated, and at the next start.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "commit 6e890c5d5021 (vhost: use vhost_tasks for worker threads, 6.4); kernel/vhost_task.c, Linux 6.12",
+        ..Rule::checked_by(pins::late)
     },
     Rule {
         id: "PLC-HELPERNODE",
         per: "VM",
         looks_at: "Emulators and vhost workers that are bound to another node than the vCPUs, while that node has room.",
-        limits: &[],
-        check: place::helpers,
         why: "Workers copy packets and the emulator serves disks in the memory of the VM: from another node each access \
             crosses the link between them. Caveat: helpers are better off far away than on busy CPUs; move them only \
             while there is room.",
-        fix: &[],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "Documentation/admin-guide/mm/numaperf.rst, Linux 6.12; pcie-bench, SIGCOMM 2018 (remote reads)",
+        ..Rule::checked_by(place::helpers)
     },
     Rule {
         id: "PLC-ESCAPE",
         per: "VM",
         looks_at: "vhost threads in the root cgroup whose VM has a cgroup of its own.",
-        limits: &[],
-        check: pins::escaped,
         why: "Vhost threads outside the VM's cgroup ignore its CPU set and its weight: emulatorpin has no effect on \
             them. Caveat: on hosts with saturated CPUs, moving them back cost 50-60 % of network throughput.",
         fix: &["cat /proc/TID/cgroup   # 0::/ is the root"],
-        undo: &[],
-        needs: Needs::Nothing,
         source: "CentOS Stream 9 kernel merge requests 2813 and 2842",
+        ..Rule::checked_by(pins::escaped)
     },
 ];

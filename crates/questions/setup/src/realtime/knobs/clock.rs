@@ -2,78 +2,61 @@
 
 use super::super::checks::Told;
 use super::super::host::Host;
-use super::{Group, Place, Rule, Want, Words, knob};
+use super::{Group, Place, Rule, Want, knob};
 use base::Needs;
 use base::number::list;
 use host::processor::Processor;
 
 pub(super) const KNOBS: &[Rule] = &[
-    knob(
-        "LAT-CLOCKSOURCE",
-        Group::Clock,
-        Place::Told(clock_source),
-        Needs::Reboot,
-        Words {
-            name: "clocksource",
-            looks_at: "The clock source in use.",
-            why: "Reading any other clock than the time-stamp counter takes a device or a hypervisor, about a microsecond each time. \
-                Caveat: the kernel leaves the counter where it found it unstable; forcing it back gives wrong times.",
-            source: "Documentation/timers/timekeeping.rst, Linux 6.12",
-        },
-    ),
-    knob(
-        "LAT-TSC",
-        Group::Clock,
-        Place::Boot(&["tsc=reliable", "tsc=nowatchdog"]),
-        Needs::Reboot,
-        Words {
-            name: "tsc=",
-            looks_at: "Whether the kernel still checks the time-stamp counter against another clock.",
-            why: "The check runs a timer on one CPU after the other, isolated ones too. Caveat: on a machine whose counters do drift \
-                this is no longer noticed.",
-            source: "Documentation/admin-guide/kernel-parameters.txt, tsc, and kernel/time/clocksource.c, Linux 6.12; tuned 2.28, \
-                profile network-latency",
-        },
-    ),
-    knob(
-        "LAT-INVARIANT",
-        Group::Clock,
-        Place::Told(invariant),
-        Needs::OuterLevel,
-        Words {
-            name: "the time-stamp counter",
-            looks_at: "Whether the time-stamp counter runs at one rate in all power states (constant_tsc, nonstop_tsc).",
-            why: "A counter that stops or changes its rate is no clock, and guests get none from it. Caveat: a guest has these flags \
-                only if its host gives it +invtsc, which forbids migration to most hosts.",
-            source: "Intel SDM vol. 3, 19.17.1 Invariant TSC; arch/x86/include/asm/cpufeatures.h, Linux 6.12",
-        },
-    ),
-    knob(
-        "LAT-KVMCLOCK",
-        Group::Clock,
-        Place::File("sys/module/kvm/parameters/kvmclock_periodic_sync", Want::Is(&["N", "0"])),
-        Needs::Reload,
-        Words {
-            name: "kvmclock_periodic_sync",
-            looks_at: "Whether KVM brings the clocks of guests up to date every 300 s.",
-            why: "The update makes every vCPU of a guest exit at once. Caveat: without it kvm-clock of a guest drifts from the host's \
-                corrected time; a guest that uses the TSC does not need it.",
-            source: "arch/x86/kvm/x86.c, kvmclock_periodic_sync, Linux 6.12; tuned 2.28, profile realtime-virtual-host",
-        },
-    ),
-    knob(
-        "LAT-TIMERMIGRATION",
-        Group::Clock,
-        Place::File("proc/sys/kernel/timer_migration", Want::Is(&["0"])),
-        Needs::Nothing,
-        Words {
-            name: "timer_migration",
-            looks_at: "Whether timers of idle CPUs move to busy ones.",
-            why: "A timer that another CPU handles fires later, and disturbs that one. Caveat: idle CPUs wake more often, which costs \
-                power.",
-            source: "kernel/time/timer.c, Linux 6.12; tuned 2.28, profile network-latency",
-        },
-    ),
+    Rule {
+        id: "LAT-CLOCKSOURCE",
+        looks_at: "The clock source in use.",
+        why: "Reading any other clock than the time-stamp counter takes a device or a hypervisor, about a microsecond each time. \
+              Caveat: the kernel leaves the counter where it found it unstable; forcing it back gives wrong times.",
+        needs: Needs::Reboot,
+        source: "Documentation/timers/timekeeping.rst, Linux 6.12",
+        ..knob("clocksource", Group::Clock, Place::Told(clock_source))
+    },
+    Rule {
+        id: "LAT-TSC",
+        looks_at: "Whether the kernel still checks the time-stamp counter against another clock.",
+        why: "The check runs a timer on one CPU after the other, isolated ones too. Caveat: on a machine whose counters do drift \
+              this is no longer noticed.",
+        needs: Needs::Reboot,
+        source: "Documentation/admin-guide/kernel-parameters.txt, tsc, and kernel/time/clocksource.c, Linux 6.12; tuned 2.28, \
+              profile network-latency",
+        ..knob("tsc=", Group::Clock, Place::Boot(&["tsc=reliable", "tsc=nowatchdog"]))
+    },
+    Rule {
+        id: "LAT-INVARIANT",
+        looks_at: "Whether the time-stamp counter runs at one rate in all power states (constant_tsc, nonstop_tsc).",
+        why: "A counter that stops or changes its rate is no clock, and guests get none from it. Caveat: a guest has these flags \
+              only if its host gives it +invtsc, which forbids migration to most hosts.",
+        needs: Needs::OuterLevel,
+        source: "Intel SDM vol. 3, 19.17.1 Invariant TSC; arch/x86/include/asm/cpufeatures.h, Linux 6.12",
+        ..knob("the time-stamp counter", Group::Clock, Place::Told(invariant))
+    },
+    Rule {
+        id: "LAT-KVMCLOCK",
+        looks_at: "Whether KVM brings the clocks of guests up to date every 300 s.",
+        why: "The update makes every vCPU of a guest exit at once. Caveat: without it kvm-clock of a guest drifts from the host's \
+              corrected time; a guest that uses the TSC does not need it.",
+        needs: Needs::Reload,
+        source: "arch/x86/kvm/x86.c, kvmclock_periodic_sync, Linux 6.12; tuned 2.28, profile realtime-virtual-host",
+        ..knob(
+            "kvmclock_periodic_sync",
+            Group::Clock,
+            Place::File("sys/module/kvm/parameters/kvmclock_periodic_sync", Want::Is(&["N", "0"])),
+        )
+    },
+    Rule {
+        id: "LAT-TIMERMIGRATION",
+        looks_at: "Whether timers of idle CPUs move to busy ones.",
+        why: "A timer that another CPU handles fires later, and disturbs that one. Caveat: idle CPUs wake more often, which costs \
+              power.",
+        source: "kernel/time/timer.c, Linux 6.12; tuned 2.28, profile network-latency",
+        ..knob("timer_migration", Group::Clock, Place::File("proc/sys/kernel/timer_migration", Want::Is(&["0"])))
+    },
 ];
 
 /// On bare metal the time-stamp counter; a guest may have a clock of its hypervisor that is read as cheaply.

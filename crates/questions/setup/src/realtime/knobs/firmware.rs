@@ -2,7 +2,7 @@
 
 use super::super::checks::{Told, chosen};
 use super::super::host::Host;
-use super::{Group, Place, Rule, Words, knob};
+use super::{Group, Place, Rule, knob};
 use base::nearest::nearest;
 use base::number::list;
 use base::{Needs, Setting};
@@ -31,46 +31,33 @@ const KNOWN_WORDS: &[&str] = &[
 ];
 
 pub(super) const KNOBS: &[Rule] = &[
-    knob(
-        "LAT-TYPO",
-        Group::Firmware,
-        Place::Told(misspelt),
-        Needs::Reboot,
-        Words {
-            name: "the command line",
-            looks_at: "Words on the kernel's command line that are a typing mistake away from one of these knobs.",
-            why: "The kernel ignores words that it does not know and says so once, early in its log: KVM4NFV's own scripts set \
-                pcie_asmp for years. Caveat: a module that is not from the kernel may know the word.",
-            source: "Documentation/admin-guide/kernel-parameters.txt, Linux 6.12; OPNFV KVM4NFV, ci/envs/host-config (pcie_asmp)",
-        },
-    ),
-    knob(
-        "LAT-ASPM",
-        Group::Firmware,
-        Place::Told(link_power),
-        Needs::Reboot,
-        Words {
-            name: "pcie_aspm",
-            looks_at: "Power saving of PCIe links (pcie_aspm, policy).",
-            why: "A link that sleeps needs some microseconds before a device can write or interrupt. Caveat: it costs power, and some \
-                machines hang with pcie_aspm=off; the policy performance is the milder way.",
-            source: "Documentation/admin-guide/kernel-parameters.txt, pcie_aspm, Linux 6.12; OPNFV KVM4NFV, ci/envs",
-        },
-    ),
-    knob(
-        "LAT-SMI",
-        Group::Firmware,
-        Place::Told(smi),
-        Needs::Nothing,
-        Words {
-            name: "SMIs",
-            looks_at: "System management interrupts that came to any CPU between two samples, where their count could be read \
-                (processors of Intel, root, and the module msr).",
-            why: "The firmware takes the CPU for tens of microseconds or more, and the kernel cannot see it. Caveat: some SMIs are \
-                for safety, such as those of fans and memory errors; ask the vendor before any is turned off.",
-            source: "Intel SDM vol. 4, MSR_SMI_COUNT (0x34); KVM4NFV (legacy USB off)",
-        },
-    ),
+    Rule {
+        id: "LAT-TYPO",
+        looks_at: "Words on the kernel's command line that are a typing mistake away from one of these knobs.",
+        why: "The kernel ignores words that it does not know and says so once, early in its log: KVM4NFV's own scripts set \
+              pcie_asmp for years. Caveat: a module that is not from the kernel may know the word.",
+        needs: Needs::Reboot,
+        source: "Documentation/admin-guide/kernel-parameters.txt, Linux 6.12; OPNFV KVM4NFV, ci/envs/host-config (pcie_asmp)",
+        ..knob("the command line", Group::Firmware, Place::Told(misspelt))
+    },
+    Rule {
+        id: "LAT-ASPM",
+        looks_at: "Power saving of PCIe links (pcie_aspm, policy).",
+        why: "A link that sleeps needs some microseconds before a device can write or interrupt. Caveat: it costs power, and some \
+              machines hang with pcie_aspm=off; the policy performance is the milder way.",
+        needs: Needs::Reboot,
+        source: "Documentation/admin-guide/kernel-parameters.txt, pcie_aspm, Linux 6.12; OPNFV KVM4NFV, ci/envs",
+        ..knob("pcie_aspm", Group::Firmware, Place::Told(link_power))
+    },
+    Rule {
+        id: "LAT-SMI",
+        looks_at: "System management interrupts that came to any CPU between two samples, where their count could be read \
+              (processors of Intel, root, and the module msr).",
+        why: "The firmware takes the CPU for tens of microseconds or more, and the kernel cannot see it. Caveat: some SMIs are \
+              for safety, such as those of fans and memory errors; ask the vendor before any is turned off.",
+        source: "Intel SDM vol. 4, MSR_SMI_COUNT (0x34); KVM4NFV (legacy USB off)",
+        ..knob("SMIs", Group::Firmware, Place::Told(smi))
+    },
 ];
 
 /// Words that were meant to be others.

@@ -2,38 +2,30 @@
 
 use super::super::checks::Told;
 use super::super::host::Host;
-use super::{Group, Place, Rule, Words, knob};
+use super::{Group, Place, Rule, knob};
 use base::Needs;
 use base::number::list;
 use std::collections::BTreeMap;
 
 pub(super) const KNOBS: &[Rule] = &[
-    knob(
-        "LAT-GUESTPMU",
-        Group::Kvm,
-        Place::Told(performance_counters),
-        Needs::Reload,
-        Words {
-            name: "pmu of guests",
-            looks_at: "Whether guests on these CPUs have performance counters (pmu of QEMU's -cpu).",
-            why: "With counters in the guest KVM saves, restores and checks them, and their overflow is an NMI in the host. Caveat: \
-                perf counts no events of the processor in a guest without them, and its NMI watchdog ends.",
-            source: "QEMU 7.2, target/i386/cpu.c (pmu, on for the models host and max); OPNFV KVM4NFV, ci/envs (pmu=off)",
-        },
-    ),
-    knob(
-        "LAT-MIGRATABLE",
-        Group::Kvm,
-        Place::Told(migratable),
-        Needs::Reload,
-        Words {
-            name: "migratable of guests",
-            looks_at: "Whether guests on these CPUs see the invariant TSC (migratable=off, or +invtsc, of QEMU's -cpu).",
-            why: "A guest that may be migrated is not shown that its time-stamp counter is invariant, and may then read a slower clock. \
-                Caveat: such a guest cannot be migrated; leave it as it is where that may ever be needed.",
-            source: "QEMU 7.2, docs/system/cpu-models-x86.rst and target/i386/cpu.c (migratable); OPNFV KVM4NFV, ci/envs",
-        },
-    ),
+    Rule {
+        id: "LAT-GUESTPMU",
+        looks_at: "Whether guests on these CPUs have performance counters (pmu of QEMU's -cpu).",
+        why: "With counters in the guest KVM saves, restores and checks them, and their overflow is an NMI in the host. Caveat: \
+              perf counts no events of the processor in a guest without them, and its NMI watchdog ends.",
+        needs: Needs::Reload,
+        source: "QEMU 7.2, target/i386/cpu.c (pmu, on for the models host and max); OPNFV KVM4NFV, ci/envs (pmu=off)",
+        ..knob("pmu of guests", Group::Kvm, Place::Told(performance_counters))
+    },
+    Rule {
+        id: "LAT-MIGRATABLE",
+        looks_at: "Whether guests on these CPUs see the invariant TSC (migratable=off, or +invtsc, of QEMU's -cpu).",
+        why: "A guest that may be migrated is not shown that its time-stamp counter is invariant, and may then read a slower clock. \
+              Caveat: such a guest cannot be migrated; leave it as it is where that may ever be needed.",
+        needs: Needs::Reload,
+        source: "QEMU 7.2, docs/system/cpu-models-x86.rst and target/i386/cpu.c (migratable); OPNFV KVM4NFV, ci/envs",
+        ..knob("migratable of guests", Group::Kvm, Place::Told(migratable))
+    },
 ];
 
 /// The `-cpu` of a VM: its model, and what was switched.

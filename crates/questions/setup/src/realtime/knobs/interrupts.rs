@@ -2,39 +2,29 @@
 
 use super::super::checks::Told;
 use super::super::host::{Host, set_apart};
-use super::{Group, Place, Rule, Words, knob};
+use super::{Group, Place, Rule, knob};
+use base::CpuSet;
 use base::number::list;
-use base::{CpuSet, Needs};
 use host::machine::{Nic, NicKind};
 
 pub(super) const KNOBS: &[Rule] = &[
-    knob(
-        "LAT-CHANNELS",
-        Group::Noise,
-        Place::Told(channels),
-        Needs::Nothing,
-        Words {
-            name: "channels of network cards",
-            looks_at: "Whether cards have more combined channels than there are CPUs that are not for real time (ethtool -l).",
-            why: "Each channel has an interrupt, and more of them than there are other CPUs are spread over those of real time too. \
-                Caveat: a card with fewer channels may carry less; its links go down for a moment when they change.",
-            source: "tuned 2.28, plugin net (channels=combined N), and its profiles for real time; ethtool(8), -L",
-        },
-    ),
-    knob(
-        "LAT-IRQBALANCE",
-        Group::Noise,
-        Place::Told(balanced),
-        Needs::Nothing,
-        Words {
-            name: "banned CPUs of irqbalance",
-            looks_at: "Whether irqbalance, where it runs, keeps away from these CPUs, as its configuration says.",
-            why: "It moves interrupts to whichever CPU is idle every ten seconds, over what anybody has set. Caveat: without a list of its \
-                own it keeps away from isolated and tickless CPUs, and with one from those of the list alone; a list in its unit's \
-                environment is not read.",
-            source: "irqbalance(1) 1.9, IRQBALANCE_BANNED_CPUS and IRQBALANCE_BANNED_CPULIST; tuned 2.28, profile cpu-partitioning",
-        },
-    ),
+    Rule {
+        id: "LAT-CHANNELS",
+        looks_at: "Whether cards have more combined channels than there are CPUs that are not for real time (ethtool -l).",
+        why: "Each channel has an interrupt, and more of them than there are other CPUs are spread over those of real time too. \
+              Caveat: a card with fewer channels may carry less; its links go down for a moment when they change.",
+        source: "tuned 2.28, plugin net (channels=combined N), and its profiles for real time; ethtool(8), -L",
+        ..knob("channels of network cards", Group::Noise, Place::Told(channels))
+    },
+    Rule {
+        id: "LAT-IRQBALANCE",
+        looks_at: "Whether irqbalance, where it runs, keeps away from these CPUs, as its configuration says.",
+        why: "It moves interrupts to whichever CPU is idle every ten seconds, over what anybody has set. Caveat: without a list of its \
+              own it keeps away from isolated and tickless CPUs, and with one from those of the list alone; a list in its unit's \
+              environment is not read.",
+        source: "irqbalance(1) 1.9, IRQBALANCE_BANNED_CPUS and IRQBALANCE_BANNED_CPULIST; tuned 2.28, profile cpu-partitioning",
+        ..knob("banned CPUs of irqbalance", Group::Noise, Place::Told(balanced))
+    },
 ];
 
 fn channels(host: &Host<'_>) -> Option<Told> {

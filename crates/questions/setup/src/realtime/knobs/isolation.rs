@@ -3,175 +3,157 @@
 use super::super::checks::{Told, cpus_of};
 use super::super::effects::{self, interrupted, offloaded, others, ticks};
 use super::super::host::Host;
-use super::{Effect, Group, Place, Rule, Want, Words, knob, verified};
+use super::{Effect, Group, Place, Rule, Want, knob, verified};
 use base::rule::limit;
 use base::{CpuSet, Needs};
 
 pub(super) const KNOBS: &[Rule] = &[
-    verified(
-        knob(
-            "LAT-ISOLCPUS",
+    Rule {
+        id: "LAT-ISOLCPUS",
+        looks_at: "Whether the CPUs that real time is for are isolated, and which other tasks ran there.",
+        limits: &[limit("another task, share of a CPU", effects::WORTH_TELLING, "share")],
+        why: "The scheduler moves no task to an isolated CPU on its own, so that a vCPU there is disturbed by what is bound \
+              to that CPU alone. Caveat: nothing balances threads between isolated CPUs either: each vCPU needs one of its \
+              own.",
+        needs: Needs::Reboot,
+        source: "Documentation/admin-guide/kernel-parameters.txt, isolcpus, Linux 6.12; tuned 2.28, profile cpu-partitioning",
+        ..verified(
+            knob(
+                "isolcpus",
+                Group::Isolation,
+                Place::Holds {
+                    file: "sys/devices/system/cpu/isolated",
+                    word: "isolcpus",
+                    typed: "isolcpus=managed_irq,domain,CPUS",
+                },
+            ),
+            Effect {
+                metric: "share of a CPU that other tasks ran there",
+                look: "ps -eLo psr,tid,comm --sort psr   # what runs on CPUS: start it elsewhere, or move it",
+                seen: others,
+                suffices: false,
+            },
+        )
+    },
+    Rule {
+        id: "LAT-NOHZ",
+        looks_at: "Whether these CPUs are tickless (nohz_full), and how often their local timer interrupts.",
+        limits: &[limit("local timer interrupts per second on a busy CPU", effects::TICKS_PER_S, "")],
+        why: "Each tick exits the guest for some microseconds, 100 to 1,000 times per second; with one runnable task a \
+              tickless CPU has none. Caveat: timers of the guest are local timer interrupts too, and each entry to the kernel \
+              costs more on a tickless CPU.",
+        needs: Needs::Reboot,
+        source: "Documentation/timers/no_hz.rst, Linux 6.12; tuned 2.28, profile cpu-partitioning",
+        ..verified(
+            knob(
+                "nohz_full",
+                Group::Isolation,
+                Place::Holds {
+                    file: "sys/devices/system/cpu/nohz_full",
+                    word: "nohz_full",
+                    typed: "nohz=on nohz_full=CPUS",
+                },
+            ),
+            Effect {
+                metric: "local timer interrupts per second (LOC)",
+                look: "ps -eLo psr,stat,comm --sort psr   # more than one runnable task on a CPU of CPUS, and timers, keep its tick",
+                seen: ticks,
+                suffices: false,
+            },
+        )
+    },
+    Rule {
+        id: "LAT-RCU",
+        looks_at: "Whether RCU callbacks of these CPUs are offloaded (rcu_nocbs, or nohz_full, which implies it), and whether \
+              the threads that then run them are there.",
+        why: "A callback of RCU runs in a softirq of its CPU, whatever runs there; offloaded, a thread runs it elsewhere. \
+              Caveat: the threads (rcuo) need CPU time on the other CPUs.",
+        needs: Needs::Reboot,
+        source: "Documentation/RCU/Design/Requirements/Requirements.rst and kernel/rcu/tree_nocb.h (rcuog, rcuop), Linux 6.12",
+        ..verified(
+            knob("rcu_nocbs", Group::Isolation, Place::Told(rcu)),
+            Effect {
+                metric: "threads rcuo?/CPU",
+                look: "grep RCU_NOCB_CPU /boot/config-$(uname -r)   # without it rcu_nocbs is ignored",
+                seen: offloaded,
+                suffices: true,
+            },
+        )
+    },
+    Rule {
+        id: "LAT-MANAGED",
+        looks_at: "Whether isolcpus has the flag managed_irq.",
+        why: "Interrupts of queues that the kernel manages, such as NVMe's, come to isolated CPUs too unless this flag keeps them \
+              on others. Caveat: a queue whose CPUs are all isolated still interrupts one of them when a program there uses it.",
+        needs: Needs::Reboot,
+        source: "Documentation/admin-guide/kernel-parameters.txt, isolcpus=managed_irq, Linux 6.12; tuned 2.28, profile realtime",
+        ..knob("the flag managed_irq of isolcpus", Group::Isolation, Place::Told(managed_irqs))
+    },
+    Rule {
+        id: "LAT-IRQAFFINITY",
+        looks_at: "CPUs that new interrupts may come to, and device interrupts that came to the CPUs of real time.",
+        limits: &[limit("interrupts per second", effects::IRQS_PER_S, "")],
+        why: "An interrupt preempts everything on its CPU. Caveat: the default counts for interrupts that are requested \
+              later; those that are there have masks of their own, and irqbalance writes them too.",
+        source: "Documentation/core-api/irq/irq-affinity.rst and kernel-parameters.txt, irqaffinity, Linux 6.12",
+        ..verified(
+            knob(
+                "default_smp_affinity",
+                Group::Isolation,
+                Place::Spares { file: "proc/irq/default_smp_affinity", typed: Some("irqaffinity=REST") },
+            ),
+            Effect {
+                metric: "device interrupts per second there",
+                look: "grep . /proc/irq/*/effective_affinity_list   # which may come to CPUS; irqbalance moves them again where it runs",
+                seen: interrupted,
+                suffices: false,
+            },
+        )
+    },
+    Rule {
+        id: "LAT-PATIENCE",
+        looks_at: "How long RCU leaves a tickless CPU alone before it asks for a quiescent state.",
+        why: "RCU interrupts a CPU that stays in the kernel or a guest; with patience it waits until that state comes. \
+              Caveat: grace periods, and whatever waits for them, take up to a second longer.",
+        needs: Needs::Reboot,
+        source: "Documentation/admin-guide/kernel-parameters.txt, rcutree.nohz_full_patience_delay, Linux 6.12",
+        ..knob(
+            "rcutree.nohz_full_patience_delay",
             Group::Isolation,
-            Place::Holds {
-                file: "sys/devices/system/cpu/isolated",
-                word: "isolcpus",
-                typed: "isolcpus=managed_irq,domain,CPUS",
-            },
-            Needs::Reboot,
-            Words {
-                name: "isolcpus",
-                looks_at: "Whether the CPUs that real time is for are isolated, and which other tasks ran there.",
-                why: "The scheduler moves no task to an isolated CPU on its own, so that a vCPU there is disturbed by what is bound \
-                    to that CPU alone. Caveat: nothing balances threads between isolated CPUs either: each vCPU needs one of its \
-                    own.",
-                source: "Documentation/admin-guide/kernel-parameters.txt, isolcpus, Linux 6.12; tuned 2.28, profile cpu-partitioning",
-            },
-        ),
-        Effect {
-            metric: "share of a CPU that other tasks ran there",
-            look: "ps -eLo psr,tid,comm --sort psr   # what runs on CPUS: start it elsewhere, or move it",
-            seen: others,
-            suffices: false,
-        },
-        &[limit("another task, share of a CPU", effects::WORTH_TELLING, "share")],
-    ),
-    verified(
-        knob(
-            "LAT-NOHZ",
+            Place::File("sys/module/rcutree/parameters/nohz_full_patience_delay", Want::AtLeast(1_000)),
+        )
+    },
+    Rule {
+        id: "LAT-RCUNORMAL",
+        looks_at: "Whether expedited grace periods of RCU end with the boot.",
+        why: "An expedited grace period interrupts every CPU. Caveat: programs that wait for grace periods wait longer.",
+        needs: Needs::Reboot,
+        source: "Documentation/admin-guide/kernel-parameters.txt, rcupdate.rcu_normal_after_boot, Linux 6.12; tuned 2.28, profile \
+              network-latency",
+        ..knob(
+            "rcupdate.rcu_normal_after_boot",
             Group::Isolation,
-            Place::Holds {
-                file: "sys/devices/system/cpu/nohz_full",
-                word: "nohz_full",
-                typed: "nohz=on nohz_full=CPUS",
-            },
-            Needs::Reboot,
-            Words {
-                name: "nohz_full",
-                looks_at: "Whether these CPUs are tickless (nohz_full), and how often their local timer interrupts.",
-                why: "Each tick exits the guest for some microseconds, 100 to 1,000 times per second; with one runnable task a \
-                    tickless CPU has none. Caveat: timers of the guest are local timer interrupts too, and each entry to the kernel \
-                    costs more on a tickless CPU.",
-                source: "Documentation/timers/no_hz.rst, Linux 6.12; tuned 2.28, profile cpu-partitioning",
-            },
-        ),
-        Effect {
-            metric: "local timer interrupts per second (LOC)",
-            look: "ps -eLo psr,stat,comm --sort psr   # more than one runnable task on a CPU of CPUS, and timers, keep its tick",
-            seen: ticks,
-            suffices: false,
-        },
-        &[limit("local timer interrupts per second on a busy CPU", effects::TICKS_PER_S, "")],
-    ),
-    verified(
-        knob(
-            "LAT-RCU",
-            Group::Isolation,
-            Place::Told(rcu),
-            Needs::Reboot,
-            Words {
-                name: "rcu_nocbs",
-                looks_at: "Whether RCU callbacks of these CPUs are offloaded (rcu_nocbs, or nohz_full, which implies it), and whether \
-                    the threads that then run them are there.",
-                why: "A callback of RCU runs in a softirq of its CPU, whatever runs there; offloaded, a thread runs it elsewhere. \
-                    Caveat: the threads (rcuo) need CPU time on the other CPUs.",
-                source: "Documentation/RCU/Design/Requirements/Requirements.rst and kernel/rcu/tree_nocb.h (rcuog, rcuop), Linux 6.12",
-            },
-        ),
-        Effect {
-            metric: "threads rcuo?/CPU",
-            look: "grep RCU_NOCB_CPU /boot/config-$(uname -r)   # without it rcu_nocbs is ignored",
-            seen: offloaded,
-            suffices: true,
-        },
-        &[],
-    ),
-    knob(
-        "LAT-MANAGED",
-        Group::Isolation,
-        Place::Told(managed_irqs),
-        Needs::Reboot,
-        Words {
-            name: "the flag managed_irq of isolcpus",
-            looks_at: "Whether isolcpus has the flag managed_irq.",
-            why: "Interrupts of queues that the kernel manages, such as NVMe's, come to isolated CPUs too unless this flag keeps them \
-                on others. Caveat: a queue whose CPUs are all isolated still interrupts one of them when a program there uses it.",
-            source: "Documentation/admin-guide/kernel-parameters.txt, isolcpus=managed_irq, Linux 6.12; tuned 2.28, profile realtime",
-        },
-    ),
-    verified(
-        knob(
-            "LAT-IRQAFFINITY",
-            Group::Isolation,
-            Place::Spares { file: "proc/irq/default_smp_affinity", typed: Some("irqaffinity=REST") },
-            Needs::Nothing,
-            Words {
-                name: "default_smp_affinity",
-                looks_at: "CPUs that new interrupts may come to, and device interrupts that came to the CPUs of real time.",
-                why: "An interrupt preempts everything on its CPU. Caveat: the default counts for interrupts that are requested \
-                    later; those that are there have masks of their own, and irqbalance writes them too.",
-                source: "Documentation/core-api/irq/irq-affinity.rst and kernel-parameters.txt, irqaffinity, Linux 6.12",
-            },
-        ),
-        Effect {
-            metric: "device interrupts per second there",
-            look: "grep . /proc/irq/*/effective_affinity_list   # which may come to CPUS; irqbalance moves them again where it runs",
-            seen: interrupted,
-            suffices: false,
-        },
-        &[limit("interrupts per second", effects::IRQS_PER_S, "")],
-    ),
-    knob(
-        "LAT-PATIENCE",
-        Group::Isolation,
-        Place::File("sys/module/rcutree/parameters/nohz_full_patience_delay", Want::AtLeast(1_000)),
-        Needs::Reboot,
-        Words {
-            name: "rcutree.nohz_full_patience_delay",
-            looks_at: "How long RCU leaves a tickless CPU alone before it asks for a quiescent state.",
-            why: "RCU interrupts a CPU that stays in the kernel or a guest; with patience it waits until that state comes. \
-                Caveat: grace periods, and whatever waits for them, take up to a second longer.",
-            source: "Documentation/admin-guide/kernel-parameters.txt, rcutree.nohz_full_patience_delay, Linux 6.12",
-        },
-    ),
-    knob(
-        "LAT-RCUNORMAL",
-        Group::Isolation,
-        Place::File("sys/module/rcupdate/parameters/rcu_normal_after_boot", Want::Is(&["1", "Y"])),
-        Needs::Reboot,
-        Words {
-            name: "rcupdate.rcu_normal_after_boot",
-            looks_at: "Whether expedited grace periods of RCU end with the boot.",
-            why: "An expedited grace period interrupts every CPU. Caveat: programs that wait for grace periods wait longer.",
-            source: "Documentation/admin-guide/kernel-parameters.txt, rcupdate.rcu_normal_after_boot, Linux 6.12; tuned 2.28, profile \
-                network-latency",
-        },
-    ),
-    knob(
-        "LAT-SKEWTICK",
-        Group::Isolation,
-        Place::Boot(&["skew_tick=1"]),
-        Needs::Reboot,
-        Words {
-            name: "skew_tick",
-            looks_at: "Whether ticks of CPUs come one after the other (skew_tick).",
-            why: "Ticks that come at the same time on all CPUs wait for the same locks. Caveat: CPUs that were idle together wake \
-                one after the other, which costs power.",
-            source: "Documentation/admin-guide/kernel-parameters.txt, skew_tick, Linux 6.12; tuned 2.28, profile network-latency",
-        },
-    ),
-    knob(
-        "LAT-PROGRAMS",
-        Group::Isolation,
-        Place::Told(programs),
-        Needs::Reboot,
-        Words {
-            name: "the set of CPUs of all programs",
-            looks_at: "CPUs that the first process may use, whose set every program inherits.",
-            why: "A program that was started with these CPUs in its set may bind itself or be woken there. Caveat: isolated CPUs are \
-                taken out of it at boot; only without isolcpus has CPUAffinity= of systemd to do it.",
-            source: "systemd-system.conf(5), CPUAffinity=; tuned 2.28, profile cpu-partitioning",
-        },
-    ),
+            Place::File("sys/module/rcupdate/parameters/rcu_normal_after_boot", Want::Is(&["1", "Y"])),
+        )
+    },
+    Rule {
+        id: "LAT-SKEWTICK",
+        looks_at: "Whether ticks of CPUs come one after the other (skew_tick).",
+        why: "Ticks that come at the same time on all CPUs wait for the same locks. Caveat: CPUs that were idle together wake \
+              one after the other, which costs power.",
+        needs: Needs::Reboot,
+        source: "Documentation/admin-guide/kernel-parameters.txt, skew_tick, Linux 6.12; tuned 2.28, profile network-latency",
+        ..knob("skew_tick", Group::Isolation, Place::Boot(&["skew_tick=1"]))
+    },
+    Rule {
+        id: "LAT-PROGRAMS",
+        looks_at: "CPUs that the first process may use, whose set every program inherits.",
+        why: "A program that was started with these CPUs in its set may bind itself or be woken there. Caveat: isolated CPUs are \
+              taken out of it at boot; only without isolcpus has CPUAffinity= of systemd to do it.",
+        needs: Needs::Reboot,
+        source: "systemd-system.conf(5), CPUAffinity=; tuned 2.28, profile cpu-partitioning",
+        ..knob("the set of CPUs of all programs", Group::Isolation, Place::Told(programs))
+    },
 ];
 
 /// `rcu_nocbs=`, or `nohz_full=`, which implies it.

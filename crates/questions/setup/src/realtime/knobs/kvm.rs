@@ -2,88 +2,70 @@
 
 use super::super::checks::Told;
 use super::super::host::Host;
-use super::{Group, Place, Rule, Want, Words, knob};
+use super::{Group, Place, Rule, Want, knob};
 use base::Needs;
 
 pub(super) const KNOBS: &[Rule] = &[
-    knob(
-        "LAT-NXHUGE",
-        Group::Kvm,
-        Place::File("sys/module/kvm/parameters/nx_huge_pages", Want::Is(&["N", "0", "off", "never"])),
-        Needs::Nothing,
-        Words {
-            name: "nx_huge_pages",
-            looks_at: "Whether KVM splits huge pages that the guest executes (nx_huge_pages).",
-            why: "Each split is an exit with KVM's lock held, and a thread merges the pages again once an hour. Caveat: on a processor \
-                with the bug iTLB multihit a guest can then crash the host: only for guests that are trusted.",
-            source: "Documentation/admin-guide/hw-vuln/multihit.rst, Linux 6.12; tuned 2.28, profile realtime-virtual-host",
-        },
-    ),
-    knob(
-        "LAT-PLE",
-        Group::Kvm,
-        Place::File("sys/module/kvm_intel/parameters/ple_gap", Want::Is(&["0"])),
-        Needs::Reload,
-        Words {
-            name: "ple_gap",
-            looks_at: "Pause-loop exiting.",
-            why: "A vCPU that spins with PAUSE exits so that another may run, and on a CPU of its own there is none. Caveat: where vCPUs \
-                share CPUs, spinning wastes the time of others.",
-            source: "arch/x86/kvm/vmx/vmx.c, ple_gap, Linux 6.12; tuned 2.28, profile realtime-virtual-host",
-        },
-    ),
-    knob(
-        "LAT-ADVANCE",
-        Group::Kvm,
-        Place::Told(timer_advance),
-        Needs::Reload,
-        Words {
-            name: "lapic_timer_advance",
-            looks_at: "Whether KVM programs timers of guests early by what the entry takes.",
-            why: "Without it each timer of the guest is late by the time from the host's timer to the entry. Caveat: the vCPU spins for \
-                the rest; tuned gave up searching for the best value, because it gained only 3 or 4 us (commit 51c50a3, 2020).",
-            source: "arch/x86/kvm/lapic.c, lapic_timer_advance, Linux 6.12 (adaptive by default)",
-        },
-    ),
-    knob(
-        "LAT-APICV",
-        Group::Kvm,
-        Place::Told(posted_interrupts),
-        Needs::Reload,
-        Words {
-            name: "APICv",
-            looks_at: "Whether the processor delivers interrupts to running vCPUs itself (APICv, AVIC).",
-            why: "Without it each interrupt for a running vCPU is an exit and an entry. Caveat: KVM leaves it off for a VM whose settings \
-                do not go with it; NST and FLW rules say when, and on which processors it has faults.",
-            source: "arch/x86/kvm/vmx/vmx.c, enable_apicv, and svm/avic.c, avic, Linux 6.12",
-        },
-    ),
-    knob(
-        "LAT-HALTPOLL",
-        Group::Kvm,
-        Place::Told(halt_polling),
-        Needs::Nothing,
-        Words {
-            name: "halt_poll_ns",
-            looks_at: "Whether KVM polls on a CPU after a halt (halt_poll_ns) although the guests there poll themselves.",
-            why: "A guest that polls halts by chance, and KVM then keeps the CPU from its kernel threads, and from its sibling, for so \
-                long. Caveat: guests that sleep between packets wake up later without it: only vCPUs that are always busy are told.",
-            source: "Documentation/virt/kvm/halt-polling.rst, Linux 6.12; our own limit of what is always busy",
-        },
-    ),
-    knob(
-        "LAT-VMXTIMER",
-        Group::Kvm,
-        Place::File("sys/module/kvm_intel/parameters/preemption_timer", Want::Is(&["Y", "1"])),
-        Needs::Reload,
-        Words {
-            name: "preemption_timer",
-            looks_at: "Whether timers of guests are the processor's VMX preemption timer.",
-            why: "A timer of the host costs an interrupt, its handler and the injection; this one only an exit. Caveat: it works only \
-                while the vCPU runs.",
-            source: "arch/x86/kvm/vmx/vmx.c, preemption_timer, Linux 6.12 (since 4.8, commit 64672c95)",
-        },
-    ),
+    Rule {
+        id: "LAT-NXHUGE",
+        looks_at: "Whether KVM splits huge pages that the guest executes (nx_huge_pages).",
+        why: "Each split is an exit with KVM's lock held, and a thread merges the pages again once an hour. Caveat: on a processor \
+              with the bug iTLB multihit a guest can then crash the host: only for guests that are trusted.",
+        source: "Documentation/admin-guide/hw-vuln/multihit.rst, Linux 6.12; tuned 2.28, profile realtime-virtual-host",
+        ..knob(
+            "nx_huge_pages",
+            Group::Kvm,
+            Place::File("sys/module/kvm/parameters/nx_huge_pages", Want::Is(&["N", "0", "off", "never"])),
+        )
+    },
+    Rule {
+        id: "LAT-PLE",
+        looks_at: "Pause-loop exiting.",
+        why: "A vCPU that spins with PAUSE exits so that another may run, and on a CPU of its own there is none. Caveat: where vCPUs \
+              share CPUs, spinning wastes the time of others.",
+        needs: Needs::Reload,
+        source: "arch/x86/kvm/vmx/vmx.c, ple_gap, Linux 6.12; tuned 2.28, profile realtime-virtual-host",
+        ..knob("ple_gap", Group::Kvm, Place::File("sys/module/kvm_intel/parameters/ple_gap", Want::Is(&["0"])))
+    },
+    Rule {
+        id: "LAT-ADVANCE",
+        looks_at: "Whether KVM programs timers of guests early by what the entry takes.",
+        why: "Without it each timer of the guest is late by the time from the host's timer to the entry. Caveat: the vCPU spins for \
+              the rest; tuned gave up searching for the best value, because it gained only 3 or 4 us (commit 51c50a3, 2020).",
+        needs: Needs::Reload,
+        source: "arch/x86/kvm/lapic.c, lapic_timer_advance, Linux 6.12 (adaptive by default)",
+        ..knob("lapic_timer_advance", Group::Kvm, Place::Told(timer_advance))
+    },
+    Rule {
+        id: "LAT-APICV",
+        looks_at: "Whether the processor delivers interrupts to running vCPUs itself (APICv, AVIC).",
+        why: "Without it each interrupt for a running vCPU is an exit and an entry. Caveat: KVM leaves it off for a VM whose settings \
+              do not go with it; NST and FLW rules say when, and on which processors it has faults.",
+        needs: Needs::Reload,
+        source: "arch/x86/kvm/vmx/vmx.c, enable_apicv, and svm/avic.c, avic, Linux 6.12",
+        ..knob("APICv", Group::Kvm, Place::Told(posted_interrupts))
+    },
+    Rule {
+        id: "LAT-HALTPOLL",
+        looks_at: "Whether KVM polls on a CPU after a halt (halt_poll_ns) although the guests there poll themselves.",
+        why: "A guest that polls halts by chance, and KVM then keeps the CPU from its kernel threads, and from its sibling, for so \
+              long. Caveat: guests that sleep between packets wake up later without it: only vCPUs that are always busy are told.",
+        source: "Documentation/virt/kvm/halt-polling.rst, Linux 6.12; our own limit of what is always busy",
+        ..knob("halt_poll_ns", Group::Kvm, Place::Told(halt_polling))
+    },
+    Rule {
+        id: "LAT-VMXTIMER",
+        looks_at: "Whether timers of guests are the processor's VMX preemption timer.",
+        why: "A timer of the host costs an interrupt, its handler and the injection; this one only an exit. Caveat: it works only \
+              while the vCPU runs.",
+        needs: Needs::Reload,
+        source: "arch/x86/kvm/vmx/vmx.c, preemption_timer, Linux 6.12 (since 4.8, commit 64672c95)",
+        ..knob(
+            "preemption_timer",
+            Group::Kvm,
+            Place::File("sys/module/kvm_intel/parameters/preemption_timer", Want::Is(&["Y", "1"])),
+        )
+    },
 ];
 
 /// A vCPU that ran more than this of the time polls, or computes without a rest: our own limit.

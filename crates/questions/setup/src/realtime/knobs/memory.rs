@@ -2,67 +2,50 @@
 
 use super::super::checks::Told;
 use super::super::host::Host;
-use super::{Group, Place, Rule, Want, Words, knob};
+use super::{Group, Place, Rule, Want, knob};
 use base::Needs;
 use base::number::list;
 use host::machine::Role;
 
 pub(super) const KNOBS: &[Rule] = &[
-    knob(
-        "LAT-THP",
-        Group::Memory,
-        Place::File("sys/kernel/mm/transparent_hugepage/enabled", Want::Is(&["never"])),
-        Needs::Nothing,
-        Words {
-            name: "transparent_hugepage",
-            looks_at: "Transparent huge pages.",
-            why: "Making and splitting them flushes the TLBs of every CPU that runs the process, and compaction moves its pages. \
-                Caveat: guests without reserved huge pages depend on them.",
-            source: "Documentation/admin-guide/mm/transhuge.rst, Linux 6.12; tuned 2.28, profile network-latency",
-        },
-    ),
-    knob(
-        "LAT-KSM",
-        Group::Memory,
-        Place::File("sys/kernel/mm/ksm/run", Want::Is(&["2", "0"])),
-        Needs::Nothing,
-        Words {
-            name: "ksm",
-            looks_at: "Whether equal pages are merged (KSM).",
-            why: "A write to a merged page is a fault that copies it. Caveat: 2 copies all merged pages at once, for which there must be \
-                memory.",
-            source: "Documentation/admin-guide/mm/ksm.rst, Linux 6.12; tuned 2.28, profile realtime-virtual-host",
-        },
-    ),
-    knob(
-        "LAT-SWAPPINESS",
-        Group::Memory,
-        Place::File("proc/sys/vm/swappiness", Want::AtMost(10)),
-        Needs::Nothing,
-        Words {
-            name: "swappiness",
-            looks_at: "How readily memory of programs is swapped out.",
-            why: "A page of the guest that was swapped out takes a disk's time to come back. Caveat: with locked memory or huge pages \
-                nothing of the guest is swapped anyway.",
-            source: "Documentation/admin-guide/sysctl/vm.rst, swappiness, Linux 6.12; tuned 2.28, profile throughput-performance",
-        },
-    ),
     Rule {
+        id: "LAT-THP",
+        looks_at: "Transparent huge pages.",
+        why: "Making and splitting them flushes the TLBs of every CPU that runs the process, and compaction moves its pages. \
+              Caveat: guests without reserved huge pages depend on them.",
+        source: "Documentation/admin-guide/mm/transhuge.rst, Linux 6.12; tuned 2.28, profile network-latency",
+        ..knob(
+            "transparent_hugepage",
+            Group::Memory,
+            Place::File("sys/kernel/mm/transparent_hugepage/enabled", Want::Is(&["never"])),
+        )
+    },
+    Rule {
+        id: "LAT-KSM",
+        looks_at: "Whether equal pages are merged (KSM).",
+        why: "A write to a merged page is a fault that copies it. Caveat: 2 copies all merged pages at once, for which there must be \
+              memory.",
+        source: "Documentation/admin-guide/mm/ksm.rst, Linux 6.12; tuned 2.28, profile realtime-virtual-host",
+        ..knob("ksm", Group::Memory, Place::File("sys/kernel/mm/ksm/run", Want::Is(&["2", "0"])))
+    },
+    Rule {
+        id: "LAT-SWAPPINESS",
+        looks_at: "How readily memory of programs is swapped out.",
+        why: "A page of the guest that was swapped out takes a disk's time to come back. Caveat: with locked memory or huge pages \
+              nothing of the guest is swapped anyway.",
+        source: "Documentation/admin-guide/sysctl/vm.rst, swappiness, Linux 6.12; tuned 2.28, profile throughput-performance",
+        ..knob("swappiness", Group::Memory, Place::File("proc/sys/vm/swappiness", Want::AtMost(10)))
+    },
+    Rule {
+        id: "LAT-HUGEPAGES",
+        looks_at: "Whether the VMs of these vCPUs have huge pages of their own.",
+        why: "Small pages are mapped at the first touch, each with an exit, and may be moved or taken back. Caveat: reserved \
+              huge pages are not available to others, and a guest that does not fit does not start.",
         fix: &["virsh edit DOMAIN   # <memoryBacking><hugepages/><locked/></memoryBacking>"],
         undo: &["virsh edit DOMAIN   # <memoryBacking> as it was"],
-        ..knob(
-            "LAT-HUGEPAGES",
-            Group::Memory,
-            Place::Told(small_pages),
-            Needs::Reload,
-            Words {
-                name: "memoryBacking",
-                looks_at: "Whether the VMs of these vCPUs have huge pages of their own.",
-                why: "Small pages are mapped at the first touch, each with an exit, and may be moved or taken back. Caveat: reserved \
-                    huge pages are not available to others, and a guest that does not fit does not start.",
-                source: "libvirt.org/formatdomain.html, memory backing; tuned 2.28, profile realtime-virtual-host",
-            },
-        )
+        needs: Needs::Reload,
+        source: "libvirt.org/formatdomain.html, memory backing; tuned 2.28, profile realtime-virtual-host",
+        ..knob("memoryBacking", Group::Memory, Place::Told(small_pages))
     },
 ];
 

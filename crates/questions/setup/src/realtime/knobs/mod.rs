@@ -18,11 +18,10 @@ mod scheduler;
 use super::checks::Told;
 use super::effects::Seen;
 use super::host::Host;
-use base::Needs;
-use base::rule::Limit;
 
 pub(super) type Rule = facts::rule::Rule<Knob>;
 
+#[derive(Clone, Copy)]
 pub(super) struct Knob {
     pub name: &'static str,
     pub group: Group,
@@ -43,6 +42,7 @@ pub(super) enum Group {
 }
 
 /// Where a knob is set, and what is wanted there.
+#[derive(Clone, Copy)]
 pub(super) enum Place {
     File(&'static str, Want),
     /// A file of each CPU that real time is for, below `sys/devices/system/cpu/cpuN`.
@@ -64,6 +64,7 @@ pub(super) enum Place {
     Told(fn(&Host<'_>) -> Option<Told>),
 }
 
+#[derive(Clone, Copy)]
 pub(super) enum Want {
     /// Any of these; the first is what is typed.
     Is(&'static [&'static str]),
@@ -72,6 +73,7 @@ pub(super) enum Want {
 }
 
 /// By what the effect of a knob is seen between two samples.
+#[derive(Clone, Copy)]
 pub(super) struct Effect {
     pub metric: &'static str,
     /// What shows more of it, with `CPUS` in it.
@@ -113,26 +115,14 @@ pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
     groups.into_iter().flatten()
 }
 
-/// What is said of a knob besides where it is.
-struct Words {
-    name: &'static str,
-    looks_at: &'static str,
-    why: &'static str,
-    source: &'static str,
+/// The base of a knob's rule: what it is called, and where it is set.
+const fn knob(name: &'static str, group: Group, place: Place) -> Rule {
+    Rule { per: "machine", ..Rule::checked_by(Knob { name, group, place, effect: None }) }
 }
 
-const fn knob(id: &'static str, group: Group, place: Place, needs: Needs, words: Words) -> Rule {
-    let Words { name, looks_at, why, source } = words;
-    let check = Knob { name, group, place, effect: None };
-    Rule { id, per: "machine", looks_at, limits: &[], check, why, fix: &[], undo: &[], needs, source }
-}
-
-/// The same with what verifies its effect, and from where on it has none.
-const fn verified(rule: Rule, effect: Effect, limits: &'static [Limit]) -> Rule {
-    let Rule { id, per, looks_at, check, why, fix, undo, needs, source, .. } = rule;
-    let Knob { name, group, place, .. } = check;
-    let check = Knob { name, group, place, effect: Some(effect) };
-    Rule { id, per, looks_at, limits, check, why, fix, undo, needs, source }
+/// The same with what verifies its effect.
+const fn verified(rule: Rule, effect: Effect) -> Rule {
+    Rule { check: Knob { effect: Some(effect), ..rule.check }, ..rule }
 }
 
 #[cfg(test)]

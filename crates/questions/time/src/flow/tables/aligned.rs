@@ -1,6 +1,6 @@
 //! Tables of guests' own traces on the time line of the machine below.
 
-use base::{Cell, Histogram, Level, Table, TableSpec, columns, shown};
+use base::{Cell, Histogram, Level, Table, TableSpec, shown, table};
 use facts::Given;
 use facts::align::{Alignment, Cpu, Map};
 use facts::ledger::measure::Measures;
@@ -10,70 +10,56 @@ use std::collections::BTreeMap;
 /// How the clock of each CPU of a guest is found on the clock of the machine below, and how well.
 ///
 /// An offset is the time below minus the guest's, at the first and last event; what lies between needs the whole map.
-pub(super) const ALIGNMENT: TableSpec = TableSpec {
-    section: "flow",
-    name: "alignment",
-    version: 1,
-    row: "How the clock of one CPU of a guest with a trace of its own is found on the clock of the machine below, and how well.",
-    columns: columns![
-        key machine, key_u64("") cpu, key below, text vm, u64("") vcpu, i64("") tid, text paired_by, text method,
-        text offset_from, f64("") ratio, text ratio_from, count bounds, count exit_pairs, count interrupt_pairs,
-        count msr_pairs, count steps, count breaks, i64("ns") offset_first_ns, i64("ns") offset_last_ns,
-        i64("") drift_ppb, f64("ns") error_p50_ns, f64("ns") error_max_ns, count events, count unjudged,
-        count violations, f64("ns") worst_ns, text joined_with, f64("ns") joined_error_ns,
-    ],
-    shown: Some(shown![
+pub(super) const ALIGNMENT: TableSpec = table! {
+    flow.alignment version 1:
+    "How the clock of one CPU of a guest with a trace of its own is found on the clock of the machine below, and how well.";
+    key machine, key_u64("") cpu, key below, text vm, u64("") vcpu, i64("") tid, text paired_by, text method,
+    text offset_from, f64("") ratio, text ratio_from, count bounds, count exit_pairs, count interrupt_pairs,
+    count msr_pairs, count steps, count breaks, i64("ns") offset_first_ns, i64("ns") offset_last_ns, i64("") drift_ppb,
+    f64("ns") error_p50_ns, f64("ns") error_max_ns, count events, count unjudged, count violations, f64("ns") worst_ns,
+    text joined_with, f64("ns") joined_error_ns;
+    shown![
         "Guests' own traces, aligned to the host's timeline", 20;
         machine, cpu: "CPU", vm: "its VM below", vcpu: "vCPU", method: "by", steps, error_p50_ns: "median error",
         error_max_ns: "largest", events, violations: "outside",
-    ]),
+    ]
 };
 
 /// Exits that a machine reflected and exits that the guest wrote down, matched one to one, by reason.
 ///
 /// `to_guest` is how long the guest took from its own guest's stop to writing it down, over the matched ones: the
 /// median, and the medians of the least and the most it can have been.
-pub(super) const MATCHED_EXITS: TableSpec = TableSpec {
-    section: "flow",
-    name: "matched_exits",
-    version: 1,
-    row: "Exits for one reason that the machine below reflected to one vCPU of a guest, and those in the guest's own trace.",
-    columns: columns![
-        key machine, key vm, key_u64("") vcpu, key reason, count handed_up, count seen_by_guest, count matched,
-        count order_unknown, ns to_guest_p50_ns, ns to_guest_low_ns, ns to_guest_high_ns,
-    ],
-    shown: Some(shown![
+pub(super) const MATCHED_EXITS: TableSpec = table! {
+    flow.matched_exits version 1:
+    "Exits for one reason that the machine below reflected to one vCPU of a guest, and those in the guest's own trace.";
+    key machine, key vm, key_u64("") vcpu, key reason, count handed_up, count seen_by_guest, count matched,
+    count order_unknown, ns to_guest_p50_ns, ns to_guest_low_ns, ns to_guest_high_ns;
+    shown![
         "Exits that were reflected to a guest and are in its own trace", 12;
         machine, vcpu: "vCPU", reason, handed_up: "reflected", seen_by_guest: "in its trace", matched,
         to_guest_p50_ns: "until recorded", to_guest_low_ns: "at least", to_guest_high_ns: "at most",
-    ]),
+    ]
 };
 
 /// Functions of a guest at which it was left, where its trace carries its symbols.
-pub(super) const EXIT_SITES: TableSpec = TableSpec {
-    section: "flow",
-    name: "exit_sites",
-    version: 2,
-    row: "The exits for one reason from one function of a guest whose own trace has its symbols.",
-    columns: columns![key machine, key vm, key level, key reason, key symbol, count count, ns total_ns],
-    shown: Some(shown![
+pub(super) const EXIT_SITES: TableSpec = table! {
+    flow.exit_sites version 2: "The exits for one reason from one function of a guest whose own trace has its symbols.";
+    key machine, key vm, key level, key reason, key symbol, count count, ns total_ns;
+    shown![
         "Guest code at exits", 12;
         level, reason, symbol: "in function", count: "exits", total_ns: "until resumed",
-    ]),
+    ]
 };
 
 /// The guest's tasks that ran when it was left, the innermost guest's first: there the work is. Exits that fall together
 /// with a switch have no task.
-pub(super) const GUEST_TASKS: TableSpec = TableSpec {
-    section: "flow",
-    name: "guest_tasks",
-    version: 2,
-    row: "The exits of one vCPU while one task of the guest ran, by the guest's own trace.",
-    columns: columns![key machine, key vm, key_u64("") vcpu, key level, key task, key_i64("") tid, count exits, ns total_ns],
-    shown: Some(shown![
+pub(super) const GUEST_TASKS: TableSpec = table! {
+    flow.guest_tasks version 2: "The exits of one vCPU while one task of the guest ran, by the guest's own trace.";
+    key machine, key vm, key_u64("") vcpu, key level, key task, key_i64("") tid, count exits, ns total_ns;
+    shown![
         "Guest tasks at exits", 20;
         vcpu: "vCPU", level, task: "task of the guest", tid, exits, total_ns: "until resumed",
-    ]),
+    ]
 };
 
 /// Guests whose traces are aligned.

@@ -1,35 +1,22 @@
 //! Tables of exits: what each reason cost a vCPU, how often, about what, and who handled it.
 
 use super::{by_machine, by_name, each_vcpu, keys, merged, overview, quantiles};
-use base::{Cell, Shown, Table, TableSpec, columns, shown};
+use base::{Cell, Shown, Table, TableSpec, headings, shown, table};
 use facts::ledger::measure::Measures;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Costs of exits, with the columns of CONTRACTS section 3 first.
-pub(super) const EXITS: TableSpec = TableSpec {
-    section: "flow",
-    name: "exits",
-    version: 2,
-    row: "The exits of one vCPU from one level for one reason; cost is from the exit to the next entry, waiting left out.",
-    columns: columns![
-        key machine, key vm, key_u64("") vcpu, key level, key reason, count count, ns total_ns, ns p50_ns, ns p90_ns,
-        ns p99_ns, ns max_ns, share count_share, share time_share,
-    ],
-    shown: Some(by_machine(Shown::of("Exits", OF_ONE_MACHINE, MOST_ROWS))),
+pub(super) const EXITS: TableSpec = table! {
+    flow.exits version 2:
+    "The exits of one vCPU from one level for one reason; cost is from the exit to the next entry, waiting left out.";
+    key machine, key vm, key_u64("") vcpu, key level, key reason, count count, ns total_ns, ns p50_ns, ns p90_ns,
+    ns p99_ns, ns max_ns, share count_share, share time_share;
+    by_machine(Shown::of("Exits", OF_ONE_MACHINE, MOST_ROWS))
 };
 
-const OF_SEVERAL_MACHINES: &[(&str, &str)] = &[
-    ("machine", "machine"),
-    ("vm", "vm"),
-    ("vcpu", "vcpu"),
-    ("level", "level"),
-    ("reason", "reason"),
-    ("count", "exits"),
-    ("total_ns", "total"),
-    ("p50_ns", "p50"),
-    ("p99_ns", "p99"),
-    ("max_ns", "max"),
+const OF_SEVERAL_MACHINES: &[(&str, &str)] = headings![
+    machine, vm, vcpu, level, reason, count: "exits", total_ns: "total", p50_ns: "p50", p99_ns: "p99", max_ns: "max",
 ];
 
 /// Of one machine its name is no news.
@@ -40,39 +27,26 @@ const MOST_ROWS: usize = 40;
 const MOST_ROWS_BESIDE_OVERVIEW: usize = 16;
 
 /// What `exits` tells in relation to the time that was looked at.
-pub(super) const EXIT_RATES: TableSpec = TableSpec {
-    section: "flow",
-    name: "exit_rates",
-    version: 2,
-    row: "How often one vCPU exited from one level for one reason, and what share of its time that took.",
-    columns: columns![
-        key machine, key vm, key_u64("") vcpu, key level, key reason, f64("exits per second") per_second,
-        share cpu_share,
-    ],
-    shown: None,
+pub(super) const EXIT_RATES: TableSpec = table! {
+    flow.exit_rates version 2:
+    "How often one vCPU exited from one level for one reason, and what share of its time that took.";
+    key machine, key vm, key_u64("") vcpu, key level, key reason, f64("exits per second") per_second, share cpu_share;
 };
 
-pub(super) const EXIT_DETAILS: TableSpec = TableSpec {
-    section: "flow",
-    name: "exit_details",
-    version: 2,
-    row: "The exits of one vCPU from one level for one reason about one thing: an MSR, a port, an address, a register.",
-    columns: columns![key machine, key vm, key_u64("") vcpu, key level, key reason, key detail, count count, ns total_ns],
-    shown: Some(shown![
+pub(super) const EXIT_DETAILS: TableSpec = table! {
+    flow.exit_details version 2:
+    "The exits of one vCPU from one level for one reason about one thing: an MSR, a port, an address, a register.";
+    key machine, key vm, key_u64("") vcpu, key level, key reason, key detail, count count, ns total_ns;
+    shown![
         "Exit details", 12;
         vm, vcpu, level, reason, detail: "about", count: "exits", total_ns: "total",
-    ]),
+    ]
 };
 
-pub(super) const HANDLED_BY: TableSpec = TableSpec {
-    section: "flow",
-    name: "handled_by",
-    version: 2,
-    row: "How many exits of one vCPU from one level for one reason KVM handled itself, passed to the VMM, or reflected to L1.",
-    columns: columns![
-        key machine, key vm, key_u64("") vcpu, key level, key reason, count kernel, count userspace, count reflected,
-    ],
-    shown: None,
+pub(super) const HANDLED_BY: TableSpec = table! {
+    flow.handled_by version 2:
+    "How many exits of one vCPU from one level for one reason KVM handled itself, passed to the VMM, or reflected to L1.";
+    key machine, key vm, key_u64("") vcpu, key level, key reason, count kernel, count userspace, count reflected;
 };
 
 pub(super) fn exits(measures: &[Measures<'_>]) -> Table {

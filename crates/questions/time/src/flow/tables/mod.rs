@@ -19,66 +19,50 @@ use facts::ledger::model::{ExitSums, Vcpu};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+type Make = fn(&[Measures<'_>], &Given) -> Table;
+
 /// All tables, in reading order.
-pub const TABLES: &[&TableSpec] = &[
-    &overview::VMS,
-    &overview::REASONS,
-    &overview::WORST_VCPUS,
-    &nested::CHAINS,
-    &exits::EXITS,
-    &exits::EXIT_RATES,
-    &bins::EXIT_BINS,
-    &exits::EXIT_DETAILS,
-    &waits::PREEMPTORS,
-    &waits::HOST_INTERRUPTS,
-    &waits::WAKEUPS,
-    &waits::WAKERS,
-    &waits::INTERRUPTS,
-    &vcpus::VCPUS,
-    &exits::HANDLED_BY,
-    &nested::CHAIN_SEQUENCES,
-    &nested::CHAIN_EXITS,
-    &nested::NESTED_GUESTS,
-    &vcpus::THREADS,
-    &parts::LOSSES,
-    &parts::EVENTS,
-    &aligned::ALIGNMENT,
-    &aligned::MATCHED_EXITS,
-    &aligned::EXIT_SITES,
-    &aligned::GUEST_TASKS,
-    &profile::PROFILE,
+const MADE: &[(&TableSpec, Make)] = &[
+    (&overview::VMS, |measures, _| overview::vms(measures)),
+    (&overview::REASONS, |measures, _| overview::reasons(measures)),
+    (&overview::WORST_VCPUS, |measures, _| overview::worst_vcpus(measures)),
+    (&nested::CHAINS, |measures, _| nested::chains(measures)),
+    (&exits::EXITS, |measures, _| exits::exits(measures)),
+    (&exits::EXIT_RATES, |measures, _| exits::exit_rates(measures)),
+    (&bins::EXIT_BINS, |measures, _| bins::exit_bins(measures)),
+    (&exits::EXIT_DETAILS, |measures, _| exits::exit_details(measures)),
+    (&waits::PREEMPTORS, |measures, _| waits::preemptors(measures)),
+    (&waits::HOST_INTERRUPTS, |measures, _| waits::host_interrupts(measures)),
+    (&waits::WAKEUPS, |measures, _| waits::wakeups(measures)),
+    (&waits::WAKERS, |measures, _| waits::wakers(measures)),
+    (&waits::INTERRUPTS, |measures, _| waits::interrupts(measures)),
+    (&vcpus::VCPUS, |measures, _| vcpus::vcpus(measures)),
+    (&exits::HANDLED_BY, |measures, _| exits::handled_by(measures)),
+    (&nested::CHAIN_SEQUENCES, |measures, _| nested::chain_sequences(measures)),
+    (&nested::CHAIN_EXITS, |measures, _| nested::chain_exits(measures)),
+    (&nested::NESTED_GUESTS, |measures, _| nested::nested_guests(measures)),
+    (&vcpus::THREADS, |measures, _| vcpus::threads(measures)),
+    (&parts::LOSSES, |measures, _| parts::losses(measures)),
+    (&parts::EVENTS, |measures, _| parts::events(measures)),
+    (&aligned::ALIGNMENT, aligned::alignment),
+    (&aligned::MATCHED_EXITS, aligned::matched_exits),
+    (&aligned::EXIT_SITES, aligned::exit_sites),
+    (&aligned::GUEST_TASKS, aligned::guest_tasks),
+    (&profile::PROFILE, profile::profile),
 ];
 
+pub const TABLES: &[&TableSpec] = &{
+    let mut specs = [MADE[0].0; MADE.len()];
+    let mut at = 0;
+    while at < MADE.len() {
+        specs[at] = MADE[at].0;
+        at += 1;
+    }
+    specs
+};
+
 pub fn tables(measures: &[Measures<'_>], given: &Given) -> Vec<Table> {
-    let makers: &[&(dyn Fn() -> Table + Sync)] = &[
-        &|| overview::vms(measures),
-        &|| overview::reasons(measures),
-        &|| overview::worst_vcpus(measures),
-        &|| nested::chains(measures),
-        &|| exits::exits(measures),
-        &|| exits::exit_rates(measures),
-        &|| bins::exit_bins(measures),
-        &|| exits::exit_details(measures),
-        &|| waits::preemptors(measures),
-        &|| waits::host_interrupts(measures),
-        &|| waits::wakeups(measures),
-        &|| waits::wakers(measures),
-        &|| waits::interrupts(measures),
-        &|| vcpus::vcpus(measures),
-        &|| exits::handled_by(measures),
-        &|| nested::chain_sequences(measures),
-        &|| nested::chain_exits(measures),
-        &|| nested::nested_guests(measures),
-        &|| vcpus::threads(measures),
-        &|| parts::losses(measures),
-        &|| parts::events(measures),
-        &|| aligned::alignment(measures, given),
-        &|| aligned::matched_exits(measures, given),
-        &|| aligned::exit_sites(measures, given),
-        &|| aligned::guest_tasks(measures, given),
-        &|| profile::profile(measures, given),
-    ];
-    let mut tables = parallel::map(makers.len(), |number| makers[number]());
+    let mut tables = parallel::map(MADE.len(), |number| (MADE[number].1)(measures, given));
     // An empty table is news only where it says that nothing is missing.
     for table in tables.iter_mut().filter(|table| table.rows.is_empty() && table.spec.name != parts::LOSSES.name) {
         table.shown = None;

@@ -1,7 +1,7 @@
 //! Tables of what nesting multiplies: chains, their sequences, the nested guests.
 
 use super::{each_vcpu, merged, quantiles};
-use base::{Cell, Level, Table, TableSpec, columns, shown};
+use base::{Cell, Level, Table, TableSpec, shown, table};
 use facts::ledger::measure::{Measures, in_order};
 use facts::ledger::model::{ChainSums, Vcpu};
 use rustc_hash::FxHashMap;
@@ -11,53 +11,39 @@ use walk::keyed::Keyed;
 use walk::state::TracedLevel;
 
 /// Chains by VM and reason, as CONTRACTS section 3 names the columns.
-pub(super) const CHAINS: TableSpec = TableSpec {
-    section: "flow",
-    name: "chains",
-    version: 2,
-    row: "The exits of one VM's nested guests for one reason: how many exits of L1 each of them took.",
-    columns: columns![
-        key machine, key vm, key reason, count count, count censored, count interrupted, count exits_p50,
-        count exits_p90, count exits_p99, f64("") exits_mean, ns total_ns,
-    ],
-    shown: Some(shown![
+pub(super) const CHAINS: TableSpec = table! {
+    flow.chains version 2:
+    "The exits of one VM's nested guests for one reason: how many exits of L1 each of them took.";
+    key machine, key vm, key reason, count count, count censored, count interrupted, count exits_p50, count exits_p90,
+    count exits_p99, f64("") exits_mean, ns total_ns;
+    shown![
         "Chains: exits of L1 per exit of L2", 20;
         vm, reason: "reason of L2 exit", count: "chains", exits_p50: "p50", exits_p90: "p90", exits_p99: "p99",
         exits_mean: "mean", interrupted: "L1 halted", total_ns: "total",
-    ]),
+    ]
 };
 
 /// Which exits the chains consist of, most frequent first.
-pub(super) const CHAIN_SEQUENCES: TableSpec = TableSpec {
-    section: "flow",
-    name: "chain_sequences",
-    version: 2,
-    row: "Chains of one VM for one reason that took the same exits of L1 in the same order.",
-    columns: columns![key machine, key vm, key reason, key sequence, count exits, count count],
-    shown: Some(shown![
+pub(super) const CHAIN_SEQUENCES: TableSpec = table! {
+    flow.chain_sequences version 2: "Chains of one VM for one reason that took the same exits of L1 in the same order.";
+    key machine, key vm, key reason, key sequence, count exits, count count;
+    shown![
         "Most frequent chains: exits of L1", 8;
         vm, reason, count: "chains", exits, sequence: "exits of L1",
-    ]),
+    ]
 };
 
 /// Every exit of every closed chain.
-pub(super) const CHAIN_EXITS: TableSpec = TableSpec {
-    section: "flow",
-    name: "chain_exits",
-    version: 2,
-    row: "How many exits of L1 for `l1_reason` came from the exits of one VM's nested guests for `reason`.",
-    columns: columns![key machine, key vm, key reason, key l1_reason, count count],
-    shown: None,
+pub(super) const CHAIN_EXITS: TableSpec = table! {
+    flow.chain_exits version 2:
+    "How many exits of L1 for `l1_reason` came from the exits of one VM's nested guests for `reason`.";
+    key machine, key vm, key reason, key l1_reason, count count;
 };
 
 /// Nested guests by control block.
-pub(super) const NESTED_GUESTS: TableSpec = TableSpec {
-    section: "flow",
-    name: "nested_guests",
-    version: 2,
-    row: "One control block (VMCS12 or VMCB12) that a guest hypervisor of one VM ran.",
-    columns: columns![key machine, key vm, key control_block, key level, count vcpus, count entries],
-    shown: None,
+pub(super) const NESTED_GUESTS: TableSpec = table! {
+    flow.nested_guests version 2: "One control block (VMCS12 or VMCB12) that a guest hypervisor of one VM ran.";
+    key machine, key vm, key control_block, key level, count vcpus, count entries;
 };
 
 /// Machine and VM: chains are told for all vCPUs of a VM together.

@@ -1,7 +1,7 @@
 //! Tables that give the overview of a host: by VM, by exit reason over all vCPUs, and the vCPUs that lose most.
 
 use super::{by_machine, by_name, each_vcpu, keys, merged, quantiles};
-use base::{Cell, Histogram, Level, Table, TableSpec, columns, shown};
+use base::{Cell, Histogram, Level, Table, TableSpec, shown, table};
 use facts::ledger::levels::title;
 use facts::ledger::measure::{Measures, worst_state};
 use facts::ledger::model::{ExitSums, Vcpu};
@@ -9,55 +9,41 @@ use std::collections::BTreeMap;
 use walk::state::State;
 
 /// What each VM's vCPUs did together.
-pub(super) const VMS: TableSpec = TableSpec {
-    section: "flow",
-    name: "vms",
-    version: 1,
-    row: "What the vCPUs of one VM did together; shares are of the time of all of them.",
-    columns: columns![
-        key machine, key vm, count vcpus, ns wall_ns, ns guest_ns, ns handling_ns, ns userspace_ns, ns waiting_ns,
-        ns overhead_ns, share guest_share, share waiting_share, share overhead_share, count exits,
-        f64("count") exits_per_second, ns p99_ns,
-    ],
-    shown: Some(shown![
+pub(super) const VMS: TableSpec = table! {
+    flow.vms version 1: "What the vCPUs of one VM did together; shares are of the time of all of them.";
+    key machine, key vm, count vcpus, ns wall_ns, ns guest_ns, ns handling_ns, ns userspace_ns, ns waiting_ns,
+    ns overhead_ns, share guest_share, share waiting_share, share overhead_share, count exits,
+    f64("count") exits_per_second, ns p99_ns;
+    shown![
         "VMs: shares of vCPU time, and exits", 12;
         machine, vm, vcpus: "vCPUs", overhead_share: "overhead", guest_share: "guest", waiting_share: "waiting",
         overhead_ns: "overhead time", exits, exits_per_second: "exits/s", p99_ns: "p99",
-    ]),
+    ]
 };
 
 /// Exits by level and reason over all vCPUs, as `perf kvm stat` shows them.
-pub(super) const REASONS: TableSpec = TableSpec {
-    section: "flow",
-    name: "reasons",
-    version: 1,
-    row: "The exits of all vCPUs of one machine's trace from one level for one reason.",
-    columns: columns![
-        key machine, key level, key reason, count vcpus, count count, share count_share, ns total_ns,
-        share time_share, ns p50_ns, ns p90_ns, ns p99_ns, ns max_ns, f64("exits per second") per_second,
-    ],
-    shown: Some(by_machine(shown![
+pub(super) const REASONS: TableSpec = table! {
+    flow.reasons version 1: "The exits of all vCPUs of one machine's trace from one level for one reason.";
+    key machine, key level, key reason, count vcpus, count count, share count_share, ns total_ns, share time_share,
+    ns p50_ns, ns p90_ns, ns p99_ns, ns max_ns, f64("exits per second") per_second;
+    by_machine(shown![
         "Exit reasons over all vCPUs", 16;
         machine, level, reason, count: "exits", count_share: "of count", total_ns: "total", p50_ns: "p50",
         p99_ns: "p99", max_ns: "max",
-    ])),
+    ])
 };
 
 /// vCPUs with the time in which they wanted to run and ran no guest code, and the state that most of it was.
-pub(super) const WORST_VCPUS: TableSpec = TableSpec {
-    section: "flow",
-    name: "worst_vcpus",
-    version: 1,
-    row: "The time in which one vCPU was runnable or exited, and the state that most of it was spent in.",
-    columns: columns![
-        key machine, key vm, key_u64("") vcpu, key_i64("") tid, ns overhead_ns, share overhead_share, text state,
-        ns state_ns, share state_share, count exits, ns p99_ns,
-    ],
-    shown: Some(shown![
+pub(super) const WORST_VCPUS: TableSpec = table! {
+    flow.worst_vcpus version 1:
+    "The time in which one vCPU was runnable or exited, and the state that most of it was spent in.";
+    key machine, key vm, key_u64("") vcpu, key_i64("") tid, ns overhead_ns, share overhead_share, text state,
+    ns state_ns, share state_share, count exits, ns p99_ns;
+    shown![
         "Worst vCPUs: most time outside the guest while runnable or exited", 8;
         machine, vm, vcpu, tid, overhead_share: "overhead", state: "mostly", state_share: "share",
         overhead_ns: "overhead time", exits, p99_ns: "p99",
-    ]),
+    ]
 };
 
 fn part_of(part: u64, whole: u64) -> Cell {

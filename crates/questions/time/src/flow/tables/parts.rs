@@ -1,26 +1,20 @@
 //! Tables about the traces themselves: what they hold, and what is missing.
 
-use base::{Shown, Table, TableSpec, columns, headings};
+use base::{Table, TableSpec, shown, table};
 use facts::ledger::measure::Measures;
 
 /// What was lost or damaged.
-pub(super) const LOSSES: TableSpec = TableSpec {
-    section: "flow",
-    name: "losses",
-    version: 2,
-    row: "Events of one part that were lost or damaged in one way on one CPU.",
-    columns: columns![key machine, key part, key_u64("") cpu, key kind, count count, u64("bytes") bytes],
-    shown: Some(Shown::of("Lost and damaged events", headings![part, cpu: "CPU", kind: "what", count, bytes], 12)),
+pub(super) const LOSSES: TableSpec = table! {
+    flow.losses version 2: "Events of one part that were lost or damaged in one way on one CPU.";
+    key machine, key part, key_u64("") cpu, key kind, count count, u64("bytes") bytes;
+    shown!["Lost and damaged events", 12; part, cpu: "CPU", kind: "what", count, bytes]
 };
 
 /// How many events of each kind there are.
-pub(super) const EVENTS: TableSpec = TableSpec {
-    section: "flow",
-    name: "events",
-    version: 2,
-    row: "How many events of one name one part holds.",
-    columns: columns![key machine, key part, key event, count count],
-    shown: Some(Shown::of("Events in the trace", headings![part, event, count: "events"], 30)),
+pub(super) const EVENTS: TableSpec = table! {
+    flow.events version 2: "How many events of one name one part holds.";
+    key machine, key part, key event, count count;
+    shown!["Events in the trace", 30; part, event, count: "events"]
 };
 
 pub(super) fn losses(measures: &[Measures<'_>]) -> Table {

@@ -1,7 +1,7 @@
 //! Table of samples: the folded stacks of a profile by VM, level, state and function.
 
 use base::timeline::Stacks;
-use base::{Cell, Level, Table, TableSpec, columns, shown};
+use base::{Cell, Level, Table, TableSpec, shown, table};
 use facts::Given;
 use facts::ledger::measure::{Measures, measure};
 use facts::ledger::model::{Flow, Sampled};
@@ -9,19 +9,14 @@ use walk::samples::Mode;
 use walk::state::State;
 
 /// Samples by vCPU, level, state, whose code and function. `stack` is the row as one line of folded stacks.
-pub(super) const PROFILE: TableSpec = TableSpec {
-    section: "flow",
-    name: "profile",
-    version: 2,
-    row: "Samples of a counter on one vCPU, at one level, in one state, in one function.",
-    columns: columns![
-        key machine, key vm, key_u64("") vcpu, key level, key state, key mode, key symbol, text stack, count samples,
-        count period,
-    ],
-    shown: Some(shown![
+pub(super) const PROFILE: TableSpec = table! {
+    flow.profile version 2: "Samples of a counter on one vCPU, at one level, in one state, in one function.";
+    key machine, key vm, key_u64("") vcpu, key level, key state, key mode, key symbol, text stack, count samples,
+    count period;
+    shown![
         "Profile: samples by location", 20;
         vcpu: "vCPU", level, state, mode: "code of", symbol: "in", samples,
-    ]),
+    ]
 };
 
 pub(super) fn profile(measures: &[Measures<'_>], given: &Given) -> Table {

@@ -1,37 +1,29 @@
 //! Tables of threads: where the time of each vCPU went, and which threads belong to VMs.
 
 use super::{each_vcpu, keys};
-use base::{Cell, Level, Shown, Table, TableSpec, columns, headings};
+use base::{Cell, Level, Table, TableSpec, shown, table};
 use facts::ledger::measure::Measures;
 use std::collections::BTreeSet;
 use walk::state::{DEEPEST, PLAIN, State, TracedLevel};
 
 /// The ledger of each vCPU, as CONTRACTS section 3 names the columns.
-pub(super) const VCPUS: TableSpec = TableSpec {
-    section: "flow",
-    name: "vcpus",
-    version: 2,
-    row: "Where the time of one vCPU went: the columns between wall_ns and exits are its states, and add up to wall_ns.",
-    columns: columns![
-        key machine, key vm, key_u64("") vcpu, key_i64("") tid, ns wall_ns, ns guest_l1_ns, ns guest_l2_ns,
-        ns guest_l3_ns, ns guest_unknown_level_ns, ns handling_l1_ns, ns handling_l2_ns, ns handling_l3_ns,
-        ns handling_unknown_level_ns, ns userspace_ns, ns irq_ns, ns softirq_ns, ns nmi_ns, ns halt_poll_ns,
-        ns halted_ns, ns wake_delay_ns, ns preempted_ns, ns blocked_ns, ns unknown_ns, count exits, count clipped,
-    ],
-    shown: None,
+pub(super) const VCPUS: TableSpec = table! {
+    flow.vcpus version 2:
+    "Where the time of one vCPU went: the columns between wall_ns and exits are its states, and add up to wall_ns.";
+    key machine, key vm, key_u64("") vcpu, key_i64("") tid, ns wall_ns, ns guest_l1_ns, ns guest_l2_ns, ns guest_l3_ns,
+    ns guest_unknown_level_ns, ns handling_l1_ns, ns handling_l2_ns, ns handling_l3_ns, ns handling_unknown_level_ns,
+    ns userspace_ns, ns irq_ns, ns softirq_ns, ns nmi_ns, ns halt_poll_ns, ns halted_ns, ns wake_delay_ns,
+    ns preempted_ns, ns blocked_ns, ns unknown_ns, count exits, count clipped;
 };
 
 /// Levels that have columns of their own; deeper ones count as unknown.
 const LEVELS: u8 = 3;
 
 /// vCPU threads and vhost workers, as found by events and by name.
-pub(super) const THREADS: TableSpec = TableSpec {
-    section: "flow",
-    name: "threads",
-    version: 2,
-    row: "One thread of a VM, as the trace shows it: a vCPU or a vhost worker.",
-    columns: columns![key machine, key_i64("") tid, text role, text comm, text vm],
-    shown: Some(Shown::of("Threads of VMs", headings![role, tid, comm: "name", vm], 16)),
+pub(super) const THREADS: TableSpec = table! {
+    flow.threads version 2: "One thread of a VM, as the trace shows it: a vCPU or a vhost worker.";
+    key machine, key_i64("") tid, text role, text comm, text vm;
+    shown!["Threads of VMs", 16; role, tid, comm: "name", vm]
 };
 
 /// The states of each state column of [`VCPUS`], in their order. Levels of columns are everybody's; a trace recorded at

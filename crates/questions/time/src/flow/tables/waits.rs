@@ -1,7 +1,7 @@
 //! Tables of waiting: pre-emption, interrupts of the host, wake-ups, virtual interrupts.
 
 use super::{each_vcpu, keys};
-use base::{Cell, Shown, Table, TableSpec, columns, shown};
+use base::{Cell, Shown, Table, TableSpec, shown, table};
 use facts::ledger::measure::Measures;
 use facts::ledger::model::StretchSums;
 use std::cmp::Reverse;
@@ -10,91 +10,69 @@ use walk::Waker;
 use walk::stages::IrqStage;
 
 /// Who ran while a vCPU was runnable.
-pub(super) const PREEMPTORS: TableSpec = TableSpec {
-    section: "flow",
-    name: "preemptors",
-    version: 2,
-    row: "How long one task ran while one vCPU was runnable.",
-    columns: columns![key machine, key vm, key_u64("") vcpu, key by, key_i64("") by_tid, count count, ns total_ns, ns max_ns],
-    shown: Some(Shown {
+pub(super) const PREEMPTORS: TableSpec = table! {
+    flow.preemptors version 2: "How long one task ran while one vCPU was runnable.";
+    key machine, key vm, key_u64("") vcpu, key by, key_i64("") by_tid, count count, ns total_ns, ns max_ns;
+    Shown {
         largest_first: Some("total_ns"),
         ..shown![
             "What ran while a vCPU was runnable", 8;
             vm, vcpu, by, by_tid: "tid", count: "times", total_ns: "total", max_ns: "longest",
         ]
-    }),
+    }
 };
 
 /// What interrupted a vCPU that had its CPU.
-pub(super) const HOST_INTERRUPTS: TableSpec = TableSpec {
-    section: "flow",
-    name: "host_interrupts",
-    version: 1,
-    row: "How long one interrupt or softirq of the host ran on the CPU of one vCPU: the ledger's irq, softirq and nmi, by cause.",
-    columns: columns![
-        key machine, key vm, key_u64("") vcpu, key kind, key_u64("") number, key by, count count, ns total_ns,
-        ns max_ns,
-    ],
-    shown: Some(Shown {
+pub(super) const HOST_INTERRUPTS: TableSpec = table! {
+    flow.host_interrupts version 1:
+    "How long one interrupt or softirq of the host ran on the CPU of one vCPU: the ledger's irq, softirq and nmi, by cause.";
+    key machine, key vm, key_u64("") vcpu, key kind, key_u64("") number, key by, count count, ns total_ns, ns max_ns;
+    Shown {
         largest_first: Some("total_ns"),
         ..shown![
             "Host interrupts that took time from a vCPU", 8;
             vm, vcpu, kind, number, by, count: "times", total_ns: "total", max_ns: "longest",
         ]
-    }),
+    }
 };
 
 /// Who woke a vCPU.
-pub(super) const WAKERS: TableSpec = TableSpec {
-    section: "flow",
-    name: "wakers",
-    version: 1,
-    row: "The wake-ups of one vCPU by one task or interrupt: how long from runnable to running.",
-    columns: columns![
-        key machine, key vm, key_u64("") vcpu, key kind, key_i64("") number, key by, count count, ns total_ns,
-        ns max_ns,
-    ],
-    shown: Some(Shown {
+pub(super) const WAKERS: TableSpec = table! {
+    flow.wakers version 1: "The wake-ups of one vCPU by one task or interrupt: how long from runnable to running.";
+    key machine, key vm, key_u64("") vcpu, key kind, key_i64("") number, key by, count count, ns total_ns, ns max_ns;
+    Shown {
         largest_first: Some("count"),
         ..shown![
             "What woke a vCPU, and how long it then waited for a CPU", 8;
             vm, vcpu, kind, number, by, count: "wake-ups", total_ns: "waited", max_ns: "longest",
         ]
-    }),
+    }
 };
 
 /// From made ready to running, and to the guest.
-pub(super) const WAKEUPS: TableSpec = TableSpec {
-    section: "flow",
-    name: "wakeups",
-    version: 2,
-    row: "The wake-ups of one vCPU: how long from runnable to running, and to the entry of the guest.",
-    columns: columns![
-        key machine, key vm, key_u64("") vcpu, count count, ns to_run_p50_ns, ns to_run_p99_ns, ns to_run_max_ns,
-        ns to_entry_p50_ns, ns to_entry_p99_ns, ns to_entry_max_ns,
-    ],
-    shown: Some(shown![
+pub(super) const WAKEUPS: TableSpec = table! {
+    flow.wakeups version 2:
+    "The wake-ups of one vCPU: how long from runnable to running, and to the entry of the guest.";
+    key machine, key vm, key_u64("") vcpu, count count, ns to_run_p50_ns, ns to_run_p99_ns, ns to_run_max_ns,
+    ns to_entry_p50_ns, ns to_entry_p99_ns, ns to_entry_max_ns;
+    shown![
         "Wake-ups: time from runnable to running, and to the guest", 16;
         vm, vcpu, count: "wake-ups", to_run_p50_ns: "to run p50", to_run_p99_ns: "p99",
         to_entry_p50_ns: "to guest p50", to_entry_p99_ns: "p99", to_entry_max_ns: "max",
-    ]),
+    ]
 };
 
 /// Virtual interrupts by vector.
-pub(super) const INTERRUPTS: TableSpec = TableSpec {
-    section: "flow",
-    name: "interrupts",
-    version: 2,
-    row: "The virtual interrupts of one vector on one vCPU: how long from accepted by its APIC to injected, and to the guest.",
-    columns: columns![
-        key machine, key vm, key_u64("") vcpu, key_u64("") vector, count count, ns to_inject_p50_ns,
-        ns to_inject_p99_ns, ns to_inject_max_ns, ns to_entry_p50_ns, ns to_entry_p99_ns, ns to_entry_max_ns,
-    ],
-    shown: Some(shown![
+pub(super) const INTERRUPTS: TableSpec = table! {
+    flow.interrupts version 2:
+    "The virtual interrupts of one vector on one vCPU: how long from accepted by its APIC to injected, and to the guest.";
+    key machine, key vm, key_u64("") vcpu, key_u64("") vector, count count, ns to_inject_p50_ns, ns to_inject_p99_ns,
+    ns to_inject_max_ns, ns to_entry_p50_ns, ns to_entry_p99_ns, ns to_entry_max_ns;
+    shown![
         "Virtual interrupts: time from accepted by the APIC to the guest", 8;
         vm, vcpu, vector, count: "interrupts", to_inject_p50_ns: "injected p50", to_entry_p50_ns: "in guest p50",
         to_entry_p99_ns: "p99", to_entry_max_ns: "max",
-    ]),
+    ]
 };
 
 pub(super) fn preemptors(measures: &[Measures<'_>]) -> Table {

@@ -2,25 +2,20 @@
 
 use super::super::measure::Measured;
 use super::{cause, keys};
-use base::{Shown, Table, TableSpec, columns, shown};
+use base::{Shown, Table, TableSpec, shown, table};
 
 /// Everything that was lost, by cause.
-pub(super) const CULPRITS: TableSpec = TableSpec {
-    section: "latency",
-    name: "culprits",
-    version: 1,
-    row: "What one cause took from one vCPU: how often it began, how long in all, and its longest piece. The totals of a vCPU are all that it lost.",
-    columns: columns![
-        key machine, key vm, key_u64("") vcpu, key state, key by, key_i64("") by_tid, count count, ns total_ns,
-        ns max_ns,
-    ],
-    shown: Some(Shown {
+pub(super) const CULPRITS: TableSpec = table! {
+    latency.culprits version 1:
+    "What one cause took from one vCPU: how often it began, how long in all, and its longest piece. The totals of a vCPU are all that it lost.";
+    key machine, key vm, key_u64("") vcpu, key state, key by, key_i64("") by_tid, count count, ns total_ns, ns max_ns;
+    Shown {
         largest_first: Some("total_ns"),
         ..shown![
             "Who took time from vCPUs", 4;
             vm, vcpu, state, by, by_tid: "tid", count: "times", total_ns: "total", max_ns: "longest",
         ]
-    }),
+    }
 };
 
 pub(super) fn culprits(measured: &[Measured<'_>]) -> Table {

@@ -2,20 +2,15 @@
 
 use super::super::measure::{ByDefinition, Measured};
 use super::keys;
-use base::{Cell, Table, TableSpec, columns};
+use base::{Cell, Table, TableSpec, table};
 
 /// What was lost, by what counts as lost.
-pub(super) const DEFINITIONS: TableSpec = TableSpec {
-    section: "latency",
-    name: "definitions",
-    version: 1,
-    row: "What one vCPU lost by one definition: `involuntary` is what the host took without being asked (count: stretches), `exit-to-entry` all time between exits and entries (count: exits).",
-    columns: columns![
-        key machine, key vm, key_u64("") vcpu, key definition, count count, ns total_ns, ns max_ns, ns window_ns,
-        ns max_loss_ns, ns at_ns,
-    ],
-    // The sentence above has the one, `culprits` the other; the rest is for who compares tools.
-    shown: None,
+// The sentence above has the one, `culprits` the other; the rest is for who compares tools.
+pub(super) const DEFINITIONS: TableSpec = table! {
+    latency.definitions version 1:
+    "What one vCPU lost by one definition: `involuntary` is what the host took without being asked (count: stretches), `exit-to-entry` all time between exits and entries (count: exits).";
+    key machine, key vm, key_u64("") vcpu, key definition, count count, ns total_ns, ns max_ns, ns window_ns,
+    ns max_loss_ns, ns at_ns;
 };
 
 pub(super) fn definitions(measured: &[Measured<'_>]) -> Table {

@@ -1,25 +1,21 @@
 //! The goals of the budget, and whether they are met.
 
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 use facts::Case;
 use facts::budget::Judged;
 
-pub(super) const GOALS: TableSpec = TableSpec {
-    section: "latency",
-    name: "goals",
-    version: 1,
-    row: "One goal of the budget, judged for one vCPU, or for one thread of a program that measured; without any, once: NOT MEASURED. What a \
-          migration was judged by stands in `migration.goals`.",
-    columns: columns![
-        key machine, key goal, text metric, key vm, key_u64("") vcpu, text stat, ns window_ns, ns limit_ns,
-        ns value_ns, ns low_ns, ns high_ns, text verdict, ns at_ns, count samples, count over, share bound_p95,
-        text op, ns future_ns, text definition, text environment, key file, key thread, count over_high,
-        count episodes, count blocks, share block_bound_p95, text why, ns clock_error_low_ns, ns clock_error_high_ns,
-    ],
-    shown: Some(shown![
+pub(super) const GOALS: TableSpec = table! {
+    latency.goals version 1:
+    "One goal of the budget, judged for one vCPU, or for one thread of a program that measured; without any, once: NOT MEASURED. What a \
+          migration was judged by stands in `migration.goals`.";
+    key machine, key goal, text metric, key vm, key_u64("") vcpu, text stat, ns window_ns, ns limit_ns, ns value_ns,
+    ns low_ns, ns high_ns, text verdict, ns at_ns, count samples, count over, share bound_p95, text op, ns future_ns,
+    text definition, text environment, key file, key thread, count over_high, count episodes, count blocks,
+    share block_bound_p95, text why, ns clock_error_low_ns, ns clock_error_high_ns;
+    shown![
         "The goals of the budget", 16;
         goal, vm, vcpu, thread, verdict, value_ns: "value", high_ns: "at most", limit_ns: "limit", at_ns: "at",
-    ]),
+    ]
 };
 
 /// How sure the bounds of the table are.

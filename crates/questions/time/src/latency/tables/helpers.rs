@@ -2,25 +2,21 @@
 
 use super::super::measure::Measured;
 use super::parts;
-use base::{Cell, Shown, Table, TableSpec, columns, shown};
+use base::{Cell, Shown, Table, TableSpec, shown, table};
 
 /// vhost workers, iothreads, emulator threads: what vCPUs are in `flow.wakeups`.
-pub(super) const HELPER_WAKEUPS: TableSpec = TableSpec {
-    section: "latency",
-    name: "helper_wakeups",
-    version: 1,
-    row: "The wake-ups of one thread that serves VMs and runs no vCPU: how long from runnable to running.",
-    columns: columns![
-        key machine, key kind, key thread, key_i64("") tid, count count, ns to_run_p50_ns, ns to_run_p99_ns,
-        ns to_run_max_ns,
-    ],
-    shown: Some(Shown {
+pub(super) const HELPER_WAKEUPS: TableSpec = table! {
+    latency.helper_wakeups version 1:
+    "The wake-ups of one thread that serves VMs and runs no vCPU: how long from runnable to running.";
+    key machine, key kind, key thread, key_i64("") tid, count count, ns to_run_p50_ns, ns to_run_p99_ns,
+    ns to_run_max_ns;
+    Shown {
         largest_first: Some("to_run_max_ns"),
         ..shown![
             "Wake-ups of threads that serve VMs: time from runnable to running", 4;
             kind, thread, tid, count: "wake-ups", to_run_p50_ns: "p50", to_run_p99_ns: "p99", to_run_max_ns: "max",
         ]
-    }),
+    }
 };
 
 pub(super) fn helper_wakeups(measured: &[Measured<'_>]) -> Table {

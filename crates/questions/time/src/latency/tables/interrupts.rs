@@ -1,25 +1,21 @@
 //! Interrupts from outside a guest: what was measured, and what others published.
 
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 use facts::Case;
 use facts::published::{self, InterruptLatency};
 use facts::samples::SampleFile;
 
 /// Interrupts, measured and published.
-pub(crate) const INTERRUPTS: TableSpec = TableSpec {
-    section: "latency",
-    name: "interrupts",
-    version: 1,
-    row: "How long interrupts took from their edge outside a guest to the guest's handler: one run of `bench irq`, or a published result. kind is measured, emulated or published. Edges were answered (count), merged with an older one, unanswered or lost; what was not published is missing.",
-    columns: columns![
-        key machine, key kind, key origin, text guest, ns period_ns, count edges, count merged, count unanswered,
-        count lost, count extra, count count, ns min_ns, f64("ns") mean_ns, ns max_ns, ns error_ns,
-    ],
-    shown: Some(shown![
+pub(crate) const INTERRUPTS: TableSpec = table! {
+    latency.interrupts version 1:
+    "How long interrupts took from their edge outside a guest to the guest's handler: one run of `bench irq`, or a published result. kind is measured, emulated or published. Edges were answered (count), merged with an older one, unanswered or lost; what was not published is missing.";
+    key machine, key kind, key origin, text guest, ns period_ns, count edges, count merged, count unanswered,
+    count lost, count extra, count count, ns min_ns, f64("ns") mean_ns, ns max_ns, ns error_ns;
+    shown![
         "From an interrupt's edge outside a guest to its handler", 16;
         kind, origin: "from", count: "answered", merged, min_ns: "min", mean_ns: "mean", max_ns: "max",
         error_ns: "+-",
-    ]),
+    ]
 };
 
 /// What a number of this recording is called.

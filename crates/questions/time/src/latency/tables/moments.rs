@@ -2,23 +2,18 @@
 
 use super::super::measure::Measured;
 use super::{cause, keys};
-use base::{Table, TableSpec, columns, shown};
+use base::{Table, TableSpec, shown, table};
 use std::cmp::Reverse;
 
 /// The worst windows of one length.
-pub(super) const MOMENTS: TableSpec = TableSpec {
-    section: "latency",
-    name: "moments",
-    version: 1,
-    row: "What one cause took from one vCPU in one of its worst windows, none of which overlap.",
-    columns: columns![
-        key machine, key vm, key_u64("") vcpu, key_u64("ns") at_ns, ns length_ns, ns loss_ns, key state, key by,
-        key_i64("") by_tid,
-    ],
-    shown: Some(shown![
+pub(super) const MOMENTS: TableSpec = table! {
+    latency.moments version 1: "What one cause took from one vCPU in one of its worst windows, none of which overlap.";
+    key machine, key vm, key_u64("") vcpu, key_u64("ns") at_ns, ns length_ns, ns loss_ns, key state, key by,
+    key_i64("") by_tid;
+    shown![
         "The worst moments, and who took the time", 4;
         vm, vcpu, at_ns: "at", length_ns: "window", loss_ns: "lost", state, by, by_tid: "tid",
-    ]),
+    ]
 };
 
 pub(super) fn moments(measured: &[Measured<'_>]) -> Table {

@@ -1,27 +1,23 @@
 //! What programs measured.
 
-use base::{Cell, Table, TableSpec, columns, shown};
+use base::{Cell, Table, TableSpec, shown, table};
 use facts::Case;
 use facts::samples::{SampleFile, Samples};
 use facts::statistics::proportion::upper_bound;
 
 /// Samples of programs that measure latencies.
-pub(super) const SAMPLES: TableSpec = TableSpec {
-    section: "latency",
-    name: "samples",
-    version: 1,
-    row: "The samples of one thread or CPU of one result, and how many exceed one limit of the budget: at least and at most, because programs round.",
-    columns: columns![
-        key machine, key source, key thread, key_u64("") cpu, key_u64("ns") limit_ns, count count, ns min_ns,
-        f64("ns") mean_ns, ns p99_ns, ns p999_ns, ns max_ns, count overflow, count over_low, count over_high,
-        share bound_p95, key file,
-    ],
-    shown: Some(shown![
+pub(super) const SAMPLES: TableSpec = table! {
+    latency.samples version 1:
+    "The samples of one thread or CPU of one result, and how many exceed one limit of the budget: at least and at most, because programs round.";
+    key machine, key source, key thread, key_u64("") cpu, key_u64("ns") limit_ns, count count, ns min_ns,
+    f64("ns") mean_ns, ns p99_ns, ns p999_ns, ns max_ns, count overflow, count over_low, count over_high,
+    share bound_p95, key file;
+    shown![
         "What programs measured; over: samples over the limit, at least and at most", 16;
         machine, source: "program", thread, cpu: "CPU", count: "samples", min_ns: "min", mean_ns: "mean",
         p99_ns: "p99", p999_ns: "p99.9", max_ns: "max", overflow, limit_ns: "limit", over_low: "over",
         over_high: "at most",
-    ]),
+    ]
 };
 
 pub(super) fn samples(case: &Case) -> Table {

@@ -2,48 +2,31 @@
 
 use super::super::measure::Measured;
 use super::keys;
-use base::{Cell, Column, Histogram, Shown, Table, TableSpec, columns};
+use base::{Cell, Histogram, Shown, Table, TableSpec, headings, table};
 use std::cmp::Reverse;
 use walk::stages::sums::{InterruptSums, Vector};
 use walk::stages::{IrqStage, TimerStage};
 
-const COLUMNS: &[Column] = columns![
-    key machine, key vm, key_u64("") vcpu, key_u64("") vector, key stage, count count, count merged, ns p50_ns,
-    ns p99_ns, ns max_ns,
+const SHOWN: &[(&str, &str)] = headings![
+    vm, vcpu, vector, stage, count: "times", merged, p50_ns: "p50", p99_ns: "p99", max_ns: "max",
 ];
 
-const SHOWN: &[(&str, &str)] = &[
-    ("vm", "vm"),
-    ("vcpu", "vcpu"),
-    ("vector", "vector"),
-    ("stage", "stage"),
-    ("count", "times"),
-    ("merged", "merged"),
-    ("p50_ns", "p50"),
-    ("p99_ns", "p99"),
-    ("max_ns", "max"),
-];
-
-/// From a device's interrupt to its end in the guest.
-pub(super) const IRQ_STAGES: TableSpec = TableSpec {
-    section: "latency",
-    name: "irq_stages",
-    version: 1,
-    row: "One stage of the interrupts of one vector on one vCPU, see docs/latency-paths.md; accepts that were merged into a \
-          pending one stand at stage pending.",
-    columns: COLUMNS,
-    // The figure shows the same numbers better.
-    shown: None,
+/// From a device's interrupt to its end in the guest; the figure shows the same numbers better.
+pub(super) const IRQ_STAGES: TableSpec = table! {
+    latency.irq_stages version 1:
+    "One stage of the interrupts of one vector on one vCPU, see docs/latency-paths.md; accepts that were merged into a \
+     pending one stand at stage pending.";
+    key machine, key vm, key_u64("") vcpu, key_u64("") vector, key stage, count count, count merged, ns p50_ns, ns p99_ns,
+    ns max_ns;
 };
 
 /// From a guest's setting its timer to the task that it wakes.
-pub(super) const TIMER_STAGES: TableSpec = TableSpec {
-    section: "latency",
-    name: "timer_stages",
-    version: 1,
-    row: "One stage of the timer interrupts of one vCPU, see docs/latency-paths.md; merged ones stand at stage deliver.",
-    columns: COLUMNS,
-    shown: Some(Shown::of("Timer interrupts by stage", SHOWN, 4)),
+pub(super) const TIMER_STAGES: TableSpec = table! {
+    latency.timer_stages version 1:
+    "One stage of the timer interrupts of one vCPU, see docs/latency-paths.md; merged ones stand at stage deliver.";
+    key machine, key vm, key_u64("") vcpu, key_u64("") vector, key stage, count count, count merged, ns p50_ns, ns p99_ns,
+    ns max_ns;
+    Shown::of("Timer interrupts by stage", SHOWN, 4)
 };
 
 pub(super) fn irq_stages(measured: &[Measured<'_>]) -> Table {

@@ -2,17 +2,14 @@
 
 use super::super::measure::Measured;
 use super::keys;
-use base::{Table, TableSpec, columns};
+use base::{Table, TableSpec, table};
 
 /// The curve of losses against windows.
-pub(super) const WINDOWS: TableSpec = TableSpec {
-    section: "latency",
-    name: "windows",
-    version: 1,
-    row: "What one vCPU lost in the worst window of one length: exact over all windows, the earliest of several; high if all that is unknown was lost.",
-    columns: columns![key machine, key vm, key_u64("") vcpu, key_u64("ns") window_ns, ns max_loss_ns, ns high_ns, ns at_ns],
-    // The figure shows the same numbers better.
-    shown: None,
+// The figure shows the same numbers better.
+pub(super) const WINDOWS: TableSpec = table! {
+    latency.windows version 1:
+    "What one vCPU lost in the worst window of one length: exact over all windows, the earliest of several; high if all that is unknown was lost.";
+    key machine, key vm, key_u64("") vcpu, key_u64("ns") window_ns, ns max_loss_ns, ns high_ns, ns at_ns;
 };
 
 pub(super) fn windows(measured: &[Measured<'_>]) -> Table {
