@@ -2,8 +2,9 @@
 //!
 //! `cargo run --release --example chains`. Prints the least and the middle of several runs, and their ratio to the bar; decides nothing.
 
-use analysis::datapath::{self, DATAPATHS, Design, HopCost, Known, Pattern, Stated, StatedCard, StatedChain, quantity};
+use analysis::datapath::{self, Datapath, Design, HopCost, Known, Stated, StatedCard, StatedChain, quantity};
 use analysis::{Case, Given};
+use base::datapath::Traffic;
 use base::recording::Recording;
 use kvmscope_analysis as analysis;
 use std::time::Instant;
@@ -16,7 +17,8 @@ const SIZES: [i64; 12] = [64, 128, 192, 256, 384, 512, 640, 768, 1024, 1280, 140
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let hop = HopCost { cycles: 240.0, cycles_per_byte: 0.24, spread: 1.1, source: None };
-    let designs = |vnfs| DATAPATHS.iter().map(move |(path, _)| Design::uniform(*path, Pattern::Chain, vnfs)).collect();
+    let designs =
+        |vnfs| Datapath::ALL.into_iter().map(move |path| Design::uniform(path, Traffic::Chain, vnfs)).collect();
     let chain = |vnfs| StatedChain { vnfs, designs: designs(vnfs), must_migrate: false, card: 0, pattern: None };
     let stated = Stated {
         cards: vec![StatedCard { model: Some(Known::given("XL710".to_owned())), ..StatedCard::default() }],
@@ -32,8 +34,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         missed += usize::from(datapath::misses_target(&plan));
         Ok(())
     })?;
-    let rates = VMS as usize * SIZES.len() * DATAPATHS.len();
-    println!("{VMS} lengths x {} sizes x {} paths: {rates} rates", SIZES.len(), DATAPATHS.len());
+    let rates = VMS as usize * SIZES.len() * Datapath::ALL.len();
+    println!("{VMS} lengths x {} sizes x {} paths: {rates} rates", SIZES.len(), Datapath::ALL.len());
     told("rates", of_rates);
     let mut rows = 0;
     let whole = timed(|| {

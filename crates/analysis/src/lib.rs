@@ -44,7 +44,7 @@ pub fn open(recording: Recording) -> Result<Input, Error> {
 /// A sentence for the user: what the recording lacks, and how to measure it.
 pub fn calibration(
     input: &Input,
-    pattern: datapath::Pattern,
+    pattern: base::datapath::Traffic,
     used: &datapath::ChannelUse,
     from: &str,
 ) -> Result<datapath::Calibration, String> {

@@ -48,23 +48,16 @@ pub struct DatapathRuns {
     pub streams: Vec<StreamRun>,
 }
 
-/// Which way packets go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Traffic {
-    /// Through all VNFs, one behind the other: east-west.
-    Chain,
-    /// Through one VNF each, in and out again.
-    NorthSouth,
-}
-
-impl Traffic {
-    /// As tables have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Traffic::Chain => "chain",
-            Traffic::NorthSouth => "north-south",
-        }
+crate::named! {
+    /// Which way packets go.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Traffic {
+        /// Through all VNFs, one behind the other: east-west.
+        #[default]
+        Chain = "chain",
+        /// Through one VNF each, in and out again.
+        NorthSouth = "north-south",
     }
 }
 

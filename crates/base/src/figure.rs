@@ -176,28 +176,18 @@ pub struct Point {
     pub source: String,
 }
 
-/// Where a number comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
-    /// Measured on the machine itself.
-    Measured,
-    /// Measured on an emulated machine: the emulator's cost.
-    Emulated,
-    /// Somebody else's, on another machine.
-    Published,
-    /// What a model says.
-    Modelled,
-}
-
-impl Mark {
-    /// The word for it in every output.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mark::Measured => "measured",
-            Mark::Emulated => "emulated",
-            Mark::Published => "published",
-            Mark::Modelled => "modelled",
-        }
+crate::named! {
+    /// Where a number comes from.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Mark {
+        /// Measured on the machine itself.
+        Measured = "measured",
+        /// Measured on an emulated machine: the emulator's cost.
+        Emulated = "emulated",
+        /// Somebody else's, on another machine.
+        Published = "published",
+        /// What a model says.
+        Modelled = "modelled",
     }
 }
 

@@ -11,49 +11,53 @@ use crate::{Cell, Change, Level, Span};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// How much it matters, ordered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Worth knowing.
-    Info,
-    /// Costs a little.
-    Low,
-    /// Costs noticeably.
-    Medium,
-    /// The first thing to change.
-    High,
+crate::named! {
+    /// How much it matters, ordered.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Severity {
+        /// Worth knowing.
+        Info = "info",
+        /// Costs a little.
+        Low = "low",
+        /// Costs noticeably.
+        Medium = "medium",
+        /// The first thing to change.
+        High = "high",
+    }
 }
 
-/// What a change demands before it works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum Needs {
-    /// It works at once.
-    #[serde(rename = "nothing")]
-    Nothing,
-    /// A kernel module must be reloaded, with its VMs stopped, or a VM restarted.
-    #[serde(rename = "reload")]
-    Reload,
-    /// The machine must be rebooted.
-    #[serde(rename = "reboot")]
-    Reboot,
-    /// Only whoever owns the level below can do it.
-    #[serde(rename = "outer level")]
-    OuterLevel,
+crate::named! {
+    /// What a change demands before it works.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Needs {
+        /// It works at once.
+        Nothing = "nothing",
+        /// A kernel module must be reloaded, with its VMs stopped, or a VM restarted.
+        Reload = "reload",
+        /// The machine must be rebooted.
+        Reboot = "reboot",
+        /// Only whoever owns the level below can do it.
+        #[serde(rename = "outer level")]
+        OuterLevel = "outer level",
+    }
 }
 
-/// How a cost came about. Never mixed in one number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CostKind {
-    /// Counted or timed in this recording.
-    Measured,
-    /// Computed by a model from measured inputs.
-    Modelled,
-    /// Taken from a publication.
-    Published,
-    /// No cost is known.
-    None,
+crate::named! {
+    /// How a cost came about. Never mixed in one number.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum CostKind {
+        /// Counted or timed in this recording.
+        Measured = "measured",
+        /// Computed by a model from measured inputs.
+        Modelled = "modelled",
+        /// Taken from a publication.
+        Published = "published",
+        /// No cost is known.
+        None = "none",
+    }
 }
 
 /// What a finding costs, or what its change would save.
@@ -165,29 +169,7 @@ pub struct Finding {
     pub source: &'static str,
 }
 
-impl Severity {
-    /// As it is written in every output.
-    pub fn name(self) -> &'static str {
-        match self {
-            Severity::Info => "info",
-            Severity::Low => "low",
-            Severity::Medium => "medium",
-            Severity::High => "high",
-        }
-    }
-}
-
 impl Needs {
-    /// As it is written in JSON and CSV.
-    pub fn name(self) -> &'static str {
-        match self {
-            Needs::Nothing => "nothing",
-            Needs::Reload => "reload",
-            Needs::Reboot => "reboot",
-            Needs::OuterLevel => "outer level",
-        }
-    }
-
     /// The demand in words for people.
     pub fn words(self) -> &'static str {
         match self {
@@ -195,18 +177,6 @@ impl Needs {
             Needs::Reload => "a reload: of the kernel module with its VMs stopped, or a restart of the VM",
             Needs::Reboot => "a reboot of the machine",
             Needs::OuterLevel => "the outer level: only the owner of the host below can do it",
-        }
-    }
-}
-
-impl CostKind {
-    /// As it is written in every output.
-    pub fn name(self) -> &'static str {
-        match self {
-            CostKind::Measured => "measured",
-            CostKind::Modelled => "modelled",
-            CostKind::Published => "published",
-            CostKind::None => "none",
         }
     }
 }

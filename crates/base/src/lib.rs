@@ -26,6 +26,7 @@ mod json_line;
 mod level;
 pub mod method;
 pub mod moved_memory;
+pub mod named;
 mod narrow;
 pub mod nearest;
 pub mod network;

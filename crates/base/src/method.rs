@@ -3,30 +3,28 @@
 /// The parameter that says how channels compress.
 pub const COMPRESSION: &str = "multifd-compression";
 
-/// One way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// Pass after pass over one connection, until what is left can be sent while the guest stands still.
-    Precopy,
-    /// The same for one pass; then the guest goes on over there, and its pages come as it asks for them.
-    Postcopy,
-    /// Pre-copy over several connections.
-    Multifd,
-    /// The same, compressed.
-    Zstd,
-    /// Pre-copy; of a page that was sent before, what has changed.
-    Xbzrle,
-    /// Pre-copy that takes more and more time from the guest.
-    AutoConverge,
-    /// Through a file, in which each page has its place.
-    MappedRam,
+crate::named! {
+    /// One way.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Method {
+        /// Pass after pass over one connection, until what is left can be sent while the guest stands still.
+        Precopy = "precopy",
+        /// The same for one pass; then the guest goes on over there, and its pages come as it asks for them.
+        Postcopy = "postcopy",
+        /// Pre-copy over several connections.
+        Multifd = "multifd",
+        /// The same, compressed.
+        Zstd = "zstd",
+        /// Pre-copy; of a page that was sent before, what has changed.
+        Xbzrle = "xbzrle",
+        /// Pre-copy that takes more and more time from the guest.
+        AutoConverge = "auto-converge",
+        /// Through a file, in which each page has its place.
+        MappedRam = "mapped-ram",
+    }
 }
 
 impl Method {
-    /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Precopy, Self::Postcopy, Self::Multifd, Self::Zstd, Self::Xbzrle, Self::AutoConverge, Self::MappedRam];
-
     /// The one that a side was told to use: by the capabilities that are on, and how it compresses. Of several, the one that decides most of
     /// how it goes.
     pub fn of(has: impl Fn(&str) -> bool, compression: Option<&str>) -> Self {
@@ -38,19 +36,6 @@ impl Method {
             () if has("xbzrle") => Self::Xbzrle,
             () if has("auto-converge") => Self::AutoConverge,
             () => Self::Precopy,
-        }
-    }
-
-    /// As users write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Precopy => "precopy",
-            Self::Postcopy => "postcopy",
-            Self::Multifd => "multifd",
-            Self::Zstd => "zstd",
-            Self::Xbzrle => "xbzrle",
-            Self::AutoConverge => "auto-converge",
-            Self::MappedRam => "mapped-ram",
         }
     }
 

@@ -103,23 +103,15 @@ impl Shown {
     }
 }
 
-/// What emulated the hardware.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Emulator {
-    /// QEMU's TCG.
-    Tcg,
-    /// Bochs.
-    Bochs,
-}
-
-impl Emulator {
-    /// What people call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Emulator::Tcg => "QEMU TCG",
-            Emulator::Bochs => "Bochs",
-        }
+crate::named! {
+    /// What emulated the hardware.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Emulator {
+        /// QEMU's TCG.
+        Tcg = "QEMU TCG",
+        /// Bochs.
+        Bochs = "Bochs",
     }
 }
 

@@ -80,37 +80,24 @@ pub struct Lane {
     pub tid: Option<i32>,
 }
 
-/// Whose time a lane shows. Lanes of one time line overlap: a vCPU's time is a CPU's time too, so nobody adds them up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum LaneKind {
-    /// A vCPU thread of the recorded machine.
-    Vcpu,
-    /// A CPU of the recorded machine.
-    Cpu,
-    /// A vhost worker.
-    Vhost,
-    /// Another thread of the VMM: its main thread, or one that is neither vCPU nor iothread.
-    Emulator,
-    /// A thread on which the VMM serves devices.
-    Iothread,
-    /// A vCPU that a guest runs, as the guest's own trace tells.
-    GuestVcpu,
-    /// A CPU of a guest, as the guest's own trace tells.
-    GuestCpu,
-}
-
-impl LaneKind {
-    /// The name that programs know it by.
-    pub fn name(self) -> &'static str {
-        match self {
-            LaneKind::Vcpu => "vcpu",
-            LaneKind::Cpu => "cpu",
-            LaneKind::Vhost => "vhost",
-            LaneKind::Emulator => "emulator",
-            LaneKind::Iothread => "iothread",
-            LaneKind::GuestVcpu => "guest_vcpu",
-            LaneKind::GuestCpu => "guest_cpu",
-        }
+crate::named! {
+    /// Whose time a lane shows. Lanes of one time line overlap: a vCPU's time is a CPU's time too, so nobody adds them up.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum LaneKind {
+        /// A vCPU thread of the recorded machine.
+        Vcpu = "vcpu",
+        /// A CPU of the recorded machine.
+        Cpu = "cpu",
+        /// A vhost worker.
+        Vhost = "vhost",
+        /// Another thread of the VMM: its main thread, or one that is neither vCPU nor iothread.
+        Emulator = "emulator",
+        /// A thread on which the VMM serves devices.
+        Iothread = "iothread",
+        /// A vCPU that a guest runs, as the guest's own trace tells.
+        GuestVcpu = "guest_vcpu",
+        /// A CPU of a guest, as the guest's own trace tells.
+        GuestCpu = "guest_cpu",
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod budget;
 mod destination;
-mod fail_on;
 mod html;
 mod input;
 mod journal;
@@ -14,10 +13,10 @@ mod recordings;
 mod seconds;
 mod survey;
 mod symbols;
+mod words;
 
 pub(crate) use budget::{BudgetOption, WorkloadOption, read_budget, read_budget_text};
 pub(crate) use destination::DestinationOptions;
-pub(crate) use fail_on::FailOn;
 pub(crate) use input::{Stdin, is_dash};
 pub(crate) use journal::JournalPlace;
 pub(crate) use level::machine_level;
@@ -28,3 +27,6 @@ pub(crate) use recordings::{Recordings, Wanted, opened};
 pub(crate) use seconds::{duration, instant, length, span};
 pub(crate) use survey::SurveyOptions;
 pub(crate) use symbols::SymbolFiles;
+#[cfg(feature = "labs")]
+pub(crate) use words::described;
+pub(crate) use words::named;

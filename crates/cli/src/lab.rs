@@ -9,10 +9,10 @@ mod paths;
 mod rt;
 mod wall;
 
-use crate::arguments::{DestinationOptions, OutputOptions};
+use crate::arguments::{DestinationOptions, OutputOptions, described, named};
 use crate::exit::Exit;
 use booted::Booted;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use labs::WORKS;
 use labs::machine::inside::{self, Work};
 use labs::nested::{self, Arch, Guest, Settings};
@@ -52,11 +52,11 @@ enum Experiment {
     130 Ctrl-C.")]
 pub(crate) struct Nested {
     /// Virtualization extension: AMD's or Intel's
-    #[arg(long, value_enum)]
-    arch: ArchName,
+    #[arg(long, value_parser = named(Arch::ALL, Arch::name))]
+    arch: Arch,
     /// Software that runs as L1 and L2
-    #[arg(long, value_enum, default_value = "toy")]
-    guest: GuestName,
+    #[arg(long, value_parser = described(GUESTS, Guest::name), default_value = "toy")]
+    guest: Guest,
     /// Settings of the experiment: loops=N (for bench its launches), workload=cpuid|pio (linux also idle|timer, and disk for svm); for svm cpus=N and
     /// vgif=on|off; for vmx shadow_vmcs=on|off; for bench tests=all|nested
     #[arg(long, value_name = "KEY=VALUE")]
@@ -70,19 +70,8 @@ pub(crate) struct Nested {
     cache: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum ArchName {
-    Svm,
-    Vmx,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum GuestName {
-    Toy,
-    Linux,
-    /// The tests of `bench exits`, timed but not traced
-    Bench,
-}
+const GUESTS: [(Guest, &str); 3] =
+    [(Guest::Toy, ""), (Guest::Linux, ""), (Guest::Bench, "The tests of `bench exits`, timed but not traced")];
 
 /// All that the first process of a machine can do.
 fn works() -> Vec<Work> {
@@ -111,16 +100,7 @@ impl Lab {
 
 impl Nested {
     fn run(&self) -> anyhow::Result<Exit> {
-        let arch = match self.arch {
-            ArchName::Svm => Arch::Svm,
-            ArchName::Vmx => Arch::Vmx,
-        };
-        let guest = match self.guest {
-            GuestName::Toy => Guest::Toy,
-            GuestName::Linux => Guest::Linux,
-            GuestName::Bench => Guest::Bench,
-        };
-        let settings = Settings::new(arch, guest, &self.set)?;
+        let settings = Settings::new(self.arch, self.guest, &self.set)?;
         let booted = Booted {
             name: "nested",
             cache: self.cache.as_deref(),

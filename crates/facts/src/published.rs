@@ -121,33 +121,22 @@ pub struct DatapathResult {
     pub note: String,
 }
 
-/// In what the rate of a datapath was published.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RateUnit {
-    /// Packets of all VMs together.
-    Mpps,
-    /// Packets of each VM.
-    MppsOfEachVm,
-    /// Bits of frames with their check sequence.
-    Gbps,
-    /// Bits of frames without it.
-    GbpsWithoutFcs,
-    /// Against a chain of four.
-    TimesTheRateOf4Vnfs,
-    /// The length of a chain.
-    Vnfs,
-}
-
-impl RateUnit {
-    pub fn name(self) -> &'static str {
-        match self {
-            RateUnit::Mpps => "Mpps",
-            RateUnit::MppsOfEachVm => "Mpps of each VM",
-            RateUnit::Gbps => "Gb/s",
-            RateUnit::GbpsWithoutFcs => "Gb/s without FCS",
-            RateUnit::TimesTheRateOf4Vnfs => "times the rate of 4 VNFs",
-            RateUnit::Vnfs => "VNFs",
-        }
+base::named! {
+    /// In what the rate of a datapath was published.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum RateUnit {
+        /// Packets of all VMs together.
+        Mpps = "Mpps",
+        /// Packets of each VM.
+        MppsOfEachVm = "Mpps of each VM",
+        /// Bits of frames with their check sequence.
+        Gbps = "Gb/s",
+        /// Bits of frames without it.
+        GbpsWithoutFcs = "Gb/s without FCS",
+        /// Against a chain of four.
+        TimesTheRateOf4Vnfs = "times the rate of 4 VNFs",
+        /// The length of a chain.
+        Vnfs = "VNFs",
     }
 }
 

@@ -12,27 +12,31 @@ pub struct Ranking {
     pub by: Option<By>,
 }
 
-/// What puts a row first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Sort {
-    /// The most time.
-    #[default]
-    Time,
-    /// The most exits.
-    Count,
-    /// The highest 99th percentile.
-    P99,
+base::named! {
+    /// What puts a row first.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum Sort {
+        /// The most time.
+        #[default]
+        Time = "time",
+        /// The most exits.
+        Count = "count",
+        /// The highest 99th percentile.
+        P99 = "p99",
+    }
 }
 
-/// What a row of the overview is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
-    /// A VM: table `vms`.
-    Vm,
-    /// A vCPU: table `worst_vcpus`.
-    Vcpu,
-    /// An exit reason over all vCPUs: table `reasons`.
-    Reason,
+base::named! {
+    /// What a row of the overview is about.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum By {
+        /// A VM: table `vms`.
+        Vm = "vm",
+        /// A vCPU: table `worst_vcpus`.
+        Vcpu = "vcpu",
+        /// An exit reason over all vCPUs: table `reasons`.
+        Reason = "reason",
+    }
 }
 
 /// Tables that give the overview of a host, with what each row is about.

@@ -40,29 +40,19 @@ pub struct Band {
     pub high: f64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Worth {
-    /// The model did not know the number.
-    Held,
-    /// The number, or another one of its bed, gave a constant or a band: no evidence.
-    Fitted,
-    /// The model has only an upper bound.
-    Ceiling,
-    /// A wrong assumption, to show that the right one matters.
-    Control,
-    /// The model says nothing of it.
-    Unpredicted,
-}
-
-impl Worth {
-    fn name(self) -> &'static str {
-        match self {
-            Worth::Held => "held against",
-            Worth::Fitted => "fitted",
-            Worth::Ceiling => "ceiling",
-            Worth::Control => "control",
-            Worth::Unpredicted => "not predicted",
-        }
+base::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Worth {
+        /// The model did not know the number.
+        Held = "held against",
+        /// The number, or another one of its bed, gave a constant or a band: no evidence.
+        Fitted = "fitted",
+        /// The model has only an upper bound.
+        Ceiling = "ceiling",
+        /// A wrong assumption, to show that the right one matters.
+        Control = "control",
+        /// The model says nothing of it.
+        Unpredicted = "not predicted",
     }
 }
 

@@ -15,23 +15,17 @@ const PAGES: &str = "kernel/mm/hugepages/hugepages-2048kB";
 /// Size of each, in MiB.
 const PAGE_MIB: u64 = 2;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Memory {
-    /// In huge pages of 2 MiB.
-    HugePages,
-    /// In ordinary pages: for machines that give no huge ones.
-    Ordinary,
+base::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Memory {
+        /// In huge pages of 2 MiB.
+        HugePages = "huge pages of 2 MiB",
+        /// In ordinary pages: for machines that give no huge ones.
+        Ordinary = "ordinary pages (--no-huge)",
+    }
 }
 
 impl Memory {
-    /// As the environment of a recording has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Memory::HugePages => "huge pages of 2 MiB",
-            Memory::Ordinary => "ordinary pages (--no-huge)",
-        }
-    }
-
     /// Options of DPDK's environment for a program that takes `mib` of huge pages, or `ordinary_mib` of others: these are not given in
     /// pages of 2 MiB, and DPDK refuses to grow there.
     pub fn options(self, mib: u64, ordinary_mib: u64) -> Vec<String> {

@@ -1,8 +1,9 @@
 //! The planner against counting by hand: each byte and each visit of a packet is walked, and nothing of the program is used.
 
+use base::datapath::Traffic;
 use base::recording::Recording;
 use base::{Section, Table};
-use kvmscope_analysis::datapath::{Datapath, Design, Known, Pattern, Stated, StatedCard, StatedChain, quantity, read};
+use kvmscope_analysis::datapath::{Datapath, Design, Known, Stated, StatedCard, StatedChain, quantity, read};
 use kvmscope_analysis::{About, Answers, Case, Given};
 use proptest::prelude::*;
 
@@ -218,5 +219,5 @@ fn a_wide_plan_is_as_many_rates_as_it_asks_for() {
 
 fn seven(vnfs: u32) -> Vec<Design> {
     let names = ["sriov", "ovs-dpdk", "ovs-kernel", "macvtap", "bridge", "channel", "vswitch-vm"];
-    names.map(|name| Design::uniform(Datapath::named(name).unwrap(), Pattern::Chain, vnfs)).to_vec()
+    names.map(|name| Design::uniform(Datapath::named(name).unwrap(), Traffic::Chain, vnfs)).to_vec()
 }

@@ -44,33 +44,24 @@ pub struct Dumbbell {
     pub hue: String,
 }
 
-/// How sure a difference is: what fills the number after.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Sure {
-    /// It is more than runs of one configuration differ.
-    Changed,
-    /// It is more than these two runs vary within themselves; others were not made.
-    TwoRuns,
-    /// Noise could explain it.
-    Noise,
-    /// It would be more than noise, but for measurements that others disturbed.
-    Void,
-    /// There are too few numbers for a verdict.
-    Unknown,
+crate::named! {
+    /// How sure a difference is: what fills the number after.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Sure {
+        /// It is more than runs of one configuration differ.
+        Changed = "changed",
+        /// It is more than these two runs vary within themselves; others were not made.
+        TwoRuns = "two runs",
+        /// Noise could explain it.
+        Noise = "noise",
+        /// It would be more than noise, but for measurements that others disturbed.
+        Void = "void",
+        /// There are too few numbers for a verdict.
+        Unknown = "unknown",
+    }
 }
 
 impl Sure {
-    /// Its name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Sure::Changed => "changed",
-            Sure::TwoRuns => "two runs",
-            Sure::Noise => "noise",
-            Sure::Void => "void",
-            Sure::Unknown => "unknown",
-        }
-    }
-
     /// What a legend says of it.
     pub fn words(self) -> &'static str {
         match self {

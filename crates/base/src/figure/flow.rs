@@ -75,15 +75,17 @@ pub struct Fullest {
     pub share: f64,
 }
 
-/// How full something is, in words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fullness {
-    /// There is room, or nobody knows.
-    Free,
-    /// It would be full if all loads grew by a quarter.
-    Near,
-    /// It binds: what is modelled to bind is full but for rounding.
-    Full,
+crate::named! {
+    /// How full something is, in words.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Fullness {
+        /// There is room, or nobody knows.
+        Free = "free",
+        /// It would be full if all loads grew by a quarter.
+        Near = "near",
+        /// It binds: what is modelled to bind is full but for rounding.
+        Full = "full",
+    }
 }
 
 /// A quarter more than this is full.
@@ -99,15 +101,6 @@ impl Fullness {
             Some(share) if share >= FULL => Fullness::Full,
             Some(share) if share >= NEAR => Fullness::Near,
             _ => Fullness::Free,
-        }
-    }
-
-    /// Its name in JSON, and of what draws it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Fullness::Free => "free",
-            Fullness::Near => "near",
-            Fullness::Full => "full",
         }
     }
 }

@@ -28,31 +28,25 @@ pub struct MatrixRow {
     pub findings: Vec<String>,
 }
 
-/// What can be said of a thing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// In use.
-    On,
-    /// It could be used and is not.
-    Off,
-    /// It cannot be used there.
-    Absent,
-    /// Nothing tells.
-    Unknown,
+crate::named! {
+    /// What can be said of a thing.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Standing {
+        /// In use.
+        On = "on",
+        /// It could be used and is not.
+        Off = "off",
+        /// It cannot be used there.
+        Absent = "absent",
+        /// Nothing tells.
+        Unknown = "unknown",
+    }
 }
 
 impl Standing {
-    /// All, in the order of a legend.
-    pub const ALL: [Self; 4] = [Self::On, Self::Off, Self::Absent, Self::Unknown];
-
-    /// Its name in every output.
-    pub fn name(self) -> &'static str {
-        match self {
-            Standing::On => "on",
-            Standing::Off => "off",
-            Standing::Absent => "absent",
-            Standing::Unknown => "unknown",
-        }
+    /// Of what is on or off.
+    pub fn of(on: bool) -> Self {
+        if on { Self::On } else { Self::Off }
     }
 
     /// A character for it.

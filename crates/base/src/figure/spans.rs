@@ -61,15 +61,17 @@ pub struct Sign {
     pub shape: Shape,
 }
 
-/// How a single value looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// What was.
-    Dot,
-    /// What was most likely.
-    Bar,
-    /// What somebody else said.
-    Cross,
+crate::named! {
+    /// How a single value looks.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Shape {
+        /// What was.
+        Dot = "dot",
+        /// What was most likely.
+        Bar = "bar",
+        /// What somebody else said.
+        Cross = "cross",
+    }
 }
 
 /// One entry of a legend.
@@ -79,17 +81,6 @@ pub enum Key<'g> {
     Hue(&'g str),
     /// Of single values.
     Shape(Shape),
-}
-
-impl Shape {
-    /// Its name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Shape::Dot => "dot",
-            Shape::Bar => "bar",
-            Shape::Cross => "cross",
-        }
-    }
 }
 
 impl SpanGroup {

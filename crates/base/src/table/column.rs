@@ -16,22 +16,24 @@ pub struct Column {
     pub key: bool,
 }
 
-/// What the cells of a column hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ColumnType {
-    /// UTF-8 text.
-    Text,
-    /// Unsigned 64-bit integer.
-    U64,
-    /// Signed 64-bit integer.
-    I64,
-    /// 64-bit floating point.
-    F64,
-    /// True or false.
-    Bool,
-    /// Bytes that a program decodes, such as a distribution.
-    Bytes,
+crate::named! {
+    /// What the cells of a column hold.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum ColumnType {
+        /// UTF-8 text.
+        Text = "text",
+        /// Unsigned 64-bit integer.
+        U64 = "u64",
+        /// Signed 64-bit integer.
+        I64 = "i64",
+        /// 64-bit floating point.
+        F64 = "f64",
+        /// True or false.
+        Bool = "bool",
+        /// Bytes that a program decodes, such as a distribution.
+        Bytes = "bytes",
+    }
 }
 
 impl Column {
@@ -106,18 +108,6 @@ impl Column {
 }
 
 impl ColumnType {
-    /// As it is written in every output.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ColumnType::Text => "text",
-            ColumnType::U64 => "u64",
-            ColumnType::I64 => "i64",
-            ColumnType::F64 => "f64",
-            ColumnType::Bool => "bool",
-            ColumnType::Bytes => "bytes",
-        }
-    }
-
     /// True if a cell may stand in such a column; a missing one may in any.
     pub fn takes(self, cell: &Cell) -> bool {
         match cell {

@@ -1,8 +1,9 @@
 //! `--budget NAME|FILE`: a built-in budget, or one in a file.
 
+use super::named;
 use crate::exit::WrongUse;
 use analysis::facts::budget::{self, Budget, Workload};
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 use std::path::{Path, PathBuf};
 
 /// Which budget judges.
@@ -30,23 +31,14 @@ impl BudgetOption {
 #[derive(Args)]
 pub(crate) struct WorkloadOption {
     /// What the migrated guest is busy with: goals of a budget may be of one workload alone
-    #[arg(long, value_enum, value_name = "WORKLOAD", help_heading = "Judge by a latency budget")]
-    workload: Option<WorkloadName>,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum WorkloadName {
-    Io,
-    Memory,
+    #[arg(long, value_parser = named(Workload::ALL, Workload::name), value_name = "WORKLOAD", help_heading = "Judge by a latency budget")]
+    workload: Option<Workload>,
 }
 
 impl WorkloadOption {
     /// The one that the user states.
     pub(crate) fn workload(&self) -> Option<Workload> {
-        self.workload.map(|name| match name {
-            WorkloadName::Io => Workload::Io,
-            WorkloadName::Memory => Workload::Memory,
-        })
+        self.workload
     }
 }
 

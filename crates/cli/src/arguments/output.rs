@@ -8,13 +8,13 @@
 //! ```
 
 use super::html::HtmlOptions;
-use super::{FailOn, is_dash};
+use super::{is_dash, named};
 use crate::exit::{Exit, WrongUse};
 use crate::interrupt::Interrupt;
 use crate::page::PageOptions;
 use crate::staging::Staging;
 use base::recording::Recording;
-use base::{Problem, Section};
+use base::{Problem, Section, Severity};
 use clap::{Args, ValueHint};
 use show::html::Drawing;
 use show::text::{Step, render_brief};
@@ -33,8 +33,8 @@ pub(crate) struct OutputOptions {
     #[command(flatten)]
     html: HtmlOptions,
     /// Exit with status 3 if a finding has at least this severity
-    #[arg(long, value_name = "SEVERITY")]
-    fail_on: Option<FailOn>,
+    #[arg(long, value_name = "SEVERITY", value_parser = named(Severity::ALL, Severity::name))]
+    fail_on: Option<Severity>,
     #[command(flatten)]
     page: PageOptions,
 }
@@ -169,7 +169,9 @@ impl OutputOptions {
     }
 
     fn verdict(&self, answers: &[Answered]) -> Exit {
-        FailOn::verdict(self.fail_on, answers.iter().flat_map(|answered| &answered.sections))
+        let mut findings = answers.iter().flat_map(|answered| &answered.sections).flat_map(|section| &section.findings);
+        let is_bad = self.fail_on.is_some_and(|limit| findings.any(|finding| finding.severity >= limit));
+        if is_bad { Exit::FailOn } else { Exit::Answered }
     }
 }
 

@@ -245,7 +245,7 @@ fn after(asked: &Asked, tried: &Trials) -> Asked {
 
 fn method(text: &str) -> Result<Method, String> {
     let names = || Method::ALL.map(Method::name).join(", ");
-    Method::ALL.into_iter().find(|method| method.name() == text).ok_or_else(|| format!("the methods are {}", names()))
+    Method::named(text).ok_or_else(|| format!("the methods are {}", names()))
 }
 
 /// `1000/s`, `2kHz`, `most`.

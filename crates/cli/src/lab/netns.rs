@@ -1,7 +1,7 @@
 //! `kvmscope lab netns`: starve a forwarder on purpose, find who did it, move it, and measure both.
 
 use super::course::unless_stopped;
-use crate::arguments::{Answered, DestinationOptions, JournalPlace, OutputOptions};
+use crate::arguments::{Answered, DestinationOptions, JournalPlace, OutputOptions, described};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::experiments::starve::{Bench, STATES, Setup, StarveExperiment, in_state};
 use crate::interrupt::Interrupt;
@@ -11,7 +11,7 @@ use anyhow::{anyhow, bail};
 use base::CpuSet;
 use base::recording::Recording;
 use base::utc::Utc;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use lab::setting::thread;
 use labs::machine::default_cache;
 use labs::netns::own::{self, End, Traffic};
@@ -34,11 +34,11 @@ use std::time::{Duration, Instant, SystemTime};
     130 Ctrl-C.")]
 pub(super) struct Netns {
     /// What carries packets between the two ends
-    #[arg(long, value_enum, default_value = "vhost")]
-    forwarder: ForwarderName,
+    #[arg(long, value_parser = described(FORWARDERS, Forwarder::name), default_value = "vhost")]
+    forwarder: Forwarder,
     /// Sender: this program, or this host's iperf3
-    #[arg(long, value_enum, default_value = "own")]
-    load: LoadName,
+    #[arg(long, value_parser = described(LOADS, LoadKind::name), default_value = "own")]
+    load: LoadKind,
     /// Length of each run
     #[arg(long, value_name = "S", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: u64,
@@ -80,25 +80,17 @@ pub(super) struct Netns {
     output: OutputOptions,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum ForwarderName {
-    /// Threads named vhost-PID, which work like vhost workers
-    Vhost,
-    /// The kernel routes, in NAPI threads
-    Kernel,
-    /// A bridge of the kernel, in NAPI threads
-    Bridge,
-    /// A QEMU guest (TCG) between two taps routes, in QEMU's threads
-    Tap,
-}
+const FORWARDERS: [(Forwarder, &str); 4] = [
+    (Forwarder::Vhost, "Threads named vhost-PID, which work like vhost workers"),
+    (Forwarder::Kernel, "The kernel routes, in NAPI threads"),
+    (Forwarder::Bridge, "A bridge of the kernel, in NAPI threads"),
+    (Forwarder::Tap, "A QEMU guest (TCG) between two taps routes, in QEMU's threads"),
+];
 
-#[derive(Clone, Copy, ValueEnum)]
-enum LoadName {
-    /// Threads of this program, which keep sending between runs
-    Own,
-    /// One server, and a new client for each run
-    Iperf3,
-}
+const LOADS: [(LoadKind, &str); 2] = [
+    (LoadKind::Own, "Threads of this program, which keep sending between runs"),
+    (LoadKind::Iperf3, "One server, and a new client for each run"),
+];
 
 impl Netns {
     /// Runs the experiment.
@@ -137,17 +129,17 @@ impl Netns {
         let (testbed, what) = match self.own()? {
             Some(ends) => {
                 say("moving the NICs into namespaces");
-                let traffic = Traffic { kind: self.load.kind(), streams: self.streams as usize, cpus: load_cpus };
-                let what = format!("{} TCP streams through your own path, {}", self.streams, self.load.what());
+                let traffic = Traffic { kind: self.load, streams: self.streams as usize, cpus: load_cpus };
+                let what = format!("{} TCP streams through your own path, {}", self.streams, sender(self.load));
                 (own::start(&ends, &traffic, entry, proc)?, what)
             }
             None => {
-                let guest = if matches!(self.forwarder, ForwarderName::Tap) { ", booting the guest" } else { "" };
+                let guest = if self.forwarder == Forwarder::Tap { ", booting the guest" } else { "" };
                 say(&format!("making namespaces, forwarder and load{guest}"));
                 let begun = netns::start(&self.settings(cpus[0], load_cpus)?, entry, proc, &stop);
                 let Some(testbed) = unless_stopped(begun, &stop)? else { return Ok(Exit::Interrupted) };
-                let through = format!("{} TCP streams through {}", self.streams, self.forwarder.what());
-                (testbed, format!("{through}, {}; {} busy threads", self.load.what(), self.busy))
+                let through = format!("{} TCP streams through {}", self.streams, carrier(self.forwarder));
+                (testbed, format!("{through}, {}; {} busy threads", sender(self.load), self.busy))
             }
         };
         let bench = Bench { load: &testbed.load, forwarders: &testbed.forwarders, what: &what };
@@ -175,16 +167,10 @@ impl Netns {
     }
 
     fn settings(&self, fault_cpu: u32, load_cpus: CpuSet) -> anyhow::Result<Settings> {
-        let forwarder = match self.forwarder {
-            ForwarderName::Vhost => Forwarder::Vhost,
-            ForwarderName::Kernel => Forwarder::Kernel,
-            ForwarderName::Bridge => Forwarder::Bridge,
-            ForwarderName::Tap => Forwarder::Tap,
-        };
         let cache = self.cache.clone().or_else(|| default_cache(|name| std::env::var_os(name)));
         let places = Places { program: std::env::current_exe()?, cache };
         let (streams, busy) = (self.streams as usize, self.busy as usize);
-        Ok(Settings { forwarder, load: self.load.kind(), streams, busy, fault_cpu, load_cpus, places })
+        Ok(Settings { forwarder: self.forwarder, load: self.load, streams, busy, fault_cpu, load_cpus, places })
     }
 
     fn own(&self) -> anyhow::Result<Option<[End; 2]>> {
@@ -211,32 +197,19 @@ fn or_trouble(answered: anyhow::Result<Option<Trial>>, trouble: Option<String>) 
     }
 }
 
-impl LoadName {
-    fn kind(self) -> LoadKind {
-        match self {
-            LoadName::Own => LoadKind::Own,
-            LoadName::Iperf3 => LoadKind::Iperf3,
-        }
-    }
-
-    fn what(self) -> &'static str {
-        match self {
-            LoadName::Own => "sent by this program",
-            LoadName::Iperf3 => "sent by iperf3",
-        }
+fn sender(load: LoadKind) -> &'static str {
+    match load {
+        LoadKind::Own => "sent by this program",
+        LoadKind::Iperf3 => "sent by iperf3",
     }
 }
 
-impl ForwarderName {
-    fn what(self) -> &'static str {
-        match self {
-            ForwarderName::Vhost => "threads vhost-PID, frames of up to 64 KB (segmentation offload is on)",
-            ForwarderName::Kernel => {
-                "the kernel's routing in NAPI threads, frames of 1.5 KB (offloads are off at the ends)"
-            }
-            ForwarderName::Bridge => "a bridge in NAPI threads, frames of 1.5 KB (offloads are off at the ends)",
-            ForwarderName::Tap => "a guest that routes, emulated by QEMU (TCG), virtio-net on taps without vhost",
-        }
+fn carrier(forwarder: Forwarder) -> &'static str {
+    match forwarder {
+        Forwarder::Vhost => "threads vhost-PID, frames of up to 64 KB (segmentation offload is on)",
+        Forwarder::Kernel => "the kernel's routing in NAPI threads, frames of 1.5 KB (offloads are off at the ends)",
+        Forwarder::Bridge => "a bridge in NAPI threads, frames of 1.5 KB (offloads are off at the ends)",
+        Forwarder::Tap => "a guest that routes, emulated by QEMU (TCG), virtio-net on taps without vhost",
     }
 }
 

@@ -3,14 +3,14 @@
 use super::course;
 use super::paths::PathOptions;
 use super::wall::Wall;
-use crate::arguments::{DestinationOptions, JournalPlace, OutputOptions};
+use crate::arguments::{DestinationOptions, JournalPlace, OutputOptions, described};
 use crate::exit::{Exit, WrongUse};
 use anyhow::bail;
 use base::datapath::{DatapathRuns, RateSample, Traffic};
 use base::gauges::TrialName;
 use base::recording::{Destination, Recording};
 use base::utc::Utc;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use lab::journal::Journal;
 use labs::ovs::{self, MOST_VNFS, Memory, Places, SIZES_BYTES, Search, Settings};
 use std::sync::atomic::AtomicBool;
@@ -33,8 +33,8 @@ use std::time::{Duration, SystemTime};
     130 Ctrl-C.")]
 pub(super) struct Ovs {
     /// Way of the packets: through all VNFs, one behind the other, or in and out of each
-    #[arg(long, value_enum, default_value = "chain")]
-    pattern: PatternName,
+    #[arg(long, default_value = "chain", value_parser = described(PATTERNS, Traffic::name))]
+    pattern: Traffic,
     /// Number of VNFs; each of several is measured
     #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_VNFS)))]
     vnfs: Vec<u32>,
@@ -63,13 +63,8 @@ pub(super) struct Ovs {
     output: OutputOptions,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum PatternName {
-    /// From one VNF to the next (east-west)
-    Chain,
-    /// Through one VNF each
-    NorthSouth,
-}
+const PATTERNS: [(Traffic, &str); 2] =
+    [(Traffic::Chain, "From one VNF to the next (east-west)"), (Traffic::NorthSouth, "Through one VNF each")];
 
 impl Ovs {
     /// Runs all trials, then reports on the recording.
@@ -80,7 +75,7 @@ impl Ovs {
         if self.vnfs.is_empty() || self.size.is_empty() {
             bail!(WrongUse("name at least one number of VNFs and one size".to_owned()));
         }
-        if matches!(self.pattern, PatternName::NorthSouth) && self.paths.search().is_some() {
+        if self.pattern == Traffic::NorthSouth && self.paths.search().is_some() {
             bail!(WrongUse("bounds are those of a chain: leave out --pattern north-south, or --search".to_owned()));
         }
         self.output.check(1, self.destination.replaces())?;
@@ -128,14 +123,10 @@ impl Ovs {
     }
 
     fn settings(&self) -> Settings {
-        let pattern = match self.pattern {
-            PatternName::Chain => Traffic::Chain,
-            PatternName::NorthSouth => Traffic::NorthSouth,
-        };
         let memory = if self.no_huge { Memory::Ordinary } else { Memory::HugePages };
         let [window, warm_up] = [self.seconds, self.warm_up].map(Duration::from_secs);
         let (vnfs, sizes_bytes, repeats) = (self.vnfs.clone(), self.size.clone(), self.repeats);
         let search = self.paths.search().map(|(goals, method)| Search { goals, method });
-        Settings { pattern, vnfs, sizes_bytes, window, warm_up, repeats, memory, search }
+        Settings { pattern: self.pattern, vnfs, sizes_bytes, window, warm_up, repeats, memory, search }
     }
 }

@@ -1,7 +1,8 @@
 //! `kvmscope lab ovs --path`: the same chain over the kernel's own datapaths.
 
+use crate::arguments::described;
 use base::recording::Recording;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use lab::Error;
 use lab::journal::Journal;
 use labs::netns::paths::{self, Path, Settings};
@@ -14,14 +15,14 @@ use std::time::Duration;
 #[derive(Args)]
 pub(super) struct PathOptions {
     /// Measure these paths of the kernel instead of Open vSwitch, in turns
-    #[arg(long, value_enum, value_name = "PATH,PATH", value_delimiter = ',', conflicts_with_all = ["pattern", "no_huge", "seconds", "warm_up"])]
-    path: Vec<PathName>,
+    #[arg(long, value_parser = described(PATHS, Path::name), value_name = "PATH,PATH", value_delimiter = ',', conflicts_with_all = ["pattern", "no_huge", "seconds", "warm_up"])]
+    path: Vec<Path>,
     /// Find the lower and upper bound of these rates: no frame lost, 0.5 % lost
-    #[arg(long, value_enum, value_name = "GOAL,GOAL", value_delimiter = ',')]
-    search: Vec<GoalName>,
+    #[arg(long, value_parser = described(GOALS, |goal| goal.name), value_name = "GOAL,GOAL", value_delimiter = ',')]
+    search: Vec<Goal>,
     /// How bounds are searched
-    #[arg(long, value_enum, default_value = "mlrsearch", requires = "search")]
-    method: MethodName,
+    #[arg(long, value_parser = described(METHODS, Method::name), default_value = "mlrsearch", requires = "search")]
+    method: Method,
     /// With --path: measure TCP streams whose program writes messages of these sizes, by iperf3
     #[arg(long, value_name = "BYTES,BYTES", value_delimiter = ',', requires = "path", value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
     messages: Vec<u32>,
@@ -30,45 +31,25 @@ pub(super) struct PathOptions {
     trial_ms: u64,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum PathName {
-    /// Traffic control redirects from one veth to the next
-    Veth,
-    /// A bridge joins two veths
-    Bridge,
-    /// A thread copies between the files of two macvtaps, as a VMM does
-    Macvtap,
-    /// testpmd on taps that the kernel's vhost-net serves
-    VhostNet,
-}
+const PATHS: [(Path, &str); 4] = [
+    (Path::Veth, "Traffic control redirects from one veth to the next"),
+    (Path::Bridge, "A bridge joins two veths"),
+    (Path::Macvtap, "A thread copies between the files of two macvtaps, as a VMM does"),
+    (Path::VhostNet, "testpmd on taps that the kernel's vhost-net serves"),
+];
 
-#[derive(Clone, Copy, ValueEnum)]
-enum GoalName {
-    /// No frame is lost
-    Ndr,
-    /// At most 0.5 % of frames are lost
-    Pdr,
-}
+const GOALS: [(Goal, &str); 2] = [(Goal::NDR, "No frame is lost"), (Goal::PDR, "At most 0.5 % of frames are lost")];
 
-#[derive(Clone, Copy, ValueEnum)]
-enum MethodName {
-    /// Multiple Loss Ratio Search: several trials of each rate, all goals at once
-    Mlrsearch,
-    /// Halves, one trial of each rate
-    Rfc2544,
-}
+const METHODS: [(Method, &str); 2] = [
+    (Method::Mlr, "Multiple Loss Ratio Search: several trials of each rate, all goals at once"),
+    (Method::Binary, "Halves, one trial of each rate"),
+];
 
 impl PathOptions {
     /// What is to be measured, if kernel paths are.
     pub(super) fn settings(&self, vnfs: &[u32], sizes_bytes: &[u32], repeats: u32) -> Option<Settings> {
-        let paths = self.path.iter().map(|path| match path {
-            PathName::Veth => Path::Veth,
-            PathName::Bridge => Path::Bridge,
-            PathName::Macvtap => Path::Macvtap,
-            PathName::VhostNet => Path::VhostNet,
-        });
         (!self.path.is_empty()).then(|| Settings {
-            paths: paths.collect(),
+            paths: self.path.clone(),
             vnfs: vnfs.to_vec(),
             sizes_bytes: sizes_bytes.to_vec(),
             trial: Duration::from_millis(self.trial_ms),
@@ -80,16 +61,7 @@ impl PathOptions {
 
     /// What is searched for, and how; on a kernel path or behind the switch.
     pub(super) fn search(&self) -> Option<(Vec<Goal>, Method)> {
-        let goals = self.search.iter().map(|goal| match goal {
-            GoalName::Ndr => Goal::NDR,
-            GoalName::Pdr => Goal::PDR,
-        });
-        let goals: Vec<Goal> = goals.collect();
-        let method = match self.method {
-            MethodName::Mlrsearch => Method::Mlr,
-            MethodName::Rfc2544 => Method::Binary,
-        };
-        (!goals.is_empty()).then_some((goals, method))
+        (!self.search.is_empty()).then(|| (self.search.clone(), self.method))
     }
 
     /// Measures, and keeps what was measured.

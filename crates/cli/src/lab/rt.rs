@@ -1,10 +1,10 @@
 //! `kvmscope lab rt`: a real-time guest whose latencies have known causes.
 
 use super::booted::Booted;
-use crate::arguments::{DestinationOptions, JournalPlace, OutputOptions};
+use crate::arguments::{DestinationOptions, JournalPlace, OutputOptions, described};
 use crate::exit::Exit;
 use anyhow::bail;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use labs::rt::{self, Disturbance, Environment, Settings};
 use std::path::PathBuf;
 
@@ -21,14 +21,14 @@ use std::path::PathBuf;
     130 Ctrl-C.")]
 pub(super) struct Rt {
     /// What the host does beside the guest, which is idle but for the programs that measure (host_guest)
-    #[arg(long, value_enum, default_value = "idle_idle", value_name = "NAME")]
-    environment: EnvironmentName,
+    #[arg(long, value_parser = described(ENVIRONMENTS, Environment::name), default_value = "idle_idle", value_name = "NAME")]
+    environment: Environment,
     /// How long each of the guest's four programs measures
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: u64,
     /// What takes the vCPU's time on purpose, several times per second
-    #[arg(long, value_enum, default_value = "none", value_name = "WHAT")]
-    disturb: DisturbanceName,
+    #[arg(long, value_parser = described(DISTURBANCES, Disturbance::name), default_value = "none", value_name = "WHAT")]
+    disturb: Disturbance,
     #[command(flatten)]
     destination: DestinationOptions,
     /// Where Debian's packages are kept [default: kvmscope in $XDG_CACHE_HOME or ~/.cache]
@@ -40,35 +40,20 @@ pub(super) struct Rt {
     output: OutputOptions,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum EnvironmentName {
-    /// Nothing
-    #[value(name = "idle_idle")]
-    Idle,
-    /// Threads that compute
-    #[value(name = "cpustress_idle")]
-    Cpu,
-    /// Threads that copy memory
-    #[value(name = "memorystress_idle")]
-    Memory,
-    /// A thread that writes to the disk
-    #[value(name = "iostress_idle")]
-    Io,
-}
+const ENVIRONMENTS: [(Environment, &str); 4] = [
+    (Environment::IdleIdle, "Nothing"),
+    (Environment::CpustressIdle, "Threads that compute"),
+    (Environment::MemorystressIdle, "Threads that copy memory"),
+    (Environment::IostressIdle, "A thread that writes to the disk"),
+];
 
-#[derive(Clone, Copy, ValueEnum)]
-enum DisturbanceName {
-    /// Nothing
-    None,
-    /// An ordinary thread on the vCPU's CPU that wants all of it
-    Hog,
-    /// A real-time thread (SCHED_FIFO) on that CPU
-    Fifo,
-    /// A CPU quota of the guest's control group, of version 1 or 2
-    Quota,
-    /// SIGSTOP
-    Stop,
-}
+const DISTURBANCES: [(Disturbance, &str); 5] = [
+    (Disturbance::None, "Nothing"),
+    (Disturbance::Hog, "An ordinary thread on the vCPU's CPU that wants all of it"),
+    (Disturbance::Fifo, "A real-time thread (SCHED_FIFO) on that CPU"),
+    (Disturbance::Quota, "A CPU quota of the guest's control group, of version 1 or 2"),
+    (Disturbance::Stop, "SIGSTOP"),
+];
 
 impl Rt {
     /// Runs the experiment, then reports on it.
@@ -76,26 +61,10 @@ impl Rt {
         if !rustix::process::geteuid().is_root() {
             bail!("recording this host needs root; run `sudo kvmscope lab rt`");
         }
-        let (settings, journal) = (self.settings(), self.place.journal());
+        let settings = Settings { environment: self.environment, disturbance: self.disturb, seconds: self.seconds };
+        let journal = self.place.journal();
         let booted =
             Booted { name: "rt", cache: self.cache.as_deref(), destination: &self.destination, output: &self.output };
         booted.run(|places, created, say, stop| rt::run(&settings, places, &journal, created, say, stop))
-    }
-
-    fn settings(&self) -> Settings {
-        let environment = match self.environment {
-            EnvironmentName::Idle => Environment::IdleIdle,
-            EnvironmentName::Cpu => Environment::CpustressIdle,
-            EnvironmentName::Memory => Environment::MemorystressIdle,
-            EnvironmentName::Io => Environment::IostressIdle,
-        };
-        let disturbance = match self.disturb {
-            DisturbanceName::None => Disturbance::None,
-            DisturbanceName::Hog => Disturbance::Hog,
-            DisturbanceName::Fifo => Disturbance::Fifo,
-            DisturbanceName::Quota => Disturbance::Quota,
-            DisturbanceName::Stop => Disturbance::Stop,
-        };
-        Settings { environment, disturbance, seconds: self.seconds }
     }
 }

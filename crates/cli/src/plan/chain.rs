@@ -1,18 +1,17 @@
 //! `kvmscope plan chain`: what each datapath of a service chain carries.
 
-use crate::arguments::{Answered, OutputOptions, ReplaceOptions, Stdin, opened};
+use crate::arguments::{Answered, OutputOptions, ReplaceOptions, Stdin, named, opened};
 use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use analysis::datapath::options::{Idle, Options};
 use analysis::datapath::quantity::{bits_per_s, channel, ghz, hop, imix, payload, pcie, pps, size};
-use analysis::datapath::{
-    self, ChannelCost, ChannelUse, DATAPATHS, Datapath, Detours, Frames, HopCost, Pattern, Plan, Stated,
-};
+use analysis::datapath::{self, ChannelCost, ChannelUse, Datapath, Detours, Frames, HopCost, Plan, Stated};
 use analysis::{About, Answers, Case, Given};
 use anyhow::bail;
+use base::datapath::Traffic;
 use base::nearest::instead;
 use base::recording::{Part, PartKind, Recording};
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 use host::Snapshot;
 use std::fs::File;
 use std::io::Read;
@@ -52,8 +51,8 @@ pub(super) struct ChainOptions {
     #[arg(long, value_name = "MIX", value_parser = imix)]
     imix: Option<Frames>,
     /// Where packets go
-    #[arg(long, value_name = "WHERE", default_value = "chain")]
-    pattern: Where,
+    #[arg(long, value_name = "WHERE", default_value = "chain", value_parser = named(Traffic::ALL, Traffic::name))]
+    pattern: Traffic,
     /// The card: 82599, X520, X710, XL710, XXV710, E810-CQ, or another one with --link
     #[arg(long, value_name = "MODEL")]
     nic: Option<String>,
@@ -143,12 +142,6 @@ pub(super) struct ChainOptions {
     output: OutputOptions,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Where {
-    Chain,
-    NorthSouth,
-}
-
 fn frame(text: &str) -> Result<Frames, String> {
     text.parse().map_err(|_| "write bytes, such as 64".to_owned()).and_then(size)
 }
@@ -163,7 +156,7 @@ fn vnfs(text: &str) -> Result<u32, String> {
 }
 
 fn path(text: &str) -> Result<Datapath, String> {
-    Datapath::called(text).ok_or_else(|| instead(text, DATAPATHS.iter().map(|(_, name)| *name)))
+    Datapath::called(text).ok_or_else(|| instead(text, Datapath::ALL.map(Datapath::name)))
 }
 
 impl ChainOptions {
@@ -248,10 +241,7 @@ impl ChainOptions {
             vnfs: self.vnfs.clone(),
             sizes: self.size.clone(),
             imix: self.imix.clone(),
-            pattern: match self.pattern {
-                Where::Chain => Pattern::Chain,
-                Where::NorthSouth => Pattern::NorthSouth,
-            },
+            pattern: self.pattern,
             nic: self.nic.clone(),
             line_bits_per_s: self.link,
             ports: self.ports,

@@ -14,27 +14,17 @@ pub struct Tried {
     pub after: Vec<Run>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    /// Something fell by more than chance explains, and nothing rose.
-    Helped,
-    /// Something rose by more than chance explains.
-    Harmed,
-    /// Chance explains all differences.
-    NoneFound,
-    /// So few runs cannot show any effect.
-    TooFew,
-}
-
-impl Effect {
-    /// The word for it in every output.
-    pub fn name(self) -> &'static str {
-        match self {
-            Effect::Helped => "helped",
-            Effect::Harmed => "harmed",
-            Effect::NoneFound => "none found",
-            Effect::TooFew => "too few runs",
-        }
+base::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Effect {
+        /// Something fell by more than chance explains, and nothing rose.
+        Helped = "helped",
+        /// Something rose by more than chance explains.
+        Harmed = "harmed",
+        /// Chance explains all differences.
+        NoneFound = "none found",
+        /// So few runs cannot show any effect.
+        TooFew = "too few runs",
     }
 }
 

@@ -14,22 +14,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Which VM a thread belongs to.
 pub(crate) type VmOf<'a> = &'a dyn Fn(i32) -> Option<String>;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
-    Exits,
-    /// Values of MSRs that both saw.
-    Registers,
-    /// The CPU's number, or what a file says.
-    Number,
-}
-
-impl By {
-    pub fn name(self) -> &'static str {
-        match self {
-            By::Exits => "exits",
-            By::Registers => "msrs",
-            By::Number => "number",
-        }
+base::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum By {
+        Exits = "exits",
+        /// Values of MSRs that both saw.
+        Registers = "msrs",
+        /// The CPU's number, or what a file says.
+        Number = "number",
     }
 }
 

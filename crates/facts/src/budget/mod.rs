@@ -72,47 +72,55 @@ pub struct Goal {
     pub require: Require,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Metric {
-    /// From a timer's expiry to the code that waited for it, as a program in the guest measures it.
-    TimerLatency,
-    /// From a device's edge to the guest's handler.
-    IrqLatency,
-    /// How long a vCPU lost its CPU without a break.
-    PreemptPeriod,
-    /// How much a vCPU lost in any window of a length.
-    PreemptWindow,
-    /// From the command that migrates a guest until it runs on the target.
-    TotalTime,
-    /// How long a migrated guest stood still.
-    DowntimeVmm,
-    /// How long a migrated guest could not be reached.
-    DowntimeNet,
+base::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Metric {
+        /// From a timer's expiry to the code that waited for it, as a program in the guest measures it.
+        TimerLatency = "timer_latency",
+        /// From a device's edge to the guest's handler.
+        IrqLatency = "irq_latency",
+        /// How long a vCPU lost its CPU without a break.
+        PreemptPeriod = "preempt_period",
+        /// How much a vCPU lost in any window of a length.
+        PreemptWindow = "preempt_window",
+        /// From the command that migrates a guest until it runs on the target.
+        TotalTime = "total_time",
+        /// How long a migrated guest stood still.
+        DowntimeVmm = "downtime_vmm",
+        /// How long a migrated guest could not be reached.
+        DowntimeNet = "downtime_net",
+    }
 }
 
-/// What a migrated guest is busy with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Workload {
-    Io,
-    Memory,
+base::named! {
+    /// What a migrated guest is busy with.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Workload {
+        Io = "io",
+        Memory = "memory",
+    }
 }
 
-/// Which number of all that was measured is judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stat {
-    Mean,
-    Max,
-    /// The largest over all windows, wherever they begin.
-    Sup,
+base::named! {
+    /// Which number of all that was measured is judged.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Stat {
+        Mean = "mean",
+        Max = "max",
+        /// The largest over all windows, wherever they begin.
+        Sup = "sup",
+    }
 }
 
-/// How a number is compared with its limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Op {
-    /// `<`
-    Below,
-    /// `<=`
-    AtMost,
+base::named! {
+    /// How a number is compared with its limit.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Op {
+        /// `<`
+        Below = "<",
+        /// `<=`
+        AtMost = "<=",
+    }
 }
 
 /// Whose goal it is.
@@ -194,29 +202,6 @@ const DEFINITIONS: [Definition; 2] = [Definition::Involuntary, Definition::ExitT
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
 impl Metric {
-    pub const ALL: [Metric; 7] = [
-        Metric::TimerLatency,
-        Metric::IrqLatency,
-        Metric::PreemptPeriod,
-        Metric::PreemptWindow,
-        Metric::TotalTime,
-        Metric::DowntimeVmm,
-        Metric::DowntimeNet,
-    ];
-
-    /// As files and tables write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Metric::TimerLatency => "timer_latency",
-            Metric::IrqLatency => "irq_latency",
-            Metric::PreemptPeriod => "preempt_period",
-            Metric::PreemptWindow => "preempt_window",
-            Metric::TotalTime => "total_time",
-            Metric::DowntimeVmm => "downtime_vmm",
-            Metric::DowntimeNet => "downtime_net",
-        }
-    }
-
     pub fn words(self) -> &'static str {
         match self {
             Metric::TimerLatency => "timer latency",
@@ -263,45 +248,7 @@ impl Metric {
     }
 }
 
-impl Workload {
-    pub const ALL: [Workload; 2] = [Workload::Io, Workload::Memory];
-
-    /// As files and tables write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Workload::Io => "io",
-            Workload::Memory => "memory",
-        }
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|workload| workload.name() == name)
-    }
-}
-
-impl Stat {
-    pub const ALL: [Stat; 3] = [Stat::Mean, Stat::Max, Stat::Sup];
-
-    /// As files and tables write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Stat::Mean => "mean",
-            Stat::Max => "max",
-            Stat::Sup => "sup",
-        }
-    }
-}
-
 impl Op {
-    pub const ALL: [Op; 2] = [Op::Below, Op::AtMost];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Op::Below => "<",
-            Op::AtMost => "<=",
-        }
-    }
-
     /// Whether `value_ns` keeps to the limit.
     pub fn holds(self, value_ns: u64, limit_ns: u64) -> bool {
         match self {

@@ -14,14 +14,16 @@ use base::number::{counted, percent, thousands};
 use base::recording::Emulator;
 use std::fmt;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Verdict {
-    /// It is broken, for certain.
-    Fail,
-    /// It may be met and may be broken, or the evidence is less than a PASS takes.
-    Inconclusive,
-    NotMeasured,
-    Pass,
+base::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Verdict {
+        /// It is broken, for certain.
+        Fail = "FAIL",
+        /// It may be met and may be broken, or the evidence is less than a PASS takes.
+        Inconclusive = "INCONCLUSIVE",
+        NotMeasured = "NOT MEASURED",
+        Pass = "PASS",
+    }
 }
 
 /// Between which bounds a number lies, inclusive.
@@ -91,18 +93,6 @@ pub enum Doubt {
     Workload(Workload),
     /// The model's interval holds the limit.
     Interval,
-}
-
-impl Verdict {
-    /// As tables and reports write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Pass => "PASS",
-            Verdict::Fail => "FAIL",
-            Verdict::Inconclusive => "INCONCLUSIVE",
-            Verdict::NotMeasured => "NOT MEASURED",
-        }
-    }
 }
 
 impl Bounds {

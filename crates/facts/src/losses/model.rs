@@ -93,25 +93,27 @@ pub struct Cause {
     pub by: By,
 }
 
-/// The states of the ledger in which time is lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum LostIn {
-    /// Runnable, another task ran.
-    Preempted,
-    /// The host served an interrupt.
-    Irq,
-    /// The host served a softirq.
-    Softirq,
-    /// The host served an NMI.
-    Nmi,
-    /// Woken, not yet running.
-    WakeDelay,
-    /// Asleep, and the guest had not halted.
-    Blocked,
-    /// KVM worked on an exit that the host caused.
-    Handling,
-    /// The VMM worked on one.
-    Userspace,
+base::named! {
+    /// The states of the ledger in which time is lost.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum LostIn {
+        /// Runnable, another task ran.
+        Preempted = "preempted",
+        /// The host served an interrupt.
+        Irq = "irq",
+        /// The host served a softirq.
+        Softirq = "softirq",
+        /// The host served an NMI.
+        Nmi = "nmi",
+        /// Woken, not yet running.
+        WakeDelay = "wake_delay",
+        /// Asleep, and the guest had not halted.
+        Blocked = "blocked",
+        /// KVM worked on an exit that the host caused.
+        Handling = "handling",
+        /// The VMM worked on one.
+        Userspace = "userspace",
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -130,20 +132,6 @@ pub enum By {
 }
 
 impl LostIn {
-    /// Its name as the ledger's columns have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            LostIn::Preempted => "preempted",
-            LostIn::Irq => "irq",
-            LostIn::Softirq => "softirq",
-            LostIn::Nmi => "nmi",
-            LostIn::WakeDelay => "wake_delay",
-            LostIn::Blocked => "blocked",
-            LostIn::Handling => "handling",
-            LostIn::Userspace => "userspace",
-        }
-    }
-
     /// True if the thread waited for a CPU that somebody else had.
     pub(super) fn is_waiting(self) -> bool {
         matches!(self, LostIn::Preempted | LostIn::WakeDelay)

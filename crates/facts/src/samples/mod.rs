@@ -41,48 +41,34 @@ pub use traced::Breach;
 use base::Problem;
 use base::recording::ResultFile;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Source {
-    /// cyclictest of rt-tests.
-    Cyclictest,
-    /// cyclictest, of the one sample after which it broke off and left a mark in a trace.
-    Tracemark,
-    /// oslat of rt-tests.
-    Oslat,
-    Jitterdebugger,
-    /// The kernel's tracer timerlat, by itself or below rtla.
-    Timerlat,
-    /// The kernel's tracer osnoise, by itself or below rtla.
-    Osnoise,
-    /// hwlatdetect of rt-tests, which reads the kernel's tracer hwlat.
-    Hwlatdetect,
-    /// `tscdeadline_latency.flat` of kvm-unit-tests.
-    TscDeadline,
-    /// vm-trace of KVM4NFV.
-    VmTrace,
-    /// The loop of `kvmscope bench timer`.
-    Gaps,
-    /// The interrupts of `kvmscope bench irq`.
-    Irq,
+base::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Source {
+        /// cyclictest of rt-tests.
+        Cyclictest = "cyclictest",
+        /// cyclictest, of the one sample after which it broke off and left a mark in a trace.
+        Tracemark = "cyclictest --tracemark",
+        /// oslat of rt-tests.
+        Oslat = "oslat",
+        Jitterdebugger = "jitterdebugger",
+        /// The kernel's tracer timerlat, by itself or below rtla.
+        Timerlat = "timerlat",
+        /// The kernel's tracer osnoise, by itself or below rtla.
+        Osnoise = "osnoise",
+        /// hwlatdetect of rt-tests, which reads the kernel's tracer hwlat.
+        Hwlatdetect = "hwlatdetect",
+        /// `tscdeadline_latency.flat` of kvm-unit-tests.
+        TscDeadline = "tscdeadline_latency",
+        /// vm-trace of KVM4NFV.
+        VmTrace = "vm-trace",
+        /// The loop of `kvmscope bench timer`.
+        Gaps = base::gaps::THREAD,
+        /// The interrupts of `kvmscope bench irq`.
+        Irq = base::interrupts::THREAD,
+    }
 }
 
 impl Source {
-    pub fn name(self) -> &'static str {
-        match self {
-            Source::Cyclictest => "cyclictest",
-            Source::Tracemark => "cyclictest --tracemark",
-            Source::Oslat => "oslat",
-            Source::Jitterdebugger => "jitterdebugger",
-            Source::Timerlat => "timerlat",
-            Source::Osnoise => "osnoise",
-            Source::Hwlatdetect => "hwlatdetect",
-            Source::TscDeadline => "tscdeadline_latency",
-            Source::VmTrace => "vm-trace",
-            Source::Gaps => base::gaps::THREAD,
-            Source::Irq => base::interrupts::THREAD,
-        }
-    }
-
     /// What its samples are lengths of.
     pub fn measures(self) -> Measures {
         match self {

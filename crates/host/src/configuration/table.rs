@@ -10,43 +10,27 @@ pub(super) struct Source {
     pub form: Form,
 }
 
-/// What a setting is of, in the order in which they are told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Area {
-    /// Parameters of kernel modules.
-    Module,
-    Kernel,
-    /// Processors, their idle states, frequencies and weaknesses.
-    Processor,
-    /// The QEMU of a VM, as it was started.
-    Vm,
-    /// A VM, as libvirt defines it.
-    Domain,
-    /// Who may run where.
-    Placement,
-    Memory,
-    /// Network devices and the network stack.
-    Network,
-    Device,
-    /// Firmware, or the machine below.
-    Firmware,
-}
-
-impl Area {
-    /// As it is written in every output.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Module => "module",
-            Self::Kernel => "kernel",
-            Self::Processor => "processor",
-            Self::Vm => "QEMU",
-            Self::Domain => "domain",
-            Self::Placement => "placement",
-            Self::Memory => "memory",
-            Self::Network => "network",
-            Self::Device => "device",
-            Self::Firmware => "firmware",
-        }
+base::named! {
+    /// What a setting is of, in the order in which they are told.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Area {
+        /// Parameters of kernel modules.
+        Module = "module",
+        Kernel = "kernel",
+        /// Processors, their idle states, frequencies and weaknesses.
+        Processor = "processor",
+        /// The QEMU of a VM, as it was started.
+        Vm = "QEMU",
+        /// A VM, as libvirt defines it.
+        Domain = "domain",
+        /// Who may run where.
+        Placement = "placement",
+        Memory = "memory",
+        /// Network devices and the network stack.
+        Network = "network",
+        Device = "device",
+        /// Firmware, or the machine below.
+        Firmware = "firmware",
     }
 }
 

@@ -48,22 +48,15 @@ pub struct Plan {
     pub launch: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Content {
-    Zeros,
-    FirstWord,
+base::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Content {
+        Zeros = "zeros",
+        FirstWord = "first word",
+    }
 }
 
 impl Content {
-    const ALL: [Self; 2] = [Self::Zeros, Self::FirstWord];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Zeros => "zeros",
-            Self::FirstWord => "first word",
-        }
-    }
-
     fn fill(self, memory: &mut [u8]) {
         memory.fill(0);
         // A page of zeros that nobody wrote to is the same one for all of memory, and always in the cache.
@@ -84,20 +77,15 @@ impl Content {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Test {
-    Scan,
-    Read,
+base::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    enum Test {
+        Scan = SCAN,
+        Read = base::bench::READ,
+    }
 }
 
 impl Test {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Scan => SCAN,
-            Self::Read => base::bench::READ,
-        }
-    }
-
     fn run(self, memory: &[u8]) -> u64 {
         match self {
             Self::Scan => zero_pages(memory) as u64,

@@ -56,23 +56,17 @@ const FREE_BYTES: u64 = 1 << 20;
 /// As fast as it goes: QEMU's default of 128 MiB/s is for networks.
 const NO_LIMIT: u64 = 1 << 40;
 
-/// In what form QEMU writes files.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum How {
-    MappedRam,
-    File,
-    Exec,
+base::named! {
+    /// In what form QEMU writes files.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum How {
+        MappedRam = "mapped-ram",
+        File = "file",
+        Exec = "exec",
+    }
 }
 
 impl How {
-    fn name(self) -> &'static str {
-        match self {
-            Self::MappedRam => "mapped-ram",
-            Self::File => "file",
-            Self::Exec => "exec",
-        }
-    }
-
     /// Where QEMU saves to, or loads from.
     fn uri(self, file: &Path, side: Side) -> String {
         let path = file.display().to_string();

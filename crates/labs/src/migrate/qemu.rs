@@ -32,21 +32,15 @@ pub(crate) const ODD_BYTES: u64 = 8 << 10;
 /// A floppy of 1.44 MB.
 const FLOPPY_BYTES: usize = 1_474_560;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    Source,
-    Target,
+base::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum Side {
+        Source = "source",
+        Target = "target",
+    }
 }
 
 impl Side {
-    /// As files call it.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Side::Source => "source",
-            Side::Target => "target",
-        }
-    }
-
     /// Where its guest's memory lies, if it is observed.
     pub(super) fn memory(self, place: &Path) -> PathBuf {
         place.join(format!("{}.memory", self.name()))

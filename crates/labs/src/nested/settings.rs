@@ -6,23 +6,27 @@ use lab::Error;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The virtualization extension that is emulated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Arch {
-    /// AMD's, in QEMU TCG.
-    Svm,
-    /// Intel's, in Bochs.
-    Vmx,
+base::named! {
+    /// The virtualization extension that is emulated.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Arch {
+        /// AMD's, in QEMU TCG.
+        Svm = "svm",
+        /// Intel's, in Bochs.
+        Vmx = "vmx",
+    }
 }
 
-/// What runs as L1 and L2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Guest {
-    /// A hypervisor of some hundred bytes, and an L2 of some ten.
-    Toy,
-    Linux,
-    /// The guests of `bench exits`, which are timed and not traced.
-    Bench,
+base::named! {
+    /// What runs as L1 and L2.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Guest {
+        /// A hypervisor of some hundred bytes, and an L2 of some ten.
+        Toy = "toy",
+        Linux = "linux",
+        /// The guests of `bench exits`, which are timed and not traced.
+        Bench = "bench",
+    }
 }
 
 /// What L2 does.

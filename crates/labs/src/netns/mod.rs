@@ -50,15 +50,17 @@ use testbed::Built;
 /// How long a kernel thread may take to appear after it was asked for.
 const APPEARS: Duration = Duration::from_secs(2);
 
-/// What carries frames between the two ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Forwarder {
-    /// Threads of ours, as vhost workers are.
-    Vhost,
-    Kernel,
-    Bridge,
-    /// A guest that QEMU emulates routes.
-    Tap,
+base::named! {
+    /// What carries frames between the two ends.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Forwarder {
+        /// Threads of ours, as vhost workers are.
+        Vhost = "vhost",
+        Kernel = "kernel",
+        Bridge = "bridge",
+        /// A guest that QEMU emulates routes.
+        Tap = "tap",
+    }
 }
 
 #[derive(Debug, Clone)]

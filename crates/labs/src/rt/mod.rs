@@ -40,54 +40,33 @@ use std::sync::atomic::AtomicBool;
 /// This computer, as the recording calls it.
 const HOST: &str = "L0";
 
-/// What this computer does beside the guest, which does nothing beside measuring.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Environment {
-    IdleIdle,
-    CpustressIdle,
-    MemorystressIdle,
-    /// It writes files and waits for the disk.
-    IostressIdle,
-}
-
-/// What takes the guest's time on purpose, again and again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Disturbance {
-    None,
-    /// An ordinary thread on the vCPU's CPU that wants all of it.
-    Hog,
-    /// A real-time thread (SCHED_FIFO) there.
-    Fifo,
-    /// A CPU quota of the guest's control group.
-    Quota,
-    /// SIGSTOP.
-    Stop,
-}
-
-impl Environment {
-    /// As KVM4NFV called it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Environment::IdleIdle => "idle_idle",
-            Environment::CpustressIdle => "cpustress_idle",
-            Environment::MemorystressIdle => "memorystress_idle",
-            Environment::IostressIdle => "iostress_idle",
-        }
+base::named! {
+    /// What this computer does beside the guest, which does nothing beside measuring.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Environment {
+        IdleIdle = "idle_idle",
+        CpustressIdle = "cpustress_idle",
+        MemorystressIdle = "memorystress_idle",
+        /// It writes files and waits for the disk.
+        IostressIdle = "iostress_idle",
     }
 }
 
-impl Disturbance {
-    /// As the command line calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Disturbance::None => "none",
-            Disturbance::Hog => "hog",
-            Disturbance::Fifo => "fifo",
-            Disturbance::Quota => "quota",
-            Disturbance::Stop => "stop",
-        }
+base::named! {
+    /// What takes the guest's time on purpose, again and again.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Disturbance {
+        None = "none",
+        /// An ordinary thread on the vCPU's CPU that wants all of it.
+        Hog = "hog",
+        /// A real-time thread (SCHED_FIFO) there.
+        Fifo = "fifo",
+        /// A CPU quota of the guest's control group.
+        Quota = "quota",
+        /// SIGSTOP.
+        Stop = "stop",
     }
 }
 

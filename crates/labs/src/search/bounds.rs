@@ -3,22 +3,14 @@
 use super::{Ended, Found, Outcome};
 use base::datapath::RateBounds;
 
-/// How bounds are searched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// Multiple Loss Ratio Search.
-    Mlr,
-    /// Halves, by RFC 2544.
-    Binary,
-}
-
-impl Method {
-    /// As tables and options have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::Mlr => "mlrsearch",
-            Method::Binary => "rfc2544",
-        }
+base::named! {
+    /// How bounds are searched.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Method {
+        /// Multiple Loss Ratio Search.
+        Mlr = "mlrsearch",
+        /// Halves, by RFC 2544.
+        Binary = "rfc2544",
     }
 }
 

@@ -15,97 +15,47 @@ pub(crate) mod flights;
 pub mod sums;
 pub(crate) mod timers;
 
-/// A stage of a virtual interrupt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum IrqStage {
-    /// From the host's interrupt handler to KVM being told: `kvm_msi_set_irq`, `kvm_set_irq`.
-    Notify,
-    /// From there until the vCPU's local APIC accepted it.
-    Accept,
-    /// From accepted until the vCPU's thread had a CPU, or its guest, which ran elsewhere, was stopped.
-    Wake,
-    /// From accepted until the guest took interrupts again, where KVM had to wait for that.
-    Masked,
-    /// From accepted to first injected.
-    Pending,
-    /// From first injected to the entry with which the guest got it.
-    Enter,
-    /// From that entry to the guest's handler.
-    Guest,
-    /// From that entry until KVM learned of its end.
-    Eoi,
-}
-
-impl IrqStage {
-    /// All of them, in the order in which they pass.
-    pub const ALL: [IrqStage; 8] = [
-        IrqStage::Notify,
-        IrqStage::Accept,
-        IrqStage::Wake,
-        IrqStage::Masked,
-        IrqStage::Pending,
-        IrqStage::Enter,
-        IrqStage::Guest,
-        IrqStage::Eoi,
-    ];
-
-    /// As tables call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            IrqStage::Notify => "notify",
-            IrqStage::Accept => "accept",
-            IrqStage::Wake => "wake",
-            IrqStage::Masked => "masked",
-            IrqStage::Pending => "pending",
-            IrqStage::Enter => "enter",
-            IrqStage::Guest => "guest",
-            IrqStage::Eoi => "eoi",
-        }
+base::named! {
+    /// A stage of a virtual interrupt.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum IrqStage {
+        /// From the host's interrupt handler to KVM being told: `kvm_msi_set_irq`, `kvm_set_irq`.
+        Notify = "notify",
+        /// From there until the vCPU's local APIC accepted it.
+        Accept = "accept",
+        /// From accepted until the vCPU's thread had a CPU, or its guest, which ran elsewhere, was stopped.
+        Wake = "wake",
+        /// From accepted until the guest took interrupts again, where KVM had to wait for that.
+        Masked = "masked",
+        /// From accepted to first injected.
+        Pending = "pending",
+        /// From first injected to the entry with which the guest got it.
+        Enter = "enter",
+        /// From that entry to the guest's handler.
+        Guest = "guest",
+        /// From that entry until KVM learned of its end.
+        Eoi = "eoi",
     }
 }
 
-/// A stage of a timer interrupt: how much later than asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TimerStage {
-    /// From the exit by which the guest set its timer until the host's was set. Not a part of the lateness.
-    Program,
-    /// How late the host's timer was.
-    Expire,
-    /// From there until the interrupt was injected.
-    Deliver,
-    /// From injected to the entry with which the guest got it.
-    Enter,
-    /// From that entry to the guest's own timer handler.
-    Guest,
-    /// From there until the thread ran that it woke.
-    Thread,
-    /// What the stages leave of a lateness that was measured in another way.
-    Residual,
-}
-
-impl TimerStage {
-    /// All of them, in the order in which they pass.
-    pub const ALL: [TimerStage; 7] = [
-        TimerStage::Program,
-        TimerStage::Expire,
-        TimerStage::Deliver,
-        TimerStage::Enter,
-        TimerStage::Guest,
-        TimerStage::Thread,
-        TimerStage::Residual,
-    ];
-
-    /// As tables call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            TimerStage::Program => "program",
-            TimerStage::Expire => "expire",
-            TimerStage::Deliver => "deliver",
-            TimerStage::Enter => "enter",
-            TimerStage::Guest => "guest",
-            TimerStage::Thread => "thread",
-            TimerStage::Residual => "residual",
-        }
+base::named! {
+    /// A stage of a timer interrupt: how much later than asked for.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum TimerStage {
+        /// From the exit by which the guest set its timer until the host's was set. Not a part of the lateness.
+        Program = "program",
+        /// How late the host's timer was.
+        Expire = "expire",
+        /// From there until the interrupt was injected.
+        Deliver = "deliver",
+        /// From injected to the entry with which the guest got it.
+        Enter = "enter",
+        /// From that entry to the guest's own timer handler.
+        Guest = "guest",
+        /// From there until the thread ran that it woke.
+        Thread = "thread",
+        /// What the stages leave of a lateness that was measured in another way.
+        Residual = "residual",
     }
 }
 

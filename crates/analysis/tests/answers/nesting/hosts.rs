@@ -1,9 +1,9 @@
 //! The bundled hosts: what each feature is there, and which findings there are.
 
 use super::tree::{Tree, answer};
-use kvmscope_analysis::nesting::model::State;
+use base::figure::Standing;
 
-fn states(fixture: &str, level: u8, features: &[&str]) -> Vec<State> {
+fn states(fixture: &str, level: u8, features: &[&str]) -> Vec<Standing> {
     let machine = Tree::of(fixture, level).machine();
     features.iter().map(|feature| machine.row(feature).unwrap_or_else(|| panic!("no row {feature}")).state).collect()
 }
@@ -12,7 +12,7 @@ fn ids(fixture: &str, level: u8) -> Vec<String> {
     Tree::of(fixture, level).findings().iter().map(|finding| finding.id()).collect()
 }
 
-use State::{Absent, Off, On, Unknown};
+use Standing::{Absent, Off, On, Unknown};
 
 #[test]
 fn an_intel_host_has_everything_on() {

@@ -1,15 +1,15 @@
 //! Rows of how a machine is set up beyond KVM: each from its file, and unknown without it.
 
 use super::tree::Tree;
-use kvmscope_analysis::nesting::model::State;
+use base::figure::Standing;
 
-fn state(tree: &Tree, feature: &str) -> State {
+fn state(tree: &Tree, feature: &str) -> Standing {
     tree.machine().row(feature).unwrap_or_else(|| panic!("no row {feature}")).state
 }
 
 #[test]
 fn each_row_is_what_its_file_says() {
-    use State::{Off, On};
+    use Standing::{Off, On};
     let cpu = |file: &str| format!("sys/devices/system/cpu/{file}");
     let huge = "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages".to_owned();
     for (feature, file, on, off) in [
@@ -37,7 +37,7 @@ fn a_governor_that_differs_on_one_cpu_is_not_on() {
     let both = Tree::of("hosts-pvm", 1).with(&governor(0), "performance\n").with(&governor(1), "schedutil\n");
     let machine = both.machine();
     let row = machine.row("governor_performance").unwrap();
-    assert_eq!((row.state, row.evidence.as_str()), (State::Off, "scaling_governor = schedutil"));
+    assert_eq!((row.state, row.evidence.as_str()), (Standing::Off, "scaling_governor = schedutil"));
 }
 
 #[test]
@@ -50,10 +50,10 @@ fn a_governor_that_nobody_collected_is_unknown_and_a_guest_without_one_has_none(
     let guest = of("hosts-intel", 1);
     assert_eq!(
         (guest.state, guest.evidence.as_str()),
-        (State::Absent, "no cpufreq: the hypervisor sets the frequency")
+        (Standing::Absent, "no cpufreq: the hypervisor sets the frequency")
     );
     let metal = of("hosts-intel", 0);
-    assert_eq!(metal.state, State::Unknown, "{}", metal.evidence);
+    assert_eq!(metal.state, Standing::Unknown, "{}", metal.evidence);
 }
 
 #[test]
@@ -74,10 +74,10 @@ fn what_kvm_below_offers_is_read_bit_by_bit() {
     // The bundled guest has eax 0x01007efb: bits 7, 9 to 14 and 24 among others, not 8 and 15.
     let guest = Tree::of("hosts-intel", 1);
     for (feature, bit, state_of) in [
-        ("kvm_pv_unhalt", 1 << 7, State::On),
-        ("kvm_pv_sched_yield", 1 << 13, State::On),
-        ("kvm_async_pf_int", 1 << 14, State::On),
-        ("kvm_msi_ext_dest_id", 1 << 15, State::Absent),
+        ("kvm_pv_unhalt", 1 << 7, Standing::On),
+        ("kvm_pv_sched_yield", 1 << 13, Standing::On),
+        ("kvm_async_pf_int", 1 << 14, Standing::On),
+        ("kvm_msi_ext_dest_id", 1 << 15, Standing::Absent),
     ] {
         assert_eq!(state(&guest, feature), state_of, "{feature}");
         let flipped = format!("{:#010x}", 0x0100_7efb ^ bit);

@@ -1,11 +1,11 @@
 //! The kernel's log as a second witness, and the time of CPUID as a hint.
 
 use super::tree::{Tree, answer};
-use kvmscope_analysis::nesting::model::State;
+use base::figure::Standing;
 
 const LOG: &str = "sos_commands/kernel/dmesg";
 
-fn state(tree: &Tree, feature: &str) -> (State, String) {
+fn state(tree: &Tree, feature: &str) -> (Standing, String) {
     let machine = tree.machine();
     let row = machine.row(feature).unwrap();
     (row.state, row.evidence.clone())
@@ -17,29 +17,29 @@ fn a_line_agrees_or_decides_what_nothing_else_tells_or_is_told_beside_it() {
     let said = "[    3.1] kvm_amd: Nested Virtualization enabled\n[    3.2] SVM: AVIC enabled\n";
     let agrees = state(&amd().with(LOG, said), "nested");
     assert!(
-        agrees.0 == State::On && agrees.1.contains("parameters") | agrees.1.contains("kvm_amd.nested"),
+        agrees.0 == Standing::On && agrees.1.contains("parameters") | agrees.1.contains("kvm_amd.nested"),
         "{agrees:?}"
     );
     assert!(agrees.1.ends_with("dmesg: \"kvm_amd: Nested Virtualization enabled\""), "{agrees:?}");
     let differs = state(&amd().with(LOG, said), "avic");
-    assert!(differs.0 == State::Off && differs.1.contains("earlier in this boot"), "{differs:?}");
+    assert!(differs.0 == Standing::Off && differs.1.contains("earlier in this boot"), "{differs:?}");
     // A report without the module's parameters: nothing but the log tells.
     let alone = Tree::of("hosts-amd", 0);
     std::fs::remove_dir_all(alone.root().join("sys/module/kvm_amd/parameters")).unwrap();
-    assert_eq!(state(&alone, "nested").0, State::Unknown);
+    assert_eq!(state(&alone, "nested").0, Standing::Unknown);
     let alone = alone.with(LOG, said);
-    assert_eq!(state(&alone, "nested"), (State::On, format!("{LOG}: \"kvm_amd: Nested Virtualization enabled\"")));
-    assert_eq!(state(&alone, "virtual_gif").0, State::Unknown, "a line that is not there says nothing");
+    assert_eq!(state(&alone, "nested"), (Standing::On, format!("{LOG}: \"kvm_amd: Nested Virtualization enabled\"")));
+    assert_eq!(state(&alone, "virtual_gif").0, Standing::Unknown, "a line that is not there says nothing");
 }
 
 #[test]
 fn firmware_that_forbids_is_not_a_processor_that_cannot() {
     let cpuinfo = "proc/cpuinfo";
     let cannot = Tree::of("hosts-intel", 0).replacing(cpuinfo, " vmx ", " ");
-    assert_eq!(state(&cannot, "virtualization").0, State::Absent);
+    assert_eq!(state(&cannot, "virtualization").0, Standing::Absent);
     assert!(cannot.finding("NST-FIRMWARE").is_none());
     let forbids = cannot.with(LOG, "[    0.34] x86/cpu: VMX (outside TXT) disabled by BIOS\n");
-    assert_eq!(state(&forbids, "virtualization").0, State::Off);
+    assert_eq!(state(&forbids, "virtualization").0, Standing::Off);
     let finding = forbids.finding("NST-FIRMWARE").unwrap();
     assert!(finding.evidence[0].what.contains("VMX (outside TXT)"), "{finding:?}");
 }
@@ -59,8 +59,8 @@ fn hyperv_tells_by_its_log_what_cpuid_would() {
     assert_eq!(told.machine().facts.below.names(), ["Hyper-V"]);
     // An older kernel does not write the nested features.
     let fewer = told.with(LOG, words);
-    assert_eq!(state(&fewer, "hyperv_msr_bitmap").0, State::Unknown);
-    assert_eq!(state(&fewer, "hyperv_evmcs_offered").0, State::Unknown);
+    assert_eq!(state(&fewer, "hyperv_msr_bitmap").0, Standing::Unknown);
+    assert_eq!(state(&fewer, "hyperv_evmcs_offered").0, Standing::Unknown);
 }
 
 #[test]
@@ -100,11 +100,11 @@ fn the_time_of_cpuid_hints_at_somebody_below() {
     let intel = || Tree::of("hosts-intel", 0);
     assert!(intel().machine().row("cpuid_answered_below").is_none());
     for (cycles, seen, like) in [
-        (180, State::Off, "as on bare metal"),
-        (500, State::Unknown, "between bare metal"),
-        (1_350, State::On, "as at L1"),
-        (4_000, State::On, "between L1 and L2"),
-        (20_700, State::On, "as at L2"),
+        (180, Standing::Off, "as on bare metal"),
+        (500, Standing::Unknown, "between bare metal"),
+        (1_350, Standing::On, "as at L1"),
+        (4_000, Standing::On, "between L1 and L2"),
+        (20_700, Standing::On, "as at L2"),
     ] {
         let (state, evidence) = state(&timed(intel(), cycles), "cpuid_answered_below");
         assert!(state == seen && evidence.contains(like), "{cycles}: {evidence}");

@@ -22,11 +22,13 @@ use streams::Received;
 /// Longer than anybody lets a load flow without counting.
 const LONG: Duration = Duration::from_secs(3_600);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoadKind {
-    Own,
-    /// iperf3 of the host.
-    Iperf3,
+base::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum LoadKind {
+        Own = "own",
+        /// iperf3 of the host.
+        Iperf3 = "iperf3",
+    }
 }
 
 /// A load between the two ends.

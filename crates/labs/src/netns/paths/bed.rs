@@ -12,29 +12,22 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// What carries frames through a VNF.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Path {
-    /// The kernel's traffic control redirects from one veth to the next.
-    Veth,
-    /// A bridge joins two veths.
-    Bridge,
-    /// A thread copies between the files of two macvtaps.
-    Macvtap,
-    /// testpmd, on taps that the kernel's vhost-net serves.
-    VhostNet,
+base::named! {
+    /// What carries frames through a VNF.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Path {
+        /// The kernel's traffic control redirects from one veth to the next.
+        Veth = "veth",
+        /// A bridge joins two veths.
+        Bridge = "bridge",
+        /// A thread copies between the files of two macvtaps.
+        Macvtap = "macvtap",
+        /// testpmd, on taps that the kernel's vhost-net serves.
+        VhostNet = "vhost-net",
+    }
 }
 
 impl Path {
-    pub fn name(self) -> &'static str {
-        match self {
-            Path::Veth => "veth",
-            Path::Bridge => "bridge",
-            Path::Macvtap => "macvtap",
-            Path::VhostNet => "vhost-net",
-        }
-    }
-
     /// True if a thread spins on the chain's CPU: a polling thread of the kernel beside it would wait for its turn, and the ring
     /// before it would overflow meanwhile.
     fn spins(self) -> bool {

@@ -30,18 +30,20 @@ pub struct Ratio {
     pub chance: Option<f64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// It grew, and noise does not explain it.
-    Higher,
-    /// It shrank, and noise does not explain it.
-    Lower,
-    /// Noise could explain it.
-    NoChange,
-    /// There are too few measurements to say.
-    Unknown,
-    /// It would be, but for measurements that others disturbed.
-    Void,
+base::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Verdict {
+        /// It grew, and noise does not explain it.
+        Higher = "higher",
+        /// It shrank, and noise does not explain it.
+        Lower = "lower",
+        /// Noise could explain it.
+        NoChange = "noise could explain it",
+        /// There are too few measurements to say.
+        Unknown = "too few",
+        /// It would be, but for measurements that others disturbed.
+        Void = "void, disturbed",
+    }
 }
 
 impl Ratio {
@@ -116,17 +118,6 @@ impl Ratio {
 }
 
 impl Verdict {
-    /// As it is written in every output.
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Higher => "higher",
-            Verdict::Lower => "lower",
-            Verdict::NoChange => "noise could explain it",
-            Verdict::Unknown => "too few",
-            Verdict::Void => "void, disturbed",
-        }
-    }
-
     /// True if it says that something changed.
     pub fn is_claim(self) -> bool {
         matches!(self, Verdict::Higher | Verdict::Lower)

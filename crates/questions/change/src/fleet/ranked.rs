@@ -34,7 +34,8 @@ pub(super) fn ranked<'f>(fleet: &'f Fleet, hosts: &[Host<'f>]) -> Vec<Ranked<'f>
 fn of_rule<'f>(fleet: &'f Fleet, rule: &'f str, found: &[(&'f str, &'f Found)]) -> Ranked<'f> {
     let mut hosts: Vec<&str> = found.iter().map(|(host, _)| *host).collect();
     hosts.dedup();
-    let severity = found.iter().map(|(_, found)| severity(&found.severity)).max().unwrap_or(Severity::Info);
+    let severity =
+        found.iter().filter_map(|(_, found)| Severity::named(&found.severity)).max().unwrap_or(Severity::Info);
     let mut costs: BTreeMap<&str, f64> = BTreeMap::new();
     let (unit, kind) =
         found.first().map_or(("", ""), |(_, first)| (first.cost_unit.as_str(), first.cost_kind.as_str()));
@@ -47,9 +48,4 @@ fn of_rule<'f>(fleet: &'f Fleet, rule: &'f str, found: &[(&'f str, &'f Found)]) 
     }
     let cost = median(&costs.into_values().collect::<Vec<_>>()).filter(|_| agree).map(|cost| (cost, unit, kind));
     Ranked { rule, severity, hosts, findings: found.len(), cost, example: fleet.examples.get(rule) }
-}
-
-fn severity(name: &str) -> Severity {
-    let all = [Severity::Low, Severity::Medium, Severity::High];
-    all.into_iter().find(|severity| severity.name() == name).unwrap_or(Severity::Info)
 }

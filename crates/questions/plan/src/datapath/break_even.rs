@@ -3,12 +3,13 @@
 //! that is left while a VM is being moved.
 
 use super::model::breakeven::{longest_chain, pmd_cores, tie_bytes};
-use super::model::design::{Datapath, Design, Pattern};
+use super::model::design::{Datapath, Design};
 use super::model::frames::Frames;
 use super::model::stages::{Bed, Load, rate, ring_end_ns};
 use super::model::switch::HopCost;
 use super::plan::{Chain, Plan};
 use super::predict::{Predicted, is_calibrated};
+use base::datapath::Traffic;
 
 /// Cycles of a hop of 64 bytes, and the share by which each byte raises them, where nobody has measured the host's own: the best of
 /// three runs of one bed, and the most that fits the talk of 2017 (a thread for each port at 2.2 GHz carries 5.25 Mpps).
@@ -32,11 +33,11 @@ pub(super) fn answers(plan: &Plan, rates: &[Predicted<'_>]) -> Vec<Answer> {
     for chain in &plan.chains {
         let Some(card) = plan.cards.get(chain.card) else { continue };
         let bed = plan.bed(card);
-        if chain.pattern == Pattern::Chain {
+        if chain.pattern == Traffic::Chain {
             all.extend(plan.frames.iter().flat_map(|frames| cores(&bed, chain, frames)));
         }
         all.extend(tie(&bed, chain));
-        if let Some(target) = plan.target_pps.filter(|_| chain.pattern == Pattern::Chain) {
+        if let Some(target) = plan.target_pps.filter(|_| chain.pattern == Traffic::Chain) {
             all.extend(plan.frames.iter().flat_map(|frames| longest(&bed, chain, frames, target)));
             all.extend(plan.frames.iter().flat_map(|frames| batch(&bed, chain, frames, target)));
         }
@@ -58,8 +59,8 @@ fn hops(bed: &Bed) -> Vec<HopCost> {
 
 /// Cores that poll for a switch which carries what VFs carry.
 pub(super) fn cores(bed: &Bed, chain: &Chain, frames: &Frames) -> Vec<Answer> {
-    let vfs = Design::uniform(Datapath::Sriov, Pattern::Chain, chain.vnfs);
-    let load = Load { design: &vfs, pattern: Pattern::Chain, vnfs: chain.vnfs };
+    let vfs = Design::uniform(Datapath::Sriov, Traffic::Chain, chain.vnfs);
+    let load = Load { design: &vfs, pattern: Traffic::Chain, vnfs: chain.vnfs };
     let of_vfs = rate(bed, load, &[], frames);
     let Some((system, bound)) = of_vfs.system_pps().zip(of_vfs.bound()).filter(|_| is_calibrated(bed, &vfs)) else {
         return Vec::new();
@@ -102,7 +103,7 @@ fn tie(bed: &Bed, chain: &Chain) -> Option<Answer> {
 /// The longest chain of each path that carries the target.
 fn longest<'a>(bed: &'a Bed, chain: &'a Chain, frames: &'a Frames, target: f64) -> impl Iterator<Item = Answer> + 'a {
     [Datapath::Sriov, Datapath::OvsDpdk, Datapath::OvsKernel].into_iter().filter_map(move |path| {
-        let of = |vnfs| Design::uniform(path, Pattern::Chain, vnfs);
+        let of = |vnfs| Design::uniform(path, Traffic::Chain, vnfs);
         let is_known = is_calibrated(bed, &of(1));
         is_known.then(|| Answer {
             question: "longest_chain",
@@ -121,7 +122,7 @@ fn batch(bed: &Bed, chain: &Chain, frames: &Frames, target: f64) -> Vec<Answer> 
     let known = bed.channel.as_ref().zip(frames.size_bytes()).filter(|(cost, _)| !cost.sweeps.is_empty());
     let Some((cost, bytes)) = known.filter(|_| chain.vnfs > 1) else { return Vec::new() };
     let rings = Design::ends(Datapath::Sriov, Datapath::Channel, chain.vnfs);
-    let load = Load { design: &rings, pattern: Pattern::Chain, vnfs: chain.vnfs };
+    let load = Load { design: &rings, pattern: Traffic::Chain, vnfs: chain.vnfs };
     let Some(side_ns) = ring_end_ns(bed, load, frames, target) else { return Vec::new() };
     let batch = cost.smallest_batch(bytes as u32, side_ns);
     let answer = |question, value: Option<f64>, unit| Answer {

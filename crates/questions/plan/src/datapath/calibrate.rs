@@ -12,7 +12,6 @@
 //! tell what one of these costs, it is between nothing and a whole hop, and the hop between y and y / (1 - x): that range is then part of
 //! the spread.
 
-use super::model::design::Pattern;
 use super::model::switch::HopCost;
 use super::quantity::hop_of;
 use super::stated::Known;
@@ -83,7 +82,7 @@ pub type RingCost = fn(&Input, &ChannelUse, &str) -> Option<Result<Known<Channel
 /// A sentence for the user: what the recording lacks, and how to measure it.
 pub fn calibration(
     input: &Input,
-    pattern: Pattern,
+    pattern: Traffic,
     used: &ChannelUse,
     from: &str,
     ring_cost: RingCost,
@@ -95,16 +94,12 @@ pub fn calibration(
 }
 
 /// By the trials that went the way of `pattern`: chains and north-south are kept apart.
-fn of_switch(input: &Input, pattern: Pattern, from: &str) -> Result<OfSwitch, String> {
-    let traffic = match pattern {
-        Pattern::Chain => Traffic::Chain,
-        Pattern::NorthSouth => Traffic::NorthSouth,
-    };
-    let how =
-        format!("measure some: kvmscope lab ovs --pattern {} --vnfs 1,2 --size 64,512,1518 -o DIR", traffic.name());
-    let mut beds = input.datapaths.beds.iter().map(|bed| (&bed.runs, telling(&bed.runs.runs, traffic)));
+fn of_switch(input: &Input, pattern: Traffic, from: &str) -> Result<OfSwitch, String> {
+    let way = pattern.name();
+    let how = format!("measure some: kvmscope lab ovs --pattern {way} --vnfs 1,2 --size 64,512,1518 -o DIR");
+    let mut beds = input.datapaths.beds.iter().map(|bed| (&bed.runs, telling(&bed.runs.runs, pattern)));
     let Some((bed, runs)) = beds.find(|(_, runs)| !runs.is_empty()) else {
-        return Err(format!("{from} has no trials of OVS-DPDK with cycles, pattern {}; {how}", traffic.name()));
+        return Err(format!("{from} has no trials of OVS-DPDK with cycles, pattern {way}; {how}"));
     };
     let Some(hz) = tsc_hz(bed) else {
         return Err(format!("{from} does not tell the length of a tick of the time-stamp counter; {how}"));

@@ -4,7 +4,7 @@ mod flow;
 mod gauges;
 
 use super::break_even;
-use super::model::design::{Datapath, Design, Pattern};
+use super::model::design::{Datapath, Design};
 use super::model::frames::Frames;
 use super::model::stages::{Bed, Load, Resource, Stage, rate};
 use super::plan::{Chain, Plan};
@@ -12,6 +12,7 @@ use super::predict::{Predicted, is_calibrated};
 use super::published;
 use super::rules;
 use base::Figure;
+use base::datapath::Traffic;
 use base::figure::{Axis, Bar, BarGroup, Curve, Curves, Drawing, Form, Mark};
 use base::number::plain;
 
@@ -34,7 +35,7 @@ pub(super) fn figures(plan: &Plan, rates: &[Predicted<'_>]) -> Vec<Figure> {
     all.extend(
         plan.frames.iter().find(|frames| frames.size_bytes().is_some()).map(|frames| over_vms(&bed, chain, frames)),
     );
-    all.extend((chain.pattern == Pattern::Chain).then(|| cores(&bed, chain)));
+    all.extend((chain.pattern == Traffic::Chain).then(|| cores(&bed, chain)));
     all.retain(|figure| matches!(&figure.drawing, Drawing::Curves(curves) if !curves.curves.is_empty()));
     let directions = if plan.directions > 1 { "both directions together" } else { "one direction" };
     all.extend(gauges::figure(rates, directions));
@@ -62,10 +63,10 @@ struct Family {
 
 impl Family {
     /// Those that are calibrated: each path everywhere, and rings between VNFs.
-    fn all(bed: &Bed, pattern: Pattern) -> Vec<Family> {
+    fn all(bed: &Bed, pattern: Traffic) -> Vec<Family> {
         let known = |path: &Datapath| is_calibrated(bed, &Design::of(vec![*path]));
-        let paths = || super::DATAPATHS.iter().map(|(path, _)| *path).filter(known);
-        let has_rings = bed.channel.is_some() && pattern == Pattern::Chain;
+        let paths = || Datapath::ALL.into_iter().filter(known);
+        let has_rings = bed.channel.is_some() && pattern == Traffic::Chain;
         let rings = paths().filter(|_| has_rings).map(|ends| Family { ends, between: Datapath::Channel });
         paths().map(|path| Family { ends: path, between: path }).chain(rings).take(MOST_CURVES).collect()
     }
@@ -82,8 +83,8 @@ impl Family {
     /// Packets a second of all VNFs together.
     fn system(self, bed: &Bed, chain: &Chain, vnfs: u32, frames: &Frames) -> Option<f64> {
         let design = match chain.pattern {
-            Pattern::Chain => Design::ends(self.ends, self.between, vnfs),
-            Pattern::NorthSouth => Design::uniform(self.ends, Pattern::NorthSouth, vnfs),
+            Traffic::Chain => Design::ends(self.ends, self.between, vnfs),
+            Traffic::NorthSouth => Design::uniform(self.ends, Traffic::NorthSouth, vnfs),
         };
         let is_known = design.count(Datapath::Channel) == 0
             || frames.all(|bytes| bed.channel.as_ref().is_some_and(|cost| cost.covers(bytes)));
@@ -127,7 +128,7 @@ fn over_sizes(bed: &Bed, chain: &Chain) -> Figure {
             let stage = rate.stages.iter().find(|stage| stage.resource == ceiling)?;
             Some((f64::from(bytes), gbps(stage.capacity_pps * f64::from(chain.vnfs), bytes)))
         };
-        let is_far = chain.pattern == Pattern::Chain && ceiling == Resource::Line;
+        let is_far = chain.pattern == Traffic::Chain && ceiling == Resource::Line;
         let points = if is_far { Vec::new() } else { sizes().filter_map(point).collect() };
         curves.push(Curve { label: format!("{label} for VFs"), form: Form::Line, points });
     }

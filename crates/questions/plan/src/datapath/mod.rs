@@ -35,7 +35,7 @@ mod tables;
 
 pub use calibrate::{Calibration, RingCost, calibration};
 pub use facts::ring::{ChannelCost, ChannelUse};
-pub use model::design::{DATAPATHS, Datapath, Design, Pattern};
+pub use model::design::{Datapath, Design};
 pub use model::frames::Frames;
 pub use model::nic::{NICS, Nic};
 pub use model::pcie::{Detours, Link};

@@ -1,10 +1,8 @@
 //! A plan that is stated quantity by quantity, without a file: chains side by side on one kind of card.
 
 use super::quantity;
-use super::{
-    ChannelCost, DATAPATHS, Datapath, Design, Detours, Frames, HopCost, Known, NICS, Pattern, Stated, StatedCard,
-    StatedChain,
-};
+use super::{ChannelCost, Datapath, Design, Detours, Frames, HopCost, Known, NICS, Stated, StatedCard, StatedChain};
+use base::datapath::Traffic;
 use base::nearest::instead;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -20,7 +18,7 @@ pub struct Options {
     pub sizes: Vec<Frames>,
     /// A mix of sizes.
     pub imix: Option<Frames>,
-    pub pattern: Pattern,
+    pub pattern: Traffic,
     /// The card's model.
     pub nic: Option<String>,
     /// Bits a second of a port.
@@ -82,9 +80,8 @@ impl Options {
             "size" => self.sizes.push(quantity::size(number(text)?)?),
             "imix" => self.imix = Some(quantity::imix(text)?),
             "pattern" => {
-                let known = [Pattern::Chain, Pattern::NorthSouth];
-                let named = known.into_iter().find(|pattern| pattern.name() == text);
-                self.pattern = named.ok_or_else(|| instead(text, known.into_iter().map(Pattern::name)))?;
+                let named = Traffic::named(text);
+                self.pattern = named.ok_or_else(|| instead(text, Traffic::ALL.map(Traffic::name)))?;
             }
             "nic" => self.nic = Some(text.to_owned()),
             "link" => self.line_bits_per_s = Some(quantity::bits_per_s(text)?),
@@ -106,7 +103,7 @@ impl Options {
             "channel" => self.channel = Some(quantity::channel(text)?),
             "datapath" => {
                 let named = Datapath::called(text);
-                let path = named.ok_or_else(|| instead(text, DATAPATHS.iter().map(|(_, name)| *name)))?;
+                let path = named.ok_or_else(|| instead(text, Datapath::ALL.map(Datapath::name)))?;
                 self.datapaths.push(path);
             }
             "search" => self.search = number(text)?,

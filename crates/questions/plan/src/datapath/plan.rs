@@ -1,11 +1,12 @@
 //! What is to be planned: what a host has, and what it is to carry.
 
-use super::model::design::{Datapath, Design, Pattern};
+use super::model::design::{Datapath, Design};
 use super::model::frames::Frames;
 use super::model::nic::Nic;
 use super::model::pcie::{Detours, Link};
 use super::model::stages::Bed;
 use super::model::switch::HopCost;
+use base::datapath::Traffic;
 use facts::ring::ChannelCost;
 
 /// Everything a prediction rests on.
@@ -79,7 +80,7 @@ pub struct Card {
 pub struct Chain {
     /// How many: of a chain one behind the other, north-south side by side.
     pub vnfs: u32,
-    pub pattern: Pattern,
+    pub pattern: Traffic,
     /// Which paths are weighed.
     pub designs: Vec<Design>,
     /// The user named none of them, so a search may take others.
@@ -117,10 +118,10 @@ impl Plan {
 impl Chain {
     /// All designs worth a look where the user names none: each path everywhere, and of a chain VFs at its ends with a switch between; where
     /// something is known of rings, also these between VNFs.
-    pub(crate) fn usual_designs(pattern: Pattern, vnfs: u32, knows_rings: bool) -> Vec<Design> {
-        let uniform = super::DATAPATHS.iter().map(|(path, _)| Design::uniform(*path, pattern, vnfs));
+    pub(crate) fn usual_designs(pattern: Traffic, vnfs: u32, knows_rings: bool) -> Vec<Design> {
+        let uniform = Datapath::ALL.into_iter().map(|path| Design::uniform(path, pattern, vnfs));
         let mut designs: Vec<Design> = uniform.collect();
-        if pattern == Pattern::Chain && vnfs > 1 {
+        if pattern == Traffic::Chain && vnfs > 1 {
             designs.push(Design::ends(Datapath::Sriov, Datapath::OvsDpdk, vnfs));
             let ends = [Datapath::Sriov, Datapath::OvsDpdk].into_iter().filter(|_| knows_rings);
             designs.extend(ends.map(|ends| Design::ends(ends, Datapath::Channel, vnfs)));

@@ -1,11 +1,12 @@
 //! What each design of a plan carries.
 
 use super::band::{Band, band, near};
-use super::model::design::{Datapath, Design, Pattern};
+use super::model::design::{Datapath, Design};
 use super::model::frames::Frames;
 use super::model::stages::{Bed, Load, Rate, helper_cores, rate};
 use super::plan::{Chain, Plan};
 use super::search;
+use base::datapath::Traffic;
 
 /// A design at one size.
 #[derive(Debug, Clone)]
@@ -120,8 +121,8 @@ fn window(bed: &Bed, load: Load<'_>, beside: &[(Load<'_>, bool)], frames: &Frame
         [(Datapath::OvsDpdk, bed.hop.is_some() && bed.pmd_cores > 0), (Datapath::OvsKernel, bed.vhost_pps.is_some())];
     let (standby, _) = standby.into_iter().find(|(_, is_known)| *is_known)?;
     let vms = match load.pattern {
-        Pattern::Chain => load.vnfs,
-        Pattern::NorthSouth => 1,
+        Traffic::Chain => load.vnfs,
+        Traffic::NorthSouth => 1,
     };
     let moved = (0..vms as usize).map(|vnf| load.design.while_moving(vnf, standby));
     let rates = moved.filter_map(|design| rate(bed, Load { design: &design, ..load }, beside, frames).chain_pps());

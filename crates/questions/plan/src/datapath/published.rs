@@ -4,7 +4,8 @@
 
 mod arithmetic;
 
-use super::model::design::{Datapath, Pattern};
+use super::model::design::Datapath;
+use base::datapath::Traffic;
 use base::number::many;
 use facts::published::{DatapathResult, RateUnit, Standing, datapaths, source};
 use facts::validation::{Band, Comparison, Worth, chapter};
@@ -24,7 +25,7 @@ enum Counted {
 pub(super) struct Point {
     pub id: &'static str,
     /// What was measured, where one design was.
-    pub of: Option<(Datapath, Pattern)>,
+    pub of: Option<(Datapath, Traffic)>,
     pub vnfs: Option<u32>,
     counted: Counted,
     published: f64,
@@ -62,7 +63,7 @@ impl Point {
         };
         Self {
             id: &record.id,
-            of: path.zip(record.pattern.as_deref().and_then(Pattern::named)),
+            of: path.zip(record.pattern.as_deref().and_then(Traffic::named)),
             vnfs: record.vnfs,
             counted,
             published,
@@ -261,6 +262,6 @@ mod tests {
     fn patterns_are_calibrated_apart() {
         let level = |id: &str| point(id).model.unwrap().likely;
         assert_eq!((level("ovs-ns-64-8"), level("ovs-chain-64-each-4")), (10.6, 5.25));
-        assert!(points().filter(|point| point.of == Some((Datapath::OvsDpdk, Pattern::NorthSouth))).count() >= 6);
+        assert!(points().filter(|point| point.of == Some((Datapath::OvsDpdk, Traffic::NorthSouth))).count() >= 6);
     }
 }

@@ -3,13 +3,14 @@
 //! Whatever a file says that would not act is an error with its place: a key that is not known, a rate without a unit, edges of
 //! which there are too few. A constant without a source is marked as assumed.
 
-use super::model::design::{DATAPATHS, Datapath, Design, Pattern};
+use super::model::design::{Datapath, Design};
 use super::model::frames::Frames;
 use super::model::pcie::Detours;
 use super::model::switch::HopCost;
 use super::of_host::of_host as host_of_card;
 use super::quantity;
 use super::stated::{Known, Stated, StatedCard, StatedChain};
+use base::datapath::Traffic;
 use base::nearest::instead;
 use base::plain::{beginning, plain};
 use facts::MOST_PLAN_BYTES;
@@ -122,8 +123,8 @@ fn of_traffic(fields: &Fields<'_, '_>, stated: &mut Stated) -> Result<(), Error>
     Ok(())
 }
 
-fn pattern_of(fields: &Fields<'_, '_>) -> Result<Option<Pattern>, Error> {
-    fields.read("pattern", |value| one_of(value, &[Pattern::Chain, Pattern::NorthSouth], Pattern::name))
+fn pattern_of(fields: &Fields<'_, '_>) -> Result<Option<Traffic>, Error> {
+    fields.read("pattern", |value| one_of(value, &Traffic::ALL, Traffic::name))
 }
 
 fn of_host(fields: &Fields<'_, '_>, stated: &mut Stated) -> Result<(), Error> {
@@ -192,16 +193,16 @@ fn of_card(fields: &Fields<'_, '_>, open: Open<'_>) -> Result<(StatedCard, State
     Ok((card, host))
 }
 
-fn of_chain(fields: &Fields<'_, '_>, cards: &[&str], of_plan: Pattern) -> Result<StatedChain, Error> {
+fn of_chain(fields: &Fields<'_, '_>, cards: &[&str], of_plan: Traffic) -> Result<StatedChain, Error> {
     let own = pattern_of(fields)?;
     let pattern = own.unwrap_or(of_plan);
     let vnfs = fields.needed("vnfs", |value| within(value, 1, MOST_VNFS))?;
     let designs = fields.read("datapath", |value| match text(value)? {
-        MIXED if pattern == Pattern::Chain => Ok(Design::ends(Datapath::Sriov, Datapath::OvsDpdk, vnfs)),
+        MIXED if pattern == Traffic::Chain => Ok(Design::ends(Datapath::Sriov, Datapath::OvsDpdk, vnfs)),
         MIXED => Err("a mixed datapath is one of a chain".to_owned()),
         name => path(name).map(|path| Design::uniform(path, pattern, vnfs)),
     })?;
-    let needed = if pattern == Pattern::Chain { vnfs as usize + 1 } else { 2 };
+    let needed = if pattern == Traffic::Chain { vnfs as usize + 1 } else { 2 };
     let edges = fields.read("edges", |value| {
         let all = value.as_array().filter(|all| all.len() == needed);
         let all = all.ok_or_else(|| format!("write {needed} edges, such as [\"vf\", .., \"vf\"], in order"))?;
@@ -287,7 +288,7 @@ fn rate(value: &DeValue<'_>) -> Result<f64, String> {
 }
 
 fn path(name: &str) -> Result<Datapath, String> {
-    let known = DATAPATHS.iter().map(|(_, name)| *name).chain([MIXED]);
+    let known = Datapath::ALL.map(Datapath::name).into_iter().chain([MIXED]);
     Datapath::called(name)
         .ok_or_else(|| format!("`{}` is not known; {}", plain(beginning(name, 60)), instead(name, known)))
 }

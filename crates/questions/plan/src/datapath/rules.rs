@@ -1,9 +1,10 @@
 //! What is worth saying of a plan beside its numbers.
 
-use super::model::design::{Datapath, Pattern};
+use super::model::design::Datapath;
 use super::model::stages::Resource;
 use super::plan::Plan;
 use super::predict::Predicted;
+use base::datapath::Traffic;
 use base::number::{list, many, packets_per_s};
 use base::rule::Words;
 use base::{Cost, CostKind, Evidence, Finding, Level, Severity};
@@ -86,8 +87,8 @@ pub(super) fn subject(one: &Predicted<'_>) -> String {
         None => format!("{} bytes", one.frames.bytes()),
     };
     let what = match one.chain.pattern {
-        Pattern::Chain => "VNF",
-        Pattern::NorthSouth => "VM",
+        Traffic::Chain => "VNF",
+        Traffic::NorthSouth => "VM",
     };
     format!("{} at {size}", many(u64::from(one.chain.vnfs), what))
 }

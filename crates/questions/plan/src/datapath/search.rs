@@ -3,10 +3,11 @@
 //! By the model a design is what its ends are and how many of its inner edges take which path, so that is what is enumerated, with each
 //! number of polling CPUs at which the busiest of them gets less to do.
 
-use super::model::design::{Datapath, Design, Pattern};
+use super::model::design::{Datapath, Design};
 use super::model::stages::Bed;
 use super::plan::Chain;
 use super::predict::{Predicted, is_calibrated};
+use base::datapath::Traffic;
 
 /// Designs of a chain with what is calibrated on its bed, each with numbers of polling CPUs up to `most`.
 pub(super) fn candidates(bed: &Bed, chain: &Chain, most: u32) -> Vec<(Design, u32)> {
@@ -26,7 +27,7 @@ fn designs(bed: &Bed, chain: &Chain) -> Vec<Design> {
         [Datapath::OvsDpdk, Datapath::Sriov, Datapath::OvsKernel].into_iter().filter(known).collect();
     let uniform = paths.iter().map(|path| Design::uniform(*path, chain.pattern, chain.vnfs));
     let mut all: Vec<Design> = uniform.collect();
-    if chain.pattern == Pattern::NorthSouth {
+    if chain.pattern == Traffic::NorthSouth {
         return all;
     }
     let inner = chain.vnfs.saturating_sub(1) as usize;
@@ -58,9 +59,9 @@ fn designs(bed: &Bed, chain: &Chain) -> Vec<Design> {
 fn queues(bed: &Bed, chain: &Chain, design: &Design) -> u32 {
     let edges = design.edges().iter().filter(|path| path.is_polled()).count() as u32;
     match chain.pattern {
-        Pattern::Chain => (edges + bed.port_queues.saturating_sub(1)) * bed.directions.clamp(1, 2),
-        Pattern::NorthSouth if edges > 0 => chain.vnfs + bed.port_queues.max(1),
-        Pattern::NorthSouth => 0,
+        Traffic::Chain => (edges + bed.port_queues.saturating_sub(1)) * bed.directions.clamp(1, 2),
+        Traffic::NorthSouth if edges > 0 => chain.vnfs + bed.port_queues.max(1),
+        Traffic::NorthSouth => 0,
     }
 }
 

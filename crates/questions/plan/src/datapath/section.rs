@@ -99,7 +99,7 @@ fn summary(rates: &[Predicted<'_>]) -> String {
         let then = best.rate.runner_up().map_or(String::new(), |stage| {
             format!(", before {} at {}", stage.resource.name(), packets_per_s(stage.capacity_pps))
         });
-        let each = if best.chain.pattern == super::Pattern::NorthSouth { " for each VM" } else { "" };
+        let each = if best.chain.pattern == base::datapath::Traffic::NorthSouth { " for each VM" } else { "" };
         let cores =
             best.pmd_cores.map_or(String::new(), |cores| format!(", with {}", many(u64::from(cores), "polling CPU")));
         format!(

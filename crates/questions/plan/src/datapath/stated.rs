@@ -1,12 +1,13 @@
 //! What a user states of a plan, a part of it at least, and what is taken where nothing is said.
 
 use super::calibrate::Calibration;
-use super::model::design::{Design, Pattern};
+use super::model::design::Design;
 use super::model::frames::Frames;
 use super::model::nic::{Hairpin, NICS, Nic, PacketLimit, named};
 use super::model::pcie::{Detours, Link};
 use super::model::switch::HopCost;
 use super::plan::{Assumption, Card, Chain, Plan};
+use base::datapath::Traffic;
 use base::nearest::instead;
 use base::number::plain;
 pub use facts::Known;
@@ -42,7 +43,7 @@ pub struct StatedChain {
     pub must_migrate: bool,
     pub card: usize,
     /// Where its packets go; as those of the plan, if that is not said.
-    pub pattern: Option<Pattern>,
+    pub pattern: Option<Traffic>,
 }
 
 /// A plan, as far as it is stated.
@@ -53,7 +54,7 @@ pub struct Stated {
     /// Whether they run at the same time.
     pub together: bool,
     pub frames: Vec<Frames>,
-    pub pattern: Pattern,
+    pub pattern: Traffic,
     /// 2 if packets go both ways.
     pub directions: Option<u32>,
     /// What each chain has to carry.
@@ -278,7 +279,7 @@ fn shown_limit(limit: &PacketLimit) -> String {
 }
 
 impl StatedChain {
-    fn chain(&self, of_plan: Pattern, knows_rings: bool) -> Chain {
+    fn chain(&self, of_plan: Traffic, knows_rings: bool) -> Chain {
         let pattern = self.pattern.unwrap_or(of_plan);
         let is_open = self.designs.is_empty();
         let usual = || Chain::usual_designs(pattern, self.vnfs, knows_rings);

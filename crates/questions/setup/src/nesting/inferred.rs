@@ -8,8 +8,9 @@
 //! The stable bit of kvm-clock says nothing here: KVM offers it whatever its own clock is, and the clock's page decides.
 //! Flags: nested_vmx_setup_ctls_msrs in arch/x86/kvm/vmx/nested.c, Linux 6.12; the bit: __do_cpuid_func in cpuid.c.
 
-use super::model::{Machine, Model, State};
+use super::model::{Machine, Model};
 use base::Level;
+use base::figure::Standing;
 use base::{Table, TableSpec, columns, shown};
 
 /// Flags that KVM offers its guests only where the hardware has them, and what they say.
@@ -39,7 +40,7 @@ pub(crate) fn inferred(model: &Model) -> Vec<Inferred> {
     let mut all: Vec<Inferred> = flags(guest)
         .map(|(flag, said)| row(said, format!("flag {flag} of {}: KVM does not emulate this one", guest.id), false))
         .collect();
-    if let Some(seen) = guest.row("cpuid_answered_below").filter(|row| row.state == State::On) {
+    if let Some(seen) = guest.row("cpuid_answered_below").filter(|row| row.state == Standing::On) {
         all.push(row("answers its guest's CPUID", seen.evidence.clone(), true));
     }
     all

@@ -1,7 +1,7 @@
 //! The picture of features: what each machine says of each, those that call for a change first.
 
 use super::features::meaning;
-use super::model::{Machine, Model, State};
+use super::model::{Machine, Model};
 use super::tables::FEATURES;
 use base::figure::{Drawing, Matrix, MatrixRow, Standing};
 use base::number::many;
@@ -38,14 +38,7 @@ pub(super) fn figure(model: &Model, findings: &[Finding]) -> Option<Figure> {
 }
 
 fn row(model: &Model, name: &'static str, findings: &[Finding]) -> MatrixRow {
-    let cell = |machine: &Machine| {
-        machine.row(name).map(|row| match row.state {
-            State::On => Standing::On,
-            State::Off => Standing::Off,
-            State::Absent => Standing::Absent,
-            State::Unknown => Standing::Unknown,
-        })
-    };
+    let cell = |machine: &Machine| machine.row(name).map(|row| row.state);
     let about = findings.iter().filter(|finding| is_about(finding, name));
     MatrixRow {
         label: name.to_owned(),

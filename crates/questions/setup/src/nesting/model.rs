@@ -1,6 +1,7 @@
 //! What the nesting question works on: machines of different levels, and what each says of each feature.
 
 use base::Level;
+use base::figure::Standing;
 use host::Virtualization;
 
 /// All machines with a snapshot.
@@ -19,22 +20,11 @@ pub struct Machine {
     pub features: Vec<Row>,
 }
 
-/// What can be said of a feature. Unknown is an answer: it is never read as off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    On,
-    /// It could be used and is not.
-    Off,
-    /// This level is not offered it: hardware, kernel or the level below lack it.
-    Absent,
-    Unknown,
-}
-
 /// What one machine says of one feature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     pub feature: &'static str,
-    pub state: State,
+    pub state: Standing,
     /// The file and its value, or the bit.
     pub evidence: String,
 }
@@ -42,36 +32,20 @@ pub struct Row {
 /// State and evidence, before they have a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
-    pub state: State,
+    pub state: Standing,
     pub evidence: String,
 }
 
-impl State {
-    /// As it is written in every output.
-    pub fn name(self) -> &'static str {
-        match self {
-            State::On => "on",
-            State::Off => "off",
-            State::Absent => "absent",
-            State::Unknown => "unknown",
-        }
-    }
-
-    pub fn of(on: bool) -> Self {
-        if on { State::On } else { State::Off }
-    }
-}
-
 impl Seen {
-    pub fn new(state: State, evidence: impl Into<String>) -> Self {
+    pub fn new(state: Standing, evidence: impl Into<String>) -> Self {
         Self { state, evidence: evidence.into() }
     }
 }
 
 impl Machine {
     /// What this machine says of a feature; unknown where it was not asked.
-    pub fn state(&self, feature: &str) -> State {
-        self.row(feature).map_or(State::Unknown, |row| row.state)
+    pub fn state(&self, feature: &str) -> Standing {
+        self.row(feature).map_or(Standing::Unknown, |row| row.state)
     }
 
     pub fn row(&self, feature: &str) -> Option<&Row> {

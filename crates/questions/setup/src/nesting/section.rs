@@ -2,10 +2,11 @@
 
 use super::advise::advise;
 use super::build::build;
-use super::model::{Machine, Model, State};
+use super::model::{Machine, Model};
 use super::tables;
 use super::traced_exits::TracedExits;
 use super::{measured, measured_cost, ratio};
+use base::figure::Standing;
 use base::number::{counted, list};
 use base::{Level, Section, Unknown};
 use facts::benches;
@@ -79,7 +80,7 @@ fn about(machine: &Machine) -> String {
 fn summary(model: &Model, findings: usize) -> String {
     let mut sentences: Vec<String> = model.machines.iter().map(standing).collect();
     let mut features = model.machines.iter().flat_map(|machine| &machine.features);
-    if features.all(|row| row.state == State::Unknown) {
+    if features.all(|row| row.state == Standing::Unknown) {
         sentences.push("The snapshot has no data about its features.".to_owned());
     } else if findings == 0 {
         sentences.push("Nothing to change for nested virtualization.".to_owned());
@@ -91,20 +92,20 @@ fn summary(model: &Model, findings: usize) -> String {
 fn standing(machine: &Machine) -> String {
     let id = &machine.id;
     match (machine.state("emulated_cpu"), machine.state("virtualization"), machine.state("kvm")) {
-        (State::On, ..) => format!("{id} is emulated by QEMU TCG: its times do not apply to hardware."),
-        (_, State::On, State::On) => {
+        (Standing::On, ..) => format!("{id} is emulated by QEMU TCG: its times do not apply to hardware."),
+        (_, Standing::On, Standing::On) => {
             format!("{id} can run guests with KVM, and nested guests in those that have VMX or SVM.")
         }
-        (_, State::On, State::Off | State::Absent) if machine.facts.is_loaded("kvm") == Some(true) => {
+        (_, Standing::On, Standing::Off | Standing::Absent) if machine.facts.is_loaded("kvm") == Some(true) => {
             format!("{id} has VMX or SVM; module kvm is loaded, but neither kvm_intel nor kvm_amd.")
         }
-        (_, State::On, State::Off | State::Absent) => format!("{id} has VMX or SVM, but KVM is not loaded."),
-        (_, State::On, _) => format!("{id} has VMX or SVM; whether KVM is loaded is unknown."),
-        (_, State::Absent, State::On) if machine.state("kvm_pvm") == State::On => {
+        (_, Standing::On, Standing::Off | Standing::Absent) => format!("{id} has VMX or SVM, but KVM is not loaded."),
+        (_, Standing::On, _) => format!("{id} has VMX or SVM; whether KVM is loaded is unknown."),
+        (_, Standing::Absent, Standing::On) if machine.state("kvm_pvm") == Standing::On => {
             format!("{id} has no VMX or SVM and runs guests with kvm_pvm.")
         }
-        (_, State::Off, _) => format!("{id} has VMX or SVM, but its firmware disables it."),
-        (_, State::Absent, _) => format!("{id} has no VMX or SVM, so KVM cannot run guests there."),
+        (_, Standing::Off, _) => format!("{id} has VMX or SVM, but its firmware disables it."),
+        (_, Standing::Absent, _) => format!("{id} has no VMX or SVM, so KVM cannot run guests there."),
         _ => format!("Whether {id} can run guests is unknown."),
     }
 }

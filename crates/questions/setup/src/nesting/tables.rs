@@ -2,8 +2,9 @@
 
 use super::features::meaning;
 use super::known;
-use super::model::{Model, State};
+use super::model::Model;
 use super::{flags, inferred, measured};
+use base::figure::Standing;
 use base::table::{Across, Shown, TableSpec};
 use base::{Cell, Level, Table, shown, table};
 use std::borrow::Cow;
@@ -57,7 +58,7 @@ struct Said<'m> {
     machine: Option<&'m str>,
     level: Level,
     feature: &'static str,
-    state: State,
+    state: Standing,
     evidence: Cow<'m, str>,
 }
 
@@ -75,7 +76,7 @@ fn said(model: &Model) -> Vec<Said<'_>> {
         machine: None,
         level,
         feature,
-        state: State::Unknown,
+        state: Standing::Unknown,
         evidence: Cow::Owned(evidence),
     });
     seen.chain(untold).collect()
@@ -101,12 +102,12 @@ pub fn features(model: &Model, all: bool) -> Table {
 
 /// The features of one machine, those that say nothing of their own last.
 fn as_list(rows: &mut Vec<Said<'_>>) -> Option<Shown> {
-    let unknown = rows.iter().filter(|row| row.state == State::Unknown).count();
+    let unknown = rows.iter().filter(|row| row.state == Standing::Unknown).count();
     let mut reasons = BTreeSet::new();
     let silent = |row: &Said<'_>| match row.state {
-        State::Unknown => unknown > FEW_SILENT,
-        State::Absent => row.evidence.ends_with(NOT_AFFECTED) || !reasons.insert(row.evidence.to_string()),
-        State::On | State::Off => false,
+        Standing::Unknown => unknown > FEW_SILENT,
+        Standing::Absent => row.evidence.ends_with(NOT_AFFECTED) || !reasons.insert(row.evidence.to_string()),
+        Standing::On | Standing::Off => false,
     };
     let silent: Vec<bool> = rows.iter().map(silent).collect();
     let rest = match unknown > FEW_SILENT {
@@ -122,7 +123,7 @@ fn as_list(rows: &mut Vec<Said<'_>>) -> Option<Shown> {
 fn as_matrix(rows: &mut Vec<Said<'_>>) -> Option<Shown> {
     let mut known: BTreeMap<&str, bool> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.machine.is_some()) {
-        *known.entry(row.feature).or_default() |= row.state != State::Unknown;
+        *known.entry(row.feature).or_default() |= row.state != Standing::Unknown;
     }
     let silent: Vec<bool> = rows.iter().map(|row| known.get(row.feature) != Some(&true)).collect();
     telling_first(rows, &silent);

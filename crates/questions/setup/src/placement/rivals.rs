@@ -31,7 +31,7 @@ pub(super) fn table(models: &[Model]) -> Table {
                     thread.role.to_string().into(),
                     thread.tid.map_or(Cell::Missing, |tid| Cell::I64(tid.into())),
                     Cell::U64(rank),
-                    rival.kind.noun().into(),
+                    rival.kind.name().into(),
                     named.is_some_and(|named| std::ptr::eq(named, rival)).into(),
                     verdict.waited.into(),
                     rival.took.into(),

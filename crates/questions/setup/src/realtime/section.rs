@@ -39,26 +39,17 @@ pub(super) struct Judged {
     pub state: State,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// As real time wants it, as far as was seen.
-    AsWanted,
-    /// Not so.
-    NotSet,
-    /// Set, and without the effect that it is set for.
-    NoEffect,
-    /// Not read.
-    Unknown,
-}
-
-impl State {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            State::AsWanted => "as wanted",
-            State::NotSet => "not set",
-            State::NoEffect => "no effect",
-            State::Unknown => "unknown",
-        }
+base::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum State {
+        /// As real time wants it, as far as was seen.
+        AsWanted = "as wanted",
+        /// Not so.
+        NotSet = "not set",
+        /// Set, and without the effect that it is set for.
+        NoEffect = "no effect",
+        /// Not read.
+        Unknown = "unknown",
     }
 }
 

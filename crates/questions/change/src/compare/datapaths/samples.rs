@@ -6,14 +6,16 @@ use facts::datapaths::Bed;
 use facts::statistics::spread::median;
 use std::collections::{BTreeMap, BTreeSet};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Measure {
-    /// Packets a second from end to end.
-    Rate,
-    /// Cycles of a packet in the switch, during which its threads ran.
-    Cycles,
-    /// Gb/s of a TCP stream of messages.
-    Stream,
+base::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub(super) enum Measure {
+        /// Packets a second from end to end.
+        Rate = "chain_pps",
+        /// Cycles of a packet in the switch, during which its threads ran.
+        Cycles = "cycles",
+        /// Gb/s of a TCP stream of messages.
+        Stream = "stream_gbps",
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,14 +40,6 @@ pub(super) struct Series {
 pub(super) type Samples = BTreeMap<Kind, Series>;
 
 impl Measure {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Measure::Rate => "chain_pps",
-            Measure::Cycles => "cycles",
-            Measure::Stream => "stream_gbps",
-        }
-    }
-
     /// What there is more or less of.
     pub(super) fn noun(self) -> &'static str {
         match self {

@@ -3,13 +3,14 @@
 //! Nothing is shared out: the load of a hop is the rate of the design, and a hop is as full as the fullest of the resources that a packet
 //! uses on it.
 
-use super::super::model::design::{Datapath, Pattern};
+use super::super::model::design::Datapath;
 use super::super::model::stages::Resource;
 use super::super::plan::Plan;
 use super::super::predict::Predicted;
 use super::super::rules;
 use super::MOST_CURVES;
 use base::Figure;
+use base::datapath::Traffic;
 use base::figure::{Drawing, Flow, Fullest, Hop, Side, Stop};
 use base::number::{counted, many};
 
@@ -49,13 +50,13 @@ fn way(plan: &Plan, design: &Predicted<'_>) -> Option<Flow> {
     let of_vnf = share(&|resource| resource == Resource::Guest).map(|guest| guest.share);
     // North-south each VM has its part of what the hop carries.
     let (carried, last) = match design.chain.pattern {
-        Pattern::Chain => (1.0, design.design.edges().len()),
-        Pattern::NorthSouth => (f64::from(design.rate.vnfs), 2),
+        Traffic::Chain => (1.0, design.design.edges().len()),
+        Traffic::NorthSouth => (f64::from(design.rate.vnfs), 2),
     };
     let end = |at: usize| match design.chain.pattern {
         _ if at == 0 || at == last => Stop { label: "wire".to_owned(), side: Side::Below, share: None },
-        Pattern::Chain => Stop { label: format!("VNF {at}"), side: Side::Above, share: of_vnf },
-        Pattern::NorthSouth => {
+        Traffic::Chain => Stop { label: format!("VNF {at}"), side: Side::Above, share: of_vnf },
+        Traffic::NorthSouth => {
             Stop { label: many(u64::from(design.rate.vnfs), "VM"), side: Side::Above, share: of_vnf }
         }
     };

@@ -7,7 +7,7 @@
 //! ```
 //! While a lab runs, `lab ovs` asks for the same, so that a wall that is played back shows what stood on it.
 
-use super::foretold::{Asked, pattern};
+use super::foretold::Asked;
 use crate::datapath::calibrate::{telling, tsc_hz};
 use crate::datapath::published::points;
 use base::datapath::{DatapathRun, DatapathRuns, gbps};
@@ -60,7 +60,7 @@ pub fn published(trial: &TrialName) -> Vec<Published> {
     let mut found: Vec<Published> = Vec::new();
     for point in points() {
         let (Some((path, of)), Some(bytes), Some(vnfs)) = (point.of, point.frame_bytes(), point.vnfs) else { continue };
-        let Some(mpps) = point.system_mpps().filter(|_| of == pattern(trial.pattern)) else { continue };
+        let Some(mpps) = point.system_mpps().filter(|_| of == trial.pattern) else { continue };
         let design = path.name();
         let is_there = |it: &Published| it.design == design && it.vnfs == vnfs && it.system_pps == mpps * 1e6;
         if bytes == f64::from(trial.size_bytes) && !found.iter().any(is_there) {

@@ -2,7 +2,7 @@
 
 use crate::datapath::band::band;
 use crate::datapath::calibrate::costs;
-use crate::datapath::model::design::{Datapath, Design, Pattern};
+use crate::datapath::model::design::{Datapath, Design};
 use crate::datapath::model::frames::Frames;
 use crate::datapath::model::pcie::Detours;
 use crate::datapath::model::stages::{Bed, Load, rate};
@@ -22,14 +22,6 @@ pub(super) struct Foretold {
     pub(super) chain_pps: f64,
     pub(super) high_pps: f64,
     pub(super) bound_by: &'static str,
-}
-
-/// As the planner calls it.
-pub(super) fn pattern(traffic: Traffic) -> Pattern {
-    match traffic {
-        Traffic::Chain => Pattern::Chain,
-        Traffic::NorthSouth => Pattern::NorthSouth,
-    }
 }
 
 impl Asked {
@@ -56,9 +48,8 @@ impl Asked {
             channel: None,
             directions: 1,
         };
-        let pattern = pattern(self.pattern);
-        let design = Design::uniform(Datapath::OvsDpdk, pattern, self.vnfs);
-        let load = Load { design: &design, pattern, vnfs: self.vnfs };
+        let design = Design::uniform(Datapath::OvsDpdk, self.pattern, self.vnfs);
+        let load = Load { design: &design, pattern: self.pattern, vnfs: self.vnfs };
         let frames = Frames::of(self.size_bytes);
         let rate = rate(&bed, load, &[], &frames);
         let band = band(&bed, load, &rate, &frames);

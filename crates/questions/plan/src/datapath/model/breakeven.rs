@@ -1,9 +1,10 @@
 //! Where one design overtakes another: cores that beat a VF, the size at which two tie, the longest chain at a target.
 
-use super::design::{Design, Pattern};
+use super::design::Design;
 use super::frames::Frames;
 use super::stages::{Bed, Load, rate};
 use super::switch::HopCost;
+use base::datapath::Traffic;
 
 /// Ethernet's shortest and longest untagged frame, with its check sequence.
 pub(crate) const SHORTEST_BYTES: u32 = 64;
@@ -37,7 +38,7 @@ pub(crate) fn longest_chain(
     target_pps: f64,
 ) -> Option<u32> {
     let carries = |vnfs: u32| {
-        let load = Load { design: &design(vnfs), pattern: Pattern::Chain, vnfs };
+        let load = Load { design: &design(vnfs), pattern: Traffic::Chain, vnfs };
         rate(bed, load, &[], frames).chain_pps().is_some_and(|pps| pps >= target_pps)
     };
     (1..=MOST_VNFS).take_while(|vnfs| carries(*vnfs)).last()
@@ -84,8 +85,8 @@ mod tests {
             let hop = HopCost::through_64_bytes(cycles, per_byte, 1.1, None);
             for (bytes, published) in [64, 128, 256, 512, 1024, 1518].into_iter().zip(published) {
                 let frames = Frames::of(bytes);
-                let design = Design::uniform(Datapath::Sriov, Pattern::Chain, 8);
-                let load = Load { design: &design, pattern: Pattern::Chain, vnfs: 8 };
+                let design = Design::uniform(Datapath::Sriov, Traffic::Chain, 8);
+                let load = Load { design: &design, pattern: Traffic::Chain, vnfs: 8 };
                 let system = rate(&bed(), load, &[], &frames).system_pps().unwrap();
                 let cores = pmd_cores(&hop, HZ, system, 8, &frames);
                 let digit = if published == 1.05 { 0.005 } else { 0.05 };
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_longest_chain_is_the_last_that_carries_the_target() {
-        let chain = |vnfs| Design::uniform(Datapath::Sriov, Pattern::Chain, vnfs);
+        let chain = |vnfs| Design::uniform(Datapath::Sriov, Traffic::Chain, vnfs);
         assert_eq!(longest_chain(&bed(), chain, &Frames::of(64), 5e6), Some(3), "18.5 Mpps divided by 3, not by 4");
         assert_eq!(longest_chain(&bed(), chain, &Frames::of(64), 60e6), None);
     }

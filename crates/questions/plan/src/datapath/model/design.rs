@@ -1,41 +1,29 @@
 //! What joins the wire and the VNFs: one path for each edge of a chain.
 
+use base::datapath::Traffic;
 use std::fmt;
 
-/// How packets get from one end of an edge to the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Datapath {
-    /// A virtual function of the card.
-    Sriov,
-    /// Open vSwitch with DPDK and vhost-user.
-    OvsDpdk,
-    /// Open vSwitch in the kernel, with vhost-net.
-    OvsKernel,
-    Macvtap,
-    Bridge,
-    /// Memory that two VMs share.
-    Channel,
-    /// A switch in a VM of its own.
-    VswitchVm,
+base::named! {
+    /// How packets get from one end of an edge to the other.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Datapath {
+        /// A virtual function of the card.
+        Sriov = "sriov",
+        /// Open vSwitch with DPDK and vhost-user.
+        OvsDpdk = "ovs-dpdk",
+        /// Open vSwitch in the kernel, with vhost-net.
+        OvsKernel = "ovs-kernel",
+        Macvtap = "macvtap",
+        Bridge = "bridge",
+        /// Memory that two VMs share.
+        Channel = "channel",
+        /// A switch in a VM of its own.
+        VswitchVm = "vswitch-vm",
+    }
 }
 
-/// All of them, with the names that tables and files have.
-pub const DATAPATHS: [(Datapath, &str); 7] = [
-    (Datapath::Sriov, "sriov"),
-    (Datapath::OvsDpdk, "ovs-dpdk"),
-    (Datapath::OvsKernel, "ovs-kernel"),
-    (Datapath::Macvtap, "macvtap"),
-    (Datapath::Bridge, "bridge"),
-    (Datapath::Channel, "channel"),
-    (Datapath::VswitchVm, "vswitch-vm"),
-];
-
 impl Datapath {
-    pub fn named(name: &str) -> Option<Self> {
-        DATAPATHS.iter().find(|(_, known)| *known == name).map(|(path, _)| *path)
-    }
-
-    /// The same, and shorter names that files may have.
+    /// The one with this name, which may be a shorter one in files.
     pub fn called(name: &str) -> Option<Self> {
         match name {
             "vf" => Some(Datapath::Sriov),
@@ -43,10 +31,6 @@ impl Datapath {
             "kernel" => Some(Datapath::OvsKernel),
             name => Self::named(name),
         }
-    }
-
-    pub fn name(self) -> &'static str {
-        DATAPATHS.iter().find(|(path, _)| *path == self).map_or("", |(_, name)| name)
     }
 
     /// Packets go through a thread of vhost-net.
@@ -66,29 +50,6 @@ impl Datapath {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Pattern {
-    /// From the wire through all VNFs, one behind the other, to the wire.
-    #[default]
-    Chain,
-    /// From the wire into one of the VNFs and back.
-    NorthSouth,
-}
-
-impl Pattern {
-    pub fn named(name: &str) -> Option<Self> {
-        [Pattern::Chain, Pattern::NorthSouth].into_iter().find(|pattern| pattern.name() == name)
-    }
-
-    /// Its name in tables and files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Pattern::Chain => "chain",
-            Pattern::NorthSouth => "north-south",
-        }
-    }
-}
-
 /// A path for each edge: of a chain from the wire to the first VNF, between neighbours, and from the last one to the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Design {
@@ -97,10 +58,10 @@ pub struct Design {
 
 impl Design {
     /// The same path everywhere.
-    pub fn uniform(path: Datapath, pattern: Pattern, vnfs: u32) -> Self {
+    pub fn uniform(path: Datapath, pattern: Traffic, vnfs: u32) -> Self {
         let edges = match pattern {
-            Pattern::Chain => vnfs as usize + 1,
-            Pattern::NorthSouth => 2,
+            Traffic::Chain => vnfs as usize + 1,
+            Traffic::NorthSouth => 2,
         };
         Self { edges: vec![path; edges] }
     }
@@ -120,7 +81,7 @@ impl Design {
     }
 
     /// The same of a chain of another length; `None` if nothing says what the edges are that come or go.
-    pub fn stretched(&self, pattern: Pattern, vnfs: u32) -> Option<Self> {
+    pub fn stretched(&self, pattern: Traffic, vnfs: u32) -> Option<Self> {
         match &self.edges[..] {
             [first, others @ ..] if others.iter().all(|path| path == first) => {
                 Some(Self::uniform(*first, pattern, vnfs))
@@ -190,13 +151,13 @@ mod tests {
 
     #[test]
     fn a_design_is_called_by_its_path_or_by_its_edges() {
-        assert_eq!(Design::uniform(Datapath::OvsDpdk, Pattern::Chain, 8).to_string(), "ovs-dpdk");
+        assert_eq!(Design::uniform(Datapath::OvsDpdk, Traffic::Chain, 8).to_string(), "ovs-dpdk");
         let hybrid = Design::ends(Datapath::Sriov, Datapath::OvsDpdk, 3);
         assert_eq!(hybrid.to_string(), "sriov+ovs-dpdk+ovs-dpdk+sriov");
         assert_eq!(hybrid.shape(), "sriov + 2 x ovs-dpdk + sriov");
         assert_eq!((hybrid.inner().len(), hybrid.is_migratable()), (2, false));
         let rings = Design::ends(Datapath::OvsDpdk, Datapath::Channel, 3);
         assert!(!rings.is_migratable(), "a neighbour keeps the memory that it shares");
-        assert!(DATAPATHS.iter().all(|(path, name)| Datapath::named(name) == Some(*path) && path.name() == *name));
+        assert!(Datapath::ALL.iter().all(|path| Datapath::called(path.name()) == Some(*path)));
     }
 }

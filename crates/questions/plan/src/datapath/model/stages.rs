@@ -7,50 +7,37 @@
 //! A chain's rate is that of packets from end to end; the system's is that times the VNFs, counted where they send (the counting
 //! of the talk of 2017, docs/datapath.md). North-south it is the sum over all VMs.
 
-use super::design::{Design, Pattern};
+use super::design::Design;
 use super::frames::Frames;
 use super::nic::{Hairpin, Nic};
 use super::pcie::{Detours, Link};
 use super::switch::{HopCost, heaviest};
 use super::uses::Uses;
 use super::wire::frames_per_s;
+use base::datapath::Traffic;
 use facts::ring::ChannelCost;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Resource {
-    /// The link on the wire.
-    Line,
-    /// The link between card and memory.
-    Pcie,
-    /// Packets a second of the card.
-    Nic,
-    /// What the card forwards from VF to VF.
-    Hairpin,
-    /// A VNF itself.
-    Guest,
-    /// A VNF that copies over rings it shares with its neighbours.
-    Channel,
-    /// Polling threads of the switch.
-    Pmd,
-    /// What the switch takes in from one port.
-    Ingress,
-    /// The kernel's threads for virtio.
-    Vhost,
-}
-
-impl Resource {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Resource::Line => "line",
-            Resource::Pcie => "pcie",
-            Resource::Nic => "nic",
-            Resource::Hairpin => "hairpin",
-            Resource::Guest => "guest",
-            Resource::Channel => "channel",
-            Resource::Pmd => "pmd",
-            Resource::Ingress => "ingress",
-            Resource::Vhost => "vhost",
-        }
+base::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub(crate) enum Resource {
+        /// The link on the wire.
+        Line = "line",
+        /// The link between card and memory.
+        Pcie = "pcie",
+        /// Packets a second of the card.
+        Nic = "nic",
+        /// What the card forwards from VF to VF.
+        Hairpin = "hairpin",
+        /// A VNF itself.
+        Guest = "guest",
+        /// A VNF that copies over rings it shares with its neighbours.
+        Channel = "channel",
+        /// Polling threads of the switch.
+        Pmd = "pmd",
+        /// What the switch takes in from one port.
+        Ingress = "ingress",
+        /// The kernel's threads for virtio.
+        Vhost = "vhost",
     }
 }
 
@@ -94,7 +81,7 @@ pub(crate) struct Bed {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load<'d> {
     pub design: &'d Design,
-    pub pattern: Pattern,
+    pub pattern: Traffic,
     pub vnfs: u32,
 }
 
@@ -210,9 +197,9 @@ pub(crate) fn helper_cores(bed: &Bed, load: Load<'_>) -> u32 {
     let uses = Uses::of(bed, load);
     let edges = load.design.edges();
     let vhost = match load.pattern {
-        Pattern::NorthSouth if edges.iter().any(|edge| edge.is_of_vhost_net()) => load.vnfs,
-        Pattern::NorthSouth => 0,
-        Pattern::Chain => {
+        Traffic::NorthSouth if edges.iter().any(|edge| edge.is_of_vhost_net()) => load.vnfs,
+        Traffic::NorthSouth => 0,
+        Traffic::Chain => {
             edges.windows(2).filter(|edges| edges.iter().any(|edge| edge.is_of_vhost_net())).count() as u32
         }
     };
@@ -253,7 +240,7 @@ mod tests {
     fn a_chain_of_vfs_over_two_cards_carries_twice_until_the_wire_binds() {
         let system = |cards, vnfs, bytes| {
             let bed = Bed { cards, ..bed(128) };
-            let rate = of(&bed, Datapath::Sriov, Pattern::Chain, vnfs, bytes);
+            let rate = of(&bed, Datapath::Sriov, Traffic::Chain, vnfs, bytes);
             (rate.system_pps().unwrap() / 1e6, rate.bound().unwrap().resource)
         };
         assert_eq!([system(1, 8, 64), system(2, 8, 64)], [(18.5, Resource::Nic), (37.0, Resource::Nic)]);
@@ -265,7 +252,7 @@ mod tests {
         assert_eq!([1, 2].map(|cards| of_fullest(ends.edges(), cards)), [1.0, 1.0]);
     }
 
-    fn of(bed: &Bed, path: Datapath, pattern: Pattern, vnfs: u32, bytes: u32) -> Rate {
+    fn of(bed: &Bed, path: Datapath, pattern: Traffic, vnfs: u32, bytes: u32) -> Rate {
         let design = &Design::uniform(path, pattern, vnfs);
         rate(bed, Load { design, pattern, vnfs }, &[], &Frames::of(bytes))
     }
@@ -273,32 +260,32 @@ mod tests {
     #[test]
     fn chains_of_vfs_share_the_card_whatever_their_length() {
         for vnfs in [2, 4, 8] {
-            let short = of(&bed(128), Datapath::Sriov, Pattern::Chain, vnfs, 64);
+            let short = of(&bed(128), Datapath::Sriov, Traffic::Chain, vnfs, 64);
             assert!((short.system_pps().unwrap() - 18.5e6).abs() < 1e3, "{vnfs}");
             assert_eq!(short.bound().unwrap().resource, Resource::Nic);
-            let long = of(&bed(128), Datapath::Sriov, Pattern::Chain, vnfs, 1518);
+            let long = of(&bed(128), Datapath::Sriov, Traffic::Chain, vnfs, 1518);
             assert!((long.system_pps().unwrap() * 1518.0 * 8.0 - 43.8e9).abs() < 0.05e9, "44 Gb/s at every length");
             assert_eq!(long.bound().unwrap().resource, Resource::Pcie);
         }
-        let per_vm = |vnfs| of(&bed(128), Datapath::Sriov, Pattern::Chain, vnfs, 64).chain_pps().unwrap() / 1e6;
+        let per_vm = |vnfs| of(&bed(128), Datapath::Sriov, Traffic::Chain, vnfs, 64).chain_pps().unwrap() / 1e6;
         assert!((per_vm(8) - 2.31).abs() < 0.005 && (per_vm(4) - 4.63).abs() < 0.006);
     }
 
     #[test]
     fn vfs_share_the_line_north_to_south_whatever_their_number() {
         for vms in 2..=8 {
-            let long = of(&bed(256), Datapath::Sriov, Pattern::NorthSouth, vms, 512);
+            let long = of(&bed(256), Datapath::Sriov, Traffic::NorthSouth, vms, 512);
             assert_eq!(long.bound().unwrap().resource, Resource::Line);
             assert!((long.system_pps().unwrap() * 512.0 * 8.0 - 38.5e9).abs() < 0.05e9);
         }
-        let short = of(&bed(256), Datapath::Sriov, Pattern::NorthSouth, 8, 64).system_pps().unwrap();
+        let short = of(&bed(256), Datapath::Sriov, Traffic::NorthSouth, 8, 64).system_pps().unwrap();
         assert!((36e6..=37e6).contains(&short), "a bound, of which 32 to 33 were reached");
     }
 
     #[test]
     fn five_hops_of_ten_gigabits_exhaust_a_third_generation_link() {
         let carried =
-            |vnfs| of(&bed(128), Datapath::Sriov, Pattern::Chain, vnfs, 1518).chain_pps().unwrap() * 1518.0 * 8.0;
+            |vnfs| of(&bed(128), Datapath::Sriov, Traffic::Chain, vnfs, 1518).chain_pps().unwrap() * 1518.0 * 8.0;
         assert!(carried(4) > 10e9 && carried(5) < 10e9);
     }
 
@@ -306,11 +293,11 @@ mod tests {
     fn a_switch_of_one_thread_divides_and_one_of_enough_threads_does_not() {
         let hop = HopCost::through_64_bytes(200.0, 0.0009, 1.1, None);
         let switch = |pmd_cores| Bed { pmd_cores, hop: Some(hop.clone()), ..bed(256) };
-        let chain = |cores, vnfs| of(&switch(cores), Datapath::OvsDpdk, Pattern::Chain, vnfs, 64).chain_pps().unwrap();
+        let chain = |cores, vnfs| of(&switch(cores), Datapath::OvsDpdk, Traffic::Chain, vnfs, 64).chain_pps().unwrap();
         assert!((chain(1, 8) * 9.0 - 11e6).abs() < 1.0 && (chain(1, 4) * 5.0 - 11e6).abs() < 1.0);
         assert_eq!(chain(9, 4), chain(9, 8), "the talk's own rows");
         let both_ways =
-            |cores| of(&switch(cores), Datapath::OvsDpdk, Pattern::NorthSouth, 8, 64).system_pps().unwrap() / 11e6;
+            |cores| of(&switch(cores), Datapath::OvsDpdk, Traffic::NorthSouth, 8, 64).system_pps().unwrap() / 11e6;
         assert!((both_ways(1) - 0.5).abs() < 1e-9 && (both_ways(2) - 1.0).abs() < 1e-9);
     }
 
@@ -318,10 +305,10 @@ mod tests {
     fn vfs_at_the_ends_of_a_switched_chain_spare_two_of_nine_hops() {
         let bed = Bed { hop: Some(HopCost::through_64_bytes(200.0, 0.0009, 1.1, None)), ..bed(256) };
         let of = |design: Design| {
-            let load = Load { design: &design, pattern: Pattern::Chain, vnfs: 8 };
+            let load = Load { design: &design, pattern: Traffic::Chain, vnfs: 8 };
             rate(&bed, load, &[], &Frames::of(64)).chain_pps().unwrap()
         };
-        let all = of(Design::uniform(Datapath::OvsDpdk, Pattern::Chain, 8));
+        let all = of(Design::uniform(Datapath::OvsDpdk, Traffic::Chain, 8));
         let hybrid = of(Design::ends(Datapath::Sriov, Datapath::OvsDpdk, 8));
         assert!((hybrid / all - 9.0 / 7.0).abs() < 1e-9, "29 % more");
     }
@@ -335,13 +322,13 @@ mod tests {
             rate.stages.iter().find(|stage| stage.resource == Resource::Guest).unwrap().capacity_pps
         };
         // 2.2e9 cycles a second, 220 for a packet of 64 bytes: 10 million of one VNF.
-        for pattern in [Pattern::Chain, Pattern::NorthSouth] {
+        for pattern in [Traffic::Chain, Traffic::NorthSouth] {
             assert_eq!([1, 2, 8].map(|vnfs| pps(None, pattern, vnfs)), [1e7; 3], "a CPU each");
             assert_eq!([1, 2, 8].map(|vnfs| pps(Some(1), pattern, vnfs)), [1e7, 5e6, 1.25e6]);
             assert_eq!([3, 4].map(|vnfs| pps(Some(2), pattern, vnfs)), [5e6; 2], "the fullest CPU binds");
         }
         let known = Bed { guest_pps: Some(8e6), ..with(Some(1)) };
-        let rate = of(&known, Datapath::Sriov, Pattern::Chain, 2, 64);
+        let rate = of(&known, Datapath::Sriov, Traffic::Chain, 2, 64);
         assert!(rate.stages.iter().any(|stage| stage.capacity_pps == 4e6), "the less of two limits: {rate:?}");
     }
 
@@ -350,7 +337,7 @@ mod tests {
         let rings = Bed { channel: ChannelCost::given(10.0, 0.0), ..bed(256) };
         let design = |vnfs| Design::ends(Datapath::Sriov, Datapath::Channel, vnfs);
         let mpps = |bed: &Bed, vnfs| {
-            let load = Load { design: &design(vnfs), pattern: Pattern::Chain, vnfs };
+            let load = Load { design: &design(vnfs), pattern: Traffic::Chain, vnfs };
             let rate = rate(bed, load, &[], &Frames::of(64));
             let stage = rate.stages.iter().find(|stage| stage.resource == Resource::Channel);
             stage.map(|stage| (stage.capacity_pps / 1e5).round() / 10.0)
@@ -361,7 +348,7 @@ mod tests {
             Bed { vnf: Some(HopCost { cycles: 22.0, cycles_per_byte: 0.0, spread: 1.0, source: None }), ..rings };
         assert_eq!(mpps(&busy, 8), Some(33.3));
         assert_eq!(mpps(&Bed { vnf_cores: Some(4), ..busy.clone() }, 8), Some(16.7));
-        let load = Load { design: &design(8), pattern: Pattern::Chain, vnfs: 8 };
+        let load = Load { design: &design(8), pattern: Traffic::Chain, vnfs: 8 };
         let left = ring_end_ns(&busy, load, &Frames::of(64), 20e6).unwrap();
         assert!((left - 20.0).abs() < 1e-9, "50 ns less its own 10, for two ends: {left}");
         assert_eq!(mpps(&bed(256), 8), None, "nothing is known of rings");
@@ -376,7 +363,7 @@ mod tests {
     #[test]
     fn what_is_not_known_of_a_card_binds_nothing() {
         let unknown = Bed { nic: None, pcie: None, ..bed(256) };
-        let rate = of(&unknown, Datapath::Sriov, Pattern::Chain, 8, 64);
+        let rate = of(&unknown, Datapath::Sriov, Traffic::Chain, 8, 64);
         assert_eq!(rate.stages.iter().map(|stage| stage.resource).collect::<Vec<_>>(), [Resource::Line]);
     }
 }

@@ -1,7 +1,8 @@
 //! How often a packet of a chain uses each resource.
 
-use super::design::{Datapath, Pattern};
+use super::design::Datapath;
 use super::stages::{Bed, Load};
+use base::datapath::Traffic;
 
 /// How often a packet of the chain uses each resource; north-south what all VMs do while one of them has a packet.
 pub(super) struct Uses {
@@ -31,7 +32,7 @@ impl Uses {
         let port_queues = bed.port_queues.max(1);
         let vnfs = f64::from(load.vnfs);
         match load.pattern {
-            Pattern::NorthSouth => {
+            Traffic::NorthSouth => {
                 // The VMs of the fullest card.
                 let each = f64::from(load.vnfs.max(1).div_ceil(bed.cards.max(1)));
                 let mut queues = Vec::new();
@@ -56,7 +57,7 @@ impl Uses {
                     vnfs,
                 }
             }
-            Pattern::Chain => {
+            Traffic::Chain => {
                 let hairpins = load.design.inner().iter().filter(|edge| **edge == Datapath::Sriov).count() as f64;
                 // A queue on each side of an edge, of which one direction fills one; the port may have several.
                 let directions = bed.directions.clamp(1, 2);

@@ -1,12 +1,13 @@
 //! What the model says of published results, each from the constants that their bed has.
 
 use crate::datapath::band::{OF_DEVICES, OF_SWITCH, share};
-use crate::datapath::model::design::{Datapath, Design, Pattern};
+use crate::datapath::model::design::{Datapath, Design};
 use crate::datapath::model::frames::Frames;
 use crate::datapath::model::nic::named;
 use crate::datapath::model::pcie::{Detours, Link};
 use crate::datapath::model::stages::{Bed, Load, Rate, rate};
 use crate::datapath::model::switch::heaviest;
+use base::datapath::Traffic;
 use base::number::many;
 use facts::published::{Arithmetic, DatapathResult, RateUnit, datapaths};
 use facts::validation::Band;
@@ -36,7 +37,7 @@ pub(super) fn predicted(record: &DatapathResult, unit: RateUnit) -> Option<Band>
             Some(Band::around(level * each, OF_SWITCH))
         }
         Arithmetic::Vfs { mps_bytes } => {
-            let pattern = record.pattern.as_deref().and_then(Pattern::named)?;
+            let pattern = record.pattern.as_deref().and_then(Traffic::named)?;
             let rate = vfs(*mps_bytes, pattern, vnfs, record.frame_bytes?);
             let off = rate.bound().map_or(OF_DEVICES, |stage| share(stage.resource));
             Some(Band::around(in_unit(rate.system_pps()? / 1e6), off))
@@ -99,7 +100,7 @@ fn link(mps_bytes: u32) -> Link {
 }
 
 /// What the VMs of the talk's bed send over VFs.
-fn vfs(mps_bytes: u32, pattern: Pattern, vnfs: u32, bytes: u32) -> Rate {
+fn vfs(mps_bytes: u32, pattern: Traffic, vnfs: u32, bytes: u32) -> Rate {
     let bed = Bed {
         line_bits_per_s: 40e9,
         ports: 1,
@@ -125,7 +126,7 @@ fn vfs(mps_bytes: u32, pattern: Pattern, vnfs: u32, bytes: u32) -> Rate {
 
 /// Mpps that all VMs of the talk's bed send together in a chain of VFs.
 fn chain_of_vfs(mps_bytes: u32, vnfs: u32, bytes: u32) -> Option<f64> {
-    Some(vfs(mps_bytes, Pattern::Chain, vnfs, bytes).system_pps()? / 1e6)
+    Some(vfs(mps_bytes, Traffic::Chain, vnfs, bytes).system_pps()? / 1e6)
 }
 
 /// Gb/s of so many Mpps, of frames with so many bytes counted.
@@ -169,10 +170,10 @@ mod tests {
     #[test]
     fn the_model_comes_to_what_the_talk_concluded() {
         let vf = |pattern, bytes| vfs(128, pattern, 8, bytes).system_pps().unwrap() / 1e6;
-        assert!(vf(Pattern::NorthSouth, 64) > level(SWITCH_NORTH_SOUTH).unwrap().0, "north-south SR-IOV carries most");
-        assert!(vf(Pattern::NorthSouth, 512) > switch_north_south(false, 512.0).unwrap());
-        assert!(vf(Pattern::Chain, 64) < level(SWITCH_CHAIN_64).unwrap().0, "east-west OVS-DPDK carries most");
-        assert!(vf(Pattern::Chain, 1518) < level(SWITCH_CHAIN_1518).unwrap().0);
+        assert!(vf(Traffic::NorthSouth, 64) > level(SWITCH_NORTH_SOUTH).unwrap().0, "north-south SR-IOV carries most");
+        assert!(vf(Traffic::NorthSouth, 512) > switch_north_south(false, 512.0).unwrap());
+        assert!(vf(Traffic::Chain, 64) < level(SWITCH_CHAIN_64).unwrap().0, "east-west OVS-DPDK carries most");
+        assert!(vf(Traffic::Chain, 1518) < level(SWITCH_CHAIN_1518).unwrap().0);
         let all: Vec<f64> = (2..=8).map(|vnfs| gbps(chain_of_vfs(128, vnfs, 1518).unwrap(), 1518.0)).collect();
         assert!(all.iter().all(|gbps| (gbps - all[0]).abs() < 1e-6), "a chain carries the same however long: {all:?}");
         assert!((all[0] - 44.0).abs() < 0.5);

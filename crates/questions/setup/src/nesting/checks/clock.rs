@@ -2,7 +2,8 @@
 
 use super::{hit, shown_by};
 use crate::nesting::features::unstable as log_of_unstable;
-use crate::nesting::model::{Machine, Model, State};
+use crate::nesting::model::{Machine, Model};
+use base::figure::Standing;
 use base::{Cost, CostKind, Evidence, Needs, Setting, Severity};
 use facts::published::value;
 use facts::rule::Hit;
@@ -26,7 +27,7 @@ fn saved() -> Cost {
 
 pub(crate) fn exits(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
-    for machine in model.machines.iter().filter(|machine| machine.state("clock_without_exit") == State::Off) {
+    for machine in model.machines.iter().filter(|machine| machine.state("clock_without_exit") == Standing::Off) {
         let now = machine.facts.clocksource().unwrap_or_default();
         let available =
             machine.facts.snapshot.line("sys/devices/system/clocksource/clocksource0/available_clocksource");
@@ -58,7 +59,7 @@ pub(crate) fn exits(model: &Model) -> Vec<Hit> {
 pub(crate) fn unstable(model: &Model) -> Vec<Hit> {
     let unstable = model.machines.iter().filter(|machine| {
         machine.facts.clocksource().as_deref() == Some("kvm-clock")
-            && machine.state("kvm_clock_stable") == State::Absent
+            && machine.state("kvm_clock_stable") == Standing::Absent
     });
     unstable
         .map(|machine| {
@@ -74,10 +75,9 @@ pub(crate) fn unstable(model: &Model) -> Vec<Hit> {
 
 /// KVM here cannot give its guests a stable clock.
 pub(crate) fn for_guests(model: &Model) -> Vec<Hit> {
-    let poor = model
-        .machines
-        .iter()
-        .filter(|machine| machine.state("stable_clock_for_guests") == State::Off && machine.state("kvm") == State::On);
+    let poor = model.machines.iter().filter(|machine| {
+        machine.state("stable_clock_for_guests") == Standing::Off && machine.state("kvm") == Standing::On
+    });
     poor.map(|machine| {
         let now = machine.facts.clocksource().unwrap_or_default();
         let title =

@@ -1,14 +1,15 @@
 //! Checks of KVM on Hyper-V.
 
 use super::{hit, option, shown_by};
-use crate::nesting::model::{Machine, Model, State};
+use crate::nesting::model::{Machine, Model};
+use base::figure::Standing;
 use base::{Cost, CostKind, Needs, Severity};
 use facts::published::value;
 use facts::rule::Hit;
 
 /// Machines on Hyper-V that may run nested guests with VMX.
 fn on_hyperv(model: &Model) -> impl Iterator<Item = &Machine> {
-    let on = |machine: &&Machine| machine.facts.below.is_hyperv() && machine.state("virtualization") == State::On;
+    let on = |machine: &&Machine| machine.facts.below.is_hyperv() && machine.state("virtualization") == Standing::On;
     model.machines.iter().filter(on)
 }
 
@@ -22,7 +23,7 @@ fn saved() -> Cost {
 /// Offered, and not used.
 pub(crate) fn evmcs_off(model: &Model) -> Vec<Hit> {
     let off = on_hyperv(model).filter(|machine| {
-        machine.state("hyperv_evmcs_offered") == State::On && machine.state("enlightened_vmcs") == State::Off
+        machine.state("hyperv_evmcs_offered") == Standing::On && machine.state("enlightened_vmcs") == Standing::Off
     });
     off.filter(|machine| machine.facts.is_loaded("kvm_intel") == Some(true))
         .map(|machine| {
@@ -38,7 +39,7 @@ pub(crate) fn evmcs_off(model: &Model) -> Vec<Hit> {
 
 /// Not offered.
 pub(crate) fn evmcs_absent(model: &Model) -> Vec<Hit> {
-    let absent = on_hyperv(model).filter(|machine| machine.state("hyperv_evmcs_offered") == State::Absent);
+    let absent = on_hyperv(model).filter(|machine| machine.state("hyperv_evmcs_offered") == Standing::Absent);
     absent
         .map(|machine| {
             let title = format!("Hyper-V does not offer the enlightened VMCS to {}", machine.id);
@@ -52,7 +53,7 @@ pub(crate) fn evmcs_absent(model: &Model) -> Vec<Hit> {
 
 /// In use: cheaper exits, and more of them.
 pub(crate) fn evmcs_on(model: &Model) -> Vec<Hit> {
-    let on = on_hyperv(model).filter(|machine| machine.state("enlightened_vmcs") == State::On);
+    let on = on_hyperv(model).filter(|machine| machine.state("enlightened_vmcs") == Standing::On);
     on.map(|machine| {
         let title =
             format!("{} uses the enlightened VMCS: exits are cheaper, but some kinds become more frequent", machine.id);
@@ -75,7 +76,7 @@ pub(crate) fn evmcs_on(model: &Model) -> Vec<Hit> {
 
 /// No MSR bitmap: each access of a nested guest to an MSR exits.
 pub(crate) fn msr_bitmap(model: &Model) -> Vec<Hit> {
-    let absent = on_hyperv(model).filter(|machine| machine.state("hyperv_msr_bitmap") == State::Absent);
+    let absent = on_hyperv(model).filter(|machine| machine.state("hyperv_msr_bitmap") == Standing::Absent);
     absent
         .map(|machine| {
             let title = format!(
@@ -93,7 +94,7 @@ pub(crate) fn msr_bitmap(model: &Model) -> Vec<Hit> {
 
 /// No direct flush: TLB flushes of nested guests go through KVM.
 pub(crate) fn direct_flush(model: &Model) -> Vec<Hit> {
-    let absent = on_hyperv(model).filter(|machine| machine.state("hyperv_direct_flush") == State::Absent);
+    let absent = on_hyperv(model).filter(|machine| machine.state("hyperv_direct_flush") == Standing::Absent);
     absent
         .map(|machine| {
             let title = format!(

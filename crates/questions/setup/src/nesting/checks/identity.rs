@@ -2,14 +2,15 @@
 
 use super::{hit, option, shown_by};
 use crate::nesting::flags;
-use crate::nesting::model::{Model, State};
+use crate::nesting::model::Model;
+use base::figure::Standing;
 use base::number::{list, many};
 use base::{About, Evidence, Needs, Severity};
 use facts::rule::Hit;
 
 /// QEMU interprets the code.
 pub(crate) fn emulated(model: &Model) -> Vec<Hit> {
-    let emulated = model.machines.iter().filter(|machine| machine.state("emulated_cpu") == State::On);
+    let emulated = model.machines.iter().filter(|machine| machine.state("emulated_cpu") == Standing::On);
     emulated
         .map(|machine| {
             let title = format!("{} is emulated by QEMU TCG instead of being run by KVM", machine.id);
@@ -22,7 +23,7 @@ pub(crate) fn emulated(model: &Model) -> Vec<Hit> {
 
 /// The processor could, and the firmware forbids it.
 pub(crate) fn firmware(model: &Model) -> Vec<Hit> {
-    let forbidden = model.machines.iter().filter(|machine| machine.state("virtualization") == State::Off);
+    let forbidden = model.machines.iter().filter(|machine| machine.state("virtualization") == Standing::Off);
     forbidden
         .map(|machine| {
             let title = format!("The firmware of {} disables virtualization: KVM cannot run guests", machine.id);
@@ -34,7 +35,7 @@ pub(crate) fn firmware(model: &Model) -> Vec<Hit> {
 /// CPUID is answered below, and nobody shows himself there.
 pub(crate) fn hidden(model: &Model) -> Vec<Hit> {
     let hidden = model.machines.iter().filter(|machine| {
-        machine.facts.below.present == Some(false) && machine.state("cpuid_answered_below") == State::On
+        machine.facts.below.present == Some(false) && machine.state("cpuid_answered_below") == Standing::On
     });
     hidden
         .map(|machine| {
@@ -50,7 +51,7 @@ pub(crate) fn not_nested(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for machine in &model.machines {
         let Some(module @ ("kvm_intel" | "kvm_amd")) = machine.facts.vendor_module() else { continue };
-        if machine.state("nested") != State::Off {
+        if machine.state("nested") != Standing::Off {
             continue;
         }
         let title = format!("Guests of {} cannot run nested guests: {module}.nested is off", machine.id);
@@ -71,7 +72,7 @@ pub(crate) fn lost(model: &Model) -> Vec<Hit> {
             continue;
         }
         let below = all.iter().filter(|flag| flag.below).count();
-        let whole = guest.state("virtualization") == State::Absent;
+        let whole = guest.state("virtualization") == Standing::Absent;
         let title = if whole {
             format!("{} has no VMX or SVM, although {} has it", guest.id, host.id)
         } else {
@@ -92,7 +93,8 @@ pub(crate) fn lost(model: &Model) -> Vec<Hit> {
 
 /// No counters, so no cycles and instructions.
 pub(crate) fn no_pmu(model: &Model) -> Vec<Hit> {
-    let without = model.machines.iter().filter(|machine| machine.is_guest() && machine.state("pmu") == State::Absent);
+    let without =
+        model.machines.iter().filter(|machine| machine.is_guest() && machine.state("pmu") == Standing::Absent);
     without
         .map(|machine| {
             let title = format!(
@@ -110,9 +112,9 @@ pub(crate) fn no_pmu(model: &Model) -> Vec<Hit> {
 pub(crate) fn no_trace(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for machine in &model.machines {
-        let doubtful = machine.state("kvm_pvm") == State::On && machine.state("trace_kvm_exit") == State::Unknown;
-        let refused = matches!(machine.state("trace_kvm_exit"), State::Off | State::Absent);
-        if machine.state("kvm") != State::On || !(doubtful || refused) {
+        let doubtful = machine.state("kvm_pvm") == Standing::On && machine.state("trace_kvm_exit") == Standing::Unknown;
+        let refused = matches!(machine.state("trace_kvm_exit"), Standing::Off | Standing::Absent);
+        if machine.state("kvm") != Standing::On || !(doubtful || refused) {
             continue;
         }
         let title = if refused {

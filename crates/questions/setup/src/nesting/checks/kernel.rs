@@ -3,7 +3,8 @@
 use super::{hit, shown_by};
 use crate::nesting::features::MITIGATIONS;
 use crate::nesting::kernels::{CHEAPER, Change as Commit, FAULTS, number_is_frozen};
-use crate::nesting::model::{Machine, Model, State};
+use crate::nesting::model::{Machine, Model};
+use base::figure::Standing;
 use base::number::{counted, list};
 use base::{Cost, CostKind, Evidence, Setting, Severity};
 use facts::rule::Hit;
@@ -79,8 +80,8 @@ pub(crate) fn faults(model: &Model) -> Vec<Hit> {
 /// Work at entries and exits that protects against weaknesses of the processor.
 pub(crate) fn mitigations(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
-    for machine in model.machines.iter().filter(|machine| machine.state("kvm") == State::On) {
-        let paid: Vec<_> = MITIGATIONS.iter().filter(|known| machine.state(known.feature) == State::On).collect();
+    for machine in model.machines.iter().filter(|machine| machine.state("kvm") == Standing::On) {
+        let paid: Vec<_> = MITIGATIONS.iter().filter(|known| machine.state(known.feature) == Standing::On).collect();
         if paid.is_empty() {
             continue;
         }
@@ -104,7 +105,7 @@ pub(crate) fn nx_huge_pages(model: &Model) -> Vec<Hit> {
     let needless = |machine: &&Machine| {
         let not_affected =
             machine.facts.vulnerability("itlb_multihit").is_some_and(|line| line.starts_with("Not affected"));
-        machine.state("nx_huge_pages") == State::On && not_affected
+        machine.state("nx_huge_pages") == Standing::On && not_affected
     };
     let split = model.machines.iter().filter(needless);
     split
@@ -122,7 +123,7 @@ pub(crate) fn nx_huge_pages(model: &Model) -> Vec<Hit> {
 
 /// The L1 data cache is flushed before entries.
 pub(crate) fn l1d_flush(model: &Model) -> Vec<Hit> {
-    let flushing = model.machines.iter().filter(|machine| machine.state("l1d_flush") == State::On);
+    let flushing = model.machines.iter().filter(|machine| machine.state("l1d_flush") == Standing::On);
     flushing
         .map(|machine| {
             let title = format!("{} flushes the L1 data cache before VM entries, against L1TF", machine.id);

@@ -11,7 +11,8 @@ pub(crate) mod kernel;
 pub(crate) mod settings;
 pub(crate) mod vmx;
 
-use super::model::{Machine, Row, State};
+use super::model::{Machine, Row};
+use base::figure::Standing;
 use base::{About, Change, Evidence, Setting, Severity};
 use facts::rule::Hit;
 
@@ -38,5 +39,5 @@ fn option(module: &str, parameter: &str, to: &str, from: &str) -> Change {
 
 /// True if a machine may run guest hypervisors: nested virtualization is on, or nobody knows.
 fn hosts_hypervisors(machine: &Machine) -> bool {
-    machine.state("nested") != State::Off && machine.state("nested") != State::Absent
+    machine.state("nested") != Standing::Off && machine.state("nested") != Standing::Absent
 }

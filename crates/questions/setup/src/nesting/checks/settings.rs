@@ -2,7 +2,8 @@
 
 use super::{hit, option, shown_by};
 use crate::nesting::known::{KNOWN, Known, Reads};
-use crate::nesting::model::{Machine, Model, State};
+use crate::nesting::model::{Machine, Model};
+use base::figure::Standing;
 use base::{Evidence, Needs, Severity};
 use facts::avic::{self, Guests};
 use facts::rule::Hit;
@@ -24,7 +25,7 @@ pub(crate) fn paging(model: &Model) -> Vec<Hit> {
 pub(crate) fn apic(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     // With the enlightened VMCS it is off by design; NST-EVMCSON says so.
-    for machine in model.machines.iter().filter(|machine| machine.state("enlightened_vmcs") != State::On) {
+    for machine in model.machines.iter().filter(|machine| machine.state("enlightened_vmcs") != Standing::On) {
         for known in switched_off(machine, &|known| APIC.contains(&known.feature)) {
             let hit = of(machine, known, Severity::Medium);
             hits.push(if known.feature == "avic" { avic_if_it_holds(machine, hit) } else { hit });
@@ -35,7 +36,7 @@ pub(crate) fn apic(model: &Model) -> Vec<Hit> {
 
 /// No command for AVIC where it does harm or nothing: then the switch is right as it is.
 fn avic_if_it_holds(machine: &Machine, hit: Hit) -> Hit {
-    let guests = Guests { nested: machine.state("nested") == State::On, x2apic: None };
+    let guests = Guests { nested: machine.state("nested") == Standing::On, x2apic: None };
     let against = avic::against(machine.facts.release.as_ref(), Some(&machine.facts), guests);
     if against.is_empty() {
         return hit;
@@ -72,10 +73,10 @@ fn switched_off(machine: &Machine, wanted: &dyn Fn(&Known) -> bool) -> Vec<&'sta
             && !known.without.is_empty()
             && known.reads == Reads::Switch
             && wanted(known)
-            && machine.state(known.feature) == State::Off
+            && machine.state(known.feature) == Standing::Off
     };
     // KVM without VMX and SVM has none of these features to switch on.
-    let has_hardware = machine.state("virtualization") == State::On;
+    let has_hardware = machine.state("virtualization") == Standing::On;
     KNOWN.iter().filter(|_| has_hardware).filter(is_off).collect()
 }
 

@@ -1,7 +1,8 @@
 //! Checks of what VMX keeps inside a guest hypervisor.
 
 use super::{hit, hosts_hypervisors, option, shown_by};
-use crate::nesting::model::{Machine, Model, State};
+use crate::nesting::model::{Machine, Model};
+use base::figure::Standing;
 use base::{Cost, CostKind, Needs, Severity};
 use facts::rule::Hit;
 
@@ -14,10 +15,11 @@ pub(crate) fn shadow(model: &Model) -> Vec<Hit> {
     let concerned = model.machines.iter().filter(|machine| {
         hosts_hypervisors(machine)
             && machine.facts.is_loaded("kvm_intel") == Some(true)
-            && machine.state("enlightened_vmcs") != State::On
+            && machine.state("enlightened_vmcs") != Standing::On
     });
-    let without = concerned.filter(|machine| matches!(machine.state("vmcs_shadowing"), State::Off | State::Absent));
-    without.map(|machine| unshadowed(machine, machine.state("vmcs_shadowing") == State::Absent)).collect()
+    let without =
+        concerned.filter(|machine| matches!(machine.state("vmcs_shadowing"), Standing::Off | Standing::Absent));
+    without.map(|machine| unshadowed(machine, machine.state("vmcs_shadowing") == Standing::Absent)).collect()
 }
 
 fn unshadowed(machine: &Machine, absent: bool) -> Hit {

@@ -6,7 +6,8 @@
 //! Hyper-V's TSC page (kvm_get_time_and_clockread in arch/x86/kvm/x86.c, Linux 6.12). Else the guest's `kvm-clock` keeps
 //! its name and each reading becomes a system call: 1,500 cycles instead of 80 (FOSDEM 2018).
 
-use crate::nesting::model::{Seen, State};
+use crate::nesting::model::Seen;
+use base::figure::Standing;
 use host::Virtualization;
 
 /// Clock sources whose reading leaves the guest, and where it ends.
@@ -23,16 +24,16 @@ const FILE: &str = "clocksource0/current_clocksource";
 /// Is the clock read without an exit?
 pub(super) fn without_exit(facts: &Virtualization) -> Option<Seen> {
     let Some(source) = facts.clocksource() else {
-        return Some(Seen::new(State::Unknown, format!("{FILE} is not in the snapshot")));
+        return Some(Seen::new(Standing::Unknown, format!("{FILE} is not in the snapshot")));
     };
     let exits = EXITING_CLOCKS.iter().find(|(name, _)| *name == source);
     Some(match exits {
         // On bare metal nothing exits; such a clock is merely slow.
         Some(_) if facts.below.present == Some(false) => {
-            Seen::new(State::On, format!("{FILE} = {source}, on bare metal"))
+            Seen::new(Standing::On, format!("{FILE} = {source}, on bare metal"))
         }
-        Some((_, ends)) => Seen::new(State::Off, format!("{FILE} = {source}: each read goes to {ends}")),
-        None => Seen::new(State::On, format!("{FILE} = {source}")),
+        Some((_, ends)) => Seen::new(Standing::Off, format!("{FILE} = {source}: each read goes to {ends}")),
+        None => Seen::new(Standing::On, format!("{FILE} = {source}")),
     })
 }
 
@@ -42,12 +43,12 @@ pub(super) fn for_guests(facts: &Virtualization) -> Option<Seen> {
         return None;
     }
     let Some(source) = facts.clocksource() else {
-        return Some(Seen::new(State::Unknown, format!("{FILE} is not in the snapshot")));
+        return Some(Seen::new(Standing::Unknown, format!("{FILE} is not in the snapshot")));
     };
     Some(match stable_for_guests(facts) {
-        Some(stable) => Seen::new(State::of(stable), format!("{FILE} = {source}")),
+        Some(stable) => Seen::new(Standing::of(stable), format!("{FILE} = {source}")),
         None => Seen::new(
-            State::Unknown,
+            Standing::Unknown,
             format!("{FILE} = {source}; whether Hyper-V notifies of frequency changes is not in the snapshot"),
         ),
     })

@@ -2,7 +2,8 @@
 //!
 //! Meaning of each: Documentation/virt/kvm/api.rst, Linux 6.12. 0 is no; other numbers are answers of their own kind.
 
-use crate::nesting::model::{Seen, State};
+use crate::nesting::model::Seen;
+use base::figure::Standing;
 use host::Virtualization;
 use host::snapshot::Content;
 
@@ -15,21 +16,21 @@ fn answer(facts: &Virtualization, name: &str) -> Option<Seen> {
     }
     let text = match facts.snapshot.content(FILE) {
         Content::Text(text) => text,
-        Content::Unreadable(why) => return Some(Seen::new(State::Unknown, format!("{FILE}: {why}"))),
-        Content::Absent => return Some(Seen::new(State::Unknown, format!("{FILE} is not in the snapshot"))),
+        Content::Unreadable(why) => return Some(Seen::new(Standing::Unknown, format!("{FILE}: {why}"))),
+        Content::Absent => return Some(Seen::new(Standing::Unknown, format!("{FILE} is not in the snapshot"))),
     };
     // One `"NAME": number` a line, as the snapshot writes it.
     let key = format!("\"{name}\":");
     let value =
         text.lines().find_map(|line| line.trim().strip_prefix(&key)?.trim().trim_end_matches(',').parse::<i64>().ok());
     Some(match value {
-        Some(number) if number > 0 => Seen::new(State::On, format!("KVM_CAP_{name} is {number}")),
-        Some(number) => Seen::new(State::Absent, format!("KVM_CAP_{name} is {number}")),
-        None => Seen::new(State::Unknown, format!("{FILE} has no {name}")),
+        Some(number) if number > 0 => Seen::new(Standing::On, format!("KVM_CAP_{name} is {number}")),
+        Some(number) => Seen::new(Standing::Absent, format!("KVM_CAP_{name} is {number}")),
+        None => Seen::new(Standing::Unknown, format!("{FILE} has no {name}")),
     })
 }
 
-/// State of nested guests can be saved: live migration of guest hypervisors.
+/// Standing of nested guests can be saved: live migration of guest hypervisors.
 pub(super) fn nested_state(facts: &Virtualization) -> Option<Seen> {
     answer(facts, "NESTED_STATE")
 }
@@ -61,8 +62,8 @@ pub(super) fn pmu(facts: &Virtualization) -> Option<Seen> {
 /// The device itself, of KVM's one API version (12): who took the snapshot could open it.
 pub(super) fn device(facts: &Virtualization) -> Option<Seen> {
     Some(match facts.snapshot.content(FILE) {
-        Content::Text(_) => Seen::new(State::On, "/dev/kvm could be opened and responded"),
-        Content::Unreadable(why) => Seen::new(State::Off, why),
-        Content::Absent => Seen::new(State::Unknown, format!("{FILE} is not in the snapshot")),
+        Content::Text(_) => Seen::new(Standing::On, "/dev/kvm could be opened and responded"),
+        Content::Unreadable(why) => Seen::new(Standing::Off, why),
+        Content::Absent => Seen::new(Standing::Unknown, format!("{FILE} is not in the snapshot")),
     })
 }

@@ -1,6 +1,7 @@
 //! Where am I, and what can be measured here?
 
-use crate::nesting::model::{Seen, State};
+use crate::nesting::model::Seen;
+use base::figure::Standing;
 use base::number::list;
 use host::Virtualization;
 use host::fired::fired;
@@ -14,10 +15,12 @@ pub(super) fn hypervisor_below(facts: &Virtualization) -> Option<Seen> {
         |leaf: &Option<u32>| leaf.map_or("in the kernel's log".to_owned(), |leaf| format!("at CPUID {leaf:#x}"));
     let named: Vec<String> = facts.below.named.iter().map(|(leaf, name)| format!("{name} {}", place(leaf))).collect();
     Some(match facts.below.present {
-        Some(true) if named.is_empty() => Seen::new(State::On, "flag hypervisor is set; its name is unknown"),
-        Some(true) => Seen::new(State::On, list(&named)),
-        Some(false) => Seen::new(State::Off, "flag hypervisor is clear: bare metal, or a hypervisor that hides itself"),
-        None => Seen::new(State::Unknown, NO_CPUINFO),
+        Some(true) if named.is_empty() => Seen::new(Standing::On, "flag hypervisor is set; its name is unknown"),
+        Some(true) => Seen::new(Standing::On, list(&named)),
+        Some(false) => {
+            Seen::new(Standing::Off, "flag hypervisor is clear: bare metal, or a hypervisor that hides itself")
+        }
+        None => Seen::new(Standing::Unknown, NO_CPUINFO),
     })
 }
 
@@ -25,36 +28,36 @@ pub(super) fn hypervisor_below(facts: &Virtualization) -> Option<Seen> {
 pub(super) fn emulated_cpu(facts: &Virtualization) -> Option<Seen> {
     let (is, known) = (facts.below.is(TCG), facts.cpuid.is_some());
     Some(match (is, facts.below.present) {
-        (true, _) => Seen::new(State::On, format!("CPUID has the signature {TCG}: QEMU emulates the CPU")),
-        (false, Some(false)) => Seen::new(State::Off, "no hypervisor below this machine"),
-        (false, _) if known => Seen::new(State::Off, format!("CPUID does not have the signature {TCG}")),
-        _ => Seen::new(State::Unknown, "cpuid.json is not in the snapshot"),
+        (true, _) => Seen::new(Standing::On, format!("CPUID has the signature {TCG}: QEMU emulates the CPU")),
+        (false, Some(false)) => Seen::new(Standing::Off, "no hypervisor below this machine"),
+        (false, _) if known => Seen::new(Standing::Off, format!("CPUID does not have the signature {TCG}")),
+        _ => Seen::new(Standing::Unknown, "cpuid.json is not in the snapshot"),
     })
 }
 
 /// Does the CPU offer virtualization?
 pub(super) fn virtualization(facts: &Virtualization) -> Option<Seen> {
     Some(match &facts.processor {
-        None => Seen::new(State::Unknown, "proc/cpuinfo is not in the snapshot"),
-        Some(cpu) if cpu.has("vmx") => Seen::new(State::On, "flag vmx"),
-        Some(cpu) if cpu.has("svm") => Seen::new(State::On, "flag svm"),
-        Some(_) => Seen::new(State::Absent, "/proc/cpuinfo has neither vmx nor svm"),
+        None => Seen::new(Standing::Unknown, "proc/cpuinfo is not in the snapshot"),
+        Some(cpu) if cpu.has("vmx") => Seen::new(Standing::On, "flag vmx"),
+        Some(cpu) if cpu.has("svm") => Seen::new(Standing::On, "flag svm"),
+        Some(_) => Seen::new(Standing::Absent, "/proc/cpuinfo has neither vmx nor svm"),
     })
 }
 
 /// Is KVM loaded?
 pub(super) fn kvm(facts: &Virtualization) -> Option<Seen> {
     Some(match (facts.is_loaded("kvm"), facts.vendor_module()) {
-        (Some(true), Some(module)) => Seen::new(State::On, format!("modules kvm and {module}")),
-        (Some(true), None) => Seen::new(State::Off, "module kvm, and none of kvm_intel, kvm_amd, kvm_pvm"),
-        (Some(false), _) => Seen::new(State::Off, "module kvm is not loaded"),
-        (None, _) => Seen::new(State::Unknown, "neither sys/module nor proc/modules is in the snapshot"),
+        (Some(true), Some(module)) => Seen::new(Standing::On, format!("modules kvm and {module}")),
+        (Some(true), None) => Seen::new(Standing::Off, "module kvm, and none of kvm_intel, kvm_amd, kvm_pvm"),
+        (Some(false), _) => Seen::new(Standing::Off, "module kvm is not loaded"),
+        (None, _) => Seen::new(Standing::Unknown, "neither sys/module nor proc/modules is in the snapshot"),
     })
 }
 
 /// Does KVM run guests without VMX and SVM? Only shown where it does.
 pub(super) fn kvm_pvm(facts: &Virtualization) -> Option<Seen> {
-    (facts.is_loaded("kvm_pvm") == Some(true)).then(|| Seen::new(State::On, "module kvm_pvm"))
+    (facts.is_loaded("kvm_pvm") == Some(true)).then(|| Seen::new(Standing::On, "module kvm_pvm"))
 }
 
 /// Are there performance counters?
@@ -62,9 +65,9 @@ pub(super) fn pmu(facts: &Virtualization) -> Option<Seen> {
     let devices = facts.snapshot.names("sys/bus/event_source/devices");
     let cores = devices.iter().find(|name| *name == "cpu" || *name == "cpu_core");
     Some(match cores {
-        Some(name) => Seen::new(State::On, format!("sys/bus/event_source/devices/{name}")),
-        None if devices.is_empty() => Seen::new(State::Unknown, "sys/bus/event_source is not in the snapshot"),
-        None => Seen::new(State::Absent, "sys/bus/event_source/devices has no cpu"),
+        Some(name) => Seen::new(Standing::On, format!("sys/bus/event_source/devices/{name}")),
+        None if devices.is_empty() => Seen::new(Standing::Unknown, "sys/bus/event_source is not in the snapshot"),
+        None => Seen::new(Standing::Absent, "sys/bus/event_source/devices has no cpu"),
     })
 }
 
@@ -79,23 +82,23 @@ pub(super) fn trace_kvm_exit(facts: &Virtualization) -> Option<Seen> {
         } else {
             "a test guest caused no kvm_exit: the event does not fire"
         };
-        return Some(Seen::new(State::of(count > 0), said));
+        return Some(Seen::new(Standing::of(count > 0), said));
     }
     Some(match facts.snapshot.content(EVENTS) {
         _ if locked => {
-            Seen::new(State::Off, "sys/kernel/security/lockdown is confidentiality: the kernel refuses tracing")
+            Seen::new(Standing::Off, "sys/kernel/security/lockdown is confidentiality: the kernel refuses tracing")
         }
-        Content::Unreadable(why) => Seen::new(State::Unknown, format!("{EVENTS}: {why}")),
+        Content::Unreadable(why) => Seen::new(Standing::Unknown, format!("{EVENTS}: {why}")),
         Content::Absent => Seen::new(
-            State::Unknown,
+            Standing::Unknown,
             format!("{EVENTS} is not in the snapshot: tracefs was not mounted, or not readable"),
         ),
         Content::Text(text) if !text.lines().any(|line| line == "kvm:kvm_exit") => {
-            Seen::new(State::Absent, format!("{EVENTS} has no kvm:kvm_exit"))
+            Seen::new(Standing::Absent, format!("{EVENTS} has no kvm:kvm_exit"))
         }
         Content::Text(_) if facts.is_loaded("kvm_pvm") == Some(true) => {
-            Seen::new(State::Unknown, "kvm:kvm_exit is registered; under kvm_pvm it was observed not to fire")
+            Seen::new(Standing::Unknown, "kvm:kvm_exit is registered; under kvm_pvm it was observed not to fire")
         }
-        Content::Text(_) => Seen::new(State::On, format!("{EVENTS} has kvm:kvm_exit")),
+        Content::Text(_) => Seen::new(Standing::On, format!("{EVENTS} has kvm:kvm_exit")),
     })
 }

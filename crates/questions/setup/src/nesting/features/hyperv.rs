@@ -3,7 +3,8 @@
 //! Bits: include/hyperv/hvgdk_mini.h, Linux 6.12 (before 6.13: arch/x86/include/asm/hyperv-tlfs.h), and Hyper-V's TLFS,
 //! "Feature and Interface Discovery" and "Nested Virtualization".
 
-use crate::nesting::model::{Seen, State};
+use crate::nesting::model::Seen;
+use base::figure::Standing;
 use host::Virtualization;
 use host::hypervisor::HypervWords;
 use host::processor::Vendor;
@@ -33,7 +34,7 @@ const ENLIGHTENED_TLB: u32 = 1 << 22;
 
 fn bit(words: HypervWords, leaf: &str, word: u32, mask: u32) -> Seen {
     let set = word & mask != 0;
-    let state = if set { State::On } else { State::Absent };
+    let state = if set { Standing::On } else { Standing::Absent };
     let by = if words.logged { ", in the kernel's log" } else { "" };
     Seen::new(state, format!("CPUID {leaf} eax bit {} is {}{by}", mask.trailing_zeros(), u32::from(set)))
 }
@@ -43,8 +44,8 @@ fn nested(facts: &Virtualization, mask: u32) -> Option<Seen> {
     let words = facts.below.hyperv?;
     Some(match words.nested {
         Some(word) => bit(words, "0x4000000a", word, mask),
-        None if words.logged => Seen::new(State::Unknown, "the kernel's log has no nested features of Hyper-V"),
-        None => Seen::new(State::Absent, "CPUID has no leaf 0x4000000a"),
+        None if words.logged => Seen::new(Standing::Unknown, "the kernel's log has no nested features of Hyper-V"),
+        None => Seen::new(Standing::Absent, "CPUID has no leaf 0x4000000a"),
     })
 }
 
@@ -100,13 +101,14 @@ pub(super) fn evmcs(facts: &Virtualization) -> Option<Seen> {
     Some(match (recommended, words.evmcs_versions()) {
         (true, Some((low, high))) => {
             let versions = if low == high { format!("version {low}") } else { format!("versions {low} to {high}") };
-            Seen::new(State::On, format!("CPUID 0x40000004 eax bit 14 is 1, {versions} in 0x4000000a"))
+            Seen::new(Standing::On, format!("CPUID 0x40000004 eax bit 14 is 1, {versions} in 0x4000000a"))
         }
-        (true, None) if words.logged => {
-            Seen::new(State::Unknown, "CPUID 0x40000004 eax bit 14 is 1, from the kernel's log, which has no version")
-        }
-        (true, None) => Seen::new(State::Absent, "CPUID 0x40000004 eax bit 14 is 1, and 0x4000000a has no version"),
-        (false, _) => Seen::new(State::Absent, "CPUID 0x40000004 eax bit 14 is 0"),
+        (true, None) if words.logged => Seen::new(
+            Standing::Unknown,
+            "CPUID 0x40000004 eax bit 14 is 1, from the kernel's log, which has no version",
+        ),
+        (true, None) => Seen::new(Standing::Absent, "CPUID 0x40000004 eax bit 14 is 1, and 0x4000000a has no version"),
+        (false, _) => Seen::new(Standing::Absent, "CPUID 0x40000004 eax bit 14 is 0"),
     })
 }
 

@@ -9,25 +9,26 @@
 //! Lines: hv_init_evmcs in arch/x86/kvm/vmx/vmx.c, svm_hardware_setup in svm/svm.c, svm_hv_hardware_setup in
 //! svm/svm_onhyperv.h (Linux 6.1 and 6.12, whose prefixes differ); init_ia32_feat_ctl in arch/x86/kernel/cpu/feat_ctl.c.
 
-use crate::nesting::model::{Row, State};
+use crate::nesting::model::Row;
 use base::Evidence;
+use base::figure::Standing;
 use host::{KernelLog, Virtualization};
 
 /// Words of a line, and what they say of a feature.
-const SAID: &[(&str, &str, State)] = &[
-    ("using Hyper-V Enlightened VMCS", "enlightened_vmcs", State::On),
-    ("AVIC enabled", "avic", State::On),
-    ("Virtual VMLOAD VMSAVE supported", "virtual_vmload_vmsave", State::On),
-    ("Virtual GIF supported", "virtual_gif", State::On),
-    ("Virtual NMI enabled", "virtual_nmi", State::On),
-    ("LBR virtualization supported", "lbr_virtualization", State::On),
-    ("TSC scaling supported", "tsc_scaling", State::On),
-    ("Nested Virtualization enabled", "nested", State::On),
-    ("Nested Paging enabled", "npt", State::On),
-    ("Nested Paging disabled", "npt", State::Off),
-    ("PMU virtualization is disabled", "vpmu", State::Off),
-    ("Hyper-V enlightened NPT TLB flush enabled", "hyperv_enlightened_tlb", State::On),
-    ("Hyper-V Direct TLB Flush enabled", "hyperv_direct_flush", State::On),
+const SAID: &[(&str, &str, Standing)] = &[
+    ("using Hyper-V Enlightened VMCS", "enlightened_vmcs", Standing::On),
+    ("AVIC enabled", "avic", Standing::On),
+    ("Virtual VMLOAD VMSAVE supported", "virtual_vmload_vmsave", Standing::On),
+    ("Virtual GIF supported", "virtual_gif", Standing::On),
+    ("Virtual NMI enabled", "virtual_nmi", Standing::On),
+    ("LBR virtualization supported", "lbr_virtualization", Standing::On),
+    ("TSC scaling supported", "tsc_scaling", Standing::On),
+    ("Nested Virtualization enabled", "nested", Standing::On),
+    ("Nested Paging enabled", "npt", Standing::On),
+    ("Nested Paging disabled", "npt", Standing::Off),
+    ("PMU virtualization is disabled", "vpmu", Standing::Off),
+    ("Hyper-V enlightened NPT TLB flush enabled", "hyperv_enlightened_tlb", Standing::On),
+    ("Hyper-V Direct TLB Flush enabled", "hyperv_direct_flush", Standing::On),
 ];
 
 /// Lines of a kernel that may not use what the processor has. Old ones say it of KVM, newer ones of the processor.
@@ -49,7 +50,7 @@ pub(super) fn witness(facts: &Virtualization, rows: &mut [Row]) {
         let (Some(line), Some(row)) = (log.said(words), rows.iter_mut().find(|row| row.feature == *feature)) else {
             continue;
         };
-        if row.state == State::Unknown {
+        if row.state == Standing::Unknown {
             (row.state, row.evidence) = (*said, format!("{}: \"{}\"", line.file, line.text));
         } else if row.state == *said {
             row.evidence = format!("{}; {}: \"{}\"", row.evidence, line.file, line.text);
@@ -57,9 +58,9 @@ pub(super) fn witness(facts: &Virtualization, rows: &mut [Row]) {
             row.evidence = format!("{}; earlier in this boot, {}: \"{}\"", row.evidence, line.file, line.text);
         }
     }
-    let virtualization = rows.iter_mut().find(|row| row.feature == "virtualization" && row.state == State::Absent);
+    let virtualization = rows.iter_mut().find(|row| row.feature == "virtualization" && row.state == Standing::Absent);
     if let Some((row, line)) = virtualization.zip(any(log, FORBIDDEN)) {
-        row.state = State::Off;
+        row.state = Standing::Off;
         row.evidence = format!("{}; {}", row.evidence, line);
     }
 }

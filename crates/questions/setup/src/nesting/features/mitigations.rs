@@ -5,7 +5,8 @@
 //! `Full generic retpoline` and `Full AMD retpoline` until 5.16, `safe RET` in 6.5 (the same file).
 //! `BHI: Retpoline`, behind the semicolons of one line, is another mitigation than `Retpolines`.
 
-use crate::nesting::model::{Row, State};
+use crate::nesting::model::Row;
+use base::figure::Standing;
 use host::Virtualization;
 use host::snapshot::Content;
 
@@ -55,15 +56,15 @@ pub(super) fn rows(facts: &Virtualization) -> Vec<Row> {
                 // A line that begins with "Vulnerable" may name clearing that is attempted all the same.
                 let works = known.words.iter().any(|word| text.contains(word));
                 let state = match text {
-                    _ if works && !text.starts_with("Not affected") => State::On,
-                    _ if text.starts_with("Not affected") => State::Absent,
-                    _ => State::Off,
+                    _ if works && !text.starts_with("Not affected") => Standing::On,
+                    _ if text.starts_with("Not affected") => Standing::Absent,
+                    _ => Standing::Off,
                 };
                 (state, format!("vulnerabilities/{} = {text}", known.file))
             }
             // An old kernel knows fewer weaknesses than this list.
             Content::Absent => return None,
-            Content::Unreadable(why) => (State::Unknown, format!("vulnerabilities/{}: {why}", known.file)),
+            Content::Unreadable(why) => (Standing::Unknown, format!("vulnerabilities/{}: {why}", known.file)),
         };
         Some(Row { feature: known.feature, state, evidence })
     };

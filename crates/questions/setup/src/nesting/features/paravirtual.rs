@@ -2,7 +2,8 @@
 //!
 //! CPUID base + 1, eax: arch/x86/include/uapi/asm/kvm_para.h, Linux 6.12.
 
-use crate::nesting::model::{Seen, State};
+use crate::nesting::model::Seen;
+use base::figure::Standing;
 use host::Virtualization;
 
 /// Clock page at MSR 0x4b564d01: KVM_FEATURE_CLOCKSOURCE2.
@@ -26,7 +27,7 @@ fn bit(facts: &Virtualization, bit: u32) -> Option<Seen> {
     let words = facts.below.kvm?;
     let leaf = words.base + 1;
     let set = words.features >> bit & 1 == 1;
-    let state = if set { State::On } else { State::Absent };
+    let state = if set { Standing::On } else { Standing::Absent };
     Some(Seen::new(state, format!("CPUID {leaf:#x} eax bit {bit} is {}", u32::from(set))))
 }
 
@@ -90,6 +91,6 @@ pub(super) fn ext_dest_id(facts: &Virtualization) -> Option<Seen> {
 pub(super) fn realtime(facts: &Virtualization) -> Option<Seen> {
     let words = facts.below.kvm?;
     let set = words.hints >> REALTIME & 1 == 1;
-    let state = if set { State::On } else { State::Absent };
+    let state = if set { Standing::On } else { Standing::Absent };
     Some(Seen::new(state, format!("CPUID {:#x} edx bit {REALTIME} is {}", words.base + 1, u32::from(set))))
 }

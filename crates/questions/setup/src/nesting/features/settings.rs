@@ -1,7 +1,8 @@
 //! Features that a parameter of a KVM module decides.
 
 use crate::nesting::known::{KNOWN, Known, Reads};
-use crate::nesting::model::{Row, Seen, State};
+use crate::nesting::model::{Row, Seen};
+use base::figure::Standing;
 use host::Virtualization;
 use host::parameters::Setting;
 use host::processor::Vendor;
@@ -36,34 +37,36 @@ fn look(facts: &Virtualization, known: &Known) -> Seen {
     match facts.setting(known.module, known.name) {
         Setting::Value(value) => match is_on(known.reads, &value) {
             Some(false) if offered == Some(false) => {
-                Seen::new(State::Absent, format!("{file} = {value}, and /proc/cpuinfo lacks {}", known.flag))
+                Seen::new(Standing::Absent, format!("{file} = {value}, and /proc/cpuinfo lacks {}", known.flag))
             }
             Some(false) if known.feature == "enlightened_vmcs" && lacks_hyperv(facts) => {
-                Seen::new(State::Absent, format!("{file} = {value}, and the hypervisor does not offer it"))
+                Seen::new(Standing::Absent, format!("{file} = {value}, and the hypervisor does not offer it"))
             }
-            Some(on) => Seen::new(State::of(on), format!("{file} = {value}")),
-            None => Seen::new(State::Unknown, format!("{file} = {value}, which is neither yes nor no")),
+            Some(on) => Seen::new(Standing::of(on), format!("{file} = {value}")),
+            None => Seen::new(Standing::Unknown, format!("{file} = {value}, which is neither yes nor no")),
         },
         Setting::NoParameter => {
-            Seen::new(State::Absent, format!("{} of this kernel has no {}", known.module, known.name))
+            Seen::new(Standing::Absent, format!("{} of this kernel has no {}", known.module, known.name))
         }
         Setting::NoModule => {
             let can = facts.processor.as_ref().map(|cpu| cpu.can_virtualize());
             let vendor = known.module != "kvm";
             match can {
-                Some(false) if vendor => Seen::new(State::Absent, "/proc/cpuinfo has neither vmx nor svm".to_owned()),
-                _ => Seen::new(State::Off, format!("{} is not loaded", known.module)),
+                Some(false) if vendor => {
+                    Seen::new(Standing::Absent, "/proc/cpuinfo has neither vmx nor svm".to_owned())
+                }
+                _ => Seen::new(Standing::Off, format!("{} is not loaded", known.module)),
             }
         }
-        Setting::Unreadable(why) => Seen::new(State::Unknown, format!("{file}: {why}")),
-        Setting::Unknown => Seen::new(State::Unknown, format!("{file} is not in the snapshot")),
+        Setting::Unreadable(why) => Seen::new(Standing::Unknown, format!("{file}: {why}")),
+        Setting::Unknown => Seen::new(Standing::Unknown, format!("{file} is not in the snapshot")),
     }
 }
 
 /// KVM clears this switch where Hyper-V does not recommend it.
 fn lacks_hyperv(facts: &Virtualization) -> bool {
     let offered = crate::nesting::features::hyperv::evmcs(facts).map(|seen| seen.state);
-    facts.below.present == Some(false) || (facts.cpuid.is_some() && offered != Some(State::On))
+    facts.below.present == Some(false) || (facts.cpuid.is_some() && offered != Some(Standing::On))
 }
 
 /// What a value says; `None` where it is to be decided at load, or not understood.

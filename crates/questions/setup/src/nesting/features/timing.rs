@@ -7,7 +7,8 @@
 //! Bounds: 180 cycles on bare metal and 1,350 at L1 (V. Kuznetsov, FOSDEM 2018), newer Xeons take more; 6,850 to 28,850 at
 //! L2 (commit 1201f226c863). A nested guest of kvm_pvm may take what an L1 does, because CPUID goes past its hypervisor.
 
-use crate::nesting::model::{Seen, State};
+use crate::nesting::model::Seen;
+use base::figure::Standing;
 use base::number::thousands;
 use host::Virtualization;
 use host::timing::ADDITIONS;
@@ -22,11 +23,11 @@ pub(super) fn answered_below(facts: &Virtualization) -> Option<Seen> {
     let timing = facts.timing?;
     let cycles = timing.cpuid_core_cycles();
     let (state, like) = match cycles {
-        _ if cycles <= BARE => (State::Off, "as on bare metal"),
-        _ if cycles < SOMEBODY => (State::Unknown, "between bare metal and a guest"),
-        _ if cycles <= L1 => (State::On, "as at L1"),
-        _ if cycles < L2 => (State::On, "between L1 and L2"),
-        _ => (State::On, "as at L2 or deeper"),
+        _ if cycles <= BARE => (Standing::Off, "as on bare metal"),
+        _ if cycles < SOMEBODY => (Standing::Unknown, "between bare metal and a guest"),
+        _ if cycles <= L1 => (Standing::On, "as at L1"),
+        _ if cycles < L2 => (Standing::On, "between L1 and L2"),
+        _ => (Standing::On, "as at L2 or deeper"),
     };
     let [cpuid, additions] = [timing.cpuid_cycles, timing.additions_cycles].map(thousands);
     Some(Seen::new(state, format!("{like} (a hint): CPUID takes {cpuid} cycles, {ADDITIONS} additions {additions}")))

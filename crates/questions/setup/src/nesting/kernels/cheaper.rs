@@ -6,7 +6,7 @@
 //! for 4.17; c5d167b27e00 on 2018-01-16 on top of `kvm-s390-next-4.16-1`, for 4.16.
 
 use super::{Change, runs_hypervisors, runs_hypervisors_on};
-use crate::nesting::model::State;
+use base::figure::Standing;
 use host::processor::Vendor;
 
 pub const CHEAPER: &[Change] = &[
@@ -49,7 +49,9 @@ pub const CHEAPER: &[Change] = &[
         needed_since: None,
         does: "shadows three more fields of the VMCS that KVM in a guest touches at each exit",
         cost: Some((1_000.0, 3_000.0, "cycles per exit of a nested guest")),
-        concerns: |machine| runs_hypervisors_on(machine, Vendor::Intel) && machine.state("vmcs_shadowing") == State::On,
+        concerns: |machine| {
+            runs_hypervisors_on(machine, Vendor::Intel) && machine.state("vmcs_shadowing") == Standing::On
+        },
         source: "commit message: about 1,000 cycles per field that the processor has",
     },
     Change {
@@ -71,7 +73,7 @@ pub const CHEAPER: &[Change] = &[
         cost: None,
         concerns: |machine| {
             let is_zen_4 = machine.facts.processor.as_ref().is_some_and(|cpu| cpu.has("x2avic"));
-            machine.state("avic") == State::Off && is_zen_4
+            machine.state("avic") == Standing::Off && is_zen_4
         },
         source: "commit message",
     },

@@ -4,7 +4,7 @@
 //! brought the fault, which stable ones have the fix. A fault of one stable release alone is told by who met it.
 
 use super::{Change, runs_hypervisors, runs_hypervisors_on};
-use crate::nesting::model::State;
+use base::figure::Standing;
 use host::processor::Vendor;
 
 /// All of them, the oldest fix first.
@@ -56,7 +56,9 @@ pub const FAULTS: &[Change] = &[
         needed_since: Some((4, 9, 0)),
         does: "a shadow VMCS is used after it was freed",
         cost: None,
-        concerns: |machine| runs_hypervisors_on(machine, Vendor::Intel) && machine.state("vmcs_shadowing") == State::On,
+        concerns: |machine| {
+            runs_hypervisors_on(machine, Vendor::Intel) && machine.state("vmcs_shadowing") == Standing::On
+        },
         source: "CVE-2026-64562",
     },
     Change {
@@ -66,7 +68,7 @@ pub const FAULTS: &[Change] = &[
         needed_since: Some((6, 0, 0)),
         does: "with AVIC, a guest hypervisor may keep access to the host's own x2APIC",
         cost: None,
-        concerns: |machine| runs_hypervisors_on(machine, Vendor::Amd) && machine.state("avic") == State::On,
+        concerns: |machine| runs_hypervisors_on(machine, Vendor::Amd) && machine.state("avic") == Standing::On,
         source: "CVE-2026-74516",
     },
     Change {
@@ -76,7 +78,7 @@ pub const FAULTS: &[Change] = &[
         needed_since: None,
         does: "a guest hypervisor that restarts may use stale translations of another guest",
         cost: None,
-        concerns: |machine| runs_hypervisors_on(machine, Vendor::Intel) && machine.state("vpid") == State::On,
+        concerns: |machine| runs_hypervisors_on(machine, Vendor::Intel) && machine.state("vpid") == Standing::On,
         source: "CVE-2026-89932",
     },
 ];

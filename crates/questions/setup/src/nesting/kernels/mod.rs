@@ -13,7 +13,8 @@ mod faults;
 pub use cheaper::CHEAPER;
 pub use faults::FAULTS;
 
-use super::model::{Machine, State};
+use super::model::Machine;
+use base::figure::Standing;
 use host::processor::Vendor;
 use host::release::Release;
 
@@ -65,7 +66,7 @@ pub(crate) fn number_is_frozen(release: &Release) -> bool {
 
 /// True of a machine whose guests may be hypervisors.
 fn runs_hypervisors(machine: &Machine) -> bool {
-    machine.state("nested") == State::On && machine.state("virtualization") == State::On
+    machine.state("nested") == Standing::On && machine.state("virtualization") == Standing::On
 }
 
 fn runs_hypervisors_on(machine: &Machine, vendor: Vendor) -> bool {

@@ -24,8 +24,8 @@ pub use predict::Wanted;
 pub use tables::TABLES;
 pub use validate::validation;
 
-use super::model::State;
 use super::traced_exits::TracedExits;
+use base::figure::Standing;
 use base::number::{list, percent};
 use base::recording::Emulator;
 use base::{Level, Section, Unknown};
@@ -93,7 +93,7 @@ fn of_recording(case: &Case, stated: &Stated) -> Option<Inputs> {
     let exits = TracedExits::of(case)?;
     let on = super::build::build(case.machines());
     let host = on.machines.iter().filter(|machine| machine.level == Level::L0);
-    let on = host.flat_map(|machine| &machine.features).filter(|row| row.state == State::On);
+    let on = host.flat_map(|machine| &machine.features).filter(|row| row.state == Standing::On);
     let on: Vec<String> = on.map(|row| row.feature.to_owned()).collect();
     if stated.c1.is_none() && !exits.from_guest {
         return Some(Inputs::of_recording(exits, on));

@@ -32,31 +32,33 @@ use std::fmt;
 /// Part of a wait that a rival must have run for to explain it: our own limit.
 const EXPLAINS: f64 = 0.5;
 
-/// What can keep a thread from running, in the order in which equal ones are named: what holds for many threads first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
-    /// More is wanted of all its CPUs than they have.
-    Overcommit,
-    /// It stays on one of several isolated CPUs.
-    Isolation,
-    /// The CPU quota of its cgroup.
-    Quota,
-    /// The limit of real-time threads together.
-    RealTime,
-    Steal,
-    /// Interrupts and softirqs of its CPU.
-    Interrupts,
-    /// Polling threads of a switch.
-    Polling,
-    /// vCPUs of its own VM.
-    Vcpus,
-    /// Emulator, workers and iothreads of its own VM.
-    Helpers,
-    /// Threads of other VMs.
-    Neighbours,
-    Programs,
-    /// The other threads of its core: they make a thread slower, and none wait.
-    Sibling,
+base::named! {
+    /// What can keep a thread from running, in the order in which equal ones are named: what holds for many threads first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub(crate) enum Kind {
+        /// More is wanted of all its CPUs than they have.
+        Overcommit = "overcommitted CPUs",
+        /// It stays on one of several isolated CPUs.
+        Isolation = "isolated CPUs",
+        /// The CPU quota of its cgroup.
+        Quota = "a CPU quota",
+        /// The limit of real-time threads together.
+        RealTime = "the limit of real-time threads",
+        Steal = "steal",
+        /// Interrupts and softirqs of its CPU.
+        Interrupts = "interrupts and softirqs",
+        /// Polling threads of a switch.
+        Polling = "polling threads",
+        /// vCPUs of its own VM.
+        Vcpus = "vCPUs of the same VM",
+        /// Emulator, workers and iothreads of its own VM.
+        Helpers = "helpers of the same VM",
+        /// Threads of other VMs.
+        Neighbours = "threads of other VMs",
+        Programs = "other programs",
+        /// The other threads of its core: they make a thread slower, and none wait.
+        Sibling = "a busy sibling",
+    }
 }
 
 /// One who may have kept a thread from running.
@@ -137,7 +139,7 @@ impl Verdict {
         } else if !self.explains(rival) {
             against.push(format!("it took less than half of the {} that were waited", percent(self.waited)));
         } else if let Some(winner) = self.winner().filter(|_| !is_winner) {
-            against.push(format!("more of the wait is explained by {}", winner.kind.noun()));
+            against.push(format!("more of the wait is explained by {}", winner.kind.name()));
         }
         if rival.at_most {
             against.push("its threads may have run on other CPUs".to_owned());
@@ -155,7 +157,7 @@ impl Verdict {
         let losers = self.rivals.iter().skip(usize::from(self.winner().is_some()));
         let took = |rival: &Rival| {
             let sibling = if rival.kind == Kind::Sibling { " (slows a thread, makes none wait)" } else { "" };
-            format!("{}{sibling} {}{}", rival.kind.noun(), rival.up_to(), percent(rival.took))
+            format!("{}{sibling} {}{}", rival.kind.name(), rival.up_to(), percent(rival.took))
         };
         let losers: Vec<String> = losers.filter(|rival| !rival.kind.is_whole()).map(took).collect();
         let half = if self.winner().is_some() { "" } else { ", none of which explains half of the wait" };
@@ -164,24 +166,6 @@ impl Verdict {
 }
 
 impl Kind {
-    /// As tables and sentences have it.
-    pub(crate) fn noun(self) -> &'static str {
-        match self {
-            Kind::Overcommit => "overcommitted CPUs",
-            Kind::Isolation => "isolated CPUs",
-            Kind::Quota => "a CPU quota",
-            Kind::RealTime => "the limit of real-time threads",
-            Kind::Steal => "steal",
-            Kind::Interrupts => "interrupts and softirqs",
-            Kind::Polling => "polling threads",
-            Kind::Vcpus => "vCPUs of the same VM",
-            Kind::Helpers => "helpers of the same VM",
-            Kind::Neighbours => "threads of other VMs",
-            Kind::Programs => "other programs",
-            Kind::Sibling => "a busy sibling",
-        }
-    }
-
     /// Whether it explains a wait whole, whoever ran meanwhile.
     fn is_whole(self) -> bool {
         matches!(self, Kind::Overcommit | Kind::Isolation)

@@ -29,16 +29,18 @@ pub(super) struct Knob {
     pub effect: Option<Effect>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Group {
-    Isolation,
-    Clock,
-    Power,
-    Firmware,
-    Scheduler,
-    Noise,
-    Memory,
-    Kvm,
+base::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum Group {
+        Isolation = "isolation",
+        Clock = "clock",
+        Power = "power",
+        Firmware = "firmware",
+        Scheduler = "scheduler",
+        Noise = "noise",
+        Memory = "memory",
+        Kvm = "KVM",
+    }
 }
 
 /// Where a knob is set, and what is wanted there.
@@ -81,21 +83,6 @@ pub(super) struct Effect {
     pub seen: fn(&Host<'_>) -> Option<Seen>,
     /// Whether it is enough, because there is another way to it.
     pub(crate) suffices: bool,
-}
-
-impl Group {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Group::Isolation => "isolation",
-            Group::Clock => "clock",
-            Group::Power => "power",
-            Group::Firmware => "firmware",
-            Group::Scheduler => "scheduler",
-            Group::Noise => "noise",
-            Group::Memory => "memory",
-            Group::Kvm => "KVM",
-        }
-    }
 }
 
 /// All, in the order of the table.
