@@ -167,7 +167,7 @@ pub struct Params {
     pub status: Option<i32>,
 }
 
-/// Why a bench's file could not be read, as a sentence.
+/// Why a file of results could not be read, as a sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused.

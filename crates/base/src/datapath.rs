@@ -11,12 +11,13 @@
 mod beside;
 mod samples;
 
+pub use crate::bench::Error;
 pub use beside::{RateBounds, StreamRun};
 pub use samples::{RateSample, gbps};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The schema this version reads and writes.
 pub const SCHEMA: &str = "kvmscope-datapath/1";
@@ -227,27 +228,6 @@ impl DatapathRun {
     pub fn system_pps(&self) -> f64 {
         self.chain_pps() * f64::from(self.vnfs)
     }
-}
-
-/// Why such a file could not be read, as a sentence.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The operating system refused.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The refusal.
-        source: std::io::Error,
-    },
-    /// It is not what it should be.
-    #[error("{}: {reason}", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
 }
 
 impl DatapathRuns {

@@ -1,8 +1,6 @@
 //! What somebody outside saw of the heartbeat of a guest that was moved: `<machine>/heartbeat/<name>.json`.
 
 use serde::{Deserialize, Serialize};
-use std::io::Result;
-use std::path::Path;
 
 /// The schema this version reads and writes.
 pub const SCHEMA: &str = "kvmscope-heartbeat/1";
@@ -25,6 +23,8 @@ pub struct Heartbeat {
     pub period_ns: u64,
 }
 
+crate::json_line::kept!(Heartbeat);
+
 impl Heartbeat {
     /// How long the guest was dark, as it was seen.
     pub fn dark_ns(&self) -> Option<u64> {
@@ -34,21 +34,5 @@ impl Heartbeat {
     /// Either beat was seen up to a gap late, and the guest may have stood still for up to a period before the next one.
     pub fn error_ns(&self) -> u64 {
         self.poller_max_gap_ns.saturating_add(self.period_ns)
-    }
-
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// If it cannot be read, or is none.
-    pub fn read(path: &Path) -> Result<Self> {
-        crate::json_line::read_as(path, MOST_BYTES, SCHEMA, |read: &Self| &read.schema)
-    }
-
-    /// Writes the file.
-    ///
-    /// # Errors
-    /// If the operating system refuses.
-    pub fn write(&self, path: &Path) -> Result<()> {
-        crate::json_line::write(self, path)
     }
 }

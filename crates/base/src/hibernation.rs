@@ -1,8 +1,6 @@
 //! Guests that were saved to files and woken from them: `<machine>/hibernation.json`.
 
 use serde::{Deserialize, Serialize};
-use std::io::Result;
-use std::path::Path;
 
 /// The schema this version reads and writes.
 pub const SCHEMA: &str = "kvmscope-hibernation/1";
@@ -82,20 +80,4 @@ impl Disk {
     }
 }
 
-impl Hibernation {
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// If it cannot be read, or is none.
-    pub fn read(path: &Path) -> Result<Self> {
-        crate::json_line::read_as(path, MOST_BYTES, SCHEMA, |read: &Self| &read.schema)
-    }
-
-    /// Writes the file.
-    ///
-    /// # Errors
-    /// If the operating system refuses.
-    pub fn write(&self, path: &Path) -> Result<()> {
-        crate::json_line::write(self, path)
-    }
-}
+crate::json_line::kept!(Hibernation);

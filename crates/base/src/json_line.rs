@@ -25,6 +25,30 @@ pub(crate) fn read_as<Value: DeserializeOwned>(
     Err(Error::new(ErrorKind::InvalidData, reason))
 }
 
+/// Gives a type whose value names its schema how it is read and written: as `SCHEMA` and `MOST_BYTES` of its module have it.
+macro_rules! kept {
+    ($kind:ident) => {
+        impl $kind {
+            /// Reads a file.
+            ///
+            /// # Errors
+            /// If it cannot be read, or is none.
+            pub fn read(path: &std::path::Path) -> std::io::Result<Self> {
+                $crate::json_line::read_as(path, MOST_BYTES, SCHEMA, |read: &Self| &read.schema)
+            }
+
+            /// Writes the file.
+            ///
+            /// # Errors
+            /// If the operating system refuses.
+            pub fn write(&self, path: &std::path::Path) -> std::io::Result<()> {
+                $crate::json_line::write(self, path)
+            }
+        }
+    };
+}
+pub(crate) use kept;
+
 /// Writes the file, and makes the directory that it lies in.
 pub(crate) fn write(value: &impl Serialize, path: &Path) -> Result<()> {
     path.parent().map_or(Ok(()), std::fs::create_dir_all)?;

@@ -3,8 +3,6 @@
 //! Both QEMUs were asked once all was over, with the guest stopped on the target.
 
 use serde::{Deserialize, Serialize};
-use std::io::Result;
-use std::path::Path;
 
 /// The schema this version reads and writes.
 pub const SCHEMA: &str = "kvmscope-moved-memory/1";
@@ -36,6 +34,8 @@ pub struct MovedMemory {
     pub first_differing: Vec<u64>,
 }
 
+crate::json_line::kept!(MovedMemory);
+
 impl MovedMemory {
     /// Counts a page that is not what it should be, at `address`.
     pub fn differs(&mut self, address: u64) {
@@ -43,21 +43,5 @@ impl MovedMemory {
         if self.first_differing.len() < MOST_NAMED {
             self.first_differing.push(address);
         }
-    }
-
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// If it cannot be read, or is none.
-    pub fn read(path: &Path) -> Result<Self> {
-        crate::json_line::read_as(path, MOST_BYTES, SCHEMA, |read: &Self| &read.schema)
-    }
-
-    /// Writes the file.
-    ///
-    /// # Errors
-    /// If the operating system refuses.
-    pub fn write(&self, path: &Path) -> Result<()> {
-        crate::json_line::write(self, path)
     }
 }

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::Result;
-use std::path::Path;
 
 /// The schema this version reads and writes.
 pub const SCHEMA: &str = "kvmscope-prediction/1";
@@ -51,23 +49,7 @@ impl Said {
     }
 }
 
-impl Prediction {
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// If it cannot be read, or is none.
-    pub fn read(path: &Path) -> Result<Self> {
-        crate::json_line::read_as(path, MOST_BYTES, SCHEMA, |read: &Self| &read.schema)
-    }
-
-    /// Writes the file.
-    ///
-    /// # Errors
-    /// If the operating system refuses.
-    pub fn write(&self, path: &Path) -> Result<()> {
-        crate::json_line::write(self, path)
-    }
-}
+crate::json_line::kept!(Prediction);
 
 #[cfg(test)]
 mod tests {

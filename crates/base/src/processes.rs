@@ -4,8 +4,6 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::Result;
-use std::path::Path;
 
 /// The schema this version reads and writes.
 pub const SCHEMA: &str = "kvmscope-processes/1";
@@ -116,23 +114,7 @@ impl Process {
     }
 }
 
-impl Processes {
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// If it cannot be read, or is none.
-    pub fn read(path: &Path) -> Result<Self> {
-        crate::json_line::read_as(path, MOST_BYTES, SCHEMA, |read: &Self| &read.schema)
-    }
-
-    /// Writes the file.
-    ///
-    /// # Errors
-    /// If the operating system refuses.
-    pub fn write(&self, path: &Path) -> Result<()> {
-        crate::json_line::write(self, path)
-    }
-}
+crate::json_line::kept!(Processes);
 
 #[cfg(test)]
 mod tests {

@@ -88,8 +88,7 @@ fn of_lab(error: &lab::Error) -> Exit {
         | Cause::Recording(_)
         | Cause::Bench(_)
         | Cause::Trace(_)
-        | Cause::Host(_)
-        | Cause::Datapath(_) => Exit::NoAnswer,
+        | Cause::Host(_) => Exit::NoAnswer,
     }
 }
 

@@ -73,12 +73,9 @@ pub enum Error {
     /// The recording could not be written.
     #[error(transparent)]
     Recording(#[from] recording::Error),
-    /// The result of a bench could not be written.
+    /// The results of a bench, or what a datapath carried, could not be written.
     #[error(transparent)]
     Bench(#[from] base::bench::Error),
-    /// What a datapath carried could not be written.
-    #[error(transparent)]
-    Datapath(#[from] base::datapath::Error),
     /// What was recorded could not be read back.
     #[error(transparent)]
     Trace(#[from] trace::Error),

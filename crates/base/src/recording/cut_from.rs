@@ -4,7 +4,7 @@
 //! time. And events that name no thread are those of the one that came to the CPU before. `kvmscope cut` therefore keeps
 //! what the whole recording told of both. No event and no time follows from it.
 
-use super::note::{self, Note};
+use super::note;
 use super::{Error, PartKind, Recording};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -54,30 +54,8 @@ pub struct Running {
     pub tid: i32,
 }
 
-impl Note for CutFrom {
-    const FILE: &str = CUT_FROM_FILE;
-    const WHAT: &str = "threads of a longer recording";
-    /// A thread is some hundred bytes.
-    const MOST_BYTES: u64 = 16 << 20;
-}
-
-impl CutFrom {
-    /// Reads it.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or holds something else.
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        note::read(path)
-    }
-
-    /// Writes it.
-    ///
-    /// # Errors
-    /// If the operating system refuses.
-    pub fn write(&self, path: &Path) -> Result<(), Error> {
-        note::write(self, path)
-    }
-}
+// A thread is some hundred bytes.
+note::kept!(CutFrom, CUT_FROM_FILE, "threads of a longer recording", most_bytes: 16 << 20);
 
 impl Recording {
     /// What was known of the trace at `trace` before the recording was cut; `None` if it has nothing of it.

@@ -18,6 +18,36 @@ pub(super) trait Note: Serialize + DeserializeOwned {
     const MOST_BYTES: u64;
 }
 
+/// Makes a note of a type, and gives it how it is read and written.
+macro_rules! kept {
+    ($kind:ident, $file:expr, $what:literal, most_bytes: $most_bytes:expr) => {
+        impl $crate::recording::note::Note for $kind {
+            const FILE: &str = $file;
+            const WHAT: &str = $what;
+            const MOST_BYTES: u64 = $most_bytes;
+        }
+
+        impl $kind {
+            /// Reads the file.
+            ///
+            /// # Errors
+            /// If it cannot be read, or holds something else.
+            pub fn read(path: &std::path::Path) -> Result<Self, $crate::recording::Error> {
+                $crate::recording::note::read(path)
+            }
+
+            /// Writes the file.
+            ///
+            /// # Errors
+            /// If the operating system refuses.
+            pub fn write(&self, path: &std::path::Path) -> Result<(), $crate::recording::Error> {
+                $crate::recording::note::write(self, path)
+            }
+        }
+    };
+}
+pub(super) use kept;
+
 /// Reads a note.
 ///
 /// # Errors

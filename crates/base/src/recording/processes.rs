@@ -3,11 +3,10 @@
 //! Events name threads, and no event says which threads are one VM's. The recorder reads `/proc` when recording has begun
 //! and when it ends; a snapshot of the machine says the same.
 
-use super::note::{self, Note};
+use super::note;
 use super::{Error, Recording};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// Name of the file in a machine's directory.
 pub const PROCESSES_FILE: &str = "processes.json";
@@ -64,30 +63,10 @@ impl VmProcesses {
     pub fn by_thread(&self) -> BTreeMap<i32, &VmProcess> {
         self.vms.iter().flat_map(|process| process.tids.iter().map(move |tid| (*tid, process))).collect()
     }
-
-    /// Reads them.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or holds something else.
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        note::read(path)
-    }
-
-    /// Writes them.
-    ///
-    /// # Errors
-    /// If the operating system refuses.
-    pub fn write(&self, path: &Path) -> Result<(), Error> {
-        note::write(self, path)
-    }
 }
 
-impl Note for VmProcesses {
-    const FILE: &str = PROCESSES_FILE;
-    const WHAT: &str = "processes of VMs";
-    /// A VM with 1,024 vCPUs is some 10 KB; a file this long is something else.
-    const MOST_BYTES: u64 = 16 << 20;
-}
+// A VM with 1,024 vCPUs is some 10 KB; a file this long is something else.
+note::kept!(VmProcesses, PROCESSES_FILE, "processes of VMs", most_bytes: 16 << 20);
 
 impl Recording {
     /// What the recorder saw of the VMs of `machine`; `None` if the recording has nothing of it.

@@ -7,10 +7,9 @@
 //! Out: what alignment needs where no event tells it: VMs that ran before have their offset already, and no event has the
 //! ratio. Source: `kvm_arch_create_vcpu_debugfs` in arch/x86/kvm/debugfs.c, Linux 6.12.
 
-use super::note::{self, Note};
+use super::note;
 use super::{Error, Recording};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 
 /// Name of the file in a machine's directory.
 pub const TSC_FILE: &str = "tsc.json";
@@ -54,30 +53,8 @@ pub struct TscScaling {
     pub frac_bits: u32,
 }
 
-impl TscReadings {
-    /// Reads them.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or holds something else.
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        note::read(path)
-    }
-
-    /// Writes them.
-    ///
-    /// # Errors
-    /// If the operating system refuses.
-    pub fn write(&self, path: &Path) -> Result<(), Error> {
-        note::write(self, path)
-    }
-}
-
-impl Note for TscReadings {
-    const FILE: &str = TSC_FILE;
-    const WHAT: &str = "offsets of guests' counters";
-    /// A vCPU is a few hundred bytes; a file this long is something else.
-    const MOST_BYTES: u64 = 64 << 20;
-}
+// A vCPU is a few hundred bytes; a file this long is something else.
+note::kept!(TscReadings, TSC_FILE, "offsets of guests' counters", most_bytes: 64 << 20);
 
 impl Recording {
     /// What was read of the counters of `machine`'s guests; `None` if the recording has nothing of it.
