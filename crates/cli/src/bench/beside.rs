@@ -18,20 +18,6 @@ use std::time::Duration;
 /// How often the recorder is asked to do what has piled up.
 const POLL: Duration = Duration::from_millis(100);
 
-/// What changes who has a CPU, and what makes threads ready.
-const WHO_RUNS: &[&str] = &[
-    "sched:sched_switch",
-    "sched:sched_waking",
-    "irq:irq_handler_entry",
-    "irq:irq_handler_exit",
-    "irq:softirq_entry",
-    "irq:softirq_exit",
-    "irq_vectors",
-    "nmi:nmi_handler",
-];
-/// A page that is not full is taken when the trace ends: taking it earlier would take CPU time from those that measure.
-const SWEEP: Duration = Duration::from_secs(3_600);
-
 /// The clock of all that is recorded beside a bench: it reads it too.
 const CLOCK: &str = "x86-tsc";
 
@@ -126,13 +112,8 @@ pub(super) fn along<T: Send>(
 ) -> anyhow::Result<(T, Vec<Part>)> {
     let Task { name, unexplained, notes } = task;
     place.note_clocks(Moment::Begin);
-    let plan = Plan {
-        events: WHO_RUNS.iter().filter_map(|text| Selection::parse(text)).collect(),
-        cpus,
-        symbols: false,
-        sweep: SWEEP,
-        ..Plan::default()
-    };
+    let mut plan = Plan::of_who_runs(cpus);
+    plan.events.extend(Selection::parse("nmi:nmi_handler"));
     let beside = Beside::begin(place, journal, plan);
     notes.extend(beside.absent().map(|error| format!("Nothing of the host was recorded, so {unexplained}: {error}.")));
     let (measured, parts) = beside.during(name, || Ok(measure(place, notes)));

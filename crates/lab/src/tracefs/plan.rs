@@ -9,10 +9,11 @@ use std::time::Duration;
 /// Once a second a page of each CPU is rarely full, and costs little.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// What `kvmscope record` records unless more is asked for: the events that the flow of a vCPU is told from. All of
-/// group `kvm` is taken, because kernels rename single events.
-const DEFAULT: &[&str] = &[
-    "kvm",
+/// A page that is not full is taken when the trace ends: taking it earlier would take CPU time from those that measure.
+const SWEEP_AT_THE_END: Duration = Duration::from_secs(3_600);
+
+/// What changes who has a CPU, and what makes threads ready.
+const WHO_RUNS: [&str; 7] = [
     "sched:sched_switch",
     "sched:sched_waking",
     "irq:irq_handler_entry",
@@ -20,7 +21,6 @@ const DEFAULT: &[&str] = &[
     "irq:softirq_entry",
     "irq:softirq_exit",
     "irq_vectors",
-    "timer:hrtimer_expire_entry",
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,11 +55,13 @@ pub struct Selection {
     pub asked: bool,
 }
 
+/// What `kvmscope record` records unless more is asked for: the events that the flow of a vCPU is told from. All of group `kvm` is taken,
+/// because kernels rename single events.
 impl Default for Plan {
     fn default() -> Self {
-        let events = DEFAULT.iter().filter_map(|text| Selection::parse(text)).collect();
+        let events = ["kvm"].into_iter().chain(WHO_RUNS).chain(["timer:hrtimer_expire_entry"]);
         Self {
-            events,
+            events: events.filter_map(Selection::parse).collect(),
             clock: None,
             buffer_kib: 4 << 10,
             tids: Vec::new(),
@@ -69,6 +71,14 @@ impl Default for Plan {
             sweep: SWEEP,
             keep: None,
         }
+    }
+}
+
+impl Plan {
+    /// Who has these CPUs while something is measured on them.
+    pub fn of_who_runs(cpus: CpuSet) -> Self {
+        let events = WHO_RUNS.iter().filter_map(|text| Selection::parse(text)).collect();
+        Self { events, cpus, symbols: false, sweep: SWEEP_AT_THE_END, ..Self::default() }
     }
 }
 

@@ -6,15 +6,15 @@
 use super::network::Bed;
 use super::qemu::{Qemu, Side};
 use super::watched::mover;
+use super::worker::Worker;
 use crate::bench::priority;
 use base::qmp::Event;
 use lab::Error;
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,9 +88,9 @@ impl Injection {
             Culprit::LinkDown => {
                 let bed = bed.ok_or_else(|| Error::Absent("without a network there is no link to cut".to_owned()))?;
                 let join = bed.cut()?;
-                AtWork::start("kvmscope-cut", self.length, |_| std::thread::sleep(STEP), join).map(Some)
+                at_work("kvmscope-cut", self.length, |_| std::thread::sleep(STEP), join).map(Some)
             }
-            Culprit::Dark => Ok(Some(AtWork::start("kvmscope-hold", self.length, |_| {}, || {})?)),
+            Culprit::Dark => Ok(Some(at_work("kvmscope-hold", self.length, |_| {}, || {})?)),
             // They are there before anything moves.
             Culprit::Capability | Culprit::NoAnnounce => Ok(None),
         }
@@ -103,46 +103,22 @@ pub(super) fn is_held(event: &Event) -> bool {
 }
 
 /// What lasts for a while; it is over when this is dropped.
-pub(super) struct AtWork {
-    thread: Option<JoinHandle<()>>,
-    stop: Arc<AtomicBool>,
-}
+pub(super) type AtWork = Worker<()>;
 
-impl AtWork {
-    /// Does `work` again and again for so long, then what is to be done `after`.
-    fn start(
-        name: &str,
-        length: Duration,
-        work: impl Fn(&AtomicBool) + Send + 'static,
-        after: impl FnOnce() + Send + 'static,
-    ) -> Result<Self, Error> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let ends = Arc::clone(&stop);
-        let run = move || {
-            let until = Instant::now() + length;
-            while Instant::now() < until && !ends.load(Ordering::Relaxed) {
-                work(&ends);
-            }
-            after();
-        };
-        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
-        let thread = thread.map_err(|error| Error::Died(format!("no thread could be started: {error}")))?;
-        Ok(Self { thread: Some(thread), stop })
-    }
-
-    /// Whether it has ended by itself.
-    pub(super) fn is_over(&self) -> bool {
-        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
-    }
-}
-
-impl Drop for AtWork {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+/// Does `work` again and again for so long, then what is to be done `after`.
+fn at_work(
+    name: &str,
+    length: Duration,
+    work: impl Fn(&AtomicBool) + Send + 'static,
+    after: impl FnOnce() + Send + 'static,
+) -> Result<AtWork, Error> {
+    Worker::start(Builder::new().name(name.to_owned()), move |ends| {
+        let until = Instant::now() + length;
+        while Instant::now() < until && !ends.load(Ordering::Relaxed) {
+            work(ends);
         }
-    }
+        after();
+    })
 }
 
 /// A thread that waits looks so often whether it is to end.
@@ -165,7 +141,7 @@ fn stop(side: Side, qemu: &Qemu, length: Duration) -> Result<AtWork, Error> {
     let go_on = move || {
         let _ = pidfd_send_signal(&process, Signal::CONT);
     };
-    AtWork::start("kvmscope-stop", length, |_| std::thread::sleep(STEP), go_on)
+    at_work("kvmscope-stop", length, |_| std::thread::sleep(STEP), go_on)
 }
 
 /// Holds the source's migration thread on the first CPU that we may use, and takes that CPU: before ordinary threads where the kernel allows it.
@@ -193,7 +169,7 @@ fn hog(source: &Qemu, length: Duration) -> Result<AtWork, Error> {
             std::hint::spin_loop();
         }
     };
-    AtWork::start("kvmscope-hog", length, work, move || {
+    at_work("kvmscope-hog", length, work, move || {
         let _ = sched_setaffinity(Some(tid), &before);
     })
 }
@@ -205,6 +181,7 @@ const SPINS: u32 = 10_000;
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::sync::Arc;
 
     #[test]
     fn a_phase_begins_with_its_event() {
@@ -224,7 +201,7 @@ mod tests {
     fn what_lasts_is_over_when_it_is_dropped() {
         let is_undone = Arc::new(AtomicBool::new(false));
         let undone = Arc::clone(&is_undone);
-        let work = AtWork::start(
+        let work = at_work(
             "test",
             Duration::from_secs(3_600),
             |_| std::thread::sleep(STEP),

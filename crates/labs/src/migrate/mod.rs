@@ -21,6 +21,7 @@ mod qemu;
 mod session;
 mod trial;
 mod watched;
+mod worker;
 
 use crate::machine::scratch::Scratch;
 use crate::machine::{Places, needs};

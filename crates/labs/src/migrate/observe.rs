@@ -8,6 +8,7 @@
 //! is made without. The guest's own clock says nothing here: it may stand still together with the guest.
 
 use super::sector::HEARTBEAT_AT;
+use super::worker::Worker;
 use crate::bench::priority;
 use base::heartbeat::{Heartbeat, SCHEMA};
 use lab::Error;
@@ -15,9 +16,8 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 /// Between two looks: a hundredth of the shortest dark time that is asked for (3 ms) is 30 us; the kernel adds its slack of 50 us
@@ -68,10 +68,7 @@ impl Seen {
 }
 
 /// A thread that looks until it has seen the first beat on the target, or this is dropped.
-pub(super) struct Observer {
-    thread: Option<JoinHandle<std::io::Result<Option<Heartbeat>>>>,
-    stop: Arc<AtomicBool>,
-}
+pub(super) struct Observer(Worker<std::io::Result<Option<Heartbeat>>>);
 
 impl Observer {
     /// Looks at both memories from now on. `period` is that of the guest's beats.
@@ -81,9 +78,7 @@ impl Observer {
     pub(super) fn start(source: &Path, target: &Path, period: Duration, clock_ns: fn() -> u64) -> Result<Self, Error> {
         let open = |path: &Path| File::open(path).map_err(|error| Error::io(path, error));
         let (source, target) = (open(source)?, open(target)?);
-        let stop = Arc::new(AtomicBool::new(false));
-        let ends = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || {
+        let observe = move |ends: &AtomicBool| {
             pin(priority::GUEST);
             let mut seen = Seen::default();
             while seen.first_on_target_ns.is_none() && !ends.load(Ordering::Relaxed) {
@@ -93,27 +88,17 @@ impl Observer {
                 std::thread::sleep(LOOK_EVERY);
             }
             Ok(seen.heartbeat(period))
-        });
-        Ok(Self { thread: Some(thread), stop })
+        };
+        Worker::start(Builder::new(), observe).map(Self)
     }
 
     /// What it saw; `None` if the guest did not go on within `patience`.
-    pub(super) fn end(mut self, patience: Duration) -> Option<Heartbeat> {
+    pub(super) fn end(self, patience: Duration) -> Option<Heartbeat> {
         let until = Instant::now() + patience;
-        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) && Instant::now() < until {
+        while !self.0.is_over() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
         }
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.take()?.join().ok()?.ok()?
-    }
-}
-
-impl Drop for Observer {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.0.end()?.ok()?
     }
 }
 

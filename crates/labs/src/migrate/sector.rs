@@ -11,6 +11,8 @@
 //! Sources: BIOS Boot Specification 1.01, 6.5.1 (where a boot sector lies, and that DL has its disk); Intel SDM vol. 3A, 9.9.1 (switching
 //! to protected mode); Ralf Brown's Interrupt List, INT 13h, AH=02h (reading sectors).
 
+use crate::flat::code;
+
 /// Where the hot pages begin.
 pub(crate) const HOT_AT: u32 = 0x20_0000;
 /// Where it counts its writes, 4 bytes behind them its sweeps, and then what its driver receives, each modulo 2^32.
@@ -217,22 +219,14 @@ std::arch::global_asm!(
     addend = const ADDEND,
 );
 
-unsafe extern "C" {
-    static kvmscope_sector: u8;
-    static kvmscope_sector_end: u8;
-}
-
 /// The sector that does `work`, and behind it the `driver` that it calls meanwhile, if that has any bytes.
 pub fn image(work: Work, driver: &[u8]) -> Vec<u8> {
-    let begin = &raw const kvmscope_sector;
-    let length = (&raw const kvmscope_sector_end).addr() - begin.addr();
-    assert!(length <= PAGES, "the code ends before what it reads");
-    // SAFETY: both symbols are of the one block above, and what lies between them is never written to.
-    let code = unsafe { std::slice::from_raw_parts(begin, length) };
+    let code = code!(kvmscope_sector..kvmscope_sector_end);
+    assert!(code.len() <= PAGES, "the code ends before what it reads");
     let sectors = driver.len().div_ceil(BYTES);
     assert!(sectors <= MOST_SECTORS, "the driver is longer than a track");
     let mut image = vec![0; BYTES * (1 + sectors)];
-    image[..length].copy_from_slice(code);
+    image[..code.len()].copy_from_slice(code);
     let given = [(PAGES, work.pages), (TICKS, work.ticks), (ANYWHERE, work.anywhere.into()), (SECTORS, sectors as u32)];
     for (at, value) in given {
         image[at..at + 4].copy_from_slice(&value.to_le_bytes());

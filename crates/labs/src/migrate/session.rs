@@ -80,7 +80,7 @@ pub(super) fn migrate(
     let observe = || Observer::start(&from, &to, settings.period, realtime_ns);
     let observer = settings.is_observed.then(observe).transpose()?;
     let from_ns = realtime_ns();
-    let watched = Watched::start([source.id(), target.id()]);
+    let watched = Watched::start([source.id(), target.id()])?;
     let train = bed.zip(interval).map(|(bed, interval)| bed.train(interval)).transpose()?;
     let link_before = bed.and_then(|_| network::sent_by(source.id()));
     let uri =

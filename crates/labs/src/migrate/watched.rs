@@ -8,12 +8,13 @@
 
 use super::observe::pin;
 use super::qemu::realtime_ns;
+use super::worker::Worker;
 use crate::bench::priority;
 use base::processes::{Look, Mover};
+use lab::Error;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::thread::Builder;
 use std::time::Duration;
 
 /// The shortest stop that is told apart from none is two of these.
@@ -28,17 +29,12 @@ const MOVERS: [&str; 2] = ["live_migration", "mig/src/main"];
 type Looks = [Vec<Look>; 2];
 
 /// Looks until it is told to end.
-pub(super) struct Watched {
-    thread: Option<JoinHandle<Looks>>,
-    stop: Arc<AtomicBool>,
-}
+pub(super) struct Watched(Worker<Looks>);
 
 impl Watched {
     /// Looks at the processes of source and target from now on.
-    pub(super) fn start(pids: [u32; 2]) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let ends = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || {
+    pub(super) fn start(pids: [u32; 2]) -> Result<Self, Error> {
+        let watch = move |ends: &AtomicBool| {
             pin(priority::WATCHDOG);
             let mut looks = Looks::default();
             while !ends.load(Ordering::Relaxed) && looks[0].len() < MOST_LOOKS {
@@ -48,22 +44,12 @@ impl Watched {
                 std::thread::sleep(LOOK_EVERY);
             }
             looks
-        });
-        Self { thread: Some(thread), stop }
+        };
+        Worker::start(Builder::new(), watch).map(Self)
     }
 
-    pub(super) fn end(mut self) -> Looks {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+    pub(super) fn end(self) -> Looks {
+        self.0.end().unwrap_or_default()
     }
 }
 

@@ -13,7 +13,7 @@ use base::CpuSet;
 use base::recording::{Draft, Moment, Part};
 use lab::clocks;
 use lab::journal::Journal;
-use lab::tracefs::{Mounted, Plan, Selection, TracefsRecorder};
+use lab::tracefs::{Mounted, Plan, TracefsRecorder};
 use lab::{Error, Recorder};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,18 +23,6 @@ use std::time::Duration;
 pub(super) const LEAD: Duration = Duration::from_millis(200);
 /// The clock of windows (`mono` of Documentation/trace/ftrace.rst, Linux 6.12).
 const CLOCK: &str = "mono";
-/// What changes who has a CPU, and what makes threads ready.
-const EVENTS: &[&str] = &[
-    "sched:sched_switch",
-    "sched:sched_waking",
-    "irq:irq_handler_entry",
-    "irq:irq_handler_exit",
-    "irq:softirq_entry",
-    "irq:softirq_exit",
-    "irq_vectors",
-];
-/// A page that is not full is taken when the trace ends: taking it earlier would take CPU time from pollers.
-const SWEEP: Duration = Duration::from_secs(3_600);
 
 /// A recorder that waits for windows, or why there is none.
 pub(super) struct Beside {
@@ -47,15 +35,8 @@ impl Beside {
     pub(super) fn start(seats: &Seats, root: &Path, journal: &Journal) -> Result<Self, Error> {
         let start = || {
             let mounted = Mounted::at(Path::new("/"), journal)?;
-            let plan = Plan {
-                events: EVENTS.iter().filter_map(|text| Selection::parse(text)).collect(),
-                clock: Some(CLOCK.to_owned()),
-                cpus: CpuSet::from_iter([seats.pmd, seats.vnfs]),
-                symbols: false,
-                paused: true,
-                sweep: SWEEP,
-                ..Plan::default()
-            };
+            let cpus = CpuSet::from_iter([seats.pmd, seats.vnfs]);
+            let plan = Plan { clock: Some(CLOCK.to_owned()), paused: true, ..Plan::of_who_runs(cpus) };
             let recorder = TracefsRecorder::start(mounted.tracefs(), journal, &plan, root, HOST)?;
             Ok((recorder, mounted))
         };

@@ -10,6 +10,7 @@
 //! after it holds back what comes; RDTSCP waits by itself (Intel SDM volume 2, RDTSC and RDTSCP).
 
 use super::layout::CODE;
+use crate::flat::{code, places};
 
 std::arch::global_asm!(
     ".pushsection .text.kvmscope_bench, \"ax\", @progbits",
@@ -163,21 +164,8 @@ std::arch::global_asm!(
     ".popsection",
 );
 
-unsafe extern "C" {
-    static kvmscope_bench_end: u8;
-}
-
-/// Makes a function that gives the guest's address of a label.
-macro_rules! places {
-    ($($(#[$doc:meta])* $name:ident = $label:ident;)*) => {
-        unsafe extern "C" { $(static $label: u8;)* }
-        $($(#[$doc])* pub(crate) fn $name() -> u64 {
-            CODE + (&raw const $label) as u64 - (&raw const kvmscope_bench_code) as u64
-        })*
-    };
-}
-
 places! {
+    CODE, kvmscope_bench_code;
     /// Where the measuring loop begins.
     begin = kvmscope_bench_code;
     /// Where a body returns to.
@@ -228,9 +216,7 @@ places! {
 
 /// The whole code, which may lie anywhere.
 pub(crate) fn code() -> &'static [u8] {
-    let (start, end) = (&raw const kvmscope_bench_code, &raw const kvmscope_bench_end);
-    // SAFETY: both labels stand in the same section of read-only data, the second after the first.
-    unsafe { std::slice::from_raw_parts(start, end.offset_from(start) as usize) }
+    code!(kvmscope_bench_code..kvmscope_bench_end)
 }
 
 #[cfg(test)]

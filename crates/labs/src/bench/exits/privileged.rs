@@ -8,6 +8,7 @@
 //! delivery and end of interrupt. Registers of the x2APIC: Intel SDM volume 3, table 11-6.
 
 use super::layout::{INTERRUPTED, INTERRUPTS, PRIVILEGED, TOKEN};
+use crate::flat::{code, places};
 
 std::arch::global_asm!(
     ".pushsection .rodata.kvmscope_bench_privileged, \"a\", @progbits",
@@ -245,22 +246,8 @@ std::arch::global_asm!(
     token = const TOKEN,
 );
 
-unsafe extern "C" {
-    static kvmscope_privileged: u8;
-    static kvmscope_privileged_end: u8;
-}
-
-/// Makes a function that gives the guest's address of a label.
-macro_rules! places {
-    ($($(#[$doc:meta])* $name:ident = $label:ident;)*) => {
-        unsafe extern "C" { $(static $label: u8;)* }
-        $($(#[$doc])* pub(crate) fn $name() -> u64 {
-            PRIVILEGED + (&raw const $label) as u64 - (&raw const kvmscope_privileged) as u64
-        })*
-    };
-}
-
 places! {
+    PRIVILEGED, kvmscope_privileged;
     /// The handler of the interrupt that tests wait for.
     interrupt = kvmscope_privileged_interrupt;
     intel_call = kvmscope_privileged_vmcall;
@@ -342,9 +329,7 @@ pub(crate) fn call_alone(call: u64) -> u64 {
 
 /// The whole code, which may lie anywhere in the first 4 GiB.
 pub(super) fn code() -> &'static [u8] {
-    let (start, end) = (&raw const kvmscope_privileged, &raw const kvmscope_privileged_end);
-    // SAFETY: both labels stand in the same section of read-only data, the second after the first.
-    unsafe { std::slice::from_raw_parts(start, end.offset_from(start) as usize) }
+    code!(kvmscope_privileged..kvmscope_privileged_end)
 }
 
 #[cfg(test)]

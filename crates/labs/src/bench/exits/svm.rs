@@ -12,6 +12,7 @@
 
 use super::layout::{CONTROL, HYPERVISOR, HYPERVISOR_STACK, NO_MSRS, STACK};
 use super::{payload, privileged};
+use crate::flat::{code, places};
 use kvm_bindings::{kvm_segment, kvm_sregs};
 use lab::Error;
 use lab::guest::memory::Memory;
@@ -65,26 +66,16 @@ std::arch::global_asm!(
     stack = const HYPERVISOR_STACK,
 );
 
-unsafe extern "C" {
-    static kvmscope_bench_svm: u8;
-    static kvmscope_bench_svm_vmrun: u8;
-    static kvmscope_bench_svm_end: u8;
-}
-
-/// Where L1 begins.
-pub(super) fn begin() -> u64 {
-    HYPERVISOR
-}
-
-/// A body that enters an L2, which leaves at once.
-pub(crate) fn vmrun() -> u64 {
-    HYPERVISOR + (&raw const kvmscope_bench_svm_vmrun) as u64 - (&raw const kvmscope_bench_svm) as u64
+places! {
+    HYPERVISOR, kvmscope_bench_svm;
+    /// Where L1 begins.
+    begin = kvmscope_bench_svm;
+    /// A body that enters an L2, which leaves at once.
+    vmrun = kvmscope_bench_svm_vmrun;
 }
 
 fn code() -> &'static [u8] {
-    let (start, end) = (&raw const kvmscope_bench_svm, &raw const kvmscope_bench_svm_end);
-    // SAFETY: both labels stand in the same section of read-only data, the second after the first.
-    unsafe { std::slice::from_raw_parts(start, end.offset_from(start) as usize) }
+    code!(kvmscope_bench_svm..kvmscope_bench_svm_end)
 }
 
 /// MSRs that L1 would have set: where the processor keeps it.

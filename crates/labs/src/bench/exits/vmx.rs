@@ -10,6 +10,7 @@
 
 use super::layout::{CONTROL, HYPERVISOR, HYPERVISOR_STACK, NO_MSRS, STACK};
 use super::{payload, privileged};
+use crate::flat::{code, places};
 use crate::vmx::{FEATURE_CONTROL, Flat, table, vmx_enter, vmx_go_on, vmx_set_up, vmx_why};
 use kvm_bindings::kvm_sregs;
 use lab::Error;
@@ -99,17 +100,8 @@ std::arch::global_asm!(
     stack = const HYPERVISOR_STACK,
 );
 
-/// Makes a function that gives the guest's address of a label.
-macro_rules! places {
-    ($($(#[$doc:meta])* $name:ident = $label:ident;)*) => {
-        unsafe extern "C" { $(static $label: u8;)* }
-        $($(#[$doc])* pub(crate) fn $name() -> u64 {
-            HYPERVISOR + (&raw const $label) as u64 - (&raw const kvmscope_bench_vmx_begin) as u64
-        })*
-    };
-}
-
 places! {
+    HYPERVISOR, kvmscope_bench_vmx_begin;
     /// Where an L1 begins whose L2 measures.
     begin = kvmscope_bench_vmx_begin;
     /// Where it goes on when L2 leaves.
@@ -124,14 +116,10 @@ places! {
     invept = kvmscope_bench_vmx_invept;
     /// A body that enters an L2, which leaves at once.
     vmresume = kvmscope_bench_vmx_vmresume;
-    /// Behind the last one.
-    end = kvmscope_bench_vmx_end;
 }
 
 fn code() -> &'static [u8] {
-    let length = (end() - begin()) as usize;
-    // SAFETY: both labels stand in the same section of read-only data, `length` bytes from each other.
-    unsafe { std::slice::from_raw_parts(&raw const kvmscope_bench_vmx_begin, length) }
+    code!(kvmscope_bench_vmx_begin..kvmscope_bench_vmx_end)
 }
 
 /// MSRs that firmware would have set.

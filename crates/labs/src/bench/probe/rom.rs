@@ -15,6 +15,7 @@
 //! 3.0, 6.2.5, 6.8.2; docs/specs/ivshmem-spec.txt, QEMU 7.2.
 
 use super::shared::{ANSWERED, ASKED, COUNT, FAULT, NOTES, PHASE, SHARED, STAMP, TASK, THRESHOLD};
+use crate::flat::{code, label};
 use lab::guest::tables::{flat_segment, identity, interrupt_gate};
 
 /// How much there is: the least that QEMU takes.
@@ -225,17 +226,8 @@ std::arch::global_asm!(
     gaps = const super::Task::Gaps as u64,
 );
 
-unsafe extern "C" {
-    static kvmscope_rom: u8;
-    static kvmscope_rom_interrupt: u8;
-    static kvmscope_rom_fault: u8;
-    static kvmscope_rom_end: u8;
-}
-
 fn code() -> &'static [u8] {
-    let (start, end) = (&raw const kvmscope_rom, &raw const kvmscope_rom_end);
-    // SAFETY: both labels stand in the same section of read-only data, the second after the first.
-    unsafe { std::slice::from_raw_parts(start, end.offset_from(start) as usize) }
+    code!(kvmscope_rom..kvmscope_rom_end)
 }
 
 pub(super) fn bytes() -> Vec<u8> {
@@ -250,9 +242,9 @@ pub(super) fn bytes() -> Vec<u8> {
     let pointer = |limit: u64, at: usize| [limit | (BASE + at as u64) << 16, (BASE + at as u64) >> 48];
     words(GDT_POINTER, &pointer(0x1f, GDT));
     words(IDT_POINTER, &pointer(0xfff, IDT));
-    let begins = (&raw const kvmscope_rom).addr();
+    let begins = label!(kvmscope_rom).addr();
     let of = |label: *const u8| BASE + (label.addr() - begins) as u64;
-    let (interrupt, fault) = (of(&raw const kvmscope_rom_interrupt), of(&raw const kvmscope_rom_fault));
+    let (interrupt, fault) = (of(label!(kvmscope_rom_interrupt)), of(label!(kvmscope_rom_fault)));
     for vector in 0..=u8::MAX {
         let handler = if vector == VECTOR { interrupt } else { fault };
         // To the code segment of 64 bits.

@@ -12,6 +12,7 @@
 
 use super::super::sector::{DRIVER_AT, HEARTBEAT_AT};
 use super::frame::MAGIC;
+use crate::flat::code;
 
 /// Behind the heartbeat and the sweeps: what it has received, modulo 2^32.
 const COUNT_AT: u32 = HEARTBEAT_AT + 8;
@@ -177,15 +178,7 @@ std::arch::global_asm!(
     magic = const MAGIC,
 );
 
-unsafe extern "C" {
-    static kvmscope_driver: u8;
-    static kvmscope_driver_end: u8;
-}
-
 /// Its code, for [`DRIVER_AT`].
 pub(crate) fn code() -> &'static [u8] {
-    let begin = &raw const kvmscope_driver;
-    let length = (&raw const kvmscope_driver_end).addr() - begin.addr();
-    // SAFETY: both symbols are of the one block above, and what lies between them is never written to.
-    unsafe { std::slice::from_raw_parts(begin, length) }
+    code!(kvmscope_driver..kvmscope_driver_end)
 }

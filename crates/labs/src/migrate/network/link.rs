@@ -6,13 +6,13 @@
 //! A veth counts what it was given, so that segments not yet cut are one packet with one header (drivers/net/veth.c).
 
 use super::super::qemu::realtime_ns;
+use super::super::worker::Worker;
 use crate::netns::inside::enter;
 use base::network::{Down, Link};
 use lab::Error;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::thread::Builder;
 use std::time::Duration;
 
 /// A tenth of the time after which TCP sends again (200 ms, TCP_RTO_MIN) is enough to tell that from others.
@@ -30,10 +30,7 @@ struct EthtoolValue {
 }
 
 /// Looks at a link until it is ended, or dropped.
-pub(crate) struct Watched {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Vec<Down>>>,
-}
+pub(crate) struct Watched(Worker<Vec<Down>>);
 
 impl Watched {
     pub(crate) fn start(namespace: &str, device: &'static str) -> Result<Self, Error> {
@@ -42,9 +39,7 @@ impl Watched {
             let opened = scope.spawn(|| enter(namespace).and_then(|()| socket()));
             opened.join().unwrap_or_else(|_| Err(Error::Died("the thread that looks at a link died".to_owned())))
         })?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let ends = Arc::clone(&stop);
-        let watch = move || {
+        let watch = move |ends: &AtomicBool| {
             let (mut downs, mut was_up) = (Vec::new(), true);
             while !ends.load(Ordering::Relaxed) {
                 let is_up = is_running(&socket, device);
@@ -54,21 +49,11 @@ impl Watched {
             }
             downs
         };
-        let thread = std::thread::Builder::new().name("kvmscope-link".to_owned()).spawn(watch);
-        let thread = thread.map_err(|error| Error::Died(format!("no thread could be started: {error}")))?;
-        Ok(Self { stop, thread: Some(thread) })
+        Worker::start(Builder::new().name("kvmscope-link".to_owned()), watch).map(Self)
     }
 
-    pub(crate) fn end(mut self) -> Vec<Down> {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        let _ = self.thread.take().map(JoinHandle::join);
+    pub(crate) fn end(self) -> Vec<Down> {
+        self.0.end().unwrap_or_default()
     }
 }
 

@@ -12,6 +12,7 @@
 use super::memory::Memory;
 use super::vmm::{Hypervisor, Start};
 use super::{CONTROL_BLOCKS, L2_CODE, L2_STACK, PAGE_TABLES, ROUNDS};
+use crate::flat::code;
 use crate::nested::settings::{Settings, Workload};
 
 // r12: VMCB; r13: rounds left; r14: host save area.
@@ -54,11 +55,6 @@ std::arch::global_asm!(
     ".popsection",
 );
 
-unsafe extern "C" {
-    static kvmscope_toy_svm: u8;
-    static kvmscope_toy_svm_end: u8;
-}
-
 /// The toy hypervisor for SVM.
 pub(super) struct Svm;
 
@@ -66,9 +62,7 @@ impl Hypervisor for Svm {
     const STRIDE: u64 = 0x2000;
 
     fn code() -> &'static [u8] {
-        let (start, end) = (&raw const kvmscope_toy_svm, &raw const kvmscope_toy_svm_end);
-        // SAFETY: both labels stand in the same section of read-only data, the second after the first.
-        unsafe { std::slice::from_raw_parts(start, end.offset_from(start) as usize) }
+        code!(kvmscope_toy_svm..kvmscope_toy_svm_end)
     }
 
     fn prepare(memory: &mut Memory, vcpu: u64, settings: &Settings) -> Start {

@@ -13,6 +13,7 @@
 use super::memory::Memory;
 use super::vmm::{CR0, Hypervisor, Start};
 use super::{CONTROL_BLOCKS, L1_CODE, L2_CODE, L2_STACK, PAGE_TABLES, ROUNDS};
+use crate::flat::{code, label};
 use crate::nested::settings::{Settings, Workload};
 use crate::vmx::{FEATURE_CONTROL, Flat, table, vmx_enter, vmx_go_on, vmx_set_up, vmx_why};
 
@@ -56,12 +57,6 @@ std::arch::global_asm!(
     ".popsection",
 );
 
-unsafe extern "C" {
-    static kvmscope_toy_vmx: u8;
-    static kvmscope_toy_vmx_exit: u8;
-    static kvmscope_toy_vmx_end: u8;
-}
-
 /// The toy hypervisor for VMX.
 pub(super) struct Vmx;
 
@@ -74,9 +69,7 @@ impl Hypervisor for Vmx {
     const MSRS: &'static [(u32, u64)] = &[FEATURE_CONTROL];
 
     fn code() -> &'static [u8] {
-        let (start, end) = (&raw const kvmscope_toy_vmx, &raw const kvmscope_toy_vmx_end);
-        // SAFETY: both labels stand in the same section of read-only data, the second after the first.
-        unsafe { std::slice::from_raw_parts(start, end.offset_from(start) as usize) }
+        code!(kvmscope_toy_vmx..kvmscope_toy_vmx_end)
     }
 
     fn prepare(memory: &mut Memory, vcpu: u64, settings: &Settings) -> Start {
@@ -108,7 +101,7 @@ impl Hypervisor for Vmx {
 
 /// The machine that L1 and L2 share.
 fn flat(vcpu: u64) -> Flat {
-    let (start, exit) = (&raw const kvmscope_toy_vmx, &raw const kvmscope_toy_vmx_exit);
+    let (start, exit) = (label!(kvmscope_toy_vmx), label!(kvmscope_toy_vmx_exit));
     Flat {
         cr0: CR0,
         cr3: PAGE_TABLES,

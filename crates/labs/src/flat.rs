@@ -1,0 +1,32 @@
+//! Machine code of ours, which `global_asm!` puts into read-only data: its bytes, and where its labels are in a guest.
+
+/// Where a label is in this process.
+macro_rules! label {
+    ($label:ident) => {{
+        unsafe extern "C" {
+            static $label: u8;
+        }
+        &raw const $label
+    }};
+}
+
+/// The bytes from the first label of a block of `global_asm!` to the last one of the same block.
+macro_rules! code {
+    ($begin:ident .. $end:ident) => {{
+        let (begin, end) = ($crate::flat::label!($begin), $crate::flat::label!($end));
+        // SAFETY: both labels stand in the same section of read-only data, the second after the first.
+        let code: &'static [u8] = unsafe { std::slice::from_raw_parts(begin, end.offset_from(begin) as usize) };
+        code
+    }};
+}
+
+/// Makes a function that gives a label's address in a guest where the code from `$begin` on lies at `$at`.
+macro_rules! places {
+    ($at:ident, $begin:ident; $($(#[$doc:meta])* $name:ident = $label:ident;)*) => {
+        $($(#[$doc])* pub(crate) fn $name() -> u64 {
+            $at + $crate::flat::label!($label) as u64 - $crate::flat::label!($begin) as u64
+        })*
+    };
+}
+
+pub(crate) use {code, label, places};
