@@ -1,14 +1,11 @@
 //! Where a difference comes from, on recordings whose truth others made: tables sum up, and agree with what a report of each says.
 
+use crate::fixtures::{copied, fixture};
 use base::recording::Recording;
 use base::table::Row;
 use base::{Section, Table};
 use kvmscope_analysis::{About, Answers, Case, Given};
-use std::path::{Path, PathBuf};
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
-}
+use std::path::Path;
 
 fn case(path: &Path) -> Case {
     Case::new(kvmscope_analysis::open(Recording::open(path).unwrap()).unwrap(), Given::default())
@@ -104,16 +101,4 @@ fn another_placement_has_other_prices_and_the_same_has_none() {
     let short = row(prices, "price", "CPUs wanted and not got");
     assert!(number(&short, "difference") < -1_000.0 && number(&short, "after") > 0.0, "{prices:?}");
     assert!(section.summary.contains("by our model"), "{}", section.summary);
-}
-
-fn copied(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().flatten() {
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copied(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }

@@ -1,23 +1,12 @@
 //! What was set up differently between two hosts, told first.
 
+use crate::fixtures::copied;
 use base::recording::Recording;
 use base::{Cell, Section};
 use kvmscope_analysis::{About, Answers, Case, Given};
 use std::path::Path;
 
 const HOST: &str = "hosts-intel";
-
-fn copied(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().flatten() {
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copied(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
 
 /// The fixture, with some files changed.
 fn host(changes: &[(&str, &str)]) -> (tempfile::TempDir, Case) {

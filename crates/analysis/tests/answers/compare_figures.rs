@@ -1,17 +1,13 @@
 //! The pictures of a comparison draw what the report of each side has, to the last nanosecond and sample.
 
-use base::figure::{Curves, Drawing, DumbbellGroup, Figure, Histogram, Mark, Sure};
+use crate::fixtures::{figure, fixture, number};
+use base::figure::{Curves, Drawing, DumbbellGroup, Histogram, Mark, Sure};
 use base::recording::{Named, Recording};
 use base::table::Row;
 use base::{Cell, Section};
 use kvmscope_analysis::facts::budget::built_in;
 use kvmscope_analysis::{Case, Given, compare, latency};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
-}
 
 fn trace(name: &str) -> Recording {
     Recording::open(&fixture(name)).unwrap()
@@ -35,10 +31,6 @@ fn reported(recording: Recording, budget: Option<&str>) -> Section {
     latency::answer(&case(recording, budget)).unwrap().unwrap().section
 }
 
-fn figure<'s>(section: &'s Section, id: &str) -> &'s Figure {
-    section.figures.iter().find(|figure| figure.id == id).unwrap_or_else(|| panic!("no figure {id}"))
-}
-
 fn curves<'s>(section: &'s Section, id: &str) -> &'s Curves {
     let Drawing::Curves(drawn) = &figure(section, id).drawing else { panic!("{id} has no curves") };
     drawn
@@ -47,13 +39,6 @@ fn curves<'s>(section: &'s Section, id: &str) -> &'s Curves {
 fn histogram<'s>(section: &'s Section, id: &str) -> &'s Histogram {
     let Drawing::Histogram(drawn) = &figure(section, id).drawing else { panic!("{id} is no histogram") };
     drawn
-}
-
-fn number(row: &Row<'_>, column: &str) -> u64 {
-    match row.cell(column) {
-        Some(Cell::U64(value)) => *value,
-        other => panic!("{column}: {other:?}"),
-    }
 }
 
 const SIDES: [&str; 2] = ["nested-vmx-shadow-off-hog", "svm-linux"];

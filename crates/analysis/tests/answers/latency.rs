@@ -3,25 +3,17 @@
 mod culprits;
 mod laws;
 
+use crate::fixtures::{case, fixture, number};
 use base::recording::{Named, Recording};
 use base::table::Row;
-use base::{Cell, Section, Span};
+use base::{Section, Span};
 use kvmscope_analysis::facts::losses::{Definition, VcpuLosses};
 use kvmscope_analysis::{Case, Given, latency};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 
 const V1: &[(u64, u64)] = &[(200, 212), (990, 1_004), (1_500, 1_509), (1_985, 1_993), (2_600, 2_605)];
 const V2: &[(u64, u64)] = &[(100, 110), (500, 8_498), (9_000, 9_005)];
 const V3: &[(u64, u64)] = &[(10, 20), (950, 965), (1_015, 1_030), (1_990, 2_000), (3_005, 3_006)];
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
-}
-
-fn case_of(path: &Path, given: Given) -> Case {
-    Case::new(kvmscope_analysis::open(Recording::open(path).unwrap()).unwrap(), given)
-}
 
 /// Lines of ftrace's text, with times in us.
 #[derive(Default)]
@@ -119,13 +111,6 @@ fn section(case: &Case) -> Section {
 
 fn text(row: &Row<'_>, column: &str) -> String {
     row.text(column).unwrap_or_default().to_owned()
-}
-
-fn number(row: &Row<'_>, column: &str) -> u64 {
-    match row.cell(column) {
-        Some(Cell::U64(value)) => *value,
-        other => panic!("{column}: {other:?}"),
-    }
 }
 
 #[test]

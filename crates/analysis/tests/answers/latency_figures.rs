@@ -1,16 +1,11 @@
 //! The pictures of section `latency` draw what its tables have, to the last nanosecond and sample.
 
+use crate::fixtures::{figure, fixture, number};
 use base::figure::{BarGroup, Drawing, Figure, Heat, Histogram};
 use base::recording::{Named, Recording};
-use base::table::Row;
 use base::{Cell, Section};
 use kvmscope_analysis::facts::budget::built_in;
 use kvmscope_analysis::{Case, Given, latency};
-use std::path::{Path, PathBuf};
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
-}
 
 fn section(recording: Recording, budget: Option<&str>) -> Section {
     let given = Given { budget: budget.and_then(built_in), ..Given::default() };
@@ -24,17 +19,6 @@ fn of_traces(name: &str, budget: Option<&str>) -> Section {
 fn of_samples(name: &str, budget: Option<&str>) -> Section {
     let file = fixture("samples").join(name);
     section(Recording::of_files(&[Named::at_l0(file)], None).unwrap(), budget)
-}
-
-fn figure<'s>(section: &'s Section, id: &str) -> &'s Figure {
-    section.figures.iter().find(|figure| figure.id == id).unwrap_or_else(|| panic!("no figure {id}"))
-}
-
-fn number(row: &Row<'_>, column: &str) -> u64 {
-    match row.cell(column) {
-        Some(Cell::U64(value)) => *value,
-        other => panic!("{column}: {other:?}"),
-    }
 }
 
 fn histogram(figure: &Figure) -> &Histogram {

@@ -11,6 +11,7 @@ mod compare_configuration;
 mod compare_figures;
 mod counted;
 mod datapath;
+mod fixtures;
 mod flow_figures;
 mod generated;
 mod host_interrupts;

@@ -1,5 +1,6 @@
 //! Recorded migrations, against their sessions read line by line.
 
+use crate::fixtures;
 use base::Cell;
 use base::recording::Recording;
 use kvmscope_analysis::facts::migrations::Migrations;
@@ -10,11 +11,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 fn fixture() -> PathBuf {
-    bundled("migrate-tcg")
-}
-
-fn bundled(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
+    fixtures::fixture("migrate-tcg")
 }
 
 /// Times of the events of this name in a session, in microseconds.
@@ -161,7 +158,7 @@ fn passes_tell_what_the_guest_dirtied_and_answers_that_come_late_take_nothing_fr
 #[test]
 fn what_a_lab_saw_beside_the_sessions_is_of_that_move() {
     let case = Case::new(
-        kvmscope_analysis::open(Recording::open(&bundled("migrate-network")).unwrap()).unwrap(),
+        kvmscope_analysis::open(Recording::open(&fixtures::fixture("migrate-network")).unwrap()).unwrap(),
         Given::default(),
     );
     let sections = Answers::of(&case).sections;
@@ -171,7 +168,7 @@ fn what_a_lab_saw_beside_the_sessions_is_of_that_move() {
         other => panic!("{table}.{column}: {other:?}"),
     };
     // Every packet was answered, or was lost on one of both ways.
-    let text = std::fs::read_to_string(bundled("migrate-network").join("L0/network/0.json")).unwrap();
+    let text = std::fs::read_to_string(fixtures::fixture("migrate-network").join("L0/network/0.json")).unwrap();
     let network: Value = serde_json::from_str(&text).unwrap();
     let answered: BTreeSet<u64> =
         network["replies"].as_array().unwrap().iter().map(|reply| reply["number"].as_u64().unwrap()).collect();

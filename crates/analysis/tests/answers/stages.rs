@@ -3,6 +3,7 @@
 //! trace-cmd prints the events; what belongs to what is found here again, in another way: by one list for each vCPU and vector,
 //! without a walk of threads.
 
+use crate::fixtures::fixture;
 use base::recording::{Named, Recording};
 use base::{Cell, Histogram, Section, Table};
 use generate::{Scenario, Target};
@@ -13,14 +14,10 @@ use kvmscope_analysis::facts::stages::sums::InterruptSums;
 use kvmscope_analysis::facts::stages::{IrqStage, TimerStage};
 use kvmscope_analysis::{Case, Given, latency};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use trace::format::Endian;
 use trace::write::tracedat::Compression;
-
-fn fixture(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(path)
-}
 
 fn part_of(path: &Path) -> PartFlow {
     let input = kvmscope_analysis::open(Recording::of_files(&[Named::at_l0(path)], None).unwrap()).unwrap();

@@ -1,9 +1,9 @@
 //! Every table of every answer is what its specification says, and every specification keeps the contracts.
 
-use base::recording::Recording;
+use crate::fixtures::{case, fixture};
 use base::{ColumnType, Section, TableSpec};
 use kvmscope_analysis::facts::budget::built_in;
-use kvmscope_analysis::{Answers, Case, Given, Listing, compare, tables};
+use kvmscope_analysis::{Answers, Given, Listing, compare, tables};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -63,14 +63,6 @@ fn fixtures() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     let entries = std::fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path());
     entries.filter(|path| path.join("recording.json").exists()).collect()
-}
-
-fn case(path: &Path, given: Given) -> Case {
-    Case::new(kvmscope_analysis::open(Recording::open(path).unwrap()).unwrap(), given)
-}
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
 }
 
 /// Checks the tables of an answer; returns their addresses.

@@ -6,12 +6,13 @@
 mod stream;
 mod watch;
 
+use crate::fixtures::fixture;
 use kvmscope_analysis::facts::ledger::{build, model::Flow};
 use kvmscope_analysis::facts::{Reason, State, TracedLevel};
 use kvmscope_analysis::{Given, TraceHints};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use stream::{Stream, fixture};
+use stream::Stream;
 use watch::{walk, walk_with, wrong_and_unknown};
 
 struct Toy {

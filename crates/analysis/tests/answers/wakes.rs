@@ -3,18 +3,15 @@
 //! trace-cmd prints the events with the task and the interrupt in whose context each came; from a sleep to the first waking
 //! after it, and from there to the switch-in, is found here again by one list for each thread.
 
+use crate::fixtures::fixture;
 use base::recording::Recording;
 use base::timeline::{Drawn, Timeline, WakeUp, Waker};
 use kvmscope_analysis::Given;
 use kvmscope_analysis::facts::ledger::build;
 use kvmscope_analysis::facts::timeline::draw;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-
-fn fixture(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(path)
-}
 
 /// What is drawn of `name`; it has as many wake-ups of each vCPU as the ledger.
 fn drawn(name: &str) -> Drawn {

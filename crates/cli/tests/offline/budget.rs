@@ -1,13 +1,8 @@
 //! `kvmscope budget`: the built-in budgets are printed as files that it reads again, and errors have line and column.
 //! `--budget`: verdicts, what they do to the exit status, and as which tests build servers read them.
 
+use crate::program::{fixture_named, kvmscope};
 use std::process::Command;
-
-fn kvmscope(arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_kvmscope")).args(arguments).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
 
 #[test]
 fn built_in_budgets_are_listed_and_what_is_printed_reads_again() {
@@ -55,10 +50,6 @@ fn the_file_of_the_documentation_is_a_budget() {
     assert!(status == 0 && said.ends_with("budget mine, 2 goals\n"), "{said}{complaint}");
 }
 
-fn fixture(name: &str) -> String {
-    format!("{}/../../fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
-}
-
 /// A budget of one goal in a file.
 fn budget(directory: &tempfile::TempDir, goal: &str) -> String {
     let file = directory.path().join("one.toml");
@@ -73,7 +64,7 @@ const UNMEASURED: &str = "metric = \"irq_latency\"\nstat = \"max\"\nop = \"<=\"\
 
 #[test]
 fn a_broken_goal_ends_with_3_and_names_who_took_the_time() {
-    let hog = fixture("nested-vmx-shadow-off-hog");
+    let hog = fixture_named("nested-vmx-shadow-off-hog");
     let (status, said, _) = kvmscope(&["report", "--budget", "kvm4nfv-2015", "--no-progress", &hog]);
     assert_eq!(status, 3);
     for words in [
@@ -126,7 +117,7 @@ fn in_line(said: &str) -> String {
 
 #[test]
 fn a_recording_may_carry_its_budget_and_the_option_wins() {
-    let (directory, hog) = (tempfile::tempdir().unwrap(), fixture("nested-vmx-shadow-off-hog"));
+    let (directory, hog) = (tempfile::tempdir().unwrap(), fixture_named("nested-vmx-shadow-off-hog"));
     let report = |goal: &str, more: &[&str]| {
         let part = format!("L0={}", budget(&directory, goal));
         kvmscope(&[&["report", "--no-progress", &hog, "--part", &part], more].concat())
@@ -152,7 +143,7 @@ fn a_recording_may_carry_its_budget_and_the_option_wins() {
 
 #[test]
 fn both_sides_of_a_comparison_are_judged_and_the_later_one_decides() {
-    let (directory, hog) = (tempfile::tempdir().unwrap(), fixture("nested-vmx-shadow-off-hog"));
+    let (directory, hog) = (tempfile::tempdir().unwrap(), fixture_named("nested-vmx-shadow-off-hog"));
     let compare = |goal: &str, after: &str, more: &[&str]| {
         let file = budget(&directory, goal);
         kvmscope(&[&["compare", &hog, after, "--budget", &file], more].concat())
@@ -175,7 +166,7 @@ fn both_sides_of_a_comparison_are_judged_and_the_later_one_decides() {
     );
     // What a change mended is no failure; what nothing measures any more is none either, unless asked strictly.
     let scoped = format!("{BROKEN}scope = {{ vm = \"nestv-98\" }}\n");
-    let other = fixture("vmx-linux-shadow-on");
+    let other = fixture_named("vmx-linux-shadow-on");
     let (status, said, complaint) = compare(&scoped, &other, &[]);
     assert!(status == 0, "{said}{complaint}");
     assert!(in_line(&said).contains("g: FAIL (1 ms) before, NOT MEASURED after"), "{said}");
@@ -185,7 +176,7 @@ fn both_sides_of_a_comparison_are_judged_and_the_later_one_decides() {
 
 #[test]
 fn what_is_not_broken_ends_with_0_and_strictly_with_3() {
-    let (directory, hog) = (tempfile::tempdir().unwrap(), fixture("nested-vmx-shadow-off-hog"));
+    let (directory, hog) = (tempfile::tempdir().unwrap(), fixture_named("nested-vmx-shadow-off-hog"));
     let status = |goal: &str, more: &[&str]| {
         let file = budget(&directory, goal);
         kvmscope(&[&["report", "--no-progress", "--budget", &file], more, &[&hog]].concat()).0
@@ -198,7 +189,7 @@ fn what_is_not_broken_ends_with_0_and_strictly_with_3() {
     assert_eq!((status(&elsewhere, &[]), status(&elsewhere, &["--strict"])), (0, 3));
     assert_eq!(kvmscope(&["report", "--strict", &hog]).0, 2, "strict about no budget");
     assert_eq!(kvmscope(&["report", "--budget", "none.toml", &hog]).0, 2);
-    let samples = fixture("samples/kvm4nfv-after.txt");
+    let samples = fixture_named("samples/kvm4nfv-after.txt");
     assert_eq!(kvmscope(&["report", "--no-progress", "--budget", "kvm4nfv-2015", &samples]).0, 3);
     assert_eq!(
         kvmscope(&["report", "--no-progress", "--budget", "kvm4nfv-future", &samples]).0,
@@ -209,7 +200,7 @@ fn what_is_not_broken_ends_with_0_and_strictly_with_3() {
 
 #[test]
 fn verdicts_are_tests_of_a_build_server() {
-    let (directory, hog) = (tempfile::tempdir().unwrap(), fixture("nested-vmx-shadow-off-hog"));
+    let (directory, hog) = (tempfile::tempdir().unwrap(), fixture_named("nested-vmx-shadow-off-hog"));
     let file = directory.path().join("verdicts.xml");
     let junit = file.to_str().unwrap();
     let run = |more: &[&str]| {
@@ -238,7 +229,7 @@ fn verdicts_are_tests_of_a_build_server() {
 
 #[test]
 fn samples_have_a_row_for_each_limit() {
-    let samples = fixture("samples/kvm4nfv-after.txt");
+    let samples = fixture_named("samples/kvm4nfv-after.txt");
     let rows = |more: &[&str]| -> Vec<serde_json::Value> {
         let (_, json, _) = kvmscope(&[&["report", "--json", "--no-progress", &samples], more].concat());
         let answer: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -257,7 +248,7 @@ fn samples_have_a_row_for_each_limit() {
 
 #[test]
 fn exported_tables_have_the_verdicts() {
-    let (directory, hog) = (tempfile::tempdir().unwrap(), fixture("nested-vmx-shadow-off-hog"));
+    let (directory, hog) = (tempfile::tempdir().unwrap(), fixture_named("nested-vmx-shadow-off-hog"));
     let tables = directory.path().join("tables");
     let (status, ..) =
         kvmscope(&["export", "--no-progress", "--budget", "kvm4nfv-future", "--csv", tables.to_str().unwrap(), &hog]);
@@ -305,7 +296,7 @@ fn a_planned_migration_is_judged_by_its_interval_and_ends_with_3_where_it_breaks
 
 #[test]
 fn a_recorded_migration_is_judged_by_what_was_seen_of_the_guest() {
-    let moved = fixture("migrate-tcg");
+    let moved = fixture_named("migrate-tcg");
     let (status, rows) = of_migration(&["report", "--json", "--no-progress", "--budget", "kvm4nfv-2015", &moved]);
     assert_eq!((status, rows.len()), (0, 12), "{rows:?}");
     assert!(rows.iter().all(|row| row.2 == "measured" && row.1 != "PASS"), "emulated: {rows:?}");

@@ -1,15 +1,9 @@
 //! `kvmscope check` as its users meet it.
 
-use assert_cmd::Command;
+use crate::program::kvmscope;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-
-fn kvmscope(arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::cargo_bin("kvmscope").unwrap().args(arguments).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
 
 fn json(arguments: &[&str]) -> Value {
     let (code, out, complaints) = kvmscope(&[arguments, &["--json"]].concat());

@@ -1,15 +1,10 @@
 //! Section `placement` of `kvmscope check` as its users meet it.
 
+use crate::program::kvmscope;
 use assert_cmd::Command;
 use serde_json::Value;
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/seed-vhost");
-
-fn kvmscope(arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::cargo_bin("kvmscope").unwrap().args(arguments).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
 
 fn pasted(more: &[&str]) -> (i32, String, String) {
     let mut files: Vec<String> = std::fs::read_dir(format!("{FIXTURE}/L0/notes"))

@@ -1,5 +1,6 @@
 //! The program as its users meet it: help, mistakes, exit codes.
 
+use crate::program::ended;
 use assert_cmd::Command;
 use std::fs;
 use std::path::Path;
@@ -12,9 +13,7 @@ fn kvmscope(arguments: &[&str]) -> Command {
 
 /// Exit code, stdout, stderr.
 fn run(arguments: &[&str]) -> (i32, String, String) {
-    let output = kvmscope(arguments).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    ended(kvmscope(arguments).output().unwrap())
 }
 
 /// Runs, and expects no answer, the exit code, and the words in what is said about it.

@@ -1,16 +1,13 @@
 //! `kvmscope cut` from end to end: the new recording is whole, opens, and holds the window's events.
 
+use crate::program::fixture;
 use assert_cmd::Command;
 use base::recording::Recording;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use trace::replay::Listener;
 use trace::{Event, Reading, Request};
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
-}
 
 /// Runs `kvmscope cut`, expects success and one line on what was cut, and opens the result.
 fn cut(arguments: &[&str], output: &Path) -> Recording {

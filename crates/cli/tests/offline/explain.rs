@@ -1,5 +1,6 @@
 //! `kvmscope explain`, and the first page of `check`, which leads there.
 
+use crate::program::ended;
 use assert_cmd::Command;
 use serde_json::Value;
 use std::path::Path;
@@ -7,10 +8,9 @@ use std::path::Path;
 fn kvmscope(arguments: &[&str]) -> (i32, String, String) {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     let mut command = Command::cargo_bin("kvmscope").unwrap();
-    let output =
-        command.args(arguments).current_dir(fixtures).env("COLUMNS", "100").env("LC_ALL", "C.UTF-8").output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    ended(
+        command.args(arguments).current_dir(fixtures).env("COLUMNS", "100").env("LC_ALL", "C.UTF-8").output().unwrap(),
+    )
 }
 
 fn answer(arguments: &[&str]) -> String {

@@ -1,12 +1,9 @@
 //! `kvmscope export` from end to end: files are whole or not there, and what is there is kept.
 
+use crate::program::fixture;
 use assert_cmd::Command;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Output;
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
-}
 
 /// Runs `kvmscope export` on a bundled recording in `directory`.
 fn export(directory: &Path, arguments: &[&str]) -> Output {

@@ -1,18 +1,8 @@
 //! `kvmscope export --dataset` and `kvmscope fleet report`, as their users meet them.
 
-use assert_cmd::Command;
+use crate::program::{fixture_named, kvmscope};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-
-fn fixture(name: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name).to_str().unwrap().to_owned()
-}
-
-fn kvmscope(arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::cargo_bin("kvmscope").unwrap().args(arguments).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
 
 /// Every file below `place`, with its time.
 fn files(place: &Path) -> Vec<(PathBuf, std::time::SystemTime)> {
@@ -35,7 +25,7 @@ fn recordings_are_added_once_and_one_that_is_broken_is_a_row() {
     let dataset = dataset.to_str().unwrap();
     let broken = place.path().join("broken.dat");
     std::fs::write(&broken, "tracing").unwrap();
-    let (hog, on) = (fixture("nested-vmx-shadow-off-hog"), fixture("nested-vmx-shadow-on"));
+    let (hog, on) = (fixture_named("nested-vmx-shadow-off-hog"), fixture_named("nested-vmx-shadow-on"));
     let (code, out, why) = kvmscope(&["export", &hog, broken.to_str().unwrap(), &on, "--dataset", dataset]);
     assert!(code == 0 && why.contains("broken.dat"), "{code}: {why}");
     assert!(out.contains("2 recordings added, 0 already there, 1 not"), "{out}");
@@ -66,7 +56,7 @@ fn places_that_are_no_data_set_are_refused_with_what_to_do() {
     let place = tempfile::tempdir().unwrap();
     std::fs::write(place.path().join("thesis.txt"), "x").unwrap();
     let other = place.path().to_str().unwrap();
-    let hog = fixture("nested-vmx-shadow-off-hog");
+    let hog = fixture_named("nested-vmx-shadow-off-hog");
     let refused = |arguments: &[&str], status: i32, words: &str| {
         let (code, out, why) = kvmscope(arguments);
         assert!(code == status && out.is_empty() && why.contains(words), "{arguments:?}: {code} {out} {why}");

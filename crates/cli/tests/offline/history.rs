@@ -1,16 +1,10 @@
 //! `kvmscope history` and what `compare` fails on, as their users meet them.
 
-use assert_cmd::Command;
+use crate::program::kvmscope;
 use base::bench::{Bench, Measured, Params};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
-
-fn kvmscope(arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::cargo_bin("kvmscope").unwrap().args(arguments).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
 
 /// A recording of a bench of one test with these launches, made on that day, on a host with that parameter.
 fn recording(place: &Path, day: u32, launches: &[u64], shadowing: &str) {

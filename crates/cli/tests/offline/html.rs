@@ -1,12 +1,9 @@
 //! `kvmscope report --html`: the page of every bundled recording against what `--json` says, and in a browser.
 
+use crate::program::fixture;
 use assert_cmd::Command;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
-}
+use std::path::Path;
 
 /// The page and the JSON of one run.
 fn page_and_json(of: &Path) -> (String, Value) {

@@ -1,20 +1,10 @@
 //! `kvmscope join` as its users meet it.
 
-use assert_cmd::Command;
+use crate::program::{fixture, kvmscope};
 use base::recording::{Emulator, Recording};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-fn kvmscope(arguments: &[&Path]) -> (i32, String, String) {
-    let output = Command::cargo_bin("kvmscope").unwrap().args(arguments).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
-
-fn fixture(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(path)
-}
 
 /// A recording of one machine, made of a fixture's trace.
 fn part(directory: &Path, name: &str, id: &str, level: u8) -> PathBuf {

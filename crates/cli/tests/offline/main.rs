@@ -26,6 +26,7 @@ mod patience;
 mod plan;
 mod plan_chain;
 mod plan_migration;
+mod program;
 mod readme;
 mod report_many;
 mod report_narrow;

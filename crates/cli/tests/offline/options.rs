@@ -1,14 +1,11 @@
 //! Options mean what they say: what is not there is refused with the nearest name, what is there is not written over.
 
+use crate::program::{ended, fixture_named};
 use assert_cmd::Command;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const SPAN_OF_HOG: &str = "638.0 ms";
-
-fn fixture(name: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name).to_str().unwrap().to_owned()
-}
 
 fn kvmscope(arguments: &[&str]) -> Command {
     let mut command = Command::cargo_bin("kvmscope").unwrap();
@@ -16,16 +13,9 @@ fn kvmscope(arguments: &[&str]) -> Command {
     command
 }
 
-/// Exit code, stdout, stderr.
-fn ended(mut command: Command) -> (i32, String, String) {
-    let output = command.output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
-
 /// Runs, and expects no answer, the exit code, and the words in what is said about it.
 fn fails(arguments: &[&str], code: i32, words: &[&str]) {
-    let (found, stdout, stderr) = ended(kvmscope(arguments));
+    let (found, stdout, stderr) = ended(kvmscope(arguments).output().unwrap());
     assert_eq!(found, code, "{arguments:?}: {stderr}");
     assert_eq!(stdout, "", "{arguments:?}: stdout is the answer alone");
     for word in words {
@@ -34,7 +24,7 @@ fn fails(arguments: &[&str], code: i32, words: &[&str]) {
 }
 
 fn answers(arguments: &[&str]) -> String {
-    let (code, stdout, stderr) = ended(kvmscope(arguments));
+    let (code, stdout, stderr) = ended(kvmscope(arguments).output().unwrap());
     assert_eq!(code, 0, "{arguments:?}: {stderr}");
     stdout
 }
@@ -47,7 +37,7 @@ fn directory() -> (tempfile::TempDir, impl Fn(&str) -> String) {
 
 #[test]
 fn names_that_a_recording_does_not_have_are_refused_with_the_nearest() {
-    let hog = fixture("nested-vmx-shadow-off-hog");
+    let hog = fixture_named("nested-vmx-shadow-off-hog");
     for command in ["report", "export"] {
         let asks = |option: &str, value: &str, words: &[&str]| {
             let mut arguments = vec![command, hog.as_str(), option, value];
@@ -81,7 +71,7 @@ fn names_that_a_recording_does_not_have_are_refused_with_the_nearest() {
 
 #[test]
 fn a_window_behind_the_end_is_no_answer_and_says_how_long_the_recording_is() {
-    let hog = fixture("nested-vmx-shadow-off-hog");
+    let hog = fixture_named("nested-vmx-shadow-off-hog");
     let (_keep, at) = directory();
     fails(&["report", &hog, "--from", "100"], 1, &[SPAN_OF_HOG, "100.0 s"]);
     fails(&["export", &hog, "--from", "50", "--folded", "-"], 1, &[SPAN_OF_HOG]);
@@ -94,8 +84,8 @@ fn a_window_behind_the_end_is_no_answer_and_says_how_long_the_recording_is() {
 
 #[test]
 fn what_is_there_is_replaced_by_force_alone_whoever_writes_it() {
-    let hog = fixture("nested-vmx-shadow-off-hog");
-    let intel = fixture("hosts-intel");
+    let hog = fixture_named("nested-vmx-shadow-off-hog");
+    let intel = fixture_named("hosts-intel");
     let (_keep, at) = directory();
     let writes: [(&str, Vec<&str>); 9] = [
         ("page.html", vec!["report", &hog, "--html"]),
@@ -111,7 +101,7 @@ fn what_is_there_is_replaced_by_force_alone_whoever_writes_it() {
     for (name, arguments) in writes {
         let place = at(&format!("made/on/the/way/{name}"));
         let with = |more: &[&'static str]| [arguments.clone(), vec![place.as_str()], more.to_vec()].concat();
-        if name == "joined" && ended(kvmscope(&with(&[]))).0 != 0 {
+        if name == "joined" && ended(kvmscope(&with(&[])).output().unwrap()).0 != 0 {
             continue;
         }
         if name != "joined" {
@@ -124,7 +114,7 @@ fn what_is_there_is_replaced_by_force_alone_whoever_writes_it() {
 
 #[test]
 fn a_directory_that_is_no_recording_is_never_replaced() {
-    let hog = fixture("nested-vmx-shadow-off-hog");
+    let hog = fixture_named("nested-vmx-shadow-off-hog");
     let (_keep, at) = directory();
     fs::create_dir(at("letters")).unwrap();
     fs::write(at("letters/a"), "dear").unwrap();
@@ -138,21 +128,22 @@ fn a_directory_that_is_no_recording_is_never_replaced() {
 
 #[test]
 fn a_dash_is_stdin_where_something_is_read_and_stdout_where_it_is_written() {
-    let hog = fixture("nested-vmx-shadow-off-hog/L0/trace.dat");
+    let hog = fixture_named("nested-vmx-shadow-off-hog/L0/trace.dat");
     let piped = |arguments: &[&str], file: &str| {
         let mut command = kvmscope(arguments);
         command.write_stdin(fs::read(file).unwrap());
-        ended(command)
+        ended(command.output().unwrap())
     };
     let (code, stdout, stderr) = piped(&["report", "-"], &hog);
     assert!(code == 0 && stdout.contains("6,644 events"), "{stderr}");
-    let (code, stdout, stderr) = piped(&["check", "--paste", "-"], &fixture("seed-vhost/L0/notes/1-top-before.txt"));
+    let (code, stdout, stderr) =
+        piped(&["check", "--paste", "-"], &fixture_named("seed-vhost/L0/notes/1-top-before.txt"));
     assert!(code == 0 && stdout.contains("pasted text"), "{stderr}");
     fails(&["compare", "-", "-"], 2, &["only once"]);
     let (_keep, at) = directory();
     let mut command = kvmscope(&["report", &hog, "--html", "-"]);
     command.current_dir(at("."));
-    let (code, stdout, _) = ended(command);
+    let (code, stdout, _) = ended(command.output().unwrap());
     assert!(code == 0 && stdout.starts_with("<!doctype html>") && stdout.trim_end().ends_with("</html>"));
     assert_eq!(fs::read_dir(at(".")).unwrap().count(), 0, "no file is called -");
     fails(&["report", &hog, "--html", "-", "--json"], 2, &["stdout"]);
@@ -163,7 +154,7 @@ fn a_dash_is_stdin_where_something_is_read_and_stdout_where_it_is_written() {
 
 #[test]
 fn values_that_mean_nothing_are_refused() {
-    let seed = fixture("seed-vhost");
+    let seed = fixture_named("seed-vhost");
     fails(&["check", &seed, "--keep", "nosuch"], 2, &["--keep nosuch", "there are"]);
     fails(&["check", &seed, "--keep", "bigip-virtoi"], 2, &["did you mean `bigip-virtio`?"]);
     fails(&["check", &seed, "--reserve", "99"], 2, &["--reserve 99", "no CPU 99"]);
@@ -191,7 +182,7 @@ fn values_that_mean_nothing_are_refused() {
 
 #[test]
 fn a_tree_of_a_host_is_shown_the_way_to_check() {
-    fails(&["report", &fixture("hosts-sosreport")], 1, &["kvmscope check --root "]);
+    fails(&["report", &fixture_named("hosts-sosreport")], 1, &["kvmscope check --root "]);
 }
 
 #[test]
@@ -199,20 +190,23 @@ fn hidden_names_of_files_being_written_are_not_shown() {
     let (_keep, at) = directory();
     fs::write(at("file"), "x").unwrap();
     let place = at("file/x.pf");
-    let (code, _, stderr) = ended(kvmscope(&["export", &fixture("nested-vmx-shadow-off-hog"), "--perfetto", &place]));
+    let (code, _, stderr) = ended(
+        kvmscope(&["export", &fixture_named("nested-vmx-shadow-off-hog"), "--perfetto", &place]).output().unwrap(),
+    );
     assert!(code != 0 && stderr.contains(&place) && !stderr.contains("partial"), "{stderr}");
     let place = at("file/new");
-    let (code, _, stderr) = ended(kvmscope(&["cut", &fixture("nested-vmx-shadow-off-hog"), "-o", &place]));
+    let (code, _, stderr) =
+        ended(kvmscope(&["cut", &fixture_named("nested-vmx-shadow-off-hog"), "-o", &place]).output().unwrap());
     assert!(code != 0 && stderr.contains(&place) && !stderr.contains(".new"), "{stderr}");
 }
 
 #[test]
 fn a_terminal_without_utf_8_gets_ascii_and_columns_is_obeyed() {
-    let hog = fixture("nested-vmx-shadow-off-hog");
+    let hog = fixture_named("nested-vmx-shadow-off-hog");
     let shown = |variables: &[(&str, &str)]| {
         let mut command = kvmscope(&["report", &hog]);
         command.envs(variables.iter().copied());
-        ended(command).1
+        ended(command.output().unwrap()).1
     };
     assert!(shown(&[]).contains('█'));
     for (name, locale) in [("LANG", "C"), ("LC_ALL", "C"), ("LANG", "de_DE.ISO-8859-1")] {

@@ -1,6 +1,6 @@
 //! `--json --csv --html --fail-on --force` mean the same to every command that answers in sections.
 
-use assert_cmd::Command;
+use crate::program;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -23,9 +23,7 @@ fn kvmscope(command: &[&str], more: &[&str]) -> (i32, String, String) {
         false => (*word).to_owned(),
     };
     let arguments: Vec<String> = command.iter().map(named).chain(more.iter().map(|word| (*word).to_owned())).collect();
-    let output = Command::cargo_bin("kvmscope").unwrap().args(arguments).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    program::kvmscope(&arguments)
 }
 
 fn json(command: &[&str], more: &[&str]) -> Value {

@@ -1,13 +1,10 @@
 //! `kvmscope pack`, and evidence that comes as one file, as their users meet them.
 
+use crate::program::{ended, fixture};
 use assert_cmd::Command;
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::{Path, PathBuf};
-
-fn fixture(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(path)
-}
+use std::path::Path;
 
 /// Exit status, stdout and stderr of the program, run in `place`, whose directory `tmp` it has for temporary files.
 fn kvmscope(place: &Path, arguments: &[&str]) -> (i32, String, String) {
@@ -15,8 +12,7 @@ fn kvmscope(place: &Path, arguments: &[&str]) -> (i32, String, String) {
     let mut command = Command::cargo_bin("kvmscope").unwrap();
     let output = command.current_dir(place).env("TMPDIR", place.join("tmp")).args(arguments).output().unwrap();
     assert_eq!(fs::read_dir(place.join("tmp")).unwrap().count(), 0, "{arguments:?} left temporary files");
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    ended(output)
 }
 
 fn answer(place: &Path, arguments: &[&str]) -> String {

@@ -1,14 +1,7 @@
 //! `kvmscope plan nested` as its users meet it.
 
-use assert_cmd::Command;
+use crate::program::{fixture_named, kvmscope};
 use serde_json::Value;
-use std::path::Path;
-
-fn kvmscope(arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::cargo_bin("kvmscope").unwrap().args(arguments).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
 
 /// A table of the only section, each row as an object.
 fn table(arguments: &[&str], name: &str) -> Vec<Value> {
@@ -25,11 +18,6 @@ fn table(arguments: &[&str], name: &str) -> Vec<Value> {
 
 fn row<'a>(rows: &'a [Value], change: &str) -> &'a Value {
     rows.iter().find(|row| row["change"] == change).unwrap_or_else(|| panic!("no row {change}"))
-}
-
-fn fixture(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name);
-    path.to_str().unwrap().to_owned()
 }
 
 #[test]
@@ -55,7 +43,7 @@ fn without_a_measured_d_the_answer_is_that_it_is_unknown() {
 
 #[test]
 fn a_recording_gives_its_own_rates_and_chains_and_says_that_it_was_emulated() {
-    let path = fixture("vmx-linux-shadow-off");
+    let path = fixture_named("vmx-linux-shadow-off");
     let rows = table(&[&path], "plan");
     let shadow = row(&rows, "shadow");
     assert!(shadow["cpu_after"].as_f64().unwrap() < shadow["cpu_now"].as_f64().unwrap());
@@ -63,9 +51,9 @@ fn a_recording_gives_its_own_rates_and_chains_and_says_that_it_was_emulated() {
     let (_, out, _) = kvmscope(&["plan", "nested", &path]);
     assert!(out.starts_with("EMULATED by Bochs"), "{out}");
     // With shadowing on there is nothing to gain from it: what stays is outside KVM's list.
-    let on = table(&[&fixture("vmx-linux-shadow-on")], "plan");
+    let on = table(&[&fixture_named("vmx-linux-shadow-on")], "plan");
     assert!(row(&on, "shadow")["cpu_after"].is_null(), "{}", row(&on, "shadow"));
-    let (_, out, _) = kvmscope(&["plan", "nested", &fixture("vmx-linux-shadow-on")]);
+    let (_, out, _) = kvmscope(&["plan", "nested", &fixture_named("vmx-linux-shadow-on")]);
     let out = out.replace('\n', " ");
     assert!(out.contains("None of the usual changes with a known effect would save 1.0 % of that."), "{out}");
     assert!(!out.contains("saves the most"), "{out}");
@@ -73,7 +61,7 @@ fn a_recording_gives_its_own_rates_and_chains_and_says_that_it_was_emulated() {
 
 #[test]
 fn the_trace_of_l1_alone_gives_rates_and_needs_costs() {
-    let trace = format!("{}/L1/trace.dat", fixture("vmx-linux-shadow-off"));
+    let trace = format!("{}/L1/trace.dat", fixture_named("vmx-linux-shadow-off"));
     let directory = tempfile::tempdir().unwrap();
     std::fs::create_dir(directory.path().join("L1")).unwrap();
     std::fs::copy(trace, directory.path().join("L1/trace.dat")).unwrap();
@@ -87,7 +75,7 @@ fn the_trace_of_l1_alone_gives_rates_and_needs_costs() {
 
 #[test]
 fn a_bench_gives_both_points_and_the_costs_of_other_exits() {
-    let bench = fixture("bench-svm");
+    let bench = fixture_named("bench-svm");
     let given = ["--bench", &bench, "--arch", "svm", "--ghz", "2.4", "--rate", "CPUID=10", "--rate", "NPF=10"];
     let assumptions = table(&given, "assumptions");
     let how = assumptions.iter().find(|row| row["what"] == "how D was determined").unwrap();
@@ -95,7 +83,8 @@ fn a_bench_gives_both_points_and_the_costs_of_other_exits() {
     assert!(assumptions.iter().all(|row| !row["what"].as_str().unwrap().contains("costs what CPUID does")));
     let (_, out, _) = kvmscope(&[&["plan", "nested"], given.as_slice()].concat());
     assert!(out.starts_with("EMULATED by QEMU TCG"), "{out}");
-    let (code, _, complaints) = kvmscope(&["plan", "nested", "--bench", &fixture("hosts-intel"), "--rate", "CPUID=1"]);
+    let (code, _, complaints) =
+        kvmscope(&["plan", "nested", "--bench", &fixture_named("hosts-intel"), "--rate", "CPUID=1"]);
     assert_eq!(code, 1);
     assert!(complaints.contains("so D stays unknown"), "{complaints}");
 }

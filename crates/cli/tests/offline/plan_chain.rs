@@ -1,16 +1,14 @@
 //! `kvmscope plan chain` as its users meet it.
 
+use crate::program;
+
 mod calibrated;
 mod pictures;
 
-use assert_cmd::Command;
 use serde_json::Value;
 
 fn kvmscope(arguments: &[&str]) -> (i32, String, String) {
-    let arguments = [&["plan", "chain"], arguments].concat();
-    let output = Command::cargo_bin("kvmscope").unwrap().args(arguments).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    program::kvmscope(&[&["plan", "chain"], arguments].concat())
 }
 
 fn answer(arguments: &[&str]) -> Value {

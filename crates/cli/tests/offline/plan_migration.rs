@@ -1,13 +1,10 @@
 //! `kvmscope plan migration` as its users meet it.
 
-use assert_cmd::Command;
+use crate::program;
 use serde_json::Value;
 
 fn kvmscope(arguments: &[&str]) -> (i32, String, String) {
-    let arguments = [&["plan", "migration"], arguments].concat();
-    let output = Command::cargo_bin("kvmscope").unwrap().args(arguments).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    program::kvmscope(&[&["plan", "migration"], arguments].concat())
 }
 
 fn section(arguments: &[&str]) -> Value {

@@ -1,18 +1,8 @@
 //! `kvmscope schema`: what it prints is what `--json` prints, and what is made from it is up to date.
 
+use crate::program::{fixture, kvmscope};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
-}
-
-fn kvmscope(arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_kvmscope")).args(arguments).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
+use std::path::Path;
 
 fn parsed(arguments: &[&str]) -> Value {
     serde_json::from_str(&kvmscope(arguments).1).unwrap()

@@ -8,8 +8,6 @@ use crate::reason::{svm, vmx};
 use crate::truth::Detail;
 use crate::vcpu::Exit;
 
-const VM: &str = "CPU 0/KVM";
-
 /// An exit about the APIC register at `offset`.
 fn register(reason: u32, info1: u64, offset: u16) -> Exit {
     Exit { detail: Some(Detail::ApicRegister(offset)), ..Exit::info(reason, info1) }
@@ -38,10 +36,7 @@ fn choices(vendor: Vendor) -> Vec<Exit> {
 }
 
 pub(super) fn act(host: &mut Host, random: &mut Random) {
-    let at = host.add(VM, 0, 170, 0);
-    let vcpu = &mut host.vcpus[at];
-    vcpu.pass(900);
-    vcpu.enter(1);
+    let vcpu = steps::begin(host);
     let choices = choices(vcpu.vendor());
     for round in 0..80 {
         steps::run_guest(vcpu, random);
@@ -52,10 +47,7 @@ pub(super) fn act(host: &mut Host, random: &mut Random) {
 }
 
 pub(super) fn fastpath(host: &mut Host, random: &mut Random) {
-    let at = host.add(VM, 0, 170, 0);
-    let vcpu = &mut host.vcpus[at];
-    vcpu.pass(900);
-    vcpu.enter(1);
+    let vcpu = steps::begin(host);
     let write = Exit::info(vcpu.vendor().msr_write(), 1);
     for _ in 0..40 {
         steps::run_guest(vcpu, random);

@@ -7,7 +7,6 @@ use crate::random::Random;
 use crate::reason::{svm, vmx};
 use crate::vcpu::{Exit, Sleep, Vcpu, Waker};
 
-const VM: &str = "CPU 0/KVM";
 /// Control block of L2, itself a hypervisor.
 const HYPERVISOR: u64 = 0x1_0a40_a000;
 /// Control block of L3, as L1 merged it.
@@ -18,10 +17,7 @@ const INNER: u64 = 0x1_0b50_b000;
 ///                                                      -> L2 does VMRESUME -> L1 (chain 3) -> L3
 /// ```
 pub(super) fn act(host: &mut Host, random: &mut Random) {
-    let at = host.add(VM, 0, 170, 0);
-    let vcpu = &mut host.vcpus[at];
-    vcpu.pass(900);
-    vcpu.enter(1);
+    let vcpu = steps::begin(host);
     let (inner_work, own_entry) = match vcpu.vendor() {
         Vendor::Vmx => (vmx::VMREAD, vmx::VMRESUME),
         Vendor::Svm => (svm::VMLOAD, svm::VMRUN),
@@ -57,8 +53,8 @@ fn reflected(vcpu: &mut Vcpu, random: &mut Random, reason: u32, work: &[Exit], b
 /// One L2 vCPU on two threads in turn. While it runs on one, the chain that its exit opened on the other is still open:
 /// L1 never entered it there again, but will, later, with another history.
 pub(super) fn moves(host: &mut Host, random: &mut Random) {
-    let first = host.add(VM, 0, 170, 0);
-    let second = host.add(VM, 1, 171, 1);
+    let first = host.add(steps::VM, 0, 170, 0);
+    let second = host.add(steps::VM, 1, 171, 1);
     let cpuid = host.kernel.vendor.cpuid();
     let hlt = host.kernel.vendor.hlt();
     for at in [first, second] {

@@ -1,6 +1,7 @@
 //! A host of a fleet: one guest hypervisor with one guest, whose load is the same everywhere.
 
-use super::{nested, steps};
+use super::nested;
+use super::steps::{self, BLOCK};
 use crate::host::Host;
 use crate::kernel::{Generation, Vendor};
 use crate::random::Random;
@@ -22,15 +23,13 @@ pub struct OfFleet {
 
 /// L2 exits of a recording, about.
 const ROUNDS: u64 = 24;
-/// Control block of the L2 vCPU.
-const BLOCK: u64 = 0x1_0a40_a000;
 const HOG: Task = Task { comm: "backup", tid: 4_711 };
 const KSOFTIRQD: Task = Task { comm: "ksoftirqd/0", tid: 14 };
 
 pub(crate) fn of_fleet(of: OfFleet, seed: u64) -> Story {
     let random = &mut Random::new(seed);
     let mut host = Host::new(Vendor::Vmx, of.kernel, 3);
-    let vcpu = nested::begin(&mut host);
+    let vcpu = steps::begin(&mut host);
     vcpu.handling_percent = of.handling_percent;
     steps::launch(vcpu, random, BLOCK);
     let recipe = if of.shadowing { nested::with_shadowing() } else { nested::reads_and_writes() };

@@ -1,12 +1,10 @@
 //! HLT, in a guest and in the middle of a chain.
 
-use super::steps;
+use super::steps::{self, BLOCK};
 use crate::host::Host;
 use crate::random::Random;
 use crate::vcpu::{Exit, Sleep, Task, Vcpu, Waker};
 
-const VM: &str = "CPU 0/KVM";
-const BLOCK: u64 = 0x1_0a40_a000;
 const VHOST: Task = Task { comm: "vhost-4211", tid: 4_230 };
 
 /// The guest halts; KVM polls, and perhaps sleeps, until something comes.
@@ -26,10 +24,7 @@ pub(super) fn sleep(random: &mut Random, waker: Waker, cpus: &[u32]) -> Sleep {
 }
 
 pub(super) fn act(host: &mut Host, random: &mut Random) {
-    let at = host.add(VM, 0, 170, 0);
-    let vcpu = &mut host.vcpus[at];
-    vcpu.pass(900);
-    vcpu.enter(1);
+    let vcpu = steps::begin(host);
     for round in 0..40 {
         steps::run_guest(vcpu, random);
         let sleep = match round % 4 {
@@ -45,10 +40,7 @@ pub(super) fn act(host: &mut Host, random: &mut Random) {
 }
 
 pub(super) fn in_chains(host: &mut Host, random: &mut Random) {
-    let at = host.add(VM, 0, 170, 0);
-    let vcpu = &mut host.vcpus[at];
-    vcpu.pass(900);
-    vcpu.enter(1);
+    let vcpu = steps::begin(host);
     let cpuid = vcpu.vendor().cpuid();
     steps::launch(vcpu, random, BLOCK);
     for round in 0..20 {

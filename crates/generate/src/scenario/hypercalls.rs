@@ -3,14 +3,14 @@
 //! L0 writes `kvm_hypercall` for those that it answers itself only (`____kvm_emulate_hypercall` in arch/x86/kvm/x86.c, Linux
 //! 6.12), so its trace has no number of those that it hands up.
 
-use super::{nested, steps};
+use super::nested;
+use super::steps::{self, BLOCK};
 use crate::host::Host;
 use crate::kernel::Vendor;
 use crate::random::Random;
 use crate::reason::vmx;
 use crate::vcpu::Exit;
 
-const BLOCK: u64 = 0x1_0a40_a000;
 /// Hypercalls of L2 in each of these stories.
 const ROUNDS: u64 = 160;
 /// KVM_HC_SEND_IPI in include/uapi/linux/kvm_para.h.
@@ -21,7 +21,7 @@ const SPEC_CTRL: u32 = 0x48;
 
 /// L2 calls from one of so many places.
 fn calls(host: &mut Host, random: &mut Random, places: u64) {
-    let vcpu = nested::begin(host);
+    let vcpu = steps::begin(host);
     let reason = vcpu.vendor().hypercall();
     let recipe = match vcpu.vendor() {
         Vendor::Vmx => vec![Exit::of(vmx::CPUID), Exit::of(vmx::VMWRITE)],

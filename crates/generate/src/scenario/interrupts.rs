@@ -7,7 +7,6 @@ use crate::random::Random;
 use crate::reason::{svm, vmx};
 use crate::vcpu::{DEVICE, Exit, LINE, POSTED, Sleep, TIMER, Vcpu, Waker};
 
-const VM: &str = "CPU 0/KVM";
 /// The CPU on which devices interrupt.
 const DEVICES: u32 = 2;
 /// Address of the host's timer.
@@ -125,11 +124,8 @@ fn preemption_timer(vcpu: &mut Vcpu, random: &mut Random) {
 }
 
 pub(super) fn act(host: &mut Host, random: &mut Random) {
-    let at = host.add(VM, 0, 170, 0);
-    let vcpu = &mut host.vcpus[at];
+    let vcpu = steps::begin(host);
     let keeps_timers = vcpu.vendor() == Vendor::Vmx && vcpu.kernel().generation.has_wakeup();
-    vcpu.pass(900);
-    vcpu.enter(1);
     for round in 0..90 {
         steps::run_guest(vcpu, random);
         match round % 10 {

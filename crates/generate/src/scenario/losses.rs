@@ -1,20 +1,17 @@
 //! Events that the recorder could not keep.
 
-use super::{nested, steps};
+use super::nested;
+use super::steps::{self, BLOCK};
 use crate::host::{BEGIN_NS, Host};
 use crate::kernel::Vendor;
 use crate::random::Random;
 use crate::vcpu::Exit;
 
-const BLOCK: u64 = 0x1_0a40_a000;
 /// Gaps in a story.
 const GAPS: u64 = 4;
 
 pub(super) fn act(host: &mut Host, random: &mut Random) {
-    let at = host.add("CPU 0/KVM", 0, 170, 0);
-    let vcpu = &mut host.vcpus[at];
-    vcpu.pass(900);
-    vcpu.enter(1);
+    let vcpu = steps::begin(host);
     let cpuid = vcpu.vendor().cpuid();
     let recipe = match vcpu.vendor() {
         Vendor::Vmx => vec![Exit::of(crate::reason::vmx::VMREAD); 5],

@@ -1,6 +1,6 @@
 //! A guest with guests, as it should be and as it too often is.
 
-use super::steps;
+use super::steps::{self, BLOCK};
 use crate::host::Host;
 use crate::random::Random;
 use crate::reason::{svm as svm_code, vmx};
@@ -15,18 +15,8 @@ pub const SVM_CHAIN: u64 = 7;
 /// L2 exits of each of these stories.
 const ROUNDS: u64 = 40;
 /// Control block of the first L2 vCPU.
-const BLOCK: u64 = 0x1_0a40_a000;
 /// Timer's initial count in the local APIC.
 const TMICT: u16 = 0x380;
-const VM: &str = "CPU 0/KVM";
-
-pub(super) fn begin(host: &mut Host) -> &mut Vcpu {
-    let at = host.add(VM, 0, 170, 0);
-    let vcpu = &mut host.vcpus[at];
-    vcpu.pass(900);
-    vcpu.enter(1);
-    vcpu
-}
 
 /// L2 runs and leaves `ROUNDS` times; each time L1 does what `recipe` says.
 fn rounds(vcpu: &mut Vcpu, random: &mut Random, reasons: &[u32], recipe: &[Exit]) {
@@ -60,7 +50,7 @@ pub(super) fn reads_and_writes() -> Vec<Exit> {
 }
 
 pub(super) fn no_shadowing(host: &mut Host, random: &mut Random) {
-    rounds(begin(host), random, &VMX_REASONS, &reads_and_writes());
+    rounds(steps::begin(host), random, &VMX_REASONS, &reads_and_writes());
 }
 
 /// What L1 still exits for with shadowing.
@@ -69,7 +59,7 @@ pub(super) fn with_shadowing() -> Vec<Exit> {
 }
 
 pub(super) fn shadowing(host: &mut Host, random: &mut Random) {
-    rounds(begin(host), random, &VMX_REASONS, &with_shadowing());
+    rounds(steps::begin(host), random, &VMX_REASONS, &with_shadowing());
 }
 
 pub(super) fn apic_timer(host: &mut Host, random: &mut Random) {
@@ -77,7 +67,7 @@ pub(super) fn apic_timer(host: &mut Host, random: &mut Random) {
     let mut recipe = vec![timer; 30];
     recipe.extend([Exit::of(vmx::VMREAD); 8]);
     recipe.extend([Exit::of(vmx::VMWRITE); 4]);
-    rounds(begin(host), random, &VMX_REASONS, &recipe);
+    rounds(steps::begin(host), random, &VMX_REASONS, &recipe);
 }
 
 /// What KVM as L1 does on SVM without vls and vgif, its VMRUN left out.
@@ -95,5 +85,5 @@ pub(super) fn svm_recipe() -> Vec<Exit> {
 
 pub(super) fn svm(host: &mut Host, random: &mut Random) {
     let reasons = [svm_code::CPUID, svm_code::MSR, svm_code::NPF, svm_code::INTR];
-    rounds(begin(host), random, &reasons, &svm_recipe());
+    rounds(steps::begin(host), random, &reasons, &svm_recipe());
 }

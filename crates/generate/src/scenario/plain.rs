@@ -6,13 +6,9 @@ use crate::random::Random;
 use crate::vcpu::Vcpu;
 
 /// The vCPU thread's comm, as QEMU names it.
-const VM: &str = "CPU 0/KVM";
 
 pub(super) fn act(host: &mut Host, random: &mut Random) {
-    let at = host.add(VM, 0, 170, 0);
-    let vcpu = &mut host.vcpus[at];
-    vcpu.pass(900);
-    vcpu.enter(1);
+    let vcpu = steps::begin(host);
     for _ in 0..60 {
         steps::run_guest(vcpu, random);
         steps::anything(vcpu, random, 1);
@@ -21,10 +17,7 @@ pub(super) fn act(host: &mut Host, random: &mut Random) {
 }
 
 pub(super) fn interrupts(host: &mut Host, random: &mut Random) {
-    let at = host.add(VM, 0, 170, 0);
-    let vcpu = &mut host.vcpus[at];
-    vcpu.pass(900);
-    vcpu.enter(1);
+    let vcpu = steps::begin(host);
     for round in 0..40 {
         steps::run_guest(vcpu, random);
         disturbed(vcpu, random, round % 4);

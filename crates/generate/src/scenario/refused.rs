@@ -1,21 +1,10 @@
 //! Nested entries that do not happen.
 
-use super::steps;
+use super::steps::{self, BLOCK};
 use crate::host::Host;
 use crate::random::Random;
 use crate::reason::{svm as svm_code, vmx as vmx_code};
 use crate::vcpu::{Exit, Vcpu};
-
-const BLOCK: u64 = 0x1_0a40_a000;
-const VM: &str = "CPU 0/KVM";
-
-fn begin(host: &mut Host) -> &mut Vcpu {
-    let at = host.add(VM, 0, 170, 0);
-    let vcpu = &mut host.vcpus[at];
-    vcpu.pass(900);
-    vcpu.enter(1);
-    vcpu
-}
 
 /// VM-Fail, on kernels that tell of it: without that event nothing shows that the guest which was entered never ran.
 fn refuse_in_hardware(vcpu: &mut Vcpu) {
@@ -25,7 +14,7 @@ fn refuse_in_hardware(vcpu: &mut Vcpu) {
 }
 
 pub(super) fn vmx(host: &mut Host, random: &mut Random) {
-    let vcpu = begin(host);
+    let vcpu = steps::begin(host);
     let recipe = [Exit::of(vmx_code::VMREAD), Exit::of(vmx_code::VMWRITE)];
     for _ in 0..4 {
         steps::run_guest(vcpu, random);
@@ -60,7 +49,7 @@ pub(super) fn vmx(host: &mut Host, random: &mut Random) {
 }
 
 pub(super) fn svm(host: &mut Host, random: &mut Random) {
-    let vcpu = begin(host);
+    let vcpu = steps::begin(host);
     let recipe = super::nested::svm_recipe();
     steps::run_guest(vcpu, random);
     vcpu.refuse_early(svm_code::VMRUN, "");

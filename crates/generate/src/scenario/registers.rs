@@ -5,7 +5,6 @@ use crate::host::Host;
 use crate::random::Random;
 use crate::vcpu::Vcpu;
 
-const VM: &str = "CPU 0/KVM";
 /// What the guest's counter shows when the story begins.
 const COUNTER: u64 = 5_000_000_000;
 
@@ -39,7 +38,7 @@ fn work(vcpu: &mut Vcpu, random: &mut Random) {
 }
 
 pub(super) fn act(host: &mut Host, random: &mut Random) {
-    let at = host.add(VM, 0, 170, 0);
+    let at = host.add(steps::VM, 0, 170, 0);
     work(&mut host.vcpus[at], random);
 }
 

@@ -49,10 +49,7 @@ pub(super) fn hogged(vcpu: &mut Vcpu, random: &mut Random, kind: u64, cpus: &[u3
 }
 
 pub(super) fn hogs(host: &mut Host, random: &mut Random) {
-    let at = host.add("CPU 0/KVM", 0, 170, 0);
-    let vcpu = &mut host.vcpus[at];
-    vcpu.pass(900);
-    vcpu.enter(1);
+    let vcpu = steps::begin(host);
     for round in 0..45 {
         hogged(vcpu, random, round % 3, &[0, 1, 2]);
     }

@@ -1,11 +1,26 @@
 //! What guests do again and again, in the order in which KVM tells it.
 
+use crate::host::Host;
 use crate::kernel::Vendor;
 use crate::random::Random;
 use crate::reason::vmx;
 use crate::truth::Detail;
 use crate::vcpu::{Exit, Vcpu};
 use trace::write::Value;
+
+/// The thread of most stories.
+pub(super) const VM: &str = "CPU 0/KVM";
+/// Control block of its L2 vCPU.
+pub(super) const BLOCK: u64 = 0x1_0a40_a000;
+
+/// The only vCPU of a story enters its guest.
+pub(super) fn begin(host: &mut Host) -> &mut Vcpu {
+    let at = host.add(VM, 0, 170, 0);
+    let vcpu = &mut host.vcpus[at];
+    vcpu.pass(900);
+    vcpu.enter(1);
+    vcpu
+}
 
 /// The guest at `level` runs for a while.
 pub(super) fn run_guest(vcpu: &mut Vcpu, random: &mut Random) {

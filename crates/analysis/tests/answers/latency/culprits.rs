@@ -1,6 +1,6 @@
 //! Who took the time.
 
-use super::{Ftrace, case_of, fixture, golden, number, only, section, text, us};
+use super::{Ftrace, case, fixture, golden, number, only, section, text, us};
 use base::Cell;
 use kvmscope_analysis::Given;
 use kvmscope_analysis::facts::State;
@@ -123,7 +123,7 @@ fn a_page_fault_is_the_hosts_unless_a_device_answered() {
 
 #[test]
 fn the_hog_that_took_the_cpu_sixty_times_is_named() {
-    let case = case_of(&fixture("nested-vmx-shadow-off-hog"), Given::default());
+    let case = case(&fixture("nested-vmx-shadow-off-hog"), Given::default());
     let part = &case.ledger().parts[0];
     let culprits = only(&case).lost.culprits();
     let preempted = culprits.iter().filter(|(cause, _)| cause.state == LostIn::Preempted);

@@ -1,6 +1,6 @@
 //! What holds for every recording.
 
-use super::{Ftrace, case_of, fixture, golden, us};
+use super::{Ftrace, case, fixture, golden, us};
 use base::Span;
 use kvmscope_analysis::Given;
 use kvmscope_analysis::facts::losses::{Definition, Limit, LostIn, Stretches, VcpuLosses};
@@ -24,7 +24,7 @@ fn every_cause_in_every_fixture_sums_to_the_states_of_the_ledger() {
         "vmx-linux-shadow-off",
         "two-tracers",
     ] {
-        let case = case_of(&fixture(name), Given::default());
+        let case = case(&fixture(name), Given::default());
         // Elsewhere threads do other things before they run a guest, and behind that: the ledger has them, and no guest lost them.
         let runs_throughout = name.contains("-linux");
         for (part, losses) in case.ledger().parts.iter().zip(case.losses()) {

@@ -2,7 +2,7 @@
 //! with events lost, cut off after any event.
 
 use kvmscope_analysis::facts::events::roles;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use trace::batch::Batch;
 use trace::batch::STORED;
 use trace::lane::{Lane, Source};
@@ -15,10 +15,6 @@ pub(super) struct Stream {
 }
 
 /// Where a recording of the repository lies.
-pub(super) fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
-}
-
 impl Stream {
     /// Reads a trace without the events of the `ignored` names.
     pub(super) fn read(path: &Path, ignored: &[&str]) -> Self {

@@ -24,9 +24,27 @@ pub(super) fn expected_lines(records: &[Record], long_bytes: u8) -> Vec<String> 
 }
 
 /// A number in decimal, as trace-cmd and perf print that of field `name`; everything else as it is.
-pub(super) fn decimal(name: &str, text: &str) -> String {
+fn decimal(name: &str, text: &str) -> String {
     let bare_hex = matches!(name, "h" | "l");
     let digits = text.strip_prefix("0x").or(bare_hex.then_some(text));
     let number = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
     number.map_or_else(|| text.to_owned(), |number| number.to_string())
+}
+
+/// Of perf `CPU 0/KVM 170 [000] 61.000000100: kvm:kvm_exit: reason=24 rip=0x10`, of trace-cmd the same with `-170` and without `kvm:`, becomes
+/// `61000000100 0 kvm_exit reason=24 rip=16`.
+pub(super) fn normal(line: &str) -> String {
+    let (_, line) = line.split_once('[').unwrap();
+    let (cpu, line) = line.split_once(']').unwrap();
+    let mut words = line.split_whitespace();
+    let ticks = words.next().unwrap().trim_end_matches(':').replace('.', "");
+    let event = words.next().unwrap().trim_end_matches(':').rsplit(':').next().unwrap().to_owned();
+    let mut normal = format!("{ticks} {} {event}", cpu.parse::<u32>().unwrap_or_else(|_| panic!("no CPU in {line}")));
+    for word in words {
+        match word.split_once('=') {
+            Some((name, value)) => normal.push_str(&format!(" {name}={}", decimal(name, value))),
+            None => normal.push_str(&format!("_{word}")),
+        }
+    }
+    normal
 }

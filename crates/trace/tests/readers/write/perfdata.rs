@@ -1,10 +1,10 @@
 //! Does perf read what we write as perf.data, and see the same events and values?
 
-use super::expected::{decimal, expected_lines};
-use super::support::{self, oracle, records, schema};
+use super::expected::{expected_lines, normal};
+use super::support::{self, oracle, records, schema, write_with_a_loss};
 use kvmscope_trace::format::Endian;
+use kvmscope_trace::write::Record;
 use kvmscope_trace::write::perfdata::{PerfData, Style};
-use kvmscope_trace::write::{Loss, Record, Sink};
 use std::path::Path;
 
 fn style(endian: Endian) -> Style {
@@ -13,31 +13,8 @@ fn style(endian: Endian) -> Style {
 }
 
 fn write(path: &Path, endian: Endian, records: &[Record]) {
-    let mut sink = Box::new(PerfData::create(path, &schema(), style(endian)).unwrap());
-    for (index, record) in records.iter().enumerate() {
-        if index == 20 {
-            sink.lost(&Loss { ticks: record.ticks, cpu: record.cpu, events: Some(1_234) }).unwrap();
-        }
-        sink.record(record).unwrap();
-    }
-    sink.finish().unwrap();
-}
-
-/// `CPU 0/KVM 170 [000] 61.000000100: kvm:kvm_exit: reason=24 rip=0x10` becomes `61000000100 0 kvm_exit reason=24 rip=16`.
-fn normal(line: &str) -> String {
-    let (_, line) = line.split_once('[').unwrap();
-    let (cpu, line) = line.split_once(']').unwrap();
-    let mut words = line.split_whitespace();
-    let ticks = words.next().unwrap().trim_end_matches(':').replace('.', "");
-    let event = words.next().unwrap().trim_end_matches(':').rsplit(':').next().unwrap().to_owned();
-    let mut normal = format!("{ticks} {} {event}", cpu.parse::<u32>().unwrap());
-    for word in words {
-        match word.split_once('=') {
-            Some((name, value)) => normal.push_str(&format!(" {name}={}", decimal(name, value))),
-            None => normal.push_str(&format!("_{word}")),
-        }
-    }
-    normal
+    let sink = Box::new(PerfData::create(path, &schema(), style(endian)).unwrap());
+    write_with_a_loss(sink, records);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Records that exercise every shape of field, and other programs that print them.
 
-use kvmscope_trace::write::{EventSchema, Record, Schema, Value};
+use kvmscope_trace::write::{EventSchema, Loss, Record, Schema, Sink, Value};
 use std::process::Command;
 
 /// Events with all shapes of fields.
@@ -35,6 +35,17 @@ pub(crate) fn records(count: u64) -> Vec<Record> {
             Record { ticks, cpu: (n % 3) as u32, tid: 170 + (n % 2) as i32, event, values }
         })
         .collect()
+}
+
+/// Writes all of them, and that 1,234 events were lost before the 21st.
+pub(crate) fn write_with_a_loss(mut sink: Box<dyn Sink>, records: &[Record]) {
+    for (index, record) in records.iter().enumerate() {
+        if index == 20 {
+            sink.lost(&Loss { ticks: record.ticks, cpu: record.cpu, events: Some(1_234) }).unwrap();
+        }
+        sink.record(record).unwrap();
+    }
+    sink.finish().unwrap();
 }
 
 /// Output of a program, or `None` with the reason printed if it is not installed.

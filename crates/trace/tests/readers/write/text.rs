@@ -1,11 +1,11 @@
 //! Is our text the text that trace-cmd prints of the same events?
 
-use super::support::{oracle, records, schema};
+use super::support::{oracle, records, schema, write_with_a_loss};
+use kvmscope_trace::write::Sink;
 use kvmscope_trace::write::layout::Machine;
 use kvmscope_trace::write::page::PageStyle;
 use kvmscope_trace::write::text::{Form, Text};
 use kvmscope_trace::write::tracedat::{Records, TraceDat, Version};
-use kvmscope_trace::write::{Loss, Sink};
 
 #[test]
 fn raw_text_is_letter_by_letter_that_of_trace_cmd() {
@@ -17,14 +17,8 @@ fn raw_text_is_letter_by_letter_that_of_trace_cmd() {
         let dat = Records::create(&dat_path, &schema(), dat, "mono", 3, PageStyle::default()).unwrap();
         let text = Text::create(&text_path, &schema(), Form::Raw { nanoseconds }, &comms, 3).unwrap();
         let sinks: [Box<dyn Sink>; 2] = [Box::new(dat), Box::new(text)];
-        for mut sink in sinks {
-            for (index, record) in records(500).iter().enumerate() {
-                if index == 20 {
-                    sink.lost(&Loss { ticks: record.ticks, cpu: record.cpu, events: Some(1_234) }).unwrap();
-                }
-                sink.record(record).unwrap();
-            }
-            sink.finish().unwrap();
+        for sink in sinks {
+            write_with_a_loss(sink, &records(500));
         }
         let mut arguments = vec!["report", "-R", "-N", "-q", "-i", dat_path.to_str().unwrap()];
         if nanoseconds {

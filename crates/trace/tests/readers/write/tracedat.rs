@@ -1,13 +1,13 @@
 //! Does trace-cmd read what we write as trace.dat, and see the same events and values?
 
-use super::expected::{decimal, expected_lines};
-use super::support::{self, oracle, records, schema};
+use super::expected::{expected_lines, normal};
+use super::support::{self, oracle, records, schema, write_with_a_loss};
 use kvmscope_trace::facts::{Guest, TimeShift};
 use kvmscope_trace::format::Endian;
 use kvmscope_trace::write::layout::Machine;
 use kvmscope_trace::write::page::{Discards, PageStyle};
 use kvmscope_trace::write::tracedat::{Compression, FileOption, Records, TraceDat, Version};
-use kvmscope_trace::write::{Loss, Record, Sink};
+use kvmscope_trace::write::{Record, Sink};
 use std::path::Path;
 
 const CPUS: u32 = 3;
@@ -42,23 +42,6 @@ fn write(path: &Path, dat: TraceDat, style: PageStyle, records: &[Record]) {
 fn report(path: &Path) -> Option<Vec<String>> {
     let text = oracle("trace-cmd", &["report", "-R", "-t", "-q", "-N", "-i", path.to_str().unwrap()])?;
     Some(text.lines().filter(|line| line.contains('[')).map(normal).collect())
-}
-
-/// `CPU 0/KVM-170 [000] 61.000000100: kvm_exit: reason=24 rip=0x10` becomes `61000000100 0 kvm_exit reason=24 rip=16`.
-fn normal(line: &str) -> String {
-    let (_, line) = line.split_once('[').unwrap();
-    let (cpu, line) = line.split_once(']').unwrap();
-    let mut words = line.split_whitespace();
-    let ticks = words.next().unwrap().trim_end_matches(':').replace('.', "");
-    let event = words.next().unwrap().trim_end_matches(':');
-    let mut normal = format!("{ticks} {} {event}", cpu.parse::<u32>().unwrap_or_else(|_| panic!("no CPU in {line}")));
-    for word in words {
-        match word.split_once('=') {
-            Some((name, value)) => normal.push_str(&format!(" {name}={}", decimal(name, value))),
-            None => normal.push_str(&format!("_{word}")),
-        }
-    }
-    normal
 }
 
 #[test]
@@ -108,15 +91,9 @@ fn trace_cmd_counts_the_missed_events() {
     let path = directory.path().join("trace.dat");
     for (version, compression) in [(Version::V6, Compression::None), (Version::V7, Compression::Zstd)] {
         let dat = description(version, Machine::X86_64, compression);
-        let mut sink = Box::new(Records::create(&path, &schema(), dat, "mono", CPUS, PageStyle::default()).unwrap());
+        let sink = Box::new(Records::create(&path, &schema(), dat, "mono", CPUS, PageStyle::default()).unwrap());
         let records = records(40);
-        for (index, record) in records.iter().enumerate() {
-            if index == 20 {
-                sink.lost(&Loss { ticks: record.ticks, cpu: record.cpu, events: Some(1_234) }).unwrap();
-            }
-            sink.record(record).unwrap();
-        }
-        sink.finish().unwrap();
+        write_with_a_loss(sink, &records);
         let Some(text) = oracle("trace-cmd", &["report", "-R", "-i", path.to_str().unwrap()]) else { return };
         assert_eq!(text.matches("EVENTS DROPPED").count(), 1, "{text}");
         assert!(text.contains("[1234 EVENTS DROPPED]"), "{text}");

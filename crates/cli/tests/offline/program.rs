@@ -1,0 +1,25 @@
+//! The program as tests run it, and what they let it read.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Exit status, stdout and stderr of the program.
+pub(crate) fn kvmscope(arguments: &[impl AsRef<OsStr>]) -> (i32, String, String) {
+    ended(Command::new(env!("CARGO_BIN_EXE_kvmscope")).args(arguments).output().unwrap())
+}
+
+/// The same of what has ended.
+pub(crate) fn ended(output: Output) -> (i32, String, String) {
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
+}
+
+/// The same, as an argument.
+pub(crate) fn fixture_named(name: &str) -> String {
+    fixture(name).to_str().unwrap().to_owned()
+}
