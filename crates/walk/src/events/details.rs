@@ -2,9 +2,9 @@
 //!
 //! A detail is kept as a kind and a number while the trace is read, and becomes text once, at the end.
 //! Sources: Intel SDM vol. 3, tables of exit qualifications (I/O 28-5, APIC access 28-6) and 11.4.1 (APIC registers);
-//! AMD APM vol. 2, 15.10.2 (EXITINFO1 for IOIO) and 15.29.9 (AVIC); arch/x86/include/asm/msr-index.h and
-//! uapi/asm/kvm_para.h, Linux 6.12.
+//! AMD APM vol. 2, 15.10.2 (EXITINFO1 for IOIO) and 15.29.9 (AVIC).
 
+use super::names;
 use super::reasons::{Isa, Reason};
 use super::roles::{self, Role};
 use crate::keyed::Key;
@@ -219,104 +219,18 @@ pub fn apic_register(offset: u16) -> Option<&'static str> {
     Some(name)
 }
 
-/// What the kernel prints for a register in `kvm_apic` (kvm_trace_symbol_apic in arch/x86/kvm/trace.h, Linux 6.12).
-const PRINTED: &[(&str, u16)] = &[
-    ("APIC_ID", 0x20),
-    ("APIC_LVR", 0x30),
-    ("APIC_TASKPRI", 0x80),
-    ("APIC_ARBPRI", 0x90),
-    ("APIC_PROCPRI", 0xa0),
-    ("APIC_EOI", 0xb0),
-    ("APIC_RRR", 0xc0),
-    ("APIC_LDR", 0xd0),
-    ("APIC_DFR", 0xe0),
-    ("APIC_SPIV", 0xf0),
-    ("APIC_ISR", 0x100),
-    ("APIC_TMR", 0x180),
-    ("APIC_IRR", 0x200),
-    ("APIC_ESR", 0x280),
-    ("APIC_ICR", ICR),
-    ("APIC_ICR2", ICR2),
-    ("APIC_LVTT", 0x320),
-    ("APIC_LVTTHMR", 0x330),
-    ("APIC_LVTPC", 0x340),
-    ("APIC_LVT0", 0x350),
-    ("APIC_LVT1", 0x360),
-    ("APIC_LVTERR", 0x370),
-    ("APIC_TMICT", 0x380),
-    ("APIC_TMCCT", 0x390),
-    ("APIC_TDCR", 0x3e0),
-    ("APIC_SELF_IPI", 0x3f0),
-    ("APIC_EFEAT", 0x400),
-    ("APIC_ECTRL", 0x410),
-];
-
 /// Offset of the register that the kernel prints so: by name, or in hexadecimal where it has none.
 fn printed_register(text: &str) -> Option<u16> {
-    let named = PRINTED.iter().find(|(name, _)| *name == text).map(|(_, offset)| *offset);
+    let named = names::APIC.iter().find(|(_, name)| *name == text).map(|(offset, _)| *offset as u16);
     named.or_else(|| u16::from_str_radix(text.strip_prefix("0x")?, 16).ok())
 }
-
-/// MSRs that guests are seen to exit on.
-const MSRS: &[(u32, &str)] = &[
-    (0x10, "TSC"),
-    (0x1b, "APIC_BASE"),
-    (0x3a, "FEATURE_CONTROL"),
-    (0x3b, "TSC_ADJUST"),
-    (0x48, "SPEC_CTRL"),
-    (0x49, "PRED_CMD"),
-    (0x79, "UCODE_WRITE"),
-    (0x8b, "UCODE_REV"),
-    (0xc1, "PERFCTR0"),
-    (0xe7, "MPERF"),
-    (0xe8, "APERF"),
-    (0x10b, "FLUSH_CMD"),
-    (0x174, "SYSENTER_CS"),
-    (0x175, "SYSENTER_ESP"),
-    (0x176, "SYSENTER_EIP"),
-    (0x179, "MCG_CAP"),
-    (0x186, "EVNTSEL0"),
-    (0x1a0, "MISC_ENABLE"),
-    (0x1d9, "DEBUGCTL"),
-    (0x277, "PAT"),
-    (0x38f, "PERF_GLOBAL_CTRL"),
-    (0x6e0, "TSC_DEADLINE"),
-    (0x4000_0000, "HV_GUEST_OS_ID"),
-    (0x4000_0001, "HV_HYPERCALL"),
-    (0x4000_0020, "HV_TIME_REF_COUNT"),
-    (0x4000_0070, "HV_EOI"),
-    (0x4000_0071, "HV_ICR"),
-    (0x4000_0072, "HV_TPR"),
-    (0x4000_00b0, "HV_STIMER0_CONFIG"),
-    (0x4000_00b1, "HV_STIMER0_COUNT"),
-    (0x4b56_4d00, "KVM_WALL_CLOCK"),
-    (0x4b56_4d01, "KVM_SYSTEM_TIME"),
-    (0x4b56_4d02, "KVM_ASYNC_PF_EN"),
-    (0x4b56_4d03, "KVM_STEAL_TIME"),
-    (0x4b56_4d04, "KVM_PV_EOI_EN"),
-    (0x4b56_4d05, "KVM_POLL_CONTROL"),
-    (0x4b56_4d06, "KVM_ASYNC_PF_INT"),
-    (0x4b56_4d07, "KVM_ASYNC_PF_ACK"),
-    (0xc000_0080, "EFER"),
-    (0xc000_0081, "STAR"),
-    (0xc000_0082, "LSTAR"),
-    (0xc000_0084, "SYSCALL_MASK"),
-    (0xc000_0100, "FS_BASE"),
-    (0xc000_0101, "GS_BASE"),
-    (0xc000_0102, "KERNEL_GS_BASE"),
-    (0xc000_0103, "TSC_AUX"),
-    (0xc001_0015, "HWCR"),
-    (0xc001_0114, "VM_CR"),
-    (0xc001_0117, "VM_HSAVE_PA"),
-    (0xc001_011f, "VIRT_SPEC_CTRL"),
-];
 
 /// Name of an MSR, where a guest commonly exits on it.
 pub(crate) fn msr_name(msr: u32) -> Option<String> {
     if let X2APIC_FIRST..=X2APIC_LAST = msr {
         return apic_register(((msr - X2APIC_FIRST) << 4) as u16).map(|name| format!("X2APIC_{name}"));
     }
-    MSRS.binary_search_by_key(&msr, |(number, _)| *number).ok().map(|at| MSRS[at].1.to_owned())
+    names::find(&names::MSRS, msr).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -372,7 +286,6 @@ mod tests {
 
     #[test]
     fn msrs_have_names_and_x2apic_ones_that_of_their_register() {
-        assert!(MSRS.windows(2).all(|pair| pair[0].0 < pair[1].0));
         assert_eq!(Detail::Msr(0x6e0, true).text(), "WRMSR TSC_DEADLINE (0x6e0)");
         assert_eq!(Detail::Msr(0x838, true).text(), "WRMSR X2APIC_TMICT (0x838)");
         assert_eq!(Detail::Msr(0x1234, false).text(), "RDMSR 0x1234");

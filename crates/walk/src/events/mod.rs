@@ -3,6 +3,7 @@
 pub mod details;
 pub mod exit_reason;
 pub mod host_interrupts;
+mod names;
 pub mod reasons;
 pub mod roles;
 pub mod vendor;
