@@ -8,7 +8,7 @@ pub use order::in_order;
 
 use crate::table::TableSpec;
 use crate::{Cell, Change, Level, Span};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 crate::named! {
@@ -29,7 +29,7 @@ crate::named! {
 
 crate::named! {
     /// What a change demands before it works.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Needs {
         /// It works at once.

@@ -43,6 +43,7 @@ mod queries;
 mod question;
 pub mod ranking;
 pub mod ring;
+pub mod rows;
 pub mod rule;
 pub mod samples;
 pub mod shares;

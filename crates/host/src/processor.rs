@@ -5,12 +5,14 @@
 //! Names of the flags: arch/x86/include/asm/cpufeatures.h and vmxfeatures.h, Linux 6.12.
 
 use crate::Snapshot;
+use serde::Deserialize;
 use std::collections::BTreeSet;
 
 pub const CPUINFO: &str = "proc/cpuinfo";
 
 /// Whose virtualization instructions the processor has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Vendor {
     /// VMX: Intel and its licensees.
     Intel,

@@ -9,7 +9,7 @@ fn the_page_has_everything_that_the_program_knows() {
     let parameters = known::KNOWN.iter().map(|known| format!("{}.{}", known.module, known.name));
     let mitigations = features::MITIGATIONS.iter().map(|known| known.feature.to_owned());
     let rules = rules::RULES.iter().map(|rule| rule.id.to_owned());
-    let commits = kernels::CHEAPER.iter().chain(kernels::FAULTS).map(|change| change.commit.to_owned());
+    let commits = kernels::CHEAPER.iter().chain(kernels::FAULTS.iter()).map(|change| change.commit.to_owned());
     let missing: Vec<String> = names
         .chain(parameters)
         .chain(mitigations)

@@ -15,7 +15,7 @@ pub(crate) fn older(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for machine in &model.machines {
         let Some(release) = &machine.facts.release else { continue };
-        for change in missing(CHEAPER, machine, release) {
+        for change in missing(&CHEAPER, machine, release) {
             let first = change.first_for(release);
             let title = format!("Linux {release} on {} is older than {first}, which {}", machine.id, change.does);
             let mut evidence = vec![Evidence::new(
@@ -46,7 +46,7 @@ fn missing<'a>(
     machine: &'a Machine,
     release: &'a Release,
 ) -> impl Iterator<Item = &'static Commit> + 'a {
-    all.iter().filter(|change| (change.concerns)(machine) && change.is_missing_in(release))
+    all.iter().filter(|change| change.concerns(machine) && change.is_missing_in(release))
 }
 
 /// What a number leaves open.
@@ -60,7 +60,7 @@ pub(crate) fn faults(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for machine in &model.machines {
         let Some(release) = &machine.facts.release else { continue };
-        let missing: Vec<&Commit> = missing(FAULTS, machine, release).collect();
+        let missing: Vec<&Commit> = missing(&FAULTS, machine, release).collect();
         if missing.is_empty() {
             continue;
         }

@@ -35,7 +35,7 @@ fn look(facts: &Virtualization, known: &Known) -> Seen {
     let file = format!("{}.{}", known.module, known.name);
     let offered = (!known.flag.is_empty()).then(|| facts.processor.as_ref()?.offers(known.flag)).flatten();
     match facts.setting(known.module, known.name) {
-        Setting::Value(value) => match is_on(known.reads, &value) {
+        Setting::Value(value) => match is_on(&known.reads, &value) {
             Some(false) if offered == Some(false) => {
                 Seen::new(Standing::Absent, format!("{file} = {value}, and /proc/cpuinfo lacks {}", known.flag))
             }
@@ -70,7 +70,7 @@ fn lacks_hyperv(facts: &Virtualization) -> bool {
 }
 
 /// What a value says; `None` where it is to be decided at load, or not understood.
-pub(super) fn is_on(reads: Reads, value: &str) -> Option<bool> {
+pub(super) fn is_on(reads: &Reads, value: &str) -> Option<bool> {
     match reads {
         Reads::Words(words) => Some(words.contains(&value)),
         Reads::Number => value.parse::<i64>().ok().map(|number| number != 0),
@@ -88,10 +88,10 @@ mod tests {
 
     #[test]
     fn formats_differ_and_automatic_is_not_a_no() {
-        assert_eq!([is_on(Reads::Switch, "Y"), is_on(Reads::Switch, "1")], [Some(true); 2]);
-        assert_eq!([is_on(Reads::Switch, "N"), is_on(Reads::Switch, "0")], [Some(false); 2]);
-        assert_eq!([is_on(Reads::Switch, "auto"), is_on(Reads::Switch, "-1")], [None; 2]);
-        assert_eq!([is_on(Reads::Number, "128"), is_on(Reads::Number, "0")], [Some(true), Some(false)]);
-        assert_eq!(is_on(Reads::Words(&["cond"]), "not required"), Some(false));
+        assert_eq!([is_on(&Reads::Switch, "Y"), is_on(&Reads::Switch, "1")], [Some(true); 2]);
+        assert_eq!([is_on(&Reads::Switch, "N"), is_on(&Reads::Switch, "0")], [Some(false); 2]);
+        assert_eq!([is_on(&Reads::Switch, "auto"), is_on(&Reads::Switch, "-1")], [None; 2]);
+        assert_eq!([is_on(&Reads::Number, "128"), is_on(&Reads::Number, "0")], [Some(true), Some(false)]);
+        assert_eq!(is_on(&Reads::Words(vec!["cond"]), "not required"), Some(false));
     }
 }

@@ -1,43 +1,70 @@
 //! Kernel versions that changed what nesting costs, or whether it works.
 //!
 //! ```text
-//! cheaper   changes whose own messages measured what they save, or that switch something on
-//! faults    what guest hypervisors ran into, the releases that had it, and the fix
+//! cheaper.toml   changes whose own messages measured what they save, or that switch something on
+//! faults.toml    what guest hypervisors ran into, the releases that had it, and the fix
 //! ```
 //! A row per change: the commit, the first release with it, the stable releases that took it over, and who says so.
 //! Distributions take changes over without a new number, which no version can show.
 
-mod cheaper;
-mod faults;
-
-pub use cheaper::CHEAPER;
-pub use faults::FAULTS;
-
 use super::model::Machine;
 use base::figure::Standing;
+use facts::rows::rows;
 use host::processor::Vendor;
 use host::release::Release;
+use serde::Deserialize;
+use std::sync::LazyLock;
+
+pub static CHEAPER: LazyLock<Vec<Change>> = LazyLock::new(|| rows(include_str!("cheaper.toml")));
+pub static FAULTS: LazyLock<Vec<Change>> = LazyLock::new(|| rows(include_str!("faults.toml")));
 
 /// Three numbers of a release.
 pub type Numbers = (u32, u32, u32);
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Change {
     pub commit: &'static str,
     /// First release that has it.
     pub since: Numbers,
     /// First stable releases of older series that have it.
-    pub backports: &'static [Numbers],
+    #[serde(default)]
+    pub backports: Vec<Numbers>,
     /// First release that needs it; `None`: all did.
     pub(crate) needed_since: Option<Numbers>,
     /// What it does, to follow "which"; of a fault, what happens without it.
     pub does: &'static str,
     /// What was published: amount between two numbers, and its unit.
     pub cost: Option<(f64, f64, &'static str)>,
-    pub concerns: fn(&Machine) -> bool,
+    concerns: Concerned,
     pub source: &'static str,
 }
 
+/// The machines that a change concerns: those of which all of it is true.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Concerned {
+    /// Features of table `features`. The guests of a machine may be hypervisors where `nested` and `virtualization` are on.
+    on: Vec<&'static str>,
+    off: Vec<&'static str>,
+    vendor: Option<Vendor>,
+    /// A flag of `/proc/cpuinfo`.
+    flag: Option<&'static str>,
+    on_hyperv: bool,
+}
+
 impl Change {
+    pub(crate) fn concerns(&self, machine: &Machine) -> bool {
+        let Concerned { on, off, vendor, flag, on_hyperv } = &self.concerns;
+        let all = |features: &[&str], state| features.iter().all(|feature| machine.state(feature) == state);
+        let processor = machine.facts.processor.as_ref();
+        all(on, Standing::On)
+            && all(off, Standing::Off)
+            && vendor.is_none_or(|vendor| processor.is_some_and(|cpu| cpu.vendor == vendor))
+            && flag.is_none_or(|flag| processor.is_some_and(|cpu| cpu.has(flag)))
+            && (!on_hyperv || machine.facts.below.is_hyperv())
+    }
+
     /// Whether a release has it by its number.
     pub fn is_in(&self, release: &Release) -> bool {
         release.numbers >= self.since
@@ -64,15 +91,6 @@ pub(crate) fn number_is_frozen(release: &Release) -> bool {
     [".el7", ".el8", ".el9", ".el10", "-azure", "-aws", "-gcp", ".amzn"].iter().any(|mark| release.text.contains(mark))
 }
 
-/// True of a machine whose guests may be hypervisors.
-fn runs_hypervisors(machine: &Machine) -> bool {
-    machine.state("nested") == Standing::On && machine.state("virtualization") == Standing::On
-}
-
-fn runs_hypervisors_on(machine: &Machine, vendor: Vendor) -> bool {
-    runs_hypervisors(machine) && machine.facts.processor.as_ref().is_some_and(|cpu| cpu.vendor == vendor)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,8 +115,8 @@ mod tests {
 
     #[test]
     fn releases_of_a_row_are_in_order_and_a_backport_is_older_than_the_first_release() {
-        for change in CHEAPER.iter().chain(FAULTS) {
-            let mut series: Vec<_> = change.backports.to_vec();
+        for change in CHEAPER.iter().chain(FAULTS.iter()) {
+            let mut series = change.backports.clone();
             series.sort_unstable();
             series.dedup_by_key(|first| (first.0, first.1));
             assert_eq!(series, change.backports, "{}", change.commit);

@@ -10,10 +10,12 @@
 //! 1.20, which is the band that is drawn. Page faults that are not in a recording, caches gone cold, and a guest that does
 //! more because it is faster are not in the model.
 
+use serde::Deserialize;
 use std::ops::{Add, Mul};
 
 /// A number with what it could be.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Estimate {
     /// The least.
     pub low: f64,

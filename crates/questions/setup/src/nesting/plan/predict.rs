@@ -70,7 +70,7 @@ fn alone(inputs: &Inputs, effect: &Effect) -> Predicted {
     match factor(inputs, effect) {
         Ok(factor) => {
             let row = of(inputs, &[effect], change, title);
-            let up_to_all = matches!(effect.moves, Moves::Rates(..)) && factor.high == 1.0;
+            let up_to_all = matches!(effect.moves, Moves::Rates { .. }) && factor.high == 1.0;
             let note = if up_to_all { "at best; no published value".to_owned() } else { row.note.clone() };
             Predicted { note, ..row }
         }
@@ -83,19 +83,19 @@ fn factor(inputs: &Inputs, effect: &Effect) -> Result<Estimate, String> {
     if !effect.feature.is_empty() && inputs.on.iter().any(|on| on == effect.feature) {
         return Err("already on".to_owned());
     }
-    match effect.moves {
+    match &effect.moves {
         Moves::Nothing => Err("not predicted: the model does not cover it".to_owned()),
-        Moves::Nesting(factor) => Ok(factor),
-        Moves::Rates(reasons, keep) => {
-            if inputs.shares.iter().any(|share| reasons.contains(&share.reason.as_str())) {
-                Ok(keep)
+        Moves::Nesting(factor) => Ok(*factor),
+        Moves::Rates { exits, keep } => {
+            if inputs.shares.iter().any(|share| exits.contains(&share.reason.as_str())) {
+                Ok(*keep)
             } else {
                 Err("the input has none of its exits".to_owned())
             }
         }
-        Moves::Chain(reasons, otherwise) => match &inputs.observed {
+        Moves::Chain { exits, otherwise } => match &inputs.observed {
             Some(observed) if observed.chain_count() > 0 => {
-                observed.remains_without(reasons).ok_or_else(|| "no gain: the chains have none of its exits".to_owned())
+                observed.remains_without(exits).ok_or_else(|| "no gain: the chains have none of its exits".to_owned())
             }
             _ => otherwise.ok_or_else(|| "no published value, and no recording shows it".to_owned()),
         },
@@ -129,10 +129,10 @@ fn after(inputs: &Inputs, effects: &[&Effect], cost: usize, effect: usize) -> f6
     for share in &inputs.shares {
         let (mut kept, mut nested) = (1.0, 1.0);
         for (one, factor) in &factors {
-            match one.moves {
-                Moves::Rates(reasons, _) if reasons.contains(&share.reason.as_str()) => kept *= factor,
-                Moves::Nesting(_) | Moves::Chain(..) => nested *= factor,
-                Moves::Rates(..) | Moves::Nothing => {}
+            match &one.moves {
+                Moves::Rates { exits, .. } if exits.contains(&share.reason.as_str()) => kept *= factor,
+                Moves::Nesting(_) | Moves::Chain { .. } => nested *= factor,
+                Moves::Rates { .. } | Moves::Nothing => {}
             }
         }
         sum += kept * (share.plain.each()[cost] + nested * share.nested.each()[cost]);
