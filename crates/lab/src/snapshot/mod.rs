@@ -247,7 +247,7 @@ impl<'a> Copy<'a> {
             .chain(self.from.links_below("proc"))
             .map(|(a, b)| (a.into(), b.into()))
             .collect();
-        for (pattern, _) in LINKS {
+        for (pattern, _) in LINKS.iter() {
             let found = self.from.find(pattern).into_iter().take(MOST_FILES);
             links.extend(found.filter_map(|path| Some((path.clone(), self.from.link(&path)?))));
         }
