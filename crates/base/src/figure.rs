@@ -24,9 +24,11 @@ pub use spans::{Key, Shape, Sign, SpanGroup, SpanRow, Stretch};
 pub use waterfall::{Removed, Step, Waterfall};
 
 use crate::Span;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 /// One picture.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
     /// Stable id inside the Section.
     pub id: String,
@@ -35,20 +37,23 @@ pub struct Figure {
     /// The answer in one sentence.
     pub caption: String,
     /// Whether a terminal shows it unasked, where it takes the room of what others say; pages show all.
+    #[serde(skip)]
     pub in_terminals: bool,
     /// What is drawn.
+    #[serde(flatten)]
     pub drawing: Drawing,
 }
 
 /// The kinds of picture.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "drawing", rename_all = "lowercase")]
 pub enum Drawing {
     /// Amounts side by side, in groups.
-    Bars(Vec<BarGroup>),
+    Bars(#[serde(serialize_with = "groups")] Vec<BarGroup>),
     /// A machine as nested boxes with what runs in them, once for each placement, side by side.
-    Topology(Vec<Panel>),
+    Topology(#[serde(serialize_with = "panels")] Vec<Panel>),
     /// Single numbers of unlike sizes on a logarithmic scale, in groups; each group has a scale of its own.
-    Points(Vec<PointGroup>),
+    Points(#[serde(serialize_with = "scales")] Vec<PointGroup>),
     /// How often something had which length.
     Histogram(Histogram),
     /// How quantities depend on another one.
@@ -56,19 +61,39 @@ pub enum Drawing {
     /// How much there is of something by two others.
     Heat(Heat),
     /// Ways of packets across a boundary, one below the other.
-    Flows(Vec<Flow>),
+    Flows(#[serde(serialize_with = "flows")] Vec<Flow>),
     /// Rates with their ceilings, in groups.
-    Gauges(Vec<GaugeGroup>),
+    Gauges(#[serde(serialize_with = "dials")] Vec<GaugeGroup>),
     /// Stretches along an axis, a row for each, in groups; each group has a scale of its own.
-    Spans(Vec<SpanGroup>),
+    Spans(#[serde(serialize_with = "spans::with_keys")] Vec<SpanGroup>),
     /// Machines inside each other, what leaves them, and where their time goes.
-    Levels(Levels),
+    Levels(#[serde(serialize_with = "levels::with_most")] Levels),
     /// Wholes that are used up step by step.
-    Waterfall(Vec<Waterfall>),
+    Waterfall(#[serde(serialize_with = "wholes")] Vec<Waterfall>),
     /// What each machine says of each of many things.
     Matrix(Matrix),
     /// Pairs of numbers, before and after, a row each, in groups; each group has a scale of its own.
-    Dumbbells(Vec<DumbbellGroup>),
+    Dumbbells(#[serde(serialize_with = "dumbbells::with_looks")] Vec<DumbbellGroup>),
+}
+
+/// Functions that write a list as an object, which has it under the function's name.
+macro_rules! keyed {
+    ($($key:ident)*) => {$(
+        fn $key<T: Serialize, S: Serializer>(list: &[T], serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_map([(stringify!($key), list)])
+        }
+    )*};
+}
+
+keyed!(groups panels scales flows dials wholes);
+
+/// What readers of JSON get beside the fields of `of`.
+#[derive(Serialize)]
+struct With<'a, T> {
+    #[serde(flatten)]
+    of: &'a T,
+    #[serde(flatten)]
+    computed: Value,
 }
 
 impl BarGroup {
@@ -79,20 +104,22 @@ impl BarGroup {
 }
 
 /// A machine under one placement.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Panel {
     /// `now`, `proposal 1`.
     pub title: String,
     /// Its nodes.
     pub nodes: Vec<NodeBox>,
     /// Threads away from their memory: arrows between nodes.
+    #[serde(flatten, serialize_with = "links_and_arrows")]
     pub links: Vec<Link>,
 }
 
 /// Threads that run on one node and need what is on another one.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Link {
     /// Whose, what and where, as a sentence.
+    #[serde(skip)]
     pub text: String,
     /// The box where they run, by its place among the panel's.
     pub from: Option<usize>,
@@ -100,8 +127,13 @@ pub struct Link {
     pub to: Option<usize>,
 }
 
+fn links_and_arrows<S: Serializer>(links: &[Link], serializer: S) -> Result<S::Ok, S::Error> {
+    let texts: Vec<&str> = links.iter().map(|link| link.text.as_str()).collect();
+    json!({"links": texts, "arrows": links}).serialize(serializer)
+}
+
 /// A NUMA node, or the part of one that shares a last-level cache.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeBox {
     /// `package 0, node 0, cache of CPUs 0-2,48-50`.
     pub title: String,
@@ -110,7 +142,7 @@ pub struct NodeBox {
 }
 
 /// A CPU and what is bound to it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CpuBox {
     /// Its number.
     pub cpu: u32,
@@ -123,7 +155,7 @@ pub struct CpuBox {
 }
 
 /// Bars that add up to one whole, or shares of different things.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BarGroup {
     /// Heading on the left, such as a vCPU.
     pub title: String,
@@ -138,7 +170,7 @@ pub struct BarGroup {
 }
 
 /// One bar.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bar {
     /// What it measures.
     pub label: String,
@@ -151,7 +183,7 @@ pub struct Bar {
 }
 
 /// Numbers that can be held against each other.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PointGroup {
     /// Heading, such as an operation.
     pub title: String,
@@ -162,13 +194,14 @@ pub struct PointGroup {
 }
 
 /// One number.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Point {
     /// What it is of, such as a level.
     pub label: String,
     /// How much, in the group's unit.
     pub value: f64,
     /// Where it may lie as well, if somebody knows.
+    #[serde(flatten, serialize_with = "low_and_high")]
     pub interval: Option<(f64, f64)>,
     /// Whether we measured it: the two kinds are never drawn alike.
     pub mark: Mark,
@@ -176,9 +209,15 @@ pub struct Point {
     pub source: String,
 }
 
+fn low_and_high<S: Serializer>(interval: &Option<(f64, f64)>, serializer: S) -> Result<S::Ok, S::Error> {
+    let (low, high) = interval.unzip();
+    serializer.collect_map([("low", low), ("high", high)])
+}
+
 crate::named! {
     /// Where a number comes from.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "lowercase")]
     pub enum Mark {
         /// Measured on the machine itself.
         Measured = "measured",

@@ -133,13 +133,14 @@ pub enum About {
 }
 
 /// One finding. Text, HTML, JSON, the dashboard and Python print this and add no words of their own.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
     /// The rule, such as `FLW-SHADOW`.
     pub rule: &'static str,
     /// What it is about: a VM, a vCPU, a level, a file.
     pub subject: String,
     /// What has at most one such finding: `VM`, `interrupt`. Lists count by it: `and 15 more VMs`.
+    #[serde(skip)]
     pub per: &'static str,
     /// How much it matters.
     pub severity: Severity,

@@ -9,6 +9,7 @@
 //! Levels count from that machine, also where it is a guest itself: a guest cannot see how many levels are below it. Where the
 //! user knows better, `--as L1` and `--root L1=DIR` give its level.
 
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// A level, or the honest answer that the trace does not tell.
@@ -45,6 +46,12 @@ impl fmt::Display for Level {
             Level::At(depth) => write!(f, "L{depth}"),
             Level::Unknown => f.write_str("L?"),
         }
+    }
+}
+
+impl Serialize for Level {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

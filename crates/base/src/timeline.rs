@@ -68,7 +68,7 @@ pub struct State {
 }
 
 /// One row.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Lane {
     /// Whose time it shows.
     pub kind: LaneKind,
@@ -82,7 +82,8 @@ pub struct Lane {
 
 crate::named! {
     /// Whose time a lane shows. Lanes of one time line overlap: a vCPU's time is a CPU's time too, so nobody adds them up.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+    #[serde(rename_all = "snake_case")]
     pub enum LaneKind {
         /// A vCPU thread of the recorded machine.
         Vcpu = "vcpu",

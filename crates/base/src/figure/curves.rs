@@ -1,9 +1,11 @@
 //! Curves over a quantity, and cells over two: what they are drawn from, and where a value lies on an axis.
 
 use super::Mark;
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 /// Curves on one pair of axes, with the limits that they are held against.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Curves {
     /// Along the page.
     pub x: Axis,
@@ -16,22 +18,24 @@ pub struct Curves {
 }
 
 /// What an axis measures.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Axis {
     /// What it is: `window`, `loss in the worst window`.
     pub title: String,
     /// Unit of its values: `ns`, `count`, ...
     pub unit: &'static str,
     /// Decades are equally long; what is 0 or less lies at the beginning.
+    #[serde(rename = "logarithmic")]
     pub is_logarithmic: bool,
 }
 
 /// One curve.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Curve {
     /// What it is of, such as a vCPU.
     pub label: String,
     /// How its points hang together.
+    #[serde(flatten)]
     pub form: Form,
     /// Its points, by ascending x.
     pub points: Vec<(f64, f64)>,
@@ -50,8 +54,20 @@ pub enum Form {
     Points(Mark),
 }
 
+impl Serialize for Form {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (form, mark, below) = match self {
+            Form::Line => ("line", None, None),
+            Form::Steps => ("steps", None, None),
+            Form::StepsBelow(value) => ("steps", None, Some(value)),
+            Form::Points(mark) => ("points", Some(mark), None),
+        };
+        json!({"form": form, "mark": mark, "below": below}).serialize(serializer)
+    }
+}
+
 /// A value that a curve should not pass.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Limit {
     /// What it is: `budget kvm4nfv-2015`.
     pub label: String,
@@ -64,7 +80,8 @@ pub struct Limit {
 }
 
 /// Which axis has a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum On {
     /// That along the page.
     X,
@@ -73,11 +90,12 @@ pub enum On {
 }
 
 /// Amounts by two quantities: rows of cells along an axis.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Heat {
     /// Along the page.
     pub x: Axis,
     /// Where its first cell begins and its last one ends.
+    #[serde(flatten, serialize_with = "from_and_to")]
     pub ends: (f64, f64),
     /// What a cell says: `lost of the worst millisecond`.
     pub what: String,
@@ -89,8 +107,12 @@ pub struct Heat {
     pub rows: Vec<HeatRow>,
 }
 
+fn from_and_to<S: Serializer>((from, to): &(f64, f64), serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map([("from", from), ("to", to)])
+}
+
 /// One row of cells.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HeatRow {
     /// What it is of, such as a vCPU.
     pub label: String,

@@ -8,10 +8,12 @@
 //! ```
 //! Fill says how sure the difference is, shape where the numbers come from: neither needs a hue.
 
-use super::{Axis, Mark, Scale};
+use super::{Axis, Mark, Scale, low_and_high};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 /// Pairs on one axis.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DumbbellGroup {
     /// Heading: what is counted, with its unit in words.
     pub title: String,
@@ -22,7 +24,7 @@ pub struct DumbbellGroup {
 }
 
 /// One pair.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Dumbbell {
     /// What it is of.
     pub label: String,
@@ -31,6 +33,7 @@ pub struct Dumbbell {
     /// The number after.
     pub after: f64,
     /// Where the number after may lie as well: the interval of the ratio, times the number before.
+    #[serde(flatten, serialize_with = "low_and_high")]
     pub interval: Option<(f64, f64)>,
     /// The change in words: `-96.1 %`, `x4.2`, `gone`.
     pub change: String,
@@ -46,11 +49,13 @@ pub struct Dumbbell {
 
 crate::named! {
     /// How sure a difference is: what fills the number after.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "lowercase")]
     pub enum Sure {
         /// It is more than runs of one configuration differ.
         Changed = "changed",
         /// It is more than these two runs vary within themselves; others were not made.
+        #[serde(rename = "two runs")]
         TwoRuns = "two runs",
         /// Noise could explain it.
         Noise = "noise",
@@ -72,6 +77,12 @@ impl Sure {
             Sure::Unknown => "too few numbers for a verdict",
         }
     }
+}
+
+pub(super) fn with_looks<S: Serializer>(groups: &[DumbbellGroup], serializer: S) -> Result<S::Ok, S::Error> {
+    let look = |key: DumbbellKey| json!({"what": DumbbellGroup::say(key), "mark": key.0, "sure": key.1});
+    let looks: Vec<Value> = DumbbellGroup::keys(groups).into_iter().map(look).collect();
+    json!({"dumbbells": groups, "looks": looks}).serialize(serializer)
 }
 
 /// One entry of a legend: what stands for the number after.

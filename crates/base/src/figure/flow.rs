@@ -6,8 +6,12 @@
 //! below   wire --> card                        +-card-+       card --> wire
 //! ```
 
+use super::With;
+use serde::{Serialize, Serializer};
+use serde_json::json;
+
 /// A way from its first station to its last one.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Flow {
     /// Whose way it is: `sriov, 4 VNFs at 64 bytes`.
     pub title: String,
@@ -20,11 +24,12 @@ pub struct Flow {
     /// Bits a second that the thickest line stands for; what is above looks the same.
     pub most_bits_per_s: f64,
     /// The hops in order; each begins where the one before it ends.
+    #[serde(serialize_with = "with_fullness")]
     pub hops: Vec<Hop>,
 }
 
 /// From one station to the next.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hop {
     /// What carries packets: `ovs-dpdk`.
     pub path: String,
@@ -43,11 +48,19 @@ pub struct Hop {
     /// The fullest of what it uses, where that is known.
     pub fullest: Option<Fullest>,
     /// So many hops in a row that are alike, of which it is drawn for all.
+    #[serde(skip)]
     pub count: u32,
 }
 
+fn with_fullness<S: Serializer>(hops: &[Hop], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(hops.iter().map(|hop| With {
+        of: hop,
+        computed: json!({"fullness": hop.fullness(), "crossings": hop.crossings(), "count": hop.count}),
+    }))
+}
+
 /// A station.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stop {
     /// Its name: `VNF 3`, `wire`.
     pub label: String,
@@ -58,7 +71,8 @@ pub struct Stop {
 }
 
 /// Where a station is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Side {
     /// Above the boundary.
     Above,
@@ -67,7 +81,7 @@ pub enum Side {
 }
 
 /// The resource that a hop leaves least of.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fullest {
     /// Its name: `pcie`.
     pub resource: String,
@@ -77,7 +91,8 @@ pub struct Fullest {
 
 crate::named! {
     /// How full something is, in words.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "lowercase")]
     pub enum Fullness {
         /// There is room, or nobody knows.
         Free = "free",

@@ -1,16 +1,25 @@
 //! Rates of packets: how much there is, how much it could be, and what others published of the same.
 
+use super::With;
+use serde::{Serialize, Serializer};
+use serde_json::json;
+
 /// Gauges of one subject.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GaugeGroup {
     /// The subject: `4 VNFs at 64 bytes`.
     pub title: String,
     /// The gauges, each from 0 to an end of its own: a small rate beside a large one would not be seen.
+    #[serde(serialize_with = "with_ends")]
     pub gauges: Vec<Gauge>,
 }
 
+fn with_ends<S: Serializer>(gauges: &[Gauge], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(gauges.iter().map(|gauge| With { of: gauge, computed: json!({"end_pps": gauge.end_pps()}) }))
+}
+
 /// One gauge: a number and a bar.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gauge {
     /// What has the rate: `ovs-dpdk`.
     pub label: String,
@@ -25,7 +34,7 @@ pub struct Gauge {
 }
 
 /// A rate in both units that people read it in.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reading {
     /// Whose it is: `all 4 VMs`.
     pub of: String,
@@ -36,7 +45,7 @@ pub struct Reading {
 }
 
 /// The most that a rate could be.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ceiling {
     /// Packets a second.
     pub pps: f64,

@@ -9,9 +9,10 @@
 //! ```
 
 use super::Axis;
+use serde::Serialize;
 
 /// Bins along an axis with the limits that lengths are held against.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Histogram {
     /// What was measured.
     pub x: Axis,
@@ -26,7 +27,7 @@ pub struct Histogram {
 }
 
 /// One kind of what is counted.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Kind {
     /// What it is.
     pub label: String,
@@ -35,7 +36,7 @@ pub struct Kind {
 }
 
 /// What has a length in `[from, to)`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bin {
     /// None is shorter.
     pub from: f64,
@@ -46,7 +47,7 @@ pub struct Bin {
 }
 
 /// A limit on lengths.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Edge {
     /// What it is: `preempt-period`.
     pub label: String,

@@ -11,8 +11,12 @@
 //! ```
 //! Rates are per second of the recording; shares are of all time of the vCPUs that the figure is about.
 
+use super::With;
+use serde::{Serialize, Serializer};
+use serde_json::json;
+
 /// Machines on one host, and their time.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Levels {
     /// VMs of the recorded machine, most exits first.
     pub columns: Vec<Column>,
@@ -22,8 +26,12 @@ pub struct Levels {
     pub time: Vec<TimePart>,
 }
 
+pub(super) fn with_most<S: Serializer>(levels: &Levels, serializer: S) -> Result<S::Ok, S::Error> {
+    With { of: levels, computed: json!({"most_per_s": levels.most_per_s()}) }.serialize(serializer)
+}
+
 /// A VM of the recorded machine, or several together, with what runs inside.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Column {
     /// Its name, or how many there are.
     pub title: String,
@@ -34,7 +42,7 @@ pub struct Column {
 }
 
 /// One level of a VM.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Storey {
     /// Such as `L2`.
     pub level: String,
@@ -51,7 +59,7 @@ pub struct Storey {
 }
 
 /// The recorded machine.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ground {
     /// Such as `L0`.
     pub level: String,
@@ -64,7 +72,7 @@ pub struct Ground {
 }
 
 /// Part of all time.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TimePart {
     /// The state in words.
     pub label: String,

@@ -6,8 +6,10 @@
 //! hyperv_evmcs        -   ?
 //! ```
 
+use serde::Serialize;
+
 /// Things by machines.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Matrix {
     /// The machines.
     pub columns: Vec<String>,
@@ -16,7 +18,7 @@ pub struct Matrix {
 }
 
 /// One thing.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MatrixRow {
     /// Its name.
     pub label: String,
@@ -30,7 +32,8 @@ pub struct MatrixRow {
 
 crate::named! {
     /// What can be said of a thing.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "lowercase")]
     pub enum Standing {
         /// In use.
         On = "on",

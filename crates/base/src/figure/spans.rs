@@ -8,9 +8,11 @@
 //! ```
 
 use super::{Axis, Edge, Scale};
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 /// Rows on one axis.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SpanGroup {
     /// Heading, such as a quantity or a run.
     pub title: String,
@@ -23,7 +25,7 @@ pub struct SpanGroup {
 }
 
 /// One row.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SpanRow {
     /// What it is of.
     pub label: String,
@@ -38,7 +40,7 @@ pub struct SpanRow {
 }
 
 /// From one value of the axis to another.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stretch {
     /// Where it begins.
     pub from: f64,
@@ -51,7 +53,7 @@ pub struct Stretch {
 }
 
 /// A value of the axis.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sign {
     /// Where.
     pub at: f64,
@@ -63,7 +65,8 @@ pub struct Sign {
 
 crate::named! {
     /// How a single value looks.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "lowercase")]
     pub enum Shape {
         /// What was.
         Dot = "dot",
@@ -81,6 +84,14 @@ pub enum Key<'g> {
     Hue(&'g str),
     /// Of single values.
     Shape(Shape),
+}
+
+pub(super) fn with_keys<S: Serializer>(groups: &[SpanGroup], serializer: S) -> Result<S::Ok, S::Error> {
+    let keys = SpanGroup::keys(groups).into_iter().map(|(what, key)| match key {
+        Key::Hue(hue) => json!({"what": what, "hue": hue, "shape": null}),
+        Key::Shape(shape) => json!({"what": what, "hue": null, "shape": shape}),
+    });
+    json!({"spans": groups, "keys": keys.collect::<Vec<_>>()}).serialize(serializer)
 }
 
 impl SpanGroup {

@@ -6,17 +6,29 @@
 //! preempted           7.1 %         ▒▒     FLW-PREEMPT gives back up to 7.1 %
 //! ```
 
+use super::With;
+use serde::{Serialize, Serializer};
+use serde_json::json;
+
 /// One whole.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Waterfall {
     /// What the whole is: `all vCPUs`, a VM, a vCPU.
     pub title: String,
     /// In order; shares of the whole, which sum up to 1.
+    #[serde(serialize_with = "with_given_back")]
     pub steps: Vec<Step>,
 }
 
+fn with_given_back<S: Serializer>(steps: &[Step], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(steps.iter().map(|step| With {
+        of: step,
+        computed: json!({"given_back": step.given_back(), "note": step.note(), "removed": step.removed}),
+    }))
+}
+
 /// One step.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Step {
     /// What takes it.
     pub label: String,
@@ -25,11 +37,12 @@ pub struct Step {
     /// How much of the whole.
     pub share: f64,
     /// What of it could be given back, by the finding that says so, the most first.
+    #[serde(skip)]
     pub removed: Vec<Removed>,
 }
 
 /// A part of a step that a change would give back.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Removed {
     /// The id of the finding.
     pub finding: String,

@@ -9,29 +9,37 @@
 
 use super::{LaneId, Slice};
 use crate::Span;
+use serde::{Serialize, Serializer};
 use std::sync::Arc;
 
 /// One reflected exit of a nested guest.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Chain {
     /// The vCPU's lane.
     pub lane: LaneId,
     /// Why the nested guest stopped, as its hypervisor is told.
     pub reason: String,
     /// From there until it ran again; to its start for a censored chain.
+    #[serde(flatten)]
     pub span: Span,
     /// Exits of the guest hypervisor in it, the last entry request included.
     pub exits: u64,
-    /// Their reasons in order, as many as were kept; chains that did the same share them.
+    /// The span without time off the CPU; `None` for a censored chain.
+    pub cost_ns: Option<u64>,
+    /// Reasons of its exits in order, as many as were kept; chains that did the same share them.
+    #[serde(serialize_with = "each")]
     pub sequence: Arc<[String]>,
     /// How many of those that were not kept had which reason.
+    #[serde(skip)]
     pub beyond: Vec<(String, u64)>,
     /// The guest hypervisor halted inside: it did other things before it went on with its guest.
     pub interrupted: bool,
     /// Another nested guest ran next, or the same one on another thread first: what was counted is not what it cost.
     pub migrated: bool,
-    /// The span without time off the CPU; `None` for a censored chain.
-    pub cost_ns: Option<u64>,
+}
+
+fn each<S: Serializer>(sequence: &Arc<[String]>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(sequence.iter())
 }
 
 impl Chain {

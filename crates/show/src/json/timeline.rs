@@ -1,7 +1,9 @@
 //! Lanes, slices and chains as JSON: the same from a server, which keeps a timeline, and on a page, which has an overview.
 
 use base::Span;
-use base::timeline::{Chain, Drawn, Lane, LaneId, Marker, Overview, Slice, State, Timeline as _, WakeUp, Waker};
+use base::timeline::{
+    Chain, Drawn, Lane, LaneId, LaneSums, Marker, Overview, Slice, State, Timeline as _, WakeUp, Waker,
+};
 use serde::Serialize;
 
 /// What all lanes share, and each of them.
@@ -17,19 +19,10 @@ pub struct Timeline<'a> {
 #[derive(Debug, Serialize)]
 struct LaneRow<'a> {
     id: u32,
-    kind: &'static str,
-    group: &'a str,
-    title: &'a str,
-    tid: Option<i32>,
+    #[serde(flatten)]
+    lane: &'a Lane,
     slices: u64,
     chains: u64,
-}
-
-impl<'a> LaneRow<'a> {
-    fn of(id: u32, lane: &'a Lane, (slices, chains): (u64, u64)) -> Self {
-        let Lane { kind, group, title, tid } = lane;
-        Self { id, kind: kind.name(), group, title, tid: *tid, slices, chains }
-    }
 }
 
 impl<'a> Timeline<'a> {
@@ -42,8 +35,11 @@ impl<'a> Timeline<'a> {
                 *count += 1;
             }
         }
-        let lane = |(id, (lane, chains)): (u32, (&'a Lane, u64))| {
-            LaneRow::of(id, lane, (timeline.slices(LaneId(id), span, 0).left_out, chains))
+        let lane = |(id, (lane, chains)): (u32, (&'a Lane, u64))| LaneRow {
+            id,
+            lane,
+            slices: timeline.slices(LaneId(id), span, 0).left_out,
+            chains,
         };
         Self {
             span,
@@ -56,11 +52,16 @@ impl<'a> Timeline<'a> {
 
     /// The first `lanes` lanes of a timeline that was added up.
     pub(crate) fn of_overview(overview: &'a Overview, lanes: usize) -> Self {
-        let lanes = (0..).zip(overview.lanes.iter().take(lanes));
+        let lane = |(id, of): (u32, &'a LaneSums)| LaneRow {
+            id,
+            lane: &of.lane,
+            slices: of.sums.slices().into(),
+            chains: of.chains,
+        };
         Self {
             span: overview.span(),
             states: &overview.states,
-            lanes: lanes.map(|(id, of)| LaneRow::of(id, &of.lane, (of.sums.slices().into(), of.chains))).collect(),
+            lanes: (0..).zip(overview.lanes.iter().take(lanes)).map(lane).collect(),
             markers: &overview.markers,
             notes: overview.notes.iter().chain(&overview.bounds).map(String::as_str).collect(),
         }
@@ -160,15 +161,8 @@ impl<'a> SliceOfLane<'a> {
 #[derive(Debug, Serialize)]
 pub struct ChainRow<'a> {
     id: u64,
-    lane: u32,
-    reason: &'a str,
-    from_ns: u64,
-    to_ns: u64,
-    exits: u64,
-    cost_ns: Option<u64>,
-    sequence: &'a [String],
-    interrupted: bool,
-    migrated: bool,
+    #[serde(flatten)]
+    chain: &'a Chain,
     /// The most frequent reason of its exits, all of them counted.
     most: Option<(&'a str, u64)>,
 }
@@ -176,19 +170,7 @@ pub struct ChainRow<'a> {
 impl<'a> ChainRow<'a> {
     /// A chain by its id, which is its place among all chains of the recording by lane and time.
     pub fn of(id: u64, chain: &'a Chain) -> Self {
-        Self {
-            id,
-            lane: chain.lane.0,
-            reason: &chain.reason,
-            from_ns: chain.span.from_ns,
-            to_ns: chain.span.to_ns,
-            exits: chain.exits,
-            cost_ns: chain.cost_ns,
-            sequence: &chain.sequence,
-            interrupted: chain.interrupted,
-            migrated: chain.migrated,
-            most: chain.most_frequent(),
-        }
+        Self { id, chain, most: chain.most_frequent() }
     }
 }
 
