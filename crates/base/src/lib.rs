@@ -37,6 +37,7 @@ pub mod prediction;
 mod problem;
 pub mod processes;
 pub mod qmp;
+pub mod quantity;
 pub mod recording;
 pub mod rule;
 pub mod scalars;

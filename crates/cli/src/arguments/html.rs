@@ -3,6 +3,7 @@
 use super::is_dash;
 use crate::interrupt::Interrupt;
 use crate::staging::Staging;
+use base::quantity::whole;
 use clap::{Args, ValueHint};
 use show::html::{Drawing, MOST_BYTES, Page, Rendered};
 use show::json::Answered;
@@ -48,17 +49,9 @@ impl HtmlOptions {
 
 /// `500kB`, `8MB`, `1GB`, or bytes.
 fn size(text: &str) -> Result<u64, String> {
-    let wrong = || "write a number of bytes, such as 8MB or 500kB".to_owned();
-    let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let times = match unit.trim_end_matches(['B', 'b']) {
-        "" => 1,
-        "k" | "K" => 1_000,
-        "m" | "M" => 1_000_000,
-        "g" | "G" => 1_000_000_000,
-        _ => return Err(wrong()),
-    };
-    number.parse::<u64>().ok().and_then(|number| number.checked_mul(times)).filter(|size| *size > 0).ok_or_else(wrong)
+    let units = [("", 1), ("k K", 1_000), ("m M", 1_000_000), ("g G", 1_000_000_000)];
+    let bytes = whole(text.trim_end_matches(['B', 'b']), &units).filter(|bytes| *bytes > 0);
+    bytes.ok_or_else(|| "write a number of bytes, such as 8MB or 500kB".to_owned())
 }
 
 #[cfg(test)]

@@ -1,73 +1,50 @@
 //! Quantities that a user gives to a plan, each with its unit.
 
-/// A number and the unit behind it.
-fn split(text: &str) -> Option<(f64, &str)> {
-    let text = text.trim();
-    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-    let value: f64 = text[..end].parse().ok()?;
-    value.is_finite().then_some((value, text[end..].trim()))
-}
+use base::quantity::scaled;
+use std::ops::RangeInclusive;
 
-fn scaled(text: &str, units: &[(&str, f64)], how: &str) -> Result<f64, String> {
-    let (value, unit) = split(text).ok_or(how)?;
-    let (_, scale) = units.iter().find(|(name, _)| *name == unit).ok_or(how)?;
-    Ok(value * scale)
+const KI: f64 = 1024.0;
+const MI: f64 = KI * KI;
+const GI: f64 = MI * KI;
+const TI: f64 = GI * KI;
+
+/// On a command line digits are not in groups.
+fn read(text: &str, units: &[(&str, f64)], range: RangeInclusive<f64>, how: &str) -> Result<f64, String> {
+    if text.contains('_') { Err(how.to_owned()) } else { scaled(text, units, range, how) }
 }
 
 /// `8G`: bytes of memory, in powers of 1,024.
 pub(crate) fn memory(text: &str) -> Result<f64, String> {
     const HOW: &str = "write memory with its unit, such as 8G or 512M (powers of 1,024)";
-    let units = [("K", 1024.0), ("M", 1_048_576.0), ("G", 1_073_741_824.0), ("T", 1_099_511_627_776.0)];
-    let with_bytes: Vec<(String, f64)> = units.iter().map(|(name, scale)| (format!("{name}iB"), *scale)).collect();
-    let all: Vec<(&str, f64)> =
-        units.into_iter().chain(with_bytes.iter().map(|(name, scale)| (name.as_str(), *scale))).collect();
-    let bytes = scaled(text, &all, HOW)?;
+    let units = [("K KiB", KI), ("M MiB", MI), ("G GiB", GI), ("T TiB", TI)];
     // 52 bits of physical address are the most that x86 has (Intel SDM vol. 3, 4.1.4).
-    if (4096.0..=f64::from(1_u32 << 26) * f64::from(1_u32 << 26)).contains(&bytes) {
-        Ok(bytes)
-    } else {
-        Err(HOW.to_owned())
-    }
+    read(text, &units, 4096.0..=f64::from(1_u32 << 26) * f64::from(1_u32 << 26), HOW)
 }
 
 /// `160M/s` of memory, or `40000 pages/s`: bytes a second.
 pub(crate) fn dirtied(text: &str) -> Result<f64, String> {
-    const HOW: &str = "write what the guest dirties in a second, such as 160M/s or 40000pages/s";
     const PAGE: f64 = 4096.0;
-    let units = [
-        ("K/s", 1024.0),
-        ("M/s", 1_048_576.0),
-        ("G/s", 1_073_741_824.0),
-        ("MB/s", 1e6),
-        ("GB/s", 1e9),
-        ("pages/s", PAGE),
-    ];
-    let rate = scaled(text, &units, HOW)?;
-    if rate <= 1e15 { Ok(rate) } else { Err(HOW.to_owned()) }
+    let units = [("K/s", KI), ("M/s", MI), ("G/s", GI), ("MB/s", 1e6), ("GB/s", 1e9), ("pages/s", PAGE)];
+    read(text, &units, 0.0..=1e15, "write what the guest dirties in a second, such as 160M/s or 40000pages/s")
 }
 
 /// `10Gbit`, `200MB/s`: bytes a second on the wire.
 pub(crate) fn bandwidth(text: &str) -> Result<f64, String> {
-    const HOW: &str = "write bandwidth with its unit, such as 10Gbit, 200MB/s or 128MiB/s";
     let units = [
-        ("Mbit", 1e6 / 8.0),
-        ("Gbit", 1e9 / 8.0),
-        ("Mbit/s", 1e6 / 8.0),
-        ("Gbit/s", 1e9 / 8.0),
+        ("Mbit Mbit/s", 1e6 / 8.0),
+        ("Gbit Gbit/s", 1e9 / 8.0),
         ("MB/s", 1e6),
         ("GB/s", 1e9),
-        ("MiB/s", 1_048_576.0),
-        ("GiB/s", 1_073_741_824.0),
+        ("MiB/s", MI),
+        ("GiB/s", GI),
     ];
-    let rate = scaled(text, &units, HOW)?;
-    if (1e3..=1e15).contains(&rate) { Ok(rate) } else { Err(HOW.to_owned()) }
+    read(text, &units, 1e3..=1e15, "write bandwidth with its unit, such as 10Gbit, 200MB/s or 128MiB/s")
 }
 
 /// `300ms`: seconds.
 pub(crate) fn time(text: &str) -> Result<f64, String> {
-    const HOW: &str = "write a time with its unit, such as 300ms";
-    let seconds = scaled(text, &[("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)], HOW)?;
-    if seconds <= 1e6 { Ok(seconds) } else { Err(HOW.to_owned()) }
+    let units = [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    read(text, &units, 0.0..=1e6, "write a time with its unit, such as 300ms")
 }
 
 #[cfg(test)]

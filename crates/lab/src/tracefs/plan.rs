@@ -3,6 +3,7 @@
 use super::ring::Keep;
 use crate::Error;
 use base::CpuSet;
+use base::quantity::whole;
 use std::path::Path;
 use std::time::Duration;
 
@@ -123,14 +124,8 @@ impl Selection {
 
 /// Reads a size such as `512K`, `8M` or `1G` as KiB; a bare number counts KiB, as the kernel's `buffer_size_kb` does.
 pub fn buffer_kib(text: &str) -> Option<u64> {
-    let (digits, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len()));
-    let scale = match unit.to_ascii_uppercase().as_str() {
-        "" | "K" | "KB" | "KIB" => 1,
-        "M" | "MB" | "MIB" => 1 << 10,
-        "G" | "GB" | "GIB" => 1 << 20,
-        _ => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(scale).filter(|kib| *kib > 0)
+    let units = [("", 1), ("K KB KIB", 1), ("M MB MIB", 1 << 10), ("G GB GIB", 1 << 20)];
+    whole(&text.to_ascii_uppercase(), &units).filter(|kib| *kib > 0)
 }
 
 #[cfg(test)]

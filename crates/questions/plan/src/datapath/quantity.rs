@@ -2,38 +2,28 @@
 
 use super::model::frames::Frames;
 use super::model::switch::HopCost;
+use base::quantity::{scaled, split};
 use facts::ring::ChannelCost;
+use std::ops::RangeInclusive;
 
 /// Most sizes of a mix.
 const MOST_SIZES: usize = 32;
 /// The shortest frame of Ethernet, and the longest of jumbo frames, with their check sequence.
-const FRAMES: std::ops::RangeInclusive<u32> = 64..=9_622;
+const FRAMES: RangeInclusive<u32> = 64..=9_622;
 
-/// A number and what follows it.
-fn split(text: &str) -> Option<(f64, &str)> {
-    let text = text.trim();
-    let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_'))).unwrap_or(text.len());
-    let value: f64 = text[..end].replace('_', "").parse().ok().filter(|value: &f64| value.is_finite())?;
-    Some((value, text[end..].trim()))
-}
+/// Rates that are more than nothing and can be counted.
+const RATES: RangeInclusive<f64> = f64::from_bits(1)..=1e15;
 
 /// `5 Mpps` as packets a second.
 pub fn pps(text: &str) -> Result<f64, String> {
     let units = [("pps", 1.0), ("kpps", 1e3), ("Mpps", 1e6), ("Gpps", 1e9)];
-    scaled(text, &units, "write packets per second with their unit, such as \"5 Mpps\"")
+    scaled(text, &units, RATES, "write packets per second with their unit, such as \"5 Mpps\"")
 }
 
 /// `40G` as bits a second.
 pub fn bits_per_s(text: &str) -> Result<f64, String> {
-    let units = [("M", 1e6), ("G", 1e9), ("T", 1e12), ("Mb/s", 1e6), ("Gb/s", 1e9), ("Tb/s", 1e12)];
-    scaled(text, &units, "write the speed of a port with its unit, such as \"40G\"")
-}
-
-fn scaled(text: &str, units: &[(&str, f64)], how: &str) -> Result<f64, String> {
-    let (value, unit) = split(text).ok_or(how)?;
-    let (_, scale) = units.iter().find(|(name, _)| *name == unit).ok_or(how)?;
-    let value = value * scale;
-    if value > 0.0 && value <= 1e15 { Ok(value) } else { Err(how.to_owned()) }
+    let units = [("M Mb/s", 1e6), ("G Gb/s", 1e9), ("T Tb/s", 1e12)];
+    scaled(text, &units, RATES, "write the speed of a port with its unit, such as \"40G\"")
 }
 
 /// `64`, the bytes of a frame.
