@@ -14,7 +14,6 @@ pub const CIENA_CHAIN: u64 = 45;
 pub const SVM_CHAIN: u64 = 7;
 /// L2 exits of each of these stories.
 const ROUNDS: u64 = 40;
-/// Control block of the first L2 vCPU.
 /// Timer's initial count in the local APIC.
 const TMICT: u16 = 0x380;
 

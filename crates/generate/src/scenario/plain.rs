@@ -5,8 +5,6 @@ use crate::host::Host;
 use crate::random::Random;
 use crate::vcpu::Vcpu;
 
-/// The vCPU thread's comm, as QEMU names it.
-
 pub(super) fn act(host: &mut Host, random: &mut Random) {
     let vcpu = steps::begin(host);
     for _ in 0..60 {

@@ -8,9 +8,9 @@ use crate::truth::Detail;
 use crate::vcpu::{Exit, Vcpu};
 use trace::write::Value;
 
-/// The thread of most stories.
+/// The comm of the thread of most stories, as QEMU names it.
 pub(super) const VM: &str = "CPU 0/KVM";
-/// Control block of its L2 vCPU.
+/// Control block of its first L2 vCPU.
 pub(super) const BLOCK: u64 = 0x1_0a40_a000;
 
 /// The only vCPU of a story enters its guest.
