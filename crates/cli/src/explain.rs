@@ -66,20 +66,25 @@ impl Explain {
     /// Explains.
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let (rule, is_rule) = self.id.split_once('@').map_or((self.id.as_str(), true), |(rule, _)| (rule, false));
-        let Some(words) = analysis::rules().find(|words| words.id == rule) else {
+        let words: Vec<Words> = analysis::rules().filter(|words| words.id == rule).collect();
+        if words.is_empty() {
             let known: Vec<&str> = analysis::rules().map(|words| words.id).collect();
             bail!(WrongUse(format!("no rule is called {rule}; {}", instead(rule, known))));
-        };
-        if is_rule && !self.machines.are_named() { self.rule(&words) } else { self.findings() }
+        }
+        if is_rule && !self.machines.are_named() { self.rules(&words) } else { self.findings() }
     }
 
-    fn rule(&self, words: &Words) -> anyhow::Result<Exit> {
+    /// What a rule says of itself. Damaged memory has a rule for guests that moved and one for guests that slept in a file.
+    fn rules(&self, words: &[Words]) -> anyhow::Result<Exit> {
         if self.output.writes_files() {
             bail!(WrongUse("a rule has no tables: --csv and --html need a PATH, --root or --paste".to_owned()));
         }
         self.output.print(|out, json, page| match json {
-            true => Ok(show::json::write_rules(out, "explain", &[*words])?),
-            false => Ok(out.write_all(show::text::render_rule(words, page).as_bytes())?),
+            true => Ok(show::json::write_rules(out, "explain", words)?),
+            false => {
+                let texts: Vec<String> = words.iter().map(|words| show::text::render_rule(words, page)).collect();
+                Ok(out.write_all(texts.join("\n").as_bytes())?)
+            }
         })?;
         Ok(Exit::Answered)
     }

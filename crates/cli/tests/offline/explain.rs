@@ -41,6 +41,13 @@ fn a_rule_says_what_it_looks_at_from_where_on_and_by_what_source() {
 }
 
 #[test]
+fn two_rules_of_one_name_are_both_explained() {
+    let text = answer(&["explain", "MIG-MEMORY"]);
+    assert!(text.contains("one finding per run") && text.contains("one finding per guest"), "{text}");
+    assert_eq!(json(&["explain", "MIG-MEMORY"])["rules"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn every_rule_that_fires_is_explained() {
     for fixture in ["hosts-sosreport", "seed-vhost", "hosts-intel", "hosts-hyperv", "hosts-amd", "hosts-pvm"] {
         for finding in findings(&json(&["check", fixture])) {
