@@ -25,7 +25,7 @@ pub(crate) fn read_as<Value: DeserializeOwned>(
     Err(Error::new(ErrorKind::InvalidData, reason))
 }
 
-/// Gives a type whose value names its schema how it is read and written: as `SCHEMA` and `MOST_BYTES` of its module have it.
+/// Gives a type that names its schema `read` and `write`, with the `SCHEMA` and `MOST_BYTES` of its module.
 macro_rules! kept {
     ($kind:ident) => {
         impl $kind {

@@ -1,7 +1,7 @@
 //! Enums whose variants have words.
 
-/// Declares an enum, and beside each variant the word that files, options and tables have for it: the declaration of the list of
-/// all, of each one's name, and of which one a name means.
+/// Declares an enum with a word beside each variant, and gives it `ALL`, the list of all variants, `name`, the word of a variant, and
+/// `named`, the variant that a word means. Options, legends and sentences list variants in the order of their declaration.
 ///
 /// ```text
 /// named! {
@@ -21,13 +21,13 @@ macro_rules! named {
             $($(#[$of_one])* $variant,)+
         }
 
-        // Not every list is walked, and not every name is read.
+        // Few enums need all three.
         #[allow(dead_code)]
         impl $name {
             /// All of them, in the order of their declaration.
             $vis const ALL: [Self; [$(Self::$variant),+].len()] = [$(Self::$variant),+];
 
-            /// As every output has it.
+            /// The word of its declaration.
             $vis const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+

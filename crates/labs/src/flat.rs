@@ -1,4 +1,4 @@
-//! Machine code of ours, which `global_asm!` puts into read-only data: its bytes, and where its labels are in a guest.
+//! Machine code of ours, which `global_asm!` puts into a section that nobody writes: its bytes, and where its labels are in a guest.
 
 /// Where a label is in this process.
 macro_rules! label {
@@ -10,12 +10,13 @@ macro_rules! label {
     }};
 }
 
-/// The bytes from the first label of a block of `global_asm!` to the last one of the same block.
+/// The bytes from the first label of a block of `global_asm!` to the last one. Both must be of one block, and in this order.
 macro_rules! code {
     ($begin:ident .. $end:ident) => {{
         let (begin, end) = ($crate::flat::label!($begin), $crate::flat::label!($end));
-        // SAFETY: both labels stand in the same section of read-only data, the second after the first.
-        let code: &'static [u8] = unsafe { std::slice::from_raw_parts(begin, end.offset_from(begin) as usize) };
+        let bytes = end.addr().checked_sub(begin.addr()).expect("the last label stands behind the first");
+        // SAFETY: both labels are of one block, whose bytes nobody writes.
+        let code: &'static [u8] = unsafe { std::slice::from_raw_parts(begin, bytes) };
         code
     }};
 }

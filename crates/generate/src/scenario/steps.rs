@@ -10,7 +10,7 @@ use trace::write::Value;
 
 /// The comm of the thread of most stories, as QEMU names it.
 pub(super) const VM: &str = "CPU 0/KVM";
-/// Control block of its first L2 vCPU.
+/// Control block of the first L2 vCPU.
 pub(super) const BLOCK: u64 = 0x1_0a40_a000;
 
 /// The only vCPU of a story enters its guest.

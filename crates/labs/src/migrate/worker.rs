@@ -13,10 +13,10 @@ pub(super) struct Worker<T> {
 
 impl<T: Send + 'static> Worker<T> {
     /// `work` hears when it is to end.
-    pub(super) fn start(as_what: Builder, work: impl FnOnce(&AtomicBool) -> T + Send + 'static) -> Result<Self, Error> {
+    pub(super) fn start(builder: Builder, work: impl FnOnce(&AtomicBool) -> T + Send + 'static) -> Result<Self, Error> {
         let stop = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&stop);
-        let thread = as_what.spawn(move || work(&ends));
+        let thread = builder.spawn(move || work(&ends));
         let thread = thread.map_err(|error| Error::Died(format!("no thread could be started: {error}")))?;
         Ok(Self { stop, thread: Some(thread) })
     }

@@ -14,7 +14,6 @@ pub(super) struct Stream {
     lanes: Vec<Vec<Batch>>,
 }
 
-/// Where a recording of the repository lies.
 impl Stream {
     /// Reads a trace without the events of the `ignored` names.
     pub(super) fn read(path: &Path, ignored: &[&str]) -> Self {

@@ -31,14 +31,14 @@ fn decimal(name: &str, text: &str) -> String {
     number.map_or_else(|| text.to_owned(), |number| number.to_string())
 }
 
-/// Of perf `CPU 0/KVM 170 [000] 61.000000100: kvm:kvm_exit: reason=24 rip=0x10`, of trace-cmd the same with `-170` and without `kvm:`, becomes
-/// `61000000100 0 kvm_exit reason=24 rip=16`.
-pub(super) fn normal(line: &str) -> String {
+/// `CPU 0/KVM-170 [000] 61.000000100: kvm_exit: reason=24 rip=0x10` becomes `61000000100 0 kvm_exit reason=24 rip=16`; `name` finds the
+/// event's name in the word that says which event it is.
+pub(super) fn normal(line: &str, name: fn(&str) -> &str) -> String {
     let (_, line) = line.split_once('[').unwrap();
     let (cpu, line) = line.split_once(']').unwrap();
     let mut words = line.split_whitespace();
     let ticks = words.next().unwrap().trim_end_matches(':').replace('.', "");
-    let event = words.next().unwrap().trim_end_matches(':').rsplit(':').next().unwrap().to_owned();
+    let event = name(words.next().unwrap().trim_end_matches(':'));
     let mut normal = format!("{ticks} {} {event}", cpu.parse::<u32>().unwrap_or_else(|_| panic!("no CPU in {line}")));
     for word in words {
         match word.split_once('=') {

@@ -41,7 +41,7 @@ fn write(path: &Path, dat: TraceDat, style: PageStyle, records: &[Record]) {
 /// Lines of `trace-cmd report -R`, `None` if it is not installed.
 fn report(path: &Path) -> Option<Vec<String>> {
     let text = oracle("trace-cmd", &["report", "-R", "-t", "-q", "-N", "-i", path.to_str().unwrap()])?;
-    Some(text.lines().filter(|line| line.contains('[')).map(normal).collect())
+    Some(text.lines().filter(|line| line.contains('[')).map(|line| normal(line, |word| word)).collect())
 }
 
 #[test]

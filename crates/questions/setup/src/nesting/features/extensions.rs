@@ -30,7 +30,7 @@ fn answer(facts: &Virtualization, name: &str) -> Option<Seen> {
     })
 }
 
-/// Standing of nested guests can be saved: live migration of guest hypervisors.
+/// The state of nested guests can be saved: live migration of guest hypervisors.
 pub(super) fn nested_state(facts: &Virtualization) -> Option<Seen> {
     answer(facts, "NESTED_STATE")
 }
