@@ -52,6 +52,8 @@ rm "$root.conf"
 printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 chmod +x "$root/usr/sbin/policy-rc.d"
 
+# A root is a mount point: what makes namespaces (ip netns, unshare, libvirt) changes how mounts spread from there.
+mount --bind "$root" "$root"
 for folder in proc sys dev; do
     mount --rbind "/$folder" "$root/$folder"
 done
