@@ -38,7 +38,8 @@ trap 'rm -rf "$root"' EXIT
 chmod 755 "$root"
 dpkg-deb -x "$deb" "$root"
 # What is released is static; a program whose packaging is tried brings its libraries.
-ldd "$root/usr/bin/kvmscope" 2>/dev/null | grep -o '/[^ ]*' | xargs -r cp -L --parents -t "$root"
+libraries=$(ldd "$root/usr/bin/kvmscope" 2>/dev/null | grep -o '/[^ ]*' || true)
+xargs -r cp -L --parents -t "$root" <<<"$libraries"
 cp -r fixtures/nested-vmx-shadow-off-hog "$root/web"
 mkdir -m 1777 "$root/tmp"
 for user in 0:0 65534:65534; do

@@ -17,6 +17,7 @@ if [ -z "${FRESH_ROOT:-}" ]; then
     # Whoever still runs in that root is ended, and nothing of this machine is mounted in it when it is removed.
     clean() {
         trap - EXIT
+        trap '' INT TERM HUP
         [ -z "${inner:-}" ] || kill -TERM "$inner" 2>/dev/null || true
         local process
         for signal in TERM KILL; do
