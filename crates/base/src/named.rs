@@ -21,8 +21,6 @@ macro_rules! named {
             $($(#[$of_one])* $variant,)+
         }
 
-        // Few enums need all three.
-        #[allow(dead_code)]
         impl $name {
             /// All of them, in the order of their declaration.
             $vis const ALL: [Self; [$(Self::$variant),+].len()] = [$(Self::$variant),+];

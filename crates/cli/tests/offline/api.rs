@@ -15,7 +15,7 @@ fn file_of(parent: &Path, name: &str) -> Option<PathBuf> {
 
 /// The name that a line makes public, of what is no module and no import.
 fn public_name(line: &str) -> Option<&str> {
-    // An enum whose variants have names is declared by a macro, a step further in.
+    // `named!` indents the enum that it declares.
     let line = line.strip_prefix("    ").filter(|line| line.starts_with("pub enum ")).unwrap_or(line);
     let rest = line.strip_prefix("pub ")?;
     let kinds =
