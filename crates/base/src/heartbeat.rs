@@ -23,7 +23,7 @@ pub struct Heartbeat {
     pub period_ns: u64,
 }
 
-crate::json_line::kept!(Heartbeat);
+crate::json_line::read_and_write!(Heartbeat);
 
 impl Heartbeat {
     /// How long the guest was dark, as it was seen.

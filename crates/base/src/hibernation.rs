@@ -80,4 +80,4 @@ impl Disk {
     }
 }
 
-crate::json_line::kept!(Hibernation);
+crate::json_line::read_and_write!(Hibernation);

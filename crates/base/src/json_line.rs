@@ -26,7 +26,7 @@ pub(crate) fn read_as<Value: DeserializeOwned>(
 }
 
 /// Gives a type that names its schema `read` and `write`, with the `SCHEMA` and `MOST_BYTES` of its module.
-macro_rules! kept {
+macro_rules! read_and_write {
     ($kind:ident) => {
         impl $kind {
             /// Reads a file.
@@ -47,7 +47,7 @@ macro_rules! kept {
         }
     };
 }
-pub(crate) use kept;
+pub(crate) use read_and_write;
 
 /// Writes the file, and makes the directory that it lies in.
 pub(crate) fn write(value: &impl Serialize, path: &Path) -> Result<()> {

@@ -34,7 +34,7 @@ pub struct MovedMemory {
     pub first_differing: Vec<u64>,
 }
 
-crate::json_line::kept!(MovedMemory);
+crate::json_line::read_and_write!(MovedMemory);
 
 impl MovedMemory {
     /// Counts a page that is not what it should be, at `address`.

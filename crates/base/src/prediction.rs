@@ -49,7 +49,7 @@ impl Said {
     }
 }
 
-crate::json_line::kept!(Prediction);
+crate::json_line::read_and_write!(Prediction);
 
 #[cfg(test)]
 mod tests {

@@ -114,7 +114,7 @@ impl Process {
     }
 }
 
-crate::json_line::kept!(Processes);
+crate::json_line::read_and_write!(Processes);
 
 #[cfg(test)]
 mod tests {

@@ -9,7 +9,7 @@
 //! migrate   live migrations between two QEMUs, predicted before ------------> sessions, and what packets saw
 //! bench     exits, clocks, interrupts, timers, whole programs --------------> base::Bench, a file
 //! search    trials at rates, until bounds are close ---> lower and upper bounds of NDR and PDR
-//! vmx       what hypervisors of ours that use VMX share      flat  code of ours that runs in guests
+//! vmx       what hypervisors of ours that use VMX share      machine_code  code of ours that runs in guests
 //! ```
 //! What they do to a host goes through the journal of `lab`, which never knows them. Nothing here explains anything: what was recorded is
 //! answered by `analysis`.
@@ -17,9 +17,9 @@
 
 pub mod bench;
 pub mod child;
-mod flat;
 mod interference;
 pub mod machine;
+mod machine_code;
 pub mod migrate;
 pub mod nested;
 pub mod netns;

@@ -55,7 +55,7 @@ pub struct Running {
 }
 
 // A thread is some hundred bytes.
-note::kept!(CutFrom, CUT_FROM_FILE, "threads of a longer recording", most_bytes: 16 << 20);
+note::read_and_write!(CutFrom, CUT_FROM_FILE, "threads of a longer recording", most_bytes: 16 << 20);
 
 impl Recording {
     /// What was known of the trace at `trace` before the recording was cut; `None` if it has nothing of it.

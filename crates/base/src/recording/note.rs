@@ -19,7 +19,7 @@ pub(super) trait Note: Serialize + DeserializeOwned {
 }
 
 /// Makes a note of a type, and gives it how it is read and written.
-macro_rules! kept {
+macro_rules! read_and_write {
     ($kind:ident, $file:expr, $what:literal, most_bytes: $most_bytes:expr) => {
         impl $crate::recording::note::Note for $kind {
             const FILE: &str = $file;
@@ -46,7 +46,7 @@ macro_rules! kept {
         }
     };
 }
-pub(super) use kept;
+pub(super) use read_and_write;
 
 /// Reads a note.
 ///

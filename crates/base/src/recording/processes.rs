@@ -66,7 +66,7 @@ impl VmProcesses {
 }
 
 // A VM with 1,024 vCPUs is some 10 KB; a file this long is something else.
-note::kept!(VmProcesses, PROCESSES_FILE, "processes of VMs", most_bytes: 16 << 20);
+note::read_and_write!(VmProcesses, PROCESSES_FILE, "processes of VMs", most_bytes: 16 << 20);
 
 impl Recording {
     /// What the recorder saw of the VMs of `machine`; `None` if the recording has nothing of it.

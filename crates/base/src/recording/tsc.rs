@@ -54,7 +54,7 @@ pub struct TscScaling {
 }
 
 // A vCPU is a few hundred bytes; a file this long is something else.
-note::kept!(TscReadings, TSC_FILE, "offsets of guests' counters", most_bytes: 64 << 20);
+note::read_and_write!(TscReadings, TSC_FILE, "offsets of guests' counters", most_bytes: 64 << 20);
 
 impl Recording {
     /// What was read of the counters of `machine`'s guests; `None` if the recording has nothing of it.

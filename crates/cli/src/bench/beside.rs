@@ -112,7 +112,7 @@ pub(super) fn along<T: Send>(
 ) -> anyhow::Result<(T, Vec<Part>)> {
     let Task { name, unexplained, notes } = task;
     place.note_clocks(Moment::Begin);
-    let mut plan = Plan::of_who_runs(cpus);
+    let mut plan = Plan::of_scheduling(cpus);
     plan.events.extend(Selection::parse("nmi:nmi_handler"));
     let beside = Beside::begin(place, journal, plan);
     notes.extend(beside.absent().map(|error| format!("Nothing of the host was recorded, so {unexplained}: {error}.")));

@@ -14,7 +14,7 @@ const SWEEP: Duration = Duration::from_secs(1);
 const SWEEP_AT_THE_END: Duration = Duration::from_secs(3_600);
 
 /// What changes who has a CPU, and what makes threads ready.
-const WHO_RUNS: [&str; 7] = [
+const SCHEDULING: [&str; 7] = [
     "sched:sched_switch",
     "sched:sched_waking",
     "irq:irq_handler_entry",
@@ -60,7 +60,7 @@ pub struct Selection {
 /// because kernels rename single events.
 impl Default for Plan {
     fn default() -> Self {
-        let events = ["kvm"].into_iter().chain(WHO_RUNS).chain(["timer:hrtimer_expire_entry"]);
+        let events = ["kvm"].into_iter().chain(SCHEDULING).chain(["timer:hrtimer_expire_entry"]);
         Self {
             events: events.filter_map(Selection::parse).collect(),
             clock: None,
@@ -77,8 +77,8 @@ impl Default for Plan {
 
 impl Plan {
     /// Who has these CPUs while something is measured on them.
-    pub fn of_who_runs(cpus: CpuSet) -> Self {
-        let events = WHO_RUNS.iter().filter_map(|text| Selection::parse(text)).collect();
+    pub fn of_scheduling(cpus: CpuSet) -> Self {
+        let events = SCHEDULING.iter().filter_map(|text| Selection::parse(text)).collect();
         Self { events, cpus, symbols: false, sweep: SWEEP_AT_THE_END, ..Self::default() }
     }
 }

@@ -11,7 +11,7 @@
 //! Sources: BIOS Boot Specification 1.01, 6.5.1 (where a boot sector lies, and that DL has its disk); Intel SDM vol. 3A, 9.9.1 (switching
 //! to protected mode); Ralf Brown's Interrupt List, INT 13h, AH=02h (reading sectors).
 
-use crate::flat::code;
+use crate::machine_code::code;
 
 /// Where the hot pages begin.
 pub(crate) const HOT_AT: u32 = 0x20_0000;

@@ -36,7 +36,7 @@ impl Beside {
         let start = || {
             let mounted = Mounted::at(Path::new("/"), journal)?;
             let cpus = CpuSet::from_iter([seats.pmd, seats.vnfs]);
-            let plan = Plan { clock: Some(CLOCK.to_owned()), paused: true, ..Plan::of_who_runs(cpus) };
+            let plan = Plan { clock: Some(CLOCK.to_owned()), paused: true, ..Plan::of_scheduling(cpus) };
             let recorder = TracefsRecorder::start(mounted.tracefs(), journal, &plan, root, HOST)?;
             Ok((recorder, mounted))
         };

@@ -10,7 +10,7 @@
 //! after it holds back what comes; RDTSCP waits by itself (Intel SDM volume 2, RDTSC and RDTSCP).
 
 use super::layout::CODE;
-use crate::flat::{code, places};
+use crate::machine_code::{code, guest_addresses};
 
 std::arch::global_asm!(
     ".pushsection .text.kvmscope_bench, \"ax\", @progbits",
@@ -164,7 +164,7 @@ std::arch::global_asm!(
     ".popsection",
 );
 
-places! {
+guest_addresses! {
     CODE, kvmscope_bench_code;
     /// Where the measuring loop begins.
     begin = kvmscope_bench_code;

@@ -8,7 +8,7 @@
 //! delivery and end of interrupt. Registers of the x2APIC: Intel SDM volume 3, table 11-6.
 
 use super::layout::{INTERRUPTED, INTERRUPTS, PRIVILEGED, TOKEN};
-use crate::flat::{code, places};
+use crate::machine_code::{code, guest_addresses};
 
 std::arch::global_asm!(
     ".pushsection .rodata.kvmscope_bench_privileged, \"a\", @progbits",
@@ -246,7 +246,7 @@ std::arch::global_asm!(
     token = const TOKEN,
 );
 
-places! {
+guest_addresses! {
     PRIVILEGED, kvmscope_privileged;
     /// The handler of the interrupt that tests wait for.
     interrupt = kvmscope_privileged_interrupt;

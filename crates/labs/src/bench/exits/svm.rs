@@ -12,7 +12,7 @@
 
 use super::layout::{CONTROL, HYPERVISOR, HYPERVISOR_STACK, NO_MSRS, STACK};
 use super::{payload, privileged};
-use crate::flat::{code, places};
+use crate::machine_code::{code, guest_addresses};
 use kvm_bindings::{kvm_segment, kvm_sregs};
 use lab::Error;
 use lab::guest::memory::Memory;
@@ -66,7 +66,7 @@ std::arch::global_asm!(
     stack = const HYPERVISOR_STACK,
 );
 
-places! {
+guest_addresses! {
     HYPERVISOR, kvmscope_bench_svm;
     /// Where L1 begins.
     begin = kvmscope_bench_svm;

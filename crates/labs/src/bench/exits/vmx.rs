@@ -10,7 +10,7 @@
 
 use super::layout::{CONTROL, HYPERVISOR, HYPERVISOR_STACK, NO_MSRS, STACK};
 use super::{payload, privileged};
-use crate::flat::{code, places};
+use crate::machine_code::{code, guest_addresses};
 use crate::vmx::{FEATURE_CONTROL, Flat, table, vmx_enter, vmx_go_on, vmx_set_up, vmx_why};
 use kvm_bindings::kvm_sregs;
 use lab::Error;
@@ -100,7 +100,7 @@ std::arch::global_asm!(
     stack = const HYPERVISOR_STACK,
 );
 
-places! {
+guest_addresses! {
     HYPERVISOR, kvmscope_bench_vmx_begin;
     /// Where an L1 begins whose L2 measures.
     begin = kvmscope_bench_vmx_begin;

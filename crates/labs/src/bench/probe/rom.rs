@@ -15,7 +15,7 @@
 //! 3.0, 6.2.5, 6.8.2; docs/specs/ivshmem-spec.txt, QEMU 7.2.
 
 use super::shared::{ANSWERED, ASKED, COUNT, FAULT, NOTES, PHASE, SHARED, STAMP, TASK, THRESHOLD};
-use crate::flat::{code, label};
+use crate::machine_code::{code, label};
 use lab::guest::tables::{flat_segment, identity, interrupt_gate};
 
 /// How much there is: the least that QEMU takes.

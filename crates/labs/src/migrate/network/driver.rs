@@ -12,7 +12,7 @@
 
 use super::super::sector::{DRIVER_AT, HEARTBEAT_AT};
 use super::frame::MAGIC;
-use crate::flat::code;
+use crate::machine_code::code;
 
 /// Behind the heartbeat and the sweeps: what it has received, modulo 2^32.
 const COUNT_AT: u32 = HEARTBEAT_AT + 8;

@@ -12,7 +12,7 @@
 use super::memory::Memory;
 use super::vmm::{Hypervisor, Start};
 use super::{CONTROL_BLOCKS, L2_CODE, L2_STACK, PAGE_TABLES, ROUNDS};
-use crate::flat::code;
+use crate::machine_code::code;
 use crate::nested::settings::{Settings, Workload};
 
 // r12: VMCB; r13: rounds left; r14: host save area.

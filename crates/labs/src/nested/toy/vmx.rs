@@ -13,7 +13,7 @@
 use super::memory::Memory;
 use super::vmm::{CR0, Hypervisor, Start};
 use super::{CONTROL_BLOCKS, L1_CODE, L2_CODE, L2_STACK, PAGE_TABLES, ROUNDS};
-use crate::flat::{code, label};
+use crate::machine_code::{code, label};
 use crate::nested::settings::{Settings, Workload};
 use crate::vmx::{FEATURE_CONTROL, Flat, table, vmx_enter, vmx_go_on, vmx_set_up, vmx_why};
 

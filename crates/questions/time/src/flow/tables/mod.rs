@@ -19,10 +19,10 @@ use facts::ledger::model::{ExitSums, Vcpu};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-type Make = fn(&[Measures<'_>], &Given) -> Table;
+type Build = fn(&[Measures<'_>], &Given) -> Table;
 
 /// All tables, in reading order.
-const MADE: &[(&TableSpec, Make)] = &[
+const BUILDERS: &[(&TableSpec, Build)] = &[
     (&overview::VMS, |measures, _| overview::vms(measures)),
     (&overview::REASONS, |measures, _| overview::reasons(measures)),
     (&overview::WORST_VCPUS, |measures, _| overview::worst_vcpus(measures)),
@@ -52,17 +52,17 @@ const MADE: &[(&TableSpec, Make)] = &[
 ];
 
 pub const TABLES: &[&TableSpec] = &{
-    let mut specs = [MADE[0].0; MADE.len()];
+    let mut specs = [BUILDERS[0].0; BUILDERS.len()];
     let mut at = 0;
-    while at < MADE.len() {
-        specs[at] = MADE[at].0;
+    while at < BUILDERS.len() {
+        specs[at] = BUILDERS[at].0;
         at += 1;
     }
     specs
 };
 
 pub fn tables(measures: &[Measures<'_>], given: &Given) -> Vec<Table> {
-    let mut tables = parallel::map(MADE.len(), |number| (MADE[number].1)(measures, given));
+    let mut tables = parallel::map(BUILDERS.len(), |number| (BUILDERS[number].1)(measures, given));
     // An empty table is news only where it says that nothing is missing.
     for table in tables.iter_mut().filter(|table| table.rows.is_empty() && table.spec.name != parts::LOSSES.name) {
         table.shown = None;

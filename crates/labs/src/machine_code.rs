@@ -13,7 +13,7 @@ macro_rules! label {
 /// The bytes from the first label of a block of `global_asm!` to the last one. Both must be of one block, and in this order.
 macro_rules! code {
     ($begin:ident .. $end:ident) => {{
-        let (begin, end) = ($crate::flat::label!($begin), $crate::flat::label!($end));
+        let (begin, end) = ($crate::machine_code::label!($begin), $crate::machine_code::label!($end));
         let bytes = end.addr().checked_sub(begin.addr()).expect("the last label stands behind the first");
         // SAFETY: both labels are of one block, whose bytes nobody writes.
         let code: &'static [u8] = unsafe { std::slice::from_raw_parts(begin, bytes) };
@@ -22,12 +22,12 @@ macro_rules! code {
 }
 
 /// Makes a function that gives a label's address in a guest where the code from `$begin` on lies at `$at`.
-macro_rules! places {
+macro_rules! guest_addresses {
     ($at:ident, $begin:ident; $($(#[$doc:meta])* $name:ident = $label:ident;)*) => {
         $($(#[$doc])* pub(crate) fn $name() -> u64 {
-            $at + $crate::flat::label!($label) as u64 - $crate::flat::label!($begin) as u64
+            $at + $crate::machine_code::label!($label) as u64 - $crate::machine_code::label!($begin) as u64
         })*
     };
 }
 
-pub(crate) use {code, label, places};
+pub(crate) use {code, guest_addresses, label};
