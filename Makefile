@@ -9,10 +9,9 @@ FUZZ_SECONDS ?= 30
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
-# Optimization across crates would be a sixth of the wait for the first answer, and makes reports some 5 % faster: all other builds have it.
 run: ## Build the slim program and answer for the bundled recordings (three to five minutes)
 	@tools/need-build.sh
-	CARGO_PROFILE_RELEASE_LTO=off cargo build --release --locked --package kvmscope
+	cargo build --release --locked --package kvmscope
 	@tools/first-answer.sh
 
 full: ## Build the dashboard, then the program with all features (five minutes)

@@ -66,6 +66,7 @@ impl Histogram {
     }
 
     /// Counts the samples that wait, which each reader would else have to do for itself.
+    #[inline]
     pub fn settle(&mut self) {
         for number in &self.waiting[..std::mem::take(&mut self.waits)] {
             self.counters.add(*number, 1);

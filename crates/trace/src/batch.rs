@@ -89,6 +89,7 @@ impl Batch {
     }
 
     /// Number of wanted events.
+    #[inline]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -163,6 +164,7 @@ impl Batch {
     }
 
     /// The content that a text or bytes value stands for.
+    #[inline]
     pub fn content(&self, handle: u64) -> &[u8] {
         crate::in_place::content(&self.bytes, handle)
     }

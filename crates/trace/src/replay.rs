@@ -50,6 +50,7 @@ impl<'b> Event<'b> {
     }
 
     /// Content of a text or bytes field.
+    #[inline]
     pub fn content(&self, field: usize) -> Option<&'b [u8]> {
         self.fields.content(field)
     }

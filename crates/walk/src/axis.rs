@@ -35,6 +35,7 @@ impl Axis {
     }
 
     /// A time of this axis as it is shown, in ns.
+    #[inline]
     pub fn shown_ns(&self, units: u64) -> u64 {
         if self.tsc || self.raw { self.clock.ns(units) } else { units }
     }
@@ -64,6 +65,7 @@ impl Axis {
     }
 
     /// How far a time may lie from the true one because it was rounded to ns, in units.
+    #[inline]
     pub fn rounding(&self) -> u64 {
         if self.tsc && !self.raw { self.clock.ticks(1).max(1) } else { 0 }
     }

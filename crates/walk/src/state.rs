@@ -46,6 +46,7 @@ const ALL: [TracedLevel; LEVELS] = [
 
 impl TracedLevel {
     /// A guest at `depth`: 1 for a guest of the recorded machine, 2 for a guest of that, ...
+    #[inline]
     pub fn at(depth: u8) -> Self {
         ALL[TracedLevel::Lost.index() + usize::from(depth.clamp(1, DEEPEST))]
     }

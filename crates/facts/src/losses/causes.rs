@@ -45,6 +45,7 @@ impl Causes {
     }
 
     /// The place of the cause that is known now of a piece whose own was `open`.
+    #[inline]
     pub(super) fn known(&mut self, open: u32, by: By) -> u32 {
         self.place(self.all[open as usize].state, by)
     }

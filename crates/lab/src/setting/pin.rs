@@ -18,8 +18,10 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-/// libvirt answers in milliseconds; a daemon that is stuck is not waited for longer.
-const LIMIT: Duration = Duration::from_secs(20);
+/// libvirt answers in milliseconds, but for the XML of the next start it waits until the disk has it (`g_fsync` in
+/// `virFileRewrite`, src/util/virfile.c, libvirt 9.0), which took a busy disk more than 20 s; a daemon that is stuck is not
+/// waited for longer.
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// Which threads of a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -80,7 +80,7 @@ pub(super) fn spin() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+    use testing::wait_for;
 
     #[test]
     fn every_environment_works_until_it_is_over() {
@@ -96,7 +96,11 @@ mod tests {
             let over = AtomicBool::new(false);
             std::thread::scope(|scope| {
                 let works = scope.spawn(|| work(environment, &cpus, &file, &over));
-                std::thread::sleep(Duration::from_millis(10));
+                if environment == Environment::IostressIdle {
+                    wait_for("a written block", || {
+                        works.is_finished() || file.metadata().is_ok_and(|file| file.len() > 0)
+                    });
+                }
                 over.store(true, Ordering::Relaxed);
                 works.join().unwrap().unwrap();
             });

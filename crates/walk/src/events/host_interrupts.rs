@@ -145,6 +145,7 @@ const MOST_BEGUN: usize = 8;
 
 impl Begun {
     /// `by` begins.
+    #[inline]
     pub fn begin(&mut self, by: HostInterrupt) {
         if self.0.len() == MOST_BEGUN {
             self.0.remove(0);
@@ -153,6 +154,7 @@ impl Begun {
     }
 
     /// The latest one with this `state` ends.
+    #[inline]
     pub fn end(&mut self, state: State) {
         if let Some(place) = self.0.iter().rposition(|by| by.state() == state) {
             self.0.remove(place);
@@ -160,6 +162,7 @@ impl Begun {
     }
 
     /// The one that the CPU works on.
+    #[inline]
     pub fn top(&self) -> Option<HostInterrupt> {
         self.0.iter().rfind(|by| by.state() == State::Irq).or(self.0.last()).copied()
     }

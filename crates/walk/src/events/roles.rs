@@ -101,6 +101,7 @@ pub struct Row {
 const TASK_REPORT: u64 = 0xff;
 
 /// True if the task that a `sched_switch` takes off its CPU is still ready to run.
+#[inline]
 pub fn stays_ready(event: &Event<'_>) -> bool {
     match event.get(switch::PREV_STATE) {
         Some(state) => state & TASK_REPORT == 0,
@@ -112,6 +113,7 @@ pub fn stays_ready(event: &Event<'_>) -> bool {
 const TASK_STOPS: u64 = 0xc;
 
 /// True if a signal or a debugger stopped the task that a `sched_switch` takes off its CPU.
+#[inline]
 pub fn stops(event: &Event<'_>) -> bool {
     match event.get(switch::PREV_STATE) {
         Some(state) => state & TASK_STOPS != 0,
@@ -125,6 +127,7 @@ pub fn stops(event: &Event<'_>) -> bool {
 const TASK_ENDS: u64 = 0x30;
 
 /// True if the task that a `sched_switch` takes off its CPU has ended.
+#[inline]
 pub fn ends(event: &Event<'_>) -> bool {
     match event.get(switch::PREV_STATE) {
         Some(state) => state & TASK_ENDS != 0,

@@ -203,6 +203,7 @@ impl Flights {
     }
 
     /// The timer interrupt with which `thread` entered its guest last.
+    #[inline]
     pub(crate) fn fresh_shot(&self, thread: usize) -> Option<(u8, Shot, u64)> {
         let flights = &self.vcpus.get(thread).filter(|vcpu| vcpu.arriving)?.flights;
         flights

@@ -276,6 +276,7 @@ impl Timers {
     }
 
     /// KVM wrote the offset of the counter of `thread`'s guest.
+    #[inline]
     pub fn offset(&mut self, thread: usize, previous: u64, next: u64, now_ns: u64) {
         let timer = self.of(thread);
         timer.offset = Some(next);
@@ -331,6 +332,7 @@ impl Timers {
 
     /// KVM has measured between `entered_ns` and `now_ns` that the entry of `thread` comes `delta` ticks after the deadline of
     /// `shot`.
+    #[inline]
     pub fn check(&self, thread: usize, shot: &Shot, delta: i64, (entered_ns, now_ns): (u64, u64)) -> Option<Check> {
         let Reference::Counter(axis) = &self.reference else { return None };
         let timer = self.vcpus.get(thread)?;

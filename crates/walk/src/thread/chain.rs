@@ -72,6 +72,7 @@ pub(super) struct OpenChain {
 
 impl OpenChain {
     /// A chain that begins with the stop of `vmcb` at `start_ns`, when the thread's sums were `before`.
+    #[inline]
     pub(super) fn begin(reason: Reason, start_ns: u64, before: Sums, vmcb: Option<u64>) -> Self {
         let chain = Chain {
             reason,
