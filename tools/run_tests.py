@@ -15,7 +15,8 @@ SILENT = 900  # seconds without a line after which a job is ended; not in tortur
 IGNORED = ["--include-ignored"] if "KVMSCOPE_TORTURE" in os.environ else []
 VERDICT = re.compile(r"(ok|FAILED|ignored(, .*)?)$")
 Job = collections.namedtuple("Job", "program name command folder tests seconds")
-lock, running, ended, failed, tests_took, programs_took = threading.Lock(), set(), [], [], [], collections.Counter()
+lock, running, ended, failed, tests_took = threading.Lock(), set(), [], [], []
+programs_took, programs_used = collections.Counter(), collections.Counter()
 
 
 def groups():
@@ -73,7 +74,7 @@ def read(job, output, lines, clock):
 
 
 def run(job):
-    """Runs a job to its end. Its output, and whether it went well."""
+    """Runs a job to its end. Its output, whether it went well, and the seconds it took and used of CPUs."""
     begun, lines = time.monotonic(), []
     clock = {"heard": begun, "test": begun}
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
@@ -83,11 +84,12 @@ def run(job):
     # What a test left running may hold the pipe open: only the job's own end is waited for.
     reader = threading.Thread(target=read, args=(job, process.stdout, lines, clock), daemon=True)
     reader.start()
-    while process.poll() is None:
+    while not (ended_now := os.wait4(process.pid, os.WNOHANG))[0]:
         time.sleep(0.05)
         if time.monotonic() - clock["heard"] > SILENT and not IGNORED:
             lines.append(f"\nerror: {job.name} printed nothing for {SILENT} s and was ended\n")
             os.killpg(process.pid, signal.SIGKILL)
+    process.returncode, used = os.waitstatus_to_exitcode(ended_now[1]), ended_now[2]
     reader.join(timeout=10)
     running.discard(process)
     good = process.returncode == 0
@@ -98,7 +100,7 @@ def run(job):
             good = False
             lines.append(f"\nerror: {job.name} ended with {process.returncode} before its {len(job.tests)} tests had\n")
             lines.extend([f"test result: FAILED. {clock.get('ok', 0)} passed; {len(job.tests) - clock.get('ok', 0)} failed;\n"] if not results else [])
-    return lines, good, time.monotonic() - begun
+    return lines, good, time.monotonic() - begun, used.ru_utime + used.ru_stime
 
 
 def lane(queue, log):
@@ -107,9 +109,10 @@ def lane(queue, log):
             if not queue:
                 return
             job = queue.pop()
-        lines, good, seconds = run(job)
+        lines, good, seconds, used = run(job)
         with lock:
             programs_took[job.program] += seconds
+            programs_used[job.program] += used
             print(f"==== {job.name}\n" + "".join(lines), file=log, flush=True)
             (ended if good else failed).append(job.name)
             if not good:
@@ -140,7 +143,8 @@ def main():
         threads = [threading.Thread(target=lane, args=(queues.get(name, []), log), daemon=True) for name in names]
         [thread.start() for thread in threads]
         [thread.join() for thread in threads]
-    times = ["", "Seconds of each program:", *(f"{seconds:9.1f}  {program}" for program, seconds in programs_took.most_common())]
+    times = ["", "Seconds of each program, and seconds of CPUs that it and what it waited for used:"]
+    times += [f"{seconds:9.1f} {programs_used[program]:8.1f}  {program}" for program, seconds in programs_took.most_common()]
     times += ["", "The 20 slowest tests:", *(f"{seconds:9.1f}  {test}" for seconds, test in sorted(tests_took)[:-21:-1])]
     Path(sys.argv[2]).with_suffix(".times").write_text("\n".join(times) + "\n")
     print(*times, sep="\n")

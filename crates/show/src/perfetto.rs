@@ -42,7 +42,7 @@ pub struct Written {
 ///
 /// # Errors
 /// If `out` refuses.
-pub fn write(out: impl Write, picture: &Picture<'_>, fit: &Fit) -> io::Result<Written> {
+pub fn write<'p>(out: &'p mut dyn Write, picture: &'p Picture<'p>, fit: &Fit) -> io::Result<Written> {
     let mut file = File { stream: Stream::new(out), picture, kinds: picture.kinds(), window: fit.window, chains: 0 };
     for (vm, lanes) in picture.vms() {
         let pid = lanes.iter().map(|lane| picture.drawn.vcpus[lane.0 as usize].tid).min().unwrap_or(0);
@@ -67,15 +67,15 @@ pub fn write(out: impl Write, picture: &Picture<'_>, fit: &Fit) -> io::Result<Wr
     Ok(Written { chains: file.chains, slices: file.stream.finish()? })
 }
 
-struct File<'p, W> {
-    stream: Stream<W>,
+struct File<'p> {
+    stream: Stream<'p>,
     picture: &'p Picture<'p>,
     kinds: Vec<Kind>,
     window: Span,
     chains: u64,
 }
 
-impl<W: Write> File<'_, W> {
+impl File<'_> {
     fn vcpu(&mut self, lane: LaneId, (pid, process): (i32, u64), counters: &mut Counters) -> io::Result<()> {
         let tid = self.picture.drawn.vcpus[lane.0 as usize].tid;
         let thread_name = self.picture.drawn.timeline.lanes()[lane.0 as usize].title.clone();

@@ -9,7 +9,7 @@ use crate::picture::{Picture, Piece, Row};
 use base::Span;
 use base::timeline::{LaneId, Timeline, pixel_start};
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io;
 
 /// Stretches of a window: more than a screen tells apart are not needed, and each costs some 40 bytes per row.
 const STRETCHES: u32 = 1_000;
@@ -43,9 +43,9 @@ impl Counters {
     }
 
     /// Writes all counters of the VM whose track is `parent`.
-    pub(super) fn write<W: Write>(
+    pub(super) fn write(
         &self,
-        stream: &mut Stream<W>,
+        stream: &mut Stream<'_>,
         picture: &Picture<'_>,
         (parent, lanes): (u64, &[LaneId]),
     ) -> io::Result<()> {
@@ -77,9 +77,9 @@ impl Counters {
         rows
     }
 
-    fn counter<W: Write>(
+    fn counter(
         &self,
-        stream: &mut Stream<W>,
+        stream: &mut Stream<'_>,
         parent: u64,
         (title, unit): (&str, &str),
         values: impl Iterator<Item = f64>,

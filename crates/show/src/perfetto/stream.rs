@@ -17,8 +17,8 @@ const SEQUENCE: u32 = 1;
 const PACKET: u32 = 1;
 
 /// Writes packets; memory is that of the names.
-pub(super) struct Stream<W> {
-    out: W,
+pub(super) struct Stream<'w> {
+    out: &'w mut dyn Write,
     buffer: Vec<u8>,
     begun: bool,
     categories: Names,
@@ -41,8 +41,8 @@ pub(super) struct Said<'a> {
     pub name: Option<(&'a str, &'a str)>,
 }
 
-impl<W: Write> Stream<W> {
-    pub(super) fn new(out: W) -> Self {
+impl<'w> Stream<'w> {
+    pub(super) fn new(out: &'w mut dyn Write) -> Self {
         Self {
             out,
             buffer: Vec::new(),
@@ -103,7 +103,7 @@ impl<W: Write> Stream<W> {
     }
 
     /// How many slices were written.
-    pub(super) fn finish(mut self) -> io::Result<u64> {
+    pub(super) fn finish(self) -> io::Result<u64> {
         self.out.flush()?;
         Ok(self.slices)
     }
