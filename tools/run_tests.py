@@ -2,8 +2,8 @@
 """run_tests.py MESSAGES LOG [NAME=COMMAND ..]: run all tests in one pool, print what failed, the seconds of each program and the slowest tests.
 
 MESSAGES is what `cargo build --tests --message-format=json` printed; it names the test programs. Each NAME=COMMAND is a job beside them. There is
-a lane for each CPU, and one for the group `machine` of tools/test-groups.tsv, whose tests take the machine one at a time and mostly wait. Computing
-programs are cut into shards. What jobs print goes to LOG, that of failed ones to stdout too; seconds go to LOG.times. Ends with 1 if a job failed.
+a lane for each CPU, and one for the group `machine` of tools/test-groups.tsv, whose tests take the machine one at a time. Computing programs are cut into
+shards, and get what those leave of the CPUs. What jobs print goes to LOG, that of failed ones to stdout too; seconds go to LOG.times. Ends with 1 if a job failed.
 """
 
 import collections, contextlib, fnmatch, json, os, re, signal, subprocess, sys, threading, time
@@ -12,6 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SHARD = 40  # tests of a shard: few enough that all lanes end together, enough that what tests of a module share is made seldom
 SILENT = 900  # seconds without a line after which a job is ended; not in torture, where single tests take hours
+YIELDING = ["nice", "-n", "10"]
 IGNORED = ["--include-ignored"] if "KVMSCOPE_TORTURE" in os.environ else []
 VERDICT = re.compile(r"(ok|FAILED|ignored(, .*)?)$")
 Job = collections.namedtuple("Job", "program name command folder tests seconds")
@@ -50,11 +51,11 @@ def jobs(messages, others):
             for at in range(count):
                 part = tests[at * len(tests) // count : (at + 1) * len(tests) // count]
                 name = f"{program} {at + 1} of {count}" if count > 1 else program
-                command = [executable, "--test-threads=1", "--show-output", *IGNORED, "--exact", *part]
+                command = [*([] if group == "machine" else YIELDING), executable, "--test-threads=1", "--show-output", *IGNORED, "--exact", *part]
                 lanes[group].append(Job(program, name, command, folder, part, seconds / count or len(part) / 20))
     for name, _, command in (other.partition("=") for other in others):
         seconds = next((row[3] for row in table if row[0] == name), 0)
-        lanes["compute"].append(Job(name, name, ["bash", "-c", command], ROOT, None, seconds))
+        lanes["compute"].append(Job(name, name, [*YIELDING, "bash", "-c", command], ROOT, None, seconds))
     return {group: sorted(lane, key=lambda job: job.seconds) for group, lane in lanes.items()}
 
 

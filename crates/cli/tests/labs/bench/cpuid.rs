@@ -8,7 +8,7 @@ use base::Bench;
 use labs::bench::sizing::FIRST;
 use std::fs;
 use std::path::{Path, PathBuf};
-use testing::Workspace;
+use testing::{Workspace, cannot_record};
 
 /// An instance of tracefs that follows this thread and all that it starts; removed when dropped.
 struct Events(PathBuf);
@@ -42,11 +42,14 @@ impl Drop for Events {
 
 #[test]
 fn the_kernels_own_events_say_who_handled_a_cpuid() {
+    if let Some(why) = cannot_record() {
+        return println!("skipped: events of CPUIDs: {why}");
+    }
+    let directory = Workspace::alone();
     let events = match Events::begin() {
         Ok(events) => events,
-        Err(error) => return println!("skipped: tracefs: {error}"),
+        Err(error) => return println!("skipped: events of CPUIDs: {error}"),
     };
-    let directory = Workspace::alone();
     let place = directory.path().join("bench");
     let place = place.to_str().unwrap();
     let wanted = ["--tests", "cpuid", "--launches", "1", "--seconds", "0.01"];
