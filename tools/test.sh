@@ -39,6 +39,7 @@ else
         tools/dashboard.sh
         features=(--features kvmscope/full)
     fi
+    export RUSTC_WRAPPER=${RUSTC_WRAPPER:-$PWD/tools/rustc.sh}
     # Clippy is a compiler: with KVMSCOPE_CLIPPY it compiles what it reads, and a warning is an error.
     others=()
     if [ -n "${KVMSCOPE_CLIPPY:-}" ]; then
