@@ -22,7 +22,7 @@ if [ -z "${FRESH_ROOT:-}" ]; then
         local process
         for signal in TERM KILL; do
             for process in /proc/[0-9]*; do
-                [ "$(readlink "$process/root")" != "$FRESH_ROOT" ] || kill -"$signal" "${process#/proc/}" 2>/dev/null || true
+                [ ! "$process/root" -ef "$FRESH_ROOT" ] || kill -"$signal" "${process#/proc/}" 2>/dev/null || true
             done
             sleep 1
         done
@@ -84,13 +84,23 @@ fi
 git clone -q --no-hardlinks . "$root/root/kvmscope"
 echo "== $((SECONDS - begun)) s: made, with $(PATH=$path chroot "$root" cargo --version)"
 
+# A root of its own and not a change of root alone: perf leaves the latter when it comes back from another mount namespace (setns(2)).
+# shellcheck disable=SC2016
+inside() {
+    unshare --mount --propagation private bash -c \
+        'cd "$0" && pivot_root . mnt && exec chroot . bash -c "umount -l /mnt && cd /root/kvmscope && $1"' "$root" "$1"
+}
+
 status=0
 while read -r command; do
     begun=$SECONDS
     echo "== $command"
     # HOME, PATH and places of the caller's own are not there; everything else of the environment is.
-    env -u FRESH_ROOT -u CARGO_HOME -u RUSTUP_HOME -u CARGO_TARGET_DIR -u TMPDIR HOME=/root PATH="$path" \
-        chroot "$root" bash -c "cd /root/kvmscope && $command" </dev/null >"$root/root/output" 2>&1 || status=$?
+    (
+        unset FRESH_ROOT CARGO_HOME RUSTUP_HOME CARGO_TARGET_DIR TMPDIR
+        export HOME=/root PATH="$path"
+        inside "$command" </dev/null >"$root/root/output" 2>&1
+    ) || status=$?
     tail -n "${FRESH_LINES:-60}" "$root/root/output"
     echo "== $((SECONDS - begun)) s: $command, exit $status"
     [ "$status" = 0 ] || break
