@@ -8,7 +8,6 @@
 //! is kept is judged of a whole recording.
 
 use crate::budget::{Budget, Goal, Metric};
-use crate::ledger::build::Beside;
 use crate::ledger::identity;
 use crate::ledger::model::Vcpu;
 use crate::losses::{Collector, Definition as Counted, Stretches, VcpuLosses};

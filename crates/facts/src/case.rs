@@ -168,7 +168,7 @@ impl Case {
 
     fn walked(&self) -> &Ledger {
         let hear = &mut |done, all| self.hear(done, all);
-        self.ledger.get_or_init(|| build::build_beside::<()>(&self.input, &self.given, hear).0)
+        self.ledger.get_or_init(|| build::ledger(&self.input, &self.given, hear))
     }
 
     /// The traces, each cut into [`WINDOWS`] nearly equal windows; the same reading fills the ledger and the stacks.

@@ -1,19 +1,18 @@
 //! Which chains stand for all others, found while the ledger's walk runs: whoever draws them then needs one more walk only.
 
-use crate::ledger::build::{Beside, Ledger, build_beside};
+use crate::ledger::build::{Ledger, build_with};
+use crate::ledger::extra::Extra;
 use crate::timeline::lanes_of;
 use crate::{Given, Input};
 use base::Span;
 use base::timeline::{ChainRanks, ChainSums, LaneId};
 use rustc_hash::FxHashMap;
 use walk::events::Reason;
-use walk::state::State;
-use walk::thread::{Chain, Exit, Thread};
-use walk::{Preemptor, Sink};
+use walk::thread::{Chain, Thread};
 
 /// Ranks the chains of one trace; lanes are the numbers of threads.
 #[derive(Debug, Default)]
-struct Ranking {
+pub(crate) struct Ranking {
     window: Span,
     ranks: ChainRanks,
     /// Chains of each thread so far.
@@ -23,12 +22,12 @@ struct Ranking {
     tids: Vec<i32>,
 }
 
-impl Sink for Ranking {
-    fn interval(&mut self, _: usize, _: State, _: u64, _: u64) {}
+impl Ranking {
+    pub(crate) fn begin(&mut self, window: Span) {
+        self.window = window;
+    }
 
-    fn exit(&mut self, _: usize, _: &Exit) {}
-
-    fn chain(&mut self, thread: usize, chain: &Chain) {
+    pub(crate) fn chain(&mut self, thread: usize, chain: &Chain) {
         if !(self.window.from_ns..self.window.to_ns).contains(&chain.start_ns) {
             return;
         }
@@ -46,25 +45,18 @@ impl Sink for Ranking {
         *nth += 1;
     }
 
-    fn preempted(&mut self, _: usize, _: &Preemptor, _: u64, _: u64) {}
-}
-
-impl Beside for Ranking {
-    fn begin(&mut self, window: Span) {
-        self.window = window;
-    }
-
-    fn end(&mut self, threads: &[Thread]) {
+    pub(crate) fn end(&mut self, threads: &[Thread]) {
         self.tids = threads.iter().map(|thread| thread.tid).collect();
     }
 }
 
 /// The ledger, and which chains of the lowest machines stand for the others, on the lanes that a timeline of the ledger has.
 pub fn build(input: &Input, given: &Given, progress: &mut dyn FnMut(u64, u64)) -> (Ledger, ChainRanks) {
-    let (ledger, mut rankings) = build_beside::<Ranking>(input, given, progress);
+    let ranks = || Extra { ranking: Some(Ranking::default()), ..Extra::default() };
+    let (ledger, mut extras) = build_with(input, given, ranks, progress);
     let mut all = ChainRanks::default();
     for (place, part, first_lane) in lanes_of(&ledger.flow) {
-        let Ranking { ranks, tids, .. } = std::mem::take(&mut rankings[place]);
+        let Ranking { ranks, tids, .. } = extras[place].ranking.take().unwrap_or_default();
         let lanes: FxHashMap<i32, u32> = part.vcpus.iter().map(|vcpu| vcpu.tid).zip(first_lane..).collect();
         let lane = |thread: u32| lanes.get(tids.get(thread as usize)?).copied();
         all.merge(ranks.on_lanes(lane, |at_ns| part.on_axis(at_ns)));

@@ -3,6 +3,7 @@
 use crate::Case;
 use crate::ledger::levels;
 use crate::ledger::measure::measure;
+use crate::ledger::witness::Witnesses;
 use base::Histogram;
 use std::collections::BTreeMap;
 use walk::state::{STATES, State};
@@ -25,17 +26,19 @@ pub struct Counted {
 impl Counted {
     pub fn of(case: &Case) -> Self {
         let mut counted = Self::default();
-        for measure in measure(case.ledger(), case.given()).iter().filter(|measure| measure.part.aligned.is_none()) {
+        let measures = measure(case.ledger(), case.given());
+        let witnesses = Witnesses::of(&measures);
+        for measure in &measures {
             let part = measure.part;
             counted.recorded_ns = counted.recorded_ns.max(part.window.length_ns());
             counted.events_lost += part.losses.iter().map(|loss| loss.count).sum::<u64>();
             for vcpu in &measure.vcpus {
-                for (level, reason, sums) in measure.exits_of(vcpu) {
+                for (level, reason, sums) in measure.exits_of(vcpu).filter(|_| witnesses.has_exits(measure)) {
                     let key = (level.to_string(), reason.name());
                     *counted.exits.entry(key.clone()).or_default() += sums.count;
                     counted.exits_ns.entry(key).or_default().merge(&sums.cost_ns);
                 }
-                for state in (0..STATES).map(State::of_index) {
+                for state in (0..STATES).map(State::of_index).filter(|_| witnesses.has_states(measure)) {
                     let ns = vcpu.sums.states_ns[state.index()];
                     *counted.states_ns.entry(levels::name(part.level, state)).or_default() += ns;
                 }

@@ -40,6 +40,25 @@ fn shadow_vmcs_removes_vmread_exits_and_that_is_certain() {
 }
 
 #[test]
+fn what_two_levels_saw_is_the_outermost_machine_s_number() {
+    // L1's traces of these recordings show the time of L0's once more.
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
+    for pair in [["vmx-linux-shadow-off", "vmx-linux-shadow-on"], ["svm-linux", "vmx-linux-shadow-on"]] {
+        let joined = rows(&compare(&pair.map(|name| format!("{fixtures}/{name}"))));
+        let alone = rows(&compare(&pair.map(|name| format!("{fixtures}/{name}/L0/trace.dat"))));
+        assert!(alone.len() > 30, "{alone:?}");
+        for row in &alone {
+            let same = joined.iter().find(|other| other[0] == row[0]).unwrap_or_else(|| panic!("{row} is gone"));
+            assert_eq!((&same[1], &same[2], &same[3]), (&row[1], &row[2], &row[3]), "{row}");
+        }
+        let more: Vec<&Value> = joined.iter().filter(|row| !alone.iter().any(|other| other[0] == row[0])).collect();
+        let is_of_inner_task =
+            |row: &&Value| row[0].as_str().unwrap().starts_with("L1 ") && row[0].as_str().unwrap().ends_with("share");
+        assert!(more.iter().all(is_of_inner_task), "{more:?}");
+    }
+}
+
+#[test]
 fn two_runs_are_said_to_be_two_runs_and_several_of_a_side_are_its_spread() {
     let pair = compared("vmx-linux-shadow-off", "vmx-linux-shadow-on");
     let section = &pair["sections"][0];

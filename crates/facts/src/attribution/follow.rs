@@ -11,10 +11,11 @@ use super::pollers::Spent;
 use crate::losses::{By, Cause, LostIn};
 use crate::timeline::tasks::{Doing, Tasks};
 use crate::timeline::watch::Watch;
-use base::Span;
+use base::{Clock, Span};
 use trace::Event;
+use walk::Part;
 use walk::events::host_interrupts::HostInterrupt;
-use walk::replay::WalkObserver;
+use walk::replay::{ExtraEvents, WalkObserver, walked};
 use walk::state::State;
 use walk::thread::{Chain, Exit};
 use walk::{Preemptor, Sink, Walk};
@@ -45,53 +46,49 @@ pub(super) struct Seen {
     tasks: Tasks,
 }
 
-/// Follows a trace for somebody who hears.
-pub(super) struct Follow<H> {
-    pub hear: H,
-    seen: Seen,
-    events: u64,
+/// Walks through `part` for somebody who hears. Returns what was seen last, for [`Seen::end`], and when the last event came.
+pub(super) fn follow(
+    part: &Part,
+    ignored: &[String],
+    fitted: Option<Clock>,
+    hear: &mut dyn Hear,
+    progress: &mut dyn FnMut(u64, u64),
+) -> (Seen, u64) {
+    let extra = ExtraEvents { fitted, events: None };
+    let (walk, totals) = walked(part, ignored, extra, Seen::default(), &mut Follow { hear, events: 0, progress });
+    (walk.sink, totals.span_ns.map_or(0, |(_, end_ns)| end_ns))
 }
 
-impl<H: Hear> Follow<H> {
-    pub(super) fn new(hear: H) -> Self {
-        Self { hear, seen: Seen::default(), events: 0 }
-    }
-
-    /// The trace ends at `end_ns`.
-    pub(super) fn end(&mut self, end_ns: u64) {
-        self.seen.tasks.end(end_ns);
-        self.hear.settled(&self.seen, end_ns);
-    }
-}
-
-impl<H> Sink for Follow<H> {
+impl Sink for Seen {
     fn interval(&mut self, _: usize, _: State, _: u64, _: u64) {}
     fn exit(&mut self, _: usize, _: &Exit) {}
     fn chain(&mut self, _: usize, _: &Chain) {}
     fn preempted(&mut self, _: usize, _: &Preemptor, _: u64, _: u64) {}
 
     fn has_cpu(&mut self, cpu: usize, tid: Option<i32>, at_ns: u64) {
-        self.seen.watch.has_cpu(cpu, tid, at_ns);
+        self.watch.has_cpu(cpu, tid, at_ns);
     }
 }
 
 /// Hands events of a walk to what follows it.
-pub(super) struct Ear<'p> {
-    pub progress: &'p mut dyn FnMut(u64, u64),
+struct Follow<'a> {
+    hear: &'a mut dyn Hear,
+    events: u64,
+    progress: &'a mut dyn FnMut(u64, u64),
 }
 
-impl<H: Hear> WalkObserver<Follow<H>> for Ear<'_> {
-    fn event(&mut self, walk: &mut Walk<Follow<H>>, event: &Event<'_>) {
-        let Follow { hear, seen, events } = &mut walk.sink;
-        if hear.begins_anew(event.time_ns) {
-            hear.settled(seen, event.time_ns);
+impl WalkObserver<Seen> for Follow<'_> {
+    fn event(&mut self, walk: &mut Walk<Seen>, event: &Event<'_>) {
+        let seen = &mut walk.sink;
+        if self.hear.begins_anew(event.time_ns) {
+            self.hear.settled(seen, event.time_ns);
             *seen = Seen::default();
         }
         seen.tasks.event(event, seen.watch.holder(event.cpu as usize));
         seen.watch.event(event);
-        *events += 1;
-        if *events % CHUNK == 0 {
-            let wanted_ns = hear.settled(seen, event.time_ns.saturating_sub(SETTLES_NS));
+        self.events += 1;
+        if self.events.is_multiple_of(CHUNK) {
+            let wanted_ns = self.hear.settled(seen, event.time_ns.saturating_sub(SETTLES_NS));
             seen.tasks.forget(wanted_ns);
             seen.watch.forget(wanted_ns);
         }
@@ -104,6 +101,12 @@ impl<H: Hear> WalkObserver<Follow<H>> for Ear<'_> {
 }
 
 impl Seen {
+    /// The trace ends at `end_ns`: all of it can be asked for.
+    pub(super) fn end(&mut self, end_ns: u64, hear: &mut dyn Hear) {
+        self.tasks.end(end_ns);
+        hear.settled(self, end_ns);
+    }
+
     /// What the thread `tid` did in `span`, piece by piece.
     fn pieces(&self, tid: i32, span: Span) -> impl Iterator<Item = (Span, Doing, Option<u32>)> {
         let track = self.tasks.by_tid.get(&tid).map_or(&[][..], Vec::as_slice);

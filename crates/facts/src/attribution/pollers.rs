@@ -9,7 +9,7 @@
 //! until a CPU's first event in it nothing is known of its thread, which is an amount of its own.
 
 use super::clocks::OwnClock;
-use super::follow::{Ear, Follow, Hear, Seen};
+use super::follow::{Hear, Seen, follow};
 use super::sums::Part;
 use crate::ledger::model::Flow;
 use crate::losses::By;
@@ -18,7 +18,6 @@ use crate::{Given, Input};
 use base::Span;
 use std::collections::BTreeMap;
 use walk::events::host_interrupts::Handlers;
-use walk::replay::{ExtraEvents, walked};
 
 /// A busy CPU has an event at every tick (CONFIG_HZ is 100 at least).
 const TICK_NS: u64 = 10_000_000;
@@ -68,15 +67,12 @@ pub fn spent(
     let mut placed: Vec<(usize, Asked)> = asked.iter().enumerate().map(placed).collect::<Option<_>>()?;
     placed.sort_by_key(|(_, asked)| asked.window.from_ns);
     let fitted = part.clock_fitted_to.is_some().then(|| part.clock.clone());
-    let besides = ExtraEvents { fitted, events: None };
-    let windows = Windows { asked: placed, next: 0, begun: 0, spent: vec![Spent::default(); asked.len()] };
-    let (mut walk, totals) =
-        walked(&input.parts[place], &given.traces.ignore_events, besides, Follow::new(windows), &mut Ear { progress });
-    let end_ns = totals.span_ns.map_or(0, |(_, end_ns)| end_ns);
+    let mut windows = Windows { asked: placed, next: 0, begun: 0, spent: vec![Spent::default(); asked.len()] };
+    let (mut seen, end_ns) = follow(&input.parts[place], &given.traces.ignore_events, fitted, &mut windows, progress);
     // Nothing happened between the last event and the end of the last window, if that is near.
     let ends = asked.iter().filter_map(|asked| at(asked.window.to_ns)).filter(|to_ns| *to_ns <= end_ns + TICK_NS);
-    walk.sink.end(ends.fold(end_ns, u64::max));
-    let Windows { asked, next, mut spent, .. } = walk.sink.hear;
+    seen.end(ends.fold(end_ns, u64::max), &mut windows);
+    let Windows { asked, next, mut spent, .. } = windows;
     // A trace that was cut has nothing of windows behind its end.
     for (number, asked) in asked.iter().skip(next) {
         spent[*number].unknown_ns = asked.window.length_ns();

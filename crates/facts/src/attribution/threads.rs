@@ -4,7 +4,7 @@
 //! ended. Else threads are numbered in the order in which they were made, behind the one that made them.
 
 use super::clocks::OwnClock;
-use super::follow::{Ear, Follow, Hear, Seen};
+use super::follow::{Hear, Seen, follow};
 use super::ranked::Ranked;
 use super::sums::{Names, Sums, Taken};
 use super::{ClockError, Found, FoundBy, Over};
@@ -13,7 +13,6 @@ use crate::samples::{SampleClock, SampleFile, Source};
 use crate::{Given, Input};
 use base::Span;
 use std::collections::BTreeMap;
-use walk::replay::{ExtraEvents, walked};
 
 /// The samples of `file`, by what the trace at `place` shows of the threads that took them; `None` if it shows none of them.
 pub(super) fn attribute(
@@ -30,22 +29,21 @@ pub(super) fn attribute(
     }
     let (asked, error) = Asked::of(file, |clock| OwnClock::new(input, flow, place, clock));
     let fitted = part.clock_fitted_to.is_some().then(|| part.clock.clone());
-    let besides = || ExtraEvents { fitted: fitted.clone(), events: None };
-    let traced = &input.parts[place];
+    let mut walk = |hear: &mut dyn Hear| {
+        let (mut seen, end_ns) =
+            follow(&input.parts[place], &given.traces.ignore_events, fitted.clone(), hear, progress);
+        seen.end(end_ns, hear);
+    };
     let (by, sums) = match asked {
         Some(asked) => {
-            let timed = InTime::new(asked, over, file, (&candidates, part));
-            let (mut walk, totals) =
-                walked(traced, &given.traces.ignore_events, besides(), Follow::new(timed), &mut Ear { progress });
-            walk.sink.end(totals.span_ns.map_or(0, |(_, end_ns)| end_ns));
-            (FoundBy::Time(error), walk.sink.hear.sums())
+            let mut timed = InTime::new(asked, over, file, (&candidates, part));
+            walk(&mut timed);
+            (FoundBy::Time(error), timed.sums())
         }
         None => {
-            let ranked = Ranked::new(&candidates, part.span);
-            let (mut walk, totals) =
-                walked(traced, &given.traces.ignore_events, besides(), Follow::new(ranked), &mut Ear { progress });
-            walk.sink.end(totals.span_ns.map_or(0, |(_, end_ns)| end_ns));
-            (FoundBy::Rank, walk.sink.hear.sums(&file.samples, over, &mut Names::new(part)))
+            let mut ranked = Ranked::new(&candidates, part.span);
+            walk(&mut ranked);
+            (FoundBy::Rank, ranked.sums(&file.samples, over, &mut Names::new(part)))
         }
     };
     Some(Found { part: place, by, sums })

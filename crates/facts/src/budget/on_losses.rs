@@ -6,7 +6,7 @@
 //! possible   ##   ######         lost if all of that was: bounds from above
 //! ```
 
-use super::episodes::Episodes;
+use super::episodes::{Episodes, Windows};
 use super::verdict::{Bounds, Doubt, verdict};
 use super::{Counts, DEFINITIONS, Goal, Judgement, Op};
 use crate::ledger::model::PartFlow;
@@ -147,7 +147,10 @@ fn in_windows(goal: &Goal, lost: &Lost, window_ns: u64) -> Option<Measured> {
         bounds: Bounds { low_ns: worst.loss_ns, value_ns: worst.loss_ns, high_ns: Some(high.loss_ns) },
         worst: Span { from_ns: worst.at_ns, to_ns: worst.at_ns + window_ns },
         over: certain.len() as u64,
-        episodes: Episodes::of(&certain, &possible, lost.span.length_ns()),
+        episodes: Episodes {
+            windows: Some(Windows::of(&certain, &possible, lost.span.length_ns().saturating_sub(window_ns))),
+            ..Episodes::of(&certain, &possible, lost.span.length_ns())
+        },
     })
 }
 

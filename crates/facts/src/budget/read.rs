@@ -9,7 +9,6 @@ use crate::fields::{Error, Fields, Source, count, one_of, share, text};
 use crate::losses::Definition;
 use base::nearest::instead;
 use base::{CpuSet, MOST_CPUS};
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
@@ -63,7 +62,7 @@ pub fn named(name: &Path) -> Result<(Budget, String), String> {
     let shown = name.display().to_string();
     let mut text = String::new();
     // One byte more than is read, so that a longer file is refused and not cut.
-    let read = File::open(name).and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_string(&mut text));
+    let read = base::files::open(name).and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_string(&mut text));
     match read {
         Ok(_) => Ok((Budget::read(&shown, &text).map_err(|error| error.to_string())?, text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -1,6 +1,7 @@
 //! The traces of a recording become its ledger: each is walked once, guests' are put on the time line of the machine below.
 
 use super::begin::Begin;
+use super::extra::Extra;
 use super::identity::{self, Known};
 use super::line::TimeLine;
 use super::model::{Flow, Helper, Loss, PartFlow, Sums, Vcpu};
@@ -23,35 +24,6 @@ use walk::state::{LEVELS, State, TracedLevel};
 use walk::thread::Thread;
 use walk::{LONGEST_NS, Sink, Walk};
 
-/// Who takes part in the ledger's walk, for sums of its own.
-pub trait Beside: Sink + Default {
-    /// The trace begins; what lies outside of `window` is not asked for.
-    fn begin(&mut self, _window: Span) {}
-    /// An event, after the walk has taken it in.
-    fn event(&mut self, _event: &Event<'_>) {}
-    /// The trace is over; sinks know `threads` by their numbers.
-    fn end(&mut self, _threads: &[Thread]) {}
-}
-
-impl Beside for () {}
-
-impl<A: Beside, B: Beside> Beside for (A, B) {
-    fn begin(&mut self, window: Span) {
-        self.0.begin(window);
-        self.1.begin(window);
-    }
-
-    fn event(&mut self, event: &Event<'_>) {
-        self.0.event(event);
-        self.1.event(event);
-    }
-
-    fn end(&mut self, threads: &[Thread]) {
-        self.0.end(threads);
-        self.1.end(threads);
-    }
-}
-
 /// Sets the window when the trace begins, and tells how far it is.
 struct Windowed<'a> {
     window: Option<Span>,
@@ -59,11 +31,11 @@ struct Windowed<'a> {
     traced: Traced,
 }
 
-/// What every walk of the ledger fills, and what somebody else sums up beside.
-type Sinks<B> = (Tally, (Collector, B));
+/// What every walk of the ledger fills.
+type Sinks = (Tally, (Collector, Extra));
 
-impl<B: Beside> WalkObserver<Sinks<B>> for Windowed<'_> {
-    fn start(&mut self, walk: &mut Walk<Sinks<B>>, origin_ns: u64) {
+impl WalkObserver<Sinks> for Windowed<'_> {
+    fn start(&mut self, walk: &mut Walk<Sinks>, origin_ns: u64) {
         let window = self.window.unwrap_or(Span { from_ns: 0, to_ns: u64::MAX });
         let window =
             Span { from_ns: window.from_ns.saturating_add(origin_ns), to_ns: window.to_ns.saturating_add(origin_ns) };
@@ -73,12 +45,12 @@ impl<B: Beside> WalkObserver<Sinks<B>> for Windowed<'_> {
     }
 
     #[inline(always)]
-    fn event(&mut self, walk: &mut Walk<Sinks<B>>, event: &Event<'_>) {
+    fn event(&mut self, walk: &mut Walk<Sinks>, event: &Event<'_>) {
         walk.event(event);
         walk.sink.1.1.event(event);
     }
 
-    fn other(&mut self, _: &mut Walk<Sinks<B>>, event: &Event<'_>) {
+    fn other(&mut self, _: &mut Walk<Sinks>, event: &Event<'_>) {
         self.traced.event(event);
     }
 
@@ -99,19 +71,29 @@ pub struct Ledger {
 }
 
 /// What one walk gives beside the ledger.
-struct OfPart<B> {
+struct OfPart {
     losses: PartLosses,
     traced: TracedSamples,
-    beside: B,
+    extra: Extra,
 }
 
 /// Builds the ledger of all traces of a recording.
 pub fn build(input: &Input, given: &Given, progress: &mut dyn FnMut(u64, u64)) -> Flow {
-    build_beside::<()>(input, given, progress).0.flow
+    ledger(input, given, progress).flow
 }
 
-/// The same, and what somebody else summed up of each trace on the same walk.
-pub fn build_beside<B: Beside>(input: &Input, given: &Given, progress: &mut dyn FnMut(u64, u64)) -> (Ledger, Vec<B>) {
+/// The same with all that the walk gives.
+pub fn ledger(input: &Input, given: &Given, progress: &mut dyn FnMut(u64, u64)) -> Ledger {
+    build_with(input, given, Extra::default, progress).0
+}
+
+/// The same, and of each trace what `extra` asks for.
+pub(crate) fn build_with(
+    input: &Input,
+    given: &Given,
+    extra: fn() -> Extra,
+    progress: &mut dyn FnMut(u64, u64),
+) -> (Ledger, Vec<Extra>) {
     let own: Vec<Option<Clock>> = input.parts.iter().map(|part| trace::calibrate::fit(part.trace.as_ref())).collect();
     let (mut parts, mut sums) = (Vec::new(), Vec::new());
     for (part, fitted) in input.parts.iter().zip(&own) {
@@ -119,37 +101,37 @@ pub fn build_beside<B: Beside>(input: &Input, given: &Given, progress: &mut dyn 
             Some(fitted) => (Some(fitted.clone()), Some("events that carry CLOCK_MONOTONIC".to_owned())),
             None => borrowed_clock(part, &input.parts, &own).unzip(),
         };
-        let (mut flow, of_part) = build_part(part, fitted, given, progress);
+        let (mut flow, of_part) = build_part(part, fitted, given, extra, progress);
         flow.clock_fitted_to = fitted_to;
         parts.push(flow);
         sums.push(of_part);
     }
     super::aligned::align(input, given, &mut parts);
     super::line::begin(input, &mut parts);
-    narrow(input, given, &mut parts, &mut sums, progress);
+    narrow(input, given, &mut parts, (&mut sums, extra), progress);
     super::aligned::add_stages(input, &mut parts);
     super::profile::add(input, given, &mut parts);
     super::duplicates::choose_primary(&mut parts);
     super::affinity::add(&input.machines, &mut parts);
     let mut flow = Flow { parts, emulated: input.recording.emulated };
     super::line::say(input, &mut flow);
-    let (mut losses, mut traced, mut beside) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut losses, mut traced, mut extras) = (Vec::new(), Vec::new(), Vec::new());
     for of_part in sums {
         losses.push(of_part.losses);
         traced.push(of_part.traced);
-        beside.push(of_part.beside);
+        extras.push(of_part.extra);
     }
     let twins = losses.iter_mut().zip(&flow.parts).filter(|(_, part)| part.twin_of.is_some());
     twins.for_each(|(losses, _): (&mut PartLosses, _)| losses.vcpus.clear());
-    (Ledger { flow, losses, traced }, beside)
+    (Ledger { flow, losses, traced }, extras)
 }
 
 /// A window is one of the recording's axis: traces that begin elsewhere on it, which were read by their own, are read again.
-fn narrow<B: Beside>(
+fn narrow(
     input: &Input,
     given: &Given,
     parts: &mut [PartFlow],
-    sums: &mut [OfPart<B>],
+    (sums, extra): (&mut [OfPart], fn() -> Extra),
     progress: &mut dyn FnMut(u64, u64),
 ) {
     let Some(window) = given.narrow.window else { return };
@@ -160,7 +142,7 @@ fn narrow<B: Beside>(
             continue;
         }
         let given = Given { narrow: Narrow { window, ..given.narrow.clone() }, ..given.clone() };
-        let (again, of_window) = build_part(part, Some(flow.clock.clone()), &given, progress);
+        let (again, of_window) = build_part(part, Some(flow.clock.clone()), &given, extra, progress);
         let known = std::mem::replace(flow, again);
         let PartFlow { clock_fitted_to, aligned, begin, problems, .. } = known;
         (flow.clock_fitted_to, flow.aligned, flow.begin, flow.problems) = (clock_fitted_to, aligned, begin, problems);
@@ -183,15 +165,16 @@ fn borrowed_clock(part: &Part, parts: &[Part], fitted: &[Option<Clock>]) -> Opti
     parts.iter().zip(fitted).find_map(known)
 }
 
-fn build_part<B: Beside>(
+fn build_part(
     part: &Part,
     fitted: Option<Clock>,
     given: &Given,
+    extra: fn() -> Extra,
     progress: &mut dyn FnMut(u64, u64),
-) -> (PartFlow, OfPart<B>) {
+) -> (PartFlow, OfPart) {
     let facts = part.trace.facts();
     let clock = fitted.clone().unwrap_or_else(|| facts.clock.clone());
-    let sink = (Tally::default(), (Collector::default(), B::default()));
+    let sink = (Tally::default(), (Collector::default(), extra()));
     let mut ear = Windowed { window: given.narrow.window, progress, traced: Traced::default() };
     let besides = ExtraEvents { fitted, events: Some(traced::wanted()) };
     let (mut walk, totals) = walked(part, &given.traces.ignore_events, besides, sink, &mut ear);
@@ -232,7 +215,7 @@ fn build_part<B: Beside>(
     let gone = walk.threads.iter().filter(|thread| thread.gone).map(|thread| thread.tid).collect();
     let vhost = comms.iter().filter(|(_, comm)| comm.starts_with("vhost-")).map(|(tid, comm)| (comm.clone(), *tid));
     let losses = losses(facts, &walk, &totals.problems);
-    let (collector, beside) = walk.sink.1;
+    let (collector, extra) = walk.sink.1;
     let mut flow = PartFlow {
         helpers: Vec::new(),
         ambiguous_accepts: walk.flights.ambiguous,
@@ -281,7 +264,7 @@ fn build_part<B: Beside>(
     };
     flow.helpers = workers::of(&flow).into_iter().filter_map(helper).collect();
     let losses = collector.of_part(&flow);
-    (flow, OfPart { losses, traced: ear.traced.end(), beside })
+    (flow, OfPart { losses, traced: ear.traced.end(), extra })
 }
 
 /// From waking to running, by thread, of those that run no vCPU.
@@ -304,7 +287,7 @@ fn silent(vcpus: &[Vcpu], part: &Part) -> u64 {
 
 /// Settles what only the end of the trace can tell of levels (docs/flow.md, "Backfill"), and all sums; returns what the levels of
 /// each vCPU thread turned out to be.
-fn settle_levels<B: Beside>(walk: &mut Walk<Sinks<B>>) -> FxHashMap<i32, [TracedLevel; LEVELS]> {
+fn settle_levels(walk: &mut Walk<Sinks>) -> FxHashMap<i32, [TracedLevel; LEVELS]> {
     let seen = walk.seen;
     walk.sink.0.sums.resize_with(walk.threads.len(), Sums::default);
     let mut levels = FxHashMap::default();

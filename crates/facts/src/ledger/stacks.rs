@@ -7,7 +7,8 @@
 //! In: the ledger's walk. Out: sums. Nothing is kept but what waits for the exit that it belongs to, which the walk
 //! tells when it is over: memory grows with the vCPUs, states and reasons, not with the trace.
 
-use super::build::{Beside, Ledger, build_beside};
+use super::build::{Ledger, build_with};
+use super::extra::Extra;
 use super::model::PartFlow;
 use crate::ledger::levels;
 use crate::{Given, Input};
@@ -17,8 +18,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use walk::events::reasons::Reason;
 use walk::state::State;
-use walk::thread::{Chain, Exit, Thread};
-use walk::{Preemptor, Sink};
+use walk::thread::{Exit, Thread};
 
 /// Pieces of one thread that wait for an exit; a real one has a handful of interrupts inside, and a damaged trace that never
 /// ends an exit must not fill the memory. What is over it belongs to no exit.
@@ -27,12 +27,13 @@ const MOST_WAITING: usize = 1 << 16;
 /// The ledger, and the sums of every vCPU of the machines that it was recorded on, in its order. What guests' own traces tell is
 /// that time once more, so they are left out.
 pub(crate) fn build(input: &Input, given: &Given, progress: &mut dyn FnMut(u64, u64)) -> (Ledger, Vec<VcpuStacks>) {
-    let (ledger, all) = build_beside::<Stacks>(input, given, progress);
-    let stacks = of_parts(&ledger, all);
+    let extra = || Extra { stacks: Some(Stacks::default()), ..Extra::default() };
+    let (ledger, extras) = build_with(input, given, extra, progress);
+    let stacks = of_parts(&ledger, extras.into_iter().filter_map(|extra| extra.stacks));
     (ledger, stacks)
 }
 
-pub(crate) fn of_parts(ledger: &Ledger, all: Vec<Stacks>) -> Vec<VcpuStacks> {
+pub(crate) fn of_parts(ledger: &Ledger, all: impl Iterator<Item = Stacks>) -> Vec<VcpuStacks> {
     let parts = ledger.flow.parts.iter().zip(all).filter(|(part, _)| part.twin_of.is_none() && part.aligned.is_none());
     parts.flat_map(|(part, stacks)| stacks.of_part(part)).collect()
 }
@@ -114,10 +115,12 @@ impl Stacks {
         }
         &mut self.threads[thread]
     }
-}
 
-impl Sink for Stacks {
-    fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64) {
+    pub(super) fn begin(&mut self, window: Span) {
+        self.window = window;
+    }
+
+    pub(super) fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64) {
         if to_ns <= from_ns {
             return;
         }
@@ -130,21 +133,11 @@ impl Sink for Stacks {
         }
     }
 
-    fn exit(&mut self, thread: usize, exit: &Exit) {
+    pub(super) fn exit(&mut self, thread: usize, exit: &Exit) {
         self.of(thread).flush(Some(exit));
     }
 
-    fn chain(&mut self, _: usize, _: &Chain) {}
-
-    fn preempted(&mut self, _: usize, _: &Preemptor, _: u64, _: u64) {}
-}
-
-impl Beside for Stacks {
-    fn begin(&mut self, window: Span) {
-        self.window = window;
-    }
-
-    fn end(&mut self, threads: &[Thread]) {
+    pub(super) fn end(&mut self, threads: &[Thread]) {
         self.by_tid = threads.iter().enumerate().map(|(place, thread)| (thread.tid, place)).collect();
         self.threads.resize_with(threads.len(), Pending::default);
         self.threads.iter_mut().for_each(|pending| pending.flush(None));

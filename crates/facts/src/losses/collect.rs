@@ -12,7 +12,6 @@ use super::causes::{BLOCKED, Causes, HANDLING, PREEMPTED, USERSPACE, WAKE_DELAY}
 use super::collected::Collected;
 use super::holders::Holders;
 use super::model::{BEGINS, By, LostIn, PartLosses};
-use crate::ledger::build::Beside;
 use crate::ledger::model::PartFlow;
 use base::Span;
 use rustc_hash::FxHashMap;
@@ -33,6 +32,21 @@ pub struct Collector {
 }
 
 impl Collector {
+    /// The trace begins; what lies outside of `window` is not asked for.
+    pub(crate) fn begin(&mut self, window: Span) {
+        self.window = window;
+    }
+
+    /// The trace is over; the sums know `threads` by their numbers.
+    pub(crate) fn end(&mut self, threads: &[Thread]) {
+        for (place, thread) in threads.iter().enumerate().filter(|(_, thread)| thread.is_vcpu) {
+            self.by_tid.insert(thread.tid, place);
+        }
+        for (own, thread) in self.threads.iter_mut().zip(threads) {
+            own.end(thread.gone, self.window, &mut self.causes);
+        }
+    }
+
     #[inline(never)]
     fn rare_interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64) {
         let (window, own) = (self.window, &mut self.threads[thread]);
@@ -173,32 +187,25 @@ impl Sink for Collector {
         self.holders.has_cpu(cpu, tid, at_ns);
     }
 
+    fn waits(&mut self, thread: usize, since_ns: Option<u64>) {
+        // Most threads run no vCPU, and who kept them waiting is not asked for.
+        if self.threads.get(thread).is_some_and(Collected::is_known) {
+            self.holders.waits(thread, since_ns);
+        }
+    }
+
     fn stopped(&mut self, thread: usize) {
         self.of(thread).stops();
     }
 
     fn ran_after_waking(&mut self, thread: usize, _: Waker, cpu: Option<usize>, woken_ns: u64, ran_ns: u64) {
+        self.holders.waits(thread, None);
         let Some(cpu) = cpu else { return };
         let held = self.holders.before(cpu, Span { from_ns: woken_ns, to_ns: ran_ns });
         for (number, (tid, held)) in held.into_iter().enumerate() {
             let cause = self.causes.place(LostIn::WakeDelay, tid.map_or(By::Unknown, By::Task));
             let (span, begins) = self.inside(held.from_ns, held.to_ns);
             self.of(thread).share(span, if number == 0 { cause | begins } else { cause });
-        }
-    }
-}
-
-impl Beside for Collector {
-    fn begin(&mut self, window: Span) {
-        self.window = window;
-    }
-
-    fn end(&mut self, threads: &[Thread]) {
-        for (place, thread) in threads.iter().enumerate().filter(|(_, thread)| thread.is_vcpu) {
-            self.by_tid.insert(thread.tid, place);
-        }
-        for (own, thread) in self.threads.iter_mut().zip(threads) {
-            own.end(thread.gone, self.window, &mut self.causes);
         }
     }
 }

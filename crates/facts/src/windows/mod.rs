@@ -12,7 +12,8 @@
 mod slices;
 pub mod tasks;
 
-use crate::ledger::build::{Beside, Ledger, build_beside};
+use crate::ledger::build::{Ledger, build_with};
+use crate::ledger::extra::Extra;
 use crate::ledger::model::PartFlow;
 use crate::ledger::stacks::{self, Stacks};
 use crate::{Given, Input};
@@ -27,7 +28,6 @@ use walk::events::Reason;
 use walk::state::STATES;
 use walk::state::{State, TracedLevel};
 use walk::thread::{Chain, Exit, Thread};
-use walk::{Preemptor, Sink};
 
 #[derive(Debug)]
 pub struct Window {
@@ -93,7 +93,7 @@ impl Merge for ByThread {
 
 /// Sums up slices of a walk.
 #[derive(Debug)]
-struct Sliced {
+pub(crate) struct Sliced {
     threads: Slices<ByThread>,
     tasks: Tasks,
     /// Thread ids by number.
@@ -107,19 +107,27 @@ impl Default for Sliced {
     }
 }
 
-impl Sink for Sliced {
-    fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64) {
+impl Sliced {
+    pub(crate) fn begin(&mut self, window: Span) {
+        (self.threads, self.tasks) = (Slices::new(window), Tasks::new(window));
+    }
+
+    pub(crate) fn event(&mut self, event: &Event<'_>) {
+        self.tasks.event(event);
+    }
+
+    pub(crate) fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64) {
         let index = state.index();
         self.threads.spread(from_ns, to_ns, |slice, ns| slice.0.entry(thread).or_default().states_ns[index] += ns);
     }
 
-    fn exit(&mut self, thread: usize, exit: &Exit) {
+    pub(crate) fn exit(&mut self, thread: usize, exit: &Exit) {
         if let Some(slice) = self.threads.at(exit.at_ns) {
             *slice.0.entry(thread).or_default().exits.entry((exit.level, exit.reason)).or_default() += 1;
         }
     }
 
-    fn chain(&mut self, thread: usize, chain: &Chain) {
+    pub(crate) fn chain(&mut self, thread: usize, chain: &Chain) {
         if chain.cost_ns.is_some()
             && let Some(slice) = self.threads.at(chain.start_ns)
         {
@@ -127,24 +135,10 @@ impl Sink for Sliced {
         }
     }
 
-    fn preempted(&mut self, _: usize, _: &Preemptor, _: u64, _: u64) {}
-}
-
-impl Beside for Sliced {
-    fn begin(&mut self, window: Span) {
-        (self.threads, self.tasks) = (Slices::new(window), Tasks::new(window));
-    }
-
-    fn event(&mut self, event: &Event<'_>) {
-        self.tasks.event(event);
-    }
-
-    fn end(&mut self, threads: &[Thread]) {
+    pub(crate) fn end(&mut self, threads: &[Thread]) {
         self.tids = threads.iter().map(|thread| thread.tid).collect();
     }
-}
 
-impl Sliced {
     fn windows(self, count: usize, part: &PartFlow) -> Vec<Window> {
         let end_ns = part.span.from_ns.saturating_add(part.window.to_ns);
         let tids = self.tids;
@@ -171,10 +165,10 @@ pub fn build(
     count: usize,
     progress: &mut dyn FnMut(u64, u64),
 ) -> (Ledger, Vec<Vec<Window>>, Vec<VcpuStacks>) {
-    let (ledger, besides) = build_beside::<(Sliced, Stacks)>(input, given, progress);
-    let (sliced, stacks): (Vec<Sliced>, Vec<Stacks>) = besides.into_iter().unzip();
-    let stacks = stacks::of_parts(&ledger, stacks);
-    let windows =
-        sliced.into_iter().zip(&ledger.flow.parts).map(|(sliced, part)| sliced.windows(count, part)).collect();
+    let extra = || Extra { sliced: Some(Sliced::default()), stacks: Some(Stacks::default()), ranking: None };
+    let (ledger, mut extras) = build_with(input, given, extra, progress);
+    let stacks = stacks::of_parts(&ledger, extras.iter_mut().filter_map(|extra| extra.stacks.take()));
+    let sliced = extras.into_iter().filter_map(|extra| extra.sliced);
+    let windows = sliced.zip(&ledger.flow.parts).map(|(sliced, part)| sliced.windows(count, part)).collect();
     (ledger, windows, stacks)
 }

@@ -117,7 +117,10 @@ impl Thread {
         self.interrupted = None;
         self.off = Some(match (ready, woken_first) {
             (true, _) => Off::Preempted,
-            (false, true) => Off::WokenFirst,
+            (false, true) => {
+                cx.sink.waits(cx.me, Some(now_ns));
+                Off::WokenFirst
+            }
             (false, false) => self.asleep(cx),
         });
         if !ready {
@@ -190,6 +193,7 @@ impl Thread {
         let now_ns = self.close(now_ns, cx);
         self.waker = waker;
         self.is_ready(now_ns);
+        cx.sink.waits(cx.me, Some(now_ns));
     }
 
     fn is_ready(&mut self, now_ns: u64) {
@@ -278,10 +282,11 @@ impl Thread {
         self.doubt = None;
         self.exit_pending = false;
         self.interrupted = None;
-        self.forget_waking();
+        self.forget_waking(cx);
     }
 
-    fn forget_waking(&mut self) {
+    fn forget_waking(&mut self, cx: &mut Surroundings<'_, impl Sink>) {
+        cx.sink.waits(cx.me, None);
         self.woken_ns = None;
         self.woken_for_guest_ns = None;
         self.woken_running_ns = None;
@@ -305,7 +310,7 @@ impl Thread {
         let until_ns = if all { now_ns } else { doubt.until_ns.min(now_ns) };
         self.ledger.end(Label::Plain(State::Unknown), until_ns.max(self.ledger.since_ns), cx);
         self.mode = Mode::Unknown;
-        self.forget_waking();
+        self.forget_waking(cx);
         self.doubt = (now_ns < doubt.until_ns).then_some(Doubt { from_ns: now_ns, ..doubt });
     }
 }

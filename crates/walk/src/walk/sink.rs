@@ -25,6 +25,8 @@ pub trait Sink {
     fn nested_entry(&mut self, _thread: usize, _vmcb: u64, _at_ns: u64) {}
     /// Something of a virtual interrupt to the vCPU of `thread`.
     fn interrupt(&mut self, _thread: usize, _vector: u8, _told: Told) {}
+    /// `thread` was woken and waits for a CPU since then; `None`: what was said of that is not known to hold any longer.
+    fn waits(&mut self, _thread: usize, _since_ns: Option<u64>) {}
     /// A thread woken by `by` got `cpu`, if it is known which.
     fn ran_after_waking(&mut self, _thread: usize, _by: Waker, _cpu: Option<usize>, _woken_ns: u64, _ran_ns: u64) {}
     /// A woken thread entered its guest.
@@ -87,6 +89,11 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
     fn interrupt(&mut self, thread: usize, vector: u8, told: Told) {
         self.0.interrupt(thread, vector, told);
         self.1.interrupt(thread, vector, told);
+    }
+
+    fn waits(&mut self, thread: usize, since_ns: Option<u64>) {
+        self.0.waits(thread, since_ns);
+        self.1.waits(thread, since_ns);
     }
 
     fn ran_after_waking(&mut self, thread: usize, by: Waker, cpu: Option<usize>, woken_ns: u64, ran_ns: u64) {

@@ -37,7 +37,7 @@ pub(super) fn flow_of(path: &Path) -> PartFlow {
 /// The same, and what its vCPUs lost.
 pub(super) fn ledger_of(path: &Path) -> (PartFlow, PartLosses) {
     let input = kvmscope_analysis::open(Recording::of_files(&[Named::at_l0(path)], None).unwrap()).unwrap();
-    let mut ledger = build::build_beside::<()>(&input, &Given::default(), &mut |_, _| {}).0;
+    let mut ledger = build::ledger(&input, &Given::default(), &mut |_, _| {});
     (ledger.flow.parts.remove(0), ledger.losses.remove(0))
 }
 

@@ -14,6 +14,7 @@ use base::{Histogram, Level};
 use facts;
 use facts::ledger::levels;
 use facts::ledger::measure::{Measures, measure};
+use facts::ledger::witness::Witnesses;
 use facts::migrations::Migration;
 use facts::windows::{VcpuWindow, Window};
 use facts::{Case, Error, WINDOWS};
@@ -146,10 +147,12 @@ pub(super) fn of(case: &Case) -> Result<Metrics, Error> {
 fn window(case: &Case, windows: &[Vec<Window>], number: usize) -> BTreeMap<Metric, f64> {
     let mut sums = Sums::default();
     let mut found = BTreeMap::new();
-    for measure in measure(case.ledger(), case.given()) {
+    let measures = measure(case.ledger(), case.given());
+    let witnesses = Witnesses::of(&measures);
+    for measure in &measures {
         let place = case.ledger().parts.iter().position(|part| std::ptr::eq(part, measure.part));
         let Some(window) = place.and_then(|place| windows.get(place)?.get(number)) else { continue };
-        sums.add(&measure, window);
+        sums.add(measure, window, witnesses);
         let level = if measure.part.level == Level::L0 { String::new() } else { format!("{} ", measure.part.level) };
         let length_ns = window.span.length_ns() as f64;
         for (name, times) in window.tasks.iter().flatten().filter(|_| length_ns > 0.0) {
@@ -173,26 +176,31 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, measure: &Measures<'_>, window: &Window) {
+    fn add(&mut self, measure: &Measures<'_>, window: &Window, witnesses: Witnesses) {
         for sums in measure.vcpus.iter().filter_map(|vcpu| window.vcpus.get(&vcpu.tid)) {
-            self.add_vcpu(measure, sums);
+            self.add_vcpu(measure, sums, witnesses);
         }
     }
 
-    fn add_vcpu(&mut self, measure: &Measures<'_>, sums: &VcpuWindow) {
+    fn add_vcpu(&mut self, measure: &Measures<'_>, sums: &VcpuWindow, witnesses: Witnesses) {
         let level = measure.part.level;
-        self.wall_ns += sums.wall_ns();
-        self.longest_ns = self.longest_ns.max(sums.wall_ns());
-        for state in (0..STATES).map(State::of_index) {
-            let ns = sums.states_ns[state.index()];
-            *self.states_ns.entry(levels::name(level, state)).or_default() += ns;
+        if witnesses.has_exits(measure) {
+            self.longest_ns = self.longest_ns.max(sums.wall_ns());
+        }
+        if witnesses.has_states(measure) {
+            self.wall_ns += sums.wall_ns();
+            for state in (0..STATES).map(State::of_index) {
+                let ns = sums.states_ns[state.index()];
+                *self.states_ns.entry(levels::name(level, state)).or_default() += ns;
+            }
         }
         let wanted = |(key, count): (&(walk::TracedLevel, Reason), &u64)| {
             let level = levels::level_of(level, key.0);
             measure.wants(level).then(|| ((level, key.1.name()), *count))
         };
-        sums.exits.iter().filter_map(wanted).for_each(|(key, count)| *self.exits.entry(key).or_default() += count);
-        if measure.wants(measure.level_above(2)) {
+        let exits = sums.exits.iter().filter(|_| witnesses.has_exits(measure)).filter_map(wanted);
+        exits.for_each(|(key, count)| *self.exits.entry(key).or_default() += count);
+        if witnesses.has_chains(measure) && measure.wants(measure.level_above(2)) {
             let chains = sums.chains.iter();
             chains.for_each(|(reason, exits)| self.chains.entry(reason.name()).or_default().merge(exits));
         }

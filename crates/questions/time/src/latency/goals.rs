@@ -6,7 +6,7 @@ use base::number::{counted, list, many, percent, thousands};
 use base::recording::Emulator;
 use facts::Case;
 use facts::attribution::ClockError;
-use facts::budget::{BLOCK_NS, Doubt, Episodes, Goal, Judged, Metric, Stat, Verdict, by_goal, exact};
+use facts::budget::{BLOCK_NS, Doubt, Episodes, Goal, Judged, Metric, Stat, Verdict, Windows, by_goal, exact};
 use facts::losses::{Definition, VcpuLosses};
 
 /// Causes of a worst moment that a sentence names.
@@ -68,6 +68,15 @@ fn not_measured(verdicts: &[Verdicts<'_>]) -> Option<String> {
     let told = reasons.iter().map(|(why, goals)| format!("{} {}: {why}.", list(goals), Verdict::NotMeasured.name()));
     let told = told.collect::<Vec<_>>().join(" ");
     (!told.is_empty()).then_some(told)
+}
+
+/// A larger share of windows is no matter of single episodes: it is said as it is.
+const MOST_RARE: f64 = 0.01;
+
+/// The shares of windows that exceed a limit: certainly, and if all that is unknown was lost.
+fn shares(windows: Windows) -> Option<(f64, f64)> {
+    let of = |ns: u64| ns as f64 / windows.all_ns as f64;
+    (windows.all_ns > 0).then(|| (of(windows.low_ns), of(windows.high_ns)))
 }
 
 impl<'c> Verdicts<'c> {
@@ -200,14 +209,25 @@ impl<'c> Verdicts<'c> {
         Some(format!("{seen}, at most {share} of all there could be ({} confidence)", percents(sure)))
     }
 
-    /// In how many episodes the limit was exceeded, and in which share of blocks of time at most one begins.
+    /// Which share of all windows exceed the limit; where it is small, in how many episodes they lie, and in which share of blocks of time at
+    /// most one begins.
     fn share_of_blocks(&self, episodes: Episodes) -> Option<String> {
         let sure = self.goal.require.confidence;
+        // What is unknown joins stretches as well as it adds some.
+        let (fewest, most) = (episodes.low.min(episodes.high), episodes.low.max(episodes.high));
+        if let Some((low, high)) = episodes.windows.and_then(shares).filter(|(_, high)| *high > MOST_RARE) {
+            let share = if percent(low) == percent(high) {
+                percent(low)
+            } else {
+                format!("{} to {}", percent(low), percent(high))
+            };
+            return Some(format!("{share} of all windows of {} exceed it", exact(self.goal.window_ns?)));
+        }
         let share = episodes.bound(sure)?;
-        let seen = match (episodes.low, episodes.high) {
+        let seen = match (fewest, most) {
             (0, 0) => "in no episode over the limit".to_owned(),
-            (low, high) if low == high => format!("over the limit in {}", many(low, "episode")),
-            (low, high) => format!("over the limit in {low} to {high} episodes"),
+            (fewest, most) if fewest == most => format!("over the limit in {}", many(most, "episode")),
+            (fewest, most) => format!("over the limit in {fewest} to {most} episodes"),
         };
         Some(format!(
             "{seen}; one begins in at most {} of blocks of {} ({} confidence)",

@@ -5,6 +5,7 @@ use base::Level;
 use facts::Case;
 use facts::ledger::levels;
 use facts::ledger::measure::{Measures, measure};
+use facts::ledger::witness::Witnesses;
 use std::collections::{BTreeMap, BTreeSet};
 use walk::state::{State, TracedLevel};
 
@@ -25,7 +26,8 @@ impl Busy {
     /// What the vCPUs that are wanted were busy with; `None` if there are none.
     pub(super) fn of(case: &Case) -> Option<Self> {
         let measures = measure(case.ledger(), case.given());
-        let measures: Vec<&Measures<'_>> = measures.iter().filter(|measure| measure.part.aligned.is_none()).collect();
+        let witnesses = Witnesses::of(&measures);
+        let measures: Vec<&Measures<'_>> = measures.iter().filter(|measure| witnesses.has_states(measure)).collect();
         let wall_ns: u64 = measures.iter().map(|measure| measure.wall_ns).sum();
         if wall_ns == 0 {
             return None;

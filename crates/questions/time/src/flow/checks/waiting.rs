@@ -178,6 +178,10 @@ fn alone(measure: &Measures<'_>, waiter: &Waiter<'_>) -> Vec<Evidence> {
     for (tid, sums) in waiter.by.iter().take(3) {
         let (ran, longest) = (duration(sums.total_ns as f64), duration(sums.max_ns as f64));
         let text = match tid {
+            // It had come before the vCPU began to wait, or after somebody else.
+            Some(tid) if sums.count == 0 => {
+                format!("{} (tid {tid}) ran {ran} while the vCPU waited, {longest} at most", measure.task_name(*tid))
+            }
             Some(tid) => format!(
                 "{} (tid {tid}) took the CPU {}, ran {ran}, longest {longest}",
                 measure.task_name(*tid),
