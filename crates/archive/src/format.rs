@@ -22,11 +22,8 @@ const TAR_MAGIC_AT: usize = 257;
 
 /// The format of a regular file that may be an archive; `None` for anything else.
 pub fn format_of(path: &Path) -> Option<Format> {
-    if !std::fs::metadata(path).ok()?.is_file() {
-        return None;
-    }
     let mut first = Vec::new();
-    File::open(path).ok()?.take(TAR_MAGIC_AT as u64 + 5).read_to_end(&mut first).ok()?;
+    base::files::open(path).ok()?.take(TAR_MAGIC_AT as u64 + 5).read_to_end(&mut first).ok()?;
     match first.as_slice() {
         [0x1f, 0x8b, ..] => Some(Format::Gzip),
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Format::Xz),

@@ -6,12 +6,11 @@ use crate::paths::make_directories;
 use crate::taking::Taking;
 use crate::{EXTENSION, Error};
 use base::Problem;
-use base::recording::{MANIFEST, Recording, Shown};
+use base::recording::{MANIFEST, Recording, Shown, temporary};
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use tempfile::TempDir;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +66,7 @@ impl Unpacked {
         let beside = inner.parent().unwrap_or(Path::new("."));
         let mut taking = Taking::new(inner, beside);
         let format = format_of(inner).ok_or_else(|| no_archive(inner))?;
-        let file = File::open(inner).map_err(|source| Error::Io { path: inner.to_owned(), source })?;
+        let file = base::files::open(inner).map_err(|source| Error::Io { path: inner.to_owned(), source })?;
         *left -= taking.entries(format, file, *left, &|_| true)?;
         taking.links(Links::Inside);
         self.problems.extend(taking.problems());
@@ -100,7 +99,7 @@ pub fn manifest(path: &Path) -> Result<Unpacked, Error> {
 /// True if an archive is a packed recording: its manifest comes first, whatever the file is called.
 pub fn is_recording(path: &Path) -> bool {
     let first = |path: &Path| {
-        let mut tar = tar::Archive::new(format_of(path)?.reader(File::open(path).ok()?).ok()?);
+        let mut tar = tar::Archive::new(format_of(path)?.reader(base::files::open(path).ok()?).ok()?);
         let first = tar.entries().ok()?.raw(true).next()?.ok()?;
         Some(first.path_bytes() == MANIFEST.as_bytes())
     };
@@ -112,7 +111,7 @@ pub fn is_recording(path: &Path) -> bool {
 /// # Errors
 /// If the operating system refuses.
 pub fn private() -> io::Result<TempDir> {
-    tempfile::Builder::new().prefix("kvmscope-unpacked-").tempdir()
+    temporary("kvmscope-unpacked-")
 }
 
 /// `most` says how much an archive of a size may unpack to, `more` whether to go on behind an entry.
@@ -125,7 +124,7 @@ fn take(
 ) -> Result<Unpacked, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let format = format_of(path).ok_or_else(|| no_archive(path))?;
-    let file = File::open(path).map_err(io)?;
+    let file = base::files::open(path).map_err(io)?;
     let packed = file.metadata().map_err(io)?.len();
     let name = PathBuf::from(name_of(path));
     let root = directory.path().join(&name);
@@ -151,14 +150,17 @@ fn name_of(path: &Path) -> &OsStr {
     for end in ends {
         name = name.strip_suffix(end.as_bytes()).filter(|rest| !rest.is_empty()).unwrap_or(name);
     }
-    OsStr::from_bytes(name)
+    // `...tar` would leave `..`, the directory above.
+    let is_plain =
+        matches!(Path::new(OsStr::from_bytes(name)).components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
+    OsStr::from_bytes(if is_plain { name } else { b"archive" })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bounds::EXTENSION_BYTES;
-    use std::fs;
+    use std::fs::{self, File};
     use std::io::Write;
     use tar::{Builder, EntryType, Header};
 
@@ -250,6 +252,20 @@ mod tests {
         let long = raw(EntryType::GNULongName, "././@LongLink", "", &vec![b'x'; EXTENSION_BYTES as usize + 1]);
         let error = unpack(&archive_of(place.path(), &[long]), Links::Never, private().unwrap()).unwrap_err();
         assert!(matches!(error, Error::TooMuch { .. }), "{error}");
+    }
+
+    #[test]
+    fn an_archive_whose_name_leads_elsewhere_is_unpacked_in_its_own_directory() {
+        let place = tempfile::tempdir().unwrap();
+        for (name, root) in
+            [("...tar.gz", "archive"), ("...kvmscope", "archive"), ("..tar.gz", "archive"), ("a..tar", "a.")]
+        {
+            let path = place.path().join(name);
+            fs::rename(archive_of(place.path(), &[raw(EntryType::Regular, "file", "", b"text")]), &path).unwrap();
+            let unpacked = unpack(&path, Links::Never, private().unwrap()).unwrap();
+            assert_eq!(unpacked.root(), unpacked.place().join(root), "{name}");
+            assert_eq!(files(unpacked.place()), [format!("{root}/file")], "{name}");
+        }
     }
 
     #[test]

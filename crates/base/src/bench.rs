@@ -202,15 +202,7 @@ impl Bench {
     pub fn read(path: &Path) -> Result<Self, Error> {
         let io = |source| Error::Io { path: path.to_owned(), source };
         let damaged = |reason| Error::Damaged { path: path.to_owned(), reason };
-        let about = std::fs::metadata(path).map_err(io)?;
-        if !about.is_file() {
-            return Err(damaged("this is no file".to_owned()));
-        }
-        let length = about.len();
-        if length > MOST_BYTES {
-            return Err(damaged(format!("{length} bytes are more than a bench writes")));
-        }
-        let bytes = std::fs::read(path).map_err(io)?;
+        let bytes = crate::files::read(path, MOST_BYTES).map_err(io)?;
         let bench: Self = serde_json::from_slice(&bytes)
             .map_err(|error| damaged(format!("this is not the result of a bench ({error})")))?;
         match bench.schema.as_str() {

@@ -250,11 +250,7 @@ impl DatapathRuns {
     pub fn read(path: &Path) -> Result<Self, Error> {
         let io = |source| Error::Io { path: path.to_owned(), source };
         let damaged = |reason| Error::Damaged { path: path.to_owned(), reason };
-        let about = std::fs::metadata(path).map_err(io)?;
-        if !about.is_file() || about.len() > MOST_BYTES {
-            return Err(damaged("this is no file that a datapath bench writes".to_owned()));
-        }
-        let bytes = std::fs::read(path).map_err(io)?;
+        let bytes = crate::files::read(path, MOST_BYTES).map_err(io)?;
         let runs: Self = serde_json::from_slice(&bytes)
             .map_err(|error| damaged(format!("these are not measured rates of a datapath ({error})")))?;
         match runs.schema.as_str() {

@@ -13,7 +13,7 @@ pub use datapath::{Ceiling, Published, RateLook, TrialName};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -169,12 +169,7 @@ impl<S: Serialize + DeserializeOwned> Gauges<S> {
     /// If it is not there, or holds something else.
     pub fn read(root: &Path) -> io::Result<Self> {
         let path = root.join(LIVE_FILE);
-        if !std::fs::metadata(&path)?.is_file() {
-            return Err(io::Error::other(format!("{LIVE_FILE} is no file")));
-        }
-        let mut bytes = Vec::new();
-        std::fs::File::open(path)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
-        let mut gauges: Self = serde_json::from_slice(&bytes)?;
+        let mut gauges: Self = serde_json::from_slice(&crate::files::read(&path, MOST_BYTES)?)?;
         let older = gauges.samples.len().saturating_sub(MOST_SAMPLES);
         gauges.samples.drain(..older);
         if gauges.schema != SCHEMA {

@@ -17,7 +17,7 @@ pub(crate) fn read_as<Value: DeserializeOwned>(
     schema: &str,
     of: impl Fn(&Value) -> &str,
 ) -> Result<Value> {
-    let value: Value = read(std::fs::File::open(path)?, most_bytes)?;
+    let value: Value = read(crate::files::open(path)?, most_bytes)?;
     if of(&value) == schema {
         return Ok(value);
     }

@@ -15,6 +15,7 @@ mod counters;
 pub mod cpus;
 pub mod datapath;
 pub mod figure;
+pub mod files;
 mod finding;
 pub mod gaps;
 pub mod gauges;

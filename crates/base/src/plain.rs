@@ -27,6 +27,12 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     if text.contains(misleads) { Cow::Owned(text.replace(misleads, "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 
+/// The same for several lines, whose ends stay.
+pub fn plain_lines(text: &str) -> Cow<'_, str> {
+    let misleads = |character: char| character != '\n' && misleads(character);
+    if text.contains(misleads) { Cow::Owned(text.replace(misleads, "\u{fffd}")) } else { Cow::Borrowed(text) }
+}
+
 /// As much of the beginning of `text` as fits into `most_bytes` without cutting a character.
 pub fn beginning(text: &str, most_bytes: usize) -> &str {
     let mut end = most_bytes.min(text.len());
@@ -64,6 +70,7 @@ mod tests {
             plain("\u{202e}live-3402\u{1b}[2J\u{200b}x\u{2066}"),
             "\u{fffd}live-3402\u{fffd}[2J\u{fffd}x\u{fffd}"
         );
+        assert_eq!(plain_lines("two\nlines\r\u{1b}]52;c;x\u{7}"), "two\nlines\u{fffd}\u{fffd}]52;c;x\u{fffd}");
         assert_eq!(
             (beginning("é日x", 4), beginning("é日x", 5), beginning("é", 9), beginning("é", 0)),
             ("é", "é日", "é", "")

@@ -67,7 +67,7 @@ impl Event {
 pub fn read(path: &Path) -> Result<(Vec<Message>, u64)> {
     use std::io::Read;
     let (mut messages, mut damaged) = (Vec::new(), 0);
-    for line in BufReader::new(std::fs::File::open(path)?.take(MOST_BYTES)).split(b'\n') {
+    for line in BufReader::new(crate::files::open(path)?.take(MOST_BYTES)).split(b'\n') {
         match serde_json::from_slice(&line?) {
             Ok(message) => messages.push(message),
             Err(_) => damaged += 1,

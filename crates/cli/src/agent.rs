@@ -85,7 +85,7 @@ impl Agent {
         use crate::interrupt::{Interrupt, rest};
         use ::serve::{Exposition, Listen};
         use anyhow::{Context, bail};
-        use std::time::Instant;
+        use std::time::{Instant, SystemTime};
 
         if !rustix::process::geteuid().is_root() {
             bail!("recording needs root; run `sudo kvmscope agent {}`", self.directory.display());
@@ -99,7 +99,7 @@ impl Agent {
         let mut pace = cost::Pace::new(self.every, self.share);
         let mut cost = cost::Cost::of_this("/proc".into())?;
         let mut metrics = metrics::Metrics::default();
-        let round = round::Round::new(self.seconds, &keep, self.dataset.as_deref(), &self.place)?;
+        let mut round = round::Round::new(self.seconds, &keep, self.dataset.as_deref(), &self.place)?;
         say(&format!(
             "recording {} every {}; metrics: {}",
             seconds(self.seconds),
@@ -108,8 +108,18 @@ impl Agent {
         ));
         for number in 1_u32.. {
             let began = Instant::now();
+            let mut made = None;
+            if let Some(ahead) = keep.ahead(SystemTime::now()).first().filter(|_| number == 1) {
+                say(&format!(
+                    "{} is called after a time to come, so the clock was set back; it counts as the oldest recording",
+                    base::shell::printable(&ahead.display().to_string())
+                ));
+            }
             match round.run(number, &stop) {
-                Ok(Some(done)) => metrics.add(&done),
+                Ok(Some(done)) => {
+                    metrics.add(&done);
+                    made = Some(done.place);
+                }
                 Ok(None) => break,
                 // The next one may succeed: a disk gets room, a tracer ends.
                 Err(error) => {
@@ -117,7 +127,7 @@ impl Agent {
                     metrics.fail();
                 }
             }
-            let kept = keep.prune(0).unwrap_or_else(|error| {
+            let kept = keep.prune(0, SystemTime::now(), made.as_deref()).unwrap_or_else(|error| {
                 crate::exit::complain(&error);
                 keep::Kept::default()
             });

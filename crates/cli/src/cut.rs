@@ -13,7 +13,7 @@
 //! A trace that nothing relates to the axis counts from its own first event.
 
 use crate::arguments::{Recordings, instant, is_dash};
-use crate::exit::{Exit, WrongUse, as_named, complain};
+use crate::exit::{Exit, WrongUse, as_named, complain, print};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::tree;
@@ -141,7 +141,7 @@ impl Cut {
         let tool = Some(format!("kvmscope cut {version}: {from} ns to {to}{each}"));
         interrupt.whole(|| draft.finish(Recording { tool, parts, ..recording }))?;
         let place = self.output.display();
-        println!("{place}: {}; explain it with: kvmscope report {place}", many(events, "event"));
+        print(&format!("{place}: {}; explain it with: kvmscope report {place}", many(events, "event")))?;
         Ok(Exit::Answered)
     }
 }

@@ -2,7 +2,7 @@
 //! a breach that `record --stop-on` saw;
 //! `record -- CMD` ends as CMD does, `lab` with 130 on Ctrl-C.
 
-use base::plain::without_os_numbers;
+use base::plain::{plain_lines, without_os_numbers};
 use base::recording::Shown;
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -110,7 +110,20 @@ pub(crate) fn as_named(error: anyhow::Error, shown: &[Shown]) -> anyhow::Error {
 ///
 /// Our errors are whole sentences that contain what caused them, so causes are not printed again.
 pub(crate) fn complain(error: &anyhow::Error) {
-    let _ = writeln!(io::stderr(), "kvmscope: {}", without_os_numbers(&error.to_string()));
+    note(&format!("kvmscope: {}", without_os_numbers(&error.to_string())));
+}
+
+/// Prints a sentence for people on stderr, whatever names of others are in it.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "{}", plain_lines(text));
+}
+
+/// Prints a line on stdout, whatever names of others are in it.
+///
+/// # Errors
+/// If it cannot be written.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    writeln!(io::stdout(), "{}", plain_lines(text))
 }
 
 #[cfg(test)]

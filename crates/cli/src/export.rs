@@ -8,7 +8,7 @@ mod dataset;
 mod targets;
 
 use crate::arguments::{BudgetOption, Narrow, Recordings, SymbolFiles, is_dash};
-use crate::exit::{Exit, complain, is_wrong_use};
+use crate::exit::{Exit, complain, is_wrong_use, note, print};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::staging::Staging;
@@ -123,7 +123,7 @@ impl Export {
             }
         }
         if let (Some(adding), Some(place)) = (&adding, &self.targets.dataset) {
-            adding.finish(place, failed.len() as u64);
+            adding.finish(place, failed.len() as u64)?;
         }
         let last = failed.pop();
         failed.iter().for_each(complain);
@@ -167,7 +167,7 @@ impl Export {
         if !input.problems.is_empty() {
             let problems = many(input.problems.len() as u64, "problem");
             let title = input.recording.title();
-            eprintln!("kvmscope: {problems} in the recording {title}; `kvmscope report` lists them");
+            note(&format!("kvmscope: {problems} in the recording {title}; `kvmscope report` lists them"));
         }
         if !targets.pictured().is_empty() {
             self.draw(staging, &case, &progress, targets)?;
@@ -179,12 +179,14 @@ impl Export {
     }
 
     /// Says what was written: on stdout, unless a file goes there.
-    fn say(&self, place: &Path, length: Option<u64>, what: &str) {
+    fn say(&self, place: &Path, length: Option<u64>, what: &str) -> std::io::Result<()> {
         let length = length.map_or(String::new(), |length| format!("{}, ", exact_bytes(length)));
         if self.targets.pictured().into_iter().any(is_dash) {
-            eprintln!("{}: {length}{what}", if is_dash(place) { "stdout".into() } else { place.display().to_string() });
+            let place = if is_dash(place) { "stdout".into() } else { place.display().to_string() };
+            note(&format!("{place}: {length}{what}"));
+            Ok(())
         } else {
-            println!("{}: {length}{what}", place.display());
+            print(&format!("{}: {length}{what}", place.display()))
         }
     }
 
@@ -215,7 +217,7 @@ impl Export {
                 Ok(())
             })?;
             let drawn = drawn_of(picture, &fit, written);
-            self.say(file, length, &format!("{drawn}; open it in ui.perfetto.dev"));
+            self.say(file, length, &format!("{drawn}; open it in ui.perfetto.dev"))?;
             warn_left_out(file, &fit);
         }
         if let Some(file) = &targets.folded {
@@ -225,7 +227,7 @@ impl Export {
                 Weight::Samples => sampled(&samples)?.clone(),
             };
             let length = put(staging, file, |out| folded::write(out, &stacks))?;
-            self.say(file, length, &format!("{}; flamegraph.pl draws them", many(stacks.len() as u64, "stack")));
+            self.say(file, length, &format!("{}; flamegraph.pl draws them", many(stacks.len() as u64, "stack")))?;
         }
         if let (Some(file), Some(picture)) = (&targets.speedscope, &picture) {
             let fit = picture.fit(most(speedscope::MOST_SLICES));
@@ -233,7 +235,7 @@ impl Export {
             let time = folded::stacks(sums, shown, folded::Weight::Time);
             let summed = speedscope::Summed { time: &time, samples: &samples };
             let length = put(staging, file, |out| speedscope::write(out, picture, &fit, &title, summed))?;
-            self.say(file, length, &format!("{}; open it in speedscope", drawn_of(picture, &fit, None)));
+            self.say(file, length, &format!("{}; open it in speedscope", drawn_of(picture, &fit, None)))?;
             warn_left_out(file, &fit);
         }
         Ok(())
@@ -255,7 +257,7 @@ impl Export {
         if let Some(directory) = &targets.csv {
             let fill = |partial: &Path| show::csv::write_csv(&sections, recording, partial);
             let files = staging.directory(directory, fill)?;
-            self.say(directory, None, &many(files, "table"));
+            self.say(directory, None, &many(files, "table"))?;
         }
         let emulated = case.input().recording.emulated.map(Emulator::name);
         for (directory, format) in
@@ -264,7 +266,7 @@ impl Export {
             let Some(directory) = directory else { continue };
             let fill = |partial: &Path| columns::write(&sections, recording, emulated, partial, format);
             let files = staging.directory(directory, fill)?;
-            self.say(directory, None, &many(files, "table"));
+            self.say(directory, None, &many(files, "table"))?;
         }
         Ok(())
     }
@@ -330,12 +332,12 @@ fn drawn_of(picture: &Picture<'_>, fit: &Fit, written: Option<perfetto::Written>
 fn warn_left_out(file: &Path, fit: &Fit) {
     if fit.left_out > 0 {
         let end_s = fit.window.to_ns as f64 / 1e9;
-        eprintln!(
+        note(&format!(
             "kvmscope: {} ends at {end_s:.6} s: {} after that {} left out; --from and --to choose another window, \
              --most-slices another number",
             if is_dash(file) { "stdout".into() } else { file.display().to_string() },
             many(fit.left_out, "slice"),
             if fit.left_out == 1 { "is" } else { "are" },
-        );
+        ));
     }
 }

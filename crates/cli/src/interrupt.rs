@@ -94,7 +94,7 @@ impl Interrupt {
     /// # Errors
     /// If the operating system refuses.
     pub(crate) fn temporary(&self, prefix: &str) -> anyhow::Result<TempDir> {
-        let make = || tempfile::Builder::new().prefix(prefix).tempdir();
+        let make = || base::recording::temporary(prefix);
         let tidy = |made: &TempDir| {
             let path = made.path().to_owned();
             move || remove(&path)

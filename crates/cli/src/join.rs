@@ -4,7 +4,7 @@
 //! with all machines and parts, which `report` puts on one axis of time.
 
 use crate::arguments::{DestinationOptions, Stdin, opened};
-use crate::exit::{Exit, WrongUse, complain};
+use crate::exit::{Exit, WrongUse, complain, print};
 use crate::interrupt::Interrupt;
 use crate::tree;
 use anyhow::{anyhow, bail};
@@ -64,7 +64,7 @@ impl Join {
         let machines: Vec<String> = recording.machines.iter().map(told).collect();
         let parts = many(recording.parts.len() as u64, "part");
         let place = self.destination.finished(&Recording { root: destination.path, ..recording }, &interrupt)?;
-        println!("{}: {parts} of {}", place.display(), machines.join(", "));
+        print(&format!("{}: {parts} of {}", place.display(), machines.join(", ")))?;
         Ok(Exit::Answered)
     }
 }

@@ -3,6 +3,7 @@
 //! A reader that goes away, or a disk that is full, must not end such a command between two changes: the first error is
 //! kept, nothing more is written, and the command says so when the host is as it should be.
 
+use base::plain::plain_lines;
 use std::fmt::Display;
 use std::io::{self, Write};
 
@@ -21,6 +22,8 @@ impl Lines {
 
     pub(crate) fn say(&mut self, line: impl Display) {
         if self.failed.is_none() {
+            let line = line.to_string();
+            let line = plain_lines(&line);
             let said = if self.aside { writeln!(io::stderr(), "{line}") } else { writeln!(io::stdout(), "{line}") };
             self.failed = said.err();
         }

@@ -1,11 +1,12 @@
 //! `kvmscope pack`: a recording as one file, which every command reads.
 
 use crate::arguments::{Stdin, opened};
-use crate::exit::Exit;
+use crate::exit::{Exit, print};
 use crate::interrupt::{Interrupt, remove};
 use anyhow::bail;
 use archive::EXTENSION;
 use base::number::{exact_bytes, many};
+use base::recording::draft_beside;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -39,15 +40,17 @@ impl Pack {
         if place.symlink_metadata().is_ok() {
             bail!(archive::Error::Taken(place));
         }
-        // What a signal interrupts is not whole; the file is new, so nobody else's is removed.
-        let begun = || Ok::<_, anyhow::Error>(place.clone());
-        interrupt.making(begun, |place| {
-            let place = place.clone();
-            move || remove(&place)
-        })?;
-        let files = archive::pack(&recording, &place)?;
+        // What a signal interrupts is not whole; its name is new, so nobody else's is removed.
+        let draft = interrupt.making(
+            || Ok::<_, anyhow::Error>(draft_beside(&place)),
+            |draft| {
+                let draft = draft.clone();
+                move || remove(&draft)
+            },
+        )?;
+        let files = archive::pack_by(&recording, &place, &draft)?;
         let bytes = std::fs::metadata(&place)?.len();
-        println!("{}: {} in {}", place.display(), many(files, "file"), exact_bytes(bytes));
+        print(&format!("{}: {} in {}", place.display(), many(files, "file"), exact_bytes(bytes)))?;
         Ok(Exit::Answered)
     }
 }

@@ -10,7 +10,7 @@ use crate::arguments::is_dash;
 use crate::exit::WrongUse;
 use crate::interrupt::{Interrupt, remove};
 use anyhow::{anyhow, bail};
-use base::recording::draft_beside;
+use base::recording::{draft_beside, remove_abandoned_drafts};
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -98,6 +98,7 @@ impl<'a> Staging<'a> {
         if target.file_name().is_none() {
             bail!(WrongUse(format!("{} is not a file name", target.display())));
         }
+        remove_abandoned_drafts(target);
         let partial = draft_beside(target);
         let left = partial.clone();
         // The hidden name means nothing to anybody: what is refused is the target.

@@ -16,14 +16,15 @@ use std::sync::atomic::AtomicBool;
 #[command(after_help = "Examples:\n  \
     kvmscope undo --list\n  \
     kvmscope undo\n  \
-    kvmscope undo record-4711-0\n\n\
+    kvmscope undo record-4711-0\n  \
+    kvmscope undo 'record-*' 'tracefs-*'\n\n\
     Exit status: 0 all undone, 1 something could not be undone, 2 wrong usage.")]
 pub(crate) struct Undo {
-    /// Undo only this entry [default: all entries whose program no longer runs]
+    /// Undo only these entries; record-* names all that begin so [default: all entries whose program no longer runs]
     #[arg(value_name = "ID")]
-    id: Option<String>,
+    ids: Vec<String>,
     /// List what would be undone, and change nothing
-    #[arg(long, conflicts_with = "id")]
+    #[arg(long, conflicts_with = "ids")]
     list: bool,
     #[command(flatten)]
     place: JournalPlace,
@@ -37,8 +38,15 @@ impl Undo {
         // Nobody changes meanwhile what is put back here.
         let _lock = if self.list || journal.is_empty()? { None } else { journal.lock(&AtomicBool::new(false))? };
         let (mut entries, mut exit) = read(&journal)?;
-        if let Some(id) = &self.id {
-            entries = vec![only(entries, id)?];
+        if !self.ids.is_empty() {
+            let (chosen, kept) = chosen(entries, &self.ids)?;
+            entries = chosen;
+            for (id, over) in kept {
+                complain(&anyhow!(
+                    "{over} later changed the same as {id}; run `kvmscope undo {over}` first, or undo all at once"
+                ));
+                exit = Exit::NoAnswer;
+            }
         } else if !self.list {
             for name in journal.sweep()? {
                 lines.say(format_args!(
@@ -80,18 +88,32 @@ fn read(journal: &Journal) -> anyhow::Result<(Vec<Entry>, Exit)> {
     Ok((entries, exit))
 }
 
-/// The entry `id`, if no later one has changed the same since.
-fn only(mut entries: Vec<Entry>, id: &str) -> anyhow::Result<Entry> {
-    let Some(at) = entries.iter().position(|entry| entry.id == id) else {
-        bail!("the journal has no entry {id}; `kvmscope undo --list` lists its entries");
+/// Ids of entries, each with the id of one that has to be undone first.
+type Kept = Vec<(String, String)>;
+
+/// The entries that `ids` name, and the ids of those that cannot be undone, each with a later one that stays and has changed the same since.
+fn chosen(entries: Vec<Entry>, ids: &[String]) -> anyhow::Result<(Vec<Entry>, Kept)> {
+    let names = |id: &String, entry: &Entry| match id.strip_suffix('*') {
+        Some(start) => entry.id.starts_with(start),
+        None => entry.id == *id,
     };
-    let newer = entries.split_off(at + 1);
-    let entry = entries.swap_remove(at);
-    if let Some(over) = newer.iter().find(|newer| is_over(newer, &entry)) {
-        let over = &over.id;
-        bail!("{over} later changed the same as {id}; run `kvmscope undo {over}` first, or undo all at once");
+    let is_missing = |id: &&String| !id.ends_with('*') && !entries.iter().any(|entry| entry.id == **id);
+    if let Some(id) = ids.iter().find(is_missing) {
+        bail!("the journal has no entry {id}; `kvmscope undo --list` lists its entries");
     }
-    Ok(entry)
+    let (mut chosen, mut kept, mut staying) = (Vec::new(), Vec::new(), Vec::<Entry>::new());
+    for entry in entries.into_iter().rev() {
+        match staying.iter().find(|newer| is_over(newer, &entry)).map(|over| over.id.clone()) {
+            _ if !ids.iter().any(|id| names(id, &entry)) => staying.push(entry),
+            None => chosen.push(entry),
+            Some(over) => {
+                kept.push((entry.id.clone(), over));
+                staying.push(entry);
+            }
+        }
+    }
+    chosen.reverse();
+    Ok((chosen, kept))
 }
 
 /// True if `newer` changes something that `older` has changed: what that set is what this one would put back.

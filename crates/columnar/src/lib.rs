@@ -10,6 +10,7 @@
 //! where the hardware was emulated, so that times are not real.
 
 mod batch;
+mod pages;
 mod read;
 mod write;
 
@@ -21,7 +22,7 @@ use std::path::PathBuf;
 /// Version of the tables: that of `--json`.
 pub const SCHEMA: &str = "kvmscope/1";
 
-/// Why no file could be written.
+/// Why a file could not be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -32,4 +33,6 @@ pub enum Error {
     Arrow { table: String, source: arrow_schema::ArrowError },
     #[error("table {table} cannot be written as Parquet: {source}")]
     Parquet { table: String, source: parquet::errors::ParquetError },
+    #[error("table {table} cannot be read: {reason}")]
+    Unread { table: String, reason: String },
 }

@@ -3,7 +3,6 @@
 use base::Problem;
 use base::recording::{PartKind, Recording};
 use std::fmt::Display;
-use std::fs::File;
 use std::io::Read;
 
 #[derive(Debug)]
@@ -32,7 +31,7 @@ impl<T> Carried<T> {
             }
             let mut text = String::new();
             // One byte more than is read, so that a longer file is refused and not cut.
-            let file = File::open(recording.root.join(&part.path));
+            let file = base::files::open(&recording.root.join(&part.path));
             let whole = file.and_then(|file| file.take(most_bytes as u64 + 1).read_to_string(&mut text));
             match whole
                 .map_err(|error| error.to_string())

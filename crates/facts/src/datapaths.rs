@@ -5,7 +5,6 @@ use base::recording::{PartKind, Recording};
 use base::{Level, Problem};
 use host::polled::{flows, pmd, testpmd};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read;
 
 /// What switches print of a thousand ports is some megabytes.
@@ -69,7 +68,7 @@ impl Datapaths {
                 },
                 PartKind::Pmd => {
                     let mut bytes = Vec::new();
-                    let read = File::open(&file).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
+                    let read = base::files::open(&file).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
                     match read {
                         Ok(_) => {
                             let text = String::from_utf8_lossy(&bytes).into_owned();

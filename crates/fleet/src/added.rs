@@ -73,7 +73,7 @@ pub fn read(fleet: &mut Fleet, id: &Id, files: Vec<(String, Vec<u8>)>) -> Result
         let known: Option<&'static TableSpec> =
             STORED.iter().chain(&[&FAILURES, &FINDINGS]).find(|spec| spec.address() == address).copied();
         if let Some(spec) = known {
-            tables.push(columnar::read(bytes, spec)?);
+            tables.push(columnar::read(bytes, spec).map_err(|source| Error::Part { path: path.clone(), source })?);
         }
     }
     Ok(fleet.add(id, &tables)?)

@@ -3,7 +3,6 @@
 use crate::Error;
 use base::recording::{Emulator, Recording};
 use sha2::{Digest, Sha256};
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -39,7 +38,7 @@ pub(crate) fn digest(recording: &Recording) -> Result<String, Error> {
     files.dedup();
     for (name, place) in files {
         let io = |source| Error::Io { path: place.clone(), source };
-        let mut file = File::open(&place).map_err(io)?;
+        let mut file = base::files::open(&place).map_err(io)?;
         hash.update((name.len() as u64).to_le_bytes());
         hash.update(&name);
         let mut of_file = Sha256::new();

@@ -46,6 +46,9 @@ pub enum Error {
     /// A table cannot be written or read.
     #[error(transparent)]
     Columns(#[from] columnar::Error),
+    /// A file of a data set cannot be read.
+    #[error("{path}: {source}")]
+    Part { path: String, source: columnar::Error },
     #[error(transparent)]
     Unread(#[from] analysis::fleet::Unread),
     /// A directory is no data set of ours.

@@ -2,10 +2,16 @@
 
 use crate::{Added, Error, MANIFEST, SCHEMA, decoded, failure_path, layout, manifest, recordings_path, stored_paths};
 use analysis::fleet::{FAILURES, Fleet, Id, RECORDINGS};
-use base::parallel;
-use base::recording::draft_beside;
+use base::recording::{draft_beside, make_private};
+use base::{files, parallel};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// A manifest is a line of JSON.
+const MOST_MANIFEST_BYTES: u64 = 1 << 20;
+
+/// A part is a table of one recording: thousands of rows, where a host has hundreds of vCPUs.
+const MOST_PART_BYTES: u64 = 64 << 20;
 
 /// A data set in a directory.
 pub struct Local {
@@ -28,7 +34,10 @@ impl Local {
     /// If the operating system refuses, or something else is there.
     pub fn create(root: &Path) -> Result<Self, Error> {
         let io = |source| Error::Io { path: root.to_owned(), source };
-        fs::create_dir_all(root).map_err(io)?;
+        // What a finding tells of a host is as private as the recording that it was found in.
+        if !root.exists() {
+            make_private(root).map_err(io)?;
+        }
         let is_empty = fs::read_dir(root).map_err(io)?.next().is_none();
         if is_empty {
             put(&root.join(MANIFEST), manifest().as_bytes())?;
@@ -43,7 +52,7 @@ impl Local {
     pub fn open(root: &Path) -> Result<Self, Error> {
         let place = root.join(MANIFEST);
         let refuse = |why: String| Error::NoDataset(format!("{} {why}", root.display()));
-        let text = fs::read(&place).map_err(|_| {
+        let text = files::read(&place, MOST_MANIFEST_BYTES).map_err(|_| {
             refuse(format!("is no data set: it has no {MANIFEST}; kvmscope export RECORDING.. --dataset DIR makes one in a new directory"))
         })?;
         let about: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
@@ -121,10 +130,10 @@ impl Local {
         Ok(ids)
     }
 
-    /// All recordings, read and merged on all CPUs.
+    /// All recordings, read and merged on all CPUs. One that is damaged is among those that could not be added.
     ///
     /// # Errors
-    /// If one of them is damaged.
+    /// If the directory cannot be read.
     pub fn fleet(&self) -> Result<Fleet, Error> {
         /// Recordings that are merged before their tables are all in memory.
         const TOGETHER: usize = 64;
@@ -132,16 +141,21 @@ impl Local {
         let parts: Vec<&[Id]> = ids.chunks(TOGETHER).collect();
         let merged = parallel::map(parts.len(), |place| {
             let mut fleet = Fleet::default();
-            parts[place].iter().try_for_each(|id| self.read(&mut fleet, id)).map(|()| fleet)
+            for id in parts[place] {
+                if let Err(error) = self.read(&mut fleet, id) {
+                    fleet.leave_out(format!("recording {} of host {}", id.recording, id.host), error.to_string());
+                }
+            }
+            fleet
         });
         let mut fleet = Fleet::default();
-        for part in merged {
-            fleet.merge(part?);
-        }
+        merged.into_iter().for_each(|part| fleet.merge(part));
         for id in self.ids(&FAILURES.address())? {
             let path = layout::path(&FAILURES.address(), &id);
-            let bytes = self.bytes(&path)?;
-            crate::read(&mut fleet, &id, vec![(path, bytes)])?;
+            let read = self.bytes(&path).and_then(|bytes| crate::read(&mut fleet, &id, vec![(path.clone(), bytes)]));
+            if let Err(error) = read {
+                fleet.leave_out(path, error.to_string());
+            }
         }
         Ok(fleet)
     }
@@ -153,7 +167,7 @@ impl Local {
 
     fn bytes(&self, path: &str) -> Result<Vec<u8>, Error> {
         let place = self.root.join(path);
-        fs::read(&place).map_err(|source| Error::Io { path: place, source })
+        files::read(&place, MOST_PART_BYTES).map_err(|source| Error::Io { path: place, source })
     }
 }
 

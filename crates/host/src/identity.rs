@@ -14,10 +14,13 @@ const KEY: &[u8] = b"kvmscope machine-id/1 ";
 /// Half of the hash tells machines apart as well as the id itself, which has 128 bits.
 const KEPT_BYTES: usize = 16;
 
+/// Both files have a line.
+const MOST_BYTES: u64 = 4_096;
+
 /// The computer whose files lie below `root`; unknown where a file is missing, as in containers.
 pub fn identity(root: &Path) -> Identity {
     let line = |path: &str| {
-        let text = std::fs::read_to_string(root.join(path)).ok()?;
+        let text = base::files::text(&root.join(path), MOST_BYTES).ok()?;
         Some(text.trim().to_owned()).filter(|id| !id.is_empty() && id.len() <= 64)
     };
     // Before the first boot of an image it says `uninitialized`.

@@ -4,6 +4,7 @@
 //! accept --at most MOST at once--> head of a request within HEAD --> answer, read by the client without a pause of STUCK
 //!              ^ the others wait in the kernel's queue       '--> cut off
 //! ```
+//! Once half of the places are taken the head has to come sooner: whoever waits in the queue has to get a place before it gives up.
 //! Whoever sends half a request or reads nothing takes a place away for so long only, and an idle connection as well.
 
 use axum::Router;
@@ -27,6 +28,10 @@ pub(crate) const MOST: usize = 128;
 
 /// Until the head of a request has come, the first one as well as those after an answer.
 pub(crate) const HEAD: Duration = Duration::from_secs(10);
+
+/// The same while places are scarce: a program that collects metrics waits for 10 s (Prometheus, `scrape_timeout`), and several such turns have
+/// to fit into that.
+const SHORT_HEAD: Duration = Duration::from_secs(1);
 
 /// Until more of a request's body has come, or the client has read more of an answer.
 pub(crate) const STUCK: Duration = Duration::from_secs(30);
@@ -64,8 +69,11 @@ pub(crate) async fn serve<L: Accepts>(
 ) -> io::Result<()> {
     let places = Arc::new(Semaphore::new(MOST));
     let graceful = GracefulShutdown::new();
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD);
+    let http = [HEAD, SHORT_HEAD].map(|within| {
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(within);
+        http
+    });
     loop {
         let next = async {
             let place = places.clone().acquire_owned().await;
@@ -80,6 +88,7 @@ pub(crate) async fn serve<L: Accepts>(
             continue;
         };
         let service = TowerToHyperService::new(router.clone());
+        let http = &http[usize::from(places.available_permits() < MOST / 2)];
         let connection = graceful.watch(http.serve_connection(TokioIo::new(Patient { stream, stuck: None }), service));
         tokio::spawn(async move {
             // A client that broke off, or that was too slow: nobody is left to be told.

@@ -70,8 +70,13 @@ enum Admitted {
 
 impl Guard {
     fn admit(&self, uri: &Uri, headers: &HeaderMap) -> Result<Admitted, Refused> {
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let host = hosts.next().and_then(|host| host.to_str().ok());
         let host = host.ok_or_else(|| Refused::wrong("the request has no Host header"))?;
+        // RFC 9112, 3.2: who stands between may have looked at the other one.
+        if hosts.next().is_some() {
+            return Err(Refused::wrong("the request has more than one Host header"));
+        }
         if !is_address_or_localhost(host) {
             return Err(Refused::forbidden(format!(
                 "the request was sent to `{host}`; open this server by its address or as localhost"
@@ -115,8 +120,8 @@ fn is_page(uri: &Uri) -> bool {
 }
 
 fn see_other(path: &str) -> Response {
-    // One slash: a path that begins with two would name another host.
-    let place = format!("/{}", path.trim_start_matches('/'));
+    // One slash: a path that begins with two would name another host, and to browsers a backslash is one.
+    let place = format!("/{}", path.trim_start_matches('/').replace('\\', "%5C"));
     let mut response = Response::new(Body::empty());
     if let Ok(place) = HeaderValue::try_from(place) {
         *response.status_mut() = StatusCode::SEE_OTHER;
@@ -155,6 +160,25 @@ mod tests {
         {
             assert!(!is_address_or_localhost(host), "{host}");
         }
+    }
+
+    #[test]
+    fn a_redirection_stays_on_this_server() {
+        for (path, place) in
+            [("/", "/"), ("//evil.example/x", "/evil.example/x"), ("/\\evil.example", "/%5Cevil.example")]
+        {
+            assert_eq!(see_other(path).headers()[header::LOCATION], place);
+        }
+    }
+
+    #[test]
+    fn a_second_host_is_refused() {
+        let guard = Guard { token: None, cookie: String::new() };
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, HeaderValue::from_static("localhost"));
+        assert_eq!(guard.admit(&Uri::from_static("/"), &headers).unwrap(), Admitted::Yes);
+        headers.append(header::HOST, HeaderValue::from_static("localhost"));
+        assert_eq!(guard.admit(&Uri::from_static("/"), &headers).unwrap_err().status, StatusCode::BAD_REQUEST);
     }
 
     #[test]

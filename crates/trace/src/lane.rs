@@ -13,6 +13,11 @@ pub trait Trace: Send + Sync {
     /// Each lane is in time order by itself, as far as its recorder kept order.
     fn lanes<'t>(&'t self, reading: &'t Reading<'t>) -> Vec<Lane<'t>>;
 
+    /// Files of the trace that have become shorter while they were read: what they had is missing, and reads as zeros.
+    fn torn(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The text of `/proc/kallsyms` of the traced machine, if the file carries it. Some megabytes, read at each call.
     fn kallsyms(&self) -> Option<String> {
         None

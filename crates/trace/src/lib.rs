@@ -60,6 +60,7 @@ pub mod records;
 pub mod replay;
 pub mod request;
 pub mod text;
+mod torn;
 pub mod tracedat;
 pub mod write;
 

@@ -3,7 +3,6 @@
 use crate::error::Error;
 use crate::lane::Trace;
 use crate::{ctf, perfdata, text, tracedat};
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -27,7 +26,7 @@ pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
         return Err(unknown("it is a directory without a CTF `metadata` file".into()));
     }
     let mut first = Vec::new();
-    File::open(path).and_then(|file| file.take(FIRST_BYTES).read_to_end(&mut first)).map_err(io)?;
+    base::files::open(path).and_then(|file| file.take(FIRST_BYTES).read_to_end(&mut first)).map_err(io)?;
     if first.is_empty() {
         return Err(unknown("it is empty".into()));
     }
@@ -53,6 +52,6 @@ pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
 /// Do the first bytes look like a trace that [`open`] reads? Nothing more is read, so a damaged trace looks like one.
 pub fn looks_like_trace(path: &Path) -> bool {
     let mut first = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(FIRST_BYTES).read_to_end(&mut first));
+    let read = base::files::open(path).and_then(|file| file.take(FIRST_BYTES).read_to_end(&mut first));
     read.is_ok() && (tracedat::sniff(&first) || perfdata::sniff(&first) || text::sniff_file(path, &first))
 }

@@ -13,7 +13,7 @@ use crate::decoders::Decoders;
 use crate::in_place::Fields;
 use crate::lane::{Reading, Trace};
 use crate::request::Request;
-use base::{Clock, Problems};
+use base::{Clock, Problem, Problems};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -116,7 +116,15 @@ pub fn replay(trace: &dyn Trace, reading: &Reading<'_>, listener: &mut impl List
     let lanes = trace.lanes(reading);
     let mut totals = Totals { tally: vec![0; event_types], ..Totals::default() };
     crate::decoders::run(lanes, event_types, |decoders| merge(decoders, &mut totals, listener));
+    totals.problems.extend(trace.torn().iter().map(|file| torn(file)));
     totals
+}
+
+fn torn(file: &str) -> Problem {
+    let text = format!(
+        "{file} became shorter while it was read, and what it had behind its new end is missing; read it once more"
+    );
+    Problem::at(file, None, "a file that stays as it is", "a shorter one", 0, text)
 }
 
 /// Time of the trace's first event; `fitted` as in [`Reading`].

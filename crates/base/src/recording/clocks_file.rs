@@ -10,7 +10,6 @@
 
 use super::result_file::LOOKED_AT;
 use super::{ClockPair, Error, Moment, WallClock};
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -33,7 +32,7 @@ impl ClockPair {
 pub(super) fn read(path: &Path, machine: &str) -> Result<Option<Vec<ClockPair>>, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let mut bytes = Vec::new();
-    File::open(path).map_err(io)?.take(LOOKED_AT).read_to_end(&mut bytes).map_err(io)?;
+    crate::files::open(path).map_err(io)?.take(LOOKED_AT).read_to_end(&mut bytes).map_err(io)?;
     if !bytes.starts_with(SIGN.as_bytes()) {
         return Ok(None);
     }

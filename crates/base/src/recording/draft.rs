@@ -3,7 +3,7 @@
 //! For what is computed from other files (a cut, a join). A live recorder writes in place instead ([`Live`](super::Live)),
 //! so that what it has survives it.
 
-use super::{Destination, Error, Recording, private};
+use super::{Destination, Error, Recording, draft_beside, private, remove_abandoned_drafts};
 use std::path::{Path, PathBuf};
 
 /// A directory to fill, which [`Draft::finish`] puts in its place.
@@ -26,7 +26,8 @@ impl Draft {
         // The hidden name means nothing to anybody: what is refused is the place that was named.
         let io = |source| Error::Io { path: asked.clone(), source };
         let place = std::path::absolute(&asked).map_err(io)?;
-        let beside = private::draft_beside(&place);
+        remove_abandoned_drafts(&place);
+        let beside = draft_beside(&place);
         private::make(&beside).map_err(io)?;
         Ok(Self { place, replace, beside })
     }

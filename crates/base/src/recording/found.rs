@@ -8,7 +8,6 @@ use super::{
     ResultFile,
 };
 use crate::Problem;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -219,7 +218,7 @@ fn kind_of(path: &Path) -> Result<PartKind, Error> {
         return Ok(PartKind::Ctf);
     }
     let mut first = Vec::new();
-    File::open(path).map_err(io)?.take(LOOKED_AT).read_to_end(&mut first).map_err(io)?;
+    crate::files::open(path).map_err(io)?.take(LOOKED_AT).read_to_end(&mut first).map_err(io)?;
     // trace-cmd's magic: Documentation/trace-cmd/trace-cmd.dat.v7.5.txt; perf's: tools/perf/util/header.c.
     Ok(match first.as_slice() {
         [0x17, 0x08, 0x44, b't', b'r', b'a', b'c', b'i', b'n', b'g', ..] => PartKind::TraceDat,

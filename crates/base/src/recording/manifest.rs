@@ -64,7 +64,7 @@ pub(super) fn read(root: &Path) -> Result<Recording, Error> {
     let path = root.join(MANIFEST);
     let mut text = Vec::new();
     let io = |source| Error::Io { path: path.clone(), source };
-    File::open(&path).map_err(io)?.take(MOST_BYTES).read_to_end(&mut text).map_err(io)?;
+    crate::files::open(&path).map_err(io)?.take(MOST_BYTES).read_to_end(&mut text).map_err(io)?;
     let manifest: Manifest = match serde_json::from_slice(&text) {
         Ok(manifest) => manifest,
         Err(error) => {

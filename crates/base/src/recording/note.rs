@@ -5,8 +5,6 @@
 use super::{Error, PartKind, Recording};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 pub(super) trait Note: Serialize + DeserializeOwned {
@@ -55,11 +53,7 @@ pub(super) use read_and_write;
 pub(super) fn read<N: Note>(path: &Path) -> Result<N, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let refuse = |reason: String| Error::Manifest { path: path.to_owned(), reason };
-    let mut text = Vec::new();
-    File::open(path).and_then(|file| file.take(N::MOST_BYTES + 1).read_to_end(&mut text)).map_err(io)?;
-    if text.len() as u64 > N::MOST_BYTES {
-        return Err(refuse(format!("it has more than {} bytes, the most that {} take", N::MOST_BYTES, N::WHAT)));
-    }
+    let text = crate::files::read(path, N::MOST_BYTES).map_err(io)?;
     serde_json::from_slice(&text).map_err(|error| refuse(format!("no {}: {error}", N::WHAT)))
 }
 

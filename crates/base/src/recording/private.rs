@@ -1,31 +1,30 @@
-//! Directories for their owner alone, and names that nobody can guess.
+//! Directories for their owner alone.
 //!
-//! A recording holds the kernel's addresses and its log, which the kernel itself keeps from other users. And root writes
-//! recordings below directories that others may write, `/tmp` for one: a name known beforehand could be a link by then.
+//! A recording holds the kernel's addresses and its log, which the kernel itself keeps from other users.
 
-use super::Error;
-use std::ffi::OsString;
-use std::fs::DirBuilder;
-use std::hash::BuildHasher;
+use super::{Error, draft_beside};
+use std::fs::{DirBuilder, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use tempfile::TempDir;
 
 /// What others may do in the directory of a recording: nothing.
 const OWN: u32 = 0o700;
 
-/// A hidden name beside `place` for what is not whole yet; another one at each call.
-pub fn draft_beside(place: &Path) -> PathBuf {
-    // The standard library keys its hashers with random numbers of the operating system.
-    let random = std::hash::RandomState::new().hash_one(place);
-    let mut name = OsString::from(".");
-    name.push(place.file_name().unwrap_or_default());
-    name.push(format!(".{random:016x}.new"));
-    place.with_file_name(name)
+/// Makes a temporary directory, which nobody else can look into: what a host's root alone may read is laid there.
+///
+/// # Errors
+/// If the operating system refuses.
+pub fn temporary(prefix: &str) -> io::Result<TempDir> {
+    tempfile::Builder::new().prefix(prefix).permissions(Permissions::from_mode(OWN)).tempdir()
 }
 
-/// Makes the directory, and those above it; it must not be there.
-pub(super) fn make(path: &Path) -> io::Result<()> {
+/// Makes the directory for its owner alone, and those above it; it must not be there.
+///
+/// # Errors
+/// If it is there, or the operating system refuses.
+pub fn make(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
     DirBuilder::new().mode(OWN).create(path)
 }
@@ -47,7 +46,7 @@ pub(super) fn take(place: &Path) -> Result<(), Error> {
             std::fs::remove_dir(&probe).map_err(io)?;
             match owners.map_err(io)? {
                 (ours, owner) if ours == owner => {
-                    std::fs::set_permissions(place, std::fs::Permissions::from_mode(OWN)).map_err(io)
+                    std::fs::set_permissions(place, Permissions::from_mode(OWN)).map_err(io)
                 }
                 _ => Err(Error::Others { path: place.to_owned() }),
             }
@@ -64,10 +63,8 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_s_name_is_another_at_each_call() {
-        let place = Path::new("/tmp/cut");
-        assert_ne!(draft_beside(place), draft_beside(place));
-        assert!(draft_beside(place).to_string_lossy().starts_with("/tmp/.cut."));
+    fn a_temporary_directory_is_its_owner_s_alone() {
+        assert_eq!(mode(temporary("kvmscope-test-").unwrap().path()), OWN);
     }
 
     #[test]

@@ -228,7 +228,13 @@ mod tests {
             events_lost: 3,
             recorded_ns: 5_000_000_000,
         };
-        Done { counted, findings: vec![("FLW-PREEMPT", "low")], created_s: 1_700_000_000, is_exported: true }
+        Done {
+            place: "kvmscope-agent".into(),
+            counted,
+            findings: vec![("FLW-PREEMPT", "low")],
+            created_s: 1_700_000_000,
+            is_exported: true,
+        }
     }
 
     fn value(text: &str, sample: &str) -> f64 {

@@ -3,12 +3,11 @@
 //! Recording and exporting are done by this program once more, as children: their memory is given back, what they change of the host is in the
 //! journal, and a recorder that outlives a killed agent ends by itself.
 
-use super::keep::{Keep, PREFIX};
+use super::keep::Keep;
 use crate::arguments::JournalPlace;
 use analysis::facts::counted::Counted;
 use analysis::{Answers, Case, Given};
 use anyhow::{Context, anyhow, bail};
-use base::Utc;
 use base::recording::Recording;
 use lab::program::tie;
 use rustix::process::{Pid, Signal, kill_process};
@@ -26,6 +25,8 @@ pub(super) struct Round<'a> {
     length_ns: u64,
     keep: &'a Keep,
     dataset: Option<&'a Path>,
+    /// Recordings that may not be in the data set.
+    unexported: Vec<PathBuf>,
     journal: OsString,
 }
 
@@ -33,6 +34,7 @@ pub(super) struct Round<'a> {
 pub(super) type Found = (&'static str, &'static str);
 
 pub(super) struct Done {
+    pub place: PathBuf,
     pub counted: Counted,
     pub findings: Vec<Found>,
     /// When it was made, seconds since 1970.
@@ -50,18 +52,22 @@ impl<'a> Round<'a> {
         place: &JournalPlace,
     ) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("this program's own file is not known")?;
-        Ok(Self { program, length_ns, keep, dataset, journal: place.directory().as_os_str().to_owned() })
+        let journal = place.directory().as_os_str().to_owned();
+        Ok(Self { program, length_ns, keep, dataset, unexported: keep.recordings(SystemTime::now())?, journal })
     }
 
     /// Records, counts, exports; `None` if a signal came before there was a recording.
     ///
     /// # Errors
     /// If nothing was recorded, or nothing of it could be counted. What was exported or not is no error: it is in the answer.
-    pub(super) fn run(&self, number: u32, stop: &AtomicBool) -> anyhow::Result<Option<Done>> {
-        self.keep.prune(self.keep.largest_bytes())?;
+    pub(super) fn run(&mut self, number: u32, stop: &AtomicBool) -> anyhow::Result<Option<Done>> {
         let now = SystemTime::now();
+        // What an agent that was killed recorded last, or the data set could not take in the round before: once, before it is pruned.
+        let unexported = std::mem::take(&mut self.unexported);
+        self.export(&unexported, stop);
+        self.keep.prune(self.keep.largest_bytes(now), now, None)?;
         let created_s = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let place = self.keep.directory.join(format!("{PREFIX}{}", Utc::of(now).stamp().replace([':', '-'], "")));
+        let place = self.keep.place(now);
         let mut record = self.command("record");
         record.arg("--quiet").arg("--no-progress").arg("--seconds").arg(seconds(self.length_ns)).arg("-o").arg(&place);
         if number > 1 {
@@ -73,21 +79,26 @@ impl<'a> Round<'a> {
             // Half a recording is in the way of the next ones where the disk is full.
             let is_full = is_full(&self.keep.directory);
             let _ = std::fs::remove_dir_all(&place);
-            if is_full && self.keep.make_room()? {
+            if is_full && self.keep.make_room(now)? {
                 return Err(error.context("the disk is full: the oldest recording was removed"));
             }
             return if stop.load(Ordering::Relaxed) { Ok(None) } else { Err(error) };
         }
-        let (counted, findings) = count(&place)?;
-        let is_exported = match self.dataset {
-            Some(dataset) => {
-                let mut export = self.command("export");
-                export.arg("--no-progress").arg("--dataset").arg(dataset).arg(&place);
-                self.end(export, stop).inspect_err(crate::exit::complain).is_ok()
-            }
-            None => false,
-        };
-        Ok(Some(Done { counted, findings, created_s, is_exported }))
+        let counted = count(&place);
+        let is_exported = self.export(std::slice::from_ref(&place), stop);
+        if self.dataset.is_some() && !is_exported {
+            self.unexported.push(place.clone());
+        }
+        let (counted, findings) = counted?;
+        Ok(Some(Done { place, counted, findings, created_s, is_exported }))
+    }
+
+    /// Adds to the data set, if there is one. What cannot be added is complained of.
+    fn export(&self, places: &[PathBuf], stop: &AtomicBool) -> bool {
+        let Some(dataset) = self.dataset.filter(|_| !places.is_empty()) else { return false };
+        let mut export = self.command("export");
+        export.arg("--no-progress").arg("--dataset").arg(dataset).args(places);
+        self.end(export, stop).inspect_err(crate::exit::complain).is_ok()
     }
 
     fn command(&self, name: &str) -> Command {

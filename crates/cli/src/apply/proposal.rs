@@ -7,7 +7,7 @@ use crate::exit::WrongUse;
 use crate::interrupt::Interrupt;
 use analysis::facts::budget::Budget;
 use analysis::{Answers, Case, Given, Listing};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use base::recording::{Emulator, Recording};
 use base::{Change, Needs};
 use serde_json::Value;
@@ -107,11 +107,7 @@ impl Proposal {
     }
 
     fn in_report(ids: &[String], file: &Path) -> anyhow::Result<Vec<Self>> {
-        let about = file.metadata().with_context(|| file.display().to_string())?;
-        if about.len() > MOST_BYTES {
-            bail!("{}: too large for a report ({} bytes)", file.display(), about.len());
-        }
-        let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+        let text = base::files::text(file, MOST_BYTES).with_context(|| file.display().to_string())?;
         let report: Value = serde_json::from_str(&text)
             .map_err(|error| anyhow::anyhow!("{} is not the output of `check --json`: {error}", file.display()))?;
         // Where a report is of several recordings, each section names its own.
@@ -171,7 +167,7 @@ fn is_report(path: &Path) -> bool {
     use std::io::Read;
     let mut first = [0_u8; 1];
     path.is_file()
-        && std::fs::File::open(path).is_ok_and(|mut file| file.read_exact(&mut first).is_ok() && first == *b"{")
+        && base::files::open(path).is_ok_and(|mut file| file.read_exact(&mut first).is_ok() && first == *b"{")
 }
 
 /// True for the beginning of ids, with a star behind it.

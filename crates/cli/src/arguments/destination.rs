@@ -10,7 +10,7 @@ use crate::interrupt::Interrupt;
 use anyhow::anyhow;
 use archive::EXTENSION;
 use base::Utc;
-use base::recording::{Destination, Recording};
+use base::recording::{Destination, Recording, draft_beside};
 use clap::{Args, ValueHint};
 use std::path::{Path, PathBuf};
 
@@ -59,9 +59,7 @@ impl DestinationOptions {
     pub(crate) fn finished(&self, recording: &Recording, interrupt: &Interrupt) -> anyhow::Result<PathBuf> {
         let directory = &recording.root;
         let Some(file) = self.file(directory) else { return Ok(directory.clone()) };
-        let mut beside = file.clone().into_os_string();
-        beside.push(format!(".{}", std::process::id()));
-        let beside = PathBuf::from(beside);
+        let beside = draft_beside(&file);
         interrupt.whole(|| {
             let kept = |error: &dyn std::fmt::Display| {
                 anyhow!("{} was not made: {error}; the recording is {}", file.display(), directory.display())

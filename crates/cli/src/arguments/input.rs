@@ -39,7 +39,7 @@ impl Stdin {
         if !super::is_dash(path) {
             return Ok(path.to_owned());
         }
-        let made = tempfile::Builder::new().prefix("kvmscope-stdin-").tempdir().context("a temporary directory")?;
+        let made = base::recording::temporary("kvmscope-stdin-").context("a temporary directory")?;
         let copy = made.path().join("stdin");
         std::io::copy(&mut std::io::stdin().lock(), &mut File::create(&copy)?).context("stdin cannot be read")?;
         if self.copy.set(made).is_err() {

@@ -151,7 +151,7 @@ pub(crate) fn with_notes(mut recording: Recording) -> Recording {
 /// Whether a file begins as text does: with letters, and without zero bytes.
 fn is_plain(path: &Path) -> bool {
     let mut first = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(4_096).read_to_end(&mut first));
+    let read = base::files::open(path).and_then(|file| file.take(4_096).read_to_end(&mut first));
     read.is_ok() && !first.is_empty() && !first.contains(&0)
 }
 
@@ -167,7 +167,7 @@ pub(crate) fn pasted(files: &[PathBuf], stdin: &Stdin) -> anyhow::Result<Recordi
         if about.is_dir() {
             bail!("{} is a directory; --paste takes text files, --root a directory", file.display());
         }
-        std::fs::File::open(&path).map_err(|error| anyhow!("{}: {error}", file.display()))?;
+        base::files::open(&path).map_err(|error| anyhow!("{}: {error}", file.display()))?;
         parts.push(Part {
             path,
             machine: Machine::RECORDED.into(),

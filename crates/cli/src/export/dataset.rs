@@ -27,7 +27,7 @@ pub(super) use slim::Adding;
 
 #[cfg(feature = "full")]
 mod full {
-    use crate::exit::{WrongUse, complain};
+    use crate::exit::{WrongUse, complain, print};
     use crate::interrupt::Interrupt;
     use crate::progress::Progress;
     use analysis::{Case, Given};
@@ -68,7 +68,7 @@ mod full {
             let (id, digest) = fleet::identity(&recording, given)?;
             if self.local.has(&id) && !self.force {
                 self.there += 1;
-                println!("{title}: already there as recording {} of host {}", id.recording, id.host);
+                print(&format!("{title}: already there as recording {} of host {}", id.recording, id.host))?;
                 return Ok(());
             }
             let case = Case::new(analysis::open(recording)?, given.clone()).with_progress(hear.hear());
@@ -79,7 +79,7 @@ mod full {
             let outcome = self.interrupt.whole(|| self.local.add(&added, source))?;
             let how = if outcome == Outcome::Added { "added" } else { "replaced" };
             self.added += 1;
-            println!("{title}: {how} as recording {} of host {}", id.recording, id.host);
+            print(&format!("{title}: {how} as recording {} of host {}", id.recording, id.host))?;
             Ok(())
         }
 
@@ -88,10 +88,10 @@ mod full {
             Ok(self.local.fail(source, &error.to_string())?)
         }
 
-        pub(crate) fn finish(&self, place: &Path, failed: u64) {
+        pub(crate) fn finish(&self, place: &Path, failed: u64) -> std::io::Result<()> {
             let failed = if failed == 0 { String::new() } else { format!(", {failed} not: table fleet.failures") };
             let added = many(self.added, "recording");
-            println!("{}: {added} added, {} already there{failed}", place.display(), self.there);
+            print(&format!("{}: {added} added, {} already there{failed}", place.display(), self.there))
         }
     }
 }
@@ -123,7 +123,7 @@ mod slim {
             match self.0 {}
         }
 
-        pub(crate) fn finish(&self, _: &Path, _: u64) {
+        pub(crate) fn finish(&self, _: &Path, _: u64) -> std::io::Result<()> {
             match self.0 {}
         }
     }

@@ -13,7 +13,6 @@ use base::nearest::instead;
 use base::recording::{Part, PartKind, Recording};
 use clap::{Args, ValueHint};
 use host::Snapshot;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -297,8 +296,8 @@ pub(crate) fn read_plan(file: &Path, interrupt: &Interrupt) -> anyhow::Result<St
     let shown = file.display().to_string();
     let mut text = String::new();
     // One byte more than is read, so that a longer file is refused and not cut.
-    let read =
-        File::open(file).and_then(|file| file.take(analysis::MOST_PLAN_BYTES as u64 + 1).read_to_string(&mut text));
+    let read = base::files::open(file)
+        .and_then(|file| file.take(analysis::MOST_PLAN_BYTES as u64 + 1).read_to_string(&mut text));
     read.map_err(|error| {
         let is_text = error.kind() != std::io::ErrorKind::InvalidData;
         WrongUse(if is_text { format!("{shown}: {error}") } else { format!("{shown}: no text, and a plan is TOML") })

@@ -320,11 +320,8 @@ fn curve(path: &Path) -> anyhow::Result<Measured> {
 
 /// Lines of a window's length and what was dirtied in it; `#` begins a comment.
 fn listed(path: &Path) -> anyhow::Result<Measured> {
-    const MOST_BYTES: usize = 1 << 20;
-    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    if text.len() > MOST_BYTES {
-        bail!(WrongUse(format!("{}: a curve of more than 1 MiB is none", path.display())));
-    }
+    const MOST_BYTES: u64 = 1 << 20;
+    let text = base::files::text(path, MOST_BYTES).with_context(|| path.display().to_string())?;
     let lines =
         text.lines().enumerate().map(|(number, line)| (number + 1, line.split('#').next().unwrap_or("").trim()));
     let mut points = Vec::new();

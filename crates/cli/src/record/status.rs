@@ -25,7 +25,7 @@ impl Status {
     pub(super) fn say(&self, sentence: &str) {
         if self.wanted {
             // If stderr is closed nobody wants to know.
-            let _ = writeln!(std::io::stderr(), "{sentence}");
+            crate::exit::note(sentence);
         }
     }
 

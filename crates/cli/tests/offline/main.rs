@@ -21,6 +21,7 @@ mod layers;
 mod option_counts;
 mod options;
 mod output;
+mod outsiders;
 mod pack;
 mod patience;
 mod plan;

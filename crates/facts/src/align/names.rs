@@ -14,8 +14,7 @@ use super::symbols::{KERNEL, Symbols};
 use crate::Given;
 use crate::Input;
 use base::recording::PartKind;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use walk::Part;
 
@@ -77,13 +76,7 @@ const MOST_BYTES: u64 = 64 << 20;
 /// # Errors
 /// If it cannot be read, or is too long to be one.
 pub fn text(path: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        let why = format!("it has more than {MOST_BYTES} bytes, the most that a kernel's symbols take");
-        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(String::from_utf8_lossy(&base::files::read(path, MOST_BYTES)?).into_owned())
 }
 
 /// The symbols of `part`'s machine, which halted at `halts`.

@@ -141,7 +141,7 @@ struct Printed {
 /// Reads one; `None` if it is none of these, so that it is a session.
 fn printed(path: &Path) -> std::io::Result<Option<Printed>> {
     let mut text = Vec::new();
-    std::fs::File::open(path)?.take(MOST_BYTES).read_to_end(&mut text)?;
+    base::files::open(path)?.take(MOST_BYTES).read_to_end(&mut text)?;
     if text.starts_with(b"{") {
         return Ok(None);
     }

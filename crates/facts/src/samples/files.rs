@@ -4,7 +4,6 @@ use super::{Breach, CacheUse, Edges, Found, Known, Samples, read};
 use base::recording::result_file::LOOKED_AT;
 use base::recording::{PartKind, Recording, ResultFile};
 use base::{Level, Problem};
-use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -72,11 +71,7 @@ fn read_file(path: &Path, known: Known, found: &mut Found) -> Result<ResultFile,
     let io = |error: std::io::Error| {
         Box::new(Problem::at(file.clone(), None, "a result", "none", 0, format!("{file}: {error}")))
     };
-    if !std::fs::metadata(path).map_err(io)?.is_file() {
-        let text = format!("{file} is no file");
-        return Err(Box::new(Problem::at(file.clone(), None, "a result", "no file", 0, text)));
-    }
-    let mut input = File::open(path).map_err(io)?;
+    let mut input = base::files::open(path).map_err(io)?;
     let mut first = Vec::new();
     input.by_ref().take(LOOKED_AT).read_to_end(&mut first).map_err(io)?;
     let Some(kind) = ResultFile::of(&first) else {

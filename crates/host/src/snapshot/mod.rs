@@ -28,7 +28,6 @@ pub use trees::{is_tree, packed_in, trees_in};
 
 use crate::{Error, budget};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -159,7 +158,7 @@ impl Snapshot {
             return Err(io::ErrorKind::NotFound.into());
         }
         let mut bytes = Vec::new();
-        File::open(whole)?.take(most).read_to_end(&mut bytes)?;
+        base::files::open(&whole)?.take(most).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 

@@ -5,7 +5,6 @@
 use crate::budget::JSON_BYTES;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -43,6 +42,6 @@ pub(super) fn unreadable(root: &Path) -> BTreeMap<String, String> {
 
 fn text(root: &Path, name: &str) -> Option<String> {
     let mut text = String::new();
-    File::open(root.join(name)).ok()?.take(JSON_BYTES as u64).read_to_string(&mut text).ok()?;
+    base::files::open(&root.join(name)).ok()?.take(JSON_BYTES as u64).read_to_string(&mut text).ok()?;
     Some(text)
 }

@@ -17,7 +17,9 @@ impl Scratch {
         std::fs::create_dir_all(cache).map_err(|error| Error::io(cache, error))?;
         sweep(cache, |name| name.strip_prefix(PREFIX)?.parse().ok())?;
         let place = cache.join(format!("{PREFIX}{}", std::process::id()));
-        std::fs::create_dir_all(&place).map_err(|error| Error::io(&place, error))?;
+        // Of a process that had this number once.
+        let _ = std::fs::remove_dir_all(&place);
+        base::recording::make_private(&place).map_err(|error| Error::io(&place, error))?;
         Ok(Self(place))
     }
 

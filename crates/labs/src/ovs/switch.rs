@@ -66,7 +66,7 @@ impl Switch {
     ) -> Result<Self, Error> {
         let directory = Path::new("/run").join(format!("kvmscope-{}", entry.id));
         entry.intend(Step::RunDirectory { path: directory.clone() })?;
-        std::fs::create_dir(&directory).map_err(|error| Error::io(&directory, error))?;
+        base::recording::make_private(&directory).map_err(|error| Error::io(&directory, error))?;
         let others = CpuSet::one(seats.others);
         let at = |name: &str| directory.join(name);
         let socket = format!("unix:{}", at("db.sock").display());

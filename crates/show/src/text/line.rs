@@ -17,9 +17,16 @@ impl Lines {
         Self { page, paint: page.paint(), text: String::new() }
     }
 
-    /// A line as it is, without blanks at its end.
+    /// A line without blanks at its end. Names of the recorded machines may be in it: of control characters only colours pass.
     pub(super) fn line(&mut self, text: &str) {
-        self.text.push_str(text.trim_end());
+        let mut rest = text.trim_end();
+        while let Some(at) = rest.find(ESCAPE) {
+            self.text.push_str(&plain(&rest[..at]));
+            let colour = &rest[at..at + colour_bytes(&rest[at..])];
+            self.text.push_str(if colour.is_empty() { "\u{fffd}" } else { colour });
+            rest = &rest[at + colour.len().max(ESCAPE.len_utf8())..];
+        }
+        self.text.push_str(&plain(rest));
         self.text.push('\n');
     }
 
@@ -59,6 +66,15 @@ impl Lines {
     pub(super) fn into_text(self) -> String {
         self.text
     }
+}
+
+const ESCAPE: char = '\x1b';
+
+/// Bytes of the "select graphic rendition" sequence (ECMA-48, 8.3.117) that `text` begins with; 0 if it begins with something else.
+fn colour_bytes(text: &str) -> usize {
+    let Some(parameters) = text.strip_prefix("\x1b[") else { return 0 };
+    let end = parameters.find(|letter: char| !letter.is_ascii_digit() && letter != ';').unwrap_or(parameters.len());
+    if parameters[end..].starts_with('m') { "\x1b[".len() + end + 1 } else { 0 }
 }
 
 /// A remark further right than this is too far from the heading that it belongs to.
@@ -238,6 +254,16 @@ pub(super) fn bar(share: f64, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_what_commands_a_terminal_only_colours_pass() {
+        let mut lines = Lines::new(Page { width: 80, colour: true, ascii: false });
+        lines.line("\x1b[1;31mHIGH\x1b[0m evil\x1b[2J\x1b]52;c;x\x07 \x1b[31 \x1b[\x1b\x1b[0m");
+        assert_eq!(
+            lines.into_text(),
+            "\x1b[1;31mHIGH\x1b[0m evil\u{fffd}[2J\u{fffd}]52;c;x\u{fffd} \u{fffd}[31 \u{fffd}[\u{fffd}\x1b[0m\n"
+        );
+    }
 
     #[test]
     fn a_unit_stays_with_its_number() {

@@ -16,7 +16,6 @@ use crate::facts::Coverage;
 use crate::format::Endian;
 use base::{MOST_CPUS, Problem};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -55,7 +54,7 @@ fn listed(path: &Path) -> Option<u64> {
     let file = path.with_file_name("index").join(name);
     let bytes = file.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
     let mut head = Vec::new();
-    File::open(file).ok()?.take(INDEX_HEAD as u64).read_to_end(&mut head).ok()?;
+    base::files::open(&file).ok()?.take(INDEX_HEAD as u64).read_to_end(&mut head).ok()?;
     let word = |at: usize| head.get(at..at + 4).map(|word| Endian::Big.unsigned(word));
     if word(0)? != INDEX_MAGIC {
         return None;

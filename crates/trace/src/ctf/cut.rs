@@ -67,7 +67,8 @@ pub fn cut(path: &Path, out: &Path, from_ns: u64, to_ns: u64) -> Result<Cut, Err
     let root = if path.is_file() { path.parent().unwrap_or(path) } else { path };
     for directory in &trace.directories {
         let from = directory.join("metadata");
-        let bytes = fs::read(&from).map_err(|source| Error::Io { file: from.clone(), source })?;
+        let bytes = base::files::read(&from, super::metadata::MOST_BYTES)
+            .map_err(|source| Error::Io { file: from.clone(), source })?;
         create(&below(out, root, &from))?.put(&bytes)?;
     }
     let mut files: BTreeMap<usize, Output> = BTreeMap::new();

@@ -48,12 +48,8 @@ fn search(directory: &Path, depth: usize, budget: &mut usize, found: &mut Vec<Pa
 }
 
 fn starts_as_metadata(file: &Path) -> bool {
-    // Opening a pipe would wait for its writer.
-    if !file.is_file() {
-        return false;
-    }
     let mut start = Vec::new();
-    let read = fs::File::open(file).and_then(|file| file.take(DECIDING).read_to_end(&mut start));
+    let read = base::files::open(file).and_then(|file| file.take(DECIDING).read_to_end(&mut start));
     read.is_ok() && is_metadata(&start)
 }
 

@@ -9,7 +9,6 @@
 
 use crate::Error;
 use crate::format::Endian;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// First four bytes of a metadata packet.
@@ -17,7 +16,7 @@ const MAGIC: u32 = 0x75D1_1D57;
 /// Bytes of a metadata packet's header.
 const HEADER: usize = 37;
 /// Largest metadata. LTTng describes all events of a kernel in 3 MB; each byte may become a word of 40 bytes.
-const MOST_BYTES: u64 = 16 << 20;
+pub(super) const MOST_BYTES: u64 = 16 << 20;
 /// Start of a JSON text in a sequence (RFC 7464).
 pub(super) const RECORD_SEPARATOR: u8 = 0x1E;
 
@@ -61,17 +60,7 @@ impl Metadata {
     /// If it cannot be read, is none of the three forms, or a packet's header is damaged.
     pub(super) fn read(file: &Path) -> Result<Self, Error> {
         let io = |source| Error::Io { file: file.to_owned(), source };
-        let mut bytes = Vec::new();
-        std::fs::File::open(file).and_then(|from| from.take(MOST_BYTES + 1).read_to_end(&mut bytes)).map_err(io)?;
-        if bytes.len() as u64 > MOST_BYTES {
-            return Err(Error::Damaged {
-                file: file.to_owned(),
-                offset: MOST_BYTES,
-                expected: format!("metadata of at most {MOST_BYTES} bytes"),
-                found: "more".to_owned(),
-            });
-        }
-        Self::unpack(file, &bytes)
+        Self::unpack(file, &base::files::read(file, MOST_BYTES).map_err(io)?)
     }
 
     /// Unpacks the content of a metadata file.

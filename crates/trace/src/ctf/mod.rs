@@ -236,6 +236,10 @@ impl Trace for CtfTrace {
         &self.facts
     }
 
+    fn torn(&self) -> Vec<String> {
+        self.files.iter().filter(|file| file.content.is_torn()).map(|file| file.name.clone()).collect()
+    }
+
     fn lanes<'t>(&'t self, reading: &'t Reading<'t>) -> Vec<Lane<'t>> {
         let select = |kind: &StreamKind| Arc::new(kind.select(reading.request, &self.facts.event_types));
         let selections: Vec<_> = self.kinds.iter().map(select).collect();

@@ -129,6 +129,10 @@ impl Trace for PerfData {
         &self.facts
     }
 
+    fn torn(&self) -> Vec<String> {
+        self.bytes.is_torn().then(|| self.facts.path.display().to_string()).into_iter().collect()
+    }
+
     fn lanes<'t>(&'t self, reading: &'t Reading<'t>) -> Vec<Lane<'t>> {
         let endian = self.container.endian;
         let batches = stream::Batches::new(self.ordered(), &self.attrs, &self.kinds, endian, reading);

@@ -32,7 +32,6 @@ use base::{Clock, ClockSource, MOST_CPUS, Problem, Problems};
 use line::{Line, LossLine};
 use lines::{Entry, Lines};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use survey::Survey;
@@ -56,7 +55,7 @@ pub(crate) fn sniff_file(path: &Path, first: &[u8]) -> bool {
         return sniff(first);
     }
     let mut more = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MOST_COMMENT_BYTES).read_to_end(&mut more));
+    let read = base::files::open(path).and_then(|file| file.take(MOST_COMMENT_BYTES).read_to_end(&mut more));
     read.is_ok() && sniff(&more)
 }
 
@@ -186,6 +185,10 @@ fn coverage(survey: &Survey, facts: &Facts) -> BTreeMap<u32, Coverage> {
 impl Trace for Text {
     fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    fn torn(&self) -> Vec<String> {
+        self.bytes.is_torn().then(|| self.facts.path.display().to_string()).into_iter().collect()
     }
 
     fn lanes<'t>(&'t self, reading: &'t Reading<'t>) -> Vec<Lane<'t>> {

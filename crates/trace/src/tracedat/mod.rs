@@ -150,6 +150,10 @@ impl Trace for TraceDat {
         &self.facts
     }
 
+    fn torn(&self) -> Vec<String> {
+        self.files.iter().filter(|file| file.bytes.is_torn()).map(|file| file.name.clone()).collect()
+    }
+
     fn lanes<'t>(&'t self, reading: &'t Reading<'t>) -> Vec<Lane<'t>> {
         let mut lanes = Vec::new();
         let buffers = self.layout.buffers.iter().zip(&self.clocks).zip(&self.indexes);

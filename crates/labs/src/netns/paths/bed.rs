@@ -53,7 +53,7 @@ impl Making<'_> {
     pub(super) fn run_directory(&mut self) -> Result<PathBuf, Error> {
         let path = std::path::Path::new("/run").join(format!("kvmscope-{}", self.entry.id));
         self.entry.intend(Step::RunDirectory { path: path.clone() })?;
-        std::fs::create_dir(&path).map_err(|error| Error::io(&path, error))?;
+        base::recording::make_private(&path).map_err(|error| Error::io(&path, error))?;
         Ok(path)
     }
 }

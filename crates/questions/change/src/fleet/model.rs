@@ -125,6 +125,11 @@ impl Bits {
 }
 
 impl Fleet {
+    /// Names a recording that cannot be taken in, and why.
+    pub fn leave_out(&mut self, source: String, why: String) {
+        self.failures.insert(source, why);
+    }
+
     /// Adds one recording by its tables; what a fleet has already is left as it is.
     ///
     /// # Errors

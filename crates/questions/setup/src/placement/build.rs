@@ -56,6 +56,6 @@ pub fn model(level: Level, id: &str, machine: Machine, pasted: bool, wishes: &Wi
 fn note(path: &std::path::Path, most_bytes: u64) -> std::io::Result<String> {
     use std::io::Read;
     let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(most_bytes).read_to_end(&mut bytes)?;
+    base::files::open(path)?.take(most_bytes).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

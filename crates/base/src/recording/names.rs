@@ -1,0 +1,110 @@
+//! Names of what is not whole yet.
+//!
+//! Root writes recordings below directories that others may write, `/tmp` for one: a name known beforehand could be a link by then. And a
+//! program that is killed leaves what it was filling, which the next one for the same place removes.
+//!
+//! ```text
+//! NAME  <--renamed--  .NAME.<processes>-<pid>.<random>.new
+//! ```
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, RandomState};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// How the name of a draft ends.
+const END: &str = ".new";
+
+/// What nobody has touched for so long, nobody fills any more. Process ids of other hosts, containers and boots mean nothing here.
+const ABANDONED_AFTER: Duration = Duration::from_secs(24 * 3_600);
+
+/// A hidden name beside `place` for what is not whole yet; another one at each call.
+pub fn draft_beside(place: &Path) -> PathBuf {
+    // The standard library keys its hashers with random numbers of the operating system.
+    let random = RandomState::new().hash_one(place);
+    let mut name = start(place);
+    name.push(format!("{:08x}-{}.{random:016x}{END}", processes(), std::process::id()));
+    place.with_file_name(name)
+}
+
+/// Removes drafts of `place` whose programs were killed. What cannot be removed stays.
+pub fn remove_abandoned_drafts(place: &Path) {
+    let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (start, now) = (start(place), SystemTime::now());
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_draft = |rest: &&[u8]| rest.ends_with(END.as_bytes());
+        let Some(rest) = name.as_bytes().strip_prefix(start.as_bytes()).filter(is_draft) else { continue };
+        let age = entry.metadata().ok().and_then(|about| now.duration_since(about.modified().ok()?).ok());
+        if is_left(rest, Path::new("/proc")).unwrap_or_else(|| age.is_some_and(|age| age > ABANDONED_AFTER)) {
+            let path = entry.path();
+            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let _ = if is_directory { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        }
+    }
+}
+
+/// `.NAME.`
+fn start(place: &Path) -> OsString {
+    let mut name = OsString::from(".");
+    name.push(place.file_name().unwrap_or_default());
+    name.push(".");
+    name
+}
+
+/// Whether the program of a draft runs no more; `None` if it is of other processes than one can see here, or no draft.
+fn is_left(rest: &[u8], proc: &Path) -> Option<bool> {
+    let (of, rest) = OsStr::from_bytes(rest).to_str()?.split_once('-')?;
+    let pid: u32 = rest.split('.').next()?.parse().ok()?;
+    let is_ours = u32::from_str_radix(of, 16).ok()? == processes() && proc.join("self").exists();
+    is_ours.then(|| !proc.join(pid.to_string()).exists())
+}
+
+/// Which processes have their ids in common: those of a namespace (pid_namespaces(7)), of one boot of a host.
+fn processes() -> u32 {
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let boot = fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    // The same in all programs: this hasher has no key.
+    BuildHasherDefault::<DefaultHasher>::default().hash_one((namespace, boot)) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_draft_s_name_is_another_at_each_call() {
+        let place = Path::new("/tmp/cut");
+        assert_ne!(draft_beside(place), draft_beside(place));
+        assert!(draft_beside(place).to_string_lossy().starts_with("/tmp/.cut."));
+    }
+
+    #[test]
+    fn drafts_of_killed_programs_are_removed_and_no_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("cut");
+        let draft = |of: u32, pid: u32| format!(".cut.{of:08x}-{pid}.0123456789abcdef.new");
+        // Above the largest process id there is (PID_MAX_LIMIT, include/linux/threads.h).
+        let (gone, running, elsewhere) =
+            (draft(processes(), 1 << 23), draft(processes(), std::process::id()), draft(processes() ^ 1, 1 << 23));
+        let old = draft(processes() ^ 1, 7);
+        for name in [&gone, &running, &elsewhere, &old] {
+            fs::create_dir_all(directory.path().join(name).join("L0")).unwrap();
+        }
+        let others = [".cutter.new", ".cut.mine", "cut.new"];
+        others.iter().for_each(|name| fs::write(directory.path().join(name), b"").unwrap());
+        let days_ago = SystemTime::now() - 2 * ABANDONED_AFTER;
+        fs::File::open(directory.path().join(&old)).unwrap().set_modified(days_ago).unwrap();
+        remove_abandoned_drafts(&place);
+        let mut left: Vec<String> = fs::read_dir(directory.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        let mut expected = [running.as_str(), &elsewhere, others[0], others[1], others[2]];
+        expected.sort_unstable();
+        assert_eq!(left, expected);
+    }
+}
