@@ -63,7 +63,8 @@ impl<'a> Round<'a> {
     pub(super) fn run(&mut self, number: u32, stop: &AtomicBool) -> anyhow::Result<Option<Done>> {
         let now = SystemTime::now();
         // What an agent that was killed recorded last, or the data set could not take in the round before: once, before it is pruned.
-        let unexported = std::mem::take(&mut self.unexported);
+        let mut unexported = std::mem::take(&mut self.unexported);
+        unexported.retain(|place| place.exists());
         self.export(&unexported, stop);
         self.keep.prune(self.keep.largest_bytes(now), now, None)?;
         let created_s = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());

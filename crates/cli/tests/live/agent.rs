@@ -137,8 +137,8 @@ fn a_full_disk_costs_recordings_and_not_the_agent() {
     // A disk of its own, in a mount namespace that ends with the agent.
     let directory = place.path().join("full");
     std::fs::create_dir(&directory).unwrap();
-    let script = "mount -t tmpfs -o size=256k none \"$0\" && mkdir \"$0/kvmscope-agent-0\" && \
-        dd if=/dev/zero of=\"$0/kvmscope-agent-0/old\" bs=1k count=160 status=none && \
+    let script = "mount -t tmpfs -o size=256k none \"$0\" && mkdir \"$0/kvmscope-agent-20260101T000000Z\" && \
+        dd if=/dev/zero of=\"$0/kvmscope-agent-20260101T000000Z/old\" bs=1k count=160 status=none && \
         \"$1\" agent \"$0\" --seconds 0.3 --every 1s --share 100% --rounds 2 --listen 127.0.0.1:0; \
         status=$?; ls \"$0\"; exit $status";
     let mut shell = Command::new("unshare");
@@ -148,7 +148,7 @@ fn a_full_disk_costs_recordings_and_not_the_agent() {
     let (said, left) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
     assert!(output.status.success(), "{said}");
     assert!(said.contains("No space left on device") && said.contains("the oldest recording was removed"), "{said}");
-    assert!(!left.contains("kvmscope-agent-0"), "what is older has made room: {left}");
+    assert!(!left.contains("kvmscope-agent-20260101T000000Z"), "what is older has made room: {left}");
     assert!(is_clean(place.path()), "the host is as it was: {said}");
 }
 
