@@ -29,10 +29,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     } else {
         return Ok(file);
     };
-    Err(io::Error::new(
-        ErrorKind::InvalidInput,
-        format!("it is {kind}; files are read, and from a program what comes on stdin"),
-    ))
+    Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {kind}, not a regular file")))
 }
 
 /// The content of a file, which must have `most_bytes` at most.
@@ -74,7 +71,7 @@ mod tests {
         assert!(open(place.path()).is_ok(), "whoever reads a directory is told that it is one");
         for (path, kind) in [(fifo.as_path(), "a FIFO"), (&link, "a FIFO"), (Path::new("/dev/zero"), "a device")] {
             let error = open(path).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("it is {kind};")), "{error}");
+            assert!(error.starts_with(&format!("it is {kind},")), "{error}");
         }
     }
 }

@@ -111,7 +111,7 @@ impl Agent {
             let mut made = None;
             if let Some(ahead) = keep.ahead(SystemTime::now()).first().filter(|_| number == 1) {
                 say(&format!(
-                    "{} is called after a time to come, so the clock was set back; it counts as the oldest recording",
+                    "{} is dated in the future: the clock was set back; it is treated as the oldest recording",
                     base::shell::printable(&ahead.display().to_string())
                 ));
             }

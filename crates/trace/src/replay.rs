@@ -121,9 +121,7 @@ pub fn replay(trace: &dyn Trace, reading: &Reading<'_>, listener: &mut impl List
 }
 
 fn torn(file: &str) -> Problem {
-    let text = format!(
-        "{file} became shorter while it was read, and what it had behind its new end is missing; read it once more"
-    );
+    let text = format!("{file} was truncated while it was read: the events behind its new end are missing");
     Problem::at(file, None, "a file that stays as it is", "a shorter one", 0, text)
 }
 

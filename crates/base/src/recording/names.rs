@@ -7,7 +7,7 @@
 //! NAME  <--renamed--  .NAME.<processes>-<pid>.<random>.new
 //! ```
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, RandomState};
 use std::os::unix::ffi::OsStrExt;
@@ -35,10 +35,9 @@ pub fn remove_abandoned_drafts(place: &Path) {
     let (start, now) = (start(place), SystemTime::now());
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let is_draft = |rest: &&[u8]| rest.ends_with(END.as_bytes());
-        let Some(rest) = name.as_bytes().strip_prefix(start.as_bytes()).filter(is_draft) else { continue };
+        let Some(maker) = name.as_bytes().strip_prefix(start.as_bytes()).and_then(maker) else { continue };
         let age = entry.metadata().ok().and_then(|about| now.duration_since(about.modified().ok()?).ok());
-        if is_left(rest, Path::new("/proc")).unwrap_or_else(|| age.is_some_and(|age| age > ABANDONED_AFTER)) {
+        if has_ended(maker, Path::new("/proc")).unwrap_or_else(|| age.is_some_and(|age| age > ABANDONED_AFTER)) {
             let path = entry.path();
             let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
             let _ = if is_directory { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
@@ -54,11 +53,18 @@ fn start(place: &Path) -> OsString {
     name
 }
 
-/// Whether the program of a draft runs no more; `None` if it is of other processes than one can see here, or no draft.
-fn is_left(rest: &[u8], proc: &Path) -> Option<bool> {
-    let (of, rest) = OsStr::from_bytes(rest).to_str()?.split_once('-')?;
-    let pid: u32 = rest.split('.').next()?.parse().ok()?;
-    let is_ours = u32::from_str_radix(of, 16).ok()? == processes() && proc.join("self").exists();
+/// Who made the draft whose name goes on like this: its processes and its id among them; `None` for a file of somebody else's.
+fn maker(rest: &[u8]) -> Option<(u32, u32)> {
+    let (of, rest) = std::str::from_utf8(rest).ok()?.strip_suffix(END)?.split_once('-')?;
+    let (pid, random) = rest.split_once('.')?;
+    let is_hexadecimal = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let fits = of.len() == 8 && random.len() == 16 && is_hexadecimal(of) && is_hexadecimal(random);
+    fits.then_some((u32::from_str_radix(of, 16).ok()?, pid.parse().ok()?))
+}
+
+/// Whether that program has ended; `None` if it is of other processes than one can see here.
+fn has_ended((of, pid): (u32, u32), proc: &Path) -> Option<bool> {
+    let is_ours = of == processes() && proc.join("self").exists();
     is_ours.then(|| !proc.join(pid.to_string()).exists())
 }
 
@@ -93,17 +99,19 @@ mod tests {
         for name in [&gone, &running, &elsewhere, &old] {
             fs::create_dir_all(directory.path().join(name).join("L0")).unwrap();
         }
-        let others = [".cutter.new", ".cut.mine", "cut.new"];
+        let others = [".cutter.new", ".cut.mine", ".cut.mine.new", ".cut.0-7.new", "cut.new"];
         others.iter().for_each(|name| fs::write(directory.path().join(name), b"").unwrap());
         let days_ago = SystemTime::now() - 2 * ABANDONED_AFTER;
-        fs::File::open(directory.path().join(&old)).unwrap().set_modified(days_ago).unwrap();
+        for name in [&old[..]].iter().chain(&others) {
+            fs::File::open(directory.path().join(name)).unwrap().set_modified(days_ago).unwrap();
+        }
         remove_abandoned_drafts(&place);
         let mut left: Vec<String> = fs::read_dir(directory.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         left.sort();
-        let mut expected = [running.as_str(), &elsewhere, others[0], others[1], others[2]];
+        let mut expected = [&[running.as_str(), &elsewhere], &others[..]].concat();
         expected.sort_unstable();
         assert_eq!(left, expected);
     }
