@@ -50,7 +50,7 @@ impl Asked {
             return Err(Failure::Usage("from_ns must be before to_ns".to_owned()));
         }
         let level = self.level.as_deref().map(str::parse::<Level>).transpose().map_err(Failure::usage)?;
-        let narrow = Narrow { level, vm: self.vm.clone(), vcpu: self.vcpu, window };
+        let narrow = Narrow { level, vm: self.vm.clone(), vcpu: self.vcpu, window, witness: None };
         let budget = self.budget.as_deref().map(read_budget).transpose()?;
         Ok(Given { narrow, budget, ..Given::default() })
     }

@@ -187,6 +187,26 @@ export const compared = [
         await said.waitFor();
         assert.ok(!(await page.content()).includes("NaN"), view);
       }
+      // Of what has nothing in common, and of a recording and itself, no view says that anything is gone.
+      for (const [b, why] of [
+        ["hosts-amd", "no common metric"],
+        [LINUX, "is compared with itself, so nothing can differ"],
+      ]) {
+        for (const view of [
+          "compared",
+          "findings",
+          "exits",
+          "timeline",
+          "flame",
+          "costs",
+          "multiplication",
+        ]) {
+          await open(page, base, `r=${LINUX}&b=${b}&view=${view}`);
+          await page.locator(".apart, .empty", { hasText: why }).waitFor();
+          await settled(page);
+          assert.equal(await page.locator("[data-both], .both-findings").count(), 0, view);
+        }
+      }
       await open(page, base, `r=${LINUX}&b=deleted-since&view=compared`);
       await page.getByText("deleted-since could not be opened, so nothing is compared").waitFor();
       await page.waitForSelector(".finding");

@@ -1,16 +1,9 @@
-// What hands know from other viewers of traces: details, areas, focus, history, wheel, pinch, search, order of lanes, arrows.
+// What hands know from other viewers of traces: details, areas, focus, history, wheel, pinch, search, arrows.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { CANVAS, close, onLanes, timeline } from "./lanes.mjs";
 import { atOnce, rested, settled } from "./settled.mjs";
-import { address, ask, LINUX, length, NESTED, open, param } from "./shared.mjs";
-
-const CANVAS = ".lane-canvas .above";
-
-export async function timeline(page, base, hash) {
-  await open(page, base, `${hash}&view=timeline`);
-  await page.waitForSelector("canvas[data-drawn]:not([data-drawn='0'])");
-  return page.locator(CANVAS).boundingBox();
-}
+import { ask, LINUX, length, NESTED, param } from "./shared.mjs";
 
 /** A chain of the recording and the timeline around it, as a staircase. */
 async function aroundChain(page, base, more = "") {
@@ -29,9 +22,8 @@ async function fingers(page) {
   return (type, touchPoints) => client.send("Input.dispatchTouchEvent", { type, touchPoints });
 }
 
-const close = (a, b, by) => assert.ok(Math.abs(a - b) <= by, `${a} is near ${b}`);
-
 export const gestures = [
+  ...onLanes,
   [
     "a click shows the details of a slice below the timeline, with its chain and its neighbours",
     async ({ page, base }) => {
@@ -254,43 +246,16 @@ export const gestures = [
       const help = await page.locator("dialog").textContent();
       for (const word of ["Home / End", "ctrl-wheel", "shift-drag", "double-click"])
         assert.ok(help.includes(word), word);
-    },
-  ],
-  [
-    "lanes are filtered, pinned and sorted, and the address keeps it",
-    async ({ page, base }) => {
-      const groups = encodeURIComponent("host CPUs");
-      await page.setViewportSize({ width: 1280, height: 1200 });
-      await timeline(page, base, `r=${LINUX}&groups=${groups}`);
-      const names = () => page.locator(".lane-names strong").allTextContents();
-      assert.deepEqual((await names()).slice(0, 4), ["vCPU 0", "vCPU 1", "CPU 0", "CPU 1"]);
-      const row = page.locator(".lane-names li", { hasText: "CPU 1" }).last();
-      await row.hover();
-      await row.getByRole("button", { name: /^Pin CPU 1/ }).click();
-      assert.equal((await names())[0], "CPU 1");
-      await page.getByLabel("Filter lanes by words").fill("vcpu 1 170");
-      await page.waitForFunction(() => document.querySelectorAll(".lane-names strong").length === 1);
-      assert.deepEqual(await names(), ["vCPU 1"]);
-      await page.getByLabel("Filter lanes by words").fill("");
-      await page.getByLabel("Order of lanes").selectOption("preempted");
-      const { lanes, states } = await ask(base, LINUX, "timeline");
-      const preempted = states.findIndex((state) => state.name === "preempted");
-      const each = await ask(base, LINUX, "states?lanes=0-1");
-      const [a, b] = each.lanes.map(({ time_ns }) => time_ns[preempted]);
-      const expected = a >= b ? ["vCPU 0", "vCPU 1"] : ["vCPU 1", "vCPU 0"];
-      await page.waitForFunction(
-        (first) => document.querySelectorAll(".lane-names strong")[1]?.textContent === first,
-        expected[0],
+      // It begins at its top, and no key touches what it does.
+      assert.equal(await page.evaluate(() => document.querySelector("dialog").scrollTop), 0);
+      const apart = await page.evaluate(() =>
+        [...document.querySelectorAll("dialog dl > div")].map(
+          (row) =>
+            row.querySelector("dd").getBoundingClientRect().left -
+            row.querySelector("kbd").getBoundingClientRect().right,
+        ),
       );
-      assert.deepEqual((await names()).slice(1, 3), expected);
-      const kept = await address(page);
-      assert.match(kept, /pin=\d+/);
-      assert.match(kept, /order=preempted/);
-      await page.reload();
-      await page.waitForFunction(
-        (title) => document.querySelector(".lane-names strong")?.textContent === title,
-        lanes.find(({ id }) => kept.includes(`pin=${id}`)).title,
-      );
+      assert.ok(Math.min(...apart) >= 8, `${Math.min(...apart)} pixels`);
     },
   ],
   [

@@ -1,5 +1,6 @@
 // The first screen is the answer: a picture of the levels, the changes that give most back, and the views that have something.
 import assert from "node:assert/strict";
+import { settled } from "./settled.mjs";
 import { ask, clean, LINUX, NESTED, open, param } from "./shared.mjs";
 
 const BENCH = "bench-vmx-shadow-off";
@@ -27,6 +28,50 @@ export const glance = [
     },
   ],
   [
+    "the answer stands first and largest, and its picture, its number and what to run above the fold",
+    async ({ page, base }) => {
+      await page.setViewportSize({ width: 1280, height: 800 });
+      for (const id of [NESTED, LINUX, HOSTS, BENCH, "seed-vhost", "ovs-dpdk-chain", "plan-chain"]) {
+        await open(page, base, `r=${id}`);
+        await settled(page);
+        const { sections } = await ask(base, id, "report");
+        const first = page.locator(".summary.first").first();
+        const said = await first.textContent();
+        assert.ok(sections[0].summary.startsWith(said), `${id}: ${said}`);
+        assert.match(said, /[.!?]$/, `${id}: it is a whole sentence`);
+        const size = await first.evaluate((it) => Number.parseFloat(getComputedStyle(it).fontSize));
+        assert.ok(size >= 20, `${id}: ${size} px`);
+        const box = async (what) => page.locator(what).first().boundingBox();
+        const [answer, picture] = [await first.boundingBox(), await box(".glance :is(svg.picture, table)")];
+        assert.ok(answer.y + answer.height < 400, `${id}: the answer ends at ${answer.y + answer.height}`);
+        assert.ok(picture.y < 450, `${id}: the picture begins at ${picture.y}`);
+        for (const what of [".best .much", ".best pre"]) {
+          if ((await page.locator(what).count()) === 0) continue;
+          const { y, height } = await box(what);
+          assert.ok(y + height <= 800, `${id}: ${what} ends at ${y + height}`);
+        }
+      }
+    },
+  ],
+  [
+    "exits are those that one level recorded, and another level's are one press away",
+    async ({ page, base }) => {
+      await open(page, base, `r=${LINUX}&view=exits`);
+      const { sections } = await ask(base, LINUX, "report");
+      const { columns, rows } = sections[0].tables.exits;
+      const at = (name) => columns.findIndex((column) => column.name === name);
+      for (const level of ["L0", "L1"]) {
+        await page.locator(".seen-by").getByRole("button", { name: level }).click();
+        const own = rows.filter((row) => row[at("machine")] === level);
+        const exits = own.reduce((sum, row) => sum + row[at("count")], 0);
+        await page.getByText(`${exits.toLocaleString("en-US")} exits took`).waitFor();
+        assert.equal(await page.locator("table.numbers tbody tr").count(), own.length);
+        assert.equal(await param(page, "by"), level === "L0" ? null : level);
+      }
+      await page.getByText("As L1 saw it: the work of L0 is inside.").waitFor();
+    },
+  ],
+  [
     "what gives most back stands first, and leads to its card",
     async ({ page, base }) => {
       await open(page, base, `r=${NESTED}`);
@@ -45,7 +90,7 @@ export const glance = [
       );
       assert.equal(
         await page.locator(".best .much").first().textContent(),
-        `up to ${(100 * back(best[0])).toFixed(1)} %`,
+        `${best[0].gives_back.low > 0 ? "" : "up to "}${(100 * back(best[0])).toFixed(1)} %`,
       );
       await page.locator(".best button").first().click();
       assert.equal(await param(page, "finding"), best[0].id);

@@ -1,6 +1,6 @@
 // Pictures of lost time: they draw what the report has, and a moment opens the timeline there.
 import assert from "node:assert/strict";
-import { ask, NESTED, open, param } from "./shared.mjs";
+import { ask, LINUX, NESTED, open, param } from "./shared.mjs";
 
 const pictures = async (base) => {
   const { sections } = await ask(base, NESTED, "report");
@@ -39,6 +39,30 @@ export const latency = [
       const unknown = cells.filter((cell) => cell === null).length;
       assert.ok(unknown > 0 && unknown < cells.length, "some of the recording is not known");
       assert.equal(await figure("over-time-L0").locator("rect[fill='url(#pat-unknown)']").count(), unknown);
+    },
+  ],
+  [
+    "when vCPUs lost time: what L1 saw of the same time is not drawn, and no name lies on a cell, however long it is",
+    async ({ page, base }) => {
+      for (const width of [1280, 390]) {
+        await page.setViewportSize({ width, height: 800 });
+        await open(page, base, `r=${LINUX}&view=of-latency`);
+        const heading = page.getByRole("heading", { name: "When vCPUs lost time" });
+        await heading.waitFor();
+        assert.equal(await heading.count(), 1);
+        const gaps = await page.evaluate(() => {
+          const figure = document.querySelector('[aria-labelledby="latency-over-time-L0-title"]');
+          return [...figure.querySelectorAll("svg.picture > g")]
+            .filter((row) => row.querySelector("rect"))
+            .map(
+              (row) =>
+                row.querySelector("rect").getBoundingClientRect().left -
+                row.querySelector("text").getBoundingClientRect().right,
+            );
+        });
+        assert.equal(gaps.length, 2);
+        for (const gap of gaps) assert.ok(gap >= 0, `${width} px wide: ${gap} px between name and cell`);
+      }
     },
   ],
 ];

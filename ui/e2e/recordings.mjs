@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { start } from "./serve.mjs";
-import { ask, LINUX, NESTED, open } from "./shared.mjs";
+import { ask, LINUX, NESTED, open, param } from "./shared.mjs";
 
 const fixtures = resolve(import.meta.dirname, "../../fixtures");
 
@@ -68,6 +68,130 @@ export const recordings = [
       } finally {
         server.child.kill();
         rmSync(folder, { recursive: true });
+      }
+    },
+  ],
+  [
+    "a recording whose trace turns out to be damaged stands below the others too",
+    async ({ page, base }) => {
+      const brief = await ask(base, NESTED, "brief");
+      await page.route(new RegExp(`${NESTED}/brief`), (route) =>
+        route.fulfill({
+          json: {
+            ...brief,
+            duration_ns: null,
+            findings: 0,
+            answer: "",
+            time: [],
+            worst: null,
+            problem: "it ends too early",
+          },
+        }),
+      );
+      await page.goto(base);
+      const card = page.locator(".unreadable li", { hasText: NESTED });
+      await card.getByText("it ends too early").waitFor();
+      await card.getByText("Its trace is damaged").waitFor();
+      await page.getByText("1 recording cannot be read").waitFor();
+      assert.equal(await page.locator(".recordings a strong", { hasText: NESTED }).count(), 0);
+    },
+  ],
+  [
+    "a server that goes away is told once on the list, which goes on when it is back",
+    async ({ page, base, expectErrors }) => {
+      expectErrors();
+      // It ends after the first brief.
+      let briefs = 0;
+      let gone = false;
+      await page.route(/\/api\//, (route) => {
+        if (/brief$/.test(route.request().url()) && ++briefs === 2) gone = true;
+        return gone ? route.abort() : route.continue();
+      });
+      await page.goto(base);
+      await page.locator(".lost").waitFor();
+      const said = await page.locator("#app").textContent();
+      assert.equal(said.match(/does not answer/g).length, 1);
+      assert.ok(!/open it to see|reading its findings/.test(said), said);
+      gone = false;
+      await page.getByRole("button", { name: "Ask now" }).click();
+      await page.locator(".lost").waitFor({ state: "detached" });
+      const card = page.locator(".recordings a", { has: page.getByText(NESTED, { exact: true }) });
+      await card.locator(".worst").waitFor();
+    },
+  ],
+  [
+    "a view that could not be fetched, and one whose numbers could not, are there once the server is back, without a reload",
+    async ({ page, base, expectErrors }) => {
+      expectErrors();
+      // As when a server ends before the views were fetched ahead.
+      const late = /\/Chains[.-]/;
+      let isLate = true;
+      let gone = false;
+      await page.route(/./, (route) =>
+        gone || (isLate && late.test(route.request().url())) ? route.abort() : route.continue(),
+      );
+      await open(page, base, `r=${NESTED}`);
+      await page.waitForSelector(".summary");
+      await page.evaluate(() => {
+        globalThis.isSamePage = true;
+      });
+      gone = true;
+      await page.keyboard.press("4");
+      await page.getByText("The view appears as soon as it does.").waitFor();
+      assert.equal(await page.locator(".lost").count(), 1);
+      [gone, isLate] = [false, false];
+      await page.getByRole("button", { name: "Ask now" }).click();
+      await page.waitForSelector("svg.ladder");
+      await page.locator(".lost").waitFor({ state: "detached" });
+      gone = true;
+      await page.keyboard.press("5");
+      await page.locator(".lost").waitFor();
+      // Nobody presses anything: it is asked again by itself.
+      gone = false;
+      await page.waitForSelector(".figure figcaption");
+      await page.locator(".lost").waitFor({ state: "detached" });
+      assert.ok(await page.evaluate(() => globalThis.isSamePage), "no reload");
+    },
+  ],
+  [
+    "opening a recording puts the keyboard on its heading, and an unknown view is corrected in the address",
+    async ({ page, base }) => {
+      await open(page, base, "");
+      await page.locator(".recordings a", { has: page.getByText(NESTED, { exact: true }) }).focus();
+      await page.keyboard.press("Enter");
+      await page.waitForFunction(() => document.activeElement?.tagName === "H1");
+      assert.equal(await page.evaluate(() => document.activeElement.textContent), `Findings of ${NESTED}`);
+      await open(page, base, `r=${NESTED}&view=zzz`);
+      await page.waitForFunction(() => !location.hash.includes("zzz"));
+      await page.waitForSelector(".summary");
+      assert.equal(await param(page, "r"), NESTED);
+      // The system's own colours take the ground of what is open away: it has a line around it.
+      await page.emulateMedia({ forcedColors: "active" });
+      const lines = await page.evaluate(() =>
+        [...document.querySelectorAll("nav.views a")].map((it) => [
+          it.getAttribute("aria-current"),
+          getComputedStyle(it).outlineStyle,
+        ]),
+      );
+      assert.deepEqual(
+        lines.map(([, line]) => line),
+        lines.map(([current]) => (current ? "solid" : "none")),
+      );
+    },
+  ],
+  [
+    "views begin at their top, also where no strip stands above them",
+    async ({ page, base }) => {
+      for (const view of ["of-nesting", "sections"]) {
+        await open(page, base, `r=hosts-intel&view=${view}`);
+        await page.locator("main h2").first().waitFor();
+        const above = await page.evaluate(() => {
+          const [main, first] = ["main", "main h2"].map((it) =>
+            document.querySelector(it).getBoundingClientRect(),
+          );
+          return first.top - main.top;
+        });
+        assert.ok(above < 30, `${above} pixels above the first heading of ${view}`);
       }
     },
   ],

@@ -65,10 +65,12 @@ export const span = [
       await open(page, base, `r=${LINUX}&view=multiplication&${at}`);
       const report = await ask(base, LINUX, `report?${at}`);
       const { columns, rows } = report.sections[0].tables.chains;
-      const [count, censored] = ["count", "censored"].map((name) =>
+      const [count, censored, disturbed] = ["count", "censored", "disturbed"].map((name) =>
         columns.findIndex((column) => column.name === name),
       );
-      const exits = rows.reduce((sum, row) => sum + row[count] - row[censored], 0).toLocaleString("en-US");
+      const exits = rows
+        .reduce((sum, row) => sum + row[count] - row[censored] - row[disturbed], 0)
+        .toLocaleString("en-US");
       await page.waitForFunction(
         (start) => document.querySelector("figcaption")?.textContent.startsWith(start),
         `${exits} exits of L2`,

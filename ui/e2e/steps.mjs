@@ -72,10 +72,8 @@ export const steps = [
       const titles = findings.sort((a, b) => a.rank - b.rank).map(({ title }) => title);
       assert.ok(titles.length > 0, "the fixture has findings");
       assert.deepEqual(await page.locator(".finding h3").allTextContents(), titles);
-      assert.equal(
-        await page.locator(".summary").first().textContent(),
-        report.sections[0].summary.split("\n\n")[0],
-      );
+      const first = await page.locator(".summary").first().textContent();
+      assert.ok(report.sections[0].summary.startsWith(first) && first.endsWith("."), first);
     },
   ],
   [
@@ -317,10 +315,8 @@ export const steps = [
         await page.goto(`file://${path}`);
         await page.waitForSelector("html[data-kvmscope=mounted]");
         await page.waitForSelector(".summary");
-        assert.equal(
-          await page.locator(".summary").first().textContent(),
-          report.sections[0].summary.split("\n\n")[0],
-        );
+        const first = await page.locator(".summary").first().textContent();
+        assert.ok(report.sections[0].summary.startsWith(first) && first.endsWith("."), first);
         await page.keyboard.press("2");
         await page.waitForSelector("canvas[data-drawn]");
         assert.match(await page.locator("figcaption").textContent(), /1 vCPU: about \d/);
@@ -339,12 +335,12 @@ export const steps = [
         await find.blur();
         await page.keyboard.press("4");
         await page.waitForSelector("svg.ladder");
-        const { chains, censored } = aggregates;
+        const { chains, censored, disturbed } = aggregates;
         await page
           .getByRole("heading", { name: new RegExp(`of ${chains.toLocaleString("en-US")} chains`) })
           .waitFor();
         await page.keyboard.press("5");
-        const closed = (chains - censored).toLocaleString("en-US");
+        const closed = (chains - censored - disturbed).toLocaleString("en-US");
         await page.locator("figcaption", { hasText: `${closed} chains between` }).waitFor();
         await page.getByRole("link", { name: "All numbers" }).click();
         await page.getByText("A report file contains no single events").waitFor();

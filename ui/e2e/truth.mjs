@@ -1,6 +1,7 @@
 // The numbers of each view are those of report --json, on the largest recording of the fixtures: no view has a part and calls it all.
 import assert from "node:assert/strict";
-import { ask, LINUX, open } from "./shared.mjs";
+import { settled } from "./settled.mjs";
+import { ask, LINUX, NESTED, open, param } from "./shared.mjs";
 
 const grouped = (value) => Math.round(value).toLocaleString("en-US");
 
@@ -22,7 +23,7 @@ export const truth = [
     async ({ page, base, mock }) => {
       if (mock) return;
       const chains = await rows(base, "chains");
-      const closed = sum(chains, "count") - sum(chains, "censored");
+      const closed = sum(chains, "count") - sum(chains, "censored") - sum(chains, "disturbed");
       const exits = sum(await rows(base, "chain_exits"), "count");
       await open(page, base, `r=${LINUX}&view=multiplication`);
       const said = await caption(page);
@@ -100,6 +101,30 @@ export const truth = [
       assert.ok(gauge, `${gauges}`);
       const shown = Number(gauge.replace(/,/g, "").match(/[\d.]+/)[0]);
       assert.ok(Math.abs(shown - rate) <= Math.max(1, rate * 0.01), `${shown} on the gauge, ${rate} counted`);
+    },
+  ],
+  [
+    "evidence of a state leads to the longest time in it, not to the first place that is full of it",
+    async ({ page, base, mock }) => {
+      if (mock) return;
+      const { span, states } = await ask(base, NESTED, "timeline");
+      const preempted = states.findIndex(({ name }) => name === "preempted");
+      const { slices } = await ask(
+        base,
+        NESTED,
+        `slices?lane=0&t0=${span.from_ns}&t1=${span.to_ns}&limit=100000`,
+      );
+      const waits = slices.filter(({ state }) => state === preempted);
+      const longest = waits.reduce((a, b) => (b.to_ns - b.from_ns > a.to_ns - a.from_ns ? b : a));
+      await open(page, base, `r=${NESTED}`);
+      const card = page.locator("article", { hasText: "FLW-PREEMPT" });
+      await card
+        .getByRole("button", { name: /^See it/ })
+        .first()
+        .click();
+      await page.waitForFunction(() => location.hash.includes("mark="));
+      await settled(page);
+      assert.equal(Number(await param(page, "mark")), longest.from_ns);
     },
   ],
 ];

@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { timeline } from "./gestures.mjs";
+import { timeline } from "./lanes.mjs";
 import { start } from "./serve.mjs";
 import { settled } from "./settled.mjs";
 import { open } from "./shared.mjs";

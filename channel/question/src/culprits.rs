@@ -158,7 +158,7 @@ impl<'b> Culprits<'b> {
                 let at_ns = key.4;
                 let (Some(from_ns), Some(to_ns)) = (at(at_ns), at(at_ns.saturating_add(length_ns))) else { continue };
                 keys.push(key);
-                asked.push(Asked { tid: side.tid, traced_from_ns: None, window: Span { from_ns, to_ns } });
+                asked.push(Asked { tid: side.tid, window: Span { from_ns, to_ns } });
             }
             if asked.is_empty() {
                 continue;

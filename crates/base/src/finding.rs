@@ -75,18 +75,49 @@ pub struct Cost {
     pub high: Option<f64>,
 }
 
-/// Time that vCPUs would get back if what a finding is about were gone: an upper bound, for a change may remove a part of it.
+/// Time that vCPUs would get back if what a finding is about were gone. Where nothing predicts it, it is at most what was measured
+/// of it, and at least nothing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GivesBack {
     /// The state in which they spend it now, by its name in timelines: `preempted`.
     pub state: String,
-    /// What share of all vCPU time of the trace that is.
+    /// What share of all vCPU time of the trace that is, most likely.
     pub share: f64,
+    /// The least.
+    pub low: f64,
+    /// The most.
+    pub high: f64,
     /// As a cost has it, with the mark of emulated time: `share of vCPU time`.
     pub unit: String,
     /// The same for each vCPU, in ns: VM, number, time.
     #[serde(skip)]
     pub of_vcpus: Vec<(String, u32, u64)>,
+}
+
+impl GivesBack {
+    /// `up to 46.2 %`, or `13.8 % (6.0 to 21.6 %)`.
+    pub fn words(&self) -> String {
+        interval(self.share, (self.low, self.high))
+    }
+
+    /// No more than `most`, a share of all vCPU time: what is left after others have given back theirs.
+    pub fn at_most(&mut self, most: f64) {
+        let kept = if self.share > most { most / self.share } else { 1.0 };
+        self.share = self.share.min(most);
+        (self.low, self.high) = (self.low.min(most), self.high.min(most));
+        self.of_vcpus.iter_mut().for_each(|(.., ns)| *ns = (*ns as f64 * kept) as u64);
+    }
+}
+
+/// A share of which `low` to `high` may come back, in words.
+pub(crate) fn interval(share: f64, (low, high): (f64, f64)) -> String {
+    use crate::number::percent;
+    if low > 0.0 {
+        let ends = format!("{} to {}", percent(low).trim_end_matches(" %"), percent(high));
+        format!("{} ({ends})", percent(share))
+    } else {
+        format!("up to {}", percent(high))
+    }
 }
 
 /// Something seen, and where it was seen.

@@ -13,6 +13,8 @@ pub struct Narrow {
     pub vcpu: Option<u32>,
     /// Only this window, in ns since the recording's first event.
     pub window: Option<Span>,
+    /// Whose record of a thing counts where several levels saw it; `None`: the outermost one's.
+    pub witness: Option<Level>,
 }
 
 impl Narrow {

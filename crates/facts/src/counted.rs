@@ -3,7 +3,7 @@
 use crate::Case;
 use crate::ledger::levels;
 use crate::ledger::measure::measure;
-use crate::ledger::witness::Witnesses;
+use crate::ledger::witness::{Witnesses, told_levels};
 use base::Histogram;
 use std::collections::BTreeMap;
 use walk::state::{STATES, State};
@@ -27,7 +27,7 @@ impl Counted {
     pub fn of(case: &Case) -> Self {
         let mut counted = Self::default();
         let measures = measure(case.ledger(), case.given());
-        let witnesses = Witnesses::of(&measures);
+        let witnesses = Witnesses::of(&measures, case.given().narrow.witness);
         for measure in &measures {
             let part = measure.part;
             counted.recorded_ns = counted.recorded_ns.max(part.window.length_ns());
@@ -44,7 +44,9 @@ impl Counted {
                 }
             }
         }
-        for losses in case.losses() {
+        let told = told_levels(case);
+        let parts = case.ledger().parts.iter().zip(case.losses());
+        for (_, losses) in parts.filter(|(part, _)| told.contains(&part.level)) {
             for (cause, sums) in losses.vcpus.iter().flat_map(|vcpu| vcpu.lost.culprits()) {
                 *counted.lost_ns.entry(cause.state.name()).or_default() += sums.total_ns;
             }

@@ -1,8 +1,9 @@
 //! What datapaths carried while they were measured, and what switches and testpmd printed, as a recording has them.
 
+use crate::attribution::is_monotonic;
 use base::datapath::DatapathRuns;
 use base::recording::{PartKind, Recording};
-use base::{Level, Problem};
+use base::{Clock, Level, Problem};
 use host::polled::{flows, pmd, testpmd};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -97,6 +98,18 @@ impl Datapaths {
             }
         }
         (found, problems)
+    }
+
+    /// When the trace of `machine` went on for another trial, by its own `clock`, in order: between trials it paused.
+    pub fn resumed_ns(&self, machine: &str, clock: &Clock) -> Vec<u64> {
+        if !is_monotonic(clock) {
+            return Vec::new();
+        }
+        let beds = self.beds.iter().filter(|bed| bed.machine == machine);
+        let from_ns = beds.flat_map(|bed| &bed.runs.runs).filter_map(|run| run.traced_from_ns);
+        let mut all: Vec<u64> = from_ns.map(|from_ns| from_ns.saturating_add_signed(clock.offset_ns)).collect();
+        all.sort_unstable();
+        all
     }
 
     /// True if there is none.

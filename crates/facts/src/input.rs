@@ -93,7 +93,18 @@ impl Input {
                         input.problems.push(Problem::at(&machine, None, "threads of vCPUs", "none", 0, text));
                         CutTrace::default()
                     });
-                    input.parts.push(Part { index, level, machine, trace, tsc, processes, cut_from, emulated });
+                    let resumed_ns = input.datapaths.resumed_ns(&machine, &trace.facts().clock);
+                    input.parts.push(Part {
+                        index,
+                        level,
+                        machine,
+                        trace,
+                        tsc,
+                        processes,
+                        cut_from,
+                        resumed_ns,
+                        emulated,
+                    });
                 }
                 Err(error) => {
                     let file = part.path.display().to_string();

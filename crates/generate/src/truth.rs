@@ -108,14 +108,18 @@ pub struct Chains {
     pub count: u64,
     /// Not closed when the recording ended.
     pub censored: u64,
-    /// Closed ones with an L1 HLT inside.
-    pub interrupted: u64,
-    /// Closed ones that ended with the entry of another control block, or while theirs ran on another thread first.
-    pub migrated: u64,
-    /// Exits of each closed chain, in order of closing.
-    pub lengths: Vec<u64>,
-    /// Cost of the closed ones.
-    pub total_ns: u64,
+    /// In order of closing.
+    pub closed: Vec<ClosedChain>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClosedChain {
+    pub exits: u64,
+    pub cost_ns: u64,
+    /// L1 executed HLT inside.
+    pub halted: bool,
+    /// It ended with the entry of another control block, or while its own ran on another thread first.
+    pub moved: bool,
 }
 
 /// Virtual interrupts of one vector.
@@ -208,10 +212,7 @@ impl Truth {
             let sum = all.entry(*reason).or_default();
             sum.count += chains.count;
             sum.censored += chains.censored;
-            sum.interrupted += chains.interrupted;
-            sum.migrated += chains.migrated;
-            sum.lengths.extend(&chains.lengths);
-            sum.total_ns += chains.total_ns;
+            sum.closed.extend(&chains.closed);
         }
         all
     }
@@ -245,7 +246,11 @@ impl fmt::Display for Truth {
                 writeln!(f, "detail {tid} L{level} {reason} {detail:?} {count} {total_ns}")?;
             }
             for (reason, chains) in &vcpu.chains {
-                let Chains { count, censored, interrupted, migrated, lengths, total_ns } = chains;
+                let Chains { count, censored, closed } = chains;
+                let number = |of: fn(&ClosedChain) -> bool| closed.iter().filter(|chain| of(chain)).count();
+                let (interrupted, migrated) = (number(|chain| chain.halted), number(|chain| chain.moved));
+                let total_ns: u64 = closed.iter().map(|chain| chain.cost_ns).sum();
+                let lengths: Vec<u64> = closed.iter().map(|chain| chain.exits).collect();
                 writeln!(
                     f,
                     "chain {tid} {reason} {count} censored {censored} interrupted {interrupted} migrated {migrated} \

@@ -5,6 +5,8 @@
 //!                                 --> slots:  how many in each of 600 stretches, their exits, p50 and p99 of the last few
 //!                                 --> shares: cost at quantiles of all of them
 //! ```
+//! Costs and exits are those of undisturbed chains; how many others there are is told.
+//!
 //! A page holds some chains and a server gives them by the thousand; pictures of all chains are drawn from these sums, which take
 //! some 10 KB, packed. Counts, sums, the least and the most are exact. So are quantiles, unless a slot has more than 2,048 different
 //! costs: then they are at most a part in some hundred too low.
@@ -41,9 +43,9 @@ pub struct Aggregates {
     pub censored: u64,
     /// Closed ones in which the guest hypervisor halted or whose nested guest moved: their cost is not that of one exit.
     pub disturbed: u64,
-    /// Cost of closed chains over time.
+    /// Cost of undisturbed chains over time.
     pub heat: Heat,
-    /// Quantile and cost of closed chains, from the least to the most.
+    /// Quantile and cost of undisturbed chains, from the least to the most.
     pub shares: Vec<(f64, u64)>,
     pub slots: Slots,
     /// Where the most expensive undisturbed chain lies.
@@ -57,14 +59,12 @@ pub struct Heat {
     pub columns: u32,
     /// Cells above each other, the least cost below.
     pub rows: u32,
-    /// Least cost of an undisturbed chain, where the lowest row begins.
+    /// Least cost, where the lowest row begins.
     pub from_ns: u64,
     /// Above the most.
     pub to_ns: u64,
     /// Cells with chains, row by row from below: place and how many.
     pub cells: Vec<(u32, u32)>,
-    /// Chains outside the rows, which the outermost rows hold.
-    pub beyond: u64,
 }
 
 /// Values over time, one for each stretch of the window.
@@ -74,10 +74,11 @@ pub struct Slots {
     pub back: u32,
     /// Chains that begin in the slot.
     pub chains: Vec<u64>,
-    pub closed: Vec<u64>,
-    /// Exits of the closed ones.
+    /// Those of them that were closed and not disturbed.
+    pub undisturbed: Vec<u64>,
+    /// Exits of the undisturbed ones.
     pub exits: Vec<u64>,
-    /// Median cost of the closed chains of the last `back` slots; `None` without one.
+    /// Median cost of the undisturbed chains of the last `back` slots; `None` without one.
     pub p50_ns: Vec<Option<u64>>,
     /// Their 99th percentile.
     pub p99_ns: Vec<Option<u64>>,
@@ -128,9 +129,8 @@ pub struct Sums {
     censored: u64,
     disturbed: u64,
     slots: Vec<Slot>,
-    /// Least and most cost of undisturbed chains, and of all.
-    undisturbed: Option<(u64, u64)>,
-    all: Option<(u64, u64)>,
+    /// Least and most cost.
+    range: Option<(u64, u64)>,
     /// Cost, begin and end of the most expensive undisturbed chain; of equals the last one.
     worst: Option<(u64, u64, u64)>,
 }
@@ -139,10 +139,9 @@ pub struct Sums {
 #[derive(Default)]
 struct Slot {
     chains: u64,
-    closed: u64,
+    undisturbed: u64,
     exits: u64,
-    undisturbed: Costs,
-    disturbed: Costs,
+    costs: Costs,
 }
 
 impl Sums {
@@ -154,8 +153,7 @@ impl Sums {
             censored: 0,
             disturbed: 0,
             slots: (0..SLOTS).map(|_| Slot::default()).collect(),
-            undisturbed: None,
-            all: None,
+            range: None,
             worst: None,
         }
     }
@@ -172,21 +170,16 @@ impl Sums {
             self.censored += 1;
             return;
         };
-        slot.closed += 1;
-        slot.exits += chain.exits;
-        let wider = |range: Option<(u64, u64)>| match range {
-            Some((least, most)) => Some((least.min(cost_ns), most.max(cost_ns))),
-            None => Some((cost_ns, cost_ns)),
-        };
-        self.all = wider(self.all);
-        if chain.is_undisturbed {
-            slot.undisturbed.add(cost_ns);
-            self.undisturbed = wider(self.undisturbed);
-            self.worst = self.worst.max(Some((cost_ns, at_ns, chain.span.to_ns)));
-        } else {
-            slot.disturbed.add(cost_ns);
+        if !chain.is_undisturbed {
             self.disturbed += 1;
+            return;
         }
+        slot.undisturbed += 1;
+        slot.exits += chain.exits;
+        slot.costs.add(cost_ns);
+        let (least, most) = self.range.unwrap_or((cost_ns, cost_ns));
+        self.range = Some((least.min(cost_ns), most.max(cost_ns)));
+        self.worst = self.worst.max(Some((cost_ns, at_ns, chain.span.to_ns)));
     }
 
     pub fn finish(&self) -> Aggregates {
@@ -205,7 +198,7 @@ impl Sums {
 
     /// How far costs are rounded where there are very many, in a sentence; counts never are.
     pub fn rounded(&self) -> Option<String> {
-        let bits = self.slots.iter().map(|slot| slot.undisturbed.bits.min(slot.disturbed.bits)).min()?;
+        let bits = self.slots.iter().map(|slot| slot.costs.bits).min()?;
         (bits < u64::BITS).then(|| {
             let share = percent(0.5_f64.powi(bits.saturating_sub(1) as i32));
             format!("There are so many chains that their cost over time is rounded down, by {share} at most.")
@@ -213,29 +206,24 @@ impl Sums {
     }
 
     fn heat(&self) -> Heat {
-        // A chain that was disturbed would stretch the axis by decades; where there are no others, it is the axis.
-        let (least_ns, most_ns) = self.undisturbed.or(self.all).unwrap_or((1, 1));
+        let (least_ns, most_ns) = self.range.unwrap_or((1, 1));
         let (from_ns, to_ns) = (least_ns.max(1), most_ns.max(1) + 1);
         let mut counts = vec![0u32; (COLUMNS * ROWS) as usize];
-        let mut beyond = 0;
         let height = (to_ns as f64 / from_ns as f64).ln();
         for (slot, place) in self.slots.iter().zip(0..) {
             let column = place / (SLOTS / COLUMNS);
-            let (undisturbed, disturbed) = (&slot.undisturbed.counts, &slot.disturbed.counts);
-            for (cost_ns, count) in undisturbed.iter().chain(disturbed) {
+            for (cost_ns, count) in &slot.costs.counts {
                 let row = (((*cost_ns).max(1) as f64 / from_ns as f64).ln() / height * f64::from(ROWS)) as u32;
                 let cell = &mut counts[(row.min(ROWS - 1) * COLUMNS + column) as usize];
                 *cell = cell.saturating_add(u32::try_from(*count).unwrap_or(u32::MAX));
             }
-            let outside = disturbed.iter().filter(|(cost_ns, _)| !(from_ns..to_ns).contains(&(**cost_ns).max(1)));
-            beyond += outside.map(|(_, count)| count).sum::<u64>();
         }
         let cells = (0..).zip(counts).filter(|(_, count)| *count > 0).collect();
-        Heat { columns: COLUMNS, rows: ROWS, from_ns, to_ns, cells, beyond }
+        Heat { columns: COLUMNS, rows: ROWS, from_ns, to_ns, cells }
     }
 
     fn shares(&self) -> Vec<(f64, u64)> {
-        let Some((_, most_ns)) = self.all else { return Vec::new() };
+        let Some((_, most_ns)) = self.range else { return Vec::new() };
         let mut costs: Vec<(u64, u64)> = self.slots.iter().flat_map(Slot::costs).collect();
         costs.sort_unstable();
         let count = costs.iter().map(|(_, count)| count).sum::<u64>();
@@ -270,7 +258,7 @@ impl Sums {
         Slots {
             back: BACK,
             chains: each(|slot| slot.chains),
-            closed: each(|slot| slot.closed),
+            undisturbed: each(|slot| slot.undisturbed),
             exits: each(|slot| slot.exits),
             p50_ns,
             p99_ns,
@@ -279,10 +267,9 @@ impl Sums {
 }
 
 impl Slot {
-    /// Costs of all closed chains, each with its number.
+    /// Costs, each with its number.
     fn costs(&self) -> impl Iterator<Item = (u64, u64)> {
-        let (undisturbed, disturbed) = (&self.undisturbed.counts, &self.disturbed.counts);
-        undisturbed.iter().chain(disturbed).map(|(cost_ns, count)| (*cost_ns, *count))
+        self.costs.counts.iter().map(|(cost_ns, count)| (*cost_ns, *count))
     }
 }
 

@@ -100,7 +100,7 @@ impl<'a> Picture<'a> {
     /// Lanes beside those of the vCPUs by what they stand below, in order: CPUs, other threads, guests' own traces. They
     /// show the vCPUs' time once more, so a picture of some VM or level alone has none.
     pub fn beside(&self) -> Vec<(&'a str, Vec<LaneId>)> {
-        let Narrow { vm, vcpu, level, window: _ } = self.narrow;
+        let Narrow { vm, vcpu, level, window: _, witness: _ } = self.narrow;
         let mut groups: Vec<(&str, Vec<LaneId>)> = Vec::new();
         if vm.is_some() || vcpu.is_some() || level.is_some() {
             return groups;

@@ -19,6 +19,8 @@ pub struct Part {
     pub processes: VmProcesses,
     /// What was known of its threads in the recording that this one was cut from.
     pub cut_from: CutTrace,
+    /// When its recorder went on after a pause, by the trace's own clock, in order.
+    pub resumed_ns: Vec<u64>,
     /// The machine's hardware was emulated.
     pub emulated: bool,
 }

@@ -1,4 +1,5 @@
 /** A recording that is being made: the samples of the server's `/api/live`, as they come. */
+import { SILENCE } from "./silence";
 
 export type Shares = Record<string, number | null>;
 
@@ -104,6 +105,6 @@ async function why(address: string): Promise<string> {
     const { error } = (await reply.json()) as { error?: string };
     return error ?? `The server answered ${reply.status}.`;
   } catch {
-    return "The server does not answer. Is `kvmscope serve` still running?";
+    return SILENCE;
   }
 }

@@ -5,18 +5,21 @@
  * threads -> their lanes, else those of all vCPUs
  * span    -> itself; of a thread without a lane of its own, on the CPU that it was on
  * reasons -> the most expensive chain with most of them, else the longest slice that was left for one
- * states  -> the pixel with most of it, in that pixel the longest slice
+ * states  -> the longest slice in it, else the pixels with most of it
  * ```
  */
 import { reasonsOf, statesOf, threadsOf } from "../maths/about";
 import { duration, instant } from "../maths/format";
 import type { Window } from "../maths/window";
 import type { Recording } from "./source";
+import type { Tile } from "./tile";
 import { type About, type Slice, type Timeline, vcpuLanes } from "./types";
 
 const CHAINS = 200;
 const SLICES = 10_000;
 const PIXELS = 2048;
+/** Requests for slices that are as long as each other, as far as pixels tell. */
+const RUNS = 64;
 
 export interface Place {
   t0: number;
@@ -89,33 +92,81 @@ function longest(slices: Slice[], wanted: (slice: Slice) => boolean): Slice | nu
 
 async function inSlices(recording: Recording, lanes: number[], reasons: string[]): Promise<Place | null> {
   const { span } = recording.timeline!;
+  const all: Slice[] = [];
   for (const lane of lanes) {
     const found = (await recording.slices([lane], span.from_ns, span.to_ns, SLICES)).get(lane);
-    const slice = longest(found?.slices ?? [], ({ detail }) => reasons.includes(detail));
-    if (slice) return placeAt(slice, `${slice.detail} for`);
+    all.push(...(found?.slices ?? []));
   }
-  return null;
+  const slice = longest(all, ({ detail }) => reasons.includes(detail));
+  return slice && placeAt(slice, `${slice.detail} for`);
+}
+
+/** A slice as the pixels of a tile have it: in a row of them it is the longest, and they have so much of the state. */
+interface Run {
+  lane: number;
+  first: number;
+  last: number;
+  cover: number;
+  /** All slices in its pixels, of whatever state. */
+  slices: number;
+}
+
+/** A whole pixel. */
+const FULL = 255;
+
+/** Runs of pixels whose longest slice is the same one: those with most of the state first. */
+export function runsOf({ lanes, width, states }: Tile, some: number[], state: number): Run[] {
+  const runs: Run[] = [];
+  for (const { lane, cover, longest, count } of lanes) {
+    if (!some.includes(lane)) continue;
+    let run: Run | null = null;
+    for (let pixel = 0; pixel < width; pixel++) {
+      const here = cover[pixel * states + state]!;
+      if (run && run.last === pixel - 1 && longest[pixel] === longest[run.first]) {
+        run.last = pixel;
+        run.cover += here;
+        run.slices += count[pixel]!;
+      } else {
+        run = { lane, first: pixel, last: pixel, cover: here, slices: count[pixel]! };
+        runs.push(run);
+      }
+    }
+  }
+  return runs.filter(({ cover }) => cover > 0).sort((a, b) => b.cover - a.cover);
+}
+
+/** The first of them, as many as a server can be asked for; one at least. */
+function within(runs: Run[]): Run[] {
+  let slices = 0;
+  return runs.slice(0, RUNS).filter((run, i) => {
+    slices += run.slices;
+    return i === 0 || slices <= SLICES;
+  });
 }
 
 async function inState(recording: Recording, lanes: number[], state: number): Promise<Place | null> {
   const { span, states } = recording.timeline!;
   const tile = await recording.tile(span.from_ns, span.to_ns, PIXELS, { lanes, means: [] });
-  let best = { lane: -1, pixel: 0, cover: 0 };
-  for (const { lane, cover } of tile.lanes) {
-    if (!lanes.includes(lane)) continue;
-    for (let pixel = 0; pixel < tile.width; pixel++) {
-      const here = cover[pixel * tile.states + state]!;
-      if (here > best.cover) best = { lane, pixel, cover: here };
-    }
-  }
-  if (best.lane < 0) return null;
+  const runs = runsOf(tile, lanes, state);
+  const [most] = runs;
+  if (!most) return null;
+  // At either end pixels tell a slice no better than to one of them: which of these is the longest, the slices tell.
+  const near = within(runs.filter(({ cover }) => cover > most.cover - 2 * FULL));
   const wide = (tile.t1 - tile.t0) / tile.width;
-  const t0 = Math.floor(tile.t0 + best.pixel * wide);
-  const t1 = Math.ceil(t0 + wide);
-  const found = (await recording.slices([best.lane], t0, t1, SLICES)).get(best.lane);
-  const slice = longest(found?.slices ?? [], (slice) => slice.state === state);
+  const windowOf = ({ first, last }: Run) => ({
+    t0: Math.floor(tile.t0 + first * wide),
+    t1: Math.ceil(tile.t0 + (last + 1) * wide),
+  });
+  const found = await Promise.all(
+    near.map(async (run) => {
+      const { t0, t1 } = windowOf(run);
+      return (await recording.slices([run.lane], t0, t1, SLICES)).get(run.lane)?.slices ?? [];
+    }),
+  );
+  const slice = longest(found.flat(), (slice) => slice.state === state);
   const title = states[state]!.title;
   if (slice) return placeAt(slice, `${title} for`);
+  const { t0, t1 } = windowOf(most);
   return { t0, t1, words: `Most of "${title}" is at ${instant(t0)}.` };
 }
 

@@ -3,6 +3,7 @@
 import { laneAt } from "./cpus";
 import { listOf, numbersOf, type Wanted } from "./lanes";
 import { plain } from "./plain";
+import { answering, SILENCE } from "./silence";
 import type { Recording, Source } from "./source";
 import { decodeTile, emptyTile, type Tile } from "./tile";
 import type {
@@ -29,7 +30,8 @@ async function answer(path: string, how: RequestInit = {}): Promise<Response> {
     response = await fetch(path, how);
   } catch (error) {
     if (how.signal?.aborted) throw error;
-    throw new Error("The server does not answer. Is `kvmscope serve` still running?");
+    void answering();
+    throw new Error(SILENCE);
   }
   if (response.ok) return response;
   const text = await response.text();

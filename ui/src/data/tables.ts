@@ -48,7 +48,7 @@ export const TABLES = {
     exits: "u64",
     p99_ns: "u64",
   },
-  /** The exits of one VM's nested guests for one reason: how many exits of L1 each of them took. */
+  /** The exits of one VM's nested guests for one reason: how many exits of L1 each of them took. `censored`: the end was not seen. `disturbed`: L1 halted (`interrupted`) or the nested guest moved; exits and time are those of the others. */
   "flow.chains": {
     machine: "text",
     vm: "text",
@@ -61,6 +61,7 @@ export const TABLES = {
     exits_p99: "u64",
     exits_mean: "f64",
     total_ns: "u64",
+    disturbed: "u64",
   },
   /** The exits of one vCPU from one level for one reason; cost is from the exit to the next entry, waiting left out. */
   "flow.exits": {
@@ -211,7 +212,7 @@ export const TABLES = {
     userspace: "u64",
     reflected: "u64",
   },
-  /** Chains of one VM for one reason that took the same exits of L1 in the same order. */
+  /** Undisturbed chains of one VM for one reason that took the same exits of L1 in the same order. */
   "flow.chain_sequences": {
     machine: "text",
     vm: "text",
@@ -220,7 +221,7 @@ export const TABLES = {
     exits: "u64",
     count: "u64",
   },
-  /** How many exits of L1 for `l1_reason` came from the exits of one VM's nested guests for `reason`. */
+  /** How many exits of L1 for `l1_reason` came from the exits of one VM's nested guests for `reason`, over undisturbed chains. */
   "flow.chain_exits": {
     machine: "text",
     vm: "text",

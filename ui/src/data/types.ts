@@ -51,7 +51,7 @@ export interface Finding {
   evidence: Evidence[];
   cost: Cost;
   /** What of the vCPUs' time its change would give back at most; a page of an older kvmscope has none. */
-  gives_back?: { state: string; share: number; unit: string } | null;
+  gives_back?: { state: string; share: number; low: number; high: number; unit: string } | null;
   /** Ids of findings that it is the cause of. */
   explains: string[];
   why?: string;
@@ -539,15 +539,14 @@ export interface Aggregates {
     to_ns: number;
     /** Cells with chains, row by row from below: place and how many. */
     cells: [number, number][];
-    /** Drawn in the outermost rows, because they lie outside. */
-    beyond: number;
   };
   /** Quantile and cost. */
   shares: [number, number][];
   slots: {
     back: number;
     chains: number[];
-    closed: number[];
+    /** Closed and not disturbed: exits and costs are theirs. */
+    undisturbed: number[];
     exits: number[];
     p50_ns: (number | null)[];
     p99_ns: (number | null)[];

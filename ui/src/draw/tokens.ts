@@ -66,7 +66,7 @@ const LOOKS: Record<string, StateLook> = {
   runnable: { light: "#8a1c1c", dark: "#c14b4b", pattern: "back", rank: 11.9, step: "off CPU" },
   preempted: { light: "#8a1c1c", dark: "#c14b4b", pattern: "diagonal", rank: 12, step: "off CPU" },
   wake_delay: { light: "#b3645f", dark: "#a8625e", pattern: "back", rank: 13, step: "off CPU" },
-  blocked: { light: "#8d8d88", dark: "#74797f", pattern: "rings", rank: 14, step: "off CPU" },
+  blocked: { light: "#484844", dark: "#d4d9df", pattern: "rings", rank: 14, step: "off CPU" },
   halt_poll: { light: "#d0d0cb", dark: "#5d6268", pattern: "sparse", rank: 10.5, step: "L0" },
   halted: { light: "#d0d0cb", dark: "#4a4f55", pattern: "solid", rank: 16, step: "off CPU" },
   idle: { light: "#e2e2de", dark: "#363b41", pattern: "solid", rank: 16.3, step: "off CPU" },

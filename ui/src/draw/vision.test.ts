@@ -33,6 +33,22 @@ function alike(theme: Theme): string[] {
   });
 }
 
+/** What one column of pixels shows has no room for a pattern: these hold without one, in every kind of colour vision. */
+const WITHOUT_PATTERN = { light: 7.3, dark: 5.9 };
+const COLOURED = VISIONS.filter((vision) => vision !== "greyscale");
+
+function nearest(theme: Theme, all: [string, string][]): [number, string] {
+  const found = all
+    .filter(([a, b]) => colourOf(a, theme) !== colourOf(b, theme))
+    .flatMap(([a, b]) =>
+      COLOURED.map((vision): [number, string] => [
+        difference(colourOf(a, theme), colourOf(b, theme), vision),
+        `${a} and ${b} (${vision})`,
+      ]),
+    );
+  return found.reduce((least, it) => (it[0] < least[0] ? it : least));
+}
+
 describe("colours of states", () => {
   it("are computed as others compute them", () => {
     // sRGB white, black, and red, after Lindbloom's calculator.
@@ -46,6 +62,23 @@ describe("colours of states", () => {
   for (const theme of ["light", "dark"] as const) {
     it(`tell states apart in ${theme}, by pattern wherever hue or brightness does not`, () => {
       expect(alike(theme).join("\n")).toBe("");
+    });
+
+    it(`keep blocked apart from every state of a vCPU and from other tasks in ${theme} by its grey alone`, () => {
+      const others = [...LEDGER, "task"].filter((name) => name !== "blocked");
+      const [least, which] = nearest(
+        theme,
+        others.map((name): [string, string] => ["blocked", name]),
+      );
+      expect(least, which).toBeGreaterThan(APART);
+    });
+
+    it(`are nowhere nearer to each other than they were in ${theme}`, () => {
+      const inLanes = LANES.vcpu.flatMap((a, i) =>
+        LANES.vcpu.slice(i + 1).map((b): [string, string] => [a, b]),
+      );
+      const [least, which] = nearest(theme, inLanes);
+      expect(least, which).toBeGreaterThan(WITHOUT_PATTERN[theme]);
     });
   }
 });

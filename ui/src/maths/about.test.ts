@@ -41,7 +41,9 @@ describe("what a finding is about", () => {
 
   it("leads to the view of its table, or to the table by its section", () => {
     const exits = rowsAbout([reason("MSR"), rows("flow.exits", { level: "L1", reason: "MSR" })])!;
-    expect(addressOf(exits)).toEqual({ view: "exits", q: "level:L1 reason:MSR" });
+    expect(addressOf(exits)).toEqual({ view: "exits", q: "level:L1 reason:MSR", by: "" });
+    const inner = rowsAbout([rows("flow.exits", { vm: "L1/web" })])!;
+    expect(addressOf(inner)).toEqual({ view: "exits", q: "vm:L1/web", by: "L1" });
     expect(addressOf(rowsAbout([rows("placement.threads")])!)).toEqual({
       view: "sections",
       table: "placement.threads",

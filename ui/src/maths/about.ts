@@ -49,7 +49,9 @@ export function addressOf({ table, keys }: Rows): Record<string, string> {
   const view = VIEWS[table];
   const q = filterOf(keys);
   if (view === "chains") return { view };
-  return view ? { view, q } : { view: "sections", table, q };
+  if (!view) return { view: "sections", table, q };
+  // A guest's own record stands behind its level; of all others the outermost one is shown.
+  return { view, q, by: /^(L\d+)\//.exec(String(keys.vm ?? ""))?.[1] ?? "" };
 }
 
 /** A filter of rows: `level:L1 reason:VMREAD`. A cell with blanks in it is looked for by its words. */

@@ -55,3 +55,21 @@ test("a finding stays where only the number of a process changed", () => {
     ["FLW-VLS@qemu-104"],
   ]);
 });
+
+test("parts too narrow to be seen are drawn as one, so that a row is as full as the time is", () => {
+  const thin = Array.from({ length: 30 }, (_, i) => ({
+    name: `R${i}`,
+    state: "handling_l1",
+    before: 0.01,
+    after: 0.01,
+    children: [],
+  }));
+  const children = [{ ...thin[0]!, name: "wide", before: 0.7, after: 0.7 }, ...thin];
+  const root = { name: "all", state: "", before: 1, after: 1, children };
+  const row = sideOf(root, "after", [], 0.02).filter(({ depth }) => depth === 1);
+  expect(row.map(({ from, to }) => [from.toFixed(2), to.toFixed(2)])).toEqual([
+    ["0.00", "0.70"],
+    ["0.70", "1.00"],
+  ]);
+  expect(row[1]!.pair.name).toMatch(/^30 parts: R0, R1/);
+});

@@ -20,8 +20,7 @@ export function pairTree(reports: [Report, Report], title: (state: string) => st
     const tree = timeTree(report, title);
     if (tree.size === 0) continue;
     root[side] = 1;
-    for (const vm of tree.children)
-      for (const vcpu of vm.children) for (const level of vcpu.children) add(root, level, side, tree.size);
+    for (const level of tree.children) add(root, level, side, tree.size);
   }
   order(root);
   return root;
@@ -52,7 +51,10 @@ export interface PlacedPair {
   to: number;
 }
 
-/** One side's parts, in shares of the wider of both sides at `focus`: the same width is the same share of the time on both. */
+/**
+ * One side's parts, in shares of the wider of both sides at `focus`: the same width is the same share of the time on both.
+ * Neighbours of which each is narrower than `least` are drawn as one that cannot be opened.
+ */
 export function sideOf(root: Pair, side: "before" | "after", focus: string[], least: number): PlacedPair[] {
   let top = root;
   const path: string[] = [];
@@ -65,17 +67,38 @@ export function sideOf(root: Pair, side: "before" | "after", focus: string[], le
   const whole = Math.max(top.before, top.after, Number.MIN_VALUE);
   const out: PlacedPair[] = [];
   const walk = (pair: Pair, path: string[], depth: number, from: number) => {
-    const to = from + pair[side] / whole;
-    if (to - from < least) return;
-    out.push({ pair, path, depth, from, to });
+    out.push({ pair, path, depth, from, to: from + pair[side] / whole });
     let at = from;
+    let thin: Pair[] = [];
+    const together = () => {
+      const rest = thin.reduce((sum, inner) => sum + inner[side], 0) / whole;
+      // Less than half a pixel is not seen by anyone.
+      if (rest > 0 && rest >= least / 2) {
+        const one = thin.length === 1 ? { ...thin[0]!, children: [] } : sumOf(thin);
+        out.push({ pair: one, path: [...path, one.name], depth: depth + 1, from: at, to: at + rest });
+      }
+      at += rest;
+      thin = [];
+    };
     for (const inner of pair.children) {
-      walk(inner, [...path, inner.name], depth + 1, at);
-      at += inner[side] / whole;
+      if (inner[side] / whole < least) thin.push(inner);
+      else {
+        together();
+        walk(inner, [...path, inner.name], depth + 1, at);
+        at += inner[side] / whole;
+      }
     }
+    together();
   };
-  walk(top, path, 0, 0);
+  if (top[side] > 0 || least < 0) walk(top, path, 0, 0);
   return out;
+}
+
+/** Parts as one, with the look of the first. */
+function sumOf(parts: Pair[]): Pair {
+  const sum = (side: "before" | "after") => parts.reduce((sum, part) => sum + part[side], 0);
+  const name = `${parts.length} parts: ${parts.map(({ name }) => name).join(", ")}`;
+  return { name, state: parts[0]!.state, before: sum("before"), after: sum("after"), children: [] };
 }
 
 /** Findings of two recordings. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { apart, changeIn, changes } from "./compare";
+import { apart, changeIn, changes, pointsIn } from "./compare";
 
 const row = (vcpu: number, reason: string, count: number, total_ns: number) => ({
   vm: "vm",
@@ -49,5 +49,12 @@ describe("two recordings", () => {
       "a-long-name-of-one",
       "another-name-of-one",
     ]);
+  });
+
+  it("say of a share how many points it moved, and not by what part of itself", () => {
+    expect(pointsIn(0.579, 0.662)).toBe("+8.3 points");
+    expect(pointsIn(0.14, 0.106)).toBe("\u22123.4 points");
+    expect([pointsIn(0.2, 0.2), pointsIn(0, 0.1), pointsIn(0.1, 0)]).toEqual(["same", "new", "gone"]);
+    expect(pointsIn(0.1, 0.1001)).toBe("<0.1 points");
   });
 });

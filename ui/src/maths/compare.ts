@@ -8,7 +8,9 @@
  * ```
  */
 import type { Report } from "../data/types";
+import { undisturbed } from "./multiplication";
 import { number, type Row, type RowOf, rowsOf, tableOf, text } from "./rows";
+import { witnessed } from "./witness";
 
 type Exit = RowOf<"flow.exits", "level" | "reason" | "count" | "total_ns">;
 
@@ -68,10 +70,7 @@ export function basesOf(
   compared: Report | null,
 ): Per[] {
   const chains = [before, after].map((report) =>
-    rowsOf(tableOf(report, "flow.chains")).reduce(
-      (sum, row) => sum + number(row, "count") - number(row, "censored"),
-      0,
-    ),
+    witnessed(report, rowsOf(tableOf(report, "flow.chains"))).reduce((sum, row) => sum + undisturbed(row), 0),
   ) as [number, number];
   const all = [
     { id: "second", unit: "second", before: seconds[0], after: seconds[1] },
@@ -86,9 +85,10 @@ function worksOf(reports: [Report, Report], compared: Report | null): Per[] {
   if (!compared) return [];
   const busy = rowsOf(tableOf(compared, "compare.causes")).find((row) => text(row, "part") === "all");
   const wall = reports.map((report) =>
-    rowsOf(tableOf(report, "flow.vcpus"))
-      .filter((row) => !/^L\d+\//.test(text(row, "vm")))
-      .reduce((sum, row) => sum + number(row, "wall_ns"), 0),
+    witnessed(report, rowsOf(tableOf(report, "flow.vcpus"))).reduce(
+      (sum, row) => sum + number(row, "wall_ns"),
+      0,
+    ),
   );
   if (!busy) return [];
   return rowsOf(tableOf(compared, "compare.per_work"))
@@ -151,6 +151,16 @@ export function changeIn(before: number, after: number): string {
   const percent = (100 * (after - before)) / before;
   const sign = percent < 0 ? "\u2212" : "+";
   return `${sign}${Math.abs(percent) >= 100 ? Math.abs(percent).toFixed(0) : Math.abs(percent).toFixed(1)} %`;
+}
+
+/** `+8.3 points`, `same`, `new`, `gone`: how far a share is from what it was. As a ratio it would read as points. */
+export function pointsIn(before: number, after: number): string {
+  if (before === after) return "same";
+  if (before === 0) return "new";
+  if (after === 0) return "gone";
+  const points = 100 * Math.abs(after - before);
+  if (points < 0.05) return "<0.1 points";
+  return `${after < before ? "\u2212" : "+"}${points.toFixed(1)} points`;
 }
 
 /** A name of more letters does not fit over a column. */

@@ -1,5 +1,6 @@
 /** The findings of all sections as one list. The program ranks them, so that every output has the same order. */
 import type { Finding, Report } from "../data/types";
+import { percent } from "./format";
 
 /** A finding that no earlier one explains, and all that it explains, also by way of others. */
 export interface Cause {
@@ -10,6 +11,11 @@ export interface Cause {
 /** All findings, the one to act on first at the front. */
 export function findingsOf({ sections }: Report): Finding[] {
   return sections.flatMap(({ findings }) => findings).sort((a, b) => a.rank - b.rank);
+}
+
+/** The ends of what may come back: `6.0 % to 21.6 %`. */
+export function between({ low, high }: NonNullable<Finding["gives_back"]>): string {
+  return `${percent(low)} to ${percent(high)}`;
 }
 
 const MOST = 3;
@@ -37,4 +43,16 @@ export function byCause(findings: Finding[]): Cause[] {
     for (const id of finding.explains) if (!below.has(id)) below.set(id, cause);
   }
   return causes;
+}
+
+/** The end of a sentence: a point behind which a new one begins, and not that of `e.g.` or of `1.5`. */
+const END = /(?<!\b(?:e\.g|i\.e|vs|no))[.!?]\s+(?=["'(]?[A-Z0-9])/;
+
+/** The answer in one sentence, and all that a summary says beside it, by its paragraphs. */
+export function answerOf(summary: string): { first: string; rest: string[] } {
+  const [head = "", ...others] = summary.trim().split(/\n\n+/);
+  const end = END.exec(head);
+  if (!end) return { first: head, rest: others };
+  const at = end.index + 1;
+  return { first: head.slice(0, at), rest: [head.slice(at).trim(), ...others] };
 }

@@ -85,9 +85,9 @@ export function ofChains({ slots, t0_ns, t1_ns }: Aggregates, known: boolean[]):
     const isKnown = known[Math.floor((i * known.length) / slots.chains.length)] ?? true;
     return isKnown ? over(slots.chains, i) / (Math.min(slots.back, i + 1) * slotSeconds) : null;
   });
-  const multiplication = slots.closed.map((_, i) => {
-    const closed = over(slots.closed, i);
-    return closed > 0 ? over(slots.exits, i) / closed : null;
+  const multiplication = slots.undisturbed.map((_, i) => {
+    const undisturbed = over(slots.undisturbed, i);
+    return undisturbed > 0 ? over(slots.exits, i) / undisturbed : null;
   });
   const series = (title: string, unit: Series["unit"], values: (number | null)[]): Series => ({
     title,
@@ -111,11 +111,14 @@ function trailing(values: number[], back: number): number[] {
   });
 }
 
-/** The next 1, 2 or 5 times a power of ten. */
+/** Ends of bars: none is further than a quarter beyond the one before it. */
+const ENDS = [1, 1.2, 1.5, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 10];
+
+/** The end of a bar that holds a value: the next round number. */
 export function nice(value: number): number {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= value) ?? value;
+  return ENDS.map((end) => Number((end * power).toPrecision(12))).find((end) => end >= value) ?? value;
 }
 
 /** Into how many columns gauges go so that all fit into a wall and are as large as they can be. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Aggregates, Chain } from "../data/types";
 import { cellAt, costAt, nearest, strength, timeAt } from "./heat";
 
-const heat = { columns: 4, rows: 3, from_ns: 10, to_ns: 10_000, cells: [], beyond: 0 };
+const heat = { columns: 4, rows: 3, from_ns: 10, to_ns: 10_000, cells: [] };
 const sums = { t0_ns: 1000, t1_ns: 5000, heat } as unknown as Aggregates;
 const chain = (id: number, from_ns: number, cost_ns: number | null) => ({ id, from_ns, cost_ns }) as Chain;
 

@@ -19,7 +19,7 @@ import {
 } from "./format";
 import { fitColumns, nice, ofChains, seriesOf } from "./gauges";
 import { disturbance, folded, heading, labels, spread, visible } from "./ladder";
-import { bandsOf, closedChains, ribbons, stops } from "./multiplication";
+import { bandsOf, ribbons, stops, undisturbedChains } from "./multiplication";
 import { marks, ninesPlace, shareAt } from "./quantile";
 import { csv, matches, pressed, sorted, tableOf } from "./rows";
 import { clamp, pan, ticks, zoom } from "./window";
@@ -242,14 +242,14 @@ describe("multiplication", () => {
     }
   });
 
-  it("counts chains that ended, over all VMs", () => {
+  it("counts chains that ended and that nothing disturbed, over all VMs", () => {
     const chains = [
-      { vm: "a", reason: "MSR", count: 9, censored: 1 },
-      { vm: "b", reason: "MSR", count: 3, censored: 0 },
-      { vm: "b", reason: "HLT", count: 2, censored: 2 },
+      { vm: "a", reason: "MSR", count: 9, censored: 1, disturbed: 1 },
+      { vm: "b", reason: "MSR", count: 3, censored: 0, disturbed: 0 },
+      { vm: "b", reason: "HLT", count: 2, censored: 2, disturbed: 0 },
     ];
-    expect([...closedChains(chains)]).toEqual([
-      ["MSR", 11],
+    expect([...undisturbedChains(chains)]).toEqual([
+      ["MSR", 10],
       ["HLT", 0],
     ]);
   });
@@ -341,7 +341,7 @@ describe("gauges", () => {
     slots: {
       back: 2,
       chains: [10, 0, 0, 4],
-      closed: [10, 0, 0, 2],
+      undisturbed: [10, 0, 0, 2],
       exits: [90, 0, 0, 8],
       p99_ns: [7, 7, null, 5],
     },
@@ -381,7 +381,11 @@ describe("gauges", () => {
 
 describe("walls of gauges", () => {
   it("end at a round number", () => {
-    expect([0, 0.3, 7, 41, 600].map(nice)).toEqual([1, 0.5, 10, 50, 1000]);
+    expect([0, 0.3, 7, 41, 600, 1.96].map(nice)).toEqual([1, 0.3, 7, 50, 600, 2]);
+    for (let most = 1e-3; most < 1e6; most *= 1.013) {
+      expect(nice(most)).toBeGreaterThanOrEqual(most);
+      expect(nice(most)).toBeLessThanOrEqual(1.25 * most * (1 + 1e-9));
+    }
   });
 
   it("fill a wall of any shape", () => {

@@ -71,16 +71,21 @@ export function ribbons(bands: Band[], left: Map<string, Stop>, right: Map<strin
   }));
 }
 
-/** Complete chains by the reason of the L2 exit, over all VMs. */
-export function closedChains(
-  chains: RowOf<"flow.chains", "reason" | "count" | "censored">[],
+/** Chains that ended and that nothing disturbed, by the reason of the L2 exit, over all VMs. */
+export function undisturbedChains(
+  chains: RowOf<"flow.chains", "reason" | "count" | "censored" | "disturbed">[],
 ): Map<string, number> {
-  const closed = new Map<string, number>();
+  const sums = new Map<string, number>();
   for (const row of chains) {
     const reason = text(row, "reason");
-    closed.set(reason, (closed.get(reason) ?? 0) + number(row, "count") - number(row, "censored"));
+    sums.set(reason, (sums.get(reason) ?? 0) + undisturbed(row));
   }
-  return closed;
+  return sums;
+}
+
+/** Of a row's chains those whose exits and cost are those of one exit of L2. */
+export function undisturbed(row: RowOf<"flow.chains", "count" | "censored" | "disturbed">): number {
+  return number(row, "count") - number(row, "censored") - number(row, "disturbed");
 }
 
 /** A band of constant meaning: its thickness at either end is its share of the stop there. */

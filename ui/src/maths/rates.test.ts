@@ -37,7 +37,8 @@ describe("gauges of a chain", () => {
       ["sent by VNF 2", "Mpps", 1],
     ]);
     expect(series[3]!.also).toEqual(["1.02 Gb/s", "1.02 Gb/s"]);
-    expect([series[3]!.most, series[4]!.most]).toEqual([2, 2]);
+    const scales = series.filter(({ unit }) => unit === "Mpps").map(({ most }) => most);
+    expect(scales).toEqual(scales.map(() => 3));
   });
 
   it("carry a ceiling only where one is known, and published rates by VMs of their own", () => {
@@ -51,7 +52,7 @@ describe("gauges of a chain", () => {
       ["published", 18.5, "sriov, 8 VMs"],
     ]);
     expect(marks(3).map((mark) => mark[1])).toEqual([2, 2.3125]);
-    expect(series[0]!.most).toBe(5);
+    expect(series[0]!.most).toBe(4);
   });
 
   it("are those of one trial", () => {

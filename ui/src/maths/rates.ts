@@ -34,8 +34,8 @@ export function gbps(pps: number, { size_bytes }: Trial): number {
 }
 
 /**
- * Gauges of the trial of sample `at`, with a value for each of its samples, and the place of `at` among them. All VNFs have one
- * scale, so that bars compare.
+ * Gauges of the trial of sample `at`, with a value for each of its samples, and the place of `at` among them. All of
+ * one unit have one scale, so that bars compare.
  */
 export function ratesAt(
   looks: RateLook[],
@@ -88,16 +88,17 @@ export function ratesAt(
     const also = own.map((look) => `${figures(gb(pps(look) ?? 0))} Gb/s`);
     return series(`sent by VNF ${vnf + 1}`, "Mpps", mpps, pps, marks(mpps, true), also);
   });
-  const most = Math.max(...ofEach.map((it) => it.most));
+  const all = [
+    series("all VNFs", "Mpps", mpps, (look) => look.system_pps, marks(mpps, false)),
+    series("all VNFs", "Gb/s", gb, (look) => look.system_pps, marks(gb, false)),
+    ...(trial.pattern === "chain" && trial.vnfs > 1
+      ? [series(ends, "Mpps", mpps, (look) => look.received_pps, marks(mpps, true))]
+      : []),
+    ...ofEach,
+  ];
+  const most = Math.max(...all.filter(({ unit }) => unit === "Mpps").map((it) => it.most));
   return {
-    series: [
-      series("all VNFs", "Mpps", mpps, (look) => look.system_pps, marks(mpps, false)),
-      series("all VNFs", "Gb/s", gb, (look) => look.system_pps, marks(gb, false)),
-      ...(trial.pattern === "chain" && trial.vnfs > 1
-        ? [series(ends, "Mpps", mpps, (look) => look.received_pps, marks(mpps, true))]
-        : []),
-      ...ofEach.map((it) => ({ ...it, most })),
-    ],
+    series: all.map((it) => (it.unit === "Mpps" ? { ...it, most } : it)),
     index: own.indexOf(now),
     looks: own,
   };

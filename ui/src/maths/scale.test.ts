@@ -5,14 +5,24 @@ const axis = (logarithmic: boolean) => ({ title: "window", unit: "ns", logarithm
 
 test("scales have round ends and hold every value, as those of the program", () => {
   const linear = (most: number) => scaleOf(axis(false), [0, 3, most]).to;
-  expect([8, 10, 11, 37, 180].map(linear)).toEqual([10, 10, 20, 50, 200]);
-  expect(scaleOf(axis(false), [37]).marks).toEqual([0, 10, 20, 30, 40, 50]);
+  expect([8, 10, 11, 37, 180, 316, 1518, 0.52e9].map(linear)).toEqual([8, 10, 12, 40, 200, 350, 1600, 0.6e9]);
+  expect(scaleOf(axis(false), [37]).marks).toEqual([0, 10, 20, 30, 40]);
   expect(scaleOf(axis(false), [9]).marks).toEqual([0, 2, 4, 6, 8, 10]);
   expect(scaleOf(axis(false), [180]).marks).toEqual([0, 50, 100, 150, 200]);
   const decades = scaleOf(axis(true), [0, 14, 120_000]);
   expect([decades.from, decades.to]).toEqual([10, 1e6]);
   expect(scaleOf(axis(true), [1, 9e6]).marks).toEqual([1, 1e2, 1e4, 1e6]);
   expect([10, 1e6, 0, 1e9].map(decades.place)).toEqual([0, 1, 0, 1]);
+});
+
+test("an axis from zero ends near its largest value, with marks enough to read it by", () => {
+  for (let most = 1e-7; most < 1e12; most *= 1.037) {
+    const { to, marks } = scaleOf(axis(false), [most]);
+    expect(to).toBeGreaterThanOrEqual(most * (1 - 1e-9));
+    expect(to).toBeLessThanOrEqual(most * 1.25 * (1 + 1e-9));
+    expect(marks.length).toBeGreaterThanOrEqual(4);
+    expect(marks.length).toBeLessThanOrEqual(11);
+  }
 });
 
 test("nothing to hold is no reason to divide by it", () => {

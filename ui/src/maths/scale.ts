@@ -1,4 +1,4 @@
-/** An axis with the values that it has to hold: whole decades, or from 0 to a round number (base::figure::Scale). */
+/** An axis with the values that it has to hold: whole decades, or from 0 to a round number near the largest. */
 import type { Axis, CurvesData } from "../data/types";
 
 export interface Scale {
@@ -41,18 +41,26 @@ function decades(shown: number[], most: number): Scale {
   return { from: 10 ** from, to: 10 ** to, place, marks };
 }
 
+/** An axis has at least so many steps, and ends at most so far beyond what it holds. */
+const STEPS = 3;
+const BEYOND = 1.25;
+
 function linear(most: number): Scale {
-  const to = most > 0 ? roundAbove(most) : 1;
-  // Whole numbers stay whole: 2 of 10, 10 of 50, 5 of 20.
-  const parts = Math.round(to / 10 ** Math.floor(Math.log10(to))) === 2 ? 4 : 5;
+  const { step, to } = most > 0 ? stepsTo(most) : { step: 0.2, to: 1 };
+  const parts = Math.round(to / step);
   const marks = Array.from({ length: parts + 1 }, (_, part) => (to * part) / parts);
   return { from: 0, to, place: (value) => clamped(value / to), marks };
 }
 
-/** One, two or five times a power of ten, the least that is not below `value`. */
-function roundAbove(value: number): number {
-  const decade = 10 ** Math.floor(Math.log10(value));
-  return ([1, 2, 5].find((times) => times * decade >= value * (1 - 1e-12)) ?? 10) * decade;
+/** The largest step of one, two or five times a power of ten that ends near `most`: 1,518 ends at 1,600 and not at 2,000. */
+function stepsTo(most: number): { step: number; to: number } {
+  for (let decade = 10 ** Math.ceil(Math.log10(most)); ; decade /= 10)
+    for (const times of [5, 2, 1]) {
+      const step = times * decade;
+      const count = Math.ceil((most / step) * (1 - 1e-12));
+      const to = Number((count * step).toPrecision(12));
+      if (count >= STEPS && to <= most * BEYOND) return { step, to };
+    }
 }
 
 function clamped(share: number): number {

@@ -1,13 +1,14 @@
 /**
- * Where all time went, as a tree: VM, vCPU, level, state, reason, detail.
+ * Where all time went, as a tree: level, state, reason, detail, of all vCPUs together or below each VM and vCPU.
  *
  * States partition a vCPU's wall time exactly. Reasons are measured from exit to next entry, which also spans
  * interrupts and the VMM, so inside the state that handles them they share its width in proportion.
  */
 import type { Report } from "../data/types";
-import { lookOf } from "../draw/tokens";
+import { lookOf, STATE_NAMES } from "../draw/tokens";
 import { keyOf } from "./bins";
 import { number, type RowOf, rowsOf, tableOf, text } from "./rows";
+import { witnessed, witnesses } from "./witness";
 
 export interface Node {
   name: string;
@@ -15,91 +16,134 @@ export interface Node {
   state: string;
   /** Its width: ns, or samples. */
   size: number;
-  /** What is said of it beside its time. */
-  note: string;
+  /** Of a reason or a detail: its exits, and their time from exit to entry. */
+  exits: number;
+  exits_ns: number;
   children: Node[];
 }
 
+interface Options {
+  /** `state`: all vCPUs together, as both sides of a comparison are; `vcpu`: each VM and vCPU apart. */
+  by?: "state" | "vcpu";
+  /** Whose record of the time, where several levels have one. */
+  seenBy?: string | undefined;
+}
+
+/** Children by name: a host has hundreds of vCPUs, and a list would be searched for each of them. */
+const named = new WeakMap<Node, Map<string, Node>>();
+
+function fresh(name: string, state: string): Node {
+  return { name, state, size: 0, exits: 0, exits_ns: 0, children: [] };
+}
+
 function child(parent: Node, name: string, state: string): Node {
-  let found = parent.children.find((node) => node.name === name);
+  const known = named.get(parent) ?? new Map<string, Node>();
+  named.set(parent, known);
+  let found = known.get(name);
   if (!found) {
-    found = { name, state, size: 0, note: "", children: [] };
+    found = fresh(name, state);
+    known.set(name, found);
     parent.children.push(found);
   }
   return found;
 }
 
-/** `title` gives a state's words. Guests' own traces have lanes inside the machine below and are left out. */
-export function timeTree(report: Report, title: (state: string) => string): Node {
-  const exits = rowsOf(tableOf(report, "flow.exits"));
-  const details = rowsOf(tableOf(report, "flow.exit_details"));
-  const root: Node = { name: "all", state: "", size: 0, note: "", children: [] };
-  for (const row of rowsOf(tableOf(report, "flow.vcpus"))) {
-    const vm = text(row, "vm");
-    if (/^L\d+\//.test(vm)) continue;
-    const path = [root, child(root, vm, "")];
-    path.push(child(path[1]!, `vCPU ${text(row, "vcpu")}`, ""));
+/** Rows by a key, so that each is looked at once. */
+function grouped<Of>(rows: Of[], key: (row: Of) => string): Map<string, Of[]> {
+  const out = new Map<string, Of[]>();
+  for (const row of rows) {
+    const its = key(row);
+    const known = out.get(its);
+    if (known) known.push(row);
+    else out.set(its, [row]);
+  }
+  return out;
+}
+
+type Exit = RowOf<"flow.exits">;
+
+/** `title` gives a state's words. */
+export function timeTree(
+  report: Report,
+  title: (state: string) => string,
+  { by = "state", seenBy }: Options = {},
+): Node {
+  const lane = (row: RowOf<"flow.exits" | "flow.vcpus", "machine" | "vm" | "vcpu">) =>
+    `${text(row, "machine")}\t${text(row, "vm")}\t${text(row, "vcpu")}`;
+  const exits = grouped(
+    rowsOf(tableOf(report, "flow.exits")),
+    (exit) => `${lane(exit)}\t${text(exit, "level")}`,
+  );
+  const details = grouped(rowsOf(tableOf(report, "flow.exit_details")), keyOf);
+  const all = rowsOf(tableOf(report, "flow.vcpus"));
+  const isOutermost = !seenBy || seenBy === "L0" || !witnesses(report, all).includes(seenBy);
+  const root = fresh("all", "");
+  for (const row of witnessed(report, all, seenBy)) {
+    const path = [root];
+    if (by === "vcpu") {
+      path.push(child(root, text(row, "vm"), ""));
+      path.push(child(path[1]!, `vCPU ${text(row, "vcpu")}`, ""));
+    }
     for (const column of Object.keys(row) as (keyof typeof row)[]) {
       const ns = number(row, column);
       if (!column.endsWith("_ns") || column === "wall_ns" || ns === 0) continue;
-      const state = column.slice(0, -3);
-      const step = lookOf(state).step;
-      const level = child(path[2]!, step, state);
+      const name = column.slice(0, -3);
+      // What a guest's own KVM does is that guest's work.
+      const ofGuest = `${name}_by_l1`;
+      const state = !isOutermost && STATE_NAMES.includes(ofGuest) ? ofGuest : name;
+      const level = child(path.at(-1)!, lookOf(state).step, state);
       const leaf = child(level, title(state), state);
-      leaf.size = ns;
-      for (const node of [...path, level]) node.size += ns;
-      const of = state.match(/^handling_(l\d|unknown_level)$/)?.[1];
+      for (const node of [...path, level, leaf]) node.size += ns;
+      const of = name.match(/^handling_(l\d|unknown_level)$/)?.[1];
       if (!of) continue;
-      const name = of === "unknown_level" ? "L?" : of.toUpperCase();
-      const mine = exits.filter(
-        (exit) => text(exit, "vm") === vm && exit.vcpu === row.vcpu && text(exit, "level") === name,
-      );
-      const total = mine.reduce((sum, exit) => sum + number(exit, "total_ns"), 0);
-      for (const exit of mine) {
-        const reason = child(leaf, text(exit, "reason"), state);
-        reason.size = (ns * number(exit, "total_ns")) / Math.max(1, total);
-        reason.note = `${number(exit, "count")} exits, ${number(exit, "total_ns")} ns from exit to entry`;
-        inside(reason, exit, details, state);
-      }
+      const from = of === "unknown_level" ? "L?" : of.toUpperCase();
+      reasons(leaf, ns, exits.get(`${lane(row)}\t${from}`) ?? [], details);
     }
   }
   order(root);
   return root;
 }
 
-/** What an exit was about - which MSR, port, place in memory - shares its reason's width; the rest has no detail. */
-function inside(
-  reason: Node,
-  exit: RowOf<"flow.exits">,
-  details: RowOf<"flow.exit_details">[],
-  state: string,
+/** One vCPU's exits share the time of the state that handles them; what each was about shares its reason's, and the rest has no detail. */
+function reasons(
+  leaf: Node,
+  ns: number,
+  exits: Exit[],
+  details: Map<string, RowOf<"flow.exit_details">[]>,
 ): void {
-  const key = keyOf(exit);
-  const mine = details.filter((it) => keyOf(it) === key);
-  for (const it of mine) {
-    const detail = child(reason, text(it, "detail"), state);
-    detail.size = (reason.size * number(it, "total_ns")) / Math.max(1, number(exit, "total_ns"));
-    detail.note = `${number(it, "count")} exits, ${number(it, "total_ns")} ns from exit to entry`;
+  const total = exits.reduce((sum, exit) => sum + number(exit, "total_ns"), 0);
+  for (const exit of exits) {
+    const width = (ns * number(exit, "total_ns")) / Math.max(1, total);
+    const reason = add(child(leaf, text(exit, "reason"), leaf.state), width, exit);
+    for (const it of details.get(keyOf(exit)) ?? []) {
+      const part = (width * number(it, "total_ns")) / Math.max(1, number(exit, "total_ns"));
+      add(child(reason, text(it, "detail"), leaf.state), part, it);
+    }
   }
 }
 
-/** Samples of a profiler as a tree: VM, vCPU, level, state, whose code, function. A sample is 1 wide. */
-export function sampleTree(report: Report, title: (state: string) => string): Node {
-  const root: Node = { name: "all", state: "", size: 0, note: "", children: [] };
-  for (const row of rowsOf(tableOf(report, "flow.profile"))) {
+function add(node: Node, size: number, row: RowOf<"flow.exits", "count" | "total_ns">): Node {
+  node.size += size;
+  node.exits += number(row, "count");
+  node.exits_ns += number(row, "total_ns");
+  return node;
+}
+
+/** Samples of a profiler as a tree: level, state, whose code, function, with `vcpu` below VM and vCPU. A sample is 1 wide. */
+export function sampleTree(
+  report: Report,
+  title: (state: string) => string,
+  { by = "state", seenBy }: Options = {},
+): Node {
+  const root = fresh("all", "");
+  for (const row of witnessed(report, rowsOf(tableOf(report, "flow.profile")), seenBy)) {
     const state = text(row, "state");
-    const names = [
-      text(row, "vm"),
-      `vCPU ${text(row, "vcpu")}`,
-      text(row, "level"),
-      title(state),
-      text(row, "mode"),
-      text(row, "symbol"),
-    ];
+    const lane = by === "vcpu" ? [text(row, "vm"), `vCPU ${text(row, "vcpu")}`] : [];
+    const names = [...lane, text(row, "level"), title(state), text(row, "mode"), text(row, "symbol")];
     let node = root;
     node.size += number(row, "samples");
     for (const [depth, name] of names.entries()) {
-      node = child(node, name, depth < 2 ? "" : state);
+      node = child(node, name, depth < lane.length ? "" : state);
       node.size += number(row, "samples");
     }
   }
@@ -112,15 +156,34 @@ function order(node: Node): void {
   node.children.forEach(order);
 }
 
+/** The state, reason or function with the largest width in all of a tree, added up over the vCPUs that it lies below. */
+export function largest(top: Node): { name: string; size: number } {
+  const sums = new Map<string, number>();
+  const walk = (node: Node) => {
+    // A state that has reasons is one part; a reason that is open is as well, and its details are.
+    const ends = node.children.length === 0 || (node !== top && node.children[0]!.exits > 0);
+    if (ends) sums.set(node.name, (sums.get(node.name) ?? 0) + node.size);
+    else node.children.forEach(walk);
+  };
+  walk(top);
+  const [name, size] = [...sums].reduce((a, b) => (b[1] > a[1] ? b : a));
+  return { name, size };
+}
+
 export interface Placed {
   node: Node;
   path: string[];
   depth: number;
   from: number;
   to: number;
+  /** The names of all parts that are drawn as this one, because each alone is narrower than a pixel. */
+  names: string[];
 }
 
-/** Nodes as rows of an icicle, `from` and `to` in shares of `focus`; what is narrower than `least` is left out. */
+/**
+ * Nodes as rows of an icicle, `from` and `to` in shares of `focus`. Neighbours of which each is narrower than `least` are
+ * drawn as one, and so is what is below them: a row is as full as the time is.
+ */
 export function icicle(root: Node, focus: string[], least: number): Placed[] {
   let top = root;
   const path: string[] = [];
@@ -131,16 +194,48 @@ export function icicle(root: Node, focus: string[], least: number): Placed[] {
     path.push(name);
   }
   const out: Placed[] = [];
-  const walk = (node: Node, path: string[], depth: number, from: number, to: number) => {
-    if (to - from < least) return;
-    out.push({ node, path, depth, from, to });
+  const walk = (node: Node, names: string[], path: string[], depth: number, from: number, to: number) => {
+    out.push({ node, path, depth, from, to, names });
     let at = from;
-    for (const inner of node.children) {
-      const width = ((to - from) * inner.size) / Math.max(1, node.size);
-      walk(inner, [...path, inner.name], depth + 1, at, at + width);
-      at += width;
+    const widthOf = (inner: Node) => ((to - from) * inner.size) / Math.max(1, node.size);
+    const wide = node.children.filter((inner) => widthOf(inner) >= least);
+    for (const inner of wide) {
+      const end = at + widthOf(inner);
+      walk(inner, [inner.name], [...path, inner.name], depth + 1, at, end);
+      at = end;
     }
+    const thin = node.children.filter((inner) => widthOf(inner) < least);
+    const rest = thin.reduce((sum, inner) => sum + widthOf(inner), 0);
+    // Less than half a pixel is not seen by anyone.
+    if (rest < least / 2 || rest === 0) return;
+    const one = together(thin);
+    walk(
+      one,
+      thin.map(({ name }) => name),
+      [...path, one.name],
+      depth + 1,
+      at,
+      at + rest,
+    );
   };
-  walk(top, path, 0, 0, 1);
+  walk(top, [top.name], path, 0, 0, 1);
   return out;
+}
+
+/** Parts as one that has the look of the largest, and below it what is below all of them. */
+function together(parts: Node[]): Node {
+  if (parts.length === 1) return parts[0]!;
+  const one = fresh(`${parts.length} parts`, parts[0]!.state);
+  const merge = (into: Node, from: Node) => {
+    into.size += from.size;
+    into.exits += from.exits;
+    into.exits_ns += from.exits_ns;
+    for (const inner of from.children) merge(child(into, inner.name, inner.state), inner);
+  };
+  for (const part of parts) {
+    one.size += part.size;
+    for (const inner of part.children) merge(child(one, inner.name, inner.state), inner);
+  }
+  order(one);
+  return one;
 }

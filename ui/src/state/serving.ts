@@ -1,5 +1,6 @@
 /** What a page of a server does besides: takes traces that are dropped onto it, and reads what its list shows of each. */
 import { computed, effect } from "@preact/signals";
+import { answering, returned } from "../data/silence";
 import type { Source } from "../data/source";
 import type { RecordingInfo } from "../data/types";
 import { briefs, go, hash, notice, recordings } from "./store";
@@ -34,6 +35,8 @@ function followList(source: Source): void {
   let turn = 0;
   effect(() => {
     const mine = ++turn;
+    // What was not read of a silent server is read once it is back.
+    void returned.value;
     const list = shown.value ? (recordings.value ?? []) : [];
     void readBriefs(source, list, () => mine === turn);
   });
@@ -44,7 +47,9 @@ async function readBriefs(source: Source, list: RecordingInfo[], goesOn: () => b
     if (!goesOn()) return;
     if (live || problem !== null || briefs.peek().get(id)) continue;
     // A recording that was removed since has none, and does not cost the others theirs.
-    const brief = await source.brief!(id).catch(() => null);
+    const brief = await source.brief!(id).catch(async () => ((await answering()) ? null : undefined));
+    // Nobody answers: that is not said of each recording, and the list goes on once somebody does.
+    if (brief === undefined) return;
     briefs.value = new Map(briefs.peek()).set(id, brief);
   }
 }

@@ -1,6 +1,7 @@
 /** What is open and what is shown: signals over the address, one cursor and one window for all views. */
 import { computed, effect, type ReadonlySignal, signal } from "@preact/signals";
 import { listOf } from "../data/lanes";
+import { returned } from "../data/silence";
 import type { Recording, Source } from "../data/source";
 import { type Brief, type RecordingInfo, vcpuLanes } from "../data/types";
 import type { Theme } from "../draw/tokens";
@@ -20,6 +21,10 @@ export function part(key: string): string | undefined {
 export const recordings = signal<RecordingInfo[] | null>(null);
 /** What the list shows beside the manifests, as far as it has been read; null for what is not read for a list. */
 export const briefs = signal<ReadonlyMap<string, Brief | null>>(new Map());
+/** Why a recording cannot be read, as its manifest says or as who tried to read its trace found out. */
+export function problemOf({ id, problem }: RecordingInfo): string | null {
+  return problem ?? briefs.value.get(id)?.problem ?? null;
+}
 export const recording = signal<Recording | null>(null);
 /** The second recording, for differences. */
 export const other = signal<Recording | null>(null);
@@ -164,15 +169,20 @@ export function start(source: Source): void {
   effect(() => {
     document.documentElement.dataset.theme = theme.value;
   });
-  source.recordings().then(
-    (list) => {
-      recordings.value = list;
-      if (source.inlined && list[0]) go({ r: list[0].id });
-    },
-    (error: Error) => {
-      failure.value = error.message;
-    },
-  );
+  effect(() => {
+    // What a silent server did not give is asked for again once it is back.
+    if (returned.value > 0 && recordings.peek()) return;
+    source.recordings().then(
+      (list) => {
+        if (!recordings.peek() && !hash.peek().r) failure.value = null;
+        recordings.value = list;
+        if (source.inlined && list[0]) go({ r: list[0].id });
+      },
+      (error: Error) => {
+        failure.value = error.message;
+      },
+    );
+  });
   const wanted = computed(() => hash.value.r);
   const second = computed(() => hash.value.b);
   follow(source, () => wanted.value, recording, failure);
@@ -186,9 +196,15 @@ function follow(
   failed: typeof failure,
 ): void {
   let turn = 0;
+  // Counts how often a server came back that had failed to give it.
+  const again = signal(0);
+  effect(() => {
+    if (returned.value > 0 && failed.peek()) again.value = returned.value;
+  });
   effect(() => {
     const id = wanted();
     const mine = ++turn;
+    void again.value;
     into.value = null;
     failed.value = null;
     if (!id) return;

@@ -64,6 +64,12 @@ export function sectionOf(view: string): string | null {
   return view.startsWith(OF_SECTION) ? view.slice(OF_SECTION.length) : null;
 }
 
+/** Whether a view of this name can be open: another name in an address is a slip, or of another recording. */
+export function isView(recording: Recording, id: string, compared: boolean): boolean {
+  if (id === COMPARED.id) return compared;
+  return [...viewsOf(recording), ...KNOWN].some((view) => view.id === id);
+}
+
 /** What a view is called, also where the recording has none to show. */
 export function titleOfView(recording: Recording, id: string): string {
   return [...viewsOf(recording), ...KNOWN].find((view) => view.id === id)?.title ?? "Findings";

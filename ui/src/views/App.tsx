@@ -1,11 +1,12 @@
 /** The page: what is open at the top, the views at the side, one view in the middle. */
 import type { ComponentChildren, FunctionComponent } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { answering, returned, silent } from "../data/silence";
 import type { Recording } from "../data/source";
 import type { FigureData } from "../data/types";
 import { emulatorOf, nameOf } from "../maths/format";
 import { failure, go, helpOpen, notice, other, otherFailure, part, recording, theme } from "../state/store";
-import { COMPARED, sectionOf, titleOfView, viewsOf } from "../state/views";
+import { COMPARED, isView, sectionOf, titleOfView, viewsOf } from "../state/views";
 import type { useControls } from "./Controls";
 import { Exits } from "./Exits";
 import { Findings } from "./Findings";
@@ -52,23 +53,22 @@ export function App({ views, ofServer }: Props) {
   const open = recording.value;
   const wall = part("wall") === "1";
   const [id, live, view] = [part("r"), part("live"), part("view") ?? "findings"];
+  const hasSecond = Boolean(part("b"));
   const title = titleOf(open);
   useEffect(() => {
     document.title = title;
   }, [title]);
+  useEffect(() => {
+    // What is shown and what the address says are the same.
+    if (open && !isView(open, view, hasSecond)) go({ view: null });
+  }, [open, view, hasSecond]);
+  const heading = useRef<HTMLHeadingElement>(null);
+  useFocusOnOpening(open, heading);
   return (
     <div class={wall ? "app wall" : "app"}>
       <Patterns />
-      <a
-        class="skip"
-        href="#main"
-        onClick={(event) => {
-          event.preventDefault();
-          document.getElementById("main")?.focus();
-        }}
-      >
-        Skip to the view
-      </a>
+      <Skip to="#main" words="Skip to the view" />
+      {open?.timeline && view === "timeline" && <Skip to=".lane-canvas .above" words="Skip to the lanes" />}
       <Top {...(ofServer ? { ofServer } : {})} />
       {open && !live && <Tabs recording={open} />}
       <main id="main" tabIndex={-1}>
@@ -88,23 +88,68 @@ export function App({ views, ofServer }: Props) {
           </div>
         ) : open ? (
           <>
-            <h1 class="hidden">
+            <h1 class="hidden" tabIndex={-1} ref={heading}>
               {openTitle(open)} of {nameOf(open)}
             </h1>
-            {open.timeline && <Overview recording={open} fixed={view === "findings"} />}
+            {/* What a server did not give while it was silent, a view asks for once it is drawn anew. */}
+            {open.timeline && (
+              <Overview key={`strip${returned.value}`} recording={open} fixed={view === "findings"} />
+            )}
             {ofServer && <ofServer.Comparison />}
-            <View recording={open} views={views} id={view} {...(ofServer ? { ofServer } : {})} />
+            <View
+              key={`view${returned.value}`}
+              recording={open}
+              views={views}
+              id={view}
+              {...(ofServer ? { ofServer } : {})}
+            />
           </>
         ) : (
           ofServer && (id ? <ofServer.Reading id={id} /> : <ofServer.Recordings />)
         )}
       </main>
       {helpOpen.value && <Help />}
+      {silent.value && !live && (
+        <p class="notice lost" role="alert">
+          The server does not answer. It is asked again every two seconds.{" "}
+          <button type="button" onClick={() => void answering()}>
+            Ask now
+          </button>
+        </p>
+      )}
       <p class="notice" role="status">
         {notice.value}
       </p>
     </div>
   );
+}
+
+/** Past what stands before it, for who has no pointer. */
+function Skip({ to, words }: { to: string; words: string }) {
+  return (
+    <a
+      class="skip"
+      href="#main"
+      onClick={(event) => {
+        event.preventDefault();
+        document.querySelector<HTMLElement>(to)?.focus();
+      }}
+    >
+      {words}
+    </a>
+  );
+}
+
+/** The card or the list that a recording was opened by is gone then: the keyboard goes on from its heading. */
+function useFocusOnOpening(open: Recording | null, heading: { current: HTMLElement | null }): void {
+  // A page that begins with a recording begins at its top.
+  const isFirst = useRef(Boolean(part("r")));
+  useEffect(() => {
+    if (!open) return;
+    if (!isFirst.current && document.activeElement === document.body)
+      heading.current?.focus({ preventScroll: true });
+    isFirst.current = false;
+  }, [open]);
 }
 
 function Top({ ofServer }: { ofServer?: OfServer }) {

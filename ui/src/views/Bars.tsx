@@ -1,8 +1,8 @@
 /** Bars with their words, a row each; where there is no room beside the words, the bars lie below them. */
-import { useRef } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { Bar, BarGroup } from "../data/types";
 import { hueOf } from "../draw/tokens";
-import { amount, percent } from "../maths/format";
+import { amount, grouped, percent } from "../maths/format";
 import { openTimeline, recording } from "../state/store";
 import { useWidth } from "./useSize";
 
@@ -12,13 +12,25 @@ const HEAD = 26;
 const NOTE = 6.4;
 const WIDTH = 860;
 
+/** A host has hundreds of vCPUs, each with a group: the first of them are the worst, the others one press away. */
+const OPEN = 20;
+
 /** Groups below each other, those of one unit on one scale. */
 export function Bars({ groups }: { groups: BarGroup[] }) {
+  const [all, setAll] = useState(false);
+  const most = useMemo(() => new Map(groups.map(({ unit }) => [unit, mostOf(groups, unit)])), [groups]);
+  // One more is drawn rather than hidden behind a line that is as high.
+  const shown = all || groups.length <= OPEN + 1 ? groups : groups.slice(0, OPEN);
   return (
     <>
-      {groups.map((group) => (
-        <One key={group.title} group={group} most={mostOf(groups, group.unit)} />
+      {shown.map((group, i) => (
+        <One key={`${i} ${group.title}`} group={group} most={most.get(group.unit)!} />
       ))}
+      {groups.length > OPEN + 1 && (
+        <button type="button" aria-expanded={all} onClick={() => setAll(!all)}>
+          {all ? `Show the first ${OPEN}` : `Show ${grouped(groups.length - OPEN)} more`}
+        </button>
+      )}
     </>
   );
 }
@@ -26,7 +38,7 @@ export function Bars({ groups }: { groups: BarGroup[] }) {
 /** The longest bar of all groups with one unit: their bars have one scale. */
 function mostOf(groups: BarGroup[], unit: string): number {
   const bars = groups.filter((group) => group.unit === unit).flatMap((group) => group.bars);
-  return Math.max(...bars.map((bar) => bar.value), 1e-9);
+  return bars.reduce((most, bar) => Math.max(most, bar.value), 1e-9);
 }
 
 function One({ group, most }: { group: BarGroup; most: number }) {

@@ -1,6 +1,6 @@
 /** At the top: which of the server's recordings is open, and which one it is compared with. */
 import type { Recording } from "../data/source";
-import { go, hash, part, recordings } from "../state/store";
+import { go, hash, part, problemOf, recordings } from "../state/store";
 import { COMPARED } from "../state/views";
 
 export function Chooser({ open }: { open: Recording }) {
@@ -30,7 +30,7 @@ export function Chooser({ open }: { open: Recording }) {
           }
         >
           {list.map((it) => (
-            <option key={it.id} value={it.id} disabled={it.problem !== null}>
+            <option key={it.id} value={it.id} disabled={problemOf(it) !== null}>
               {it.title}
             </option>
           ))}
@@ -48,7 +48,7 @@ export function Chooser({ open }: { open: Recording }) {
           >
             <option value="">compare with …</option>
             {list
-              .filter((it) => it.id !== open.id && it.problem === null)
+              .filter((it) => it.id !== open.id && problemOf(it) === null)
               .map((it) => (
                 <option key={it.id} value={it.id}>
                   {it.title}

@@ -6,12 +6,15 @@ import { standalone } from "../draw/export";
 import { token } from "../draw/tokens";
 import { binsByRow, keyOf } from "../maths/bins";
 import { apart, type Curve, curveOfBins, curveOfShares, pathOf, rangeOf } from "../maths/curve";
-import { counted, duration, instant, roundDuration } from "../maths/format";
+import { counted, duration, instant, marksOf, roundDuration } from "../maths/format";
 import { cellAt, costAt, nearest, strength, timeAt } from "../maths/heat";
 import { decades, logPlace, marks, ninesPlace, shareAt } from "../maths/quantile";
 import { csv, number, rowsOf, sorted, tableOf, text } from "../maths/rows";
+import { ticks } from "../maths/window";
+import { witnessed } from "../maths/witness";
 import { go, notice, show, theme } from "../state/store";
 import { Empty, Figure } from "./Figure";
+import { limitsOf, SeenBy, seenBy } from "./SeenBy";
 import { useAnswer } from "./useAnswer";
 import { usePrinted } from "./usePrinted";
 import { useReport, useWindow } from "./useReport";
@@ -19,6 +22,10 @@ import { useWidth } from "./useSize";
 
 const LEFT = 62;
 const ROW_PIXELS = 6;
+/** A mark of time takes this much; what stands below the picture, and how near to its edge words stand inside. */
+const TIME_PIXELS = 110;
+const AXIS = 40;
+const EDGE = 30;
 const CURVES = 5;
 /** Chains of one column that are looked through for the one nearest to a click. */
 const NEAR = 1000;
@@ -31,7 +38,7 @@ export function Costs({ recording }: { recording: Recording }) {
     [recording, narrow?.t0, narrow?.t1],
   );
   if (error) return <Empty title="The chains cannot be read">{error}</Empty>;
-  const sums = value && value.chains > value.censored ? value : null;
+  const sums = value && undisturbedOf(value) > 0 ? value : null;
   const whole =
     narrow && recording.inlined
       ? "This picture is of the whole recording; a report file has none for a window."
@@ -43,9 +50,11 @@ export function Costs({ recording }: { recording: Recording }) {
       ) : (
         value !== null && (
           <Empty title="No chain to plot over time">
-            {narrow
-              ? "No complete chain begins in this window."
-              : "The heat map shows the cost of every exit of L2 that was reflected to L1. Record at L0 while an L2 guest runs."}
+            {value.disturbed > 0
+              ? `L1 halted or L2 moved in ${counted(value.disturbed, "chain")}, all that ended: the cost of an exit is unknown.`
+              : narrow
+                ? "No complete chain begins in this window."
+                : "The heat map shows the cost of every exit of L2 that was reflected to L1. Record at L0 while an L2 guest runs."}
           </Empty>
         )
       )}
@@ -55,6 +64,16 @@ export function Costs({ recording }: { recording: Recording }) {
       <Percentiles report={report} note={note} sums={sums} />
     </>
   );
+}
+
+/** Chains whose cost is that of one exit of L2. */
+export function undisturbedOf({ chains, censored, disturbed }: Aggregates): number {
+  return chains - censored - disturbed;
+}
+
+/** Words at the edge of a picture stand inside it. */
+function anchorOf(x: number, width: number): "start" | "middle" | "end" {
+  return x < EDGE ? "start" : x > width - EDGE ? "end" : "middle";
 }
 
 /** Chains that begin near a time, else some. */
@@ -77,7 +96,13 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
   const most = cells.reduce((most, [, count]) => Math.max(most, count), 1);
   const height = rows * ROW_PIXELS;
   const step = (t1_ns - t0_ns) / 100;
-  const closed = sums.chains - sums.censored;
+  const count = undisturbedOf(sums);
+  const costs = marks(from_ns, to_ns);
+  const times = ticks({ t0: t0_ns, t1: t1_ns }, Math.max(2, Math.floor(width / TIME_PIXELS)));
+  const words = marksOf(t0_ns, t1_ns, times.step);
+  const upOf = (size: number) => logPlace(size, from_ns, to_ns) * height;
+  const alongOf = (ns: number) => ((ns - t0_ns) / (t1_ns - t0_ns)) * width;
+  const title = `time${words.base ? `, after ${words.base}` : ""}`;
   const draw = () => {
     const context = canvas.current?.getContext("2d");
     if (!context || !canvas.current) return;
@@ -85,6 +110,9 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
     canvas.current.height = height;
     context.fillStyle = token("panel", theme.value);
     context.fillRect(0, 0, width, height);
+    context.fillStyle = token("line", theme.value);
+    for (const size of costs) context.fillRect(0, Math.round(height - upOf(size)), width, 1);
+    for (const ns of times.at) context.fillRect(Math.round(alongOf(ns)), 0, 1, height);
     context.fillStyle = token("ramp-1", theme.value);
     for (const [i, count] of cells) {
       const { row, column } = cellAt(heat, i);
@@ -111,10 +139,7 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
       : `Click to open the nearest of the ${counted(held, "chain")} that this file contains in full.`;
   const aside = [
     sums.disturbed > 0
-      ? `Disturbed: ${counted(sums.disturbed, "chain")}, in which L1 halted or L2 moved to another vCPU; such a cost is not that of one exit.`
-      : "",
-    heat.beyond > 0
-      ? `Outside the scale, drawn in its outermost rows: ${counted(heat.beyond, "chain")}.`
+      ? `Not drawn: ${counted(sums.disturbed, "disturbed chain")}, in which L1 halted or L2 moved to another vCPU; such a cost is not that of one exit.`
       : "",
     sums.censored > 0 ? `Not drawn: ${counted(sums.censored, "chain")} whose end was not recorded.` : "",
   ];
@@ -124,20 +149,21 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
       title="Does the cost of a chain change over time?"
       note={note}
       svg={() => {
-        const labels = marks(from_ns, to_ns).map(
-          (size) =>
-            `<text x="${LEFT - 8}" y="${(height - logPlace(size, from_ns, to_ns) * height + 4).toFixed(1)}" text-anchor="end" font-size="11" fill="var(--soft)">${roundDuration(size)}</text>`,
-        );
-        const ends = [
-          `<text x="${LEFT}" y="${height + 16}" font-size="11" fill="var(--soft)">${instant(t0_ns, step)}</text>`,
-          `<text x="${LEFT + width}" y="${height + 16}" text-anchor="end" font-size="11" fill="var(--soft)">${instant(t1_ns, step)}</text>`,
-        ];
+        const labels = costs.map((size) => {
+          const y = (height - upOf(size)).toFixed(1);
+          return `<path d="M${LEFT} ${y}h${width}" stroke="var(--line)"/><text x="${LEFT - 8}" y="${Number(y) + 4}" text-anchor="end" font-size="11" fill="var(--soft)">${roundDuration(size)}</text>`;
+        });
+        const ends = times.at.map((ns) => {
+          const x = (LEFT + alongOf(ns)).toFixed(1);
+          return `<path d="M${x} 0v${height}" stroke="var(--line)"/><text x="${x}" y="${height + 16}" text-anchor="${anchorOf(alongOf(ns), width)}" font-size="11" fill="var(--soft)">${words.of(ns)}</text>`;
+        });
+        const named = `<text x="${LEFT + width / 2}" y="${height + 32}" text-anchor="middle" font-size="11" fill="var(--soft)">${title}; up: cost of a chain, logarithmic</text>`;
         const boxes = cells.map(([i, count]) => {
           const { row, column } = cellAt(heat, i);
           const y = height - (row + 1) * ROW_PIXELS;
           return `<rect x="${(LEFT + column * wide).toFixed(1)}" y="${y}" width="${Math.max(0.5, wide - 1).toFixed(1)}" height="${ROW_PIXELS - 1}" fill="var(--ramp-1)" opacity="${strength(count, most).toFixed(2)}"/>`;
         });
-        return standalone([...labels, ...ends, ...boxes].join(""), LEFT + width, height + 24);
+        return standalone([...labels, ...ends, ...boxes, named].join(""), LEFT + width, height + 40);
       }}
       csv={() =>
         csv(
@@ -151,7 +177,7 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
         )
       }
       caption={[
-        `${counted(closed, "chain")} between ${instant(t0_ns, step)} and ${instant(t1_ns, step)}: half cost at most ${duration(shareAt(sums.shares, 0.5))}${closed >= 100 ? `, 1 % more than ${duration(shareAt(sums.shares, 0.99))}` : ""}. Stronger cells contain more chains. ${click}`,
+        `${counted(count, "chain")} between ${instant(t0_ns, step)} and ${instant(t1_ns, step)}: half cost at most ${duration(shareAt(sums.shares, 0.5))}${count >= 100 ? `, 1 % more than ${duration(shareAt(sums.shares, 0.99))}` : ""}. Stronger cells contain more chains. ${click}`,
         ...aside,
       ]
         .filter(Boolean)
@@ -172,12 +198,12 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
       }
     >
       <div class="heat" ref={box} style={{ paddingLeft: `${LEFT}px` }}>
-        {marks(from_ns, to_ns).map((size) => (
+        {costs.map((size) => (
           <span
             class="heat-label"
             key={size}
             style={{
-              bottom: `${logPlace(size, from_ns, to_ns) * height + 22}px`,
+              bottom: `${upOf(size) + AXIS}px`,
               width: `${LEFT - 8}px`,
             }}
           >
@@ -191,9 +217,13 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
           role="img"
           aria-label="Heat map of chain costs over time"
         />
-        <p class="heat-axis">
-          <span>{instant(t0_ns, step)}</span>
-          <span>{instant(t1_ns, step)}</span>
+        <p class="heat-axis" style={{ height: `${AXIS}px` }}>
+          {times.at.map((ns) => (
+            <span key={ns} class={anchorOf(alongOf(ns), width)} style={{ left: `${alongOf(ns)}px` }}>
+              {words.of(ns)}
+            </span>
+          ))}
+          <b>{title}; up: cost of a chain, logarithmic</b>
         </p>
       </div>
     </Figure>
@@ -201,14 +231,14 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
 }
 
 function Percentiles({ report, note, sums }: { report: Report; note: string; sums: Aggregates | null }) {
-  const rows = sorted(rowsOf(tableOf(report, "flow.exits")), "total_ns", true).slice(0, CURVES);
+  const seen = { report, rows: rowsOf(tableOf(report, "flow.exits")) };
+  const rows = sorted(witnessed(report, seen.rows, seenBy(seen)), "total_ns", true).slice(0, CURVES);
   const bins = binsByRow(rowsOf(tableOf(report, "flow.exit_bins")));
   const curves: Curve[] = rows.flatMap((row) => {
     const title = `${text(row, "level")} ${text(row, "reason")}${number(row, "vcpu") > 0 ? `, vCPU ${text(row, "vcpu")}` : ""}`;
     return curveOfBins(title, bins.get(keyOf(row)) ?? [], number(row, "max_ns"));
   });
-  if (sums)
-    curves.unshift(...curveOfShares("chains, L2 back to L2", sums.shares, sums.chains - sums.censored));
+  if (sums) curves.unshift(...curveOfShares("chains, L2 back to L2", sums.shares, undisturbedOf(sums)));
   const range = rangeOf(curves);
   if (!range) {
     return (
@@ -217,7 +247,7 @@ function Percentiles({ report, note, sums }: { report: Report; note: string; sum
       </Empty>
     );
   }
-  return <Curves curves={curves} range={range} note={note} chains={sums !== null} />;
+  return <Curves curves={curves} range={range} note={note} chains={sums !== null} seen={seen} />;
 }
 
 function Curves({
@@ -225,11 +255,13 @@ function Curves({
   range: { from, to },
   note,
   chains,
+  seen,
 }: {
   curves: Curve[];
   range: { from: number; to: number };
   note: string;
   chains: boolean;
+  seen: Parameters<typeof SeenBy>[0];
 }) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
@@ -253,7 +285,8 @@ function Curves({
           curves.flatMap((curve) => curve.points.map(([share, value]) => [curve.title, share, value])),
         )
       }
-      caption={`${worst.title}: half within ${duration(worst.points.find(([share]) => share >= 0.5)?.[1] ?? 0)}, the longest ${duration(worst.points.at(-1)![1])}. ${chains ? "The thick line shows all complete chains; the" : "The"} steps show the most expensive exits, from exit to next entry, at the upper ends of their histogram bins.`}
+      caption={`${worst.title}: half within ${duration(worst.points.find(([share]) => share >= 0.5)?.[1] ?? 0)}, the longest ${duration(worst.points.at(-1)![1])}. ${chains ? "The thick line shows all complete, undisturbed chains; the" : "The"} steps show the most expensive exits, from exit to next entry, at the upper ends of their histogram bins.${limitsOf(seen)}`}
+      tools={<SeenBy {...seen} />}
     >
       <div ref={box}>
         <svg

@@ -2,7 +2,9 @@
 import { useRef } from "preact/hooks";
 import type { Axis, Curve, CurvesData, Shape } from "../data/types";
 import { CURVE_DASHES } from "../draw/tokens";
+import { wideOf } from "../draw/words";
 import { roundAmount } from "../maths/format";
+import { type Box, freest, type Line } from "../maths/labels";
 import { marksAlong, scaleOf } from "../maths/scale";
 import { Axes, type Tick } from "./Axes";
 import { LegendEntry, PICTURE, Picture } from "./Picture";
@@ -14,6 +16,8 @@ const HEIGHT = 260;
 const LEFT = 78;
 const TOP = 22;
 const BELOW = 38;
+/** Height of a line of words. */
+const WORDS = 15;
 /** A limit that ends before this share of the picture has its words behind its end. */
 const SHORT = 0.6;
 
@@ -39,29 +43,88 @@ export function Curves({ title, drawn }: { title: string; drawn: CurvesData }) {
         {drawn.curves
           .map((curve, i) => <Drawn key={curve.label} drawn={drawn} place={i} x={x} y={y} />)
           .reverse()}
-        {drawn.limits.map((limit) => {
-          const at = limit.on === "y" ? y(limit.value) : x(limit.value);
-          const { until = null } = limit;
-          const end = until === null ? width : x(until);
-          const top = until === null ? TOP : y(until);
-          const alongside =
-            end > width * SHORT
-              ? { x: end, y: at - 5, "text-anchor": "end" as const }
-              : { x: end + 6, y: at + 4 };
-          const place = limit.on === "y" ? alongside : { x: at + 5, y: TOP + 10 };
-          return (
-            <g class="on-lines" key={limit.label + limit.on}>
-              <path
-                d={limit.on === "y" ? `M${LEFT} ${at}H${end}` : `M${at} ${top}V${TOP + HEIGHT}`}
-                stroke="var(--ink)"
-              />
-              <text {...place}>{limitWords(drawn, limit)}</text>
-            </g>
-          );
-        })}
+        {limitsOf(drawn, x, y, width).map(({ path, words: text, at }) => (
+          <g class="on-lines" key={text}>
+            <path d={path} stroke="var(--ink)" />
+            <text x={at.x} y={at.y + WORDS - 4}>
+              {text}
+            </text>
+          </g>
+        ))}
       </Picture>
       <Legend drawn={drawn} />
     </div>
+  );
+}
+
+interface Placed {
+  path: string;
+  words: string;
+  at: Box;
+}
+
+/** Limits with their words where they lie on no curve, on no other limit and on no other words, if there is such a place. */
+function limitsOf(
+  drawn: CurvesData,
+  x: (value: number) => number,
+  y: (value: number) => number,
+  width: number,
+): Placed[] {
+  const bottom = TOP + HEIGHT;
+  const ends = drawn.limits.map((limit) => {
+    const { until = null } = limit;
+    return limit.on === "y"
+      ? { from: [LEFT, y(limit.value)], to: [until === null ? width : x(until), y(limit.value)] }
+      : { from: [x(limit.value), bottom], to: [x(limit.value), until === null ? TOP : y(until)] };
+  }) as { from: [number, number]; to: [number, number] }[];
+  const lines: Line[] = [
+    ...drawn.curves.map((curve) => lineOf(curve, x, y)),
+    ...ends.map(({ from, to }): Line => [from, to]),
+  ];
+  const taken: Box[] = [];
+  return drawn.limits.map((limit, i) => {
+    const text = limitWords(drawn, limit);
+    const wide = wideOf(text);
+    const { from, to } = ends[i]!;
+    const box = (left: number, top: number): Box => ({ x: left, y: top, width: wide, height: WORDS - 1 });
+    const places =
+      limit.on === "y"
+        ? [from[1] - WORDS - 1, from[1] + 2].flatMap((top) => [
+            ...(to[0] < width * SHORT ? [box(to[0] + 6, from[1] - WORDS / 2)] : [box(to[0] - wide, top)]),
+            box((LEFT + to[0] - wide) / 2, top),
+            box(LEFT + 6, top),
+          ])
+        : [to[1] + 1, bottom - WORDS - 2, (to[1] + bottom) / 2].flatMap((top) => [
+            box(from[0] + 5, top),
+            box(from[0] - wide - 5, top),
+          ]);
+    const inside = places.filter((it) => it.x >= LEFT && it.x + wide <= width && it.y >= TOP - WORDS);
+    const all = inside.length > 0 ? inside : places;
+    const at =
+      all[
+        freest(
+          all,
+          lines.filter((_, n) => n !== drawn.curves.length + i),
+          taken,
+        )
+      ]!;
+    taken.push(at);
+    return { path: `M${from[0]} ${from[1]}L${to[0]} ${to[1]}`, words: text, at };
+  });
+}
+
+/** A curve as it is drawn: a step has a corner. */
+function lineOf(curve: Curve, x: (value: number) => number, y: (value: number) => number): Line {
+  const points = curve.points.map(([at, value]): [number, number] => [x(at), y(value)]);
+  if (curve.form !== "steps") return points;
+  return points.flatMap(
+    ([at, height], i) =>
+      (i === 0
+        ? [[at, height]]
+        : [
+            [at, points[i - 1]![1]],
+            [at, height],
+          ]) as Line,
   );
 }
 

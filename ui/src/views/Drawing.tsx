@@ -28,13 +28,7 @@ function Kind({ figure }: { figure: FigureData }) {
     case "bars":
       return <Bars groups={figure.groups} />;
     case "points":
-      return (
-        <>
-          {figure.scales.map((group) => (
-            <Points key={group.title + group.unit} group={group} />
-          ))}
-        </>
-      );
+      return <Points groups={figure.scales} />;
     case "histogram":
       return <Bins title={figure.title} drawn={figure} />;
     case "curves":
@@ -48,9 +42,7 @@ function Kind({ figure }: { figure: FigureData }) {
     case "spans":
       return (
         <>
-          {figure.spans.map((group) => (
-            <Spans key={group.title} group={group} />
-          ))}
+          <Spans groups={figure.spans} />
           <Keys keys={figure.keys} />
         </>
       );

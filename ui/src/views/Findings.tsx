@@ -5,7 +5,7 @@ import { placeOf } from "../data/place";
 import type { Recording } from "../data/source";
 import type { Cost, Evidence, FigureData, Finding, Report, Section } from "../data/types";
 import { aboutOf, addressOf, hasInstant, rowsAbout } from "../maths/about";
-import { byCause, findingsOf } from "../maths/findings";
+import { answerOf, bestOf, between, byCause, findingsOf } from "../maths/findings";
 import { amount, counted, percent, shellWord } from "../maths/format";
 import { rowsOf, tableOf } from "../maths/rows";
 import { go, hash, notice, openTimeline } from "../state/store";
@@ -27,17 +27,14 @@ export function Findings({ recording, Drawing }: { recording: Recording; Drawing
   const findings = findingsOf(recording.report);
   return (
     <div class="page">
-      {first && (
-        <div class={isWide(first.figures[0]) ? "glance stacked" : "glance"}>
-          <div>
-            <h2 class="question">{first.question}</h2>
-            <Leading section={first} Drawing={Drawing} />
-          </div>
-          <Best report={recording.report} />
-        </div>
-      )}
+      {first && <Glance section={first} report={recording.report} Drawing={Drawing} />}
       {sections.map((section) => (
-        <Answer key={section.id} section={section} isFirst={section === first} Drawing={Drawing} />
+        <section class="answer" key={section.id}>
+          {section !== first && <Question section={section} />}
+          {section !== first && <Leading section={section} Drawing={Drawing} />}
+          {section !== first && <Rest section={section} />}
+          <Behind section={section} />
+        </section>
       ))}
       <h2 class="heading">
         {findings.length > 0
@@ -90,9 +87,10 @@ function examined(report: Report): boolean {
   return report.sections.some(({ id }) => id !== "flow") || rowsOf(tableOf(report, "flow.vcpus")).length > 0;
 }
 
-/** Whether a picture needs the whole width, or there is none: then what gives most back stands below it. */
+/** Whether a picture needs the whole width, or there is none: then what gives most back stands above it. */
 function isWide(figure: FigureData | undefined): boolean {
-  return !figure || (figure.drawing === "levels" && figure.columns.length > 1);
+  if (!figure || figure.drawing === "matrix" || figure.drawing === "topology") return true;
+  return figure.drawing === "levels" && figure.columns.length > 1;
 }
 
 /** The picture that answers a section's question at a glance: its first. */
@@ -101,28 +99,72 @@ function Leading({ section, Drawing }: { section: Section; Drawing: Views["Drawi
   return figure ? <Drawing section={section.id} figure={figure} /> : null;
 }
 
-function Answer({
-  section,
-  isFirst,
-  Drawing,
-}: {
-  section: Section;
-  isFirst: boolean;
-  Drawing: Views["Drawing"];
-}) {
+/** What is asked, small, and the answer in a sentence, large. */
+function Question({ section: { question, summary } }: { section: Section }) {
   return (
-    <section class="answer">
-      {!isFirst && (
-        <>
-          <h2 class="question">{section.question}</h2>
-          <Leading section={section} Drawing={Drawing} />
-        </>
-      )}
-      {section.summary.split(/\n\n+/).map((paragraph) => (
-        <p class="summary" key={paragraph}>
+    <>
+      <h2 class="question">{question}</h2>
+      <p class="summary first">{answerOf(summary).first}</p>
+    </>
+  );
+}
+
+/** What else the summary says. */
+function Rest({ section }: { section: Section }) {
+  const { rest } = answerOf(section.summary);
+  return (
+    <>
+      {rest.map((paragraph) => (
+        <p class="summary rest" key={paragraph}>
           {paragraph}
         </p>
       ))}
+    </>
+  );
+}
+
+/** The first screen: the answer, its picture, the number that matters most with what to run; then all else that is said. */
+function Glance({
+  section,
+  report,
+  Drawing,
+}: {
+  section: Section;
+  report: Report;
+  Drawing: Views["Drawing"];
+}) {
+  const wide = isWide(section.figures[0]);
+  const hasBeside = bestOf(report).length > 0 || answerOf(section.summary).rest.length > 0;
+  return (
+    <>
+      <Question section={section} />
+      {wide ? (
+        <div class="glance stacked">
+          <Best report={report} />
+          <Leading section={section} Drawing={Drawing} />
+          <Rest section={section} />
+        </div>
+      ) : (
+        <div class="glance">
+          <div>
+            <Leading section={section} Drawing={Drawing} />
+          </div>
+          {hasBeside && (
+            <div>
+              <Best report={report} />
+              <Rest section={section} />
+            </div>
+          )}
+        </div>
+      )}
+    </>
+  );
+}
+
+/** What the answer rests on, and what is not known. */
+function Behind({ section }: { section: Section }) {
+  return (
+    <>
       {section.about && (
         <ul class="about">
           {section.about.map((line) => (
@@ -140,7 +182,7 @@ function Answer({
           </ul>
         </details>
       )}
-    </section>
+    </>
   );
 }
 
@@ -153,6 +195,14 @@ async function see(recording: Recording, finding: Finding, { about }: Evidence):
     return;
   }
   openTimeline(place, place.words, place.lanes);
+}
+
+/** What the change gives back, in a sentence. */
+function back(gives: NonNullable<Finding["gives_back"]>): string {
+  const unit = gives.unit.replace(/^share /, "");
+  return gives.low > 0
+    ? `It gives back some ${percent(gives.share)} ${unit}, ${between(gives)}. `
+    : `It gives back up to ${percent(gives.high)} ${unit}. `;
 }
 
 function Card({ finding, recording }: { finding: Finding; recording: Recording }) {
@@ -204,9 +254,7 @@ function Card({ finding, recording }: { finding: Finding; recording: Recording }
             </p>
           )}
           <p class="soft">
-            {finding.gives_back && finding.gives_back.share !== cost.value
-              ? `It gives back up to ${percent(finding.gives_back.share)} ${finding.gives_back.unit.replace(/^share /, "")}. `
-              : ""}
+            {finding.gives_back && finding.gives_back.share !== cost.value ? back(finding.gives_back) : ""}
             {finding.fix.length > 0
               ? `Run it ${place(finding.level)}. ${NEEDS[finding.needs] ?? `It needs: ${finding.needs}.`}`
               : `About ${place(finding.level).replace("at ", "")}.`}

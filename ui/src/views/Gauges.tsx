@@ -34,7 +34,8 @@ function Vcpus({ recording }: { recording: Recording }) {
   const narrow = useWindow();
   const span = narrow ?? whole.value;
   const { value: shown, error } = useAnswer(async () => {
-    if (!timeline) return { series: [], missing: false };
+    // Without a vCPU no lane would be asked for, and a tile of no lane is one of all lanes.
+    if (!timeline || vcpuLanes(timeline).length === 0) return { series: [], missing: false };
     const [tile, all] = await Promise.all([
       recording.tile(span.t0, span.t1, SAMPLES, { lanes: vcpuLanes(timeline), means: [] }),
       recording.aggregates(narrow),
@@ -65,7 +66,7 @@ function Vcpus({ recording }: { recording: Recording }) {
     if (at >= 1) setPlaying(false);
   }, [at]);
   if (error) return <Empty title="No gauges">{error}</Empty>;
-  if (!timeline)
+  if (!timeline || vcpuLanes(timeline).length === 0)
     return (
       <Empty title="No gauges">
         Gauges need vCPUs, or trials of a datapath: run <code>kvmscope record</code> on the host to record

@@ -15,14 +15,17 @@ export function Help() {
         helpOpen.value = false;
       }}
     >
-      <h2>Keyboard</h2>
+      {/* The button has the focus, and what has the focus is scrolled into view: it stands at the top. */}
+      <header>
+        <h2>Keyboard</h2>
+        <button type="button" onClick={() => dialog.current?.close()}>
+          Close
+        </button>
+      </header>
       <Sheet rows={KEYS} />
       <h2>Mouse</h2>
       <Sheet rows={GESTURES} />
       <p>The address contains recording, view, window and filter: a copy of it opens what you see.</p>
-      <button type="button" onClick={() => dialog.current?.close()}>
-        Close
-      </button>
     </dialog>
   );
 }

@@ -5,6 +5,7 @@ import { counted, duration } from "../maths/format";
 import { logPlace } from "../maths/quantile";
 import { number, type Row } from "../maths/rows";
 
+/** In the units of the picture, which is as wide as its column. */
 const HISTOGRAM_WIDTH = 116;
 const HEIGHT = 22;
 
@@ -28,7 +29,8 @@ export function Histogram({ row, bins, axis }: Props) {
   return (
     <svg
       class="spread"
-      width={HISTOGRAM_WIDTH}
+      viewBox={`0 0 ${HISTOGRAM_WIDTH} ${HEIGHT}`}
+      preserveAspectRatio="none"
       height={HEIGHT}
       role="img"
       aria-label={`Half within ${duration(p50)}, 99 % within ${duration(p99)}`}
@@ -44,8 +46,18 @@ export function Histogram({ row, bins, axis }: Props) {
       <line x1="0" x2={HISTOGRAM_WIDTH} y1={HEIGHT - 3.5} y2={HEIGHT - 3.5} stroke="var(--line)" />
       <title />
       <path d={drawn.map(boxOf).join("")} fill="var(--soft)" />
-      <path d={`M${x(p50)} ${HEIGHT - 4}v4`} stroke="var(--ink)" stroke-width="2" />
-      <path d={`M${x(p99)} ${HEIGHT - 4}v4`} stroke="var(--ink)" stroke-width="2" />
+      <path
+        d={`M${x(p50)} ${HEIGHT - 4}v4`}
+        stroke="var(--ink)"
+        stroke-width="2"
+        vector-effect="non-scaling-stroke"
+      />
+      <path
+        d={`M${x(p99)} ${HEIGHT - 4}v4`}
+        stroke="var(--ink)"
+        stroke-width="2"
+        vector-effect="non-scaling-stroke"
+      />
     </svg>
   );
 }

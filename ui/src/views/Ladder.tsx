@@ -56,7 +56,7 @@ export function Ladder({ chain, states, full_ns }: Props) {
   const height = bottom + LEAD + 14 + longest * Math.sin((SLANT * Math.PI) / 180);
   const marks = ticks({ t0: 0, t1: length }, Math.max(2, Math.floor((x(length) - LEFT) / 90))).at;
   return (
-    <div class="wide" ref={box}>
+    <div class="wide" ref={box} tabIndex={0} role="group" aria-label="Chain, drawn to scale">
       <svg
         class="picture ladder"
         viewBox={`0 0 ${width} ${height}`}

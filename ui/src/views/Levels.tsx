@@ -21,6 +21,8 @@ import {
 import { hueOf } from "../draw/tokens";
 import { percent, perSecond, plain } from "../maths/format";
 
+/** A wide picture is made no smaller than this, and scrolls in its box: its letters stay readable. */
+const READABLE = 0.92;
 const BOLD = { "font-weight": 600 };
 
 export function Levels({ title, levels }: { title: string; levels: LevelsData }) {
@@ -29,11 +31,11 @@ export function Levels({ title, levels }: { title: string; levels: LevelsData })
   const own = levels.ground;
   const beside = ground + BOX / 2;
   return (
-    <div class="wide">
+    <div class="wide" tabIndex={0} role="group" aria-label={title}>
       <svg
         class="picture levels"
         viewBox={`0 0 ${width} ${height}`}
-        style={{ maxWidth: `${width}px`, minWidth: `${Math.round(width * 0.62)}px` }}
+        style={{ maxWidth: `${width}px`, minWidth: `${Math.round(width * READABLE)}px` }}
         role="img"
         aria-label={title}
       >

@@ -2,8 +2,9 @@
 import { useRef, useState } from "preact/hooks";
 import type { Recording } from "../data/source";
 import { counted, grouped, percent } from "../maths/format";
-import { type Band, bandsOf, closedChains, ribbon, ribbons, stops } from "../maths/multiplication";
-import { csv, rowsOf, tableOf } from "../maths/rows";
+import { type Band, bandsOf, ribbon, ribbons, stops, undisturbedChains } from "../maths/multiplication";
+import { csv, number, rowsOf, tableOf } from "../maths/rows";
+import { witnessed } from "../maths/witness";
 import { Empty, Figure } from "./Figure";
 import { useReport } from "./useReport";
 import { useWidth } from "./useSize";
@@ -13,7 +14,7 @@ const NODE = 14;
 
 export function Multiplication({ recording }: { recording: Recording }) {
   const { report, note, window: narrow } = useReport(recording);
-  const bands = bandsOf(rowsOf(tableOf(report, "flow.chain_exits")));
+  const bands = bandsOf(witnessed(report, rowsOf(tableOf(report, "flow.chain_exits"))));
   const [hover, setHover] = useState<Band | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
@@ -26,7 +27,9 @@ export function Multiplication({ recording }: { recording: Recording }) {
       </Empty>
     );
   }
-  const chains = closedChains(rowsOf(tableOf(report, "flow.chains")));
+  const rows = witnessed(report, rowsOf(tableOf(report, "flow.chains")));
+  const chains = undisturbedChains(rows);
+  const disturbed = rows.reduce((sum, row) => sum + number(row, "disturbed"), 0);
   const names = Math.max(
     new Set(bands.map((band) => band.from)).size,
     new Set(bands.map((band) => band.to)).size,
@@ -55,7 +58,7 @@ export function Multiplication({ recording }: { recording: Recording }) {
       caption={
         hover
           ? `${hover.from} at L2 caused ${grouped(hover.value)} × ${hover.to} at L1, ${ratio(hover)} per exit of L2.`
-          : `${counted(all, "exit")} of L2, reflected to L1, caused ${counted(total, "exit")} of L1, ${(total / Math.max(1, all)).toFixed(1)} per exit of L2. The widest band, from ${most.from} at L2 to ${most.to} at L1, is ${percent(most.value / total)} of them. Measured, over all complete chains of this ${narrow ? "window" : "recording"}.`
+          : `${counted(all, "exit")} of L2, reflected to L1, caused ${counted(total, "exit")} of L1, ${(total / Math.max(1, all)).toFixed(1)} per exit of L2. The widest band, from ${most.from} at L2 to ${most.to} at L1, is ${percent(most.value / total)} of them. Measured, over all complete chains of this ${narrow ? "window" : "recording"}${disturbed > 0 ? ` but ${grouped(disturbed)} in which L1 halted or L2 moved` : ""}.`
       }
     >
       <div ref={box}>

@@ -4,6 +4,8 @@ import { bitsPerSecond, packetsPerSecond } from "../maths/format";
 import { Bar, Figures } from "./Gauge";
 
 export function RateGauges({ groups }: { groups: GaugeGroup[] }) {
+  // One scale for all: a longer bar is more packets.
+  const end = Math.max(0, ...groups.flatMap(({ gauges }) => gauges.map(({ end_pps }) => end_pps)));
   return (
     <>
       {groups.map((group) => (
@@ -13,7 +15,7 @@ export function RateGauges({ groups }: { groups: GaugeGroup[] }) {
           </p>
           <div class="gauges">
             {group.gauges.map((gauge) => (
-              <Rate key={gauge.label} gauge={gauge} subject={group.title} />
+              <Rate key={gauge.label} gauge={gauge} subject={group.title} end={end} />
             ))}
           </div>
         </section>
@@ -22,8 +24,8 @@ export function RateGauges({ groups }: { groups: GaugeGroup[] }) {
   );
 }
 
-function Rate({ gauge, subject }: { gauge: Gauge; subject: string }) {
-  const { label, all, each, ceiling, published_pps: published, end_pps: end } = gauge;
+function Rate({ gauge, subject, end }: { gauge: Gauge; subject: string; end: number }) {
+  const { label, all, each, ceiling, published_pps: published } = gauge;
   const place = (pps: number) => (end > 0 ? pps / end : 0);
   const [figure = "", unit = ""] = packetsPerSecond(all.pps).split(" ");
   const bits = bitsPerSecond(all.bits_per_s);

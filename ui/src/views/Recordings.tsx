@@ -1,8 +1,9 @@
 /** The first page: what the served folder contains, how long each recording is, and what is worst in it. */
+import { silent } from "../data/silence";
 import type { Brief, RecordingInfo } from "../data/types";
 import { bytes, counted, duration, minute, percent } from "../maths/format";
 import { arranged, ORDERS } from "../maths/recordings";
-import { briefs, go, hash, recordings } from "../state/store";
+import { briefs, go, hash, problemOf, recordings } from "../state/store";
 import { Empty } from "./Figure";
 import { MARKS } from "./severity";
 import { Filter } from "./TableBox";
@@ -26,8 +27,8 @@ export function Recordings() {
       </Empty>
     );
   }
-  const all = list.filter((it) => it.problem === null);
-  const unreadable = list.filter((it) => it.problem !== null);
+  const all = list.filter((it) => problemOf(it) === null);
+  const unreadable = list.filter((it) => problemOf(it) !== null);
   const order = ORDERS.find(({ id }) => id === hash.value.sort) ?? ORDERS[0]!;
   const readable = arranged(all, briefs.value, order, hash.value.q ?? "");
   return (
@@ -125,9 +126,9 @@ function words(time: Brief["time"]): string {
 
 /** The worst finding in a line, and how many others there are. */
 function Worst({ brief }: { brief: Brief | null | undefined }) {
-  if (brief === undefined) return <span>reading its findings …</span>;
+  // That the server does not answer is said once, for all of them.
+  if (brief === undefined) return silent.value ? null : <span>reading its findings …</span>;
   if (brief === null) return <span>open it to see its length and findings</span>;
-  if (brief.problem !== null) return <span>{brief.problem}</span>;
   const { worst, findings, duration_ns } = brief;
   // Without a vCPU no rule about exits could be checked: no findings would look like a result.
   if (!worst) return <span>{duration_ns === null ? "" : "no findings"}</span>;
@@ -150,7 +151,7 @@ function Unreadable({ list }: { list: RecordingInfo[] }) {
         {list.map((it) => (
           <li key={it.id}>
             <strong>{it.title}</strong>
-            <p>{it.problem}</p>
+            <p>{problemOf(it)}</p>
             <p class="soft">{remedy(it)}</p>
           </li>
         ))}
@@ -159,10 +160,12 @@ function Unreadable({ list }: { list: RecordingInfo[] }) {
   );
 }
 
-/** A packed recording is one file, which is copied again; all others have a manifest that is edited. */
-function remedy({ id }: RecordingInfo): string {
+/** A packed recording and a trace are files, which are copied again; a manifest is edited. */
+function remedy({ id, problem }: RecordingInfo): string {
   const fix = id.endsWith(".kvmscope")
     ? "Copy the file again from where it was packed, or pack the recording again with kvmscope pack."
-    : "Correct its recording.json. If a newer kvmscope wrote it, serve the folder with that version.";
+    : problem === null
+      ? "Its trace is damaged, or not one that kvmscope reads: copy it again from where it was recorded."
+      : "Correct its recording.json. If a newer kvmscope wrote it, serve the folder with that version.";
   return `${fix} Then reload this page.`;
 }

@@ -5,6 +5,7 @@ import { lanesOfRow } from "../data/cpus";
 import { wordsOf } from "../data/place";
 import type { Recording } from "../data/source";
 import type { Cell, Column, Section, Table } from "../data/types";
+import { distinct } from "../maths/figures";
 import { amount, counted, grouped, instant } from "../maths/format";
 import { constants, csv, matches, rowsOf, spanOf, TIMELINE, tableOf } from "../maths/rows";
 import type { Window } from "../maths/window";
@@ -89,7 +90,7 @@ function Whole({
       <h2 class="heading">{section.question}</h2>
       {controls}
       {controls && <p>{section.summary}</p>}
-      {section.figures.map((figure) => (
+      {distinct(section.figures).map((figure) => (
         <Drawing key={figure.id} section={section.id} figure={figure} />
       ))}
       <div class="tabs" role="group" aria-label="Tables">

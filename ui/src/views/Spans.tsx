@@ -1,11 +1,11 @@
 /** Stretches along an axis, a row each, and what they mean. */
 import { useRef } from "preact/hooks";
-import type { Key, SpanGroup } from "../data/types";
+import type { Key, SpanGroup, SpanRow } from "../data/types";
 import { wrapped } from "../draw/frame";
 import { hueOf } from "../draw/tokens";
+import { squeezed, wideOf } from "../draw/words";
 import { roundAmount } from "../maths/format";
-import { scaleOf } from "../maths/scale";
-
+import { type Scale, scaleOf } from "../maths/scale";
 import { Axes } from "./Axes";
 import { LegendEntry, PICTURE, Picture } from "./Picture";
 import { Sign } from "./Sign";
@@ -13,96 +13,156 @@ import { useWidth } from "./useSize";
 
 const ROW = 22;
 const HEAD = 24;
-/** Where the scale begins and how long it is; notes stand behind it. */
-const WIDE = { at: 270, long: 340 };
-/** Below this, words stand above the scale, and notes are left to whoever points at a row. */
-const NARROW = 600;
+/** Where the scale begins at most, and how much the notes behind it get; a narrow picture gives both less. */
+const AT = 270;
+const NOTES = 234;
+/** A scale that would be shorter has the words above it, and notes are left to whoever points at a row. */
+const SHORTEST = 150;
 const ABOVE = 18;
-/** A letter takes no more, and one of a note. */
-const LETTER = 7.4;
+/** A letter of a note takes no more. */
 const SMALL = 6.3;
+const SMALL_SIZE = 11;
 /** Lines of a note that is longer than its place. */
 const LINE = 14;
+const PAD = 16;
 
-export function Spans({ group }: { group: SpanGroup }) {
-  const { title, x: axis, rows, limits } = group;
-  const scale = scaleOf(axis, [
+/** Groups below each other; those of one quantity have one scale, of one length. */
+export function Spans({ groups }: { groups: SpanGroup[] }) {
+  const box = useRef<HTMLDivElement>(null);
+  const width = Math.min(PICTURE, useWidth(box));
+  const places = placesOf(
+    groups.flatMap(({ rows }) => rows),
+    width,
+  );
+  return (
+    <div ref={box}>
+      {groups.map((group, i) => {
+        const alike = groups.filter(
+          ({ x }) =>
+            x.title === group.x.title &&
+            x.unit === group.x.unit &&
+            (x.logarithmic ?? false) === (group.x.logarithmic ?? false),
+        );
+        return (
+          <Group
+            key={`${i} ${group.title}`}
+            group={group}
+            scale={scaleOf(group.x, alike.flatMap(valuesOf))}
+            places={places}
+            width={width}
+          />
+        );
+      })}
+    </div>
+  );
+}
+
+interface Places {
+  /** Words stand above the scale. */
+  narrow: boolean;
+  at: number;
+  long: number;
+  /** Letters of a line of a note. */
+  letters: number;
+}
+
+/** Where the scale begins and how long it is, so that letters stay as large as they are. */
+function placesOf(rows: SpanRow[], width: number): Places {
+  const labels = Math.max(0, ...rows.map(({ label, value }) => wideOf(`${label}  ${value}`) + 30));
+  const at = Math.min(AT, Math.max(120, labels));
+  const longest = Math.max(0, ...rows.map(({ note }) => note.length * SMALL));
+  const notes = Math.min(width >= PICTURE ? NOTES : NOTES * 0.7, longest);
+  const long = width - at - (notes > 0 ? notes + PAD : PAD);
+  return long >= SHORTEST
+    ? { narrow: false, at, long, letters: Math.floor(notes / SMALL) }
+    : { narrow: true, at: 4, long: width - 12, letters: 0 };
+}
+
+function valuesOf({ rows, limits }: SpanGroup): number[] {
+  return [
     ...rows.flatMap((row) => [
       ...row.stretches.flatMap(({ from, to }) => [from, to ?? from]),
       ...row.signs.map(({ at }) => at),
     ]),
     ...limits.map(({ value }) => value),
-  ]);
-  const box = useRef<HTMLDivElement>(null);
-  const width = Math.min(PICTURE, useWidth(box));
-  const narrow = width < NARROW;
-  const { at: AT, long: LONG } = narrow ? { at: 4, long: width - 12 } : WIDE;
+  ];
+}
+
+function Group({
+  group: { title, x: axis, rows, limits },
+  scale,
+  places: { narrow, at: AT, long: LONG, letters },
+  width,
+}: {
+  group: SpanGroup;
+  scale: Scale;
+  places: Places;
+  width: number;
+}) {
   const above = narrow ? ABOVE : 0;
   const x = (value: number) => AT + scale.place(value) * LONG;
-  const notes = rows.map(({ note }) => (narrow ? [] : wrapped(note, (PICTURE - AT - LONG - 16) / SMALL)));
+  const notes = rows.map(({ note }) => (letters > 0 && note ? wrapped(note, letters) : []));
   const tops = [HEAD];
   for (const [i, lines] of notes.entries())
     tops.push(tops[i]! + ROW + above + LINE * Math.max(0, lines.length - 1));
   const bottom = tops.at(-1)!;
   const words = (value: number) => roundAmount(value, axis.unit);
   return (
-    <div ref={box}>
-      <Picture title={title} width={narrow ? width : PICTURE} height={bottom + 38}>
-        <text y="15" font-weight="600">
-          {title}
-        </text>
-        <path d={scale.marks.map((mark) => `M${x(mark)} ${HEAD}V${bottom}`).join("")} stroke="var(--grid)" />
-        <Axes
-          left={AT}
-          bottom={bottom}
-          width={AT + LONG}
-          up={{ title: "", ticks: [] }}
-          along={{
-            title: axis.title,
-            ticks: scale.marks.map((mark) => ({ at: x(mark), text: words(mark) })),
-          }}
-        />
-        {rows.map((it, i) => (
-          <g key={i} transform={`translate(0 ${tops[i]})`}>
-            <text y="14">
-              <title>{`${it.label}. ${it.note}`}</title>
-              {fitting(it.label, it.value, narrow ? width : AT)}
+    <Picture title={title} width={width} height={bottom + 38}>
+      <text y="15" font-weight="600">
+        {title}
+      </text>
+      <path d={scale.marks.map((mark) => `M${x(mark)} ${HEAD}V${bottom}`).join("")} stroke="var(--grid)" />
+      <Axes
+        left={AT}
+        bottom={bottom}
+        width={AT + LONG}
+        up={{ title: "", ticks: [] }}
+        along={{
+          title: axis.title,
+          ticks: scale.marks.map((mark) => ({ at: x(mark), text: words(mark) })),
+        }}
+      />
+      {rows.map((it, i) => (
+        <g key={i} transform={`translate(0 ${tops[i]})`}>
+          <text y="14">
+            <title>{`${it.label}. ${it.note}`}</title>
+            {fitting(it.label, it.value, narrow ? width : AT)}
+          </text>
+          <text x={narrow ? width : AT - 12} y="14" text-anchor="end">
+            {it.value}
+          </text>
+          {it.stretches.map(({ from, to, what, hue }, n) => (
+            <rect
+              key={n}
+              x={x(from)}
+              y={above + 3}
+              width={Math.max(1.5, (to === null ? AT + LONG : x(to)) - x(from))}
+              height={ROW - 8}
+              {...look(hue)}
+            >
+              <title>{what}</title>
+            </rect>
+          ))}
+          {it.signs.map(({ at, what, shape }) => (
+            <Sign key={what} shape={shape} x={x(at)} y={above + 10} ink="var(--ink)" />
+          ))}
+          {notes[i]!.map((line, n) => (
+            <text class="faint" key={n} x={AT + LONG + PAD} y={14 + n * LINE} font-size={SMALL_SIZE}>
+              {line}
             </text>
-            <text x={narrow ? width : AT - 12} y="14" text-anchor="end">
-              {it.value}
-            </text>
-            {it.stretches.map(({ from, to, what, hue }, n) => (
-              <rect
-                key={n}
-                x={x(from)}
-                y={above + 3}
-                width={Math.max(1.5, (to === null ? AT + LONG : x(to)) - x(from))}
-                height={ROW - 8}
-                {...look(hue)}
-              >
-                <title>{what}</title>
-              </rect>
-            ))}
-            {it.signs.map(({ at, what, shape }) => (
-              <Sign key={what} shape={shape} x={x(at)} y={above + 10} ink="var(--ink)" />
-            ))}
-            {notes[i]!.map((line, n) => (
-              <text class="faint" key={n} x={AT + LONG + 16} y={14 + n * LINE} font-size="11">
-                {line}
-              </text>
-            ))}
-          </g>
-        ))}
-        {limits.map(({ label, value }) => (
-          <g key={label}>
-            <path d={`M${x(value)} ${HEAD - 4}V${bottom}`} stroke="var(--ink)" stroke-dasharray="2 3" />
-            <text x={x(value)} y={HEAD - 8} text-anchor="middle">
-              {`${label}, ${words(value)}`}
-            </text>
-          </g>
-        ))}
-      </Picture>
-    </div>
+          ))}
+        </g>
+      ))}
+      {limits.map(({ label, value }) => (
+        <g key={label}>
+          <path d={`M${x(value)} ${HEAD - 4}V${bottom}`} stroke="var(--ink)" stroke-dasharray="2 3" />
+          <text x={x(value)} y={HEAD - 8} text-anchor="middle">
+            {`${label}, ${words(value)}`}
+          </text>
+        </g>
+      ))}
+    </Picture>
   );
 }
 
@@ -124,8 +184,7 @@ export function Keys({ keys }: { keys: Key[] }) {
 
 /** A label that leaves the number behind it readable. */
 function fitting(label: string, value: string, wide: number): string {
-  const room = Math.floor((wide - 24) / LETTER) - value.length;
-  return label.length > room ? `${label.slice(0, room - 1)}…` : label;
+  return squeezed(label, wide - wideOf(value) - 24);
 }
 
 /** What has no hue is so light that signs are seen on it. */

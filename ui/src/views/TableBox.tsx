@@ -18,10 +18,12 @@ interface RowsProps {
   count: number;
   /** Row number `i`; all are equally high. */
   row: (i: number) => JSX.Element;
+  /** The last column has a picture, and takes all the room that the others leave. */
+  last?: "wide";
 }
 
 /** A table of any length: of a long one only the rows on screen are in the document, on paper all of them. */
-export function LongTable({ title, head, heads = 1, count, row }: RowsProps) {
+export function LongTable({ title, head, heads = 1, count, row, last: column }: RowsProps) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [high, setHigh] = useState(ROW_PIXELS);
@@ -55,7 +57,10 @@ export function LongTable({ title, head, heads = 1, count, row }: RowsProps) {
       ref={box}
       onScroll={(event) => long && setTop(event.currentTarget.scrollTop)}
     >
-      <table class="numbers" {...(long ? { "aria-rowcount": count + heads } : {})}>
+      <table
+        class={column ? "numbers last-wide" : "numbers"}
+        {...(long ? { "aria-rowcount": count + heads } : {})}
+      >
         <thead>{head}</thead>
         <tbody>
           {gap(first)}

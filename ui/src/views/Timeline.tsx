@@ -1,6 +1,6 @@
 /** View 'Timeline': where was each vCPU, at this zoom, exactly? */
 import type { FunctionComponent } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { meanOf, type Wanted } from "../data/lanes";
 import type { Recording } from "../data/source";
 import type { Tile } from "../data/tile";
@@ -9,10 +9,9 @@ import { mainLanes, vcpuLanes } from "../data/types";
 import { standalone } from "../draw/export";
 import { stackOrder } from "../draw/tokens";
 import { counted, duration, percent } from "../maths/format";
-import { areaOf, pickOf } from "../maths/picked";
 import { csv } from "../maths/rows";
 import { numberOf } from "../state/hash";
-import { hash, shown, theme } from "../state/store";
+import { go, hash, shown, theme } from "../state/store";
 import { Empty, Figure, Swatch } from "./Figure";
 import type { useArrows } from "./timeline/arrows";
 import { Details } from "./timeline/Details";
@@ -28,6 +27,7 @@ import { STAIR_PIXELS, useStairs } from "./timeline/stairs";
 import { approximate, caption, useExact } from "./timeline/sums";
 import { Names, turnedGroups, Zoom } from "./timeline/Tools";
 import { vectorScene } from "./timeline/vector";
+import { useInView } from "./timeline/view";
 import { usePrinted } from "./usePrinted";
 import { useWidth } from "./useSize";
 
@@ -90,8 +90,7 @@ function Lanes({
   const onlyLane = hash.value.lane;
   const lanes = timeline.lanes.filter((lane) => onlyLane === undefined || String(lane.id) === onlyLane);
   const order = useOrder(recording, timeline);
-  const chosen = pickOf(hash.value) !== null || areaOf(hash.value) !== null;
-  const most = useRoom(box, chosen);
+  const most = useRoom(box);
   const stairsOf = useRef<Scene["stairs"]>(new Map());
   const part = length / (timeline.span.to_ns - timeline.span.from_ns);
   const room = {
@@ -103,13 +102,14 @@ function Lanes({
   const top = Math.min(scrolled, place.height - height);
   const seen = between(place, top + AXIS_HEIGHT, top + height);
   const open = place.lanes.map((lane) => lane.id);
+  const isNone = place.groups.length + open.length === 0;
   // Lanes of different kinds show the same time again: shares are those of vCPUs, where any is open.
   const hasVcpus = vcpuLanes(timeline).length > 0;
   const vcpus = vcpuLanes(timeline).filter((id) => open.includes(id));
-  const counts = vcpus.length > 0 ? vcpus : open.length > 0 ? open : mainLanes(timeline);
+  const counts = vcpus.length > 0 ? vcpus : open.length > 0 || isNone ? open : mainLanes(timeline);
   const scale = Math.max(1, Math.min(3, Math.round(devicePixelRatio)));
   // Nobody else adds up the lanes of a report file that are not on screen.
-  const sum = recording.inlined || counts.length <= FEW_LANES ? [counts] : [];
+  const sum = !isNone && (recording.inlined || counts.length <= FEW_LANES) ? [counts] : [];
   const tiles = cache.window(
     window.t0,
     window.t1,
@@ -163,9 +163,10 @@ function Lanes({
   lastSums.current = sums;
   const isKnown = exact !== null || mean !== null;
   const total = sums.reduce((a, b) => a + b, 0);
-  const used = ranks.filter((s) => (sums[s] ?? 0) > 0);
-  const aside = ranks.filter((s) => !used.includes(s) && isPresent(tiles, s));
+  const used = isNone ? [] : ranks.filter((s) => (sums[s] ?? 0) > 0);
+  const aside = isNone ? [] : ranks.filter((s) => !used.includes(s) && isPresent(tiles, s));
   const axis = axisOf(window, width).labels;
+  const none = order.filter ? `No lane matches "${order.filter}".` : "This recording has no such lane.";
   return (
     <Figure
       id="timeline"
@@ -185,16 +186,23 @@ function Lanes({
           used.map((s) => [timeline.states[s]!.name, Math.round(sums[s]!)]),
         )
       }
-      caption={caption(
-        states.map((state) => state.title),
-        isKnown ? sums : [],
-        total,
-        window,
-        counted(counts.length, vcpus.length > 0 || (open.length === 0 && hasVcpus) ? "vCPU" : "lane"),
-        exact !== null,
-        { covers: place.lanes.some((lane) => !lane.steps), stairs: place.lanes.some((lane) => lane.steps) },
-        isKnown,
-      )}
+      caption={
+        isNone
+          ? none
+          : caption(
+              states.map((state) => state.title),
+              isKnown ? sums : [],
+              total,
+              window,
+              counted(counts.length, vcpus.length > 0 || (open.length === 0 && hasVcpus) ? "vCPU" : "lane"),
+              exact !== null,
+              {
+                covers: place.lanes.some((lane) => !lane.steps),
+                stairs: place.lanes.some((lane) => lane.steps),
+              },
+              isKnown,
+            )
+      }
       tools={
         <>
           <Zoom />
@@ -214,12 +222,7 @@ function Lanes({
       >
         <div class="lane-sheet" style={{ height: `${place.height}px` }}>
           <div class="lanes" style={{ height: `${height}px` }}>
-            <div class="lane-side">
-              <Names timeline={timeline} place={seen} top={top} />
-              <div class="axis-base" title="The marks of the axis count from this time on.">
-                {axis.base}
-              </div>
-            </div>
+            {/* Before the names, so that no pin stands between the keyboard and the lanes. */}
             <div class="lane-canvas" ref={column}>
               <canvas ref={canvas} style={{ height: `${height}px` }} />
               {seen.lanes.map((lane) =>
@@ -242,9 +245,23 @@ function Lanes({
                 label={`Timeline of ${counted(lanes.length, "lane")}, ${duration(length)} shown. W and S zoom, A and D move, 0 shows all, Enter opens the details of a slice.`}
               />
             </div>
+            <div class="lane-side">
+              <Names timeline={timeline} place={seen} top={top} />
+              <div class="axis-base" title="The marks of the axis count from this time on.">
+                {axis.base}
+              </div>
+            </div>
           </div>
         </div>
       </div>
+      {isNone && (
+        <p class="soft">
+          {none}{" "}
+          <button type="button" class="link" onClick={() => go({ lanes: null, lane: null })}>
+            Show all lanes
+          </button>
+        </p>
+      )}
       <ul class="legend">
         {used.map((s) => (
           <li key={s}>
@@ -279,10 +296,10 @@ function Lanes({
   );
 }
 
-/** Lanes that are open, groups that are folded, and what is wanted as a sum. */
+/** Lanes that are open, groups that are drawn as their mean, and what is wanted as a sum. */
 function wantedOf(place: Layout, sum: number[][]): Wanted {
-  const folded = place.groups.filter((group) => group.folded).map((group) => group.lanes);
-  const all = new Map([...folded, ...sum].map((lanes) => [meanOf(lanes), lanes]));
+  const means = place.groups.filter((group) => group.mean).map((group) => group.lanes);
+  const all = new Map([...means, ...sum].map((lanes) => [meanOf(lanes), lanes]));
   return { lanes: place.lanes.map((lane) => lane.id), means: [...all.values()] };
 }
 
@@ -291,30 +308,6 @@ function moved(scene: Scene): Scene {
   const up = <T extends { top: number }>(it: T): T => ({ ...it, top: it.top - scene.top });
   const { groups, lanes } = scene.layout;
   return { ...scene, top: 0, layout: { ...scene.layout, groups: groups.map(up), lanes: lanes.map(up) } };
-}
-
-/** Keeps in view what was in view when heights change, and brings a lane there that was picked elsewhere. */
-function useInView(box: { current: HTMLDivElement | null }, place: Layout, height: number): void {
-  const anchor = useRef<{ id: number; below: number; at: number } | null>(null);
-  const rows = [...place.groups.map((it) => ({ ...it, id: -1 - it.lanes[0]! })), ...place.lanes];
-  useLayoutEffect(() => {
-    const it = box.current;
-    if (!it) return;
-    const before = anchor.current;
-    const row = before && rows.find((row) => row.id === before.id);
-    if (before && row && row.top !== before.at && it.scrollTop > 0) it.scrollTop = row.top - before.below;
-    const { scrollTop } = it;
-    const first = rows.filter((row) => row.top >= scrollTop + AXIS_HEIGHT).sort((a, b) => a.top - b.top)[0];
-    anchor.current = first ? { id: first.id, below: first.top - scrollTop, at: first.top } : null;
-  });
-  const picked = pickOf(hash.value)?.lane ?? areaOf(hash.value)?.lanes[0];
-  useEffect(() => {
-    const it = box.current;
-    const row = place.lanes.find((lane) => lane.id === picked);
-    if (!it || !row) return;
-    if (row.top < it.scrollTop + AXIS_HEIGHT) it.scrollTop = row.top - AXIS_HEIGHT - 8;
-    else if (row.top + row.height > it.scrollTop + height) it.scrollTop = row.top + row.height - height + 8;
-  }, [picked, height]);
 }
 
 /** Whether any lane has the state here. */

@@ -26,7 +26,7 @@ export function Topology({ title, panels }: { title: string; panels: Panel[] }) 
   );
   return (
     <>
-      <div class="wide" ref={box}>
+      <div class="wide" ref={box} tabIndex={0} role="group" aria-label={title}>
         <svg
           class="picture"
           viewBox={`-1 -1 ${width} ${height}`}
@@ -37,7 +37,7 @@ export function Topology({ title, panels }: { title: string; panels: Panel[] }) 
           dangerouslySetInnerHTML={{ __html: inside }}
         />
       </div>
-      <ul class="legend">
+      <ul class="keys">
         {KINDS.filter(({ hue }) => used.has(hue)).map(({ hue, words }) => (
           <LegendEntry key={hue} text={words}>
             <rect width="12" height="12" fill={`url(#pat-${hue})`} />

@@ -14,3 +14,14 @@ export function useWidth(element: RefObject<HTMLElement | null>, first = 800): n
   }, [element]);
   return width;
 }
+
+/** The height of the window, in CSS pixels. */
+export function useHeight(): number {
+  const [height, setHeight] = useState(innerHeight);
+  useLayoutEffect(() => {
+    const resized = () => setHeight(innerHeight);
+    addEventListener("resize", resized);
+    return () => removeEventListener("resize", resized);
+  }, []);
+  return height;
+}

@@ -88,16 +88,30 @@ fn every_exit_is_on_an_arrow_and_the_multiplication_is_that_of_the_chains() {
         let [nested, outer] = &drawn.columns[0].storeys[..] else { panic!("{name} has two levels") };
         assert!(near(nested.reflected_per_s.unwrap() * seconds, chains), "{name}: {chains}");
         let inside: f64 = rows(&section, "chains")
-            .filter(|row| closed(row) > 0.0)
-            .map(|row| number(&row, "exits_mean") * closed(&row))
+            .filter(|row| undisturbed(row) > 0.0)
+            .map(|row| number(&row, "exits_mean") * undisturbed(&row))
             .sum();
-        let all: f64 = rows(&section, "chains").map(|row| closed(&row)).sum();
+        let all: f64 = rows(&section, "chains").map(|row| undisturbed(&row)).sum();
         assert!((outer.for_each.unwrap() - inside / all).abs() < 1e-6, "{name}: {:?}", outer.for_each);
     }
 }
 
-fn closed(row: &Row<'_>) -> f64 {
-    number(row, "count") - number(row, "censored")
+fn undisturbed(row: &Row<'_>) -> f64 {
+    number(row, "count") - number(row, "censored") - number(row, "disturbed")
+}
+
+/// One chain of 2,538 exits, in which L1 halted and after which another guest ran, made 12.11 of what is 9.3.
+#[test]
+fn a_disturbed_chain_is_counted_and_multiplies_nothing() {
+    let section = section("svm-linux");
+    let of_host = |row: &Row<'_>| row.cell("machine") == Some(&Cell::from("L0"));
+    let sum = |column| sum(&section, "chains", column, of_host);
+    assert_eq!((sum("count"), sum("censored"), sum("disturbed"), sum("interrupted")), (900.0, 2.0, 1.0, 1.0));
+    let exits: f64 = super::flow_figures::sum(&section, "chain_exits", "count", of_host);
+    assert_eq!(exits, 10_876.0 - 2_538.0);
+    let outer = &levels(&section).columns[0].storeys[1];
+    assert!(near(outer.for_each.unwrap(), 8_338.0 / 897.0), "{:?}", outer.for_each);
+    assert!(section.summary.contains("1 disturbed chain is left out"), "{}", section.summary);
 }
 
 #[test]
@@ -111,9 +125,11 @@ fn a_step_names_the_finding_that_would_give_it_back_and_no_more_than_it_has() {
     assert!(near(step("preempted").given_back(), step("preempted").share), "all of it is waiting");
     let shadow = section.findings.iter().find(|finding| finding.rule == "FLW-SHADOW").unwrap();
     let gives_back = shadow.gives_back.as_ref().unwrap();
-    // 13 of 15 exits of a chain are VMREAD and VMWRITE, of which one stays: 12 of 15 of what chains take.
+    // 13 of 15 exits of a chain are VMREAD and VMWRITE, of which one stays: at most 12 of 15 of what chains take.
     let of_chains = sum(&section, "chains", "total_ns", |_| true) / sum(&section, "vcpus", "wall_ns", |_| true);
-    assert!((gives_back.share - of_chains * 12.0 / 15.0).abs() < 0.01, "{} of {of_chains}", gives_back.share);
+    assert!(gives_back.high < of_chains * 12.0 / 15.0, "{gives_back:?} of {of_chains}");
+    assert!(0.0 < gives_back.low && gives_back.low < gives_back.share && gives_back.share < gives_back.high);
+    assert!(gives_back.high <= step("handling_l1").share);
     assert!(gives_back.unit.contains("Bochs"), "emulated time is marked: {}", gives_back.unit);
     for whole in wholes(&section) {
         assert!(whole.steps.iter().all(|step| step.given_back() <= step.share + 1e-12), "{}", whole.title);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! L1 guest           10.8 %  ███
-//! L0 working for L1  17.9 %     ▒▒██       FLW-VLS gives back up to 9.0 %
+//! L0 working for L1  17.9 %     ▒▒██       FLW-VLS gives back 3.0 % (1.2 to 4.8 %)
 //! preempted           7.1 %         ▒▒     FLW-PREEMPT gives back up to 7.1 %
 //! ```
 
@@ -48,19 +48,26 @@ pub struct Removed {
     pub finding: String,
     /// Its rule.
     pub rule: String,
-    /// How much of the whole, at most.
+    /// How much of the whole, most likely.
     pub share: f64,
+    /// The least.
+    pub low: f64,
+    /// The most.
+    pub high: f64,
 }
 
 impl Step {
-    /// How much of the whole could come back: two findings may mean the same time, so no more than the larger one.
+    /// How much of the whole could come back, most likely.
     pub fn given_back(&self) -> f64 {
-        self.removed.iter().map(|removed| removed.share).fold(0.0, f64::max)
+        self.removed.iter().fold(0.0, |sum, removed| sum + removed.share).min(self.share)
     }
 
-    /// The same in words, or nothing: `FLW-VLS gives back up to 9.0 %`.
+    /// The same in words, or nothing: `FLW-VLS gives back 3.0 % (1.2 to 4.8 %)`.
     pub fn note(&self) -> String {
-        let words = |one: &Removed| format!("{} gives back up to {}", one.rule, crate::number::percent(one.share));
+        let words = |one: &Removed| {
+            let back = crate::finding::interval(one.share, (one.low, one.high));
+            format!("{} gives back {back}", one.rule)
+        };
         self.removed.iter().map(words).collect::<Vec<_>>().join(", ")
     }
 }

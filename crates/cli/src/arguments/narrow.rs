@@ -19,6 +19,9 @@ pub(crate) struct Narrow {
     /// Only this vCPU
     #[arg(long, value_name = "N")]
     vcpu: Option<u32>,
+    /// Count and draw what this level recorded, where several did: L1 [default: the outermost]
+    #[arg(long, value_name = "LEVEL")]
+    witness: Option<Level>,
     /// From this time on, in seconds since the first event
     #[arg(long, value_name = "SECONDS", value_parser = instant)]
     from: Option<u64>,
@@ -44,7 +47,13 @@ impl Narrow {
             return Err(WrongUse("--from must be before --to".to_owned()));
         }
         Ok(Given {
-            narrow: base::Narrow { level: self.level, vm: self.vm.clone(), vcpu: self.vcpu, window },
+            narrow: base::Narrow {
+                level: self.level,
+                vm: self.vm.clone(),
+                vcpu: self.vcpu,
+                window,
+                witness: self.witness,
+            },
             traces: TraceHints {
                 ignore_events: self.ignore_event.clone(),
                 vm_map: self.vm_map.clone(),

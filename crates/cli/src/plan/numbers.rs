@@ -1,8 +1,8 @@
 //! Numbers that a user gives to a plan: rates, costs, ranges.
 
+use analysis::facts::estimate::Estimate;
 use analysis::facts::events::reasons::Reason;
 use analysis::nesting::plan::Rate;
-use analysis::nesting::plan::model::Estimate;
 use base::nearest::instead;
 
 /// `16400`, or `15000..18000`.

@@ -191,7 +191,7 @@ fn one_that_never_ends_is_cancelled_and_said_to_be_before() {
     let (text, complaints) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{complaints}");
     assert!(
-        text.contains("ended as cancelled") && text.contains("Said before: never, which held in 1 of 1 run"),
+        text.contains("ended as cancelled") && text.contains("Predicted never to end; 1 of 1 run did not."),
         "{text}"
     );
     assert_eq!(left(directory.path()), [""; 0]);

@@ -71,7 +71,7 @@ fn a_trace_whose_vcpus_were_not_asked_for_is_not_said_to_have_none() {
 fn a_window_says_what_is_of_the_whole_recording() {
     let window = flow(&["--from", "0.2", "--to", "0.3"]);
     assert!(head(&window).contains("--from, --to: events, losses"), "{}", head(&window));
-    assert!(!head(&flow(&[])).contains("--"), "nothing is narrowed");
+    assert!(!head(&flow(&[])).contains("events, losses"), "nothing is narrowed");
 }
 
 #[test]

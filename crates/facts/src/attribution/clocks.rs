@@ -22,7 +22,7 @@ pub(crate) struct Instant {
 }
 
 /// Whether a trace's clock is CLOCK_MONOTONIC: perf and LTTng call it by its longer name.
-pub(super) fn is_monotonic(clock: &base::Clock) -> bool {
+pub(crate) fn is_monotonic(clock: &base::Clock) -> bool {
     matches!(clock.name.as_str(), "mono" | "monotonic")
 }
 

@@ -31,12 +31,6 @@ pub(super) trait Hear {
     /// All that happened before `upto_ns` can be asked for, back to where the last call told that it may be forgotten.
     /// Returns from when on it is still wanted.
     fn settled(&mut self, seen: &Seen, upto_ns: u64) -> u64;
-
-    /// Whether with the event at `at_ns` a stretch begins before which the trace may have paused: what was seen before says nothing
-    /// of it.
-    fn begins_anew(&mut self, _at_ns: u64) -> bool {
-        false
-    }
 }
 
 /// What the trace has shown of CPUs and tasks.
@@ -80,10 +74,6 @@ struct Follow<'a> {
 impl WalkObserver<Seen> for Follow<'_> {
     fn event(&mut self, walk: &mut Walk<Seen>, event: &Event<'_>) {
         let seen = &mut walk.sink;
-        if self.hear.begins_anew(event.time_ns) {
-            self.hear.settled(seen, event.time_ns);
-            *seen = Seen::default();
-        }
         seen.tasks.event(event, seen.watch.holder(event.cpu as usize));
         seen.watch.event(event);
         self.events += 1;
@@ -93,6 +83,13 @@ impl WalkObserver<Seen> for Follow<'_> {
             seen.watch.forget(wanted_ns);
         }
         walk.event(event);
+    }
+
+    /// What was seen before says nothing of what comes.
+    fn paused(&mut self, walk: &mut Walk<Seen>, from_ns: u64, until_ns: u64) {
+        walk.paused(from_ns, until_ns);
+        self.hear.settled(&walk.sink, until_ns);
+        walk.sink = Seen::default();
     }
 
     fn progress(&mut self, done: u64, all: u64) {

@@ -24,6 +24,7 @@ pub mod sums;
 mod threads;
 
 pub use clock_error::ClockError;
+pub(crate) use clocks::is_monotonic;
 pub use clocks::on_axis;
 pub use lacking::{Lacking, Unattributed};
 pub use narrowed::narrowed;

@@ -26,8 +26,6 @@ const TICK_NS: u64 = 10_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked {
     pub tid: i32,
-    /// Since when the trace was on; `None`: it never paused.
-    pub traced_from_ns: Option<u64>,
     pub window: Span,
 }
 
@@ -58,16 +56,12 @@ pub fn spent(
     let at = |asked_ns: u64| Some(clock.at(asked_ns)?.at_ns);
     let placed = |(number, asked): (usize, &Asked)| {
         let window = Span { from_ns: at(asked.window.from_ns)?, to_ns: at(asked.window.to_ns)? };
-        let traced_from_ns = match asked.traced_from_ns {
-            Some(from_ns) => Some(at(from_ns)?),
-            None => None,
-        };
-        Some((number, Asked { traced_from_ns, window, ..*asked }))
+        Some((number, Asked { window, ..*asked }))
     };
     let mut placed: Vec<(usize, Asked)> = asked.iter().enumerate().map(placed).collect::<Option<_>>()?;
     placed.sort_by_key(|(_, asked)| asked.window.from_ns);
     let fitted = part.clock_fitted_to.is_some().then(|| part.clock.clone());
-    let mut windows = Windows { asked: placed, next: 0, begun: 0, spent: vec![Spent::default(); asked.len()] };
+    let mut windows = Windows { asked: placed, next: 0, spent: vec![Spent::default(); asked.len()] };
     let (mut seen, end_ns) = follow(&input.parts[place], &given.traces.ignore_events, fitted, &mut windows, progress);
     // Nothing happened between the last event and the end of the last window, if that is near.
     let ends = asked.iter().filter_map(|asked| at(asked.window.to_ns)).filter(|to_ns| *to_ns <= end_ns + TICK_NS);
@@ -86,25 +80,10 @@ struct Windows {
     asked: Vec<(usize, Asked)>,
     /// The first that was not looked at.
     next: usize,
-    /// The first whose stretch of the trace has not begun.
-    begun: usize,
     spent: Vec<Spent>,
 }
 
 impl Hear for Windows {
-    fn begins_anew(&mut self, at_ns: u64) -> bool {
-        let before = self.begun;
-        while self
-            .asked
-            .get(self.begun)
-            .is_some_and(|(_, asked)| asked.traced_from_ns.is_none_or(|from_ns| from_ns <= at_ns))
-        {
-            self.begun += 1;
-        }
-        // Threads of one window share its stretch.
-        self.begun > before
-    }
-
     fn settled(&mut self, seen: &Seen, upto_ns: u64) -> u64 {
         while let Some((number, asked)) = self.asked.get(self.next).filter(|(_, asked)| asked.window.to_ns <= upto_ns) {
             self.spent[*number] = seen.spent(asked.tid, asked.window);
@@ -119,18 +98,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_stretch_begins_anew_and_each_window_is_looked_at_once_it_is_over() {
+    fn each_window_is_looked_at_once_it_is_over() {
         let asked = |tid, from_ns: u64| {
             let window = Span { from_ns, to_ns: from_ns + 100 };
-            Asked { tid, traced_from_ns: Some(from_ns - 50), window }
+            Asked { tid, window }
         };
         // Two threads in each of two windows.
         let asked = [asked(7, 1_000), asked(8, 1_000), asked(7, 5_000), asked(8, 5_000)];
         let spent = vec![Spent::default(); asked.len()];
-        let mut windows = Windows { asked: asked.into_iter().enumerate().collect(), next: 0, begun: 0, spent };
+        let mut windows = Windows { asked: asked.into_iter().enumerate().collect(), next: 0, spent };
         let seen = Seen::default();
-        let begins: Vec<bool> = [900, 950, 951, 1_100, 4_949, 4_960].map(|at_ns| windows.begins_anew(at_ns)).into();
-        assert_eq!(begins, [false, true, false, false, false, true]);
         assert_eq!((windows.settled(&seen, 1_099), windows.next), (1_000, 0), "what the window needs is kept");
         assert_eq!((windows.settled(&seen, 4_960), windows.next), (4_960, 2));
         assert_eq!((windows.settled(&seen, 9_000), windows.next), (9_000, 4));

@@ -5,6 +5,7 @@ use crate::{Error, Given, Input};
 use base::nearest::instead;
 use base::number::duration;
 use base::{Level, Problem};
+use std::collections::BTreeSet;
 
 /// Refuses a recording of which no event could be read, and names and numbers that this recording does not have, with the nearest that it has.
 ///
@@ -17,6 +18,7 @@ pub fn check(flow: &Flow, input: &Input, given: &Given) -> Result<(), Error> {
     window(flow, given)?;
     threads(&vcpus, given)?;
     machines(&vcpus, given)?;
+    witness(flow, given)?;
     level(flow, given)
 }
 
@@ -87,6 +89,19 @@ fn machines(vcpus: &[&Vcpu], given: &Given) -> Result<(), Error> {
         }
         _ => Ok(()),
     }
+}
+
+fn witness(flow: &Flow, given: &Given) -> Result<(), Error> {
+    let Some(asked) = given.narrow.witness else { return Ok(()) };
+    let known: BTreeSet<Level> = flow.parts.iter().map(|part| part.level).collect();
+    if known.contains(&asked) {
+        return Ok(());
+    }
+    let known: Vec<String> = known.iter().map(Level::to_string).collect();
+    no_such(format!(
+        "--witness {asked}: this recording has no trace of {asked}; it has traces of {}",
+        base::number::list(&known)
+    ))
 }
 
 /// The level of a row is that of the guest that left.

@@ -244,6 +244,7 @@ fn build_part(
             .filter(|(_, part)| **part != Coverage::Whole)
             .map(|(cpu, part)| (*cpu, *part))
             .collect(),
+        pauses: walk.pauses.iter().map(|(from_ns, to_ns)| Span { from_ns: *from_ns, to_ns: *to_ns }).collect(),
         cpus: facts.cpus,
         has_switches: totals_of(facts, &totals, "sched_switch") > 0,
         problems: problems.list().to_vec(),
@@ -251,6 +252,7 @@ fn build_part(
         settled,
         gone,
         threads: BTreeMap::new(),
+        quotas: BTreeMap::new(),
         snapshot: None,
         clock,
         clock_fitted_to: None,

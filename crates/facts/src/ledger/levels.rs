@@ -32,7 +32,18 @@ pub fn title(host: Level, state: State) -> String {
     }
 }
 
-/// The state's name in the ledger's columns without its unit, which decides its colour: `guest_l2`.
+/// What decides the state's colour: that of the level at work, so that L1's own work for L2 looks the same in a trace of L1 as
+/// in one of L0.
+pub fn hue(host: Level, state: State) -> String {
+    match (host, state) {
+        (Level::At(1), State::Handling(level)) if level_of(host, level) == Level::At(2) => {
+            "handling_l2_by_l1".to_owned()
+        }
+        _ => name(host, state),
+    }
+}
+
+/// The state's name in the ledger's columns without its unit: `guest_l2`.
 pub fn name(host: Level, state: State) -> String {
     let level = |level: TracedLevel| match level_of(host, level) {
         Level::At(depth) => format!("l{depth}"),

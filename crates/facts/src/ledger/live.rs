@@ -38,8 +38,10 @@ struct Told {
     /// What lies before belongs to earlier samples.
     from_ns: u64,
     threads: Vec<OfThread>,
+    /// Chains that were closed, and those of them that nothing disturbed, with their exits.
     chains: u64,
-    exits_in_chains: u64,
+    undisturbed: u64,
+    exits_in_undisturbed: u64,
     /// Thread, and how long it took from being woken to running.
     wakeups: Vec<(usize, u64)>,
 }
@@ -74,9 +76,10 @@ impl Sink for Told {
     }
 
     fn chain(&mut self, _: usize, chain: &Chain) {
-        if chain.cost_ns.is_some() {
-            self.chains += 1;
-            self.exits_in_chains += chain.exits;
+        self.chains += u64::from(chain.cost_ns.is_some());
+        if chain.is_undisturbed() {
+            self.undisturbed += 1;
+            self.exits_in_undisturbed += chain.exits;
         }
     }
 
@@ -129,7 +132,7 @@ impl LiveFlow {
             exits_per_second: all.exits_per_second,
             userspace_exits_per_second: all.userspace_exits_per_second,
             chains_per_second: self.exits_fire.then(|| per_second(told.chains)),
-            exits_per_chain: (told.chains > 0).then(|| told.exits_in_chains as f64 / told.chains as f64),
+            exits_per_chain: (told.undisturbed > 0).then(|| told.exits_in_undisturbed as f64 / told.undisturbed as f64),
             wakeup_p99_ns: wakeup_p99_ns(&vcpus, &told),
             vcpus: all.vcpus,
             shares: all.shares,

@@ -50,16 +50,16 @@ pub struct ReasonTotal {
 #[derive(Default)]
 pub struct ChainTotal {
     pub count: u64,
-    /// Those whose end was seen.
-    pub closed: u64,
-    /// Exits per closed chain.
+    /// Closed ones in which the guest hypervisor halted or whose nested guest moved; all that follows is of the others.
+    pub disturbed: u64,
+    /// Closed ones that nothing disturbed.
+    pub undisturbed: u64,
+    /// Exits per undisturbed chain.
     pub exits: Histogram,
-    /// Cost per closed chain.
+    /// Cost per undisturbed chain.
     pub cost_ns: Histogram,
-    /// Exits by reason over all kept sequences, and the number of chains behind them.
+    /// Exits by reason over all undisturbed chains.
     pub per_reason: FxHashMap<Reason, u64>,
-    /// Chains behind `per_reason`.
-    pub kept: u64,
     /// The most frequent sequence of exits: why the nested guest left, the exits, how often.
     pub typical: Option<(Reason, Vec<Reason>, u64)>,
 }
@@ -68,19 +68,17 @@ impl ChainTotal {
     /// Mean number of exits of class `class` in a chain.
     pub fn per_chain(&self, class: Class) -> f64 {
         let exits: u64 = self.per_reason.iter().filter(|(reason, _)| reason.class() == class).map(|(_, n)| n).sum();
-        if self.kept == 0 { 0.0 } else { exits as f64 / self.kept as f64 }
+        if self.undisturbed == 0 { 0.0 } else { exits as f64 / self.undisturbed as f64 }
     }
 
     fn add(&mut self, reason: Reason, sums: &ChainSums) {
         self.count += sums.count;
-        self.closed += sums.exits.count();
+        self.disturbed += sums.disturbed;
+        self.undisturbed += sums.exits.count();
         self.exits.merge(&sums.exits);
         self.cost_ns.merge(&sums.cost_ns);
+        sums.by_reason().for_each(|(exit, count)| *self.per_reason.entry(exit).or_default() += count);
         for (sequence, count) in &sums.sequences {
-            self.kept += count;
-            for exit in sequence {
-                *self.per_reason.entry(*exit).or_default() += count;
-            }
             let more = self.typical.as_ref().is_none_or(|(first, exits, most)| {
                 (*count, std::cmp::Reverse((sequence, reason))) > (*most, std::cmp::Reverse((exits, *first)))
             });

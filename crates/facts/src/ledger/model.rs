@@ -76,6 +76,8 @@ pub struct PartFlow {
     pub gone: BTreeSet<i32>,
     /// vCPUs that waited for a CPU and tasks that ran meanwhile, as a snapshot of the machine has them.
     pub threads: BTreeMap<i32, host::machine::Thread>,
+    /// The CPU quotas that threads of these ran into, by two snapshots.
+    pub quotas: BTreeMap<i32, SpentQuota>,
     /// Handlers of the host's interrupts.
     pub handlers: Handlers,
     /// The last snapshot of the machine, where the recording has one.
@@ -90,6 +92,8 @@ pub struct PartFlow {
     pub unattributed: u64,
     /// Units of work that programs have marked as done.
     pub work: BTreeMap<String, f64>,
+    /// When the recorder paused, on the trace's own clock.
+    pub pauses: Vec<base::Span>,
     /// CPUs of which the trace lacks a part or all.
     pub unseen_cpus: Vec<(u32, Coverage)>,
     /// CPUs of the recorded machine.
@@ -103,6 +107,14 @@ pub struct PartFlow {
     pub profile: Vec<Sampled>,
     /// The trace of the same machine that answers instead, so that nothing counts twice.
     pub twin_of: Option<String>,
+}
+
+/// The CPU quota of a cgroup that was used up while it was recorded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpentQuota {
+    /// The group's path below the cgroup's root.
+    pub group: String,
+    pub throttled: host::machine::Throttled,
 }
 
 /// A thread that works for a VM and runs no vCPU.
@@ -250,13 +262,13 @@ pub struct ChainSums {
     pub count: u64,
     /// Those whose end was not seen.
     pub censored: u64,
-    /// Closed ones in which the guest hypervisor halted.
+    /// Closed ones whose exits and time are not those of one exit; all that follows is of the others.
+    pub disturbed: u64,
+    /// Of these, those in which the guest hypervisor halted; in the others its nested guest moved.
     pub interrupted: u64,
-    /// Closed ones after which another nested guest ran.
-    pub migrated: u64,
-    /// Exits per closed chain.
+    /// Exits per undisturbed chain.
     pub exits: Histogram,
-    /// Cost per closed chain.
+    /// Cost per undisturbed chain.
     pub cost_ns: Histogram,
     /// Of that cost: the guest hypervisor's own code, and L0's VMM; the rest is L0's kernel.
     pub guest_ns: u64,
@@ -264,12 +276,12 @@ pub struct ChainSums {
     pub userspace_ns: u64,
     /// How often each sequence of exits occurred.
     pub sequences: FxHashMap<Vec<Reason>, u64>,
-    /// Exits of closed chains that none of `sequences` stands for, by their reason.
+    /// Exits of undisturbed chains that none of `sequences` stands for, by their reason.
     pub(crate) beside_sequences: Keyed<Reason, u64>,
 }
 
 impl ChainSums {
-    /// Exits of closed chains, each counted, by their reason; a reason comes up once for each of its places.
+    /// Exits of undisturbed chains, each counted, by their reason; a reason comes up once for each of its places.
     pub fn by_reason(&self) -> impl Iterator<Item = (Reason, u64)> {
         let in_sequences = self.sequences.iter().flat_map(|(exits, count)| exits.iter().map(|exit| (*exit, *count)));
         in_sequences.chain(self.beside_sequences.iter().map(|(exit, count)| (*exit, *count)))

@@ -83,8 +83,11 @@ impl Sink for Tally {
             sums.censored += 1;
             return;
         };
-        sums.interrupted += u64::from(chain.interrupted);
-        sums.migrated += u64::from(chain.migrated);
+        if !chain.is_undisturbed() {
+            sums.disturbed += 1;
+            sums.interrupted += u64::from(chain.interrupted);
+            return;
+        }
         sums.exits.record(chain.exits);
         sums.cost_ns.record(cost_ns);
         sums.guest_ns += chain.guest_ns;

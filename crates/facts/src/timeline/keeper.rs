@@ -167,6 +167,13 @@ impl WalkObserver<Keeper> for Hearing<'_, '_, '_> {
         }
     }
 
+    fn paused(&mut self, walk: &mut Walk<Keeper>, from_ns: u64, until_ns: u64) {
+        let Keeper { watch, tasks, .. } = &mut walk.sink;
+        let holders: Vec<Option<i32>> = (0..watch.cpus.len()).map(|cpu| watch.holder(cpu)).collect();
+        holders.into_iter().for_each(|holder| tasks.lost(from_ns, until_ns, holder));
+        walk.paused(from_ns, until_ns);
+    }
+
     fn progress(&mut self, done: u64, all: u64) {
         (self.progress)(done, all);
     }

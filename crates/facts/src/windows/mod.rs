@@ -128,7 +128,7 @@ impl Sliced {
     }
 
     pub(crate) fn chain(&mut self, thread: usize, chain: &Chain) {
-        if chain.cost_ns.is_some()
+        if chain.is_undisturbed()
             && let Some(slice) = self.threads.at(chain.start_ns)
         {
             slice.0.entry(thread).or_default().chains.entry(chain.reason).or_default().record(chain.exits);

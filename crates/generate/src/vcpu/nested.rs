@@ -3,6 +3,7 @@
 use super::{CODE, ENTRY_INSTRUCTION_BYTES, Exit, OpenChain, Vcpu};
 use crate::kernel::Vendor;
 use crate::reason::{svm, vmx};
+use crate::truth::ClosedChain;
 
 impl Vcpu {
     /// L0 hands the exit just taken to L1, as `reason`: a chain begins.
@@ -134,12 +135,9 @@ impl Vcpu {
 
     pub(super) fn close_chain(&mut self) {
         if let Some(chain) = self.chain.take() {
-            let cost = self.now - chain.at - chain.off_cpu_ns;
-            let chains = self.chains_of(chain.reason);
-            chains.lengths.push(chain.exits);
-            chains.total_ns += cost;
-            chains.interrupted += u64::from(chain.halted);
-            chains.migrated += u64::from(chain.overtaken);
+            let cost_ns = self.now - chain.at - chain.off_cpu_ns;
+            let closed = ClosedChain { exits: chain.exits, cost_ns, halted: chain.halted, moved: chain.overtaken };
+            self.chains_of(chain.reason).closed.push(closed);
         }
     }
 }

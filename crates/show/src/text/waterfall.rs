@@ -3,9 +3,9 @@
 //! ```text
 //!    vCPU 0 of web
 //!      L1 guest           10.8 %  ███
-//!      L0 working for L1  17.9 %     ██▒▒▒        FLW-VLS gives back up to 9.0 %
+//!      L0 working for L1  17.9 %     ██▒▒▒        FLW-VLS gives back 9.0 % (4.1 to 13 %)
 //!      preempted           7.1 %          ▒▒      FLW-PREEMPT gives back up to 7.1 %
-//!    █ stays   ▒ would come back, at most
+//!    █ stays   ▒ would come back
 //! ```
 
 use super::line::{Lines, elided, left, right, width};
@@ -33,7 +33,7 @@ pub(super) fn render(all: &[Waterfall], out: &mut Lines) {
             along += step.share;
         }
     }
-    out.line("   █ stays   ▒ would come back, at most");
+    out.line("   █ stays   ▒ would come back");
     if let Some(more) = all.len().checked_sub(MOST).filter(|more| *more > 0) {
         out.line(&format!("   + {more} more like these, see --json"));
     }

@@ -81,6 +81,8 @@ fn waterfall() -> Figure {
             finding: format!("{rule}@<web>"),
             rule: (*rule).into(),
             share: *share,
+            low: 0.0,
+            high: *share,
         };
         Step { label: label.into(), hue: hue.into(), share, removed: back.iter().map(removed).collect() }
     };

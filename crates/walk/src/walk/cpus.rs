@@ -191,6 +191,14 @@ impl<S: Sink> Walk<S> {
         self.next_gap_ns = self.gaps.last().map_or(u64::MAX, |gap| gap.from_ns);
     }
 
+    /// The recorder paused from `from_ns` to `until_ns`, which is over: no CPU is known in between.
+    pub fn paused(&mut self, from_ns: u64, until_ns: u64) {
+        self.pauses.push((from_ns, until_ns));
+        for cpu in 0..self.cpus.len() {
+            self.unseen(Gap { cpu, from_ns, until_ns });
+        }
+    }
+
     /// Gaps that have begun at `now_ns` begin.
     #[cold]
     pub(super) fn begin_gaps(&mut self, now_ns: u64) {

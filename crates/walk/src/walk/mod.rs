@@ -59,6 +59,8 @@ pub struct Walk<S: Sink> {
     pub handlers: Handlers,
     /// Losses: CPU, when, events, bytes.
     pub losses: Vec<(u32, u64, u64, u64)>,
+    /// When the recorder paused: from, until.
+    pub pauses: Vec<(u64, u64)>,
     /// Instruction set of exits that name none.
     pub isa: Isa,
     origin_ns: u64,
@@ -123,6 +125,7 @@ impl<S: Sink> Walk<S> {
             timers: Timers::default(),
             handlers: Handlers::default(),
             losses: Vec::new(),
+            pauses: Vec::new(),
             by_tid: FxHashMap::default(),
             by_vcpu: Vec::new(),
             expected: BTreeMap::new(),

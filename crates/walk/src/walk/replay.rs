@@ -40,6 +40,11 @@ pub trait WalkObserver<S: Sink> {
     /// An event of [`ExtraEvents::events`].
     fn other(&mut self, _walk: &mut Walk<S>, _event: &Event<'_>) {}
 
+    /// The recorder paused: nothing is known between its last event and the one that comes now.
+    fn paused(&mut self, walk: &mut Walk<S>, from_ns: u64, until_ns: u64) {
+        walk.paused(from_ns, until_ns);
+    }
+
     /// So many bytes of so many are read.
     fn progress(&mut self, _done: u64, _all: u64) {}
 }
@@ -61,7 +66,14 @@ pub fn walked<S: Sink>(
     walk.seen.wakeup = trace.facts().event_types.iter().any(|event| event.name == "kvm_vcpu_wakeup");
     walk.know(&part.cut_from);
     walk.timers.reference = reference(trace.facts(), besides.fitted.as_ref());
-    let mut feed = Feed { walk, ear, gaps: gaps(trace.facts(), besides.fitted.as_ref()) };
+    let mut feed = Feed {
+        walk,
+        ear,
+        gaps: gaps(trace.facts(), besides.fitted.as_ref()),
+        resumes: part.resumed_ns.iter().rev().copied().collect(),
+        next_resume_ns: part.resumed_ns.first().copied().unwrap_or(u64::MAX),
+        last_ns: None,
+    };
     let totals = trace::replay(trace, &Reading { request: &request, fitted: besides.fitted }, &mut feed);
     let mut walk = feed.walk;
     walk.end(totals.span_ns.map_or(0, |(_, last)| last));
@@ -101,6 +113,24 @@ struct Feed<'e, S: Sink, E> {
     walk: Walk<S>,
     ear: &'e mut E,
     gaps: Vec<Gap>,
+    /// When the recorder goes on after a pause, the next time last.
+    resumes: Vec<u64>,
+    next_resume_ns: u64,
+    /// When the last event came.
+    last_ns: Option<u64>,
+}
+
+impl<S: Sink, E: WalkObserver<S>> Feed<'_, S, E> {
+    #[cold]
+    fn resume(&mut self, now_ns: u64) {
+        while let Some(until_ns) = self.resumes.pop_if(|at_ns| *at_ns <= now_ns) {
+            // Before the first event there was nothing that could pause.
+            if let Some(from_ns) = self.last_ns.filter(|last_ns| *last_ns < until_ns) {
+                self.ear.paused(&mut self.walk, from_ns, until_ns);
+            }
+        }
+        self.next_resume_ns = self.resumes.last().copied().unwrap_or(u64::MAX);
+    }
 }
 
 impl<S: Sink, E: WalkObserver<S>> Listener for Feed<'_, S, E> {
@@ -114,6 +144,10 @@ impl<S: Sink, E: WalkObserver<S>> Listener for Feed<'_, S, E> {
 
     #[inline(always)]
     fn event(&mut self, event: &Event<'_>) {
+        if event.time_ns >= self.next_resume_ns {
+            self.resume(event.time_ns);
+        }
+        self.last_ns = Some(event.time_ns);
         if usize::from(event.kind) < ROWS.len() || event.is_loss() {
             self.ear.event(&mut self.walk, event);
         } else {

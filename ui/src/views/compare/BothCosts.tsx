@@ -5,7 +5,9 @@ import { curveOfBins } from "../../maths/curve";
 import { counted, duration } from "../../maths/format";
 import { shareAt } from "../../maths/quantile";
 import { csv, number, rowsOf, sorted, tableOf, text } from "../../maths/rows";
+import { witnessed } from "../../maths/witness";
 import { go, hash } from "../../state/store";
+import { undisturbedOf } from "../Costs";
 import { Curves } from "../Curves";
 import { Empty, Figure } from "../Figure";
 import { useAnswer } from "../useAnswer";
@@ -24,7 +26,7 @@ function rarity(points: Points): Points {
 
 /** Of one reason at one level: the vCPU with the longest time in it, because quantiles of several do not add up. */
 function exitsOf({ report }: Sides["before"], wanted: string): { points: Points; count: number } {
-  const rows = sorted(rowsOf(tableOf(report, "flow.exits")), "total_ns", true);
+  const rows = sorted(witnessed(report, rowsOf(tableOf(report, "flow.exits"))), "total_ns", true);
   const row = rows.find((row) => `${text(row, "level")} ${text(row, "reason")}` === wanted);
   const bins = binsByRow(rowsOf(tableOf(report, "flow.exit_bins")));
   const curve = row && curveOfBins("", bins.get(keyOf(row)) ?? [], number(row, "max_ns"))[0];
@@ -32,7 +34,7 @@ function exitsOf({ report }: Sides["before"], wanted: string): { points: Points;
 }
 
 function chainsOf(sums: Aggregates | null): { points: Points; count: number } {
-  const count = sums ? sums.chains - sums.censored : 0;
+  const count = sums ? undisturbedOf(sums) : 0;
   return { points: count > 0 ? rarity(sums!.shares) : [], count };
 }
 
@@ -44,12 +46,12 @@ export function BothCosts({ before, after }: Sides) {
   if (error) return <Empty title="The chains cannot be read">{error}</Empty>;
   if (!sums) return null;
   const reasons = ({ report }: Sides["before"]) =>
-    sorted(rowsOf(tableOf(report, "flow.exits")), "total_ns", true).map(
+    sorted(witnessed(report, rowsOf(tableOf(report, "flow.exits"))), "total_ns", true).map(
       (row) => `${text(row, "level")} ${text(row, "reason")}`,
     );
   const theirs = new Set(reasons(after));
   const shared = [...new Set(reasons(before))].filter((reason) => theirs.has(reason));
-  const hasChains = sums.every((side) => side && side.chains > side.censored);
+  const hasChains = sums.every((side) => side && undisturbedOf(side) > 0);
   const choices = [...(hasChains ? [CHAINS] : []), ...shared];
   const what = choices.find((choice) => choice === hash.value.cost) ?? choices[0];
   if (!what) {

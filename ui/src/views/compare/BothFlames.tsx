@@ -1,8 +1,9 @@
 /** Both flames on one scale: what is as wide took as large a share of the vCPUs' time. */
 import { useMemo, useRef } from "preact/hooks";
 import { fillOf } from "../../draw/tokens";
+import { elided, wideOf } from "../../draw/words";
 import { type PlacedPair, pairTree, sideOf } from "../../maths/both";
-import { changeIn } from "../../maths/compare";
+import { pointsIn } from "../../maths/compare";
 import { percent } from "../../maths/format";
 import { csv } from "../../maths/rows";
 import { go, hash } from "../../state/store";
@@ -13,10 +14,8 @@ import type { Sides } from "./Names";
 
 const ROW = 30;
 const LEAST_PIXELS = 1;
-const TEXT_PIXELS = 30;
-/** Letters and capitals take no more. */
-const LETTER = 7.2;
-const CAPITAL = 8.8;
+/** A part that is narrower has no name in it. */
+const TEXT_PIXELS = 40;
 
 export function BothFlames({ before, after }: Sides) {
   const box = useRef<HTMLDivElement>(null);
@@ -58,7 +57,7 @@ export function BothFlames({ before, after }: Sides) {
           all.map(({ path, pair }) => [path.join(" > "), pair.before, pair.after]),
         )
       }
-      caption={`${largest ? `The largest difference is "${largest.name}": ${percent(largest.before)} of the vCPUs' time before, ${percent(largest.after)} after. ` : ""}Width is the share of the time of all vCPUs, on one scale for both; parts stand in one order. From the top by level, state, reason, detail, summed over VMs and vCPUs. The number behind a part of the lower picture is its change. Of the whole recordings. Click a part, or press Enter on it, to open it in both.`}
+      caption={`${largest ? `The largest difference is "${largest.name}": ${percent(largest.before)} of the vCPUs' time before, ${percent(largest.after)} after. ` : ""}Width is the share of the time of all vCPUs, on one scale for both; parts stand in one order. From the top by level, state, reason, detail, summed over VMs and vCPUs. The points behind a part of the lower picture are how much its share of the time changed. Of the whole recordings. Click a part, or press Enter on it, to open it in both.`}
       tools={<FlameTools focus={focus} open={open} label="Find in both pictures" />}
     >
       <div ref={box}>
@@ -110,13 +109,13 @@ function Part({
 }) {
   const [left, wide] = [from * width, (to - from) * width];
   const able = pair.children.length > 0 && wide > TEXT_PIXELS;
-  const change = changeIn(pair.before, pair.after);
+  const change = pointsIn(pair.before, pair.after);
   const isTop = path.length === 0;
   const said = [pair.name, percent(pair[side]), ...(side === "after" && !isTop ? [change] : [])];
   const room = wide - 14;
   // Whole words only: first without the change, then without the share.
   const words = [said.join(" "), said.slice(0, 2).join(" "), pair.name].find((text) => wideOf(text) <= room);
-  const shown = words ?? `${pair.name.slice(0, Math.max(1, Math.floor(room / CAPITAL) - 1))}…`;
+  const shown = words ?? elided(pair.name, room);
   return (
     <g
       role={able ? "button" : undefined}
@@ -136,7 +135,7 @@ function Part({
         stroke="var(--line)"
         stroke-width="0.5"
       />
-      {wide > TEXT_PIXELS && (
+      {wide >= TEXT_PIXELS && shown && (
         <>
           {pair.state && (
             <rect
@@ -156,9 +155,4 @@ function Part({
       )}
     </g>
   );
-}
-
-function wideOf(text: string): number {
-  const capitals = text.replace(/[^A-Z_]/g, "").length;
-  return capitals * CAPITAL + (text.length - capitals) * LETTER;
 }

@@ -2,8 +2,9 @@
 import type { Dumbbell, DumbbellGroup } from "../../data/types";
 import { changeIn } from "../../maths/compare";
 import { grouped } from "../../maths/format";
-import { bandsOf, closedChains } from "../../maths/multiplication";
+import { bandsOf, undisturbedChains } from "../../maths/multiplication";
 import { csv, rowsOf, tableOf } from "../../maths/rows";
+import { witnessed } from "../../maths/witness";
 import { Dumbbells } from "../Dumbbells";
 import { Empty, Figure } from "../Figure";
 import type { Sides } from "./Names";
@@ -20,8 +21,8 @@ interface Side {
 }
 
 function sideOf({ report }: Sides["before"]): Side {
-  const chains = closedChains(rowsOf(tableOf(report, "flow.chains")));
-  const bands = bandsOf(rowsOf(tableOf(report, "flow.chain_exits")));
+  const chains = undisturbedChains(witnessed(report, rowsOf(tableOf(report, "flow.chains"))));
+  const bands = bandsOf(witnessed(report, rowsOf(tableOf(report, "flow.chain_exits"))));
   const each = new Map(
     bands.map(({ from, to, value }) => [`${from}\t${to}`, value / Math.max(1, chains.get(from) ?? 1)]),
   );

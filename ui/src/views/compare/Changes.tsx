@@ -12,6 +12,7 @@ import {
 } from "../../maths/compare";
 import { counted, duration, grouped, rate } from "../../maths/format";
 import { csv, matches, rowsOf, tableOf } from "../../maths/rows";
+import { witnessed } from "../../maths/witness";
 import { go, hash } from "../../state/store";
 import { Empty, Figure, Swatch } from "../Figure";
 import { Filter, LongTable, SortHead } from "../TableBox";
@@ -42,7 +43,8 @@ function part(before: number, after: number): number {
 
 export function Changes({ before, after }: Sides) {
   const { value: compared, error, loading } = useCompared(before, after);
-  const rowsOfSide = ({ report }: Sides["before"]) => rowsOf(tableOf(report, "flow.exits"));
+  const rowsOfSide = ({ report }: Sides["before"]) =>
+    witnessed(report, rowsOf(tableOf(report, "flow.exits")));
   const lacking = [before, after].find((side) => rowsOfSide(side).length === 0 || lengthOf(side) === 0);
   if (lacking) {
     return (

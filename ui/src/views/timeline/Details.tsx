@@ -1,4 +1,5 @@
 /** Below the lanes: what is known of the slice that was picked (OfSlice.tsx), or of the area that was chosen. */
+import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { listOf, meanOf } from "../../data/lanes";
 import type { Recording } from "../../data/source";
@@ -25,7 +26,19 @@ interface Props {
   OfReasons: typeof OfReasons | undefined;
 }
 
-export function Details({ recording, lanes: shown, OfSlice, OfReasons }: Props) {
+/** What is chosen, in room that is kept for it: whatever opens here moves nothing. */
+export function Details(props: Props) {
+  return (
+    <div class="details-room">
+      <Chosen {...props} />
+      <p class="hidden" role="status">
+        {said.value}
+      </p>
+    </div>
+  );
+}
+
+function Chosen({ recording, lanes: shown, OfSlice, OfReasons }: Props) {
   const picked = pickOf(hash.value);
   const area = areaOf(hash.value);
   const known = recording.timeline!.lanes;
@@ -34,7 +47,12 @@ export function Details({ recording, lanes: shown, OfSlice, OfReasons }: Props) 
   const lanes = area?.lanes.filter((id) => known[id]) ?? [];
   return area && lanes.length > 0 ? (
     <OfArea recording={recording} area={{ ...area, lanes }} OfReasons={OfReasons} />
-  ) : null;
+  ) : (
+    <p class="nothing">
+      Drag to move, ctrl-wheel to zoom, shift-drag to choose an area,{" "}
+      {OfSlice ? "click for details, double-click to zoom to them" : "click to open a chain"}.
+    </p>
+  );
 }
 
 export function Panel({
@@ -72,6 +90,19 @@ export function Panel({
   );
 }
 
+/** What is chosen, in words for who does not see it change. */
+const said = signal("");
+
+/** Says them once they are known, and again where they change. */
+export function useSaid(words: string): void {
+  useEffect(() => {
+    said.value = words;
+    return () => {
+      said.value = "";
+    };
+  }, [words]);
+}
+
 /** Says what is chosen to the keys, for as long as it is shown. */
 export function useSelected(t0: number | undefined, t1: number | undefined): void {
   useEffect(() => {
@@ -106,11 +137,10 @@ function OfArea({
   const order = stackOrder(states.map((state) => state.name)).filter((s) => (value?.sums[s] ?? 0) > 0);
   order.sort((a, b) => value!.sums[b]! - value!.sums[a]!);
   const one = lanes.length === 1 ? all[lanes[0]!] : null;
+  const title = `${duration(t1 - t0)} from ${placed(t0, t1 - t0)}, ${one ? `${one.group} ${one.title}` : counted(lanes.length, "lane")}`;
+  useSaid(title);
   return (
-    <Panel
-      title={`${duration(t1 - t0)} from ${placed(t0, t1 - t0)}, ${one ? `${one.group} ${one.title}` : counted(lanes.length, "lane")}`}
-      label="Details of the area"
-    >
+    <Panel title={title} label="Details of the area">
       {!value ? (
         <p>{error ?? "Reading …"}</p>
       ) : (

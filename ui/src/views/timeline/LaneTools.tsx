@@ -1,6 +1,7 @@
 /** Above the lanes: which of them, in which order, and the search through all their slices. */
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { listOf } from "../../data/lanes";
 import type { Recording } from "../../data/source";
 import { vcpuLanes } from "../../data/types";
 import { counted, grouped } from "../../maths/format";
@@ -50,8 +51,11 @@ export function LaneTools({ recording, lanes, children }: Props) {
 }
 
 function Search({ recording, lanes }: { recording: Recording; lanes: number[] }) {
-  const [said, setSaid] = useState("");
   const word = hash.value.find ?? "";
+  // What was said of another word, or of other lanes, is not said of these.
+  const about = `${word}\t${listOf(lanes)}`;
+  const [said, setAll] = useState({ about, words: "" });
+  const setSaid = (words: string) => setAll({ about, words });
   const step = async (by: 1 | -1) => {
     const q = word.trim();
     if (!q || lanes.length === 0) return setSaid("");
@@ -104,7 +108,7 @@ function Search({ recording, lanes }: { recording: Recording; lanes: number[] })
         ↓
       </button>
       <span class="soft" role="status">
-        {said}
+        {said.about === about ? said.words : ""}
       </span>
     </span>
   );

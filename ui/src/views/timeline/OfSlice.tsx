@@ -1,14 +1,14 @@
 /** Below the lanes: one slice with its reason, its neighbours, its chain, who woke its thread, and who took the CPU. */
 import { useEffect } from "preact/hooks";
 import type { Recording } from "../../data/source";
-import type { Lane, Slice, Wake } from "../../data/types";
+import type { Lane, Slice, State, Wake } from "../../data/types";
 import { counted, duration, placed } from "../../maths/format";
 import type { Pick } from "../../maths/picked";
 import { pick } from "../../state/picked";
 import { go } from "../../state/store";
 import { Swatch } from "../Figure";
 import { useAnswer } from "../useAnswer";
-import { Panel, useSelected } from "./Details";
+import { Panel, useSaid, useSelected } from "./Details";
 import { detailsAt, type SliceDetails } from "./slice";
 
 const TASKS = 3;
@@ -29,6 +29,7 @@ export function OfSlice({ recording, picked, lane, shown }: Props) {
   );
   useSelected(value?.slice.from_ns, value?.slice.to_ns);
   useKeys(picked, shown, value);
+  useSaid(value ? wordsOf(value, lane, states) : "");
   const label = "Details of the slice";
   if (!value) {
     const why = `Nothing is known of ${lane.title} at ${placed(picked.ns, 1)}.`;
@@ -97,6 +98,13 @@ export function OfSlice({ recording, picked, lane, shown }: Props) {
       </dl>
     </Panel>
   );
+}
+
+/** `L0: KVM VMREAD, 1.2 us from 0.123456 s, VM 1 vCPU 0`. */
+function wordsOf({ slice }: SliceDetails, lane: Lane, states: State[]): string {
+  const length = slice.to_ns - slice.from_ns;
+  const what = [states[slice.state]!.title, slice.detail].filter(Boolean).join(" ");
+  return `${what}, ${duration(length)} from ${placed(slice.from_ns, length)}, ${lane.group} ${lane.title}`;
 }
 
 /** Who woke the thread and when it ran; a waker with a lane is a link to where it was just then. */

@@ -1,6 +1,6 @@
 /** What lies above the lanes: cursor, area, marks and the words at the pointer. A move of the hand draws this alone. */
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { meanOf } from "../../data/lanes";
 import type { Recording } from "../../data/source";
 import type { Slice } from "../../data/types";
@@ -29,16 +29,18 @@ interface Props {
 
 export function Over({ recording, scene, width, label, hasDetails }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const hover = useSignal<number | null>(null);
+  /** Where the pointer is: how far along, from 0 to 1, and in CSS pixels below the canvas's upper edge. */
+  const hover = useSignal<{ along: number; y: number } | null>(null);
   const brush = useSignal<Area | null>(null);
   const now = useRef(scene);
   now.current = scene;
-  const open = async (lane: number, ns: number) => {
-    if (hasDetails) return pick({ lane, ns });
+  const open = async (lane: number, ns: number, byPointer = false) => {
+    if (hasDetails) return pick({ lane, ns }, byPointer);
     const chain = await chainAt(recording, lane, Math.floor(ns));
     if (chain) go({ view: "chains", chain: chain.id }, true);
   };
   const picked = pickOf(hash.value);
+  const { t0, t1 } = scene.window;
   const above: Above = {
     cursor: cursor.value,
     brush: brush.value,
@@ -46,6 +48,10 @@ export function Over({ recording, scene, width, label, hasDetails }: Props) {
     picked: picked && selected.value ? { lane: picked.lane, window: selected.value } : null,
     mark: numberOf(hash.value, "mark"),
   };
+  useLayoutEffect(() => {
+    // Keys and the wheel move what is below a pointer that rests.
+    if (hover.peek()) cursor.value = t0 + hover.peek()!.along * (t1 - t0);
+  }, [t0, t1]);
   const last = useRef(above);
   last.current = above;
   const draw = () => {
@@ -73,12 +79,13 @@ export function Over({ recording, scene, width, label, hasDetails }: Props) {
       },
       chosen: (ends) => chooseArea(areaBetween(now.current, ends)),
       hover: (place) => {
+        const { t0, t1 } = shown.value;
         cursor.value = place?.ns ?? null;
-        hover.value = place?.y ?? null;
+        hover.value = place && { along: (place.ns - t0) / (t1 - t0), y: place.y };
       },
       pick: ({ ns, y }) => {
         const lane = laneAt(now.current, y);
-        if (lane !== null && lane.row === "lane") void open(lane.id, ns);
+        if (lane !== null && lane.row === "lane") void open(lane.id, ns, true);
       },
       focus: async ({ ns, y }) => {
         const lane = laneAt(now.current, y);
@@ -92,11 +99,10 @@ export function Over({ recording, scene, width, label, hasDetails }: Props) {
   const keys = (event: KeyboardEvent) => {
     const first = scene.layout.lanes.find((lane) => lane.top >= scene.top) ?? scene.layout.lanes[0];
     if (event.key !== "Enter" || !first) return;
-    const { t0, t1 } = scene.window;
     void open(picked?.lane ?? first.id, picked?.ns ?? cursor.value ?? (t0 + t1) / 2);
   };
   const at = cursor.value;
-  const tip = at !== null && hover.value !== null ? wordsAt(scene, { ns: at, y: hover.value }, width) : [];
+  const tip = at !== null && hover.value ? wordsAt(scene, { ns: at, y: hover.value.y }, width) : [];
   return (
     <>
       <canvas
@@ -112,7 +118,7 @@ export function Over({ recording, scene, width, label, hasDetails }: Props) {
         <Tip
           lines={tip}
           x={timeToX(at, scene.window, width)}
-          y={hover.value ?? 0}
+          y={hover.value?.y ?? 0}
           wide={width}
           high={scene.height}
         />
@@ -128,7 +134,7 @@ export function Readout() {
     <p class="readout" aria-hidden="true">
       {at !== null
         ? `${placed(Math.round(at), shown.value.t1 - shown.value.t0)} after the first event`
-        : "Drag to move, ctrl-wheel to zoom, shift-drag to choose an area, click for details, double-click to zoom to them."}
+        : "\u00a0"}
     </p>
   );
 }
@@ -143,7 +149,7 @@ function laneAt(scene: Scene, y: number): { id: number; row: "lane" | "group"; t
     const it = scene.timeline.lanes.find((known) => known.id === lane.id)!;
     return { id: lane.id, row: "lane", title: `${it.group} ${it.title}` };
   }
-  const group = scene.layout.groups.find((group) => group.folded && inside(group));
+  const group = scene.layout.groups.find((group) => group.mean && inside(group));
   return group ? { id: meanOf(group.lanes), row: "group", title: `${group.title}, mean` } : null;
 }
 

@@ -55,7 +55,7 @@ export function Names({ timeline, place, top }: { timeline: Timeline; place: Lay
       {place.groups.map((group) => (
         <li
           key={group.key}
-          class={group.folded ? "group" : "group open"}
+          class={group.mean ? "group" : "group open"}
           style={{ top: `${group.top - top}px`, height: `${group.height}px` }}
         >
           <button
@@ -108,7 +108,7 @@ export function Tip({
   high: number;
 }) {
   const side = x > wide / 2 ? { right: `${wide - x + 12}px` } : { left: `${x + 12}px` };
-  // Below the pointer where there is room for it, else above.
+  // Lines break where the canvas ends, so that nothing lies on the names. Below the pointer where there is room, else above.
   const tall = lines.length * 20 + 24;
   const place = y + tall > high && y > high / 2 ? { bottom: `${high - y + 8}px` } : { top: `${y + 14}px` };
   return (

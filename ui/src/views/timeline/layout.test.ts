@@ -35,6 +35,14 @@ describe("the layout of lanes", () => {
     expect(placed.map((it) => it.id)).toEqual([0, 1]);
   });
 
+  it("keeps the mean of a group that was unfolded, and has none of one that is open by itself", () => {
+    expect(place([]).groups.map((group) => group.mean)).toEqual([false, true, true]);
+    const { groups, lanes: placed } = place(["host CPUs"]);
+    expect(groups.map((group) => group.mean)).toEqual([false, true, true]);
+    expect(groups[1]!.folded).toBe(false);
+    expect(placed[2]!.top).toBeGreaterThanOrEqual(groups[1]!.top + groups[1]!.height);
+  });
+
   it("turns what the address names", () => {
     expect(place(["web", "host CPUs"]).lanes.map((it) => it.id)).toEqual([2, 3]);
   });

@@ -4,7 +4,7 @@
  * ```text
  * ▾ web-1            vCPU 0  |▆▆▃▃▆▆|      kind vcpu: open unless the address says otherwise
  *                    vCPU 1  |▆▃▃▆▆▆|
- * ▸ host CPUs (8)            |▃▃▃▃▃▃|      all other kinds: folded, the mean of their lanes
+ * ▸ host CPUs (8)            |▃▃▃▃▃▃|      all other kinds: folded, the mean of their lanes, which stays once unfolded
  * ```
  *
  * They explain the vCPUs. Without any vCPU they are what there is to see, and open.
@@ -36,6 +36,8 @@ export interface GroupPlace {
   top: number;
   height: number;
   folded: boolean;
+  /** Whether its line has the mean of its lanes: what is unfolded keeps what was there before. */
+  mean: boolean;
   lanes: number[];
 }
 
@@ -163,17 +165,20 @@ export function layout(
   const groups = ordered(shown, order);
   const headed = groups.length > 1;
   // Of one group alone there is no line to unfold it by.
-  const all = groups.map((group) => ({ ...group, open: !headed || group.open !== turned.has(group.key) }));
+  const all = groups.map((group) => {
+    const open = !headed || group.open !== turned.has(group.key);
+    return { ...group, open, mean: !open || !group.open };
+  });
   const main = all.filter((group) => group.open).flatMap((group) => group.lanes);
   const wide = Math.max(1, hasVcpus ? main.filter(isVcpu).length : main.length);
   // Few lanes share the height of the screen, many are as low as still reads.
   const fair = (room.height - (headed ? all.length * GROUP_HEIGHT : 0)) / wide - LANE_GAP;
   const out: Layout = { groups: [], lanes: [], height: 0 };
   let top = AXIS_HEIGHT + 4;
-  for (const { key, title, lanes, open } of all) {
+  for (const { key, title, lanes, open, mean } of all) {
     if (headed) {
       const ids = lanes.map((lane) => lane.id);
-      out.groups.push({ key, title, top, height: GROUP_HEIGHT - 6, folded: !open, lanes: ids });
+      out.groups.push({ key, title, top, height: GROUP_HEIGHT - 6, folded: !open, mean, lanes: ids });
       top += GROUP_HEIGHT;
     }
     if (!open) continue;
@@ -204,6 +209,20 @@ export function layout(
 export function between(place: Layout, top: number, bottom: number): Layout {
   const inside = (it: { top: number; height: number }) => it.top < bottom && it.top + it.height > top;
   return { ...place, groups: place.groups.filter(inside), lanes: place.lanes.filter(inside) };
+}
+
+/** Air below what was brought into view, or above it. */
+export const RIM = 8;
+
+/** Where the box is scrolled to so that the lanes of a group are seen, or as many of them as fit below its name. */
+export function revealed(
+  group: GroupPlace,
+  { lanes }: Layout,
+  box: { scrolled: number; height: number },
+): number {
+  const ends = lanes.filter(({ id }) => group.lanes.includes(id)).map(({ top, height }) => top + height);
+  const last = Math.max(group.top + group.height, ...ends) + RIM - box.height;
+  return Math.max(box.scrolled, Math.min(last, group.top - AXIS_HEIGHT - RIM));
 }
 
 function within({ least, most }: { least: number; most: number }, height: number): number {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { marksNear } from "./picture";
+import { marksNear, widened } from "./picture";
 
 const window = { t0: 0, t1: 1_000_000 };
 
@@ -21,4 +21,13 @@ test("of very many marks in one place the first are told", () => {
       .map((said) => said.split(",")[0])
       .at(-1),
   ).toBe("loss 7");
+});
+
+test("a slice that is narrower than one finds is marked wider, around its middle, and others as they are", () => {
+  const short = { t0: 500_000, t1: 500_200 };
+  const wide = widened(short, window, 1_000);
+  expect(wide.t1 - wide.t0).toBeGreaterThanOrEqual(4_000);
+  expect((wide.t0 + wide.t1) / 2).toBe(500_100);
+  const long = { t0: 100_000, t1: 300_000 };
+  expect(widened(long, window, 1_000)).toBe(long);
 });

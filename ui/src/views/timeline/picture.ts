@@ -114,9 +114,14 @@ export function drawAbove(canvas: HTMLCanvasElement, width: number, scene: Scene
   const { picked } = above;
   const row = picked && scene.layout.lanes.find((lane) => lane.id === picked.lane);
   if (row) {
+    const wide = widened(picked.window, scene.window, width);
     context.lineWidth = 2;
-    box(picked.window, row.top - 2, row.top + row.height + 2, 0.06);
+    box(wide, row.top - 2, row.top + row.height + 2, 0.06);
     context.lineWidth = 1;
+    // What is too narrow to be found by its box has an arrow above it.
+    const upper = row.top - 2 - scene.top;
+    if (wide !== picked.window && upper >= AXIS_HEIGHT - 2)
+      drawArrow(context, at((wide.t0 + wide.t1) / 2), upper);
   }
   if (above.mark !== null) drawMark(context, at(above.mark), scene.height);
   if (above.cursor !== null) {
@@ -126,6 +131,25 @@ export function drawAbove(canvas: HTMLCanvasElement, width: number, scene: Scene
     context.lineTo(x, scene.height);
     context.stroke();
   }
+}
+
+/** As many pixels one finds in a picture of the whole recording. */
+const FOUND_PIXELS = 7;
+
+/** A window that is at least as wide as one finds, around the same middle. */
+export function widened(window: Window, shown: Window, width: number): Window {
+  const least = (FOUND_PIXELS * (shown.t1 - shown.t0)) / width;
+  if (window.t1 - window.t0 >= least) return window;
+  const middle = (window.t0 + window.t1) / 2;
+  return { t0: middle - least / 2, t1: middle + least / 2 };
+}
+
+function drawArrow(context: CanvasRenderingContext2D, at: number, tip: number): void {
+  context.beginPath();
+  context.moveTo(at, tip);
+  context.lineTo(at - 6, tip - 8);
+  context.lineTo(at + 6, tip - 8);
+  context.fill();
 }
 
 function coverLanes(context: CanvasRenderingContext2D, scene: Scene, pixels: number, scale: number): void {
@@ -147,7 +171,7 @@ function coverLanes(context: CanvasRenderingContext2D, scene: Scene, pixels: num
     if (!lane.steps) strip(lane.id, lane.top, lane.height);
   }
   for (const group of scene.layout.groups) {
-    if (group.folded) strip(meanOf(group.lanes), group.top, group.height);
+    if (group.mean) strip(meanOf(group.lanes), group.top, group.height);
   }
 }
 

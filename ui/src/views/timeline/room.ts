@@ -4,10 +4,11 @@ import { useLayoutEffect, useState } from "preact/hooks";
 
 /** What stands above and below the lanes. */
 const AROUND = 330;
+/** Kept free for details, whether there are any or not: lanes that moved as they open would take the second click of two. */
 const DETAILS = 190;
 const LEAST = 220;
 
-export function useRoom(box: RefObject<HTMLElement | null>, details: boolean): number {
+export function useRoom(box: RefObject<HTMLElement | null>): number {
   const [room, setRoom] = useState(innerHeight);
   // Not while drawing: to ask for a size then has the page laid out once more in each frame.
   useLayoutEffect(() => {
@@ -21,5 +22,5 @@ export function useRoom(box: RefObject<HTMLElement | null>, details: boolean): n
     addEventListener("resize", measure);
     return () => removeEventListener("resize", measure);
   }, [box]);
-  return Math.max(LEAST, room - AROUND - (details ? DETAILS : 0));
+  return Math.max(LEAST, room - AROUND - DETAILS);
 }

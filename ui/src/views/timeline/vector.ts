@@ -94,7 +94,7 @@ export function vectorScene(
   };
   for (const group of scene.layout.groups) {
     out.push(text(-NAMES, group.top + 13, group.title, 'font-weight="600"'));
-    if (!group.folded) continue;
+    if (!group.mean) continue;
     strip(scene.tiles, meanOf(group.lanes), group);
   }
   for (const lane of scene.layout.lanes) {

@@ -38,6 +38,7 @@ fn part(inner: Box<dyn Trace>, machine: &str, level: u8, say: impl Fn(&mut Facts
         tsc: None,
         processes: Default::default(),
         cut_from: Default::default(),
+        resumed_ns: Vec::new(),
         emulated: false,
     }
 }

@@ -2,7 +2,7 @@
 
 use base::Histogram;
 use generate::Vendor;
-use generate::truth::{self, Truth, VcpuTruth};
+use generate::truth::{self, ClosedChain, Truth, VcpuTruth};
 use kvmscope_analysis::facts::ledger::model::{ChainSums, PartFlow, Vcpu};
 use kvmscope_analysis::facts::stages::{IrqStage, TimerStage};
 use kvmscope_analysis::facts::{Isa, Reason, State, TracedLevel};
@@ -37,15 +37,15 @@ pub(super) struct Chains {
     pub count: u64,
     /// Not closed.
     pub censored: u64,
+    /// With a halt inside, or closed by or behind another guest; what follows is of the others.
+    pub disturbed: u64,
     /// With a halt inside.
     pub interrupted: u64,
-    /// Closed by or behind another guest.
-    pub migrated: u64,
-    /// How many closed chains had which length.
+    /// How many chains had which length.
     pub lengths: BTreeMap<u64, u64>,
     /// Median, p90, p99 and longest.
     pub quantiles: Vec<u64>,
-    /// All exits in closed chains.
+    /// All exits in them.
     pub exits: u64,
     pub total_ns: u64,
 }
@@ -136,7 +136,9 @@ impl Answer {
 
 impl Chains {
     fn of_books(chains: &truth::Chains) -> Self {
-        let mut sorted = chains.lengths.clone();
+        let (disturbed, others): (Vec<ClosedChain>, Vec<ClosedChain>) =
+            chains.closed.iter().copied().partition(|chain| chain.halted || chain.moved);
+        let mut sorted: Vec<u64> = others.iter().map(|chain| chain.exits).collect();
         sorted.sort_unstable();
         let mut lengths = BTreeMap::new();
         sorted.iter().for_each(|length| *lengths.entry(*length).or_default() += 1);
@@ -146,12 +148,12 @@ impl Chains {
         Self {
             count: chains.count,
             censored: chains.censored,
-            interrupted: chains.interrupted,
-            migrated: chains.migrated,
+            disturbed: disturbed.len() as u64,
+            interrupted: disturbed.iter().filter(|chain| chain.halted).count() as u64,
             quantiles: quantiles.collect(),
             exits: sorted.iter().sum(),
             lengths,
-            total_ns: chains.total_ns,
+            total_ns: others.iter().map(|chain| chain.cost_ns).sum(),
         }
     }
 
@@ -163,8 +165,8 @@ impl Chains {
         Self {
             count: sums.count,
             censored: sums.censored,
+            disturbed: sums.disturbed,
             interrupted: sums.interrupted,
-            migrated: sums.migrated,
             lengths,
             quantiles: [0.5, 0.9, 0.99, 1.0].into_iter().filter_map(|share| sums.exits.quantile(share)).collect(),
             exits: sums.exits.sum(),

@@ -1,7 +1,7 @@
 //! What a format cannot tell, declared once. Nothing else may differ from the truth.
 
 use super::answer::{Answer, Chains};
-use generate::{Generation, Story, Target};
+use generate::{Story, Target};
 use std::collections::BTreeMap;
 
 /// Something that some traces cannot tell.
@@ -18,8 +18,6 @@ pub(super) enum Missing {
     Nanoseconds,
     /// Polling apart from handling.
     HaltPolling,
-    /// Which nested guest it was.
-    ControlBlocks,
     /// Which vCPU's APIC accepted an interrupt, and all stages that begin there or need it.
     Accepts,
     /// How the trace's times relate to those that its events carry.
@@ -38,11 +36,6 @@ pub(super) const LIMITS: &[Limit] = &[
         missing: Missing::HaltPolling,
         why: "LTTng has no probe for kvm_vcpu_wakeup",
         applies: |_, target| is_lttng(target),
-    },
-    Limit {
-        missing: Missing::ControlBlocks,
-        why: "LTTng has no probe for kvm_nested_vmenter, and before 6.1 VMX had no event of nested entry",
-        applies: |story, target| is_lttng(target) && story.generation >= Generation::V6_1,
     },
     Limit {
         missing: Missing::Accepts,
@@ -103,7 +96,6 @@ impl Missing {
                     },
                 )
             }
-            Missing::ControlBlocks => answer.chains.values_mut().for_each(|chains| chains.migrated = 0),
             Missing::Levels => {
                 merge(&mut answer.ledger, |column| {
                     let levelled = column.starts_with("guest_") || column.starts_with("handling_");

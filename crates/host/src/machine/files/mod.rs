@@ -78,9 +78,15 @@ impl Samples<'_> {
 }
 
 impl Machine {
-    /// The wanted threads of a snapshot, by their ids. What role they have is not looked for.
-    pub fn threads_with_ids(snapshot: &Snapshot, wanted: &dyn Fn(i32) -> bool) -> Vec<super::Thread> {
-        tasks::some(snapshot, wanted)
+    /// The wanted threads of a machine's last sample, by their ids, and what groups of cgroups limit them. What role they have is not
+    /// looked for.
+    pub fn of_threads(samples: &[Snapshot], wanted: &dyn Fn(i32) -> bool) -> Self {
+        let mut machine = Self::default();
+        let Some(last) = samples.last() else { return machine };
+        let samples = Samples { first: samples.first().filter(|_| samples.len() > 1), last };
+        machine.threads = tasks::some(last, wanted);
+        cgroups::groups(&samples, &mut machine);
+        machine
     }
 
     /// What the samples of one machine say.

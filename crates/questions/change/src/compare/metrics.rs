@@ -148,7 +148,7 @@ fn window(case: &Case, windows: &[Vec<Window>], number: usize) -> BTreeMap<Metri
     let mut sums = Sums::default();
     let mut found = BTreeMap::new();
     let measures = measure(case.ledger(), case.given());
-    let witnesses = Witnesses::of(&measures);
+    let witnesses = Witnesses::of(&measures, case.given().narrow.witness);
     for measure in &measures {
         let place = case.ledger().parts.iter().position(|part| std::ptr::eq(part, measure.part));
         let Some(window) = place.and_then(|place| windows.get(place)?.get(number)) else { continue };

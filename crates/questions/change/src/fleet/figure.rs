@@ -27,7 +27,7 @@ pub(super) fn outliers(outliers: &[Outlier]) -> Option<Figure> {
         id: "outliers".into(),
         title: "Which hosts stand out?".into(),
         caption: format!(
-            "{}, by {}. A stretch reaches from the median of the hosts with the same CPU model and kernel to the host.",
+            "{}, by {}. Each bar runs from the median of similar hosts (same CPU model and kernel) to the host.",
             many(hosts.len() as u64, "host"),
             many(groups.len() as u64, "number")
         ),
@@ -74,9 +74,9 @@ fn row(one: &Outlier) -> SpanRow {
         label: one.host.clone(),
         value: amount(one.value, &one.unit),
         note: one.why.join(", "),
-        stretches: vec![Stretch { from, to: Some(to), what: "away from hosts alike".into(), hue: String::new() }],
+        stretches: vec![Stretch { from, to: Some(to), what: "distance from similar hosts".into(), hue: String::new() }],
         signs: vec![
-            Sign { at: one.median, what: "median of hosts alike".into(), shape: Shape::Bar },
+            Sign { at: one.median, what: "median of similar hosts".into(), shape: Shape::Bar },
             Sign { at: one.value, what: "the host".into(), shape: Shape::Dot },
         ],
     }

@@ -171,8 +171,16 @@ impl Fleet {
                 limit_ns: whole(row, "limit_ns"),
             });
         }
-        for row in of(EXIT_HISTOGRAMS.name, EXIT_HISTOGRAMS.section) {
-            self.exits(id, &mut one, row)?;
+        // The outermost machine saw all exits; what an inner one recorded is of the same ones. Its guests are one level further up.
+        let exits = of(EXIT_HISTOGRAMS.name, EXIT_HISTOGRAMS.section);
+        let mut lowest: BTreeMap<String, String> = BTreeMap::new();
+        for row in &exits {
+            let least = lowest.entry(text(*row, "machine")).or_insert_with(|| text(*row, "level"));
+            *least = std::mem::take(least).min(text(*row, "level"));
+        }
+        let outermost = lowest.values().min();
+        for row in exits.iter().filter(|row| lowest.get(&text(**row, "machine")) == outermost) {
+            self.exits(id, &mut one, *row)?;
         }
         self.recordings.insert(id.clone(), one);
         Ok(())

@@ -48,6 +48,8 @@ pub(super) struct Outlier {
     pub score: f64,
     pub chance: f64,
     pub compared: usize,
+    /// What emulated the host, whose times are not real.
+    pub emulated: Option<String>,
     /// Rules with a finding on this host that few others have.
     pub why: Vec<String>,
 }
@@ -74,7 +76,11 @@ pub(super) fn outliers(hosts: &[Host<'_>]) -> (Vec<Outlier>, usize) {
     let mut found: Vec<Outlier> =
         tests.into_iter().zip(held).filter(|(_, holds)| *holds).map(|(test, _)| test).collect();
     found.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| (&a.host, &a.what).cmp(&(&b.host, &b.what))));
-    found.iter_mut().for_each(|outlier| outlier.why = why(hosts, &outlier.host));
+    for outlier in &mut found {
+        outlier.why = why(hosts, &outlier.host);
+        let host = hosts.iter().find(|host| host.name == outlier.host);
+        outlier.emulated = host.and_then(|host| host.newest().emulated.clone());
+    }
     (found, alone)
 }
 
@@ -107,6 +113,7 @@ fn judge(
             score,
             chance: if is_large { erfc(score / std::f64::consts::SQRT_2) / 2.0 } else { 1.0 },
             compared: values.len(),
+            emulated: None,
             why: Vec::new(),
         });
     }

@@ -120,11 +120,13 @@ pub(super) fn of_outliers(all: &[Outlier]) -> Vec<Finding> {
 
 fn of_host(host: &str, own: Vec<&Outlier>) -> Finding {
     let worst = own[0];
+    let emulated =
+        worst.emulated.as_ref().map_or(String::new(), |by| format!(" (emulated by {by}: times are not real)"));
     let title = format!(
-        "{host}: {}: {}, where {} alike have {}",
+        "{host}: {} {}, median of {} alike {}{emulated}",
         worst.what,
         amount(worst.value, &worst.unit),
-        many(worst.compared as u64 - 1, "host"),
+        many(worst.compared as u64, "host"),
         amount(worst.median, &worst.unit),
     );
     let mut hit = Hit::new(host, Severity::Medium, title);

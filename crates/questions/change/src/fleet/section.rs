@@ -33,7 +33,7 @@ fn section(fleet: &Fleet) -> Section {
     let (drift, series) = drift::drift(&hosts);
     let mut section = Section::new(ID, QUESTION);
     section.about = about(fleet, &hosts);
-    section.summary = summary(fleet, &hosts, (&outliers, &kernels, &ranked));
+    section.summary = summary(fleet, (&hosts, alone), (&outliers, &kernels, &ranked));
     section.findings = rules::of_kernels(&kernels);
     section.findings.extend(rules::of_breaches(&breaches));
     section.findings.extend(rules::of_outliers(&outliers));
@@ -72,10 +72,8 @@ fn about(fleet: &Fleet, hosts: &[Host<'_>]) -> Vec<String> {
     }
     let emulated = fleet.recordings.values().filter(|one| one.emulated.is_some()).count();
     if emulated > 0 {
-        about.push(format!(
-            "{} emulated: their counts are real, their times are not",
-            many(emulated as u64, "recording")
-        ));
+        let all = many(fleet.recordings.len() as u64, "recording");
+        about.insert(0, format!("EMULATED: {emulated} of {all}; their counts are real, their times are not"));
     }
     let versions: BTreeSet<&str> = fleet.recordings.values().filter_map(|one| one.analysed_by.as_deref()).collect();
     if !versions.is_empty() {
@@ -84,22 +82,34 @@ fn about(fleet: &Fleet, hosts: &[Host<'_>]) -> Vec<String> {
     about
 }
 
-fn summary(fleet: &Fleet, hosts: &[Host<'_>], found: (&[Outlier], &[Kernel], &[Ranked<'_>])) -> String {
-    let (outliers, kernels, ranked) = found;
-    let mut said = Vec::new();
+/// Which hosts stand out, of those that could be judged: nothing judged is not nothing found.
+fn outstanding(hosts: usize, alone: usize, outliers: &[Outlier]) -> String {
     let names: BTreeSet<&str> = outliers.iter().map(|one| one.host.as_str()).collect();
     let names: Vec<&str> = names.into_iter().collect();
-    if names.is_empty() {
-        said.push(format!("None of {} stands out.", many(hosts.len() as u64, "host")));
-    } else {
-        let verb = if names.len() == 1 { "stands" } else { "stand" };
-        said.push(format!(
-            "{} of {} {verb} out: {}.",
-            names.len(),
-            many(hosts.len() as u64, "host"),
-            rules::named(&names, "host")
-        ));
+    let least = outliers::LEAST_HOSTS;
+    if alone == hosts {
+        return format!("No host could be judged: it takes {least} with the same CPU model and kernel.");
     }
+    let judged = many((hosts - alone) as u64, "host");
+    let rest = match alone {
+        0 => String::new(),
+        1 => format!(" 1 more could not be judged: fewer than {least} are alike."),
+        alone => format!(" {alone} more could not be judged: fewer than {least} are alike."),
+    };
+    match names.len() {
+        0 => format!("None of {judged} stands out.{rest}"),
+        1 => format!("1 of {judged} stands out: {}.{rest}", names[0]),
+        several => format!("{several} of {judged} stand out: {}.{rest}", rules::named(&names, "host")),
+    }
+}
+
+fn summary(
+    fleet: &Fleet,
+    (hosts, alone): (&[Host<'_>], usize),
+    found: (&[Outlier], &[Kernel], &[Ranked<'_>]),
+) -> String {
+    let (outliers, kernels, ranked) = found;
+    let mut said = vec![outstanding(hosts.len(), alone, outliers)];
     for one in kernels.iter().filter(|one| one.costs_more) {
         said.push(format!(
             "Under kernel {} exits cost {} times what they cost under the others on {}.",

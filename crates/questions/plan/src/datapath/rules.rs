@@ -1,5 +1,6 @@
 //! What is worth saying of a plan beside its numbers.
 
+use super::measured;
 use super::model::design::Datapath;
 use super::model::stages::Resource;
 use super::plan::Plan;
@@ -65,7 +66,7 @@ const RULES: &[Rule<Check>] = &[
 
 /// What the rules say of themselves.
 pub fn words() -> Vec<Words> {
-    RULES.iter().map(Rule::words).collect()
+    RULES.iter().map(Rule::words).chain(measured::rules::words()).collect()
 }
 
 pub(super) fn findings(planned: &Planned<'_>) -> Vec<Finding> {

@@ -3,10 +3,11 @@
 //! In: findings on features, and the exits of the recording's own traces. A finding whose exits were seen gets them as
 //! evidence, and their time as its cost, measured, in the place of a published number.
 
-use super::traced_exits::TracedExits;
 use base::number::{list, percent, plain, thousands};
 use base::recording::Emulator;
 use base::{About, Cost, CostKind, Evidence, Finding, GivesBack, Level};
+use facts::estimate::Estimate;
+use facts::traced_exits::TracedExits;
 
 /// Which exits a finding is about.
 struct Priced {
@@ -55,8 +56,8 @@ fn measured(finding: &mut Finding, priced: &Priced, exits: &TracedExits, emulate
     finding
         .evidence
         .push(Evidence::new(what, "table exits of flow").about([About::rows("flow.exits")]).about(reasons()));
-    if exits.chain_count() > 0 {
-        let (of, all) = (exits.per_chain(priced.reasons), exits.exits_per_chain);
+    if exits.undisturbed() > 0 {
+        let (of, all) = (exits.per_chain(priced.reasons), exits.exits_per_chain());
         let rounded = |value: f64| plain((value * 10.0).round() / 10.0);
         let what = format!("{} of {} exits per chain are {}", rounded(of), rounded(all), list(&names));
         finding
@@ -67,7 +68,10 @@ fn measured(finding: &mut Finding, priced: &Priced, exits: &TracedExits, emulate
     let unit = marked("share of the vCPUs' time", emulated);
     finding.cost = Cost::of(CostKind::Measured, share, unit.clone());
     // All of these are exits of guests of the host itself.
-    finding.gives_back = Some(GivesBack { state: "handling_l1".to_owned(), share, unit, of_vcpus: Vec::new() });
+    let saved = exits.saved_share(priced.reasons).unwrap_or(Estimate { low: 0.0, mid: share, high: share });
+    let Estimate { low, mid: share, high } = saved;
+    finding.gives_back =
+        Some(GivesBack { state: "handling_l1".to_owned(), share, low, high, unit, of_vcpus: Vec::new() });
 }
 
 /// A unit with the mark of emulated time.

@@ -25,7 +25,6 @@ pub(crate) mod ratio;
 pub mod rules;
 pub mod section;
 pub mod tables;
-pub(crate) mod traced_exits;
 pub(crate) mod untold;
 
 pub use section::{QUESTION, answer};

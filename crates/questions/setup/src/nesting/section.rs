@@ -4,12 +4,12 @@ use super::advise::advise;
 use super::build::build;
 use super::model::{Machine, Model};
 use super::tables;
-use super::traced_exits::TracedExits;
 use super::{measured, measured_cost, ratio};
 use base::figure::Standing;
 use base::number::{counted, list};
 use base::{Level, Section, Unknown};
 use facts::benches;
+use facts::traced_exits::TracedExits;
 use facts::{Answer, Case, Error, Given};
 
 /// The question this folder answers.

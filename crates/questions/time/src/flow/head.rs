@@ -1,9 +1,10 @@
 //! The lines above an answer: what was read, and how much of it was looked at.
 
-use base::number::{duration, many, thousands};
+use base::number::{duration, list, many, thousands};
 use facts::Given;
 use facts::ledger::measure::Measures;
 use facts::ledger::model::PartFlow;
+use facts::ledger::witness::Witnesses;
 use walk::events::reasons::Isa;
 
 pub(super) fn about(measure: &Measures<'_>) -> String {
@@ -47,6 +48,21 @@ pub(super) fn twin(part: &PartFlow) -> Option<String> {
         part.format,
         many(part.events, "event"),
         short_path(answering)
+    ))
+}
+
+/// Whose record is drawn and summed up, where several levels recorded the same time.
+pub(super) fn witness(measures: &[Measures<'_>], witnesses: Witnesses) -> Option<String> {
+    let name = |measure: &&Measures<'_>| measure.part.machine.clone();
+    let (told, others): (Vec<_>, Vec<_>) = measures.iter().partition(|measure| witnesses.is_told(measure));
+    let (told, others): (Vec<String>, Vec<String>) =
+        (told.iter().map(name).collect(), others.iter().map(name).collect());
+    let other = measures.iter().find(|measure| !witnesses.is_told(measure))?.part.level;
+    Some(format!(
+        "Pictures and sums are of what {} recorded; what {} recorded of the same time is in the tables (--witness {other} turns \
+         that round).",
+        list(&told),
+        list(&others)
     ))
 }
 

@@ -12,6 +12,9 @@ use walk::events::host_interrupts::HostInterrupt;
 use walk::events::reasons::Class;
 use walk::state::State;
 
+/// What makes a chain say nothing of the cost of one exit.
+const DISTURBED: &str = "it halted or another guest ran meanwhile";
+
 /// The answer as a person would say it; nothing of a trace whose vCPUs were not asked for.
 pub(super) fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String> {
     let aligned = measure.part.aligned.as_ref().map(aligned::sentence).or_else(|| begin::sentence(measure.part));
@@ -35,7 +38,7 @@ pub(super) fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String>
         );
     } else if measure.exits == 0 {
         sentences.extend(no_exits_sentence(measure));
-    } else if measure.chains.closed > 0 {
+    } else if measure.chains.undisturbed > 0 {
         sentences.extend(nested_sentences(measure));
     } else if let Some(level) = measure.level {
         sentences.push(level_sentence(measure, level));
@@ -124,16 +127,16 @@ fn nested_sentences(measure: &Measures<'_>) -> Vec<String> {
     let (p50, p99) = (chains.exits.quantile(0.5).unwrap_or(0), chains.exits.quantile(0.99).unwrap_or(0));
     let mut first = format!("Every exit of {l2} that {l1} handles costs {} of {l1} to {l0}", many(p50, "exit"));
     if p99 > p50 {
-        first.push_str(&format!(" (median of {}, p99 {p99})", many(chains.closed, "chain")));
+        first.push_str(&format!(" (median of {}, p99 {p99})", many(chains.undisturbed, "chain")));
     } else {
-        first.push_str(&format!(" ({})", many(chains.closed, "chain")));
+        first.push_str(&format!(" ({})", many(chains.undisturbed, "chain")));
     }
     if let Some((reason, sequence, times)) = &chains.typical {
         let parts: Vec<String> = grouped(sequence)
             .into_iter()
             .map(|(name, times)| if times == 1 { name } else { format!("{times} {name}") })
             .collect();
-        let share = percent(*times as f64 / chains.closed.max(1) as f64);
+        let share = percent(*times as f64 / chains.undisturbed.max(1) as f64);
         let told = if sequence.len() as u64 == p50 { String::new() } else { "; the most frequent chain".to_owned() };
         let lead = if told.is_empty() { ": ".to_owned() } else { format!("{told} has {}: ", sequence.len()) };
         first.push_str(&format!(
@@ -144,6 +147,11 @@ fn nested_sentences(measure: &Measures<'_>) -> Vec<String> {
     }
     first.push('.');
     let mut sentences = vec![first];
+    if chains.disturbed > 0 {
+        let (are, them) = if chains.disturbed == 1 { ("is", "it") } else { ("are", "them") };
+        let disturbed = many(chains.disturbed, "disturbed chain");
+        sentences.push(format!("{disturbed} {are} left out: {l1} halted in {them}, or another guest ran next."));
+    }
     let vmcs = chains.per_chain(Class::VmcsAccess);
     if vmcs >= 0.5 {
         let without = chains.exits.mean().unwrap_or(0.0) - vmcs;
@@ -200,11 +208,24 @@ fn reflected(measure: &Measures<'_>) -> String {
                 String::new()
             }
         ),
-        1 => "1 exit of a nested guest was reflected to it, but the trace lacks the end of its chain".to_owned(),
-        chains => format!(
-            "{} exits of nested guests were reflected to it, but the trace lacks the ends of their chains",
-            thousands(chains)
-        ),
+        chains => {
+            let (were, lacks) =
+                if chains == 1 { ("was", "the end of its chain") } else { ("were", "the ends of their chains") };
+            let why = match measure.chains.disturbed {
+                0 => format!("the trace lacks {lacks}"),
+                disturbed if disturbed == chains => format!("{DISTURBED}, so what one costs is unknown"),
+                disturbed => {
+                    let rest = thousands(chains - disturbed);
+                    format!("of {rest} the trace lacks the end, and in {} {DISTURBED}", thousands(disturbed))
+                }
+            };
+            let exits = if chains == 1 {
+                "1 exit of a nested guest".to_owned()
+            } else {
+                format!("{} exits of nested guests", thousands(chains))
+            };
+            format!("{exits} {were} reflected to it, but {why}")
+        }
     }
 }
 

@@ -14,6 +14,7 @@ pub(super) fn of(measure: &Measures<'_>) -> Vec<Unknown> {
     let unknown_ns = measure.state_ns(|state| state == State::Unknown);
     let unknown_level = measure.unknown_level();
     let assumed = measure.vcpus.iter().filter(|vcpu| vcpu.vm_assumed).count() as u64;
+    let paused_ns = part.pauses.iter().map(base::Span::length_ns).sum::<u64>();
     let no_switches = !measure.vcpus.is_empty() && !part.has_switches;
     let amounts = [
         (
@@ -61,6 +62,16 @@ pub(super) fn of(measure: &Measures<'_>) -> Vec<Unknown> {
             ),
         ),
         (
+            "paused",
+            paused_ns,
+            "ns",
+            format!(
+                "The recorder paused {}, for {} in all: nothing is known of these times.",
+                many(part.pauses.len() as u64, "time"),
+                duration(paused_ns as f64)
+            ),
+        ),
+        (
             "no_switches",
             u64::from(no_switches),
             "",
@@ -100,6 +111,7 @@ fn causes_of_unknown(part: &PartFlow) -> String {
         (true, "before a thread's first KVM event"),
         (part.vcpus.iter().any(|vcpu| part.gone.contains(&vcpu.tid)), "after a thread's end"),
         (lost, "where events are lost"),
+        (!part.pauses.is_empty(), "while the recorder paused"),
         (!part.unseen_cpus.is_empty(), "while a CPU is missing"),
         (unseen, "where the trace lacks a switch or an entry"),
     ];

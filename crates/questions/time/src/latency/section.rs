@@ -7,6 +7,7 @@ use super::{figures, lacking, paths, results, summary, tables};
 use base::number::{duration, percent};
 use base::{Finding, Section, Unknown, in_order};
 use facts::ledger::asked;
+use facts::ledger::witness::told_levels;
 use facts::{Answer, Case, Error, Given};
 
 /// The question this folder answers.
@@ -19,24 +20,28 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     if is_traced && asked::check(case.ledger(), case.input(), case.given()).is_err() {
         return Ok(None);
     }
-    let measured = if is_traced { measure(case) } else { Vec::new() };
+    let mut measured = if is_traced { measure(case) } else { Vec::new() };
     if measured.is_empty() && case.results().is_empty() && case.budget().is_none() {
         return Ok(None);
     }
+    // Several levels may have seen the same time: it is told once, and listed for each.
+    let told = told_levels(case);
+    measured.sort_by_key(|one| !told.contains(&one.part.level));
+    let seen = &measured[..measured.iter().filter(|one| told.contains(&one.part.level)).count()];
     let mut section = Section::new("latency", QUESTION);
     section.about.extend(about(case, case.given(), !measured.is_empty()));
     let verdicts = goals::verdicts(case);
     let judged = case.budget().map(|budget| goals::summary(&budget.name, &verdicts));
-    let losses = (!measured.is_empty()).then(|| summary::of(&measured, case.budget().is_some()));
+    let losses = (!seen.is_empty()).then(|| summary::of(seen, case.budget().is_some()));
     let sentences = judged.into_iter().chain(losses).chain(results::sentences(case));
     section.summary = sentences.collect::<Vec<_>>().join("\n\n");
     section.findings = findings(&verdicts, case);
-    section.figures.extend(figures::of_losses(&measured, case));
+    section.figures.extend(figures::of_losses(seen, case));
     section.tables = tables::tables(&measured, case);
-    section.figures.extend(paths::figures(&measured, case));
+    section.figures.extend(paths::figures(seen, case));
     section.figures.extend(figures::of_samples(case));
-    section.unknown = unknown(&measured);
-    section.unknown.extend(paths::unknown(&measured));
+    section.unknown = unknown(seen);
+    section.unknown.extend(paths::unknown(seen));
     section.unknown.extend(results::unknown(case));
     section.next = lacking::next(case);
     Ok(Some(Answer { section, problems: Vec::new() }))

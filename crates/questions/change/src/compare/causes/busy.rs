@@ -26,7 +26,7 @@ impl Busy {
     /// What the vCPUs that are wanted were busy with; `None` if there are none.
     pub(super) fn of(case: &Case) -> Option<Self> {
         let measures = measure(case.ledger(), case.given());
-        let witnesses = Witnesses::of(&measures);
+        let witnesses = Witnesses::of(&measures, case.given().narrow.witness);
         let measures: Vec<&Measures<'_>> = measures.iter().filter(|measure| witnesses.has_states(measure)).collect();
         let wall_ns: u64 = measures.iter().map(|measure| measure.wall_ns).sum();
         if wall_ns == 0 {

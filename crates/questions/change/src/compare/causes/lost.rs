@@ -4,6 +4,7 @@ use super::parts::{Component, Parts};
 use base::Span;
 use facts::Case;
 use facts::ledger::model::PartFlow;
+use facts::ledger::witness::told_levels;
 use facts::losses::{By, Cause, LostIn};
 use facts::windows::tasks::known_as;
 use std::collections::BTreeMap;
@@ -11,7 +12,9 @@ use std::collections::BTreeMap;
 /// The losses of the vCPUs that are wanted, as shares of the time of which they are known; `None` where a trace does not show all of them.
 pub(super) fn of(case: &Case) -> Option<Parts> {
     let parts = case.ledger().parts.iter().zip(case.losses());
-    let parts = parts.filter(|(part, _)| part.twin_of.is_none() && part.aligned.is_none() && !part.vcpus.is_empty());
+    let told = told_levels(case);
+    let is_told = |part: &PartFlow| part.twin_of.is_none() && told.contains(&part.level) && !part.vcpus.is_empty();
+    let parts = parts.filter(|(part, _)| is_told(part));
     let (mut known_ns, mut sums) = (0_u64, BTreeMap::<Component, (u64, u64)>::new());
     for (part, losses) in parts {
         if !part.has_switches || part.lacks_exits() {

@@ -7,6 +7,7 @@ use base::{Figure, Span, parallel};
 use facts::Case;
 use facts::budget::{Goal, Metric, moment_ns, windows_ns};
 use facts::ledger::model::{PartFlow, Vcpu};
+use facts::ledger::witness::told_levels;
 use facts::losses::{Definition, Stretches, VcpuLosses};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -56,7 +57,9 @@ pub(super) fn figures(sides: [&[&Case]; 2]) -> Vec<Figure> {
 
 /// What the wanted vCPUs of a recording lost.
 fn of<'c>(case: &'c Case, lengths_ns: &[u64]) -> Vec<Lost<'c>> {
-    let parts = case.ledger().parts.iter().zip(case.losses()).filter(|(part, _)| part.twin_of.is_none());
+    let told = told_levels(case);
+    let is_told = |part: &PartFlow| part.twin_of.is_none() && told.contains(&part.level);
+    let parts = case.ledger().parts.iter().zip(case.losses()).filter(|(part, _)| is_told(part));
     let all = parts.flat_map(|(part, losses)| part.vcpus.iter().zip(&losses.vcpus).map(move |one| (part, one)));
     let wanted: Vec<(&PartFlow, (&Vcpu, &VcpuLosses))> =
         all.filter(|(_, (vcpu, _))| case.given().narrow.wants_vcpu(&vcpu.vm, vcpu.vcpu)).collect();

@@ -25,7 +25,11 @@ pub(super) fn rates(kinds: &[Kind<'_>]) -> Option<Figure> {
             value: pps.median / 1e6,
             interval: (pps.count > 1).then_some((pps.low / 1e6, pps.high / 1e6)),
             mark: Mark::Measured,
-            source: kind.bound_by().map(|bound| format!("bound by {bound}")).unwrap_or_default(),
+            source: match kind.bound_by() {
+                Some(bound) => format!("bound by {bound}"),
+                None if kind.is_disturbed() => "polling threads waited for CPUs".to_owned(),
+                None => String::new(),
+            },
         };
         let title = format!("{} bytes", run.size_bytes);
         match groups.iter_mut().find(|group| group.title == title) {

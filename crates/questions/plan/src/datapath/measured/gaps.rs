@@ -44,7 +44,9 @@ struct Polled<'a> {
 pub(super) struct Gaps {
     /// Table [`GAPS`], if there is anything to tell.
     pub(super) table: Option<Table>,
-    /// Who took most, and what recording cost, a sentence each.
+    /// Who took most, a sentence for each CPU.
+    pub(super) who: Vec<String>,
+    /// What recording cost, a sentence for each trace.
     pub(super) told: Vec<String>,
     /// What the traces lack.
     pub(super) unknown: Vec<Unknown>,
@@ -63,15 +65,15 @@ pub(super) fn of(case: &Case, beds: &[Bed]) -> Gaps {
         let is_own = |part: &PartFlow| part.machine == bed.machine && part.twin_of.is_none() && part.has_switches;
         let Some(place) = flow.parts.iter().position(is_own) else { continue };
         let part = &flow.parts[place];
-        let threads: Vec<(&DatapathRun, &Poller, u64)> = threads(bed).collect();
-        let asked: Vec<Asked> = threads.iter().map(|(run, poller, from_ns)| asked(run, poller, *from_ns)).collect();
+        let threads: Vec<(&DatapathRun, &Poller)> = threads(bed).collect();
+        let asked: Vec<Asked> = threads.iter().map(|(run, poller)| asked(run, poller)).collect();
         let hear = &mut |done, all| case.hear(done, all);
         let Some((spent, handlers)) =
             spent((case.input(), case.given(), flow), place, (&asked, SampleClock::Monotonic), hear)
         else {
             continue;
         };
-        let polled = threads.into_iter().zip(spent).map(|((run, poller, _), spent)| Polled {
+        let polled = threads.into_iter().zip(spent).map(|((run, poller), spent)| Polled {
             machine: &bed.machine,
             run,
             poller,
@@ -80,7 +82,7 @@ pub(super) fn of(case: &Case, beds: &[Bed]) -> Gaps {
         let polled: Vec<Polled<'_>> = polled.collect();
         let names = Names { comms: &part.comms, handlers: &handlers };
         polled.iter().for_each(|polled| rows(&mut table, polled, &names));
-        gaps.told.extend(told(&polled, &names));
+        gaps.who.extend(who(&polled, &names));
         gaps.told.push(cost(part, &polled, &names));
         gaps.unknown.extend(lost(part));
     }
@@ -88,15 +90,15 @@ pub(super) fn of(case: &Case, beds: &[Bed]) -> Gaps {
     gaps
 }
 
-/// Threads that polled in trials that were recorded, and since when.
-fn threads(bed: &Bed) -> impl Iterator<Item = (&DatapathRun, &Poller, u64)> {
-    let traced = bed.runs.runs.iter().filter_map(|run| Some((run, run.traced_from_ns?)));
-    traced.flat_map(|(run, from_ns)| run.pollers.iter().map(move |poller| (run, poller, from_ns)))
+/// Threads that polled in trials that were recorded.
+fn threads(bed: &Bed) -> impl Iterator<Item = (&DatapathRun, &Poller)> {
+    let traced = bed.runs.runs.iter().filter(|run| run.traced_from_ns.is_some());
+    traced.flat_map(|run| run.pollers.iter().map(move |poller| (run, poller)))
 }
 
-fn asked(run: &DatapathRun, poller: &Poller, traced_from_ns: u64) -> Asked {
+fn asked(run: &DatapathRun, poller: &Poller) -> Asked {
     let window = Span { from_ns: run.begin_ns, to_ns: run.begin_ns.saturating_add(run.window_ns) };
-    Asked { tid: i32::try_from(poller.tid).unwrap_or(-1), traced_from_ns: Some(traced_from_ns), window }
+    Asked { tid: i32::try_from(poller.tid).unwrap_or(-1), window }
 }
 
 /// What threads and interrupts are called in a trace.
@@ -155,7 +157,7 @@ fn rows(table: &mut Table, polled: &Polled<'_>, names: &Names<'_>) {
 }
 
 /// Of each polling thread, by its name and CPU, who took most of its windows.
-fn told(polled: &[Polled<'_>], names: &Names<'_>) -> Vec<String> {
+fn who(polled: &[Polled<'_>], names: &Names<'_>) -> Vec<String> {
     let mut by_cpu: BTreeMap<u32, Vec<&Polled<'_>>> = BTreeMap::new();
     polled.iter().for_each(|polled| by_cpu.entry(polled.poller.cpu).or_default().push(polled));
     let sentence = |(cpu, all): (u32, Vec<&Polled<'_>>)| {
@@ -251,10 +253,7 @@ mod tests {
             bound_by: None,
             cores: None,
         };
-        assert_eq!(
-            asked(&run, &poller, 4_000),
-            Asked { tid: 9, traced_from_ns: Some(4_000), window: Span { from_ns: 5_000, to_ns: 6_000 } }
-        );
+        assert_eq!(asked(&run, &poller), Asked { tid: 9, window: Span { from_ns: 5_000, to_ns: 6_000 } });
         let comms = BTreeMap::from([(5, "cc1".to_owned()), (6, "kvmscope-drain".to_owned())]);
         let handlers = Handlers::default();
         let names = Names { comms: &comms, handlers: &handlers };
@@ -271,7 +270,7 @@ mod tests {
             (Some(5.0), Some(0.25), Some("thread"))
         );
         assert_eq!(
-            super::told(&polled, &names),
+            super::who(&polled, &names),
             [
                 "pmd-c00/id:9 lost 30.0 % of its windows on CPU 0 to others, by the trace: cc1 25.0 %, kvmscope-drain 5.0 %"
             ]

@@ -1,5 +1,6 @@
 //! Trials of one kind, and their spread; cycles of a packet by size and ports.
 
+use super::rules;
 use base::bench::NS_PER_TICK;
 use base::datapath::{DatapathRun, Traffic};
 use facts::datapaths::Bed;
@@ -56,10 +57,20 @@ impl<'a> Kind<'a> {
         Spread::of(self.trials.iter().map(|trial| trial.chain_pps()).collect())
     }
 
-    /// The resource that bound all trials; `None` where they differ.
+    /// The resource that bound all trials; `None` where they differ, or where threads that poll waited for their CPUs.
     pub(super) fn bound_by(&self) -> Option<&'a str> {
+        if self.is_disturbed() {
+            return None;
+        }
         let bound = self.first()?.bound_by.as_deref()?;
         self.trials.iter().all(|trial| trial.bound_by.as_deref() == Some(bound)).then_some(bound)
+    }
+}
+
+impl Kind<'_> {
+    /// Whether threads that poll waited for their CPUs in a trial.
+    pub(super) fn is_disturbed(&self) -> bool {
+        self.trials.iter().any(|trial| rules::is_disturbed(trial))
     }
 }
 

@@ -16,6 +16,7 @@ mod foretold;
 mod gaps;
 mod kinds;
 mod printed;
+pub(super) mod rules;
 mod section;
 mod tables;
 mod unseen;

@@ -5,6 +5,7 @@ use super::dials;
 use super::figure;
 use super::gaps::{self, Gaps};
 use super::kinds::{self, Kind};
+use super::rules;
 use super::tables;
 use base::number::{many, percent, plain};
 use base::{Section, Unknown};
@@ -36,7 +37,8 @@ fn section(datapaths: &Datapaths, gaps: Gaps) -> Section {
         section.about.extend(told);
         section.about.extend(bed.runs.notes.iter().cloned());
     }
-    section.about.extend(gaps.told);
+    section.findings = rules::findings(beds, &gaps.who);
+    section.about.extend(gaps.who.into_iter().chain(gaps.told));
     section.summary = if beds.is_empty() { of_printed(printed) } else { of_kinds(&kinds) };
     section.figures.extend(figure::rates(&kinds));
     if !beds.is_empty() {
@@ -76,7 +78,11 @@ fn of_kind(kind: &Kind<'_>) -> Option<String> {
         1 => "one trial".to_owned(),
         count => format!("{} to {} over {count} trials", plain(pps.low / 1e6), plain(pps.high / 1e6)),
     };
-    let bound = kind.bound_by().map(|bound| format!("; {}", bound_words(bound))).unwrap_or_default();
+    let bound = match kind.bound_by() {
+        Some(bound) => format!("; {}", bound_words(bound)),
+        None if kind.is_disturbed() => "; polling threads waited for their CPUs meanwhile".to_owned(),
+        None => String::new(),
+    };
     let (design, size, rate) = (&run.design, run.size_bytes, plain(pps.median / 1e6));
     Some(format!("{what} on {design} carried {rate} Mpps of {size} bytes, measured ({spread}){bound}."))
 }
@@ -187,7 +193,7 @@ mod tests {
                 tid: 9,
                 cpu: 0,
                 run_share: 0.5,
-                wait_share: 0.5,
+                wait_share: 0.0,
                 cycles: Some(PollerCycles {
                     used: 1200,
                     busy: 1000,

@@ -22,7 +22,7 @@ pub(super) fn figure(asked: &Asked, model: &Prediction, said: &Prediction) -> Op
     };
     Some(Figure {
         id: "prediction".into(),
-        title: "What is said before: time in all, and dark".into(),
+        title: "Predicted total time and downtime".into(),
         caption: format!(
             "The migration {}, {}; {}. Modelled.",
             of(said.total_s),

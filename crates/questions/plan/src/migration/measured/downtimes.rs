@@ -31,6 +31,17 @@ pub(super) struct Defined {
     pub began_ns: Option<u64>,
 }
 
+/// What measured it, for people.
+pub(super) fn measured_by(definition: &str) -> &'static str {
+    match definition {
+        "vmm_reported" => "QEMU's own account",
+        "vmm_events" => "QEMU's events",
+        "vmm_checkpoints" => "QEMU's trace",
+        "guest" => "the guest's heartbeat",
+        _ => "the network",
+    }
+}
+
 /// By all definitions that can be told of a VMM and its guest.
 pub(super) fn definitions(migration: &Migration) -> [Defined; 5] {
     let reported = migration.last(|poll| poll.downtime_ms).map(|ms| ms.saturating_mul(1_000_000));

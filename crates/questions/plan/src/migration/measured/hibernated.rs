@@ -174,9 +174,10 @@ fn summary(hibernation: &Hibernation, said: Option<&Prediction>) -> String {
             let held = guests.iter().filter(|one| one.wake_ns.is_some() && wake.holds(actual(one, "wake"))).count();
             let print = |ns: Option<f64>| ns.map_or("never".to_owned(), duration);
             sentences.push(format!(
-                "Said before: {} to {}, which held in {held} of {woken}.",
+                "Predicted {} to {}; {}.",
                 print(wake.low),
-                print(wake.high)
+                print(wake.high),
+                super::section::inside(held, woken)
             ));
         }
     }
@@ -282,7 +283,7 @@ mod tests {
             residuals::table(&held(&hibernation, Some(&said))).rows.iter().map(|row| row[5].clone()).collect();
         assert_eq!(inside, [Cell::Bool(true), Cell::Bool(false)]);
         assert_eq!(wakes(&hibernation, Some(&said)).rows[1][3..6], [61_u64.into(), 40_u64.into(), 60_u64.into()]);
-        assert!(summary(&hibernation, Some(&said)).ends_with("which held in 1 of 2."));
+        assert!(summary(&hibernation, Some(&said)).ends_with("; 1 of 2 runs fell inside."));
         assert!(wakes(&hibernation, None).rows[0][4..6].iter().all(|cell| *cell == Cell::Missing));
     }
 }

@@ -11,7 +11,7 @@ pub(super) const RESIDUALS: TableSpec = table! {
     key_u64("") run, key what, f64("") predicted_low, f64("") predicted_high, f64("") actual, flag inside,
     f64("") naive, text unit;
     shown![
-        "What was said before, and what it was", 40;
+        "Predicted and measured", 40;
         what: "quantity", run, predicted_low: "at least", predicted_high: "at most", actual: "it was", inside,
         naive: "naive model", unit,
     ]

@@ -161,13 +161,34 @@ fn verdict(migrations: &Migrations) -> Option<String> {
     if runs == 0 {
         return None;
     }
+    let took = || residuals::timed(migrations).filter_map(|(_, one)| residuals::actual(one, "total"));
     let held = residuals::timed(migrations).filter(|(_, one)| total.holds(residuals::actual(one, "total"))).count();
-    let range = match (total.low, total.high) {
-        (Some(low), Some(high)) => format!("{} to {}", duration(low), duration(high)),
-        (Some(low), None) => format!("at least {}, perhaps never", duration(low)),
-        (None, _) => "never".to_owned(),
-    };
-    Some(format!("Said before: {range}, which held in {held} of {}.", many(runs as u64, "run")))
+    Some(match (total.low, total.high) {
+        (Some(low), Some(high)) => {
+            format!("Predicted {} to {}; {}.", duration(low), duration(high), inside(held, runs))
+        }
+        // What has no upper end holds whatever happens, but for what is below it.
+        (Some(low), None) => {
+            let shorter = took().filter(|ns| *ns < low).count();
+            let low = duration(low);
+            let rest = match shorter {
+                0 => "with no upper end, so no run can confirm it".to_owned(),
+                shorter => format!("and {shorter} of {} took less", many(runs as u64, "run")),
+            };
+            format!("Predicted at least {low}, perhaps never ending: {rest}.")
+        }
+        (None, _) => format!("Predicted never to end; {held} of {} did not.", many(runs as u64, "run")),
+    })
+}
+
+/// `all 3 runs fell inside`
+pub(super) fn inside(held: usize, runs: usize) -> String {
+    match (held, runs) {
+        (1, 1) => "the run fell inside".to_owned(),
+        (0, 1) => "the run fell outside".to_owned(),
+        (held, runs) if held == runs => format!("all {runs} runs fell inside"),
+        (held, runs) => format!("{held} of {runs} runs fell inside"),
+    }
 }
 
 /// What the clocks of two hosts leave open.
@@ -275,7 +296,7 @@ fn unknown(migrations: &Migrations) -> Vec<Unknown> {
         (
             migrations.said.is_some() && migrations.list.iter().any(|one| !residuals::is_of_model(one)),
             "method",
-            "What was said before is of pre-copy, and not held against runs by another method.".to_owned(),
+            "The prediction is of pre-copy: runs by another method are not compared with it.".to_owned(),
         ),
         (
             net_breach_ns > 0,

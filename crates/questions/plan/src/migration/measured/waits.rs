@@ -66,7 +66,7 @@ impl Splits {
             for (number, (side, _)) in sides.filter(|(_, (_, machine))| machine.as_ref() == Some(&part.machine)) {
                 for piece in side.iter().flat_map(pieces) {
                     let Some(tid) = thread(part, piece.tid, number == 0) else { continue };
-                    asked.push(Asked { tid, traced_from_ns: None, window: piece.span });
+                    asked.push(Asked { tid, window: piece.span });
                     wanted.push(((run, number), piece));
                 }
             }

@@ -8,8 +8,8 @@
 //! A CPUID that this KVM did not see (0 exits an operation) was answered by somebody else and is no point of either.
 
 use super::inputs::Stated;
-use super::model::Estimate;
 use crate::nesting::measured::exits::Row;
+use facts::estimate::Estimate;
 
 /// From this on an operation exited each time.
 const ONE_EXIT: f64 = 0.5;

@@ -4,8 +4,8 @@
 //! Each states where its numbers come from; where nobody published one, the change can save anything between nothing and
 //! all of its exits, and the row says so.
 
-use super::model::Estimate;
 use base::Needs;
+use facts::estimate::Estimate;
 use facts::rows::rows;
 use serde::Deserialize;
 use std::sync::LazyLock;

@@ -4,9 +4,10 @@
 //! of [`Share`]s, each the CPU that one kind of exit takes, split into what it costs at L1 and what nesting adds; and the
 //! assumptions made on the way, each with where it comes from.
 
-use super::model::{C1_OF_OTHERS, Estimate, K_KERNEL, K_USERSPACE};
-use crate::nesting::traced_exits::TracedExits;
+use super::model::{C1_OF_OTHERS, K_KERNEL, K_USERSPACE};
 use base::Level;
+use facts::estimate::Estimate;
+use facts::traced_exits::TracedExits;
 
 /// A rate that the user gave.
 #[derive(Debug, Clone, PartialEq)]
@@ -178,20 +179,19 @@ impl Inputs {
         );
         let mut taken = 0.0;
         let all_ns = observed.wall_ns;
-        for (reason, (count, total_ns)) in &observed.chains {
-            let own = observed.mean_ns(Level::At(1), reason).unwrap_or(plain);
-            let own_ns = (own * *count as f64).min(*total_ns);
+        for (reason, chains) in &observed.chains {
+            let nested_ns = chains.nested_ns(observed.plain_ns(reason));
             let of = |ns: f64| Estimate::exact(ns / all_ns);
-            let per_second = *count as f64 * 1e9 / all_ns;
+            let per_second = chains.count as f64 * 1e9 / all_ns;
             let share = Share {
                 level: 2,
                 reason: reason.clone(),
                 per_second,
-                plain: of(own_ns),
-                nested: of(total_ns - own_ns),
+                plain: of(chains.cost_ns - nested_ns),
+                nested: of(nested_ns),
                 from: "measured",
             };
-            taken += total_ns / all_ns;
+            taken += chains.cost_ns / all_ns;
             inputs.shares.push(share);
         }
         if observed.chains.is_empty() {
@@ -211,7 +211,7 @@ impl Inputs {
                 taken += total_ns / all_ns;
             }
         }
-        inputs.shares = split_timers(std::mem::take(&mut inputs.shares), observed.timer_share);
+        inputs.shares = split_timers(std::mem::take(&mut inputs.shares), observed.timer_share());
         inputs.rest = (observed.busy_ns / all_ns - taken).max(0.0);
         inputs.observed = Some(observed);
         inputs

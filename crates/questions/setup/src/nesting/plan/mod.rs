@@ -24,11 +24,12 @@ pub use predict::Wanted;
 pub use tables::TABLES;
 pub use validate::validation;
 
-use super::traced_exits::TracedExits;
 use base::figure::Standing;
 use base::number::{list, percent};
 use base::recording::Emulator;
 use base::{Level, Section, Unknown};
+use facts::estimate::Estimate;
+use facts::traced_exits::TracedExits;
 use facts::validation::step;
 use facts::{Answer, Case, Error};
 use predict::Predicted;
@@ -139,7 +140,7 @@ fn summary(inputs: &Inputs, rows: &[Predicted]) -> String {
         return "Nothing can be predicted yet; the missing inputs are listed below.".to_owned();
     };
     // A recording's own times have no band.
-    let between = |value: model::Estimate| {
+    let between = |value: Estimate| {
         let ends = format!(", from {} to {}", percent(value.low), percent(value.high));
         if value.low == value.high { String::new() } else { ends }
     };

@@ -10,20 +10,7 @@
 //! 1.20, which is the band that is drawn. Page faults that are not in a recording, caches gone cold, and a guest that does
 //! more because it is faster are not in the model.
 
-use serde::Deserialize;
-use std::ops::{Add, Mul};
-
-/// A number with what it could be.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Estimate {
-    /// The least.
-    pub low: f64,
-    /// The most likely.
-    pub mid: f64,
-    /// The most.
-    pub high: f64,
-}
+use facts::estimate::Estimate;
 
 /// k of exits that L1's kernel finishes.
 pub(crate) const K_KERNEL: Estimate = Estimate { low: 1.0, mid: 1.0, high: 1.2 };
@@ -33,44 +20,6 @@ pub(crate) const K_USERSPACE: Estimate = Estimate { low: 3.0, mid: 4.0, high: 5.
 
 /// C1 of a reason against C1 of CPUID, where only CPUID was measured: hypercall 0.85 to exception 3.07 (PVM, SOSP 2023).
 pub(crate) const C1_OF_OTHERS: Estimate = Estimate { low: 0.85, mid: 1.0, high: 3.07 };
-
-impl Estimate {
-    pub const fn exact(value: f64) -> Self {
-        Self { low: value, mid: value, high: value }
-    }
-
-    /// The three in turn.
-    pub fn each(self) -> [f64; 3] {
-        [self.low, self.mid, self.high]
-    }
-
-    /// The difference, never less than nothing: both ends of one measurement move together.
-    pub fn less(self, other: Estimate) -> Self {
-        let difference = |a: f64, b: f64| (a - b).max(0.0);
-        Self {
-            low: difference(self.low, other.high),
-            mid: difference(self.mid, other.mid),
-            high: difference(self.high, other.low),
-        }
-    }
-}
-
-impl Add for Estimate {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self { low: self.low + other.low, mid: self.mid + other.mid, high: self.high + other.high }
-    }
-}
-
-/// Of amounts that are not negative.
-impl Mul for Estimate {
-    type Output = Self;
-
-    fn mul(self, other: Self) -> Self {
-        Self { low: self.low * other.low, mid: self.mid * other.mid, high: self.high * other.high }
-    }
-}
 
 /// Cost of an exit of L2 that L1 handles.
 pub(crate) fn cost_at_l2(c1_of_reason: f64, k: f64, d: f64) -> f64 {

@@ -5,7 +5,7 @@
 
 use super::effects::{EFFECTS, Effect, Moves, Place};
 use super::inputs::Inputs;
-use super::model::Estimate;
+use facts::estimate::Estimate;
 
 /// What the row of the combination is called.
 pub(crate) const TOGETHER: &str = "together";
@@ -94,7 +94,7 @@ fn factor(inputs: &Inputs, effect: &Effect) -> Result<Estimate, String> {
             }
         }
         Moves::Chain { exits, otherwise } => match &inputs.observed {
-            Some(observed) if observed.chain_count() > 0 => {
+            Some(observed) if observed.undisturbed() > 0 => {
                 observed.remains_without(exits).ok_or_else(|| "no gain: the chains have none of its exits".to_owned())
             }
             _ => otherwise.ok_or_else(|| "no published value, and no recording shows it".to_owned()),

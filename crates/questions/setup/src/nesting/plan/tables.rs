@@ -1,10 +1,10 @@
 //! The tables of a plan.
 
 use super::inputs::Inputs;
-use super::model::Estimate;
 use super::predict::Predicted;
 use super::{effects, predict};
 use base::{Cell, Table, TableSpec, shown, table};
+use facts::estimate::Estimate;
 
 pub const TABLES: &[&TableSpec] = &[&PLAN, &PLAN_EXITS, &ASSUMPTIONS, &EFFECTS];
 

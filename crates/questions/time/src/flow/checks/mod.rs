@@ -20,6 +20,7 @@ pub(crate) use storms::{halt_poll, ipi, pause, timer};
 pub(crate) use waiting::preempted;
 
 use base::{About, Cost, Evidence, GivesBack, Level, Setting, Severity};
+use facts::estimate::Estimate;
 use facts::ledger::levels;
 use facts::ledger::measure::{Measures, ReasonTotal};
 use facts::ledger::model::Vcpu;
@@ -106,13 +107,29 @@ pub(super) fn exits_ns(measure: &Measures<'_>, vcpu: &Vcpu, wanted: impl Fn(Reas
     exits.map(|(.., sums)| sums.cost_ns.sum()).sum()
 }
 
-/// What vCPUs would get back of a state: of each vCPU `ns_of` it, and never more than its time.
+/// What vCPUs would get back of a state, of each vCPU at most what was measured: `ns_of` it, and never more than its time.
 pub(super) fn gives_back(measure: &Measures<'_>, state: String, ns_of: impl Fn(&Vcpu) -> u64) -> Option<GivesBack> {
-    let of = |vcpu: &&Vcpu| (vcpu.vm.clone(), vcpu.vcpu, ns_of(vcpu).min(vcpu.sums.wall_ns()));
-    let of_vcpus: Vec<(String, u32, u64)> = measure.vcpus.iter().map(of).filter(|(.., ns)| *ns > 0).collect();
-    let ns: u64 = of_vcpus.iter().map(|(.., ns)| ns).sum();
-    let share = ns as f64 / measure.wall_ns.max(1) as f64;
-    (ns > 0).then(|| GivesBack { state, share, unit: "share of vCPU time".to_owned(), of_vcpus })
+    gives_back_between(measure, state, |vcpu| {
+        let ns = ns_of(vcpu) as f64;
+        Estimate { low: 0.0, mid: ns, high: ns }
+    })
+}
+
+/// The same where more is known of each vCPU than what was measured.
+pub(super) fn gives_back_between(
+    measure: &Measures<'_>,
+    state: String,
+    ns_of: impl Fn(&Vcpu) -> Estimate,
+) -> Option<GivesBack> {
+    let (mut all, mut of_vcpus) = (Estimate::exact(0.0), Vec::new());
+    for vcpu in &measure.vcpus {
+        let [low, mid, high] = ns_of(vcpu).each().map(|ns| ns.min(vcpu.sums.wall_ns() as f64));
+        all = all + Estimate { low, mid, high };
+        of_vcpus.push((vcpu.vm.clone(), vcpu.vcpu, mid as u64));
+    }
+    of_vcpus.retain(|(.., ns)| *ns > 0);
+    let [low, share, high] = all.each().map(|ns| ns / measure.wall_ns.max(1) as f64);
+    (share > 0.0).then(|| GivesBack { state, share, low, high, unit: "share of vCPU time".to_owned(), of_vcpus })
 }
 
 /// The same of the time of exits for which `wanted` holds: KVM spends it working for the level that has most of them.
@@ -121,12 +138,16 @@ pub(super) fn exits_give_back(
     wanted: impl Fn(&ReasonTotal) -> bool,
     ns_of: impl Fn(&Vcpu) -> u64,
 ) -> Option<GivesBack> {
+    gives_back(measure, handling(measure, wanted)?, ns_of)
+}
+
+/// The state in which KVM works on exits for which `wanted` holds: for the level that takes most time with them.
+pub(super) fn handling(measure: &Measures<'_>, wanted: impl Fn(&ReasonTotal) -> bool) -> Option<String> {
     let most = measure.reasons.iter().filter(|total| wanted(total)).max_by_key(|total| total.total_ns)?;
-    let state = match most.level {
+    Some(match most.level {
         Level::At(depth) => format!("handling_l{depth}"),
         Level::Below | Level::Unknown => "handling_unknown_level".to_owned(),
-    };
-    gives_back(measure, state, ns_of)
+    })
 }
 
 /// What a share was taken from: how many events, and the time that they took.

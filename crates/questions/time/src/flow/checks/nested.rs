@@ -1,11 +1,13 @@
 //! Checks of what nesting multiplies: exits that a CPU feature would keep inside the guest hypervisor.
 
-use super::{Sample, by_share, exits_give_back, exits_ns, hit, reasons, seen, switched_on, worst_vm};
+use super::{
+    Sample, by_share, exits_ns, gives_back, gives_back_between, handling, hit, reasons, seen, switched_on, worst_vm,
+};
 use base::number::{duration, many, percent, thousands};
 use base::{About, Cost, CostKind, Evidence, GivesBack};
 use facts::ledger::measure::Measures;
-use facts::ledger::model::Vcpu;
 use facts::rule::Hit;
+use facts::traced_exits::TracedExits;
 use walk::events::details::Detail;
 use walk::events::reasons::{Class, Isa, Reason};
 
@@ -19,58 +21,49 @@ pub(in crate::flow) const VMCS_WITHOUT_CHAINS: f64 = 0.3;
 /// Share of all exits from which on two instructions of SVM are worth a finding.
 pub(in crate::flow) const SVM_SHARE: f64 = 0.01;
 
+/// What exits without shadowing, as table `flow.exits` calls it.
+const VMCS_ACCESSES: &[&str] = &["VMREAD", "VMWRITE"];
+
 /// VMWRITEs per chain that shadowing does not remove: HOST_RSP is not in KVM's list of shadowed fields.
 const UNSHADOWED_PER_CHAIN: f64 = 1.0;
 
-/// Share of the time of the VM that loses most by exits of L1, and a sentence about it. Such an exit costs more than L0's
-/// work on it: both switches, and L1's caches. So where there are chains, it is what they cost, by the share of their exits;
-/// at least L0's own work counts.
-fn time(measure: &Measures<'_>, per_chain: f64, wanted: impl Fn(Reason) -> bool) -> (f64, Evidence) {
-    let about = reasons(measure, |total| wanted(total.reason));
-    let of_chain = (per_chain / measure.chains.exits.mean().unwrap_or(f64::INFINITY)).min(1.0);
-    let chains_ns = |vcpu: &Vcpu| measure.chains_of(vcpu).map(|(_, sums)| sums.cost_ns.sum()).sum::<u64>();
-    let (vm, chains) = worst_vm(measure, chains_ns);
-    let (busiest, own) = worst_vm(measure, |vcpu| exits_ns(measure, vcpu, &wanted));
-    if chains * of_chain > own {
-        let (all, share) = (percent(chains), percent(of_chain));
-        let what = format!("chains take {all} of the vCPU time of {vm}; these are {share} of their exits");
-        return (chains * of_chain, Evidence::in_table(what, "flow.chains").key("vm", vm).about(about));
-    }
-    let what = format!("L0's work on them takes {} of the vCPU time of {busiest}", percent(own));
-    (own, Evidence::in_table(what, "flow.exits").key("vm", busiest).about(about))
-}
-
-/// What would come back without `saved` of the `per_chain` such exits of a chain: of each vCPU as in [`time`].
-fn given_back(
+/// What vCPUs would get back without these exits of L1, the share of the VM that would get most, and a sentence about it. Such
+/// an exit costs more than L0's work on it: both switches, and L1's caches. So where there are chains, it is what `plan nested`
+/// predicts of them; else at most L0's own work.
+fn saving(
     measure: &Measures<'_>,
-    (saved, per_chain): (f64, f64),
+    names: &[&str],
     wanted: impl Fn(Reason) -> bool,
-) -> Option<GivesBack> {
-    let of_chain = (per_chain / measure.chains.exits.mean().unwrap_or(f64::INFINITY)).min(1.0);
-    let saved = if per_chain > 0.0 { (saved / per_chain).clamp(0.0, 1.0) } else { 1.0 };
-    exits_give_back(
-        measure,
-        |total| wanted(total.reason),
-        |vcpu| {
-            let chains_ns: u64 = measure.chains_of(vcpu).map(|(_, sums)| sums.cost_ns.sum()).sum();
-            let ns = (chains_ns as f64 * of_chain).max(exits_ns(measure, vcpu, &wanted) as f64);
-            (ns * saved) as u64
-        },
-    )
+) -> (Option<GivesBack>, f64, Evidence) {
+    let about = reasons(measure, |total| wanted(total.reason));
+    let exits = TracedExits::of_trace(measure);
+    let (busiest, own) = worst_vm(measure, |vcpu| exits_ns(measure, vcpu, &wanted));
+    let takes = format!("L0's work on them takes {} of the vCPU time of {busiest}", percent(own));
+    let seen = |what: String, vm: &str| Evidence::in_table(what, "flow.exits").key("vm", vm).about(about.clone());
+    let state = handling(measure, |total| wanted(total.reason));
+    let Some(remains) = exits.remains_without(names) else {
+        let back = state.and_then(|state| gives_back(measure, state, |vcpu| exits_ns(measure, vcpu, &wanted)));
+        return (back, own, seen(takes, busiest));
+    };
+    let back =
+        state.and_then(|state| gives_back_between(measure, state, |vcpu| exits.saved_ns(measure, vcpu, remains)));
+    let (vm, share) = worst_vm(measure, |vcpu| exits.saved_ns(measure, vcpu, remains).mid as u64);
+    let what = format!("{takes}; with the switches of each, {vm} would get back some {}", percent(share));
+    (back, share.max(own), seen(what, vm))
 }
 
 /// VMCS shadowing off or absent.
 pub(crate) fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
     let per_chain = measure.chains.per_chain(Class::VmcsAccess);
     let (exits, total_ns) = measure.exits_where(|total| total.reason.class() == Class::VmcsAccess);
-    let without_chains = measure.chains.kept == 0 && measure.share(exits) > VMCS_WITHOUT_CHAINS;
+    let without_chains = measure.chains.undisturbed == 0 && measure.share(exits) > VMCS_WITHOUT_CHAINS;
     if exits == 0 || (per_chain < VMCS_PER_CHAIN && !without_chains) {
         return Vec::new();
     }
     let share = measure.share(exits);
     let mut evidence = Vec::new();
-    for name in ["VMREAD", "VMWRITE"] {
-        let totals = measure.reasons.iter().filter(|total| total.reason.known_name() == Some(name));
+    for name in VMCS_ACCESSES {
+        let totals = measure.reasons.iter().filter(|total| total.reason.known_name() == Some(*name));
         for total in totals {
             let sites = total.details.iter().filter(|(detail, ..)| matches!(detail, Detail::Rip(_))).count();
             let busiest = total.details.first().map_or(0, |(_, count, _)| *count);
@@ -82,14 +75,14 @@ pub(crate) fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
                 thousands(busiest)
             );
             let row = seen(measure, what, "flow.exit_details").key("level", total.level.to_string());
-            evidence.push(row.key("reason", name).about([About::reason(name)]));
+            evidence.push(row.key("reason", *name).about([About::reason(*name)]));
         }
     }
-    let cost = if measure.chains.kept > 0 {
+    let cost = if measure.chains.undisturbed > 0 {
         let all = measure.chains.exits.mean().unwrap_or(0.0);
         let what = format!(
             "{per_chain:.1} of {all:.1} exits per chain are VMREAD or VMWRITE, over {}",
-            many(measure.chains.kept, "chain")
+            many(measure.chains.undisturbed, "chain")
         );
         let accesses = reasons(measure, |total| total.reason.class() == Class::VmcsAccess);
         evidence.push(seen(measure, what, "flow.chains").about(accesses));
@@ -99,7 +92,7 @@ pub(crate) fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
     } else {
         Cost::of(CostKind::Measured, share, format!("share of {}", measure.all_exits()))
     };
-    let (time_share, takes) = time(measure, per_chain, |reason| reason.class() == Class::VmcsAccess);
+    let (back, time_share, takes) = saving(measure, VMCS_ACCESSES, |reason| reason.class() == Class::VmcsAccess);
     evidence.push(takes);
     let title = format!(
         "VMCS shadowing is off or absent: {} of {} are VMREAD and VMWRITE",
@@ -108,8 +101,7 @@ pub(crate) fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
     );
     let sample = Sample { count: exits, ns: total_ns };
     let mut hits = hit(measure, by_share(time_share, sample), title, evidence, cost);
-    let saved = (per_chain - UNSHADOWED_PER_CHAIN, per_chain);
-    hits[0].gives_back = given_back(measure, saved, |reason| reason.class() == Class::VmcsAccess);
+    hits[0].gives_back = back;
     switched_on("kvm_intel", "enable_shadow_vmcs", hits)
 }
 
@@ -119,7 +111,7 @@ fn svm_pair(measure: &Measures<'_>, names: [&str; 2], feature: &str, parameter: 
         |reason: Reason| reason.isa == Isa::Svm && reason.known_name().is_some_and(|name| names.contains(&name));
     let (exits, total_ns) = measure.exits_where(|total| is_one(total.reason));
     let share = measure.share(exits);
-    if share < SVM_SHARE || measure.chains.count == 0 {
+    if share < SVM_SHARE || measure.chains.undisturbed == 0 {
         return Vec::new();
     }
     let each: Vec<String> = measure
@@ -130,8 +122,8 @@ fn svm_pair(measure: &Measures<'_>, names: [&str; 2], feature: &str, parameter: 
         .collect();
     let in_chain: u64 =
         measure.chains.per_reason.iter().filter(|(reason, _)| is_one(**reason)).map(|(_, exits)| exits).sum();
-    let per_chain = in_chain as f64 / measure.chains.kept.max(1) as f64;
-    let (time_share, takes) = time(measure, per_chain, is_one);
+    let per_chain = in_chain as f64 / measure.chains.undisturbed.max(1) as f64;
+    let (back, time_share, takes) = saving(measure, &names, is_one);
     let pair = reasons(measure, |total| is_one(total.reason));
     let of_chain = format!("{per_chain:.1} of {:.1} exits per chain", measure.chains.exits.mean().unwrap_or(0.0));
     let evidence = vec![
@@ -150,7 +142,7 @@ fn svm_pair(measure: &Measures<'_>, names: [&str; 2], feature: &str, parameter: 
     let cost = Cost::of(CostKind::Modelled, per_chain, "exits per chain").between(0.0, per_chain);
     let sample = Sample { count: exits, ns: total_ns };
     let mut hits = hit(measure, by_share(time_share, sample), title, evidence, cost);
-    hits[0].gives_back = given_back(measure, (per_chain, per_chain), is_one);
+    hits[0].gives_back = back;
     switched_on("kvm_amd", parameter, hits)
 }
 

@@ -307,10 +307,11 @@ fn severity_follows_time_and_not_the_number_of_exits() {
         add(&mut part, 23, 5_000, Detail::Rip(0x1000));
         chain(&mut part, Isa::Vmx, &[23, 23, 23, 23, 25, 24]);
         let chains = sums(&mut part).chains.values_mut().next().unwrap();
-        (0..1_000).for_each(|_| chains.cost_ns.record(chain_ns));
+        chains.sequences.values_mut().for_each(|count| *count += 1_000);
+        (0..1_000).for_each(|_| (chains.cost_ns.record(chain_ns), chains.exits.record(6)).0);
         severity(&part, "FLW-SHADOW")
     };
-    assert_eq!([1_000, 400_000].map(shadowing), [Info, High], "what chains cost, by the share of their exits");
+    assert_eq!([1_000, 1_000_000].map(shadowing), [Info, High], "what chains cost, by the share of their exits");
 }
 
 #[test]

@@ -116,6 +116,12 @@ fn hit(measure: &Measures<'_>, cause: &Cause, waiters: &[Waiter<'_>]) -> Hit {
         [] => (String::new(), Vec::new()),
     };
     evidence.extend(may_run(measure, waiters));
+    let quota = quota(measure, waiters);
+    evidence.extend(quota.as_ref().map(|(_, evidence)| evidence.clone()));
+    let title = match quota {
+        Some((share, _)) => format!("{title}; its CPU quota throttled it in {share} of periods"),
+        None => title,
+    };
     let severity = waiters.iter().map(Waiter::severity).max().unwrap_or(Severity::Info);
     let mut hit = Hit::new(subject(measure, cause, waiters), severity, title);
     (hit.evidence, hit.cost) = (evidence, Cost::of(CostKind::Measured, share, "share of vCPU time"));
@@ -230,6 +236,19 @@ fn may_run(measure: &Measures<'_>, waiters: &[Waiter<'_>]) -> Option<Evidence> {
     let (own, other) = (affinity(measure.part, worst.vcpu.tid)?, affinity(measure.part, by)?);
     let text = format!("{} may run on CPUs {own}, {} (tid {by}) on CPUs {other}", worst.name(), measure.task_name(by));
     Some(Evidence::new(text, "Cpus_allowed_list in the snapshot"))
+}
+
+/// The quota that the worst of them ran into: while it holds, whoever else had the CPU kept it from nothing.
+fn quota(measure: &Measures<'_>, waiters: &[Waiter<'_>]) -> Option<(String, Evidence)> {
+    let worst = waiters.first()?;
+    let quota = measure.part.quotas.get(&worst.vcpu.tid)?;
+    let share = percent(quota.throttled.share());
+    let text = format!(
+        "the CPU quota of {} throttled it in {share} of periods, up to {} of this wait: raise the quota first",
+        quota.group,
+        duration(quota.throttled.ns.min(worst.waited_ns) as f64)
+    );
+    Some((share, Evidence::new(text, "cpu.stat, two snapshots")))
 }
 
 /// How to get vCPUs and who takes their CPUs apart.

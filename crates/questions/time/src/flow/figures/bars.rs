@@ -3,7 +3,7 @@
 use base::Figure;
 use base::figure::{Bar, BarGroup, Drawing};
 use base::number::percent;
-use facts::ledger::levels::{name, title};
+use facts::ledger::levels::{hue, title};
 use facts::ledger::measure::{Measures, NO_TIME};
 use facts::ledger::model::Vcpu;
 use std::cmp::Reverse;
@@ -52,7 +52,7 @@ fn group(measure: &Measures<'_>, vcpu: &Vcpu) -> BarGroup {
                 label,
                 value: *ns as f64,
                 note: note(measure, vcpu, state),
-                hue: name(measure.part.level, state),
+                hue: hue(measure.part.level, state),
             }),
         }
     }

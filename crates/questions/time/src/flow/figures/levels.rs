@@ -34,7 +34,7 @@ pub(super) fn at_a_glance(measure: &Measures<'_>) -> Figure {
     Figure {
         id: format!("levels-{}", measure.part.machine),
         title: "The levels at a glance".into(),
-        caption: caption(measure, &levels),
+        caption: format!("{}{}", caption(measure, &levels), super::seen_from_above(measure)),
         in_terminals: true,
         drawing: Drawing::Levels(levels),
     }

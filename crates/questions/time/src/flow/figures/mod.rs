@@ -4,8 +4,8 @@ mod bars;
 mod levels;
 mod waterfall;
 
-use base::{Figure, Finding};
-use facts::ledger::levels::{name, title};
+use base::{Figure, Finding, Level};
+use facts::ledger::levels::{hue, title};
 use facts::ledger::measure::Measures;
 use facts::ledger::model::Vcpu;
 use walk::state::{STATES, State, TracedLevel};
@@ -31,6 +31,14 @@ struct Spent {
     ns: u64,
 }
 
+/// What a caption adds where a guest's own trace tells: it cannot see who took time below it.
+fn seen_from_above(measure: &Measures<'_>) -> String {
+    match measure.part.level {
+        Level::At(0) | Level::Below | Level::Unknown => String::new(),
+        level => format!(" This is as {level} saw it: what the level below took meanwhile is inside."),
+    }
+}
+
 /// The time of some vCPUs by state, in the order in which the time of a vCPU is used up: guests from the deepest on, KVM for
 /// them, the VMM, the host's interrupts, polling, waiting, sleeping, unknown.
 fn spent(measure: &Measures<'_>, vcpus: &[&Vcpu]) -> Vec<Spent> {
@@ -41,7 +49,7 @@ fn spent(measure: &Measures<'_>, vcpus: &[&Vcpu]) -> Vec<Spent> {
         let label = title(host, state);
         match all.iter_mut().find(|known| known.label == label) {
             Some(known) => known.ns += ns,
-            None => all.push(Spent { state, label, hue: name(host, state), ns }),
+            None => all.push(Spent { state, label, hue: hue(host, state), ns }),
         }
     }
     all.retain(|spent| spent.ns > 0);

@@ -4,7 +4,7 @@ use super::{Spent, spent};
 use base::figure::{Drawing, Removed, Step, Waterfall};
 use base::number::{many, percent};
 use base::{Figure, Finding, Level};
-use facts::ledger::levels::{level_of, title};
+use facts::ledger::levels::{level_of, name, title};
 use facts::ledger::measure::Measures;
 use facts::ledger::model::Vcpu;
 use walk::state::{State, TracedLevel};
@@ -35,7 +35,7 @@ pub(super) fn used_up(measure: &Measures<'_>, findings: &[Finding]) -> Figure {
     Figure {
         id: format!("waterfall-{}", measure.part.machine),
         title: "What used up the vCPU time, and what would come back".into(),
-        caption: caption(measure, &drawn[0], vcpus.len()),
+        caption: format!("{}{}", caption(measure, &drawn[0], vcpus.len()), super::seen_from_above(measure)),
         in_terminals: false,
         drawing: Drawing::Waterfall(drawn),
     }
@@ -44,23 +44,28 @@ pub(super) fn used_up(measure: &Measures<'_>, findings: &[Finding]) -> Figure {
 fn waterfall(measure: &Measures<'_>, findings: &[Finding], title: String, vcpus: &[&Vcpu]) -> Waterfall {
     let wall_ns: u64 = vcpus.iter().map(|vcpu| vcpu.sums.wall_ns()).sum();
     let share = |ns: u64| ns as f64 / wall_ns.max(1) as f64;
-    let step = |label: String, hue: String, ns: u64| Step { label, hue, share: share(ns), removed: Vec::new() };
+    let step = |label: String, hue: String, state: State, ns: u64| {
+        let removed = removed(&name(measure.part.level, state), share(ns), findings, vcpus, share);
+        Step { label, hue, share: share(ns), removed }
+    };
     let mut steps = Vec::new();
     for Spent { state, label, hue, ns } in spent(measure, vcpus) {
         let reflected_ns =
             if state == State::Guest(TracedLevel::L1) { reflected_ns(measure, vcpus).min(ns) } else { 0 };
         if reflected_ns < ns {
-            steps.push(step(label, hue.clone(), ns - reflected_ns));
+            steps.push(step(label, hue.clone(), state, ns - reflected_ns));
         }
         if reflected_ns > 0 {
             let [outer, nested] = [1, 2].map(|depth| measure.level_above(depth));
             // As timelines draw it: the hypervisor of a guest at work for that.
             let at_work = if measure.part.level == Level::L0 { "handling_l2_by_l1".to_owned() } else { hue };
-            steps.push(step(format!("{outer} handling exits of {nested}"), at_work, reflected_ns));
+            steps.push(Step {
+                label: format!("{outer} handling exits of {nested}"),
+                hue: at_work,
+                share: share(reflected_ns),
+                removed: Vec::new(),
+            });
         }
-    }
-    for step in &mut steps {
-        step.removed = removed(&step.hue, step.share, findings, vcpus, share);
     }
     Waterfall { title, steps }
 }
@@ -70,8 +75,7 @@ fn reflected_ns(measure: &Measures<'_>, vcpus: &[&Vcpu]) -> u64 {
     vcpus.iter().flat_map(|vcpu| measure.chains_of(vcpu)).map(|(_, sums)| sums.guest_ns).sum()
 }
 
-/// Which findings would give back which part of a step. A finding about exits of L1 counts what L1 loses around each of them
-/// as well, so it may say more than the step has.
+/// Which findings would give back which part of a step.
 fn removed(
     state: &str,
     of_step: f64,
@@ -84,8 +88,11 @@ fn removed(
         let gives_back = finding.gives_back.as_ref().filter(|gives_back| gives_back.state == state)?;
         let own = gives_back.of_vcpus.iter().filter(|(vm, number, _)| is_here(vm, *number));
         let ns: u64 = own.map(|(.., ns)| ns).sum();
-        let share = share(ns).min(of_step);
-        (ns > 0).then(|| Removed { finding: finding.id(), rule: finding.rule.to_owned(), share })
+        // The ends lie as far from what is most likely as those of all vCPUs.
+        let back = share(ns).min(of_step);
+        let end = |of_all: f64| (back * of_all / gives_back.share).min(of_step);
+        let (low, high) = (end(gives_back.low), end(gives_back.high));
+        (back > 0.0).then(|| Removed { finding: finding.id(), rule: finding.rule.to_owned(), share: back, low, high })
     };
     let mut removed: Vec<Removed> = findings.iter().filter_map(of_finding).collect();
     removed.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.finding.cmp(&b.finding)));
@@ -104,7 +111,7 @@ fn caption(measure: &Measures<'_>, all: &Waterfall, vcpus: usize) -> String {
     };
     let whose = if measure.nested { "their" } else { "its" };
     let back = if back > 0.0 {
-        format!("what the findings name would give back up to {}", percent(back))
+        format!("the findings' changes would give back some {}", percent(back))
     } else {
         "no finding names a part that would come back".to_owned()
     };

@@ -12,20 +12,21 @@ use walk::state::TracedLevel;
 
 /// Chains by VM and reason, as CONTRACTS section 3 names the columns.
 pub(super) const CHAINS: TableSpec = table! {
-    flow.chains version 2:
-    "The exits of one VM's nested guests for one reason: how many exits of L1 each of them took.";
+    flow.chains version 3:
+    "The exits of one VM's nested guests for one reason: how many exits of L1 each of them took. `censored`: the end was not \
+     seen. `disturbed`: L1 halted (`interrupted`) or the nested guest moved; exits and time are those of the others.";
     key machine, key vm, key reason, count count, count censored, count interrupted, count exits_p50, count exits_p90,
-    count exits_p99, f64("") exits_mean, ns total_ns;
+    count exits_p99, f64("") exits_mean, ns total_ns, count disturbed;
     shown![
         "Chains: exits of L1 per exit of L2", 20;
         vm, reason: "reason of L2 exit", count: "chains", exits_p50: "p50", exits_p90: "p90", exits_p99: "p99",
-        exits_mean: "mean", interrupted: "L1 halted", total_ns: "total",
+        exits_mean: "mean", disturbed, total_ns: "total",
     ]
 };
 
 /// Which exits the chains consist of, most frequent first.
 pub(super) const CHAIN_SEQUENCES: TableSpec = table! {
-    flow.chain_sequences version 2: "Chains of one VM for one reason that took the same exits of L1 in the same order.";
+    flow.chain_sequences version 2: "Undisturbed chains of one VM for one reason that took the same exits of L1 in the same order.";
     key machine, key vm, key reason, key sequence, count exits, count count;
     shown![
         "Most frequent chains: exits of L1", 8;
@@ -33,10 +34,10 @@ pub(super) const CHAIN_SEQUENCES: TableSpec = table! {
     ]
 };
 
-/// Every exit of every closed chain.
+/// Every exit of every undisturbed chain.
 pub(super) const CHAIN_EXITS: TableSpec = table! {
     flow.chain_exits version 2:
-    "How many exits of L1 for `l1_reason` came from the exits of one VM's nested guests for `reason`.";
+    "How many exits of L1 for `l1_reason` came from the exits of one VM's nested guests for `reason`, over undisturbed chains.";
     key machine, key vm, key reason, key l1_reason, count count;
 };
 
@@ -73,6 +74,7 @@ pub(super) fn chains(measures: &[Measures<'_>]) -> Table {
         row.extend(quantiles(&exits));
         row.push(exits.mean().into());
         row.push(sum(|sums| sums.cost_ns.sum()));
+        row.push(sum(|sums| sums.disturbed));
         table.push(row);
     }
     table

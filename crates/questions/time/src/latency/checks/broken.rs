@@ -2,6 +2,7 @@
 
 use super::super::goals::Verdicts;
 use super::seen;
+use base::number::percent;
 use base::{About, Change, Cost, CostKind, Evidence, Severity, Span};
 use facts::Case;
 use facts::apart::{affinity, apart, ends_by_itself, interrupt_leaves};
@@ -66,6 +67,12 @@ fn moment(verdicts: &Verdicts<'_>) -> Evidence {
 
 /// Who took the time in the worst moment, and what keeps them from doing so again.
 fn culprits(verdicts: &Verdicts<'_>, part: &PartFlow, own: i32, hit: &mut Hit) {
+    if let Some(quota) = part.quotas.get(&own) {
+        let throttled = percent(quota.throttled.share());
+        let what =
+            format!("the CPU quota of {} throttled the vCPU in {throttled} of periods: raise it first", quota.group);
+        hit.evidence.push(Evidence::new(what, "cpu.stat, two snapshots"));
+    }
     let of_vcpu = |evidence: Evidence| match (&verdicts.worst().whose.vm, verdicts.worst().whose.vcpu) {
         (Some(vm), Some(vcpu)) => evidence.key("vm", vm.as_str()).key("vcpu", u64::from(vcpu)),
         _ => evidence,

@@ -9,7 +9,7 @@
 //! target cpu        371 us        ▒
 //! ```
 
-use super::super::downtimes::{Defined, definitions};
+use super::super::downtimes::{Defined, definitions, measured_by};
 use super::super::waits::{Split, Splits};
 use super::{time, whose};
 use base::Figure;
@@ -46,20 +46,29 @@ pub(super) fn figure(migrations: &[Migration], splits: &Splits) -> Option<Figure
 fn caption(migrations: &[Migration], splits: &Splits) -> String {
     let all = migrations.iter().flat_map(definitions);
     let known: Vec<(&str, u64)> = all.filter_map(|one| Some((one.name, one.said?.0?))).collect();
-    let mut names: Vec<String> = Vec::new();
-    for (name, _) in &known {
-        if !names.iter().any(|known| known == name) {
-            names.push((*name).to_owned());
+    // Least and most by each that tells, in the order of the table.
+    let mut by: Vec<(&str, u64, u64)> = Vec::new();
+    for (name, ns) in &known {
+        match by.iter_mut().find(|(other, ..)| other == name) {
+            Some((_, least, most)) => (*least, *most) = ((*least).min(*ns), (*most).max(*ns)),
+            None => by.push((name, *ns, *ns)),
         }
     }
     if known.is_empty() {
         return "How long the guest was dark is not known by any definition; what one side spent its time on is."
             .to_owned();
     }
-    let [least, most] = [known.iter().map(|(_, ns)| *ns).min(), known.iter().map(|(_, ns)| *ns).max()]
-        .map(|ns| duration(ns.unwrap_or_default() as f64));
-    let dark = if least == most { least } else { format!("{least} to {most}") };
-    let mut caption = format!("Dark for {dark}, by {} of five definitions.", list(&names));
+    let told = by.iter().map(|(name, least, most)| {
+        let dark = if least == most {
+            duration(*least as f64)
+        } else {
+            format!("{} to {}", duration(*least as f64), duration(*most as f64))
+        };
+        format!("{dark} by {}", measured_by(name))
+    });
+    let missing = 5 - by.len();
+    let missing = if missing > 0 { format!(" ({missing} more ways to tell have no data)") } else { String::new() };
+    let mut caption = format!("Downtime {}{missing}.", list(&told.collect::<Vec<_>>()));
     let parted = (0..migrations.len()).any(|run| (0..2).any(|side| splits.whole(run, side).is_some()));
     if parted {
         caption.push_str(" How long a device waited is known, and not when: its work is drawn first.");

@@ -28,8 +28,8 @@ pub(in super::super) fn figure(whose: &str, held: &[Held<'_>]) -> Option<Figure>
     let each: Vec<String> = each.collect();
     (!groups.is_empty()).then(|| Figure {
         id: "said".into(),
-        title: "What was said before, and what it was".into(),
-        caption: format!("Inside what was said: {}.", base::number::list(&each)),
+        title: "Predicted and measured".into(),
+        caption: format!("Inside the prediction: {}.", base::number::list(&each)),
         in_terminals: true,
         drawing: Drawing::Spans(groups),
     })
@@ -49,14 +49,14 @@ fn of<'h, 's>(held: &'h [Held<'s>], what: &'h str) -> impl Iterator<Item = &'h H
 fn row(whose: &str, Held { number, said, was }: &Held<'_>, unit: &'static str) -> SpanRow {
     let is_above = was.is_some_and(|was| said.low.is_some_and(|low| was >= low));
     let place = match was {
-        None => "not known, or never",
+        None => "not measured, or never",
         Some(_) if said.holds(*was) => "inside",
         Some(_) if is_above => "above",
         Some(_) => "below",
     };
     let sign = |at: Option<f64>, what: &str, shape| at.map(|at| Sign { at, what: what.into(), shape });
-    let stretch = said.low.map(|from| Stretch { from, to: said.high, what: "said before".into(), hue: String::new() });
-    let signs = [sign(said.naive, "naive model", Shape::Cross), sign(*was, "it was", Shape::Dot)];
+    let stretch = said.low.map(|from| Stretch { from, to: said.high, what: "predicted".into(), hue: String::new() });
+    let signs = [sign(said.naive, "naive model", Shape::Cross), sign(*was, "measured", Shape::Dot)];
     SpanRow {
         label: format!("{whose} {number}"),
         value: was.map_or("-".to_owned(), |was| amount(was, unit)),

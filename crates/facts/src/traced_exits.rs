@@ -1,13 +1,13 @@
-//! What did a recording's own exits cost?
+//! What did a recording's own exits cost, and what would come back without some of them?
 //!
 //! In: the ledger. Out: exits and chains of the recorded host by reason, with their time. Guests' own traces are left out
 //! where the host's own is there, which saw the same exits.
 
-use super::plan::model::Estimate;
+use crate::Case;
+use crate::estimate::Estimate;
+use crate::ledger::measure::{Measures, measure};
+use crate::ledger::model::{ChainSums, ExitSums, Vcpu};
 use base::Level;
-use facts::Case;
-use facts::ledger::measure::{Measures, measure};
-use facts::ledger::model::ExitSums;
 use std::collections::BTreeMap;
 use walk::events::details::Detail;
 use walk::events::reasons::Reason;
@@ -39,20 +39,42 @@ pub struct TracedExits {
     /// Time of all vCPUs together.
     pub wall_ns: f64,
     /// Of that, time in which the CPU worked for them: not halted, blocked, pre-empted, waiting or unknown.
-    pub(crate) busy_ns: f64,
-    /// How much of the exits for MSRs arms a timer, as a share.
-    pub(crate) timer_share: f64,
+    pub busy_ns: f64,
     pub exits: u64,
     /// True if L1's own trace is all there is: its times leave out what L0 did meanwhile.
-    pub(crate) from_guest: bool,
+    pub from_guest: bool,
     /// How many of L2's exits ended in L1's VMM, by reason, where L1's own trace tells.
     pub userspace: BTreeMap<String, u64>,
     /// Exits by level and reason: count and time until the next entry.
     pub by_reason: BTreeMap<(Level, String), (u64, f64)>,
-    /// Chains by the reason that L1 was told: count, and time from L2's exit until L2 runs again.
-    pub chains: BTreeMap<String, (u64, f64)>,
-    /// Mean number of L1's exits in a chain.
-    pub exits_per_chain: f64,
+    /// Chains by the reason that L1 was told.
+    pub chains: BTreeMap<String, TracedChains>,
+    /// L1's exits in undisturbed chains, by reason.
+    in_chains: BTreeMap<String, u64>,
+    timers: Timers,
+}
+
+/// Chains of one reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct TracedChains {
+    pub count: u64,
+    /// Those that were closed, and in which L1 did not halt and L2 did not move.
+    pub undisturbed: u64,
+    /// From L2's exit until L2 runs again, in undisturbed ones.
+    pub cost_ns: f64,
+}
+
+impl TracedChains {
+    fn add(&mut self, sums: &ChainSums) {
+        self.count += sums.count;
+        self.undisturbed += sums.cost_ns.count();
+        self.cost_ns += sums.cost_ns.sum() as f64;
+    }
+
+    /// What nesting adds to exits that without it would cost `plain_ns` each: no less than nothing.
+    pub fn nested_ns(&self, plain_ns: f64) -> f64 {
+        self.cost_ns - (plain_ns * self.undisturbed as f64).min(self.cost_ns)
+    }
 }
 
 impl TracedExits {
@@ -63,29 +85,8 @@ impl TracedExits {
         let from_guest = measures.iter().filter(of_host).all(|measure| measure.vcpus.is_empty());
         let (guests, hosts): (Vec<_>, Vec<_>) = measures.iter().partition(|measure| measure.part.level != Level::L0);
         let mut seen = Self { from_guest, ..Self::default() };
-        let (mut of_chains, mut timers) = (0.0, Timers::default());
-        for measure in if from_guest { &guests } else { &hosts } {
-            for vcpu in &measure.vcpus {
-                let (wall_ns, idle_ns) =
-                    (vcpu.sums.wall_ns(), IDLE.iter().map(|state| vcpu.sums.ns(*state)).sum::<u64>());
-                seen.wall_ns += wall_ns as f64;
-                seen.busy_ns += (wall_ns - idle_ns) as f64;
-                for (level, reason, sums) in measure.exits_of(vcpu) {
-                    let sum = seen.by_reason.entry((level, reason.name())).or_default();
-                    *sum = (sum.0 + sums.count, sum.1 + sums.cost_ns.sum() as f64);
-                    seen.exits += sums.count;
-                    timers.add(level, reason, sums);
-                }
-                for (reason, sums) in measure.chains_of(vcpu) {
-                    of_chains += sums.count as f64 * sums.exits.mean().unwrap_or(0.0);
-                    let sum = seen.chains.entry(reason.name()).or_default();
-                    *sum = (sum.0 + sums.count, sum.1 + sums.cost_ns.sum() as f64);
-                }
-            }
-        }
-        let all = seen.chain_count();
-        seen.exits_per_chain = if all == 0 { 0.0 } else { of_chains / all as f64 };
-        seen.timer_share = timers.share();
+        let seen_by = if from_guest { &guests } else { &hosts };
+        seen_by.iter().for_each(|measure| seen.add(measure));
         for measure in guests {
             for (level, reason, sums) in measure.vcpus.iter().flat_map(|vcpu| measure.exits_of(vcpu)) {
                 if level == L2 {
@@ -97,12 +98,38 @@ impl TracedExits {
         (seen.exits > 0 && seen.wall_ns > 0.0).then_some(seen)
     }
 
-    pub(crate) fn chain_count(&self) -> u64 {
-        self.chains.values().map(|(count, _)| count).sum()
+    /// The exits of one trace.
+    pub fn of_trace(measure: &Measures<'_>) -> Self {
+        let mut seen = Self::default();
+        seen.add(measure);
+        seen
+    }
+
+    fn add(&mut self, measure: &Measures<'_>) {
+        for vcpu in &measure.vcpus {
+            let (wall_ns, idle_ns) = (vcpu.sums.wall_ns(), IDLE.iter().map(|state| vcpu.sums.ns(*state)).sum::<u64>());
+            self.wall_ns += wall_ns as f64;
+            self.busy_ns += (wall_ns - idle_ns) as f64;
+            for (level, reason, sums) in measure.exits_of(vcpu) {
+                let sum = self.by_reason.entry((level, reason.name())).or_default();
+                *sum = (sum.0 + sums.count, sum.1 + sums.cost_ns.sum() as f64);
+                self.exits += sums.count;
+                self.timers.add(level, reason, sums);
+            }
+            for (reason, sums) in measure.chains_of(vcpu) {
+                self.chains.entry(reason.name()).or_default().add(sums);
+                sums.by_reason().for_each(|(exit, count)| *self.in_chains.entry(exit.name()).or_default() += count);
+            }
+        }
+    }
+
+    /// Chains whose exits and cost are those of one exit of L2.
+    pub fn undisturbed(&self) -> u64 {
+        self.chains.values().map(|chains| chains.undisturbed).sum()
     }
 
     /// Exits of these reasons at any level: count and time.
-    pub(crate) fn of_reasons(&self, reasons: &[&str]) -> (u64, f64) {
+    pub fn of_reasons(&self, reasons: &[&str]) -> (u64, f64) {
         let hits = self.by_reason.iter().filter(|((_, reason), _)| reasons.contains(&reason.as_str()));
         hits.fold((0, 0.0), |sum, (_, more)| (sum.0 + more.0, sum.1 + more.1))
     }
@@ -120,7 +147,7 @@ impl TracedExits {
             let of_l2 = self.by_reason.iter().filter(|((level, _), _)| *level == L2);
             of_l2.map(|((_, reason), (count, _))| (reason, *count)).collect()
         } else {
-            self.chains.iter().map(|(reason, (count, _))| (reason, *count)).collect()
+            self.chains.iter().map(|(reason, chains)| (reason, chains.count)).collect()
         };
         let split = |(reason, count): (&String, u64)| {
             let user = self.userspace.get(reason).copied().unwrap_or(0).min(count);
@@ -136,27 +163,54 @@ impl TracedExits {
     }
 
     /// Mean time of L1's exits, those that request an entry or wait left out: they last as long as what they ask for.
-    pub(crate) fn plain_exit_ns(&self) -> f64 {
+    pub fn plain_exit_ns(&self) -> f64 {
         let own = self.by_reason.iter().filter(|((level, reason), _)| *level == L1 && !LONG.contains(&reason.as_str()));
         let (count, ns) = own.fold((0, 0.0), |sum, (_, more)| (sum.0 + more.0, sum.1 + more.1));
         ns / count.max(1) as f64
     }
 
+    /// What an exit of this reason costs without nesting: the mean of L1's own, or of all that L1 has.
+    pub fn plain_ns(&self, reason: &str) -> f64 {
+        self.mean_ns(L1, reason).unwrap_or_else(|| self.plain_exit_ns())
+    }
+
     /// What remains of what nesting adds, if these exits of L1 fell away: by their count at best (all exits cost the same
     /// switches), by their own time at worst. One of them stays in each chain: fields that no shadow holds.
-    pub(crate) fn remains_without(&self, reasons: &[&str]) -> Option<Estimate> {
+    pub fn remains_without(&self, reasons: &[&str]) -> Option<Estimate> {
         let (count, ns) = self.of_reasons(reasons);
         let per_chain = self.per_chain(reasons);
-        let all_ns: f64 = self.chains.values().map(|(_, ns)| ns).sum();
+        let all_ns: f64 = self.chains.values().map(|chains| chains.cost_ns).sum();
         let (stays, least) = if reasons.contains(&"VMWRITE") { (STAYS, SHADOWED) } else { (0.0, 0.0) };
-        if count == 0 || per_chain <= least || all_ns <= 0.0 {
+        if count == 0 || per_chain == 0.0 || per_chain < least || all_ns <= 0.0 {
             return None;
         }
         let gone = (per_chain - stays) / per_chain;
-        let by_count = (1.0 - gone * per_chain / self.exits_per_chain).clamp(0.0, 1.0);
-        let by_time = (1.0 - gone * ns / all_ns).clamp(0.0, 1.0);
+        let in_chains_ns = ns * self.in_chains(reasons) as f64 / count as f64;
+        let by_count = (1.0 - gone * per_chain / self.exits_per_chain()).clamp(0.0, 1.0);
+        let by_time = (1.0 - gone * in_chains_ns / all_ns).clamp(0.0, 1.0);
         let (low, high) = (by_count.min(by_time), by_count.max(by_time));
         Some(Estimate { low, mid: f64::midpoint(low, high), high })
+    }
+
+    /// What would come back without these exits of L1, as a share of all vCPUs' time: as [`Self::saved_ns`] says, of all.
+    pub fn saved_share(&self, reasons: &[&str]) -> Option<Estimate> {
+        let remains = self.remains_without(reasons)?;
+        let nested = self.chains.iter().map(|(reason, chains)| chains.nested_ns(self.plain_ns(reason))).sum();
+        Some(Estimate::exact(self.share(nested)) * Estimate::exact(1.0).less(remains))
+    }
+
+    /// What a vCPU would get back, in ns, if these exits of L1 fell away: of what nesting adds to its chains.
+    pub fn saved_ns(&self, measure: &Measures<'_>, vcpu: &Vcpu, remains: Estimate) -> Estimate {
+        let mut chains: BTreeMap<String, TracedChains> = BTreeMap::new();
+        measure.chains_of(vcpu).for_each(|(reason, sums)| chains.entry(reason.name()).or_default().add(sums));
+        let nested_ns: f64 = chains.iter().map(|(reason, chains)| chains.nested_ns(self.plain_ns(reason))).sum();
+        let gone = Estimate::exact(1.0).less(remains);
+        Estimate::exact(nested_ns) * gone
+    }
+
+    /// How much of the exits for MSRs arms a timer, as a share.
+    pub fn timer_share(&self) -> f64 {
+        self.timers.share()
     }
 
     /// A time as a share of all vCPUs' time.
@@ -164,14 +218,23 @@ impl TracedExits {
         ns / self.wall_ns
     }
 
-    /// Exits of these reasons for each chain.
+    fn in_chains(&self, reasons: &[&str]) -> u64 {
+        reasons.iter().filter_map(|reason| self.in_chains.get(*reason)).sum()
+    }
+
+    /// Exits of these reasons for each undisturbed chain.
     pub fn per_chain(&self, reasons: &[&str]) -> f64 {
-        self.of_reasons(reasons).0 as f64 / self.chain_count().max(1) as f64
+        self.in_chains(reasons) as f64 / self.undisturbed().max(1) as f64
+    }
+
+    /// Mean number of L1's exits in an undisturbed chain.
+    pub fn exits_per_chain(&self) -> f64 {
+        self.in_chains.values().sum::<u64>() as f64 / self.undisturbed().max(1) as f64
     }
 }
 
 /// Exits for MSRs, and those of them that arm a timer.
-#[derive(Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Timers {
     all: u64,
     timers: u64,
@@ -189,7 +252,7 @@ impl Timers {
         }
     }
 
-    fn share(&self) -> f64 {
+    fn share(self) -> f64 {
         if self.all > 0 { self.timers as f64 / self.all as f64 } else { 0.0 }
     }
 }
