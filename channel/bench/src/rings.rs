@@ -173,7 +173,7 @@ impl Bells {
         let (senders, receivers) = (Bell::new().map_err(refused)?, Bell::new().map_err(refused)?);
         let share = |bell: &Bell| {
             let file = bell.file().try_clone_to_owned().map_err(|error| Error::refused("an eventfd", error))?;
-            Ok::<Bell, Error>(Bell::received(file))
+            Bell::received(file).map_err(refused)
         };
         Ok(Bells {
             of_sender: Waiting::new(policy, ticks, share(&senders)?, share(&receivers)?, None),

@@ -72,7 +72,7 @@ fn rates(channel: &Channel<'_>, main: &Measured<'_>) -> Option<Figure> {
     let has_models = curves.iter().any(|curve| matches!(curve.form, Form::Line));
     Some(Figure {
         id: "channel_rates".to_owned(),
-        title: "How many packets go through in batches of which size?".to_owned(),
+        title: "How does throughput depend on the size of a batch?".to_owned(),
         caption: format!(
             "Frames of {} B on {}. Points were measured in clean slices{}.",
             main.setup.size_bytes,

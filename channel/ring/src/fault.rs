@@ -39,6 +39,14 @@ pub enum Refused {
         "the region can still be resized by whoever holds it: it lacks the seals F_SEAL_SHRINK, F_SEAL_GROW and F_SEAL_SEAL"
     )]
     Unsealed,
+    /// Its pages can be taken away though it keeps its size: every access would end this process.
+    #[error(
+        "the region is no memory of tmpfs: a peer can punch holes into huge pages, and a read of one that cannot come back ends the reader"
+    )]
+    Pages,
+    /// A poll of it may wait for its maker.
+    #[error("the bell is no eventfd")]
+    Bell,
     /// What came by a socket is none of ours.
     #[error("the message is not one descriptor with a word on what it is")]
     NoGrant,

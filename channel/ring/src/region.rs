@@ -7,13 +7,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, fstatfs, ftruncate, memfd_create};
 
 use crate::fault::Refused;
 use crate::memory::{Access, Memory};
 
 /// Seals without which a peer could take the pages away from under us.
 const NEVER_RESIZED: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
+/// What memfds of plain pages lie on (`TMPFS_MAGIC` of include/uapi/linux/magic.h, Linux 6.12): a hole in one reads as zeros. Those of huge
+/// pages lie on hugetlbfs, whose pool can be empty when a page of a hole is wanted again.
+const TMPFS_MAGIC: i64 = 0x0102_1994;
 
 /// A file that is mapped once and never resized: a sealed memfd, or the memory of a PCI device.
 #[derive(Clone, Debug)]
@@ -70,6 +74,9 @@ impl Region {
         let seals = fcntl_get_seals(&file).unwrap_or(SealFlags::empty());
         if !seals.contains(NEVER_RESIZED) {
             return Err(Refused::Unsealed.into());
+        }
+        if fstatfs(&file).map_or(true, |system| system.f_type != TMPFS_MAGIC) {
+            return Err(Refused::Pages.into());
         }
         Region::whole(file, access)
     }
@@ -149,6 +156,19 @@ mod tests {
     fn writing_what_can_only_be_read_is_refused_before_it_ends_the_process() {
         let made = Region::read_only_for_others("kvmscope-test", 8192).unwrap();
         Region::received(again(&made), Access::Read).unwrap().memory().store(0, 1, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn huge_pages_that_a_peer_can_take_away_are_refused() {
+        // The file exists without a single huge page: none is taken before it is touched.
+        let flags = MemfdFlags::ALLOW_SEALING | MemfdFlags::HUGETLB | MemfdFlags::CLOEXEC;
+        let Ok(file) = memfd_create("kvmscope-test", flags) else {
+            return println!("skipped: huge pages: this kernel makes no memfd of them");
+        };
+        ftruncate(&file, 2 << 20).unwrap();
+        fcntl_add_seals(&file, NEVER_RESIZED).unwrap();
+        let refused = Region::received(file, Access::Read).unwrap_err();
+        assert!(matches!(refused, Error::Refused(Refused::Pages)), "{refused}");
     }
 
     #[test]

@@ -37,7 +37,8 @@ impl Ring {
         Ok(Ring { header, producers: region.clone(), consumers: region })
     }
 
-    /// Takes a ring that somebody laid into one region.
+    /// Takes a ring that somebody laid into one region. Its shape is theirs to choose, up to 64 GiB that are charged to whoever touches
+    /// them first: hold [`Ring::header`] against what was agreed before the first batch.
     pub fn of(region: Region) -> Result<Ring, Error> {
         let header = read(&region)?;
         fits(&header, &region, header.shape.region_bytes())?;

@@ -9,7 +9,7 @@
 //! wants to be kicked all the time gets no more than one kick in [`KICK_EVERY`], so that it cannot have our CPU for the asking.
 
 use std::io::IoSliceMut;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -17,7 +17,7 @@ use rustix::io::{ReadWriteFlags, preadv2, write};
 
 use crate::consumer::Consumer;
 use crate::doorbell::Doorbell;
-use crate::fault::PeerFault;
+use crate::fault::{PeerFault, Refused};
 use crate::frames::FrameBuf;
 use crate::memory::Ticks;
 use crate::peer::Peer;
@@ -69,9 +69,11 @@ impl Bell {
         Ok(Bell(file.map_err(|error| kernel("making an eventfd")(error.into()))?))
     }
 
-    /// Of a peer.
-    pub fn received(file: OwnedFd) -> Bell {
-        Bell(file)
+    /// Of a peer: an eventfd and nothing else, for a poll of what another program serves waits as long as that likes.
+    pub fn received(file: OwnedFd) -> Result<Bell, Error> {
+        let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let is_one = std::fs::read_link(link).is_ok_and(|path| path.as_os_str() == "anon_inode:[eventfd]");
+        if is_one { Ok(Bell(file)) } else { Err(Refused::Bell.into()) }
     }
 
     /// To hand to a peer.

@@ -151,10 +151,12 @@ impl Pkey {
     }
 
     fn sharing(halves: Halves, key: Arc<Key>) -> Result<Pkey, Error> {
-        for half in [&halves.producers, &halves.consumers] {
-            key.close_over(half).map_err(kernel("giving memory a protection key"))?;
+        // Where the second half fails, the first is given back: a key that is freed may become another window's.
+        let window = Pkey { halves, key };
+        for half in [&window.halves.producers, &window.halves.consumers] {
+            window.key.close_over(half).map_err(kernel("giving memory a protection key"))?;
         }
-        Ok(Pkey { halves, key })
+        Ok(window)
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn too_many_and_lost(ticks: Ticks) -> Result<Fault, Error> {
 
     let (bell, rung) = (Bell::new().map_err(refused)?, Bell::new().map_err(refused)?);
     let file = bell.file().try_clone_to_owned().map_err(|error| Error::refused("an eventfd", error))?;
-    let theirs = Bell::received(file);
+    let theirs = Bell::received(file).map_err(refused)?;
     let (heard, _) = self::ring()?;
     let work = |link: &mut Link| {
         let (mut producer, mut consumer, mut out) = (producer(&heard), consumer(&heard), buffer());

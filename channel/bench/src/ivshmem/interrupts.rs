@@ -8,6 +8,7 @@
 //! ```
 //! Sources: Documentation/driver-api/vfio.rst, include/uapi/linux/vfio.h, Linux 6.1.
 
+use crate::rings;
 use channel::{Bell, Doorbell};
 use lab::Error;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -117,7 +118,8 @@ impl Interrupts {
     /// Rung by the device.
     pub(crate) fn bell(&self) -> Result<Bell, Error> {
         let file = self.bell.file().try_clone_to_owned();
-        file.map(Bell::received).map_err(|error| Error::refused("the eventfd of an interrupt", error))
+        Bell::received(file.map_err(|error| Error::refused("the eventfd of an interrupt", error))?)
+            .map_err(rings::refused)
     }
 }
 

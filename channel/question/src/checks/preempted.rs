@@ -37,7 +37,7 @@ fn found(channel: &Channel<'_>, host: &Host, own: &[(&Measured<'_>, f64)]) -> Hi
     let setups = many(own.len() as u64, "setup");
     let title = match count {
         0 => format!("A side did not get on in {setups}: {cost}{by}"),
-        _ => format!("The CPU of a side was taken {} in {setups}: {cost}{by}", counted(count, "time", "times")),
+        _ => format!("One side lost its CPU {} ({setups}): {cost}{by}", counted(count, "time", "times")),
     };
     let mut found = hit(worst, host.machine.clone(), Severity::High, title);
     let sides = own.iter().flat_map(|(one, _)| &one.launches);
@@ -139,10 +139,7 @@ mod tests {
         let side = |involuntary| Side { involuntary, cpu: 1, cpu_ns: 300_000_000, ..Side::default() };
         let made = Made { raw: 0.6, clean: 0.7, consumer: side(7), ..Made::default() };
         let findings = found(from_ref(&made), |_| {});
-        assert_eq!(
-            findings[0].title,
-            "The CPU of a side was taken 7 times in 1 setup: up to 40.0 % of the rate was lost"
-        );
+        assert_eq!(findings[0].title, "One side lost its CPU 7 times (1 setup): up to 40.0 % of the rate was lost");
         assert!(
             findings[0].evidence[0]
                 .what

@@ -10,11 +10,18 @@ use super::peer::{CONSUMER_WANTS, pair, role, start};
 const POLICIES: [Policy; 3] = [Policy::Poll, Policy::Kick, Policy::Adaptive { spin_ns: 20_000 }];
 
 fn bell(file: &Bell) -> Bell {
-    Bell::received(file.file().try_clone_to_owned().unwrap())
+    Bell::received(file.file().try_clone_to_owned().unwrap()).unwrap()
 }
 
 fn ticks() -> Ticks {
     Ticks::measured(Duration::from_millis(20))
+}
+
+#[test]
+fn only_an_eventfd_is_a_bell() {
+    let (pipe, _other) = std::io::pipe().unwrap();
+    let refused = Bell::received(pipe.into()).unwrap_err();
+    assert!(refused.to_string().contains("no eventfd"), "{refused}");
 }
 
 /// Both sides' waiting, each with the bell that the other rings.

@@ -176,6 +176,9 @@ fn a_breach_ends_it_and_who_took_the_time_is_named() {
     let sections = report["sections"].as_array().unwrap();
     let latency = sections.iter().find(|section| section["id"] == "latency").unwrap();
     assert!(latency["tables"]["culprits"].to_string().contains("hogger"), "the report names it as well");
+    let flow = sections.iter().find(|section| section["id"] == "flow").unwrap();
+    let said = flow["summary"].as_str().unwrap();
+    assert!(said.starts_with("Ended by a breach: "), "the vCPU that broke the budget comes first: {said}");
     // The recording carries the budget that ended it, and is judged by it.
     let kept = recording.parts.iter().find(|part| part.kind == base::recording::PartKind::Budget).unwrap();
     assert_eq!(std::fs::read_to_string(place.join("new").join(&kept.path)).unwrap(), BUDGET);

@@ -97,13 +97,13 @@ fn summary(rates: &[Predicted<'_>]) -> String {
         let pps = best.rate.chain_pps().unwrap_or_default();
         let bound = best.rate.bound().map_or("nothing", |stage: &Stage| stage.resource.name());
         let then = best.rate.runner_up().map_or(String::new(), |stage| {
-            format!(", before {} at {}", stage.resource.name(), packets_per_s(stage.capacity_pps))
+            format!("; {} would limit at {}", stage.resource.name(), packets_per_s(stage.capacity_pps))
         });
         let each = if best.chain.pattern == base::datapath::Traffic::NorthSouth { " for each VM" } else { "" };
         let cores =
-            best.pmd_cores.map_or(String::new(), |cores| format!(", with {}", many(u64::from(cores), "polling CPU")));
+            best.pmd_cores.map_or(String::new(), |cores| format!(" with {}", many(u64::from(cores), "polling CPU")));
         format!(
-            "{subject}: of the designs that are calibrated, {} carries most: {}{each}, bound by {bound}{then}{cores}.",
+            "{subject}: of the designs that are calibrated, {} carries most: {}{each}{cores}, limited by {bound}{then}.",
             best.design.shape(),
             packets_per_s(pps)
         )

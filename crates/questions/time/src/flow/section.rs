@@ -5,7 +5,7 @@ use super::tables::tables;
 use super::{figures, head, summary, unknowns};
 use base::channel::BENCH;
 use base::in_order;
-use base::recording::Emulator;
+use base::recording::{Emulator, EndedBy};
 use base::shell::printable;
 use base::{Level, Problem, Section};
 use facts::ledger::asked;
@@ -33,6 +33,9 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let mut section = section(flow, given);
     let ended = input.recording.ended.as_ref();
     section.about.extend(ended.map(|ended| format!("kept by a flight recorder, ended by {}", printable(&ended.text))));
+    if let Some(breach) = ended.filter(|ended| ended.by == EndedBy::Breach) {
+        section.summary = format!("Ended by {}.\n\n{}", printable(&breach.text).trim_end_matches('.'), section.summary);
+    }
     Ok(Some(Answer { section, problems: swapped(flow).into_iter().collect() }))
 }
 

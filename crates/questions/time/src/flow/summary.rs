@@ -12,6 +12,9 @@ use walk::events::host_interrupts::HostInterrupt;
 use walk::events::reasons::Class;
 use walk::state::State;
 
+/// Of fewer chains the 99th percentile is the longest one.
+const FEWEST_FOR_P99: u64 = 100;
+
 /// What makes a chain say nothing of the cost of one exit.
 const DISTURBED: &str = "it halted or another guest ran meanwhile";
 
@@ -126,7 +129,7 @@ fn nested_sentences(measure: &Measures<'_>) -> Vec<String> {
     let l2 = measure.level_above(2);
     let (p50, p99) = (chains.exits.quantile(0.5).unwrap_or(0), chains.exits.quantile(0.99).unwrap_or(0));
     let mut first = format!("Every exit of {l2} that {l1} handles costs {} of {l1} to {l0}", many(p50, "exit"));
-    if p99 > p50 {
+    if p99 > p50 && chains.undisturbed >= FEWEST_FOR_P99 {
         first.push_str(&format!(" (median of {}, p99 {p99})", many(chains.undisturbed, "chain")));
     } else {
         first.push_str(&format!(" ({})", many(chains.undisturbed, "chain")));

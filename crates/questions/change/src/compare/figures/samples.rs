@@ -28,7 +28,7 @@ pub(super) fn figures(sides: [&[&Case]; 2]) -> Vec<Figure> {
         let limits = budget.into_iter().flat_map(|budget| budget.on_longest(source.measures()));
         figure(
             (format!("samples-{place}"), format!("{name}, before and after"), caption),
-            [("one sample in so many is as long, or longer", "count"), ("length", "ns")],
+            [("1 in N samples is this long or longer", "count"), ("length", "ns")],
             sides
                 .into_iter()
                 .enumerate()

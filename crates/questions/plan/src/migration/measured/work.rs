@@ -18,7 +18,7 @@ pub(super) const WORK: TableSpec = table! {
     key phase, i64("ns") start_ns, i64("ns") end_ns, count beats, f64("1/s") beats_per_s, share share,
     i64("ns") lost_ns, key_u64("") run;
     shown![
-        "What the guest did of its work", 40;
+        "Guest progress during the migration", 40;
         run, phase, start_ns: "since", end_ns: "until", beats_per_s: "beats", share: "of before",
         lost_ns: "work lost",
     ]

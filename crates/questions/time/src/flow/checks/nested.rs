@@ -87,7 +87,7 @@ pub(crate) fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
         let accesses = reasons(measure, |total| total.reason.class() == Class::VmcsAccess);
         evidence.push(seen(measure, what, "flow.chains").about(accesses));
         let saved = per_chain - UNSHADOWED_PER_CHAIN;
-        let unit = format!("of {all:.0} exits per chain would disappear");
+        let unit = format!("of {all:.0} exits per chain");
         Cost::of(CostKind::Modelled, saved.round(), unit).between((saved - 2.0).max(0.0).round(), per_chain.round())
     } else {
         Cost::of(CostKind::Measured, share, format!("share of {}", measure.all_exits()))

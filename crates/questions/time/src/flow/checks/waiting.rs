@@ -253,6 +253,12 @@ fn quota(measure: &Measures<'_>, waiters: &[Waiter<'_>]) -> Option<(String, Evid
 
 /// How to get vCPUs and who takes their CPUs apart.
 fn remedy(measure: &Measures<'_>, waiters: &[Waiter<'_>], hit: &mut Hit) {
+    if measure.part.cpus == 1 {
+        hit.evidence
+            .push(Evidence::new("the host has one CPU: there is no other to move anything to", "CPUs of the trace"));
+        hit.nothing_to_change = true;
+        return;
+    }
     let mut rivals: BTreeSet<i32> = BTreeSet::new();
     for waiter in waiters {
         let (Some(tid), sums) = waiter.most() else { continue };

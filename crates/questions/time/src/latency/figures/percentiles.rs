@@ -20,7 +20,11 @@ pub(super) fn figure(case: &Case, place: usize, file: &SampleFile) -> Option<Fig
     let first = threads.first()?;
     let one_in = |share: f64| first.quantile_ns(share).map(|ns| duration(ns as f64));
     let mut caption = format!("{} of {}", many(first.count, "sample"), label(first, file));
-    for (share, name) in [(0.5, "half"), (0.99, "99 %"), (0.9999, "99.99 %")] {
+    // Of fewer samples than lie beyond it, a share is that of the longest one.
+    let is_told = |share: f64| first.count as f64 * (1.0 - share) >= 1.0;
+    for (share, name) in
+        [(0.5, "half"), (0.99, "99 %"), (0.9999, "99.99 %")].into_iter().filter(|(share, _)| is_told(*share))
+    {
         caption.extend(one_in(share).map(|ns| format!(", {name} within {ns}")));
     }
     caption.push('.');
@@ -44,11 +48,7 @@ pub(super) fn figure(case: &Case, place: usize, file: &SampleFile) -> Option<Fig
         caption,
         in_terminals: false,
         drawing: Drawing::Curves(Curves {
-            x: Axis {
-                title: "one sample in so many is as long, or longer".into(),
-                unit: "count",
-                is_logarithmic: true,
-            },
+            x: Axis { title: "1 in N samples is this long or longer".into(), unit: "count", is_logarithmic: true },
             y: Axis { title: "length".into(), unit: "ns", is_logarithmic: true },
             curves: threads.iter().map(curve).collect(),
             limits: goals_of(case, first).map(|goal| goal.drawn(On::Y)).collect(),

@@ -44,7 +44,7 @@ pub(super) fn figure(migrations: &[Migration]) -> Option<Figure> {
     limits.extend(stopped.map(|at_ns| limit("stopped", On::X, at_ns)));
     Some(Figure {
         id: "work".into(),
-        title: "What the guest did of its work".into(),
+        title: "Guest progress during the migration".into(),
         caption,
         in_terminals: migrations.len() == 1,
         drawing: Drawing::Curves(Curves {
