@@ -80,3 +80,19 @@ fn another_level_is_a_witness_if_it_is_asked_for() {
         assert!(error.contains("no trace of L7"), "{error}");
     }
 }
+
+#[test]
+fn levels_that_are_given_the_wrong_way_round_are_said() {
+    let told = |path: &Path, swapped: bool| {
+        let mut recording = Recording::open(path).unwrap();
+        let turned = |level: u8| if swapped { 1 - level } else { level };
+        recording.machines.iter_mut().for_each(|machine| machine.level = turned(machine.level));
+        let case = Case::new(kvmscope_analysis::open(recording).unwrap(), Given::default());
+        flow::answer(&case).unwrap().unwrap().problems.into_iter().map(|problem| problem.text).collect::<Vec<_>>()
+    };
+    for path in of_two_levels() {
+        assert_eq!(told(&path, false), Vec::<String>::new(), "{}", path.display());
+        let said = told(&path, true);
+        assert!(said.len() == 1 && said[0].starts_with("The levels look swapped: "), "{}: {said:?}", path.display());
+    }
+}

@@ -253,12 +253,6 @@ fn quota(measure: &Measures<'_>, waiters: &[Waiter<'_>]) -> Option<(String, Evid
 
 /// How to get vCPUs and who takes their CPUs apart.
 fn remedy(measure: &Measures<'_>, waiters: &[Waiter<'_>], hit: &mut Hit) {
-    if measure.part.cpus == 1 {
-        hit.evidence
-            .push(Evidence::new("the host has one CPU: there is no other to move anything to", "CPUs of the trace"));
-        hit.nothing_to_change = true;
-        return;
-    }
     let mut rivals: BTreeSet<i32> = BTreeSet::new();
     for waiter in waiters {
         let (Some(tid), sums) = waiter.most() else { continue };
@@ -280,16 +274,21 @@ fn remedy(measure: &Measures<'_>, waiters: &[Waiter<'_>], hit: &mut Hit) {
                     }
                 }
             },
-            _ => hit.fix.push(to_be_read(waiter, (tid, &name, kernel_threads::is_bound(&name)), sums.cpu)),
+            _ => {
+                let rival = (tid, name.as_str(), kernel_threads::is_bound(&name));
+                hit.fix.push(to_be_read(waiter, rival, (sums.cpu, measure.part.cpus == 1)));
+            }
         }
     }
 }
 
 /// A trace holds nobody's affinity: what to set, and what the undo is, shows only once it has been read.
-fn to_be_read(waiter: &Waiter<'_>, (rival, name, is_bound): (i32, &str, bool), cpu: u32) -> String {
+/// `alone`: no event came from another CPU, of which the host may have none.
+fn to_be_read(waiter: &Waiter<'_>, (rival, name, is_bound): (i32, &str, bool), (cpu, alone): (u32, bool)) -> String {
     let (tid, name) =
         if is_bound { (waiter.vcpu.tid, format!("vCPU {}", waiter.vcpu.vcpu)) } else { (rival, name.to_owned()) };
+    let if_any = if alone { ", if the host has another" } else { "" };
     format!(
-        "taskset -cp {tid}   # shows the current CPUs of {name}, for undo; then set the same list without CPU {cpu}"
+        "taskset -cp {tid}   # shows the current CPUs of {name}, for undo; then set the same list without CPU {cpu}{if_any}"
     )
 }
