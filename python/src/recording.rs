@@ -93,12 +93,13 @@ impl Recording {
     /// What happened, how machines are set up, and what to change: the answers of `kvmscope report`.
     ///
     /// `budget` judges latencies: the name of a built-in budget, a path of a TOML file, or its text. The others narrow the
-    /// question to a level (`"L2"`), a VM, a vCPU, or a window in ns since the recording's first event.
+    /// question to a level (`"L2"`), a VM, a vCPU, or a window in ns since the recording's first event. What the traces of several
+    /// levels saw is counted by the outermost one, or by that of `witness` (`"L1"`).
     ///
     /// >>> report = kvmscope.open(fixtures / "nested-svm-toy").report()
     /// >>> list(report.sections)
     /// ['flow', 'latency']
-    #[pyo3(signature = (budget=None, *, level=None, vm=None, vcpu=None, from_ns=None, to_ns=None))]
+    #[pyo3(signature = (budget=None, *, level=None, vm=None, vcpu=None, from_ns=None, to_ns=None, witness=None))]
     #[expect(clippy::too_many_arguments, reason = "they are Python's, by name")]
     fn report(
         &self,
@@ -109,9 +110,10 @@ impl Recording {
         vcpu: Option<u32>,
         from_ns: Option<u64>,
         to_ns: Option<u64>,
+        witness: Option<String>,
     ) -> PyResult<Report> {
         let kept = Arc::clone(&self.kept);
-        let asked = Asked { budget, level, vm, vcpu, from_ns, to_ns };
+        let asked = Asked { budget, level, vm, vcpu, from_ns, to_ns, witness };
         let answer = job::run(py, move || kept.answer(&asked))??;
         Ok(Report { answer })
     }

@@ -28,13 +28,16 @@ pub(crate) struct Asked {
     pub from_ns: Option<u64>,
     /// Until this time.
     pub to_ns: Option<u64>,
+    /// The level whose traces count what several saw.
+    pub witness: Option<String>,
 }
 
 impl Asked {
     /// Whether nothing but everything is asked.
     pub(crate) fn is_plain(&self) -> bool {
-        let Self { budget, level, vm, vcpu, from_ns, to_ns } = self;
-        budget.is_none() && level.is_none() && vm.is_none() && vcpu.is_none() && from_ns.is_none() && to_ns.is_none()
+        let Self { budget, level, vm, vcpu, from_ns, to_ns, witness } = self;
+        let narrowed = level.is_some() || vm.is_some() || vcpu.is_some() || from_ns.is_some() || to_ns.is_some();
+        !narrowed && budget.is_none() && witness.is_none()
     }
 
     /// The same as questions take it.
@@ -49,8 +52,10 @@ impl Asked {
         if window.is_some_and(|window| window.to_ns <= window.from_ns) {
             return Err(Failure::Usage("from_ns must be before to_ns".to_owned()));
         }
-        let level = self.level.as_deref().map(str::parse::<Level>).transpose().map_err(Failure::usage)?;
-        let narrow = Narrow { level, vm: self.vm.clone(), vcpu: self.vcpu, window, witness: None };
+        let level_of = |text: &Option<String>| text.as_deref().map(str::parse::<Level>).transpose();
+        let level = level_of(&self.level).map_err(Failure::usage)?;
+        let witness = level_of(&self.witness).map_err(Failure::usage)?;
+        let narrow = Narrow { level, vm: self.vm.clone(), vcpu: self.vcpu, window, witness };
         let budget = self.budget.as_deref().map(read_budget).transpose()?;
         Ok(Given { narrow, budget, ..Given::default() })
     }

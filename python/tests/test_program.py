@@ -38,6 +38,13 @@ def test_what_narrows_a_report_narrows_it_as_the_program_does(fixtures: Path, pr
     )
 
 
+def test_another_witness_counts_as_it_does_for_the_program(fixtures: Path, program: Program) -> None:
+    path = fixtures / "svm-linux"
+    ours = kvmscope.open(path).report(witness="L1").json()
+    assert ours.encode() == program("report", "--json", "--witness", "L1", path)
+    assert ours != kvmscope.open(path).report().json()
+
+
 @pytest.mark.parametrize("name", ["nested-svm-toy", "hog-samples"])
 def test_a_budget_judges_as_the_program_does(fixtures: Path, program: Program, name: str) -> None:
     path = fixtures / name

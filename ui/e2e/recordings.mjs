@@ -35,7 +35,7 @@ export const recordings = [
       await page.route(new RegExp(`${NESTED}/brief`), (route) => route.fulfill({ status: 404, json: {} }));
       await open(page, base, "");
       const failed = page.locator(".recordings a", { has: page.getByText(NESTED, { exact: true }) });
-      await failed.getByText("open it to see its length and findings").waitFor();
+      await failed.getByText("no summary: open it").waitFor();
       await page.waitForFunction(() => !document.body.textContent.includes("reading its findings"));
     },
   ],
@@ -111,7 +111,7 @@ export const recordings = [
       await page.locator(".lost").waitFor();
       const said = await page.locator("#app").textContent();
       assert.equal(said.match(/does not answer/g).length, 1);
-      assert.ok(!/open it to see|reading its findings/.test(said), said);
+      assert.ok(!/no summary|reading its findings/.test(said), said);
       gone = false;
       await page.getByRole("button", { name: "Ask now" }).click();
       await page.locator(".lost").waitFor({ state: "detached" });

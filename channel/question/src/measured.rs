@@ -185,14 +185,20 @@ impl Measured<'_> {
         self.launches.iter().fold(0, |sum, (_, run)| sum.saturating_add(of(run)))
     }
 
-    /// Millions of frames per second over all of the time.
+    /// Millions of frames per second over all of the time, of the launches in which frames moved: in others a side never had its CPU.
     pub(crate) fn raw_mpps(&self) -> Option<f64> {
-        self.median(|run| Some(run.raw_mpps()))
+        self.median(|run| (run.packets > 0).then(|| run.raw_mpps()))
     }
 
-    /// The share of slices that nobody disturbed, of all launches.
+    /// The share of slices that nobody disturbed, of all launches; none of one in which no frame moved.
     pub(crate) fn clean_share(&self) -> f64 {
-        self.sum(|run| run.clean_slices) as f64 / self.sum(|run| run.slices).max(1) as f64
+        let clean = self.sum(|run| if run.packets > 0 { run.clean_slices } else { 0 });
+        clean as f64 / self.sum(|run| run.slices).max(1) as f64
+    }
+
+    /// Launches in which no frame moved.
+    pub(crate) fn idle_launches(&self) -> u64 {
+        self.sum(|run| u64::from(run.packets == 0))
     }
 
     /// Of each launch that was clean enough, if all of them together were: millions of frames per second.

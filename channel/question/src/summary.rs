@@ -200,4 +200,16 @@ mod tests {
         let said = "pkey guards against our own wild reads and writes. It is not isolation between VMs: that comes from what each side can map.";
         assert!(section.about.iter().any(|line| line == said), "{:?}", section.about);
     }
+
+    #[test]
+    fn a_launch_in_which_no_frame_moved_is_no_rate_of_0_and_none_of_its_slices_is_clean() {
+        let moved = Made { clean: 0.25, raw: 0.5, ..Made::default() };
+        let idle = |launch| Made { launch, clean: 0.3, raw: 0.0, ..Made::default() };
+        let section = answered(&[moved.clone(), idle(1), idle(2)]);
+        assert!(section.summary.starts_with("Not measurable here: 8.3 % of the slices"), "{}", section.summary);
+        assert_eq!(unknowns(&section), ["not_clean", "idle", "not_modelled"]);
+        assert_eq!(section.unknown[1].amount, Some(2.0));
+        let raw = section.tables[0].rows().next().unwrap().number("raw_mpps").unwrap();
+        assert!((raw - 25.0).abs() < 0.01, "of the launch that ran: {raw}");
+    }
 }

@@ -22,6 +22,16 @@ pub(crate) fn of(channel: &Channel<'_>, listed: u64) -> Vec<Unknown> {
             percent(LEAST_CLEAN)
         ),
     );
+    let idle = channel.measured().map(|one| one.idle_launches()).sum();
+    let idle = one(
+        "idle",
+        idle,
+        "launches",
+        format!(
+            "In {} no frame moved: a side never had its CPU. None of their slices counts as clean.",
+            counted(idle, "launch", "launches")
+        ),
+    );
     let refused: Vec<_> = channel.series.iter().filter_map(|series| series.model.as_ref().err()).collect();
     let unmodelled = one(
         "not_modelled",
@@ -102,7 +112,7 @@ pub(crate) fn of(channel: &Channel<'_>, listed: u64) -> Vec<Unknown> {
             counted(channel.damaged, "result was", "results were")
         ),
     );
-    let known = [unclean, unmodelled, kicked, cycles, published, culprits, lost, damaged];
+    let known = [unclean, idle, unmodelled, kicked, cycles, published, culprits, lost, damaged];
     let parts = delays::unknown(&channel.delays).chain(flows::unknown(&channel.flows));
     known.into_iter().flatten().chain(parts).chain(skipped(channel)).collect()
 }

@@ -52,8 +52,10 @@ impl Answers {
                 Err(error) => failed.push(error),
             }
         }
-        // Who has an answer to show comes before who can only say what is missing.
-        sections.sort_by_key(|section| section.figures.is_empty() && section.findings.is_empty());
+        // Who has an answer to show comes before who can only say what is missing; and a bed that was built for its packets is asked of
+        // them, whoever else ran on its host.
+        let is_late = |section: &Section| section.figures.is_empty() && section.findings.is_empty();
+        sections.sort_by_key(|section| (is_late(section), section.id != "datapath"));
         link(&mut sections);
         order(&mut sections);
         let mut problems = Problems::default();

@@ -77,6 +77,10 @@ impl Counters {
         }
         let place = self.strides.len();
         self.places[stride] = place as u16;
+        if place == 0 {
+            // Room for one: most distributions are narrow, and each vCPU has one for every reason.
+            self.strides.reserve_exact(1);
+        }
         self.strides.push([0; STRIDE]);
         &mut self.strides[place]
     }

@@ -241,12 +241,13 @@ pub struct LogScale {
 
 impl LogScale {
     /// The scale of `points`; of none, or of nothing above 0, it is one decade.
-    pub fn of(points: &[Point]) -> Self {
+    pub fn of<'p>(points: impl IntoIterator<Item = &'p Point>) -> Self {
         let ends = |point: &Point| {
             let (low, high) = point.interval.unwrap_or((point.value, point.value));
             [low, point.value, high]
         };
-        let powers = points.iter().flat_map(ends).filter(|value| *value > 0.0 && value.is_finite()).map(f64::log10);
+        let powers =
+            points.into_iter().flat_map(ends).filter(|value| *value > 0.0 && value.is_finite()).map(f64::log10);
         let (least, most) = powers.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), p| (a.min(p), b.max(p)));
         if least > most {
             return Self { from: 0, to: 1 };
@@ -279,6 +280,6 @@ mod tests {
         assert_eq!(scale, LogScale { from: 1, to: 5 });
         assert_eq!([10.0, 1_000.0, 1e5, 1e9, 0.0].map(|value| scale.place(value)), [0.0, 0.5, 1.0, 1.0, 0.0]);
         assert_eq!(LogScale::of(&[point(100.0, None)]), LogScale { from: 2, to: 3 });
-        assert_eq!(LogScale::of(&[]), LogScale::of(&[point(0.0, None)]));
+        assert_eq!(LogScale::of([]), LogScale::of(&[point(0.0, None)]));
     }
 }

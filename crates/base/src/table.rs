@@ -212,13 +212,15 @@ impl Table {
     /// # Panics
     /// If the row is not as long as the columns, or (in debug builds) a cell is of another type than its column: that is a
     /// mistake in the program, not in its input.
-    pub fn push(&mut self, row: Vec<Cell>) {
+    pub fn push(&mut self, mut row: Vec<Cell>) {
         assert_eq!(row.len(), self.spec.columns.len(), "a row of table {}", self.spec.address());
         if cfg!(debug_assertions) {
             for (cell, column) in row.iter().zip(self.spec.columns) {
                 assert!(column.kind.takes(cell), "{cell:?} in column {} of {}", column.name, self.spec.address());
             }
         }
+        // Rows stay, and are as many as a large host has vCPUs.
+        row.shrink_to_fit();
         self.rows.push(row);
     }
 

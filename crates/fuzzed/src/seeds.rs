@@ -5,6 +5,7 @@
 
 mod archives;
 mod generated;
+mod parts;
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 const MOST_BYTES: usize = 131_072;
 
 /// Files of the repository that are seeds, with the targets that take them. A `*` stands for anything within a name.
-const FILES: [(&str, &[&str]); 17] = [
+const FILES: [(&str, &[&str]); 19] = [
     ("fixtures/*/recording.json", &["manifest"]),
     ("fixtures/*/*/plan.toml", &["chain"]),
     ("fixtures/*/*/trace.dat", &["tracedat", "answer"]),
@@ -30,6 +31,8 @@ const FILES: [(&str, &[&str]); 17] = [
     ("fixtures/samples/*", &["samples"]),
     ("crates/facts/src/budget/builtin/*.toml", &["budget"]),
     ("fixtures/migrate-*/L0/qmp/*", &["qmp"]),
+    ("fixtures/*/L0/datapath/*.json", &["answer"]),
+    ("fixtures/*/L0/prediction.json", &["answer"]),
 ];
 
 /// The files of target `sosreport`, in its order; an empty name is none.
@@ -85,6 +88,7 @@ pub fn seeds(root: &Path) -> std::io::Result<Vec<Seed>> {
     seeds.push(Seed::new("moved", "network", moved(root)?));
     seeds.extend(generated::seeds()?);
     seeds.extend(archives::seeds(root)?);
+    seeds.extend(parts::seeds(root)?);
     Ok(seeds)
 }
 

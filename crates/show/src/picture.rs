@@ -13,6 +13,7 @@
 
 use base::timeline::{Chain, Drawn, LaneId, SliceId, StateId, Timeline};
 use base::{Level, Narrow, Span};
+use std::collections::HashMap;
 
 /// A VM's name for people; where `emulated` says by whom, times are not real.
 pub(crate) fn vm_title(vm: &str, emulated: Option<&str>) -> String {
@@ -87,12 +88,14 @@ impl<'a> Picture<'a> {
 
     pub fn vms(&self) -> Vec<(&'a str, Vec<LaneId>)> {
         let mut vms: Vec<(&str, Vec<LaneId>)> = Vec::new();
+        let mut places = HashMap::new();
         for lane in self.lanes() {
             let vm = self.drawn.vcpus[lane.0 as usize].vm.as_str();
-            match vms.iter_mut().find(|(known, _)| *known == vm) {
-                Some((_, lanes)) => lanes.push(lane),
-                None => vms.push((vm, vec![lane])),
+            let place = *places.entry(vm).or_insert(vms.len());
+            if place == vms.len() {
+                vms.push((vm, Vec::new()));
             }
+            vms[place].1.push(lane);
         }
         vms
     }

@@ -56,6 +56,10 @@ impl<K: Key, V: Default> Keyed<K, V> {
     #[inline(never)]
     fn seek(&mut self, key: K, near: usize) -> &mut V {
         let place = *self.places.entry(key).or_insert_with(|| {
+            if self.rows.is_empty() {
+                // Room for one: a large host has thousands of vCPUs with a single reason.
+                self.rows.reserve_exact(1);
+            }
             self.rows.push((key, V::default()));
             (self.rows.len() - 1) as u32
         });
@@ -65,7 +69,8 @@ impl<K: Key, V: Default> Keyed<K, V> {
 
     /// The rows under other keys; those whose keys become equal are joined.
     pub fn rekeyed(self, new: impl Fn(K) -> K, join: impl Fn(&mut V, V)) -> Self {
-        let mut all = Self::default();
+        // Room for no more: each of thousands of threads has its own, of large rows.
+        let mut all = Self { rows: Vec::with_capacity(self.rows.len()), ..Self::default() };
         for (key, value) in self.rows {
             let key = new(key);
             match all.places.get(&key) {

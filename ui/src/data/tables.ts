@@ -837,7 +837,7 @@ export const TABLES = {
     what: "text",
     why: "text",
   },
-  /** One migration: its method, by what the source was told; how it ended; and its price: the most of its time that was taken from the guest, how long all its vCPUs waited for pages at once after post-copy had begun, and how many pages it asked for then. What was not told is missing. */
+  /** One migration: its method, by what the source was told; how it ended; and its price: the most of its time that was taken from the guest, how long all its vCPUs waited for pages at once after post-copy had begun, and how many pages it asked for then. `passes` are those before the final one, of one that did not complete those that began. What was not told is missing. */
   "migration.runs": {
     run: "u64",
     method: "text",
@@ -850,7 +850,7 @@ export const TABLES = {
     requested_pages: "u64",
     why: "text",
   },
-  /** One pass over the guest's memory; pass 0 is QEMU's first. Times count from the command `migrate`. What no answer between two passes told is missing; `dirty_pages` is what was left to send when the pass was over. */
+  /** One pass over the guest's memory; pass 0 is QEMU's first. Times count from the command `migrate`. What no answer between two passes told is missing; `dirty_pages` is what was left to send when the pass was over. The final one goes on under another number once the guest is stopped. */
   "migration.passes": {
     pass: "u64",
     start_ns: "u64",
@@ -862,6 +862,7 @@ export const TABLES = {
     rate_bytes_per_s: "f64",
     throttle: "f64",
     run: "u64",
+    is_final: "bool",
   },
   /** The dark time of one run by one definition: `vmm_reported` by QEMU's own account, `vmm_events` from its event STOP on the source to RESUME on the target, `vmm_checkpoints` from src-downtime-start to vm-started in its trace of both, `guest` by its heartbeat, seen in the memory of both sides, `net` from the last packet that it answered from the source to the first one from the target. `difference_ns` is to the row before that has a value; where there is no value, `cause` says why. */
   "migration.downtimes": {

@@ -29,6 +29,8 @@ export function Levels({ title, levels }: { title: string; levels: LevelsData })
   const places = placesOf(levels);
   const { width, height, columns, ground } = places;
   const own = levels.ground;
+  // Where exits were not recorded, that nothing was seen in KVM says nothing.
+  const known = (share: number) => (share === 0 && own.to_vmm_per_s === null ? "not known" : percent(share));
   const beside = ground + BOX / 2;
   return (
     <div class="wide" tabIndex={0} role="group" aria-label={title}>
@@ -61,7 +63,7 @@ export function Levels({ title, levels }: { title: string; levels: LevelsData })
                       width={wide}
                       hue={storey.hue}
                       name={`${storey.level} guest`}
-                      share={storey.share}
+                      share={percent(storey.share)}
                     />
                     <Leaves
                       storey={storey}
@@ -84,7 +86,7 @@ export function Levels({ title, levels }: { title: string; levels: LevelsData })
           width={columns}
           hue="handling_l1"
           name={`${own.level}: KVM`}
-          share={own.kvm_share}
+          share={known(own.kvm_share)}
         />
         {own.to_vmm_per_s !== null && (
           <>
@@ -98,7 +100,14 @@ export function Levels({ title, levels }: { title: string; levels: LevelsData })
             </text>
           </>
         )}
-        <Box x={columns + ACROSS} y={ground} width={VMM} hue="userspace" name="VMM" share={own.vmm_share} />
+        <Box
+          x={columns + ACROSS}
+          y={ground}
+          width={VMM}
+          hue="userspace"
+          name="VMM"
+          share={known(own.vmm_share)}
+        />
         <Time levels={levels} places={places} />
       </svg>
     </div>
@@ -176,7 +185,7 @@ function Box({
   width: number;
   hue: string;
   name: string;
-  share: number;
+  share: string;
 }) {
   const middle = y + BOX / 2 + 4;
   return (
@@ -187,7 +196,7 @@ function Box({
         {name}
       </text>
       <text x={x + width - 10} y={middle} text-anchor="end" {...BOLD}>
-        {percent(share)}
+        {share}
       </text>
     </>
   );

@@ -128,7 +128,7 @@ function words(time: Brief["time"]): string {
 function Worst({ brief }: { brief: Brief | null | undefined }) {
   // That the server does not answer is said once, for all of them.
   if (brief === undefined) return silent.value ? null : <span>reading its findings …</span>;
-  if (brief === null) return <span>open it to see its length and findings</span>;
+  if (brief === null) return <span>no summary: open it</span>;
   const { worst, findings, duration_ns } = brief;
   // Without a vCPU no rule about exits could be checked: no findings would look like a result.
   if (!worst) return <span>{duration_ns === null ? "" : "no findings"}</span>;

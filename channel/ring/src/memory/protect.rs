@@ -46,7 +46,7 @@ impl Key {
         }
         // SAFETY: a system call without pointers.
         match unsafe { libc::syscall(libc::SYS_pkey_alloc, 0, ACCESS_DISABLED) } {
-            -1 => Err(io::Error::last_os_error()),
+            -1 => Err(explained(io::Error::last_os_error())),
             number => Ok(Key { number: number as u32 }),
         }
     }
@@ -80,6 +80,17 @@ impl Key {
         let both = (ACCESS_DISABLED | WRITE_DISABLED) << (2 * self.number);
         let rights = read_rights();
         write_rights(if open { rights & !both } else { rights | both });
+    }
+}
+
+/// What the kernel's numbers mean here: pkey_alloc(2) tells by the same ones that the CPU has no keys.
+fn explained(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::ENOSPC | libc::EINVAL | libc::ENOSYS) => {
+            let text = "this CPU or kernel has no protection keys, or all are in use (flag ospke of /proc/cpuinfo)";
+            io::Error::new(io::ErrorKind::Unsupported, text)
+        }
+        _ => error,
     }
 }
 

@@ -71,7 +71,8 @@ impl Recount {
             ["irq_handler_", "softirq_e", "local_timer_", "reschedule_", "irq_work_"]
                 .iter()
                 .any(|begin| name.starts_with(begin))
-                || ["kvm_entry", "kvm_exit"].contains(&name)
+                // KVM_RUN begins with the guest's vector registers, before its first entry.
+                || ["kvm_entry", "kvm_exit", "kvm_fpu"].contains(&name)
         };
         let names: Vec<String> =
             trace.facts().event_types.iter().filter(wanted).map(|event| event.name.clone()).collect();

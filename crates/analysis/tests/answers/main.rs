@@ -10,6 +10,7 @@ mod compare_causes;
 mod compare_configuration;
 mod compare_figures;
 mod counted;
+mod crowded;
 mod datapath;
 mod fixtures;
 mod flow_figures;

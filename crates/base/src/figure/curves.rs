@@ -142,7 +142,7 @@ impl Curves {
 }
 
 impl Axis {
-    /// The shortest scale with round ends that holds `values`: whole decades, or from 0 to one, two or five times a power of ten.
+    /// The shortest scale with round ends that holds `values`: whole decades, or from 0 to an end near the largest.
     pub fn scale(&self, values: impl Iterator<Item = f64>) -> Scale {
         let shown = values.filter(|value| value.is_finite() && *value > 0.0);
         let (least, most) =
@@ -188,21 +188,31 @@ impl Scale {
             let step = ((to - from) / 6 + 1).max(1) as usize;
             return (from..=to).step_by(step).map(|power| 10_f64.powi(power)).collect();
         }
-        // Whole numbers stay whole: 2 of 10, 10 of 50, 5 of 20.
-        let parts = if first_digit(self.to) == 2 { 4 } else { 5 };
+        let is_end =
+            |(times, _): &&(f64, u32)| (self.to - times_decade(*times, decade(self.to))).abs() < 1e-9 * self.to;
+        let parts = ENDS.iter().find(is_end).map_or(5, |(_, parts)| *parts);
         (0..=parts).map(|part| self.from + (self.to - self.from) * f64::from(part) / f64::from(parts)).collect()
     }
 }
 
-/// One, two or five times a power of ten, the least that is not below `value`.
-fn round_above(value: f64) -> f64 {
-    let decade = 10_f64.powf(value.log10().floor());
-    let times = [1.0, 2.0, 5.0, 10.0].into_iter().find(|times| times * decade >= value * (1.0 - 1e-12));
-    times.unwrap_or(10.0) * decade
+/// Where a linear scale ends, in powers of ten, and in how many parts marks divide it: whole numbers stay whole, 2 of 10, 3 of 12, 5 of 20.
+const ENDS: [(f64, u32); 11] =
+    [(1.0, 5), (1.2, 4), (1.5, 5), (2.0, 4), (2.5, 5), (3.0, 3), (4.0, 4), (5.0, 5), (6.0, 3), (8.0, 4), (10.0, 5)];
+
+/// The power of ten that `value` is not below.
+fn decade(value: f64) -> i32 {
+    value.log10().floor() as i32
 }
 
-fn first_digit(value: f64) -> u32 {
-    (value / 10_f64.powf(value.log10().floor())).round() as u32
+/// `times` a power of ten, as exact as a decimal number can be: 0.6, not 0.6000000000000001.
+fn times_decade(times: f64, decade: i32) -> f64 {
+    if decade < 0 { times / 10_f64.powi(-decade) } else { times * 10_f64.powi(decade) }
+}
+
+/// The least of [`ENDS`] that is not below `value`.
+fn round_above(value: f64) -> f64 {
+    let ends = ENDS.into_iter().map(|(times, _)| times_decade(times, decade(value)));
+    ends.into_iter().find(|end| *end >= value * (1.0 - 1e-12)).unwrap_or(value)
 }
 
 #[cfg(test)]
@@ -216,8 +226,11 @@ mod tests {
     #[test]
     fn scales_have_round_ends_and_hold_every_value() {
         let linear = |most: f64| axis(false).scale([0.0, 3.0, most].into_iter());
-        assert_eq!([8.0, 10.0, 11.0, 37.0, 180.0].map(|most| linear(most).to), [10.0, 10.0, 20.0, 50.0, 200.0]);
-        assert_eq!(linear(37.0).marks(), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0]);
+        assert_eq!([8.0, 10.0, 11.0, 37.0, 180.0].map(|most| linear(most).to), [8.0, 10.0, 12.0, 40.0, 200.0]);
+        assert_eq!(linear(37.0).marks(), [0.0, 10.0, 20.0, 30.0, 40.0]);
+        assert_eq!(linear(1_518.0).to, 2_000.0);
+        assert_eq!(axis(false).scale([0.52].into_iter()).to, 0.6);
+        assert_eq!(linear(12.0).marks(), [0.0, 3.0, 6.0, 9.0, 12.0]);
         assert_eq!(linear(180.0).marks(), [0.0, 50.0, 100.0, 150.0, 200.0]);
         assert_eq!(linear(9.0).marks(), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
         let decades = axis(true).scale([0.0, 14.0, 120_000.0].into_iter());

@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn a_share_of_a_whole_ends_at_all_of_it() {
         let mut shares = group(false, vec![row(0.6, 0.7, Some((0.4, 1.9)), Sure::Noise, Mark::Measured)]);
-        assert_eq!(shares.scale().to, 2.0);
+        assert_eq!(shares.scale().to, 1.5);
         shares.x.unit = "share";
         assert_eq!(shares.scale().to, 1.0);
     }

@@ -12,6 +12,7 @@
 //! Rates are per second of the recording; shares are of all time of the vCPUs that the figure is about.
 
 use super::With;
+use crate::number::percent;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
@@ -80,6 +81,13 @@ pub struct TimePart {
     pub hue: String,
     /// Its share.
     pub share: f64,
+}
+
+impl Ground {
+    /// A share in words: where exits were not recorded, that nothing was seen in it says nothing.
+    pub fn words(&self, share: f64) -> String {
+        if share == 0.0 && self.to_vmm_per_s.is_none() { "not known".to_owned() } else { percent(share) }
+    }
 }
 
 impl Levels {

@@ -86,6 +86,9 @@ pub enum Key<'g> {
     Shape(Shape),
 }
 
+/// A part of a scale in which nothing can be told apart.
+const LOST: f64 = 0.05;
+
 pub(super) fn with_keys<S: Serializer>(groups: &[SpanGroup], serializer: S) -> Result<S::Ok, S::Error> {
     let keys = SpanGroup::keys(groups).into_iter().map(|(what, key)| match key {
         Key::Hue(hue) => json!({"what": what, "hue": hue, "shape": null}),
@@ -95,11 +98,19 @@ pub(super) fn with_keys<S: Serializer>(groups: &[SpanGroup], serializer: S) -> R
 }
 
 impl SpanGroup {
-    /// The scale of its axis: around all stretches, single values and limits.
-    pub fn scale(&self) -> Scale {
+    /// The scale of its axis among `groups`: around all stretches, single values and limits of those with this axis, so that what is equally
+    /// long below each other is the same. One that would be lost on it has its own.
+    pub fn scale(&self, groups: &[Self]) -> Scale {
+        let own = self.x.scale(self.values());
+        let all = self.x.scale(groups.iter().filter(|group| group.x == self.x).flat_map(Self::values));
+        if all.place(own.to) < LOST { own } else { all }
+    }
+
+    /// Everything that stands along its axis.
+    fn values(&self) -> impl Iterator<Item = f64> {
         let stretches = self.rows.iter().flat_map(|row| &row.stretches).flat_map(|one| [Some(one.from), one.to]);
         let signs = self.rows.iter().flat_map(|row| &row.signs).map(|sign| sign.at);
-        self.x.scale(stretches.flatten().chain(signs).chain(self.limits.iter().map(|limit| limit.value)))
+        stretches.flatten().chain(signs).chain(self.limits.iter().map(|limit| limit.value))
     }
 
     /// What stretches and single values of `groups` mean, each once, in the order in which they come.
@@ -146,7 +157,15 @@ mod tests {
             ],
             limits: vec![Edge { label: "limit".into(), value: 6.0 }],
         };
-        assert_eq!((group.scale().from, group.scale().to), (0.0, 20.0));
+        let own = group.scale(std::slice::from_ref(&group));
+        assert_eq!((own.from, own.to), (0.0, 15.0));
+        let longer = SpanGroup { rows: vec![row(vec![stretch(0.0, Some(90.0), "said")], Vec::new())], ..group.clone() };
+        let other = SpanGroup { x: Axis { unit: "count", ..group.x.clone() }, ..longer.clone() };
+        let all = [group.clone(), longer, other];
+        assert_eq!([0, 1, 2].map(|at| all[at].scale(&all).to), [100.0; 3]);
+        assert_eq!(all[0].scale(&[group.clone(), all[2].clone()]).to, 15.0, "of another axis");
+        let far = SpanGroup { rows: vec![row(vec![stretch(0.0, Some(900.0), "said")], Vec::new())], ..group.clone() };
+        assert_eq!(group.scale(&[group.clone(), far]).to, 15.0, "it would be lost");
         let keys = [("said", Key::Hue("")), ("gap", Key::Hue("unknown")), ("it was", Key::Shape(Shape::Dot))];
         assert_eq!(SpanGroup::keys(&[group]), keys);
     }

@@ -171,6 +171,11 @@ pub(super) fn add_files(mut recording: Recording, files: &[Named]) -> Result<Rec
         let has_trace = recording.parts.iter().any(|part| part.machine == machine && part.kind.is_trace());
         if has_trace && kind.is_trace() {
             let path = file.path.display();
+            if let Some(first) = no_event(&file.path, kind)? {
+                return Err(Error::Named(format!(
+                    "{path}: neither a trace nor a result that is read (docs/formats.md, docs/samples.md); it begins with {first:?}"
+                )));
+            }
             return Err(Error::Named(format!(
                 "{path}: machine {machine} is given twice; name the machines of one level, as in L{}:web={path}",
                 file.level
@@ -232,6 +237,29 @@ fn kind_of(path: &Path) -> Result<PartKind, Error> {
         _ => PartKind::Text,
     })
 }
+
+/// The first line of a text in which no line has the CPU of an event in brackets, as traces of all tracers print it.
+fn no_event(path: &Path, kind: PartKind) -> Result<Option<String>, Error> {
+    if kind != PartKind::Text {
+        return Ok(None);
+    }
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    let mut first = Vec::new();
+    crate::files::open(path).map_err(io)?.take(LOOKED_AT).read_to_end(&mut first).map_err(io)?;
+    let text = String::from_utf8_lossy(&first);
+    let names_cpu = |line: &str| {
+        let inside = line.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+        inside.is_some_and(|(cpu, _)| !cpu.is_empty() && cpu.bytes().all(|digit| digit.is_ascii_digit()))
+    };
+    if text.lines().any(names_cpu) {
+        return Ok(None);
+    }
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    Ok(line.map(|line| line.chars().take(MOST_QUOTED).collect()))
+}
+
+/// Characters of somebody's text in a message: a line of a terminal.
+const MOST_QUOTED: usize = 80;
 
 /// True for the beginning of TOML that names this schema: `schema = "kvmscope.budget/1"`.
 fn names_schema(bytes: &[u8], schema: &str) -> bool {

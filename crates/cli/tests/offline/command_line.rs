@@ -85,9 +85,19 @@ fn wrong_use_is_said_and_is_2() {
 fn machines_of_one_level_need_names() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("a");
-    fs::write(&file, b"x").unwrap();
+    fs::write(&file, b" CPU 0/KVM-170 [000] d..1. 1.000010: kvm_entry: vcpu 0, rip 0x1000\n").unwrap();
     let part = format!("L1={}", utf8(&file));
     fails(&["report", "--part", &part, "--part", &part], 2, &["L1 is given twice", "L1:web="]);
+    // A program that failed leaves a text that is neither a second trace nor a result.
+    let failed = directory.path().join("tl.txt");
+    fs::write(&failed, b"Failed to apply CPUs config\n").unwrap();
+    let second = format!("L1={}", utf8(&failed));
+    fails(
+        &["report", "--part", &part, "--part", &second],
+        2,
+        &["tl.txt", "it begins with \"Failed to apply CPUs config\""],
+    );
+    fails(&["report", utf8(&failed)], 1, &["tl.txt", "it begins with \"Failed to apply CPUs config\""]);
 }
 
 #[test]

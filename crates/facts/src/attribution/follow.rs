@@ -98,6 +98,13 @@ impl WalkObserver<Seen> for Follow<'_> {
 }
 
 impl Seen {
+    #[cfg(test)]
+    pub(super) fn of_track(tid: i32, track: Vec<(u64, Doing)>) -> Self {
+        let mut seen = Self::default();
+        seen.tasks.by_tid.insert(tid, track);
+        seen
+    }
+
     /// The trace ends at `end_ns`: all of it can be asked for.
     pub(super) fn end(&mut self, end_ns: u64, hear: &mut dyn Hear) {
         self.tasks.end(end_ns);
@@ -127,6 +134,14 @@ impl Seen {
     pub(super) fn runs_at(&self, tid: i32, at_ns: u64) -> bool {
         let span = Span { from_ns: at_ns, to_ns: at_ns.saturating_add(1) };
         self.pieces(tid, span).any(|(_, doing, _)| matches!(doing, Doing::Running(_)))
+    }
+
+    /// Whether the thread has the CPU, or wants it, at some time in `span`.
+    pub(super) fn wants(&self, tid: i32, cpu: u32, span: Span) -> bool {
+        let is_it = |(_, doing, of): (Span, Doing, Option<u32>)| {
+            of == Some(cpu) && matches!(doing, Doing::Running(_) | Doing::Runnable)
+        };
+        self.pieces(tid, span).any(is_it)
     }
 
     /// Since when the thread is ready at `at_ns`, if it is.

@@ -3,7 +3,8 @@
 //! ```text
 //! samples with times   --clocks, counters--> spans of a trace --+-- of a guest: what its vCPU lost meanwhile          (facts::losses)
 //!                                                     +-- of the machine: what its thread waited for        (follow, threads)
-//! samples without      --ranked--> the k longest with the k longest delays of the thread that measured
+//! samples without      --ranked--> the k longest with the k longest delays of the thread that measured, and of a guest the stops
+//!                                  of its CPU by the machine below (below)
 //!                                                     |
 //!                                                     v
 //!                                       sums: of each sample, causes + unexplained = its length
@@ -11,6 +12,7 @@
 //! ```
 //! A sample of which nothing is known is unexplained as a whole. What is unexplained is printed with the causes.
 
+mod below;
 mod clock_error;
 pub(super) mod clocks;
 mod counters;
@@ -120,7 +122,7 @@ pub fn build(
         // Where that one cannot tell, the guest's own trace may.
         let own = |lacking: Lacking| match place(&file.machine) {
             None => Err(lacking),
-            Some(own) => threads::attribute((input, given, flow), own, file, &over, &mut *progress)
+            Some(own) => threads::attribute((input, given, flow, losses), own, file, &over, &mut *progress)
                 .ok_or(if lacking == Lacking::Trace { Lacking::Threads } else { lacking }),
         };
         let Found { part, by, sums } = match found.or_else(own) {

@@ -8,6 +8,7 @@
 //! alone decides; where not, what does not fit is unexplained.
 
 use super::Over;
+use super::below::{Below, Stop, beside};
 use super::follow::{Hear, Seen};
 use super::sums::{Names, Sums, Taken};
 use crate::losses::Cause;
@@ -15,6 +16,7 @@ use crate::samples::{Samples, Source};
 use base::Span;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// So many delays of a thread are kept, the longest.
 const KEPT: usize = 1 << 14;
@@ -34,20 +36,27 @@ struct Delays {
 
 struct Delay {
     span: Span,
-    taken: Vec<(Cause, u64)>,
+    taken: Vec<(Where, Cause, u64)>,
+}
+
+/// In whose trace a cause is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Where {
+    Own,
+    Below,
 }
 
 impl Delays {
-    fn take(&mut self, piece: Span, cause: Cause) {
+    fn take(&mut self, piece: Span, of: Where, cause: Cause) {
         let goes_on = self.open.as_ref().is_some_and(|open| piece.from_ns < open.span.to_ns.saturating_add(JOINS_NS));
         if !goes_on {
             self.close();
         }
         let open = self.open.get_or_insert(Delay { span: piece, taken: Vec::new() });
         open.span.to_ns = open.span.to_ns.max(piece.to_ns);
-        match open.taken.iter_mut().find(|(known, _)| *known == cause) {
-            Some((_, ns)) => *ns += piece.length_ns(),
-            None => open.taken.push((cause, piece.length_ns())),
+        match open.taken.iter_mut().find(|(known_of, known, _)| (*known_of, *known) == (of, cause)) {
+            Some((.., ns)) => *ns += piece.length_ns(),
+            None => open.taken.push((of, cause, piece.length_ns())),
         }
     }
 
@@ -65,14 +74,30 @@ impl Delays {
 }
 
 /// Collects the delays of threads while a trace is read.
-pub(super) struct Ranked {
+pub(super) struct Ranked<'p> {
     threads: BTreeMap<i32, Delays>,
+    below: Option<Below<'p>>,
 }
 
-impl Ranked {
-    pub(super) fn new(candidates: &[i32], span: Span) -> Self {
+/// What causes are called in the machine's own trace, and in the one below.
+struct BothNames<'n, 'p> {
+    own: &'n mut Names<'p>,
+    below: Option<Names<'n>>,
+}
+
+impl BothNames<'_, '_> {
+    fn of(&mut self, of: Where, cause: Cause) -> Arc<str> {
+        match (of, &mut self.below) {
+            (Where::Below, Some(below)) => below.of(cause),
+            (Where::Own | Where::Below, _) => self.own.of(cause),
+        }
+    }
+}
+
+impl<'p> Ranked<'p> {
+    pub(super) fn new(candidates: &[i32], span: Span, below: Option<Below<'p>>) -> Self {
         let delays = || Delays { told_ns: span.from_ns, ..Delays::default() };
-        Self { threads: candidates.iter().map(|tid| (*tid, delays())).collect() }
+        Self { threads: candidates.iter().map(|tid| (*tid, delays())).collect(), below }
     }
 
     /// The samples of a file, each with the delay of its rank, for each limit.
@@ -80,6 +105,8 @@ impl Ranked {
         let mut threads: BTreeMap<i32, Delays> =
             self.threads.into_iter().filter(|(_, delays)| delays.is_seen).collect();
         let measured = measuring(&threads.keys().copied().collect::<Vec<_>>(), file);
+        let below = self.below.as_ref().map(|below| Names::new(below.part));
+        let mut names = BothNames { own: names, below };
         let mut all: Vec<Sums> = over.iter().map(|over| Sums::above(over.above_ns)).collect();
         for (place, samples) in file.iter().enumerate() {
             let named = samples.tid.filter(|tid| threads.contains_key(tid));
@@ -88,7 +115,7 @@ impl Ranked {
             delays.close();
             delays.longest();
             for (over, sums) in over.iter().zip(&mut all) {
-                rank(samples, over.above_ns, &delays.all, (&mut *names, sums));
+                rank(samples, over.above_ns, &delays.all, (&mut names, sums));
             }
         }
         all
@@ -111,7 +138,7 @@ fn measuring(tids: &[i32], file: &[Samples]) -> Vec<i32> {
 }
 
 /// Gives the samples of one thread that are longer than `above_ns` the causes of its delays.
-fn rank(samples: &Samples, above_ns: u64, delays: &[Delay], (names, sums): (&mut Names<'_>, &mut Sums)) {
+fn rank(samples: &Samples, above_ns: u64, delays: &[Delay], (names, sums): (&mut BothNames<'_, '_>, &mut Sums)) {
     let mut delays = delays.iter();
     let mut longest = samples.extremes_ns().1;
     for bucket in samples.buckets.iter().rev() {
@@ -138,8 +165,8 @@ fn rank(samples: &Samples, above_ns: u64, delays: &[Delay], (names, sums): (&mut
                 }
                 break;
             };
-            let taken = delay.taken.iter().map(|(cause, ns)| Taken {
-                cause: names.of(*cause),
+            let taken = delay.taken.iter().map(|(of, cause, ns)| Taken {
+                cause: names.of(*of, *cause),
                 state: cause.state,
                 inside_ns: *ns,
                 beside_ns: 0,
@@ -149,14 +176,22 @@ fn rank(samples: &Samples, above_ns: u64, delays: &[Delay], (names, sums): (&mut
     }
 }
 
-impl Hear for Ranked {
+impl Hear for Ranked<'_> {
     fn settled(&mut self, seen: &Seen, upto_ns: u64) -> u64 {
         let mut wanted_ns = upto_ns;
         for (tid, delays) in &mut self.threads {
-            // Who had its CPU while it waits is told when it gets one.
+            // Who had its CPU while it waits is told when it gets one, and whom a stop delayed once it is over.
             let upto_ns = seen.ready_since(*tid, upto_ns).unwrap_or(upto_ns);
+            let upto_ns = self.below.as_ref().map_or(upto_ns, |below| below.open_at(upto_ns)).max(delays.told_ns);
             let span = Span { from_ns: delays.told_ns, to_ns: upto_ns };
-            seen.taken(*tid, span, true).into_iter().for_each(|(piece, cause)| delays.take(piece, cause));
+            let stops: Vec<&Stop> = self.below.iter().flat_map(|below| below.delayed(seen, *tid, span)).collect();
+            let own = beside(seen.taken(*tid, span, true), &stops).into_iter();
+            let taken = own.map(|(piece, cause)| (piece, Where::Own, cause));
+            let of_stops = stops.iter().flat_map(|stop| &stop.pieces);
+            let mut taken: Vec<_> =
+                taken.chain(of_stops.map(|(piece, cause)| (*piece, Where::Below, *cause))).collect();
+            taken.sort_by_key(|(piece, ..)| piece.from_ns);
+            taken.into_iter().for_each(|(piece, of, cause)| delays.take(piece, of, cause));
             delays.told_ns = delays.told_ns.max(upto_ns);
             delays.is_seen |= seen.has(*tid);
             wanted_ns = wanted_ns.min(delays.told_ns);
@@ -171,6 +206,7 @@ mod tests {
     use crate::ledger::model::PartFlow;
     use crate::ledger::quiet::quiet;
     use crate::losses::{By, LostIn};
+    use crate::timeline::tasks::Doing;
     use walk::events::reasons::Isa;
 
     fn cause(tid: i32) -> Cause {
@@ -195,7 +231,7 @@ mod tests {
     fn delays_close_together_are_one_and_the_longest_sample_has_the_longest() {
         let mut delays = Delays::default();
         for (from_ns, to_ns, tid) in [(0, 5_000, 1), (6_000, 9_000, 2), (50_000, 90_000, 3), (200_000, 200_500, 1)] {
-            delays.take(Span { from_ns, to_ns }, cause(tid));
+            delays.take(Span { from_ns, to_ns }, Where::Own, cause(tid));
         }
         delays.close();
         delays.longest();
@@ -209,7 +245,9 @@ mod tests {
         let mut sums = Sums::above(5_000);
         let comms = (1..4).map(|tid| (tid, format!("t{tid}"))).collect();
         let part = PartFlow { comms, ..quiet(Isa::Vmx) };
-        rank(&samples, 5_000, &delays.all, (&mut Names::new(&part), &mut sums));
+        let mut own = Names::new(&part);
+        let mut names = BothNames { own: &mut own, below: None };
+        rank(&samples, 5_000, &delays.all, (&mut names, &mut sums));
         let of = |name: &str| sums.causes.get(name).map(|part| part.total_ns);
         assert_eq!((of("t3"), of("t1"), of("t2")), (Some(40_000), Some(5_000), Some(3_000)));
         assert_eq!((sums.samples, sums.total_ns, sums.unexplained.total_ns), (2, 52_000, 4_000));
@@ -222,7 +260,36 @@ mod tests {
         samples.add(20, 1_000_000_000_000);
         samples.add_unkept(100_000, 2);
         let mut sums = Sums::default();
-        rank(&samples, 0, &[], (&mut Names::new(&quiet(Isa::Vmx)), &mut sums));
+        let part = quiet(Isa::Vmx);
+        let mut own = Names::new(&part);
+        rank(&samples, 0, &[], (&mut BothNames { own: &mut own, below: None }, &mut sums));
         assert_eq!((sums.samples, sums.unexplained.max_ns), (1_000_000_000_002, 9_000_000));
+    }
+
+    #[test]
+    fn what_stopped_the_guest_when_its_thread_was_due_is_a_delay_and_other_stops_are_none() {
+        let (guest, host) =
+            (quiet(Isa::Vmx), PartFlow { comms: BTreeMap::from([(1, "hog".to_owned())]), ..quiet(Isa::Vmx) });
+        let stop = |from_ns, to_ns| (Span { from_ns, to_ns }, cause(1));
+        let stops = Stop::all([stop(100_000, 500_000), stop(2_000_000, 2_900_000)]);
+        let below = Below::with(&host, 0, stops);
+        let whole = Span { from_ns: 0, to_ns: 9_000_000 };
+        let mut ranked = Ranked::new(&[7], whole, Some(below));
+        // It sleeps, is woken as the first stop is over, and sleeps all through the second one.
+        let track = vec![
+            (0, Doing::Running(0)),
+            (10_000, Doing::Sleeping),
+            (510_000, Doing::Runnable),
+            (515_000, Doing::Running(0)),
+            (520_000, Doing::Sleeping),
+        ];
+        let seen = Seen::of_track(7, track);
+        ranked.settled(&seen, 9_000_000);
+        let mut samples = Samples::new(Source::Cyclictest, "0");
+        samples.between(Some(1), Some(410));
+        samples.add(410, 1);
+        let sums = ranked.sums(&[samples], &[Over { limit_ns: None, above_ns: 0 }], &mut Names::new(&guest)).remove(0);
+        assert_eq!(sums.causes.get("hog").map(|part| part.total_ns), Some(400_000));
+        assert_eq!(sums.unexplained.total_ns, 10_000);
     }
 }

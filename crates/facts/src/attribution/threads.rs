@@ -3,12 +3,14 @@
 //! Threads go by the name of their program. Which of them wrote which samples shows where samples have times: it had a CPU when they
 //! ended. Else threads are numbered in the order in which they were made, behind the one that made them.
 
+use super::below::Below;
 use super::clocks::OwnClock;
 use super::follow::{Hear, Seen, follow};
 use super::ranked::Ranked;
 use super::sums::{Names, Sums, Taken};
 use super::{ClockError, Found, FoundBy, Over};
 use crate::ledger::model::{Flow, PartFlow};
+use crate::losses::PartLosses;
 use crate::samples::{SampleClock, SampleFile, Source};
 use crate::{Given, Input};
 use base::Span;
@@ -16,7 +18,7 @@ use std::collections::BTreeMap;
 
 /// The samples of `file`, by what the trace at `place` shows of the threads that took them; `None` if it shows none of them.
 pub(super) fn attribute(
-    (input, given, flow): (&Input, &Given, &Flow),
+    (input, given, flow, losses): (&Input, &Given, &Flow, &[PartLosses]),
     place: usize,
     file: &SampleFile,
     over: &[Over],
@@ -41,7 +43,8 @@ pub(super) fn attribute(
             (FoundBy::Time(error), timed.sums())
         }
         None => {
-            let mut ranked = Ranked::new(&candidates, part.span);
+            let below = Below::of(input, flow, losses, place);
+            let mut ranked = Ranked::new(&candidates, part.span, below);
             walk(&mut ranked);
             (FoundBy::Rank, ranked.sums(&file.samples, over, &mut Names::new(part)))
         }

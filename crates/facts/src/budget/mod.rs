@@ -27,6 +27,7 @@ pub use judged::WORKLOAD;
 pub use judged::judged;
 pub use judged::{Counts, Judged, Judgement, Whose};
 pub use judged::{Verdicts, by_goal};
+pub use on_losses::{Alone, alone};
 pub use on_migrations::{Predicted, predicted};
 pub use quantity::exact;
 pub use read::{MOST_BYTES, SCHEMA, named};

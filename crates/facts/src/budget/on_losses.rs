@@ -116,6 +116,40 @@ pub(super) fn breaches<'g>(goals: impl Iterator<Item = &'g Goal>, losses: &VcpuL
     Stretches::of(all)
 }
 
+/// How much of a recording one cause breaks a goal by itself, whatever others took.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Alone {
+    /// The share of all windows of the goal.
+    Windows(f64),
+    /// Losses without a break that are over the limit.
+    Losses(u64),
+}
+
+impl Alone {
+    /// A number to rank causes of one goal by.
+    pub fn size(self) -> f64 {
+        match self {
+            Alone::Windows(share) => share,
+            Alone::Losses(count) => count as f64,
+        }
+    }
+}
+
+/// What breaks `goal` alone, of the stretches that each of several causes took of a vCPU in `span`, in time order; in the order of `taken`.
+pub fn alone(goal: &Goal, span: Span, taken: impl IntoIterator<Item = Vec<Span>>) -> Vec<Alone> {
+    let one = |spans: Vec<Span>| {
+        let stretches = Stretches::of(spans);
+        match goal.window_ns {
+            Some(window_ns) => {
+                let over = stretches.over(span, window_ns, limit(goal));
+                Alone::Windows(over.map_or(0.0, |over| over.share()))
+            }
+            None => Alone::Losses(too_long(goal, &stretches).len() as u64),
+        }
+    };
+    taken.into_iter().map(one).collect()
+}
+
 fn limit(goal: &Goal) -> Limit {
     match goal.op {
         Op::Below => Limit::AtLeast(goal.limit_ns),

@@ -376,6 +376,7 @@ fn losses(facts: &trace::Facts, walk: &Walk<impl Sink>, problems: &Problems) -> 
         ("unseen_entry", doubts.unseen_entries, 0),
         ("unseen_switch", doubts.unseen_switches, 0),
         ("unattributed", walk.unattributed, 0),
+        ("crowded", doubts.crowded, 0),
     ];
     let counted = counted.into_iter().filter(|(_, count, _)| *count > 0);
     losses.extend(counted.map(|(kind, count, bytes)| Loss { cpu: None, kind: kind.into(), count, bytes }));

@@ -4,8 +4,9 @@
 //! sched_switch to it: running      from it: runnable if it was ready, else sleeping      sched_waking: runnable
 //! ```
 //! For tasks that are no vCPUs, of which the walk keeps nothing. A state that no event ended properly is unknown from its
-//! begin; behind lost events a task that was off the CPU may have run on the CPU that lost them, so the gap is unknown, and
-//! what follows it until the task's next event, unless that is a waking: then it was asleep.
+//! begin, but for a wait: a task that turns up on a CPU cannot have come there before the last switch that is seen there.
+//! Behind lost events a task that was off the CPU may have run on the CPU that lost them, so the gap is unknown, and what
+//! follows it until the task's next event, unless that is a waking: then it was asleep.
 
 use super::watch::forget;
 use rustc_hash::FxHashMap;
@@ -32,6 +33,8 @@ pub(crate) struct Tasks {
     pub by_tid: FxHashMap<i32, Track>,
     /// Stretches in which some CPU lost events, in time order, joined where they overlap.
     gaps: Vec<(u64, u64)>,
+    /// When each CPU was last seen to change its task.
+    switched_ns: FxHashMap<u32, u64>,
 }
 
 impl Tasks {
@@ -59,9 +62,10 @@ impl Tasks {
     pub(crate) fn switch(&mut self, cpu: u32, at_ns: u64, (prev, ready): (i32, bool), next: i32) {
         let off = if ready { Doing::Runnable } else { Doing::Sleeping };
         if prev != 0 {
-            self.doubt(prev, |doing| doing != Doing::Running(cpu));
+            self.came_unseen(prev, cpu);
             self.does(prev, at_ns, off);
         }
+        self.switched_ns.insert(cpu, at_ns);
         if next != 0 {
             self.doubt(next, |doing| matches!(doing, Doing::Running(_)));
             self.does(next, at_ns, Doing::Running(cpu));
@@ -72,8 +76,19 @@ impl Tasks {
     pub(crate) fn found_on(&mut self, cpu: u32, tid: i32, at_ns: u64) {
         let known = self.by_tid.get(&tid).and_then(|track| track.last()).map(|(_, doing)| *doing);
         if tid != 0 && known != Some(Doing::Running(cpu)) {
-            self.doubt(tid, |_| true);
+            self.came_unseen(tid, cpu);
             self.does(tid, at_ns, Doing::Running(cpu));
+        }
+    }
+
+    /// `tid` has `cpu`, and no switch told since when: at the earliest since the last one there.
+    fn came_unseen(&mut self, tid: i32, cpu: u32) {
+        let switched_ns = self.switched_ns.get(&cpu).copied().unwrap_or(0);
+        let Some(track) = self.by_tid.get_mut(&tid) else { return };
+        match track.last_mut() {
+            Some((since_ns, Doing::Runnable)) if *since_ns < switched_ns => track.push((switched_ns, Doing::Unknown)),
+            Some((_, doing)) if *doing != Doing::Running(cpu) => *doing = Doing::Unknown,
+            Some(_) | None => {}
         }
     }
 
@@ -148,4 +163,28 @@ fn hidden(gaps: &[(u64, u64)], since_ns: u64, now_ns: u64) -> Option<(u64, u64)>
     let first = gaps.partition_point(|(_, until_ns)| *until_ns <= since_ns);
     let last = gaps.partition_point(|(from_ns, _)| *from_ns < now_ns);
     (first < last).then(|| (gaps[first].0, gaps[last - 1].1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_that_was_not_seen_voids_what_came_since_the_last_one_that_was() {
+        let mut tasks = Tasks::default();
+        // Task 7 loses CPU 0, others have it, and 7 leaves it again though no switch told that it came.
+        tasks.switch(0, 100, (7, true), 5);
+        tasks.switch(0, 200, (5, true), 6);
+        tasks.switch(0, 900, (6, true), 5);
+        tasks.switch(0, 950, (7, true), 6);
+        assert_eq!(tasks.by_tid[&7], [(100, Doing::Runnable), (900, Doing::Unknown), (950, Doing::Runnable)]);
+        // On another CPU, of which nothing was seen, it may have been all the time.
+        tasks.switch(1, 990, (7, true), 8);
+        assert_eq!(tasks.by_tid[&7][2..], [(950, Doing::Unknown), (990, Doing::Runnable)]);
+        // What slept cannot run without having been woken, and when that was is not known either.
+        tasks.switch(1, 1_000, (8, false), 9);
+        tasks.switch(1, 1_100, (9, false), 5);
+        tasks.switch(1, 1_200, (8, false), 5);
+        assert_eq!(tasks.by_tid[&8], [(990, Doing::Running(1)), (1_000, Doing::Unknown), (1_200, Doing::Sleeping)]);
+    }
 }

@@ -13,7 +13,9 @@ use super::quota::Quota;
 use super::{Disturbance, HOST, Seats, Settings, load, tools};
 use crate::machine::page::{Bounds, Order, Phase};
 use crate::machine::scratch::Scratch;
-use base::recording::{ClockPair, Draft, Moment, Part, PartKind, PartState, TSC_FILE, TscReading, TscReadings};
+use base::recording::{
+    ClockPair, Draft, Moment, Part, PartKind, PartState, TRUTH_FILE, TSC_FILE, TscReading, TscReadings,
+};
 use lab::journal::{Entry, Journal};
 use lab::tracefs::{Mounted, Plan, TracefsRecorder};
 use lab::{Error, Recorder, clocks};
@@ -27,8 +29,6 @@ use std::time::Duration;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// The trace's clock: the guest's counts the same.
 const CLOCK: &str = "x86-tsc";
-/// What was done to the guest.
-const TRUTH: &str = "truth.json";
 /// The part of the scratch directory that becomes the recording.
 const RECORDING: &str = "recording";
 
@@ -244,7 +244,7 @@ impl Session<'_> {
     }
 
     fn note_truth(&self, root: &Path, truth: &Truth, parts: &mut Vec<Part>) -> Result<(), Error> {
-        let part = note(TRUTH);
+        let part = note(TRUTH_FILE);
         let path = root.join(&part.path);
         let text = serde_json::to_vec_pretty(truth).map_err(|error| Error::io(&path, error.into()))?;
         std::fs::write(&path, text).map_err(|error| Error::io(&path, error))?;

@@ -60,13 +60,13 @@ pub(super) fn render(title: &str, levels: &Levels, out: &mut String) -> Result {
         machine(levels, column, at as f64 * (WIDTH + GAP), ground, out)?;
     }
     let own = &levels.ground;
-    boxed((0.0, ground, columns), "handling_l1", &format!("{}: KVM", own.level), &percent(own.kvm_share), out)?;
+    boxed((0.0, ground, columns), "handling_l1", &format!("{}: KVM", own.level), &own.words(own.kvm_share), out)?;
     if let Some(to_vmm) = own.to_vmm_per_s {
         arrow((columns, ground + BOX / 2.0), (columns + ACROSS, ground + BOX / 2.0), thick(levels, to_vmm), out)?;
         let middle = columns + ACROSS / 2.0 - 3.0;
         write!(out, "<text class=\"m\" x=\"{middle}\" y=\"{}\">{}/s</text>", ground + BOX / 2.0 - 9.0, rate(to_vmm))?;
     }
-    boxed((columns + ACROSS, ground, VMM), "userspace", "VMM", &percent(own.vmm_share), out)?;
+    boxed((columns + ACROSS, ground, VMM), "userspace", "VMM", &own.words(own.vmm_share), out)?;
     time(levels, (bar, width, keys_a_line), out)?;
     out.write_str("</svg></div>\n")
 }

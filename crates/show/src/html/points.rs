@@ -9,12 +9,13 @@ use std::fmt::{Result, Write};
 /// Half the height of a line's drawing, in pixels: `style.css` makes it twice as high.
 const MIDDLE: u32 = 8;
 
-/// Groups below each other, each on a scale of its own.
+/// Groups below each other, those of one unit on one scale.
 pub(super) fn render(groups: &[PointGroup], out: &mut String) -> Result {
     for group in groups {
         let x = Axis { title: "logarithmic".to_owned(), unit: group.unit, is_logarithmic: true };
         let interval = |point: &Point| point.interval.unwrap_or((point.value, point.value));
-        let ends = group.points.iter().flat_map(|point| [point.value, interval(point).0, interval(point).1]);
+        let alike = groups.iter().filter(|other| other.unit == group.unit).flat_map(|other| &other.points);
+        let ends = alike.flat_map(|point| [point.value, interval(point).0, interval(point).1]);
         let scale = x.scale(ends);
         writeln!(out, "<div class=\"bars spans\"><h4>{}</h4>\n<table>", Safe(&group.title))?;
         for point in &group.points {

@@ -1,4 +1,4 @@
-//! Stretches along an axis: a row each, those of one group on one scale, and a legend for all.
+//! Stretches along an axis: a row each, those of one axis on one scale, and a legend for all.
 
 use super::escape::Safe;
 use super::{curves, look};
@@ -18,7 +18,7 @@ pub(super) fn render(groups: &[SpanGroup], out: &mut String) -> Result {
             let more = number::many((groups.len() - index) as u64, "more group");
             writeln!(out, "<details><summary>{more} like these</summary>")?;
         }
-        one(group, out)?;
+        one(group, groups, out)?;
     }
     if groups.len() > OPEN_GROUPS {
         out.push_str("</details>\n");
@@ -26,8 +26,8 @@ pub(super) fn render(groups: &[SpanGroup], out: &mut String) -> Result {
     legend(groups, out)
 }
 
-fn one(group: &SpanGroup, out: &mut String) -> Result {
-    let scale = group.scale();
+fn one(group: &SpanGroup, groups: &[SpanGroup], out: &mut String) -> Result {
+    let scale = group.scale(groups);
     let has_notes = group.rows.iter().any(|row| !row.note.is_empty());
     writeln!(out, "<div class=\"bars spans\"><h4>{}</h4>\n<table>", Safe(&group.title))?;
     for row in &group.rows {

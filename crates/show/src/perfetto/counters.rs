@@ -1,7 +1,7 @@
 //! Numbers over time of each VM: exits per second, and each level's share of its vCPUs' time.
 //!
 //! The window is cut into equal stretches. Exits are slices that say why, at the stretch in which they begin; shares are
-//! exact times out of the timeline's coverage.
+//! exact times out of the timeline's coverage. A number is said where it changes.
 
 use super::messages::{CounterDescriptor, EventType, TrackDescriptor, TrackEvent};
 use super::stream::{Said, Stream};
@@ -11,7 +11,7 @@ use base::timeline::{LaneId, Timeline, pixel_start};
 use std::collections::BTreeMap;
 use std::io;
 
-/// Stretches of a window: more than a screen tells apart are not needed, and each costs some 40 bytes per row.
+/// Stretches of a window: more than a screen tells apart are not needed, and each in which a number changes costs some 40 bytes.
 const STRETCHES: u32 = 1_000;
 
 /// Shorter stretches hold too few exits for a rate.
@@ -90,7 +90,9 @@ impl Counters {
             counter: Some(CounterDescriptor { unit_name: unit.to_owned() }),
             ..TrackDescriptor::default()
         })?;
-        for (value, stretch) in values.zip(0..) {
+        let mut last = None;
+        // A value stands until the next one: what most VMs of a large host do most of the time costs nothing.
+        for (value, stretch) in values.zip(0..).filter(|(value, _)| last.replace(*value) != Some(*value)) {
             let said = Said { kind: EventType::Counter, track, at_ns: self.start(stretch), name: None };
             stream.event_with(&said, TrackEvent { double_counter_value: Some(value), ..TrackEvent::default() })?;
         }

@@ -141,6 +141,7 @@ fn check_counters(drawn: &Drawn, said: &Value) {
     let mut shares = 0.0;
     for counter in counters {
         let samples: Vec<(u64, f64)> = serde_json::from_value(counter[3].clone()).unwrap();
+        assert!(samples.windows(2).all(|pair| pair[0].1 != pair[1].1), "a number is said once, however long it stands");
         let ends = samples.iter().skip(1).map(|(at_ns, _)| *at_ns).chain([to_ns]);
         let integral: f64 = samples.iter().zip(ends).map(|((at_ns, value), end)| value * (end - at_ns) as f64).sum();
         if counter[2] == "exits/s" { exits += integral / 1e9 } else { shares += integral / (to_ns - from_ns) as f64 }

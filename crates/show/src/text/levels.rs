@@ -27,8 +27,12 @@ pub(super) fn render(levels: &Levels, out: &mut Lines) {
     let ground = &levels.ground;
     let to_vmm =
         ground.to_vmm_per_s.map_or(String::new(), |per_s| format!("; {} per second go on to the VMM", exits(per_s)));
-    let line =
-        format!("{}: KVM {}, VMM {}{to_vmm}", ground.level, percent(ground.kvm_share), percent(ground.vmm_share));
+    let line = format!(
+        "{}: KVM {}, VMM {}{to_vmm}",
+        ground.level,
+        ground.words(ground.kvm_share),
+        ground.words(ground.vmm_share)
+    );
     out.wrapped("   ", "     ", &line, out.page.width);
     bar(levels, out);
 }

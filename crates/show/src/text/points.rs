@@ -28,11 +28,12 @@ struct Rooms {
     source: usize,
 }
 
-/// Groups below each other, each on a scale of its own.
+/// Groups below each other, those of one unit on one scale.
 pub(super) fn render(groups: &[PointGroup], out: &mut Lines) {
     let rooms = rooms(groups, out.page.width);
     for group in groups {
-        let scale = LogScale::of(&group.points);
+        let alike = groups.iter().filter(|other| other.unit == group.unit).flat_map(|other| &other.points);
+        let scale = LogScale::of(alike);
         let ends = [scale.from, scale.to].map(|power| words(10_f64.powi(power), group.unit));
         let unit = if group.unit == "cycles" { group.unit } else { "" };
         let range = format!("{}   {} to {} {unit}", group.title, ends[0], ends[1]);

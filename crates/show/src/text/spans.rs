@@ -10,7 +10,7 @@
 
 use super::line::{Lines, elided, left, right, width};
 use super::paint::Role;
-use base::figure::{Key, Shape, SpanGroup, SpanRow};
+use base::figure::{Key, Scale, Shape, SpanGroup, SpanRow};
 use base::number;
 
 /// The longest scale, and the shortest that shows anything.
@@ -38,18 +38,19 @@ struct Rooms {
 /// A column of the scale: what it shows, and in whose colour.
 type Place<'g> = (char, &'g str);
 
-/// Groups below each other, each on a scale of its own.
+/// Groups below each other, those of one axis on one scale.
 pub(super) fn render(groups: &[SpanGroup], out: &mut Lines) {
     let rooms = rooms(groups, out.page.width);
     let keys = SpanGroup::keys(groups);
     for group in groups.iter().take(MOST_GROUPS) {
+        let scale = group.scale(groups);
         if groups.len() > 1 {
             out.wrapped("   ", "     ", &group.title, out.page.width);
         }
         for row in group.rows.iter().take(MOST_ROWS) {
-            line(group, row, &keys, &rooms, out);
+            line((group, scale), row, &keys, &rooms, out);
         }
-        ends(group, &rooms, out);
+        ends((group, scale), &rooms, out);
         if let Some(more) = group.rows.len().checked_sub(MOST_ROWS).filter(|more| *more > 0) {
             out.line(&format!("     + {more} more like these, see --json"));
         }
@@ -73,12 +74,12 @@ fn rooms(groups: &[SpanGroup], page: usize) -> Rooms {
     Rooms { label, value, scale: scale.min(*SCALE.end()), notes_beside }
 }
 
-fn line(group: &SpanGroup, row: &SpanRow, keys: &[(&str, Key<'_>)], rooms: &Rooms, out: &mut Lines) {
+fn line(on: (&SpanGroup, Scale), row: &SpanRow, keys: &[(&str, Key<'_>)], rooms: &Rooms, out: &mut Lines) {
     let label = left(&elided(&row.label, rooms.label), rooms.label);
     let mut text = format!("     {label}  {}", right(&row.value, rooms.value));
     if SCALE.contains(&rooms.scale) {
         text.push_str("  ");
-        let drawn = drawn(group, row, keys, rooms.scale);
+        let drawn = drawn(on, row, keys, rooms.scale);
         for run in drawn.chunk_by(|a, b| a.1 == b.1) {
             let words: String = run.iter().map(|(glyph, _)| *glyph).collect();
             text.push_str(&out.paint.on(&words, Role::Hue(run[0].1)));
@@ -95,11 +96,10 @@ fn line(group: &SpanGroup, row: &SpanRow, keys: &[(&str, Key<'_>)], rooms: &Room
 }
 
 /// The values at both ends of the scale, and what it measures.
-fn ends(group: &SpanGroup, rooms: &Rooms, out: &mut Lines) {
+fn ends((group, scale): (&SpanGroup, Scale), rooms: &Rooms, out: &mut Lines) {
     if !SCALE.contains(&rooms.scale) {
         return;
     }
-    let scale = group.scale();
     let [from, to] = [scale.from, scale.to].map(|value| number::amount(value, group.x.unit));
     let between = rooms.scale.saturating_sub(width(&from) + width(&to) + 2);
     let title = elided(&group.x.title, between);
@@ -138,8 +138,12 @@ fn glyph(keys: &[(&str, Key<'_>)], wanted: (&str, Key<'_>)) -> char {
 }
 
 /// A row's columns: limits on stretches, single values on top.
-fn drawn<'g>(group: &'g SpanGroup, row: &'g SpanRow, keys: &[(&str, Key<'_>)], columns: usize) -> Vec<Place<'g>> {
-    let scale = group.scale();
+fn drawn<'g>(
+    (group, scale): (&'g SpanGroup, Scale),
+    row: &'g SpanRow,
+    keys: &[(&str, Key<'_>)],
+    columns: usize,
+) -> Vec<Place<'g>> {
     let along = |value: f64| scale.place(value) * columns as f64;
     let column = |value: f64| (along(value) as usize).min(columns - 1);
     let mut places: Vec<Place<'g>> = vec![('·', ""); columns];
@@ -189,7 +193,10 @@ mod tests {
         let groups = [group];
         let keys = SpanGroup::keys(&groups);
         let shown = |row: usize| -> String {
-            drawn(&groups[0], &groups[0].rows[row], &keys, 20).iter().map(|(glyph, _)| *glyph).collect()
+            drawn((&groups[0], groups[0].scale(&groups)), &groups[0].rows[row], &keys, 20)
+                .iter()
+                .map(|(glyph, _)| *glyph)
+                .collect()
         };
         assert_eq!(shown(0), "····████▒·····┆····●");
         assert_eq!(shown(1), "··········█×██┆████→");

@@ -90,7 +90,7 @@ impl Thread {
 
     /// An NMI that took `length_ns` ended. A guest that it met stopped when it began.
     pub fn nmi(&mut self, now_ns: u64, length_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
-        if self.off.is_some() || self.mode == Mode::Unknown {
+        if self.off.is_some() || !self.is_vcpu {
             return;
         }
         let from_ns = now_ns.saturating_sub(length_ns).max(self.ledger.since_ns);

@@ -48,10 +48,13 @@ impl Thread {
     /// The state of a thread that is off its CPU, or interrupted there: who interrupts it is told.
     #[inline(never)]
     pub(super) fn state_aside(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) -> State {
-        match (self.off, self.mode, &mut self.interrupted) {
-            (Some(off), ..) => off.state(),
-            (None, Mode::Unknown, _) | (None, _, None) => State::Unknown,
-            (None, _, Some(interruption)) => {
+        match (self.off, &mut self.interrupted) {
+            (Some(off), _) => off.state(),
+            // Until an event tells that it runs a guest, its time is nobody's.
+            (None, None) => State::Unknown,
+            (None, Some(_)) if !self.is_vcpu => State::Unknown,
+            // Whatever it did before: its guest does not run meanwhile.
+            (None, Some(interruption)) => {
                 cx.sink.interrupted(cx.me, interruption, self.ledger.since_ns, now_ns);
                 interruption.begins = false;
                 interruption.by.state()

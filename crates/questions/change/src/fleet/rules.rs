@@ -170,7 +170,7 @@ pub(super) fn of_kernels(all: &[Kernel]) -> Vec<Finding> {
             .key("kernel", one.kernel.as_str())
             .key("cpu_model", one.cpu_model.as_str());
         let hit = Hit {
-            cost: Cost::of(CostKind::Measured, one.ratio - 1.0, "share of the time for exits, more"),
+            cost: Cost::of(CostKind::Measured, one.ratio - 1.0, "share more time in exits"),
             ..Hit::new(subject, Severity::High, title)
         };
         KERNEL.finding(hit.with(seen), Level::L0)

@@ -31,9 +31,12 @@ pub(super) fn figures(plan: &Plan, rates: &[Predicted<'_>]) -> Vec<Figure> {
     let Some(chain) = plan.chains.first() else { return Vec::new() };
     let Some(card) = plan.cards.get(chain.card) else { return Vec::new() };
     let bed = plan.bed(card);
-    let mut all = vec![over_sizes(&bed, chain)];
+    let mut all = vec![over_sizes(&bed, chain, rates)];
     all.extend(
-        plan.frames.iter().find(|frames| frames.size_bytes().is_some()).map(|frames| over_vms(&bed, chain, frames)),
+        plan.frames
+            .iter()
+            .find(|frames| frames.size_bytes().is_some())
+            .map(|frames| over_vms((&bed, chain), rates, frames)),
     );
     all.extend((chain.pattern == Traffic::Chain).then(|| cores(&bed, chain)));
     all.retain(|figure| matches!(&figure.drawing, Drawing::Curves(curves) if !curves.curves.is_empty()));
@@ -48,43 +51,82 @@ fn axis(title: &str) -> Axis {
     Axis { title: title.to_owned(), unit: "", is_logarithmic: false }
 }
 
+const PUBLISHED: &str = " Single points were published by others, of other hosts.";
+
 fn figure(id: &str, title: String, caption: &str, (x, y): (&str, &str), curves: Vec<Curve>) -> Figure {
-    let curves = curves.into_iter().filter(|curve| !curve.points.is_empty()).collect();
+    let curves: Vec<Curve> = curves.into_iter().filter(|curve| !curve.points.is_empty()).collect();
+    let has_points = curves.iter().any(|curve| matches!(curve.form, Form::Points(_)));
+    let caption = format!("{caption}{}", if has_points { PUBLISHED } else { "" });
     let drawing = Drawing::Curves(Curves { x: axis(x), y: axis(y), curves, limits: Vec::new() });
-    Figure { id: id.to_owned(), title, caption: caption.to_owned(), in_terminals: false, drawing }
+    Figure { id: id.to_owned(), title, caption, in_terminals: false, drawing }
 }
 
-/// Designs of any number of VNFs that are drawn as one curve: what joins them to the wire, and each other.
-#[derive(Clone, Copy)]
-struct Family {
-    ends: Datapath,
-    between: Datapath,
+/// Designs of any number of VNFs that are drawn as one curve.
+#[derive(Clone, PartialEq)]
+enum Family {
+    /// What joins them to the wire, and what each other.
+    Ends { ends: Datapath, between: Datapath },
+    /// One that the answer names, of these polling CPUs.
+    Named(Design, Option<u32>),
 }
 
 impl Family {
-    /// Those that are calibrated: each path everywhere, and rings between VNFs.
-    fn all(bed: &Bed, pattern: Traffic) -> Vec<Family> {
+    /// What the answer names, and what is calibrated: each path everywhere, and rings between VNFs.
+    fn all(bed: &Bed, chain: &Chain, rates: &[Predicted<'_>]) -> Vec<Family> {
         let known = |path: &Datapath| is_calibrated(bed, &Design::of(vec![*path]));
         let paths = || Datapath::ALL.into_iter().filter(known);
-        let has_rings = bed.channel.is_some() && pattern == Traffic::Chain;
-        let rings = paths().filter(|_| has_rings).map(|ends| Family { ends, between: Datapath::Channel });
-        paths().map(|path| Family { ends: path, between: path }).chain(rings).take(MOST_CURVES).collect()
+        let has_rings = bed.channel.is_some() && chain.pattern == Traffic::Chain;
+        let rings = paths().filter(|_| has_rings).map(|ends| Family::Ends { ends, between: Datapath::Channel });
+        let ends: Vec<Family> = paths().map(|path| Family::Ends { ends: path, between: path }).chain(rings).collect();
+        let mut all: Vec<Family> = Vec::new();
+        for one in rules::asked(rates).filter(|one| std::ptr::eq(one.chain, chain)) {
+            let Some(best) = rules::allowed(rates, one).first().copied() else { continue };
+            let is_drawn = ends.iter().any(|family| family.design(chain, chain.vnfs).as_ref() == Some(&best.design));
+            let named = Family::Named(best.design.clone(), best.pmd_cores);
+            if !is_drawn && !all.contains(&named) {
+                all.push(named);
+            }
+        }
+        all.into_iter().chain(ends).take(MOST_CURVES).collect()
     }
 
-    fn label(self) -> String {
-        let (ends, between) = (self.ends.name(), self.between.name());
-        if self.is_uniform() { ends.to_owned() } else { format!("{between}, {ends} to the wire") }
+    fn label(&self) -> String {
+        match self {
+            Family::Ends { ends, between } if ends == between => ends.name().to_owned(),
+            Family::Ends { ends, between } => format!("{}, {} to the wire", between.name(), ends.name()),
+            Family::Named(design, _) => design.shape(),
+        }
     }
 
-    fn is_uniform(self) -> bool {
-        self.ends == self.between
+    /// The path that is everywhere, if it is one.
+    fn path(&self) -> Option<Datapath> {
+        match self {
+            Family::Ends { ends, between } => (ends == between).then_some(*ends),
+            Family::Named(..) => None,
+        }
+    }
+
+    fn design(&self, chain: &Chain, vnfs: u32) -> Option<Design> {
+        match self {
+            Family::Ends { ends, between } if chain.pattern == Traffic::Chain => {
+                Some(Design::ends(*ends, *between, vnfs))
+            }
+            Family::Ends { ends, .. } => Some(Design::uniform(*ends, chain.pattern, vnfs)),
+            Family::Named(design, _) if vnfs == chain.vnfs => Some(design.clone()),
+            Family::Named(design, _) => design.stretched(chain.pattern, vnfs),
+        }
     }
 
     /// Packets a second of all VNFs together.
-    fn system(self, bed: &Bed, chain: &Chain, vnfs: u32, frames: &Frames) -> Option<f64> {
-        let design = match chain.pattern {
-            Traffic::Chain => Design::ends(self.ends, self.between, vnfs),
-            Traffic::NorthSouth => Design::uniform(self.ends, Traffic::NorthSouth, vnfs),
+    fn system(&self, bed: &Bed, chain: &Chain, vnfs: u32, frames: &Frames) -> Option<f64> {
+        let design = self.design(chain, vnfs)?;
+        let polling;
+        let bed = match self {
+            Family::Named(_, Some(pmd_cores)) => {
+                polling = Bed { pmd_cores: *pmd_cores, ..bed.clone() };
+                &polling
+            }
+            Family::Named(_, None) | Family::Ends { .. } => bed,
         };
         let is_known = design.count(Datapath::Channel) == 0
             || frames.all(|bytes| bed.channel.as_ref().is_some_and(|cost| cost.covers(bytes)));
@@ -102,17 +144,17 @@ fn diamonds(path: Datapath, chain: &Chain, at: impl Fn(&published::Point) -> Opt
     Curve { label: format!("{} of others", path.name()), form: Form::Points(Mark::Published), points }
 }
 
-fn over_sizes(bed: &Bed, chain: &Chain) -> Figure {
+fn over_sizes(bed: &Bed, chain: &Chain, rates: &[Predicted<'_>]) -> Figure {
     let mut curves: Vec<Curve> = Vec::new();
     let gbps = |pps: f64, bytes: u32| pps * f64::from(bytes) * 8.0 / 1e9;
-    for family in Family::all(bed, chain.pattern) {
+    for family in Family::all(bed, chain, rates) {
         let point = |bytes: u32| {
             Some((f64::from(bytes), gbps(family.system(bed, chain, chain.vnfs, &Frames::of(bytes))?, bytes)))
         };
         let points = sizes().filter_map(point).collect();
         curves.push(Curve { label: family.label(), form: Form::Line, points });
-        curves.extend(family.is_uniform().then(|| {
-            diamonds(family.ends, chain, |point| {
+        curves.extend(family.path().map(|path| {
+            diamonds(path, chain, |point| {
                 let is_of_these = point.vnfs == Some(chain.vnfs);
                 let bytes = point.frame_bytes().filter(|_| is_of_these)?;
                 Some((bytes, point.system_mpps()? * bytes * 8.0 / 1e3))
@@ -135,21 +177,21 @@ fn over_sizes(bed: &Bed, chain: &Chain) -> Figure {
     figure(
         "rate_over_sizes",
         format!("How many Gb/s do {} VNFs send together, by the size of frames?", chain.vnfs),
-        "Modelled; bits of frames with their check sequence. Single points were published by others, of other hosts.",
+        "Modelled; bits of frames with their check sequence.",
         ("bytes of a frame", "Gb/s"),
         curves,
     )
 }
 
-fn over_vms(bed: &Bed, chain: &Chain, frames: &Frames) -> Figure {
+fn over_vms((bed, chain): (&Bed, &Chain), rates: &[Predicted<'_>], frames: &Frames) -> Figure {
     let size = frames.bytes();
     let mut curves: Vec<Curve> = Vec::new();
-    for family in Family::all(bed, chain.pattern) {
+    for family in Family::all(bed, chain, rates) {
         let point = |vnfs: u32| Some((f64::from(vnfs), family.system(bed, chain, vnfs, frames)? / 1e6));
         let points = (1..=chain.vnfs.max(LEAST_VMS)).filter_map(point).collect();
         curves.push(Curve { label: family.label(), form: Form::Line, points });
-        curves.extend(family.is_uniform().then(|| {
-            diamonds(family.ends, chain, |point| {
+        curves.extend(family.path().map(|path| {
+            diamonds(path, chain, |point| {
                 let vnfs = point.vnfs.filter(|_| point.frame_bytes() == Some(size))?;
                 Some((f64::from(vnfs), point.system_mpps()?))
             })
@@ -158,7 +200,7 @@ fn over_vms(bed: &Bed, chain: &Chain, frames: &Frames) -> Figure {
     figure(
         "rate_over_vms",
         format!("How many Mpps of {frames} bytes do VNFs send together, by their number?"),
-        "Modelled; packets counted where VNFs send them. Single points were published by others, of other hosts.",
+        "Modelled; packets counted where VNFs send them.",
         ("VNFs", "Mpps"),
         curves,
     )

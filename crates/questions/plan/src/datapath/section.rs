@@ -5,7 +5,7 @@ use super::plan::Plan;
 use super::predict::{Predicted, predict};
 use super::rules::{self, Planned};
 use super::{break_even, controls, figures, memory, polling, published, tables};
-use base::number::{many, packets_per_s};
+use base::number::{list, many, packets_per_s};
 use base::{Section, Unknown};
 use facts::validation::step;
 use facts::{Answer, Case, Error};
@@ -85,13 +85,17 @@ fn planned(plan: &Plan) -> Section {
     section
 }
 
+/// Rates that differ by less are one: they are printed with three digits.
+const EQUAL: f64 = 0.999;
+
 /// The best design of each chain and size, and what binds it.
 fn summary(rates: &[Predicted<'_>]) -> String {
     const MOST: usize = 4;
     let asked: Vec<&Predicted<'_>> = rules::asked(rates).collect();
     let sentence = |one: &&Predicted<'_>| {
         let subject = rules::subject(one);
-        let Some(best) = rules::allowed(rates, one).first().copied() else {
+        let allowed = rules::allowed(rates, one);
+        let Some(best) = allowed.first().copied() else {
             return format!("{subject}: no design has more than a bound.");
         };
         let pps = best.rate.chain_pps().unwrap_or_default();
@@ -102,9 +106,17 @@ fn summary(rates: &[Predicted<'_>]) -> String {
         let each = if best.chain.pattern == base::datapath::Traffic::NorthSouth { " for each VM" } else { "" };
         let cores =
             best.pmd_cores.map_or(String::new(), |cores| format!(" with {}", many(u64::from(cores), "polling CPU")));
+        let mut most: Vec<String> = Vec::new();
+        for design in allowed.iter().filter(|other| other.rate.chain_pps() >= Some(pps * EQUAL)) {
+            let shape = design.design.shape();
+            if !most.contains(&shape) {
+                most.push(shape);
+            }
+        }
+        let carry = if most.len() == 1 { "carries" } else { "carry" };
         format!(
-            "{subject}: of the designs that are calibrated, {} carries most: {}{each}{cores}, limited by {bound}{then}.",
-            best.design.shape(),
+            "{subject}: of the designs that are calibrated, {} {carry} most: {}{each}{cores}, limited by {bound}{then}.",
+            list(&most),
             packets_per_s(pps)
         )
     };

@@ -248,7 +248,7 @@ fn plain_sentence(measure: &Measures<'_>) -> String {
         "No {nested} was seen. The {vcpus} spent {} of the time in the guest and {} in KVM, over {exits}; top reasons: \
          {reasons}.",
         share(&|state| matches!(state, State::Guest(_))),
-        share(&|state| matches!(state, State::Handling(_))),
+        share(&|state| matches!(state, State::Handling(_) | State::HaltPoll)),
     )
 }
 

@@ -87,6 +87,15 @@ pub(super) fn of(measure: &Measures<'_>) -> Vec<Unknown> {
                 counted(part.unattributed, "KVM event has", "KVM events have")
             ),
         ),
+        (
+            "crowded",
+            part.doubts.crowded,
+            "events",
+            format!(
+                "{} of threads beyond the first 65,536 that the trace names: nothing is said of those.",
+                counted(part.doubts.crowded, "KVM event is", "KVM events are")
+            ),
+        ),
     ];
     let amounts = amounts.into_iter().filter(|(_, amount, ..)| *amount > 0);
     let note = |(what, amount, unit, text): (&str, u64, &str, String)| Unknown {

@@ -1,12 +1,12 @@
 //! The goals of the budget in sentences: each with its verdict, its number, the worst moment with its causes, and how sure it is.
 
-use super::measure::{Named, causes_within};
+use super::measure::{Named, causes_within, spans_by_name};
 use super::summary::{instant, window};
 use base::number::{counted, list, many, percent, thousands};
 use base::recording::Emulator;
 use facts::Case;
 use facts::attribution::ClockError;
-use facts::budget::{BLOCK_NS, Doubt, Episodes, Goal, Judged, Metric, Stat, Verdict, Windows, by_goal, exact};
+use facts::budget::{Alone, BLOCK_NS, Doubt, Episodes, Goal, Judged, Metric, Stat, Verdict, Windows, by_goal, exact};
 use facts::losses::{Definition, VcpuLosses};
 
 /// Causes of a worst moment that a sentence names.
@@ -164,6 +164,20 @@ impl<'c> Verdicts<'c> {
         }
         let (part, losses) = (&self.case.ledger().parts[place.0], self.losses(place));
         causes_within(losses, part, span)
+    }
+
+    /// The causes that break the goal by themselves, over the whole recording of the vCPU that is worst; the one that breaks most first.
+    pub(crate) fn alone(&self) -> Vec<(Named, Alone)> {
+        let Some(place) = self.worst().whose.place.filter(|_| self.goal.definition == Definition::Involuntary) else {
+            return Vec::new();
+        };
+        let (part, losses) = (&self.case.ledger().parts[place.0], self.losses(place));
+        let by_name = spans_by_name(losses, part);
+        let alone = facts::budget::alone(self.goal, losses.span, by_name.values().cloned());
+        let mut all: Vec<(Named, Alone)> =
+            by_name.into_keys().zip(alone).filter(|(_, alone)| alone.size() > 0.0).collect();
+        all.sort_by(|(_, one), (_, other)| other.size().total_cmp(&one.size()));
+        all
     }
 
     fn losses(&self, (part, vcpu): (usize, usize)) -> &'c VcpuLosses {

@@ -21,6 +21,8 @@ pub(crate) struct Measured<'c> {
     pub windows: Vec<WorstWindow>,
     /// The worst windows of one length, none of which overlap; the worst first.
     pub moments: Vec<Moment>,
+    /// The longest loss without a break.
+    pub longest: Option<Moment>,
     /// Who took how much, most first.
     pub culprits: Vec<(Named, StretchSums)>,
     pub definitions: [ByDefinition; 2],
@@ -134,6 +136,10 @@ impl<'c> Measured<'c> {
                 Moment { at_ns: on_axis(at_ns), length_ns, loss_ns, causes }
             });
         let moments = moments.collect();
+        let longest = lost.longest().map(|span| {
+            let causes = causes_within(losses, part, span);
+            Moment { at_ns: on_axis(span.from_ns), length_ns: span.length_ns(), loss_ns: span.length_ns(), causes }
+        });
         let culprits = losses.lost.culprits().into_iter().map(|(cause, sums)| (Named::of(cause, part), sums));
         let culprits = grouped(culprits, |sum: &mut StretchSums, more| {
             sum.count += more.count;
@@ -161,12 +167,18 @@ impl<'c> Measured<'c> {
         let pauses = Pauses::of(&lost, &losses.lost, &asked.lengths_ns);
         let over_time = OverTime::of(losses, &lost, on_axis);
         let culprits = most_first(culprits, |sum| sum.total_ns);
-        Self { part, vcpu, losses, windows, moments, culprits, definitions, pauses, over_time }
+        Self { part, vcpu, losses, windows, moments, longest, culprits, definitions, pauses, over_time }
     }
 
     /// How long nothing shows whether time was lost.
     pub(crate) fn unknown_ns(&self) -> u64 {
         self.losses.unknown.iter().map(Span::length_ns).sum()
+    }
+
+    /// How much of that came before the thread's first KVM event: that it ran a guest then is not known.
+    pub(crate) fn before_first_ns(&self) -> u64 {
+        let first = self.losses.unknown.first().filter(|first| first.from_ns == self.losses.span.from_ns);
+        first.map_or(0, Span::length_ns)
     }
 }
 
@@ -174,6 +186,15 @@ impl<'c> Measured<'c> {
 pub(super) fn causes_within(losses: &VcpuLosses, part: &PartFlow, span: Span) -> Vec<(Named, u64)> {
     let inside = losses.lost.causes_within(span).into_iter().map(|(cause, ns)| (Named::of(cause, part), ns));
     most_first(grouped(inside, |sum, ns| *sum += ns), |ns| *ns)
+}
+
+/// When each cause took time of a vCPU, in time order.
+pub(super) fn spans_by_name(losses: &VcpuLosses, part: &PartFlow) -> BTreeMap<Named, Vec<Span>> {
+    let mut spans: BTreeMap<Named, Vec<Span>> = BTreeMap::new();
+    for lost in losses.lost.iter() {
+        spans.entry(Named::of(lost.cause, part)).or_default().push(lost.span);
+    }
+    spans
 }
 
 fn grouped<T: Default>(rows: impl Iterator<Item = (Named, T)>, add: impl Fn(&mut T, T)) -> BTreeMap<Named, T> {

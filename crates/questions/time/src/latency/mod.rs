@@ -24,5 +24,6 @@ pub mod rules;
 mod section;
 mod summary;
 pub mod tables;
+mod truth;
 
 pub use section::{QUESTION, answer};

@@ -68,7 +68,7 @@ fn interrupts(case: &Case, file: &SampleFile, edges: Edges) -> String {
     std::iter::once(head).chain(lengths).chain([published]).collect::<Vec<_>>().join(" ")
 }
 
-/// `Of 1.20 s in 20 samples over 15 us of cyclictest, hog took 0.9 s (75 %); 10 % is unexplained, clocks are off by up to 40 ns. Without
+/// `Of 1.20 s in 20 samples over 15 us of cyclictest, hog took 0.9 s (75 %); 10 % has no cause in the trace, clocks are off by up to 40 ns. Without
 /// hog the longest would be 12 us, which keeps to the limit.`
 fn took(one: &Attributed) -> String {
     let (sums, named) = (&one.sums, one.sums.most_first());
@@ -85,12 +85,18 @@ fn took(one: &Attributed) -> String {
         0 => format!("all {}", many(sums.samples, "sample")),
         _ => format!("{} over {over}", many(sums.samples, "sample")),
     };
+    // What the trace forgot or never saw is no cause: nothing can be done about it by this name.
+    let (unknown, named): (Vec<_>, Vec<_>) = named.into_iter().partition(|(name, _)| *name == "unknown");
     let causes: Vec<String> = named
         .iter()
         .take(3)
         .map(|(name, taken)| format!("{name} took {} ({})", duration(taken.total_ns as f64), share(taken.total_ns)))
         .collect();
     let causes = if causes.is_empty() { String::new() } else { format!("{}; ", causes.join(", ")) };
+    let waited = unknown.first().map(|(_, taken)| {
+        let (took, share) = (duration(taken.total_ns as f64), share(taken.total_ns));
+        format!("for {took} ({share}) the trace does not show which task had the CPU; ")
+    });
     let without = named.first().map(|(name, _)| {
         let longest_ns = sums.max_without_ns(name);
         let keeps = one.over.limit_ns.is_some_and(|limit_ns| longest_ns <= limit_ns);
@@ -100,9 +106,10 @@ fn took(one: &Attributed) -> String {
     let clocks = one.by.clock_error().filter(|error| error.most_ns() > 0).map(ClockError::phrase);
     let clocks = clocks.map_or(String::new(), |off| format!(", {off}"));
     format!(
-        "Of {} in {which} of {}, {causes}{} is unexplained{clocks}.{}",
+        "Of {} in {which} of {}, {causes}{}{} has no cause in the trace{clocks}.{}",
         duration(sums.total_ns as f64),
         one.source.name(),
+        waited.unwrap_or_default(),
         share(sums.unexplained.total_ns),
         without.unwrap_or_default()
     )

@@ -3,7 +3,7 @@
 use super::goals::{self, Verdicts};
 use super::measure::{Measured, measure};
 use super::rules::RULES;
-use super::{figures, lacking, paths, results, summary, tables};
+use super::{figures, lacking, paths, results, summary, tables, truth};
 use base::number::{duration, percent};
 use base::{Finding, Section, Unknown, in_order};
 use facts::ledger::asked;
@@ -33,7 +33,8 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let verdicts = goals::verdicts(case);
     let judged = case.budget().map(|budget| goals::summary(&budget.name, &verdicts));
     let losses = (!seen.is_empty()).then(|| summary::of(seen, case.budget().is_some()));
-    let sentences = judged.into_iter().chain(losses).chain(results::sentences(case));
+    let sentences =
+        judged.into_iter().chain(losses).chain(results::sentences(case)).chain(truth::sentences(seen, case));
     section.summary = sentences.collect::<Vec<_>>().join("\n\n");
     section.findings = findings(&verdicts, case);
     section.figures.extend(figures::of_losses(seen, case));

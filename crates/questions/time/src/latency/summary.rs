@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 /// Causes that a sentence names one by one.
 const MOST_CAUSES: usize = 4;
 
+/// The share of all time from which on what is left out of a sum is said beside it.
+const MUCH: f64 = 0.01;
+
 /// The worst moment of all vCPUs, how much was lost in all, and the same by the other definition; where goals are judged, they have
 /// said all but how much was lost in all.
 pub(super) fn of(measured: &[Measured<'_>], is_judged: bool) -> String {
@@ -28,8 +31,11 @@ pub(super) fn of(measured: &[Measured<'_>], is_judged: bool) -> String {
     sentences.join(" ")
 }
 
-/// `vCPU 2 of vm1 lost 37.0 us in the millisecond at 12.345678 s: 22.0 us kworker/3:1, 15.0 us local_timer.`
+/// `vCPU 2 of vm1 lost 37.0 us in the millisecond at 12.345678 s: 22.0 us kworker/3:1, 15.0 us local_timer.` Where whole windows are lost,
+/// the worst of them says nothing: then how long the longest loss lasted.
 fn worst_moment(one: &Measured<'_>, moment: &Moment) -> String {
+    let longest = one.longest.as_ref().filter(|longest| longest.length_ns > moment.length_ns);
+    let moment = longest.unwrap_or(moment);
     let mut causes: Vec<String> = moment
         .causes
         .iter()
@@ -38,15 +44,12 @@ fn worst_moment(one: &Measured<'_>, moment: &Moment) -> String {
         .collect();
     let rest_ns: u64 = moment.causes.iter().skip(MOST_CAUSES).map(|(_, ns)| ns).sum();
     causes.extend((rest_ns > 0).then(|| format!("{} other causes", duration(rest_ns as f64))));
-    format!(
-        "vCPU {} of {} lost {} in the {} at {}: {}.",
-        one.vcpu.vcpu,
-        one.vcpu.vm,
-        duration(moment.loss_ns as f64),
-        window(moment.length_ns),
-        instant(moment.at_ns),
-        causes.join(", ")
-    )
+    let (lost, at, causes) = (duration(moment.loss_ns as f64), instant(moment.at_ns), causes.join(", "));
+    let when = match longest {
+        Some(_) => format!("without a break from {at} on"),
+        None => format!("in the {} at {at}", window(moment.length_ns)),
+    };
+    format!("vCPU {} of {} lost {lost} {when}: {causes}.", one.vcpu.vcpu, one.vcpu.vm)
 }
 
 fn in_all(measured: &[Measured<'_>], total_ns: u64) -> String {
@@ -59,8 +62,16 @@ fn in_all(measured: &[Measured<'_>], total_ns: u64) -> String {
     let mut most: Vec<(String, u64)> = sums.into_iter().collect();
     most.sort_by_key(|(_, ns)| Reverse(*ns));
     let most: Vec<String> = most.into_iter().take(3).map(|(phrase, _)| phrase).collect();
+    let before_ns: u64 = measured.iter().map(Measured::before_first_ns).sum();
+    // What it waited then stands in `flow.vcpus`, so that whoever reads both sees two sums.
+    let before = if before_ns as f64 >= MUCH * wall_ns as f64 {
+        let whose = if measured.len() == 1 { "its first KVM event" } else { "their first KVM events" };
+        format!("; {} before {whose} are not counted", duration(before_ns as f64))
+    } else {
+        String::new()
+    };
     format!(
-        "{whose} lost {} ({} of the time), mostly to {}.",
+        "{whose} lost {} ({} of the time{before}), mostly to {}.",
         duration(total_ns as f64),
         percent(total_ns as f64 / wall_ns.max(1) as f64),
         list(&most)

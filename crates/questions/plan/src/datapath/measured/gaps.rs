@@ -3,9 +3,9 @@
 //! In: trials with the times of their windows, and the trace of the same machine. Out: a table whose rows add up, with the time that
 //! the thread itself ran, to the window; and sentences on what the trace lacks and what recording it cost.
 
-use super::tables::MOST_ROWS;
 use base::datapath::{DatapathRun, Poller};
 use base::number::{list, many, percent};
+use base::table::Shown;
 use base::{Cell, Span, Table, TableSpec, Unknown, shown, table};
 use facts::Case;
 use facts::attribution::pollers::{Asked, Spent, spent};
@@ -24,11 +24,15 @@ pub(super) const GAPS: TableSpec = table! {
           ran, they add up to the window. An interrupt cuts what it interrupts in two. What the machine below took is in none of them.";
     key machine, key pattern, key_u64("") vnfs, key_u64("") size_bytes, key_u64("") repeat, key thread, key_u64("") tid,
     u64("") cpu, key kind, key by, key_u64("") by_tid, count count, ns total_ns, ns max_ns, share share;
-    shown![
-        "Who took the CPUs of polling threads, by the trace", MOST_ROWS;
-        vnfs: "VNFs", size_bytes: "bytes", repeat: "trial", thread, cpu: "CPU", kind, by, by_tid: "its id",
-        count: "times", total_ns: "total", max_ns: "longest", share: "of window",
-    ]
+    Shown {
+        largest_first: Some("total_ns"),
+        rest: Some("of less time"),
+        ..shown![
+            "Who took most of the CPUs of polling threads, by the trace", 16;
+            vnfs: "VNFs", size_bytes: "bytes", repeat: "trial", thread, cpu: "CPU", kind, by, by_tid: "its id",
+            count: "times", total_ns: "total", max_ns: "longest", share: "of window",
+        ]
+    }
 };
 
 /// A polling thread in a trial, and what became of its window.

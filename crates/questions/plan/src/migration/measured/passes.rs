@@ -6,13 +6,14 @@ use facts::migrations::{Migration, Poll};
 pub(super) const PASSES: TableSpec = table! {
     migration.passes version 1:
     "One pass over the guest's memory; pass 0 is QEMU's first. Times count from the command `migrate`. What no answer between two \
-          passes told is missing; `dirty_pages` is what was left to send when the pass was over.";
+          passes told is missing; `dirty_pages` is what was left to send when the pass was over. The final one goes on under another number \
+          once the guest is stopped.";
     key_u64("") pass, ns start_ns, ns end_ns, u64("bytes") bytes, count pages, count zero_pages, count dirty_pages,
-    f64("bytes/s") rate_bytes_per_s, share throttle, key_u64("") run;
+    f64("bytes/s") rate_bytes_per_s, share throttle, key_u64("") run, flag is_final;
     shown![
         "Passes", 40;
         run, pass, start_ns: "since", end_ns: "until", bytes: "sent", zero_pages: "zero pages",
-        dirty_pages: "pages left", rate_bytes_per_s: "per second",
+        dirty_pages: "pages left", rate_bytes_per_s: "per second", is_final: "final",
     ]
 };
 
@@ -40,6 +41,19 @@ impl Pass {
 
 /// QEMU counts its passes from 1.
 const FIRST: u64 = 1;
+
+/// Passes before the final one, of a migration that completed. By events: the sync before the guest was stopped found little enough left, so
+/// that the final one begins there; where the first one was over before QEMU knew a bandwidth, nothing looked for more. By sums: QEMU counts
+/// that sync, and the one with the guest stopped (`dirty-sync-count`; migration/ram.c, `ram_save_complete`, QEMU 7.2), but for post-copy.
+pub(in super::super) fn before_final(migration: &Migration) -> Option<u64> {
+    if migration.total_ns().is_some() {
+        let before = migration.passes.iter().filter(|(_, at_ns)| Some(*at_ns) < migration.stopped_ns);
+        return before.map(|(number, _)| number.saturating_sub(FIRST).max(1)).max();
+    }
+    let asked_for = migration.last(|poll| poll.requested_pages).unwrap_or(0);
+    let counted = migration.counted_passes.filter(|_| migration.is_completed() && asked_for == 0);
+    counted.map(|syncs| syncs.saturating_sub(2).max(1))
+}
 
 /// What is left to send.
 fn remaining_pages(poll: &Poll) -> Option<u64> {
@@ -89,6 +103,7 @@ pub(super) fn of(migration: &Migration) -> Vec<Pass> {
 pub(super) fn table(migrations: &[Migration]) -> Table {
     let mut table = Table::new(&PASSES);
     for (run, migration) in migrations.iter().enumerate() {
+        let before = before_final(migration);
         for pass in of(migration) {
             let count = |value: Option<u64>| value.map_or(Cell::Missing, Cell::U64);
             let real = |value: Option<f64>| value.map_or(Cell::Missing, Cell::F64);
@@ -103,6 +118,7 @@ pub(super) fn table(migrations: &[Migration]) -> Table {
                 real(pass.bytes_per_s()),
                 real(pass.throttle),
                 (run as u64).into(),
+                before.map(|before| pass.number >= before).map_or(Cell::Missing, Cell::Bool),
             ]);
         }
     }

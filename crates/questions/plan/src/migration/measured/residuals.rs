@@ -1,5 +1,6 @@
 //! Was what was said before a run right?
 
+use super::passes;
 use base::method::Method;
 use base::prediction::Said;
 use base::{Cell, Table, TableSpec, shown, table};
@@ -23,12 +24,7 @@ pub(in super::super) fn actual(migration: &Migration, what: &str) -> Option<f64>
     match what {
         "total" => Some(total_ns as f64),
         "downtime" => migration.by_events().map(|ns| ns as f64),
-        // The last one before the guest was stopped found little enough left; the one after is the final one. Where the first one was over before
-        // QEMU knew a bandwidth, nothing looked for more.
-        "passes" => {
-            let before = migration.passes.iter().filter(|(_, at_ns)| Some(*at_ns) < migration.stopped_ns);
-            Some(before.map(|(number, _)| number.saturating_sub(1).max(1)).max().unwrap_or_default() as f64)
-        }
+        "passes" => Some(passes::before_final(migration).unwrap_or_default() as f64),
         "bytes" => migration.last(|poll| poll.transferred_bytes).map(|bytes| bytes as f64),
         _ => None,
     }

@@ -118,7 +118,7 @@ fn by_its_own_account(migration: &Migration) -> String {
     }
 }
 
-/// `took 17 ms and 2 passes by its own account, which says that the guest was dark for 2 ms`
+/// `took 17 ms and 1 pass before the final one (dirty sync count 3) by its own account, which says that the guest was dark for 2 ms`
 fn by_sums(migration: &Migration) -> String {
     let dark = migration.by_checkpoints().map(|dark_ns| duration(dark_ns as f64));
     let reported = migration.last(|poll| poll.downtime_ms);
@@ -129,7 +129,12 @@ fn by_sums(migration: &Migration) -> String {
         (None, None) => String::new(),
     };
     let sent = migration.last(|poll| poll.transferred_bytes).map(|sent| format!(" for {}", bytes(sent as f64)));
-    let passes = migration.counted_passes.map(|passes| format!(" and {}", counted(passes, "pass", "passes")));
+    let passes = migration.counted_passes.map(|syncs| match passes::before_final(migration) {
+        Some(before) => {
+            format!(" and {} before the final one (dirty sync count {syncs})", counted(before, "pass", "passes"))
+        }
+        None => format!(", with a dirty sync count of {syncs},"),
+    });
     let why = migration.last(|poll| poll.error.clone()).map_or(String::new(), |why| format!(": {why}"));
     match (migration.last(|poll| poll.total_ms), &migration.ended) {
         (_, Some((_, how))) if how != "completed" => format!("ended as {how}{why}"),

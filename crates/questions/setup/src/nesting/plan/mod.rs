@@ -13,6 +13,7 @@ pub mod benched;
 pub(crate) mod calibrations;
 pub(crate) mod consistency;
 pub mod effects;
+mod figures;
 pub(crate) mod inputs;
 pub mod model;
 pub(crate) mod predict;
@@ -121,6 +122,7 @@ fn section(inputs: &Inputs, wanted: &Wanted, emulated: Option<Emulator>) -> Sect
     }
     let rows = if inputs.shares.is_empty() { Vec::new() } else { predict::predict(inputs, wanted) };
     section.summary = summary(inputs, &rows);
+    section.figures = figures::figure(&rows).into_iter().collect();
     section.tables = vec![tables::plan(&rows)];
     if !rows.is_empty() {
         section.tables.push(tables::exits(inputs));

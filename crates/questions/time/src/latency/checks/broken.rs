@@ -1,12 +1,13 @@
 //! Goals that are broken: the worst moment, and what takes its main culprits away from the vCPU.
 
 use super::super::goals::Verdicts;
+use super::super::measure::Named;
 use super::seen;
-use base::number::percent;
+use base::number::{many, percent};
 use base::{About, Change, Cost, CostKind, Evidence, Severity, Span};
 use facts::Case;
 use facts::apart::{affinity, apart, ends_by_itself, interrupt_leaves};
-use facts::budget::{Verdict, exact};
+use facts::budget::{Alone, Verdict, exact};
 use facts::ledger::model::PartFlow;
 use facts::losses::LostIn;
 use facts::rule::Hit;
@@ -77,8 +78,7 @@ fn culprits(verdicts: &Verdicts<'_>, part: &PartFlow, own: i32, hit: &mut Hit) {
         (Some(vm), Some(vcpu)) => evidence.key("vm", vm.as_str()).key("vcpu", u64::from(vcpu)),
         _ => evidence,
     };
-    for (named, ns) in verdicts.causes().into_iter().take(MOST_LISTED) {
-        let what = format!("{} {}", exact(ns), named.phrase());
+    for (named, what) in ranked(verdicts) {
         let seen = of_vcpu(Evidence::in_table(what, "latency.culprits")).key("by", named.by.as_str());
         let thread = named.by_tid.filter(|tid| *tid != 0);
         hit.evidence.push(seen.about(thread.map(|tid| About::Thread { tid })));
@@ -94,6 +94,32 @@ fn culprits(verdicts: &Verdicts<'_>, part: &PartFlow, own: i32, hit: &mut Hit) {
     if hit.changes.is_empty() {
         hit.fix.push("kvmscope check   # shows which threads share CPUs with vCPUs".to_owned());
     }
+}
+
+/// Who breaks the goal most often over the recording, and who took most of the worst moment, with what is said of each.
+fn ranked(verdicts: &Verdicts<'_>) -> Vec<(Named, String)> {
+    let worst = verdicts.causes();
+    let in_worst = |named: &Named| worst.iter().find(|(known, _)| known == named).map(|(_, ns)| exact(*ns));
+    let mut all: Vec<(Named, String)> = Vec::new();
+    for (named, alone) in verdicts.alone().into_iter().take(MOST_LISTED) {
+        let over = match (alone, verdicts.goal.window_ns) {
+            (Alone::Windows(share), Some(window_ns)) => {
+                format!("breaks {} of all windows of {} alone", percent(share), exact(window_ns))
+            }
+            (Alone::Windows(share), None) => format!("breaks {} of all windows alone", percent(share)),
+            (Alone::Losses(count), _) => format!("is over the limit {} by itself", many(count, "time")),
+        };
+        let took = in_worst(&named).map_or(String::new(), |ns| format!(", and took {ns} in the worst moment"));
+        let what = format!("{} {over}{took}", named.phrase());
+        all.push((named, what));
+    }
+    for (named, ns) in worst.iter().take(MOST_LISTED) {
+        if !all.iter().any(|(known, _)| known == named) {
+            all.push((named.clone(), format!("{} {}", exact(*ns), named.phrase())));
+        }
+    }
+    all.truncate(MOST_LISTED);
+    all
 }
 
 /// A device's interrupt leaves the CPUs of the vCPU that it interrupted, where a snapshot says which both may use.

@@ -20,8 +20,10 @@ const MOST_ROWS: usize = 16;
 pub(crate) struct OverTime {
     /// Where the pieces begin and end, on the recording's axis.
     ends: Span,
-    /// What was lost in each; `None` where too little is known to tell.
-    cells: Vec<Option<u64>>,
+    /// What was lost in each.
+    lost_ns: Box<[u64]>,
+    /// A bit for each of which enough is known to tell.
+    known: u64,
 }
 
 impl OverTime {
@@ -35,11 +37,22 @@ impl OverTime {
             known(lost.within(own), unknown.within(own), own.length_ns())
         };
         let ends = Span { from_ns: on_axis(span.from_ns), to_ns: on_axis(span.to_ns) };
-        Self { ends, cells: (0..CELLS).map(cell).collect() }
+        let mut over_time = Self { ends, lost_ns: vec![0; CELLS as usize].into(), known: 0 };
+        for (number, ns) in (0..CELLS).filter_map(|number| Some((number, cell(number)?))) {
+            over_time.lost_ns[number as usize] = ns;
+            over_time.known |= 1 << number;
+        }
+        over_time
+    }
+
+    /// What was lost in each piece; `None` where too little is known to tell.
+    fn cells(&self) -> impl Iterator<Item = Option<u64>> {
+        let is_known = |number: usize| self.known >> number & 1 == 1;
+        self.lost_ns.iter().enumerate().map(move |(number, ns)| is_known(number).then_some(*ns))
     }
 
     fn total_ns(&self) -> u64 {
-        self.cells.iter().flatten().sum()
+        self.lost_ns.iter().sum()
     }
 }
 
@@ -56,7 +69,7 @@ pub(super) fn figures(measured: &[Measured<'_>]) -> Vec<Figure> {
 fn figure(measured: &[Measured<'_>], part: &PartFlow) -> Option<Figure> {
     let mut rows: Vec<&Measured<'_>> = measured.iter().filter(|one| std::ptr::eq(one.part, part)).collect();
     let of = rows.len();
-    let worst = rows.iter().flat_map(|one| one.over_time.cells.iter().flatten()).max().copied()?;
+    let worst = rows.iter().flat_map(|one| one.over_time.lost_ns.iter()).max().copied()?;
     if worst == 0 {
         return None;
     }
@@ -77,7 +90,7 @@ fn figure(measured: &[Measured<'_>], part: &PartFlow) -> Option<Figure> {
     );
     let row = |one: &&Measured<'_>| HeatRow {
         label: name(one),
-        cells: one.over_time.cells.iter().map(|cell| cell.map(|ns| ns as f64)).collect(),
+        cells: one.over_time.cells().map(|cell| cell.map(|ns| ns as f64)).collect(),
     };
     Some(Figure {
         id: format!("over-time-{}", part.machine),

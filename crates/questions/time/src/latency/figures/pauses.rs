@@ -103,7 +103,13 @@ pub(super) fn figure(measured: &[Measured<'_>], case: &Case) -> Option<Figure> {
     );
     let unknown_ns: u64 = measured.iter().map(Measured::unknown_ns).sum();
     if unknown_ns > 0 {
-        caption.push_str(&format!(" Not counted: {} of which nothing is known.", duration(unknown_ns as f64)));
+        let before_ns: u64 = measured.iter().map(Measured::before_first_ns).sum();
+        let before = if before_ns > 0 {
+            format!(", {} of it before the first KVM event", duration(before_ns as f64))
+        } else {
+            String::new()
+        };
+        caption.push_str(&format!(" Not counted: {} of unknown time{before}.", duration(unknown_ns as f64)));
     }
     let taken = |state: LostIn| {
         let culprits = measured.iter().flat_map(|one| &one.culprits).filter(move |(named, _)| named.state == state);

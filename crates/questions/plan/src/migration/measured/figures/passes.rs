@@ -1,6 +1,6 @@
 //! What was really left as each pass began, down to what may be left when the guest is stopped.
 
-use super::super::passes::{Pass, of};
+use super::super::passes::{Pass, before_final, of};
 use super::{MOST_CURVES, time, whose};
 use crate::migration::model::memory::PAGE_BYTES;
 use base::Figure;
@@ -19,7 +19,7 @@ pub(super) fn figure(migrations: &[Migration]) -> Option<Figure> {
         .map(|(run, migration)| (run, migration, points(&of(migration))))
         .filter(|(.., points)| points.len() > 1)
         .collect();
-    let (run, _, first) = courses.first()?;
+    let (run, first_migration, first) = courses.first()?;
     let left_out = courses.len().saturating_sub(MOST_CURVES) as u64;
     let drawn = || courses.iter().take(MOST_CURVES);
     let mut limits: Vec<Limit> = Vec::new();
@@ -28,7 +28,7 @@ pub(super) fn figure(migrations: &[Migration]) -> Option<Figure> {
             limits.push(limit);
         }
     }
-    let mut caption = caption(whose(*run, migrations.len()), first, limits.first());
+    let mut caption = caption(whose(*run, migrations.len()), first_migration, first, limits.first());
     if left_out > 0 {
         caption.push_str(&format!(" {} more are not drawn.", many(left_out, "run")));
     }
@@ -51,9 +51,11 @@ pub(super) fn figure(migrations: &[Migration]) -> Option<Figure> {
     })
 }
 
-/// `run 0 left 57 of 32,388 pages in 3 passes: below the 1,218 that go over in the downtime limit.`
-fn caption(whose: String, points: &[(f64, f64)], limit: Option<&Limit>) -> String {
-    let [(_, whole), .., (_, last)] = points else { return String::new() };
+/// `Of 32,388 pages run 0 left 57 in 3 passes: below the 1,218 that go over in the downtime limit.` What the final one leaves decides nothing.
+fn caption(whose: String, migration: &Migration, points: &[(f64, f64)], limit: Option<&Limit>) -> String {
+    let [(_, whole), left @ ..] = points else { return String::new() };
+    let passes = before_final(migration).map_or(left.len(), |before| left.len().min(before as usize));
+    let Some((_, last)) = passes.checked_sub(1).and_then(|last| left.get(last)) else { return String::new() };
     let held = match limit {
         Some(limit) if *last <= limit.value => "below",
         Some(_) => "above",
@@ -65,7 +67,7 @@ fn caption(whose: String, points: &[(f64, f64)], limit: Option<&Limit>) -> Strin
         "Of {} pages {whose} left {} in {}{}.",
         thousands(*whole as u64),
         thousands(*last as u64),
-        counted(points.len() as u64 - 1, "pass", "passes"),
+        counted(passes as u64, "pass", "passes"),
         limit.unwrap_or_default()
     )
 }
@@ -84,7 +86,7 @@ fn points(passes: &[Pass]) -> Vec<(f64, f64)> {
 fn limit(migration: &Migration) -> Option<Limit> {
     let (limit_ns, bytes_per_s) = (migration.downtime_limit_ns? as f64, migration.max_bytes_per_s? as f64);
     Some(Limit {
-        label: format!("{} at {}/s", duration(limit_ns), bytes(bytes_per_s)),
+        label: format!("limit for {} at {}/s", duration(limit_ns), bytes(bytes_per_s)),
         on: On::Y,
         value: (limit_ns / 1e9 * bytes_per_s / PAGE_BYTES).round(),
         until: None,

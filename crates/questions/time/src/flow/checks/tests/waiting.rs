@@ -41,6 +41,25 @@ fn waiting_names_who_ran_and_sets_no_mask_that_nobody_read() {
     assert_eq!(fired(&part), [""; 0]);
 }
 
+#[test]
+fn a_quota_that_was_used_up_is_named_before_whoever_ran_meanwhile() {
+    use facts::ledger::model::SpentQuota;
+    use host::machine::Throttled;
+    let mut part = quiet(Isa::Vmx);
+    waiting_for(&mut part, 0..1, 7);
+    let found = |part: &PartFlow| advise(&Measures::of(part, &Given::default()), None).remove(0);
+    assert!(!found(&part).title.contains("quota"), "{}", found(&part).title);
+    let throttled = Throttled { periods: 88, throttled: 61, ns: 150_000_000, cpus: 0.2 };
+    part.quotas.insert(100, SpentQuota { group: "/labq".into(), throttled });
+    let limited = found(&part);
+    assert!(limited.title.contains("quota") && limited.title.contains("69.3 %"), "{}", limited.title);
+    let said =
+        "the CPU quota of /labq throttled it in 69.3 % of periods, up to 150.0 ms of this wait: raise the quota first";
+    assert!(limited.evidence.iter().any(|seen| seen.what == said), "{:?}", limited.evidence);
+    part.quotas = [(7, part.quotas.remove(&100).unwrap())].into();
+    assert!(!found(&part).title.contains("quota"), "that of another thread says nothing of this one");
+}
+
 /// `vcpus` VMs whose vCPUs all waited for the task `by`.
 fn waiting_for(part: &mut PartFlow, vcpus: std::ops::Range<usize>, by: i32) {
     for vcpu in &mut part.vcpus[vcpus] {
