@@ -11,7 +11,9 @@ export function readingWords(id: string, size: number, ms: number, progress: Pro
   const share = shareOf(progress);
   if (progress && share !== null) {
     const again = progress.pass > 1 ? `, pass ${progress.pass}` : "";
-    return `Reading ${id}: ${Math.floor(100 * share)} % of ${bytes(progress.of_bytes)}${again} …`;
+    // Answers and timeline may be read at once: the size is the file's, not the sum of both.
+    const all = bytes(size > 0 ? size : progress.of_bytes);
+    return `Reading ${id}: ${Math.floor(100 * share)} % of ${all}${again} …`;
   }
   const all = size > 0 ? `, ${bytes(size)}` : "";
   return `Reading ${id}${all}, for ${roundDuration(Math.floor(ms / 1000) * 1e9)} …`;

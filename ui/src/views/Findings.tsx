@@ -48,7 +48,7 @@ export function Findings({ recording, Drawing }: { recording: Recording; Drawing
       </h2>
       {findings.length === 0 &&
         (examined(recording.report) ? (
-          <p>Every rule that this recording has data for was checked, and none applies.</p>
+          <p>Every rule that there is data for was checked, and none applies.</p>
         ) : (
           <p>
             This recording contains no exits of a vCPU, so no rule about exits could be checked. Run{" "}

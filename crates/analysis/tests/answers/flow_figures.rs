@@ -150,3 +150,41 @@ fn reflected_exits_are_a_step_of_their_own_out_of_the_time_of_l1() {
     assert!(near(own + reflected, sum(&section, "vcpus", "guest_l1_ns", |_| true) / wall));
     assert!(reflected > 0.0 && reflected <= sum(&section, "chains", "total_ns", |_| true) / wall);
 }
+
+/// Counted by `trace-cmd report L0/trace.dat | grep kvm_exit`, by reason.
+const COUNTED: [(&str, &str, f64); 9] = [
+    ("svm-linux", "", 11_981.0),
+    ("svm-linux", "MSR", 3_595.0),
+    ("svm-linux", "VMLOAD", 1_800.0),
+    ("svm-linux", "VMSAVE", 941.0),
+    ("svm-linux", "VMRUN", 900.0),
+    ("nested-vmx-shadow-off-hog", "", 2_644.0),
+    ("nested-vmx-shadow-off-hog", "VMREAD", 1_192.0),
+    ("nested-vmx-shadow-off-hog", "VMWRITE", 832.0),
+    ("nested-vmx-shadow-off-hog", "CPUID", 298.0),
+];
+
+/// Shares of the time of L0's vCPUs, in percent, recomputed from the printed events by hand.
+const SHARES: [(&str, &str, f64); 8] = [
+    ("nested-vmx-shadow-off-hog", "preempted_ns", 46.2),
+    ("nested-vmx-shadow-off-hog", "guest_l1_ns", 9.0),
+    ("nested-vmx-shadow-off-hog", "guest_l2_ns", 1.2),
+    ("vmx-linux-shadow-off", "guest_l2_ns", 57.9),
+    ("vmx-linux-shadow-off", "guest_l1_ns", 14.0),
+    ("vmx-linux-shadow-off", "handling_l2_ns", 3.8),
+    ("vmx-linux-shadow-on", "guest_l2_ns", 66.2),
+    ("vmx-linux-shadow-on", "guest_l1_ns", 10.6),
+];
+
+#[test]
+fn exits_and_shares_are_those_that_others_counted() {
+    for (name, reason, expected) in COUNTED {
+        let is_it = |row: &Row<'_>| reason.is_empty() || row.text("reason") == Some(reason);
+        assert_eq!(sum(&section(name), "exits", "count", is_it), expected, "{name} {reason}");
+    }
+    for (name, column, percent) in SHARES {
+        let section = section(name);
+        let share = 100.0 * sum(&section, "vcpus", column, |_| true) / sum(&section, "vcpus", "wall_ns", |_| true);
+        assert!((share - percent).abs() <= 0.05, "{name} {column}: {share}");
+    }
+}

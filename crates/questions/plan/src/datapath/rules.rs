@@ -38,7 +38,8 @@ const RULES: &[Rule<Check>] = &[
         why: "What a hop costs differs by a factor of four between hosts, versions and sizes of frames, so the program has no \
               default for it. Until it is measured, designs with the switch have a bound and no rate.",
         fix: &[
-            "kvmscope plan chain --hop 240+0.24   # cycles of a hop, and more for each byte, from PMD statistics of the host",
+            "kvmscope lab ovs --vnfs 1,2 --size 64,512,1518 -o bed   # measures what a hop costs on this host",
+            "kvmscope plan chain --calibrate bed   # and the options of this plan",
         ],
         source: FORMULAE,
         ..Rule::checked_by(calibrate)
