@@ -127,6 +127,8 @@ pub struct Scale {
     pub from: f64,
     /// The value at its end.
     pub to: f64,
+    /// In how many equal parts its marks divide a linear one.
+    parts: u32,
     is_logarithmic: bool,
 }
 
@@ -150,14 +152,15 @@ impl Axis {
         let is_logarithmic = self.is_logarithmic;
         if most == 0.0 {
             let from = if is_logarithmic { 1.0 } else { 0.0 };
-            return Scale { from, to: from + if is_logarithmic { 9.0 } else { 1.0 }, is_logarithmic };
+            return Scale { from, to: from + if is_logarithmic { 9.0 } else { 1.0 }, parts: 5, is_logarithmic };
         }
         if !is_logarithmic {
-            return Scale { from: 0.0, to: round_above(most), is_logarithmic };
+            let (to, parts) = steps_to(most);
+            return Scale { from: 0.0, to, parts, is_logarithmic };
         }
         let from = least.log10().floor() as i32;
         let to = (most.log10().ceil() as i32).max(from + 1);
-        Scale { from: 10_f64.powi(from), to: 10_f64.powi(to), is_logarithmic }
+        Scale { from: 10_f64.powi(from), to: 10_f64.powi(to), parts: 1, is_logarithmic }
     }
 }
 
@@ -181,38 +184,41 @@ impl Scale {
         }
     }
 
-    /// Round values along it, from its beginning on, two to six.
+    /// Round values along it, from its beginning on, two to eleven.
     pub fn marks(self) -> Vec<f64> {
         if self.is_logarithmic {
             let (from, to) = (self.from.log10().round() as i32, self.to.log10().round() as i32);
             let step = ((to - from) / 6 + 1).max(1) as usize;
             return (from..=to).step_by(step).map(|power| 10_f64.powi(power)).collect();
         }
-        let is_end =
-            |(times, _): &&(f64, u32)| (self.to - times_decade(*times, decade(self.to))).abs() < 1e-9 * self.to;
-        let parts = ENDS.iter().find(is_end).map_or(5, |(_, parts)| *parts);
-        (0..=parts).map(|part| self.from + (self.to - self.from) * f64::from(part) / f64::from(parts)).collect()
+        let length = self.to - self.from;
+        (0..=self.parts).map(|part| self.from + length * f64::from(part) / f64::from(self.parts)).collect()
     }
 }
 
-/// Where a linear scale ends, in powers of ten, and in how many parts marks divide it: whole numbers stay whole, 2 of 10, 3 of 12, 5 of 20.
-const ENDS: [(f64, u32); 11] =
-    [(1.0, 5), (1.2, 4), (1.5, 5), (2.0, 4), (2.5, 5), (3.0, 3), (4.0, 4), (5.0, 5), (6.0, 3), (8.0, 4), (10.0, 5)];
+/// A linear scale has at least so many steps, and ends at most so far beyond what it holds.
+const STEPS: f64 = 3.0;
+const BEYOND: f64 = 1.25;
 
-/// The power of ten that `value` is not below.
-fn decade(value: f64) -> i32 {
-    value.log10().floor() as i32
+/// The end of a linear scale that holds `most`, and in how many steps: the largest of one, two or five times a power of ten that ends near it. 1,518
+/// ends at 1,600 and not at 2,000. As the dashboard's.
+fn steps_to(most: f64) -> (f64, u32) {
+    let first = most.log10().ceil() as i32;
+    for decade in (first - 3..=first).rev() {
+        for times in [5.0, 2.0, 1.0] {
+            let step = times_decade(times, decade);
+            let count = (most / step * (1.0 - 1e-12)).ceil();
+            if count >= STEPS && step * count <= most * BEYOND {
+                return (times_decade(times * count, decade), count as u32);
+            }
+        }
+    }
+    (most, 1)
 }
 
 /// `times` a power of ten, as exact as a decimal number can be: 0.6, not 0.6000000000000001.
 fn times_decade(times: f64, decade: i32) -> f64 {
     if decade < 0 { times / 10_f64.powi(-decade) } else { times * 10_f64.powi(decade) }
-}
-
-/// The least of [`ENDS`] that is not below `value`.
-fn round_above(value: f64) -> f64 {
-    let ends = ENDS.into_iter().map(|(times, _)| times_decade(times, decade(value)));
-    ends.into_iter().find(|end| *end >= value * (1.0 - 1e-12)).unwrap_or(value)
 }
 
 #[cfg(test)]
@@ -227,10 +233,10 @@ mod tests {
     fn scales_have_round_ends_and_hold_every_value() {
         let linear = |most: f64| axis(false).scale([0.0, 3.0, most].into_iter());
         assert_eq!([8.0, 10.0, 11.0, 37.0, 180.0].map(|most| linear(most).to), [8.0, 10.0, 12.0, 40.0, 200.0]);
+        assert_eq!([316.0, 1_518.0, 0.52e9].map(|most| linear(most).to), [350.0, 1_600.0, 0.6e9]);
         assert_eq!(linear(37.0).marks(), [0.0, 10.0, 20.0, 30.0, 40.0]);
-        assert_eq!(linear(1_518.0).to, 2_000.0);
         assert_eq!(axis(false).scale([0.52].into_iter()).to, 0.6);
-        assert_eq!(linear(12.0).marks(), [0.0, 3.0, 6.0, 9.0, 12.0]);
+        assert_eq!(linear(316.0).marks(), [0.0, 50.0, 100.0, 150.0, 200.0, 250.0, 300.0, 350.0]);
         assert_eq!(linear(180.0).marks(), [0.0, 50.0, 100.0, 150.0, 200.0]);
         assert_eq!(linear(9.0).marks(), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
         let decades = axis(true).scale([0.0, 14.0, 120_000.0].into_iter());

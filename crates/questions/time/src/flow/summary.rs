@@ -244,8 +244,13 @@ fn plain_sentence(measure: &Measures<'_>) -> String {
         return format!("No {nested} was seen. {NO_TIME} The {vcpus} had {exits}; top reasons: {reasons}.");
     }
     let share = |wanted: &dyn Fn(State) -> bool| percent(measure.state_ns(wanted) as f64 / measure.wall_ns as f64);
+    // A guest does not see what the level below does for it.
+    let seen = match measure.level_above(0) {
+        Level::At(level) if level > 0 => format!(", as L{level} saw it"),
+        _ => String::new(),
+    };
     format!(
-        "No {nested} was seen. The {vcpus} spent {} of the time in the guest and {} in KVM, over {exits}; top reasons: \
+        "No {nested} was seen. The {vcpus} spent {} of the time in the guest and {} in KVM{seen}, over {exits}; top reasons: \
          {reasons}.",
         share(&|state| matches!(state, State::Guest(_))),
         share(&|state| matches!(state, State::Handling(_) | State::HaltPoll)),

@@ -10,17 +10,15 @@ use facts::estimate::Estimate;
 pub(super) fn figure(rows: &[Predicted]) -> Option<Figure> {
     let now = rows.first()?.now;
     let spans: Vec<SpanRow> = rows.iter().filter_map(|row| Some(span(row, row.after?))).collect();
-    let best = rows.iter().filter_map(|row| Some((row, row.after?)));
-    let (best, after) = best.min_by(|(_, one), (_, other)| one.mid.total_cmp(&other.mid))?;
+    if spans.is_empty() {
+        return None;
+    }
     Some(Figure {
         id: "remains".into(),
         title: "CPU that remains after each change".into(),
         caption: format!(
-            "Of {} of one CPU per vCPU now, {} would leave least: {}, {}. Modelled.",
-            percent(now.mid),
-            best.title,
-            percent(after.mid),
-            between(after)
+            "What would remain of the {} of one CPU that a vCPU takes now. Bars reach from the least to the most. Modelled.",
+            percent(now.mid)
         ),
         in_terminals: false,
         drawing: Drawing::Spans(vec![SpanGroup {
@@ -80,7 +78,7 @@ mod tests {
             .collect();
         assert_eq!(drawn, [("shadow", 0.5, Some(0.8), 0.6), ("together", 0.4, Some(0.8), 0.5)]);
         assert_eq!(groups[0].limits[0].value, 0.9);
-        assert!(figure.caption.contains("together would leave least: 50.0 %"), "{}", figure.caption);
+        assert!(figure.caption.contains("of the 90.0 % of one CPU"), "{}", figure.caption);
         assert!(super::figure(&[row("pinning", None)]).is_none());
     }
 }
