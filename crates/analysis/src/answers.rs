@@ -54,8 +54,8 @@ impl Answers {
         }
         // Who has an answer to show comes before who can only say what is missing; and a bed that was built for its packets is asked of
         // them, whoever else ran on its host.
-        let is_late = |section: &Section| section.figures.is_empty() && section.findings.is_empty();
-        sections.sort_by_key(|section| (is_late(section), section.id != "datapath"));
+        let is_bare = |section: &Section| section.figures.is_empty() && section.findings.is_empty();
+        sections.sort_by_key(|section| (is_bare(section), section.id != "datapath"));
         link(&mut sections);
         order(&mut sections);
         let mut problems = Problems::default();

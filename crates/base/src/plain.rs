@@ -50,6 +50,22 @@ pub fn without_os_numbers(sentence: &str) -> String {
     words
 }
 
+/// What somebody's text begins with, as a message quotes it; `None` for bytes that are no text.
+pub fn first_line(bytes: &[u8]) -> Option<&str> {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        // Who read no more than a beginning may have cut a character.
+        Err(cut) if cut.error_len().is_none() => std::str::from_utf8(&bytes[..cut.valid_up_to()]).unwrap_or_default(),
+        Err(_) => return None,
+    };
+    let is_text = !text.contains(|character: char| character.is_control() && !character.is_whitespace());
+    let line = text.lines().map(str::trim).find(|line| is_text && !line.is_empty())?;
+    Some(beginning(line, MOST_QUOTED_BYTES))
+}
+
+/// A line of a terminal.
+const MOST_QUOTED_BYTES: usize = 80;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,5 +92,14 @@ mod tests {
             ("é", "é日", "é", "")
         );
         assert!(matches!(plain("qemu-kvm é 日本 עברית"), Cow::Borrowed(_)), "letters of any script stay");
+    }
+
+    #[test]
+    fn a_text_is_quoted_by_its_first_line_and_other_bytes_are_none() {
+        assert_eq!(first_line(b"\n  Failed to apply  \nmore"), Some("Failed to apply"));
+        assert_eq!(first_line("ä".as_bytes().split_last().unwrap().1), None, "nothing is left of a cut character");
+        assert_eq!(first_line(&"xä".as_bytes()[..2]), Some("x"));
+        assert_eq!(first_line("é".repeat(100).as_bytes()).map(str::len), Some(80));
+        assert_eq!([first_line(b""), first_line(b" \n"), first_line(b"\x7fELF"), first_line(b"\xff\xfex")], [None; 4]);
     }
 }

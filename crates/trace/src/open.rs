@@ -45,19 +45,11 @@ pub fn open(path: &Path) -> Result<Box<dyn Trace>, Error> {
     if let Some(reason) = text::why_not(&first) {
         return Err(Error::Unsupported { file: path.to_owned(), reason: reason.into() });
     }
-    if let Some(line) = first_line(&first) {
+    if let Some(line) = base::plain::first_line(&first) {
         return Err(unknown(format!("it begins with {line:?}")));
     }
     let shown: Vec<String> = first.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     Err(unknown(format!("it starts with the bytes {}", shown.join(" "))))
-}
-
-/// What a text begins with, as far as a line of a terminal shows it; `None` for what is none.
-fn first_line(first: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(first);
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    let is_text = !text.contains(|character: char| character.is_control() && !character.is_whitespace());
-    (is_text && !text.contains(char::REPLACEMENT_CHARACTER)).then(|| line.chars().take(80).collect())
 }
 
 /// Do the first bytes look like a trace that [`open`] reads? Nothing more is read, so a damaged trace looks like one.

@@ -254,12 +254,8 @@ fn no_event(path: &Path, kind: PartKind) -> Result<Option<String>, Error> {
     if text.lines().any(names_cpu) {
         return Ok(None);
     }
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
-    Ok(line.map(|line| line.chars().take(MOST_QUOTED).collect()))
+    Ok(crate::plain::first_line(&first).map(str::to_owned))
 }
-
-/// Characters of somebody's text in a message: a line of a terminal.
-const MOST_QUOTED: usize = 80;
 
 /// True for the beginning of TOML that names this schema: `schema = "kvmscope.budget/1"`.
 fn names_schema(bytes: &[u8], schema: &str) -> bool {

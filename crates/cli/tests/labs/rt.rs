@@ -176,7 +176,7 @@ impl Ran {
         assert!(self.lost_ns(state, by) > 0 || self.is_hidden(), "{by}: {rows:?}");
         let sections = self.answer["sections"].as_array().unwrap();
         let latency = sections.iter().find(|section| section["id"] == "latency").unwrap();
-        let said = format!("On purpose, {} disturbed it", self.truth.by.as_deref().unwrap());
+        let said = format!("On purpose, {} disturbed vCPU 0 of kvmscope-rt", self.truth.by.as_deref().unwrap());
         assert!(latency["summary"].as_str().unwrap().contains(&said), "{}", latency["summary"]);
         for state in ["preempted", "blocked", "wake_delay", "irq", "softirq"] {
             // What came before the vCPU first ran is not known to be a loss.

@@ -24,7 +24,7 @@ pub(super) const SOON_NS: u64 = 50_000;
 pub(super) struct Below<'p> {
     pub part: &'p PartFlow,
     /// By the guest's number of the CPU, in time order.
-    stops: BTreeMap<u32, Vec<Stop>>,
+    pub stops: BTreeMap<u32, Vec<Stop>>,
 }
 
 /// The CPU was away without a pause.
@@ -78,11 +78,6 @@ impl<'p> Below<'p> {
             stops.get(place).map(|stop| stop.span.from_ns)
         };
         self.stops.values().filter_map(open).fold(upto_ns, u64::min)
-    }
-
-    #[cfg(test)]
-    pub(super) fn with(part: &'p PartFlow, cpu: u32, stops: Vec<Stop>) -> Self {
-        Self { part, stops: BTreeMap::from([(cpu, stops)]) }
     }
 }
 

@@ -79,20 +79,8 @@ pub(super) struct Ranked<'p> {
     below: Option<Below<'p>>,
 }
 
-/// What causes are called in the machine's own trace, and in the one below.
-struct BothNames<'n, 'p> {
-    own: &'n mut Names<'p>,
-    below: Option<Names<'n>>,
-}
-
-impl BothNames<'_, '_> {
-    fn of(&mut self, of: Where, cause: Cause) -> Arc<str> {
-        match (of, &mut self.below) {
-            (Where::Below, Some(below)) => below.of(cause),
-            (Where::Own | Where::Below, _) => self.own.of(cause),
-        }
-    }
-}
+/// What a cause is called in the trace that it is in.
+type NameOf<'n> = dyn FnMut(Where, Cause) -> Arc<str> + 'n;
 
 impl<'p> Ranked<'p> {
     pub(super) fn new(candidates: &[i32], span: Span, below: Option<Below<'p>>) -> Self {
@@ -105,8 +93,11 @@ impl<'p> Ranked<'p> {
         let mut threads: BTreeMap<i32, Delays> =
             self.threads.into_iter().filter(|(_, delays)| delays.is_seen).collect();
         let measured = measuring(&threads.keys().copied().collect::<Vec<_>>(), file);
-        let below = self.below.as_ref().map(|below| Names::new(below.part));
-        let mut names = BothNames { own: names, below };
+        let mut below = self.below.as_ref().map(|below| Names::new(below.part));
+        let mut name = |of: Where, cause: Cause| match (of, &mut below) {
+            (Where::Below, Some(below)) => below.of(cause),
+            (Where::Own | Where::Below, _) => names.of(cause),
+        };
         let mut all: Vec<Sums> = over.iter().map(|over| Sums::above(over.above_ns)).collect();
         for (place, samples) in file.iter().enumerate() {
             let named = samples.tid.filter(|tid| threads.contains_key(tid));
@@ -115,7 +106,7 @@ impl<'p> Ranked<'p> {
             delays.close();
             delays.longest();
             for (over, sums) in over.iter().zip(&mut all) {
-                rank(samples, over.above_ns, &delays.all, (&mut names, sums));
+                rank(samples, over.above_ns, &delays.all, (&mut name, sums));
             }
         }
         all
@@ -138,7 +129,7 @@ fn measuring(tids: &[i32], file: &[Samples]) -> Vec<i32> {
 }
 
 /// Gives the samples of one thread that are longer than `above_ns` the causes of its delays.
-fn rank(samples: &Samples, above_ns: u64, delays: &[Delay], (names, sums): (&mut BothNames<'_, '_>, &mut Sums)) {
+fn rank(samples: &Samples, above_ns: u64, delays: &[Delay], (name, sums): (&mut NameOf<'_>, &mut Sums)) {
     let mut delays = delays.iter();
     let mut longest = samples.extremes_ns().1;
     for bucket in samples.buckets.iter().rev() {
@@ -166,7 +157,7 @@ fn rank(samples: &Samples, above_ns: u64, delays: &[Delay], (names, sums): (&mut
                 break;
             };
             let taken = delay.taken.iter().map(|(of, cause, ns)| Taken {
-                cause: names.of(*of, *cause),
+                cause: name(*of, *cause),
                 state: cause.state,
                 inside_ns: *ns,
                 beside_ns: 0,
@@ -245,9 +236,8 @@ mod tests {
         let mut sums = Sums::above(5_000);
         let comms = (1..4).map(|tid| (tid, format!("t{tid}"))).collect();
         let part = PartFlow { comms, ..quiet(Isa::Vmx) };
-        let mut own = Names::new(&part);
-        let mut names = BothNames { own: &mut own, below: None };
-        rank(&samples, 5_000, &delays.all, (&mut names, &mut sums));
+        let mut names = Names::new(&part);
+        rank(&samples, 5_000, &delays.all, (&mut |_, cause| names.of(cause), &mut sums));
         let of = |name: &str| sums.causes.get(name).map(|part| part.total_ns);
         assert_eq!((of("t3"), of("t1"), of("t2")), (Some(40_000), Some(5_000), Some(3_000)));
         assert_eq!((sums.samples, sums.total_ns, sums.unexplained.total_ns), (2, 52_000, 4_000));
@@ -260,9 +250,7 @@ mod tests {
         samples.add(20, 1_000_000_000_000);
         samples.add_unkept(100_000, 2);
         let mut sums = Sums::default();
-        let part = quiet(Isa::Vmx);
-        let mut own = Names::new(&part);
-        rank(&samples, 0, &[], (&mut BothNames { own: &mut own, below: None }, &mut sums));
+        rank(&samples, 0, &[], (&mut |_, _| "nobody".into(), &mut sums));
         assert_eq!((sums.samples, sums.unexplained.max_ns), (1_000_000_000_002, 9_000_000));
     }
 
@@ -272,7 +260,7 @@ mod tests {
             (quiet(Isa::Vmx), PartFlow { comms: BTreeMap::from([(1, "hog".to_owned())]), ..quiet(Isa::Vmx) });
         let stop = |from_ns, to_ns| (Span { from_ns, to_ns }, cause(1));
         let stops = Stop::all([stop(100_000, 500_000), stop(2_000_000, 2_900_000)]);
-        let below = Below::with(&host, 0, stops);
+        let below = Below { part: &host, stops: BTreeMap::from([(0, stops)]) };
         let whole = Span { from_ns: 0, to_ns: 9_000_000 };
         let mut ranked = Ranked::new(&[7], whole, Some(below));
         // It sleeps, is woken as the first stop is over, and sleeps all through the second one.

@@ -37,6 +37,7 @@ pub(super) struct Collected {
     /// Where the last interval ends.
     end_ns: u64,
     runs_vcpu: bool,
+    unseen_ns: u64,
     /// What it is blocked for next is that it was stopped.
     stopped: bool,
 }
@@ -70,7 +71,9 @@ impl Collected {
     pub(super) fn runs_vcpu(&mut self, window: Span, from_ns: u64) {
         if !self.runs_vcpu {
             self.runs_vcpu = true;
-            self.unknown.push(Span { to_ns: from_ns.min(window.to_ns), ..window });
+            let to_ns = from_ns.min(window.to_ns);
+            self.unseen_ns = to_ns.saturating_sub(window.from_ns);
+            self.unknown.push(Span { to_ns, ..window });
         }
     }
 
@@ -231,6 +234,7 @@ impl Collected {
         VcpuLosses {
             span,
             lost: Pieces { pieces, instants: self.instants.into_iter().collect(), causes: Arc::clone(causes) },
+            unseen_ns: self.unseen_ns,
             unknown: super::Stretches::of(self.unknown.iter().map(since)).spans().to_vec(),
             exits: self.exits.since(origin_ns),
             halts: self.halts.since(origin_ns),

@@ -24,6 +24,8 @@ pub struct VcpuLosses {
     pub lost: Pieces,
     /// Where nothing shows whether time was lost, in order.
     pub unknown: Vec<Span>,
+    /// How much of that came before anything showed that the thread runs a guest.
+    pub unseen_ns: u64,
     /// From each exit to the next entry, without those of a guest that had halted.
     pub(super) exits: Packed,
     pub(super) halts: Packed,
@@ -230,7 +232,14 @@ impl VcpuLosses {
     /// Those of a vCPU of which the trace shows nothing.
     pub(super) fn unknown(span: Span, causes: Arc<[Cause]>) -> Self {
         let lost = Pieces { pieces: Vec::new(), instants: Vec::new(), causes };
-        Self { span, lost, unknown: vec![span], exits: Packed::default(), halts: Packed::default() }
+        Self {
+            span,
+            lost,
+            unknown: vec![span],
+            unseen_ns: span.length_ns(),
+            exits: Packed::default(),
+            halts: Packed::default(),
+        }
     }
 
     pub fn stretches(&self, definition: Definition) -> Stretches {

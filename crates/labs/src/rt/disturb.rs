@@ -9,6 +9,7 @@ use super::load::spin;
 use super::quota::Quota;
 use super::{Disturbance, Environment, Seats};
 use base::CpuSet;
+use base::recording::Burst;
 use lab::Error;
 use lab::setting::thread;
 use lab::tracefs::tsc;
@@ -36,13 +37,6 @@ pub struct Truth {
     pub by: Option<String>,
     pub by_tid: Option<u32>,
     pub bursts: Vec<Burst>,
-}
-
-/// A stretch in which the guest was disturbed, in ticks of this computer's counter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Burst {
-    pub from_tsc: u64,
-    pub to_tsc: u64,
 }
 
 pub(super) struct Disturber<'a> {

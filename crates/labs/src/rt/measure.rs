@@ -7,14 +7,14 @@
 //! ```
 //! In: a guest. Out: [`Measured`]: what was recorded here, and how far the guest's counter is ahead of this one.
 
-use super::disturb::{Burst, Disturber, Truth};
+use super::disturb::{Disturber, Truth};
 use super::guest::{Guest, Threads};
 use super::quota::Quota;
 use super::{Disturbance, HOST, Seats, Settings, load, tools};
 use crate::machine::page::{Bounds, Order, Phase};
 use crate::machine::scratch::Scratch;
 use base::recording::{
-    ClockPair, Draft, Moment, Part, PartKind, PartState, TRUTH_FILE, TSC_FILE, TscReading, TscReadings,
+    Burst, ClockPair, Draft, Moment, Part, PartKind, PartState, TRUTH_FILE, TSC_FILE, TscReading, TscReadings,
 };
 use lab::journal::{Entry, Journal};
 use lab::tracefs::{Mounted, Plan, TracefsRecorder};

@@ -21,7 +21,7 @@ pub(crate) mod measurement;
 mod quota;
 mod tools;
 
-pub use disturb::{Burst, Truth};
+pub use disturb::Truth;
 
 use crate::machine::packages::{self, Flavour};
 use crate::machine::scratch::Scratch;

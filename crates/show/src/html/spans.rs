@@ -18,7 +18,7 @@ pub(super) fn render(groups: &[SpanGroup], out: &mut String) -> Result {
             let more = number::many((groups.len() - index) as u64, "more group");
             writeln!(out, "<details><summary>{more} like these</summary>")?;
         }
-        one(group, groups, out)?;
+        span_group(group, groups, out)?;
     }
     if groups.len() > OPEN_GROUPS {
         out.push_str("</details>\n");
@@ -26,7 +26,7 @@ pub(super) fn render(groups: &[SpanGroup], out: &mut String) -> Result {
     legend(groups, out)
 }
 
-fn one(group: &SpanGroup, groups: &[SpanGroup], out: &mut String) -> Result {
+fn span_group(group: &SpanGroup, groups: &[SpanGroup], out: &mut String) -> Result {
     let scale = group.scale(groups);
     let has_notes = group.rows.iter().any(|row| !row.note.is_empty());
     writeln!(out, "<div class=\"bars spans\"><h4>{}</h4>\n<table>", Safe(&group.title))?;

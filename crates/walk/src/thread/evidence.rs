@@ -41,6 +41,6 @@ pub struct Doubts {
     pub restored: u64,
     /// An event of a thread that was not on a CPU.
     pub unseen_switches: u64,
-    /// KVM events of threads beyond [`MOST_VCPUS`](super::MOST_VCPUS).
+    /// KVM events of threads beyond [`MOST_THREADS`](super::MOST_THREADS).
     pub crowded: u64,
 }

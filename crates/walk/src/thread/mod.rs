@@ -35,9 +35,10 @@ use chain::OpenChain;
 use exit::{OpenExit, Position};
 use ledger::{Label, Ledger};
 
-/// Threads that KVM events make known; those of more are counted and no more. KVM allows 1,024 vCPUs in a VM (KVM_MAX_VCPUS,
-/// arch/x86/include/asm/kvm_host.h, Linux 6.12); a file that names more than this many threads takes the reader's memory alone.
-pub(crate) const MOST_VCPUS: usize = 1 << 16;
+/// Threads that are told apart. KVM allows 1,024 vCPUs in a VM (KVM_MAX_VCPUS, arch/x86/include/asm/kvm_host.h, Linux 6.12), so
+/// that a file with KVM events of more threads is damage, or wants the reader's memory; a host that starts processes all the time
+/// has no end of them.
+pub(crate) const MOST_THREADS: usize = 1 << 16;
 
 /// What the thread does when it is on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

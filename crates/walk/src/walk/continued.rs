@@ -7,12 +7,10 @@ use super::replay::gaps;
 use super::{Sink, Walk};
 use crate::events::roles::ROLES;
 use crate::events::vendor;
+use crate::thread::MOST_THREADS;
 use base::Span;
 use trace::replay::Listener;
 use trace::{Event, Reading, Request, Trace};
-
-/// More threads are forgotten, and met again: hosts that start processes all the time have no end of them.
-const MOST_THREADS: usize = 1 << 16;
 
 /// A walk of which more will come.
 pub struct Continued<S: Sink> {
@@ -50,6 +48,7 @@ impl<S: Sink> Continued<S> {
         S: Default,
     {
         let Come { trace, span, skipped_ns } = come;
+        // More threads than are told apart are forgotten, and met again.
         let known = self.walk.take().filter(|walk| skipped_ns == 0 && walk.threads.len() < MOST_THREADS);
         let mut walk = match known {
             Some(mut walk) => {

@@ -1,7 +1,7 @@
 //! Which thread does an event belong to, and which vCPU does that thread run?
 
 use super::{NO_VCPU, Owner, Role, Walk, roles};
-use crate::thread::{MOST_VCPUS, Thread};
+use crate::thread::{MOST_THREADS, Thread};
 use crate::walk::Sink;
 use base::recording::{CutTrace, VcpuThread};
 use trace::Event;
@@ -16,7 +16,7 @@ impl<S: Sink> Walk<S> {
             Some(0) | None => None,
             Some(tid) => match self.by_tid.get(&tid) {
                 Some(me) => Some(*me),
-                None if role.is_positional() && self.threads.len() >= MOST_VCPUS => {
+                None if role.is_positional() && self.threads.len() >= MOST_THREADS => {
                     self.doubts.crowded += 1;
                     return None;
                 }

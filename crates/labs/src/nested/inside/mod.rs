@@ -16,7 +16,7 @@ use super::settings::{Guest, Settings};
 use super::toy;
 use super::toy::Truth;
 use crate::machine::inside::{BUFFER_KIB, Harvest, Orders, POLL, RECORDING, Work, details, hand_over, say};
-use base::recording::{Part, PartKind, PartState};
+use base::recording::{Part, PartKind, PartState, TRUTH_FILE};
 use lab::journal::Journal;
 use lab::tracefs::{Plan, Tracefs, TracefsRecorder};
 use lab::{Error, Recorder};
@@ -27,8 +27,6 @@ use std::path::Path;
 pub(crate) const LEVEL: Work = Work { name: "level", run: |orders| run(details(orders)?) };
 /// The level of the machine that has no guest.
 pub(crate) const INNERMOST: u8 = 2;
-/// What is known of toy guests, as JSON: a part of the recording.
-const TRUTH: &str = "truth.json";
 
 /// Where a machine with a Linux guest finds that guest's kernel.
 pub(crate) const GUEST_KERNEL: &str = "/guest/vmlinuz";
@@ -87,8 +85,8 @@ fn run(job: Job) -> Result<(), Error> {
     say(&format!("L{level} packs its trace"));
     parts.extend(Box::new(recorder).stop()?);
     if let Some(truth) = ran? {
-        let path = Path::new(&id).join(TRUTH);
-        let text = serde_json::to_vec_pretty(&truth).map_err(|error| Error::io(TRUTH, error.into()))?;
+        let path = Path::new(&id).join(TRUTH_FILE);
+        let text = serde_json::to_vec_pretty(&truth).map_err(|error| Error::io(TRUTH_FILE, error.into()))?;
         std::fs::write(root.join(&path), text).map_err(|error| Error::io(&path, error))?;
         parts.push(Part { path, machine: id, kind: PartKind::Notes, clock: None, state: PartState::Complete });
     }

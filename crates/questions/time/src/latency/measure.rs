@@ -174,12 +174,6 @@ impl<'c> Measured<'c> {
     pub(crate) fn unknown_ns(&self) -> u64 {
         self.losses.unknown.iter().map(Span::length_ns).sum()
     }
-
-    /// How much of that came before the thread's first KVM event: that it ran a guest then is not known.
-    pub(crate) fn before_first_ns(&self) -> u64 {
-        let first = self.losses.unknown.first().filter(|first| first.from_ns == self.losses.span.from_ns);
-        first.map_or(0, Span::length_ns)
-    }
 }
 
 /// What took the time of a vCPU in `span`, most first.

@@ -62,11 +62,11 @@ fn in_all(measured: &[Measured<'_>], total_ns: u64) -> String {
     let mut most: Vec<(String, u64)> = sums.into_iter().collect();
     most.sort_by_key(|(_, ns)| Reverse(*ns));
     let most: Vec<String> = most.into_iter().take(3).map(|(phrase, _)| phrase).collect();
-    let before_ns: u64 = measured.iter().map(Measured::before_first_ns).sum();
+    let before_ns: u64 = measured.iter().map(|one| one.losses.unseen_ns).sum();
     // What it waited then stands in `flow.vcpus`, so that whoever reads both sees two sums.
     let before = if before_ns as f64 >= MUCH * wall_ns as f64 {
-        let whose = if measured.len() == 1 { "its first KVM event" } else { "their first KVM events" };
-        format!("; {} before {whose} are not counted", duration(before_ns as f64))
+        let seen = if measured.len() == 1 { "it was seen to run its guest" } else { "they were seen to run guests" };
+        format!("; {} before {seen} are not counted", duration(before_ns as f64))
     } else {
         String::new()
     };

@@ -43,7 +43,8 @@ fn sentence(one: &Measured<'_>, case: &Case) -> Option<String> {
         _ => by.as_str(),
     };
     let held = held(bursts, name, |span| causes_within(one.losses, one.part, span));
-    (held.bursts > 0).then(|| words(&by, held))
+    let vcpu = format!("vCPU {} of {}", one.vcpu.vcpu, one.vcpu.vm);
+    (held.bursts > 0).then(|| words(&by, &vcpu, held))
 }
 
 fn held(bursts: impl Iterator<Item = Span>, by: &str, causes: impl Fn(Span) -> Vec<(Named, u64)>) -> Held {
@@ -58,13 +59,13 @@ fn held(bursts: impl Iterator<Item = Span>, by: &str, causes: impl Fn(Span) -> V
     held
 }
 
-fn words(by: &str, held: Held) -> String {
+fn words(by: &str, vcpu: &str, held: Held) -> String {
     let left_ns = held.total_ns.saturating_sub(held.own_ns + held.others_ns);
     let [total, own, others, left] =
         [held.total_ns, held.own_ns, held.others_ns, left_ns].map(|ns| duration(ns as f64));
     format!(
-        "On purpose, {by} disturbed it {} for {total} in all (truth.json). By the trace it lost {own} of that to {by} and {others} to \
-         others; for the other {left} it wanted no CPU, or that is not known.",
+        "On purpose, {by} disturbed {vcpu} {}, for {total} in all (truth.json). Of that the vCPU lost {own} to {by} and {others} to others, by \
+         the trace, which shows no loss in the other {left}.",
         many(held.bursts, "time")
     )
 }
@@ -86,9 +87,9 @@ mod tests {
         let held = held(bursts.into_iter(), "hog", causes);
         assert_eq!(held, Held { bursts: 2, total_ns: 150, own_ns: 80, others_ns: 10 });
         assert_eq!(
-            words("hog", held),
-            "On purpose, hog disturbed it 2 times for 150 ns in all (truth.json). By the trace it lost 80 ns of that to hog and 10 ns to \
-             others; for the other 60 ns it wanted no CPU, or that is not known."
+            words("hog", "vCPU 0 of rt", held),
+            "On purpose, hog disturbed vCPU 0 of rt 2 times, for 150 ns in all (truth.json). Of that the vCPU lost 80 ns to hog and 10 ns to \
+             others, by the trace, which shows no loss in the other 60 ns."
         );
     }
 }

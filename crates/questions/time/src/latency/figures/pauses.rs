@@ -103,9 +103,9 @@ pub(super) fn figure(measured: &[Measured<'_>], case: &Case) -> Option<Figure> {
     );
     let unknown_ns: u64 = measured.iter().map(Measured::unknown_ns).sum();
     if unknown_ns > 0 {
-        let before_ns: u64 = measured.iter().map(Measured::before_first_ns).sum();
+        let before_ns: u64 = measured.iter().map(|one| one.losses.unseen_ns).sum();
         let before = if before_ns > 0 {
-            format!(", {} of it before the first KVM event", duration(before_ns as f64))
+            format!(", {} of it before a guest was seen to run", duration(before_ns as f64))
         } else {
             String::new()
         };
