@@ -7,7 +7,7 @@ pub const SCHEMA: &str = "kvmscope-dataset/1";
 /// The file that says so, at the root; its name begins so that readers of Parquet leave it alone.
 pub const MANIFEST: &str = "_kvmscope.json";
 /// The file in each folder.
-const FILE: &str = "part.parquet";
+pub(crate) const FILE: &str = "part.parquet";
 /// Longest name of a folder: file systems take 255 bytes.
 const MOST_BYTES: usize = 180;
 

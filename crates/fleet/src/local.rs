@@ -117,17 +117,28 @@ impl Local {
     }
 
     fn ids(&self, table: &str) -> Result<Vec<Id>, Error> {
-        let mut ids = Vec::new();
+        Ok(self.found(table)?.0)
+    }
+
+    /// The recordings with a file of that table, and the places of files whose folders bear other names than [`layout::encoded`]
+    /// gives: nothing else of such a recording would be found.
+    fn found(&self, table: &str) -> Result<(Vec<Id>, Vec<PathBuf>), Error> {
+        let (mut ids, mut misnamed) = (Vec::new(), Vec::new());
         for (host, place) in values(&self.root.join(table), "host=")? {
             for (recording, place) in values(&place, "recording=")? {
-                let id = Id { host: host.clone(), recording };
-                if place.join("part.parquet").is_file() {
-                    ids.push(id);
+                let (id, file) = (Id { host: host.clone(), recording }, place.join(layout::FILE));
+                if !file.is_file() {
+                    continue;
+                }
+                match self.root.join(layout::path(table, &id)) == file {
+                    true => ids.push(id),
+                    false => misnamed.push(file),
                 }
             }
         }
         ids.sort();
-        Ok(ids)
+        misnamed.sort();
+        Ok((ids, misnamed))
     }
 
     /// All recordings, read and merged on all CPUs. One that is damaged is among those that could not be added.
@@ -137,7 +148,7 @@ impl Local {
     pub fn fleet(&self) -> Result<Fleet, Error> {
         /// Recordings that are merged before their tables are all in memory.
         const TOGETHER: usize = 64;
-        let ids = self.recordings()?;
+        let (ids, misnamed) = self.found(&RECORDINGS.address())?;
         let parts: Vec<&[Id]> = ids.chunks(TOGETHER).collect();
         let merged = parallel::map(parts.len(), |place| {
             let mut fleet = Fleet::default();
@@ -150,6 +161,10 @@ impl Local {
         });
         let mut fleet = Fleet::default();
         merged.into_iter().for_each(|part| fleet.merge(part));
+        for file in misnamed {
+            fleet
+                .leave_out(file.display().to_string(), "its folder was renamed; export the recording again".to_owned());
+        }
         for id in self.ids(&FAILURES.address())? {
             let path = layout::path(&FAILURES.address(), &id);
             let read = self.bytes(&path).and_then(|bytes| crate::read(&mut fleet, &id, vec![(path.clone(), bytes)]));

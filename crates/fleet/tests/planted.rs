@@ -189,6 +189,19 @@ fn what_is_there_is_recognized_wherever_it_lies_and_what_has_no_row_is_ignored()
 }
 
 #[test]
+fn a_recording_whose_folder_was_renamed_is_named_and_left_out() {
+    let place = tempfile::tempdir().unwrap();
+    let local = dataset(Generated { recordings: 12, hosts: 12, seed: 5, alike: true }, place.path());
+    let host = local.recordings().unwrap()[0].host.clone();
+    let table = place.path().join("dataset/fleet.recordings");
+    std::fs::rename(table.join(format!("host={host}")), table.join("host=\u{1b}[2J")).unwrap();
+    let section = section(local.fleet().unwrap());
+    let failures = &section.table("failures").unwrap().rows;
+    assert!(failures[0][1] == Cell::from("its folder was renamed; export the recording again"), "{failures:?}");
+    assert!(section.summary.contains("1 recording could not be added"), "{}", section.summary);
+}
+
+#[test]
 fn failures_are_kept_until_the_recording_is_added() {
     let place = tempfile::tempdir().unwrap();
     let local = dataset(Generated { recordings: 12, hosts: 12, seed: 5, alike: true }, place.path());

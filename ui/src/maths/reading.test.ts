@@ -8,7 +8,9 @@ test("a recording that is read for long says how far it is, or at least for how 
   expect(readingWords("big", 160e6, 1400, { ...progress, pass: 2 })).toBe(
     "Reading big: 25 % of 160 MB, pass 2 …",
   );
-  expect(readingWords("big", 160e6, 1400, { ...progress, of_bytes: 320e6 })).toBe("Reading big: 12 % of 160 MB …");
+  expect(readingWords("big", 160e6, 1400, { ...progress, of_bytes: 320e6 })).toBe(
+    "Reading big: 12 % of 160 MB …",
+  );
   expect(readingWords("big", 160e6, 3400, { read_bytes: 0, of_bytes: 0, pass: 0 })).toBe(
     "Reading big, 160 MB, for 3 s …",
   );
