@@ -15,7 +15,7 @@ pub use facts::{
 };
 pub use plan::{datapath, migration};
 pub use setup::{nesting, placement, realtime};
-pub use time::{flow, latency};
+pub use time::{counts, flow, latency};
 pub use walk::Part;
 
 /// What happened, typed: what every question stands on.
@@ -67,6 +67,14 @@ pub const QUESTIONS: &[Question] = &[
         tables: latency::tables::TABLES,
         rules: latency::rules::words,
         answer: latency::answer,
+    },
+    Question {
+        id: counts::ID,
+        question: counts::QUESTION,
+        about: About::Happened,
+        tables: counts::TABLES,
+        rules: Vec::new,
+        answer: counts::answer,
     },
     Question {
         id: "datapath",

@@ -98,6 +98,43 @@ impl<'a> Taking<'a> {
         Ok(most - tar.into_inner().left)
     }
 
+    /// Writes the one file that was compressed, under the name that the archive has without its ending.
+    pub(crate) fn only(&mut self, format: Format, file: File, most: u64) -> Result<u64, Error> {
+        let reader = format.reader(file).map_err(|source| self.damaged(source))?;
+        let mut reader = Metered { inner: reader, left: most, most };
+        let name = self.root.file_name().map_or_else(|| PathBuf::from("file"), PathBuf::from);
+        self.file(&name, &mut reader).map_err(|source| self.damaged(source))?;
+        Ok(most - reader.left)
+    }
+
+    /// Writes what is in a ZIP, as [`entries`](Self::entries) does.
+    pub(crate) fn zipped(&mut self, file: File, most: u64) -> Result<u64, Error> {
+        let broken = |error: zip::result::ZipError| io::Error::new(io::ErrorKind::InvalidData, error);
+        let mut zip = zip::ZipArchive::new(file).map_err(|error| self.damaged(broken(error)))?;
+        if zip.len() as u64 > ENTRIES {
+            return Err(self.too_much(format!("it has more than {ENTRIES} entries")));
+        }
+        let mut left = most;
+        for index in 0..zip.len() {
+            let entry = zip.by_index(index).map_err(|error| self.damaged(broken(error)))?;
+            let name = entry.name().map(std::borrow::Cow::into_owned);
+            let Some(path) = name.ok().and_then(|name| plain(Path::new(&name))) else {
+                self.left_out[PLACES] += u64::from(!entry.is_dir());
+                continue;
+            };
+            if entry.is_symlink() {
+                self.left_out[LINKS] += 1;
+            } else if entry.is_dir() {
+                make_directories(&self.root.join(&path)).map_err(|source| self.damaged(source))?;
+            } else {
+                let mut reader = Metered { inner: entry, left, most };
+                self.file(&path, &mut reader).map_err(|source| self.damaged(source))?;
+                left = reader.left;
+            }
+        }
+        Ok(most - left)
+    }
+
     /// Makes the noted links as far as they are allowed.
     pub(crate) fn links(&mut self, links: Links) {
         match links {
@@ -180,13 +217,13 @@ impl<'a> Taking<'a> {
 struct Beyond(u64);
 
 /// A reader that gives so many bytes and no more.
-struct Metered {
-    inner: Box<dyn Read>,
+struct Metered<R> {
+    inner: R,
     left: u64,
     most: u64,
 }
 
-impl Read for Metered {
+impl<R: Read> Read for Metered<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.left = self.left.checked_sub(read as u64).ok_or_else(|| io::Error::other(Beyond(self.most)))?;

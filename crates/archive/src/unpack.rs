@@ -1,7 +1,7 @@
 //! An archive becomes a directory of its own, which is removed when it is no longer needed.
 
 use crate::bounds::unpacked_bytes;
-use crate::format::format_of;
+use crate::format::{Format, format_of};
 use crate::paths::make_directories;
 use crate::taking::Taking;
 use crate::{EXTENSION, Error};
@@ -67,7 +67,10 @@ impl Unpacked {
         let mut taking = Taking::new(inner, beside);
         let format = format_of(inner).ok_or_else(|| no_archive(inner))?;
         let file = base::files::open(inner).map_err(|source| Error::Io { path: inner.to_owned(), source })?;
-        *left -= taking.entries(format, file, *left, &|_| true)?;
+        *left -= match format {
+            Format::Zip => taking.zipped(file, *left)?,
+            format => taking.entries(format, file, *left, &|_| true)?,
+        };
         taking.links(Links::Inside);
         self.problems.extend(taking.problems());
         Ok(())
@@ -130,14 +133,20 @@ fn take(
     let root = directory.path().join(&name);
     make_directories(&root).map_err(io)?;
     let mut taking = Taking::new(path, &root);
-    taking.entries(format, file, most(packed), more)?;
+    let open = || base::files::open(path).map_err(io);
+    match format {
+        Format::Zip => taking.zipped(file, most(packed))?,
+        format if format.is_one_file(open()?) => taking.only(format, file, most(packed))?,
+        format => taking.entries(format, file, most(packed), more)?,
+    };
     taking.links(links);
     let problems = taking.problems();
     Ok(Unpacked { archive: path.to_owned(), directory, name, problems })
 }
 
 fn no_archive(path: &Path) -> Error {
-    let source = io::Error::new(io::ErrorKind::InvalidData, "neither tar nor compressed by gzip, xz or zstd");
+    let source =
+        io::Error::new(io::ErrorKind::InvalidData, "neither tar or zip nor compressed by gzip, xz, zstd or bzip2");
     Error::Damaged { path: path.to_owned(), source }
 }
 
@@ -145,7 +154,7 @@ fn no_archive(path: &Path) -> Error {
 fn name_of(path: &Path) -> &OsStr {
     let name = path.file_name().unwrap_or(OsStr::new("archive")).as_bytes();
     let own = format!(".{EXTENSION}");
-    let ends = [own.as_str(), ".zst", ".zstd", ".xz", ".gz", ".tgz", ".txz", ".tar"];
+    let ends = [own.as_str(), ".zst", ".zstd", ".xz", ".gz", ".bz2", ".zip", ".tgz", ".txz", ".tar"];
     let mut name = name;
     for end in ends {
         name = name.strip_suffix(end.as_bytes()).filter(|rest| !rest.is_empty()).unwrap_or(name);

@@ -34,7 +34,7 @@ pub use destination::Destination;
 pub use disturbed::{Burst, Disturbed, TRUTH_FILE};
 pub use draft::Draft;
 pub use ended::{Ended, EndedBy};
-pub use found::Named;
+pub use found::{Named, is_of_migration, is_of_switch};
 pub use join::{Joined, ParentLink, join};
 pub use live::Live;
 pub use names::{draft_beside, remove_abandoned_drafts};

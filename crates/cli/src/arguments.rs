@@ -1,5 +1,6 @@
 //! Arguments that several commands take.
 
+mod brought;
 mod budget;
 mod destination;
 mod html;
@@ -15,6 +16,7 @@ mod survey;
 mod symbols;
 mod words;
 
+pub(crate) use brought::{brought, nothing_known, opened};
 pub(crate) use budget::{BudgetOption, WorkloadOption, read_budget, read_budget_text};
 pub(crate) use destination::DestinationOptions;
 pub(crate) use input::{Stdin, is_dash};
@@ -23,7 +25,7 @@ pub(crate) use level::machine_level;
 pub(crate) use machine::machine;
 pub(crate) use narrow::Narrow;
 pub(crate) use output::{Answered, OutputOptions, ReplaceOptions};
-pub(crate) use recordings::{Recordings, Wanted, opened};
+pub(crate) use recordings::Recordings;
 pub(crate) use seconds::{duration, instant, length, span};
 pub(crate) use survey::SurveyOptions;
 pub(crate) use symbols::SymbolFiles;

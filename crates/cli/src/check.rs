@@ -15,16 +15,16 @@ pub(crate) mod places;
 mod probe;
 mod wishes;
 
-use crate::arguments::{Answered, JournalPlace, OutputOptions, ReplaceOptions};
-use crate::exit::{Exit, complain};
+use crate::arguments::{Answered, JournalPlace, OutputOptions, ReplaceOptions, nothing_known};
+use crate::exit::{Exit, complain, is_wrong_use};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use analysis::{About, Answers, Case};
+use analysis::{About, Answers, Case, Given};
 use anyhow::bail;
-use base::Section;
 use base::in_order;
-use base::recording::PartKind;
+use base::recording::{PartKind, Recording};
 use base::shell::quoted;
+use base::{Problem, Section};
 use clap::Args;
 use machines::MachineOptions;
 use show::text::Step;
@@ -79,34 +79,41 @@ impl Check {
         let live = interrupt.temporary("kvmscope-check-")?;
         self.output.check(1, self.replace.force)?;
         self.machines.check()?;
-        let mut recording = self.machines.recording(live.path(), &interrupt)?;
-        if self.probe {
+        let mut recordings = self.machines.recordings(live.path(), &interrupt)?;
+        self.output.check(recordings.len(), self.replace.force)?;
+        if self.probe
+            && let [recording] = recordings.as_mut_slice()
+        {
             let tree = &recording.parts[recording.parts.len() - 1].path;
             recording.problems.extend(probe::fire(&self.journal.journal(), tree, &interrupt));
         }
-        let title = recording.title();
         let given = self.machines.given(&interrupt)?;
-        let progress = Progress::new(true);
-        let case = Case::new(analysis::open(recording)?, given).with_progress(progress.hear());
-        // Where there are traces, they tell what the findings cost.
-        let Answers { sections, problems, failed } = Answers::about(&case, &[About::Setup]);
-        progress.finish();
-        let (asked, failed): (Vec<_>, Vec<_>) = failed.into_iter().partition(analysis::Error::is_of_what_was_asked);
-        if let Some(error) = asked.into_iter().next() {
-            return Err(error.into());
-        }
-        failed.into_iter().for_each(|error| complain(&error.into()));
-        if sections.is_empty() {
-            match case.input().recording.parts.iter().all(|part| part.kind == PartKind::Notes) {
-                false => bail!("{title} has no snapshot of a machine; take one there with `kvmscope snapshot`"),
-                true => bail!("no line of {title} was understood; --paste reads {}", host::paste::RECOGNIZED),
+        let (mut answers, mut first, mut why) = (Vec::new(), None, None);
+        for recording in recordings {
+            match answer(recording, &given) {
+                Ok((case, answered)) => {
+                    first.get_or_insert(case);
+                    answers.push(answered);
+                }
+                Err(error) if is_wrong_use(&error) => return Err(error),
+                Err(error) => why = why.or(Some(error)),
             }
         }
-        let answers = [Answered::of(case.input().recording.clone(), sections, problems)];
+        match (why, first) {
+            (Some(error), None) => Err(error),
+            (why, Some(case)) => {
+                why.iter().for_each(complain);
+                self.print(&answers, &case, &interrupt)
+            }
+            (None, None) => bail!("nothing was brought"),
+        }
+    }
+
+    fn print(&self, answers: &[Answered], case: &Case, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         match self.xml {
-            None if self.all => self.output.end("check", &answers, &interrupt),
-            None => self.output.end_briefly("check", &answers, &self.rest(&answers[0].sections), &interrupt),
-            Some(rank) => self.output.end_with(&answers, &interrupt, |out| definitions::print(out, &case, rank)),
+            None if self.all => self.output.end("check", answers, interrupt),
+            None => self.output.end_briefly("check", answers, &self.rest(&answers[0].sections), interrupt),
+            Some(rank) => self.output.end_with(answers, interrupt, |out| definitions::print(out, case, rank)),
         }
     }
 
@@ -129,4 +136,47 @@ impl Check {
         let all = Step { command: format!("kvmscope check --all{machines}"), shows: listed };
         one.into_iter().chain([all]).collect()
     }
+}
+
+/// How the machines of a recording are set up, and behind it what happened on them, if anything was recorded.
+fn answer(recording: Recording, given: &Given) -> anyhow::Result<(Case, Answered)> {
+    let title = recording.title();
+    let progress = Progress::new(true);
+    let case = Case::new(analysis::open(recording)?, given.clone()).with_progress(progress.hear());
+    // Where there are traces, they tell what the findings cost.
+    let mut answers = Answers::about(&case, &[About::Setup]);
+    let planned = case.input().plan.as_ref().map(|_| About::Plan);
+    let happened = case.input().recording.parts.iter().any(|part| happened(part.kind)).then_some(About::Happened);
+    let more: Vec<About> = happened.into_iter().chain(planned).collect();
+    if !more.is_empty() {
+        let Answers { sections, problems, failed } = Answers::about(&case, &more);
+        answers.sections.extend(sections);
+        let is_new = |problem: &Problem| !answers.problems.contains(problem);
+        let new: Vec<Problem> = problems.into_iter().filter(is_new).collect();
+        answers.problems.extend(new);
+        answers.failed.extend(failed);
+    }
+    progress.finish();
+    let Answers { sections, problems, failed } = answers;
+    let (asked, failed): (Vec<_>, Vec<_>) = failed.into_iter().partition(analysis::Error::is_of_what_was_asked);
+    if let Some(error) = asked.into_iter().next() {
+        return Err(error.into());
+    }
+    if sections.is_empty() {
+        let is_text = case.input().recording.parts.iter().all(|part| part.kind == PartKind::Notes);
+        match is_text {
+            true => bail!("{title} {}", nothing_known()),
+            false => {
+                bail!("{title} has no snapshot of a machine and no trace; take one there with `kvmscope snapshot`")
+            }
+        }
+    }
+    failed.into_iter().for_each(|error| complain(&error.into()));
+    let answered = Answered::of(case.input().recording.clone(), sections, problems);
+    Ok((case, answered))
+}
+
+/// Whether a part says what happened, not how a machine is set up.
+fn happened(kind: PartKind) -> bool {
+    !matches!(kind, PartKind::Host | PartKind::Notes | PartKind::Budget | PartKind::Plan | PartKind::Prediction)
 }

@@ -1,6 +1,6 @@
 //! `kvmscope compare A B`: what changed between two recordings of the same load.
 
-use crate::arguments::{Answered, Narrow, OutputOptions, ReplaceOptions, Stdin, opened};
+use crate::arguments::{Answered, Narrow, OutputOptions, ReplaceOptions, Stdin, brought, opened};
 use crate::exit::{Exit, WrongUse};
 use crate::interrupt::Interrupt;
 use crate::plan::numbers::share;
@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use base::Section;
 use base::recording::Recording;
 use clap::{Args, ValueHint};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Report what changed between two recordings of the same load, and what is only noise
 #[derive(Args)]
@@ -19,6 +19,7 @@ use std::path::PathBuf;
     kvmscope compare fixtures/vmx-linux-shadow-off fixtures/vmx-linux-shadow-on\n  \
     kvmscope compare fixtures/bench-vmx-shadow-off fixtures/bench-vmx-shadow-on\n  \
     kvmscope compare before after\n  \
+    kvmscope compare paste.txt\n  \
     kvmscope compare off-1 off-2 off-3 -- on-1 on-2 on-3\n  \
     kvmscope compare --fail-on-regression 5% release-* -- candidate-*\n  \
     kvmscope compare --budget vnf.toml before after\n  \
@@ -31,7 +32,7 @@ use std::path::PathBuf;
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on,\n\
     a goal of a budget that is FAIL after the change, or something worse by more than --fail-on-regression.")]
 pub(crate) struct Compare {
-    /// The recording before the change and the one after it; or, with `--`, all of before
+    /// The recording before the change and the one after it, or one text with two runs; with `--` behind it, all of before
     #[arg(value_name = "A", required = true, value_hint = ValueHint::AnyPath)]
     first: Vec<PathBuf>,
     /// All of after the change: `compare A1 A2 A3 -- B1 B2 B3`
@@ -64,11 +65,16 @@ impl Compare {
         self.output.check(1, self.replace.force)?;
         given.budget = self.judge.budget(self.replace.force)?;
         given.accepted_regression = self.fail_on_regression;
-        let (before, after) = self.sides()?;
-        let open = |side: Vec<&PathBuf>| -> anyhow::Result<Vec<Recording>> {
-            side.into_iter().map(|path| opened(path, &stdin, &interrupt)).collect()
+        let (before, after) = match (&self.first[..], &self.last[..], self.more_before.len() + self.more_after.len()) {
+            ([text], [], 0) => of_text(text, &stdin, &interrupt)?,
+            _ => {
+                let open = |side: Vec<&PathBuf>| -> anyhow::Result<Vec<Recording>> {
+                    side.into_iter().map(|path| opened(path, &stdin, &interrupt)).collect()
+                };
+                let (before, after) = self.sides()?;
+                (open(before)?, open(after)?)
+            }
         };
-        let (before, after) = (open(before)?, open(after)?);
         let progress = Progress::new(true);
         let case = |recording: &Recording| -> anyhow::Result<Case> {
             Ok(Case::new(analysis::open(recording.clone())?, given.clone()).with_progress(progress.hear()))
@@ -103,6 +109,26 @@ impl Compare {
             (before, after) => (before, after),
         };
         Ok((before.iter().chain(&self.more_before).collect(), after.iter().chain(&self.more_after).collect()))
+    }
+}
+
+/// The first two runs that are in one text.
+fn of_text(text: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<(Vec<Recording>, Vec<Recording>)> {
+    let mut runs = brought(text, stdin, interrupt)?.into_iter();
+    match (runs.next(), runs.next(), runs.len()) {
+        (Some(before), Some(after), 0) => Ok((vec![before], vec![after])),
+        (Some(_), Some(_), more) => {
+            bail!(WrongUse(format!(
+                "{} has {} runs; save the two that are to be compared as files of their own",
+                text.display(),
+                more + 2
+            )))
+        }
+        _ => bail!(WrongUse(
+            "name one recording of before and one of after the change, or several of each: compare A1 A2 -- B1 B2; or one text \
+             that has two runs"
+                .to_owned()
+        )),
     }
 }
 

@@ -69,8 +69,8 @@ impl Cut {
             bail!(WrongUse("a recording is a directory and cannot go to stdout; name one: -o DIR".to_owned()));
         }
         let interrupt = Interrupt::watch()?;
-        let recording = self.recordings.open(wanted, &interrupt)?;
         let draft = interrupt.draft(&Destination { path: self.output.clone(), replace: self.force })?;
+        let recording = self.recordings.open(wanted, &interrupt)?;
         let made = Shown { place: draft.root().to_owned(), name: self.output.clone() };
         let shown = [recording.shown.as_slice(), &[made]].concat();
         self.write(recording, draft, window, &interrupt).map_err(|error| as_named(error, &shown))
@@ -116,6 +116,7 @@ impl Cut {
                 | PartKind::Processes
                 | PartKind::MovedMemory
                 | PartKind::Hibernation
+                | PartKind::Counts
                 | PartKind::Notes => {
                     tree::copy(&from, &to).with_context(|| format!("copying {}", from.display()))?;
                 }

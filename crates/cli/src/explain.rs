@@ -95,18 +95,23 @@ impl Explain {
         let live = interrupt.temporary("kvmscope-explain-")?;
         self.output.check(1, self.replace.force)?;
         self.machines.check()?;
-        let recording = self.machines.recording(live.path(), &interrupt)?;
-        let title = recording.title();
-        let progress = Progress::new(true);
-        let case =
-            Case::new(analysis::open(recording)?, self.machines.given(&interrupt)?).with_progress(progress.hear());
-        let Answers { mut sections, problems, failed } = Answers::of(&case);
-        progress.finish();
-        failed.into_iter().for_each(|error| complain(&error.into()));
-        let ids: Vec<String> =
-            sections.iter().flat_map(|section| &section.findings).map(|finding| finding.id()).collect();
-        sections.retain_mut(|section| keep(section, &self.id));
-        if sections.is_empty() {
+        let given = self.machines.given(&interrupt)?;
+        let (mut answers, mut ids, mut titles) = (Vec::new(), Vec::new(), Vec::new());
+        for recording in self.machines.recordings(live.path(), &interrupt)? {
+            titles.push(recording.title());
+            let progress = Progress::new(true);
+            let case = Case::new(analysis::open(recording)?, given.clone()).with_progress(progress.hear());
+            let Answers { mut sections, problems, failed } = Answers::of(&case);
+            progress.finish();
+            failed.into_iter().for_each(|error| complain(&error.into()));
+            ids.extend(sections.iter().flat_map(|section| &section.findings).map(|finding| finding.id()));
+            sections.retain_mut(|section| keep(section, &self.id));
+            if !sections.is_empty() {
+                answers.push(Answered::of(case.input().recording.clone(), sections, problems));
+            }
+        }
+        if answers.is_empty() {
+            let title = titles.join(", ");
             let rule = self.id.split_once('@').map_or(self.id.as_str(), |(rule, _)| rule);
             let of_rule = ids.iter().map(String::as_str).filter(|id| id.split_once('@').is_some_and(|id| id.0 == rule));
             let of_rule: Vec<&str> = of_rule.collect();
@@ -115,7 +120,6 @@ impl Explain {
                 false => bail!(WrongUse(format!("{title} has no finding {}; {}", self.id, instead(&self.id, of_rule)))),
             }
         }
-        let answers = [Answered::of(case.input().recording.clone(), sections, problems)];
         self.output.end("explain", &answers, &interrupt)
     }
 }

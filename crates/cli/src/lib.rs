@@ -43,19 +43,24 @@ mod undo;
 
 #[cfg(all(feature = "labs", target_arch = "x86_64", target_os = "linux"))]
 use bench::Bench;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use exit::Exit;
 #[cfg(all(feature = "labs", target_arch = "x86_64", target_os = "linux"))]
 use lab::Lab;
 #[cfg(all(not(feature = "labs"), target_arch = "x86_64", target_os = "linux"))]
 use slim::{Bench, Lab};
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Where the time of every vCPU went, by level, and what to change.
 #[derive(Parser)]
 #[command(name = "kvmscope", version, max_term_width = 100)]
-#[command(after_help = "Begin with:\n  kvmscope record --seconds 10 -o web\n  kvmscope report web\n\nIt also reads \
-    traces of trace-cmd, LTTng and perf:\n  kvmscope report trace.dat")]
+#[command(override_usage = "kvmscope <COMMAND>\n       kvmscope FILE...   (as kvmscope report FILE...)")]
+#[command(
+    after_help = "Begin with:\n  kvmscope record --seconds 10 -o web\n  kvmscope report web\n\nOr bring what you \
+    have, a trace of trace-cmd, LTTng or perf, a paste, an attachment:\n  kvmscope trace.dat\n  kvmscope ticket.txt"
+)]
 struct Program {
     #[command(subcommand)]
     command: Command,
@@ -94,7 +99,7 @@ enum Command {
 
 /// The program: its arguments are those of the process.
 pub fn main() -> ExitCode {
-    let outcome = match Program::parse().command {
+    let outcome = match Program::parse_from(with_command(std::env::args_os().collect())).command {
         Command::Report(report) => report.run(),
         Command::Cut(cut) => cut.run(),
         Command::Record(record) => record.run(),
@@ -123,4 +128,19 @@ pub fn main() -> ExitCode {
         Command::Man(manual) => manual.run(),
     };
     outcome.unwrap_or_else(Exit::from_error).into()
+}
+
+/// The same arguments, behind `report` where the user named no command and something that is there: `kvmscope paste.txt`.
+fn with_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let is_command = |word: &OsString| {
+        let known = Program::command();
+        let is_it = known.get_subcommands().any(|command| command.get_name() == word);
+        is_it || word == "help"
+    };
+    let given = arguments.get(1..).unwrap_or_default();
+    let is_there = |word: &OsString| word == "-" || Path::new(word).exists();
+    if !given.iter().any(is_command) && given.iter().any(is_there) {
+        arguments.insert(1, "report".into());
+    }
+    arguments
 }

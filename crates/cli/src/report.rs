@@ -11,15 +11,14 @@ mod ranking;
 #[cfg(feature = "labs")]
 pub(crate) mod recorded;
 
-use crate::arguments::{
-    Answered, Narrow, OutputOptions, Recordings, ReplaceOptions, SymbolFiles, Wanted, WorkloadOption,
-};
+use crate::arguments::{Answered, Narrow, OutputOptions, Recordings, ReplaceOptions, SymbolFiles, WorkloadOption};
 use crate::exit::{Exit, complain, is_wrong_use};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use analysis::{Answers, Case, Given};
 use anyhow::anyhow;
-use base::Section;
+use base::recording::Recording;
+use base::{Problem, Section};
 use clap::Args;
 pub(crate) use judging::JudgeOptions;
 use losses::LossArguments;
@@ -82,30 +81,33 @@ impl Report {
         given.workload = self.workload.workload();
         let (mut answers, mut suites) = (Vec::new(), Vec::new());
         for wanted in &wanted {
-            match self.one(wanted, &given, &interrupt) {
-                Ok((answered, suite)) => {
-                    answers.push(answered);
-                    suites.extend(suite);
+            let opened = self.recordings.open_all(wanted, &interrupt);
+            let each = match opened {
+                Ok(recordings) => recordings.into_iter().map(|one| self.one(one, &given)).collect(),
+                Err(error) => vec![Err(error)],
+            };
+            for one in each {
+                match one {
+                    Ok((answered, suite)) => {
+                        answers.push(answered);
+                        suites.extend(suite);
+                    }
+                    Err(error) if is_wrong_use(&error) => return Err(error),
+                    Err(error) => complain(&error),
                 }
-                Err(error) if is_wrong_use(&error) => return Err(error),
-                Err(error) => complain(&error),
             }
         }
         if answers.is_empty() {
             return Ok(Exit::NoAnswer);
         }
+        // A text may have several runs.
+        self.output.check(answers.len(), self.replace.force)?;
         let exit = self.output.end("report", &answers, &interrupt)?;
         self.judge.end(&suites, exit, &interrupt)
     }
 
     /// The answers about one recording, and the verdicts of the budget.
-    fn one(
-        &self,
-        wanted: &Wanted<'_>,
-        given: &Given,
-        interrupt: &Interrupt,
-    ) -> anyhow::Result<(Answered, Option<Suite>)> {
-        let recording = self.recordings.open(wanted, interrupt)?;
+    fn one(&self, recording: Recording, given: &Given) -> anyhow::Result<(Answered, Option<Suite>)> {
         let progress = Progress::new(!self.no_progress);
         let case = Case::new(analysis::open(recording)?, given.clone()).with_progress(progress.hear());
         let mut answered = answer(&case, &self.output, progress)?;
@@ -129,7 +131,8 @@ fn answer(case: &Case, output: &OutputOptions, progress: Progress) -> anyhow::Re
         // Out of the reading that fills the ledger: the page then takes one more.
         case.chain_ranks();
     }
-    let Answers { sections, problems, failed } = Answers::of(case);
+    let Answers { mut sections, problems, failed } = Answers::of(case);
+    sections.retain(says_something);
     let drawn = (output.wants_page() && !sections.is_empty()).then(|| drawn::draw(case));
     progress.finish();
     let (asked, failed): (Vec<_>, Vec<_>) = failed.into_iter().partition(analysis::Error::is_of_what_was_asked);
@@ -137,16 +140,26 @@ fn answer(case: &Case, output: &OutputOptions, progress: Progress) -> anyhow::Re
         return Err(error.into());
     }
     if sections.is_empty() {
-        return Err(failed.into_iter().next().map_or_else(
-            || {
-                let title = case.input().recording.title();
-                anyhow!(
-                    "{title} has no events that a question can use; record some with `kvmscope record --seconds 10`"
-                )
-            },
-            Into::into,
-        ));
+        return Err(failed.into_iter().next().map_or_else(|| nothing(case, &problems), Into::into));
     }
     failed.into_iter().for_each(|error| complain(&error.into()));
     Ok(Answered { drawn, ..Answered::of(case.input().recording.clone(), sections, problems) })
+}
+
+/// Whether a section tells anything: what was recognized and has no line of a result does not.
+fn says_something(section: &Section) -> bool {
+    let said = [&section.summary].into_iter().chain(&section.about).any(|text| !text.is_empty());
+    said || !section.findings.is_empty() || section.tables.iter().any(|table| !table.rows.is_empty())
+}
+
+/// Why there is no answer: what is missing in what was brought.
+fn nothing(case: &Case, problems: &[Problem]) -> anyhow::Error {
+    let title = case.input().recording.title();
+    match problems.first() {
+        Some(problem) if problem.text.starts_with(&problem.file) => anyhow!("{}", problem.text),
+        Some(problem) => anyhow!("{title}: {}", problem.text),
+        None => {
+            anyhow!("{title} has no events that a question can use; record some with `kvmscope record --seconds 10`")
+        }
+    }
 }

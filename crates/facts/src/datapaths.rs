@@ -94,6 +94,7 @@ impl Datapaths {
                 | PartKind::Processes
                 | PartKind::MovedMemory
                 | PartKind::Hibernation
+                | PartKind::Counts
                 | PartKind::Notes => {}
             }
         }

@@ -5,6 +5,7 @@ use crate::benches::Benches;
 use crate::budget::{self, Budget};
 use crate::carried::Carried;
 use crate::chain_plan::{ChainPlan, ReadPlan};
+use crate::counts::Counts;
 use crate::datapaths::Datapaths;
 use crate::machines::Machines;
 use crate::migrations::Migrations;
@@ -29,6 +30,8 @@ pub struct Input {
     pub datapaths: Datapaths,
     pub budget: Option<Carried<Budget>>,
     pub migrations: Migrations,
+    /// What programs counted, without the events.
+    pub counts: Counts,
     pub plan: Option<Carried<Box<dyn ChainPlan>>>,
     /// Damage found while opening.
     pub problems: Vec<Problem>,
@@ -49,11 +52,12 @@ impl Input {
         let of_budget = (PartKind::Budget, "latency budget", budget::MOST_BYTES);
         let (budget, unused) = Carried::of(&recording, of_budget, Budget::read);
         let (migrations, untold) = Migrations::of(&recording);
+        let (counts, uncounted) = Counts::of(&recording);
         let of_plan = (PartKind::Plan, "plan of service chains", MOST_PLAN_BYTES);
         let (plan, unplanned) = Carried::of(&recording, of_plan, read_plan);
         let (datapaths, unknown) = Datapaths::of(&recording);
         problems.extend(unopened.into_iter().chain(unread).chain(damaged).chain(unused).chain(unplanned));
-        problems.extend(unknown.into_iter().chain(untold));
+        problems.extend(unknown.into_iter().chain(untold).chain(uncounted));
         let mut input = Self {
             recording,
             parts: Vec::new(),
@@ -63,6 +67,7 @@ impl Input {
             datapaths,
             budget,
             migrations,
+            counts,
             plan,
             problems,
         };
@@ -93,7 +98,9 @@ impl Input {
                         input.problems.push(Problem::at(&machine, None, "threads of vCPUs", "none", 0, text));
                         CutTrace::default()
                     });
-                    let resumed_ns = input.datapaths.resumed_ns(&machine, &trace.facts().clock);
+                    let mut resumed_ns = input.datapaths.resumed_ns(&machine, &trace.facts().clock);
+                    resumed_ns.extend(&trace.facts().resumed_ns);
+                    resumed_ns.sort_unstable();
                     input.parts.push(Part {
                         index,
                         level,

@@ -26,6 +26,7 @@ mod case;
 pub mod chain_plan;
 pub mod chains;
 pub mod counted;
+pub mod counts;
 pub mod datapaths;
 pub mod estimate;
 pub mod fields;

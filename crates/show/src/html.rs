@@ -254,8 +254,10 @@ fn not_known(page: &Page<'_>, out: &mut String) -> std::fmt::Result {
     let unknown: Vec<String> =
         page.answered.sections.iter().flat_map(|section| &section.unknown).map(text::unknown_sentence).collect();
     list("unknown", "Not known", &unknown, out)?;
-    let damage: Vec<String> = page.answered.problems.iter().map(text::problem_sentence).collect();
-    list("damage", "Damage in the input", &damage, out)
+    let (damage, said): (Vec<_>, Vec<_>) = page.answered.problems.iter().partition(|problem| problem.count > 0);
+    let sentences = |problems: Vec<_>| problems.into_iter().map(text::problem_sentence).collect::<Vec<String>>();
+    list("damage", text::DAMAGE, &sentences(damage), out)?;
+    list("remarks", text::REMARKS, &sentences(said), out)
 }
 
 fn list(id: &str, title: &str, items: &[impl std::fmt::Display], out: &mut String) -> std::fmt::Result {

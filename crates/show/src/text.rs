@@ -180,18 +180,27 @@ fn located(problem: &Problem, place: &str, text: &str, counts: &str) -> String {
 }
 
 fn render_problems(problems: &[Problem], out: &mut Lines) {
-    if problems.is_empty() {
-        return;
-    }
-    out.gap();
-    heading("DAMAGE IN THE INPUT", "", out);
-    for problem in problems.iter().take(MOST_PROBLEMS) {
-        out.wrapped("   ", "     ", &problem_sentence(problem), out.page.width);
-    }
-    if let Some(more) = problems.len().checked_sub(MOST_PROBLEMS).filter(|more| *more > 0) {
-        out.line(&format!("   + {}, see --json", number::many(more as u64, "more kind")));
+    let (damage, said): (Vec<&Problem>, Vec<&Problem>) = problems.iter().partition(|problem| problem.count > 0);
+    for (title, problems) in [(DAMAGE, damage), (REMARKS, said)] {
+        if problems.is_empty() {
+            continue;
+        }
+        out.gap();
+        heading(&title.to_uppercase(), "", out);
+        for problem in problems.iter().take(MOST_PROBLEMS) {
+            out.wrapped("   ", "     ", &problem_sentence(problem), out.page.width);
+        }
+        if let Some(more) = problems.len().checked_sub(MOST_PROBLEMS).filter(|more| *more > 0) {
+            out.line(&format!("   + {}, see --json", number::many(more as u64, "more kind")));
+        }
     }
 }
+
+/// What stands above problems of what is damaged.
+pub(crate) const DAMAGE: &str = "Damage in the input";
+
+/// What stands above remarks, of what was read otherwise than it stands there, or not at all.
+pub(crate) const REMARKS: &str = "About the input";
 
 /// Damage as one sentence: which file, where in it, what, how often, how much of it was passed over.
 pub(crate) fn problem_sentence(problem: &Problem) -> String {

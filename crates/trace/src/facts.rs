@@ -36,6 +36,8 @@ pub struct Facts {
     pub time_shifts: Vec<TimeShift>,
     /// Losses that the file states for a whole CPU (trace.dat's CPUSTAT): overwritten or dropped events.
     pub losses: Vec<StatedLoss>,
+    /// When the file goes on after a part that somebody left out of it, in order.
+    pub resumed_ns: Vec<u64>,
     /// For which time the events of each CPU are in the file. Holds every CPU that the file declares or has a stream of;
     /// of a CPU that is not in it the file says nothing.
     pub coverage: BTreeMap<u32, Coverage>,
@@ -63,6 +65,7 @@ impl Facts {
             guests: Vec::new(),
             time_shifts: Vec::new(),
             losses: Vec::new(),
+            resumed_ns: Vec::new(),
             coverage: BTreeMap::new(),
             bytes: 0,
             problems: Vec::new(),

@@ -9,6 +9,7 @@
 
 mod axis;
 pub mod events;
+pub mod faults;
 pub mod kernel_threads;
 pub mod keyed;
 mod part;

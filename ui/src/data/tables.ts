@@ -18,6 +18,20 @@ export const TABLES = {
     exits_per_second: "f64",
     p99_ns: "u64",
   },
+  /** What went wrong with the guest of one vCPU in one way: how often, and where first. */
+  "flow.faults": {
+    machine: "text",
+    vm: "text",
+    vcpu: "u64",
+    tid: "i64",
+    fault: "text",
+    count: "u64",
+    first_ns: "u64",
+    reason: "text",
+    rip: "text",
+    address: "text",
+    instruction: "text",
+  },
   /** The exits of all vCPUs of one machine's trace from one level for one reason. */
   "flow.reasons": {
     machine: "text",
@@ -532,6 +546,21 @@ export const TABLES = {
     local_bytes_per_s: "f64",
     remote_bytes_per_s: "f64",
     file: "text",
+  },
+  /** How often one kind of exit or event was counted by one program, and how long it took where that is told. */
+  "counts.counted": {
+    machine: "text",
+    program: "text",
+    path: "text",
+    name: "text",
+    count: "u64",
+    count_share: "f64",
+    time_share: "f64",
+    per_second: "f64",
+    min_ns: "f64",
+    mean_ns: "f64",
+    max_ns: "f64",
+    meaning: "text",
   },
   /** One trial: what arrived within its window, and all packets of the trial: sent = received + dropped + held + missing. */
   "datapath.trials": {
@@ -1541,6 +1570,16 @@ export const TABLES = {
     before: "f64",
     after: "f64",
     difference: "f64",
+  },
+  /** One statistic of what one thread of a latency test measured, before and after. */
+  "compare.threads": {
+    machine: "text",
+    program: "text",
+    thread: "text",
+    statistic: "text",
+    before_ns: "u64",
+    after_ns: "u64",
+    ratio: "f64",
   },
   /** One metric before and after, and whether the change is more than noise. */
   "compare.change": {

@@ -361,7 +361,7 @@ export interface Report {
     machines?: { id: string; level: number; name: string | null }[];
   };
   sections: Section[];
-  problems: { text: string }[];
+  problems: { text: string; count: number }[];
 }
 
 export interface RecordingInfo {

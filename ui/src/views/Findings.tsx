@@ -68,17 +68,24 @@ export function Findings({ recording, Drawing }: { recording: Recording; Drawing
           )}
         </Fragment>
       ))}
-      {problems.length > 0 && (
-        <>
-          <h2 class="heading">Problems in the input: {problems.length}</h2>
-          <ul>
-            {problems.map((problem) => (
-              <li key={problem.text}>{problem.text}</li>
-            ))}
-          </ul>
-        </>
-      )}
+      <Problems title="Damage in the input" problems={problems.filter(({ count }) => count > 0)} />
+      <Problems title="About the input" problems={problems.filter(({ count }) => count === 0)} />
     </div>
+  );
+}
+
+/** Sentences about what was read, below a heading; nothing where there are none. */
+function Problems({ title, problems }: { title: string; problems: Report["problems"] }) {
+  if (problems.length === 0) return null;
+  return (
+    <>
+      <h2 class="heading">{title}</h2>
+      <ul>
+        {problems.map(({ text }) => (
+          <li key={text}>{text}</li>
+        ))}
+      </ul>
+    </>
   );
 }
 

@@ -20,7 +20,8 @@ const OF_NO_MACHINE: &[&str] = &[
 const SECTIONS_OF_NO_MACHINE: &[&str] = &["plan", "contention", "compare", "history", "migration", "ablation", "fleet"];
 
 /// Tables of these whose rows belong to a machine all the same.
-const OF_A_MACHINE: &[&str] = &["compare.configuration", "compare.placement", "fleet.exit_histograms", "fleet.numbers"];
+const OF_A_MACHINE: &[&str] =
+    &["compare.threads", "compare.configuration", "compare.placement", "fleet.exit_histograms", "fleet.numbers"];
 
 /// Tables that no bundled recording fills.
 const OF_OWN_TESTS: &[&str] = &[
@@ -29,6 +30,7 @@ const OF_OWN_TESTS: &[&str] = &[
     "channel.flows",
     "channel.setups",
     "compare.dark",
+    "counts.counted",
     "compare.placement",
     "datapath.marks",
     "datapath.predicted",
@@ -102,6 +104,7 @@ fn every_table_of_every_fixture_is_as_specified() {
         ["nested-vmx-shadow-off-hog", "nested-vmx-shadow-on"],
         ["bench-vmx-shadow-off", "bench-vmx-shadow-on"],
         ["kernel-paths", "kernel-paths"],
+        ["hog-samples", "hog-samples"],
     ] {
         let judged = || Given { budget: built_in("kvm4nfv-2015"), ..Given::default() };
         let [before, after] = [before, after].map(|name| case(&fixture(name), judged()));

@@ -279,13 +279,13 @@ const OF_SWITCH: &[&str] = &[
 ];
 
 /// True if one of these lines is there.
-fn is_of_switch(bytes: &[u8]) -> bool {
+pub fn is_of_switch(bytes: &[u8]) -> bool {
     let begins = |line: &[u8]| OF_SWITCH.iter().any(|sign| line.starts_with(sign.as_bytes()));
     bytes.split(|byte| *byte == b'\n').any(|line| begins(line.trim_ascii_start()))
 }
 
 /// True for a session of QEMU's machine protocol as it is recorded, and for what QEMU and libvirt print of a migration.
-fn is_of_migration(bytes: &[u8]) -> bool {
+pub fn is_of_migration(bytes: &[u8]) -> bool {
     let is_sign = |line: &[u8]| {
         line.starts_with(b"Migration status:")
             || line.starts_with(b"Job type:")

@@ -77,6 +77,9 @@ pub enum PartKind {
     /// What is asked of the planner of datapaths: TOML.
     #[serde(rename = "plan")]
     Plan,
+    /// What programs counted, without the events: `perf kvm stat`, `kvm_stat`, `perf stat`.
+    #[serde(rename = "counts")]
+    Counts,
     /// Free text.
     #[serde(rename = "notes")]
     Notes,
@@ -120,6 +123,7 @@ impl Part {
             PartKind::MovedMemory => return Path::new(&self.machine).join("memory").join(own),
             PartKind::Processes => return Path::new(&self.machine).join("processes").join(own),
             PartKind::Qmp => return Path::new(&self.machine).join("qmp").join(own),
+            PartKind::Counts => return Path::new(&self.machine).join("counts").join(own),
             PartKind::Host | PartKind::Bench | PartKind::Notes => own,
         };
         Path::new(&self.machine).join(name)

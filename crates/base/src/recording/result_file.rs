@@ -70,6 +70,8 @@ const SIGNS: &[(ResultFile, Sign)] = &[
     (ResultFile::RtlaTop, Sign::Text(&["Timer Latency", "IRQ Timer Latency ("])),
     (ResultFile::RtlaTop, Sign::Text(&["Operating System Noise", "% CPU Aval"])),
     (ResultFile::OslatText, Sign::Text(&["Counter Freq:", "(us):"])),
+    // Until rt-tests 1.10.
+    (ResultFile::OslatText, Sign::Text(&["CPU Freq:", "(us):"])),
     (ResultFile::Hwlatdetect, Sign::Line(|line| line.starts_with("hwlatdetect:") || is_hwlat_sample(line))),
     (ResultFile::VmTrace, Sign::Text(&["Number of VM events = "])),
     (ResultFile::NoiseTrace, Sign::Line(is_noise)),
@@ -80,6 +82,12 @@ const SIGNS: &[(ResultFile, Sign)] = &[
 ];
 
 impl ResultFile {
+    /// Whether a line is a row of the tracer timerlat: `<idle>-0 [002] d.h1. 900.000100: #5001 context irq timer_latency 12045 ns`
+    /// (`trace_timerlat_print` in kernel/trace/trace_output.c, Linux 6.12).
+    pub fn is_noise_row(line: &str) -> bool {
+        line.contains(": #") && line.contains(" context ") && line.contains(" timer_latency ")
+    }
+
     /// What a file that begins with `first` is; `None` if it is no result. Give at least [`LOOKED_AT`] bytes of a longer file.
     pub fn of(first: &[u8]) -> Option<Self> {
         if first.starts_with(&VM_TRACE_SIGNATURE) {
@@ -111,6 +119,7 @@ fn is_hwlat_sample(line: &str) -> bool {
 /// A line of the tracers timerlat and osnoise; in a recording of other events too it is that of an event of a trace.
 fn is_noise(line: &str) -> bool {
     line.strip_prefix("# tracer:").is_some_and(|tracer| matches!(tracer.trim(), "timerlat" | "osnoise"))
+        || ResultFile::is_noise_row(line)
 }
 
 /// `0;49717.680885282;26`.
@@ -164,6 +173,11 @@ mod tests {
             ("hwlatdetect:  test duration 2 seconds\n", Some(ResultFile::Hwlatdetect)),
             ("ts: 1499801089.066141940, inner:12, outer:14\n", Some(ResultFile::Hwlatdetect)),
             ("# tracer: timerlat\n", Some(ResultFile::NoiseTrace)),
+            (
+                " <idle>-0 [002] d.h1. 9.000100: #5001 context    irq timer_latency     12045 ns\n",
+                Some(ResultFile::NoiseTrace),
+            ),
+            ("Core:\t 2\nCPU Freq:\t 2096 (Mhz)\n 001 (us):\t 1000\n", Some(ResultFile::OslatText)),
             ("# tracer: nop\n", None),
             ("Time,Core,IPC,LLC Misses,LLC[KB]\n", Some(ResultFile::PqosCsv)),
             ("qemu-1 [000] 1.000: kvm_entry: vcpu 0, rip 0x0\n", None),

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 pub(crate) struct Stdin {
     copy: OnceCell<TempDir>,
     unpacked: RefCell<Vec<Unpacked>>,
+    pieces: RefCell<Vec<TempDir>>,
 }
 
 impl Stdin {
@@ -32,6 +33,11 @@ impl Stdin {
         let answer = read(&unpacked);
         self.unpacked.borrow_mut().push(unpacked);
         answer
+    }
+
+    /// Keeps the pieces of a text until all is answered.
+    pub(crate) fn keep(&self, pieces: TempDir) {
+        self.pieces.borrow_mut().push(pieces);
     }
 
     /// The path itself, or that of a copy of stdin.

@@ -124,8 +124,13 @@ impl OutputOptions {
         }
         let page = self.page.page();
         self.end_with(answers, interrupt, |out| {
-            let texts = answers.iter().map(|one| render_brief(&one.sections, &one.problems, rest, &page));
-            texts.into_iter().try_for_each(|text| Ok(out.write_all(text.as_bytes())?))
+            for (index, one) in answers.iter().enumerate() {
+                heading(out, index, answers)?;
+                // What more there is to see is said once, below all.
+                let rest = if index + 1 == answers.len() { rest } else { &[] };
+                out.write_all(render_brief(&one.sections, &one.problems, rest, &page).as_bytes())?;
+            }
+            Ok(())
         })
     }
 
@@ -159,10 +164,7 @@ impl OutputOptions {
     fn text(&self, out: &mut dyn Write, answers: &[Answered]) -> anyhow::Result<()> {
         let page = self.page.page();
         for (index, answered) in answers.iter().enumerate() {
-            if answers.len() > 1 {
-                let gap = if index > 0 { "\n" } else { "" };
-                writeln!(out, "{gap}== {} ==\n", answered.recording.title())?;
-            }
+            heading(out, index, answers)?;
             out.write_all(show::text::render(&answered.sections, &answered.problems, &page).as_bytes())?;
         }
         Ok(())
@@ -173,6 +175,15 @@ impl OutputOptions {
         let is_bad = self.fail_on.is_some_and(|limit| findings.any(|finding| finding.severity >= limit));
         if is_bad { Exit::FailOn } else { Exit::Answered }
     }
+}
+
+/// Says whose answer follows, where there are several.
+fn heading(out: &mut dyn Write, index: usize, answers: &[Answered]) -> std::io::Result<()> {
+    if answers.len() < 2 {
+        return Ok(());
+    }
+    let gap = if index > 0 { "\n" } else { "" };
+    writeln!(out, "{gap}== {} ==\n", answers[index].recording.title())
 }
 
 impl Answered {

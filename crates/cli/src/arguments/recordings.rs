@@ -1,14 +1,12 @@
 //! Which recordings are meant: directories, bare files, or parts put together on the spot.
 
-use super::{Stdin, machine_level};
-use crate::check::places::{self, Root};
-use crate::exit::{WrongUse, as_named};
+use super::{Stdin, brought, machine_level, opened};
+use crate::exit::WrongUse;
 use crate::interrupt::Interrupt;
-use anyhow::{anyhow, bail};
-use archive::{Links, Unpacked};
-use base::recording::{Emulator, Error, MANIFEST, Named, Recording, Shown};
+use anyhow::bail;
+use base::recording::{Emulator, Error, Named, Recording};
 use clap::{Args, ValueEnum, ValueHint};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Paths and parts.
 #[derive(Args)]
@@ -64,7 +62,17 @@ impl Recordings {
         }
     }
 
-    /// Reads a recording's manifest, or makes one; what `--emulated` says wins.
+    /// Reads a recording's manifest, or makes one, for each run that was brought; what `--emulated` says wins.
+    pub(crate) fn open_all(&self, wanted: &Wanted<'_>, interrupt: &Interrupt) -> anyhow::Result<Vec<Recording>> {
+        let mut recordings = match wanted {
+            Wanted::Path(path) if self.part.is_empty() => brought(path, &self.stdin, interrupt)?,
+            _ => vec![self.open(wanted, interrupt)?],
+        };
+        recordings.iter_mut().for_each(|recording| self.mark(recording));
+        Ok(recordings)
+    }
+
+    /// Reads the one recording that is wanted.
     pub(crate) fn open(&self, wanted: &Wanted<'_>, interrupt: &Interrupt) -> anyhow::Result<Recording> {
         let put_together = |made: Result<Recording, Error>| {
             made.map_err(|error| match error {
@@ -79,61 +87,17 @@ impl Recordings {
             Wanted::Path(path) => put_together(opened(path, &self.stdin, interrupt)?.with_files(&self.part))?,
             Wanted::Parts(parts) => put_together(Recording::of_files(parts, None))?,
         };
+        self.mark(&mut recording);
+        Ok(recording)
+    }
+
+    fn mark(&self, recording: &mut Recording) {
         match self.emulated {
             None => {}
             Some(Emulated::No) => recording.emulated = None,
             Some(Emulated::Tcg) => recording.emulated = Some(Emulator::Tcg),
             Some(Emulated::Bochs) => recording.emulated = Some(Emulator::Bochs),
         }
-        Ok(recording)
-    }
-}
-
-/// Opens what `path` names, or stdin: a recording, a packed one, an archive of a machine's files. A tree of a host's
-/// files is refused with the command that reads it.
-pub(crate) fn opened(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Recording> {
-    let asked = path;
-    let path = stdin.path(asked)?;
-    let copy = (path != *asked).then(|| Shown { place: path.clone(), name: asked.to_owned() });
-    let mut recording = of_path(&path, stdin, interrupt).map_err(|error| as_named(error, copy.as_slice()))?;
-    recording.shown.extend(copy);
-    Ok(recording)
-}
-
-fn of_path(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Recording> {
-    if archive::format_of(path).is_some() {
-        // A packed recording has no links; whatever it is called, its manifest comes first.
-        let links = if archive::is_recording(path) { Links::Never } else { Links::Inside };
-        return stdin.unpacked(path, links, interrupt, |unpacked| {
-            unpacked_recording(path, unpacked).map_err(|error| as_named(error, &[unpacked.shown()]))
-        });
-    }
-    match Recording::open(path) {
-        Err(Error::Empty { path }) if !host::snapshot::trees_in(&path).is_empty() => {
-            let path = path.display();
-            Err(anyhow!(
-                "{path} has files of a host but no trace; to check that host's setup: kvmscope check --root {path}"
-            ))
-        }
-        opened => Ok(opened?),
-    }
-}
-
-/// What was in an archive: a recording, the trees of machines, or one directory that is a recording.
-fn unpacked_recording(path: &Path, unpacked: &Unpacked) -> anyhow::Result<Recording> {
-    let root = unpacked.root();
-    let shown = vec![unpacked.shown()];
-    if root.join(MANIFEST).is_file() {
-        return Ok(unpacked.recording()?);
-    }
-    let problems = unpacked.problems.clone();
-    if places::is_tree(&root) {
-        return Ok(Recording { problems, shown, ..places::trees(&[Root::at(&root)])? });
-    }
-    let mut tops = std::fs::read_dir(&root)?.flatten().map(|entry| entry.path());
-    match (tops.next(), tops.next()) {
-        (Some(only), None) if only.is_dir() => Ok(Recording { shown, ..Recording::open(&only)? }),
-        _ => Err(anyhow!("{} has neither a recording nor files of a machine", path.display())),
     }
 }
 

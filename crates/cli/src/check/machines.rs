@@ -2,7 +2,7 @@
 
 use super::places::{self, Root};
 use super::wishes::WishOptions;
-use crate::arguments::{BudgetOption, Stdin, is_dash, opened, span};
+use crate::arguments::{BudgetOption, Stdin, brought, is_dash, span};
 use crate::exit::WrongUse;
 use crate::interrupt::Interrupt;
 use analysis::{Given, Listing};
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Machines as the user names them.
 #[derive(Args)]
 pub(crate) struct MachineOptions {
-    /// A recording with snapshots, a directory that has proc and sys, or pasted text, - for stdin [default: this host, now]
+    /// A recording, a directory that has proc and sys, an archive, or pasted text, - for stdin [default: this host, now]
     #[arg(value_name = "PATH", conflicts_with = "root", value_hint = ValueHint::AnyPath)]
     path: Option<PathBuf>,
     /// A directory with proc and sys of a machine, or an archive of one, and its level; may be repeated to
@@ -71,19 +71,22 @@ impl MachineOptions {
         Ok(())
     }
 
-    /// The machines as one recording; snapshots of this host go to `live`, which must stay until all is read.
-    pub(crate) fn recording(&self, live: &Path, interrupt: &Interrupt) -> anyhow::Result<Recording> {
-        Ok(match (&self.path, self.root.as_slice()) {
-            _ if self.are_pasted() => places::pasted(&self.paste, &self.stdin)?,
-            (Some(path), _) if places::is_tree(path) => places::trees(&[Root::at(path)])?,
-            (Some(path), _) => places::with_notes(opened(path, &self.stdin, interrupt)?),
+    /// The machines, and the runs that were brought with them; snapshots of this host go to `live`, which must stay until all is
+    /// read.
+    pub(crate) fn recordings(&self, live: &Path, interrupt: &Interrupt) -> anyhow::Result<Vec<Recording>> {
+        Ok(vec![match (&self.path, self.root.as_slice()) {
+            _ if self.are_pasted() => return places::pasted(&self.paste, &self.stdin, interrupt),
+            (Some(path), _) => {
+                let brought = brought(path, &self.stdin, interrupt)?;
+                return Ok(brought.into_iter().map(places::with_notes).collect());
+            }
             (None, []) => places::this_host(live, None, self.span)?,
             (None, [root]) if root.is_this_host() => places::this_host(live, Some(root), self.span)?,
             (None, roots) => {
                 let tree = |root| places::unpacked(root, &self.stdin, interrupt);
                 places::trees(&roots.iter().map(tree).collect::<Result<Vec<_>, _>>()?)?
             }
-        })
+        }])
     }
 
     /// What is asked of them.

@@ -1,6 +1,6 @@
 //! Which machines are meant: this one, or trees that hold copies of their files.
 
-use crate::arguments::{Stdin, is_dash, machine_level};
+use crate::arguments::{Stdin, brought, is_dash, machine_level};
 use crate::exit::WrongUse;
 use crate::interrupt::Interrupt;
 use anyhow::{anyhow, bail};
@@ -155,40 +155,50 @@ fn is_plain(path: &Path) -> bool {
     read.is_ok() && !first.is_empty() && !first.contains(&0)
 }
 
-/// Pasted texts as notes of one machine.
-pub(crate) fn pasted(files: &[PathBuf], stdin: &Stdin) -> anyhow::Result<Recording> {
-    let (mut parts, mut shown) = (Vec::new(), Vec::new());
+/// Pasted texts: what they tell of the machine, of all files together, and the runs that are in them, each by itself.
+pub(crate) fn pasted(files: &[PathBuf], stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Vec<Recording>> {
+    let mut recordings = Vec::new();
     for file in files {
-        let path = std::path::absolute(stdin.path(file)?)?;
-        if is_dash(file) {
-            shown.push(Shown { place: path.clone(), name: file.clone() });
+        if file.is_dir() {
+            bail!("{} is a directory; --paste takes files, --root a directory", file.display());
         }
-        let about = std::fs::metadata(&path).map_err(|error| anyhow!("{}: {error}", file.display()))?;
-        if about.is_dir() {
-            bail!("{} is a directory; --paste takes text files, --root a directory", file.display());
-        }
-        base::files::open(&path).map_err(|error| anyhow!("{}: {error}", file.display()))?;
-        parts.push(Part {
-            path,
-            machine: Machine::RECORDED.into(),
-            kind: PartKind::Notes,
-            clock: None,
-            state: PartState::Complete,
-        });
+        let brought = brought(file, stdin, interrupt).map_err(|error| match error.to_string() {
+            text if text.starts_with(&*file.to_string_lossy()) => error,
+            text => anyhow!("{}: {text}", file.display()),
+        })?;
+        recordings.extend(brought.into_iter().map(with_notes));
     }
-    let machine = Machine::default();
-    Ok(Recording {
-        clock_pairs: Vec::new(),
-        ended: None,
-        root: PathBuf::new(),
-        created: None,
-        tool: Some(concat!("kvmscope check ", env!("CARGO_PKG_VERSION")).to_owned()),
-        emulated: None,
-        machines: vec![machine],
-        parts,
-        problems: Vec::new(),
-        shown,
-    })
+    Ok(with_one_machine(recordings))
+}
+
+/// The same recordings, in which all that is known of the machine is part of the first.
+fn with_one_machine(recordings: Vec<Recording>) -> Vec<Recording> {
+    let is_note = |part: &Part| part.kind == PartKind::Notes;
+    let (mut all, mut of_first): (Vec<Recording>, Vec<(Part, Recording)>) = (Vec::new(), Vec::new());
+    for mut recording in recordings {
+        let (notes, others): (Vec<Part>, Vec<Part>) =
+            std::mem::take(&mut recording.parts).into_iter().partition(is_note);
+        recording.parts = others;
+        of_first.extend(notes.into_iter().map(|part| (part, recording.clone())));
+        if !recording.parts.is_empty() {
+            all.push(recording);
+        }
+    }
+    let Some((_, first)) = of_first.first() else { return all };
+    if all.is_empty() {
+        all.push(Recording { parts: Vec::new(), ..first.clone() });
+    }
+    for (part, from) in of_first {
+        let first = &mut all[0];
+        let is_known = |shown: &Shown| first.shown.contains(shown);
+        let more: Vec<Shown> = from.shown.iter().filter(|shown| !is_known(shown)).cloned().collect();
+        first.shown.extend(more);
+        let missing: Vec<Problem> =
+            from.problems.iter().filter(|problem| !first.problems.contains(problem)).cloned().collect();
+        first.problems.extend(missing);
+        first.parts.push(part);
+    }
+    all
 }
 
 /// This host, at the level that `said` gives it: snapshots taken now into the directory `scratch`, two of them `span` apart

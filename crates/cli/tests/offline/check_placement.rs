@@ -32,7 +32,7 @@ fn a_text_of_which_no_line_is_understood_is_refused_with_what_is_read() {
     std::fs::write(&text, "the port is slow\nplease help\n").unwrap();
     let (code, out, complaint) = kvmscope(&["check", "--paste", text.path().to_str().unwrap()]);
     assert_eq!((code, out.as_str()), (1, ""));
-    assert!(complaint.contains("was understood; --paste reads the output of lscpu"), "{complaint}");
+    assert!(complaint.contains("has nothing that is read") && complaint.contains("the output of lscpu"), "{complaint}");
 }
 
 /// `check -` and `check FILE` take text as `--paste` does; a trace of text stays a trace.
@@ -55,8 +55,8 @@ fn text_that_is_no_trace_needs_no_option() {
     let (code, _, complaint) = kvmscope(&["check", text.path().to_str().unwrap()]);
     assert!(code == 1 && complaint.contains("not a format that kvmscope reads"), "{complaint}");
     let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/text/trace-cmd-svm-6.1.txt");
-    let (code, _, complaint) = kvmscope(&["check", trace]);
-    assert!(code == 1 && complaint.contains("has no snapshot of a machine"), "{complaint}");
+    let (code, out, _) = kvmscope(&["check", trace]);
+    assert!(code == 0 && out.contains("recorded at L0 (SVM"), "{out}");
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn a_cut_is_asked_for_sensibly() {
     fails(&["cut", file, "--to", "1"], 2, &["--output"]);
     fails(&["cut", file, "--to", "1", "-o", taken], 2, &["already exists", "not a recording"]);
     fails(&["cut", file, "--to", "1", "-o", taken, "--force"], 2, &["already exists", "not a recording"]);
-    fails(&["cut", file, "--to", "1", "-o", utf8(&new)], 1, &["not a format that kvmscope reads"]);
+    fails(&["cut", file, "--to", "1", "-o", utf8(&new)], 1, &["has nothing that is read"]);
     assert!(!new.exists(), "what does not become whole leaves nothing");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }

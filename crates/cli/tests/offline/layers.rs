@@ -17,6 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("crates/generate", &["base", "trace"]),
     ("crates/walk", &["base", "trace"]),
     ("crates/facts", &["base", "host", "trace", "walk"]),
+    ("crates/intake", &["base", "host", "trace"]),
     ("crates/questions/time", &["base", "facts", "host", "trace", "walk"]),
     ("crates/questions/setup", &["base", "facts", "host", "walk"]),
     ("crates/questions/plan", &["base", "facts", "host", "walk"]),
@@ -41,6 +42,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "columnar",
             "fleet",
             "host",
+            "intake",
             "lab",
             "labs",
             "serve",
@@ -56,7 +58,7 @@ type Apart = (&'static str, &'static [&'static str], &'static [(&'static str, &'
 
 /// Modules of one crate that are kept apart.
 const APART: &[Apart] = &[
-    ("crates/questions/time", &["flow", "latency"], &[]),
+    ("crates/questions/time", &["counts", "flow", "latency"], &[]),
     ("crates/questions/setup", &["nesting", "placement", "realtime"], &[]),
     ("crates/questions/plan", &["datapath", "migration"], &[]),
     // A trial is held against its own beginning by what compares two recordings.

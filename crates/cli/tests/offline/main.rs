@@ -28,6 +28,7 @@ mod plan;
 mod plan_chain;
 mod plan_migration;
 mod program;
+mod public;
 mod readme;
 mod report_many;
 mod report_narrow;

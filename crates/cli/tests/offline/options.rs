@@ -181,8 +181,12 @@ fn values_that_mean_nothing_are_refused() {
 }
 
 #[test]
-fn a_tree_of_a_host_is_shown_the_way_to_check() {
-    fails(&["report", &fixture_named("hosts-sosreport")], 1, &["kvmscope check --root "]);
+fn a_tree_of_a_host_is_answered_by_every_door() {
+    let tree = fixture_named("hosts-sosreport");
+    for arguments in [&["report", &tree][..], &[&tree], &["check", &tree]] {
+        let (code, out, stderr) = ended(kvmscope(arguments).output().unwrap());
+        assert!(code == 0 && out.contains("PLC-"), "{arguments:?}: {out}{stderr}");
+    }
 }
 
 #[test]

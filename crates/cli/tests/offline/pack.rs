@@ -111,8 +111,8 @@ fn a_sosreport_is_opened_as_it_was_sent() {
     }
     let (status, out, error) = kvmscope(place.path(), &["report", "a.tar.gz"]);
     assert!(status == 0 && out.contains("VM"), "{error}");
-    let (status, _, error) = kvmscope(place.path(), &["report", directory.to_str().unwrap()]);
-    assert!(status == 1 && error.contains("kvmscope check --root"), "{error}");
+    let (status, out, error) = kvmscope(place.path(), &["report", directory.to_str().unwrap()]);
+    assert!(status == 0 && out.contains("VM"), "{error}");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn pasted_text_comes_from_stdin_or_is_said_to_be_missing() {
     };
     let out = run(format!("{lscpu}\n{pins}"));
     assert!(out.contains("16 CPUs on 1 node, cores unknown"), "{out}");
-    assert!(out.contains("1 line not understood, the first: line 11 `Why is it slow?`"), "{out}");
+    assert!(out.contains("1 line is of no program that is read, such as line 11 `Why is it slow?`"), "{out}");
     let out = run(pins.to_owned());
     assert!(out.contains("CPUs unknown") && !out.contains("0 CPUs") && out.contains("lscpu -e"), "{out}");
 }

@@ -43,9 +43,13 @@ fn whatever_kvm_does_for_a_guest_shows_its_vcpu() {
 
 #[test]
 fn events_that_show_no_vcpu_are_named_and_so_is_what_is_missing() {
-    let text = report(&trace("kvm_unmap_hva_range: mmu notifier unmap range: 0x1 -- 0x2"));
+    // A thread called as one of a vCPU is one.
+    let unmaps = trace("kvm_unmap_hva_range: mmu notifier unmap range: 0x1 -- 0x2");
+    assert!(report(&unmaps).contains("waited 50.0 % of its time for a CPU, mostly for hog"));
+    let text = report(&unmaps.replace("CPU 0/KVM", "worker"));
     assert!(text.contains("such as kvm_exit or kvm_entry (KVM events: 3 kvm_unmap_hva_range)"), "{text}");
     assert!(text.contains("If a guest ran, record the events of group kvm on its host"), "{text}");
-    let without = report(&trace("sched_migrate_task: comm=hog pid=7 prio=120 orig_cpu=0 dest_cpu=1"));
+    let moves = trace("sched_migrate_task: comm=hog pid=7 prio=120 orig_cpu=0 dest_cpu=1");
+    let without = report(&moves.replace("CPU 0/KVM", "worker"));
     assert!(without.contains("but no KVM event, so vCPU times are unknown"), "{without}");
 }

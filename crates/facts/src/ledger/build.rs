@@ -103,6 +103,8 @@ pub(crate) fn build_with(
         };
         let (mut flow, of_part) = build_part(part, fitted, given, extra, progress);
         flow.clock_fitted_to = fitted_to;
+        // Of a private copy nobody knows the name.
+        flow.path = input.recording.as_named(&flow.path).into_owned();
         parts.push(flow);
         sums.push(of_part);
     }
@@ -236,6 +238,7 @@ fn build_part(
         seen: walk.seen,
         doubts: walk.doubts,
         stale_entries: walk.stale_entries,
+        faults: walk.faults.all().map(|(me, fault, seen)| (walk.threads[me].tid, fault, seen.clone())).collect(),
         unattributed: walk.unattributed,
         work: ear.traced.work(),
         unseen_cpus: facts

@@ -174,6 +174,12 @@ impl<'f> Measures<'f> {
         self.vcpus.iter().map(|vcpu| vcpu.sums.ns_where(&wanted)).sum()
     }
 
+    /// Whether there are exits, and of no instant is it known what the vCPUs did: a trace of exits without entries.
+    pub fn is_untimed(&self) -> bool {
+        let all = |vcpu: &&Vcpu| vcpu.sums.ns(State::Unknown) == vcpu.sums.wall_ns();
+        self.wall_ns > 0 && self.exits > 0 && self.vcpus.iter().all(all)
+    }
+
     /// The vCPUs of each VM, in the order of names.
     pub fn by_vm(&self) -> BTreeMap<&'f str, Vec<&'f Vcpu>> {
         let mut vms: BTreeMap<&str, Vec<&Vcpu>> = BTreeMap::new();

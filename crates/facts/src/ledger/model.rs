@@ -13,6 +13,7 @@ use walk::Waker;
 use walk::events::details::Detail;
 use walk::events::host_interrupts::{Handlers, HostInterrupt};
 use walk::events::reasons::Reason;
+use walk::faults::Fault;
 use walk::keyed::Keyed;
 use walk::samples::Mode;
 use walk::stages::sums::{InterruptSums, Vector};
@@ -88,6 +89,8 @@ pub struct PartFlow {
     pub doubts: Doubts,
     /// `kvm_entry` events with a vCPU number that cannot be one.
     pub stale_entries: u64,
+    /// What went wrong with guests, by thread.
+    pub faults: Vec<(i32, Fault, walk::faults::Seen)>,
     /// KVM events that no thread was found for.
     pub unattributed: u64,
     /// Units of work that programs have marked as done.

@@ -53,6 +53,7 @@ pub fn quiet(isa: Isa) -> PartFlow {
         seen: Seen { exit: true, ..Seen::default() },
         doubts: Doubts::default(),
         stale_entries: 0,
+        faults: Vec::new(),
         unattributed: 0,
         work: BTreeMap::new(),
         pauses: Vec::new(),

@@ -15,7 +15,10 @@ use super::model::{BEGINS, By, LostIn, PartLosses};
 use crate::ledger::model::PartFlow;
 use base::Span;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use walk::events::host_interrupts::HostInterrupt;
+use walk::events::reasons::Reason;
+use walk::faults::Fault;
 use walk::state::State;
 use walk::thread::{Chain, Exit, Thread};
 use walk::{Interruption, Preemptor, Sink, Waker};
@@ -105,7 +108,14 @@ impl Collector {
 
     /// The losses of the vCPUs of `part`, which was walked.
     pub fn of_part(self, part: &PartFlow) -> PartLosses {
-        self.of_threads(part.vcpus.iter().map(|vcpu| vcpu.tid), part.window, part.span.from_ns)
+        let stuck = part.faults.iter().filter(|(_, fault, _)| *fault == Fault::Repeated);
+        let stuck: BTreeMap<i32, Reason> = stuck.filter_map(|(tid, _, seen)| Some((*tid, seen.reason?))).collect();
+        let mut losses = self.of_threads(part.vcpus.iter().map(|vcpu| vcpu.tid), part.window, part.span.from_ns);
+        // An instruction that makes no progress is its guest's trouble, not the work of the host's memory.
+        for (vcpu, of_vcpu) in part.vcpus.iter().zip(&mut losses.vcpus) {
+            stuck.get(&vcpu.tid).into_iter().for_each(|reason| of_vcpu.forgive(*reason));
+        }
+        losses
     }
 
     /// The losses of threads in `window`, counted from `origin_ns` on.

@@ -19,8 +19,9 @@ pub(super) fn is_host_initiated(reason: Reason, detail: Detail) -> bool {
         (Isa::Svm, 0x60..=0x62) => true,
         // EXCEPTION_NMI, if its event says that it was an NMI of the host.
         (Isa::Vmx, 0) => detail == Detail::Nmi,
-        // EPT_VIOLATION and NPF, if no device answered: memory of the guest was not mapped, and the guest cannot know.
-        (Isa::Vmx, 48) | (Isa::Svm, 0x400) => !matches!(detail, Detail::Mmio(..) | Detail::Apic(..)),
+        // EPT_VIOLATION and NPF, if no device answered and no instruction was emulated: memory of the guest was not mapped, and the
+        // guest cannot know.
+        (Isa::Vmx, 48) | (Isa::Svm, 0x400) => !matches!(detail, Detail::Mmio(..) | Detail::Apic(..) | Detail::Emulated),
         (Isa::Arm64, _) => reason == Reason::of_arm64(0, Some(ARM_EXCEPTION_IRQ)),
         (Isa::Vmx | Isa::Svm | Isa::Other(_) | Isa::Printed(_), _) => false,
     }

@@ -31,6 +31,14 @@ pub struct VcpuLosses {
     pub(super) halts: Packed,
 }
 
+impl VcpuLosses {
+    /// Takes out the work on exits for `reason`, which the host did not cause after all.
+    pub(super) fn forgive(&mut self, reason: Reason) {
+        let causes = Arc::clone(&self.lost.causes);
+        self.lost.pieces.retain(|piece| causes[piece.place()].by != By::Exit(reason));
+    }
+}
+
 /// What counts as lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Definition {

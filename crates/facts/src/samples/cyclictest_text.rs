@@ -168,6 +168,7 @@ impl Told {
             let text = format!("{} cycles are missing between those that were printed", self.missing);
             found.damaged(0, "a line for every cycle", "gaps", text);
         }
+        let is_bare = self.each.is_empty() && self.summaries.is_empty();
         for (thread, (lengths, _)) in std::mem::take(&mut self.each) {
             let tid = self.tid(thread);
             self.summaries.remove(&thread);
@@ -182,6 +183,29 @@ impl Told {
             }
             found.samples.push(samples);
         }
+        if is_bare {
+            self.last_lines(found);
+        }
+    }
+
+    /// The lines behind a histogram alone, as people post them.
+    fn last_lines(&self, found: &mut Found) {
+        let threads = [&self.totals, &self.min, &self.mean, &self.max].into_iter().map(Vec::len).max().unwrap_or(0);
+        for thread in 0..threads {
+            let of = |list: &[u64]| list.get(thread).copied();
+            let number = u32::try_from(thread).ok();
+            let mut samples = self.samples(number.and_then(|number| self.tid(number)), thread.to_string());
+            samples.between(of(&self.min), of(&self.max));
+            samples.mean_ns = of(&self.mean).map(|mean| mean as f64 * samples.unit_ns as f64);
+            samples.only_extremes(of(&self.totals).unwrap_or(0));
+            found.samples.push(samples);
+        }
+        let text = match (threads, self.totals.is_empty()) {
+            (0, _) => "no line has a latency: neither a row of a thread or of the histogram, nor the lines behind one",
+            (_, true) => "the text tells the extremes alone, and not how many samples there were",
+            (_, false) => return,
+        };
+        found.remark("rows of a histogram", "the lines behind it", text);
     }
 
     fn histogram(self, found: &mut Found) {
@@ -209,6 +233,7 @@ impl Told {
                     let sum: u128 = counts().map(|(length, count)| u128::from(length) * u128::from(count)).sum();
                     Some(sum as f64 / samples.count as f64 * samples.unit_ns as f64)
                 }
+                0 => None,
                 _ => of(&self.mean).map(|mean| mean as f64 * samples.unit_ns as f64),
             };
             if of(&self.totals).is_some_and(|total| total.saturating_add(samples.overflow) != samples.count) {

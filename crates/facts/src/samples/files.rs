@@ -30,6 +30,8 @@ pub struct SampleFile {
     pub edges: Option<Edges>,
     /// The sample after which the program broke off.
     pub breach: Option<Breach>,
+    /// What the program itself found out about its longest sample, line by line.
+    pub analysis: Vec<String>,
 }
 
 impl ResultFiles {
@@ -43,8 +45,18 @@ impl ResultFiles {
             match read_file(&recording.root.join(&part.path), known, &mut found) {
                 Ok(kind) => {
                     let (machine, level) = (part.machine.clone(), recording.level_of(&part.machine));
-                    let Found { samples, cache_use, edges, breach, .. } = found;
-                    results.list.push(SampleFile { path, machine, level, kind, samples, cache_use, edges, breach });
+                    let Found { samples, cache_use, edges, breach, analysis, .. } = found;
+                    results.list.push(SampleFile {
+                        path,
+                        machine,
+                        level,
+                        kind,
+                        samples,
+                        cache_use,
+                        edges,
+                        breach,
+                        analysis,
+                    });
                 }
                 Err(problem) => {
                     results.unread += 1;

@@ -125,6 +125,8 @@ pub struct Found {
     pub edges: Option<Edges>,
     /// The sample after which the program broke off.
     pub breach: Option<Breach>,
+    /// What the program itself found out about its longest sample, line by line.
+    pub analysis: Vec<String>,
     pub problems: base::Problems,
 }
 

@@ -41,6 +41,14 @@ pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
         }
     });
     found.samples.extend(threads.into_values().map(|(lengths, samples)| lengths.of(samples)));
+    if found.samples.is_empty() {
+        found.damaged(
+            0,
+            "a line of a sample",
+            "none",
+            "the text has no sample of timerlat or osnoise: no line behind its header",
+        );
+    }
     if untimed > 0 {
         let text =
             format!("{untimed} samples are counted without their times: only the first of each kind keep theirs");

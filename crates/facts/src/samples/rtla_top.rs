@@ -16,8 +16,15 @@ use std::io::BufRead;
 
 pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     let (mut cpus, mut in_ns, mut latency) = (BTreeMap::new(), false, true);
+    let mut analysis = Vec::new();
     lines::each(input, found, |_, line, _| {
         let line = line.trim();
+        if line.starts_with(ANALYSIS) {
+            analysis = vec![line.trim_matches(['#', ' ']).to_owned()];
+        } else if !analysis.is_empty() && analysis.len() < MOST_ANALYSIS && line.ends_with(')') | line.ends_with(" us")
+        {
+            analysis.push(line.split_whitespace().collect::<Vec<_>>().join(" "));
+        }
         in_ns |= line.contains("time is in ns") || line.contains("Latency (ns)");
         if line.contains("Operating System Noise") {
             latency = false;
@@ -29,6 +36,7 @@ pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
             }
         }
     });
+    found.analysis = analysis;
     let unit_ns = if in_ns { 1 } else { 1_000 };
     for (cpu, row) in cpus {
         for Row { name, count, min, mean, max } in row {
@@ -44,6 +52,13 @@ pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
         found.damaged(0, "a row of a CPU", "none", "the text has no row of a CPU");
     }
 }
+
+/// How what rtla found out about the sample that stopped it begins: `## CPU 9 hit stop tracing, analyzing it ##`
+/// (tools/tracing/rtla/src/timerlat_aa.c, Linux 6.12).
+const ANALYSIS: &str = "## CPU ";
+
+/// Its lines: some ten parts, and each interrupt and thread that came between.
+const MOST_ANALYSIS: usize = 64;
 
 struct Row {
     name: &'static str,

@@ -181,6 +181,7 @@ fn files(read: &ResultFiles, part: &PartFlow, traced: &TracedSamples) -> Vec<Sam
         by_source.entry(samples.source).or_default().push(samples);
     }
     let file = |samples: Vec<Samples>| SampleFile {
+        analysis: Vec::new(),
         path: part.path.clone(),
         machine: part.machine.clone(),
         level: part.level,

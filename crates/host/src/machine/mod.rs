@@ -27,7 +27,7 @@ pub use devices::{Cgroup, Channel, Irq, Nic, NicKind, Quota, Steering, Throttled
 pub use domain::{Disk, Domain, GuestTopology, Interface};
 pub use domain_xml::{Element, domains_of};
 pub use guest_counters::guest_counters;
-pub use model::{CpuUse, Fact, Machine, Node, Role, Screen, Thread, TopRow};
+pub use model::{CpuUse, Fact, Machine, Node, Role, Screen, Thread, TopRow, TotalUse};
 pub use processes::vm_processes;
 pub(crate) use roles::ALL_VCPUS;
 pub use roles::{role_of, vm_named_in};

@@ -48,6 +48,8 @@ pub struct Machine {
     pub throughput: Vec<Throughput>,
     /// How each CPU was used.
     pub cpu_use: BTreeMap<u32, CpuUse>,
+    /// How all CPUs together were used, each time it was told.
+    pub total_use: Vec<Fact<TotalUse>>,
     /// Screens of `top`, in the order in which they were given.
     pub screens: Vec<Screen>,
     /// Settings by their paths (`proc/sys/vm/swappiness`), as read.
@@ -184,6 +186,15 @@ pub struct CpuUse {
     pub idle: f64,
 }
 
+/// How all CPUs together were used.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct TotalUse {
+    /// Shares of the time of all CPUs.
+    pub shares: CpuUse,
+    /// Idle, with a task that waits for a disk: part of `shares.idle`.
+    pub wait: f64,
+}
+
 /// A screen of `top`, `ps` or `pidstat`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Screen {
@@ -289,6 +300,7 @@ impl Machine {
             && self.screens.is_empty()
             && self.irqs.is_empty()
             && self.cpu_use.is_empty()
+            && self.total_use.is_empty()
             && self.switch == Switch::default()
             && self.throughput.is_empty()
             && self.nics.is_empty()

@@ -2,7 +2,7 @@
 //!
 //! One copy of a counter is a sum since boot and no rate; it is kept as counts.
 
-use super::{Pasted, Text};
+use super::{Pasted, Text, totals};
 use crate::budget;
 use crate::machine::{CpuUse, Irq};
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ pub(super) fn interrupts(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usi
     if end == at + 1 { 0 } else { end - at }
 }
 
-/// `mpstat -P ALL`: a row for each CPU; of several intervals the last counts.
+/// `mpstat -P ALL`, `sar -P ALL` and `sar -u`: a row for each CPU or for all; of several intervals the last counts.
 pub(super) fn mpstat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let header: Vec<&str> = text.at(at).split_whitespace().collect();
     let column = |name: &str| header.iter().position(|known| *known == name);
@@ -54,6 +54,11 @@ pub(super) fn mpstat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
             let percent = column.and_then(|column| cells[column].replace(',', ".").parse::<f64>().ok());
             (percent.unwrap_or(0.0) / 100.0).clamp(0.0, 1.0)
         };
+        if cells[cpu] == "all"
+            && let Some(told) = totals::row(&header, &cells)
+        {
+            pasted.total(text.fact(told, end));
+        }
         if let Some(number) = cells[cpu].parse::<u32>().ok().filter(|cpu| *cpu < base::cpus::MOST_CPUS) {
             let [irq, softirq, steal] = ["%irq", "%soft", "%steal"].map(|name| share(column(name)));
             let idle = (share(Some(idle)) + share(column("%iowait"))).min(1.0);

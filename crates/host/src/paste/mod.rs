@@ -2,7 +2,7 @@
 //!
 //! In: texts, each a mix of prose, prompts and outputs, in any order. Out: one [`Machine`] with what was told, and how many
 //! lines of each text were understood. Recognized: `lscpu`, `lscpu -p`, `-e` and `-J`, `virsh vcpupin`, `vcpuinfo`, `emulatorpin`,
-//! `iothreadinfo`, domain XML, `top`, `ps`, `pidstat -t`, `taskset -acp`, `/proc/interrupts` and `softirqs`, `mpstat -P ALL`, `numactl -H`,
+//! `iothreadinfo`, domain XML, `top`, `ps`, `pidstat -t`, `taskset -acp`, `/proc/interrupts` and `softirqs`, `mpstat -P ALL`, `sar -u`, `vmstat`, `iostat -c`, `/proc/stat`, `numactl -H`,
 //! `/proc/cmdline`, `lsvmbus -vv`, `ovs-appctl dpif-netdev/pmd-rxq-show`, `ovs-vsctl show`, `list`, `get`, `ethtool -c`, `-k`, `-l`, `iperf3`.
 //! ```text
 //! line by line: which block begins here? --> it takes its lines --> Pasted --threads--> Machine
@@ -24,6 +24,7 @@ mod prompt;
 mod screen;
 mod switch;
 mod threads;
+mod totals;
 mod vmbus;
 mod xml;
 
@@ -37,7 +38,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Commands whose output is recognized.
 pub const RECOGNIZED: &str = "the output of lscpu, numactl -H, virsh dumpxml, vcpupin, vcpuinfo and emulatorpin, top -H, ps -eLo, pidstat -t, \
-                              taskset -acp, mpstat -P ALL, ethtool, ovs-vsctl, iperf3 and cat /proc/interrupts, in any mix";
+                              taskset -acp, mpstat -P ALL, sar -u, vmstat, iostat -c, /proc/stat, ethtool, ovs-vsctl, iperf3 and cat /proc/interrupts, in any mix";
 
 /// How many of the lines that no block took are shown.
 const SHOWN_LINES: usize = 3;
@@ -195,6 +196,9 @@ const BLOCKS: &[Block] = &[
     screen::top,
     counters::interrupts,
     counters::mpstat,
+    totals::vmstat,
+    totals::average,
+    totals::stat,
     nodes::numactl,
     vmbus::channels,
     switch::pmd,
@@ -216,6 +220,17 @@ pub fn read(texts: &[(String, String)]) -> Machine {
     let (mut machine, strange) = of(Vec::new(), texts);
     machine.strange = strange;
     machine
+}
+
+/// Which lines of a text without marks are read. What a bound leaves out is not.
+pub fn told(text: &str) -> Vec<bool> {
+    let read = base::plain::beginning(text, budget::TEXT_BYTES);
+    let lines = read.lines().take(budget::LINES);
+    let lines = lines.map(|line| if line.len() > budget::LINE_BYTES { "" } else { line }).collect();
+    let text_read = Text { file: "", lines, ends: RefCell::default() };
+    let mut told = blocks(&text_read, &mut Pasted::new(Vec::new()));
+    told.resize(text.lines().count(), false);
+    told
 }
 
 /// Reads texts about a machine whose domains are known.
@@ -259,33 +274,35 @@ fn take(file: &str, plain: &str, pasted: &mut Pasted) -> Option<String> {
         pasted.unread(format!("{file}: lines of more than {} bytes were not read: {too_long}", budget::LINE_BYTES));
     }
     // Marks alone say nothing, and nothing of them is lost.
-    let mut understood = unquote(&mut lines);
-    let told = written(&lines) + understood + too_long + beyond;
+    let marks = unquote(&mut lines);
+    let written_lines = written(&lines) + marks + too_long + beyond;
     let text = Text { file, lines, ends: RefCell::default() };
+    let told = blocks(&text, pasted);
+    let is_strange = |line: &usize| !told[*line] && !text.at(*line).is_empty();
+    let understood = marks + (0..told.len()).filter(|line| told[*line] && !text.at(*line).is_empty()).count();
+    let lost = (written_lines - understood) as u64;
+    pasted.machine.sources.push((file.to_owned(), understood as u64, lost));
+    let strange = (0..told.len()).filter(is_strange).take(SHOWN_LINES);
+    let shown = strange.map(|line| format!("line {} `{}`", line + 1, shown(text.at(line)))).collect::<Vec<_>>();
+    (!shown.is_empty())
+        .then(|| format!("{file}: {} not understood, the first: {}", many(lost, "line"), shown.join(", ")))
+}
+
+/// Takes all blocks of one text, and says of each line whether one took it.
+fn blocks(text: &Text<'_>, pasted: &mut Pasted) -> Vec<bool> {
+    let mut told = vec![false; text.lines.len()];
     pasted.met_header = false;
-    let (mut line, mut strange) = (0, Vec::new());
+    let mut line = 0;
     while line < text.lines.len() {
-        if text.at(line).is_empty() {
-            line += 1;
-            continue;
-        }
-        let taken = BLOCKS.iter().map(|block| block(&text, line, pasted)).find(|taken| *taken > 0);
+        let taken = match text.at(line).is_empty() {
+            true => None,
+            false => BLOCKS.iter().map(|block| block(text, line, pasted)).find(|taken| *taken > 0),
+        };
         let end = text.lines.len().min(line + taken.unwrap_or(1));
-        if taken.is_some() {
-            understood += written(&text.lines[line..end]);
-        } else if strange.len() < SHOWN_LINES {
-            strange.push(line);
-        }
+        told[line..end].fill(taken.is_some());
         line = end;
     }
-    let lost = (told - understood) as u64;
-    pasted.machine.sources.push((file.to_owned(), understood as u64, lost));
-    if strange.is_empty() {
-        return None;
-    }
-    let shown = strange.iter().map(|line| format!("line {} `{}`", line + 1, shown(text.at(*line))));
-    let first = shown.collect::<Vec<_>>().join(", ");
-    Some(format!("{file}: {} not understood, the first: {first}", many(lost, "line")))
+    told
 }
 
 /// The beginning of a line, as it is shown to people.

@@ -1,7 +1,7 @@
 //! `top`, of processes or of threads (`-H`): columns by the header, because everybody sets them otherwise.
 
-use super::{Pasted, Text};
-use crate::machine::{CpuUse, Screen, TopRow};
+use super::{Pasted, Text, totals};
+use crate::machine::{Screen, TopRow};
 
 /// What stands above the rows: how each line begins, and a word that it has besides. Names: procps-ng 4.0, top(1); before 3.3
 /// `Cpu(s):` and `Mem:`.
@@ -26,20 +26,22 @@ pub(super) fn head(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     if !HEAD.iter().any(is_head) {
         return 0;
     }
-    let told = line.trim_start_matches('%').strip_prefix("Cpu").and_then(|rest| rest.split_once(':'));
-    let cpu = told.and_then(|(cpu, shares)| Some((cpu.trim().parse::<u32>().ok()?, shares)));
-    if let Some((cpu, shares)) = cpu.filter(|(cpu, _)| *cpu < base::cpus::MOST_CPUS) {
-        // `0,0 ni,100,0 id`: each name stands behind its share, and a full one leaves no blank before it.
-        let words: Vec<&str> = shares.split_whitespace().collect();
-        let share = |name: &str| {
-            let at = words.iter().position(|word| word.starts_with(name))?;
-            let cell = words.get(at.checked_sub(1)?)?.trim_start_matches(|letter: char| !letter.is_ascii_digit());
-            percent(cell).map(|share| share.min(1.0))
-        };
-        let [idle, waits, irq, softirq, steal] = ["id", "wa", "hi", "si", "st"].map(|name| share(name).unwrap_or(0.0));
-        let idle = (idle + waits).min(1.0);
-        let busy = (1.0 - idle - irq - softirq - steal).max(0.0);
-        pasted.machine.cpu_use.insert(cpu, CpuUse { busy, irq, softirq, steal, idle });
+    let Some((cpu, shares)) = line.trim_start_matches('%').strip_prefix("Cpu").and_then(|rest| rest.split_once(':'))
+    else {
+        return 1;
+    };
+    // `0,0 ni,100,0 id`: each name stands behind its share, and a full one leaves no blank before it.
+    let words: Vec<&str> = shares.split_whitespace().collect();
+    let percent = |names: &[&str]| {
+        let at = words.iter().position(|word| word.starts_with(names[0]))?;
+        let cell = words.get(at.checked_sub(1)?)?.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+        totals::number(cell)
+    };
+    let Some(told) = totals::of_percents(percent) else { return 1 };
+    match cpu.trim().parse::<u32>() {
+        Ok(cpu) if cpu < base::cpus::MOST_CPUS => drop(pasted.machine.cpu_use.insert(cpu, told.shares)),
+        Ok(_) => {}
+        Err(_) => pasted.total(text.fact(told, at)),
     }
     1
 }

@@ -23,6 +23,9 @@ const BABELTRACE: &str = "this is output of babeltrace2; use the CTF trace itsel
 const KVM_STAT: &str = "this is output of perf kvm stat report, which has sums and no events; use its perf.data, or \
                         record with perf record -a -e 'kvm:*' -e sched:sched_switch";
 
+const NO_EVENTS: &str = "this is a trace of ftrace that has no events: its buffer was empty, or all were read before; record while \
+                         the guests run, such as with kvmscope record --seconds 10";
+
 const FIELDS: &str = "its lines have events, but not thread, thread id, CPU and time as trace-cmd report, ftrace's \
                       trace_pipe and perf script -F comm,pid,tid,cpu,time,event,trace print them; use one of those, \
                       or the recording itself";
@@ -41,6 +44,10 @@ pub(super) fn reason(first: &[u8]) -> Option<&'static str> {
     }
     if text.contains("VM-EXIT") && text.contains("Samples%") {
         return Some(KVM_STAT);
+    }
+    let is_comment = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
+    if text.contains("# tracer:") && text.lines().all(is_comment) {
+        return Some(NO_EVENTS);
     }
     let lines = || text.lines().filter(|line| EVENTS.iter().any(|name| line.contains(name)));
     let mut has_events = lines().peekable();
@@ -75,6 +82,7 @@ mod tests {
             ("qemu-5665  [000] ....   280.971121:\n kvm_exit: reason EXTERNAL_INTERRUPT rip 0x22da\n", Some(WRAPPED)),
             ("# qemu-1234 [001] kvm_exit: reason CPUID rip 0x7c00\n", Some(NO_TIME)),
             ("preempt_test  20677.199579:      kvm:kvm_exit: reason HLT rip 0x4\n", Some(FIELDS)),
+            ("# tracer: nop\n#\n# entries-in-buffer/entries-written: 0/0   #P:4\n#\n", Some(NO_EVENTS)),
             ("Dear all,\nthe machine is slow.\n", None),
         ] {
             assert_eq!(reason(text.as_bytes()), expected, "{text}");

@@ -148,6 +148,9 @@ impl LossLine {
 fn event(text: &str) -> Option<(&str, &str, &str)> {
     let text = text.trim_start();
     let (first, rest) = split_word(text);
+    if let Some(call) = system_call(text) {
+        return Some(call);
+    }
     let (name, body) = if digits(first).is_some() { split_word(rest.trim_start()) } else { (first, rest) };
     let name = name.strip_suffix(':')?;
     // perf appends modifiers: `cycles:P`, `cpu-clock:u`. A group is a word of its own.
@@ -161,6 +164,15 @@ fn event(text: &str) -> Option<(&str, &str, &str)> {
     let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_-./=,".contains(c));
     let starts = event.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     (starts && is_name(event) && is_name(system)).then(|| (system, event, body.trim()))
+}
+
+/// `sys_read(fd: 3, buf: 7f.., count: 1000)` and `sys_read -> 0x10`: ftrace puts no name of an event before system calls
+/// (`print_syscall_enter` and `print_syscall_exit` in kernel/trace/trace_syscalls.c, Linux 6.12).
+fn system_call(text: &str) -> Option<(&str, &str, &str)> {
+    let end = text.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')?;
+    let (name, rest) = text.split_at(end);
+    let is_call = rest.starts_with('(') && rest.trim_end().ends_with(')') || rest.starts_with(" -> 0x");
+    (name.starts_with("sys_") && is_call).then_some(("syscalls", name, rest))
 }
 
 /// Where an event happened.

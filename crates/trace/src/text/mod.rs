@@ -20,10 +20,12 @@ mod line;
 mod lines;
 mod prints;
 mod survey;
+mod told;
 
 pub use cut::cut;
+pub use told::{Told, told};
 
-use crate::facts::{Coverage, Facts, Format};
+use crate::facts::{Coverage, Facts, Format, StatedLoss};
 use crate::mapped::MappedFile;
 use crate::{Batch, Error, FieldKind, Kind, Lane, Pieces, Reading, Scratch, Source, Trace};
 use base::number::many;
@@ -157,6 +159,7 @@ impl Text {
             ));
         }
         facts.event_types.clone_from(&survey.types);
+        facts.resumed_ns = survey.resumed.iter().map(|time| time.ns(&facts.clock)).collect();
         let coverage = coverage(&survey, &facts);
         facts.cover(coverage);
         Ok(Self { bytes, facts, survey, file })
@@ -244,8 +247,12 @@ impl Pieces for TextPieces<'_> {
                 }
             } else if let Some(loss) = LossLine::parse(&text) {
                 losses.push(loss);
-            } else if !is_between(&text) {
-                problems.note(self.problem(offset, text.len(), "a line of trace-cmd report, ftrace or perf script"));
+            } else {
+                match told::beside_events(&text) {
+                    Told::Broken => problems.note(self.problem(offset, text.len(), "a whole line of a printed trace")),
+                    Told::Other => problems.note(self.remark(offset, text.len())),
+                    _ => {}
+                }
             }
         }
         add_losses(&mut losses, time_ns, batch);
@@ -301,29 +308,27 @@ impl TextPieces<'_> {
             expected,
             format!("{length} other bytes"),
             length as u64,
-            "some lines of the text are not trace lines and were ignored",
+            "some lines begin as an event does and do not end as one: they were cut or wrapped, and were ignored",
         )
+    }
+
+    /// A line of somebody's, between events.
+    fn remark(&self, offset: u64, length: usize) -> Problem {
+        let file = self.text.facts.path.display().to_string();
+        let text = "some lines of the text tell of no event and were not read";
+        let (offset, bytes_skipped) = (Some(offset), length as u64);
+        Problem { offset, bytes_skipped, ..Problem::remark(file, "a line of a printed trace", "others", text) }
     }
 }
 
-/// Lines that stand between events and tell of none: headers, blank lines, stacks.
-fn is_between(text: &str) -> bool {
-    let text = text.trim();
-    let first = text.split_whitespace().next().unwrap_or("");
-    let is_address = first.len() >= 6 && first.bytes().all(|byte| byte.is_ascii_hexdigit());
-    first.is_empty()
-        || is_address
-        || first.starts_with('#')
-        || first.starts_with("cpus=")
-        || first == "=>"
-        || first.starts_with("<stack")
-        || text.starts_with("version =")
-}
+/// How many events the buffer has and how many were written to it (`print_event_info` in kernel/trace/trace.c, Linux 6.12): the
+/// others were overwritten.
+const ENTRIES: &str = "# entries-in-buffer/entries-written:";
 
 /// What perf script, ftrace and trace-cmd say in comments, and how facts call it.
 const SAID: &[(&str, &str)] = &[
     ("# tracer:", "tracer"),
-    ("# entries-in-buffer/entries-written:", "entries"),
+    (ENTRIES, "entries"),
     ("# cmdline :", "cmdline"),
     ("# perf version :", "perf_version"),
     ("# cpudesc :", "cpu_desc"),
@@ -345,11 +350,21 @@ fn read_header(bytes: &[u8], facts: &mut Facts) -> bool {
         facts.uname = facts.uname.take().or_else(|| said("# os release :"));
         for (prefix, name) in SAID {
             if let Some(value) = text.strip_prefix(prefix) {
+                if *prefix == ENTRIES {
+                    facts.losses.extend(overwritten(value));
+                }
                 facts.env.insert((*name).into(), value.split("#P:").next().unwrap_or("").trim().to_owned());
             }
         }
     }
     is_latency
+}
+
+/// `3/1003   #P:4`: a thousand were overwritten.
+fn overwritten(entries: &str) -> Option<StatedLoss> {
+    let (left, written) = entries.split_whitespace().next()?.split_once('/')?;
+    let count = written.parse::<u64>().ok()?.checked_sub(left.parse().ok()?)?;
+    (count > 0).then(|| StatedLoss { cpu: None, kind: "overrun".into(), count })
 }
 
 fn refusal(path: &Path, bytes: &[u8], is_latency: bool) -> Error {

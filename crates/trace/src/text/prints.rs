@@ -11,6 +11,8 @@
 //! | `reason_name` | `KVM_EXIT_IO`; `reason` has its number, absent where KVM_RUN returned an `errno` |
 //! | `prev_state_text` | `R`, `R+`, `S`, `D`, ..; `prev_state` is there only where the text is a number (`trace-cmd report -R`) |
 //! | `reg_name`, `dm_name`, `tm_name`, `action` | an APIC register, a delivery mode, a trigger mode (`edge`, `level`), a softirq |
+//! | `insn_text`, `flags_name` | the bytes of an instruction, and in which mode it was emulated |
+//! | `exception_name` | `UD`, printed as `#UD`; `exception` is there only where the text is a number (`trace-cmd report -R`) |
 //! | `guest_pgd_name` | what `guest_pgd` is: `guest_cr3`, `nested_cr3`, `nested_eptp` |
 //! | `dst`, `vec` of `kvm_msi_set_irq` | what the kernel computes from `address` and `data` before it prints them |
 
@@ -161,6 +163,17 @@ const PRINTS: &[(&str, &str, &[&str])] = &[
             "func {function:x} rax {rax:x} rbx {rbx:x} rcx {rcx:x} rdx {rdx:x}",
         ],
     ),
+    (
+        "kvm_emulate_insn",
+        "kvm",
+        &[
+            "{csbase:x}:{rip:x}: {insn_text:s} ({flags_name:s}){failed? failed}",
+            // libtraceevent's plug-in.
+            "{csbase:x}:{rip:x}: {insn_text:s} FAIL{failed?}",
+            "{csbase:x}:{rip:x}:",
+        ],
+    ),
+    ("kvm_inj_exception", "kvm", &["#{exception_name:w}"]),
     ("kvm_hypercall", "kvm", &["nr {nr:x} a0 {a0:x} a1 {a1:x} a2 {a2:x} a3 {a3:x}"]),
     ("kvm_inj_virq", "kvm", &["{soft=IRQ|Soft/INTn} {vector:x}{reinjected? [reinjected]}", "irq {irq}"]),
     ("kvm_apic_accept_irq", "kvm", ACCEPT_IRQ),

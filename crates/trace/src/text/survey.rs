@@ -6,7 +6,7 @@
 use super::body::fields;
 use super::line::{Line, Stamp};
 use super::lines::{Entry, Lines};
-use super::prints;
+use super::{prints, told};
 use crate::request::MOST_FIELDS;
 use crate::{EventType, FieldKind, FieldType};
 use base::MOST_CPUS;
@@ -47,6 +47,13 @@ pub(super) struct Survey {
     pub late: BTreeSet<u32>,
     /// What stands there of other files than the one that is read.
     pub others: OtherFiles,
+    /// Times of the first events behind marks that lines were left out ([`told::is_cut`]), where events stand before them too.
+    pub resumed: Vec<Stamp>,
+    /// The first event's time.
+    begins: Option<Stamp>,
+    /// Lines were left out before the first event, or behind the last.
+    cut_before: bool,
+    cut_behind: bool,
     /// Per name of an event, its groups and positions in `types`.
     positions: FxHashMap<String, Vec<(String, usize)>>,
 }
@@ -70,6 +77,10 @@ impl Survey {
             match Line::parse(&text) {
                 Some(line) if line.file == file => survey.add(&line),
                 Some(line) => survey.others.add(&line, text.len()),
+                None if told::is_cut(&text) => match survey.begins {
+                    None => survey.cut_before = true,
+                    Some(_) => survey.cut_behind = true,
+                },
                 None => survey.late.extend(late_cpu(&text)),
             }
         }
@@ -78,6 +89,10 @@ impl Survey {
 
     fn add(&mut self, line: &Line<'_>) {
         self.events += 1;
+        self.begins.get_or_insert(line.time);
+        if std::mem::take(&mut self.cut_behind) {
+            self.resumed.push(line.time);
+        }
         match line.time {
             Stamp::Ticks(_) => self.ticks = true,
             Stamp::Seconds { digits, .. } => self.digits = self.digits.max(Some(digits)),
@@ -118,6 +133,18 @@ impl Survey {
         self.others.bytes += next.others.bytes;
         if self.others.name.is_empty() {
             self.others.name = next.others.name;
+        }
+        match next.begins {
+            Some(begins) => {
+                let is_cut = self.begins.is_some() && (self.cut_behind || next.cut_before);
+                self.resumed.extend(is_cut.then_some(begins));
+                self.resumed.extend(next.resumed);
+                self.cut_before |= self.begins.is_none() && next.cut_before;
+                self.begins = self.begins.or(Some(begins));
+                self.cut_behind = next.cut_behind;
+            }
+            None if self.begins.is_some() => self.cut_behind |= next.cut_before,
+            None => self.cut_before |= next.cut_before,
         }
         self.late.extend(next.late);
         for (cpu, time) in next.first {

@@ -7,6 +7,7 @@
 use super::names;
 use super::reasons::{Isa, Reason};
 use super::roles::{self, Role};
+use crate::faults::exception;
 use crate::keyed::Key;
 use std::hash::{Hash, Hasher};
 use trace::Event;
@@ -31,6 +32,10 @@ pub enum Detail {
     Rip(u64),
     /// A non-maskable interrupt of the host.
     Nmi,
+    /// An exception of the guest, by its vector.
+    Exception(u8),
+    /// An instruction that KVM emulated, of which nothing else is told.
+    Emulated,
 }
 
 impl Hash for Detail {
@@ -46,6 +51,7 @@ impl Key for Detail {
         let (kind, number, write) = match *self {
             Detail::None => (0, 0, false),
             Detail::Nmi => (0, 1, false),
+            Detail::Emulated => (0, 2, false),
             Detail::Msr(msr, write) => (1, u64::from(msr), write),
             Detail::Port(port, write) => (2, u64::from(port), write),
             Detail::Mmio(gpa, write) => (3, gpa, write),
@@ -53,6 +59,7 @@ impl Key for Detail {
             Detail::Eoi(vector) => (5, u64::from(vector), false),
             Detail::Ipi(icr) => (6, u64::from(icr), false),
             Detail::Rip(rip) => (7, rip, false),
+            Detail::Exception(vector) => (8, u64::from(vector), false),
         };
         number.rotate_left(4) ^ (kind << 1 | u64::from(write))
     }
@@ -73,6 +80,8 @@ const X2APIC_LAST: u32 = 0x8ff;
 const VALID: u64 = 1 << 31;
 const TYPE: u64 = 7 << 8;
 const TYPE_NMI: u64 = 2 << 8;
+const TYPE_EXCEPTION: u64 = 3 << 8;
+const TYPE_SOFTWARE_EXCEPTION: u64 = 6 << 8;
 
 /// KVM_TRACE_MMIO_WRITE (include/trace/events/kvm.h, Linux 6.12).
 const MMIO_WRITE: u64 = 2;
@@ -97,11 +106,15 @@ impl Detail {
         }
     }
 
-    /// What an exception of VMX was: an NMI of the host, or nothing that tables name.
+    /// What an exception of VMX was: an NMI of the host, or an exception of the guest.
     #[cold]
     pub(crate) fn of_exception(interruption: Option<u64>) -> Self {
         match interruption {
-            Some(info) if info & (VALID | TYPE) == VALID | TYPE_NMI => Detail::Nmi,
+            Some(info) if info & VALID == 0 => Detail::None,
+            Some(info) if info & TYPE == TYPE_NMI => Detail::Nmi,
+            Some(info) if matches!(info & TYPE, TYPE_EXCEPTION | TYPE_SOFTWARE_EXCEPTION) => {
+                Detail::Exception(info as u8)
+            }
             _ => Detail::None,
         }
     }
@@ -133,7 +146,9 @@ impl Detail {
             (Detail::None, Detail::Apic(offset, write)) if reason.is_msr_access() => {
                 Detail::Msr(x2apic_msr(offset), write)
             }
-            (Detail::None, _) => next,
+            // What it was about says more than how.
+            (Detail::None | Detail::Emulated, Detail::None) => self,
+            (Detail::None | Detail::Emulated, _) => next,
             (Detail::Msr(X2APIC_FIRST..=X2APIC_LAST, _), Detail::Msr(..)) => next,
             _ => self,
         }
@@ -150,6 +165,8 @@ impl Detail {
         match self {
             Detail::None => String::new(),
             Detail::Nmi => "NMI".into(),
+            Detail::Exception(vector) => exception(vector),
+            Detail::Emulated => "instruction emulated".into(),
             Detail::Msr(msr, write) => {
                 let instruction = if write { "WRMSR" } else { "RDMSR" };
                 match msr_name(msr) {
@@ -252,9 +269,11 @@ mod tests {
     #[test]
     fn an_exception_that_is_an_nmi_is_named_by_its_interruption_information() {
         assert_eq!(Detail::of_exception(Some(0x8000_0202)), Detail::Nmi);
-        for other in [None, Some(0), Some(0x202), Some(0x8000_0b0e)] {
+        for other in [None, Some(0), Some(0x202), Some(0x8000_0004)] {
             assert_eq!(Detail::of_exception(other), Detail::None, "{other:?}");
         }
+        assert_eq!(Detail::of_exception(Some(0x8000_0b0e)).text(), "#PF");
+        assert_eq!(Detail::of_exception(Some(0x8000_0306)).text(), "#UD");
     }
 
     #[test]

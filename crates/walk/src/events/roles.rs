@@ -8,7 +8,8 @@
 mod fields;
 
 pub use fields::{
-    accept, apic, entry, exit, hrtimer, inject, irq, msr, nested_entry, softirq, switch, tsc_offset, waking,
+    accept, apic, emulate, entry, exception, exit, hrtimer, inject, irq, msr, nested_entry, softirq, switch,
+    tsc_offset, waking,
 };
 pub(crate) use fields::{inject_virq, set_irq};
 
@@ -67,6 +68,12 @@ pub enum Role {
     /// KVM does something for the guest of the running thread: proof that the thread runs a vCPU. Asked for only where no
     /// entry and no exit fires, see `facts::walk::witnesses`.
     Served,
+    /// An instruction is emulated, or cannot be.
+    Emulate,
+    /// An exception enters the guest.
+    InjectException,
+    /// The address of the guest's memory that an exit is about.
+    PageFault,
     /// A virtual interrupt enters the guest.
     InjectVirq,
     /// A local APIC accepts an interrupt.
@@ -270,22 +277,21 @@ pub const ROWS: &[Row] = &[
     // All of them are emitted in KVM_RUN (arch/x86/kvm/trace.h and its users, Linux 6.12).
     Row {
         role: Role::Served,
-        names: &[
-            "kvm_emulate_insn",
-            "kvm_cpuid",
-            "kvm_hypercall",
-            "kvm_cr",
-            "kvm_page_fault",
-            "kvm_inj_exception",
-            "kvm_x86_emulate_insn",
-            "kvm_x86_cpuid",
-            "kvm_x86_hypercall",
-            "kvm_x86_cr",
-            "kvm_x86_page_fault",
-            "kvm_x86_inj_exception",
-        ],
+        names: &["kvm_cpuid", "kvm_hypercall", "kvm_cr", "kvm_x86_cpuid", "kvm_x86_hypercall", "kvm_x86_cr"],
         fields: &[],
     },
+    // The same, and what went wrong.
+    Row {
+        role: Role::Emulate,
+        names: &["kvm_emulate_insn", "kvm_x86_emulate_insn"],
+        fields: &[&["failed"], &["rip"], &["insn_text"]],
+    },
+    Row {
+        role: Role::InjectException,
+        names: &["kvm_inj_exception", "kvm_x86_inj_exception"],
+        fields: &[&["exception"], &["exception_name"]],
+    },
+    Row { role: Role::PageFault, names: &["kvm_page_fault", "kvm_x86_page_fault"], fields: &[&["fault_address"]] },
 ];
 
 /// The events of ends of interrupts, and those of paravirtual ends alone.

@@ -35,7 +35,7 @@ use chain::OpenChain;
 use exit::{OpenExit, Position};
 use ledger::{Label, Ledger};
 
-/// Threads that are told apart. KVM allows 1,024 vCPUs in a VM (KVM_MAX_VCPUS, arch/x86/include/asm/kvm_host.h, Linux 6.12), so
+/// Threads of vCPUs that are told apart. KVM allows 1,024 vCPUs in a VM (KVM_MAX_VCPUS, arch/x86/include/asm/kvm_host.h, Linux 6.12), so
 /// that a file with KVM events of more threads is damage, or wants the reader's memory; a host that starts processes all the time
 /// has no end of them.
 pub(crate) const MOST_THREADS: usize = 1 << 16;
@@ -68,6 +68,8 @@ pub struct Thread {
     pub comm: String,
     /// True from its first KVM event on.
     pub is_vcpu: bool,
+    /// It is among the vCPUs that the walk has counted.
+    pub(crate) is_counted: bool,
     /// Its name says that it runs its guest without KVM (T22).
     pub is_translated: bool,
     /// It left its CPU to end.
@@ -135,6 +137,7 @@ impl Thread {
             tid,
             comm: String::new(),
             is_vcpu: false,
+            is_counted: false,
             is_translated: false,
             gone: false,
             vcpu_id: None,

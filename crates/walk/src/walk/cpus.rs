@@ -1,6 +1,7 @@
 //! Who is on which CPU: task switches, wakings, losses. The sink hears of each change, see [`Sink::has_cpu`].
 
 use super::stages::Raised;
+use super::vcpu_names;
 use super::waiting::Waiting;
 use super::{Sink, Waker, Walk};
 use crate::events::host_interrupts::Begun;
@@ -60,6 +61,9 @@ impl<S: Sink> Walk<S> {
             if self.cpus[cpu].thread != Some(me) {
                 self.arrives_on(me, cpu, now_ns);
             }
+            if self.threads[me].is_vcpu {
+                self.count_vcpu(me);
+            }
             let thread = &mut self.threads[me];
             let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
             thread.switch_out(now_ns, ready, cx);
@@ -93,6 +97,10 @@ impl<S: Sink> Walk<S> {
             let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
             self.threads[me].switch_in(now_ns, cx);
             self.flights.runs(me, now_ns, |vector, told| self.sink.interrupt(me, vector, told));
+            // One vCPU more than are told apart is met, if at all, by its own KVM event.
+            if self.is_crowded() && !self.threads[me].is_vcpu {
+                self.cpus[cpu].thread = None;
+            }
         }
     }
 
@@ -246,6 +254,14 @@ impl<S: Sink> Walk<S> {
         if let Some(comm) = comm {
             let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
             self.threads[me].is_called(comm, cx);
+            if self.by_name && !self.threads[me].is_vcpu {
+                let thread = &mut self.threads[me];
+                thread.vcpu_id = vcpu_names::of_kvm(&thread.comm);
+                thread.is_vcpu = thread.vcpu_id.is_some();
+                if thread.is_vcpu {
+                    self.sink.serves(me, now_ns);
+                }
+            }
         }
         me
     }

@@ -12,6 +12,7 @@ mod cpus;
 pub mod cut_from;
 pub mod replay;
 pub mod samples;
+mod serving;
 mod sink;
 mod stages;
 mod threads;
@@ -26,6 +27,7 @@ use crate::events::exit_reason::reason;
 use crate::events::host_interrupts::Handlers;
 use crate::events::reasons::Isa;
 use crate::events::roles::{self, ROLES, Role};
+use crate::faults::{self, Faults};
 use crate::stages::flights::{Away, Flights};
 use crate::stages::timers::{self, Check, Timers};
 use crate::stages::{IrqStage, TimerStage, Told};
@@ -68,6 +70,12 @@ pub struct Walk<S: Sink> {
     latest_ns: u64,
     by_tid: FxHashMap<i32, usize>,
     by_vcpu: Vec<Owner>,
+    /// What went wrong with guests.
+    pub faults: Faults,
+    /// Nothing but the names of threads says who runs vCPUs.
+    pub(super) by_name: bool,
+    /// Threads of vCPUs, each counted once.
+    vcpus_met: usize,
     /// Threads of vCPUs that have not been met, with the vCPU's number.
     expected: BTreeMap<i32, Option<u32>>,
     /// Who has the CPUs when the trace begins.
@@ -128,6 +136,9 @@ impl<S: Sink> Walk<S> {
             pauses: Vec::new(),
             by_tid: FxHashMap::default(),
             by_vcpu: Vec::new(),
+            faults: Faults::default(),
+            by_name: false,
+            vcpus_met: 0,
             expected: BTreeMap::new(),
             running: Vec::new(),
             by_pointer: FxHashMap::default(),
@@ -213,7 +224,11 @@ impl<S: Sink> Walk<S> {
             }
             Role::NestedEntryFailed => thread.nested_entry_failed(now_ns, cx),
             Role::NestedIntercepts => thread.nested_intercepts(now_ns, cx),
-            Role::UserspaceExit => thread.userspace_exit(now_ns, cx),
+            Role::UserspaceExit => {
+                thread.userspace_exit(now_ns, cx);
+                self.faults.userspace(me, event.or_zero(0), now_ns);
+            }
+            Role::Emulate | Role::InjectException | Role::PageFault => self.serves(me, event, role, now_ns),
             Role::Served => thread.serves(now_ns, cx),
             Role::Fpu if event.or_zero(0) == 1 => thread.run_begins(now_ns, cx),
             Role::Waking => {
@@ -274,12 +289,15 @@ impl<S: Sink> Walk<S> {
         {
             self.number(me, vcpu as u32);
         }
-        let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
         let detail = match (reason.isa, reason.code) {
             (Isa::Vmx, 0) => Detail::of_exception(event.get(roles::exit::INTR_INFO)),
             _ => Detail::of_exit(reason, rip, info1),
         };
         let class = reason.class();
+        if faults::is_of_memory(reason) {
+            self.faults.memory_exit(me, reason, rip, now_ns);
+        }
+        let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
         self.threads[me].exit(now_ns, (reason, class), rip, detail, cx);
         self.flights.leave(me, now_ns, (reason, class), |vector, told| self.sink.interrupt(me, vector, told));
         self.seen.virtualization |= class.is_nested_sign();
@@ -374,6 +392,9 @@ impl Role {
                 | Role::NestedIntercepts
                 | Role::UserspaceExit
                 | Role::Served
+                | Role::Emulate
+                | Role::InjectException
+                | Role::PageFault
         )
     }
 }

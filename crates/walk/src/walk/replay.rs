@@ -58,11 +58,12 @@ pub fn walked<S: Sink>(
     ear: &mut impl WalkObserver<S>,
 ) -> (Walk<S>, Totals) {
     let trace = part.trace.as_ref();
-    let Witnesses { mut request, exits_fire } = witnesses::of(trace, ignored);
+    let Witnesses { mut request, exits_fire, is_silent } = witnesses::of(trace, ignored);
     request.events.extend(besides.events);
     let mut walk = Walk::new(sink);
     walk.isa = vendor::of(trace);
     walk.seen.exit = exits_fire;
+    walk.by_name = is_silent;
     walk.seen.wakeup = trace.facts().event_types.iter().any(|event| event.name == "kvm_vcpu_wakeup");
     walk.know(&part.cut_from);
     walk.timers.reference = reference(trace.facts(), besides.fitted.as_ref());

@@ -15,12 +15,13 @@ impl<S: Sink> Walk<S> {
             // The idle task is no thread.
             Some(0) | None => None,
             Some(tid) => match self.by_tid.get(&tid) {
-                Some(me) => Some(*me),
-                None if role.is_positional() && self.threads.len() >= MOST_THREADS => {
+                Some(me) if !role.is_positional() || self.threads[*me].is_vcpu => Some(*me),
+                _ if role.is_positional() && self.is_crowded() => {
                     self.doubts.crowded += 1;
                     return None;
                 }
-                None => role.is_positional().then(|| self.meet(tid, self.plausible(event.time_ns))),
+                Some(me) => Some(*me),
+                None => role.is_positional().then(|| self.meet_vcpu(tid, self.plausible(event.time_ns))),
             },
         };
         let Some(me) = me else {
@@ -64,6 +65,24 @@ impl<S: Sink> Walk<S> {
         let number = |thread: &VcpuThread| thread.vcpu.filter(|vcpu| u64::from(*vcpu) < NO_VCPU);
         self.expected = known.vcpus.iter().map(|thread| (thread.tid, number(thread))).collect();
         self.running.clone_from(&known.running);
+    }
+
+    /// Whether threads that run vCPUs are as many as are told apart.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.vcpus_met >= MOST_THREADS
+    }
+
+    fn meet_vcpu(&mut self, tid: i32, now_ns: u64) -> usize {
+        let me = self.meet(tid, now_ns);
+        self.count_vcpu(me);
+        me
+    }
+
+    /// A thread is known to run a vCPU.
+    pub(super) fn count_vcpu(&mut self, me: usize) {
+        if !std::mem::replace(&mut self.threads[me].is_counted, true) {
+            self.vcpus_met += 1;
+        }
     }
 
     pub(super) fn meet(&mut self, tid: i32, now_ns: u64) -> usize {

@@ -30,6 +30,11 @@ pub fn translated(comm: &str) -> Option<u32> {
     comm.strip_prefix("CPU ")?.strip_suffix("/TCG").and_then(digits)
 }
 
+/// The number of the vCPU that a thread of this name runs with KVM.
+pub fn of_kvm(comm: &str) -> Option<u32> {
+    comm.strip_prefix("CPU ")?.strip_suffix("/KVM").and_then(digits)
+}
+
 fn digits(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }

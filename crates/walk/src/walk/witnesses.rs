@@ -12,6 +12,8 @@ pub(super) struct Witnesses {
     /// The request for all events that matter in it, without the ignored ones.
     pub request: Request,
     pub exits_fire: bool,
+    /// No event of KVM's fires: names of threads alone say who runs vCPUs.
+    pub is_silent: bool,
 }
 
 /// Those of `trace`, if the events `ignore` were not in it.
@@ -19,13 +21,18 @@ pub(super) fn of(trace: &dyn Trace, ignore: &[String]) -> Witnesses {
     let has = |name: &str| trace.facts().event_types.iter().any(|event| event.name == name);
     let mut request = roles::request(ignore, has);
     let exits_fire = fires(trace, Role::Exit, ignore);
+    let runs_are_told = exits_fire || fires(trace, Role::Entry, ignore);
     for (row, wanted) in ROWS.iter().zip(&mut request.events).filter(|(row, _)| row.role == Role::Served) {
-        if !row.names.iter().any(|name| has(name)) || exits_fire || fires(trace, Role::Entry, ignore) {
+        if runs_are_told || !row.names.iter().any(|name| has(name)) {
             wanted.names.clear();
         }
     }
-    Witnesses { request, exits_fire }
+    let is_silent = !runs_are_told && !SERVING.iter().any(|role| fires(trace, *role, ignore));
+    Witnesses { request, exits_fire, is_silent }
 }
+
+/// What KVM does for the guest of the running thread.
+const SERVING: [Role; 5] = [Role::Served, Role::Emulate, Role::InjectException, Role::PageFault, Role::UserspaceExit];
 
 /// True if an event of `role` fires somewhere in the trace. Lanes are read in turn, a batch of each, up to the first one.
 fn fires(trace: &dyn Trace, role: Role, ignore: &[String]) -> bool {

@@ -6,7 +6,7 @@
 //! chains    median of L1's exits that an exit of L2 causes           <reason>, L1 exits per chain
 //! tasks     share of the time that a task ran, or was runnable       <name> runs, share; <name> waits, share
 //! bench/    repetitions of what is no test of a bench (throughput)    <name>, <unit>
-//! samples/  median, p99 and maximum of each thread that measured      <program> <statistic>, ns
+//! samples/  maximum over threads, mean of their medians and p99      <program> <statistic>, ns
 //! migrations  total and dark times, passes, what was sent             migration <what>, <unit>
 //! ```
 
@@ -16,6 +16,7 @@ use facts::ledger::levels;
 use facts::ledger::measure::{Measures, measure};
 use facts::ledger::witness::Witnesses;
 use facts::migrations::Migration;
+use facts::samples::Samples;
 use facts::windows::{VcpuWindow, Window};
 use facts::{Case, Error, WINDOWS};
 use std::collections::BTreeMap;
@@ -236,15 +237,26 @@ fn repetitions(case: &Case) -> Metrics {
             metric.extend(&result.samples);
         }
     }
+    // Threads differ by their CPUs: they are no repetitions of each other, so that a recording gives one value.
+    let mut by_program: BTreeMap<&str, Vec<&Samples>> = BTreeMap::new();
     for (_, samples) in case.results().each() {
+        by_program.entry(samples.source.name()).or_default().push(samples);
+    }
+    for (program, threads) in by_program {
+        let mean = |of: &dyn Fn(&Samples) -> Option<u64>| {
+            let values: Vec<f64> = threads.iter().filter_map(|samples| Some(of(samples)? as f64)).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        let longest = threads.iter().filter_map(|samples| samples.extremes_ns().1).max();
+        let several = threads.len() > 1;
+        let of_several = |one: &'static str, all: &'static str| if several { all } else { one };
         let told = [
-            ("median", samples.quantile_ns(0.5)),
-            ("p99", samples.quantile_ns(0.99)),
-            ("maximum", samples.extremes_ns().1),
+            (of_several("median", "mean of threads' medians"), mean(&|samples| samples.quantile_ns(0.5))),
+            (of_several("p99", "mean of threads' p99"), mean(&|samples| samples.quantile_ns(0.99))),
+            (of_several("maximum", "maximum over threads"), longest.map(|ns| ns as f64)),
         ];
         for (name, ns) in told.into_iter().filter_map(|(name, ns)| Some((name, ns?))) {
-            let metric = Metric::Named(format!("{} {name}, ns", samples.source.name()));
-            metrics.entry(metric).or_default().push(ns as f64);
+            metrics.entry(Metric::Named(format!("{program} {name}, ns"))).or_default().push(ns);
         }
     }
     for migration in &case.input().migrations.list {

@@ -27,6 +27,7 @@ mod placement;
 pub(crate) mod ratio;
 mod regressions;
 mod runs;
+mod threads;
 mod unlike;
 
 pub use metrics::Metric;
@@ -145,7 +146,17 @@ fn section(before: &[&Case], after: &[&Case], accepted: Option<f64>) -> Result<S
                 judged_for_worse.extend(regressions::of_traces(&changed).filter(|_| are_runs));
                 let worth: Vec<Changed> = changed.iter().filter(|one| one.is_worth_showing()).cloned().collect();
                 headline = headline::headline(&worth, is_emulated);
-                sentences.push(say_traces(&mut section, changed, [before.len(), after.len()], is_emulated));
+                if let ([before], [after]) = (before, after)
+                    && let Some((table, said)) = threads::compared(before, after)
+                {
+                    sentences.extend(said);
+                    section.tables.push(table);
+                }
+                // Of what threads measured nothing more is to be said where nothing else was recorded.
+                let is_all_named = changed.iter().all(|one| matches!(one.metric, Metric::Named(_)));
+                let has_threads = section.tables.iter().any(|table| table.spec.name == threads::THREADS.name);
+                let said = say_traces(&mut section, changed, [before.len(), after.len()], is_emulated);
+                sentences.extend((!is_all_named || !has_threads).then_some(said));
                 let unlike = unlike::finding(before, after, &one, &two);
                 sentences.extend(unlike.as_ref().map(|finding| format!("{}.", finding.title)));
                 section.findings.extend(unlike);
@@ -327,6 +338,7 @@ pub const TABLES: &[&TableSpec] = &[
     &causes::tables::LOSSES,
     &causes::tables::DARK,
     &placement::PRICES,
+    &threads::THREADS,
     &CHANGE,
     &benches::BENCH,
     &datapaths::DATAPATHS,

@@ -8,6 +8,7 @@ pub(crate) mod checks;
 pub(crate) mod figures;
 mod head;
 mod held;
+mod reasons;
 pub mod rules;
 pub mod section;
 mod summary;

@@ -8,7 +8,7 @@ use super::checks::{
     aligned, apic, damaged, ept_storm, halt_poll, ipi, level_conflicts, lost, pause, preempted, shadow, stale, timer,
     userspace, vgif, vls,
 };
-use super::checks::{exits, nested, storms, waiting};
+use super::checks::{exits, faults, nested, storms, waiting};
 use base::Needs;
 use base::rule::{Words, limit};
 use facts::ledger::measure::Measures;
@@ -19,6 +19,47 @@ type Rule = facts::rule::Rule<fn(&Measures<'_>) -> Vec<Hit>>;
 
 /// All rules, in the order in which equal findings are shown.
 pub const RULES: &[Rule] = &[
+    Rule {
+        id: "FLW-ENDED",
+        per: "VM",
+        looks_at: "Reasons for which KVM_RUN returned to the VMM that no VMM goes on from: INTERNAL_ERROR, SHUTDOWN, FAIL_ENTRY.",
+        why: "KVM gave up: an instruction that it cannot emulate (INTERNAL_ERROR), a triple fault of the guest (SHUTDOWN), or a \
+              state that the CPU refuses to enter (FAIL_ENTRY). QEMU pauses the VM or resets it, and writes the registers to \
+              its log; the last exits before it say what the guest was doing.",
+        source: "include/uapi/linux/kvm.h (KVM_EXIT_*) and Documentation/virt/kvm/api.rst, 5. The kvm_run structure, Linux 6.12",
+        ..Rule::checked_by(faults::ended)
+    },
+    Rule {
+        id: "FLW-EMULATION",
+        per: "VM",
+        looks_at: "kvm_emulate_insn events that say that emulation failed.",
+        why: "The guest executed an instruction on memory that no RAM backs, or that a hypervisor intercepts, and KVM's emulator does \
+              not know it. The guest gets #UD, or the VM stops. Causes: a memory region that the VMM did not map, page tables of \
+              the guest that point into a device, stale nested state. It is no cost of the host's memory.",
+        source: "arch/x86/kvm/x86.c (handle_emulation_failure) and arch/x86/kvm/emulate.c, Linux 6.12",
+        ..Rule::checked_by(faults::emulation)
+    },
+    Rule {
+        id: "FLW-STUCK",
+        per: "VM",
+        looks_at: "Exits for memory in a row from one instruction about one address.",
+        limits: &[limit("exits in a row", walk::faults::REPEATS as f64, "exits")],
+        why: "Where the host maps a page, the instruction is executed and the next exit comes from another one. Here the same one \
+              stops again and again: the guest makes no progress. Causes: an instruction that is emulated over and over without \
+              effect, a page that is mapped and taken away again, memory attributes that never allow the access.",
+        source: "arch/x86/kvm/mmu/mmu.c (kvm_mmu_page_fault), Linux 6.12; docs/flow.md, what went wrong",
+        ..Rule::checked_by(faults::stuck)
+    },
+    Rule {
+        id: "FLW-EXCEPTION",
+        per: "VM",
+        looks_at: "Exceptions that KVM injects: any #DF; #UD, #GP and others by their share of a vCPU's exits.",
+        limits: &[limit("share of the vCPU's exits", faults::STORM, "share")],
+        why: "KVM injects exceptions where the guest did something that the virtual CPU does not have: an instruction or an MSR that \
+              the CPU model hides, memory that cannot be accessed. Some at boot are probes; a storm is a guest that goes on doing it.",
+        source: "arch/x86/kvm/x86.c (kvm_inject_exception), Linux 6.12; Intel SDM vol. 3, 6.15 Exception and interrupt reference",
+        ..Rule::checked_by(faults::exceptions)
+    },
     Rule {
         id: "FLW-SHADOW",
         per: "VM",

@@ -1,16 +1,18 @@
 //! The answer in sentences, as a person would say it.
 
+use super::reasons::most_frequent;
 use super::section::said_of;
-use base::number::{duration, list, many, percent, thousands};
+use base::number::{duration, list, many, percent, rate, thousands};
 use base::{Finding, Level};
 use facts::ledger::measure::{Measures, NO_TIME, grouped};
 use facts::ledger::model::{PartFlow, Vcpu};
 use facts::ledger::{aligned, begin};
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use walk::events::host_interrupts::HostInterrupt;
 use walk::events::reasons::Class;
 use walk::state::State;
+
+/// Rules about what went wrong with guests.
+const WENT_WRONG: [&str; 4] = ["FLW-ENDED", "FLW-EMULATION", "FLW-STUCK", "FLW-EXCEPTION"];
 
 /// Of fewer chains the 99th percentile is the longest one.
 const FEWEST_FOR_P99: u64 = 100;
@@ -28,7 +30,12 @@ pub(super) fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String>
     if measure.vcpus.is_empty() {
         return aligned.or_else(|| measure.part.vcpus.is_empty().then(|| nothing_to_answer(measure.part)));
     }
-    let mut sentences = Vec::new();
+    // What went wrong comes before what took time.
+    let mut sentences: Vec<String> = findings
+        .iter()
+        .filter(|finding| WENT_WRONG.contains(&finding.rule))
+        .map(|finding| format!("{}.", finding.title))
+        .collect();
     if measure.vcpus.iter().all(|vcpu| vcpu.is_translated()) {
         sentences.push(
             "The VMM translates the guest's code (TCG): there are no exits, and time of the guest is also the VMM's for it."
@@ -80,17 +87,6 @@ fn level_sentence(measure: &Measures<'_>, level: Level) -> String {
         percent(total_ns as f64 / measure.wall_ns as f64),
         list(&most_frequent(measure))
     )
-}
-
-/// The three most frequent reasons, with how often.
-fn most_frequent(measure: &Measures<'_>) -> Vec<String> {
-    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    for total in &measure.reasons {
-        *counts.entry(total.reason.name()).or_default() += total.count;
-    }
-    let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
-    counts.sort_by_key(|(_, count)| Reverse(*count));
-    counts.into_iter().take(3).map(|(name, count)| format!("{} {name}", thousands(count))).collect()
 }
 
 /// True if a window was asked for that the trace has nothing of.
@@ -242,6 +238,14 @@ fn plain_sentence(measure: &Measures<'_>) -> String {
     let (exits, reasons) = (many(measure.exits, "exit"), list(&most_frequent(measure)));
     if measure.wall_ns == 0 {
         return format!("No {nested} was seen. {NO_TIME} The {vcpus} had {exits}; top reasons: {reasons}.");
+    }
+    if measure.is_untimed() {
+        let per_second = measure.exits as f64 * 1e9 / measure.part.window.length_ns().max(1) as f64;
+        return format!(
+            "The trace has exits and not the entries behind them, so how long each took, and how long the guest ran, is unknown. The {vcpus} had {exits}, \
+             {} per second; top reasons: {reasons}.",
+            rate(per_second)
+        );
     }
     let share = |wanted: &dyn Fn(State) -> bool| percent(measure.state_ns(wanted) as f64 / measure.wall_ns as f64);
     // A guest does not see what the level below does for it.

@@ -8,8 +8,8 @@ use facts::Case;
 use facts::attribution::{Attributed, ClockError, FoundBy};
 use facts::budget::exact;
 use facts::published::{self, InterruptLatency};
-use facts::samples::{Edges, SampleFile};
-use std::collections::BTreeSet;
+use facts::samples::{Edges, SampleFile, Samples, Source};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Of each file the longest sample, and who took the time of its samples.
 pub(super) fn sentences(case: &Case) -> Vec<String> {
@@ -29,14 +29,54 @@ pub(super) fn sentences(case: &Case) -> Vec<String> {
     measured.chain(said.map(|place| took(&all[place]))).collect()
 }
 
-/// `cyclictest on L1 measured 3,000 samples, the longest of 2.84 ms (run.json).`
+/// `cyclictest on L1 measured 3,000 samples, the longest of 2.84 ms on CPU 3 (run.json).`
 fn measured(case: &Case, file: &SampleFile) -> String {
-    let count = file.samples.iter().fold(0_u64, |sum, samples| sum.saturating_add(samples.count));
-    let longest = file.samples.iter().filter_map(|samples| samples.extremes_ns().1).max();
-    let longest = longest.map_or(String::new(), |ns| format!(", the longest of {}", duration(ns as f64)));
     let program = file.samples.first().map_or("", |samples| samples.source.name());
     let path = case.input().recording.as_named(&file.path);
-    format!("{program} on {} measured {}{longest} ({path}).", file.machine, many(count, "sample"))
+    let (count, what) = counted(file);
+    let longest = file.samples.iter().filter_map(|samples| Some((samples.extremes_ns().1?, samples)));
+    // Of equal ones the first.
+    let longest = longest.rev().max_by_key(|(ns, _)| *ns);
+    let of = longest.map_or(String::new(), |(ns, samples)| {
+        let length = duration(ns as f64);
+        if file.samples.len() > 1 { format!("{length} {}", place(samples)) } else { length }
+    });
+    let analysis = match file.analysis.split_first() {
+        Some((head, parts)) => format!(" {program} says of the sample that stopped it: {head}; {}.", parts.join("; ")),
+        None => String::new(),
+    };
+    let machine = &file.machine;
+    match (count, longest.is_some()) {
+        (0, true) => format!("The longest latency that {program} measured on {machine} is {of} ({path}).{analysis}"),
+        (0, false) => format!("{program} on {machine} measured nothing ({path})."),
+        (_, true) => {
+            format!("{program} on {machine} measured {}, the longest of {of} ({path}).{analysis}", many(count, what))
+        }
+        (_, false) => format!("{program} on {machine} measured {} ({path}).{analysis}", many(count, what)),
+    }
+}
+
+/// Where samples were taken: `on CPU 9 (Thr-009)`, `of thread 3`.
+fn place(samples: &Samples) -> String {
+    let thread = &samples.thread;
+    match samples.cpu {
+        Some(cpu) if *thread == cpu.to_string() => format!("on CPU {cpu}"),
+        Some(cpu) => format!("on CPU {cpu} ({thread})"),
+        None => format!("of thread {thread}"),
+    }
+}
+
+/// How many samples a file has, and what they are called. timerlat takes one of the interrupt and one of the thread in each cycle.
+fn counted(file: &SampleFile) -> (u64, &'static str) {
+    if file.samples.iter().all(|samples| samples.source == Source::Timerlat) {
+        let mut cycles: BTreeMap<Option<u32>, u64> = BTreeMap::new();
+        for samples in &file.samples {
+            let most = cycles.entry(samples.cpu).or_default();
+            *most = samples.count.max(*most);
+        }
+        return (cycles.into_values().fold(0, u64::saturating_add), "cycle");
+    }
+    (file.samples.iter().fold(0, |sum, samples| sum.saturating_add(samples.count)), "sample")
 }
 
 /// `A guest that spins took 9,950 interrupts of 10,000 from outside on L0, 50 merged (run/irq.json): from edge to handler min 4.1 us, mean

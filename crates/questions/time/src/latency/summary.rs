@@ -25,10 +25,23 @@ pub(super) fn of(measured: &[Measured<'_>], is_judged: bool) -> String {
     let mut sentences: Vec<String> = match worst {
         Some((one, moment)) => vec![worst_moment(one, moment), in_all(measured, total_ns)],
         None if total_ns > 0 => vec![in_all(measured, total_ns)],
+        None if is_unknown(measured) => {
+            vec![
+                "Whether a vCPU lost time is unknown: of no instant do the recorded events show what it did."
+                    .to_owned(),
+            ]
+        }
         None => vec!["No vCPU lost any time, as far as the recorded events show.".to_owned()],
     };
     sentences.extend(exit_to_entry(measured));
     sentences.join(" ")
+}
+
+/// Whether nothing is known of all the time that was looked at.
+fn is_unknown(measured: &[Measured<'_>]) -> bool {
+    let unknown_ns = |one: &Measured<'_>| one.losses.unknown.iter().map(|span| span.length_ns()).sum::<u64>();
+    let is_all = |one: &Measured<'_>| unknown_ns(one) >= one.losses.span.length_ns();
+    measured.iter().all(|one| one.losses.span.length_ns() > 0) && measured.iter().all(is_all)
 }
 
 /// `vCPU 2 of vm1 lost 37.0 us in the millisecond at 12.345678 s: 22.0 us kworker/3:1, 15.0 us local_timer.` Where whole windows are lost,

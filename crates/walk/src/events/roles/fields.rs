@@ -129,3 +129,19 @@ pub mod msr {
     pub const WRITE: usize = 1;
     pub const VALUE: usize = 2;
 }
+
+/// Places of the fields of `kvm_emulate_insn`.
+pub mod emulate {
+    /// Whether it could not be emulated.
+    pub(crate) const FAILED: usize = 0;
+    pub(crate) const RIP: usize = 1;
+    /// The instruction's bytes as text, from text traces.
+    pub(crate) const BYTES: usize = 2;
+}
+
+/// Places of the fields of `kvm_inj_exception`.
+pub mod exception {
+    pub(crate) const VECTOR: usize = 0;
+    /// The exception as the kernel names it, from text traces.
+    pub(crate) const NAME: usize = 1;
+}

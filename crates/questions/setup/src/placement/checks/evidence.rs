@@ -203,7 +203,7 @@ pub(crate) fn pins(model: &Model) -> Vec<Hit> {
     hits
 }
 
-/// CPUs of which the machine below took too much.
+/// CPUs of which the machine below took too much, each by itself or all together.
 pub(crate) fn steal(model: &Model) -> Vec<Hit> {
     let stolen: Vec<(u32, f64)> = model
         .machine
@@ -212,14 +212,49 @@ pub(crate) fn steal(model: &Model) -> Vec<Hit> {
         .map(|(cpu, usage)| (*cpu, usage.steal))
         .filter(|(_, steal)| *steal > UNSTABLE_STEAL)
         .collect();
-    let Some((worst, most)) = stolen.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)) else { return Vec::new() };
-    let title =
-        format!("steal time: the hypervisor took up to {} of a CPU, so measurements are unstable", percent(most));
+    let worst = stolen.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1));
+    let of_all = model.machine.total_use.iter().filter(|told| told.value.shares.steal > UNSTABLE_STEAL);
+    let of_all = of_all.max_by(|a, b| a.value.shares.steal.total_cmp(&b.value.shares.steal));
+    let title = match (worst, of_all) {
+        (Some((_, most)), _) => {
+            format!("steal time: the hypervisor took up to {} of a CPU, so measurements are unstable", percent(most))
+        }
+        (None, Some(all)) => format!(
+            "steal time: the hypervisor below took {} of the time of all CPUs; the cause is one level below",
+            percent(all.value.shares.steal)
+        ),
+        (None, None) => return Vec::new(),
+    };
     let victims: Vec<&Verdict> = model.verdicts.of_reporter(Reporter::Bed).collect();
     let severity = if victims.is_empty() { Severity::Medium } else { Severity::High };
-    let hit = Hit::new("steal", severity, title).seen(
-        format!("{} above 5 %, CPU {worst} with {}", many(stolen.len() as u64, "CPU"), percent(most)),
-        "proc/stat, steal",
-    );
+    let mut hit = Hit::new("steal", severity, title);
+    if let Some((worst, most)) = worst {
+        let seen = format!("{} above 5 %, CPU {worst} with {}", many(stolen.len() as u64, "CPU"), percent(most));
+        hit = hit.seen(seen, "proc/stat, steal");
+    }
+    if let Some(all) = of_all {
+        let shares = &all.value.shares;
+        let seen = format!(
+            "of the time of all CPUs {} was stolen, {} was used, {} idle",
+            percent(shares.steal),
+            percent(1.0 - shares.idle - shares.steal),
+            percent(shares.idle)
+        );
+        hit = hit.seen(seen, &all.place);
+    }
+    for screen in &model.machine.screens {
+        let guests = screen.rows.iter().filter(|row| row.command.contains("qemu") || row.command.ends_with("/KVM"));
+        let shares: Vec<f64> = guests.filter_map(|row| row.share).collect();
+        let (least, most) = (shares.iter().copied().reduce(f64::min), shares.iter().copied().reduce(f64::max));
+        if let (Some(least), Some(most)) = (least, most) {
+            let range = match least == most {
+                true => percent(least),
+                false => format!("{} to {}", percent(least), percent(most)),
+            };
+            let count = many(shares.len() as u64, "row");
+            let seen = format!("{count} of guests that run here with {range} of a CPU: they are nested");
+            hit = hit.seen(seen, &screen.place);
+        }
+    }
     vec![with_victims(model, hit, &victims)]
 }

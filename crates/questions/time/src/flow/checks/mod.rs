@@ -5,6 +5,7 @@
 mod aligned;
 mod evidence;
 pub(super) mod exits;
+pub(super) mod faults;
 pub(super) mod nested;
 pub(super) mod storms;
 pub(super) mod waiting;

@@ -6,7 +6,7 @@ use base::number::{many, percent, plain, rate};
 use base::{Figure, Level};
 use facts::ledger::levels::{level_of, name};
 use facts::ledger::measure::Measures;
-use facts::ledger::model::Vcpu;
+use facts::ledger::model::{PartFlow, Vcpu};
 use std::collections::BTreeSet;
 use walk::state::{STATES, State, TracedLevel};
 
@@ -55,8 +55,15 @@ fn ground(measure: &Measures<'_>) -> Ground {
         level: measure.part.level.to_string(),
         kvm_share: share(|state| matches!(state, State::Handling(_) | State::HaltPoll)),
         vmm_share: share(|state| state == State::Userspace),
-        to_vmm_per_s: measure.part.seen.exit.then(|| to_vmm as f64 / seconds(measure)),
+        to_vmm_per_s: shows_vmm(measure.part).then(|| to_vmm as f64 / seconds(measure)),
     }
+}
+
+/// Whether the trace tells when KVM_RUN returns to the VMM. A text names the events that it has: one without it may have been
+/// filtered.
+fn shows_vmm(part: &PartFlow) -> bool {
+    let has = || part.tally.iter().any(|(event, count)| event == "kvm_userspace_exit" && *count > 0);
+    part.seen.exit && (part.format != trace::Format::Text || has())
 }
 
 fn column(measure: &Measures<'_>, title: String, vcpus: &[&Vcpu]) -> Column {
@@ -121,7 +128,11 @@ fn caption(measure: &Measures<'_>, levels: &Levels) -> String {
     }
     let guests: f64 = column.storeys.iter().map(|storey| storey.share).sum();
     let exits: Option<f64> = column.storeys.iter().map(|storey| storey.exits_per_s).sum();
-    let ran = format!("guest code ran for {} of the vCPU time", percent(guests));
+    let exits = exits.filter(|_| measure.part.seen.exit);
+    let ran = match guests == 0.0 && !measure.part.seen.exit {
+        true => "how long guest code ran is not known".to_owned(),
+        false => format!("guest code ran for {} of the vCPU time", percent(guests)),
+    };
     let begin = if whose.is_empty() { "Exits" } else { "exits" };
     exits.map_or_else(
         || format!("{whose}{begin} were not recorded; {ran}."),

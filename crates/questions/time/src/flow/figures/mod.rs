@@ -15,6 +15,9 @@ pub(crate) fn of(measure: &Measures<'_>, findings: &[Finding]) -> Vec<Figure> {
     if measure.vcpus.is_empty() {
         return Vec::new();
     }
+    if measure.is_untimed() {
+        return Vec::new();
+    }
     let bars = bars::where_the_time_went(measure);
     // A trace of one instant has exits and no rates, and no time that anything could have used up.
     if measure.wall_ns == 0 || measure.part.window.length_ns() == 0 {

@@ -64,11 +64,13 @@ pub(super) fn exits(measures: &[Measures<'_>]) -> Table {
             let costs = merged(sums.iter().map(|sums| &sums.cost_ns));
             let count: u64 = sums.iter().map(|sums| sums.count).sum();
             let mut row = keys(measure, vcpu);
-            row.extend([level.to_string().into(), reason.into(), count.into(), costs.sum().into()]);
+            // Of exits without an entry behind them nobody knows what they took.
+            let known = costs.count() > 0;
+            row.extend([level.to_string().into(), reason.into(), count.into(), known.then(|| costs.sum()).into()]);
             row.extend(quantiles(&costs));
-            row.push((costs.count() > 0).then(|| costs.max()).into());
+            row.push(known.then(|| costs.max()).into());
             row.push((all_exits > 0).then(|| count as f64 / all_exits as f64).into());
-            row.push((all_ns > 0).then(|| costs.sum() as f64 / all_ns as f64).into());
+            row.push((all_ns > 0 && known).then(|| costs.sum() as f64 / all_ns as f64).into());
             table.push(row);
         }
     }
@@ -92,9 +94,11 @@ pub(super) fn exit_rates(measures: &[Measures<'_>]) -> Table {
         for ((level, reason), sums) in by_name(measure, vcpu) {
             let count: u64 = sums.iter().map(|sums| sums.count).sum();
             let total_ns: u64 = sums.iter().map(|sums| sums.cost_ns.sum()).sum();
+            let known = sums.iter().any(|sums| sums.cost_ns.count() > 0);
             let mut row = keys(measure, vcpu);
             row.extend([level.to_string().into(), reason.into()]);
-            row.extend([(count as f64 * 1e9 / wall_ns).into(), (total_ns as f64 / wall_ns).into()]);
+            row.push((count as f64 * 1e9 / wall_ns).into());
+            row.push(known.then(|| total_ns as f64 / wall_ns).into());
             table.push(row);
         }
     }
@@ -105,12 +109,15 @@ pub(super) fn exit_details(measures: &[Measures<'_>]) -> Table {
     let mut rows = Vec::new();
     for (measure, vcpu) in each_vcpu(measures) {
         for ((level, reason), sums) in by_name(measure, vcpu) {
+            let is_timed = sums.iter().any(|sums| sums.cost_ns.count() > 0);
             let mut details: BTreeMap<String, (u64, u64)> = BTreeMap::new();
             for (detail, (count, total_ns)) in sums.iter().flat_map(|sums| sums.details.iter()) {
                 let row = details.entry(detail.text()).or_default();
                 *row = (row.0 + count, row.1 + total_ns);
             }
-            let known = |(detail, sums): (String, (u64, u64))| (measure, vcpu, level, reason.clone(), detail, sums);
+            let known = |(detail, (count, total_ns)): (String, (u64, u64))| {
+                (measure, vcpu, level, reason.clone(), detail, (count, is_timed.then_some(total_ns)))
+            };
             rows.extend(details.into_iter().map(known));
         }
     }

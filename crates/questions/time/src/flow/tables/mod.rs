@@ -3,6 +3,7 @@
 mod aligned;
 mod bins;
 mod exits;
+mod faults;
 mod nested;
 mod overview;
 mod parts;
@@ -24,6 +25,7 @@ type Build = fn(&[Measures<'_>], &Given) -> Table;
 /// All tables, in reading order.
 const BUILDERS: &[(&TableSpec, Build)] = &[
     (&overview::VMS, |measures, _| overview::vms(measures)),
+    (&faults::FAULTS, |measures, _| faults::faults(measures)),
     (&overview::REASONS, |measures, _| overview::reasons(measures)),
     (&overview::WORST_VCPUS, |measures, _| overview::worst_vcpus(measures)),
     (&nested::CHAINS, |measures, _| nested::chains(measures)),

@@ -22,7 +22,12 @@ pub(super) const SAMPLES: TableSpec = table! {
 
 pub(super) fn samples(case: &Case) -> Table {
     let mut table = Table::new(&SAMPLES);
-    for (file, samples) in case.results().each() {
+    let mut all: Vec<_> = case.results().each().collect();
+    // Who sees no more than the first rows sees the worst.
+    if all.len() > MOST_IN_ORDER {
+        all.sort_by_key(|(_, samples)| std::cmp::Reverse(samples.extremes_ns().1));
+    }
+    for (file, samples) in all {
         let limits = case.budget().map(|budget| budget.limits_ns(samples.measures())).unwrap_or_default();
         if limits.is_empty() {
             table.push(row(file, samples, None));
@@ -31,6 +36,9 @@ pub(super) fn samples(case: &Case) -> Table {
     }
     table
 }
+
+/// As many rows as terminals and pages show stand in the order of their files.
+const MOST_IN_ORDER: usize = 16;
 
 /// How sure the bound of the table is.
 const SURE: f64 = 0.95;

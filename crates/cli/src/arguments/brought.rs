@@ -1,0 +1,155 @@
+//! What is in what the user named: recordings, however they are packed, and any text with pieces that are read.
+//!
+//! ```text
+//! - --> a copy --> archive, compressed --> a directory --> recording | trees of machines | its files, each by itself
+//!                  text                --> its pieces   --> a recording for each run
+//!                  anything else       --> as it lies
+//! ```
+
+use super::Stdin;
+use crate::check::places::{self, Root};
+use crate::exit::as_named;
+use crate::interrupt::Interrupt;
+use anyhow::{anyhow, bail};
+use archive::{Links, Unpacked};
+use base::recording::result_file::LOOKED_AT;
+use base::recording::{Error, MANIFEST, Part, PartKind, Recording, Shown};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What is said of a text in which nothing is known: what is read instead.
+pub(crate) fn nothing_known() -> String {
+    format!(
+        "has nothing that is read: no line of a trace (trace-cmd, ftrace, perf script), of a latency test (cyclictest, oslat, rtla, \
+         hwlatdetect, jitterdebugger), of a migration (info migrate, query-migrate, virsh domjobinfo), of a switch (ovs-appctl \
+         dpif-netdev/pmd-*-show, testpmd), or of {}",
+        host::paste::RECOGNIZED
+    )
+}
+
+/// Files in an archive without a manifest that are opened: the attachments of a ticket are some dozen.
+const MOST_FILES: usize = 64;
+
+/// Opens what `path` names, or stdin: one recording for each run that is in it.
+pub(crate) fn brought(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Vec<Recording>> {
+    let asked = path;
+    let path = stdin.path(asked)?;
+    let copy = (path != *asked).then(|| Shown { place: path.clone(), name: asked.to_owned() });
+    let mut recordings = of_path(&path, asked, stdin, interrupt).map_err(|error| as_named(error, copy.as_slice()))?;
+    recordings.iter_mut().for_each(|recording| recording.shown.extend(copy.clone()));
+    Ok(recordings)
+}
+
+/// Opens what `path` names where one recording is wanted.
+pub(crate) fn opened(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Recording> {
+    let mut recordings = brought(path, stdin, interrupt)?;
+    match (recordings.pop(), recordings.len()) {
+        (Some(only), 0) => Ok(only),
+        (last, before) => {
+            let all = recordings.iter().chain(&last).map(Recording::title).collect::<Vec<_>>().join(", ");
+            let (path, count) = (path.display(), before + 1);
+            bail!(
+                "{path} has {count} runs ({all}) and one is wanted; save them as files of their own, or `kvmscope report {path}` answers each"
+            )
+        }
+    }
+}
+
+fn of_path(path: &Path, name: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Vec<Recording>> {
+    if archive::format_of(path).is_some() {
+        // A packed recording has no links; whatever it is called, its manifest comes first.
+        let links = if archive::is_recording(path) { Links::Never } else { Links::Inside };
+        return stdin.unpacked(path, links, interrupt, |unpacked| {
+            let recordings = of_unpacked(path, name, unpacked, stdin, interrupt);
+            recordings.map_err(|error| as_named(error, &[unpacked.shown()]))
+        });
+    }
+    if path.is_dir() {
+        return match Recording::open(path) {
+            Err(Error::Empty { .. }) if places::is_tree(path) => Ok(vec![places::trees(&[Root::at(path)])?]),
+            opened => Ok(vec![opened?]),
+        };
+    }
+    of_file(path, name, stdin, interrupt)
+}
+
+/// A file that is no archive: a trace, a result, or a text with several of them.
+fn of_file(path: &Path, name: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Vec<Recording>> {
+    // What is not there, or is none, has its own words.
+    let whole = Recording::open(path)?;
+    let scratch = interrupt.temporary("kvmscope-pieces-")?;
+    let brought = intake::open(path, name, scratch.path()).map_err(|error| anyhow!("{}: {error}", name.display()))?;
+    if let Some(brought) = brought {
+        stdin.keep(scratch);
+        return Ok(brought.recordings);
+    }
+    if let [Part { kind: PartKind::Text, .. }] = whole.parts.as_slice()
+        && let Some(line) = unknown_text(path)
+    {
+        bail!("{} {}; it begins with {line:?}", name.display(), nothing_known());
+    }
+    Ok(vec![whole])
+}
+
+/// The first line of a text of which no reader has anything to say.
+fn unknown_text(path: &Path) -> Option<String> {
+    if trace::looks_like_trace(path) {
+        return None;
+    }
+    let mut first = Vec::new();
+    base::files::open(path).ok()?.take(LOOKED_AT).read_to_end(&mut first).ok()?;
+    match trace::text::why_not(&first) {
+        Some(_) => None,
+        None => base::plain::first_line(&first).map(str::to_owned),
+    }
+}
+
+/// What was in an archive: a recording, the trees of machines, one directory that is a recording, or files.
+fn of_unpacked(
+    path: &Path,
+    name: &Path,
+    unpacked: &Unpacked,
+    stdin: &Stdin,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Vec<Recording>> {
+    let root = unpacked.root();
+    let shown = vec![unpacked.shown()];
+    if root.join(MANIFEST).is_file() {
+        return Ok(vec![unpacked.recording()?]);
+    }
+    let problems = unpacked.problems.clone();
+    if places::is_tree(&root) {
+        return Ok(vec![Recording { problems, shown, ..places::trees(&[Root::at(&root)])? }]);
+    }
+    let mut tops: Vec<PathBuf> = std::fs::read_dir(&root)?.flatten().map(|entry| entry.path()).collect();
+    tops.sort();
+    if let [only] = tops.as_slice()
+        && only.is_dir()
+    {
+        return Ok(vec![Recording { shown, ..Recording::open(only)? }]);
+    }
+    let files: Vec<&PathBuf> = tops.iter().filter(|top| top.is_file()).take(MOST_FILES).collect();
+    if files.is_empty() {
+        bail!("{} has neither a recording nor files that are read", path.display());
+    }
+    let (mut recordings, mut refused) = (Vec::new(), None);
+    for file in &files {
+        // One file is what was compressed; several are called by their names inside.
+        let called = if files.len() == 1 { name.to_owned() } else { name.join(file.file_name().unwrap_or_default()) };
+        match of_file(file, &called, stdin, interrupt) {
+            Ok(of_file) => recordings.extend(of_file.into_iter().map(|mut recording| {
+                recording.shown.insert(0, Shown { place: (*file).clone(), name: called.clone() });
+                recording.shown.extend(shown.clone());
+                recording
+            })),
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    if let Some(first) = recordings.first_mut() {
+        first.problems.extend(problems);
+    }
+    match refused {
+        Some(error) if recordings.is_empty() => Err(error),
+        _ => Ok(recordings),
+    }
+}

@@ -1,0 +1,41 @@
+use super::*;
+
+const PERF_KVM: &str = "             VM-EXIT    Samples  Samples%     Time%    Min Time    Max Time         Avg time\n\n\
+                 HLT      40833    95.85%    99.69%      1.16us    7968.39us     29.41us ( +-   1.54% )\n\
+      EXTERNAL_INTERRUPT    967     2.27%     0.10%      0.86us      25.61us      1.21us ( +-   1.40% )\n\n\
+Total Samples:42600, Total events handled time:1204521.56us.\n";
+
+#[test]
+fn perf_kvm_stat_is_read_also_wrapped_and_without_its_head() {
+    let (by, rows, _) = counted(PERF_KVM).unwrap();
+    assert_eq!((by, rows.len()), (Counter::PerfKvmStat, 2));
+    let hlt = &rows[0];
+    assert_eq!(
+        (hlt.name.as_str(), hlt.count, hlt.time_share, hlt.mean_ns),
+        ("HLT", 40_833, Some(0.9969), Some(29_410.0))
+    );
+    let without = PERF_KVM.lines().skip(1).collect::<Vec<_>>().join("\n");
+    assert_eq!(counted(&without).unwrap().1, rows);
+    let wrapped = PERF_KVM.replace("    99.69%      1.16us", "\n    99.69%\n 1.16us");
+    assert_eq!(counted(&wrapped).unwrap().1, rows);
+}
+
+#[test]
+fn kvm_stat_tells_totals_and_rates() {
+    let text = "kvm statistics - summary\n\n Event                                         Total %Total CurAvg/s\n kvm_fpu                                      331506   26.6    16575\n kvm_exit                                     331503   26.6    16575\n Total                                       1114522           55725\n";
+    let (by, rows, _) = counted(text).unwrap();
+    let told: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.count, row.per_second)).collect();
+    assert_eq!(by, Counter::KvmStat);
+    assert_eq!(told, [("kvm_fpu", 331_506, Some(16_575.0)), ("kvm_exit", 331_503, Some(16_575.0))]);
+    let debugfs = text.replace("kvm_fpu ", "io_exits").replace("kvm_exit", "exits   ");
+    assert!(counted(&debugfs).unwrap().1.iter().all(|row| row.count_share.is_none()));
+}
+
+#[test]
+fn perf_stat_tells_counts_and_for_how_long() {
+    let text = " Performance counter stats for 'system wide':\n\n        331,503      kvm:kvm_exit                 [100.00%]\n              0      kvm:kvm_mmio\n\n      10.000000000 seconds time elapsed\n";
+    let (by, rows, seconds) = counted(text).unwrap();
+    assert_eq!((by, seconds), (Counter::PerfStat, Some(10.0)));
+    assert_eq!((rows[0].count, rows[0].per_second, rows[1].count), (331_503, Some(33_150.3), 0));
+    assert!(counted("12 of 40 kvm hosts\n").is_none());
+}

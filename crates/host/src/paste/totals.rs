@@ -1,0 +1,136 @@
+//! How all CPUs together were used: `vmstat`, the rows `all` of `sar` and `mpstat`, iostat's `avg-cpu`, the first line of /proc/stat, and
+//! the head of `top`.
+//!
+//! Sources: vmstat(8) and top(1) of procps-ng 4.0, sar(1), mpstat(1) and iostat(1) of sysstat 12.6, proc_stat(5).
+
+use super::{Pasted, Text};
+use crate::machine::{CpuUse, Fact, TotalUse};
+
+/// Lines of `vmstat` and `sar` that are kept: a day in steps of a minute.
+const MOST_TOTALS: usize = 1_440;
+
+/// Shares of the time of all CPUs, each by its name in percent; what a program does not print is 0 in it.
+pub(super) fn of_percents(percent: impl Fn(&[&str]) -> Option<f64>) -> Option<TotalUse> {
+    let share = |names: &[&str]| percent(names).map(|percent| (percent / 100.0).clamp(0.0, 1.0));
+    let (idle, wait) = (share(&["id", "%idle"])?, share(&["wa", "%iowait"]).unwrap_or(0.0));
+    let irq = share(&["hi", "%irq"]).unwrap_or(0.0);
+    let softirq = share(&["si", "%soft"]).unwrap_or(0.0);
+    let steal = share(&["st", "%steal"]).unwrap_or(0.0);
+    let idle = (idle + wait).min(1.0);
+    let busy = (1.0 - idle - irq - softirq - steal).max(0.0);
+    Some(TotalUse { shares: CpuUse { busy, irq, softirq, steal, idle }, wait })
+}
+
+impl Pasted {
+    pub(super) fn total(&mut self, told: Fact<TotalUse>) {
+        if self.machine.total_use.len() < MOST_TOTALS {
+            self.machine.total_use.push(told);
+        } else {
+            self.leave_out("rows of all CPUs beyond the first", MOST_TOTALS);
+        }
+    }
+}
+
+/// `2.5`, or `2,5` where the language writes it so.
+pub(super) fn number(cell: &str) -> Option<f64> {
+    cell.replace(',', ".").parse().ok()
+}
+
+/// `vmstat`: two lines of heads, and a row for each interval; the first one is an average since boot.
+pub(super) fn vmstat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let groups = usize::from(text.at(at).starts_with("procs") && text.at(at).contains("-cpu-"));
+    let header: Vec<&str> = text.at(at + groups).split_whitespace().collect();
+    let column = |name: &str| header.iter().position(|known| *known == name);
+    // `si` is both swapped in and, in no version, a share of time.
+    if header.first() != Some(&"r") || column("us").is_none() || column("id").is_none() {
+        return 0;
+    }
+    let mut end = at + groups + 1;
+    loop {
+        let cells: Vec<&str> = text.at(end).split_whitespace().collect();
+        if cells.len() != header.len() || !cells.iter().all(|cell| cell.bytes().all(|byte| byte.is_ascii_digit())) {
+            break;
+        }
+        let percent = |names: &[&str]| number(cells[column(names[0]).filter(|_| names[0] != "si")?]);
+        if let Some(told) = of_percents(percent) {
+            pasted.total(text.fact(told, end));
+        }
+        end += 1;
+    }
+    if end == at + groups + 1 { 0 } else { end - at }
+}
+
+/// The row of all CPUs in `sar` and `mpstat`, whose columns `header` names.
+pub(super) fn row(header: &[&str], cells: &[&str]) -> Option<TotalUse> {
+    let column = |name: &str| header.iter().position(|known| *known == name);
+    of_percents(|names| number(cells.get(column(names[1])?)?))
+}
+
+/// `avg-cpu: %user %nice ..` of iostat, and the values below it.
+pub(super) fn average(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let Some(header) = text.at(at).strip_prefix("avg-cpu:") else { return 0 };
+    let header: Vec<&str> = header.split_whitespace().collect();
+    let cells: Vec<&str> = text.at(at + 1).split_whitespace().collect();
+    match row(&header, &cells).filter(|_| cells.len() == header.len()) {
+        Some(told) => {
+            pasted.total(text.fact(told, at + 1));
+            2
+        }
+        None => 0,
+    }
+}
+
+/// `cpu  100000 0 20000 800000 100 0 50 79850 0 0` of /proc/stat, and the lines of each CPU below: sums since boot.
+pub(super) fn stat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let of = |line: &str| -> Option<Vec<f64>> {
+        let ticks: Vec<f64> = line.split_whitespace().skip(1).map_while(|cell| cell.parse().ok()).collect();
+        (ticks.len() >= 8).then_some(ticks)
+    };
+    let Some(ticks) = of(text.at(at)).filter(|_| text.at(at).starts_with("cpu ")) else { return 0 };
+    // Guests' time is part of user and nice.
+    let all: f64 = ticks[..8].iter().sum();
+    let place = |names: &[&str]| match names[0] {
+        "id" => Some(3),
+        "wa" => Some(4),
+        "hi" => Some(5),
+        "si" => Some(6),
+        "st" => Some(7),
+        _ => None,
+    };
+    if let Some(told) = of_percents(|names| Some(ticks[place(names)?] * 100.0 / all.max(1.0))) {
+        pasted.total(Fact::new(told, format!("{}, since boot", text.place(at))));
+    }
+    let is_of_cpu =
+        |line: &str| line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let others = (at + 1..text.lines.len()).take_while(|line| is_of_cpu(text.at(*line))).count();
+    1 + others
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::paste::read;
+
+    fn steals(text: &str) -> Vec<(u64, u64, String)> {
+        let machine = read(&[("t".to_owned(), text.to_owned())]);
+        assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
+        let percent = |share: f64| (share * 1_000.0).round() as u64;
+        let of = |fact: &crate::machine::Fact<crate::machine::TotalUse>| {
+            (percent(fact.value.shares.steal), percent(fact.value.wait), fact.place.clone())
+        };
+        machine.total_use.iter().map(of).collect()
+    }
+
+    #[test]
+    fn every_program_tells_how_all_cpus_were_used() {
+        let vmstat = "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n 4  0      0 100000  10000 200000    7    0     0     5  900 1200 30  5 17  3 45\n";
+        assert_eq!(steals(vmstat), [(450, 30, "t:3".to_owned())]);
+        let sar = "10:00:01 AM     CPU     %user     %nice   %system   %iowait    %steal     %idle\n10:10:01 AM     all     20.00      0.00      5.00      0.00     39.00     36.00\n";
+        assert_eq!(steals(sar), [(390, 0, "t:2".to_owned())]);
+        let iostat = "avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n           2,00    0,00    1,00   10,00    5,00   82,00\n";
+        assert_eq!(steals(iostat), [(50, 100, "t:2".to_owned())]);
+        let stat = "cpu  100000 0 20000 800000 100 0 50 79850 0 0\ncpu0 50000 0 10000 400000 50 0 25 39925 0 0\n";
+        assert_eq!(steals(stat), [(80, 0, "t:1, since boot".to_owned())]);
+        let top = "%Cpu(s):  4.0 us,  1.8 sy,  0.0 ni, 54.6 id,  0.0 wa,  0.0 hi,  0.6 si, 39.0 st\n";
+        assert_eq!(steals(top), [(390, 0, "t:1".to_owned())]);
+    }
+}

@@ -1,0 +1,115 @@
+//! Is a line what somebody typed?
+
+/// What stands before a command that is typed without a prompt, or behind the bare `#` of root.
+const PROGRAMS: &[&str] = &[
+    "bpftrace",
+    "cat",
+    "chrt",
+    "cyclictest",
+    "dmesg",
+    "docker",
+    "echo",
+    "egrep",
+    "ethtool",
+    "for",
+    "free",
+    "grep",
+    "head",
+    "hwlatdetect",
+    "iostat",
+    "ip",
+    "iperf3",
+    "jitterdebugger",
+    "kubectl",
+    "kvm_stat",
+    "ls",
+    "lscpu",
+    "lspci",
+    "lstopo",
+    "lsvmbus",
+    "modprobe",
+    "mpstat",
+    "numactl",
+    "numastat",
+    "oslat",
+    "ovs-appctl",
+    "ovs-ofctl",
+    "ovs-vsctl",
+    "perf",
+    "pgrep",
+    "pidstat",
+    "ps",
+    "qm",
+    "rtla",
+    "sar",
+    "ssh",
+    "stress-ng",
+    "sudo",
+    "sysctl",
+    "tail",
+    "taskset",
+    "testpmd",
+    "top",
+    "trace-cmd",
+    "tuned-adm",
+    "uname",
+    "uptime",
+    "virsh",
+    "vmstat",
+    "watch",
+    "wc",
+    "xl",
+    "zcat",
+    "zgrep",
+];
+
+/// The command on a line with a prompt: `[root@host ~]# lscpu -e`, `user@host:~$ top`, `$ top`, `# cyclictest -m`.
+pub(crate) fn typed(line: &str) -> Option<&str> {
+    let line = line.trim();
+    let is_program = |word: &str| {
+        let word = word.rsplit('/').next().unwrap_or(word);
+        PROGRAMS.contains(&word)
+    };
+    let first = |text: &str| text.split_whitespace().next().is_some_and(is_program);
+    if let Some(command) = line.strip_prefix("$ ") {
+        return Some(command);
+    }
+    if let Some(command) = line.strip_prefix("# ").or_else(|| line.strip_prefix("% ")) {
+        return first(command).then_some(command);
+    }
+    let end = line.find(['$', '#', '%']).filter(|end| *end > 0)?;
+    let (prompt, command) = (&line[..end], line[end + 1..].trim_start());
+    let is_prompt = prompt.starts_with('[') && prompt.trim_end().ends_with(']')
+        || prompt.contains('@') && !prompt.contains(' ')
+        || !prompt.contains(' ') && first(command);
+    is_prompt.then_some(command)
+}
+
+/// Keys that people press in terminals, which echo them.
+pub(crate) fn is_key(line: &str) -> bool {
+    let line = line.trim();
+    line.len() == 2 && line.starts_with('^')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_told_from_comments() {
+        for (line, command) in [
+            ("[root@host ~]# lscpu -e", "lscpu -e"),
+            ("user@host:~$ sudo top -b", "sudo top -b"),
+            ("$ anything at all", "anything at all"),
+            ("# cyclictest -m -p95", "cyclictest -m -p95"),
+            ("host# cat /proc/stat", "cat /proc/stat"),
+        ] {
+            assert_eq!(typed(line), Some(command), "{line}");
+        }
+        for line in ["# Histogram", "# tracer: nop", "costs 5$ a day", "# Max Latencies: 00090", "cyclictest says", ""]
+        {
+            assert_eq!(typed(line), None, "{line}");
+        }
+        assert!(is_key("^C") && !is_key("^ up"));
+    }
+}

@@ -1,0 +1,155 @@
+//! Pieces of a text become recordings: one for each run, with the pieces as parts.
+
+use crate::normal::{Line, Normal};
+use crate::split::{Kind, Piece, Split, split};
+use base::number::counted;
+use base::recording::result_file::LOOKED_AT;
+use base::recording::{Machine, Part, PartKind, PartState, Recording, Shown};
+use base::{Problem, files};
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// A text of more bytes is no paste: it is opened as it is.
+const MOST_BYTES: u64 = 32 << 20;
+
+/// Lines of the rest that are quoted.
+const QUOTED: usize = 3;
+
+/// What a text was found to be.
+#[derive(Debug)]
+pub struct Brought {
+    /// One for each run, in the order of the text.
+    pub recordings: Vec<Recording>,
+    /// Line by line.
+    pub split: Split,
+}
+
+/// Reads a file as what people paste, and writes its pieces below `scratch`, which is private and empty; `name` is what the user calls
+/// it. `None` where the file is to be opened where it lies: it is no text, or one piece as it stands, or nothing in it is known.
+///
+/// # Errors
+/// If the operating system refuses to read the file or to write a piece.
+pub fn open(path: &Path, name: &Path, scratch: &Path) -> io::Result<Option<Brought>> {
+    let mut bytes = Vec::new();
+    let mut file = files::open(path)?;
+    file.by_ref().take(LOOKED_AT).read_to_end(&mut bytes)?;
+    if !is_text(&bytes) {
+        return Ok(None);
+    }
+    file.take(MOST_BYTES + 1 - bytes.len() as u64).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Ok(None);
+    }
+    let split = split(Normal::of(&bytes));
+    let is_whole = !split.changed && split.pieces.len() == 1 && split.rest.is_empty() && split.commands.is_empty();
+    // What has no kind of its own as a bare file is opened as a piece.
+    if is_whole && !matches!(split.pieces[0].kind, Kind::Machine | Kind::Counts) || split.pieces.is_empty() {
+        return Ok(None);
+    }
+    let recordings = made(&split, path, name, scratch)?;
+    Ok(Some(Brought { recordings, split }))
+}
+
+/// Whether a file that begins so is text, in whatever letters.
+fn is_text(first: &[u8]) -> bool {
+    let is_printed = |line: &Line| !line.text.contains('\0');
+    !first.is_empty() && Normal::of(&first[..first.len().min(4_096) & !1]).lines.iter().all(is_printed)
+}
+
+/// The pieces that happened together, in the order of the text; what the machine is goes with the first.
+fn runs(pieces: &[Piece]) -> Vec<Vec<&Piece>> {
+    let mut runs: Vec<Vec<&Piece>> = vec![Vec::new()];
+    let (machine, happened): (Vec<&Piece>, Vec<&Piece>) = pieces.iter().partition(|piece| piece.kind == Kind::Machine);
+    for piece in happened {
+        let is_there = runs.last().is_some_and(|run| run.iter().any(|known| known.kind == piece.kind));
+        if is_there {
+            runs.push(Vec::new());
+        }
+        runs.last_mut().into_iter().for_each(|run| run.push(piece));
+    }
+    runs[0].extend(machine);
+    runs
+}
+
+fn made(split: &Split, path: &Path, name: &Path, scratch: &Path) -> io::Result<Vec<Recording>> {
+    let runs = runs(&split.pieces);
+    let is_only = runs.len() == 1;
+    let mut recordings = Vec::new();
+    for (run, number) in runs.iter().zip(1..) {
+        let mut recording = Recording::of_nothing(concat!("kvmscope ", env!("CARGO_PKG_VERSION")));
+        recording.tool = None;
+        recording.machines.push(Machine::default());
+        for (piece, place) in run.iter().zip(1..) {
+            let lines = piece.range();
+            let called = match is_only || piece.kind == Kind::Machine {
+                true => name.to_owned(),
+                false => suffixed(name, lines),
+            };
+            let directory = scratch.join(format!("{number}.{place}"));
+            fs::create_dir(&directory)?;
+            let file = called.file_name().unwrap_or(path.as_os_str());
+            let place = directory.join(file);
+            fs::write(&place, piece.text())?;
+            recording.problems.extend(piece.mended.iter().map(|sentence| {
+                let (file, sentence) = (called.display(), sentence.as_str());
+                Problem::remark(file.to_string(), "", "", format!("{file}: {sentence}"))
+            }));
+            recording.parts.push(Part {
+                path: place.clone(),
+                machine: Machine::RECORDED.to_owned(),
+                kind: part_kind(piece.kind),
+                clock: None,
+                state: PartState::Complete,
+            });
+            recording.shown.push(Shown { place, name: called });
+        }
+        recordings.push(recording);
+    }
+    let crowded = split.is_crowded.then(|| {
+        let (file, most) = (name.display().to_string(), crate::split::MOST_PIECES);
+        let text = format!("{file}: it has more than {most} pieces, and the rest was not read; split the file");
+        Problem::remark(file, "fewer pieces", "more", text)
+    });
+    if let Some(last) = recordings.last_mut() {
+        last.problems.extend(left(&split.rest, name).into_iter().chain(crowded));
+    }
+    Ok(recordings)
+}
+
+fn part_kind(kind: Kind) -> PartKind {
+    match kind {
+        Kind::Trace => PartKind::Text,
+        Kind::Result(_) => PartKind::Samples,
+        Kind::Migration => PartKind::Qmp,
+        Kind::Switch => PartKind::Pmd,
+        Kind::Counts => PartKind::Counts,
+        Kind::Machine => PartKind::Notes,
+    }
+}
+
+/// `paste.txt:12-30`, as compilers and grep name lines.
+fn suffixed(name: &Path, (first, last): (u32, u32)) -> PathBuf {
+    let mut name = name.to_owned().into_os_string();
+    name.push(if first == last { format!(":{first}") } else { format!(":{first}-{last}") });
+    name.into()
+}
+
+/// What nobody reads, as people are told of it.
+fn left(rest: &[Line], name: &Path) -> Option<Problem> {
+    if rest.is_empty() {
+        return None;
+    }
+    let quoted = rest.iter().take(QUOTED).map(|line| {
+        let text = base::plain::beginning(line.text.trim(), 60);
+        format!("line {} `{text}`", line.number)
+    });
+    let file = name.display().to_string();
+    let (count, first) = (rest.len() as u64, quoted.collect::<Vec<_>>().join(", "));
+    let text =
+        format!("{file}: {} of no program that is read, such as {first}", counted(count, "line is", "lines are"));
+    Some(Problem::remark(file, "the output of a program that is read", "others", text))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,265 @@
+//! Which lines of a text belong together, and who reads them?
+//!
+//! ```text
+//! lines --results--> traces --> objects of JSON, migrations, switches --> commands --> what a machine is --> the rest
+//! ```
+//! Whatever has lines that nothing else prints takes them first. A piece ends where a line of another kind, a prompt or somebody's
+//! own words stand.
+
+use crate::commands::{is_key, typed};
+use crate::normal::{Line, Normal, joined};
+use crate::{excerpt, results, signs};
+use base::recording::ResultFile;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Who reads a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A printed trace.
+    Trace,
+    /// What a program that measures latencies printed.
+    Result(ResultFile),
+    /// What QEMU or libvirt say of a migration.
+    Migration,
+    /// What a switch or a forwarder printed of its packets.
+    Switch,
+    /// What programs counted, without the events.
+    Counts,
+    /// What a machine is, and who runs on it.
+    Machine,
+}
+
+/// Lines that belong together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// Who reads it.
+    pub kind: Kind,
+    /// Its lines, with their numbers in the file.
+    pub lines: Vec<Line>,
+    /// What was done to its lines beside taking off marks.
+    pub mended: Vec<String>,
+}
+
+/// A text, line by line.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Split {
+    /// In the order of the text.
+    pub pieces: Vec<Piece>,
+    /// What somebody typed, and marks that lines were left out.
+    pub commands: Vec<Line>,
+    /// Lines that nobody reads.
+    pub rest: Vec<Line>,
+    /// Whether any line is read otherwise than it stands in the file.
+    pub changed: bool,
+    /// There are more pieces than are told apart.
+    pub is_crowded: bool,
+}
+
+impl Piece {
+    /// Its first and last line in the file.
+    pub fn range(&self) -> (u32, u32) {
+        let number = |line: Option<&Line>| line.map_or(0, |line| line.number);
+        (number(self.lines.first()), number(self.lines.last()))
+    }
+
+    /// Its text.
+    pub fn text(&self) -> String {
+        joined(&self.lines)
+    }
+}
+
+/// Pieces beyond these are not told apart: a thread of mails has some dozen.
+pub(crate) const MOST_PIECES: usize = 64;
+
+/// Splits a text.
+pub fn split(normal: Normal) -> Split {
+    let Normal { lines, changed } = normal;
+    let mut cut = Cutting { taken: vec![false; lines.len()], lines, split: Split { changed, ..Split::default() } };
+    let mut refused = Refused::default();
+    cut.each(|lines, at| {
+        let (kind, end) = result(lines, at, &mut refused)?;
+        Some((Piece::of(Kind::Result(kind), &lines[at..end]), at..end))
+    });
+    cut.each(excerpt::at);
+    cut.each(|lines, at| {
+        let end = signs::object(lines, at)?;
+        let kind = object_kind(&joined(&lines[at..end]))?;
+        Some((Piece::of(kind, &lines[at..end]), at..end))
+    });
+    cut.each(|lines, at| signs::migration(lines, at).map(|end| (Piece::of(Kind::Migration, &lines[at..end]), at..end)));
+    cut.each(|lines, at| signs::counts(lines, at).map(|end| (Piece::of(Kind::Counts, &lines[at..end]), at..end)));
+    cut.each(|lines, at| signs::switch(lines, at).map(|end| (Piece::of(Kind::Switch, &lines[at..end]), at..end)));
+    cut.finish()
+}
+
+impl Piece {
+    fn of(kind: Kind, lines: &[Line]) -> Self {
+        Self { kind, lines: lines.to_vec(), mended: Vec::new() }
+    }
+}
+
+struct Cutting {
+    lines: Vec<Line>,
+    taken: Vec<bool>,
+    split: Split,
+}
+
+impl Cutting {
+    /// Takes every piece that `take` finds in what nobody has taken yet: it is handed the lines between two taken ones, and a place
+    /// in them.
+    fn each(&mut self, mut take: impl FnMut(&[Line], usize) -> Option<(Piece, Range<usize>)>) {
+        let mut from = 0;
+        while from < self.lines.len() {
+            if self.taken[from] {
+                from += 1;
+                continue;
+            }
+            let until = (from..self.lines.len()).find(|line| self.taken[*line]).unwrap_or(self.lines.len());
+            let mut at = from;
+            while at < until {
+                let is_blank = self.lines[at].text.trim().is_empty();
+                let found = if is_blank { None } else { take(&self.lines[from..until], at - from) };
+                let Some((piece, range)) = found else {
+                    at += 1;
+                    continue;
+                };
+                if self.split.pieces.len() == MOST_PIECES {
+                    self.split.is_crowded = true;
+                    return;
+                }
+                self.taken[from + range.start..from + range.end].fill(true);
+                (at, from) = (from + range.end, from + range.end);
+                self.split.changed |= !piece.mended.is_empty();
+                self.split.pieces.push(piece);
+            }
+            from = until;
+        }
+    }
+
+    /// What is left is of a machine, typed, or of nobody.
+    fn finish(self) -> Split {
+        let Self { lines, taken, mut split } = self;
+        // What a switch prints tells of the machine too.
+        let of_switch = |line: &Line| {
+            let is_in = |piece: &Piece| {
+                piece.kind == Kind::Switch && piece.lines.binary_search_by_key(&line.number, |line| line.number).is_ok()
+            };
+            split.pieces.iter().any(is_in)
+        };
+        let notes: Vec<Line> = lines
+            .iter()
+            .zip(&taken)
+            .map(|(line, taken)| match taken {
+                true if !of_switch(line) => Line { text: String::new(), ..line.clone() },
+                _ => line.clone(),
+            })
+            .collect();
+        let told = host::paste::told(&joined(&notes));
+        let (mut of_machine, mut read) = (Vec::new(), false);
+        for ((line, taken), understood) in notes.into_iter().zip(taken).zip(told) {
+            let is_blank = line.text.trim().is_empty();
+            if understood && !is_blank {
+                read = true;
+                of_machine.push(line);
+                continue;
+            }
+            of_machine.push(Line { text: String::new(), ..line.clone() });
+            if is_blank || taken {
+                continue;
+            }
+            // What was typed, and marks that something was left out, are no output that is lost.
+            let is_cut = trace::text::told(&line.text) == trace::text::Told::Cut;
+            match typed(&line.text).is_some() || is_key(&line.text) || is_cut {
+                true => split.commands.push(line),
+                false => split.rest.push(line),
+            }
+        }
+        if read {
+            split.pieces.push(Piece::of(Kind::Machine, &of_machine));
+        }
+        split.pieces.sort_by_key(|piece| (piece.kind == Kind::Machine, piece.range()));
+        split
+    }
+}
+
+/// Until which line no result of a kind begins, so that none is looked for twice: runs of lines that fit and say too little.
+type Refused = BTreeMap<usize, u32>;
+
+/// The result that begins at a line, and where it ends.
+fn result(lines: &[Line], at: usize, refused: &mut Refused) -> Option<(ResultFile, usize)> {
+    results::kinds_of(&lines[at].text).find_map(|(shape, kind)| {
+        if refused.get(&shape).is_some_and(|until| lines[at].number < *until) {
+            return None;
+        }
+        let end = result_end(kind, lines, at);
+        let text = joined(&lines[at..end.min(at + DECIDING_LINES)]);
+        if ResultFile::of(text.as_bytes()) == Some(kind) {
+            return Some((kind, end));
+        }
+        refused.insert(shape, lines[end - 1].number + 1);
+        None
+    })
+}
+
+/// Lines that decide what a result is, as the first bytes of a file do.
+const DECIDING_LINES: usize = 1_000;
+
+/// Blank lines in a row inside of a result: hwlatdetect and oslat put one between paragraphs.
+const MOST_BLANKS: usize = 2;
+
+fn result_end(kind: ResultFile, lines: &[Line], at: usize) -> usize {
+    let (mut end, mut blanks, mut rows) = (at + 1, 0, Vec::<&str>::new());
+    // Where a head stands behind rows, which may be that of another run.
+    let mut head = None;
+    for (place, line) in lines.iter().enumerate().skip(at) {
+        let text = line.text.as_str();
+        if text.trim().is_empty() {
+            blanks += 1;
+            if blanks > MOST_BLANKS {
+                break;
+            }
+            continue;
+        }
+        let is_event =
+            || kind == ResultFile::NoiseTrace && matches!(trace::text::told(text), trace::text::Told::Event(_));
+        if !results::is_of(kind, text) && !is_event() {
+            break;
+        }
+        if results::begins(kind, text) && !rows.is_empty() {
+            // A screen that is printed over and over is one run.
+            if text.trim_start().starts_with('#') || !matches!(kind, ResultFile::CyclictestText | ResultFile::RtlaTop) {
+                break;
+            }
+            head.get_or_insert(place);
+        }
+        if results::is_row(kind, text) {
+            if rows.iter().any(|row| results::begins_anew(row, text)) {
+                return head.unwrap_or(place);
+            }
+            rows.truncate(base::MOST_CPUS as usize);
+            rows.retain(|row| !is_same_thread(row, text));
+            rows.push(text);
+            head = None;
+        }
+        (end, blanks) = (place + 1, 0);
+    }
+    end
+}
+
+/// Whether two rows begin alike: `T: 0 (`.
+fn is_same_thread(row: &str, other: &str) -> bool {
+    let name = |row: &str| row.split_once('(').map(|(name, _)| name.trim().to_owned());
+    name(row).is_some() && name(row) == name(other)
+}
+
+/// What an object of JSON is, where it is none that tells of a machine.
+fn object_kind(text: &str) -> Option<Kind> {
+    if let Some(kind) = ResultFile::of(text.as_bytes()) {
+        return Some(Kind::Result(kind));
+    }
+    signs::is_migration_object(text).then_some(Kind::Migration)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! What do sums say of exits, where somebody has no trace?
+//!
+//! Sums tell which exits there are, how many and how long, and never who waited for whom: the answer says what each of the largest
+//! means, and what to record for the rest.
+
+mod hints;
+
+use base::number::{duration, list, many, percent, rate, thousands};
+use base::{Cell, Section, Table, TableSpec, Unknown, shown, table};
+use facts::counts::{Counted, Counter, Row};
+use facts::{Answer, Case, Error};
+
+/// Id of the Section.
+pub const ID: &str = "counts";
+
+/// The question this folder answers.
+pub const QUESTION: &str = "Which exits and events did programs count, and what do they mean?";
+
+/// What was counted.
+pub const COUNTED: TableSpec = table! {
+    counts.counted version 1: "How often one kind of exit or event was counted by one program, and how long it took where that is told.";
+    key machine, key program, key path, key name, count count, share count_share, share time_share, f64("") per_second,
+    f64("ns") min_ns, f64("ns") mean_ns, f64("ns") max_ns, text meaning;
+    shown![
+        "What programs counted", 24;
+        machine, program, name, count, count_share: "of all", time_share: "of the time", per_second: "per second", min_ns: "min", mean_ns: "mean",
+        max_ns: "max", meaning,
+    ]
+};
+
+/// All tables, in reading order.
+pub const TABLES: &[&TableSpec] = &[&COUNTED];
+
+/// Rows that a sentence names.
+const NAMED: usize = 3;
+
+/// Answers it; `None` where nothing was counted.
+///
+/// # Errors
+/// None so far.
+pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
+    let counts = &case.input().counts.list;
+    if counts.is_empty() {
+        return Ok(None);
+    }
+    let mut section = Section::new(ID, QUESTION);
+    section.summary = counts.iter().map(sentence).collect::<Vec<_>>().join(" ");
+    section.tables.push(counted(counts));
+    section.unknown.push(Unknown {
+        what: "events".into(),
+        amount: None,
+        unit: String::new(),
+        text: "Sums do not show when, on which vCPU and for whom: who waited, who took a CPU, what nested guests cost."
+            .into(),
+    });
+    section.next.push("kvmscope record --seconds 10 -o again   # on the host, while its guests run".into());
+    Ok(Some(Answer { section, problems: Vec::new() }))
+}
+
+fn counted(counts: &[Counted]) -> Table {
+    let mut table = Table::new(&COUNTED);
+    for (counted, row) in counts.iter().flat_map(|counted| counted.rows.iter().map(move |row| (counted, row))) {
+        let names = [counted.machine.as_str(), counted.by.name(), counted.path.as_str(), row.name.as_str()];
+        let mut cells: Vec<Cell> = names.into_iter().map(Into::into).collect();
+        cells.push(row.count.into());
+        cells.extend(
+            [row.count_share, row.time_share, row.per_second, row.min_ns, row.mean_ns, row.max_ns].map(Cell::from),
+        );
+        cells.push(hints::meaning(&row.name).map_or(Cell::Missing, Cell::from));
+        table.push(cells);
+    }
+    table
+}
+
+/// `perf kvm stat counted 41,800 exits: HLT is 97.7 % of them and 99.7 % of the time, 29.4 us each (..).`
+fn sentence(counted: &Counted) -> String {
+    // Each exit has an entry: it says nothing of its own.
+    let mut largest: Vec<&Row> = counted.rows.iter().filter(|row| row.count > 0 && row.name != "kvm_entry").collect();
+    let size = |row: &Row| (row.time_share.unwrap_or(0.0), row.count);
+    largest.sort_by(|a, b| size(b).partial_cmp(&size(a)).unwrap_or(std::cmp::Ordering::Equal));
+    let total = counted.rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.count));
+    let (what, machine, path) =
+        (if counted.by == Counter::PerfKvmStat { "exit" } else { "event" }, &counted.machine, &counted.path);
+    let said: Vec<String> = largest.iter().take(NAMED).map(|row| told(row)).collect();
+    // Tracepoints of one exit are several events: their sum is none of exits.
+    let total = match counted.by {
+        Counter::PerfKvmStat => many(total, what),
+        Counter::KvmStat | Counter::PerfStat => {
+            many(largest.len() as u64, "kind of event").replace("kind of events", "kinds of event")
+        }
+    };
+    format!("{} on {machine} counted {total} ({path}): {}.", counted.by.name(), list(&said))
+}
+
+/// `HLT 40,833 times, 95.9 % of all and 99.7 % of the time, 29.4 us each: the guest has nothing to do`.
+fn told(row: &Row) -> String {
+    let mut words = vec![format!("{} {} times", row.name, thousands(row.count))];
+    match (row.count_share, row.time_share) {
+        (Some(count), Some(time)) => words.push(format!("{} of all and {} of the time", percent(count), percent(time))),
+        (Some(count), None) => words.push(format!("{} of all", percent(count))),
+        _ => {}
+    }
+    words.extend(row.mean_ns.map(|ns| format!("{} each", duration(ns))));
+    words.extend(row.per_second.map(|per_second| format!("{} per second", rate(per_second))));
+    let meaning = hints::meaning(&row.name).map_or(String::new(), |meaning| format!(" ({meaning})"));
+    format!("{}{meaning}", words.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_names_what_takes_most_and_what_it_means() {
+        let row = |name: &str, count, time_share, mean_ns| Row {
+            name: name.into(),
+            count,
+            count_share: Some(count as f64 / 1_000.0),
+            time_share,
+            mean_ns,
+            ..Row::default()
+        };
+        let counted = Counted {
+            machine: "L0".into(),
+            path: "t".into(),
+            by: Counter::PerfKvmStat,
+            rows: vec![row("MSR_WRITE", 900, Some(0.1), Some(1_000.0)), row("HLT", 100, Some(0.9), Some(29_410.0))],
+            seconds: None,
+        };
+        let said = sentence(&counted);
+        assert!(said.starts_with("perf kvm stat on L0 counted 1,000 exits (t): HLT 100 times, 10.0 % of all and 90.0 % of the time, 29.4 us each (the guest"), "{said}");
+        assert!(said.contains("MSR_WRITE 900 times, 90.0 % of all and 10.0 % of the time"), "{said}");
+    }
+}
