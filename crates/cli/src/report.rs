@@ -36,6 +36,7 @@ use show::junit::Suite;
     kvmscope report --by reason --sort p99 --top 10 trace.dat\n  \
     kvmscope report --html out.html trace.dat\n  \
     kvmscope report --all trace.dat\n  \
+    kvmscope report --explain-reading ticket.txt\n  \
     kvmscope report --fail-on high trace.dat\n  \
     kvmscope report --budget kvm4nfv-2015 --junit verdicts.xml trace.dat\n\n\
     Exit status: 0 answered, 1 nothing could be answered, 2 wrong usage, 3 a finding of at least the severity of --fail-on, \
@@ -53,6 +54,9 @@ pub(crate) struct Report {
     /// Print all tables and figures that the page of --html has
     #[arg(long)]
     all: bool,
+    /// Print which lines of each PATH go to which reader, and which no reader takes, instead of an answer
+    #[arg(long, conflicts_with = "part")]
+    explain_reading: bool,
     #[command(flatten)]
     ranking: RankingOptions,
     #[command(flatten)]
@@ -75,6 +79,9 @@ impl Report {
         given.listing.ranking = self.ranking.ranking();
         given.latency = self.losses.options();
         let interrupt = Interrupt::watch()?;
+        if self.explain_reading {
+            return self.recordings.explain(&interrupt);
+        }
         let wanted = self.recordings.wanted();
         self.output.check(wanted.len(), self.replace.force)?;
         given.budget = self.judge.budget(self.replace.force)?;

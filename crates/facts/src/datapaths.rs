@@ -4,7 +4,7 @@ use crate::attribution::is_monotonic;
 use base::datapath::DatapathRuns;
 use base::recording::{PartKind, Recording};
 use base::{Clock, Level, Problem};
-use host::polled::{flows, pmd, testpmd};
+use host::polled::{flows, pmd, testpmd, traffic};
 use std::collections::BTreeMap;
 use std::io::Read;
 
@@ -37,15 +37,17 @@ pub struct Printed {
     pub queues: Vec<host::machine::Pmd>,
     pub flows: Vec<flows::Flow>,
     pub testpmd: testpmd::Testpmd,
+    /// Intervals of a traffic generator.
+    pub traffic: Vec<traffic::Traffic>,
 }
 
 impl Printed {
     fn of(machine: &str, path: String, text: String) -> Self {
-        let (flows, testpmd) = (flows::read(&text), testpmd::read(&text));
+        let (flows, testpmd, traffic) = (flows::read(&text), testpmd::read(&text), traffic::read(&text));
         let last: BTreeMap<Option<u32>, _> = pmd::read(&text).into_iter().map(|thread| (thread.cpu, thread)).collect();
         let pmds = last.into_values().collect();
         let queues = host::paste::read(&[(path.clone(), text)]).switch.pmds;
-        Self { machine: machine.to_owned(), path, pmds, queues, flows, testpmd }
+        Self { machine: machine.to_owned(), path, pmds, queues, flows, testpmd, traffic }
     }
 }
 

@@ -158,6 +158,15 @@ pub struct Poll {
     pub throttle_percent: Option<u64>,
     /// Pages that the target asked for after the switch to post-copy.
     pub requested_pages: Option<u64>,
+    /// All of the guest's memory.
+    pub total_bytes: Option<u64>,
+    /// Still to be sent of disks.
+    pub disk_remaining_bytes: Option<u64>,
+    /// Pages that the guest dirtied in a second, or bytes, by who counts so.
+    pub dirty_pages_per_s: Option<u64>,
+    pub dirty_bytes_per_s: Option<f64>,
+    /// Sent in a second.
+    pub sent_bytes_per_s: Option<f64>,
 }
 
 impl Poll {
@@ -174,6 +183,7 @@ impl Poll {
             page_bytes: ram["page-size"].as_u64(),
             throttle_percent: answer["cpu-throttle-percentage"].as_u64(),
             requested_pages: ram["postcopy-requests"].as_u64(),
+            ..Self::default()
         }
     }
 }
@@ -191,6 +201,11 @@ impl Migration {
             remaining_bytes: account.remaining_bytes,
             page_bytes: account.page_bytes,
             throttle_percent: account.throttle_percent,
+            total_bytes: account.total_bytes,
+            disk_remaining_bytes: account.disk_remaining_bytes,
+            dirty_pages_per_s: account.dirty_pages_per_s,
+            dirty_bytes_per_s: account.dirty_bytes_per_s,
+            sent_bytes_per_s: account.sent_bytes_per_s,
             ..Poll::default()
         };
         let has_ended = is_over(&account.status);

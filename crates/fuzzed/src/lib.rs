@@ -6,6 +6,7 @@
 mod answer;
 mod archive;
 mod bench;
+mod brought;
 mod budget;
 mod chain;
 mod ctf2_metadata;
@@ -37,6 +38,7 @@ mod tracedat;
 pub use answer::answer;
 pub use archive::archive;
 pub use bench::bench;
+pub use brought::brought;
 pub use budget::budget;
 pub use chain::chain;
 pub use ctf_metadata::ctf_metadata;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const MOST_BYTES: usize = 131_072;
 
 /// Files of the repository that are seeds, with the targets that take them. A `*` stands for anything within a name.
-const FILES: [(&str, &[&str]); 19] = [
+const FILES: [(&str, &[&str]); 20] = [
     ("fixtures/*/recording.json", &["manifest"]),
     ("fixtures/*/*/plan.toml", &["chain"]),
     ("fixtures/*/*/trace.dat", &["tracedat", "answer"]),
@@ -33,6 +33,7 @@ const FILES: [(&str, &[&str]); 19] = [
     ("fixtures/migrate-*/L0/qmp/*", &["qmp"]),
     ("fixtures/*/L0/datapath/*.json", &["answer"]),
     ("fixtures/*/L0/prediction.json", &["answer"]),
+    ("fixtures/public/*/*", &["brought"]),
 ];
 
 /// The files of target `sosreport`, in its order; an empty name is none.

@@ -90,6 +90,6 @@ macro_rules! replayed {
 }
 
 replayed! {
-    answer archive bench budget chain ctf2_metadata ctf_metadata ctf_stream cut_from domain_xml event_format http journal live
+    answer archive bench brought budget chain ctf2_metadata ctf_metadata ctf_stream cut_from domain_xml event_format http journal live
     manifest moved ovsdb parquet paste perfdata polled qmp samples sosreport symbols text tracedat
 }

@@ -37,6 +37,19 @@ pub struct Processor {
     pub vmx_flags: Option<BTreeSet<String>>,
 }
 
+impl Vendor {
+    /// By the name that the processor tells, or that its model has.
+    pub fn named(text: &str) -> Self {
+        match text {
+            "GenuineIntel" | "CentaurHauls" | "Shanghai" => Vendor::Intel,
+            "AuthenticAMD" | "HygonGenuine" => Vendor::Amd,
+            text if text.starts_with("AMD ") => Vendor::Amd,
+            text if text.starts_with("Intel") => Vendor::Intel,
+            _ => Vendor::Other,
+        }
+    }
+}
+
 impl Processor {
     /// The processor of a snapshot; nothing if `/proc/cpuinfo` is not there or says nothing.
     pub fn of(snapshot: &Snapshot) -> Option<Self> {
@@ -56,11 +69,7 @@ impl Processor {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         let number = |key| value(key).and_then(|text| text.parse().ok()).unwrap_or(0);
         Some(Self {
-            vendor: match value("vendor_id")? {
-                "GenuineIntel" | "CentaurHauls" | "Shanghai" => Vendor::Intel,
-                "AuthenticAMD" | "HygonGenuine" => Vendor::Amd,
-                _ => Vendor::Other,
-            },
+            vendor: Vendor::named(value("vendor_id")?),
             name: value("model name").unwrap_or_default().to_owned(),
             family: number("cpu family"),
             model: number("model"),

@@ -63,6 +63,9 @@ const PROGRAMS: &[&str] = &[
     "zgrep",
 ];
 
+/// Prompts behind which everything is typed: of shells, of testpmd, of QEMU's monitor.
+const PROMPTS: [&str; 4] = ["$ ", "testpmd> ", "(qemu) ", "virsh # "];
+
 /// The command on a line with a prompt: `[root@host ~]# lscpu -e`, `user@host:~$ top`, `$ top`, `# cyclictest -m`.
 pub(crate) fn typed(line: &str) -> Option<&str> {
     let line = line.trim();
@@ -71,7 +74,7 @@ pub(crate) fn typed(line: &str) -> Option<&str> {
         PROGRAMS.contains(&word)
     };
     let first = |text: &str| text.split_whitespace().next().is_some_and(is_program);
-    if let Some(command) = line.strip_prefix("$ ") {
+    if let Some(command) = PROMPTS.iter().find_map(|prompt| line.strip_prefix(prompt)) {
         return Some(command);
     }
     if let Some(command) = line.strip_prefix("# ").or_else(|| line.strip_prefix("% ")) {

@@ -19,5 +19,5 @@ mod signs;
 mod split;
 
 pub use normal::{Line, Normal};
-pub use recordings::{Brought, open};
+pub use recordings::{Brought, open, told};
 pub use split::{Kind, Piece, Split, split};

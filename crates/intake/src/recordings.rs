@@ -25,12 +25,11 @@ pub struct Brought {
     pub split: Split,
 }
 
-/// Reads a file as what people paste, and writes its pieces below `scratch`, which is private and empty; `name` is what the user calls
-/// it. `None` where the file is to be opened where it lies: it is no text, or one piece as it stands, or nothing in it is known.
+/// The pieces of a file; `None` for one that is no text, or too large to be a paste.
 ///
 /// # Errors
-/// If the operating system refuses to read the file or to write a piece.
-pub fn open(path: &Path, name: &Path, scratch: &Path) -> io::Result<Option<Brought>> {
+/// If the operating system refuses to read it.
+pub fn told(path: &Path) -> io::Result<Option<Split>> {
     let mut bytes = Vec::new();
     let mut file = files::open(path)?;
     file.by_ref().take(LOOKED_AT).read_to_end(&mut bytes)?;
@@ -38,17 +37,27 @@ pub fn open(path: &Path, name: &Path, scratch: &Path) -> io::Result<Option<Broug
         return Ok(None);
     }
     file.take(MOST_BYTES + 1 - bytes.len() as u64).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Ok(None);
-    }
-    let split = split(Normal::of(&bytes));
+    Ok((bytes.len() as u64 <= MOST_BYTES).then(|| split(Normal::of(&bytes))))
+}
+
+/// Reads a file as what people paste, and writes its pieces below `scratch`, which is private and empty; `name` is what the user calls
+/// it. `None` where the file is to be opened where it lies: it is no text, or one piece as it stands, or nothing in it is known.
+///
+/// # Errors
+/// If the operating system refuses to read the file or to write a piece.
+pub fn open(path: &Path, name: &Path, scratch: &Path) -> io::Result<Option<Brought>> {
+    let Some(split) = told(path)? else { return Ok(None) };
     let is_whole = !split.changed && split.pieces.len() == 1 && split.rest.is_empty() && split.commands.is_empty();
-    // What has no kind of its own as a bare file is opened as a piece.
-    if is_whole && !matches!(split.pieces[0].kind, Kind::Machine | Kind::Counts) || split.pieces.is_empty() {
+    if split.pieces.is_empty() || is_whole && opens_as(path, part_kind(split.pieces[0].kind)) {
         return Ok(None);
     }
     let recordings = made(&split, path, name, scratch)?;
     Ok(Some(Brought { recordings, split }))
+}
+
+/// Whether a bare file is taken for a part of that kind.
+fn opens_as(path: &Path, kind: PartKind) -> bool {
+    Recording::open(path).is_ok_and(|bare| matches!(bare.parts.as_slice(), [part] if part.kind == kind))
 }
 
 /// Whether a file that begins so is text, in whatever letters.
@@ -62,7 +71,8 @@ fn runs(pieces: &[Piece]) -> Vec<Vec<&Piece>> {
     let mut runs: Vec<Vec<&Piece>> = vec![Vec::new()];
     let (machine, happened): (Vec<&Piece>, Vec<&Piece>) = pieces.iter().partition(|piece| piece.kind == Kind::Machine);
     for piece in happened {
-        let is_there = runs.last().is_some_and(|run| run.iter().any(|known| known.kind == piece.kind));
+        let is_again = |known: &&Piece| known.kind == piece.kind && is_of_one_run(known) && is_of_one_run(piece);
+        let is_there = runs.last().is_some_and(|run| run.iter().any(is_again));
         if is_there {
             runs.push(Vec::new());
         }
@@ -70,6 +80,13 @@ fn runs(pieces: &[Piece]) -> Vec<Vec<&Piece>> {
     }
     runs[0].extend(machine);
     runs
+}
+
+/// Whether a second piece of its kind is of another run. What a switch says of its threads, queues and interfaces is of one host; a
+/// forwarder that shows its ports anew was asked again.
+fn is_of_one_run(piece: &Piece) -> bool {
+    let shows_ports = |line: &Line| line.text.contains(" statistics for port ");
+    piece.kind != Kind::Switch || piece.lines.iter().any(shows_ports)
 }
 
 fn made(split: &Split, path: &Path, name: &Path, scratch: &Path) -> io::Result<Vec<Recording>> {

@@ -138,6 +138,12 @@ const SHAPES: &[Shape] = &[
         is_row: |_| false,
     },
     Shape {
+        kind: ResultFile::Xenomai,
+        heads: &["== Sampling period:"],
+        lines: &["== Test mode:", "== All results in", "warming up", "RTT|", "RTH|", "---|", "HSH|", "HSS|", "HSD|"],
+        is_row: |line| line.starts_with("RTD|") || line.starts_with("RTS|"),
+    },
+    Shape {
         kind: ResultFile::PqosCsv,
         heads: &["Time,Core,"],
         lines: &[],
@@ -233,6 +239,11 @@ fn is_cyclictest_row(line: &str) -> bool {
     (line.starts_with("T:") && line.contains(" Max:"))
         || is_histogram()
         || (line.matches(':').count() == 2 && line.split(':').all(is_number))
+}
+
+/// The thread of a row of cyclictest: `T: 3 (1001) ..`.
+pub(crate) fn thread_of(row: &str) -> Option<u64> {
+    row.trim().strip_prefix("T:")?.split('(').next()?.trim().parse().ok()
 }
 
 /// Whether a row of cyclictest belongs to another run than `last`, a row before it: the same thread has another id, or counted fewer

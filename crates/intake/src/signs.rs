@@ -7,13 +7,16 @@ use base::recording::{is_of_migration, is_of_switch};
 /// Lines of an object: what QEMU says of a migration has some fifty, lscpu some hundred, iperf3 of many streams some thousand.
 const MOST_LINES: usize = 20_000;
 
-/// Where the object of JSON ends that begins at a line; none where its braces do not close.
-pub(crate) fn object(lines: &[Line], at: usize) -> Option<usize> {
-    if !lines[at].text.trim_start().starts_with('{') {
+/// Where the object of JSON ends that begins at a line; none where its braces do not close. Each line that is looked at is taken from
+/// `left`.
+pub(crate) fn object(lines: &[Line], at: usize, left: &mut usize) -> Option<usize> {
+    // Python prints its dictionaries behind whatever a log puts before them.
+    if !lines[at].text.trim_start().starts_with('{') && !lines[at].text.contains("{'") {
         return None;
     }
     let (mut depth, mut quoted, mut escaped) = (0_i64, false, false);
     for (place, line) in lines.iter().enumerate().skip(at).take(MOST_LINES) {
+        *left = left.checked_sub(1)?;
         for byte in line.text.bytes() {
             match byte {
                 _ if escaped => escaped = false,
@@ -33,13 +36,20 @@ pub(crate) fn object(lines: &[Line], at: usize) -> Option<usize> {
 
 /// Whether an object is QEMU's answer to `query-migrate`.
 pub(crate) fn is_migration_object(text: &str) -> bool {
-    text.contains("\"status\"") && (text.contains("\"ram\"") || text.contains("\"expected-downtime\""))
-        || text.contains(":vmstate_downtime")
+    let has = |name: &str| text.contains(&format!("\"{name}\"")) || text.contains(&format!("'{name}'"));
+    has("status") && (has("ram") || has("expected-downtime")) || text.contains(":vmstate_downtime")
 }
+
+/// Lines of settings before the status, in QEMU 10.0.
+const MOST_HEAD: usize = 12;
 
 /// Where what QEMU or libvirt print of a migration ends, if it begins at a line: lines of a name and a value.
 pub(crate) fn migration(lines: &[Line], at: usize) -> Option<usize> {
-    if !is_of_migration(lines[at].text.as_bytes()) {
+    // The monitor says first what is switched on.
+    let is_head = ["capabilities:", "globals:"].iter().any(|head| lines[at].text.trim_start().starts_with(head));
+    let leads =
+        || lines[at..].iter().take(MOST_HEAD).any(|line| line.text.trim_start().starts_with("Migration status:"));
+    if !(is_of_migration(lines[at].text.as_bytes()) || is_head && leads()) {
         return None;
     }
     let is_pair = |line: &Line| {
@@ -64,10 +74,14 @@ pub(crate) fn counts(lines: &[Line], at: usize) -> Option<usize> {
     }
     let end = end(lines, at, |line| !is_prose(&line.text));
     // Counters of others than KVM are nobody's.
-    let has_rows =
-        |line: &Line| is_row_of_exits(&line.text) || line.text.contains("kvm:") || line.text.contains("%Total");
+    let has_rows = |line: &Line| {
+        is_row_of_exits(&line.text) || ["kvm:", "%Total", OF_DEBUGFS].iter().any(|sign| line.text.contains(sign))
+    };
     lines[at..end].iter().any(has_rows).then_some(end)
 }
+
+/// Where KVM's own counters lie.
+const OF_DEBUGFS: &str = "/sys/kernel/debug/kvm/";
 
 /// The head of such a text, or a row of `perf kvm stat` without one.
 fn is_counts(text: &str) -> bool {
@@ -78,6 +92,8 @@ fn is_counts(text: &str) -> bool {
         || text.contains("VM-EXIT") && text.contains("Samples")
         || text.starts_with("Event ") && text.contains("%Total")
         || is_row_of_exits(text)
+        || text.starts_with(OF_DEBUGFS)
+        || text.starts_with("==> ") && text.contains(OF_DEBUGFS)
 }
 
 /// `HLT 40833 95.85% 99.69% 1.16us ..`, maybe wrapped behind that.
@@ -98,6 +114,6 @@ fn end(lines: &[Line], at: usize, goes_on: impl Fn(&Line) -> bool) -> usize {
 /// A sentence of somebody's: several words, none of them with a digit, nothing that programs put between names and values.
 fn is_prose(text: &str) -> bool {
     let text = text.trim().trim_end_matches([':', '.', ',']);
-    let is_word = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphabetic() || b"',.()-?!".contains(&byte));
+    let is_word = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphabetic() || b"',.-?!".contains(&byte));
     text.split_whitespace().count() >= 4 && text.split_whitespace().all(is_word)
 }

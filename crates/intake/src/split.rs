@@ -30,6 +30,20 @@ pub enum Kind {
     Machine,
 }
 
+impl Kind {
+    /// What its reader takes it for.
+    pub fn words(self) -> String {
+        match self {
+            Kind::Trace => "an excerpt of a trace".to_owned(),
+            Kind::Result(result) => format!("a result of a latency test ({result:?})"),
+            Kind::Migration => "what QEMU or libvirt say of a migration".to_owned(),
+            Kind::Switch => "what a switch or a forwarder printed".to_owned(),
+            Kind::Counts => "what a program counted".to_owned(),
+            Kind::Machine => "what a machine is, and who runs on it".to_owned(),
+        }
+    }
+}
+
 /// Lines that belong together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
@@ -63,11 +77,28 @@ impl Piece {
         (number(self.lines.first()), number(self.lines.last()))
     }
 
+    /// The stretches of written lines that it has, as `first-last`: what a machine is stands in several places.
+    pub fn stretches(&self) -> String {
+        let mut all: Vec<(u32, u32)> = Vec::new();
+        for line in self.lines.iter().filter(|line| !line.text.trim().is_empty()) {
+            match all.last_mut() {
+                Some((_, last)) if line.number <= *last + 2 => *last = line.number,
+                _ => all.push((line.number, line.number)),
+            }
+        }
+        let one =
+            |(first, last): &(u32, u32)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+        all.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+
     /// Its text.
     pub fn text(&self) -> String {
         joined(&self.lines)
     }
 }
+
+/// How often each line may be looked at for the end of an object: braces that never close would be looked through from each of them.
+const MOST_LOOKS: usize = 2;
 
 /// Pieces beyond these are not told apart: a thread of mails has some dozen.
 pub(crate) const MOST_PIECES: usize = 64;
@@ -82,8 +113,9 @@ pub fn split(normal: Normal) -> Split {
         Some((Piece::of(Kind::Result(kind), &lines[at..end]), at..end))
     });
     cut.each(excerpt::at);
+    let mut left = MOST_LOOKS * cut.lines.len();
     cut.each(|lines, at| {
-        let end = signs::object(lines, at)?;
+        let end = signs::object(lines, at, &mut left)?;
         let kind = object_kind(&joined(&lines[at..end]))?;
         Some((Piece::of(kind, &lines[at..end]), at..end))
     });
@@ -209,7 +241,9 @@ const DECIDING_LINES: usize = 1_000;
 const MOST_BLANKS: usize = 2;
 
 fn result_end(kind: ResultFile, lines: &[Line], at: usize) -> usize {
-    let (mut end, mut blanks, mut rows) = (at + 1, 0, Vec::<&str>::new());
+    let (mut end, mut blanks, mut has_rows) = (at + 1, 0, false);
+    // The last row of each thread of cyclictest.
+    let mut threads: BTreeMap<u64, &str> = BTreeMap::new();
     // Where a head stands behind rows, which may be that of another run.
     let mut head = None;
     for (place, line) in lines.iter().enumerate().skip(at) {
@@ -226,7 +260,7 @@ fn result_end(kind: ResultFile, lines: &[Line], at: usize) -> usize {
         if !results::is_of(kind, text) && !is_event() {
             break;
         }
-        if results::begins(kind, text) && !rows.is_empty() {
+        if results::begins(kind, text) && has_rows {
             // A screen that is printed over and over is one run.
             if text.trim_start().starts_with('#') || !matches!(kind, ResultFile::CyclictestText | ResultFile::RtlaTop) {
                 break;
@@ -234,23 +268,17 @@ fn result_end(kind: ResultFile, lines: &[Line], at: usize) -> usize {
             head.get_or_insert(place);
         }
         if results::is_row(kind, text) {
-            if rows.iter().any(|row| results::begins_anew(row, text)) {
-                return head.unwrap_or(place);
+            if let Some(thread) = results::thread_of(text) {
+                if threads.get(&thread).is_some_and(|last| results::begins_anew(last, text)) {
+                    return head.unwrap_or(place);
+                }
+                threads.insert(thread, text);
             }
-            rows.truncate(base::MOST_CPUS as usize);
-            rows.retain(|row| !is_same_thread(row, text));
-            rows.push(text);
-            head = None;
+            (has_rows, head) = (true, None);
         }
         (end, blanks) = (place + 1, 0);
     }
     end
-}
-
-/// Whether two rows begin alike: `T: 0 (`.
-fn is_same_thread(row: &str, other: &str) -> bool {
-    let name = |row: &str| row.split_once('(').map(|(name, _)| name.trim().to_owned());
-    name(row).is_some() && name(row) == name(other)
 }
 
 /// What an object of JSON is, where it is none that tells of a machine.

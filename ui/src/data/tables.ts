@@ -597,6 +597,19 @@ export const TABLES = {
     packets: "u64",
     counter: "text",
   },
+  /** One interval of a traffic generator, numbered from 0: packets since the run began, and of the interval what did not come back. */
+  "datapath.traffic": {
+    machine: "text",
+    file: "text",
+    interval: "u64",
+    at: "text",
+    tx_packets: "u64",
+    rx_packets: "u64",
+    dropped: "i64",
+    drop_share: "f64",
+    tx_pps: "f64",
+    tx_bits_per_s: "f64",
+  },
   /** TSC cycles of a packet in the switch by frame size and polled queues, over all trials: as the switch counts them, and those during which its thread ran. dropped_share: the most of any trial that was dropped at a full ring, which costs less than a hop. */
   "datapath.cycles": {
     machine: "text",
@@ -879,6 +892,18 @@ export const TABLES = {
     requested_pages: "u64",
     why: "text",
   },
+  /** A migration that had not ended when it was looked at: what was left, how fast the guest dirtied memory and how fast it was sent, and what follows. */
+  "migration.pace": {
+    run: "u64",
+    left_bytes: "u64",
+    disk_left_bytes: "u64",
+    dirtied: "f64",
+    sent: "f64",
+    ends: "text",
+    at_best_ns: "u64",
+    dark_now_ns: "u64",
+    sent_from: "text",
+  },
   /** One pass over the guest's memory; pass 0 is QEMU's first. Times count from the command `migrate`. What no answer between two passes told is missing; `dirty_pages` is what was left to send when the pass was over. The final one goes on under another number once the guest is stopped. */
   "migration.passes": {
     pass: "u64",
@@ -1157,6 +1182,16 @@ export const TABLES = {
     predicts: "text",
     so_far: "text",
     decides: "text",
+  },
+  /** One value that the host says of itself besides its CPUs: memory, swap, disks, pressure, limits, settings, as it stands at `place`. */
+  "placement.host": {
+    machine: "text",
+    what: "text",
+    subject: "text",
+    place: "text",
+    value: "f64",
+    unit: "text",
+    told: "text",
   },
   /** Where one proposed placement puts one thread or interrupt, why, and what share of a CPU the model gives it there. */
   "placement.proposal": {

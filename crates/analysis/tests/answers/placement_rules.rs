@@ -7,9 +7,11 @@ mod devices;
 mod evidence;
 mod explained;
 mod host_settings;
+mod limits;
 mod quiet;
 mod rivals;
 mod steering;
+mod strain;
 mod typed;
 
 use host::machine::{CpuUse, Domain, Irq, Nic, NicKind, Role, Steering, domains_of};

@@ -276,20 +276,32 @@ const OF_SWITCH: &[&str] = &[
     "{ovs_rx_qos_drops=",
     "######################## NIC statistics for port ",
     "---------------------- Forward statistics for port ",
+    "Total-Tx ",
 ];
+
+/// What NFVbench prints in each interval, behind the time.
+const OF_GENERATOR: &str = "(Est.) Dropped:";
 
 /// True if one of these lines is there.
 pub fn is_of_switch(bytes: &[u8]) -> bool {
-    let begins = |line: &[u8]| OF_SWITCH.iter().any(|sign| line.starts_with(sign.as_bytes()));
+    let begins = |line: &[u8]| {
+        OF_SWITCH.iter().any(|sign| line.starts_with(sign.as_bytes()))
+            || line.windows(OF_GENERATOR.len()).any(|words| words == OF_GENERATOR.as_bytes())
+    };
     bytes.split(|byte| *byte == b'\n').any(|line| begins(line.trim_ascii_start()))
 }
 
 /// True for a session of QEMU's machine protocol as it is recorded, and for what QEMU and libvirt print of a migration.
 pub fn is_of_migration(bytes: &[u8]) -> bool {
     let is_sign = |line: &[u8]| {
+        let has = |words: &[u8]| line.windows(words.len()).any(|word| word == words);
         line.starts_with(b"Migration status:")
             || line.starts_with(b"Job type:")
-            || line.windows(17).any(|word| word == b":vmstate_downtime")
+            || has(b":vmstate_downtime")
+            || has(b"Migration info for ")
+            || has(b" Precopy: iter=")
+            || has(b" migration active, transferred ")
+            || has(b" start migrate command to ")
     };
     bytes.starts_with(br#"{"at_ns":"#)
         || bytes.split(|byte| *byte == b'\n').any(|line| is_sign(line.trim_ascii_start()))

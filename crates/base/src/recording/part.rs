@@ -96,6 +96,11 @@ pub enum PartState {
 }
 
 impl PartKind {
+    /// Its name in a manifest.
+    pub fn name(self) -> String {
+        serde_json::to_value(self).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+
     /// True for kernel traces.
     pub fn is_trace(self) -> bool {
         matches!(self, PartKind::TraceDat | PartKind::Ctf | PartKind::PerfData | PartKind::Text)

@@ -37,6 +37,10 @@ pub enum ResultFile {
     NoiseTrace,
     /// `pqos -u csv`.
     PqosCsv,
+    /// OSADL's "RT Dataset": histograms of cyclictest in JSON.
+    Osadl,
+    /// What `latency` of Xenomai prints.
+    Xenomai,
     /// What `kvmscope bench timer` keeps.
     Gaps,
     /// What `kvmscope bench irq` keeps.
@@ -61,6 +65,7 @@ enum Sign {
 const SIGNS: &[(ResultFile, Sign)] = &[
     (ResultFile::Gaps, Sign::Json(&["\"kvmscope-gaps/1\""])),
     (ResultFile::Interrupts, Sign::Json(&["\"kvmscope-irq/1\""])),
+    (ResultFile::Osadl, Sign::Json(&["\"RT Dataset\""])),
     (ResultFile::CyclictestJson, Sign::Json(&["\"rt_test_version", "cyclictest"])),
     (ResultFile::OslatJson, Sign::Json(&["\"rt_test_version", "oslat"])),
     (ResultFile::CyclictestJson, Sign::Json(&["\"thread\"", "\"cycles\""])),
@@ -75,6 +80,7 @@ const SIGNS: &[(ResultFile, Sign)] = &[
     (ResultFile::Hwlatdetect, Sign::Line(|line| line.starts_with("hwlatdetect:") || is_hwlat_sample(line))),
     (ResultFile::VmTrace, Sign::Text(&["Number of VM events = "])),
     (ResultFile::NoiseTrace, Sign::Line(is_noise)),
+    (ResultFile::Xenomai, Sign::Line(|line| line.starts_with("RTD|") || line.starts_with("RTS|"))),
     (ResultFile::PqosCsv, Sign::Line(|line| line.starts_with("Time,") && line.contains(",IPC,"))),
     (ResultFile::JitterdebuggerSamples, Sign::Line(is_jitterdebugger_sample)),
     (ResultFile::TscDeadline, Sign::Line(|line| line.strip_prefix("latency: ").is_some_and(is_number))),
@@ -178,6 +184,8 @@ mod tests {
                 Some(ResultFile::NoiseTrace),
             ),
             ("Core:\t 2\nCPU Freq:\t 2096 (Mhz)\n 001 (us):\t 1000\n", Some(ResultFile::OslatText)),
+            (r#"{"format": {"name": "RT Dataset", "version": "1.0"}, "latency""#, Some(ResultFile::Osadl)),
+            ("RTD|      1.256|      1.400|      4.456|       0|\n", Some(ResultFile::Xenomai)),
             ("# tracer: nop\n", None),
             ("Time,Core,IPC,LLC Misses,LLC[KB]\n", Some(ResultFile::PqosCsv)),
             ("qemu-1 [000] 1.000: kvm_entry: vcpu 0, rip 0x0\n", None),

@@ -40,6 +40,39 @@ pub(crate) fn brought(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyh
     Ok(recordings)
 }
 
+/// Which lines of what `path` names go to which reader, a sentence each: for whoever wonders why an answer lacks something.
+pub(crate) fn reading(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Vec<String>> {
+    let place = stdin.path(path)?;
+    let scratch = interrupt.temporary("kvmscope-pieces-")?;
+    let is_file = place.is_file() && archive::format_of(&place).is_none();
+    let name = path.display();
+    let split = match is_file {
+        true => intake::told(&place).map_err(|error| anyhow!("{name}: {error}"))?,
+        false => None,
+    };
+    let Some(split) = split else {
+        drop(scratch);
+        let recordings = brought(&place, stdin, interrupt)?;
+        let parts = recordings.iter().flat_map(|recording| recording.parts.iter().map(move |part| (recording, part)));
+        return Ok(parts
+            .map(|(recording, part)| {
+                let place = part.path.display().to_string();
+                format!("{name}: {} is read as {}", recording.as_named(&place), part.kind.name())
+            })
+            .collect());
+    };
+    let of_piece = |piece: &intake::Piece| {
+        let mended = piece.mended.iter().map(|sentence| format!("; {sentence}")).collect::<String>();
+        format!("{name}:{}: {}{mended}", piece.stretches(), piece.kind.words())
+    };
+    let of_lines = |lines: &[intake::Line], what: &str| {
+        let shown = |line: &intake::Line| format!("{name}:{}: {what}: {}", line.number, line.text.trim());
+        lines.iter().map(shown).collect::<Vec<_>>()
+    };
+    let pieces: Vec<String> = split.pieces.iter().map(of_piece).collect();
+    Ok([pieces, of_lines(&split.commands, "typed, or a mark"), of_lines(&split.rest, "read by nobody")].concat())
+}
+
 /// Opens what `path` names where one recording is wanted.
 pub(crate) fn opened(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Recording> {
     let mut recordings = brought(path, stdin, interrupt)?;

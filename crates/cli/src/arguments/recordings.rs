@@ -1,7 +1,8 @@
 //! Which recordings are meant: directories, bare files, or parts put together on the spot.
 
+use super::brought::reading;
 use super::{Stdin, brought, machine_level, opened};
-use crate::exit::WrongUse;
+use crate::exit::{Exit, WrongUse, print};
 use crate::interrupt::Interrupt;
 use anyhow::bail;
 use base::recording::{Emulator, Error, Named, Recording};
@@ -60,6 +61,16 @@ impl Recordings {
         } else {
             self.paths.iter().map(Wanted::Path).collect()
         }
+    }
+
+    /// Prints which lines of each path go to which reader.
+    pub(crate) fn explain(&self, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+        for path in &self.paths {
+            for sentence in reading(path, &self.stdin, interrupt)? {
+                print(&sentence)?;
+            }
+        }
+        Ok(Exit::Answered)
     }
 
     /// Reads a recording's manifest, or makes one, for each run that was brought; what `--emulated` says wins.

@@ -31,7 +31,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("crates/labs", &["base", "host", "lab", "trace"]),
     ("channel/ring", &[]),
     ("channel/bench", &["base", "channel", "host", "lab", "labs"]),
-    ("crates/fuzzed", &["analysis", "archive", "base", "columnar", "generate", "host", "lab", "serve", "trace"]),
+    (
+        "crates/fuzzed",
+        &["analysis", "archive", "base", "columnar", "generate", "host", "intake", "lab", "serve", "trace"],
+    ),
     (
         "crates/cli",
         &[

@@ -62,6 +62,8 @@ fn threads_of(file: &SampleFile, source: Source, part: &PartFlow) -> Vec<i32> {
         Source::Osnoise => name.starts_with("osnoise/"),
         Source::Hwlatdetect => name.starts_with("hwlatd"),
         Source::Tracemark | Source::Gaps | Source::Irq => is_own(tid),
+        // Its thread is called after the process id and the kind of task.
+        Source::Xenomai => name.starts_with("display-") || name.starts_with("sampling-"),
         Source::TscDeadline | Source::VmTrace => false,
     };
     part.comms.iter().filter(|(tid, name)| is_one(**tid, name)).map(|(tid, _)| *tid).collect()

@@ -6,6 +6,7 @@
 //! A mailer may have wrapped the rows, so they are found among the words, not the lines. Sources: tools/perf/builtin-kvm.c and
 //! builtin-stat.c, tools/kvm/kvm_stat/kvm_stat, Linux 6.12.
 
+mod debugfs;
 mod kvm_stat;
 mod perf_kvm;
 mod perf_stat;
@@ -26,6 +27,7 @@ base::named! {
         PerfKvmStat = "perf kvm stat",
         KvmStat = "kvm_stat",
         PerfStat = "perf stat",
+        Debugfs = "KVM's debugfs",
     }
 }
 
@@ -97,8 +99,12 @@ impl Counts {
 /// Finds rows in a text, and for how long they were counted.
 type Reader = fn(&str) -> (Vec<Row>, Option<f64>);
 
-const READERS: [(Counter, Reader); 3] =
-    [(Counter::PerfKvmStat, perf_kvm::read), (Counter::KvmStat, kvm_stat::read), (Counter::PerfStat, perf_stat::read)];
+const READERS: [(Counter, Reader); 4] = [
+    (Counter::Debugfs, debugfs::read),
+    (Counter::PerfKvmStat, perf_kvm::read),
+    (Counter::KvmStat, kvm_stat::read),
+    (Counter::PerfStat, perf_stat::read),
+];
 
 /// What a text has of one program: the first that finds rows in it.
 fn counted(text: &str) -> Option<(Counter, Vec<Row>, Option<f64>)> {

@@ -11,7 +11,7 @@ use base::prediction::Prediction;
 use base::processes::Processes;
 use base::qmp::read;
 use base::recording::{PartKind, Recording};
-use host::migrated::{Account, Side, account, downtime_log};
+use host::migrated::{Account, Side, account, downtime_log, forms};
 use std::io::Read;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -142,11 +142,13 @@ struct Printed {
 fn printed(path: &Path) -> std::io::Result<Option<Printed>> {
     let mut text = Vec::new();
     base::files::open(path)?.take(MOST_BYTES).read_to_end(&mut text)?;
-    if text.starts_with(b"{") {
+    // A session has the time of each message before it.
+    if text.starts_with(br#"{"at_ns":"#) {
         return Ok(None);
     }
     let text = String::from_utf8_lossy(&text);
-    let printed = Printed { accounts: account::read(&text), sides: downtime_log::read(&text) };
+    let accounts = account::read(&text).into_iter().chain(forms::read(&text)).collect();
+    let printed = Printed { accounts, sides: downtime_log::read(&text) };
     Ok((!printed.accounts.is_empty() || !printed.sides.is_empty()).then_some(printed))
 }
 

@@ -18,6 +18,7 @@ mod interrupts;
 mod jitterdebugger;
 mod lines;
 mod noise_trace;
+mod osadl;
 mod oslat;
 mod oslat_text;
 mod percentiles;
@@ -30,6 +31,7 @@ mod tscdeadline;
 mod vm_trace;
 mod vm_trace_binary;
 mod work;
+mod xenomai;
 
 pub use buckets::{Bucket, Rounding, Samples, Timed};
 pub use files::{ResultFiles, SampleFile};
@@ -51,6 +53,8 @@ base::named! {
         /// oslat of rt-tests.
         Oslat = "oslat",
         Jitterdebugger = "jitterdebugger",
+        /// `latency` of Xenomai.
+        Xenomai = "xenomai latency",
         /// The kernel's tracer timerlat, by itself or below rtla.
         Timerlat = "timerlat",
         /// The kernel's tracer osnoise, by itself or below rtla.
@@ -76,6 +80,7 @@ impl Source {
             | Source::Tracemark
             | Source::Jitterdebugger
             | Source::Timerlat
+            | Source::Xenomai
             | Source::TscDeadline => Measures::Timer,
             Source::Oslat | Source::Osnoise | Source::Hwlatdetect | Source::Gaps => Measures::Noise,
             Source::VmTrace => Measures::ExitToEntry,
@@ -164,6 +169,8 @@ pub fn read(kind: ResultFile, input: &mut dyn std::io::BufRead, known: Known, fo
         ResultFile::VmTraceBinary => vm_trace_binary::read(input, found),
         ResultFile::NoiseTrace => noise_trace::read(input, found),
         ResultFile::PqosCsv => pqos::read(input, found),
+        ResultFile::Osadl => osadl::read(input, found),
+        ResultFile::Xenomai => xenomai::read(input, found),
         ResultFile::Gaps => gaps::read(input, found),
         ResultFile::Interrupts => interrupts::read(input, found),
     }

@@ -26,7 +26,12 @@ pub(crate) fn domain_of(command: &str, name: &str, place: &str) -> Domain {
         match *option {
             "smp" => processors(&mut domain, keys, place),
             "m" => domain.memory_bytes = of("type").or(of("size")).and_then(|size| bytes(size, 1 << 20)),
+            "accel" if kind == "tcg" => translated(&mut domain, "-accel tcg", place),
+            "machine" | "M" if of("accel") == Some("tcg") => translated(&mut domain, "-machine accel=tcg", place),
             "cpu" => {
+                if let Some(on) = of("topoext").map(|on| on == "on").or(of("+topoext").map(|_| true)) {
+                    domain.features.insert("topoext".to_owned(), Fact::new(on, place));
+                }
                 let mode = if matches!(kind, "host" | "max") { "host-passthrough" } else { "custom" };
                 domain.cpu_mode = Some(Fact::new(mode.to_owned(), place));
             }
@@ -78,6 +83,10 @@ fn keys(text: &str) -> Keys {
         keys.insert(key.to_owned(), value.replace('\u{1}', ","));
     }
     keys
+}
+
+fn translated(domain: &mut Domain, option: &str, place: &str) {
+    domain.translated = Some(Fact::new(option.to_owned(), place));
 }
 
 fn processors(domain: &mut Domain, keys: &Keys, place: &str) {

@@ -135,6 +135,8 @@ pub struct Throughput {
     pub seconds: f64,
     /// Segments that were sent again.
     pub retransmits: Option<u64>,
+    /// `out`, `in` where both ways were measured at once; empty: one way.
+    pub direction: &'static str,
 }
 
 /// A group of tasks with a set of CPUs.

@@ -32,6 +32,25 @@ pub struct Domain {
     pub memory_bytes: Option<u64>,
     /// Whether its memory is of huge pages.
     pub huge_pages: bool,
+    /// What says that QEMU translates it, without KVM.
+    pub translated: Option<Fact<String>>,
+    /// Features of the CPU that the definition asks for or takes away, by name: `topoext`, `x2apic`.
+    pub features: BTreeMap<String, Fact<bool>>,
+    /// What of Hyper-V it is shown, where that is told: `vpindex`, `synic`.
+    pub hyperv: Option<Fact<BTreeSet<String>>>,
+    /// Its timers that the definition names, and whether each is there: `hpet`, `kvmclock`, `hypervclock`.
+    pub timers: BTreeMap<String, Fact<bool>>,
+    /// CPU time that each vCPU may use, in CPUs, and its weight, as libvirt was asked for.
+    pub vcpu_quota: Option<Fact<f64>>,
+    pub cpu_shares: Option<Fact<u64>>,
+    /// vCPUs with a real-time policy: which, the policy, its priority.
+    pub realtime: Vec<Fact<(CpuSet, String, u32)>>,
+    /// What the balloon leaves it.
+    pub current_memory_bytes: Option<u64>,
+    /// Whether other processes may map its memory, as a switch in user space has to.
+    pub shared_memory: bool,
+    /// What says that Windows runs in it.
+    pub windows: Option<Fact<String>>,
     /// `cpu@mode`: `host-passthrough`, `host-model`, `custom`.
     pub cpu_mode: Option<Fact<String>>,
     /// Sockets, cores and threads that the guest is shown.
@@ -126,7 +145,12 @@ impl Domain {
     /// How many vCPUs: told, else the highest that is pinned. More than a host may have CPUs are a typing error.
     pub fn vcpu_count(&self) -> u32 {
         let pinned = self.vcpu_pins.keys().last().map_or(0, |last| last.saturating_add(1));
-        self.vcpus.unwrap_or(0).max(pinned).min(base::cpus::MOST_CPUS)
+        let count = match (&self.whole, self.vcpus) {
+            // A whole definition says how many there are; pins beyond are nobody's.
+            (Some(_), Some(told)) => told,
+            (_, told) => told.unwrap_or(0).max(pinned),
+        };
+        count.min(base::cpus::MOST_CPUS)
     }
 
     /// Numbers of all iothreads: those that were told, then the lowest that are free, as libvirt gives them.
@@ -171,6 +195,16 @@ impl Domain {
         self.iothread_ids.extend(told.iothread_ids);
         self.iothread_pins.extend(told.iothread_pins);
         self.huge_pages |= told.huge_pages;
+        replace(&mut self.translated, told.translated);
+        self.features.extend(told.features);
+        replace(&mut self.hyperv, told.hyperv);
+        self.timers.extend(told.timers);
+        replace(&mut self.vcpu_quota, told.vcpu_quota);
+        replace(&mut self.cpu_shares, told.cpu_shares);
+        self.realtime.extend(told.realtime);
+        replace(&mut self.current_memory_bytes, told.current_memory_bytes);
+        self.shared_memory |= told.shared_memory;
+        replace(&mut self.windows, told.windows);
         self.guest_nodes = self.guest_nodes.max(told.guest_nodes);
         self.interfaces.extend(told.interfaces);
         self.disks.extend(told.disks);

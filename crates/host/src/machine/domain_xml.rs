@@ -39,6 +39,8 @@ pub fn domains_of(text: &str, file: &str, line: usize, without: &str) -> Result<
         if let Some(status) = node.parent().filter(|parent| parent.has_tag_name("domstatus")) {
             running(&mut domain, status);
         }
+        let kind = node.attribute("type").filter(|kind| *kind == "qemu");
+        domain.translated = kind.map(|kind| Fact::new(format!("<domain type='{kind}'>"), at(node)));
         node.children().for_each(|part| take(&mut domain, part, &at));
         domains.push(domain);
     }
@@ -91,8 +93,30 @@ fn take(domain: &mut Domain, node: Node<'_, '_>, at: &dyn Fn(Node<'_, '_>) -> St
             domain.iothreads = domain.iothreads.max(domain.iothread_ids.len() as u32);
         }
         "memory" => domain.memory_bytes = memory(node),
-        "memoryBacking" => domain.huge_pages = child(node, "hugepages").is_some(),
-        "cputune" | "devices" | "features" => node.children().for_each(|part| take(domain, part, at)),
+        "currentMemory" => domain.current_memory_bytes = memory(node),
+        "memoryBacking" => {
+            domain.huge_pages = child(node, "hugepages").is_some();
+            let access = child(node, "access").and_then(|access| access.attribute("mode"));
+            domain.shared_memory |= access == Some("shared");
+        }
+        "cputune" => {
+            let told =
+                |name| child(node, name).and_then(|child| Some((child.text()?.trim().parse::<i64>().ok()?, child)));
+            // libvirt's own period.
+            let period = told("period").map_or(100_000, |(period, _)| period).max(1);
+            domain.vcpu_quota = told("quota")
+                .filter(|(quota, _)| *quota > 0)
+                .map(|(quota, child)| Fact::new(quota as f64 / period as f64, at(child)));
+            domain.cpu_shares =
+                told("shares").and_then(|(shares, child)| Some(Fact::new(u64::try_from(shares).ok()?, at(child))));
+            node.children().for_each(|part| take(domain, part, at));
+        }
+        "vcpusched" => {
+            let policy = node.attribute("scheduler").unwrap_or_default().to_owned();
+            let vcpus = node.attribute("vcpus").and_then(CpuSet::parse).unwrap_or_default();
+            domain.realtime.push(Fact::new((vcpus, policy, number(node, "priority").unwrap_or(0)), at(node)));
+        }
+        "devices" | "features" => node.children().for_each(|part| take(domain, part, at)),
         "vcpupin" => {
             if let (Some(vcpu), Some(pin)) = (number(node, "vcpu"), set(node.attribute("cpuset"))) {
                 domain.vcpu_pins.insert(vcpu, pin);
@@ -112,6 +136,12 @@ fn take(domain: &mut Domain, node: Node<'_, '_>, at: &dyn Fn(Node<'_, '_>) -> St
         }
         "cpu" => {
             domain.cpu_mode = attribute(node, "mode").map(|mode| Fact::new(mode, at(node)));
+            for feature in node.children().filter(|child| child.has_tag_name("feature")) {
+                let is_on = matches!(feature.attribute("policy"), None | Some("require" | "force" | "optional"));
+                let name = feature.attribute("name").unwrap_or_default().to_owned();
+                domain.features.insert(name, Fact::new(is_on, at(feature)));
+            }
+            domain.shared_memory |= node.descendants().any(|cell| cell.attribute("memAccess") == Some("shared"));
             let cells = |numa: Node<'_, '_>| numa.children().filter(|child| child.has_tag_name("cell")).count() as u32;
             domain.guest_nodes = child(node, "numa").map_or(0, cells);
             domain.topology = child(node, "topology").map(|node| {
@@ -120,6 +150,30 @@ fn take(domain: &mut Domain, node: Node<'_, '_>, at: &dyn Fn(Node<'_, '_>) -> St
                 let shown = GuestTopology { sockets, dies, cores: count("cores"), threads: count("threads") };
                 Fact::new(shown, at(node))
             });
+        }
+        "hyperv" => {
+            let is_on = |child: &Node<'_, '_>| child.is_element() && child.attribute("state") == Some("on");
+            let on = node.children().filter(is_on).map(|child| child.tag_name().name().to_owned());
+            domain.hyperv = Some(Fact::new(on.collect(), at(node)));
+            domain.windows.get_or_insert_with(|| Fact::new("it is shown parts of Hyper-V".to_owned(), at(node)));
+        }
+        "clock" => {
+            for timer in node.children().filter(|child| child.has_tag_name("timer")) {
+                if let (Some(name), Some(present)) = (timer.attribute("name"), timer.attribute("present")) {
+                    domain.timers.insert(name.to_owned(), Fact::new(present == "yes", at(timer)));
+                }
+            }
+            if node.attribute("offset") == Some("localtime") {
+                domain.windows.get_or_insert_with(|| Fact::new("its clock is in local time".to_owned(), at(node)));
+            }
+        }
+        "metadata" => {
+            let is_windows =
+                |child: &Node<'_, '_>| child.attribute("id").is_some_and(|id| id.contains("microsoft.com/win"));
+            if let Some(named) = node.descendants().find(is_windows) {
+                let id = named.attribute("id").unwrap_or_default();
+                domain.windows = Some(Fact::new(format!("its definition names {id}"), at(named)));
+            }
         }
         "interface" => {
             if node.attribute("type") == Some("hostdev") {

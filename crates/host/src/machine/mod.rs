@@ -9,10 +9,12 @@
 //! ```
 
 pub(crate) mod command_line;
+mod complaint;
 mod devices;
 mod domain;
 mod domain_xml;
 mod files;
+mod gauge;
 mod guest_counters;
 mod model;
 pub(crate) mod ovsdb;
@@ -23,14 +25,16 @@ mod topology;
 pub(crate) mod xml_bounds;
 
 pub(crate) use command_line::domain_of;
+pub use complaint::{COMPLAINTS, Complaint, ComplaintKind};
 pub use devices::{Cgroup, Channel, Irq, Nic, NicKind, Quota, Steering, Throttled, Throughput};
 pub use domain::{Disk, Domain, GuestTopology, Interface};
 pub use domain_xml::{Element, domains_of};
+pub use gauge::{Gauge, GaugeKind};
 pub use guest_counters::guest_counters;
-pub use model::{CpuUse, Fact, Machine, Node, Role, Screen, Thread, TopRow, TotalUse};
+pub use model::{CpuUse, Fact, Machine, Node, ProcessMemory, Role, Screen, Thread, TopRow, TotalUse};
 pub use processes::vm_processes;
 pub(crate) use roles::ALL_VCPUS;
 pub use roles::{role_of, vm_named_in};
-pub use switch::{Bridge, Pmd, PmdQueue, Switch, SwitchPort};
+pub use switch::{Bridge, Pmd, PmdQueue, PortCounters, Switch, SwitchPort};
 pub(crate) use topology::booted_cpus;
 pub use topology::{Cpu, Topology};

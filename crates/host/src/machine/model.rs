@@ -1,6 +1,7 @@
 //! The words for a machine whose threads have places.
 
-use super::{Cgroup, Channel, Domain, Interface, Irq, Nic, Quota, Switch, Throughput, Topology};
+use super::{Cgroup, Channel, Complaint, Domain, Gauge, Interface, Irq, Nic, Quota, Switch, Throughput, Topology};
+use crate::processor::Vendor;
 use base::CpuSet;
 use base::setting::ThreadId;
 use std::collections::BTreeMap;
@@ -23,6 +24,8 @@ impl<T> Fact<T> {
 #[derive(Debug, Clone, Default)]
 pub struct Machine {
     pub topology: Topology,
+    /// Who made the processor.
+    pub vendor: Option<Fact<Vendor>>,
     /// NUMA nodes, by number.
     pub nodes: BTreeMap<u32, Node>,
     /// Whether any process was listed: else nobody knows that no VM runs.
@@ -42,6 +45,8 @@ pub struct Machine {
     pub quotas: BTreeMap<String, Quota>,
     /// Bytes of each VM's memory by node, where its pages were counted.
     pub vm_memory: BTreeMap<String, Fact<BTreeMap<u32, u64>>>,
+    /// The same of processes of which nobody told whose they are.
+    pub process_memory: Vec<ProcessMemory>,
     /// Nodes of devices on the PCI bus that a VM or a switch has, by their places there.
     pub pci_nodes: BTreeMap<String, Fact<u32>>,
     /// What runs of iperf3 carried.
@@ -50,6 +55,12 @@ pub struct Machine {
     pub cpu_use: BTreeMap<u32, CpuUse>,
     /// How all CPUs together were used, each time it was told.
     pub total_use: Vec<Fact<TotalUse>>,
+    /// What the host says of itself as a whole besides its CPUs, in the order of the texts.
+    pub gauges: Vec<Gauge>,
+    /// Lines of the kernel's log that say what is wrong.
+    pub complaints: Vec<Fact<Complaint>>,
+    /// How many of its other lines were given.
+    pub kernel_lines: u64,
     /// Screens of `top`, in the order in which they were given.
     pub screens: Vec<Screen>,
     /// Settings by their paths (`proc/sys/vm/swappiness`), as read.
@@ -174,6 +185,15 @@ impl Thread {
     }
 }
 
+/// Memory of a process by node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessMemory {
+    pub pid: i32,
+    pub name: String,
+    /// Bytes by node.
+    pub bytes: Fact<BTreeMap<u32, u64>>,
+}
+
 /// How a CPU was used, as shares of the time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CpuUse {
@@ -251,6 +271,27 @@ impl Machine {
         }
     }
 
+    /// The group that limits the CPUs of a thread whatever its pin is, and what it leaves: of the groups above those that libvirt makes
+    /// for each thread, which have the pin itself.
+    pub fn limit_of<'a>(&'a self, thread: &'a Thread) -> Option<(&'a str, &'a Fact<CpuSet>)> {
+        let is_own = |name: &str| {
+            name == "emulator"
+                || ["vcpu", "iothread"].iter().any(|kind| {
+                    name.strip_prefix(kind)
+                        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+                })
+        };
+        let mut path = thread.cgroup.as_deref()?;
+        loop {
+            let (above, name) = path.rsplit_once('/')?;
+            let told = self.cgroups.get(path).and_then(|group| group.effective.as_ref());
+            if let Some(cpus) = told.filter(|_| !is_own(name)) {
+                return Some((path, cpus));
+            }
+            path = above;
+        }
+    }
+
     /// The quotas that a thread runs under: its group's and those of the groups above.
     pub fn quotas_of<'a>(&'a self, thread: &'a Thread) -> impl Iterator<Item = (&'a String, &'a Quota)> {
         let group = thread.time_group.as_deref();
@@ -304,5 +345,10 @@ impl Machine {
             && self.switch == Switch::default()
             && self.throughput.is_empty()
             && self.nics.is_empty()
+            && self.gauges.is_empty()
+            && self.complaints.is_empty()
+            && self.kernel_lines == 0
+            && self.process_memory.is_empty()
+            && self.settings.is_empty()
     }
 }

@@ -6,6 +6,7 @@
 
 use super::Fact;
 use base::CpuSet;
+use std::collections::BTreeMap;
 
 /// Open vSwitch on a machine.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -21,6 +22,15 @@ pub struct Switch {
     pub dpdk: Option<Fact<bool>>,
     /// Polling threads, as the switch itself lists them.
     pub pmds: Vec<Pmd>,
+    /// Counters of interfaces.
+    pub statistics: Vec<Fact<PortCounters>>,
+}
+
+/// Counters of an interface, by the names that the switch has for them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PortCounters {
+    pub port: String,
+    pub counters: BTreeMap<String, u64>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]

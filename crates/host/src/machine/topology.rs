@@ -76,7 +76,11 @@ impl Topology {
         self.last_caches().len()
     }
 
+    /// The cores of some CPUs; none where nobody told which CPUs share a core.
     pub fn cores_of(&self, cpus: &CpuSet) -> Vec<u32> {
+        if self.cores_unknown {
+            return Vec::new();
+        }
         let mut cores: Vec<u32> = cpus.iter().filter_map(|cpu| Some(self.cpus.get(&cpu)?.core)).collect();
         cores.sort_unstable();
         cores.dedup();

@@ -14,6 +14,14 @@ pub enum By {
     Libvirt,
     /// `info migrate`.
     Monitor,
+    /// QEMU's answer to `query-migrate`.
+    Qmp,
+    /// The log of virt-launcher.
+    KubeVirt,
+    /// The log of Cloud Hypervisor.
+    CloudHypervisor,
+    /// The log of a task of Proxmox.
+    Proxmox,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +44,18 @@ pub struct Account {
     pub passes: Option<u64>,
     /// What auto-converge takes of the guest's time, in percent.
     pub throttle_percent: Option<u64>,
+    /// All of the guest's memory.
+    pub total_bytes: Option<u64>,
+    /// Bytes of its disks that are still to be sent.
+    pub disk_remaining_bytes: Option<u64>,
+    /// What the source takes the guest to be stopped for, if it stopped it now.
+    pub expected_downtime_ms: Option<u64>,
+    /// Pages that the guest dirtied in a second of the last pass.
+    pub dirty_pages_per_s: Option<u64>,
+    /// The same in bytes, by who counts it so.
+    pub dirty_bytes_per_s: Option<f64>,
+    /// Bytes that are sent in a second.
+    pub sent_bytes_per_s: Option<f64>,
 }
 
 /// What a line may tell.
@@ -50,6 +70,10 @@ enum Field {
     PageSize,
     Passes,
     Throttle,
+    Total,
+    Expected,
+    DirtyPages,
+    Sent,
 }
 
 /// How libvirt and the monitor call it.
@@ -63,6 +87,10 @@ const LABELS: &[(&str, &str, Field)] = &[
     ("Page size", "page size", Field::PageSize),
     ("Iteration", "dirty sync count", Field::Passes),
     ("Auto converge throttle", "cpu throttle percentage", Field::Throttle),
+    ("Memory total", "total ram", Field::Total),
+    ("Expected downtime", "expected downtime", Field::Expected),
+    ("Dirty rate", "dirty pages rate", Field::DirtyPages),
+    ("Memory bandwidth", "throughput", Field::Sent),
 ];
 
 /// Lines that an account begins with.
@@ -106,13 +134,18 @@ impl Account {
             None => (status, None),
         };
         let status = match by {
-            By::Monitor => status,
+            By::Monitor | By::Qmp | By::KubeVirt | By::CloudHypervisor | By::Proxmox => status,
             By::Libvirt => STATUS.iter().find(|(word, _)| *word == status)?.1,
         };
-        Some(Self {
+        Some(Self { error, ..Self::of(by, status) })
+    }
+
+    /// One of which nothing but its status is known.
+    pub(super) fn of(by: By, status: &str) -> Self {
+        Self {
             by,
             status: status.to_owned(),
-            error,
+            error: None,
             total_ms: None,
             downtime_ms: None,
             transferred_bytes: None,
@@ -122,13 +155,19 @@ impl Account {
             page_bytes: None,
             passes: None,
             throttle_percent: None,
-        })
+            total_bytes: None,
+            disk_remaining_bytes: None,
+            expected_downtime_ms: None,
+            dirty_pages_per_s: None,
+            dirty_bytes_per_s: None,
+            sent_bytes_per_s: None,
+        }
     }
 
     fn take(&mut self, label: &str, value: &str) {
         let called = |(libvirt, monitor, _): &&(&str, &str, Field)| match self.by {
             By::Libvirt => *libvirt == label,
-            By::Monitor => *monitor == label,
+            By::Monitor | By::Qmp | By::KubeVirt | By::CloudHypervisor | By::Proxmox => *monitor == label,
         };
         let Some((.., field)) = LABELS.iter().find(called) else { return };
         let count = || value.split_whitespace().next()?.parse().ok();
@@ -142,12 +181,25 @@ impl Account {
             Field::PageSize => self.page_bytes = size(value),
             Field::Passes => self.passes = count(),
             Field::Throttle => self.throttle_percent = count(),
+            Field::Total => self.total_bytes = size(value),
+            Field::Expected => self.expected_downtime_ms = count(),
+            Field::DirtyPages => self.dirty_pages_per_s = count(),
+            Field::Sent => self.sent_bytes_per_s = speed(value),
         }
     }
 }
 
+/// `830.64 mbps`, of 10^6 bits, or libvirt's `1.234 MiB/s`; 0 is none.
+fn speed(value: &str) -> Option<f64> {
+    let bytes = match value.strip_suffix("mbps") {
+        Some(megabits) => megabits.trim().parse::<f64>().ok()? * 1e6 / 8.0,
+        None => size(value.strip_suffix("/s")?)? as f64,
+    };
+    (bytes > 0.0).then_some(bytes)
+}
+
 /// `1.234 GiB`, `4096 bytes`, `959 kbytes`, in bytes.
-fn size(value: &str) -> Option<u64> {
+pub(super) fn size(value: &str) -> Option<u64> {
     let mut words = value.split_whitespace();
     let number: f64 = words.next()?.parse().ok()?;
     let power = match words.next()? {
@@ -171,11 +223,11 @@ mod tests {
     fn libvirt_and_the_monitor_say_the_same_in_their_own_words() {
         let libvirt = "$ virsh domjobinfo web --completed\nJob type:         Completed   \nOperation:        Outgoing migration\n\
             Time elapsed:     2271         ms\nTime elapsed w/o network: 2270         ms\nData processed:   875.123 MiB\n\
-            Memory processed: 874.000 MiB\nMemory remaining: 0.000 B\nMemory total:     8.016 GiB\nPage size:        4096         bytes\n\
+            Memory processed: 874.000 MiB\nMemory remaining: 0.000 B\nMemory total:     8.000 GiB\nPage size:        4096         bytes\n\
             Iteration:        4           \nConstant pages:   1875309     \nNormal pages:     223744      \nTotal downtime:   26           ms\n\
             Downtime w/o network: 25           ms\nAuto converge throttle: 20           \n\n";
         let monitor = "(qemu) info migrate\r\nglobals:\r\nstore-global-state: on\r\nMigration status: completed\r\ntotal time: 2271 ms\r\n\
-            downtime: 26 ms\r\nsetup: 9 ms\r\ntransferred ram: 894976 kbytes\r\nremaining ram: 0 kbytes\r\nduplicate: 1875309 pages\r\n\
+            downtime: 26 ms\r\nsetup: 9 ms\r\ntransferred ram: 894976 kbytes\r\nremaining ram: 0 kbytes\r\ntotal ram: 8388608 kbytes\r\nduplicate: 1875309 pages\r\n\
             normal: 223744 pages\r\nnormal bytes: 894976 kbytes\r\ndirty sync count: 4\r\npage size: 4 kbytes\r\ncpu throttle percentage: 20\r\n";
         let ([one], [other]) = (&read(libvirt)[..], &read(monitor)[..]) else { panic!("one each") };
         assert_eq!((one.by, other.by), (By::Libvirt, By::Monitor));

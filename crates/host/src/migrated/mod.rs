@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! account        virsh domjobinfo [--completed], or `info migrate` of QEMU's monitor    sums of the whole migration
+//! forms          query-migrate as JSON or by Python; logs of KubeVirt, Cloud Hypervisor, Proxmox          the same sums
 //! downtime_log   -trace 'vmstate_downtime*' of QEMU 8.2 or later, on either side        each device, to the microsecond
 //! obstacles      /proc/PID/cmdline                                                      what keeps that guest from being moved
 //! ```
@@ -10,6 +11,7 @@
 
 pub mod account;
 pub mod downtime_log;
+pub mod forms;
 pub mod obstacles;
 
 pub use account::Account;

@@ -13,6 +13,8 @@ pub(super) fn interrupts(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usi
         text.at(at).split_whitespace().map(|word| word.strip_prefix("CPU")?.parse().ok()).collect();
     let most = base::cpus::MOST_CPUS as usize;
     let Some(cpus) = cpus.filter(|cpus| (1..=most).contains(&cpus.len())) else { return 0 };
+    let last = cpus.iter().copied().max().unwrap_or(0);
+    pasted.count_cpus(last + 1, text.place(at));
     let mut end = at + 1;
     while let Some((name, rest)) = text.at(end).split_once(':') {
         if name.is_empty() || name.contains(char::is_whitespace) {
@@ -35,6 +37,14 @@ pub(super) fn interrupts(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usi
         end += 1;
     }
     if end == at + 1 { 0 } else { end - at }
+}
+
+/// `Linux 5.14.0 (kvm7)  11/28/2026  _x86_64_  (8 CPU)`, above what programs of sysstat print.
+pub(super) fn system(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let told = text.at(at).strip_prefix("Linux ").and_then(|rest| rest.strip_suffix(" CPU)")?.rsplit_once('('));
+    let Some(count) = told.and_then(|(_, count)| count.parse::<u32>().ok()) else { return 0 };
+    pasted.count_cpus(count, text.place(at));
+    1
 }
 
 /// `mpstat -P ALL`, `sar -P ALL` and `sar -u`: a row for each CPU or for all; of several intervals the last counts.

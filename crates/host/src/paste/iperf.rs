@@ -5,34 +5,80 @@
 
 use super::{Pasted, Text, json};
 use crate::machine::Throughput;
+use std::collections::BTreeMap;
 
-/// The header `[ ID] Interval           Transfer     Bitrate` and the rows below it.
+/// Rows of one direction.
+#[derive(Default)]
+struct Run {
+    /// What `receiver` says of the whole: bits a second, seconds, its line; the line of the sum comes last, where there is one.
+    whole: Option<(f64, f64, usize)>,
+    streams: u32,
+    sent_again: Option<u64>,
+    /// Intervals of the sum: bits and seconds.
+    intervals: Option<(f64, f64, usize)>,
+}
+
+/// The header `[ ID] Interval           Transfer     Bitrate` and the rows below it, or rows whose header was left out.
 pub(super) fn text(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
-    if !(text.at(at).starts_with("[ ID]") && text.at(at).contains("Interval")) {
+    let is_header = |line: &str| line.starts_with("[ ID]") && line.contains("Interval");
+    if !is_header(text.at(at)) && named_row(text.at(at)).is_none() {
         return 0;
     }
-    let mut end = at + 1;
-    let (mut streams, mut whole, mut sent_again) = (0, None, None);
-    while text.at(end).starts_with('[') || text.at(end).starts_with("- -") {
+    let mut end = at;
+    let mut runs: BTreeMap<&str, Run> = BTreeMap::new();
+    while is_header(text.at(end)) && end == at || text.at(end).starts_with('[') || text.at(end).starts_with("- -") {
         let line = text.at(end);
-        let row = line.split_once(']').and_then(|(name, rest)| Some((name.trim_start_matches('[').trim(), row(rest)?)));
-        if let Some((name, (seconds, bits_per_s))) = row {
+        if let Some((name, direction, (seconds, bits_per_s))) = named_row(line) {
+            let run = runs.entry(direction).or_default();
             if line.ends_with("receiver") {
-                streams += u32::from(name != "SUM");
-                // The line of the sum comes last, where there is one.
-                whole = Some((bits_per_s, seconds, end));
+                run.streams += u32::from(name != "SUM");
+                run.whole = Some((bits_per_s, seconds, end));
             } else if line.ends_with("sender") {
                 let words: Vec<&str> = line.split_whitespace().collect();
-                sent_again = words.get(words.len().wrapping_sub(2)).and_then(|count| count.parse().ok()).or(sent_again);
+                let again = words.get(words.len().wrapping_sub(2)).and_then(|count| count.parse().ok());
+                run.sent_again = again.or(run.sent_again);
+            } else if name == "SUM" {
+                let (bits, all, _) = run.intervals.unwrap_or_default();
+                run.intervals = Some((bits + bits_per_s * seconds, all + seconds, end));
             }
         }
         end += 1;
     }
-    if let Some((bits_per_s, seconds, line)) = whole {
+    for (direction, run) in runs {
+        let direction = match direction {
+            "TX-C" => "out",
+            "RX-C" => "in",
+            "TX-S" => "out, by the server",
+            "RX-S" => "in, by the server",
+            _ => "",
+        };
+        let intervals = run.intervals.filter(|(_, seconds, _)| *seconds > 0.0);
+        let whole = run.whole.or(intervals.map(|(bits, seconds, line)| (bits / seconds, seconds, line)));
+        let Some((bits_per_s, seconds, line)) = whole else { continue };
         let bits_per_s = text.fact(bits_per_s, line);
-        pasted.machine.throughput.push(Throughput { bits_per_s, streams, seconds, retransmits: sent_again });
+        let (streams, retransmits) = (run.streams, run.sent_again);
+        pasted.machine.throughput.push(Throughput { bits_per_s, streams, seconds, retransmits, direction });
     }
     end - at
+}
+
+/// What iperf3 prints around its rows.
+pub(super) fn around(text: &Text<'_>, at: usize, _: &mut Pasted) -> usize {
+    let line = text.at(at);
+    let heads =
+        ["Connecting to host ", "Accepted connection from ", "Server listening on ", "iperf Done.", "Reverse mode, "];
+    let is_stream = line.starts_with('[') && line.contains("] local ") && line.contains(" connected to ");
+    usize::from(is_stream || heads.iter().any(|head| line.starts_with(head)))
+}
+
+/// `[SUM][TX-C]   0.00-10.00  sec ..`: the stream, the direction of `--bidir`, and what was carried.
+fn named_row(line: &str) -> Option<(&str, &str, (f64, f64))> {
+    let (name, rest) = line.strip_prefix('[')?.split_once(']')?;
+    let (direction, rest) = match rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((direction, rest)) => (direction, rest),
+        None => ("", rest),
+    };
+    Some((name.trim(), direction, row(rest)?))
 }
 
 /// `0.00-10.00  sec  3.17 GBytes  2.72 Gbits/sec`: seconds and bits a second.
@@ -63,6 +109,7 @@ pub(super) fn json(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
             streams: ended["streams"].as_array().map_or(0, Vec::len) as u32,
             seconds: sum["seconds"].as_f64().unwrap_or_default(),
             retransmits: ended["sum_sent"]["retransmits"].as_u64(),
+            direction: "",
         });
     }
     lines
@@ -89,6 +136,12 @@ mod tests {
         let [run] = &machine.throughput[..] else { panic!("{:?}", machine.throughput) };
         assert_eq!((run.bits_per_s.value, run.streams, run.retransmits), (2.7e9, 2, Some(15)));
         assert!((run.seconds - 10.04).abs() < 1e-9);
+        let both = "[SUM][TX-C]   8.00-9.00   sec  1.40 GBytes  12.0 Gbits/sec  5126\n[ 13][RX-C]   8.00-9.00   sec   632 MBytes  5.30 Gbits/sec\n\
+                    [SUM][RX-C]   8.00-9.00   sec  2.46 GBytes  21.2 Gbits/sec\n- - - -\n[SUM][TX-C]   9.00-10.00  sec  1.44 GBytes  12.4 Gbits/sec  4638\n";
+        let machine = read(&[("t".to_owned(), both.to_owned())]);
+        let told: Vec<_> =
+            machine.throughput.iter().map(|run| (run.direction, run.bits_per_s.value, run.seconds)).collect();
+        assert_eq!(told, [("in", 21.2e9, 1.0), ("out", 12.2e9, 2.0)], "rows without their header");
         let json = "{\n\t\"start\": {},\n\t\"intervals\": [],\n\t\"end\": {\n\t\t\"streams\": [{}, {}],\n\
                     \t\t\"sum_sent\": {\"retransmits\": 15},\n\
                     \t\t\"sum_received\": {\"seconds\": 10.04, \"bits_per_second\": 2.7e9}\n\t}\n}\n";

@@ -5,7 +5,8 @@
 
 use super::{Pasted, Text, json};
 use crate::budget;
-use crate::machine::Cpu;
+use crate::machine::{Cpu, Fact};
+use crate::processor::Vendor;
 use base::CpuSet;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -29,6 +30,53 @@ pub(super) fn summary(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
         end += 1;
     }
     if take(&labels, &text.place(at), pasted) { end - at } else { 0 }
+}
+
+/// `/proc/cpuinfo`, or lines that grep took out of it: the vendor, and where each CPU has its paragraph, its core and package.
+pub(super) fn cpuinfo(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    const KNOWN: &[&str] =
+        &["processor", "vendor_id", "model name", "cpu family", "physical id", "core id", "siblings", "cpu cores"];
+    let pair = |line: usize| text.at(line).split_once(':').map(|(name, value)| (name.trim(), value.trim()));
+    if !pair(at).is_some_and(|(name, _)| KNOWN[..3].contains(&name)) {
+        return 0;
+    }
+    let (mut end, mut cpu, mut package) = (at, None, None);
+    let mut cores: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+    // Paragraphs of CPUs have a blank line between them.
+    while end < text.lines.len() && (text.at(end).is_empty() || pair(end).is_some()) {
+        let Some((name, value)) = pair(end) else {
+            end += 1;
+            continue;
+        };
+        let number = value.parse::<u32>().ok().filter(|number| *number < base::cpus::MOST_CPUS);
+        match name {
+            "processor" => (cpu, package) = (number, None),
+            "physical id" => package = number,
+            "vendor_id" | "model name" => {
+                pasted.machine.vendor.get_or_insert_with(|| text.fact(Vendor::named(value), end));
+            }
+            "core id" => {
+                if let (Some(cpu), Some(package), Some(core)) = (cpu, package, number) {
+                    let next = u32::try_from(cores.len()).unwrap_or(0);
+                    let core = *cores.entry((package, core)).or_insert(next);
+                    let about = Cpu { core, package: Some(package), ..Cpu::default() };
+                    pasted.machine.topology.cpus.entry(cpu).or_insert(about);
+                    pasted.machine.topology.online.insert(cpu);
+                }
+            }
+            _ => {}
+        }
+        end += 1;
+    }
+    let topology = &mut pasted.machine.topology;
+    if !cores.is_empty() && topology.place.is_empty() {
+        topology.place = text.place(at);
+    }
+    // What stands behind the last paragraph is another block's.
+    while end > at && text.at(end - 1).is_empty() {
+        end -= 1;
+    }
+    end - at
 }
 
 /// `lscpu -J`: the same labels, since util-linux 2.37 inside each other.
@@ -65,6 +113,8 @@ fn take(labels: &BTreeMap<&str, &str>, place: &str, pasted: &mut Pasted) -> bool
     let of_nodes = nodes.iter().fold(CpuSet::default(), |all, (_, cpus)| all.or(cpus));
     let counted = || Some((0..number("CPU(s)").filter(|count| *count <= base::cpus::MOST_CPUS)?).collect());
     let Some(online) = online.or(Some(of_nodes).filter(|cpus| !cpus.is_empty())).or_else(counted) else { return false };
+    let vendor = labels.get("Vendor ID").or_else(|| labels.get("Model name")).map(|name| Vendor::named(name));
+    pasted.machine.vendor = vendor.map(|vendor| Fact::new(vendor, place)).or(pasted.machine.vendor.take());
     let topology = &mut pasted.machine.topology;
     // Where there is one core, or one CPU a core, nobody has to say who shares which.
     let is_one = number("Core(s) per socket") == Some(1) && number("Socket(s)") == Some(1);

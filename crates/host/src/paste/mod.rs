@@ -2,8 +2,9 @@
 //!
 //! In: texts, each a mix of prose, prompts and outputs, in any order. Out: one [`Machine`] with what was told, and how many
 //! lines of each text were understood. Recognized: `lscpu`, `lscpu -p`, `-e` and `-J`, `virsh vcpupin`, `vcpuinfo`, `emulatorpin`,
-//! `iothreadinfo`, domain XML, `top`, `ps`, `pidstat -t`, `taskset -acp`, `/proc/interrupts` and `softirqs`, `mpstat -P ALL`, `sar -u`, `vmstat`, `iostat -c`, `/proc/stat`, `numactl -H`,
-//! `/proc/cmdline`, `lsvmbus -vv`, `ovs-appctl dpif-netdev/pmd-rxq-show`, `ovs-vsctl show`, `list`, `get`, `ethtool -c`, `-k`, `-l`, `iperf3`.
+//! `iothreadinfo`, domain XML, `top`, `ps`, `pidstat -t`, `taskset -acp`, `Cpus_allowed_list` of status files, `/proc/interrupts` and `softirqs`, `mpstat -P ALL`, `sar -u`, `vmstat`, `iostat -c`, `/proc/stat`, `numactl -H`,
+//! `/proc/cmdline`, `/proc/meminfo`, `/proc/pressure`, `free`, `numastat`, `iostat -x`, `virsh schedinfo` and `domstats`, `cpu.stat`, `cpu.max`,
+//! `schedstat`, settings below `/proc/sys` and `/sys`, the kernel's log, `lsvmbus -vv`, `ovs-appctl dpif-netdev/pmd-rxq-show`, `ovs-vsctl show`, `list`, `get`, `ethtool -c`, `-k`, `-l`, `iperf3`.
 //! ```text
 //! line by line: which block begins here? --> it takes its lines --> Pasted --threads--> Machine
 //! ```
@@ -12,13 +13,20 @@
 mod boot;
 mod counters;
 mod cpus;
+mod disks;
 mod ethtool;
 mod groups;
 mod iperf;
 mod json;
+mod kernel;
+mod limits;
 mod lscpu;
+mod marks;
+mod memory;
+mod named;
 mod nodes;
 mod pins;
+mod pressure;
 mod processes;
 mod prompt;
 mod screen;
@@ -30,9 +38,8 @@ mod xml;
 
 use crate::budget;
 use crate::machine::ovsdb::Tables;
-use crate::machine::{Domain, Fact, Machine, Nic, NicKind};
+use crate::machine::{Domain, Fact, Gauge, GaugeKind, Machine, Nic, NicKind, Throttled};
 use base::number::many;
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
@@ -61,6 +68,15 @@ pub(crate) struct Pasted {
     /// Rows of screens and counters of interrupts that may still be taken.
     rows_left: usize,
     counters_left: usize,
+    /// Whether the last command at a prompt asked for vhost workers.
+    asks_for_workers: bool,
+    /// How many CPUs the machine has, where nothing but their number was told, and the line.
+    cpu_count: Option<Fact<u32>>,
+    /// What libvirt was told that a vCPU of a domain may use, in CPUs.
+    vcpu_quotas: BTreeMap<String, Fact<f64>>,
+    /// Quotas of groups, in CPUs, and what they took, by the groups' paths.
+    group_quotas: BTreeMap<String, Fact<f64>>,
+    throttled: BTreeMap<String, Fact<Throttled>>,
     /// What was left out, by its kind: how often, of what, and the bound.
     left_out: BTreeMap<&'static str, (u64, usize)>,
 }
@@ -84,6 +100,11 @@ impl Pasted {
             met_header: false,
             rows_left: budget::SCREEN_ROWS,
             counters_left: budget::IRQ_COUNTERS,
+            asks_for_workers: false,
+            cpu_count: None,
+            vcpu_quotas: BTreeMap::new(),
+            group_quotas: BTreeMap::new(),
+            throttled: BTreeMap::new(),
             left_out: BTreeMap::new(),
         }
     }
@@ -137,6 +158,23 @@ impl Pasted {
         left.is_some()
     }
 
+    /// Notes how many CPUs there are; whoever counts more has seen them all.
+    fn count_cpus(&mut self, count: u32, place: String) {
+        let known = self.cpu_count.as_ref().map_or(0, |known| known.value);
+        if count > known && count <= base::cpus::MOST_CPUS {
+            self.cpu_count = Some(Fact::new(count, place));
+        }
+    }
+
+    /// Keeps a value that a host says of itself.
+    fn gauge(&mut self, kind: GaugeKind, subject: &str, value: f64, place: String) {
+        if self.machine.gauges.len() < budget::SCREEN_ROWS {
+            self.machine.gauges.push(Gauge { kind, subject: subject.to_owned(), value, place });
+        } else {
+            self.leave_out("values of the host beyond the first", budget::SCREEN_ROWS);
+        }
+    }
+
     /// Notes what could not be read, as long as people might read that.
     fn unread(&mut self, sentence: String) {
         if self.machine.unread.len() < budget::UNREAD_SENTENCES {
@@ -185,17 +223,37 @@ const BLOCKS: &[Block] = &[
     cpus::json,
     lscpu::summary,
     lscpu::json,
+    lscpu::cpuinfo,
     pins::vcpus,
     pins::vcpuinfo,
     pins::emulator,
     pins::iothreads,
     pins::taskset,
+    pins::allowed,
     xml::elements,
     processes::rows,
     screen::head,
     screen::top,
+    screen::bare,
     counters::interrupts,
     counters::mpstat,
+    counters::system,
+    limits::schedinfo,
+    limits::cpu_stat,
+    limits::cpu_max,
+    limits::domstats,
+    limits::schedstat,
+    pressure::lines,
+    memory::meminfo,
+    memory::free,
+    memory::numastat,
+    memory::sar,
+    nodes::lstopo,
+    disks::domblkstat,
+    disks::iostat,
+    kernel::line,
+    named::settings,
+    named::sysctl,
     totals::vmstat,
     totals::average,
     totals::stat,
@@ -204,14 +262,17 @@ const BLOCKS: &[Block] = &[
     switch::pmd,
     switch::record,
     switch::other_config,
+    switch::statistics,
     switch::show,
     ethtool::coalescing,
     ethtool::offloads,
     ethtool::channels,
     iperf::text,
     iperf::json,
+    iperf::around,
     boot::line,
     pins::command,
+    named::heading,
     prompt::line,
 ];
 
@@ -251,7 +312,7 @@ fn of(domains: Vec<Domain>, texts: &[(String, String)]) -> (Machine, Vec<String>
             let (read, most) = (text.len(), budget::TEXT_BYTES >> 20);
             pasted.unread(format!("{file}: {read} of {whole} bytes were read; all texts together may have {most} MiB"));
         }
-        strange.extend(take(file, &plain(text), &mut pasted));
+        strange.extend(take(file, &marks::plain(text), &mut pasted));
     }
     for (what, (count, most)) in std::mem::take(&mut pasted.left_out) {
         pasted.machine.unread.push(format!("{what} {most} were not read: {count}"));
@@ -274,7 +335,7 @@ fn take(file: &str, plain: &str, pasted: &mut Pasted) -> Option<String> {
         pasted.unread(format!("{file}: lines of more than {} bytes were not read: {too_long}", budget::LINE_BYTES));
     }
     // Marks alone say nothing, and nothing of them is lost.
-    let marks = unquote(&mut lines);
+    let marks = marks::unquote(&mut lines);
     let written_lines = written(&lines) + marks + too_long + beyond;
     let text = Text { file, lines, ends: RefCell::default() };
     let told = blocks(&text, pasted);
@@ -314,38 +375,7 @@ fn shown(line: &str) -> String {
     }
 }
 
-/// Takes the marks of a mail that quotes them from lines: `> `, as often as it was answered. A single `>` may end an XML tag;
-/// it is a mark where a line beside it has one too. Fences of Markdown are marks as well. Returns how many lines held nothing
-/// but marks.
-fn unquote(lines: &mut [&str]) -> usize {
-    let marked = |line: &&str| line.trim_start().starts_with('>');
-    let (mut above, mut empty) = (false, 0);
-    for at in 0..lines.len() {
-        let line = lines[at];
-        let is_marked = marked(&line);
-        if is_marked && (above || line.trim_start().starts_with("> ") || lines.get(at + 1).is_some_and(marked)) {
-            lines[at] = line.trim_start_matches(|letter: char| letter == '>' || letter.is_whitespace());
-            empty += usize::from(lines[at].is_empty());
-        }
-        if ["```", "~~~"].iter().any(|fence| lines[at].trim_start().starts_with(fence)) {
-            lines[at] = "";
-            empty += 1;
-        }
-        above = is_marked;
-    }
-    empty
-}
-
 /// How many lines are not blank.
 fn written(lines: &[&str]) -> usize {
     lines.iter().filter(|line| !line.trim().is_empty()).count()
-}
-
-/// Text copied from a page's source has its angle brackets as entities; XML within is XML only without them.
-fn plain(text: &str) -> Cow<'_, str> {
-    if text.contains("&lt;domain") || text.contains("&lt;interface") || text.contains("&lt;cputune") {
-        text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&").into()
-    } else {
-        text.into()
-    }
 }

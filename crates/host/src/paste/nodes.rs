@@ -1,8 +1,73 @@
-//! `numactl -H`: CPUs, memory and distances of nodes.
+//! `numactl -H`: CPUs, memory and distances of nodes; and `lstopo` as text: packages, caches, cores and CPUs.
 
 use super::{Pasted, Text};
 use crate::budget;
 use crate::machine::Cpu;
+use std::collections::BTreeMap;
+
+/// `Machine (62GB total)` and what lies in it, as `lstopo --of console` draws it: P# are the kernel's numbers.
+pub(super) fn lstopo(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    if !(text.at(at).starts_with("Machine (") && text.at(at).contains("total")) {
+        return 0;
+    }
+    let number = |text: &str, sign: &str| -> Option<u32> {
+        let rest = text.split_once(sign)?.1;
+        rest[..rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len())].parse().ok()
+    };
+    let machine = &mut pasted.machine;
+    let (mut package, mut node, mut core, mut cache) = (None, None, None, None);
+    let mut end = at + 1;
+    // The lowest CPU of each cache.
+    let mut firsts: BTreeMap<u32, u32> = BTreeMap::new();
+    while end < text.lines.len() {
+        let line = text.at(end);
+        let known = [
+            "NUMANode",
+            "Package",
+            "Socket",
+            "Group",
+            "Die",
+            "L3",
+            "L2",
+            "L1",
+            "Core",
+            "PU",
+            "HostBridge",
+            "PCI",
+            "Net ",
+            "Block ",
+            "OpenFabrics",
+            "CoProc",
+            "GPU",
+        ];
+        if line.is_empty() || !known.iter().any(|name| line.starts_with(name)) {
+            break;
+        }
+        for part in line.split(" + ") {
+            match part.split_whitespace().next() {
+                Some("Package" | "Socket") => package = number(part, "L#"),
+                Some("NUMANode") => {
+                    node = number(part, "P#").or(number(part, "L#")).filter(|node| *node < budget::NODES)
+                }
+                Some("L3") => cache = number(part, "L#"),
+                Some("Core") => core = number(part, "L#"),
+                Some("PU") => {
+                    let cpu = number(part, "P#").filter(|cpu| *cpu < base::cpus::MOST_CPUS);
+                    let (Some(cpu), Some(core)) = (cpu, core) else { continue };
+                    let last_cache = cache.map(|cache| *firsts.entry(cache).or_insert(cpu));
+                    machine.topology.cpus.insert(cpu, Cpu { core, package, node, last_cache });
+                    machine.topology.online.insert(cpu);
+                }
+                _ => {}
+            }
+        }
+        end += 1;
+    }
+    if !machine.topology.cpus.is_empty() {
+        (machine.topology.cores_unknown, machine.topology.place) = (false, text.place(at));
+    }
+    end - at
+}
 
 /// `available: 2 nodes (0-1)` and what follows.
 pub(super) fn numactl(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
@@ -50,4 +115,26 @@ pub(super) fn numactl(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
         machine.topology.place = text.place(at);
     }
     end - at
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::paste::read;
+
+    #[test]
+    fn lstopo_tells_cores_by_the_kernels_numbers() {
+        let text = "$ lstopo --of console\nMachine (62GB total)\n  Package L#0\n    NUMANode L#0 (P#0 31GB)\n    L3 L#0 (20MB)\n\
+            \x20     L2 L#0 (256KB) + L1d L#0 (32KB) + L1i L#0 (32KB) + Core L#0\n        PU L#0 (P#0)\n        PU L#1 (P#4)\n\
+            \x20     L2 L#1 (256KB) + L1d L#1 (32KB) + L1i L#1 (32KB) + Core L#1 + PU L#2 (P#1)\n\
+            \x20 Package L#1\n    NUMANode L#1 (P#1 31GB)\n    L3 L#1 (20MB) + L2 L#2 (256KB) + Core L#2 + PU L#3 (P#2)\n  HostBridge\n    PCI 00:1f.2 (SATA)\n";
+        let machine = read(&[("t".to_owned(), text.to_owned())]);
+        assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
+        let topology = &machine.topology;
+        assert_eq!(
+            (topology.cpus.len(), topology.cores().len(), topology.package_count(), topology.nodes().len()),
+            (4, 3, 2, 2)
+        );
+        assert_eq!(topology.of_core(0).to_string(), "0,4");
+        assert_eq!((topology.cpus[&2].node, topology.cpus[&2].last_cache), (Some(1), Some(2)));
+    }
 }

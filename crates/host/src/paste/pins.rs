@@ -4,7 +4,7 @@
 //! with `0      0`.
 
 use super::{Pasted, Text};
-use crate::machine::{Fact, Role, Thread};
+use crate::machine::{Fact, Role, Thread, role_of};
 use base::CpuSet;
 
 /// A row of virsh's tables: what stands before the list, and the list.
@@ -60,11 +60,18 @@ pub(super) fn vcpuinfo(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
         |line: &usize| ["CPU", "State", "CPU time", "CPU Affinity"].iter().any(|label| value(*line, label).is_some());
     let end = (at + 1..text.lines.len()).find(|line| !is_of_it(line)).unwrap_or(text.lines.len());
     let Some(domain) = pasted.named() else { return end - at };
+    let mut counted = None;
     for line in at + 1..end {
         if let Some(cpu) = value(line, "CPU").and_then(|cpu| cpu.parse().ok()) {
             domain.vcpu_last_cpus.insert(vcpu, text.fact(cpu, line));
         }
-        let set = value(line, "CPU Affinity").and_then(|told| match told.split_once(" (out of") {
+        let told = value(line, "CPU Affinity");
+        let count = told.and_then(|told| match told.split_once(" (out of") {
+            Some((_, count)) => count.trim().trim_end_matches(')').parse().ok(),
+            None => u32::try_from(told.len()).ok().filter(|_| letters(told).is_some()),
+        });
+        counted = counted.max(count);
+        let set = told.and_then(|told| match told.split_once(" (out of") {
             Some((list, _)) => CpuSet::parse(list),
             None => letters(told),
         });
@@ -73,6 +80,9 @@ pub(super) fn vcpuinfo(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
         }
     }
     domain.vcpus = domain.vcpus.max(Some(vcpu + 1));
+    if let Some(count) = counted {
+        pasted.count_cpus(count, text.place(at));
+    }
     end - at
 }
 
@@ -122,30 +132,84 @@ pub(super) fn taskset(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
         Some((tid.parse::<i32>().ok()?, set?))
     });
     let Some((tid, set)) = told else { return 0 };
-    let mut thread = Thread::new(Role::Other, "");
+    let role = if pasted.asks_for_workers { Role::Vhost } else { Role::Other };
+    let mut thread = Thread::new(role, if pasted.asks_for_workers { "vhost" } else { "" });
     thread.tid = Some(tid);
     thread.affinity = Some(Fact::new(set, text.place(at)));
     pasted.machine.threads.push(thread);
     1
 }
 
-/// A prompt with a `virsh` command: what follows is of the domain that it names.
+/// `/proc/193819/task/193824/status:Cpus_allowed_list:   0`, as `grep` prints it of several files.
+pub(super) fn allowed(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let told = text.at(at).split_once("Cpus_allowed_list:").and_then(|(file, list)| {
+        let ids: Vec<i32> = file.split('/').filter_map(|word| word.parse().ok()).collect();
+        Some((ids, file, CpuSet::parse(list.trim())?))
+    });
+    let Some((ids, file, set)) = told else { return 0 };
+    let (Some(process), Some(thread)) = (ids.first(), ids.last()) else {
+        return named_mask(file.trim(), text.fact(set, at), pasted);
+    };
+    let mut told = Thread::new(Role::Other, "");
+    (told.pid, told.tid) = (Some(*process), Some(*thread));
+    told.affinity = Some(Fact::new(set, text.place(at)));
+    pasted.machine.threads.push(told);
+    1
+}
+
+/// `CPU 0/KVM Cpus_allowed_list: 4`: a loop over threads printed their names and not their ids.
+fn named_mask(name: &str, set: Fact<CpuSet>, pasted: &mut Pasted) -> usize {
+    let role = role_of(name).map(|(role, _)| role);
+    let Some(domain) = pasted.named() else { return 1 };
+    match role {
+        Some(Role::Vcpu(vcpu)) => {
+            domain.vcpus = domain.vcpus.max(Some(vcpu + 1));
+            domain.vcpu_pins.insert(vcpu, set);
+        }
+        Some(Role::Emulator) => domain.emulator_pins.push(set),
+        Some(Role::IoThread(thread)) => {
+            domain.iothreads = domain.iothreads.max(thread);
+            domain.iothread_pins.insert(thread, set);
+        }
+        Some(Role::Vhost | Role::Pmd | Role::Other) | None => return 0,
+    }
+    1
+}
+
+/// Commands of virsh whose output is of the domain that they name.
+const NAME_A_DOMAIN: &[&str] =
+    &["vcpupin", "emulatorpin", "iothreadpin", "iothreadinfo", "dumpxml", "vcpuinfo", "schedinfo"];
+
+/// A `virsh` command: what follows is of the domain that it names. One that pins says where somebody wanted the thread.
 pub(super) fn command(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let mut words = text.at(at).split_whitespace().skip_while(|word| !word.ends_with("virsh"));
     words.next();
-    let asks =
-        |word: &&str| ["vcpupin", "emulatorpin", "iothreadpin", "iothreadinfo", "dumpxml", "vcpuinfo"].contains(word);
-    if words.next().filter(asks).is_none() {
-        return 0;
-    }
-    match words.find(|word| !word.starts_with('-')) {
-        Some(domain) => {
-            pasted.domain = domain.trim_matches(['\'', '"']).to_owned();
-            pasted.named();
-            1
+    let Some(asked) = words.next().filter(|word| NAME_A_DOMAIN.contains(word)) else { return 0 };
+    // A comment behind the command is none of it.
+    let mut words = words.take_while(|word| !word.starts_with('#')).filter(|word| !word.starts_with('-'));
+    let Some(domain) = words.next() else { return 0 };
+    pasted.domain = domain.trim_matches(['\'', '"']).to_owned();
+    let rest: Vec<&str> = words.collect();
+    let Some(domain) = pasted.named() else { return 1 };
+    let place = || format!("{}, asked for", text.place(at));
+    let set = |list: &str| CpuSet::parse(list).filter(|set| !set.is_empty()).map(|set| Fact::new(set, place()));
+    match (asked, rest.as_slice()) {
+        ("vcpupin", [vcpu, list, ..]) => {
+            let vcpu = vcpu.parse::<u32>().ok().filter(|vcpu| *vcpu < base::cpus::MOST_CPUS);
+            if let Some((vcpu, set)) = vcpu.zip(set(list)) {
+                domain.vcpu_pins.insert(vcpu, set);
+                domain.vcpus = domain.vcpus.max(Some(vcpu + 1));
+            }
         }
-        None => 0,
+        ("emulatorpin", [list, ..]) => domain.emulator_pins.extend(set(list)),
+        ("iothreadpin", [thread, list, ..]) => {
+            if let Some((thread, set)) = thread.parse().ok().zip(set(list)) {
+                domain.iothread_pins.insert(thread, set);
+            }
+        }
+        _ => {}
     }
+    1
 }
 
 #[cfg(test)]
@@ -165,6 +229,27 @@ mod tests {
         let last: Vec<_> = machine.threads.iter().map(|thread| thread.last_cpu.as_ref().map(|cpu| cpu.value)).collect();
         assert_eq!(last, [Some(3), None, None], "of the emulator nothing was told");
         assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
+    }
+
+    #[test]
+    fn commands_that_pin_say_where_threads_were_wanted() {
+        let text = "virsh vcpupin vm1 0 3\n# virsh vcpupin vm1 1 4 --live\n$ virsh emulatorpin vm1 7   # the rest\n";
+        let machine = read(&[("t".to_owned(), text.to_owned())]);
+        let domain = &machine.domains[0];
+        let pins: Vec<String> = domain.vcpu_pins.values().map(|pin| format!("{} {}", pin.value, pin.place)).collect();
+        assert_eq!(
+            (domain.vcpu_count(), pins),
+            (2, vec!["3 t:1, asked for".to_owned(), "4 t:2, asked for".to_owned()])
+        );
+        assert_eq!(domain.emulator_pins[0].value.to_string(), "7");
+    }
+
+    #[test]
+    fn status_files_tell_where_threads_may_run() {
+        let text = "/proc/193819/task/193819/status:Cpus_allowed_list:\t0-23\n/proc/193819/task/193824/status:Cpus_allowed_list:\t0\n";
+        let machine = read(&[("t".to_owned(), text.to_owned())]);
+        let told: Vec<_> = machine.threads.iter().map(|thread| (thread.pid, thread.tid)).collect();
+        assert_eq!(told, [(Some(193_819), Some(193_819)), (Some(193_819), Some(193_824))]);
     }
 
     #[test]

@@ -40,7 +40,10 @@ impl Columns {
         // `pidstat -h` marks its header, so that programs skip it.
         let words: Vec<&str> = header.trim_start_matches('#').split_whitespace().collect();
         let column = |names: &[&str]| words.iter().position(|word| names.contains(word));
-        let known = column(OF_PS).is_some() && column(WITH_BLANKS).is_none() && column(&["TIME+"]).is_none();
+        // Without `-t` pidstat has processes alone.
+        let is_pidstat = column(&["UID"]).is_some() && column(&["PID"]).is_some() && words.last() == Some(&"Command");
+        let is_ps = column(OF_PS).is_some() && column(WITH_BLANKS).is_none() && column(&["TIME+"]).is_none();
+        let known = is_ps || is_pidstat;
         let command = column(&["COMMAND", "CMD", "Command"]).filter(|_| known)?;
         let (process, thread) = (column(&["PID", "TGID"]), column(&["TID", "LWP", "SPID"]));
         process.or(thread)?;
@@ -163,11 +166,13 @@ pub(super) fn rows(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
             true => Columns::of_pidstat(text.at(end)).is_some(),
             false => columns.row(text, end, &mut None).is_some_and(|row| !row.command.is_empty()),
         };
-        if !is_row || !has_header && !is_headless() {
+        // A prompt, or a line of another program, ends the table.
+        let row = columns.row(text, end, &mut process);
+        if !is_row || row.is_none() || !has_header && !is_headless() {
             break;
         }
         if pasted.may_take_row() {
-            screen.rows.extend(columns.row(text, end, &mut process));
+            screen.rows.extend(row);
         }
         end += 1;
     }

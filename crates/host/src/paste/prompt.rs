@@ -5,20 +5,31 @@ use super::{Pasted, Text};
 /// Programs whose output is read here, and those that people pass it through.
 const PROGRAMS: &[&str] = &[
     "cat",
+    "dmesg",
     "ethtool",
+    "free",
     "grep",
+    "head",
+    "iostat",
     "iperf3",
     "lscpu",
+    "lstopo",
     "lsvmbus",
     "mpstat",
     "numactl",
+    "numastat",
     "ovs-appctl",
     "ovs-vsctl",
+    "pgrep",
     "pidstat",
     "ps",
+    "sar",
+    "sysctl",
+    "tail",
     "taskset",
     "top",
     "virsh",
+    "vmstat",
     "watch",
 ];
 
@@ -31,17 +42,21 @@ pub(super) fn command(line: &str) -> Option<Vec<&str>> {
     let comes_before =
         |word: &str| word.ends_with(['#', '$', '%', '>']) || word.contains('=') || matches!(word, "sudo" | "time");
     let is_option = |word: &str| word.len() > 1 && word.starts_with('-');
-    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
+    let is_number = |word: &str| word == "ALL" || word.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
     let is_asked = match at {
-        0 => words.windows(2).all(|pair| is_option(pair[1]) || is_option(pair[0]) && is_number(pair[1])),
+        0 => words
+            .windows(2)
+            .all(|pair| is_option(pair[1]) || is_number(pair[1]) && (is_option(pair[0]) || is_number(pair[0]))),
         _ => comes_before(words[at - 1]),
     };
     is_asked.then(|| words[at..].to_vec())
 }
 
 /// A prompt says what comes, and nothing else.
-pub(super) fn line(text: &Text<'_>, at: usize, _: &mut Pasted) -> usize {
-    usize::from(command(text.at(at)).is_some())
+pub(super) fn line(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let Some(words) = command(text.at(at)) else { return 0 };
+    pasted.asks_for_workers = words.iter().any(|word| word.contains("vhost"));
+    1
 }
 
 #[cfg(test)]
@@ -56,6 +71,7 @@ mod tests {
             ("user@host:~$ sudo /usr/bin/top -H -b", vec!["/usr/bin/top", "-H", "-b"]),
             ("lscpu", vec!["lscpu"]),
             ("top -Hp 41190", vec!["top", "-Hp", "41190"]),
+            ("mpstat -P ALL 1 5", vec!["mpstat", "-P", "ALL", "1", "5"]),
             ("$ pidstat -t 1 | grep vhost", vec!["pidstat", "-t", "1", "|", "grep", "vhost"]),
         ] {
             assert_eq!(command(line), Some(words), "{line}");

@@ -1,12 +1,12 @@
 //! `top`, of processes or of threads (`-H`): columns by the header, because everybody sets them otherwise.
 
-use super::{Pasted, Text, totals};
+use super::{Pasted, Text, memory, totals};
 use crate::machine::{Screen, TopRow};
 
 /// What stands above the rows: how each line begins, and a word that it has besides. Names: procps-ng 4.0, top(1); before 3.3
 /// `Cpu(s):` and `Mem:`.
 const HEAD: &[(&str, &str)] = &[
-    ("top - ", "load average"),
+    ("top - ", " up "),
     ("Tasks:", " total,"),
     ("Threads:", " total,"),
     ("%Cpu", " id,"),
@@ -26,6 +26,7 @@ pub(super) fn head(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     if !HEAD.iter().any(is_head) {
         return 0;
     }
+    memory::of_screen(text, at, pasted);
     let Some((cpu, shares)) = line.trim_start_matches('%').strip_prefix("Cpu").and_then(|rest| rest.split_once(':'))
     else {
         return 1;
@@ -88,6 +89,42 @@ pub(super) fn top(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     }
     pasted.machine.screens.push(screen);
     end - at
+}
+
+/// Rows of `top` whose header was left out, in the layout that it has by itself.
+pub(super) fn bare(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let of = |line: usize| -> Option<TopRow> {
+        let cells: Vec<&str> = text.at(line).split_whitespace().collect();
+        let [pid, _, priority, nice, _, _, _, state, share, memory, time, ..] = cells[..] else { return None };
+        let is_number = |cell: &str| cell.parse::<i32>().is_ok();
+        let is_row = (priority == "rt" || is_number(priority))
+            && is_number(nice)
+            && state.len() == 1
+            && "RSDTtZIX".contains(state)
+            && percent(memory).is_some()
+            && cells.len() > 11;
+        let row = TopRow {
+            place: text.place(line),
+            pid: pid.parse().ok()?,
+            process: None,
+            state: state.chars().next()?,
+            share: Some(percent(share)?),
+            average: false,
+            wait: None,
+            time_cs: Some(hundredths(time).or_else(|| time.split_once(':').and(Some(0)))?).filter(|time| *time > 0),
+            command: cells[11..].join(" "),
+            last_cpu: None,
+        };
+        is_row.then_some(row)
+    };
+    let rows: Vec<TopRow> = (at..text.lines.len()).map_while(of).collect();
+    if rows.is_empty() {
+        return 0;
+    }
+    let taken = rows.len();
+    let rows = rows.into_iter().filter(|_| pasted.may_take_row()).collect();
+    pasted.machine.screens.push(Screen { place: text.place(at), rows });
+    taken
 }
 
 /// `17.9`, or `17,9` where the language writes it so, as a share of one CPU.

@@ -5,7 +5,7 @@
 use super::{Pasted, Text};
 use crate::budget;
 use crate::machine::ovsdb::{Row, printed};
-use crate::machine::{Bridge, Pmd, PmdQueue, SwitchPort};
+use crate::machine::{Bridge, Pmd, PmdQueue, PortCounters, SwitchPort};
 
 /// `pmd thread numa_id 0 core_id 4:` and what it serves. People retype it: without the first words, with commas, all on one line.
 pub(super) fn pmd(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
@@ -96,6 +96,28 @@ pub(super) fn other_config(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> u
         return 0;
     }
     pasted.ovs.set("Open_vSwitch", "", [("other_config".to_owned(), printed(line))].into());
+    1
+}
+
+/// `{ovs_tx_failure_drops=7, rx_packets=5, ..}`, what `ovs-vsctl get interface NAME statistics` prints; the name is in the command.
+pub(super) fn statistics(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let line = text.at(at);
+    if !(line.starts_with('{') && line.ends_with('}') && line.contains("_packets=")) {
+        return 0;
+    }
+    let asked = (at.saturating_sub(2)..at).rev().find_map(|above| {
+        let words: Vec<&str> = text.at(above).split_whitespace().collect();
+        let place = words.iter().position(|word| word.eq_ignore_ascii_case("interface"))?;
+        Some((*words.get(place + 1)?).to_owned())
+    });
+    let port = asked.unwrap_or_else(|| "an interface".to_owned());
+    let counters = crate::polled::ports::of_interface(line);
+    let statistics = &mut pasted.machine.switch.statistics;
+    if statistics.len() < budget::PORTS {
+        statistics.push(text.fact(PortCounters { port, counters }, at));
+    } else {
+        pasted.leave_out("counters of interfaces beyond the first", budget::PORTS);
+    }
     1
 }
 

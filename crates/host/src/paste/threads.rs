@@ -4,9 +4,9 @@
 //! Rows of screens are put to them: vhost by name; a vCPU by its name, or where a screen shows QEMU's threads under one
 //! name, by the CPUs that they ran on (QEMU makes vCPU threads in a row, so that their ids follow each other).
 
-use super::{Pasted, groups};
+use super::{Pasted, groups, limits};
 use crate::budget;
-use crate::machine::{Domain, Fact, Machine, Role, Thread, TopRow, role_of, vm_named_in};
+use crate::machine::{Cpu, Domain, Fact, Machine, Role, Thread, TopRow, domain_of, role_of, vm_named_in};
 use crate::sched::Shares;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,12 +14,32 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 const MOST_OF_A_THREAD: f64 = 1.05;
 
 /// Threads of all domains, with what screens and `taskset` say of them; polling threads, which serve all.
-pub(super) fn finish(pasted: Pasted) -> Machine {
+pub(super) fn finish(mut pasted: Pasted) -> Machine {
+    limits::finish(&mut pasted);
     let mut machine = pasted.machine;
     if !pasted.ovs.is_empty() {
         machine.switch.add(pasted.ovs.switch("ovs-vsctl"));
     }
+    if machine.topology.cpus.is_empty()
+        && let Some(count) = pasted.cpu_count
+    {
+        let cpus = (0..count.value).map(|cpu| (cpu, Cpu { core: cpu, ..Cpu::default() }));
+        machine.topology.cpus = cpus.collect();
+        machine.topology.online = (0..count.value).collect();
+        (machine.topology.cores_unknown, machine.topology.place) = (true, count.place);
+    }
     let vms = name_domains(&mut machine);
+    for row in machine.screens.iter().flat_map(|screen| &screen.rows) {
+        // A definition says it all; a screen may have cut the command.
+        let Some(name) = vm_named_in(&row.command).filter(|_| row.command.contains(" -smp ")) else { continue };
+        let Some(known) = machine.domains.iter_mut().find(|domain| domain.name == name && domain.whole.is_none())
+        else {
+            continue;
+        };
+        if known.topology.is_none() && known.interfaces.is_empty() {
+            known.add(domain_of(&row.command.replace(' ', "\0"), &name, &row.place));
+        }
+    }
     let told: Vec<Thread> = std::mem::take(&mut machine.threads);
     let rows: Vec<TopRow> = machine.screens.iter().flat_map(|screen| screen.rows.iter().cloned()).collect();
     let domains = machine.domains.clone();
@@ -28,7 +48,12 @@ pub(super) fn finish(pasted: Pasted) -> Machine {
     for domain in &domains {
         let rows = by_vm.get(domain.name.as_str()).map_or(&[][..], Vec::as_slice);
         let owner = vms.processes.get(&domain.name).copied().or(domain.pid);
-        let threads = of_domain(domain, rows, owner);
+        let mut threads = of_domain(domain, rows, owner);
+        for thread in &mut threads {
+            if let Role::Vcpu(vcpu) = thread.role {
+                thread.time_group = limits::group_of(&machine.quotas, &domain.name, vcpu);
+            }
+        }
         if threads.len() > left {
             let most = budget::DOMAIN_THREADS;
             machine
@@ -38,6 +63,13 @@ pub(super) fn finish(pasted: Pasted) -> Machine {
         }
         left -= threads.len();
         machine.threads.extend(threads);
+    }
+    for process in std::mem::take(&mut machine.process_memory) {
+        let of_domain = domains.iter().find(|domain| domain.pid == Some(process.pid)).map(|domain| &domain.name);
+        match vms.by_process.get(&process.pid).or(of_domain) {
+            Some(vm) => drop(machine.vm_memory.insert(vm.clone(), process.bytes)),
+            None => machine.process_memory.push(process),
+        }
     }
     let mut known: HashMap<i32, usize> =
         machine.threads.iter().enumerate().rev().filter_map(|(index, thread)| Some((thread.tid?, index))).collect();
@@ -52,11 +84,21 @@ pub(super) fn finish(pasted: Pasted) -> Machine {
         known.insert(tid, machine.threads.len());
         machine.threads.push(thread);
     }
-    for thread in told {
+    let by_tid: HashMap<i32, &TopRow> = rows.iter().map(|row| (row.pid, row)).collect();
+    for mut thread in told {
         let Some(tid) = thread.tid else { continue };
         match known.get(&tid) {
             Some(index) => machine.threads[*index].affinity = thread.affinity,
             None => {
+                // Another thread of a VM's process, by the screen that names it; a worker is the only VM's.
+                let row = by_tid.get(&tid);
+                let of_vm = row.and_then(|row| vms.by_process.get(&row.process?));
+                if let Some((row, vm)) = row.zip(of_vm).filter(|_| thread.role == Role::Other) {
+                    thread.name = program(&row.command).to_owned();
+                    (thread.role, thread.vm, thread.pid) = (Role::Emulator, Some(vm.clone()), row.process);
+                } else if let (Role::Vhost, [only]) = (thread.role, domains.as_slice()) {
+                    (thread.vm, thread.assumed) = (Some(only.name.clone()), true);
+                }
                 known.insert(tid, machine.threads.len());
                 machine.threads.push(thread);
             }

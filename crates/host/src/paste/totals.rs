@@ -4,7 +4,7 @@
 //! Sources: vmstat(8) and top(1) of procps-ng 4.0, sar(1), mpstat(1) and iostat(1) of sysstat 12.6, proc_stat(5).
 
 use super::{Pasted, Text};
-use crate::machine::{CpuUse, Fact, TotalUse};
+use crate::machine::{CpuUse, Fact, GaugeKind, TotalUse};
 
 /// Lines of `vmstat` and `sar` that are kept: a day in steps of a minute.
 const MOST_TOTALS: usize = 1_440;
@@ -54,6 +54,17 @@ pub(super) fn vmstat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         let percent = |names: &[&str]| number(cells[column(names[0]).filter(|_| names[0] != "si")?]);
         if let Some(told) = of_percents(percent) {
             pasted.total(text.fact(told, end));
+        }
+        // Swapped in and out stand before the shares, in KiB a second.
+        let places = [
+            ("si", GaugeKind::SwappedIn, 1_024.0),
+            ("so", GaugeKind::SwappedOut, 1_024.0),
+            ("b", GaugeKind::TasksBlocked, 1.0),
+        ];
+        for (name, kind, scale) in places {
+            if let Some(value) = column(name).and_then(|column| number(cells[column])) {
+                pasted.gauge(kind, "", value * scale, text.place(end));
+            }
         }
         end += 1;
     }

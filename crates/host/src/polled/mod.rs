@@ -4,6 +4,7 @@
 //! pmd       ovs-appctl dpif-netdev/pmd-perf-show, pmd-stats-show (3.x, 2.x)   cycles and packets of each polling thread
 //! flows     ovs-appctl dpctl/dump-flows                                       packets of each flow
 //! ports     ovs-ofctl dump-ports, ovs-vsctl get interface NAME statistics     counters of each port
+//! traffic   lines of NFVbench, totals of TRex                                 what was sent, and what did not come back
 //! testpmd   show port stats all, show fwd stats all                           packets of each port of testpmd
 //! ```
 //! In: text, as it was printed, saved or pasted: lines of other things in between are passed over. Out: numbers; what was not
@@ -13,6 +14,7 @@ pub mod flows;
 pub mod pmd;
 pub mod ports;
 pub mod testpmd;
+pub mod traffic;
 
 /// Threads, flows or ports that are kept of one text: a switch has some hundred ports, and OpenFlow numbers 65,280.
 const MOST: usize = 65_536;

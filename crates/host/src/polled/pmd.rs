@@ -20,6 +20,8 @@ pub struct PmdStatistics {
     /// Those of turns that found packets. `pmd-perf-show` prints them as a share with one decimal.
     pub busy_cycles: Option<u64>,
     pub packets: Option<u64>,
+    /// Packets a second, where it prints them.
+    pub packets_per_s: Option<f64>,
     /// Passes through the tables; a packet that is recirculated takes several.
     pub passes: Option<u64>,
     /// Passes that were found in the cache of exact matches.
@@ -47,6 +49,8 @@ type Slot = fn(&mut PmdStatistics) -> &mut Option<u64>;
 const LINES: &[(&str, Slot)] = &[
     ("iterations", |pmd| &mut pmd.iterations),
     ("used tsc cycles", |pmd| &mut pmd.used_cycles),
+    // Until 2.12.
+    ("cycles", |pmd| &mut pmd.used_cycles),
     ("rx packets", |pmd| &mut pmd.packets),
     ("packets received", |pmd| &mut pmd.packets),
     ("datapath passes", |pmd| &mut pmd.passes),
@@ -105,11 +109,16 @@ pub fn read(text: &str) -> Vec<PmdStatistics> {
             *slot(thread) = number(rest).or(*slot(thread));
         }
         match name.as_str() {
-            // `- busy iterations:  2131160  (100.0 % of used cycles)`
-            "busy iterations" => {
+            // `- busy iterations:  2131160  (100.0 % of used cycles)`, until 2.12 `- busy:  86009  (84.1 % cycles)`
+            "busy iterations" | "busy" => {
                 let share = bracket(rest).and_then(fraction).filter(|percent| *percent <= 100.0);
                 let used = thread.used_cycles;
                 thread.busy_cycles = share.zip(used).map(|(percent, used)| (used as f64 * percent / 100.0) as u64);
+            }
+            // `Rx packets:  2399607  (2381 Kpps, 848 cycles/pkt)`
+            "rx packets" => {
+                let thousands = bracket(rest).and_then(|rate| rate.split_once(" Kpps")?.0.trim().parse::<f64>().ok());
+                thread.packets_per_s = thousands.map(|thousands| thousands * 1e3);
             }
             "idle cycles" | "polling cycles" => idle_cycles = number(rest),
             "tx batches" => thread.packets_per_batch = bracket(rest).and_then(fraction),
@@ -142,6 +151,15 @@ fn heading(line: &str) -> Option<PmdStatistics> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_layout_until_2_12_is_read() {
+        let text = "pmd thread numa_id 0 core_id 1:\n\n  Cycles:            2419034712  (2.40 GHz)\n  Iterations:            572817  (1.76 us/it)\n  - idle:                486808  (15.9 % cycles)\n  - busy:                 86009  (84.1 % cycles)\n  Rx packets:           2399607  (2381 Kpps, 848 cycles/pkt)\n";
+        let thread = &read(text)[0];
+        assert_eq!((thread.packets, thread.packets_per_s, thread.cpu), (Some(2_399_607), Some(2_381_000.0), Some(1)));
+        let (busy, cycles) = (thread.busy_share().unwrap(), thread.cycles_per_packet().unwrap());
+        assert!((busy - 0.841).abs() < 1e-3 && (cycles - 848.0).abs() < 1.0, "{busy} {cycles}");
+    }
 
     /// Open vSwitch 3.1.0 of Debian 12, a chain of one VNF under load, and the main thread.
     const PERF: &str = "\

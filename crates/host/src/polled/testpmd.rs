@@ -29,6 +29,8 @@ pub struct PortStatistics {
     pub tx_packets: Option<u64>,
     /// Their bytes, without FCS.
     pub(crate) tx_bytes: Option<u64>,
+    /// Packets that the port could not send.
+    pub tx_errors: Option<u64>,
     /// Packets per second since they were shown before.
     pub rx_pps: Option<u64>,
     /// The same of packets that were sent.
@@ -103,6 +105,7 @@ fn counted(line: &str, into: &mut PortStatistics) {
             "RX-nombuf" => into.rx_nombuf = Some(value),
             "TX-packets" => into.tx_packets = Some(value),
             "TX-bytes" => into.tx_bytes = Some(value),
+            "TX-errors" => into.tx_errors = Some(value),
             "Rx-pps" => into.rx_pps = Some(value),
             "Tx-pps" => into.tx_pps = Some(value),
             _ => {}

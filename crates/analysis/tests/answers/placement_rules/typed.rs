@@ -13,8 +13,11 @@ fn found(rule: &str, machine: Machine) -> Finding {
 
 #[test]
 fn memory_is_moved_back_only_as_a_whole_and_huge_pages_not_at_all() {
-    let away = |memory: &[(u32, u64)], huge: bool| {
+    let away = |memory: &[(u32, u64)], huge: bool, busy: f64| {
         let mut machine = quiet();
+        for cpu in 4..8 {
+            machine.cpu_use.insert(cpu, CpuUse { busy, idle: 1.0 - busy, ..CpuUse::default() });
+        }
         machine.vm_memory.insert("web".into(), fact(memory.iter().copied().collect()));
         machine.domains[0].huge_pages = huge;
         machine.domains[0].memory_bytes = Some(1 << 30);
@@ -23,12 +26,18 @@ fn memory_is_moved_back_only_as_a_whole_and_huge_pages_not_at_all() {
         }
         found("PLC-MEMORY", machine)
     };
-    let whole = away(&[(1, 1 << 30)], false);
+    let whole = away(&[(1, 1 << 30)], false, 1.0);
     assert!(whole.fix[0].starts_with("migratepages 10 1 0 "), "{:?}", whole.fix);
     assert_eq!(whole.undo, ["migratepages 10 0 1"]);
-    let part = away(&[(0, 1 << 30), (1, 1 << 29)], false);
+    let part = away(&[(0, 1 << 30), (1, 1 << 29)], false, 1.0);
     assert!(part.undo[0].starts_with("# no undo for `migratepages 10 1 0`"), "{:?}", part.undo);
-    let huge = away(&[(1, 1 << 30)], true);
+    let free = away(&[(1, 1 << 30)], false, 0.0);
+    assert!(
+        free.fix.iter().all(|line| line.starts_with("virsh vcpupin web ")),
+        "the vCPUs go to their memory: {:?}",
+        free.fix
+    );
+    let huge = away(&[(1, 1 << 30)], true, 1.0);
     assert!(!huge.fix.iter().any(|line| line.starts_with("migratepages")), "{:?}", huge.fix);
     assert!(huge.evidence.iter().any(|seen| seen.what == "node 0 has no huge pages at all"), "{:?}", huge.evidence);
 }

@@ -27,6 +27,13 @@ pub(super) fn groups(samples: &Samples<'_>, machine: &mut Machine) {
     let limited = above(machine, |thread| thread.time_group.as_deref());
     let limited = limited.into_iter().filter_map(|path| Some((path.to_owned(), quota(samples, path)?)));
     (machine.quotas, machine.cgroups) = (limited.collect(), known);
+    // Within an isolated partition the scheduler balances nothing, as with `isolcpus`.
+    let isolated = machine.cgroups.values().filter(|group| group.partition.as_deref() == Some("isolated"));
+    let isolated: Vec<CpuSet> = isolated.filter_map(|group| Some(group.effective.as_ref()?.value.clone())).collect();
+    if !isolated.is_empty() {
+        let booted = machine.topology.isolated.take().unwrap_or_default();
+        machine.topology.isolated = Some(isolated.iter().fold(booted, |all, cpus| all.or(cpus)));
+    }
 }
 
 fn above(machine: &Machine, group: impl Fn(&Thread) -> Option<&str>) -> BTreeSet<&str> {

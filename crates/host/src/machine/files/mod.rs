@@ -16,6 +16,7 @@ mod vmbus;
 
 use super::ovsdb::Tables;
 use super::{Fact, Machine, Topology, domains_of};
+use crate::processor::Processor;
 use crate::snapshot::DOMAINS;
 use crate::{Snapshot, budget};
 use std::collections::BTreeSet;
@@ -95,6 +96,7 @@ impl Machine {
         let Some(last) = samples.last() else { return machine };
         let samples = Samples { first: samples.first().filter(|_| samples.len() > 1), last };
         machine.topology = Topology::of_snapshot(last);
+        machine.vendor = Processor::of(last).map(|processor| Fact::new(processor.vendor, "proc/cpuinfo"));
         machine.nodes = cpus::nodes(last);
         machine.cpu_use = cpus::usage(&samples);
         machine.span_ns = samples.both("proc/stat").map(|(_, _, span)| span);

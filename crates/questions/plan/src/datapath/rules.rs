@@ -67,7 +67,7 @@ const RULES: &[Rule<Check>] = &[
 
 /// What the rules say of themselves.
 pub fn words() -> Vec<Words> {
-    RULES.iter().map(Rule::words).chain(measured::rules::words()).collect()
+    RULES.iter().map(Rule::words).chain(measured::rules::words()).chain(measured::judged::words()).collect()
 }
 
 pub(super) fn findings(planned: &Planned<'_>) -> Vec<Finding> {

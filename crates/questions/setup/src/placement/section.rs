@@ -3,14 +3,14 @@
 use super::advise::advise;
 use super::model::Model;
 use super::proposal::{Advice, Verdict};
-use super::{figure, hypotheses, preemptors, rivals, tables};
+use super::{figure, host, hypotheses, preemptors, rivals, tables};
 use crate::placements::placements;
+use ::host::machine::{Role, Topology};
 use base::in_order;
 use base::number::{duration, list, many};
 use base::shell::quoted;
 use base::{CpuSet, Section, Severity, Unknown};
 use facts::{Answer, Case, Error};
-use host::machine::{Role, Topology};
 
 /// The question this folder answers.
 pub const QUESTION: &str = "Which threads compete for which CPU, and what should change?";
@@ -46,7 +46,7 @@ pub fn section(models: &[Model]) -> Section {
     section.tables = [tables::proposal, tables::plans, tables::threads, tables::cpus, tables::domain_xml]
         .map(|table| table(models))
         .into();
-    let first = [rivals::table(models), hypotheses::table(models)];
+    let first = [rivals::table(models), hypotheses::table(models), host::table(models)];
     section.tables.splice(0..0, first.into_iter().filter(|table| !table.rows.is_empty()));
     section.figures = models.iter().filter_map(figure::topology).collect();
     section.unknown = models.iter().flat_map(unknown).collect();
@@ -55,7 +55,7 @@ pub fn section(models: &[Model]) -> Section {
         section
             .tables
             .iter_mut()
-            .filter(|table| table.spec.name != tables::THREADS.name)
+            .filter(|table| ![tables::THREADS.name, host::HOST.name].contains(&table.spec.name))
             .for_each(|table| table.shown = None);
     }
     section
@@ -82,13 +82,17 @@ fn about(model: &Model) -> Vec<String> {
         ));
     }
     for run in &machine.throughput {
+        let way = if run.direction.is_empty() { String::new() } else { format!(" {}", run.direction) };
+        let streams = match run.streams {
+            0 => String::new(),
+            count => format!(" in {}", many(u64::from(count), "stream")),
+        };
         let again =
             run.retransmits.map_or(String::new(), |count| format!(", {} retransmitted", many(count, "segment")));
         lines.push(format!(
-            "{}: iperf3 measured {:.3} Gbit/s in {} over {:.0} s{again} ({})",
+            "{}: iperf3 measured {:.3} Gbit/s{way}{streams} over {:.0} s{again} ({})",
             model.id,
             run.bits_per_s.value / 1e9,
-            many(u64::from(run.streams), "stream"),
             run.seconds,
             run.bits_per_s.place
         ));
@@ -127,15 +131,22 @@ fn vms(models: &[Model]) -> usize {
 
 /// The answer as a person would say it.
 fn summary(models: &[Model], section: &Section) -> String {
-    if vms(models) == 0 {
-        return no_vm(models).to_owned();
-    }
-    let mut sentences = Vec::new();
     let worst =
         section.findings.iter().find(|finding| finding.severity >= Severity::Medium && finding.rule.starts_with("PLC"));
+    if vms(models) == 0 {
+        let of_host = worst.map(|finding| format!("{}. ", sentence_case(&finding.title)));
+        let carried = models.iter().flat_map(|model| &model.machine.throughput).map(|run| {
+            let way = if run.direction.is_empty() { String::new() } else { format!(" {}", run.direction) };
+            format!("{:.2} Gbit/s{way}", run.bits_per_s.value / 1e9)
+        });
+        let carried: Vec<String> = carried.collect();
+        let carried = (!carried.is_empty()).then(|| format!("iperf3 measured {}. ", list(&carried)));
+        return format!("{}{}{}", of_host.unwrap_or_default(), carried.unwrap_or_default(), no_vm(models));
+    }
+    let mut sentences = Vec::new();
     match worst {
-        Some(finding) => sentences.push(format!("{}.", finding.title)),
-        None => sentences.push("Nothing here shows threads of VMs competing for a CPU.".to_owned()),
+        Some(finding) => sentences.push(format!("{}.", sentence_case(&finding.title))),
+        None => sentences.push(format!("Nothing here shows threads of VMs competing for a CPU{}.", untold(models))),
     }
     if let Some(finding) = worst.filter(|finding| !finding.changes.is_empty()) {
         sentences.push(format!("Run: {}.", finding.fix[0]));
@@ -156,6 +167,37 @@ fn summary(models: &[Model], section: &Section) -> String {
         sentences.push(format!("The evidence contradicts itself in {}.", many(doubts, "point")));
     }
     sentences.join(" ")
+}
+
+/// What pasted text says nothing of, as the end of a sentence.
+fn untold(models: &[Model]) -> String {
+    use ::host::machine::GaugeKind;
+    let Some(model) = models.iter().find(|model| model.pasted) else { return String::new() };
+    let machine = &model.machine;
+    let has = |kinds: &[GaugeKind]| machine.gauges.iter().any(|gauge| kinds.contains(&gauge.kind));
+    let memory = has(&[GaugeKind::MemoryAvailable, GaugeKind::SwappedIn, GaugeKind::PressureSome])
+        || !machine.vm_memory.is_empty()
+        || !machine.process_memory.is_empty();
+    let disks =
+        has(&[GaugeKind::DiskBusy, GaugeKind::DiskRead, GaugeKind::PressureSome]) || !machine.total_use.is_empty();
+    let interrupts = !machine.irqs.is_empty() || !machine.cpu_use.is_empty();
+    let told = [("memory", memory), ("disks", disks), ("interrupts", interrupts)];
+    let missing: Vec<String> = told.iter().filter(|(_, told)| !told).map(|(name, _)| (*name).to_owned()).collect();
+    match missing.is_empty() {
+        true => String::new(),
+        false => format!("; of {} it says nothing", list(&missing)),
+    }
+}
+
+/// A title as the beginning of a sentence; names of VMs and threads stay as they are.
+fn sentence_case(title: &str) -> String {
+    let first = title.split_whitespace().next().unwrap_or_default();
+    let is_word = first.bytes().all(|byte| byte.is_ascii_lowercase());
+    let articles = ["a", "the", "tasks", "pages", "steal", "time", "threads", "memory", "interrupts", "kernel"];
+    match is_word && articles.contains(&first) {
+        true => format!("{}{}", first[..1].to_uppercase(), &title[1..]),
+        false => title.to_owned(),
+    }
 }
 
 /// Why there is nothing to say of VMs: only who saw all processes knows that there is none.
@@ -208,6 +250,14 @@ fn unknown(model: &Model) -> Vec<Unknown> {
             );
             say("vcpus", Some(f64::from(least)), "vCPUs", text);
         }
+    }
+    if !machine.process_memory.is_empty() && machine.domains.iter().any(|domain| domain.pid.is_none()) {
+        let pids: Vec<String> = machine.process_memory.iter().take(8).map(|process| process.pid.to_string()).collect();
+        let text = format!(
+            "Which VM runs in {} is unknown, so whose memory it is, too; also paste `pgrep -af guest=`.",
+            list(&pids)
+        );
+        say("processes", Some(machine.process_memory.len() as f64), "processes", text);
     }
     let silent =
         machine.threads.iter().filter(|thread| thread.role != Role::Other && thread.wait_share.is_none()).count();

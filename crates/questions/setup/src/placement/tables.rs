@@ -1,5 +1,6 @@
 //! The tables of the answer: threads, CPUs, and what is proposed.
 
+use super::host::HOST;
 use super::hypotheses::HYPOTHESES;
 use super::model::Model;
 use super::preemptors::PREEMPTORS;
@@ -7,7 +8,8 @@ use super::rivals::RIVALS;
 use base::{Cell, Table, TableSpec, shown, table};
 
 /// All tables of this question, in reading order.
-pub const TABLES: &[&TableSpec] = &[&RIVALS, &HYPOTHESES, &PROPOSAL, &PLANS, &THREADS, &CPUS, &DOMAIN_XML, &PREEMPTORS];
+pub const TABLES: &[&TableSpec] =
+    &[&RIVALS, &HYPOTHESES, &HOST, &PROPOSAL, &PLANS, &THREADS, &CPUS, &DOMAIN_XML, &PREEMPTORS];
 
 /// Every thread of a VM: where it may run, what it ran, what it waited.
 pub const THREADS: TableSpec = table! {

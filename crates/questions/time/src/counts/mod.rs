@@ -85,7 +85,7 @@ fn sentence(counted: &Counted) -> String {
     // Tracepoints of one exit are several events: their sum is none of exits.
     let total = match counted.by {
         Counter::PerfKvmStat => many(total, what),
-        Counter::KvmStat | Counter::PerfStat => {
+        Counter::KvmStat | Counter::PerfStat | Counter::Debugfs => {
             many(largest.len() as u64, "kind of event").replace("kind of events", "kinds of event")
         }
     };

@@ -109,7 +109,10 @@ fn nothing_to_answer(part: &PartFlow) -> String {
         (true, false) => "no KVM event and no sched_switch".to_owned(),
         (true, true) => "no KVM event".to_owned(),
         (false, _) => {
-            format!("no event of a vCPU thread, such as kvm_exit or kvm_entry (KVM events: {})", list(&of_kvm))
+            format!(
+                "none that tells where a vCPU's time went, such as kvm_exit or kvm_entry (KVM events: {})",
+                list(&of_kvm)
+            )
         }
     };
     let needed = if has_switches { "group kvm" } else { "groups kvm and sched" };

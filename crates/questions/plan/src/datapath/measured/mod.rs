@@ -14,6 +14,7 @@ pub mod dials;
 mod figure;
 mod foretold;
 mod gaps;
+pub(super) mod judged;
 mod kinds;
 mod printed;
 pub(super) mod rules;

@@ -49,10 +49,23 @@ pub(super) const PORTS: TableSpec = table! {
     }
 };
 
-/// Tables [`PMDS`], [`QUEUES`], [`FLOWS`] and [`PORTS`], those that have rows.
+pub(super) const TRAFFIC: TableSpec = table! {
+    datapath.traffic version 1:
+    "One interval of a traffic generator, numbered from 0: packets since the run began, and of the interval what did not come back.";
+    key machine, key file, key_u64("") interval, text at, count tx_packets, count rx_packets, i64("packets") dropped,
+    share drop_share, f64("packets/s") tx_pps, f64("bit/s") tx_bits_per_s;
+    shown![
+        "What the traffic generator sent", MOST_ROWS;
+        file, at, tx_packets: "sent", rx_packets: "came back", dropped: "lost", drop_share: "of those sent", tx_pps: "sent/s",
+        tx_bits_per_s: "bit/s",
+    ]
+};
+
+/// Tables [`PMDS`], [`QUEUES`], [`FLOWS`], [`PORTS`] and [`TRAFFIC`], those that have rows.
 pub(super) fn tables(all: &[Printed]) -> Vec<Table> {
     let (mut pmds, mut queues, mut flows, mut ports) =
         (Table::new(&PMDS), Table::new(&QUEUES), Table::new(&FLOWS), Table::new(&PORTS));
+    let mut traffic = Table::new(&TRAFFIC);
     for text in all {
         let of = |text: &Printed| [Cell::from(text.machine.as_str()), text.path.as_str().into()];
         for pmd in text.pmds.iter().filter(|pmd| pmd.cpu.is_some()) {
@@ -86,6 +99,19 @@ pub(super) fn tables(all: &[Printed]) -> Vec<Table> {
             let rest: [Cell; 3] = [flow.in_port.as_str().into(), flow.actions.as_str().into(), flow.packets.into()];
             flows.push(of(text).into_iter().chain(rest).collect());
         }
+        for (number, interval) in (0_u64..).zip(&text.traffic) {
+            let rest: [Cell; 8] = [
+                number.into(),
+                interval.at.clone().into(),
+                interval.tx_packets.into(),
+                interval.rx_packets.into(),
+                interval.dropped.map_or(Cell::Missing, Cell::I64),
+                interval.drop_share.into(),
+                interval.tx_pps.into(),
+                interval.tx_bits_per_s.into(),
+            ];
+            traffic.push(of(text).into_iter().chain(rest).collect());
+        }
         let numbers: std::collections::BTreeSet<u32> =
             text.testpmd.ports.keys().chain(text.testpmd.forwarded.keys()).copied().collect();
         for number in numbers {
@@ -96,12 +122,12 @@ pub(super) fn tables(all: &[Printed]) -> Vec<Table> {
                 port.rx_packets.or(forwarded.rx_packets).into(),
                 port.rx_missed.or(forwarded.rx_dropped).into(),
                 port.tx_packets.or(forwarded.tx_packets).into(),
-                forwarded.tx_dropped.into(),
+                forwarded.tx_dropped.or(port.tx_errors).into(),
                 port.rx_pps.into(),
                 port.tx_pps.into(),
             ];
             ports.push(of(text).into_iter().chain(rest).collect());
         }
     }
-    [pmds, queues, flows, ports].into_iter().filter(|table| !table.rows.is_empty()).collect()
+    [traffic, pmds, queues, flows, ports].into_iter().filter(|table| !table.rows.is_empty()).collect()
 }

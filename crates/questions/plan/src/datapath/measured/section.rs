@@ -4,13 +4,15 @@ use super::beside;
 use super::dials;
 use super::figure;
 use super::gaps::{self, Gaps};
+use super::judged;
 use super::kinds::{self, Kind};
 use super::rules;
 use super::tables;
-use base::number::{many, percent, plain};
+use base::number::{counted, many, percent, plain, thousands};
 use base::{Section, Unknown};
 use facts::datapaths::{Datapaths, Printed};
 use facts::{Answer, Case, Error};
+use host::polled::testpmd::PortStatistics;
 
 pub const QUESTION: &str = "How many packets did the datapath carry, where did the others go, and what did each cost?";
 
@@ -38,6 +40,10 @@ fn section(datapaths: &Datapaths, gaps: Gaps) -> Section {
         section.about.extend(bed.runs.notes.iter().cloned());
     }
     section.findings = rules::findings(beds, &gaps.who);
+    if beds.is_empty() {
+        // In a trial the senders fill the thread on purpose, and the bed says what bound it.
+        section.findings.extend(judged::findings(printed));
+    }
     section.about.extend(gaps.who.into_iter().chain(gaps.told));
     section.summary = if beds.is_empty() { of_printed(printed) } else { of_kinds(&kinds) };
     section.figures.extend(figure::rates(&kinds));
@@ -106,19 +112,64 @@ fn of_printed(printed: &[Printed]) -> String {
             pmd.cycles_per_packet().map(|cycles| format!(" and spent {} cycles on each packet", plain(cycles)));
         let lost: u64 = pmds.iter().filter_map(|pmd| pmd.lost_upcalls).sum();
         let lost = if lost > 0 { format!(" {} were lost.", many(lost, "upcall")) } else { String::new() };
+        let rate = pmd.packets_per_s.map(|rate| format!("; it received {} packets per second", thousands(rate as u64)));
         return format!(
-            "{}; the busiest, on CPU {}, had packets in {} of its cycles{}.{lost}",
+            "{}; the busiest, on CPU {}, had packets in {} of its cycles{}{}.{lost}",
             many(pmds.len() as u64, "polling thread"),
             pmd.cpu.unwrap_or_default(),
             percent(share),
-            cycles.unwrap_or_default()
+            cycles.unwrap_or_default(),
+            rate.unwrap_or_default()
         );
     }
-    let testpmd = printed.iter().flat_map(|text| text.testpmd.ports.values());
-    let pps: Vec<u64> = testpmd.filter_map(|port| port.tx_pps).collect();
-    match pps.is_empty() {
-        false => format!("testpmd sent {} packets per second when it was asked last.", pps.iter().sum::<u64>()),
-        true => "Packets of flows, queues or ports were printed, and no rate.".to_owned(),
+    let intervals: Vec<_> = printed.iter().flat_map(|text| &text.traffic).collect();
+    if let (Some(first), Some(last)) = (intervals.first(), intervals.last()) {
+        let sent = first.tx_packets.zip(last.tx_packets).and_then(|(first, last)| last.checked_sub(first));
+        let sent = sent.filter(|sent| *sent > 0).map(|sent| {
+            format!(
+                "{} packets between the first and the last of {}",
+                thousands(sent),
+                many(intervals.len() as u64, "interval")
+            )
+        });
+        let rate = last.tx_pps.map(|pps| format!("{} packets per second", thousands(pps as u64)));
+        let lost: i64 = intervals.iter().filter_map(|interval| interval.dropped).fold(0, i64::saturating_add);
+        let lost = u64::try_from(lost)
+            .ok()
+            .filter(|lost| *lost > 0)
+            .map(|lost| format!("; {} did not come back", thousands(lost)));
+        let share =
+            last.drop_share.filter(|_| lost.is_none()).map(|share| format!("; {} of it was dropped", percent(share)));
+        let what = sent.or(rate).unwrap_or_else(|| "packets".to_owned());
+        return format!("The traffic generator sent {what}{}{}.", lost.unwrap_or_default(), share.unwrap_or_default());
+    }
+    let ports = || printed.iter().flat_map(|text| text.testpmd.ports.values());
+    let pps: Vec<u64> = ports().filter_map(|port| port.tx_pps).collect();
+    if !pps.is_empty() {
+        let lost = |of: &dyn Fn(&PortStatistics) -> Option<u64>, what: &str| {
+            let count = ports().filter_map(of).fold(0, u64::saturating_add);
+            (count > 0).then(|| format!("; {} {what}", counted(count, "packet", "packets")))
+        };
+        let errors = lost(&|port| port.tx_errors, "could not be sent (TX-errors)");
+        let missed = lost(&|port| port.rx_missed, "were missed on the way in (RX-missed)");
+        return format!(
+            "testpmd sent {} packets per second when it was asked last{}{}.",
+            thousands(pps.iter().fold(0, |sum, pps| sum.saturating_add(*pps))),
+            errors.unwrap_or_default(),
+            missed.unwrap_or_default()
+        );
+    }
+    let queues = printed
+        .iter()
+        .flat_map(|text| &text.queues)
+        .flat_map(|pmd| pmd.queues.iter().map(move |queue| (pmd.cpu, queue)));
+    let busiest = queues.filter_map(|(cpu, queue)| Some((queue.usage?, cpu, queue)));
+    match busiest.max_by(|one, other| one.0.total_cmp(&other.0)) {
+        Some((usage, cpu, queue)) => {
+            let (port, number) = (&queue.port, queue.queue);
+            format!("Of the receive queues, queue {number} of {port} takes most: {} of CPU {cpu}.", percent(usage))
+        }
+        None => "Packets of flows or ports were printed, and no rate.".to_owned(),
     }
 }
 

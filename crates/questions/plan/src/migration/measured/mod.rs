@@ -20,6 +20,7 @@ mod figures;
 mod hibernated;
 mod memory;
 mod network;
+mod pace;
 mod passes;
 mod residuals;
 mod rules;
@@ -39,6 +40,7 @@ use base::TableSpec;
 /// All tables, in reading order, with those of what is in memory.
 pub const TABLES: &[&TableSpec] = &[
     &runs::RUNS,
+    &pace::PACE,
     &passes::PASSES,
     &downtimes::DOWNTIMES,
     &network::NETWORK,

@@ -1,7 +1,7 @@
 //! What speaks against a migration as it went: rules as data, and what they look at.
 
 use super::waits::Splits;
-use super::{culprits, devices, hibernated, memory, network, passes};
+use super::{culprits, devices, hibernated, memory, network, pace, passes};
 use crate::migration::goals;
 use base::number::{counted, duration, percent};
 use base::rule::{Words, limit};
@@ -48,6 +48,7 @@ const RULES: &[Rule] = &[
 pub fn words() -> Vec<Words> {
     RULES
         .iter()
+        .chain(pace::RULES)
         .chain(culprits::RULES)
         .chain(network::RULES)
         .chain(memory::RULES)
@@ -58,7 +59,7 @@ pub fn words() -> Vec<Words> {
 }
 
 pub(super) fn findings(migrations: &[Migration], splits: &Splits) -> Vec<Finding> {
-    let rules = || RULES.iter().chain(culprits::RULES).chain(network::RULES).chain(memory::RULES);
+    let rules = || RULES.iter().chain(pace::RULES).chain(culprits::RULES).chain(network::RULES).chain(memory::RULES);
     let runs = migrations.iter().enumerate().map(|(number, migration)| (number, migration, splits));
     let hits = runs.flat_map(|run| rules().filter_map(move |rule| Some(rule.finding((rule.check)(run)?, Level::L0))));
     in_order(hits.collect())

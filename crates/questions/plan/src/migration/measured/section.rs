@@ -2,7 +2,8 @@
 
 use super::waits::Splits;
 use super::{
-    culprits, devices, downtimes, figures, hibernated, memory, network, passes, residuals, rules, runs, windows, work,
+    culprits, devices, downtimes, figures, hibernated, memory, network, pace, passes, residuals, rules, runs, windows,
+    work,
 };
 use crate::migration::blocked::{self, Guest};
 use crate::migration::goals;
@@ -52,7 +53,12 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     section.summary = std::iter::once(summary(migrations)).chain(verdicts).collect::<Vec<_>>().join(" ");
     let held = residuals::held(migrations);
     section.figures = figures::figures(&migrations.list, &splits, &held);
-    let tables = [runs::table(&migrations.list), passes::table(&migrations.list), downtimes::table(&migrations.list)];
+    let tables = [
+        runs::table(&migrations.list),
+        pace::table(&migrations.list),
+        passes::table(&migrations.list),
+        downtimes::table(&migrations.list),
+    ];
     let tables = tables.into_iter().chain([
         windows::table(&migrations.list),
         network::table(&migrations.list),
@@ -75,7 +81,10 @@ fn summary(migrations: &Migrations) -> String {
         let by = method.map_or(String::new(), |method| format!(" by {}", method.name()));
         let whose = if of_several { format!("Run {run}{by}") } else { format!("The migration{by}") };
         let course = if migration.by.is_some() { by_sums(migration) } else { course(migration) };
-        let more = [network::sentence(migration), work::sentence(migration)].into_iter().flatten().collect::<String>();
+        let more = [pace::sentence(migration), network::sentence(migration), work::sentence(migration)]
+            .into_iter()
+            .flatten()
+            .collect::<String>();
         format!("{whose} {course}.{}{more}", of_devices(migration))
     });
     let mut sentences: Vec<String> = sentences.collect();
@@ -128,7 +137,11 @@ fn by_sums(migration: &Migration) -> String {
         (None, Some(ms)) => format!(", which says that the guest was dark for {ms} ms"),
         (None, None) => String::new(),
     };
-    let sent = migration.last(|poll| poll.transferred_bytes).map(|sent| format!(" for {}", bytes(sent as f64)));
+    let sent = migration.last(|poll| poll.transferred_bytes);
+    // More than there is: pages went again and again.
+    let total = migration.last(|poll| poll.total_bytes).filter(|total| sent > Some(*total));
+    let total = total.map_or(String::new(), |total| format!(" sent of {} of memory", bytes(total as f64)));
+    let sent = sent.map(|sent| format!(" for {}{total}", bytes(sent as f64)));
     let passes = migration.counted_passes.map(|syncs| match passes::before_final(migration) {
         Some(before) => {
             format!(" and {} before the final one (dirty sync count {syncs})", counted(before, "pass", "passes"))

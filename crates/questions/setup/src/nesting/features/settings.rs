@@ -39,6 +39,12 @@ fn look(facts: &Virtualization, known: &Known) -> Seen {
             Some(false) if offered == Some(false) => {
                 Seen::new(Standing::Absent, format!("{file} = {value}, and /proc/cpuinfo lacks {}", known.flag))
             }
+            Some(false) if offered.is_none() && is_cleared_by_module(facts, known) => Seen::new(
+                Standing::Unknown,
+                format!(
+                    "{file} = {value}: its default is Y, so that the CPU lacks it or somebody set it, and no flag of /proc/cpuinfo tells which (Linux 5.9 has them)"
+                ),
+            ),
             Some(false) if known.feature == "enlightened_vmcs" && lacks_hyperv(facts) => {
                 Seen::new(Standing::Absent, format!("{file} = {value}, and the hypervisor does not offer it"))
             }
@@ -61,6 +67,14 @@ fn look(facts: &Virtualization, known: &Known) -> Seen {
         Setting::Unreadable(why) => Seen::new(Standing::Unknown, format!("{file}: {why}")),
         Setting::Unknown => Seen::new(Standing::Unknown, format!("{file} is not in the snapshot")),
     }
+}
+
+/// Whether the module itself may have cleared a switch that is on unless the CPU lacks what it needs: nobody set it when the kernel
+/// was booted.
+fn is_cleared_by_module(facts: &Virtualization, known: &Known) -> bool {
+    let option = format!("{}.{}=", known.module, known.name);
+    let booted = facts.snapshot.line("proc/cmdline").unwrap_or_default();
+    !known.flag.is_empty() && known.default == "Y" && !booted.contains(&option)
 }
 
 /// KVM clears this switch where Hyper-V does not recommend it.

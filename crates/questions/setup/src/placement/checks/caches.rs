@@ -69,10 +69,11 @@ fn holding<'a>(model: &Model, caches: &'a BTreeMap<u32, CpuSet>, own: &CpuSet, v
     let others = if own.is_within(&isolated) { others.and(&isolated) } else { others.without(&isolated) };
     let idle = |cpu: &u32| model.machine.cpu_use.get(cpu).is_none_or(|usage| usage.idle > 0.5);
     let free = own.or(&others.iter().filter(idle).collect());
-    let packed = topology.cores_of(own).len() < own.len();
+    let packed = !topology.cores_unknown && topology.cores_of(own).len() < own.len();
     caches.values().filter(|cpus| topology.nodes_of(cpus) == node).find(|cpus| {
         let room = cpus.and(&free);
-        vcpus <= if packed { room.len() } else { topology.cores_of(&room).len() }
+        let is_by_cpus = packed || topology.cores_unknown;
+        vcpus <= if is_by_cpus { room.len() } else { topology.cores_of(&room).len() }
     })
 }
 

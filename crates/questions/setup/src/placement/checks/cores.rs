@@ -1,9 +1,11 @@
 //! vCPUs on the threads of one core: they take from each other what no run queue shows.
 
 use super::pins::who;
+use super::shape::{self, Formed};
 use crate::placement::culprits::{cpus_named, only_cpu};
 use crate::placement::model::{BUSY, Demand, Model};
 use base::number::{counted, list, many};
+use base::shell::quoted;
 use base::{Cost, CostKind, CpuSet, Evidence, Severity};
 use facts::rule::Hit;
 use facts::shares::room_beside;
@@ -48,8 +50,34 @@ pub(crate) fn siblings(model: &Model) -> Vec<Hit> {
                 "placement.threads",
             ));
         }
-        if domain.vcpu_count() > 0 && domain.vcpu_count().is_multiple_of(2) {
-            hit = hit.filling("N", domain.vcpu_count() / 2);
+        let name = quoted(&domain.name);
+        match shape::formed(model, domain) {
+            Formed::Mixed(sharing, alone) => {
+                hit.severity = Severity::Info;
+                hit.title = format!(
+                    "no topology fits the pins of {}: {sharing} of its vCPUs share {}, {alone} have one of their own",
+                    domain.name,
+                    many(cores.len() as u64, "core")
+                );
+            }
+            Formed::Threads(threads) => {
+                let element = shape::element(model, domain, threads);
+                hit.fix.push(format!("virsh edit {name}   # {element}, or pin to separate cores"));
+                hit.undo.push(format!("virsh edit {name}   # the <cpu> element as it was"));
+            }
+            Formed::Reordered(threads, moves) => {
+                let (pins, back) = shape::pinning(domain, &moves);
+                let element = shape::element(model, domain, threads);
+                hit.fix.extend(pins);
+                hit.fix.push(format!("virsh edit {name}   # {element}, or pin to separate cores"));
+                hit.undo.extend(back);
+                hit.undo.push(format!("virsh edit {name}   # the <cpu> element as it was"));
+            }
+            Formed::Unknown | Formed::Cores => {
+                hit.fix.push(format!(
+                    "virsh vcpupin {name}   # pin every vCPU to one CPU: then a topology can say which share a core"
+                ));
+            }
         }
         for (core, threads) in &cores {
             let names: Vec<String> = threads.iter().map(|thread| thread.role.to_string()).collect();

@@ -1,5 +1,6 @@
 //! How domains are defined. An element that is missing means something only where the whole XML was read.
 
+use super::shape::{self, Formed};
 use crate::placement::model::Model;
 use base::number::{list, many};
 use base::shell::{printable, quoted};
@@ -10,6 +11,9 @@ use std::collections::BTreeMap;
 
 /// vCPUs from which on one queue is few.
 pub(in crate::placement) const MANY_VCPUS: u32 = 4;
+
+/// Pairs of queues that are typed at most: what the guide of this rule calls useful.
+const MOST_QUEUES: u32 = 8;
 
 /// Share of a CPU above which a worker carries a load: our own threshold.
 pub(in crate::placement) const LOADED: f64 = 0.5;
@@ -22,13 +26,20 @@ fn whole(model: &Model) -> impl Iterator<Item = (&Domain, &str)> {
 pub(crate) fn translated(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
+        if let Some(told) = &domain.translated {
+            let title = format!("{} does not use KVM: QEMU translates every instruction", domain.name);
+            hits.push(
+                Hit::new(&domain.name, Severity::High, title).of_domain(&domain.name).seen(&told.value, &told.place),
+            );
+            continue;
+        }
         let mut names = model.vcpus(domain).filter(|thread| thread.name.ends_with("/TCG"));
         let Some(first) = names.next() else { continue };
         let title =
             format!("{} does not use KVM: QEMU emulates {}", domain.name, many(1 + names.count() as u64, "vCPU"));
         let place = first.last_cpu.as_ref().map(|cpu| &cpu.place).or(first.run_share.as_ref().map(|run| &run.place));
         let place = place.map_or("the thread's name", String::as_str);
-        let hit = Hit::new(&domain.name, Severity::Medium, title).of_domain(&domain.name);
+        let hit = Hit::new(&domain.name, Severity::High, title).of_domain(&domain.name);
         hits.push(hit.seen(format!("a thread is called {}", first.name), place));
     }
     hits
@@ -69,7 +80,8 @@ pub(crate) fn topology(model: &Model) -> Vec<Hit> {
     let siblings = super::cores::siblings(model);
     let hits = model.machine.domains.iter().filter_map(|domain| {
         let shown = domain.topology.as_ref()?;
-        let conflict = siblings.iter().any(|hit| hit.subject == domain.name);
+        let fits = !matches!(super::shape::formed(model, domain), Formed::Mixed(..));
+        let conflict = fits && siblings.iter().any(|hit| hit.subject == domain.name);
         let title = format!("two rules disagree on the topology of {}", domain.name);
         let counts = [(shown.value.sockets, "socket"), (shown.value.cores, "core"), (shown.value.threads, "thread")]
             .map(|(count, what)| many(count.into(), what))
@@ -101,7 +113,7 @@ pub(crate) fn false_siblings(model: &Model) -> Vec<Hit> {
             })
             .collect();
         let wrong = cores.iter().filter(|cores| cores.len() != 1).count();
-        if wrong == 0 || topology.cpus.is_empty() {
+        if wrong == 0 || topology.cpus.is_empty() || topology.cores_unknown || shape::lacks_topoext(model, domain) {
             return None;
         }
         let title = format!(
@@ -109,8 +121,26 @@ pub(crate) fn false_siblings(model: &Model) -> Vec<Hit> {
             domain.name,
             many(cores.len() as u64, "core")
         );
-        let hit =
-            Hit::new(&domain.name, Severity::Low, title).of_domain(&domain.name).filling("N", domain.vcpu_count());
+        let mut hit = Hit::new(&domain.name, Severity::Low, title).of_domain(&domain.name);
+        let name = quoted(&domain.name);
+        match shape::formed(model, domain) {
+            // They are siblings, in another order: that is put right while it runs.
+            Formed::Reordered(formed, moves) if formed == shown.value.threads => {
+                (hit.fix, hit.undo) = shape::pinning(domain, &moves);
+                hit.needs = Some(base::Needs::Nothing);
+            }
+            Formed::Threads(formed) | Formed::Reordered(formed, _) => {
+                hit.fix.push(format!("virsh edit {name}   # {}", shape::element(model, domain, formed)));
+                hit.undo.push(format!("virsh edit {name}   # the <cpu> element as it was"));
+            }
+            Formed::Unknown | Formed::Cores | Formed::Mixed(..) => {
+                let element = shape::element(model, domain, 1);
+                hit.fix.push(format!(
+                    "virsh edit {name}   # {element}, or pin the vCPUs of a guest core to one host core"
+                ));
+                hit.undo.push(format!("virsh edit {name}   # the <cpu> element as it was"));
+            }
+        }
         let what = format!("the guest sees {threads} threads per core");
         Some(
             hit.seen(what, &shown.place)
@@ -130,7 +160,14 @@ pub(crate) fn network(model: &Model) -> Vec<Hit> {
     for domain in &model.machine.domains {
         for interface in &domain.interfaces {
             let what = if emulated(interface) {
-                format!("{} is an emulated {} card", interface.name, interface.model.as_deref().unwrap_or("card"))
+                let behind = if interface.kind == "user" { " behind slirp, a network within QEMU" } else { "" };
+                format!(
+                    "{} is an emulated {} card{behind}",
+                    interface.name,
+                    interface.model.as_deref().unwrap_or("card")
+                )
+            } else if interface.kind == "user" {
+                format!("{} is a network within QEMU (slirp): every packet goes through its main loop", interface.name)
             } else if interface.driver.as_deref() == Some("qemu") {
                 format!("{} is served by QEMU's main loop (driver qemu)", interface.name)
             } else {
@@ -174,7 +211,8 @@ pub(super) fn few_queues(model: &Model) -> Vec<Hit> {
             run.value
         );
         let hit = Hit::new(format!("{}-{}", domain.name, interface.name), Severity::Medium, title);
-        let hit = hit.of_domain(&domain.name).filling("N", domain.vcpu_count());
+        // More pairs than these cost more vectors and workers than they carry.
+        let hit = hit.of_domain(&domain.name).filling("N", domain.vcpu_count().min(MOST_QUEUES));
         hits.push(
             hit.seen("one queue pair", &interface.place)
                 .seen(format!("a vhost worker used {:.2} CPUs", run.value), &run.place),
@@ -218,12 +256,40 @@ pub(crate) fn disks(model: &Model) -> Vec<Hit> {
             if !wrong.is_empty() {
                 let title = format!("disk {} of {}: {}", disk.target, domain.name, list(&wrong));
                 let hit = Hit::new(format!("{}-{}", domain.name, disk.target), Severity::Low, title);
-                let hit = hit.of_domain(&domain.name);
+                let mut hit = hit.of_domain(&domain.name);
+                (hit.fix, hit.undo) = disk_element(domain, disk);
                 hits.push(wrong.iter().fold(hit, |hit, what| hit.seen(what, &disk.place)));
             }
         }
     }
     hits
+}
+
+/// The element as it must read, of this disk's own format, with what has to be there first; and the way back.
+fn disk_element(domain: &Domain, disk: &Disk) -> (Vec<String>, Vec<String>) {
+    let name = quoted(&domain.name);
+    let edit = |what: &str| format!("virsh edit {name}   # {what}");
+    let is_emulated = matches!(disk.bus.as_deref(), Some("ide" | "sata"));
+    let format = disk.format.as_ref().map_or(String::new(), |format| format!(" type='{}'", printable(format)));
+    let thread = disk.iothread.unwrap_or(1);
+    let (mut fix, mut undo) = (Vec::new(), Vec::new());
+    if domain.iothreads < thread {
+        fix.push(edit(&format!("<iothreads>{thread}</iothreads>, beside <vcpu>")));
+        undo.push(edit("<iothreads> as it was"));
+    }
+    let bus = if is_emulated {
+        let first = "the guest needs its virtio driver before it boots so (Windows: virtio-win); then the disk has another name in it";
+        fix.push(format!("virsh domblklist {name}   # {first}"));
+        format!(
+            ", <target dev='vd{}' bus='virtio'/> without the <address> that it has",
+            disk.target.chars().last().unwrap_or('a')
+        )
+    } else {
+        String::new()
+    };
+    fix.push(edit(&format!("<driver name='qemu'{format} cache='none' io='native' iothread='{thread}'/>{bus}")));
+    undo.push(edit(&format!("the elements of disk {} as they were", printable(&disk.target))));
+    (fix, undo)
 }
 
 fn slow(disk: &Disk) -> Vec<String> {
@@ -234,6 +300,12 @@ fn slow(disk: &Disk) -> Vec<String> {
     let (cache, io) = (disk.cache.as_deref(), disk.io.as_deref());
     if cache == Some("writeback") && disk.format.as_deref() == Some("raw") {
         wrong.push("cache=writeback copies through the host's page cache".to_owned());
+    }
+    if cache == Some("writethrough") {
+        wrong.push("cache=writethrough flushes after every write".to_owned());
+    }
+    if io == Some("native") && !matches!(cache, None | Some("none" | "directsync" | "default")) {
+        wrong.push(format!("io=native with cache={} is refused or falls back to threads", cache.unwrap_or_default()));
     }
     if cache == Some("none") && io == Some("threads") {
         wrong.push("io=threads with cache=none uses a thread per request".to_owned());

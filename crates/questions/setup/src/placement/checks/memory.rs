@@ -55,7 +55,11 @@ pub(crate) fn remote(model: &Model) -> Vec<Hit> {
             .find(|thread| thread.role == Role::Emulator)
             .and_then(|thread| thread.pid);
         let from: Vec<String> = memory.value.keys().filter(|node| !nodes.contains(node)).map(u32::to_string).collect();
-        if domain.huge_pages {
+        let vcpus = model.proposal.part(|_, of| of.vm == domain.name && matches!(of.role, Role::Vcpu(_)));
+        if !vcpus.is_empty() && !domain.huge_pages {
+            // The threads go to the memory: moving both would change nothing.
+            hit.changes = vcpus;
+        } else if domain.huge_pages {
             huge(model, domain, &nodes, &mut hit);
         } else {
             let pid = pid.map_or("PID".to_owned(), |pid| pid.to_string());

@@ -3,6 +3,7 @@
 pub(crate) mod caches;
 pub(crate) mod conflicts;
 pub(crate) mod cores;
+pub(crate) mod defined;
 pub(crate) mod evidence;
 pub(crate) mod guest;
 pub(crate) mod knobs;
@@ -15,5 +16,8 @@ pub(crate) mod polling;
 pub(crate) mod proposed;
 pub(crate) mod queues;
 pub(crate) mod quota;
+pub(crate) mod shape;
+pub(crate) mod slice;
 pub(crate) mod starved;
 pub(crate) mod steering;
+pub(crate) mod strain;

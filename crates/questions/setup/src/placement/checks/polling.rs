@@ -230,6 +230,39 @@ pub(in crate::placement) const FULL: f64 = 0.95;
 /// A polling thread below this share has room: our own threshold.
 pub(in crate::placement) const ROOM: f64 = 0.5;
 
+/// From this share of a full polling thread on one queue is what fills it: our own threshold.
+pub(in crate::placement) const OF_ONE: f64 = 0.8;
+
+/// The queue that fills its polling thread, which then no other assignment relieves.
+fn filling(pmd: &Pmd) -> Option<(&PmdQueue, f64)> {
+    let busy = pmd.busy().filter(|busy| *busy > FULL)?;
+    let queues = pmd.queues.iter().filter_map(|queue| Some((queue, queue.usage?)));
+    queues.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, usage)| *usage >= OF_ONE * busy)
+}
+
+/// Queues that fill their polling threads alone.
+pub(crate) fn one_queue(model: &Model) -> Vec<Hit> {
+    let full = model.machine.switch.pmds.iter().filter_map(|pmd| Some((pmd, filling(pmd)?)));
+    let hits = full.map(|(pmd, (queue, usage))| {
+        let (port, number) = (&queue.port, queue.queue);
+        let title = format!(
+            "queue {number} of {port} fills the polling thread on CPU {} alone ({}): another assignment cannot help",
+            pmd.cpu,
+            percent(usage)
+        );
+        let mut hit = Hit::new(format!("{port}-{number}"), Severity::Medium, title)
+            .seen(format!("{port} queue {number} takes {} of CPU {}", percent(usage), pmd.cpu), &pmd.place);
+        let queues = pmd.queues.iter().filter(|other| other.port == *port).count() + 1;
+        hit.fix = vec![
+            format!("ovs-vsctl set Interface {port} options:n_rxq={queues}   # of a physical port; the card spreads flows over its queues"),
+            format!("ethtool -L eth0 combined {queues}   # of a vhost-user port: in the guest, whose <interface> needs <driver queues='{queues}'/>"),
+        ];
+        hit.undo = vec![format!("ovs-vsctl set Interface {port} options:n_rxq={}", queues - 1)];
+        hit
+    });
+    hits.collect()
+}
+
 /// Full polling threads beside others of their node that have room.
 pub(crate) fn unbalanced(model: &Model) -> Vec<Hit> {
     let topology = &model.machine.topology;
@@ -238,7 +271,8 @@ pub(crate) fn unbalanced(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     // One queue alone cannot be shared out.
     let busy_queues = |pmd: &Pmd| pmd.queues.iter().filter(|queue| queue.usage > Some(0.0)).count();
-    for full in pmds.iter().filter(|pmd| pmd.busy() > Some(FULL) && busy_queues(pmd) > 1) {
+    let may_be_relieved = |pmd: &&Pmd| pmd.busy() > Some(FULL) && busy_queues(pmd) > 1 && filling(pmd).is_none();
+    for full in pmds.iter().filter(may_be_relieved) {
         let near = |other: &&Pmd| node(other) == node(full) && !other.isolated && other.busy().unwrap_or(0.0) < ROOM;
         let Some(other) = pmds.iter().find(near).filter(|_| !full.isolated) else { continue };
         let share = |pmd: &Pmd| percent(pmd.busy().unwrap_or(0.0));

@@ -118,7 +118,11 @@ pub(crate) fn few(model: &Model) -> Vec<Hit> {
         let Some((now, most)) = nic.channels.get("combined").filter(|(now, most)| now.value < *most) else { continue };
         let of_this =
             model.machine.irqs.iter().filter(|irq| model.machine.nic_of(irq).is_some_and(|of| of.name == nic.name));
-        let cpus = of_this.flat_map(|irq| irq.per_s.keys().copied());
+        // One look has sums since boot.
+        let cpus = of_this.flat_map(|irq| match irq.per_s.is_empty() {
+            false => irq.per_s.keys().copied().collect::<Vec<_>>(),
+            true => irq.counts.iter().filter(|(_, count)| **count > 0).map(|(cpu, _)| *cpu).collect(),
+        });
         let full = cpus.filter_map(|cpu| Some((cpu, model.machine.cpu_use.get(&cpu)?.softirq)));
         let Some((cpu, softirq)) =
             full.filter(|(_, softirq)| *softirq > FULL_SOFTIRQ).max_by(|a, b| a.1.total_cmp(&b.1))

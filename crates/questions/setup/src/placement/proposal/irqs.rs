@@ -80,6 +80,7 @@ pub(super) fn units(machine: &Machine, wishes: &Wishes, attributed: &Attributed)
             now: Some(granted.unwrap_or_else(|| asked.value.clone())),
             home: nic.and_then(|nic| nic.node.as_ref()).map(|node| node.value).or(irq.node),
             kept,
+            limit: None,
             stuck: None,
         };
         let subject = Subject {

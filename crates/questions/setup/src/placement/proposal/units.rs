@@ -156,6 +156,7 @@ fn of_domain(machine: &Machine, quotas: &Quotas<'_>, vm: usize, domain: &Domain,
             threads: group.len() as u32,
             commands: if libvirts { 1 } else { threads.len().max(1) as u32 },
             demand: sum(|demand| demand.likely),
+            limit: limit(machine, &group),
             stuck: now.as_ref().and_then(|now| stuck(machine, now, &group)),
             home: if domain.guest_nodes > 1 { cell(machine, role, now.as_ref()) } else { home },
             now,
@@ -178,6 +179,13 @@ fn of_domain(machine: &Machine, quotas: &Quotas<'_>, vm: usize, domain: &Domain,
         (unit, subject)
     };
     groups.into_iter().map(unit).collect()
+}
+
+/// What the cgroups of all these threads leave them, where that is less than all CPUs.
+fn limit(machine: &Machine, threads: &[&Thread]) -> Option<CpuSet> {
+    let limits = threads.iter().filter_map(|thread| Some(machine.limit_of(thread)?.1.value.clone()));
+    let limit = limits.reduce(|all, limit| all.and(&limit))?;
+    (!limit.is_empty() && !machine.topology.online.is_within(&limit)).then_some(limit)
 }
 
 /// The isolated CPU on which threads stay that may use several: the scheduler moves none between them.
@@ -247,7 +255,18 @@ fn polling(machine: &Machine, wishes: &Wishes) -> Vec<(Unit, Subject)> {
     let unit = |(index, (now, thread, demand)): (usize, (Option<CpuSet>, Option<ThreadId>, f64))| {
         let home = first(&now).and_then(|cpu| served_node(machine, cpu)).or(of_ports.filter(|_| now.is_none()));
         let threads = thread.into_iter().map(|thread| (thread, now.clone())).collect();
-        let unit = Unit { vm: None, kind: Kind::Pmd, threads: 1, commands: 1, demand, now, home, kept, stuck: None };
+        let unit = Unit {
+            vm: None,
+            kind: Kind::Pmd,
+            threads: 1,
+            commands: 1,
+            demand,
+            now,
+            home,
+            kept,
+            limit: None,
+            stuck: None,
+        };
         let subject = Subject {
             vm: String::new(),
             name: format!("pmd {index}"),
@@ -295,6 +314,7 @@ fn kernel(machine: &Machine, kept: bool) -> Option<(Unit, Subject)> {
         now: Some(now.and(&machine.topology.online)),
         home: None,
         kept,
+        limit: None,
         stuck: None,
     };
     let subject = Subject {

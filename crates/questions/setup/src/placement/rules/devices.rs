@@ -119,6 +119,19 @@ pub(super) const RULES: &[Rule] = &[
         ..Rule::checked_by(polling::unbalanced)
     },
     Rule {
+        id: "PLC-ONEQUEUE",
+        per: "queue",
+        looks_at: "The load of each queue of a polling thread that is saturated.",
+        limits: &[
+            limit("saturated, share of a CPU", polling::FULL, "share"),
+            limit("by one queue, share of that", polling::OF_ONE, "share"),
+        ],
+        why: "A queue is served by one polling thread. Where one queue fills it, moving queues to other threads changes nothing: only more queues, between \
+            which the card or the guest spreads its flows, use more CPUs. Caveat: one flow stays in one queue.",
+        source: "Open vSwitch 3.1, Documentation/topics/dpdk/pmd.rst (multiqueue) and vhost-user.rst; the threshold of 80 % is our own",
+        ..Rule::checked_by(polling::one_queue)
+    },
+    Rule {
         id: "PLC-XPS",
         per: "NIC",
         looks_at: "xps_cpus of NICs that VMs use, against the CPUs of vhost workers and vCPUs.",

@@ -1,7 +1,7 @@
 //! How guests are defined.
 
 use super::Rule;
-use crate::placement::checks::guest;
+use crate::placement::checks::{defined, guest, shape};
 use base::Needs;
 use base::rule::limit;
 
@@ -10,13 +10,88 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-TCG",
         per: "VM",
-        looks_at: "Threads of vCPUs that are named after QEMU's translator, TCG, and not after KVM.",
+        looks_at: "A definition or a command that asks for QEMU's translator, TCG, and threads of vCPUs that are named after it.",
         why: "QEMU translates every instruction of this guest; with KVM the processor runs them itself. Caveat: a guest \
             of another architecture, or a host without virtualization, has no choice.",
         fix: &["ls -l /dev/kvm   # if it is there: <domain type='kvm'>, or -accel kvm where the VM is started"],
         needs: Needs::Reload,
         source: "QEMU 7.2, accel/tcg/tcg-accel-ops-mttcg.c (the thread's name is CPU n/TCG); libvirt.org/formatdomain.html, domain type",
         ..Rule::checked_by(guest::translated)
+    },
+    Rule {
+        id: "PLC-TOPOEXT",
+        per: "VM",
+        looks_at: "On AMD's processors: a topology with threads, and a CPU of the guest without the feature topoext.",
+        why: "A guest on AMD learns from the leaves that topoext stands for which of its CPUs share a core; QEMU shows them with \
+            host-passthrough only where they are asked for. Without them the guest sees a core for each thread. Caveat: models that QEMU \
+            names EPYC have them by themselves.",
+        needs: Needs::Reload,
+        source: "QEMU 10.0, target/i386/cpu.c (no_autoenable_flags of CPUID 8000_0001 ECX)",
+        ..Rule::checked_by(shape::topoext)
+    },
+    Rule {
+        id: "PLC-HYPERV",
+        per: "VM",
+        looks_at: "Whole definitions of guests that run Windows: what they are shown of Hyper-V, and their clock.",
+        why: "Without a synthetic timer Windows programs an emulated one for every tick, each an exit to KVM or QEMU, however idle it is. The \
+            parts depend on each other, so they are switched on as a set. Caveat: a guest that was installed without them takes them from \
+            the next start on.",
+        needs: Needs::Reload,
+        source: "QEMU 10.0, docs/system/i386/hyperv.rst; libvirt.org/formatdomain.html, hypervisor features",
+        ..Rule::checked_by(shape::enlightenments)
+    },
+    Rule {
+        id: "PLC-CLOCKS",
+        per: "VM and clock",
+        looks_at: "Timers and features of the CPU that a definition takes away, and emulated timers that it asks for.",
+        why: "A guest reads the time millions of times a second where it can do so without an exit; a clock that QEMU or KVM emulates costs \
+            microseconds each time. Caveat: somebody may have taken it away to migrate to other hosts.",
+        needs: Needs::Reload,
+        source: "libvirt.org/formatdomain.html, time keeping; Documentation/virt/kvm/x86/timekeeping.rst, Linux 6.12",
+        ..Rule::checked_by(defined::clocks)
+    },
+    Rule {
+        id: "PLC-LIMIT",
+        per: "VM",
+        looks_at: "Quotas and weights of CPU time in a definition.",
+        why: "A quota below one CPU stops a vCPU in every period in which it wants more; a small weight lets others run first. Caveat: that may be \
+            what the VM's owner pays for; whether it is reached is told by cpu.stat (PLC-QUOTA).",
+        source: "libvirt.org/formatdomain.html, CPU tuning; Documentation/scheduler/sched-bwc.rst, Linux 6.12; the threshold of 256 is our own",
+        ..Rule::checked_by(defined::limits)
+    },
+    Rule {
+        id: "PLC-FIFO",
+        per: "VM",
+        looks_at: "Real-time policies of vCPUs in a definition: all of them, or the priority of the kernel's own threads.",
+        why: "A vCPU with such a policy runs until it sleeps. Where all have one, the guest's own housekeeping and the host's threads on those CPUs \
+            starve, and at priority 99 those that migrate tasks and watch for lockups, too. Caveat: on CPUs that are isolated for it, and \
+            with vCPU 0 left ordinary, it is what a real-time guest needs.",
+        needs: Needs::Reload,
+        source: "libvirt.org/formatdomain.html, vcpusched; sched(7)",
+        ..Rule::checked_by(defined::realtime)
+    },
+    Rule {
+        id: "PLC-RAM",
+        per: "VM",
+        looks_at: "Whole definitions: memory that a switch in user space cannot map, a balloon, pages of 4 KiB under a large guest.",
+        limits: &[
+            limit("memory on small pages", defined::LARGE as f64, "bytes"),
+            limit("left by the balloon, of the VM's memory", defined::BALLOON, "share"),
+        ],
+        why: "What a guest may not use it swaps or drops from its caches; with pages of 4 KiB each miss of the TLB walks two page tables. Caveat: huge \
+            pages of the host are not available to others, and transparent ones may be there already.",
+        needs: Needs::Reload,
+        source: "libvirt.org/formatdomain.html, memory allocation and backing; the thresholds are our own",
+        ..Rule::checked_by(defined::memory)
+    },
+    Rule {
+        id: "PLC-NOVCPU",
+        per: "VM",
+        looks_at: "Pins of vCPUs that a domain does not have.",
+        why: "libvirt ignores such a pin, so a vCPU that was meant may run anywhere. Caveat: it may be kept for vCPUs that are added later.",
+        needs: Needs::Reload,
+        source: "libvirt.org/formatdomain.html, CPU tuning",
+        ..Rule::checked_by(defined::pins)
     },
     Rule {
         id: "PLC-UNUSED",
@@ -99,10 +174,6 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "Bus, cache, io and iothread of each disk in a domain's XML.",
         why: "cache=none with io=native and an iothread removes one copy and QEMU's main loop from each request; IDE \
             is emulated. Caveat: io=native needs cache=none or directsync, and a sparse image file can block it.",
-        fix: &[
-            "virsh edit DOMAIN   # <driver name='qemu' type='raw' cache='none' io='native' iothread='1'/>, bus virtio",
-        ],
-        undo: &["virsh edit DOMAIN   # the <driver> element as it was"],
         needs: Needs::Reload,
         source: "Red Hat Enterprise Linux 7 Virtualization Tuning and Optimization Guide, 7.3 and 7.4; libvirt.org/formatdomain.html",
         ..Rule::checked_by(guest::disks)
@@ -148,11 +219,6 @@ pub(super) const RULES: &[Rule] = &[
             host.",
         why: "The guest's scheduler separates threads that it takes for siblings but are not, and lets real siblings \
             share a core. Caveat: a guest with one thread per core may need more licences.",
-        fix: &[
-            "virsh edit DOMAIN   # <topology sockets='1' cores='N' threads='1'/>, or pin the vCPUs of a guest core \
-             to one host core",
-        ],
-        undo: &["virsh edit DOMAIN   # the <topology> element as it was"],
         needs: Needs::Reload,
         source: "libvirt.org/formatdomain.html, CPU model and topology; Red Hat Enterprise Linux 7 Virtualization Tuning and Optimization Guide, 3.4",
         ..Rule::checked_by(guest::false_siblings)

@@ -1,11 +1,103 @@
 //! Settings of the host, by tuned's profiles for KVM hosts, and rules that contradict each other on it.
 
 use super::Rule;
-use crate::placement::checks::{conflicts, knobs};
+use crate::placement::checks::{conflicts, knobs, strain};
 use base::Needs;
+use base::rule::limit;
 
 /// In the order in which equal findings are shown.
 pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "PLC-SWAP",
+        per: "host",
+        looks_at: "What vmstat says of memory that is moved to a disk and back.",
+        limits: &[limit("in or out", strain::SWAPPING, "bytes a second")],
+        why: "The host has less memory than its guests touch. A guest that touches a page which is out stands still until \
+            it is read back, and inside it nothing shows that. Caveat: vmstat's first line is an average since boot.",
+        fix: &[
+            "for d in $(virsh list --name); do echo \"$d\"; virsh dommemstat \"$d\" | grep -E 'actual|rss|swap_in'; done   # who has it",
+        ],
+        source: "vmstat(8), si and so; the threshold is our own",
+        ..Rule::checked_by(strain::swap)
+    },
+    Rule {
+        id: "PLC-PRESSURE",
+        per: "resource",
+        looks_at: "The kernel's account of what tasks wait for (/proc/pressure), of the host or of a group.",
+        limits: &[limit("of the time", strain::PRESSED, "share")],
+        why: "The kernel counts the time in which some tasks could not go on for want of this resource; a vCPU's thread is a \
+            task like others. Caveat: whose tasks they are is not told; the file of each group tells (memory.pressure).",
+        source: "Documentation/accounting/psi.rst, Linux 6.12; the threshold is our own",
+        ..Rule::checked_by(strain::pressure)
+    },
+    Rule {
+        id: "PLC-IOWAIT",
+        per: "host",
+        looks_at: "The part of all CPUs' time that was idle while tasks waited for disks, and the disks' own numbers.",
+        limits: &[limit("of the time", strain::WAITING, "share")],
+        why: "Tasks wait for disks while CPUs have nothing to do: more CPUs or other pins give nothing. Caveat: a CPU that \
+            has other work hides such waiting, so a small number says little.",
+        fix: &["iostat -x 1 5; pidstat -d 1 5   # which disk, and who asks it"],
+        source: "Documentation/filesystems/proc.rst, /proc/stat (iowait), Linux 6.12; the threshold is our own",
+        ..Rule::checked_by(strain::disks)
+    },
+    Rule {
+        id: "PLC-SPREAD",
+        per: "host",
+        looks_at: "numastat of processes that run guests: memory by node.",
+        limits: &[limit("of a process's memory on one node", strain::AT_HOME, "share")],
+        why: "Memory on another node takes longer to reach. Nothing binds these guests to a node, so their memory lies where it \
+            was first touched. Caveat: a guest larger than a node has no other choice, and needs cells of its own.",
+        fix: &[
+            "virsh numatune DOMAIN --config --mode strict --nodeset N   # the node of its vCPUs, from the next start",
+        ],
+        undo: &["virsh numatune DOMAIN --config --mode strict --nodeset ''   # as it was: no node"],
+        needs: Needs::Reload,
+        source: "numastat(8); libvirt, domain XML, numatune; the threshold is our own",
+        ..Rule::checked_by(strain::spread)
+    },
+    Rule {
+        id: "PLC-KTHREAD",
+        per: "kind of thread",
+        looks_at: "Threads of the kernel that run for much of a CPU: ksmd, khugepaged, kswapd, kcompactd, ksoftirqd.",
+        limits: &[limit("ran", strain::KERNEL_BUSY, "share of a CPU")],
+        why: "It takes this time from whoever else may run there. Caveat: what it does may be worth it; measure with it and \
+            without it.",
+        source: "Documentation/admin-guide/mm/ksm.rst and transhuge.rst, Linux 6.12; the threshold is our own",
+        ..Rule::checked_by(strain::kernel_threads)
+    },
+    Rule {
+        id: "PLC-SOFTIRQ",
+        per: "host",
+        looks_at: "CPUs that spend their time in interrupts and softirqs, where no card with queues to spare is the cause.",
+        limits: &[limit("of a CPU's time", strain::INTERRUPTED, "share")],
+        why: "A CPU that handles interrupts runs no guest meanwhile, and a vCPU that is bound to it waits. Caveat: it may be a CPU that \
+            was set aside for just that.",
+        fix: &[
+            "cat /proc/softirqs; sleep 1; cat /proc/softirqs   # which kind counts up on that CPU: NET_RX, TIMER, BLOCK",
+            "cat /proc/interrupts; sleep 1; cat /proc/interrupts   # whose interrupts come there",
+        ],
+        source: "Documentation/filesystems/proc.rst, /proc/stat (irq, softirq), Linux 6.12; the threshold is our own",
+        ..Rule::checked_by(strain::softirqs)
+    },
+    Rule {
+        id: "PLC-DROPS",
+        per: "port and counter",
+        looks_at: "Counters of dropped packets that Open vSwitch has of an interface.",
+        limits: &[limit("of the port's packets", strain::DROPPED, "share")],
+        why: "Each counter stands for one place where packets are lost, so it tells who cannot keep up. Caveat: counters are \
+            sums since the port was made; ask twice to see whether it still drops.",
+        source: "ovs-vswitchd.conf.db(5), Interface statistics; lib/netdev-dpdk.c, Open vSwitch 3.1; the threshold is our own",
+        ..Rule::checked_by(strain::drops)
+    },
+    Rule {
+        id: "PLC-KERNEL",
+        per: "kind of line",
+        looks_at: "Lines of the kernel's log that say that something is wrong: clocks, lockups, stalls, memory, heat, KVM.",
+        why: "The kernel itself says so. Caveat: a line tells when it happened, not that it still does.",
+        source: "Linux 6.12; each kind of line with its file in the documentation",
+        ..Rule::checked_by(strain::complaints)
+    },
     Rule {
         id: "PLC-TUNED",
         per: "setting",

@@ -1,7 +1,7 @@
 //! Threads in each other's way, and pins that do not fit.
 
 use super::Rule;
-use crate::placement::checks::{caches, cores, overcommit, overlap, pins, place, quota, starved};
+use crate::placement::checks::{caches, cores, overcommit, overlap, pins, place, quota, slice, starved};
 use crate::placement::model::BUSY;
 use base::Needs;
 use base::rule::limit;
@@ -9,6 +9,16 @@ use facts::starvation;
 
 /// In the order in which equal findings are shown.
 pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "PLC-SLICE",
+        per: "cgroup",
+        looks_at: "Starved threads that use all CPUs their slice or scope allows, while CPUs beyond it are idle.",
+        limits: &[limit("idle, from which a CPU has room", slice::ROOM, "share")],
+        why: "A cgroup's set of CPUs bounds every pin below it: libvirt's commands cannot lead out of it, only the owner of the group can. \
+            Caveat: somebody may have set it to keep the other CPUs for something else.",
+        source: "Documentation/admin-guide/cgroup-v2.rst, cpuset, Linux 6.12; systemd.resource-control(5), AllowedCPUs; the threshold is our own",
+        ..Rule::checked_by(slice::slices)
+    },
     Rule {
         id: "PLC-OVERCOMMIT",
         per: "set of CPUs",
@@ -78,10 +88,6 @@ pub(super) const RULES: &[Rule] = &[
         why: "Two threads of one core share its execution units. A guest that does not see siblings schedules on \
             them as if they were cores. Caveat: licences may count a guest with threads differently, and there may \
             be no free cores.",
-        fix: &[
-            "virsh edit DOMAIN   # <cpu><topology sockets='1' cores='N' threads='2'/></cpu>, or pin to separate cores",
-        ],
-        undo: &["virsh edit DOMAIN   # the <topology> element as it was"],
         needs: Needs::Reload,
         source: "libvirt.org/formatdomain.html, CPU model and topology; Documentation/admin-guide/hw-vuln/core-scheduling.rst",
         ..Rule::checked_by(cores::siblings)

@@ -1,6 +1,7 @@
 //! What no placement may do, however well it scores: each breach costs more than any gain, and a plan with one is not shown.
 //!
 //! ```text
+//! a cgroup's limit           no CPU beyond it
 //! pinned to one CPU          stays pinned to one: a vCPU, a worker, an iothread
 //! isolated CPUs              never a set of them for a vCPU, none for helpers and interrupts that come anew
 //! a polling thread's core    no vCPU and no interrupt that comes anew; and none of its CPUs for helpers
@@ -128,7 +129,9 @@ pub(super) fn breaches(ground: &Ground<'_>, places: &[CpuSet]) -> u32 {
         // All CPUs of an interrupt count: it is sent there, wherever it went before.
         let anew = |cpu: &usize| kind == Kind::Irq || !now.contains(ground.task.cpus[*cpu].cpu);
         let forbidden = ground.positions(place).filter(anew).any(|cpu| occupied.forbids(ground, *unit, cpu));
-        company || unpinned || stuck || forbidden
+        let limit = ground.task.units[*unit].limit.as_ref();
+        let outside = limit.is_some_and(|limit| !place.is_within(&limit.or(now)));
+        company || unpinned || stuck || forbidden || outside
     };
     places.iter().enumerate().filter(broken).count() as u32
 }

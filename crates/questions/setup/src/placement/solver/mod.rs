@@ -117,6 +117,8 @@ pub struct Unit {
     pub home: Option<u32>,
     /// True if they stay where they are.
     pub kept: bool,
+    /// CPUs beyond which its cgroup sends it to none; `None`: no limit is known.
+    pub limit: Option<CpuSet>,
     /// The one CPU that it uses of the set it has now: isolated CPUs, between which nothing moves it.
     pub stuck: Option<u32>,
 }
@@ -186,7 +188,13 @@ impl Task {
     /// CPUs that a unit may be given: those of its kind; but a vCPU or polling thread that has isolated CPUs keeps to them,
     /// because somebody isolated them for it.
     pub(crate) fn allowed_to(&self, unit: &Unit) -> CpuSet {
-        let allowed = self.allowed(unit.kind);
+        let all = self.allowed(unit.kind);
+        let allowed = match &unit.limit {
+            // Where a limit leaves nothing of what its kind may have, the limit holds.
+            Some(limit) if all.meets(limit) => all.and(limit),
+            Some(limit) => limit.clone(),
+            None => all,
+        };
         let isolated: CpuSet = self.cpus.iter().filter(|room| room.isolated).map(|room| room.cpu).collect();
         let inside = unit.now.as_ref().is_some_and(|now| !now.is_empty() && now.is_within(&isolated));
         if unit.kind.is_pinned() && inside && allowed.meets(&isolated) { allowed.and(&isolated) } else { allowed }

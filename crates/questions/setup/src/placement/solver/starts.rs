@@ -164,6 +164,7 @@ pub(super) fn helpers_on(ground: &Ground<'_>, mut places: Vec<CpuSet>, saving: b
     (0..places.len()).filter(|unit| !moves(unit)).for_each(|unit| floor.add(ground, unit, &places[unit]));
     let allowed = task.allowed(Kind::Helpers);
     let free: Vec<usize> = ground.positions(&allowed).filter(|cpu| floor.pinned[*cpu] == 0).collect();
+    let own = |unit: usize| if task.units[unit].limit.is_some() { ground.allowed(unit) } else { &allowed };
     // CPUs whose core carries no vCPU at all come first.
     let mut busy = vec![false; ground.cpus.cores];
     (0..task.cpus.len()).for_each(|cpu| busy[ground.cpus.core[cpu]] |= floor.pinned[cpu] > 0);
@@ -173,12 +174,14 @@ pub(super) fn helpers_on(ground: &Ground<'_>, mut places: Vec<CpuSet>, saving: b
     for unit in (0..places.len()).filter(moves) {
         let demand = task.units[unit].demand;
         if saving {
-            places[unit] = just_enough(ground, &floor, unit, &allowed);
+            places[unit] = just_enough(ground, &floor, unit, own(unit));
             floor.add(ground, unit, &places[unit]);
             continue;
         }
         let of = |cpus: &[usize], node: Option<usize>| -> CpuSet {
-            let of_node = cpus.iter().filter(|cpu| node.is_none_or(|node| ground.node[**cpu] == node));
+            let limit = task.units[unit].limit.as_ref();
+            let within = |cpu: &&usize| limit.is_none_or(|limit| limit.contains(task.cpus[**cpu].cpu));
+            let of_node = cpus.iter().filter(|cpu| node.is_none_or(|node| ground.node[**cpu] == node)).filter(within);
             of_node.map(|cpu| task.cpus[*cpu].cpu).collect()
         };
         let mut nodes: Vec<usize> = (0..ground.nodes).filter(|node| left[*node] > 0.0).collect();
@@ -195,7 +198,7 @@ pub(super) fn helpers_on(ground: &Ground<'_>, mut places: Vec<CpuSet>, saving: b
                 chosen
             }
             // No CPU is without a vCPU, or too few are: those with most room, of the host.
-            _ => just_enough(ground, &floor, unit, &allowed),
+            _ => just_enough(ground, &floor, unit, own(unit)),
         };
         if fits.is_none() {
             floor.add(ground, unit, &places[unit]);
@@ -278,7 +281,14 @@ pub(super) fn whole_nodes(ground: &Ground<'_>, start: &[CpuSet]) -> Vec<CpuSet> 
         let there = (0..ground.nodes).filter(|node| !nodes[*node].0.is_empty());
         let Some(best) = there.min_by(|a, b| price(*a).total_cmp(&price(*b))) else { continue };
         nodes[best].1 -= demand;
-        units.iter().for_each(|unit| places[*unit] = nodes[best].0.clone());
+        for unit in units {
+            let limit = task.units[*unit].limit.as_ref();
+            let inside = limit.map_or_else(|| nodes[best].0.clone(), |limit| nodes[best].0.and(limit));
+            // Whose limit lies elsewhere stays.
+            if !inside.is_empty() {
+                places[*unit] = inside;
+            }
+        }
     }
     places
 }

@@ -60,6 +60,7 @@ fn task(shape: &Shape, goal: Goal, seed: u64) -> Task {
         now,
         home,
         kept,
+        limit: None,
         stuck: None,
     };
     for (vm, (vcpus, workers)) in shape.vms.iter().enumerate() {
@@ -229,7 +230,7 @@ fn room(cpu: u32, core: u32, node: u32) -> Room {
 fn unit(kind: Kind, demand: f64, now: &str) -> Unit {
     let vm = matches!(kind, Kind::Vcpu | Kind::Helpers).then_some(0);
     let now = CpuSet::parse(now).filter(|now| !now.is_empty());
-    Unit { vm, kind, threads: 1, commands: 1, demand, now, home: Some(0), kept: false, stuck: None }
+    Unit { vm, kind, threads: 1, commands: 1, demand, now, home: Some(0), kept: false, limit: None, stuck: None }
 }
 
 fn of_kind(plan: &Plan, task: &Task, kind: Kind) -> CpuSet {
@@ -396,4 +397,32 @@ fn siblings_are_no_way_to_share_a_cache() {
     task.units.push(Unit { vm: Some(1), kept: true, ..unit(Kind::Vcpu, 0.9, "3") });
     let first = &plans(&task)[0];
     assert_eq!(first.idea, NOW, "CPUs 4 and 6 are the siblings of the vCPUs' own: {:?}", first.places);
+}
+
+#[test]
+fn nothing_goes_beyond_the_limit_of_its_cgroup() {
+    let limit = CpuSet::parse("0-3").unwrap();
+    for goal in [Goal::Throughput, Goal::Latency, Goal::Density, Goal::Power] {
+        let mut task = light(goal);
+        for unit in task.units.iter_mut().filter(|unit| unit.vm.is_some_and(|vm| vm < 2)) {
+            unit.limit = Some(limit.clone());
+        }
+        for plan in plans(&task) {
+            for (unit, place) in task.units.iter().zip(&plan.places).filter(|(unit, _)| unit.limit.is_some()) {
+                assert!(
+                    place.is_within(&limit),
+                    "{goal:?}: {:?} of VM {:?} on {place} ({})",
+                    unit.kind,
+                    unit.vm,
+                    plan.idea
+                );
+            }
+        }
+        let free = task
+            .units
+            .iter()
+            .zip(&plans(&task)[0].places)
+            .any(|(unit, place)| unit.vm == Some(3) && !place.is_within(&limit));
+        assert!(free || matches!(goal, Goal::Density | Goal::Power), "the others may go anywhere");
+    }
 }

@@ -1,0 +1,181 @@
+//! Lines of the kernel's log that say what is wrong.
+
+/// What the kernel says is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Complaint {
+    /// Its place in [`COMPLAINTS`].
+    pub kind: usize,
+    /// Its words, as far as people read them.
+    pub line: String,
+}
+
+/// Letters of a line that are kept.
+const MOST_LETTERS: usize = 120;
+
+/// What the kernel prints, what it means, and what to ask next.
+pub struct ComplaintKind {
+    /// Every one of these stands in the line, in small letters.
+    pub words: &'static [&'static str],
+    pub meaning: &'static str,
+    /// Whether it explains lost time by itself.
+    pub is_grave: bool,
+    pub next: &'static str,
+}
+
+const fn kind(
+    words: &'static [&'static str],
+    is_grave: bool,
+    meaning: &'static str,
+    next: &'static str,
+) -> ComplaintKind {
+    ComplaintKind { words, meaning, is_grave, next }
+}
+
+/// Sources: Linux 6.12, kernel/time/clocksource.c and arch/x86/kernel/tsc.c; kernel/watchdog.c; kernel/rcu/tree_stall.h; kernel/hung_task.c;
+/// kernel/sched/rt.c; kernel/time/hrtimer.c; kernel/events/core.c; arch/x86/kernel/nmi.c; mm/oom_kill.c; arch/x86/kvm/x86.c;
+/// arch/x86/kvm/vmx/vmx.c and capabilities; drivers/thermal/intel/therm_throt.c.
+pub const COMPLAINTS: &[ComplaintKind] = &[
+    kind(
+        &["tsc", "unstable"],
+        true,
+        "the kernel does not trust the TSC: it reads a slower clock, which inside a guest may cost an exit each time",
+        "cat /sys/devices/system/clocksource/clocksource0/{current,available}_clocksource   # here, and on the host below",
+    ),
+    kind(
+        &["switched to clocksource", "hpet"],
+        true,
+        "time is read from the HPET: each reading costs about a microsecond, inside a guest an exit to its VMM",
+        "cat /sys/devices/system/clocksource/clocksource0/available_clocksource   # is tsc or kvm-clock there?",
+    ),
+    kind(
+        &["switched to clocksource", "acpi_pm"],
+        true,
+        "time is read from the ACPI timer: each reading costs about a microsecond, inside a guest an exit to its VMM",
+        "cat /sys/devices/system/clocksource/clocksource0/available_clocksource   # is tsc or kvm-clock there?",
+    ),
+    kind(
+        &["smp vm created on host with unstable tsc"],
+        false,
+        "the host's TSC is not stable, so its guests cannot read the time without an exit",
+        "dmesg | grep -i -E 'tsc|clocksource'   # on the host: who marked it unstable, and why",
+    ),
+    kind(
+        &["soft lockup"],
+        true,
+        "a CPU ran nothing else for many seconds; inside a guest this is most often a vCPU that the host did not run",
+        "mpstat -P ALL 1 5   # inside: %steal; on the host: kvmscope record --seconds 10 -o again",
+    ),
+    kind(
+        &["rcu", "stall"],
+        true,
+        "a CPU did not pass through the scheduler for many seconds; inside a guest most often a vCPU that the host did not run",
+        "mpstat -P ALL 1 5   # inside: %steal; on the host: kvmscope record --seconds 10 -o again",
+    ),
+    kind(
+        &["blocked for more than"],
+        true,
+        "a task waited for minutes without a CPU: for a disk, for memory or for a lock",
+        "grep . /proc/pressure/*; iostat -x 1 5   # what is waited for",
+    ),
+    kind(
+        &["out of memory: killed process"],
+        true,
+        "the host had no memory left and killed a process",
+        "free -m; grep . /proc/pressure/memory   # how much is left now",
+    ),
+    kind(
+        &["rt throttling activated"],
+        true,
+        "threads with a real-time policy used up their share and were stopped for the rest of the period",
+        "sysctl kernel.sched_rt_runtime_us kernel.sched_rt_period_us; ps -eLo cls,rtprio,pcpu,comm | grep -E 'FF|RR'",
+    ),
+    kind(
+        &["hrtimer: interrupt took"],
+        false,
+        "a timer's interrupt took long: the CPU was not run meanwhile, by the host below or by firmware",
+        "kvmscope bench jitter --seconds 10   # gaps that nothing here explains",
+    ),
+    kind(
+        &["perf: interrupt took too long"],
+        false,
+        "interrupts of perf take long here, which is usual where a host below emulates the counters",
+        "sysctl kernel.perf_event_max_sample_rate   # the rate that is left",
+    ),
+    kind(
+        &["nmi handler", "took too long"],
+        false,
+        "an NMI took long: the CPU was not run meanwhile, by the host below or by firmware",
+        "kvmscope bench jitter --seconds 10   # gaps that nothing here explains",
+    ),
+    kind(
+        &["clock throttled"],
+        true,
+        "CPUs are slowed down because they are hot",
+        "turbostat --show Core,CPU,Bzy_MHz,CoreTmp -i 5   # how fast they run",
+    ),
+    kind(
+        &["kvm:", "disabled by bios"],
+        true,
+        "the firmware has switched virtualization off: VMs are emulated, 10 to 50 times slower",
+        "grep -c -w -E 'vmx|svm' /proc/cpuinfo   # 0: switch it on in the firmware's setup, or in the VMM below",
+    ),
+    kind(
+        &["kvm:", "no hardware support"],
+        true,
+        "the CPU, or the VMM below, offers no virtualization: VMs are emulated, 10 to 50 times slower",
+        "grep -c -w -E 'vmx|svm' /proc/cpuinfo   # 0: switch it on in the firmware's setup, or in the VMM below",
+    ),
+    kind(
+        &["unhandled", "msr"],
+        false,
+        "a guest asks for a register that KVM does not have; each time costs an exit",
+        "dmesg | grep -c -E 'unhandled (rd|wr)msr'   # how often",
+    ),
+    kind(
+        &["ignored", "msr"],
+        false,
+        "a guest asks for a register that KVM does not have; each time costs an exit",
+        "dmesg | grep -c -E 'ignored (rd|wr)msr'   # how often",
+    ),
+];
+
+impl Complaint {
+    /// What a line of the log complains of.
+    pub fn of(line: &str) -> Option<Self> {
+        let small = line.to_ascii_lowercase();
+        let has = |kind: &ComplaintKind| kind.words.iter().all(|word| small.contains(word));
+        let line = base::plain::beginning(line, MOST_LETTERS).to_owned();
+        COMPLAINTS.iter().position(has).map(|kind| Self { kind, line })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_kernels_are_told_from_others() {
+        for (line, words) in [
+            (
+                "clocksource: timekeeping watchdog on CPU1: Marking clocksource 'tsc' as unstable because the skew is too large:",
+                "tsc",
+            ),
+            ("tsc: Marking TSC unstable due to clocksource watchdog", "tsc"),
+            ("clocksource: Switched to clocksource hpet", "switched to clocksource"),
+            ("watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [qemu-system-x86:4242]", "soft lockup"),
+            ("rcu: INFO: rcu_sched detected stalls on CPUs/tasks:", "rcu"),
+            ("INFO: task qemu-kvm:4242 blocked for more than 120 seconds.", "blocked for more than"),
+            ("kvm [4242]: vcpu0, guest rIP: 0xffffffff8106 unhandled rdmsr: 0x140", "unhandled"),
+        ] {
+            let complaint = Complaint::of(line).unwrap_or_else(|| panic!("{line}"));
+            assert_eq!(COMPLAINTS[complaint.kind].words[0], words, "{line}");
+        }
+        for line in [
+            "clocksource: Switched to clocksource tsc",
+            "tsc: Detected 2100.000 MHz processor",
+            "kvm: nested virtualization enabled",
+        ] {
+            assert_eq!(Complaint::of(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What a host says of itself as a whole besides its CPUs: memory, swap, disks, and what its tasks wait for.
+
+/// One value, and the line that told it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gauge {
+    pub kind: GaugeKind,
+    /// The resource, the disk, the vCPU; empty: the host.
+    pub subject: String,
+    /// In the unit of its kind.
+    pub value: f64,
+    pub place: String,
+}
+
+/// What is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GaugeKind {
+    MemoryTotal,
+    MemoryAvailable,
+    SwapUsed,
+    SwappedIn,
+    SwappedOut,
+    TasksBlocked,
+    /// Some tasks waited (`some` of PSI).
+    PressureSome,
+    /// All tasks that were not idle waited at once (`full` of PSI).
+    PressureFull,
+    DiskBusy,
+    DiskRead,
+    DiskWrite,
+    DiskQueue,
+    HugePages,
+    HugePagesFree,
+    /// Memory on transparent huge pages.
+    HugeAnonymous,
+    /// CPU time that a vCPU may use.
+    VcpuQuota,
+    /// Waiting for a CPU, by all that a thread ran and waited since it began.
+    Waited,
+}
+
+impl GaugeKind {
+    /// What it is called, and its unit.
+    pub fn words(self) -> (&'static str, &'static str) {
+        match self {
+            GaugeKind::MemoryTotal => ("memory", "B"),
+            GaugeKind::MemoryAvailable => ("memory available", "B"),
+            GaugeKind::SwapUsed => ("swap used", "B"),
+            GaugeKind::SwappedIn => ("swapped in", "B/s"),
+            GaugeKind::SwappedOut => ("swapped out", "B/s"),
+            GaugeKind::TasksBlocked => ("tasks blocked", "tasks"),
+            GaugeKind::PressureSome => ("some tasks waited", "share"),
+            GaugeKind::PressureFull => ("all tasks waited", "share"),
+            GaugeKind::DiskBusy => ("disk busy", "share"),
+            GaugeKind::DiskRead => ("a read takes", "ns"),
+            GaugeKind::DiskWrite => ("a write takes", "ns"),
+            GaugeKind::DiskQueue => ("requests in the disk's queue", "requests"),
+            GaugeKind::HugePages => ("huge pages set aside", "pages"),
+            GaugeKind::HugePagesFree => ("huge pages free", "pages"),
+            GaugeKind::HugeAnonymous => ("memory on transparent huge pages", "B"),
+            GaugeKind::VcpuQuota => ("CPU time allowed", "CPUs"),
+            GaugeKind::Waited => ("waiting for a CPU, of running and waiting", "share"),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! `iostat -x`: how busy each disk is, and how long a request takes.
+//!
+//! Source: iostat(1) of sysstat 12.6; before 11.5.5 the columns of writes and reads were one, `await` and `avgqu-sz`.
+
+use super::totals::number;
+use super::{Pasted, Text};
+use crate::machine::GaugeKind;
+use std::collections::BTreeMap;
+
+/// Columns, and how much one of their unit is.
+const COLUMNS: &[(&str, GaugeKind, f64)] = &[
+    ("%util", GaugeKind::DiskBusy, 0.01),
+    ("r_await", GaugeKind::DiskRead, 1e6),
+    ("w_await", GaugeKind::DiskWrite, 1e6),
+    ("aqu-sz", GaugeKind::DiskQueue, 1.0),
+    ("avgqu-sz", GaugeKind::DiskQueue, 1.0),
+];
+
+/// `Device  r/s  ..  %util` and a row for each disk.
+pub(super) fn iostat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let header: Vec<&str> = text.at(at).split_whitespace().collect();
+    let is_head = header.first().is_some_and(|first| first.trim_end_matches(':') == "Device");
+    if !is_head || header.last() != Some(&"%util") {
+        return 0;
+    }
+    let mut end = at + 1;
+    loop {
+        let cells: Vec<&str> = text.at(end).split_whitespace().collect();
+        if cells.len() != header.len() || !cells[1..].iter().all(|cell| number(cell).is_some()) {
+            break;
+        }
+        for (name, kind, scale) in COLUMNS {
+            let column = header.iter().position(|known| known == name);
+            if let Some(value) = column.and_then(|column| number(cells[column])) {
+                pasted.gauge(*kind, cells[0], value * scale, text.place(end));
+            }
+        }
+        end += 1;
+    }
+    if end == at + 1 { 0 } else { end - at }
+}
+
+/// `vda rd_req 12345` and so on, what `virsh domblkstat DOMAIN DISK` prints: how long a request took on average since the VM began.
+pub(super) fn domblkstat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let told = |line: usize| -> Option<(&str, &str, f64)> {
+        let words: Vec<&str> = text.at(line).split_whitespace().collect();
+        let [disk, name, value] = words[..] else { return None };
+        let is_known = ["rd_", "wr_", "flush_", "errs"].iter().any(|begin| name.starts_with(begin));
+        Some((disk, name, value.parse().ok().filter(|_| is_known)?))
+    };
+    let Some((disk, _, _)) = told(at) else { return 0 };
+    let mut values: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut end = at;
+    while let Some((_, name, value)) = told(end).filter(|(of, _, _)| *of == disk) {
+        values.insert(name, value);
+        end += 1;
+    }
+    for (count, times, kind) in
+        [("rd_req", "rd_total_times", GaugeKind::DiskRead), ("wr_req", "wr_total_times", GaugeKind::DiskWrite)]
+    {
+        if let (Some(count), Some(ns)) = (values.get(count).filter(|count| **count > 0.0), values.get(times)) {
+            pasted.gauge(kind, &format!("{disk}, since the VM began"), ns / count, text.place(at));
+        }
+    }
+    end - at
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::machine::GaugeKind;
+    use crate::paste::read;
+
+    #[test]
+    fn a_domains_disk_tells_the_mean_of_its_requests() {
+        let text = "$ virsh domblkstat web vda\nvda rd_req 1000\nvda rd_bytes 4096000\nvda wr_req 0\nvda rd_total_times 5000000000\nvda wr_total_times 0\n";
+        let machine = read(&[("t".to_owned(), text.to_owned())]);
+        assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
+        let told: Vec<_> = machine.gauges.iter().map(|gauge| (gauge.kind, gauge.value)).collect();
+        assert_eq!(told, [(GaugeKind::DiskRead, 5e6)], "no write was asked for");
+    }
+
+    #[test]
+    fn rows_of_disks_have_columns_by_their_names() {
+        let new = "Device            r/s     rkB/s   r_await     w/s  w_await  aqu-sz  %util\nsda            412.00  32112.00     88.21  510.00   140.11   42.12 100.00\n";
+        let old = "Device:         rrqm/s   wrqm/s     r/s     w/s avgqu-sz   await r_await w_await  svctm  %util\nsda               0,00     1,00    2,00    3,00    42,12   90,0   88,21  140,11   1,00 100,00\n";
+        for text in [new, old] {
+            let machine = read(&[("t".to_owned(), text.to_owned())]);
+            assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
+            let told: Vec<_> = machine.gauges.iter().map(|gauge| (gauge.kind, gauge.value.round())).collect();
+            let told_of = [
+                (GaugeKind::DiskBusy, 1.0),
+                (GaugeKind::DiskRead, 88_210_000.0),
+                (GaugeKind::DiskWrite, 140_110_000.0),
+                (GaugeKind::DiskQueue, 42.0),
+            ];
+            assert_eq!(told, told_of, "{text}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Does a migration that is under way end, and when?
+//!
+//! ```text
+//! left, dirtied a second, sent a second --> it ends if more is sent than dirtied: left / (sent - dirtied) until little is left
+//!                                           stopped now, the guest is dark for left / sent
+//! ```
+//! Both rates are QEMU's own of its last look, or means until now: what the guest does next is not known, so that no time is promised.
+
+use super::rules::{Rule, Run};
+use base::number::{bytes, duration};
+use base::{Cell, Cost, CostKind, Severity, Table, TableSpec, shown, table};
+use facts::migrations::Migration;
+use facts::rule::Hit;
+
+/// Migrations that had not ended when they were looked at.
+pub(super) const PACE: TableSpec = table! {
+    migration.pace version 1:
+    "A migration that had not ended when it was looked at: what was left, how fast the guest dirtied memory and how fast it was sent, and what follows.";
+    key_u64("") run, u64("bytes") left_bytes, u64("bytes") disk_left_bytes, f64("bytes/s") dirtied, f64("bytes/s") sent, text ends, ns at_best_ns,
+    ns dark_now_ns, text sent_from;
+    shown![
+        "Whether it ends", 12;
+        run, left_bytes: "left", dirtied: "dirtied per second", sent: "sent per second", ends, at_best_ns: "at best in",
+        dark_now_ns: "dark if stopped now",
+    ]
+};
+
+/// What is known of one that goes on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Pace {
+    left: Option<u64>,
+    disk_left: Option<u64>,
+    dirtied: Option<f64>,
+    sent: Option<f64>,
+    /// The rate is a mean over all that was sent, not that of now.
+    is_mean: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    Yes,
+    No,
+    Unknown,
+}
+
+impl Pace {
+    /// `None` for one that has ended.
+    fn of(migration: &Migration) -> Option<Self> {
+        if migration.ended.is_some() || migration.by.is_none() {
+            return None;
+        }
+        let page_bytes = migration.last(|poll| poll.page_bytes).unwrap_or(PAGE_BYTES);
+        let pages = migration.last(|poll| poll.dirty_pages_per_s).map(|pages| pages as f64 * page_bytes as f64);
+        // 0 is what QEMU says before the first pass is over.
+        let dirtied = migration.last(|poll| poll.dirty_bytes_per_s).or(pages).filter(|dirtied| *dirtied > 0.0);
+        let now = migration.last(|poll| poll.sent_bytes_per_s);
+        let mean = || {
+            let (sent, ms) = (migration.last(|poll| poll.transferred_bytes)?, migration.last(|poll| poll.total_ms)?);
+            (ms > 0).then(|| sent as f64 * 1e3 / ms as f64)
+        };
+        Some(Self {
+            left: migration.last(|poll| poll.remaining_bytes),
+            disk_left: migration.last(|poll| poll.disk_remaining_bytes).filter(|bytes| *bytes > 0),
+            dirtied,
+            sent: now.or_else(mean),
+            is_mean: now.is_none(),
+        })
+    }
+
+    fn ends(&self) -> Ends {
+        match (self.dirtied, self.sent) {
+            (Some(dirtied), Some(sent)) if dirtied >= sent => Ends::No,
+            (Some(_), Some(_)) => Ends::Yes,
+            _ => Ends::Unknown,
+        }
+    }
+
+    /// How long the guest would be dark if it were stopped now: what is left is sent meanwhile. Its disks cannot be cut short.
+    fn dark_now_ns(&self) -> Option<f64> {
+        let sent = self.sent.filter(|sent| *sent > 0.0 && self.disk_left.is_none())?;
+        Some(self.left? as f64 / sent * 1e9)
+    }
+
+    /// Until nothing is left, if the guest goes on as it does.
+    fn at_best_ns(&self) -> Option<f64> {
+        let all = self.left?.saturating_add(self.disk_left.unwrap_or(0)) as f64;
+        let rest = self.sent? - self.dirtied.unwrap_or(0.0);
+        (self.ends() != Ends::No && rest > 0.0).then(|| all / rest * 1e9)
+    }
+}
+
+/// Of x86, where the text does not tell.
+const PAGE_BYTES: u64 = 4_096;
+
+/// The table; without rows where every migration had ended.
+pub(super) fn table(migrations: &[Migration]) -> Table {
+    let mut table = Table::new(&PACE);
+    for (run, migration) in migrations.iter().enumerate() {
+        let Some(pace) = Pace::of(migration) else { continue };
+        let ends = match pace.ends() {
+            Ends::Yes => "yes, at these rates",
+            Ends::No => "no",
+            Ends::Unknown => "not known",
+        };
+        let whole = |ns: Option<f64>| ns.map_or(Cell::Missing, |ns| Cell::U64(ns as u64));
+        table.push(vec![
+            (run as u64).into(),
+            pace.left.into(),
+            pace.disk_left.into(),
+            pace.dirtied.into(),
+            pace.sent.into(),
+            ends.into(),
+            whole(pace.at_best_ns()),
+            whole(pace.dark_now_ns()),
+            if pace.is_mean { "mean until then" } else { "its last look" }.into(),
+        ]);
+    }
+    table
+}
+
+/// `2.8 GB are left; the guest dirties 276.7 MB/s and 264.2 MB/s are sent: it does not end by itself. Stopped now, the guest would be dark for 10.7 s.`
+pub(super) fn sentence(migration: &Migration) -> Option<String> {
+    let pace = Pace::of(migration)?;
+    let per_second = |rate: f64| format!("{}/s", bytes(rate));
+    let mut said: Vec<String> = Vec::new();
+    said.extend(pace.left.map(|left| format!("{} of memory are left", bytes(left as f64))));
+    said.extend(pace.disk_left.map(|left| format!("{} of disks are left", bytes(left as f64))));
+    let mean = if pace.is_mean { " on average" } else { "" };
+    match (pace.dirtied, pace.sent) {
+        (Some(dirtied), Some(sent)) => {
+            said.push(format!("the guest dirties {} and {} are sent{mean}", per_second(dirtied), per_second(sent)));
+        }
+        (None, Some(sent)) => {
+            said.push(format!("{} are sent{mean}; what the guest dirties is not told", per_second(sent)))
+        }
+        (Some(dirtied), None) => {
+            said.push(format!("the guest dirties {}; what is sent is not told", per_second(dirtied)))
+        }
+        (None, None) => {}
+    }
+    let ends = match (pace.ends(), pace.at_best_ns()) {
+        (Ends::No, _) => ": it does not end by itself".to_owned(),
+        (Ends::Yes, Some(ns)) => format!(": at these rates it ends in {} at best", duration(ns)),
+        (_, Some(ns)) => format!(": it takes {} more at least", duration(ns)),
+        (_, None) => String::new(),
+    };
+    let dark = pace
+        .dark_now_ns()
+        .map_or(String::new(), |ns| format!(" Stopped now, the guest would be dark for {}.", duration(ns)));
+    (!said.is_empty()).then(|| format!(" {}{ends}.{dark}", capital(&said.join("; "))))
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+pub(super) const RULES: &[Rule] = &[Rule {
+    id: "MIG-PACE",
+    per: "run",
+    looks_at: "Whether a migration that is under way dirties as much memory as it sends.",
+    why: "Each pass sends what the guest dirtied in the one before. Where it dirties as fast as is sent, passes do not shrink, and QEMU never stops the guest \
+          by itself. The ways out stand in the order in which to try them: each costs more than the one before.",
+    fix: &[
+        "virsh migrate-getspeed DOMAIN   # is it a limit that somebody set? virsh migrate-setspeed DOMAIN MIB_PER_SECOND raises it; price: the link",
+        "virsh qemu-monitor-command DOMAIN --hmp 'migrate_set_parameter cpu-throttle-increment 20'   # only where it was begun with --auto-converge; price: the guest's time; undo: 10",
+        "virsh migrate-postcopy DOMAIN   # only where it was begun with --postcopy; price: the guest waits for pages, and a failure of either host loses it; no undo",
+        "virsh domjobabort DOMAIN   # and begin again with --auto-converge or --postcopy; price: what was sent",
+        "virsh migrate-setmaxdowntime DOMAIN MILLISECONDS   # last: price: the guest is dark for so long; undo: 300",
+    ],
+    source: "docs/migration.md, \"When it never ends\"; virsh(1), libvirt 9.0; migration_iteration_run in migration/migration.c, QEMU 7.2",
+    ..Rule::checked_by(never_ends)
+}];
+
+fn never_ends((run, migration, _): Run<'_>) -> Option<Hit> {
+    let pace = Pace::of(migration).filter(|pace| pace.ends() == Ends::No)?;
+    let (dirtied, sent) = (pace.dirtied?, pace.sent?);
+    let title = format!(
+        "The migration does not end by itself: the guest dirties {}/s, and {}/s are sent",
+        bytes(dirtied),
+        bytes(sent)
+    );
+    let seen = format!("{} left", pace.left.map_or_else(|| "an unknown amount".to_owned(), |left| bytes(left as f64)));
+    let mut hit = Hit::new(format!("run {run}"), Severity::High, title)
+        .with(base::Evidence::in_table(seen, "migration.pace").key("run", run.to_string()));
+    if let Some(dark_ns) = pace.dark_now_ns() {
+        hit.cost = Cost::of(CostKind::Measured, dark_ns, "ns of dark time, to send what is left");
+        // Rounded up: a little less would not do.
+        hit = hit.filling("MILLISECONDS", format!("{:.0}", (dark_ns / 1e6).floor() + 1.0));
+    }
+    Some(hit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use facts::migrations::Poll;
+    use host::migrated::account::By;
+
+    fn active(dirty_pages_per_s: Option<u64>, sent: Option<f64>) -> Migration {
+        let poll = Poll {
+            remaining_bytes: Some(2_753_372 << 10),
+            transferred_bytes: Some(383_749_347 << 10),
+            total_ms: Some(1_487_503),
+            dirty_pages_per_s,
+            sent_bytes_per_s: sent,
+            ..Poll::default()
+        };
+        Migration { polls: vec![(0, poll)], by: Some(By::Monitor), ..Migration::default() }
+    }
+
+    #[test]
+    fn who_dirties_more_than_is_sent_never_ends() {
+        let never = sentence(&active(Some(67_551), None)).unwrap();
+        assert!(never.contains("276.7 MB/s and 264.2 MB/s are sent on average: it does not end by itself"), "{never}");
+        assert!(never.contains("Stopped now, the guest would be dark for 10.7 s."), "{never}");
+        let ends = sentence(&active(Some(10_000), Some(264e6))).unwrap();
+        assert!(ends.contains("at these rates it ends in 12.6 s at best"), "{ends}");
+        let unknown = sentence(&active(None, Some(264e6))).unwrap();
+        assert!(unknown.contains("what the guest dirties is not told: it takes 10.7 s more at least"), "{unknown}");
+        let over = Migration { ended: Some((0, "completed".into())), ..active(None, None) };
+        assert_eq!(sentence(&over), None);
+    }
+}

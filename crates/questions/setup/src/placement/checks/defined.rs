@@ -1,0 +1,203 @@
+//! Elements of definitions that cost time whatever the host is: clocks, limits, policies, memory, pins of nobody.
+
+use crate::placement::model::Model;
+use base::number::{bytes, list, many};
+use base::shell::quoted;
+use base::{Evidence, Severity};
+use facts::rule::Hit;
+use host::machine::{Domain, Fact};
+
+/// Memory from which on pages of 4 KiB cost: the tables of a guest's pages no longer fit into the caches. Our own threshold.
+pub(in crate::placement) const LARGE: u64 = 32 << 30;
+
+/// Part of its memory below which a balloon leaves a guest little: our own threshold.
+pub(in crate::placement) const BALLOON: f64 = 0.5;
+
+/// A weight that is far below the usual one of 1,024: our own threshold.
+const LIGHT: u64 = 256;
+
+/// Priorities from here on are those of the kernel's own threads that must run.
+const TOP_PRIORITY: u32 = 99;
+
+fn edit(domain: &Domain, what: &str) -> String {
+    format!("virsh edit {}   # {what}", quoted(&domain.name))
+}
+
+fn hit(domain: &Domain, severity: Severity, title: String, seen: (&str, &str)) -> Hit {
+    let mut hit = Hit::new(&domain.name, severity, title).of_domain(&domain.name);
+    hit.evidence.push(Evidence::new(seen.0, seen.1));
+    hit
+}
+
+/// Clocks that a guest is not shown, and emulated ones that it is.
+pub(crate) fn clocks(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        let timer = |name: &str, present: bool| domain.timers.get(name).filter(|told| told.value == present);
+        let feature = |name: &str| domain.features.get(name).filter(|told| !told.value);
+        let of = [
+            (
+                timer("kvmclock", false),
+                "is not shown kvmclock: without a TSC that it trusts each reading of the time is an exit",
+                "<timer name='kvmclock' present='yes'/> within <clock>",
+            ),
+            (
+                timer("hpet", true),
+                "is shown an HPET: each reading of it is an exit to QEMU",
+                "<timer name='hpet' present='no'/> within <clock>",
+            ),
+            (
+                feature("x2apic"),
+                "is shown no x2APIC: each access to its interrupt controller is an exit with an emulated instruction",
+                "within <cpu> without <feature policy='disable' name='x2apic'/>",
+            ),
+            (
+                feature("invtsc"),
+                "is shown no invariant TSC: it may read a slower clock",
+                "within <cpu> without <feature policy='disable' name='invtsc'/>; it cannot be migrated to a host of another frequency then",
+            ),
+        ];
+        for (told, what, element) in of {
+            let Some(told) = told else { continue };
+            let mut hit =
+                hit(domain, Severity::Low, format!("{} {what}", domain.name), ("so it is defined", &told.place));
+            hit.subject = format!("{} {}", domain.name, what.split(':').next().unwrap_or_default());
+            hit.fix.push(edit(domain, element));
+            hit.undo.push(edit(domain, "the element as it was"));
+            hits.push(hit);
+        }
+    }
+    hits
+}
+
+/// Limits and weights of CPU time.
+pub(crate) fn limits(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        let name = quoted(&domain.name);
+        if let Some(quota) = domain.vcpu_quota.as_ref().filter(|quota| quota.value < 1.0) {
+            let title =
+                format!("each vCPU of {} may use {:.2} CPUs, however idle the host is", domain.name, quota.value);
+            let mut hit = hit(domain, Severity::Info, title, ("<quota> by <period>", &quota.place));
+            hit.fix.push(format!("virsh schedinfo {name} --live --config --set vcpu_quota=-1"));
+            hit.undo.push(format!(
+                "virsh schedinfo {name} --live --config --set vcpu_quota={:.0}   # by a period of 100000",
+                quota.value * 1e5
+            ));
+            hits.push(hit);
+        }
+        if let Some(shares) = domain.cpu_shares.as_ref().filter(|shares| shares.value < LIGHT) {
+            let title = format!(
+                "{} has a weight of {}, where 1024 is usual: it gets what others leave",
+                domain.name, shares.value
+            );
+            let mut hit = hit(domain, Severity::Info, title, ("<shares>", &shares.place));
+            hit.subject = format!("{} shares", domain.name);
+            hit.fix.push(format!("virsh schedinfo {name} --live --config --set cpu_shares=1024"));
+            hit.undo.push(format!("virsh schedinfo {name} --live --config --set cpu_shares={}", shares.value));
+            hits.push(hit);
+        }
+    }
+    hits
+}
+
+/// Real-time policies that reach every vCPU, or the priority of the kernel's own threads.
+pub(crate) fn realtime(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        let all = domain.vcpu_count();
+        let of_all = |told: &&Fact<(base::CpuSet, String, u32)>| {
+            let (vcpus, policy, priority) = &told.value;
+            let is_realtime = matches!(policy.as_str(), "fifo" | "rr");
+            is_realtime && all > 0 && ((0..all).all(|vcpu| vcpus.contains(vcpu)) || *priority >= TOP_PRIORITY)
+        };
+        let Some(told) = domain.realtime.iter().find(of_all) else { continue };
+        let (vcpus, policy, priority) = &told.value;
+        let title = format!(
+            "vCPUs {vcpus} of {} run with {policy} and priority {priority}: of {} none is left for its ordinary work",
+            domain.name,
+            many(all.into(), "vCPU")
+        );
+        let mut hit = hit(domain, Severity::Info, title, ("<vcpusched>", &told.place));
+        hit.fix.push(edit(domain, "<vcpusched vcpus='1-..' scheduler='fifo' priority='1'/>: vCPU 0 ordinary, priority 1 is above all that is not real-time"));
+        hit.undo
+            .push(edit(domain, &format!("<vcpusched vcpus='{vcpus}' scheduler='{policy}' priority='{priority}'/>")));
+        hits.push(hit);
+    }
+    hits
+}
+
+/// Memory that is small, small-paged or not shared.
+pub(crate) fn memory(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for domain in &model.machine.domains {
+        let Some(place) = &domain.whole else { continue };
+        let users: Vec<String> =
+            domain.interfaces.iter().filter(|one| one.kind == "vhostuser").map(|one| one.name.clone()).collect();
+        if !users.is_empty() && !domain.shared_memory {
+            let title = format!(
+                "{} has {} by vhostuser, and its memory is not shared: the switch cannot reach its packets",
+                domain.name,
+                list(&users)
+            );
+            let mut hit = hit(
+                domain,
+                Severity::Medium,
+                title,
+                ("no <access mode='shared'/>, no cell with memAccess='shared'", place),
+            );
+            hit.fix.push(edit(domain, "<memoryBacking><hugepages/><access mode='shared'/></memoryBacking>"));
+            hit.undo.push(edit(domain, "<memoryBacking> as it was"));
+            hits.push(hit);
+        }
+        if let (Some(all), Some(now)) = (domain.memory_bytes, domain.current_memory_bytes)
+            && (now as f64) < BALLOON * all as f64
+        {
+            let title = format!("the balloon leaves {} {} of {}", domain.name, bytes(now as f64), bytes(all as f64));
+            let mut hit = hit(domain, Severity::Low, title, ("<currentMemory> below <memory>", place));
+            hit.subject = format!("{} balloon", domain.name);
+            hit.fix.push(format!("virsh setmem {} {} --live --config   # KiB", quoted(&domain.name), all >> 10));
+            hit.undo.push(format!("virsh setmem {} {} --live --config", quoted(&domain.name), now >> 10));
+            hits.push(hit);
+        }
+        // QEMU asks for transparent huge pages itself: only a host that gives none leaves small ones.
+        let transparent = model.machine.settings.get("sys/kernel/mm/transparent_hugepage/enabled");
+        let is_large = domain.memory_bytes.filter(|all| *all >= LARGE && !domain.huge_pages && users.is_empty());
+        let told = match transparent {
+            Some(setting) if setting.value.contains("[never]") => Some((Severity::Low, "")),
+            None if model.pasted => Some((Severity::Info, ", unless the host gives it transparent huge pages")),
+            _ => None,
+        };
+        if let Some((all, (severity, unless))) = is_large.zip(told) {
+            let title = format!("{} has {} on pages of 4 KiB{unless}", domain.name, bytes(all as f64));
+            let mut hit = hit(domain, severity, title, ("no <hugepages/>", place));
+            hit.subject = format!("{} pages", domain.name);
+            hit.fix.push(edit(domain, "<memoryBacking><hugepages/></memoryBacking>; the host needs as many free first: grep HugePages_Free /proc/meminfo"));
+            hit.undo.push(edit(domain, "without <hugepages/>"));
+            hits.push(hit);
+        }
+    }
+    hits
+}
+
+/// Pins of vCPUs that a domain does not have.
+pub(crate) fn pins(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for domain in model.machine.domains.iter().filter(|domain| domain.whole.is_some()) {
+        let Some(count) = domain.vcpus else { continue };
+        let beyond: Vec<(&u32, &Fact<base::CpuSet>)> = domain.vcpu_pins.range(count..).collect();
+        let Some((_, first)) = beyond.first() else { continue };
+        let names: Vec<String> = beyond.iter().map(|(vcpu, _)| vcpu.to_string()).collect();
+        let title = format!(
+            "{} has {} and pins for vCPU {}, which it does not have",
+            domain.name,
+            many(count.into(), "vCPU"),
+            list(&names)
+        );
+        let mut hit = hit(domain, Severity::Low, title, ("<vcpupin>", &first.place));
+        hit.fix.push(edit(domain, &format!("<vcpupin> of vCPUs 0 to {}; they count from 0", count.saturating_sub(1))));
+        hit.undo.push(edit(domain, "the pins as they were"));
+        hits.push(hit);
+    }
+    hits
+}

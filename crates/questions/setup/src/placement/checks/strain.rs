@@ -1,0 +1,336 @@
+//! What the host waits for besides CPUs: memory, swap, disks; whose memory lies on which node; and what its kernel complains of.
+
+use crate::placement::model::Model;
+use base::number::{bytes, duration, list, many, percent, rate, thousands};
+use base::{Evidence, Severity};
+use facts::rule::Hit;
+use host::machine::{COMPLAINTS, Complaint, CpuUse, Fact, Gauge, GaugeKind, ProcessMemory};
+use std::collections::BTreeMap;
+
+/// Share of the time that tasks waited for a resource from which it counts: our own threshold.
+pub(in crate::placement) const PRESSED: f64 = 0.1;
+
+/// Bytes a second in and out of swap from which a host swaps: 256 pages. Our own threshold.
+pub(in crate::placement) const SWAPPING: f64 = 1_048_576.0;
+
+/// Share of all CPUs' time that was idle while a task waited for a disk, from which it counts: our own threshold.
+pub(in crate::placement) const WAITING: f64 = 0.2;
+
+/// Share of a process's memory on one node below which it is spread: our own threshold.
+pub(in crate::placement) const AT_HOME: f64 = 0.9;
+
+/// Lines that a finding quotes.
+const MOST_TOLD: usize = 8;
+
+fn of(model: &Model, kind: GaugeKind) -> impl Iterator<Item = &Gauge> {
+    model.machine.gauges.iter().filter(move |gauge| gauge.kind == kind)
+}
+
+fn largest(model: &Model, kind: GaugeKind) -> Option<&Gauge> {
+    of(model, kind).max_by(|a, b| a.value.total_cmp(&b.value))
+}
+
+/// Resources that tasks waited for, by the kernel's own account.
+pub(crate) fn pressure(model: &Model) -> Vec<Hit> {
+    let mut worst: BTreeMap<&str, (Option<&Gauge>, Option<&Gauge>)> = BTreeMap::new();
+    for gauge in &model.machine.gauges {
+        let resource = gauge.subject.split_once(", ").map_or(gauge.subject.as_str(), |(resource, _)| resource);
+        let entry = worst.entry(resource).or_default();
+        let place = match gauge.kind {
+            GaugeKind::PressureSome => &mut entry.0,
+            GaugeKind::PressureFull => &mut entry.1,
+            _ => continue,
+        };
+        if place.is_none_or(|known| known.value < gauge.value) {
+            *place = Some(gauge);
+        }
+    }
+    let mut hits = Vec::new();
+    for (resource, (some, full)) in worst {
+        let Some(some) = some.or(full).filter(|some| some.value >= PRESSED) else { continue };
+        let what = match resource {
+            "cpu" => "a CPU",
+            "io" => "disks",
+            "irq" => "interrupts",
+            other => other,
+        };
+        let over = |gauge: &Gauge| {
+            gauge.subject.split_once(", ").map_or(String::new(), |(_, over)| format!(" of the last {over}"))
+        };
+        let title = format!("tasks waited for {what} in {}{}", percent(some.value), over(some));
+        let mut hit = Hit::new(resource, Severity::Medium, title);
+        for gauge in [Some(some), full].into_iter().flatten() {
+            let (words, _) = gauge.kind.words();
+            hit = hit.seen(format!("{words} for {what} in {}{}", percent(gauge.value), over(gauge)), &gauge.place);
+        }
+        hit.fix.push(
+            match resource {
+                "memory" => "vmstat 1 5; free -m   # does it swap, and what is left?",
+                "io" => "iostat -x 1 5   # which disk is busy, and how long does a request take?",
+                "cpu" => "kvmscope check   # on the host: which thread waits, and who has its CPU",
+                _ => "mpstat -P ALL 1 5   # %irq and %soft: which CPUs",
+            }
+            .to_owned(),
+        );
+        hits.push(hit);
+    }
+    hits
+}
+
+/// A host that moves memory to a disk and back.
+pub(crate) fn swap(model: &Model) -> Vec<Hit> {
+    let (into, out) = (largest(model, GaugeKind::SwappedIn), largest(model, GaugeKind::SwappedOut));
+    let fast = [into, out].into_iter().flatten().filter(|gauge| gauge.value >= SWAPPING);
+    let Some(first) = fast.max_by(|a, b| a.value.total_cmp(&b.value)) else { return Vec::new() };
+    let told = |gauge: Option<&Gauge>, way: &str| gauge.map(|gauge| format!("{}/s {way}", bytes(gauge.value)));
+    let rates: Vec<String> = [told(into, "in"), told(out, "out")].into_iter().flatten().collect();
+    let title = format!("the host swaps: {}; guests wait for the disk wherever they touch what is out", list(&rates));
+    let mut hit = Hit::new("swap", Severity::Medium, title);
+    hit = hit.seen(format!("swapped: {}", list(&rates)), &first.place);
+    for kind in [GaugeKind::SwapUsed, GaugeKind::MemoryAvailable, GaugeKind::TasksBlocked] {
+        if let Some(gauge) = largest(model, kind) {
+            let (words, unit) = kind.words();
+            let value = if unit == "B" { bytes(gauge.value) } else { rate(gauge.value) };
+            hit = hit.seen(format!("{words}: {value}"), &gauge.place);
+        }
+    }
+    vec![hit]
+}
+
+/// CPUs that are idle because tasks wait for disks.
+pub(crate) fn disks(model: &Model) -> Vec<Hit> {
+    let waits = model.machine.total_use.iter().filter(|told| told.value.wait >= WAITING);
+    let Some(told) = waits.max_by(|a, b| a.value.wait.total_cmp(&b.value.wait)) else { return Vec::new() };
+    let busy = largest(model, GaugeKind::DiskBusy);
+    let named =
+        busy.map_or(String::new(), |disk| format!(": {} is busy {} of the time", disk.subject, percent(disk.value)));
+    let title = format!("{} of all CPUs' time was idle while tasks waited for disks{named}", percent(told.value.wait));
+    let mut hit = Hit::new("disks", Severity::Medium, title);
+    hit = hit.seen(format!("waiting for disks {}", percent(told.value.wait)), &told.place);
+    for kind in [GaugeKind::DiskRead, GaugeKind::DiskWrite] {
+        if let Some(gauge) = largest(model, kind) {
+            hit = hit.seen(format!("{} of {}: {}", kind.words().0, gauge.subject, duration(gauge.value)), &gauge.place);
+        }
+    }
+    hit = of(model, GaugeKind::TasksBlocked)
+        .max_by(|a, b| a.value.total_cmp(&b.value))
+        .into_iter()
+        .fold(hit, |hit, gauge| hit.seen(format!("{} blocked", many(gauge.value as u64, "task")), &gauge.place));
+    vec![hit]
+}
+
+/// Processes of guests whose memory lies on several nodes.
+pub(crate) fn spread(model: &Model) -> Vec<Hit> {
+    let is_guest = |process: &&ProcessMemory| process.name.contains("qemu") || process.name.contains("kvm");
+    let home = |process: &ProcessMemory| {
+        let all: u64 = process.bytes.value.values().sum();
+        let (node, most) = process.bytes.value.iter().max_by_key(|(_, bytes)| **bytes)?;
+        (all > 0).then(|| (*node, *most as f64 / all as f64, all))
+    };
+    let spread: Vec<(&ProcessMemory, (u32, f64, u64))> = model
+        .machine
+        .process_memory
+        .iter()
+        .filter(is_guest)
+        .filter_map(|process| Some((process, home(process).filter(|(_, share, _)| *share < AT_HOME)?)))
+        .collect();
+    if spread.is_empty() {
+        return Vec::new();
+    }
+    let guests = many(spread.len() as u64, "guest");
+    let verb = if spread.len() == 1 { "lies" } else { "lie" };
+    let title = format!("pages of {guests} {verb} on several nodes");
+    let mut hit = Hit::new("memory", Severity::Medium, title);
+    for (process, (node, share, all)) in spread.iter().take(MOST_TOLD) {
+        let what = format!(
+            "{} ({}) has {} of {} on node {node}, the rest elsewhere",
+            process.pid,
+            process.name,
+            percent(*share),
+            bytes(*all as f64)
+        );
+        hit = hit.seen(what, &process.bytes.place);
+    }
+    vec![hit]
+}
+
+/// Share of a CPU that a thread of the kernel runs from which it counts: our own threshold.
+pub(in crate::placement) const KERNEL_BUSY: f64 = 0.2;
+
+/// Threads of the kernel that work on memory and packets: what they do, and what to ask or to switch off.
+const KERNEL_THREADS: &[(&str, &str, &str, &str)] = &[
+    (
+        "ksmd",
+        "compares pages of guests to share equal ones",
+        "echo 0 > /sys/kernel/mm/ksm/run   # pages_sharing in the same folder says how many pages it saves",
+        "echo 1 > /sys/kernel/mm/ksm/run",
+    ),
+    (
+        "khugepaged",
+        "makes huge pages out of small ones",
+        "echo 0 > /sys/kernel/mm/transparent_hugepage/khugepaged/defrag",
+        "echo 1 > /sys/kernel/mm/transparent_hugepage/khugepaged/defrag",
+    ),
+    (
+        "kswapd",
+        "looks for memory to free: the host has too little",
+        "vmstat 1 5; free -m   # does it swap, and what is left?",
+        "",
+    ),
+    ("kcompactd", "moves pages together to make huge ones", "grep -E 'compact_(stall|fail|success)' /proc/vmstat", ""),
+    (
+        "ksoftirqd",
+        "handles packets and timers that interrupts left: the CPU cannot keep up with them",
+        "mpstat -P ALL 1 5; cat /proc/interrupts   # which CPU is full, and whose interrupts come to it",
+        "",
+    ),
+];
+
+/// Threads of the kernel that run for much of a CPU.
+pub(crate) fn kernel_threads(model: &Model) -> Vec<Hit> {
+    let machine = &model.machine;
+    let rows = machine.screens.iter().flat_map(|screen| &screen.rows).filter(|row| !row.average);
+    let rows = rows.filter_map(|row| Some((row.command.trim_matches(['[', ']']), row.share?, row.place.as_str())));
+    let threads = machine.threads.iter().filter(|thread| thread.vm.is_none());
+    let threads = threads.filter_map(|thread| {
+        let run = thread.run_share.as_ref()?;
+        Some((thread.name.as_str(), run.value, run.place.as_str()))
+    });
+    let all: Vec<(&str, f64, &str)> = rows.chain(threads).filter(|(_, share, _)| *share >= KERNEL_BUSY).collect();
+    let mut hits = Vec::new();
+    for (name, does, fix, undo) in KERNEL_THREADS {
+        // `kswapd0`, `ksoftirqd/3`: one for each node or CPU.
+        let is_one = |thread: &str| {
+            thread
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.trim_start_matches('/').bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let own: Vec<_> = all.iter().filter(|(thread, _, _)| is_one(thread)).collect();
+        let Some((thread, share, _)) = own.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
+        let title = format!("{thread} runs {} of a CPU: it {does}", percent(*share));
+        let mut hit = Hit::new(*name, Severity::Medium, title);
+        for (thread, share, place) in own.iter().take(MOST_TOLD) {
+            hit = hit.seen(format!("{thread} ran {} of a CPU", percent(*share)), *place);
+        }
+        let settings =
+            machine.settings.iter().filter(|(path, _)| *name == "ksmd" && path.starts_with("sys/kernel/mm/ksm/"));
+        for (path, setting) in settings.take(MOST_TOLD) {
+            hit = hit.seen(format!("/{path} is {}", setting.value), &setting.place);
+        }
+        hit.fix.push((*fix).to_owned());
+        if !undo.is_empty() {
+            hit.undo.push((*undo).to_owned());
+        }
+        hits.push(hit);
+    }
+    hits
+}
+
+/// Share of a CPU's time in interrupts and softirqs from which it is full of them: our own threshold.
+pub(in crate::placement) const INTERRUPTED: f64 = 0.8;
+
+/// CPUs that do nothing but handle interrupts and what these leave behind; where a card's queues are the cause, that is PLC-RSS.
+pub(crate) fn softirqs(model: &Model) -> Vec<Hit> {
+    let full = |usage: &CpuUse| usage.softirq + usage.irq >= INTERRUPTED;
+    let cpus: Vec<(u32, CpuUse)> =
+        model.machine.cpu_use.iter().filter(|(_, usage)| full(usage)).map(|(cpu, usage)| (*cpu, *usage)).collect();
+    let Some((cpu, worst)) = cpus.iter().max_by(|a, b| (a.1.softirq + a.1.irq).total_cmp(&(b.1.softirq + b.1.irq)))
+    else {
+        return Vec::new();
+    };
+    if !super::steering::few(model).is_empty() {
+        return Vec::new();
+    }
+    let others = cpus.len() as u64 - 1;
+    let others = if others > 0 { format!(", and {} more", many(others, "CPU")) } else { String::new() };
+    let title = format!(
+        "CPU {cpu} spends {} of its time in softirqs and {} in interrupts{others}: whoever is bound to it waits",
+        percent(worst.softirq),
+        percent(worst.irq)
+    );
+    let mut hit = Hit::new("softirqs", Severity::Medium, title);
+    for (cpu, usage) in cpus.iter().take(MOST_TOLD) {
+        let seen = format!(
+            "CPU {cpu}: softirqs {}, interrupts {}, idle {}",
+            percent(usage.softirq),
+            percent(usage.irq),
+            percent(usage.idle)
+        );
+        hit.evidence.push(Evidence::in_table(seen, "placement.cpus").key("cpu", u64::from(*cpu)));
+    }
+    vec![hit]
+}
+
+/// Counters of packets that were dropped: who drops, and why.
+const DROPS: &[(&str, &str, &str)] = &[
+    (
+        "ovs_tx_failure_drops",
+        "the guest's queue was full: the guest does not take its packets in time, or its vCPU does not run",
+        "kvmscope check   # on the host: do the vCPUs behind this port wait?",
+    ),
+    (
+        "rx_missed_errors",
+        "the card's ring was full: the thread that polls it does not keep up",
+        "ovs-appctl dpif-netdev/pmd-rxq-show   # which polling thread serves it, and how full it is",
+    ),
+    (
+        "rx_no_buffer_count",
+        "no buffer was free for what arrived",
+        "ovs-appctl netdev-dpdk/get-mempool-info   # how many are free",
+    ),
+    (
+        "ovs_tx_mtu_exceeded_drops",
+        "packets were longer than the port's MTU",
+        "ovs-vsctl get interface NAME mtu mtu_request",
+    ),
+    ("ovs_rx_qos_drops", "a policer of the port dropped them", "ovs-appctl -t ovs-vswitchd qos/show NAME"),
+    ("ovs_tx_qos_drops", "a shaper of the port dropped them", "ovs-appctl -t ovs-vswitchd qos/show NAME"),
+];
+
+/// Share of a port's packets that was dropped from which it counts: our own threshold.
+pub(in crate::placement) const DROPPED: f64 = 0.001;
+
+/// Ports of the switch that drop packets, by where and why.
+pub(crate) fn drops(model: &Model) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for told in &model.machine.switch.statistics {
+        let counters = &told.value.counters;
+        let count = |name: &str| counters.get(name).copied().unwrap_or(0);
+        for (name, why, fix) in DROPS {
+            let dropped = count(name);
+            let way = if name.starts_with("rx") || name.contains("_rx_") { "rx_packets" } else { "tx_packets" };
+            let all = dropped.saturating_add(count(way));
+            let share = dropped as f64 / all.max(1) as f64;
+            if share < DROPPED {
+                continue;
+            }
+            let port = &told.value.port;
+            let title = format!("{port} dropped {} of its packets: {why}", percent(share));
+            let mut hit = Hit::new(format!("{port} {name}"), Severity::Medium, title);
+            hit = hit.seen(format!("{name} {}, {way} {}", thousands(dropped), thousands(count(way))), &told.place);
+            hit.fix.push(fix.replace("NAME", port));
+            hits.push(hit);
+        }
+    }
+    hits
+}
+
+/// What the kernel's log says is wrong, each kind once.
+pub(crate) fn complaints(model: &Model) -> Vec<Hit> {
+    let mut kinds: BTreeMap<usize, Vec<&Fact<Complaint>>> = BTreeMap::new();
+    for told in &model.machine.complaints {
+        kinds.entry(told.value.kind).or_default().push(told);
+    }
+    let mut hits = Vec::new();
+    for (kind, lines) in kinds {
+        let Some(known) = COMPLAINTS.get(kind) else { continue };
+        let severity = if known.is_grave { Severity::Medium } else { Severity::Info };
+        let mut hit = Hit::new(known.words.join(" "), severity, known.meaning);
+        let more = lines.len() as u64 - 1;
+        let more = if more > 0 { format!(", and {} more of its kind", many(more, "line")) } else { String::new() };
+        hit.evidence.push(Evidence::new(format!("`{}`{more}", lines[0].value.line), &lines[0].place));
+        hit.fix.push(known.next.to_owned());
+        hits.push(hit);
+    }
+    hits
+}

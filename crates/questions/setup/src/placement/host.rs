@@ -1,0 +1,62 @@
+//! What the host says of itself as a whole besides its CPUs, value by value.
+
+use super::model::Model;
+use ::host::machine::Gauge;
+use base::number::{bytes, duration, percent, rate};
+use base::{Cell, Table, TableSpec, shown, table};
+
+pub(super) const HOST: TableSpec = table! {
+    placement.host version 1:
+    "One value that the host says of itself besides its CPUs: memory, swap, disks, pressure, limits, settings, as it stands at `place`.";
+    key machine, key what, key subject, key place, f64("") value, text unit, text told;
+    shown![
+        "What the host says of itself", 24;
+        what, subject: "of", told: "value",
+    ]
+};
+
+/// Of all machines, in the order of the texts.
+pub(super) fn table(models: &[Model]) -> Table {
+    let mut table = Table::new(&HOST);
+    for model in models {
+        let mut row = |what: &str, subject: &str, place: &str, value: Option<f64>, unit: &str, told: String| {
+            let names = [model.id.as_str(), what, subject, place];
+            let mut cells: Vec<Cell> = names.into_iter().map(Into::into).collect();
+            cells.extend([value.into(), (!unit.is_empty()).then(|| unit.to_owned()).into(), told.into()]);
+            table.push(cells);
+        };
+        for gauge in &model.machine.gauges {
+            let (what, unit) = gauge.kind.words();
+            row(what, &gauge.subject, &gauge.place, Some(gauge.value), unit, told(gauge));
+        }
+        for process in &model.machine.process_memory {
+            for (node, there) in &process.bytes.value {
+                let (what, value) = (format!("memory on node {node}"), *there as f64);
+                let subject = format!("{} ({})", process.pid, process.name);
+                row(&what, &subject, &process.bytes.place, Some(value), "B", bytes(value));
+            }
+        }
+        if model.pasted {
+            for (path, setting) in &model.machine.settings {
+                let value = setting.value.trim().parse().ok();
+                row("setting", &format!("/{path}"), &setting.place, value, "", setting.value.clone());
+            }
+        }
+        if model.machine.kernel_lines > 0 {
+            let count = model.machine.kernel_lines as f64;
+            row("lines of the kernel's log", "no complaint in them", "", Some(count), "lines", rate(count));
+        }
+    }
+    table
+}
+
+fn told(gauge: &Gauge) -> String {
+    match gauge.kind.words().1 {
+        "B" => bytes(gauge.value),
+        "B/s" => format!("{}/s", bytes(gauge.value)),
+        "share" => percent(gauge.value),
+        "ns" => duration(gauge.value),
+        "CPUs" => format!("{:.2} CPUs", gauge.value),
+        unit => format!("{} {unit}", rate(gauge.value)),
+    }
+}
