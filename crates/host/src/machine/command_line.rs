@@ -151,7 +151,12 @@ fn disk(keys: &Keys, place: &str) -> Option<Disk> {
         io: of("aio"),
         iothread: None,
         format: of("format"),
-        throttled: keys.keys().any(|key| key.starts_with("throttling.") || matches!(key.as_str(), "iops" | "bps")),
+        throttle: {
+            let limits =
+                keys.iter().filter(|(key, _)| key.starts_with("throttling.") || matches!(key.as_str(), "iops" | "bps"));
+            let limits: Vec<String> = limits.map(|(key, value)| format!("{key} {value}")).collect();
+            (!limits.is_empty()).then(|| limits.join(", "))
+        },
     })
 }
 

@@ -106,8 +106,8 @@ pub struct Disk {
     pub iothread: Option<u32>,
     /// `raw`, `qcow2`.
     pub format: Option<String>,
-    /// Whether its rate is limited (`iotune`).
-    pub throttled: bool,
+    /// What limits its rate (`iotune`): `total_iops_sec 100`.
+    pub throttle: Option<String>,
 }
 
 impl Interface {

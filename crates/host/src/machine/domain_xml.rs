@@ -260,7 +260,10 @@ fn disk(node: Node<'_, '_>, place: String) -> Disk {
         io: of("driver", "io"),
         iothread: child(node, "driver").and_then(|driver| number(driver, "iothread")),
         format: of("driver", "type"),
-        throttled: child(node, "iotune").is_some(),
+        throttle: child(node, "iotune").map(|iotune| {
+            let limit = |limit: Node<'_, '_>| Some(format!("{} {}", limit.tag_name().name(), limit.text()?.trim()));
+            iotune.children().filter(Node::is_element).filter_map(limit).collect::<Vec<_>>().join(", ")
+        }),
     }
 }
 

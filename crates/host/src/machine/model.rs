@@ -61,6 +61,8 @@ pub struct Machine {
     pub complaints: Vec<Fact<Complaint>>,
     /// How many of its other lines were given.
     pub kernel_lines: u64,
+    /// Pages that NUMA balancing moved, a second.
+    pub pages_moved_per_s: Option<Fact<f64>>,
     /// Screens of `top`, in the order in which they were given.
     pub screens: Vec<Screen>,
     /// Settings by their paths (`proc/sys/vm/swappiness`), as read.

@@ -28,6 +28,10 @@ pub fn role_of(name: &str) -> Option<(Role, Option<i32>)> {
     if let Some(id) = name.strip_prefix("IO ") {
         // The id is libvirt's `iothread1`, or anything; one without a number is QEMU's own (`mon_iothread`).
         let stem = id.trim_end_matches(|letter: char| letter.is_ascii_digit());
+        // Proxmox's `iothread-virtioscsi0`, of which the kernel keeps `iothread-vir`.
+        if stem == id && id.starts_with("iothread-") {
+            return Some((Role::IoThread(0), None));
+        }
         return id[stem.len()..].parse().ok().map(|number| (Role::IoThread(number), None));
     }
     if name.starts_with("pmd-c") || name.starts_with("pmd") && name[3..].starts_with(|c: char| c.is_ascii_digit()) {
@@ -61,6 +65,7 @@ mod tests {
         assert_eq!(role_of("ALL CPUs/TCG"), Some((Role::Vcpu(0), None)));
         assert_eq!(role_of("IO iothread2"), Some((Role::IoThread(2), None)));
         assert_eq!(role_of("IO io0"), Some((Role::IoThread(0), None)));
+        assert_eq!(role_of("IO iothread-vir"), Some((Role::IoThread(0), None)));
         assert_eq!(role_of("IO mon_iothread"), None);
         assert_eq!(role_of("pmd-c03/id:8"), Some((Role::Pmd, None)));
         assert_eq!(role_of("qemu-system-x86"), Some((Role::Emulator, None)));

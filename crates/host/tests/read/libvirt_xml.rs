@@ -34,7 +34,10 @@ fn definitions_say_what_their_authors_meant() {
     let disks = domain("disks");
     let disk = |at: usize| &disks.disks[at];
     assert_eq!((disks.disks.len(), disk(0).iothread, disk(0).cache.as_deref()), (2, Some(2), Some("none")));
-    assert_eq!((disk(0).io.as_deref(), disk(1).throttled, disk(1).bus.as_deref()), (Some("native"), true, Some("ide")));
+    assert_eq!(
+        (disk(0).io.as_deref(), disk(1).throttle.is_some(), disk(1).bus.as_deref()),
+        (Some("native"), true, Some("ide"))
+    );
     assert_eq!(disks.unused.len(), 2, "a cdrom and a floppy drive: {:?}", disks.unused);
     let interfaces = domain("interfaces");
     let workers: Vec<Option<u32>> = interfaces.interfaces.iter().map(|interface| interface.workers()).collect();

@@ -2,7 +2,7 @@
 
 use super::quiet::{commands, fact, findings, quiet, rules, set, thread};
 use host::Machine;
-use host::machine::{Cgroup, Role};
+use host::machine::{Cgroup, Irq, Nic, Role};
 
 /// Both vCPUs wait for CPUs 0-1, which are all that the slice has; the other CPUs are idle.
 fn squeezed(path: &str, allowed: &str) -> Machine {
@@ -55,4 +55,76 @@ fn no_command_leads_out_of_a_cgroup() {
             }
         }
     }
+}
+
+/// The quiet machine with a whole definition.
+fn defined(vcpus: u32, memory_gib: u64) -> Machine {
+    let mut machine = quiet();
+    let domain = &mut machine.domains[0];
+    domain.whole = Some("web.xml:1".into());
+    domain.cpu_mode = Some(fact("host-model".into()));
+    domain.vcpus = Some(vcpus);
+    domain.memory_bytes = Some(memory_gib << 30);
+    machine
+}
+
+#[test]
+fn a_guest_wider_than_a_node_is_to_see_nodes() {
+    // A node has 4 CPUs and 16 GiB.
+    let fires = |vcpus: u32, memory: u64| rules(defined(vcpus, memory)).contains(&"PLC-CELLS");
+    assert!(fires(5, 8) && !fires(4, 8));
+    assert!(fires(4, 17) && !fires(4, 16));
+    let mut shown = defined(8, 8);
+    shown.domains[0].guest_nodes = 2;
+    assert!(!rules(shown).contains(&"PLC-CELLS"));
+    let typed = commands("PLC-CELLS", defined(8, 8));
+    assert!(
+        typed[0].contains("<cell id='0' cpus='0-3' memory='4194304' unit='KiB'/><cell id='1' cpus='4-7'"),
+        "{typed:?}"
+    );
+}
+
+#[test]
+fn pages_that_migrate_are_told_where_a_guest_may_run_on_several_nodes() {
+    let of = |pages: f64, cpus: &str| {
+        let mut machine = quiet();
+        machine.pages_moved_per_s = Some(fact(pages));
+        machine.threads[0] = thread(Role::Vcpu(0), 11, cpus, 0.5, 0.0);
+        rules(machine).contains(&"PLC-MIGRATING")
+    };
+    assert!(of(10_000.0, "0-7") && !of(9_999.0, "0-7") && !of(10_000.0, "0"));
+}
+
+#[test]
+fn interrupts_of_a_card_on_the_other_node() {
+    let of = |per_s: &[(u32, f64)]| {
+        let mut machine = quiet();
+        machine.nics.push(Nic { name: "eth0".into(), node: Some(fact(0)), ..Nic::default() });
+        machine.irqs.push(Irq {
+            number: 24,
+            name: "eth0-rx-0".into(),
+            affinity: Some(fact(set("0-7"))),
+            per_s: per_s.iter().copied().collect(),
+            ..Irq::default()
+        });
+        rules(machine).contains(&"PLC-FARIRQ")
+    };
+    assert!(of(&[(5, 1_000.0)]) && !of(&[(5, 999.0)]) && !of(&[(2, 9_000.0)]));
+    assert!(!of(&[(2, 500.0), (5, 1_500.0)]), "spread over the nodes");
+}
+
+#[test]
+fn an_offline_pin_leads_where_its_thread_is_in_the_way() {
+    let of = |pin: &str, waits: f64| {
+        let mut machine = quiet();
+        machine.topology.online = set("0-6");
+        machine.topology.cpus.remove(&7);
+        machine.domains[0].vcpu_pins.insert(1, fact(set(pin)));
+        machine.threads[1] = thread(Role::Vcpu(1), 12, "0-6", 0.5, waits);
+        let found = findings(machine);
+        found.iter().find(|finding| finding.rule == "PLC-OFFLINE").map(|finding| finding.severity)
+    };
+    assert_eq!(of("7", 0.48), Some(base::Severity::High));
+    assert_eq!(of("7", 0.0), Some(base::Severity::Medium));
+    assert_eq!(of("1,7", 0.0), Some(base::Severity::Info), "it is where it was wanted");
 }

@@ -3,9 +3,21 @@
 //! Reading it walks all of a process's page tables, so that snapshots take it on request only; sosreports take it always.
 //! Each line is a mapping: `7f.. bind:0 file=.. huge N0=512 N1=3 kernelpagesize_kB=2048` (fs/proc/task_mmu.c, Linux 6.12).
 
+use super::Samples;
 use crate::Snapshot;
 use crate::machine::{Fact, Machine};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Pages that automatic NUMA balancing moved a second, between two samples (`numa_pages_migrated`).
+pub(super) fn pages_moved(samples: &Samples<'_>) -> Option<Fact<f64>> {
+    const FILE: &str = "proc/vmstat";
+    let (first, last, span_ns) = samples.both(FILE)?;
+    let moved = |text: &str| -> Option<u64> {
+        text.lines().find_map(|line| line.strip_prefix("numa_pages_migrated "))?.trim().parse().ok()
+    };
+    let pages = moved(&last)?.checked_sub(moved(&first)?)?;
+    Some(Fact::new(pages as f64 / (span_ns as f64 / 1e9), FILE))
+}
 
 /// Counts the pages of each VM whose process is known.
 pub(super) fn of_vms(snapshot: &Snapshot, machine: &mut Machine) {

@@ -130,6 +130,7 @@ impl Machine {
         devices::pci_nodes(last, &mut machine);
         cgroups::groups(&samples, &mut machine);
         memory::of_vms(last, &mut machine);
+        machine.pages_moved_per_s = memory::pages_moved(&samples);
         for path in SETTINGS.iter().flat_map(|pattern| last.find(pattern)) {
             if let Some(value) = last.line(&path) {
                 machine.settings.insert(path.clone(), Fact::new(value, path));

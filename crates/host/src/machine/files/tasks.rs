@@ -18,7 +18,7 @@ const NOTABLE: f64 = 0.05;
 pub(super) fn threads(samples: &Samples<'_>, machine: &mut Machine) {
     let snapshot = samples.last;
     let vms = vm_processes(snapshot).vms;
-    let names: BTreeMap<i32, String> = vms.iter().map(|process| (process.pid, process.name())).collect();
+    let names = told_apart(vms.iter().map(|process| (process.pid, process.name())).collect());
     let processes = snapshot.names("proc").into_iter().filter_map(|name| name.parse::<i32>().ok());
     for pid in processes {
         let vm = names.get(&pid).cloned();
@@ -59,6 +59,18 @@ pub(super) fn threads(samples: &Samples<'_>, machine: &mut Machine) {
             machine.domains.push(Domain { vcpus: Some(vcpus), ..started });
         }
     }
+}
+
+/// Names of VMs by their processes; those that several have get their process's number, as elsewhere: Proxmox allows it.
+fn told_apart(mut names: BTreeMap<i32, String>) -> BTreeMap<i32, String> {
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+    names.values().for_each(|name| *counts.entry(name.clone()).or_default() += 1);
+    for (pid, name) in &mut names {
+        if counts.get(name.as_str()).is_some_and(|count| *count > 1) {
+            *name = format!("{name}-{pid}");
+        }
+    }
+    names
 }
 
 pub(super) fn some(snapshot: &Snapshot, wanted: &dyn Fn(i32) -> bool) -> Vec<Thread> {
@@ -129,4 +141,16 @@ fn gone(samples: &Samples<'_>) -> u64 {
     let tasks = |snapshot: &Snapshot| snapshot.find("proc/*/task/*/stat");
     let last: std::collections::BTreeSet<String> = tasks(samples.last).into_iter().collect();
     tasks(first).iter().filter(|path| !last.contains(*path)).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_vms_of_one_name_stay_two() {
+        let names = [(101, "web"), (201, "web"), (301, "db")].map(|(pid, name)| (pid, name.to_owned()));
+        let told: Vec<String> = told_apart(names.into()).into_values().collect();
+        assert_eq!(told, ["web-101", "web-201", "db"]);
+    }
 }

@@ -335,8 +335,10 @@ pub(crate) fn unsafe_cache(model: &Model) -> Vec<Hit> {
 pub(crate) fn throttled(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
-        for disk in domain.disks.iter().filter(|disk| disk.throttled) {
-            let title = format!("disk {} of {} is throttled on purpose", disk.target, domain.name);
+        for disk in &domain.disks {
+            let Some(limits) = &disk.throttle else { continue };
+            let to = if limits.is_empty() { String::new() } else { format!(": {limits}") };
+            let title = format!("disk {} of {} is throttled on purpose{to}", disk.target, domain.name);
             hits.push(
                 Hit::new(format!("{}-{}", domain.name, disk.target), Severity::Info, title)
                     .of_domain(&domain.name)

@@ -1,6 +1,7 @@
 //! The checks behind the rules: each looks at a machine and returns what it saw, or nothing.
 
 pub(crate) mod caches;
+pub(crate) mod cells;
 pub(crate) mod conflicts;
 pub(crate) mod cores;
 pub(crate) mod defined;

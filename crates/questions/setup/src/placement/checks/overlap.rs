@@ -10,6 +10,9 @@ use base::{Cost, CostKind, Evidence, Severity};
 use facts::rule::Hit;
 use host::machine::{Domain, Role, Thread};
 
+/// CPUs that all victims together must wait for before a finding is `high`: our own floor.
+pub(in crate::placement) const HARM: f64 = 0.05;
+
 /// Helpers whose CPUs are all CPUs of vCPUs; or that meet them and starve.
 pub(crate) fn overlap(model: &Model) -> Vec<Hit> {
     model.machine.domains.iter().filter_map(|domain| overlapping(model, domain)).collect()
@@ -28,8 +31,9 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
     }
     let own = |verdict: &&Verdict| model.machine.threads[verdict.victim].vm.as_deref() == Some(&domain.name);
     let victims: Vec<&Verdict> = model.verdicts.of_reporter(Reporter::Overlap).filter(own).collect();
+    let waited: f64 = victims.iter().map(|verdict| verdict.waited).sum();
     // Who may run everywhere is kept apart by the scheduler as far as there is room; only waiting shows that there is none.
-    if (anywhere || !set.is_within(&vcpus)) && victims.is_empty() {
+    if (anywhere || !set.is_within(&vcpus)) && waited < HARM {
         return None;
     }
     let count = model.vcpus(domain).count() + helpers.len();
@@ -47,7 +51,8 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
     let title = format!("{count}{or_more} threads of {} share {on}{unused}", domain.name);
     let measured = helpers.iter().all(|thread| thread.wait_share.is_some());
     let severity = match (victims.is_empty(), measured) {
-        (false, _) => Severity::High,
+        (false, _) if waited >= HARM => Severity::High,
+        (false, _) => Severity::Low,
         // Whoever starves has another cause.
         (true, true) => Severity::Low,
         (true, false) => by_load(&helpers, count > all.len()),

@@ -91,7 +91,22 @@ pub(crate) fn offline(model: &Model) -> Vec<Hit> {
             vcpus.chain(emulator).filter(|(_, pin)| is_here(&pin.value) && !pin.value.is_within(online)).collect();
         if !gone.is_empty() {
             let title = format!("{} of {} name offline CPUs", many(gone.len() as u64, "pin"), domain.name);
-            let hit = Hit::new(&domain.name, Severity::Medium, title);
+            // Who has other CPUs left is where it was wanted; who has none may run anywhere.
+            let lost = gone.iter().any(|(_, pin)| !pin.value.meets(online));
+            let waits = model
+                .verdicts
+                .all()
+                .iter()
+                .any(|verdict| model.machine.threads[verdict.victim].vm.as_deref() == Some(&domain.name));
+            let severity = match (lost, waits) {
+                (true, true) => Severity::High,
+                (true, false) => Severity::Medium,
+                (false, _) => Severity::Info,
+            };
+            let mut hit = Hit::new(&domain.name, severity, title);
+            if lost && waits {
+                hit.explains = ["PLC-STARVED", "PLC-FLOAT"].map(|rule| format!("{rule}@{}", domain.name)).into();
+            }
             hits.push(gone.iter().fold(hit, |hit, (name, pin)| {
                 hit.seen(
                     format!("{name} is bound to {}; CPUs {} are offline", pin.value, pin.value.without(online)),

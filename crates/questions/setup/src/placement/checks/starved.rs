@@ -73,9 +73,52 @@ fn hit(model: &Model, subject: &str, verdicts: &[&Verdict]) -> Hit {
     hit.changes = model.proposal.part(|_, of| of.vm == subject);
     if hit.changes.is_empty() {
         move_rivals(model, verdicts, &mut hit);
+    } else {
+        // What the kernel does there can go elsewhere, too: then the thread stays.
+        move_kernel_work(model, verdicts, &mut hit);
     }
     hit
 }
+
+/// What keeps the kernel's own work off the victims' CPUs: workers that are tied to none, threads that handle interrupts.
+fn move_kernel_work(model: &Model, verdicts: &[&Verdict], hit: &mut Hit) {
+    let winners = verdicts.iter().filter_map(|verdict| verdict.winner());
+    let threads: Vec<&Thread> =
+        winners.flat_map(|winner| &winner.threads).map(|position| &model.machine.threads[*position]).collect();
+    let handlers: BTreeSet<u32> = threads.iter().filter_map(|thread| handles(&thread.name)).collect();
+    for number in handlers.into_iter().take(2) {
+        // Where this finding sends threads, nobody else is sent.
+        let taken = hit.changes.iter().filter_map(|change| CpuSet::parse(&change.to));
+        let free = taken.fold(model.unbound(), |free, taken| free.without(&taken));
+        let irq = model.machine.irqs.iter().find(|irq| irq.number == number);
+        let asked = irq.and_then(|irq| irq.affinity.as_ref());
+        let path = format!("/proc/irq/{number}/smp_affinity_list");
+        match (irq.is_some_and(|irq| irq.is_managed()), free.is_empty()) {
+            (true, _) => hit.fix.push(managed(number)),
+            (false, true) => {}
+            (false, false) => {
+                hit.fix.push(format!("echo {free} > {path}   # or this: its thread goes where the interrupt goes"));
+                hit.undo.extend(asked.map(|asked| format!("echo {} > {path}", asked.value)));
+            }
+        }
+    }
+    // `kworker/u16:2`: u stands for unbound.
+    let is_unbound = |thread: &&&Thread| thread.name.starts_with("kworker/u");
+    let mask = model.machine.setting(WORKQUEUES).filter(|_| threads.iter().any(|thread| is_unbound(&thread)));
+    if let Some((mask, now)) = mask.and_then(|mask| Some((mask, CpuSet::parse_mask(mask)?))) {
+        let rest = now.without(&model.of_vcpus());
+        if !rest.is_empty() && rest != now {
+            hit.fix.push(format!(
+                "echo {} > /{WORKQUEUES}   # or this: workqueues of the kernel off the CPUs of vCPUs",
+                rest.mask_like(mask)
+            ));
+            hit.undo.push(format!("echo {mask} > /{WORKQUEUES}"));
+        }
+    }
+}
+
+/// CPUs of the kernel's workers that are tied to none (Documentation/core-api/workqueue.rst, Linux 6.12).
+const WORKQUEUES: &str = "sys/devices/virtual/workqueue/cpumask";
 
 /// What moves those that keep threads waiting, where no placement moves the threads themselves.
 fn move_rivals(model: &Model, verdicts: &[&Verdict], hit: &mut Hit) {

@@ -58,10 +58,23 @@ fn away(model: &Model, nic: &Nic, queue: &Steering, mut hit: Hit) -> Hit {
     let moved = all(&there, |usage| usage.softirq).zip(all(&rest, |usage| usage.idle));
     let why = match (Interrupts::moved(usage, &there, &rest), moved) {
         _ if rest.is_empty() => {
-            "without them no CPU is left, and packets are handled where the card interrupts".to_owned()
+            // Others may have room for what these do.
+            let idle = |cpu: &u32| usage.get(cpu).is_some_and(|usage| usage.idle > 1.0 - ROOM);
+            let free: CpuSet =
+                model.machine.topology.online.without(&bound).iter().filter(idle).take(there.len()).collect();
+            let softirq = all(&there, |usage| usage.softirq);
+            match softirq {
+                Some(softirq) if softirq <= free.len() as f64 * (1.0 - ROOM) && !free.is_empty() => {
+                    let (fix, undo) = steered_to(model, nic, queue, &free);
+                    hit.fix.push(format!("{fix}   # {}, which are idle", cpus_named(&free)));
+                    hit.undo.push(undo);
+                    return hit.seen(format!("softirqs take {softirq:.2} CPUs of {}", cpus_named(&there)), "proc/stat");
+                }
+                _ => "without them no CPU is left, and packets are handled where the card interrupts".to_owned(),
+            }
         }
         (Some(moved), Some((softirq, idle))) if moved.direction() != Direction::Worse && softirq <= idle => {
-            let (fix, undo) = steered_to(nic, queue, &rest);
+            let (fix, undo) = steered_to(model, nic, queue, &rest);
             hit.fix.push(fix);
             hit.undo.push(undo);
             return hit.seen(format!("queue {} without them: {moved}", queue.queue), "proc/stat");
@@ -74,9 +87,13 @@ fn away(model: &Model, nic: &Nic, queue: &Steering, mut hit: Hit) -> Hit {
 }
 
 /// The command that steers a queue's packets to `cpus`, and the one that steers them back.
-fn steered_to(nic: &Nic, queue: &Steering, cpus: &CpuSet) -> (String, String) {
+fn steered_to(model: &Model, nic: &Nic, queue: &Steering, cpus: &CpuSet) -> (String, String) {
     let path = format!("/sys/class/net/{}/queues/rx-{}/rps_cpus", nic.name, queue.queue);
-    let write = |cpus: &CpuSet| format!("echo {} > {}", cpus.mask_like(""), quoted(&path));
+    // The kernel prints a mask as wide as its CPUs are many.
+    let count = model.machine.topology.cpus.keys().next_back().map_or(1, |last| last + 1);
+    let (words, rest) = (count.div_ceil(32) as usize, (count - 1) % 32 + 1);
+    let like = format!("{}{}", "0".repeat(rest.div_ceil(4) as usize), ",00000000".repeat(words - 1));
+    let write = |cpus: &CpuSet| format!("echo {} > {}", cpus.mask_like(&like), quoted(&path));
     (write(cpus), write(&queue.cpus.value))
 }
 

@@ -1,12 +1,22 @@
 //! Where memory, cards, interrupts and polling threads are.
 
 use super::Rule;
-use crate::placement::checks::{memory, place, polling, queues, steering};
+use crate::placement::checks::{cells, memory, place, polling, queues, steering};
 use crate::placement::culprits;
 use base::rule::limit;
 
 /// In the order in which equal findings are shown.
 pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "PLC-FARIRQ",
+        per: "NIC",
+        looks_at: "The node of each card, and the nodes of the CPUs that its interrupts come to between two samples.",
+        limits: &[limit("interrupts of a card on another node", cells::FAR_IRQS, "per second")],
+        why: "What a card writes lies in the caches and the memory of its own node; a CPU of another one fetches each packet from there. Caveat: where \
+            the guest's threads are on that other node, the packets go there anyway.",
+        source: "Documentation/networking/scaling.rst and core-api/irq/irq-affinity.rst, Linux 6.12; the threshold is our own",
+        ..Rule::checked_by(cells::far_interrupts)
+    },
     Rule {
         id: "PLC-NODE",
         per: "VM",

@@ -1,7 +1,7 @@
 //! How guests are defined.
 
 use super::Rule;
-use crate::placement::checks::{defined, guest, shape};
+use crate::placement::checks::{cells, defined, guest, shape};
 use base::Needs;
 use base::rule::limit;
 
@@ -17,6 +17,26 @@ pub(super) const RULES: &[Rule] = &[
         needs: Needs::Reload,
         source: "QEMU 7.2, accel/tcg/tcg-accel-ops-mttcg.c (the thread's name is CPU n/TCG); libvirt.org/formatdomain.html, domain type",
         ..Rule::checked_by(guest::translated)
+    },
+    Rule {
+        id: "PLC-CELLS",
+        per: "VM",
+        looks_at: "Whole definitions: guests with more vCPUs or memory than a node of the host has, that are shown one node.",
+        why: "The guest's kernel keeps a task near its memory only where it knows of nodes. Without cells its work and its memory are mixed over the \
+            host's nodes, and half of all accesses go to the other one. Caveat: a guest that is migrated needs a host with as many nodes.",
+        needs: Needs::Reload,
+        source: "libvirt.org/formatdomain.html, guest NUMA topology and numatune",
+        ..Rule::checked_by(cells::wide)
+    },
+    Rule {
+        id: "PLC-MIGRATING",
+        per: "host",
+        looks_at: "Pages that automatic NUMA balancing moves between two samples, and guests whose vCPUs may run on several nodes.",
+        limits: &[limit("moved", cells::MOVED_PAGES, "pages per second")],
+        why: "Each page that moves is unmapped first, so a guest that touches it waits, and is copied by a CPU. A guest that is bound to one node has \
+            nothing to move. Caveat: after a start, or after threads were moved, it ends by itself.",
+        source: "Documentation/admin-guide/sysctl/kernel.rst, numa_balancing, Linux 6.12; the threshold is our own",
+        ..Rule::checked_by(cells::balancing)
     },
     Rule {
         id: "PLC-TOPOEXT",

@@ -50,6 +50,7 @@ pub(super) const RULES: &[Rule] = &[
         limits: &[
             limit("waiting, as a share of the time that a thread wanted", starvation::STARVED, "share"),
             limit("load from which a helper is busy, share of a CPU", BUSY, "share"),
+            limit("waited by all victims, from which it is high", overlap::HARM, "CPUs"),
         ],
         why: "A vCPU and the threads that carry its packets cannot run on one CPU at the same time; while one runs, \
             the other waits. Caveat: on a CPU that is already busy, or far from their memory, helpers are slower \

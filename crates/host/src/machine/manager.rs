@@ -1,0 +1,66 @@
+//! Who manages a VM: whoever starts it anew undoes what others changed, so commands are those of its manager.
+
+use super::{Domain, Machine};
+
+/// Who starts a VM and keeps its definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Manager {
+    Libvirt,
+    /// Proxmox VE, with its number of the VM.
+    Proxmox(u32),
+    /// KubeVirt, whose libvirt runs within the VM's pod.
+    KubeVirt {
+        namespace: String,
+        name: String,
+    },
+    /// QEMU by itself, or something that is not known.
+    Qemu,
+}
+
+impl Machine {
+    /// By the groups of its threads, which each manager makes in its own way: `/qemu.slice/101.scope` of Proxmox,
+    /// `/kubepods.slice/..` of Kubernetes, in which KubeVirt calls a domain `NAMESPACE_NAME`; else by a definition of libvirt.
+    pub fn manager_of(&self, domain: &Domain) -> Manager {
+        let groups = || {
+            self.threads_of(&domain.name).filter_map(|thread| thread.cgroup.as_deref().or(thread.time_group.as_deref()))
+        };
+        let of_proxmox = |group: &str| {
+            let inside = group.split_once("/qemu.slice/")?.1;
+            inside.split_once(".scope")?.0.parse::<u32>().ok()
+        };
+        if let Some(id) = groups().find_map(of_proxmox) {
+            return Manager::Proxmox(id);
+        }
+        let in_pod = groups().any(|group| group.contains("kubepods"));
+        if let Some((namespace, name)) = domain.name.split_once('_').filter(|_| in_pod) {
+            return Manager::KubeVirt { namespace: namespace.to_owned(), name: name.to_owned() };
+        }
+        let is_pinned = !domain.vcpu_pins.is_empty() || !domain.emulator_pins.is_empty();
+        let is_libvirts = groups().any(|group| group.contains("machine-qemu") || group.contains("/libvirt"));
+        match domain.whole.is_some() || is_pinned || is_libvirts {
+            true => Manager::Libvirt,
+            false => Manager::Qemu,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::{Role, Thread};
+
+    #[test]
+    fn groups_tell_who_made_them() {
+        let of = |group: &str, whole: bool| {
+            let mut thread = Thread::new(Role::Vcpu(0), "CPU 0/KVM");
+            (thread.vm, thread.cgroup) = (Some("shop_db".into()), Some(group.into()));
+            let domain = Domain { name: "shop_db".into(), whole: whole.then(|| "x".to_owned()), ..Domain::default() };
+            Machine { threads: vec![thread], ..Machine::default() }.manager_of(&domain)
+        };
+        assert_eq!(of("/qemu.slice/102.scope", false), Manager::Proxmox(102));
+        let kubevirt = Manager::KubeVirt { namespace: "shop".into(), name: "db".into() };
+        assert_eq!(of("/kubepods.slice/kubepods-pod1.slice/cri-containerd-2.scope", true), kubevirt);
+        assert_eq!(of("/machine.slice/machine-qemu\\x2d1\\x2dweb.scope/libvirt/vcpu0", false), Manager::Libvirt);
+        assert_eq!((of("/user.slice", true), of("/user.slice", false)), (Manager::Libvirt, Manager::Qemu));
+    }
+}
