@@ -8,8 +8,8 @@ use crate::progress::Progress;
 use crate::report::JudgeOptions;
 use analysis::{About, Answers, Case};
 use anyhow::{Context, bail};
-use base::Section;
 use base::recording::Recording;
+use base::{Problem, Section};
 use clap::{Args, ValueHint};
 use std::path::{Path, PathBuf};
 
@@ -116,13 +116,13 @@ impl Compare {
 fn of_text(text: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<(Vec<Recording>, Vec<Recording>)> {
     let mut runs = brought(text, stdin, interrupt)?.into_iter();
     match (runs.next(), runs.next(), runs.len()) {
-        (Some(before), Some(after), 0) => Ok((vec![before], vec![after])),
-        (Some(_), Some(_), more) => {
-            bail!(WrongUse(format!(
-                "{} has {} runs; save the two that are to be compared as files of their own",
-                text.display(),
-                more + 2
-            )))
+        (Some(mut before), Some(after), more) => {
+            if more > 0 {
+                let (name, count) = (text.display().to_string(), more + 2);
+                let told = format!("{name}: it has {count} runs; the first two are compared, save others as files of their own");
+                before.problems.push(Problem::remark(name, "two runs", "more", told));
+            }
+            Ok((vec![before], vec![after]))
         }
         _ => bail!(WrongUse(
             "name one recording of before and one of after the change, or several of each: compare A1 A2 -- B1 B2; or one text \

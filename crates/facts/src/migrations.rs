@@ -37,6 +37,8 @@ use serde_json::Value;
 pub struct Migrations {
     /// In the order in which they began.
     pub list: Vec<Migration>,
+    /// Jobs of libvirt that are no migration out of a host: guests that are saved, dumped or come in.
+    pub jobs: Vec<Account>,
     /// What was said before.
     pub said: Option<Prediction>,
     /// Why a guest cannot be migrated, by its QEMU.

@@ -904,6 +904,16 @@ export const TABLES = {
     dark_now_ns: "u64",
     sent_from: "text",
   },
+  /** A job of libvirt that is no migration out of a host, as it was when it was asked for: what it is, what is left, and how fast it goes. */
+  "migration.jobs": {
+    number: "u64",
+    job: "text",
+    status: "text",
+    left_bytes: "u64",
+    total_bytes: "u64",
+    written: "f64",
+    took_ns: "u64",
+  },
   /** One pass over the guest's memory; pass 0 is QEMU's first. Times count from the command `migrate`. What no answer between two passes told is missing; `dirty_pages` is what was left to send when the pass was over. The final one goes on under another number once the guest is stopped. */
   "migration.passes": {
     pass: "u64",

@@ -52,6 +52,7 @@ const OF_OWN_TESTS: &[&str] = &[
     "migration.corrected",
     "migration.history",
     "migration.methods",
+    "migration.jobs",
     "migration.pace",
     "migration.scans",
     "migration.ways_out",

@@ -35,7 +35,10 @@ impl Migrations {
             match part.kind {
                 PartKind::Qmp => match printed(&path) {
                     Ok(Some(printed)) => {
-                        accounts.extend(printed.accounts.into_iter().map(Migration::of_account));
+                        let (others, out): (Vec<_>, Vec<_>) =
+                            printed.accounts.into_iter().partition(|account| account.job.is_some());
+                        migrations.jobs.extend(others);
+                        accounts.extend(out.into_iter().map(Migration::of_account));
                         sides.extend(printed.sides.into_iter().map(|side| (part.machine.clone(), side)));
                         continue;
                     }

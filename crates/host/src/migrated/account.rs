@@ -27,6 +27,8 @@ pub enum By {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Account {
     pub by: By,
+    /// What libvirt calls the job in small letters, where it is no migration out of this host: `save`, `dump`, `incoming migration`.
+    pub job: Option<String>,
     /// As QEMU has it: `active`, `completed`, `failed`, `cancelled`.
     pub status: String,
     pub error: Option<String>,
@@ -105,7 +107,7 @@ const STATUS: &[(&str, &str)] = &[
     ("Cancelled", "cancelled"),
 ];
 
-/// All accounts in a text, in order. A job of libvirt that is no migration out of this host is none.
+/// All accounts in a text, in order.
 pub fn read(text: &str) -> Vec<Account> {
     let mut accounts: Vec<Account> = Vec::new();
     let mut is_open = false;
@@ -116,9 +118,9 @@ pub fn read(text: &str) -> Vec<Account> {
             let account = Account::new(*by, value);
             is_open = account.is_some();
             accounts.extend(account);
-        } else if label == "Operation" && is_open && !value.starts_with("Outgoing migration") {
-            accounts.pop();
-            is_open = false;
+        } else if label == "Operation" && is_open {
+            let other = (!value.starts_with("Outgoing migration")).then(|| value.to_lowercase());
+            accounts.iter_mut().next_back().into_iter().for_each(|account| account.job = other.clone());
         } else if is_open && let Some(account) = accounts.last_mut() {
             account.take(label, value);
         }
@@ -144,6 +146,7 @@ impl Account {
     pub(super) fn of(by: By, status: &str) -> Self {
         Self {
             by,
+            job: None,
             status: status.to_owned(),
             error: None,
             total_ms: None,
@@ -239,10 +242,11 @@ mod tests {
     }
 
     #[test]
-    fn other_jobs_are_none_and_a_failure_has_its_reason() {
+    fn other_jobs_have_their_names_and_a_failure_has_its_reason() {
         let job = |kind: &str, what: &str| format!("Job type:  {kind}\nOperation:  {what}\nTime elapsed: 5 ms\n");
         assert_eq!(read("Job type:         None        \n"), []);
-        assert_eq!(read(&job("Completed", "Save")), []);
+        assert_eq!(read(&job("Completed", "Save"))[0].job.as_deref(), Some("save"));
+        assert_eq!(read(&job("Unbounded", "Outgoing migration"))[0].job, None);
         assert_eq!(read(&job("Unbounded", "Outgoing migration"))[0].status, "active");
         let failed = &read("Migration status: failed (Failed to connect to 'x': No such file)\ntotal time: 0 ms\n")[0];
         assert_eq!((failed.status.as_str(), failed.total_ms), ("failed", Some(0)));

@@ -18,6 +18,7 @@ mod devices;
 mod downtimes;
 mod figures;
 mod hibernated;
+mod jobs;
 mod memory;
 mod network;
 mod pace;
@@ -41,6 +42,7 @@ use base::TableSpec;
 pub const TABLES: &[&TableSpec] = &[
     &runs::RUNS,
     &pace::PACE,
+    &jobs::JOBS,
     &passes::PASSES,
     &downtimes::DOWNTIMES,
     &network::NETWORK,

@@ -2,8 +2,8 @@
 
 use super::waits::Splits;
 use super::{
-    culprits, devices, downtimes, figures, hibernated, memory, network, pace, passes, residuals, rules, runs, windows,
-    work,
+    culprits, devices, downtimes, figures, hibernated, jobs, memory, network, pace, passes, residuals, rules, runs,
+    windows, work,
 };
 use crate::migration::blocked::{self, Guest};
 use crate::migration::goals;
@@ -21,7 +21,7 @@ pub const QUESTION: &str = "How did the live migration go, how long was the gues
 /// None: what a session does not tell is missing in the answer.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let migrations = &case.input().migrations;
-    if migrations.list.is_empty() && migrations.blocked.is_empty() {
+    if migrations.list.is_empty() && migrations.blocked.is_empty() && migrations.jobs.is_empty() {
         let emulated = case.input().recording.emulated;
         let saved = hibernated::section(migrations, emulated.map(|emulator| emulator.name()));
         return Ok(saved.map(|section| Answer { section, problems: Vec::new() }));
@@ -56,6 +56,7 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let tables = [
         runs::table(&migrations.list),
         pace::table(&migrations.list),
+        jobs::table(&migrations.jobs),
         passes::table(&migrations.list),
         downtimes::table(&migrations.list),
     ];
@@ -69,7 +70,10 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     ]);
     let tables = tables.chain([goals::table(&judged, "measured")]);
     section.tables = tables.filter(|table| !table.rows.is_empty()).collect();
-    section.unknown = unknown(migrations);
+    // Of guests that are saved or come in nobody asks how long a move took.
+    if !migrations.list.is_empty() {
+        section.unknown = unknown(migrations);
+    }
     Ok(Some(Answer { section, problems: Vec::new() }))
 }
 
@@ -88,6 +92,7 @@ fn summary(migrations: &Migrations) -> String {
         format!("{whose} {course}.{}{more}", of_devices(migration))
     });
     let mut sentences: Vec<String> = sentences.collect();
+    sentences.extend(migrations.jobs.iter().map(jobs::sentence));
     if sentences.is_empty() {
         sentences.push(format!("No migration was recorded, and none can be made: {}.", migrations.blocked.join(", ")));
     }

@@ -144,7 +144,9 @@ fn of_domain(machine: &Machine, quotas: &Quotas<'_>, vm: usize, domain: &Domain,
         };
         let demands: Vec<Demand> = group.iter().map(|thread| quotas.demand(thread)).collect();
         let sum = |of: fn(&Demand) -> f64| demands.iter().map(of).sum::<f64>();
-        let now = group.iter().filter_map(|thread| mask(thread)).reduce(|all, set| all.or(&set));
+        let masks = group.iter().filter_map(|thread| mask(thread)).reduce(|all, set| all.or(&set));
+        // Where nobody read a mask, libvirt's pin is the one in force: it sets it when the VM starts.
+        let now = masks.or_else(|| pinned(domain, role).filter(|_| libvirts).cloned());
         let has_one = now.as_ref().is_some_and(|now| now.len() == 1);
         let unit = Unit {
             vm: Some(vm),
