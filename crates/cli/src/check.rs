@@ -63,12 +63,18 @@ pub(crate) struct Check {
     #[arg(long)]
     all: bool,
     /// Print only the libvirt XML elements of each domain for the first placement, or for the one of this rank
-    #[arg(long, value_name = "RANK", num_args = 0..=1, default_missing_value = "1", conflicts_with_all = ["json", "csv", "html"])]
+    #[arg(long, value_name = "RANK", num_args = 0..=1, default_missing_value = "1", value_parser = rank, conflicts_with_all = ["json", "csv", "html"])]
     xml: Option<u64>,
     #[command(flatten)]
     replace: ReplaceOptions,
     #[command(flatten)]
     output: OutputOptions,
+}
+
+/// A number; a path behind an option that may have none is taken for it.
+fn rank(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| format!("a rank is a number; a path stands before it: kvmscope check {} --xml", quoted(text)))
 }
 
 impl Check {

@@ -63,6 +63,11 @@ impl Report {
             return Err(WrongUse(how).into());
         }
         let fleet = fleet::Local::open(&self.dataset).map_err(|error| WrongUse(error.to_string()))?.fleet()?;
+        if fleet.is_empty() && fleet.failed().next().is_some() {
+            let failed: Vec<String> =
+                fleet.failed().map(|(source, why)| format!("\n  {source}: {}", brief(why))).collect();
+            anyhow::bail!("{} has no recordings that can be read:{}", self.dataset.display(), failed.concat());
+        }
         if fleet.is_empty() {
             anyhow::bail!(
                 "{} has no recordings; add some: kvmscope export RECORDING.. --dataset {}",
@@ -86,4 +91,10 @@ impl Report {
         );
         Err(crate::exit::WrongUse(sentence).into())
     }
+}
+
+/// The beginning of a reason that may be a page.
+#[cfg(feature = "full")]
+fn brief(why: &str) -> &str {
+    base::plain::beginning(why, 200)
 }

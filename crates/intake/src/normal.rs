@@ -74,7 +74,7 @@ pub(crate) fn joined(lines: &[Line]) -> String {
 }
 
 /// The letters of a file, whatever it writes them with.
-fn letters(bytes: &[u8]) -> Cow<'_, str> {
+pub(crate) fn letters(bytes: &[u8]) -> Cow<'_, str> {
     let units = |of: fn([u8; 2]) -> u16| -> String {
         let pairs = bytes.chunks_exact(2).map(|pair| of([pair[0], pair[1]]));
         char::decode_utf16(pairs).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()

@@ -1,6 +1,6 @@
 //! Pieces of a text become recordings: one for each run, with the pieces as parts.
 
-use crate::normal::{Line, Normal};
+use crate::normal::{Line, Normal, letters};
 use crate::split::{Kind, Piece, Split, split};
 use base::number::counted;
 use base::recording::result_file::LOOKED_AT;
@@ -62,8 +62,9 @@ fn opens_as(path: &Path, kind: PartKind) -> bool {
 
 /// Whether a file that begins so is text, in whatever letters.
 fn is_text(first: &[u8]) -> bool {
-    let is_printed = |line: &Line| !line.text.contains('\0');
-    !first.is_empty() && Normal::of(&first[..first.len().min(4_096) & !1]).lines.iter().all(is_printed)
+    // Before markup is taken away: what strips colours drops other bytes that nobody prints, too.
+    let letters = letters(&first[..first.len().min(4_096) & !1]);
+    !first.is_empty() && !letters.contains('\0')
 }
 
 /// The pieces that happened together, in the order of the text; what the machine is goes with the first.

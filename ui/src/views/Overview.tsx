@@ -35,13 +35,20 @@ export function Overview({ recording, fixed }: { recording: Recording; fixed: bo
             {fixed && <span>The findings are of the whole recording.</span>}
           </>
         ) : (
-          <span>
-            All of {duration(whole.value.t1 - whole.value.t0)}.{" "}
-            <span class="hint">Drag over the strip to narrow all views.</span>
-          </span>
+          <WholeSpan ns={whole.value.t1 - whole.value.t0} />
         )}
       </p>
     </section>
+  );
+}
+
+/** How long the recording is; one event has no length, and nothing to narrow. */
+function WholeSpan({ ns }: { ns: number }) {
+  if (ns <= 1) return <span>A single instant.</span>;
+  return (
+    <span>
+      All of {duration(ns)}. <span class="hint">Drag over the strip to narrow all views.</span>
+    </span>
   );
 }
 

@@ -4,10 +4,11 @@
 //! worse before less bad, and a cause as bad as the worst that it explains
 //!   then what explains more others
 //!     then what was measured, the larger amount of one unit first
-//!       then as given: the order of questions and of their rules
+//!       then what is only told and would need a reboot goes last
+//!         then as given: the order of questions and of their rules
 //! ```
 
-use super::{CostKind, Finding, Severity};
+use super::{CostKind, Finding, Needs, Severity};
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -17,6 +18,8 @@ struct Rank {
     severity: Severity,
     explains: usize,
     measured: Option<Measured>,
+    /// Nobody reboots a host for what costs nothing today.
+    can_wait: bool,
 }
 
 struct Measured {
@@ -31,7 +34,12 @@ impl Rank {
             (Some(one), Some(two)) => one.unit.cmp(&two.unit).then(two.amount.total_cmp(&one.amount)),
             (one, two) => two.is_some().cmp(&one.is_some()),
         };
-        other.severity.cmp(&self.severity).then(other.explains.cmp(&self.explains)).then_with(by_amount)
+        other
+            .severity
+            .cmp(&self.severity)
+            .then(other.explains.cmp(&self.explains))
+            .then_with(by_amount)
+            .then(self.can_wait.cmp(&other.can_wait))
     }
 }
 
@@ -55,7 +63,8 @@ fn ranks<F: Borrow<Finding>>(findings: &[F]) -> Vec<Rank> {
             Measured { unit: *units.entry(unit).or_insert(next), amount }
         });
         let severity = of_others.fold(finding.severity, Ord::max);
-        ranks.push(Rank { severity, explains: explained.len(), measured });
+        let can_wait = severity == Severity::Info && finding.needs == Needs::Reboot;
+        ranks.push(Rank { severity, explains: explained.len(), measured, can_wait });
     }
     ranks
 }
@@ -129,6 +138,16 @@ mod tests {
             finding("G", "known", Severity::Medium, Cost::none(), &[]),
         ];
         assert_eq!(ids(found), ["F@worst", "E@large", "C@small", "D@cycles", "A@known", "B@read", "G@known"]);
+    }
+
+    #[test]
+    fn what_is_only_told_and_needs_a_reboot_waits() {
+        let mut kernel = finding("K", "old", Severity::Info, Cost::none(), &[]);
+        kernel.needs = Needs::Reboot;
+        let mut worse = finding("W", "boot", Severity::Low, Cost::none(), &[]);
+        worse.needs = Needs::Reboot;
+        let found = vec![kernel, worse, finding("D", "disk", Severity::Info, Cost::none(), &[])];
+        assert_eq!(ids(found), ["W@boot", "D@disk", "K@old"]);
     }
 
     #[test]

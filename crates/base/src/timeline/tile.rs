@@ -96,7 +96,9 @@ fn tile(
 
 fn track(coverage: &Coverage, of: u64, window: Span, bytes: &mut Vec<u8>) {
     let width = coverage.count.len() as u32;
-    let pixels = || coverage.time_ns.chunks_exact(coverage.states.max(1));
+    // Each pixel has its part, also where there is no state.
+    let states = coverage.states;
+    let pixels = || (0..width as usize).map(|pixel| &coverage.time_ns[pixel * states..][..states]);
     let mut shares = Vec::with_capacity(coverage.states + 1);
     for (pixel, times_ns) in (0..).zip(pixels()) {
         let length_ns = pixel_start(window, pixel + 1, width) - pixel_start(window, pixel, width);

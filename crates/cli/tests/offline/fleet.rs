@@ -49,6 +49,12 @@ fn recordings_are_added_once_and_one_that_is_broken_is_a_row() {
     let (code, text, _) = kvmscope(&["fleet", "report", dataset, "--html", page.to_str().unwrap()]);
     assert!(code == 0 && text.contains("FINDINGS BY THE HOSTS THEY WOULD HELP"), "{text}");
     assert!(std::fs::read_to_string(page).unwrap().contains("FLW-SHADOW"));
+
+    // A disk that lost what was in the files.
+    let parts = files(Path::new(dataset)).into_iter().filter(|(path, _)| path.to_string_lossy().contains("findings/"));
+    parts.for_each(|(path, _)| std::fs::write(path, "").unwrap());
+    let (code, _, why) = kvmscope(&["fleet", "report", dataset]);
+    assert!(code == 1 && why.contains("no recordings that can be read") && why.contains(".parquet"), "{code}: {why}");
 }
 
 #[test]

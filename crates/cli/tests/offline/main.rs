@@ -34,6 +34,7 @@ mod report_many;
 mod report_narrow;
 mod report_silent;
 mod schema;
+mod slide;
 mod symbols;
 mod words;
 mod workspace;

@@ -198,10 +198,7 @@ impl Sink for Collector {
     }
 
     fn waits(&mut self, thread: usize, since_ns: Option<u64>) {
-        // Most threads run no vCPU, and who kept them waiting is not asked for.
-        if self.threads.get(thread).is_some_and(Collected::is_known) {
-            self.holders.waits(thread, since_ns);
-        }
+        self.holders.waits(thread, since_ns);
     }
 
     fn stopped(&mut self, thread: usize) {

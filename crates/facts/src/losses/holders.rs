@@ -47,6 +47,9 @@ impl Holders {
     /// The thread waits for a CPU since then, or no longer.
     pub(super) fn waits(&mut self, thread: usize, since_ns: Option<u64>) {
         if thread >= self.since_ns.len() {
+            if since_ns.is_none() {
+                return;
+            }
             self.since_ns.resize(thread + 1, None);
         }
         let before = std::mem::replace(&mut self.since_ns[thread], since_ns);

@@ -35,6 +35,7 @@ pub(crate) fn domain_of(command: &str, name: &str, place: &str) -> Domain {
                 let mode = if matches!(kind, "host" | "max") { "host-passthrough" } else { "custom" };
                 domain.cpu_mode = Some(Fact::new(mode.to_owned(), place));
             }
+            "readconfig" => domain.read_config = of("type").map(str::to_owned),
             "mem-path" => domain.huge_pages |= kind.contains("hugepages"),
             "object" if kind == "iothread" => domain.iothreads += 1,
             "object" if kind.starts_with("memory-backend-") => {

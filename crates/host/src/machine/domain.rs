@@ -49,6 +49,10 @@ pub struct Domain {
     pub current_memory_bytes: Option<u64>,
     /// Whether other processes may map its memory, as a switch in user space has to.
     pub shared_memory: bool,
+    /// Names that OpenStack has for it and its flavour.
+    pub nova: Option<Nova>,
+    /// The file from which QEMU takes further options, as Incus and LXD start it.
+    pub read_config: Option<String>,
     /// What says that Windows runs in it.
     pub windows: Option<Fact<String>>,
     /// `cpu@mode`: `host-passthrough`, `host-model`, `custom`.
@@ -63,6 +67,13 @@ pub struct Domain {
     pub unused: Vec<Fact<String>>,
     /// Devices of the host that were given to it: their places on the PCI bus, and where that stands.
     pub host_devices: Vec<Fact<String>>,
+}
+
+/// What nova writes into a definition (`nova:instance` in `<metadata>`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Nova {
+    pub server: String,
+    pub flavor: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -171,6 +182,19 @@ impl Domain {
         })
     }
 
+    /// Takes from the command that started it what its definition leaves to QEMU: a CPU model, disks and cards of which it has none.
+    pub(super) fn complete(&mut self, started: Domain) {
+        self.cpu_mode = self.cpu_mode.take().or(started.cpu_mode);
+        self.translated = self.translated.take().or(started.translated);
+        self.read_config = self.read_config.take().or(started.read_config);
+        if self.interfaces.is_empty() {
+            self.interfaces = started.interfaces;
+        }
+        if self.disks.is_empty() {
+            self.disks = started.disks;
+        }
+    }
+
     /// Adds what was told of the same domain elsewhere; what is new counts where both tell.
     pub fn add(&mut self, told: Domain) {
         fn replace<T>(old: &mut Option<T>, new: Option<T>) {
@@ -204,6 +228,8 @@ impl Domain {
         self.realtime.extend(told.realtime);
         replace(&mut self.current_memory_bytes, told.current_memory_bytes);
         self.shared_memory |= told.shared_memory;
+        replace(&mut self.nova, told.nova);
+        replace(&mut self.read_config, told.read_config);
         replace(&mut self.windows, told.windows);
         self.guest_nodes = self.guest_nodes.max(told.guest_nodes);
         self.interfaces.extend(told.interfaces);

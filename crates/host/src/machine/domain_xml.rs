@@ -4,7 +4,7 @@
 //! Nothing is fetched, entities of one's own are refused (no DTD), and size, number and depth of elements are bounded
 //! ([`budget`]). Elements and attributes: libvirt.org/formatdomain.html.
 
-use super::{Disk, Domain, Fact, GuestTopology, Interface, xml_bounds};
+use super::{Disk, Domain, Fact, GuestTopology, Interface, Nova, xml_bounds};
 use crate::budget;
 use base::CpuSet;
 use roxmltree::{Document, Node, ParsingOptions};
@@ -168,6 +168,16 @@ fn take(domain: &mut Domain, node: Node<'_, '_>, at: &dyn Fn(Node<'_, '_>) -> St
             }
         }
         "metadata" => {
+            let of = |name: &str| {
+                let is_novas = |tag: &Node<'_, '_>| {
+                    tag.tag_name().namespace().is_some_and(|space| space.contains("openstack.org"))
+                };
+                node.descendants().find(|tag| tag.tag_name().name() == name && is_novas(tag))
+            };
+            domain.nova = of("name").and_then(|tag| tag.text()).map(|server| Nova {
+                server: server.trim().to_owned(),
+                flavor: of("flavor").and_then(|tag| tag.attribute("name")).map(str::to_owned),
+            });
             let is_windows =
                 |child: &Node<'_, '_>| child.attribute("id").is_some_and(|id| id.contains("microsoft.com/win"));
             if let Some(named) = node.descendants().find(is_windows) {

@@ -13,13 +13,23 @@ pub enum Manager {
         namespace: String,
         name: String,
     },
+    /// Nova, which writes the definition of its libvirt anew at each hard reboot.
+    OpenStack {
+        server: String,
+        flavor: Option<String>,
+    },
+    /// Incus, or LXD, whose program is `lxc`.
+    Incus {
+        program: &'static str,
+    },
     /// QEMU by itself, or something that is not known.
     Qemu,
 }
 
 impl Machine {
     /// By the groups of its threads, which each manager makes in its own way: `/qemu.slice/101.scope` of Proxmox,
-    /// `/kubepods.slice/..` of Kubernetes, in which KubeVirt calls a domain `NAMESPACE_NAME`; else by a definition of libvirt.
+    /// `/kubepods.slice/..` of Kubernetes, in which KubeVirt calls a domain `NAMESPACE_NAME`; by what nova writes into a definition (else by its
+    /// name, nova's `instance_name_template`), by the file from which Incus has QEMU read; else by a definition of libvirt.
     pub fn manager_of(&self, domain: &Domain) -> Manager {
         let groups = || {
             self.threads_of(&domain.name).filter_map(|thread| thread.cgroup.as_deref().or(thread.time_group.as_deref()))
@@ -34,6 +44,19 @@ impl Machine {
         let in_pod = groups().any(|group| group.contains("kubepods"));
         if let Some((namespace, name)) = domain.name.split_once('_').filter(|_| in_pod) {
             return Manager::KubeVirt { namespace: namespace.to_owned(), name: name.to_owned() };
+        }
+        if let Some(nova) = &domain.nova {
+            return Manager::OpenStack { server: nova.server.clone(), flavor: nova.flavor.clone() };
+        }
+        let number = domain.name.strip_prefix("instance-").filter(|number| number.len() == 8);
+        if number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_hexdigit())) {
+            return Manager::OpenStack { server: domain.name.clone(), flavor: None };
+        }
+        let read = domain.read_config.as_deref().unwrap_or_default();
+        if let Some((_, program)) =
+            [("/incus/", "incus"), ("/lxd/", "lxc")].into_iter().find(|(part, _)| read.contains(part))
+        {
+            return Manager::Incus { program };
         }
         let is_pinned = !domain.vcpu_pins.is_empty() || !domain.emulator_pins.is_empty();
         let is_libvirts = groups().any(|group| group.contains("machine-qemu") || group.contains("/libvirt"));
@@ -62,5 +85,15 @@ mod tests {
         assert_eq!(of("/kubepods.slice/kubepods-pod1.slice/cri-containerd-2.scope", true), kubevirt);
         assert_eq!(of("/machine.slice/machine-qemu\\x2d1\\x2dweb.scope/libvirt/vcpu0", false), Manager::Libvirt);
         assert_eq!((of("/user.slice", true), of("/user.slice", false)), (Manager::Libvirt, Manager::Qemu));
+    }
+
+    #[test]
+    fn nova_and_incus_show_in_what_they_start() {
+        let of = |domain: Domain| Machine::default().manager_of(&domain);
+        let server = |server: &str| Manager::OpenStack { server: server.into(), flavor: None };
+        assert_eq!(of(Domain { name: "instance-0000002a".into(), ..Domain::default() }), server("instance-0000002a"));
+        assert_eq!(of(Domain { name: "instance-prod-db".into(), ..Domain::default() }), Manager::Qemu);
+        let read_config = Some("/run/incus/web/qemu.conf".to_owned());
+        assert_eq!(of(Domain { read_config, ..Domain::default() }), Manager::Incus { program: "incus" });
     }
 }

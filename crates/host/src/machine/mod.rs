@@ -28,7 +28,7 @@ pub(crate) mod xml_bounds;
 pub(crate) use command_line::domain_of;
 pub use complaint::{COMPLAINTS, Complaint, ComplaintKind};
 pub use devices::{Cgroup, Channel, Irq, Nic, NicKind, Quota, Steering, Throttled, Throughput};
-pub use domain::{Disk, Domain, GuestTopology, Interface};
+pub use domain::{Disk, Domain, GuestTopology, Interface, Nova};
 pub use domain_xml::{Element, domains_of};
 pub use gauge::{Gauge, GaugeKind};
 pub use guest_counters::guest_counters;

@@ -55,6 +55,8 @@ pub struct Machine {
     pub cpu_use: BTreeMap<u32, CpuUse>,
     /// How all CPUs together were used, each time it was told.
     pub total_use: Vec<Fact<TotalUse>>,
+    /// Whether the kernel can carry packets of virtio cards: vhost_net is loaded or built in.
+    pub vhost_net: Option<Fact<bool>>,
     /// What the host says of itself as a whole besides its CPUs, in the order of the texts.
     pub gauges: Vec<Gauge>,
     /// Lines of the kernel's log that say what is wrong.

@@ -33,6 +33,8 @@ fn what_is_one_piece_as_it_stands_or_no_text_stays_where_it_lies() {
     assert!(brought(ROW.as_bytes()).is_none());
     assert!(brought(ROW.replace('\n', "\r\n").as_bytes()).is_none());
     assert!(brought(b"\x17\x08\x44tracing6\0\0\0\0").is_none());
+    let with_colours = [b"\x17\x08\x44tracing6\0\0\0\0\x1b[1m\n".as_slice(), ROW.as_bytes()].concat();
+    assert!(brought(&with_colours).is_none(), "a byte of a binary file that looks like a colour makes no text of it");
     assert!(brought(b"Dear all,\n").is_none());
     assert!(brought(b"").is_none());
     assert!(brought(format!("\u{feff}{ROW}").as_bytes()).is_some());

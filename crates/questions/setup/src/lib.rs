@@ -6,3 +6,4 @@ pub mod nesting;
 pub mod placement;
 pub mod placements;
 pub mod realtime;
+mod tongue;

@@ -118,7 +118,7 @@ impl Thread {
         self.off = Some(match (ready, woken_first) {
             (true, _) => Off::Preempted,
             (false, true) => {
-                cx.sink.waits(cx.me, Some(now_ns));
+                self.waits(now_ns, cx);
                 Off::WokenFirst
             }
             (false, false) => self.asleep(cx),
@@ -193,7 +193,7 @@ impl Thread {
         let now_ns = self.close(now_ns, cx);
         self.waker = waker;
         self.is_ready(now_ns);
-        cx.sink.waits(cx.me, Some(now_ns));
+        self.waits(now_ns, cx);
     }
 
     fn is_ready(&mut self, now_ns: u64) {
@@ -283,6 +283,13 @@ impl Thread {
         self.exit_pending = false;
         self.interrupted = None;
         self.forget_waking(cx);
+    }
+
+    /// It waits for a CPU from now on; most threads run no vCPU, and who keeps them waiting is not asked for.
+    fn waits(&self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
+        if self.is_vcpu {
+            cx.sink.waits(cx.me, Some(now_ns));
+        }
     }
 
     fn forget_waking(&mut self, cx: &mut Surroundings<'_, impl Sink>) {

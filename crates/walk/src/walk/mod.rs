@@ -250,7 +250,10 @@ impl<S: Sink> Walk<S> {
                 thread.detail(now_ns, Detail::of_event(role, event));
                 self.sets_timer(me, event, role, now_ns);
             }
-            Role::Pio | Role::Mmio | Role::FastMmio => thread.detail(now_ns, Detail::of_event(role, event)),
+            Role::Pio | Role::Mmio | Role::FastMmio => {
+                thread.detail(now_ns, Detail::of_event(role, event));
+                self.faults.progress(me);
+            }
             Role::InjectVirq => self.inject_virq(me, event, now_ns),
             Role::AcceptIrq => self.accept_irq(Some(me), event, now_ns, before_ns),
             Role::PostIrq => self.post_irq(event, now_ns),
@@ -296,6 +299,8 @@ impl<S: Sink> Walk<S> {
         let class = reason.class();
         if faults::is_of_memory(reason) {
             self.faults.memory_exit(me, reason, rip, now_ns);
+        } else {
+            self.faults.other_exit(me, rip);
         }
         let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
         self.threads[me].exit(now_ns, (reason, class), rip, detail, cx);

@@ -24,6 +24,7 @@ impl<S: Sink> Walk<S> {
                 let bytes = event.content(roles::emulate::BYTES).unwrap_or_default();
                 self.faults.emulation(me, now_ns, event.get(roles::emulate::RIP), bytes);
             }
+            Role::Emulate => self.faults.progress(me),
             Role::InjectException => {
                 let number = event.get(roles::exception::VECTOR).and_then(|vector| u8::try_from(vector).ok());
                 let named = || faults::vector_of(event.content(roles::exception::NAME)?);

@@ -133,7 +133,7 @@ fn a_line_that_tells_two_mitigations_is_evidence_once() {
 fn one_reason_that_many_features_are_absent_for_takes_one_line() {
     use kvmscope_analysis::nesting::{model::Model, section::section};
     use kvmscope_analysis::{Given, Listing};
-    let model = Model { machines: vec![Tree::of("hosts-pvm", 1).machine()] };
+    let model = Model { machines: vec![Tree::of("hosts-pvm", 1).machine()], traced_nested: false };
     let section =
         section(&model, &Given { listing: Listing { all_features: true, ..Listing::default() }, ..Given::default() });
     let features = section.tables.iter().find(|table| table.spec.name == "features").unwrap();

@@ -91,6 +91,6 @@ fn parameter(file: &str) -> String {
 
 /// The answer about several machines together.
 pub(super) fn answer(trees: &[&Tree]) -> Section {
-    let model = Model { machines: trees.iter().map(|tree| tree.machine()).collect() };
+    let model = Model { machines: trees.iter().map(|tree| tree.machine()).collect(), traced_nested: false };
     section(&model, &kvmscope_analysis::Given::default())
 }

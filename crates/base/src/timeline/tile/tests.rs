@@ -154,3 +154,11 @@ fn a_mean_has_an_equal_part_of_each_of_its_lanes() {
     assert_eq!(track[..4], (MEAN | 1).to_le_bytes());
     assert_eq!(track[4..4 + 2 * STATES], [0, 255, 0, 0, 0, 0, 128, 127, 0, 0]);
 }
+
+#[test]
+fn a_tile_of_a_timeline_without_states_is_as_long_as_its_header_says() {
+    let mut columns = Columns::new(Vec::new());
+    let lane = columns.add_lane(Lane { kind: LaneKind::Vcpu, group: "web".into(), title: "vCPU".into(), tid: None });
+    let tile = of_window(&columns, &[lane], Span { from_ns: 0, to_ns: 1 }, 600);
+    assert_eq!(tile.len(), length(1, 0, 600));
+}

@@ -28,7 +28,7 @@ const SHORTEST_SPAN_NS: u64 = 500_000_000;
 const SETTINGS: &[&str] = &[
     "proc/cmdline",
     "proc/irq/default_smp_affinity",
-    "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+    "sys/devices/system/cpu/cpu*/cpufreq/{scaling_governor,scaling_cur_freq,cpuinfo_max_freq}",
     "sys/devices/virtual/workqueue/cpumask",
     "sys/kernel/mm/ksm/run",
     "sys/kernel/mm/transparent_hugepage/enabled",
@@ -136,10 +136,18 @@ impl Machine {
                 machine.settings.insert(path.clone(), Fact::new(value, path));
             }
         }
+        machine.vhost_net = vhost_net(last);
         sysctls(last, &mut machine);
         machine.unread.extend(last.unreadable().iter().map(|(path, reason)| format!("{path}: {reason}")));
         machine
     }
+}
+
+/// A module is listed; what is built in has its device all the same (`misc_register` in drivers/vhost/net.c, Linux 6.12).
+fn vhost_net(snapshot: &Snapshot) -> Option<Fact<bool>> {
+    let (modules, devices) = (snapshot.read("proc/modules")?, snapshot.read("proc/misc")?);
+    let has = |text: &str, word: &str| text.split_whitespace().any(|known| known == word);
+    Some(Fact::new(has(&modules, "vhost_net") || has(&devices, "vhost-net"), "proc/modules and proc/misc"))
 }
 
 /// Settings of the kernel, by their files, else as a command printed them.

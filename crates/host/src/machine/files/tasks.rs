@@ -53,10 +53,12 @@ pub(super) fn threads(samples: &Samples<'_>, machine: &mut Machine) {
     let mut known: BTreeSet<String> = machine.domains.iter().map(|domain| domain.name.clone()).collect();
     for (pid, name) in names.into_iter().take(budget::DOMAINS) {
         let vcpus = vcpus.get(name.as_str()).copied().unwrap_or(0);
+        let path = format!("proc/{pid}/cmdline");
+        let started = domain_of(&snapshot.read(&path).unwrap_or_default(), &name, &path);
         if known.insert(name.clone()) {
-            let path = format!("proc/{pid}/cmdline");
-            let started = domain_of(&snapshot.read(&path).unwrap_or_default(), &name, &path);
             machine.domains.push(Domain { vcpus: Some(vcpus), ..started });
+        } else if let Some(domain) = machine.domains.iter_mut().find(|domain| domain.name == name) {
+            domain.complete(started);
         }
     }
 }

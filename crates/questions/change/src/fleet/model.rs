@@ -227,6 +227,11 @@ impl Fleet {
         other.examples.into_iter().for_each(|(rule, example)| self.example(rule, example));
     }
 
+    /// Recordings that could not be read or added: where each is, and why.
+    pub fn failed(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.failures.iter().map(|(source, why)| (source.as_str(), why.as_str()))
+    }
+
     /// How many recordings there are.
     pub fn len(&self) -> usize {
         self.recordings.len()

@@ -13,11 +13,11 @@ pub fn build(known: &Machines) -> Model {
     let last = |known: &HostSnapshots| Some(machine(known.level, &known.machine, known.last()?.clone()));
     let mut machines: Vec<Machine> = known.list.iter().filter_map(last).collect();
     machines.sort_by(|a, b| (a.level, &a.id).cmp(&(b.level, &b.id)));
-    Model { machines }
+    Model { machines, traced_nested: false }
 }
 
 pub fn machine(level: Level, id: &str, snapshot: Snapshot) -> Machine {
     let facts = Virtualization::of(snapshot);
     let features = features::of(&facts);
-    Machine { level, id: id.to_owned(), facts, features }
+    Machine { level, id: id.to_owned(), facts, features, asks_for_nesting: Vec::new() }
 }

@@ -9,6 +9,17 @@ use host::Virtualization;
 pub struct Model {
     /// Outermost first.
     pub machines: Vec<Machine>,
+    /// Whether a trace has exits of nested guests.
+    pub traced_nested: bool,
+}
+
+impl Model {
+    /// Whether a guest of `machine` is known to run guests of its own: the machine is a guest itself, another one of the recording runs on it, or
+    /// a trace shows it. That nesting is allowed tells nothing: since Linux 4.20 it is by default.
+    pub fn is_nesting(&self, machine: &Machine) -> bool {
+        let runs_on_it = |other: &Machine| other.level > machine.level;
+        self.traced_nested || machine.is_guest() || self.machines.iter().any(runs_on_it)
+    }
 }
 
 #[derive(Debug)]
@@ -18,6 +29,8 @@ pub struct Machine {
     pub id: String,
     pub facts: Virtualization,
     pub features: Vec<Row>,
+    /// VMs whose definitions ask for VMX or SVM, and where each does.
+    pub asks_for_nesting: Vec<(String, String)>,
 }
 
 /// What one machine says of one feature.

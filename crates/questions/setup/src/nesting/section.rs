@@ -5,6 +5,8 @@ use super::build::build;
 use super::model::{Machine, Model};
 use super::tables;
 use super::{measured, measured_cost, ratio};
+use crate::placements::placements;
+use crate::tongue::translated;
 use base::figure::Standing;
 use base::number::{counted, list};
 use base::{Level, Section, Unknown};
@@ -20,7 +22,7 @@ pub const QUESTION: &str = "What does an exit cost at every level, and what woul
 /// # Errors
 /// None today: a snapshot that cannot be read is a problem and costs nobody else's answer.
 pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
-    let model = build(case.machines());
+    let mut model = build(case.machines());
     // Those of guests' memory are about migrations, and what a path carries is a question of its own.
     let benches = &case
         .benches()
@@ -29,16 +31,38 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     if model.machines.is_empty() && benches.is_empty() && unread == 0 {
         return Ok(None);
     }
+    let traced = (!model.machines.is_empty()).then(|| TracedExits::of(case)).flatten();
+    model.traced_nested =
+        traced.as_ref().is_some_and(|exits| exits.by_reason.keys().any(|(level, _)| *level > Level::At(1)));
+    let placements = placements(case);
+    for machine in &mut model.machines {
+        let of_it = placements.0.iter().filter(|placed| placed.id == machine.id);
+        machine.asks_for_nesting = of_it.flat_map(|placed| asking(&placed.machine)).collect();
+    }
     let only_measured = model.machines.is_empty() && !benches.is_empty();
     let mut section = if only_measured { Section::new("nesting", QUESTION) } else { section(&model, case.given()) };
+    for finding in &mut section.findings {
+        let level = finding.level;
+        let of_level = placements.0.iter().filter(|placed| placed.level == level);
+        of_level.for_each(|placed| translated(&placed.machine, finding));
+    }
     if !section.findings.is_empty()
-        && let Some(exits) = TracedExits::of(case)
+        && let Some(exits) = &traced
     {
-        measured_cost::add(&mut section.findings, &exits, case.input().recording.emulated);
+        measured_cost::add(&mut section.findings, exits, case.input().recording.emulated);
     }
     measured::add(benches, &mut section);
     ratio::add(benches, &mut section);
     Ok(Some(Answer { section, problems: Vec::new() }))
+}
+
+/// VMs that are to have VMX or SVM, and where their definitions say so.
+fn asking(machine: &host::Machine) -> Vec<(String, String)> {
+    let asks = machine.domains.iter().filter_map(|domain| {
+        let asked = ["vmx", "svm"].iter().find_map(|name| domain.features.get(*name).filter(|told| told.value))?;
+        Some((domain.name.clone(), asked.place.clone()))
+    });
+    asks.collect()
 }
 
 pub fn section(model: &Model, given: &Given) -> Section {

@@ -4,7 +4,7 @@ use super::culprits::weighed;
 use super::model::Model;
 use super::proposal::{Advice, Verdict};
 use super::rules::{PROPOSAL, Rule, rules};
-use super::tongue;
+use crate::tongue;
 use base::{Evidence, Finding};
 use facts::rule::Hit;
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ pub(crate) fn advise(model: &Model, several: bool) -> Vec<Finding> {
     hits.into_iter()
         .map(|(rule, hit)| rule.finding(tenable(model, rule, hit, &mut advice), model.level))
         .map(|mut finding| {
-            tongue::translated(model, &mut finding);
+            tongue::translated(&model.machine, &mut finding);
             if several {
                 named(&mut finding, &model.id);
             }

@@ -27,7 +27,6 @@ pub mod rules;
 pub mod section;
 pub mod solver;
 pub mod tables;
-mod tongue;
 
 pub use model::{AskedPolling, Wishes};
 pub use section::{QUESTION, answer, definitions};

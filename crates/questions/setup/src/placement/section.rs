@@ -5,7 +5,7 @@ use super::model::Model;
 use super::proposal::{Advice, Verdict};
 use super::{figure, host, hypotheses, preemptors, rivals, tables};
 use crate::placements::placements;
-use ::host::machine::{Role, Topology};
+use ::host::machine::{NicKind, Role, Topology};
 use base::in_order;
 use base::number::{duration, list, many};
 use base::shell::quoted;
@@ -273,10 +273,14 @@ fn unknown(model: &Model) -> Vec<Unknown> {
     for interface in machine.domains.iter().flat_map(|domain| &domain.interfaces).filter(|one| one.kind != "vhostuser")
     {
         let cards = machine.cards_of(interface);
-        nics.extend(cards.iter().filter(|nic| nic.node.is_none()).map(|nic| nic.name.as_str()));
-        // A source that nobody told of may be a card.
+        nics.extend(
+            cards.iter().filter(|nic| nic.node.is_none() && nic.kind != NicKind::Tap).map(|nic| nic.name.as_str()),
+        );
+        // A source that nobody told of may be a card; a tap is none, and its bridge was not told.
         let source = interface.source.as_deref();
-        nics.extend(source.filter(|source| machine.nics.iter().all(|nic| nic.name != *source)));
+        nics.extend(
+            source.filter(|source| machine.nics.iter().all(|nic| nic.name != *source) && interface.kind != "ethernet"),
+        );
     }
     nics.sort_unstable();
     nics.dedup();

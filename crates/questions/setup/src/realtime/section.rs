@@ -7,6 +7,7 @@ use super::knobs::{self, Rule};
 use super::ranking::{self, Lost};
 use super::{needs, tables};
 use crate::placements::placements;
+use crate::tongue::translated;
 use base::in_order;
 use base::number::{counted, duration, list, many};
 use base::{Cost, CostKind, Evidence, Finding, Level, Section, Severity, Unknown};
@@ -99,7 +100,12 @@ fn judge(rule: &'static Rule, host: &Host<'_>) -> Judged {
 fn section(audits: &[Audit<'_>]) -> Section {
     let mut section = Section::new("realtime", QUESTION);
     section.about = audits.iter().map(about).collect();
-    section.findings = in_order(audits.iter().flat_map(findings).collect());
+    let spoken = |audit: &Audit<'_>| {
+        let mut findings = findings(audit);
+        findings.iter_mut().for_each(|finding| translated(audit.host.machine, finding));
+        findings
+    };
+    section.findings = in_order(audits.iter().flat_map(spoken).collect());
     section.summary = summary(audits);
     section.tables = vec![tables::knobs(audits)];
     let ranking = tables::ranking(audits);

@@ -54,8 +54,18 @@ pub(crate) fn not_nested(model: &Model) -> Vec<Hit> {
         if machine.state("nested") != Standing::Off {
             continue;
         }
-        let title = format!("Guests of {} cannot run nested guests: {module}.nested is off", machine.id);
-        let mut hit = hit(machine, Severity::Info, title, shown_by(machine, "nested"));
+        let mut title = format!("Guests of {} cannot run nested guests: {module}.nested is off", machine.id);
+        let asks = &machine.asks_for_nesting;
+        if !asks.is_empty() {
+            let names: Vec<String> = asks.iter().map(|(name, _)| name.clone()).collect();
+            let what = if module == "kvm_intel" { "VMX" } else { "SVM" };
+            title += &format!(", and {what} is asked for by {}", list(&names));
+        }
+        // Who asks for it in a definition needs it: others may have been offered it by default.
+        let severity = if asks.is_empty() { Severity::Info } else { Severity::Medium };
+        let mut hit = hit(machine, severity, title, shown_by(machine, "nested"));
+        let of = |(name, place): &(String, String)| Evidence::new(format!("{name} asks for it"), place.as_str());
+        hit.evidence.extend(asks.iter().map(of));
         hit.changes = vec![option(module, "nested", "1", "0")];
         hits.push(hit);
     }

@@ -2,7 +2,7 @@
 
 use super::{hit, shown_by};
 use crate::nesting::features::MITIGATIONS;
-use crate::nesting::kernels::{CHEAPER, Change as Commit, FAULTS, number_is_frozen};
+use crate::nesting::kernels::{CHEAPER, Change as Commit, FAULTS, number_is_frozen, upgrade};
 use crate::nesting::model::{Machine, Model};
 use base::figure::Standing;
 use base::number::{counted, list};
@@ -23,14 +23,13 @@ pub(crate) fn older(model: &Model) -> Vec<Hit> {
                 format!("proc/sys/kernel/osrelease of {}", machine.id),
             )];
             evidence.extend(doubt(release));
-            let severity = match (change.cost, number_is_frozen(release)) {
-                (Some(_), false) => Severity::Medium,
-                (Some(_), true) => Severity::Low,
-                (None, _) => Severity::Info,
+            let severity = match change.cost {
+                Some(_) => victims(model, machine, release, &mut evidence),
+                None => Severity::Info,
             };
             let mut hit = hit(machine, severity, title, evidence);
             hit.subject = format!("{}.{}", machine.id, change.commit);
-            hit.fix = vec![format!("install Linux {first} or later from your distribution, and boot it")];
+            hit.fix = vec![upgrade(release, &first)];
             if let Some((low, high, unit)) = change.cost {
                 hit.cost = Cost::of(CostKind::Published, f64::midpoint(low, high), unit).between(low, high);
             }
@@ -47,6 +46,16 @@ fn missing<'a>(
     release: &'a Release,
 ) -> impl Iterator<Item = &'static Commit> + 'a {
     all.iter().filter(|change| change.concerns(machine) && change.is_missing_in(release))
+}
+
+/// How much a kernel of that release costs here: only who runs guests of guests pays.
+fn victims(model: &Model, machine: &Machine, release: &Release, evidence: &mut Vec<Evidence>) -> Severity {
+    if !model.is_nesting(machine) {
+        let none = format!("no guest of {} is known to run guests: it costs nothing until one does", machine.id);
+        evidence.push(Evidence::new(none, "levels and traces of the recording"));
+        return Severity::Info;
+    }
+    if number_is_frozen(release) { Severity::Low } else { Severity::Medium }
 }
 
 /// What a number leaves open.
@@ -70,8 +79,8 @@ pub(crate) fn faults(model: &Model) -> Vec<Hit> {
             let what = format!("before {} {}", fault.first_for(release), fault.does);
             Evidence::new(what, format!("{}, commit {}", fault.source, fault.commit))
         };
-        let evidence = missing.iter().map(line).chain(doubt(release)).collect();
-        let severity = if number_is_frozen(release) { Severity::Low } else { Severity::Medium };
+        let mut evidence: Vec<Evidence> = missing.iter().map(line).chain(doubt(release)).collect();
+        let severity = victims(model, machine, release, &mut evidence);
         hits.push(hit(machine, severity, title, evidence));
     }
     hits

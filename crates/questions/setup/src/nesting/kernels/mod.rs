@@ -88,7 +88,37 @@ impl Change {
 
 /// Releases of enterprise kernels say little: their numbers stay while changes are taken over.
 pub(crate) fn number_is_frozen(release: &Release) -> bool {
-    [".el7", ".el8", ".el9", ".el10", "-azure", "-aws", "-gcp", ".amzn"].iter().any(|mark| release.text.contains(mark))
+    FROZEN.iter().any(|(mark, _)| release.text.contains(mark))
+}
+
+/// What tells whether a kernel of that kind has a change, or where a newer one is. Sources: rpm(8), apt(8), Ubuntu's kernel lifecycle, Proxmox VE's
+/// package repositories.
+const FROZEN: &[(&str, &str)] = &[
+    (
+        ".el",
+        "rpm -q --changelog kernel-core-$(uname -r) | grep -iE 'nested|kvm'   # this distribution takes changes over, its number stays",
+    ),
+    (
+        ".amzn",
+        "rpm -q --changelog kernel-$(uname -r) | grep -iE 'nested|kvm'   # this distribution takes changes over, its number stays",
+    ),
+    ("-pve", "apt search --names-only '^proxmox-kernel-[0-9.]+$'   # the newest of these; apt install it, and boot it"),
+    (
+        "-generic",
+        "apt changelog linux-image-$(uname -r) | grep -iE 'nested|kvm'   # what it took over; newer: apt install linux-generic-hwe-$(lsb_release -rs)",
+    ),
+    ("-azure", "apt changelog linux-image-$(uname -r) | grep -iE 'nested|kvm'   # what it took over"),
+    ("-aws", "apt changelog linux-image-$(uname -r) | grep -iE 'nested|kvm'   # what it took over"),
+    ("-gcp", "apt changelog linux-image-$(uname -r) | grep -iE 'nested|kvm'   # what it took over"),
+];
+
+/// The command that brings a kernel of `first` or later, or says whether this one has its changes already.
+pub(crate) fn upgrade(release: &Release, first: &str) -> String {
+    let own = FROZEN.iter().find(|(mark, _)| release.text.contains(mark));
+    own.map_or_else(
+        || format!("install Linux {first} or later from your distribution, and boot it"),
+        |(_, command)| (*command).to_owned(),
+    )
 }
 
 #[cfg(test)]

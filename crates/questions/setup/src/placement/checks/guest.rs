@@ -62,9 +62,9 @@ pub(crate) fn unused(model: &Model) -> Vec<Hit> {
 
 /// A CPU model by name, or none.
 pub(crate) fn cpu_mode(model: &Model) -> Vec<Hit> {
-    let hits = whole(model).filter_map(|(domain, place)| {
-        let (mode, place) =
-            domain.cpu_mode.as_ref().map_or(("none", place), |mode| (mode.value.as_str(), mode.place.as_str()));
+    let hits = model.machine.domains.iter().filter_map(|domain| {
+        let told = domain.cpu_mode.as_ref().map(|mode| (mode.value.as_str(), mode.place.as_str()));
+        let (mode, place) = told.or_else(|| Some(("none", domain.whole.as_deref()?)))?;
         let named = !matches!(mode, "host-passthrough" | "host-model" | "maximum");
         named.then(|| {
             let title = format!("{} does not get the host's CPU model (mode {mode})", domain.name);
@@ -174,14 +174,50 @@ pub(crate) fn network(model: &Model) -> Vec<Hit> {
                 continue;
             };
             let title = format!("{} of {} does not use vhost", interface.name, domain.name);
-            hits.push(
-                Hit::new(format!("{}-{}", domain.name, interface.name), Severity::Low, title)
-                    .of_domain(&domain.name)
-                    .seen(what, &interface.place),
-            );
+            let mut hit = Hit::new(format!("{}-{}", domain.name, interface.name), Severity::Low, title)
+                .of_domain(&domain.name)
+                .seen(what, &interface.place);
+            let name = quoted(&domain.name);
+            // Slirp has no back end in the kernel: only another kind of network has.
+            let element = match interface.kind.as_str() {
+                "user" => {
+                    "<interface type='bridge'>, <source bridge='BRIDGE'/>, <model type='virtio'/>; ip -br link show type bridge"
+                }
+                _ => "<model type='virtio'/> and <driver name='vhost'/>",
+            };
+            hit.fix.push(format!("virsh edit {name}   # {element}"));
+            hit.undo.push(format!("virsh edit {name}   # the <interface> as it was"));
+            hits.push(hit);
         }
     }
+    hits.extend(vhost_absent(model));
     hits
+}
+
+/// virtio cards that the kernel would serve, on a host that has not loaded what serves them.
+fn vhost_absent(model: &Model) -> Option<Hit> {
+    let absent = model.machine.vhost_net.as_ref().filter(|told| !told.value)?;
+    let served = |domain: &&Domain| {
+        let has_worker = model.helpers(domain).any(|thread| thread.role == Role::Vhost);
+        !has_worker && domain.interfaces.iter().any(|interface| interface.workers() != Some(0))
+    };
+    let served: Vec<&Domain> = model.machine.domains.iter().filter(served).collect();
+    if served.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = served.iter().map(|domain| domain.name.clone()).collect();
+    let title = format!("vhost_net is not loaded: QEMU's main loop carries the packets of {}", list(&names));
+    let mut hit = Hit::new("vhost_net", Severity::Low, title)
+        .seen("neither a module vhost_net nor a device vhost-net", &absent.place);
+    for domain in served {
+        let interface = domain.interfaces.iter().find(|interface| interface.workers() != Some(0));
+        let place = interface.map_or("", |interface| interface.place.as_str());
+        hit = hit.seen(format!("{} has a virtio card and no vhost thread", domain.name), place);
+    }
+    hit.fix.push("modprobe vhost_net   # then start these VMs anew".to_owned());
+    hit.fix.push("echo vhost_net > /etc/modules-load.d/kvmscope-vhost_net.conf   # keeps it after a reboot".to_owned());
+    hit.undo.push("rm /etc/modules-load.d/kvmscope-vhost_net.conf; modprobe -r vhost_net".to_owned());
+    Some(hit)
 }
 
 /// One queue for many vCPUs; where workers have no CPU to spare, that is a conflict of two rules instead.
@@ -250,9 +286,9 @@ pub(crate) fn vepa(model: &Model) -> Vec<Hit> {
 
 pub(crate) fn disks(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
-    for (domain, _) in whole(model) {
+    for domain in &model.machine.domains {
         for disk in &domain.disks {
-            let wrong = slow(disk);
+            let wrong = slow(disk, domain.whole.is_some());
             if !wrong.is_empty() {
                 let title = format!("disk {} of {}: {}", disk.target, domain.name, list(&wrong));
                 let hit = Hit::new(format!("{}-{}", domain.name, disk.target), Severity::Low, title);
@@ -282,7 +318,7 @@ fn disk_element(domain: &Domain, disk: &Disk) -> (Vec<String>, Vec<String>) {
         fix.push(format!("virsh domblklist {name}   # {first}"));
         format!(
             ", <target dev='vd{}' bus='virtio'/> without the <address> that it has",
-            disk.target.chars().last().unwrap_or('a')
+            disk.target.strip_prefix("hd").or(disk.target.strip_prefix("sd")).unwrap_or("a")
         )
     } else {
         String::new()
@@ -292,7 +328,8 @@ fn disk_element(domain: &Domain, disk: &Disk) -> (Vec<String>, Vec<String>) {
     (fix, undo)
 }
 
-fn slow(disk: &Disk) -> Vec<String> {
+/// What costs time; that something is not there counts only where the definition is whole.
+fn slow(disk: &Disk, is_whole: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     if matches!(disk.bus.as_deref(), Some("ide" | "sata")) {
         wrong.push(format!("bus {} is emulated", disk.bus.as_deref().unwrap_or_default()));
@@ -310,7 +347,7 @@ fn slow(disk: &Disk) -> Vec<String> {
     if cache == Some("none") && io == Some("threads") {
         wrong.push("io=threads with cache=none uses a thread per request".to_owned());
     }
-    if disk.bus.as_deref() == Some("virtio") && disk.iothread.is_none() && io == Some("native") {
+    if is_whole && disk.bus.as_deref() == Some("virtio") && disk.iothread.is_none() && io == Some("native") {
         wrong.push("no iothread: QEMU's main loop serves it".to_owned());
     }
     wrong

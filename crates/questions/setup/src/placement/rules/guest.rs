@@ -153,11 +153,9 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-NET",
         per: "interface",
-        looks_at: "Interfaces with an emulated NIC, or with driver qemu instead of vhost.",
+        looks_at: "Interfaces with an emulated NIC, with driver qemu instead of vhost, or on a host that has not loaded vhost_net.",
         why: "An emulated card causes an exit per register access; without vhost, packets go through QEMU's main \
             loop. Caveat: the guest needs virtio drivers, and vhost's CPU time no longer counts as QEMU's.",
-        fix: &["virsh edit DOMAIN   # <model type='virtio'/> and <driver name='vhost'/>"],
-        undo: &["virsh edit DOMAIN   # model and driver as they were"],
         needs: Needs::Reload,
         source: "Red Hat Enterprise Linux 7 Virtualization Tuning and Optimization Guide, 5.2 and 5.3; drivers/vhost/net.c",
         ..Rule::checked_by(guest::network)

@@ -101,7 +101,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-TUNED",
         per: "setting",
-        looks_at: "Settings of a host with VMs that tuned's profiles throughput-performance and virtual-host change.",
+        looks_at: "Settings of a host with VMs that tuned's profiles throughput-performance and virtual-host change, and the frequency of its busy CPUs.",
+        limits: &[limit("busy", knobs::BUSY, "share"), limit("frequency, of the highest", knobs::SLOW, "share")],
         why: "tuned's profiles for KVM hosts use another value. This is a profile's recommendation, not a \
             measurement on this host. Caveat: each setting has a price: power, memory, fairness. Measure with the \
             real load.",

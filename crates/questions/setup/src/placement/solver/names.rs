@@ -6,6 +6,7 @@ use super::limits::Occupied;
 use super::{Kind, Unit};
 use base::CpuSet;
 use base::number::{list, many};
+use std::collections::BTreeSet;
 
 /// `helpers off the vCPUs' CPUs and 2 vCPUs moved`.
 pub(super) fn name(ground: &Ground<'_>, places: &[CpuSet]) -> String {
@@ -38,8 +39,16 @@ pub(super) fn name(ground: &Ground<'_>, places: &[CpuSet]) -> String {
             (_, _, true) => "to CPUs of their own",
             _ => "to other CPUs",
         };
+        // Where the host has nodes, that they are on one is the point.
+        let of_host: BTreeSet<u32> = task.cpus.iter().map(|cpu| cpu.node).collect();
+        let nodes: BTreeSet<u32> =
+            vcpus.iter().flat_map(|unit| ground.positions(&places[*unit])).map(|at| task.cpus[at].node).collect();
+        let on = match (single, nodes.first()) {
+            (false, Some(node)) if nodes.len() == 1 && of_host.len() > 1 => format!(" of node {node}"),
+            _ => String::new(),
+        };
         let shared = if single && nearer && whole(&beside) { " that share a last-level cache" } else { "" };
-        parts.push(format!("{count} {to}{shared}"));
+        parts.push(format!("{count} {to}{on}{shared}"));
     }
     let helpers = of(|unit| matches!(unit.kind, Kind::Helpers | Kind::Worker));
     if !helpers.is_empty() {

@@ -141,7 +141,8 @@ pub(crate) fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
     let mut worst: Vec<_> = measure.reasons.iter().filter(|total| total.handled[1] > 0).collect();
     worst.sort_by_key(|total| std::cmp::Reverse(total.handled[1]));
     let mut fix = vec![
-        "ps -o args= -C qemu-system-x86_64 | tr ' ' '\\n' | grep -A1 device   # which devices are emulated".into(),
+        "ps -eo args= | grep -E '[q]emu|/[k]vm ' | tr ' ' '\\n' | grep -A1 device   # which devices are emulated"
+            .into(),
     ];
     for total in worst.iter().take(3) {
         let about = total.details.first().map(|(detail, ..)| detail.text()).filter(|text| !text.is_empty());

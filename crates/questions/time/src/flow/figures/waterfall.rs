@@ -110,8 +110,11 @@ fn caption(measure: &Measures<'_>, all: &Waterfall, vcpus: usize) -> String {
         title(host, State::Guest(TracedLevel::L1)).replace(" guest", "")
     };
     let whose = if measure.nested { "their" } else { "its" };
+    // A part of which nothing may come back makes the sum a bound.
+    let is_bound = all.steps.iter().flat_map(|step| &step.removed).any(|removed| removed.low <= 0.0);
     let back = if back > 0.0 {
-        format!("the findings' changes would give back some {}", percent(back))
+        let how = if is_bound { "up to" } else { "some" };
+        format!("the findings' changes would give back {how} {}", percent(back))
     } else {
         "no finding names a part that would come back".to_owned()
     };

@@ -17,7 +17,7 @@ pub(super) const PREEMPTORS: TableSpec = table! {
         largest_first: Some("total_ns"),
         ..shown![
             "What ran while a vCPU was runnable", 8;
-            vm, vcpu, by, by_tid: "tid", count: "times", total_ns: "total", max_ns: "longest",
+            vm, vcpu, by, by_tid: "tid", count: "waits begun", total_ns: "total", max_ns: "longest",
         ]
     }
 };

@@ -3,7 +3,7 @@
 use super::super::goals::Verdicts;
 use super::super::measure::Named;
 use super::seen;
-use base::number::{many, percent};
+use base::number::{duration, many, percent};
 use base::{About, Change, Cost, CostKind, Evidence, Severity, Span};
 use facts::Case;
 use facts::apart::{affinity, apart, ends_by_itself, interrupt_leaves};
@@ -70,8 +70,11 @@ fn moment(verdicts: &Verdicts<'_>) -> Evidence {
 fn culprits(verdicts: &Verdicts<'_>, part: &PartFlow, own: i32, hit: &mut Hit) {
     if let Some(quota) = part.quotas.get(&own) {
         let throttled = percent(quota.throttled.share());
-        let what =
-            format!("the CPU quota of {} throttled the vCPU in {throttled} of periods: raise it first", quota.group);
+        let what = format!(
+            "the CPU quota of {} throttled the vCPU in {throttled} of periods, up to {} of what it lost: raise it first",
+            quota.group,
+            duration(quota.throttled.ns as f64)
+        );
         hit.evidence.push(Evidence::new(what, "cpu.stat, two snapshots"));
     }
     let of_vcpu = |evidence: Evidence| match (&verdicts.worst().whose.vm, verdicts.worst().whose.vcpu) {

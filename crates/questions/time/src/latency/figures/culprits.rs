@@ -70,7 +70,7 @@ fn bars(taken: BTreeMap<&Named, Taken>) -> Vec<Bar> {
     let bar = |(named, Taken { count, total_ns, max_ns }): (&Named, Taken)| Bar {
         label: named.by.clone(),
         value: total_ns as f64,
-        note: format!("{}, {}, longest {}", words(named.state), many(count, "time"), duration(max_ns as f64)),
+        note: format!("{}, {}longest {}", words(named.state), began(count), duration(max_ns as f64)),
         hue: hue(named.state).into(),
     };
     let others = (!rest.is_empty()).then(|| Bar {
@@ -80,4 +80,9 @@ fn bars(taken: BTreeMap<&Named, Taken>) -> Vec<Bar> {
         hue: String::new(),
     });
     taken.into_iter().map(bar).chain(others).collect()
+}
+
+/// How many losses began with it; who only came into one that others began, began none.
+fn began(count: u64) -> String {
+    if count == 0 { String::new() } else { format!("{}, ", many(count, "time")) }
 }

@@ -13,7 +13,7 @@ pub(super) const CULPRITS: TableSpec = table! {
         largest_first: Some("total_ns"),
         ..shown![
             "Who took time from vCPUs", 4;
-            vm, vcpu, state, by, by_tid: "tid", count: "times", total_ns: "total", max_ns: "longest",
+            vm, vcpu, state, by, by_tid: "tid", count: "began", total_ns: "total", max_ns: "longest",
         ]
     }
 };

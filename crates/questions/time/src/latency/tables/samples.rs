@@ -46,6 +46,10 @@ const SURE: f64 = 0.95;
 fn row(file: &SampleFile, samples: &Samples, limit_ns: Option<u64>) -> Vec<Cell> {
     let over = limit_ns.map(|limit_ns| samples.over(limit_ns));
     let (min_ns, max_ns) = samples.extremes_ns();
+    // Of n samples no quantile above 1 - 1/n is told: it would be the longest one again.
+    let quantile = |one_of: u64, at: f64| {
+        if samples.count >= one_of { Cell::from(samples.quantile_ns(at)) } else { Cell::Missing }
+    };
     vec![
         file.machine.as_str().into(),
         samples.source.name().into(),
@@ -55,8 +59,8 @@ fn row(file: &SampleFile, samples: &Samples, limit_ns: Option<u64>) -> Vec<Cell>
         samples.count.into(),
         Cell::from(min_ns),
         samples.mean_ns.map_or(Cell::Missing, Cell::F64),
-        Cell::from(samples.quantile_ns(0.99)),
-        Cell::from(samples.quantile_ns(0.999)),
+        quantile(100, 0.99),
+        quantile(1_000, 0.999),
         Cell::from(max_ns),
         samples.overflow.into(),
         over.map(|(low, _)| low).into(),

@@ -1,0 +1,223 @@
+//! Commands in the words of whoever manages a VM: rules type libvirt's, and this one table has what the others have for it.
+//!
+//! ```text
+//! virsh schedinfo db --set vcpu_quota=-1  --Proxmox-->  qm set 102 --cpulimit 0
+//!                                         --KubeVirt->  kubectl edit vm db -n shop   # spec.template.spec.domain.resources.limits.cpu
+//! ```
+//! `taskset` works everywhere, until the VM stops: then its manager starts it as it is defined, and the line says what keeps it.
+//! The table with its sources is tongue.tsv.
+
+use base::Finding;
+use base::shell::quoted;
+use host::Machine;
+use host::machine::{Domain, Manager};
+
+/// What a line of libvirt says, and the same for the others.
+struct Phrase {
+    /// All of these stand in the line.
+    has: Vec<&'static str>,
+    /// As the columns of the table; nothing: the line stays as it is.
+    said: [&'static str; 5],
+}
+
+/// The first that fits is taken, so narrow ones come first.
+fn phrases() -> impl Iterator<Item = Phrase> {
+    let rows = include_str!("tongue.tsv").lines().filter(|line| !line.starts_with('#')).skip(1);
+    rows.map(|row| {
+        let mut columns = row.split('\t');
+        let has = columns.next().unwrap_or_default().split(" & ").collect();
+        let mut said = [""; 5];
+        said.iter_mut().zip(columns).for_each(|(said, column)| *said = column);
+        Phrase { has, said }
+    })
+}
+
+/// Of KubeVirt, whose CPU manager chooses the CPUs of a pod.
+const PINS: &str =
+    "domain.cpu: dedicatedCpuPlacement: true, isolateEmulatorThread: true; the CPU manager then chooses the CPUs";
+
+/// A finding's commands as the managers of the VMs that they name have them.
+pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
+    let domains: Vec<(String, Speaker<'_>)> = machine
+        .domains
+        .iter()
+        .map(|domain| {
+            (quoted(&domain.name).into_owned(), Speaker { machine, domain, manager: machine.manager_of(domain) })
+        })
+        .filter(|(_, speaker)| speaker.manager != Manager::Libvirt)
+        .collect();
+    if domains.is_empty() {
+        return;
+    }
+    let of = |line: &str| -> Option<&Speaker<'_>> {
+        // `virsh VERB NAME ..`: the name is the third word.
+        let (_, rest) = line.strip_prefix("virsh ")?.split_once(' ')?;
+        let named = |(name, _): &&(String, Speaker<'_>)| {
+            rest.strip_prefix(name.as_str()).is_some_and(|rest| !rest.starts_with(|next: char| !next.is_whitespace()))
+        };
+        domains.iter().find(named).map(|(_, speaker)| speaker)
+    };
+    for lines in [&mut finding.fix, &mut finding.undo] {
+        let mut said: Vec<String> = Vec::new();
+        for line in lines.drain(..) {
+            let line = of(&line).map_or_else(|| line.clone(), |speaker| speaker.spoken(&line));
+            if !said.contains(&line) {
+                said.push(line);
+            }
+        }
+        *lines = said;
+    }
+    // A pod's pins are not ours to set: nothing is applied that its manager does not know of.
+    let is_pods = |change: &base::Change| {
+        of(&change.command()).is_some_and(|speaker| matches!(speaker.manager, Manager::KubeVirt { .. }))
+    };
+    finding.changes.retain(|change| !is_pods(change));
+    let binds = |finding: &Finding| {
+        let pins = |line: &String| {
+            ["taskset ", "virsh vcpupin ", "virsh emulatorpin "].iter().any(|verb| line.starts_with(verb))
+        };
+        finding.fix.iter().any(pins)
+    };
+    let subject = quoted(&finding.subject);
+    let own = domains.iter().find(|(name, _)| *name == subject);
+    let keeps = own.and_then(|(name, speaker)| match &speaker.manager {
+        Manager::Proxmox(id) => Some(format!("# until the VM stops; to keep it: qm set {id} --affinity LIST")),
+        Manager::KubeVirt { .. } => Some(format!("# until the VM stops; to keep it, in its VirtualMachine: {PINS}")),
+        Manager::OpenStack { flavor, .. } => Some(format!(
+            "# until nova starts it anew; to keep it: openstack flavor set {} --property hw:cpu_policy=dedicated",
+            flavor.as_deref().map_or("FLAVOR".into(), quoted)
+        )),
+        Manager::Incus { program } => {
+            Some(format!("# until the VM stops; to keep it: {program} config set {name} limits.cpu=LIST"))
+        }
+        Manager::Libvirt | Manager::Qemu => None,
+    });
+    if let Some(keeps) = keeps.filter(|_| binds(finding)) {
+        finding.fix.push(keeps);
+    }
+}
+
+/// Who says a line: a VM, and whoever manages it.
+struct Speaker<'a> {
+    machine: &'a Machine,
+    domain: &'a Domain,
+    manager: Manager,
+}
+
+impl Speaker<'_> {
+    /// A line of libvirt in the manager's words.
+    fn spoken(&self, line: &str) -> String {
+        let comment = line.split_once("# ").map_or("", |(_, comment)| comment);
+        let Some(phrase) = phrases().find(|phrase| phrase.has.iter().all(|word| line.contains(word))) else {
+            return line.to_owned();
+        };
+        let [proxmox, kubevirt, openstack, incus, qemu] = phrase.said;
+        let own = quoted(&self.domain.name);
+        let said = match &self.manager {
+            Manager::Proxmox(id) => proxmox.replace("{id}", &id.to_string()),
+            Manager::KubeVirt { namespace, name } => {
+                let (namespace, name) = (quoted(namespace), quoted(name));
+                let said = kubevirt.replace("{pins}", PINS).replace("{name}", &name).replace("{namespace}", &namespace);
+                match said.starts_with("kubectl") || said.starts_with('#') {
+                    true => said,
+                    false => format!("kubectl edit vm {name} -n {namespace}   # spec.template.spec: {said}"),
+                }
+            }
+            Manager::OpenStack { server, flavor } => {
+                let flavor = flavor.as_deref().map_or("FLAVOR".into(), quoted);
+                openstack.replace("{name}", &quoted(server)).replace("{flavor}", &flavor)
+            }
+            Manager::Incus { program } => match incus.strip_prefix("incus ") {
+                Some(rest) => format!("{program} {}", rest.replace("{name}", &own)),
+                None => incus.to_owned(),
+            },
+            Manager::Qemu => {
+                let pid = self.machine.threads_of(&self.domain.name).find_map(|thread| thread.pid);
+                let said = pid.map_or_else(|| qemu.to_owned(), |pid| qemu.replace("PID", &pid.to_string()));
+                match said.split_once("   # ") {
+                    Some((options, comment)) if said.starts_with('-') => {
+                        format!("qemu-system-x86_64 {options} ...   # where {own} is started: {comment}")
+                    }
+                    None if said.starts_with('-') => {
+                        format!("qemu-system-x86_64 {said} ...   # where {own} is started")
+                    }
+                    _ => said,
+                }
+            }
+            Manager::Libvirt => String::new(),
+        };
+        if said.is_empty() { line.to_owned() } else { said.replace("{comment}", comment) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spoken(line: &str, manager: &Manager) -> String {
+        let (machine, domain) = (Machine::default(), Domain { name: "db".into(), ..Domain::default() });
+        Speaker { machine: &machine, domain: &domain, manager: manager.clone() }.spoken(line)
+    }
+
+    #[test]
+    fn every_manager_has_words_for_what_rules_type() {
+        let proxmox = Manager::Proxmox(102);
+        let kubevirt = Manager::KubeVirt { namespace: "shop".into(), name: "db".into() };
+        for (line, of_proxmox, of_kubevirt) in [
+            (
+                "virsh schedinfo db --live --config --set vcpu_quota=-1",
+                "qm set 102 --cpulimit 0   # now: qm config 102 | grep cpulimit",
+                "kubectl edit vm db -n shop   # spec.template.spec: domain.resources.limits.cpu",
+            ),
+            (
+                "virsh edit db   # <memoryBacking><hugepages/></memoryBacking>",
+                "qm set 102 --hugepages any",
+                "kubectl edit vm db -n shop   # spec.template.spec: domain.memory.hugepages.pageSize: 2Mi",
+            ),
+            (
+                "virsh edit db   # remove the elements",
+                "qm config 102   # remove the elements: qm set has an option for it, or --args",
+                "kubectl edit vm db -n shop   # spec.template.spec: remove the elements",
+            ),
+            (
+                "virsh domblklist db",
+                "qm config 102   # what it is set to",
+                "kubectl get vmi db -n shop -o yaml   # what it is set to",
+            ),
+        ] {
+            assert_eq!((spoken(line, &proxmox).as_str(), spoken(line, &kubevirt).as_str()), (of_proxmox, of_kubevirt));
+            for manager in [Manager::Incus { program: "incus" }, Manager::Qemu] {
+                assert!(!spoken(line, &manager).contains("virsh"), "{line} by {manager:?}");
+            }
+        }
+        let pins = spoken("virsh emulatorpin db 3 --live --config", &kubevirt);
+        assert!(pins.contains("isolateEmulatorThread: true"), "{pins}");
+        assert_eq!(spoken("virsh vcpupin db 0 3", &Manager::Libvirt), "virsh vcpupin db 0 3");
+        let openstack = Manager::OpenStack { server: "shop db".into(), flavor: Some("m1.large".into()) };
+        assert_eq!(spoken("virsh vcpupin db 0 3", &openstack), "virsh vcpupin db 0 3");
+        assert_eq!(
+            spoken("virsh edit db   # <memoryBacking><hugepages/></memoryBacking>", &openstack),
+            "openstack flavor set m1.large --property hw:mem_page_size=large   # then openstack server resize 'shop db'"
+        );
+        assert_eq!(
+            spoken("virsh edit db   # <cpu mode='host-model'/>", &Manager::Qemu),
+            "qemu-system-x86_64 -cpu host ...   # where db is started"
+        );
+    }
+
+    #[test]
+    fn no_phrase_hides_a_narrower_one_behind_it() {
+        let all: Vec<Phrase> = phrases().collect();
+        for (at, phrase) in all.iter().enumerate() {
+            let hides = |other: &Phrase| phrase.has.iter().all(|word| other.has.iter().any(|own| own.contains(word)));
+            assert!(!all[at + 1..].iter().any(hides), "{:?}", phrase.has);
+        }
+    }
+
+    #[test]
+    fn rows_have_a_cell_for_each_manager() {
+        for row in include_str!("tongue.tsv").lines().filter(|line| !line.starts_with('#')) {
+            assert_eq!(row.split('\t').count(), 6, "{row}");
+        }
+    }
+}
