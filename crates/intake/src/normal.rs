@@ -239,8 +239,9 @@ fn unnumber(lines: &mut [Line]) -> bool {
         let bare = line.trim_start();
         let end = bare.find(|letter: char| !letter.is_ascii_digit())?;
         let rest = &bare[end..];
-        let text =
-            rest.strip_prefix([':', '\t']).or_else(|| rest.strip_prefix('-').filter(|rest| rest.starts_with(' ')))?;
+        let text = rest
+            .strip_prefix([':', '\t', '|'])
+            .or_else(|| rest.strip_prefix('-').filter(|rest| rest.starts_with(' ')))?;
         Some((bare[..end].parse().ok()?, text))
     }
     let numbers: Vec<Option<u64>> = lines.iter().map(|line| number(&line.text).map(|(number, _)| number)).collect();
@@ -254,7 +255,12 @@ fn unnumber(lines: &mut [Line]) -> bool {
             let word = |text: &str| text.trim_start().starts_with(|letter: char| !letter.is_ascii_digit());
             number(&line.text).is_some_and(|(_, text)| line.text.contains('\t') || text.is_empty() || word(text))
         };
-        if numbers[at].is_some() && run >= NUMBERED && lines[at..at + run].iter().all(is_mark) {
+        // Every line of a text that was numbered has its number, and some of them have words.
+        let counts_lines = run >= NUMBERED
+            && numbers[at..at + run].windows(2).all(|pair| matches!(pair, [Some(one), Some(next)] if next - one == 1))
+            && lines[at..at + run].iter().any(is_mark)
+            && numbers[at] == Some(1);
+        if numbers[at].is_some() && run >= NUMBERED && (counts_lines || lines[at..at + run].iter().all(is_mark)) {
             for line in &mut lines[at..at + run] {
                 line.text = number(&line.text).map_or_else(String::new, |(_, text)| text.to_owned());
             }

@@ -88,7 +88,8 @@ const SHAPES: &[Shape] = &[
             "Duration:",
             "Zoom mode",
         ],
-        is_row: |line| line.contains("(us):") || line.contains("(ns):"),
+        // `-z` leaves out lengths that nobody met, and writes three dots for them.
+        is_row: |line| line.contains("(us):") || line.contains("(ns):") || line.trim() == "...",
     },
     Shape {
         kind: ResultFile::Hwlatdetect,
@@ -233,7 +234,8 @@ fn is_rtla_row(line: &str) -> bool {
 fn is_cyclictest_row(line: &str) -> bool {
     let is_histogram = || {
         let mut cells = line.split_whitespace();
-        let is_length = cells.next().is_some_and(|cell| cell.len() == 6 && is_number(cell));
+        // The length is padded with zeros: a histogram of 100 ms has no six digits without one.
+        let is_length = cells.next().is_some_and(|cell| cell.len() == 6 && cell.starts_with('0') && is_number(cell));
         is_length && cells.clone().next().is_some() && cells.all(|cell| cell.len() >= 6 && is_number(cell))
     };
     (line.starts_with("T:") && line.contains(" Max:"))

@@ -75,7 +75,9 @@ pub(crate) fn counts(lines: &[Line], at: usize) -> Option<usize> {
     let end = end(lines, at, |line| !is_prose(&line.text));
     // Counters of others than KVM are nobody's.
     let has_rows = |line: &Line| {
-        is_row_of_exits(&line.text) || ["kvm:", "%Total", OF_DEBUGFS].iter().any(|sign| line.text.contains(sign))
+        is_row_of_exits(&line.text)
+            || is_row_of_batch(&line.text)
+            || ["kvm:", "%Total", OF_DEBUGFS].iter().any(|sign| line.text.contains(sign))
     };
     lines[at..end].iter().any(has_rows).then_some(end)
 }
@@ -92,6 +94,7 @@ fn is_counts(text: &str) -> bool {
         || text.contains("VM-EXIT") && text.contains("Samples")
         || text.starts_with("Event ") && text.contains("%Total")
         || is_row_of_exits(text)
+        || is_row_of_batch(text)
         || text.starts_with(OF_DEBUGFS)
         || text.starts_with("==> ") && text.contains(OF_DEBUGFS)
 }
@@ -102,6 +105,14 @@ fn is_row_of_exits(text: &str) -> bool {
     let [name, count, share, ..] = words.as_slice() else { return false };
     let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '0');
     is_name && count.bytes().all(|byte| byte.is_ascii_digit()) && share.ends_with('%') && share.contains('.')
+}
+
+/// `kvm_exit(HLT)   912300   9215` of `kvm_stat -1`.
+fn is_row_of_batch(text: &str) -> bool {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let [name, total, more] = words.as_slice() else { return false };
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    name.starts_with("kvm_") && is_number(total) && is_number(more)
 }
 
 /// The end of the lines that `goes_on` holds for, before the next command; blank lines at the end are not among them.

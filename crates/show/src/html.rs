@@ -129,7 +129,7 @@ fn left_out_sentence(left_out: &[&str]) -> Option<String> {
 }
 
 fn whole(page: &Page<'_>, body: &str, left_out: &[&str], data: &str) -> String {
-    let title = page.answered.recording.title();
+    let title = title(page);
     let note = left_out_sentence(left_out).map_or(String::new(), |sentence| format!("<p>{sentence}</p>\n"));
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -170,14 +170,24 @@ fn body(page: &Page<'_>, beside: bool) -> Result<String, std::fmt::Error> {
     Ok(out)
 }
 
+/// What the page is about: both sides of a comparison, the recording, or what was asked where none is.
+fn title(page: &Page<'_>) -> String {
+    let own = page.answered.recording.title();
+    match (page.answered.compared, page.answered.sections.first()) {
+        ([before, .., after], _) => format!("{} and {}", before.title(), after.title()),
+        (_, Some(section)) if own.is_empty() => section.question.to_owned(),
+        _ => own,
+    }
+}
+
 /// What was recorded, where, and the mark of emulated time.
 fn head(page: &Page<'_>, out: &mut String) -> std::fmt::Result {
     let recording = page.answered.recording;
-    write!(
-        out,
-        "<header class=\"top\">\n<p class=\"brand\">kvmscope report</p>\n<h1>{}</h1>\n",
-        Safe(recording.title())
-    )?;
+    out.push_str("<header class=\"top\">\n<p class=\"brand\">kvmscope report</p>\n");
+    // What is about no recording has the question below as its heading.
+    if !recording.title().is_empty() {
+        writeln!(out, "<h1>{}</h1>", Safe(title(page)))?;
+    }
     out.push_str(&mark(recording.emulated));
     for about in page.answered.sections.iter().flat_map(|section| &section.about) {
         // The mark above says it once for the whole page.

@@ -57,6 +57,9 @@ struct Run {
 /// executed; two exits for one page come from a race of two vCPUs.
 pub const REPEATS: u64 = 8;
 
+/// Bits of a physical address at most (Intel SDM volume 3, 4.1.4).
+const ADDRESS_BITS: u32 = 52;
+
 /// KVM_RUN's reasons that end a guest (include/uapi/linux/kvm.h, Linux 6.12): KVM_EXIT_SHUTDOWN, FAIL_ENTRY, INTERNAL_ERROR.
 const ENDS: [(u32, &str); 3] = [(8, "KVM_EXIT_SHUTDOWN"), (9, "KVM_EXIT_FAIL_ENTRY"), (17, "KVM_EXIT_INTERNAL_ERROR")];
 
@@ -134,20 +137,30 @@ impl Faults {
         self.note(thread, Fault::Injected(vector), now_ns);
     }
 
+    /// The guest stopped.
+    #[inline]
+    pub(crate) fn exit(&mut self, thread: usize, reason: Reason, rip: Option<u64>, now_ns: u64) {
+        if is_of_memory(reason) {
+            self.memory_exit(thread, reason, rip, now_ns);
+        } else if !self.runs.is_empty() {
+            self.other_exit(thread, rip);
+        }
+    }
+
     /// The guest came on: KVM emulated its instruction, or did what it asked of a device.
     pub(crate) fn progress(&mut self, thread: usize) {
         self.runs.remove(&thread);
     }
 
     /// The guest stopped for another reason; at another instruction it had come on.
-    pub(crate) fn other_exit(&mut self, thread: usize, rip: Option<u64>) {
+    fn other_exit(&mut self, thread: usize, rip: Option<u64>) {
         if rip.is_some() && self.runs.get(&thread).is_some_and(|run| run.rip != rip) {
             self.progress(thread);
         }
     }
 
     /// The guest stopped because of its memory.
-    pub(crate) fn memory_exit(&mut self, thread: usize, reason: Reason, rip: Option<u64>, now_ns: u64) {
+    fn memory_exit(&mut self, thread: usize, reason: Reason, rip: Option<u64>, now_ns: u64) {
         let run = self.runs.entry(thread).or_default();
         if run.rip != rip || run.reason != Some(reason) {
             *run = Run { reason: Some(reason), rip, address: None, count: 0, first_ns: now_ns };
@@ -157,6 +170,10 @@ impl Faults {
 
     /// That exit was about `address`.
     pub(crate) fn page_fault(&mut self, thread: usize, address: u64, now_ns: u64) {
+        // No guest has such an address: some recorders write a pointer of the kernel there (lttng-modules, kvm_x86_page_fault).
+        if address >> ADDRESS_BITS != 0 {
+            return self.progress(thread);
+        }
         let Some(run) = self.runs.get_mut(&thread) else { return };
         if run.address.is_some_and(|known| known != address) {
             (run.count, run.first_ns) = (1, now_ns);
@@ -185,7 +202,7 @@ impl Faults {
 
 /// Whether exits for `reason` are about the guest's memory: EPT_VIOLATION, NPF. An EPT_MISCONFIG is an access to a device, which KVM
 /// emulates each time (`handle_ept_misconfig` in arch/x86/kvm/vmx/vmx.c, Linux 6.12).
-pub(crate) fn is_of_memory(reason: Reason) -> bool {
+fn is_of_memory(reason: Reason) -> bool {
     matches!((reason.isa, reason.code), (Isa::Vmx, 48) | (Isa::Svm, 0x400))
 }
 
@@ -208,6 +225,16 @@ mod tests {
             faults.page_fault(0, 0xfee0_0000, turn);
         }
         assert_eq!(repeated(&faults), [(10, Some(0xfee0_0000))]);
+    }
+
+    #[test]
+    fn a_pointer_of_the_kernel_is_no_address_of_a_guest() {
+        let mut faults = Faults::default();
+        for turn in 0..100 {
+            faults.memory_exit(0, NPF, Some(0x1000), turn);
+            faults.page_fault(0, 0xffff_88d9_8d01_38a0, turn);
+        }
+        assert_eq!(repeated(&faults), []);
     }
 
     #[test]

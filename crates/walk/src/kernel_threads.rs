@@ -1,8 +1,9 @@
 //! Which threads of the kernel stay where they are?
 
-/// The kernel refuses another CPU for threads whose names begin so (`PF_NO_SETAFFINITY`: kernel/smpboot.c, kernel/workqueue.c,
+/// The kernel refuses another CPU for threads whose names begin so (`PF_NO_SETAFFINITY`: kernel/smpboot.c, kernel/softirq.c, kernel/workqueue.c,
 /// Linux 6.12).
-const BOUND: &[&str] = &["ksoftirqd/", "migration/", "kworker/", "rcuc/", "cpuhp/", "irq_work/", "idle_inject/"];
+const BOUND: &[&str] =
+    &["ksoftirqd/", "migration/", "kworker/", "rcuc/", "cpuhp/", "irq_work/", "idle_inject/", "ktimers/"];
 
 /// Whether a thread of this name cannot be moved by itself.
 pub fn is_bound(name: &str) -> bool {

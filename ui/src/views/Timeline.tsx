@@ -106,8 +106,17 @@ function Lanes({
   // Lanes of different kinds show the same time again: shares are those of vCPUs, where any is open.
   const hasVcpus = vcpuLanes(timeline).length > 0;
   const vcpus = vcpuLanes(timeline).filter((id) => open.includes(id));
-  const cpus = timeline.lanes.filter(({ id, kind }) => kind === "cpu" && open.includes(id)).map(({ id }) => id);
-  const counts = vcpus.length > 0 ? vcpus : cpus.length > 0 ? cpus : open.length > 0 || isNone ? open : mainLanes(timeline);
+  const cpus = timeline.lanes
+    .filter(({ id, kind }) => kind === "cpu" && open.includes(id))
+    .map(({ id }) => id);
+  const counts =
+    vcpus.length > 0
+      ? vcpus
+      : cpus.length > 0
+        ? cpus
+        : open.length > 0 || isNone
+          ? open
+          : mainLanes(timeline);
   const scale = Math.max(1, Math.min(3, Math.round(devicePixelRatio)));
   // Nobody else adds up the lanes of a report file that are not on screen.
   const sum = !isNone && (recording.inlined || counts.length <= FEW_LANES) ? [counts] : [];

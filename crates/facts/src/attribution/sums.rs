@@ -216,6 +216,11 @@ impl Sums {
         causes
     }
 
+    /// Whether some samples were left out, so that what is said of the longest one is a bound.
+    pub fn is_bound(&self) -> bool {
+        self.is_cut
+    }
+
     /// The longest sample if the cause of that name had taken nothing.
     pub fn max_without_ns(&self, name: &str) -> u64 {
         let left_ns = |(length_ns, parts): &(u64, Vec<(Arc<str>, u64)>)| {

@@ -7,7 +7,7 @@
 //!    HLT                                         10000    0.8      500
 //!  Total                                       1114522           55725
 //! ```
-//! The rows of `-d` are debugfs's counters, of which each counts something of its own: their shares mean nothing, and are left out.
+//! `-1` prints no head: `kvm_exit(HLT)   912300   9215`. The rows of `-d` are debugfs's counters, of which each counts something of its own: their shares mean nothing, and are left out.
 
 use super::{Row, count};
 
@@ -15,9 +15,19 @@ pub(super) fn read(text: &str) -> (Vec<Row>, Option<f64>) {
     let lines = || text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let has_header = lines().any(|words| words.contains(&"%Total") && words.first() == Some(&"Event"));
     if !has_header {
-        return (Vec::new(), None);
+        let rows: Vec<Row> = lines().filter_map(|words| batch(&words)).collect();
+        let seconds = (!rows.is_empty()).then_some(1.0);
+        return (rows, seconds);
     }
     (lines().filter_map(|words| row(&words)).collect(), None)
+}
+
+/// A row of `kvm_stat -1`: the name, all since the start, and what came in one second (`batch` in tools/kvm/kvm_stat/kvm_stat, Linux 6.12).
+fn batch(words: &[&str]) -> Option<Row> {
+    let [name, total, more] = words else { return None };
+    let (total, more) = (count(total)?, count(more)?);
+    let name = name.strip_prefix("kvm_exit(").and_then(|name| name.strip_suffix(')')).unwrap_or(name);
+    Some(Row { name: name.to_owned(), count: total, per_second: Some(more as f64), ..Row::default() })
 }
 
 fn row(words: &[&str]) -> Option<Row> {

@@ -4,6 +4,7 @@ use super::model::{ChainSums, ExitSums, Flow, PartFlow, Sums, Vcpu};
 use crate::Given;
 use base::{Histogram, Level};
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use walk::events::details::Detail;
 use walk::events::reasons::{Class, Isa, Reason};
@@ -60,8 +61,8 @@ pub struct ChainTotal {
     pub cost_ns: Histogram,
     /// Exits by reason over all undisturbed chains.
     pub per_reason: FxHashMap<Reason, u64>,
-    /// The most frequent sequence of exits: why the nested guest left, the exits, how often.
-    pub typical: Option<(Reason, Vec<Reason>, u64)>,
+    /// Sequences of exits: how often each came after what the nested guest left for.
+    sequences: FxHashMap<Vec<Reason>, BTreeMap<Reason, u64>>,
 }
 
 impl ChainTotal {
@@ -69,6 +70,15 @@ impl ChainTotal {
     pub fn per_chain(&self, class: Class) -> f64 {
         let exits: u64 = self.per_reason.iter().filter(|(reason, _)| reason.class() == class).map(|(_, n)| n).sum();
         if self.undisturbed == 0 { 0.0 } else { exits as f64 / self.undisturbed as f64 }
+    }
+
+    /// The most frequent sequence of exits: what the nested guest left for most often before it, the exits, how often in all.
+    pub fn typical(&self) -> Option<(Reason, &[Reason], u64)> {
+        let all =
+            self.sequences.iter().map(|(sequence, by_reason)| (by_reason.values().sum::<u64>(), sequence, by_reason));
+        let (count, sequence, by_reason) = all.max_by_key(|(count, sequence, _)| (*count, Reverse(*sequence)))?;
+        let (reason, _) = by_reason.iter().max_by_key(|(reason, count)| (**count, Reverse(**reason)))?;
+        Some((*reason, sequence, count))
     }
 
     fn add(&mut self, reason: Reason, sums: &ChainSums) {
@@ -79,12 +89,7 @@ impl ChainTotal {
         self.cost_ns.merge(&sums.cost_ns);
         sums.by_reason().for_each(|(exit, count)| *self.per_reason.entry(exit).or_default() += count);
         for (sequence, count) in &sums.sequences {
-            let more = self.typical.as_ref().is_none_or(|(first, exits, most)| {
-                (*count, std::cmp::Reverse((sequence, reason))) > (*most, std::cmp::Reverse((exits, *first)))
-            });
-            if more {
-                self.typical = Some((reason, sequence.clone(), *count));
-            }
+            *self.sequences.entry(sequence.clone()).or_default().entry(reason).or_default() += count;
         }
     }
 }

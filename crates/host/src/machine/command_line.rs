@@ -17,7 +17,7 @@ pub(crate) type Keys = BTreeMap<String, String>;
 
 /// Describes the VM `name`; facts are quoted by `place`.
 pub(crate) fn domain_of(command: &str, name: &str, place: &str) -> Domain {
-    let mut domain = Domain { name: name.to_owned(), ..Domain::default() };
+    let mut domain = Domain { name: name.to_owned(), by_command: !command.is_empty(), ..Domain::default() };
     let options = options_of(command);
     let devices: Vec<&Keys> = options.iter().filter(|(option, _)| *option == "device").map(|(_, keys)| keys).collect();
     for (option, keys) in &options {

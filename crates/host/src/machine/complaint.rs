@@ -78,6 +78,12 @@ pub const COMPLAINTS: &[ComplaintKind] = &[
         "grep . /proc/pressure/*; iostat -x 1 5   # what is waited for",
     ),
     kind(
+        &["memory cgroup out of memory"],
+        true,
+        "a group reached the limit of its memory, and the kernel killed a process of it",
+        "grep . /sys/fs/cgroup/GROUP/memory.max /sys/fs/cgroup/GROUP/memory.events   # GROUP: the line `oom-kill:` names it",
+    ),
+    kind(
         &["out of memory: killed process"],
         true,
         "the host had no memory left and killed a process",

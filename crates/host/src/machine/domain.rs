@@ -49,6 +49,8 @@ pub struct Domain {
     pub current_memory_bytes: Option<u64>,
     /// Whether other processes may map its memory, as a switch in user space has to.
     pub shared_memory: bool,
+    /// Whether the command that started it was read.
+    pub by_command: bool,
     /// Names that OpenStack has for it and its flavour.
     pub nova: Option<Nova>,
     /// The file from which QEMU takes further options, as Incus and LXD start it.
@@ -228,6 +230,7 @@ impl Domain {
         self.realtime.extend(told.realtime);
         replace(&mut self.current_memory_bytes, told.current_memory_bytes);
         self.shared_memory |= told.shared_memory;
+        self.by_command |= told.by_command;
         replace(&mut self.nova, told.nova);
         replace(&mut self.read_config, told.read_config);
         replace(&mut self.windows, told.windows);

@@ -34,6 +34,8 @@ pub enum GaugeKind {
     HugeAnonymous,
     /// CPU time that a vCPU may use.
     VcpuQuota,
+    /// Periods in which a group had used up the CPU time that it may use.
+    Throttled,
     /// Waiting for a CPU, by all that a thread ran and waited since it began.
     Waited,
 }
@@ -58,6 +60,7 @@ impl GaugeKind {
             GaugeKind::HugePagesFree => ("huge pages free", "pages"),
             GaugeKind::HugeAnonymous => ("memory on transparent huge pages", "B"),
             GaugeKind::VcpuQuota => ("CPU time allowed", "CPUs"),
+            GaugeKind::Throttled => ("throttled, of its periods", "share"),
             GaugeKind::Waited => ("waiting for a CPU, of running and waiting", "share"),
         }
     }

@@ -3,7 +3,7 @@
 //! Sources: virsh(1), schedinfo and domstats, libvirt 9.0; Documentation/admin-guide/cgroup-v2.rst, Linux 6.12 (cpu.max, cpu.stat).
 
 use super::{Pasted, Text, named};
-use crate::machine::{Fact, GaugeKind, Quota, Throttled};
+use crate::machine::{Fact, Gauge, GaugeKind, Quota, Throttled};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// `Scheduler      : posix` and the values below it.
@@ -163,6 +163,18 @@ pub(super) fn finish(pasted: &mut Pasted) {
         let since_start = throttled.get(path).map(|told| told.value);
         pasted.machine.quotas.insert(path.clone(), Quota { cpus, since_start, measured: None });
     }
+    // Groups of nobody that is known here, as one sees them from within a pod.
+    let is_known = |path: &str| pasted.machine.domains.iter().any(|domain| is_of(path, &domain.name));
+    let strange = pasted.machine.quotas.iter().filter(|(path, _)| !is_known(path));
+    let strange: Vec<Gauge> = strange
+        .filter_map(|(path, quota)| {
+            let told = quota.since_start.filter(|told| told.periods > 0)?;
+            let subject = format!("{} with {:.2} CPUs", if path.is_empty() { "/" } else { path }, quota.cpus.value);
+            let value = told.throttled as f64 / told.periods as f64;
+            Some(Gauge { kind: GaugeKind::Throttled, subject, value, place: quota.cpus.place.clone() })
+        })
+        .collect();
+    pasted.machine.gauges.extend(strange);
     let of_vcpu = |path: &str| path.rsplit_once("/vcpu")?.1.parse::<u32>().ok();
     for domain in &mut pasted.machine.domains {
         let seen =

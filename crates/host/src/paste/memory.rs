@@ -141,6 +141,9 @@ pub(super) fn of_screen(text: &Text<'_>, at: usize, pasted: &mut Pasted) {
 /// `numastat -c qemu-kvm`: a row for each process, a column for each node, in MB.
 pub(super) fn numastat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let titled = usize::from(text.at(at).starts_with("Per-node process memory usage"));
+    if let Some(whose) = text.at(at).split_once(" for PID ").filter(|_| titled == 1).map(|(_, whose)| whose) {
+        return numastat_of_one(text, at, whose, pasted);
+    }
     let header = text.at(at + titled);
     let nodes: Vec<u32> = match header.strip_prefix("PID") {
         Some(columns) => {
@@ -174,6 +177,30 @@ pub(super) fn numastat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
         end += 1;
     }
     end - at
+}
+
+/// `numastat -p PID`: rows for kinds of memory, of which the last is the sum; `whose` is `8812 (qemu-kvm)`.
+fn numastat_of_one(text: &Text<'_>, at: usize, whose: &str, pasted: &mut Pasted) -> usize {
+    let words: Vec<&str> = text.at(at + 1).split_whitespace().collect();
+    let nodes = words.windows(2).filter(|pair| pair[0] == "Node").filter_map(|pair| pair[1].parse::<u32>().ok());
+    let nodes: Vec<u32> = nodes.collect();
+    let name =
+        whose.split_once(" (").and_then(|(pid, name)| Some((pid.parse::<i32>().ok()?, name.trim_end_matches(')'))));
+    let Some((pid, name)) = name.filter(|_| !nodes.is_empty() && nodes.iter().all(|node| *node < budget::NODES)) else {
+        return 0;
+    };
+    // Rows of kinds and rules of dashes.
+    for end in at + 2..text.lines.len().min(at + 12) {
+        let Some(rest) = text.at(end).strip_prefix("Total") else { continue };
+        let cells: Vec<f64> = rest.split_whitespace().map_while(|cell| cell.parse().ok()).collect();
+        if cells.len() > nodes.len() && pasted.may_take_row() {
+            let bytes = nodes.iter().copied().zip(cells.iter().map(|cell| (cell * 1_048_576.0) as u64));
+            let bytes = text.fact(bytes.collect(), end);
+            pasted.machine.process_memory.push(ProcessMemory { pid, name: name.to_owned(), bytes });
+        }
+        return end + 1 - at;
+    }
+    0
 }
 
 /// Columns of `sar -r`, `-S`, `-W`, `-q` that are kept, and how much one of their unit is; a page is one of x86.

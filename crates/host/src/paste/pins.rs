@@ -182,6 +182,10 @@ const NAME_A_DOMAIN: &[&str] =
 
 /// A `virsh` command: what follows is of the domain that it names. One that pins says where somebody wanted the thread.
 pub(super) fn command(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    // "virsh dumpxml shows this:" is said, and not typed.
+    if text.at(at).trim_end().ends_with(':') {
+        return 0;
+    }
     let mut words = text.at(at).split_whitespace().skip_while(|word| !word.ends_with("virsh"));
     words.next();
     let Some(asked) = words.next().filter(|word| NAME_A_DOMAIN.contains(word)) else { return 0 };

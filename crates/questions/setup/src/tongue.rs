@@ -44,7 +44,12 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
         .map(|domain| {
             (quoted(&domain.name).into_owned(), Speaker { machine, domain, manager: machine.manager_of(domain) })
         })
-        .filter(|(_, speaker)| speaker.manager != Manager::Libvirt)
+        // Of whom no command was read, nobody knows that it was started by hand: libvirt's words are those people know.
+        .filter(|(_, speaker)| match speaker.manager {
+            Manager::Libvirt => false,
+            Manager::Qemu => speaker.domain.by_command,
+            _ => true,
+        })
         .collect();
     if domains.is_empty() {
         return;
@@ -57,6 +62,10 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
         };
         domains.iter().find(named).map(|(_, speaker)| speaker)
     };
+    let named = |line: &String| {
+        domains.iter().find(|(name, _)| line.contains(&format!(" {name} "))).map(|(name, _)| name.clone())
+    };
+    let own_words: Vec<String> = finding.fix.iter().filter_map(named).collect();
     for lines in [&mut finding.fix, &mut finding.undo] {
         let mut said: Vec<String> = Vec::new();
         for line in lines.drain(..) {
@@ -66,6 +75,13 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
             }
         }
         *lines = said;
+    }
+    // Where both ways are one setting of the manager, the way back is what it had.
+    if !finding.fix.is_empty() && finding.undo == finding.fix {
+        let manager = own_words.first().and_then(|name| domains.iter().find(|(known, _)| known == name));
+        finding.undo = manager.map_or_else(Vec::new, |(name, speaker)| {
+            vec![speaker.spoken(&format!("virsh edit {name}   # as it was: note it before the change"))]
+        });
     }
     // A pod's pins are not ours to set: nothing is applied that its manager does not know of.
     let is_pods = |change: &base::Change| {
@@ -79,12 +95,18 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
         finding.fix.iter().any(pins)
     };
     let subject = quoted(&finding.subject);
-    let own = domains.iter().find(|(name, _)| *name == subject);
+    let is_pinned = |name: &str| finding.fix.iter().any(|line| line.contains(&format!("pin {name} ")));
+    let own = domains.iter().find(|(name, _)| *name == subject || is_pinned(name));
+    // What a pod's threads share no mask of ours ends: its CPU manager gives helpers a CPU of their own.
+    let shares = ["PLC-OVERLAP", "PLC-STARVED", "PLC-WORKERS", "PLC-STACKED"].contains(&finding.rule);
+    let of_pod = own.filter(|(_, speaker)| matches!(speaker.manager, Manager::KubeVirt { .. }));
+    let is_told = finding.fix.iter().any(|line| line.starts_with("kubectl "));
+    let told = of_pod.filter(|_| shares && !is_told && !binds(finding));
     let keeps = own.and_then(|(name, speaker)| match &speaker.manager {
         Manager::Proxmox(id) => Some(format!("# until the VM stops; to keep it: qm set {id} --affinity LIST")),
         Manager::KubeVirt { .. } => Some(format!("# until the VM stops; to keep it, in its VirtualMachine: {PINS}")),
         Manager::OpenStack { flavor, .. } => Some(format!(
-            "# until nova starts it anew; to keep it: openstack flavor set {} --property hw:cpu_policy=dedicated",
+            "# until nova starts it anew, and within [compute] cpu_shared_set of nova.conf alone; to keep it: openstack flavor set {} --property hw:cpu_policy=dedicated",
             flavor.as_deref().map_or("FLAVOR".into(), quoted)
         )),
         Manager::Incus { program } => {
@@ -92,6 +114,10 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
         }
         Manager::Libvirt | Manager::Qemu => None,
     });
+    if let Some((name, speaker)) = told {
+        finding.fix.push(speaker.spoken(&format!("virsh emulatorpin {name} LIST")));
+        finding.undo.push(speaker.spoken(&format!("virsh edit {name}   # these fields as it was before")));
+    }
     if let Some(keeps) = keeps.filter(|_| binds(finding)) {
         finding.fix.push(keeps);
     }

@@ -27,7 +27,7 @@ use crate::events::exit_reason::reason;
 use crate::events::host_interrupts::Handlers;
 use crate::events::reasons::Isa;
 use crate::events::roles::{self, ROLES, Role};
-use crate::faults::{self, Faults};
+use crate::faults::Faults;
 use crate::stages::flights::{Away, Flights};
 use crate::stages::timers::{self, Check, Timers};
 use crate::stages::{IrqStage, TimerStage, Told};
@@ -297,11 +297,7 @@ impl<S: Sink> Walk<S> {
             _ => Detail::of_exit(reason, rip, info1),
         };
         let class = reason.class();
-        if faults::is_of_memory(reason) {
-            self.faults.memory_exit(me, reason, rip, now_ns);
-        } else {
-            self.faults.other_exit(me, rip);
-        }
+        self.faults.exit(me, reason, rip, now_ns);
         let cx = &mut Surroundings { sink: &mut self.sink, seen: &self.seen, doubts: &mut self.doubts, me };
         self.threads[me].exit(now_ns, (reason, class), rip, detail, cx);
         self.flights.leave(me, now_ns, (reason, class), |vector, told| self.sink.interrupt(me, vector, told));

@@ -28,6 +28,25 @@ fn memory_and_disks() {
     };
     decides("PLC-SWAP", &vmstat(1_024, 0), &vmstat(1_023, 0));
     decides("PLC-IOWAIT", &vmstat(0, 20), &vmstat(0, 19));
+    let domstats = |delay: u32| {
+        format!(
+            "$ virsh domstats --vcpu app\nDomain: 'app'\n  vcpu.current=1\n  vcpu.0.state=1\n  vcpu.0.time=900\n  vcpu.0.delay={delay}\n"
+        )
+    };
+    let group = |throttled: u32| {
+        format!(
+            "$ cat /sys/fs/cgroup/cpu.max\n200000 100000\n$ cat /sys/fs/cgroup/cpu.stat\nusage_usec 8\nnr_periods 1000\nnr_throttled {throttled}\nthrottled_usec 9\n"
+        )
+    };
+    decides("PLC-THROTTLED", &group(100), &group(99));
+    decides("PLC-WAITED", &domstats(100), &domstats(99));
+    let iostat = |busy: &str, write: &str| {
+        format!(
+            "Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz  aqu-sz  %util\nsda              1.00      4.00     0.00   0.00    1.00     4.00  100.00   4000.00     0.00   0.00   {write}    40.00    2.00  {busy}\n"
+        )
+    };
+    decides("PLC-IOWAIT", &iostat("99.80", "121.00"), &iostat("99.80", "1.20"));
+    decides("PLC-IOWAIT", &iostat("99.80", "121.00"), &iostat("60.00", "121.00"));
     let pressure =
         |some: &str| format!("# cat /proc/pressure/memory\nsome avg10={some} avg60=0.00 avg300=0.00 total=1\n");
     decides("PLC-PRESSURE", &pressure("10.00"), &pressure("9.99"));

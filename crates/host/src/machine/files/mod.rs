@@ -11,6 +11,7 @@ mod gathered;
 mod memory;
 mod polling;
 mod statuses;
+mod strain;
 mod tasks;
 mod vmbus;
 
@@ -137,6 +138,9 @@ impl Machine {
             }
         }
         machine.vhost_net = vhost_net(last);
+        if !machine.domains.is_empty() {
+            machine.gauges.extend(strain::gauges(&samples));
+        }
         sysctls(last, &mut machine);
         machine.unread.extend(last.unreadable().iter().map(|(path, reason)| format!("{path}: {reason}")));
         machine

@@ -65,13 +65,18 @@ fn about(model: &Model) -> Vec<String> {
     let (machine, topology) = (&model.machine, &model.machine.topology);
     let count = |wanted: fn(&Role) -> bool| machine.threads.iter().filter(|thread| wanted(&thread.role)).count() as u64;
     let cpus = topology_of(topology);
-    let mut lines = vec![format!(
-        "{}: {cpus}; {} with {}, {}",
-        model.id,
-        many(machine.domains.len() as u64, "VM"),
-        many(count(|role| matches!(role, Role::Vcpu(_))), "vCPU"),
-        many(count(|role| matches!(role, Role::Vhost)), "vhost thread"),
-    )];
+    // Who read no process has not counted VMs.
+    let is_counted = machine.lists_processes || !machine.domains.is_empty() || !machine.threads.is_empty();
+    let vms = match is_counted {
+        true => format!(
+            "{} with {}, {}",
+            many(machine.domains.len() as u64, "VM"),
+            many(count(|role| matches!(role, Role::Vcpu(_))), "vCPU"),
+            many(count(|role| matches!(role, Role::Vhost)), "vhost thread"),
+        ),
+        false => "no process was read, so its VMs are not known".to_owned(),
+    };
+    let mut lines = vec![format!("{}: {cpus}; {vms}", model.id)];
     if let Some(span) = machine.span_ns {
         let (appeared, vanished) = machine.passing;
         lines.push(format!(
@@ -193,7 +198,7 @@ fn untold(models: &[Model]) -> String {
 fn sentence_case(title: &str) -> String {
     let first = title.split_whitespace().next().unwrap_or_default();
     let is_word = first.bytes().all(|byte| byte.is_ascii_lowercase());
-    let articles = ["a", "the", "tasks", "pages", "steal", "time", "threads", "memory", "interrupts", "kernel"];
+    let articles = ["a", "the", "tasks", "pages", "steal", "time", "threads", "memory", "interrupts", "kernel", "disk"];
     match is_word && articles.contains(&first) {
         true => format!("{}{}", first[..1].to_uppercase(), &title[1..]),
         false => title.to_owned(),

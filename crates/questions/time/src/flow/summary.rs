@@ -133,12 +133,12 @@ fn nested_sentences(measure: &Measures<'_>) -> Vec<String> {
     } else {
         first.push_str(&format!(" ({})", many(chains.undisturbed, "chain")));
     }
-    if let Some((reason, sequence, times)) = &chains.typical {
+    if let Some((reason, sequence, times)) = chains.typical() {
         let parts: Vec<String> = grouped(sequence)
             .into_iter()
             .map(|(name, times)| if times == 1 { name } else { format!("{times} {name}") })
             .collect();
-        let share = percent(*times as f64 / chains.undisturbed.max(1) as f64);
+        let share = percent(times as f64 / chains.undisturbed.max(1) as f64);
         let told = if sequence.len() as u64 == p50 { String::new() } else { "; the most frequent chain".to_owned() };
         let lead = if told.is_empty() { ": ".to_owned() } else { format!("{told} has {}: ", sequence.len()) };
         first.push_str(&format!(

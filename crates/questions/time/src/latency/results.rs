@@ -141,7 +141,8 @@ fn took(one: &Attributed) -> String {
         let longest_ns = sums.max_without_ns(name);
         let keeps = one.over.limit_ns.is_some_and(|limit_ns| longest_ns <= limit_ns);
         let keeps = if keeps { ", which keeps to the limit" } else { "" };
-        format!(" Without {name} the longest would be {}{keeps}.", duration(longest_ns as f64))
+        let most = if sums.is_bound() { "at most " } else { "" };
+        format!(" Without {name} the longest would be {most}{}{keeps}.", duration(longest_ns as f64))
     });
     let clocks = one.by.clock_error().filter(|error| error.most_ns() > 0).map(ClockError::phrase);
     let clocks = clocks.map_or(String::new(), |off| format!(", {off}"));

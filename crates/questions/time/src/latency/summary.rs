@@ -74,7 +74,10 @@ fn in_all(measured: &[Measured<'_>], total_ns: u64) -> String {
     }
     let mut most: Vec<(String, u64)> = sums.into_iter().collect();
     most.sort_by_key(|(_, ns)| Reverse(*ns));
-    let most: Vec<String> = most.into_iter().take(3).map(|(phrase, _)| phrase).collect();
+    // What is a tenth of the largest is none of those that took most.
+    let least_ns = most.first().map_or(0, |(_, ns)| ns / 10);
+    let most: Vec<String> =
+        most.into_iter().take(3).filter(|(_, ns)| *ns >= least_ns).map(|(phrase, _)| phrase).collect();
     let before_ns: u64 = measured.iter().map(|one| one.losses.unseen_ns).sum();
     // What it waited then stands in `flow.vcpus`, so that whoever reads both sees two sums.
     let before = if before_ns as f64 >= MUCH * wall_ns as f64 {
@@ -95,6 +98,10 @@ fn in_all(measured: &[Measured<'_>], total_ns: u64) -> String {
 fn exit_to_entry(measured: &[Measured<'_>]) -> Option<String> {
     let worst = measured.iter().filter_map(|one| one.definitions[1].worst.as_ref());
     let worst = worst.max_by_key(|worst| worst.loss_ns).filter(|worst| worst.loss_ns > 0)?;
+    // A window that is full says no more than that there is one.
+    if worst.loss_ns >= worst.window_ns {
+        return None;
+    }
     Some(format!(
         "Tools that count all time from exit to entry find {} in the worst {}.",
         duration(worst.loss_ns as f64),

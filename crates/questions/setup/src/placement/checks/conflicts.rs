@@ -1,6 +1,6 @@
 //! Rules that contradict each other on this host: both sides are shown with what decides, and neither is proposed by itself.
 
-use super::{guest, knobs};
+use super::{cards, knobs};
 use crate::placement::model::Model;
 use base::number::list;
 use base::shell::quoted;
@@ -87,7 +87,7 @@ pub(crate) fn balancing(model: &Model) -> Vec<Hit> {
 /// More queues for many vCPUs, but no CPU for more workers.
 pub(crate) fn queues(model: &Model) -> Vec<Hit> {
     let crowded = super::overlap::workers(model);
-    let both = guest::few_queues(model)
+    let both = cards::few_queues(model)
         .into_iter()
         .filter(|hit| crowded.iter().any(|other| hit.subject.starts_with(&format!("{}-", other.subject))));
     let hits = both.map(|mut hit| {

@@ -13,8 +13,8 @@ pub(in crate::placement) const LARGE: u64 = 32 << 30;
 /// Part of its memory below which a balloon leaves a guest little: our own threshold.
 pub(in crate::placement) const BALLOON: f64 = 0.5;
 
-/// A weight that is far below the usual one of 1,024: our own threshold.
-const LIGHT: u64 = 256;
+/// A weight that is far below the usual one of either version: our own threshold.
+const LIGHT: u64 = 25;
 
 /// Priorities from here on are those of the kernel's own threads that must run.
 const TOP_PRIORITY: u32 = 99;
@@ -70,6 +70,13 @@ pub(crate) fn clocks(model: &Model) -> Vec<Hit> {
     hits
 }
 
+/// The weight of a VM of which nobody said anything: 100 where groups are those of version 2 (`cpu.weight`), else 1,024 (`cpu.shares`).
+fn usual_weight(model: &Model) -> Option<u64> {
+    let sets = model.machine.cgroups.values().filter_map(|group| group.effective.as_ref().or(group.cpus.as_ref()));
+    let place = sets.map(|set| set.place.as_str()).find(|place| place.contains("sys/fs/cgroup/"))?;
+    Some(if place.contains("sys/fs/cgroup/cpuset/") { 1_024 } else { 100 })
+}
+
 /// Limits and weights of CPU time.
 pub(crate) fn limits(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
@@ -86,14 +93,27 @@ pub(crate) fn limits(model: &Model) -> Vec<Hit> {
             ));
             hits.push(hit);
         }
-        if let Some(shares) = domain.cpu_shares.as_ref().filter(|shares| shares.value < LIGHT) {
+        let usual = usual_weight(model);
+        let light = |shares: &&Fact<u64>| match usual {
+            Some(usual) => shares.value < usual / 4,
+            // 100 is usual in version 2, so nothing above a quarter of it is little everywhere.
+            None => shares.value < LIGHT,
+        };
+        if let Some(shares) = domain.cpu_shares.as_ref().filter(light) {
+            let told = usual
+                .map_or_else(|| "1024 (cgroups version 1) or 100 (version 2)".to_owned(), |usual| usual.to_string());
             let title = format!(
-                "{} has a weight of {}, where 1024 is usual: it gets what others leave",
+                "{} has a weight of {}, where {told} is usual: it gets what others leave",
                 domain.name, shares.value
             );
             let mut hit = hit(domain, Severity::Info, title, ("<shares>", &shares.place));
             hit.subject = format!("{} shares", domain.name);
-            hit.fix.push(format!("virsh schedinfo {name} --live --config --set cpu_shares=1024"));
+            hit.fix.push(match usual {
+                Some(usual) => format!("virsh schedinfo {name} --live --config --set cpu_shares={usual}"),
+                None => {
+                    format!("virsh schedinfo {name}   # beside the others': then --live --config --set cpu_shares=N")
+                }
+            });
             hit.undo.push(format!("virsh schedinfo {name} --live --config --set cpu_shares={}", shares.value));
             hits.push(hit);
         }

@@ -56,7 +56,9 @@ pub(crate) fn remote(model: &Model) -> Vec<Hit> {
             .and_then(|thread| thread.pid);
         let from: Vec<String> = memory.value.keys().filter(|node| !nodes.contains(node)).map(u32::to_string).collect();
         let vcpus = model.proposal.part(|_, of| of.vm == domain.name && matches!(of.role, Role::Vcpu(_)));
-        if !vcpus.is_empty() && !domain.huge_pages {
+        // Some of them alone would only be apart from the others.
+        let all_move = vcpus.len() == model.vcpus(domain).count();
+        if all_move && !vcpus.is_empty() && !domain.huge_pages {
             // The threads go to the memory: moving both would change nothing.
             hit.changes = vcpus;
         } else if domain.huge_pages {

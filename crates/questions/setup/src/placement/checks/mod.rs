@@ -1,10 +1,12 @@
 //! The checks behind the rules: each looks at a machine and returns what it saw, or nothing.
 
 pub(crate) mod caches;
+pub(crate) mod cards;
 pub(crate) mod cells;
 pub(crate) mod conflicts;
 pub(crate) mod cores;
 pub(crate) mod defined;
+pub(crate) mod disks;
 pub(crate) mod evidence;
 pub(crate) mod guest;
 pub(crate) mod knobs;

@@ -1,5 +1,6 @@
 //! CPUs of which more is wanted than they have: one cause, with all that starve by it.
 
+use super::slice::slices;
 use super::starved::with_victims;
 use crate::placement::culprits::{Pool, Reporter, Verdict, cpus_named};
 use crate::placement::model::Model;
@@ -81,6 +82,14 @@ fn overcommitted(model: &Model, pool: &Pool, victims: &[&Verdict]) -> Hit {
         hit.changes = model.proposal.part(|_, of| pool.vms.contains(&of.vm));
     }
     if !hit.changes.is_empty() {
+        return hit;
+    }
+    let own = format!("PLC-OVERCOMMIT@{}", hit.subject);
+    if let Some(slice) = slices(model).into_iter().find(|slice| slice.explains.contains(&own)) {
+        hit.fix.push(format!(
+            "kvmscope check   # after PLC-SLICE@{}: with its other CPUs these are enough",
+            slice.subject
+        ));
         return hit;
     }
     let mut vms: BTreeMap<&str, usize> = BTreeMap::new();

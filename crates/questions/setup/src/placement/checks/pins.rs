@@ -263,6 +263,11 @@ pub(crate) fn late(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in model.machine.domains.iter().filter(|_| !model.pasted) {
         let Some(pin) = domain.emulator_pins.last() else { continue };
+        // A pin on CPUs that do not run has none: that is PLC-OFFLINE's.
+        let online = &model.machine.topology.online;
+        if !online.is_empty() && !pin.value.meets(online) {
+            continue;
+        }
         let late: Vec<_> = model
             .helpers(domain)
             .filter(|thread| {

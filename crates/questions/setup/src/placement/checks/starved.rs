@@ -5,7 +5,7 @@
 use super::place::managed;
 use crate::placement::culprits::{Kind, Reporter, Verdict, called, cpus_named, explained, name};
 use crate::placement::model::Model;
-use crate::placement::proposal::What;
+use crate::placement::proposal::{self, Advice, What};
 use base::number::{counted, list, many, percent};
 use base::shell::printable;
 use base::{Cell, Cost, CostKind, CpuSet, Evidence, Severity};
@@ -71,6 +71,10 @@ fn hit(model: &Model, subject: &str, verdicts: &[&Verdict]) -> Hit {
         hit.explains = explained(model, verdicts);
     }
     hit.changes = model.proposal.part(|_, of| of.vm == subject);
+    // A move that costs more than it gives leaves those who take the CPU.
+    if matches!(Advice::of(&model.machine, &model.proposal).take(&hit.changes), proposal::Verdict::Loses) {
+        hit.changes.clear();
+    }
     if hit.changes.is_empty() {
         move_rivals(model, verdicts, &mut hit);
     } else {

@@ -7,7 +7,8 @@
 //! None of it is a unit of the solver, so that no placement moves it: each command is judged here, by how these CPUs are used.
 
 use super::queues::{FULL_SOFTIRQ, used};
-use crate::placement::culprits::cpus_named;
+use super::starved::with_victims;
+use crate::placement::culprits::{Kind, Verdict, cpus_named};
 use crate::placement::model::Model;
 use base::number::{many, percent};
 use base::shell::quoted;
@@ -39,7 +40,18 @@ pub(crate) fn rps(model: &Model) -> Vec<Hit> {
             many(there.len() as u64, "CPU")
         );
         let place = format!("sys/class/net/{}/queues/rx-*/rps_cpus", nic.name);
-        let mut hit = Hit::new(&nic.name, Severity::Low, title).seen(format!("rps_cpus are {}", nic.rps_cpus()), place);
+        // Threads that starve there by interrupts and softirqs starve by this.
+        let starve = |verdict: &&Verdict| {
+            verdict.cpus.meets(&there) && verdict.winner().is_some_and(|winner| winner.kind == Kind::Interrupts)
+        };
+        let victims: Vec<&Verdict> = model.verdicts.all().iter().filter(starve).collect();
+        let severity = if victims.is_empty() { Severity::Low } else { Severity::High };
+        let mut hit = Hit::new(&nic.name, severity, title).seen(format!("rps_cpus are {}", nic.rps_cpus()), place);
+        if !victims.is_empty() {
+            hit = with_victims(model, hit, &victims);
+            let vms = victims.iter().filter_map(|verdict| model.machine.threads[verdict.victim].vm.as_ref());
+            hit.explains.extend(vms.map(|vm| format!("PLC-STARVED@{vm}")));
+        }
         for queue in nic.rps.iter().filter(|queue| queue.cpus.value.meets(&of_vcpus)) {
             hit = away(model, nic, queue, hit);
         }

@@ -80,13 +80,18 @@ pub(crate) fn pressure(model: &Model) -> Vec<Hit> {
 /// A host that moves memory to a disk and back.
 pub(crate) fn swap(model: &Model) -> Vec<Hit> {
     let (into, out) = (largest(model, GaugeKind::SwappedIn), largest(model, GaugeKind::SwappedOut));
-    let fast = [into, out].into_iter().flatten().filter(|gauge| gauge.value >= SWAPPING);
-    let Some(first) = fast.max_by(|a, b| a.value.total_cmp(&b.value)) else { return Vec::new() };
+    if ![into, out].into_iter().flatten().any(|gauge| gauge.value >= SWAPPING) {
+        return Vec::new();
+    }
     let told = |gauge: Option<&Gauge>, way: &str| gauge.map(|gauge| format!("{}/s {way}", bytes(gauge.value)));
     let rates: Vec<String> = [told(into, "in"), told(out, "out")].into_iter().flatten().collect();
     let title = format!("the host swaps: {}; guests wait for the disk wherever they touch what is out", list(&rates));
     let mut hit = Hit::new("swap", Severity::Medium, title);
-    hit = hit.seen(format!("swapped: {}", list(&rates)), &first.place);
+    for (gauge, way) in [(into, "in"), (out, "out")] {
+        if let Some(gauge) = gauge {
+            hit = hit.seen(format!("swapped {way} at most {}/s", bytes(gauge.value)), &gauge.place);
+        }
+    }
     for kind in [GaugeKind::SwapUsed, GaugeKind::MemoryAvailable, GaugeKind::TasksBlocked] {
         if let Some(gauge) = largest(model, kind) {
             let (words, unit) = kind.words();
@@ -100,8 +105,10 @@ pub(crate) fn swap(model: &Model) -> Vec<Hit> {
 /// CPUs that are idle because tasks wait for disks.
 pub(crate) fn disks(model: &Model) -> Vec<Hit> {
     let waits = model.machine.total_use.iter().filter(|told| told.value.wait >= WAITING);
-    let Some(told) = waits.max_by(|a, b| a.value.wait.total_cmp(&b.value.wait)) else { return Vec::new() };
     let busy = largest(model, GaugeKind::DiskBusy);
+    let Some(told) = waits.max_by(|a, b| a.value.wait.total_cmp(&b.value.wait)) else {
+        return busy.and_then(|busy| saturated(model, busy)).into_iter().collect();
+    };
     let named =
         busy.map_or(String::new(), |disk| format!(": {} is busy {} of the time", disk.subject, percent(disk.value)));
     let title = format!("{} of all CPUs' time was idle while tasks waited for disks{named}", percent(told.value.wait));
@@ -118,6 +125,65 @@ pub(crate) fn disks(model: &Model) -> Vec<Hit> {
         .fold(hit, |hit, gauge| hit.seen(format!("{} blocked", many(gauge.value as u64, "task")), &gauge.place));
     vec![hit]
 }
+
+/// A disk that has a request all the time, where a request takes long, too: NVMe drives are busy at a fraction of what they carry.
+fn saturated(model: &Model, busy: &Gauge) -> Option<Hit> {
+    let takes = [GaugeKind::DiskWrite, GaugeKind::DiskRead].into_iter().flat_map(|kind| of(model, kind));
+    let slowest = takes.filter(|gauge| gauge.subject == busy.subject).max_by(|a, b| a.value.total_cmp(&b.value))?;
+    if busy.value < FULL || slowest.value < SLOW_NS {
+        return None;
+    }
+    let (words, _) = slowest.kind.words();
+    let title = format!(
+        "disk {} is busy {} of the time, and {words} {}",
+        busy.subject,
+        percent(busy.value),
+        duration(slowest.value)
+    );
+    let hit = Hit::new("disks", Severity::Medium, title);
+    let hit = hit.seen(format!("busy {}", percent(busy.value)), &busy.place);
+    Some(hit.seen(format!("{words} {}", duration(slowest.value)), &slowest.place))
+}
+
+/// Threads that waited for a CPU, by the sums that the kernel keeps of them since they began.
+pub(crate) fn waited(model: &Model) -> Vec<Hit> {
+    let mut long: Vec<&Gauge> = of(model, GaugeKind::Waited).filter(|gauge| gauge.value >= WAITED).collect();
+    long.sort_by(|a, b| b.value.total_cmp(&a.value));
+    let Some(worst) = long.first() else { return Vec::new() };
+    let others = long.len() as u64 - 1;
+    let and = if others == 0 { String::new() } else { format!(", and {} as well", many(others, "other thread")) };
+    let title = format!(
+        "{} waited for a CPU in {} of the time in which it wanted one{and}",
+        worst.subject,
+        percent(worst.value)
+    );
+    let hit = Hit::new("waited", Severity::Medium, title);
+    let hit = long.iter().take(MOST_TOLD).fold(hit, |hit, gauge| {
+        hit.seen(format!("{}: {} of running and waiting", gauge.subject, percent(gauge.value)), &gauge.place)
+    });
+    vec![hit]
+}
+
+/// Groups that use up their CPU time, of which nobody told whose they are.
+pub(crate) fn throttled(model: &Model) -> Vec<Hit> {
+    let often = of(model, GaugeKind::Throttled).filter(|gauge| gauge.value >= THROTTLED);
+    let hits = often.map(|gauge| {
+        let title = format!("the group {} used them up in {} of its periods", gauge.subject, percent(gauge.value));
+        Hit::new(&gauge.subject, Severity::Medium, title)
+            .seen(format!("throttled in {} of its periods", percent(gauge.value)), &gauge.place)
+    });
+    hits.collect()
+}
+
+/// Part of a group's periods in which it was throttled, from which it counts: our own threshold.
+pub(in crate::placement) const THROTTLED: f64 = 0.1;
+
+/// Part of what a thread ran and waited from which its waiting counts: our own threshold.
+pub(in crate::placement) const WAITED: f64 = 0.1;
+
+/// A disk that is busy for so much of the time, and takes so long for a request, is full: our own thresholds.
+pub(in crate::placement) const FULL: f64 = 0.9;
+pub(in crate::placement) const SLOW_NS: f64 = 20e6;
 
 /// Processes of guests whose memory lies on several nodes.
 pub(crate) fn spread(model: &Model) -> Vec<Hit> {

@@ -26,7 +26,7 @@ impl Proposal {
         let why = if self.plans.is_empty() {
             "topology unknown, so no placement was computed; paste lscpu -e".to_owned()
         } else if self.advised().is_some() {
-            "the best placement found leaves these threads where they are; see PLC-PROPOSAL".to_owned()
+            "no part of the best placement is about these threads alone; PLC-PROPOSAL has all of it".to_owned()
         } else if least > SAME_MISSING {
             format!("every placement is {least:.2} CPUs short or more (modelled): fewer vCPUs, or more CPUs")
         } else if self.plans.len() == 1 {

@@ -1,7 +1,7 @@
 //! How guests are defined.
 
 use super::Rule;
-use crate::placement::checks::{cells, defined, guest, shape};
+use crate::placement::checks::{cards, cells, defined, disks, guest, shape};
 use base::Needs;
 use base::rule::limit;
 
@@ -76,7 +76,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "Quotas and weights of CPU time in a definition.",
         why: "A quota below one CPU stops a vCPU in every period in which it wants more; a small weight lets others run first. Caveat: that may be \
             what the VM's owner pays for; whether it is reached is told by cpu.stat (PLC-QUOTA).",
-        source: "libvirt.org/formatdomain.html, CPU tuning; Documentation/scheduler/sched-bwc.rst, Linux 6.12; the threshold of 256 is our own",
+        source: "libvirt.org/formatdomain.html, CPU tuning; Documentation/scheduler/sched-bwc.rst, Linux 6.12; the threshold, a quarter of the usual weight, is our own",
         ..Rule::checked_by(defined::limits)
     },
     Rule {
@@ -158,17 +158,17 @@ pub(super) const RULES: &[Rule] = &[
             loop. Caveat: the guest needs virtio drivers, and vhost's CPU time no longer counts as QEMU's.",
         needs: Needs::Reload,
         source: "Red Hat Enterprise Linux 7 Virtualization Tuning and Optimization Guide, 5.2 and 5.3; drivers/vhost/net.c",
-        ..Rule::checked_by(guest::network)
+        ..Rule::checked_by(cards::network)
     },
     Rule {
         id: "PLC-MQ",
         per: "interface",
         looks_at: "One queue in a VM with several vCPUs, where a vhost worker is loaded.",
         limits: &[
-            limit("vCPUs", guest::MANY_VCPUS as f64, ""),
-            limit("load of the worker, share of a CPU", guest::LOADED, "share"),
+            limit("vCPUs", cards::MANY_VCPUS as f64, ""),
+            limit("load of the worker, share of a CPU", cards::LOADED, "share"),
         ],
-        check: guest::queues,
+        check: cards::queues,
         why: "One vCPU and one worker serve one queue, however many vCPUs there are. Caveat: each queue adds a \
             worker that needs a CPU (PLC-WORKERS), and on old guests queues must be enabled by hand.",
         fix: &["virsh edit DOMAIN   # <driver name='vhost' queues='N'/>; in the guest: ethtool -L eth0 combined N"],
@@ -184,7 +184,7 @@ pub(super) const RULES: &[Rule] = &[
             them back. Caveat: in mode bridge the switch's rules no longer apply to traffic between guests.",
         needs: Needs::Reload,
         source: "libvirt.org/formatdomain.html, direct attachment; IEEE 802.1Qbg",
-        ..Rule::checked_by(guest::vepa)
+        ..Rule::checked_by(cards::vepa)
     },
     Rule {
         id: "PLC-DISK",
@@ -194,7 +194,7 @@ pub(super) const RULES: &[Rule] = &[
             is emulated. Caveat: io=native needs cache=none or directsync, and a sparse image file can block it.",
         needs: Needs::Reload,
         source: "Red Hat Enterprise Linux 7 Virtualization Tuning and Optimization Guide, 7.3 and 7.4; libvirt.org/formatdomain.html",
-        ..Rule::checked_by(guest::disks)
+        ..Rule::checked_by(disks::disks)
     },
     Rule {
         id: "PLC-UNSAFE",
@@ -206,7 +206,7 @@ pub(super) const RULES: &[Rule] = &[
         undo: &["virsh edit DOMAIN   # cache='unsafe'"],
         needs: Needs::Reload,
         source: "QEMU 9.0, docs/system/qemu-block-drivers.rst, cache modes",
-        ..Rule::checked_by(guest::unsafe_cache)
+        ..Rule::checked_by(disks::unsafe_cache)
     },
     Rule {
         id: "PLC-IOTUNE",
@@ -216,7 +216,7 @@ pub(super) const RULES: &[Rule] = &[
             Caveat: without the limit, one guest can take the disk from all others.",
         fix: &["virsh blkdeviotune DOMAIN TARGET   # the current limit"],
         source: "libvirt.org/formatdomain.html, iotune",
-        ..Rule::checked_by(guest::throttled)
+        ..Rule::checked_by(disks::throttled)
     },
     Rule {
         id: "PLC-HUGE",

@@ -34,12 +34,41 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-IOWAIT",
         per: "host",
         looks_at: "The part of all CPUs' time that was idle while tasks waited for disks, and the disks' own numbers.",
-        limits: &[limit("of the time", strain::WAITING, "share")],
+        limits: &[
+            limit("of the time", strain::WAITING, "share"),
+            limit("busy, of a disk", strain::FULL, "share"),
+            limit("a request of it", strain::SLOW_NS, "ns"),
+        ],
         why: "Tasks wait for disks while CPUs have nothing to do: more CPUs or other pins give nothing. Caveat: a CPU that \
             has other work hides such waiting, so a small number says little.",
         fix: &["iostat -x 1 5; pidstat -d 1 5   # which disk, and who asks it"],
         source: "Documentation/filesystems/proc.rst, /proc/stat (iowait), Linux 6.12; the threshold is our own",
         ..Rule::checked_by(strain::disks)
+    },
+    Rule {
+        id: "PLC-THROTTLED",
+        per: "group",
+        looks_at: "cpu.max and cpu.stat of a group of which no thread of a VM is known, as one sees them from within a pod.",
+        limits: &[limit("throttled, of its periods", strain::THROTTLED, "share")],
+        why: "Once a group has used up its time, all of its threads stop until the next period: a guest in it stands still, and it looks like stolen \
+            time from inside. Caveat: the sums count from the start of the group on.",
+        fix: &[
+            "echo max > /sys/fs/cgroup/GROUP/cpu.max   # by its manager: resources.limits.cpu of a pod, CPUQuota= of a unit",
+        ],
+        source: "Documentation/admin-guide/cgroup-v2.rst, cpu.max and cpu.stat, Linux 6.12; the threshold is our own",
+        ..Rule::checked_by(strain::throttled)
+    },
+    Rule {
+        id: "PLC-WAITED",
+        per: "host",
+        looks_at: "Sums of what threads of guests ran and waited, as virsh domstats (vcpu.N.delay) and /proc/PID/schedstat have them.",
+        limits: &[limit("of running and waiting", strain::WAITED, "share")],
+        why: "A vCPU that is ready and has no CPU is stopped, whatever the guest does. Caveat: the sums count from the start of the VM on, so they say nothing of today; and not who had the CPU.",
+        fix: &[
+            "kvmscope snapshot --span 10 -o now && kvmscope check now   # on the host: who waits now, and who has its CPU",
+        ],
+        source: "libvirt.org/manpages/virsh.html, domstats; Documentation/scheduler/sched-stats.rst, Linux 6.12; the threshold is our own",
+        ..Rule::checked_by(strain::waited)
     },
     Rule {
         id: "PLC-SPREAD",

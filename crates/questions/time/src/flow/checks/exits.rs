@@ -117,7 +117,7 @@ fn is_of_boot(detail: Detail) -> bool {
 fn has_virtio_instead(detail: Detail) -> bool {
     match detail {
         Detail::Mmio(..) => true,
-        Detail::Port(port, _) => matches!(port, 0x170..=0x177 | 0x1f0..=0x1f7 | 0xc000..),
+        Detail::Port(port, _) => matches!(port, 0x170..=0x177 | 0x1f0..=0x1f7 | 0x376 | 0x3f6 | 0xc000..),
         _ => false,
     }
 }
@@ -145,7 +145,9 @@ pub(crate) fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
             .into(),
     ];
     for total in worst.iter().take(3) {
-        let about = total.details.first().map(|(detail, ..)| detail.text()).filter(|text| !text.is_empty());
+        // What is less than half is not most of it.
+        let most = total.details.first().filter(|(_, count, ..)| 2 * count > total.handled[1]);
+        let about = most.map(|(detail, ..)| detail.text()).filter(|text| !text.is_empty());
         let about = about.map_or(String::new(), |text| format!(", mostly {text}"));
         let what = format!("{} {} of {}{about}", thousands(total.handled[1]), total.reason.name(), total.level);
         let (level, reason) = (total.level.to_string(), total.reason.name());
@@ -155,9 +157,14 @@ pub(crate) fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
     let most = worst.first().and_then(|total| total.details.first());
     if most.is_some_and(|(detail, ..)| has_virtio_instead(*detail)) {
         let vm = only_vm(measure).unwrap_or("GUEST".into());
-        fix.push(format!(
-            "virsh edit {vm}   # model type='virtio', driver name='vhost'; then stop and start the guest"
-        ));
+        let is_disk = most.is_some_and(|(detail, ..)| {
+            matches!(detail, Detail::Port(0x170..=0x177 | 0x1f0..=0x1f7 | 0x376 | 0x3f6, _))
+        });
+        let element = match is_disk {
+            true => "<target dev='vda' bus='virtio'/> of its disk",
+            false => "model type='virtio', driver name='vhost' of its card, or bus='virtio' of its disk",
+        };
+        fix.push(format!("virsh edit {vm}   # {element}; then stop and start the guest"));
     }
     let title = format!(
         "{} of {} and {} of the vCPU time go to the VMM",

@@ -1,0 +1,74 @@
+//! What a host says of its memory as a whole: how much is left, what is swapped, what tasks wait for.
+//!
+//! Sources: Documentation/filesystems/proc.rst (meminfo), Documentation/accounting/psi.rst, mm/vmstat.c (pswpin, pswpout), Linux 6.12.
+
+use super::Samples;
+use crate::machine::{Gauge, GaugeKind};
+
+/// A page, in which the kernel counts what is swapped, on x86.
+const PAGE_BYTES: f64 = 4_096.0;
+
+pub(super) fn gauges(samples: &Samples<'_>) -> Vec<Gauge> {
+    let mut gauges = memory(samples);
+    gauges.extend(swapped(samples));
+    for resource in ["memory", "io"] {
+        gauges.extend(waited(samples, resource));
+    }
+    gauges
+}
+
+fn gauge(kind: GaugeKind, subject: String, value: f64, place: &str) -> Gauge {
+    Gauge { kind, subject, value, place: place.to_owned() }
+}
+
+fn memory(samples: &Samples<'_>) -> Vec<Gauge> {
+    const PATH: &str = "proc/meminfo";
+    let text = samples.last.read(PATH).unwrap_or_default();
+    let bytes = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        Some(line.split_whitespace().next()?.parse::<f64>().ok()? * 1_024.0)
+    };
+    let used = || Some((bytes("SwapTotal")? - bytes("SwapFree")?).max(0.0));
+    let told = [
+        (GaugeKind::MemoryTotal, bytes("MemTotal")),
+        (GaugeKind::MemoryAvailable, bytes("MemAvailable")),
+        (GaugeKind::SwapUsed, used()),
+    ];
+    told.into_iter().filter_map(|(kind, value)| Some(gauge(kind, String::new(), value?, PATH))).collect()
+}
+
+/// Between two samples.
+fn swapped(samples: &Samples<'_>) -> Vec<Gauge> {
+    const PATH: &str = "proc/vmstat";
+    let Some((before, after, span_ns)) = samples.both(PATH) else { return Vec::new() };
+    let count =
+        |text: &str, name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    let per_s = |name: &str| {
+        let pages = count(&after, name)?.checked_sub(count(&before, name)?)?;
+        Some(pages as f64 * PAGE_BYTES * 1e9 / span_ns as f64)
+    };
+    let told = [(GaugeKind::SwappedIn, "pswpin "), (GaugeKind::SwappedOut, "pswpout ")];
+    told.into_iter().filter_map(|(kind, name)| Some(gauge(kind, String::new(), per_s(name)?, PATH))).collect()
+}
+
+/// Of the time between two samples, where both tell it; else the average of the last ten seconds.
+fn waited(samples: &Samples<'_>, resource: &str) -> Vec<Gauge> {
+    let path = format!("proc/pressure/{resource}");
+    let cell = |text: &str, kind: &str, name: &str| {
+        let line = text.lines().find(|line| line.split_whitespace().next() == Some(kind))?;
+        line.split_whitespace().find_map(|word| word.strip_prefix(name)?.parse::<f64>().ok())
+    };
+    let both = samples.both(&path);
+    let last = samples.last.read(&path).unwrap_or_default();
+    let kinds = [(GaugeKind::PressureSome, "some"), (GaugeKind::PressureFull, "full")];
+    let told = kinds.into_iter().filter_map(|(kind, name)| {
+        let measured = both.as_ref().and_then(|(before, after, span_ns)| {
+            let us = cell(after, name, "total=")? - cell(before, name, "total=")?;
+            Some((format!("{resource}, {:.1} s", *span_ns as f64 / 1e9), (us * 1e3 / *span_ns as f64).clamp(0.0, 1.0)))
+        });
+        let average = || Some((format!("{resource}, 10 s"), cell(&last, name, "avg10=")? / 100.0));
+        let (subject, share) = measured.or_else(average)?;
+        Some(gauge(kind, subject, share, &path))
+    });
+    told.collect()
+}
