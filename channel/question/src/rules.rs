@@ -60,16 +60,12 @@ const RULES: &[Rule] = &[
         per: "machine",
         looks_at: "Whether the CPU of a side was taken from it, by whom, and what that cost: the rate of all slices against that of clean ones.",
         limits: &[limit("of the clean rate lost", LOST, "share")],
-        check: checks::preempted,
         why: "While a side does not run, the other one waits, and no frame moves. Such a number says how busy the machine was, and not what the path \
               carries.",
-        fix: &[
-            "kvmscope check   # which threads may run on the CPUs of the two sides",
-            "# at the next boot: isolcpus=managed_irq,domain,CPUS nohz_full=CPUS   # CPUs of the two sides",
-        ],
-        undo: &["# at the next boot: without isolcpus= and nohz_full="],
+        fix: &["kvmscope check   # which threads may run on the CPUs of the two sides"],
         needs: Needs::Reboot,
         source: "Documentation/admin-guide/kernel-parameters.txt, isolcpus=domain, Linux 6.12; nonvoluntary_ctxt_switches in proc(5)",
+        ..Rule::checked_by(checks::preempted)
     },
     Rule {
         id: "CHN-MPROTECT",

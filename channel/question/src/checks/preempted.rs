@@ -45,7 +45,13 @@ fn found(channel: &Channel<'_>, host: &Host, own: &[(&Measured<'_>, f64)]) -> Hi
     if let Some((group, _)) = &most {
         keep_away(&mut found, &group.most, host, &cpus);
     }
-    found = found.filling("CPUS", cpus);
+    // The kernel needs a CPU for its own work.
+    if !host.other_cpus.as_ref().is_some_and(CpuSet::is_empty) {
+        found.fix.push(format!(
+            "# at the next boot: isolcpus=managed_irq,domain,{cpus} nohz_full={cpus}   # CPUs of the two sides"
+        ));
+        found.undo.push("# at the next boot: without isolcpus= and nohz_full=".to_owned());
+    }
     if worst.clean_mpps().is_some() {
         found.cost = Cost::of(CostKind::Measured, share, "share of the rate");
     }
@@ -145,7 +151,8 @@ mod tests {
                 .what
                 .ends_with("7 involuntary switches, 30.00 Mpps over all of the time, 50.00 Mpps in clean slices")
         );
-        assert!(findings[0].fix[1].contains("isolcpus=managed_irq,domain,0-1 nohz_full=0-1"), "{:?}", findings[0].fix);
+        let isolates = |line: &String| line.contains("isolcpus=managed_irq,domain,0-1 nohz_full=0-1");
+        assert!(findings[0].fix.iter().any(isolates), "{:?}", findings[0].fix);
         assert_eq!(ids(&[Made { consumer: side(0), ..made.clone() }]), NOTHING, "nobody took it");
         assert_eq!(ids(&[Made { raw: 0.96, ..made.clone() }]), NOTHING, "it cost nothing to speak of");
         let unmeasured = found(&[Made { clean: 0.1, ..made }], |_| {});

@@ -51,6 +51,8 @@ pub struct Domain {
     pub shared_memory: bool,
     /// Whether the command that started it was read.
     pub by_command: bool,
+    /// Proxmox's number of it, where its own definition was read; 0: not told.
+    pub proxmox: Option<u32>,
     /// Names that OpenStack has for it and its flavour.
     pub nova: Option<Nova>,
     /// The file from which QEMU takes further options, as Incus and LXD start it.
@@ -231,6 +233,7 @@ impl Domain {
         replace(&mut self.current_memory_bytes, told.current_memory_bytes);
         self.shared_memory |= told.shared_memory;
         self.by_command |= told.by_command;
+        replace(&mut self.proxmox, told.proxmox);
         replace(&mut self.nova, told.nova);
         replace(&mut self.read_config, told.read_config);
         replace(&mut self.windows, told.windows);

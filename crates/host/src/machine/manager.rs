@@ -6,7 +6,7 @@ use super::{Domain, Machine};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Manager {
     Libvirt,
-    /// Proxmox VE, with its number of the VM.
+    /// Proxmox VE, with its number of the VM; 0: not told.
     Proxmox(u32),
     /// KubeVirt, whose libvirt runs within the VM's pod.
     KubeVirt {
@@ -38,7 +38,7 @@ impl Machine {
             let inside = group.split_once("/qemu.slice/")?.1;
             inside.split_once(".scope")?.0.parse::<u32>().ok()
         };
-        if let Some(id) = groups().find_map(of_proxmox) {
+        if let Some(id) = groups().find_map(of_proxmox).or(domain.proxmox) {
             return Manager::Proxmox(id);
         }
         let in_pod = groups().any(|group| group.contains("kubepods"));

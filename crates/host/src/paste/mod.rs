@@ -29,6 +29,7 @@ mod pins;
 mod pressure;
 mod processes;
 mod prompt;
+mod proxmox;
 mod screen;
 mod switch;
 mod threads;
@@ -243,6 +244,8 @@ const BLOCKS: &[Block] = &[
     limits::cpu_max,
     limits::domstats,
     limits::schedstat,
+    proxmox::command,
+    proxmox::config,
     pressure::lines,
     memory::meminfo,
     memory::free,

@@ -140,6 +140,7 @@ impl Speaker<'_> {
         let [proxmox, kubevirt, openstack, incus, qemu] = phrase.said;
         let own = quoted(&self.domain.name);
         let said = match &self.manager {
+            Manager::Proxmox(0) => proxmox.replace("{id}", "VMID"),
             Manager::Proxmox(id) => proxmox.replace("{id}", &id.to_string()),
             Manager::KubeVirt { namespace, name } => {
                 let (namespace, name) = (quoted(namespace), quoted(name));

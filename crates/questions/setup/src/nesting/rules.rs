@@ -287,8 +287,6 @@ pub const RULES: &[Rule] = &[
         looks_at: "Performance counters of a guest.",
         why: "Without a PMU, perf cannot count cycles, instructions or cache misses, so the effect of exits on \
             caches is unknown.",
-        fix: &["virsh edit GUEST   # <cpu mode='host-passthrough'/>, <features><pmu state='on'/></features>"],
-        undo: &["virsh edit GUEST   # <features><pmu state='off'/></features>"],
         needs: Needs::OuterLevel,
         source: "arch/x86/kvm/x86.c (enable_pmu), Linux 6.12; libvirt, domain format, features",
         ..Rule::checked_by(checks::identity::no_pmu)

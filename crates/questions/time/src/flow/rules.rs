@@ -5,10 +5,10 @@
 //! would not be noticed.
 
 use super::checks::{
-    aligned, apic, damaged, ept_storm, halt_poll, ipi, level_conflicts, lost, pause, preempted, shadow, stale, timer,
-    userspace, vgif, vls,
+    aligned, apic, damaged, ept_storm, halt_poll, ipi, level_conflicts, lost, pause, preempted, shadow, slow_clocks,
+    stale, timer, userspace, vgif, vls,
 };
-use super::checks::{exits, faults, nested, storms, waiting};
+use super::checks::{clocks, exits, faults, nested, storms, waiting};
 use base::Needs;
 use base::rule::{Words, limit};
 use facts::ledger::measure::Measures;
@@ -183,6 +183,20 @@ pub const RULES: &[Rule] = &[
         needs: Needs::Reload,
         source: "Documentation/virt/kvm/api.rst (KVM_RUN, KVM_IOEVENTFD, KVM_COALESCED_MMIO), Linux 6.12",
         ..Rule::checked_by(userspace)
+    },
+    Rule {
+        id: "FLW-CLOCK",
+        per: "VM",
+        looks_at: "Exits for the ACPI PM timer, the PIT, the RTC and the HPET, by port and address: the time that they take.",
+        limits: &[
+            limit("share of vCPU time", clocks::CLOCK_SHARE, "share"),
+            limit("of all exits, in an excerpt of few", clocks::OF_EXCERPT, "share"),
+        ],
+        why: "Each reading of an emulated clock is an exit, most of them to the VMM; a guest that has no better one reads it thousands of times a \
+              second. kvm-clock, the TSC and Hyper-V's clock are read without an exit.",
+        needs: Needs::Reload,
+        source: "Documentation/virt/kvm/x86/timekeeping.rst, Linux 6.12; QEMU 9.0, docs/system/i386/hyperv.rst",
+        ..Rule::checked_by(slow_clocks)
     },
     Rule {
         id: "FLW-EPT",

@@ -113,6 +113,18 @@ pub(crate) fn no_pmu(model: &Model) -> Vec<Hit> {
             );
             let mut hit = hit(machine, Severity::Info, title, shown_by(machine, "pmu"));
             hit.level = Some(machine.level_below());
+            let (fix, undo) = match machine.facts.below.is_hyperv() {
+                true => (
+                    "Set-VMProcessor -VMName GUEST -Perfmon @(\"pmu\")   # on the Hyper-V host, VM powered off",
+                    "Set-VMProcessor -VMName GUEST -Perfmon @()",
+                ),
+                false => (
+                    "virsh edit GUEST   # <cpu mode='host-passthrough'/>, <features><pmu state='on'/></features>",
+                    "virsh edit GUEST   # <features><pmu state='off'/></features>",
+                ),
+            };
+            hit.fix.push(fix.to_owned());
+            hit.undo.push(undo.to_owned());
             hit
         })
         .collect()

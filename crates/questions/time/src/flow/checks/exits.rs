@@ -183,7 +183,7 @@ pub(crate) fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
 }
 
 /// The VM, where it is one and its name is known, as a command takes it.
-fn only_vm<'a>(measure: &'a Measures<'_>) -> Option<Cow<'a, str>> {
+pub(super) fn only_vm<'a>(measure: &'a Measures<'_>) -> Option<Cow<'a, str>> {
     let first = measure.vcpus.first()?;
     let one = measure.vcpus.iter().all(|vcpu| vcpu.vm == first.vm && !vcpu.vm_assumed);
     one.then(|| quoted(&first.vm))

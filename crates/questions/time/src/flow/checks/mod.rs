@@ -3,6 +3,7 @@
 //! One file per subject; [`super::rules::RULES`] lists the checks.
 
 mod aligned;
+pub(super) mod clocks;
 mod evidence;
 pub(super) mod exits;
 pub(super) mod faults;
@@ -14,6 +15,7 @@ pub(super) mod waiting;
 mod tests;
 
 pub(crate) use aligned::aligned;
+pub(crate) use clocks::slow_clocks;
 pub(crate) use evidence::{damaged, level_conflicts, lost, stale};
 pub(crate) use exits::{apic, ept_storm, userspace};
 pub(crate) use nested::{shadow, vgif, vls};

@@ -103,6 +103,20 @@ fn devices_in_the_vmm_are_seen_by_count_or_by_time() {
 }
 
 #[test]
+fn a_clock_that_is_emulated_is_named_by_its_port() {
+    let of = |port: u16, count: u64| {
+        let mut part = quiet(Isa::Vmx);
+        let mut io = exits(count, Detail::Port(port, false));
+        *io.details.at(Detail::Port(port, false)) = (count, 100_000_000);
+        *sums(&mut part).exits.at((TracedLevel::L1, Reason { isa: Isa::Vmx, code: 30 })) = io;
+        fired(&part)
+    };
+    assert_eq!(of(0xb008, 5_000), ["FLW-CLOCK"]);
+    assert_eq!(of(0x3f8, 5_000), [""; 0], "a serial line is no clock");
+    assert_eq!(of(0xb008, 19), [""; 0], "an anecdote");
+}
+
+#[test]
 fn a_boot_and_a_few_long_exits_to_the_vmm_are_no_finding() {
     let fires = |count: u64, port: u16, user_ns: u64| {
         let mut part = quiet(Isa::Vmx);
