@@ -80,7 +80,10 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
     if !finding.fix.is_empty() && finding.undo == finding.fix {
         let manager = own_words.first().and_then(|name| domains.iter().find(|(known, _)| known == name));
         finding.undo = manager.map_or_else(Vec::new, |(name, speaker)| {
-            vec![speaker.spoken(&format!("virsh edit {name}   # as it was: note it before the change"))]
+            vec![
+                speaker
+                    .spoken(&format!("virsh edit {name}   # these fields as they were: note them before the change")),
+            ]
         });
     }
     // A pod's pins are not ours to set: nothing is applied that its manager does not know of.
@@ -103,6 +106,7 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
     let is_told = finding.fix.iter().any(|line| line.starts_with("kubectl "));
     let told = of_pod.filter(|_| shares && !is_told && !binds(finding));
     let keeps = own.and_then(|(name, speaker)| match &speaker.manager {
+        Manager::Proxmox(0) => Some("# until the VM stops; to keep it: qm set VMID --affinity LIST".to_owned()),
         Manager::Proxmox(id) => Some(format!("# until the VM stops; to keep it: qm set {id} --affinity LIST")),
         Manager::KubeVirt { .. } => Some(format!("# until the VM stops; to keep it, in its VirtualMachine: {PINS}")),
         Manager::OpenStack { flavor, .. } => Some(format!(
@@ -116,7 +120,7 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
     });
     if let Some((name, speaker)) = told {
         finding.fix.push(speaker.spoken(&format!("virsh emulatorpin {name} LIST")));
-        finding.undo.push(speaker.spoken(&format!("virsh edit {name}   # these fields as it was before")));
+        finding.undo.push(speaker.spoken(&format!("virsh edit {name}   # these fields as they were")));
     }
     if let Some(keeps) = keeps.filter(|_| binds(finding)) {
         finding.fix.push(keeps);

@@ -168,7 +168,7 @@ pub(crate) fn waited(model: &Model) -> Vec<Hit> {
 pub(crate) fn throttled(model: &Model) -> Vec<Hit> {
     let often = of(model, GaugeKind::Throttled).filter(|gauge| gauge.value >= THROTTLED);
     let hits = often.map(|gauge| {
-        let title = format!("the group {} used them up in {} of its periods", gauge.subject, percent(gauge.value));
+        let title = format!("the group {} was throttled in {} of its periods", gauge.subject, percent(gauge.value));
         Hit::new(&gauge.subject, Severity::Medium, title)
             .seen(format!("throttled in {} of its periods", percent(gauge.value)), &gauge.place)
     });
