@@ -1,7 +1,7 @@
 //! What the user states beside the recording: what is wanted of it, and what is known better than it says.
 
-use crate::align::names::GivenSymbols;
 use crate::budget::{Budget, Workload};
+use crate::names::GivenSymbols;
 use crate::queries::Queries;
 use crate::ranking::Ranking;
 use base::Narrow;

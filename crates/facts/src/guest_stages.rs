@@ -8,10 +8,10 @@
 //! be injected and before the guest halts, so the first one of its vector there is its handler, whatever error the clocks have.
 //! Vectors are those of group irq_vectors; `irq_handler_entry` has none.
 
-use crate::align::guest_side::{Expiry, GuestCpu};
-use crate::align::interrupts::{Handler, stretches};
-use crate::align::{Alignment, Cpu, Placed};
 use crate::ledger::model::Vcpu;
+use align::guest_side::{Expiry, GuestCpu};
+use align::interrupts::{Handler, stretches};
+use align::{Alignment, Cpu, Placed};
 use base::Span;
 use std::collections::BTreeMap;
 use walk::stages::TimerStage;

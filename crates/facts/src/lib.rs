@@ -14,7 +14,6 @@
 //! ```
 
 pub mod ablation;
-pub mod align;
 pub mod apart;
 pub mod attribution;
 pub mod avic;
@@ -39,6 +38,7 @@ pub mod losses;
 pub mod machines;
 mod memo;
 pub mod migrations;
+pub mod names;
 mod on_axis;
 pub mod published;
 mod queries;
@@ -58,6 +58,7 @@ pub mod validation;
 pub mod windows;
 pub mod workers;
 
+pub use align;
 pub use case::{Case, WINDOWS};
 pub use given::{Given, Listing, LossOptions, TraceHints};
 pub use input::{Input, MOST_PLAN_BYTES};

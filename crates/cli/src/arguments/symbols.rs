@@ -1,6 +1,6 @@
 //! Files that name the code of machines: `--symbols L1=System.map,0x1c000000`.
 
-use analysis::facts::align::names::{self, GivenSymbols};
+use analysis::facts::names::{self, GivenSymbols};
 use anyhow::anyhow;
 use clap::Args;
 use std::path::PathBuf;

@@ -1,6 +1,5 @@
 //! What the program says of recordings and of plans, on any machine.
 
-mod api;
 mod apply_proposal;
 mod budget;
 mod check;
@@ -13,17 +12,14 @@ mod explain;
 mod export;
 #[cfg(feature = "full")]
 mod fleet;
-mod floor;
 mod history;
 mod html;
 mod join;
-mod layers;
 mod option_counts;
 mod options;
 mod output;
 mod outsiders;
 mod pack;
-mod patience;
 mod plan;
 mod plan_chain;
 mod plan_migration;
@@ -37,4 +33,3 @@ mod schema;
 mod slide;
 mod symbols;
 mod words;
-mod workspace;

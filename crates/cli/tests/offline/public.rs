@@ -1,7 +1,6 @@
 //! What people bring: each row of `fixtures/public/cases.tsv` is an input, a command, what must be said of it and what must never be.
 
-use crate::program::ended;
-use crate::workspace::root;
+use crate::program::{ended, root};
 use assert_cmd::Command;
 
 /// Words of an answer, whatever lines they were broken into.

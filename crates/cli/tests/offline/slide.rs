@@ -1,7 +1,6 @@
 //! The tuning slide of the first document, one host for each mistake: rows of `fixtures/slide/cases.tsv`.
 
-use crate::program::ended;
-use crate::workspace::root;
+use crate::program::{ended, root};
 use assert_cmd::Command;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! What users read is written in the words of docs/words.md: the help and the answers about all fixtures, in whole, hold none
 //! of the words that its last table lists as not ours, and no "1 exits".
 
+use crate::program::root;
 use assert_cmd::Command;
 use std::path::{Path, PathBuf};
 
@@ -58,10 +59,6 @@ const COUNTED: &[&str] = &[
     "workers",
     "writes",
 ];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 /// What the program prints, on one line: stdout and stderr, whatever it ends with.
 fn said(arguments: &[&str]) -> String {

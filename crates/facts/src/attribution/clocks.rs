@@ -7,10 +7,10 @@
 
 use super::ClockError;
 use crate::Input;
-use crate::align::Map;
 use crate::ledger::line::TimeLine;
 use crate::ledger::model::{Flow, PartFlow};
 use crate::samples::SampleClock;
+use align::Map;
 use base::recording::WallClock;
 use walk::Axis;
 

@@ -9,12 +9,12 @@
 use super::ClockError;
 use super::clocks::{Instant, is_monotonic};
 use super::lacking::Lacking;
-use crate::align::host_side::{self, HostVcpu};
-use crate::align::offsets::Offsets;
-use crate::align::readings;
 use crate::ledger::model::Flow;
 use crate::samples::{SampleClock, SampleFile, Timed};
 use crate::{Given, Input};
+use align::host_side::{self, HostVcpu};
+use align::offsets::Offsets;
+use align::readings;
 use base::recording::WallClock;
 use std::collections::BTreeSet;
 use walk::Axis;
@@ -79,7 +79,7 @@ impl Counters {
             None if vms.len() == 1 => vms.first().copied().unwrap_or_default(),
             None => return Err(Lacking::Vm(vms.into_iter().map(str::to_owned).collect())),
         };
-        let side = host_side::read(traced, &axis, given);
+        let side = host_side::read(traced, &axis, &given.traces.ignore_events);
         let readings = traced.tsc.clone().unwrap_or_default();
         let is_one_clock = matches!(below, Below::Counter(_));
         let vcpu = |number, host: &HostVcpu| {

@@ -5,11 +5,11 @@
 //! nothing; each guest's trace costs a second reading of itself and of the trace below it.
 
 use super::model::{Aligned, PartFlow, Site};
-use crate::align::names;
-use crate::align::symbols::Symbols;
-use crate::align::{self, Alignment, Map};
 use crate::guest_stages;
+use crate::names;
 use crate::{Given, Input};
+use align::symbols::Symbols;
+use align::{Alignment, Map};
 use base::number::{counted, duration, list, many, thousands};
 use base::recording::Recording;
 use base::{Level, Problem, Span};
@@ -34,7 +34,7 @@ pub fn align(input: &Input, given: &Given, flows: &mut [PartFlow]) {
         let alignment = align::align(
             (&parts[lower], &flows[lower].clock),
             (&parts[place], &flows[place].clock),
-            given,
+            &given.traces.ignore_events,
             machines.iter().find(|machine| machine.id == flows[place].machine).and_then(|known| known.name.as_deref()),
             &vm_of,
         );

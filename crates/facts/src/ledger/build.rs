@@ -183,6 +183,7 @@ fn build_part(
     let (origin_ns, end_ns) = totals.span_ns.unwrap_or((0, 0));
     // As the walk has ended it.
     let end_ns = end_ns.min(origin_ns.saturating_add(LONGEST_NS));
+    walk.sink.0.end(&walk.threads);
     let settled = settle_levels(&mut walk);
     walk.sink.1.0.end(&walk.threads);
     walk.sink.1.1.end(&walk.threads);
@@ -294,7 +295,6 @@ fn silent(vcpus: &[Vcpu], part: &Part) -> u64 {
 /// each vCPU thread turned out to be.
 fn settle_levels(walk: &mut Walk<Sinks>) -> FxHashMap<i32, [TracedLevel; LEVELS]> {
     let seen = walk.seen;
-    walk.sink.0.sums.resize_with(walk.threads.len(), Sums::default);
     let mut levels = FxHashMap::default();
     for (thread, sums) in walk.threads.iter().zip(&mut walk.sink.0.sums) {
         let of_thread: [TracedLevel; LEVELS] =

@@ -12,8 +12,8 @@
 use super::aligned;
 use super::begin::Known;
 use super::model::{Flow, PartFlow};
-use crate::align::Map;
 use crate::{Given, Input};
+use align::Map;
 use base::Span;
 use walk::Axis;
 use walk::Part;

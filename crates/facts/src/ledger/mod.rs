@@ -19,6 +19,7 @@ mod duplicates;
 pub(crate) mod extra;
 pub(crate) mod identity;
 pub mod levels;
+mod life;
 pub mod line;
 pub mod live;
 pub mod measure;

@@ -2,8 +2,9 @@
 
 use super::begin::Begin;
 use super::bursts::Bursts;
-use crate::align::Alignment;
-use crate::align::symbols::Symbols;
+use super::life::Outside;
+use align::Alignment;
+use align::symbols::Symbols;
 use base::timeline::LaneKind;
 use base::{Clock, Histogram, Level, Problem};
 use rustc_hash::FxHashMap;
@@ -216,6 +217,8 @@ pub struct Sums {
     pub chains: Keyed<Reason, ChainSums>,
     /// Who ran while the thread was pre-empted; `None`: nobody knows who.
     pub preemptors: BTreeMap<Option<i32>, PreemptSums>,
+    /// What of all this is not its guest's.
+    pub(crate) outside: Outside,
     /// What the host's interrupts and softirqs took, each by what it was: the states `Irq`, `Softirq` and `Nmi`, whole.
     pub host_interrupts: BTreeMap<HostInterrupt, StretchSums>,
     /// Who made the thread ready, and how long it then took to run.
@@ -235,6 +238,7 @@ impl Default for Sums {
             exits: Keyed::default(),
             chains: Keyed::default(),
             preemptors: BTreeMap::new(),
+            outside: Outside::default(),
             host_interrupts: BTreeMap::new(),
             wakers: BTreeMap::new(),
             nested_entries: FxHashMap::default(),

@@ -5,9 +5,9 @@
 //! addresses; those of programs are one row, because nothing here knows where a program's functions lie.
 
 use super::model::{PartFlow, Sampled};
-use crate::align::names;
-use crate::align::symbols::Symbols;
+use crate::names;
 use crate::{Given, Input};
+use align::symbols::Symbols;
 use base::Problem;
 use std::collections::BTreeMap;
 use walk::samples::{Mode, Place, profile};

@@ -3,13 +3,14 @@
 //! The walk tells of pieces of time, exits and chains; here they are added up inside the window that the user chose.
 //! Nothing is kept per event: memory grows with the number of vCPUs, reasons and details.
 
+use super::life::Life;
 use super::model::{ExitSums, Sums};
 use base::Span;
 use walk::events::details::Detail;
 use walk::stages::Told;
 use walk::stages::sums::Vector;
 use walk::state::State;
-use walk::thread::{Chain, Exit, KEPT};
+use walk::thread::{Chain, Exit, KEPT, Thread};
 use walk::{Interruption, Preemptor, Sink, Waker};
 
 /// Different details kept per reason, and different sequences per chain reason; the rest is counted without them.
@@ -20,6 +21,7 @@ const MOST_KINDS: usize = 4096;
 pub(super) struct Tally {
     /// Sums by thread number.
     pub sums: Vec<Sums>,
+    lives: Vec<Life>,
     /// Absolute times outside are left out.
     pub window: Span,
 }
@@ -36,6 +38,18 @@ impl Tally {
     #[cold]
     fn meet(&mut self, thread: usize) {
         self.sums.resize_with(thread + 1, Sums::default);
+        self.lives.resize_with(thread + 1, Life::default);
+    }
+
+    /// The trace is over.
+    pub(super) fn end(&mut self, threads: &[Thread]) {
+        if let Some(last) = threads.len().checked_sub(1).filter(|last| *last >= self.sums.len()) {
+            self.meet(last);
+        }
+        let lives = std::mem::take(&mut self.lives).into_iter();
+        for ((thread, sums), life) in threads.iter().zip(&mut self.sums).zip(lives) {
+            sums.outside = life.outside(thread.gone, &sums.states_ns);
+        }
     }
 
     #[inline]
@@ -48,7 +62,12 @@ impl Sink for Tally {
     #[inline(always)]
     fn interval(&mut self, thread: usize, state: State, from_ns: u64, to_ns: u64) {
         let clipped = to_ns.min(self.window.to_ns).saturating_sub(from_ns.max(self.window.from_ns));
-        self.of(thread).states_ns[state.index()] += clipped;
+        if thread >= self.sums.len() {
+            self.meet(thread);
+        }
+        let states_ns = &mut self.sums[thread].states_ns;
+        self.lives[thread].comes_to(state, states_ns);
+        states_ns[state.index()] += clipped;
     }
 
     fn exit(&mut self, thread: usize, exit: &Exit) {
@@ -127,6 +146,8 @@ impl Sink for Tally {
         let known = &mut self.of(thread).host_interrupts;
         // All of it is charged to something, or the sums would not be the states'.
         let by = if known.len() < MOST_KINDS || known.contains_key(&by.by) { by.by } else { by.by.unnamed() };
+        self.lives[thread].interrupted(by, length_ns);
+        let known = &mut self.of(thread).host_interrupts;
         known.entry(by).or_default().add(length_ns, begins);
     }
 

@@ -164,7 +164,7 @@ fn an_emulated_counter_whose_rate_changes_is_placed_by_its_largest_drift() {
             traces: TraceHints { ignore_events: vec!["kvm_write_tsc_offset".to_owned()], ..TraceHints::default() },
             ..Given::default()
         };
-        let alignment = align::align(below, above, &given, None, &|_| Some("L1".to_owned()));
+        let alignment = align::align(below, above, &given.traces.ignore_events, None, &|_| Some("L1".to_owned()));
         assert!(
             methods(&alignment).iter().all(|method| *method == "causal_drift"),
             "{name}: {:?}",

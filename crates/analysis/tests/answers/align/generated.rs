@@ -57,7 +57,13 @@ pub(super) fn aligned_but(below: &Story, above: &Story, tsc: Option<TscReadings>
     input.parts[0].tsc = tsc;
     let clocks: Vec<Clock> = input.parts.iter().map(|part| part.trace.facts().clock.clone()).collect();
     let vm_of = |_| Some("L1".to_owned());
-    align::align((&input.parts[0], &clocks[0]), (&input.parts[1], &clocks[1]), &given, None, &vm_of)
+    align::align(
+        (&input.parts[0], &clocks[0]),
+        (&input.parts[1], &clocks[1]),
+        &given.traces.ignore_events,
+        None,
+        &vm_of,
+    )
 }
 
 /// Records of the guest that are placed wrong, those that are placed at all, and the largest error in ns.
@@ -339,7 +345,7 @@ fn a_guest_without_guests_is_paired_by_its_name_or_not_at_all() {
     };
     let align = |name| {
         let [below, above] = [0, 1].map(|place| (&input.parts[place], &clocks[place]));
-        align::align(below, above, &given, name, &vm_of)
+        align::align(below, above, &given.traces.ignore_events, name, &vm_of)
     };
     assert!(align(None).cpus.is_empty() && align(Some("mail")).cpus.is_empty());
     let alignment = align(Some("web"));

@@ -32,7 +32,9 @@ pub(super) fn align(input: &Input, hidden: &[&str]) -> Alignment {
     let given = Given { traces: TraceHints { ignore_events, ..TraceHints::default() }, ..Given::default() };
     let clock = trace::calibrate::fit(input.parts[0].trace.as_ref()).unwrap();
     let [below, guest] = [&input.parts[0], &input.parts[1]];
-    align::align((below, &clock), (guest, &guest.trace.facts().clock), &given, None, &|_| Some("L1vm".into()))
+    align::align((below, &clock), (guest, &guest.trace.facts().clock), &given.traces.ignore_events, None, &|_| {
+        Some("L1vm".into())
+    })
 }
 
 /// All exits of L1 are found, none of its events lies where it cannot, and the offsets are exact.

@@ -1,8 +1,8 @@
 //! A guest's System.map names what its kallsyms names, once the slide is found.
 
 use super::linux::{align, whole};
-use kvmscope_analysis::facts::align::names::{GivenSymbols, halts, symbols};
 use kvmscope_analysis::facts::align::symbols::{KERNEL, Symbols};
+use kvmscope_analysis::facts::names::{GivenSymbols, halts, symbols};
 use kvmscope_analysis::{Given, TraceHints};
 
 #[test]

@@ -70,7 +70,7 @@ fn trace_cmds_samples_place_a_guest_that_only_the_file_names() {
         });
         let clock = Clock::with_frequency("x86-tsc", 1_000_000_000);
         let vm_of = |tid: i32| Some(format!("vm{tid}"));
-        let alignment = align::align((&below, &clock), (&guest, &clock), &Given::default(), None, &vm_of);
+        let alignment = align::align((&below, &clock), (&guest, &clock), &[], None, &vm_of);
         let found: Vec<i32> = alignment.cpus.iter().map(|cpu| cpu.vcpu.tid).collect();
         assert_eq!(found, tids);
         assert!(alignment.cpus.iter().all(|cpu| matches!(cpu.map, Some(Map::Shift(..)))));

@@ -112,14 +112,8 @@ fn cpus_of_a_guest_without_a_name_are_paired_by_their_msrs() {
             let clocks: Vec<Clock> = input.parts.iter().map(|part| part.trace.facts().clock.clone()).collect();
             let aligned = |hidden: &[&str]| {
                 let [below, above] = [0, 1].map(|place| (&input.parts[place], &clocks[place]));
-                let ignore_events = hidden.iter().map(|name| (*name).to_owned()).collect();
-                align::align(
-                    below,
-                    above,
-                    &Given { traces: TraceHints { ignore_events, ..TraceHints::default() }, ..Given::default() },
-                    None,
-                    &vm_of,
-                )
+                let ignored: Vec<String> = hidden.iter().map(|name| (*name).to_owned()).collect();
+                align::align(below, above, &ignored, None, &vm_of)
             };
             assert!(aligned(&ACCESSES).cpus.is_empty(), "two VMs have such CPUs");
             let alignment = aligned(&[]);

@@ -299,8 +299,9 @@ const INTERRUPT_SHARE: f64 = 0.02;
 /// The interrupt or softirq of the host that took most time from one vCPU, if that is much.
 fn interrupts_sentence(measure: &Measures<'_>) -> Option<String> {
     let of_vcpu = |vcpu: &&'_ Vcpu| {
-        let (by, sums) = vcpu.sums.host_interrupts.iter().max_by_key(|(_, sums)| sums.total_ns)?;
-        Some((sums.total_ns as f64 / vcpu.sums.wall_ns().max(1) as f64, *by, *sums))
+        let (by, sums) = vcpu.sums.host_interrupts.iter().max_by_key(|(by, _)| vcpu.sums.guests_interrupt_ns(**by))?;
+        let share = vcpu.sums.guests_interrupt_ns(*by) as f64 / vcpu.sums.guests_wall_ns().max(1) as f64;
+        Some((share, *by, *sums))
     };
     let most = measure.vcpus.iter().filter_map(|vcpu| Some((of_vcpu(vcpu)?, *vcpu)));
     let ((share, by, sums), vcpu) = most.max_by(|one, other| one.0.0.total_cmp(&other.0.0))?;

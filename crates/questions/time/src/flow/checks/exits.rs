@@ -125,13 +125,16 @@ fn has_virtio_instead(detail: Detail) -> bool {
 /// Exits that the VMM must serve.
 pub(crate) fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
     let exits: u64 = measure.reasons.iter().map(|total| total.handled[1]).sum();
-    let user_ns = measure.state_ns(|state| state == State::Userspace);
-    let time_share = user_ns as f64 / measure.wall_ns.max(1) as f64;
+    // What a VMM works on before its guest runs no device of the guest asked for.
+    let sum = |of: &dyn Fn(&Vcpu) -> u64| measure.vcpus.iter().map(|vcpu| of(vcpu)).sum::<u64>();
+    let user_ns = sum(&|vcpu| vcpu.sums.guests_ns(State::Userspace));
+    let wall_ns = sum(&|vcpu| vcpu.sums.guests_wall_ns()).max(1);
+    let time_share = user_ns as f64 / wall_ns as f64;
     let share = measure.share(exits);
     let (boot, boot_ns) = measure.details_where(|_, detail| is_of_boot(detail));
     let others = exits.saturating_sub(boot);
-    let others_share = user_ns.saturating_sub(boot_ns) as f64 / measure.wall_ns.max(1) as f64;
-    let per_second = others as f64 * 1e9 / measure.wall_ns.max(1) as f64;
+    let others_share = user_ns.saturating_sub(boot_ns) as f64 / wall_ns as f64;
+    let per_second = others as f64 * 1e9 / wall_ns as f64;
     let takes_time = others_share >= USERSPACE_SHARE && per_second >= USERSPACE_LEAST_PER_SECOND;
     if others < FEWEST_EXITS || !(takes_time || per_second >= USERSPACE_PER_SECOND) {
         return Vec::new();
@@ -173,12 +176,12 @@ pub(crate) fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
         percent(time_share)
     );
     let cost = Cost::of(CostKind::Measured, time_share, "share of vCPU time");
-    let (_, worst) = worst_vm(measure, |vcpu| vcpu.sums.ns(State::Userspace));
+    let (_, worst) = worst_vm(measure, |vcpu| vcpu.sums.guests_ns(State::Userspace));
     let without_boot = if time_share > 0.0 { worst * others_share / time_share } else { worst };
     let mut hits = hit(measure, by_share(without_boot, Sample { count: others, ns: user_ns }), title, evidence, cost);
     hits[0].fix = fix;
     let in_vmm = levels::name(measure.part.level, State::Userspace);
-    hits[0].gives_back = gives_back(measure, in_vmm, |vcpu| vcpu.sums.ns(State::Userspace));
+    hits[0].gives_back = gives_back(measure, in_vmm, |vcpu| vcpu.sums.guests_ns(State::Userspace));
     hits
 }
 

@@ -42,7 +42,7 @@ struct Waiter<'f> {
 
 impl<'f> Waiter<'f> {
     fn of(vcpu: &'f Vcpu) -> Option<Self> {
-        let waited_ns = vcpu.sums.ns(State::Preempted);
+        let waited_ns = vcpu.sums.guests_ns(State::Preempted);
         let waits = vcpu.sums.preemptors.values().map(|sums| sums.count).sum();
         let by = vcpu.sums.preemptors.iter().filter(|(tid, _)| **tid != Some(0));
         let mut by: Vec<_> = by.map(|(tid, sums)| (*tid, *sums)).collect();
@@ -52,7 +52,7 @@ impl<'f> Waiter<'f> {
     }
 
     fn share(&self) -> f64 {
-        self.waited_ns as f64 / self.vcpu.sums.wall_ns().max(1) as f64
+        self.waited_ns as f64 / self.vcpu.sums.guests_wall_ns().max(1) as f64
     }
 
     fn severity(&self) -> Severity {
@@ -101,7 +101,7 @@ pub(crate) fn preempted(measure: &Measures<'_>) -> Vec<Hit> {
 
 fn hit(measure: &Measures<'_>, cause: &Cause, waiters: &[Waiter<'_>]) -> Hit {
     let sum = |of: &dyn Fn(&Waiter<'_>) -> u64| waiters.iter().map(of).sum::<u64>();
-    let share = sum(&|waiter| waiter.waited_ns) as f64 / sum(&|waiter| waiter.vcpu.sums.wall_ns()).max(1) as f64;
+    let share = sum(&|waiter| waiter.waited_ns) as f64 / sum(&|waiter| waiter.vcpu.sums.guests_wall_ns()).max(1) as f64;
     let whom = whom(measure, cause, waiters);
     let (title, mut evidence) = match waiters {
         [only] => {
@@ -115,6 +115,7 @@ fn hit(measure: &Measures<'_>, cause: &Cause, waiters: &[Waiter<'_>]) -> Hit {
         }
         [] => (String::new(), Vec::new()),
     };
+    evidence.extend(not_counted(waiters));
     evidence.extend(may_run(measure, waiters));
     let quota = quota(measure, waiters);
     evidence.extend(quota.as_ref().map(|(_, evidence)| evidence.clone()));
@@ -227,6 +228,13 @@ fn together(measure: &Measures<'_>, waiters: &[Waiter<'_>]) -> Vec<Evidence> {
         evidence.push(Evidence::in_table(format!("and {}", many(more as u64, "more vCPU")), "flow.vcpus"));
     }
     evidence
+}
+
+/// How much of their rows is no guest's time.
+fn not_counted(waiters: &[Waiter<'_>]) -> Option<Evidence> {
+    let outside_ns: u64 = waiters.iter().map(|waiter| waiter.vcpu.sums.outside_ns()).sum();
+    let what = format!("not counted: {} before a guest ran or after it ended", duration(outside_ns as f64));
+    (outside_ns > 0).then(|| Evidence::in_table(what, "flow.vcpus"))
 }
 
 /// Where the worst of them, and who ran longest instead, may run.

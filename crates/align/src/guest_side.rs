@@ -8,7 +8,6 @@
 use super::host_side::NO_RIP;
 use super::interrupts::Handler;
 use super::registers::Access;
-use crate::Given;
 use std::collections::BTreeMap;
 use trace::facts::EventType;
 use trace::replay::Listener;
@@ -57,19 +56,18 @@ pub struct OwnExit {
 }
 
 /// Reads it from a trace, by CPU.
-pub fn read(part: &Part, axis: &Axis, given: &Given) -> BTreeMap<u32, GuestCpu> {
+pub fn read(part: &Part, axis: &Axis, ignored: &[String]) -> BTreeMap<u32, GuestCpu> {
     let trace = part.trace.as_ref();
     const ROLES: [Role; 5] = [Role::Exit, Role::Entry, Role::HrtimerExpire, Role::Waking, Role::Switch];
     let rows = ROWS.iter().filter(|row| ROLES.contains(&row.role));
     let wanted = |row: &roles::Row| {
-        let names =
-            row.names.iter().map(|name| (*name).to_owned()).filter(|name| !given.traces.ignore_events.contains(name));
+        let names = row.names.iter().map(|name| (*name).to_owned()).filter(|name| !ignored.contains(name));
         let fields = row.fields.iter().map(|names| names.iter().map(|name| (*name).to_owned()).collect()).collect();
         Wanted { names: names.collect(), fields }
     };
     let (roles, mut events): (Vec<Role>, Vec<Wanted>) = rows.map(|row| (row.role, wanted(row))).unzip();
-    events.push(Wanted { names: handlers(trace.facts(), given), fields: vec![vec!["vector".to_owned()]] });
-    events.extend(ACCESSES.map(|name| accesses(trace.facts(), name, given)));
+    events.push(Wanted { names: handlers(trace.facts(), ignored), fields: vec![vec!["vector".to_owned()]] });
+    events.extend(ACCESSES.map(|name| accesses(trace.facts(), name, ignored)));
     let request = Request { events };
     let mut keeper = Keeper {
         axis,
@@ -84,12 +82,12 @@ pub fn read(part: &Part, axis: &Axis, given: &Given) -> BTreeMap<u32, GuestCpu> 
 }
 
 /// Events that begin a handler of a known vector: `irq_vectors:local_timer_entry`, LTTng's `x86_irq_vectors_..`.
-fn handlers(facts: &Facts, given: &Given) -> Vec<String> {
+fn handlers(facts: &Facts, ignored: &[String]) -> Vec<String> {
     let begins = |event: &&EventType| {
         (event.system == "irq_vectors" || event.name.starts_with("x86_irq_vectors_"))
             && event.name.ends_with("_entry")
             && event.fields.iter().any(|field| field.name == "vector")
-            && !given.traces.ignore_events.contains(&event.name)
+            && !ignored.contains(&event.name)
     };
     facts.event_types.iter().filter(begins).map(|event| event.name.clone()).collect()
 }
@@ -98,10 +96,9 @@ fn handlers(facts: &Facts, given: &Given) -> Vec<String> {
 const ACCESSES: [&str; 2] = ["read_msr", "write_msr"];
 
 /// `msr:read_msr` or `msr:write_msr`.
-fn accesses(facts: &Facts, name: &str, given: &Given) -> Wanted {
+fn accesses(facts: &Facts, name: &str, ignored: &[String]) -> Wanted {
     let is = |event: &&EventType| event.system == "msr" && event.name == name;
-    let is_there =
-        facts.event_types.iter().any(|event| is(&event)) && !given.traces.ignore_events.iter().any(|one| one == name);
+    let is_there = facts.event_types.iter().any(|event| is(&event)) && !ignored.iter().any(|one| one == name);
     let names = if is_there { vec![name.to_owned()] } else { Vec::new() };
     Wanted { names, fields: ["msr", "val"].map(|field| vec![field.to_owned()]).to_vec() }
 }

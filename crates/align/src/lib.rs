@@ -19,10 +19,9 @@ pub mod guest_side;
 pub mod host_side;
 pub mod hull;
 mod inside;
-pub(crate) mod interrupts;
+pub mod interrupts;
 pub mod lines;
 mod matches;
-pub mod names;
 pub mod offsets;
 mod order_only;
 mod outside;
@@ -36,13 +35,12 @@ mod shift;
 mod steps;
 pub mod symbols;
 mod tasks;
-mod unique_runs;
+pub mod unique_runs;
 
 pub use outside::Outside;
 pub use place::{Map, Placed};
 pub use walk::Axis;
 
-use crate::Given;
 use causes::{Causes, Found};
 use guest_side::GuestCpu;
 use host_side::HostVcpu;
@@ -162,14 +160,14 @@ impl Cpu {
 pub fn align(
     (lower, lower_clock): (&Part, &base::Clock),
     (guest, guest_clock): (&Part, &base::Clock),
-    given: &Given,
+    ignored: &[String],
     name: Option<&str>,
     vm_of: pairing::VmOf<'_>,
 ) -> Alignment {
     let axis = Axis::new(&lower.trace.facts().clock, lower_clock);
     let own_axis = Axis::new(&guest.trace.facts().clock, guest_clock);
-    let mut below = host_side::read(lower, &axis, given);
-    let mut above = guest_side::read(guest, &own_axis, given);
+    let mut below = host_side::read(lower, &axis, ignored);
+    let mut above = guest_side::read(guest, &own_axis, ignored);
     let facts = (lower.trace.facts(), guest.trace.facts());
     let named = facts.0.guests.iter().find(|named| Some(named.trace_id) == facts.1.trace_id);
     let named = named.map_or(&[][..], |named| &named.vcpu_tids);
@@ -206,7 +204,7 @@ pub fn align(
         let lines = cpu.map.as_ref().filter(|map| matches!(map, Map::Lines(_)));
         cpu.common = lines.map_or_else(Pairs::new, |map| cpu.causes(&units).alike(map));
     }
-    let tasks = tasks::tasks(guest, &own_axis, given, &cpus);
+    let tasks = tasks::tasks(guest, &own_axis, ignored, &cpus);
     let unpaired = above.values().map(|own| own.exits.len() as u64).sum();
     let ratio = cpus.iter().find_map(|cpu| cpu.told_ratio()).map_or(1.0, |(ratio, _)| ratio);
     let own_axis = if axis.tsc && own_axis.tsc { axis.scaled(ratio) } else { own_axis };

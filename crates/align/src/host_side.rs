@@ -13,7 +13,6 @@
 use super::interrupts::Injection;
 use super::registers::Access;
 use super::steps::Steps;
-use crate::Given;
 use rustc_hash::FxHashMap;
 use trace::Event;
 use walk::Axis;
@@ -99,17 +98,17 @@ pub struct HostSide {
     /// First and last event.
     pub span: (u64, u64),
     /// Writes of offsets are among the events that were recorded.
-    pub(crate) writes_are_recorded: bool,
+    pub writes_are_recorded: bool,
 }
 
-pub fn read(part: &Part, axis: &Axis, given: &Given) -> HostSide {
+pub fn read(part: &Part, axis: &Axis, ignored: &[String]) -> HostSide {
     let has = |name: &str| part.trace.facts().event_types.iter().any(|event| event.name == name);
     let mut names = ROWS.iter().filter(|row| row.role == Role::TscOffset).flat_map(|row| row.names);
-    let writes_are_recorded = names.any(|name| has(name) && !given.traces.ignore_events.iter().any(|one| one == name));
+    let writes_are_recorded = names.any(|name| has(name) && !ignored.iter().any(|one| one == name));
     let besides = ExtraEvents { fitted: None, events: None };
     let keeper = Keeper { axis: axis.clone(), cpu: 0, vcpus: Vec::new() };
     let mut events_seen = KvmEvents::default();
-    let (walk, totals) = walked(part, &given.traces.ignore_events, besides, keeper, &mut events_seen);
+    let (walk, totals) = walked(part, ignored, besides, keeper, &mut events_seen);
     let (first, last) = totals.span_ns.unwrap_or((0, 0));
     let KvmEvents { writes, mut injections, mut accesses } = events_seen;
     let mut vcpus = walk.sink.vcpus;

@@ -10,9 +10,9 @@
 //! The first that names a function counts. Addresses of a System.map are those of linking: the slide is the one that the
 //! user gave, else the one between it and the recording's own kallsyms, else the one that the places of its halts tell.
 
-use super::symbols::{KERNEL, Symbols};
 use crate::Given;
 use crate::Input;
+use align::symbols::{KERNEL, Symbols};
 use base::recording::PartKind;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -115,7 +115,7 @@ pub fn symbols(input: &Input, given: &Given, part: &Part, halts: &[u64]) -> Resu
 }
 
 /// Where the machine halted, by what the machine below saw.
-pub fn halts(alignment: &super::Alignment) -> Vec<u64> {
+pub fn halts(alignment: &align::Alignment) -> Vec<u64> {
     use walk::events::reasons::Class;
     let sites = alignment.cpus.iter().flat_map(|cpu| cpu.vcpu.sites.keys());
     let halts = sites.filter(|(reason, rip)| reason.class() == Class::Halt && *rip >= KERNEL);

@@ -43,7 +43,7 @@ pub(super) struct Effect<K> {
 
 /// Where the effect of a cause must lie, on the clock below.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stretch<K> {
+pub struct Stretch<K> {
     pub kind: K,
     /// Not before.
     pub from: u64,

@@ -50,7 +50,7 @@ impl Offsets {
     }
 
     /// True if one offset held all the time.
-    pub(crate) fn are_one(&self) -> bool {
+    pub fn are_one(&self) -> bool {
         self.pieces.windows(2).all(|two| two[0].2 == two[1].2)
     }
 
@@ -83,7 +83,7 @@ impl Offsets {
     }
 
     /// The offset at the guest's time `at`, by the window that holds it, else by the nearest.
-    pub(crate) fn offset_at(&self, at: u64) -> u64 {
+    pub fn offset_at(&self, at: u64) -> u64 {
         let mut best = (u64::MAX, 0);
         for pieces in self.stretches() {
             let (distance, offset) = nearest(pieces, at);

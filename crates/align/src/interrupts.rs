@@ -44,7 +44,7 @@ pub(crate) fn bounds(
 }
 
 /// Where the handlers of the injections into the guest itself must begin.
-pub(crate) fn stretches(vcpu: &HostVcpu) -> Vec<Stretch<u8>> {
+pub fn stretches(vcpu: &HostVcpu) -> Vec<Stretch<u8>> {
     let next = |windows: &[super::host_side::Window], at: u64| {
         windows.get(windows.partition_point(|window| window.from < at)).map(|window| window.from)
     };

@@ -5,7 +5,6 @@
 //! in the time that a switch can have happened at, by the error of its place, belongs to nobody: it is counted apart.
 
 use super::{Axis, Cpu};
-use crate::Given;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use trace::replay::Listener;
@@ -28,10 +27,9 @@ pub struct TaskSums {
 pub(super) type Tasks = BTreeMap<(u32, Option<i32>), TaskSums>;
 
 /// Adds up the exits of `cpus` by the guest's tasks; empty if its trace has no switches.
-pub(super) fn tasks(part: &Part, axis: &Axis, given: &Given, cpus: &[Cpu]) -> Tasks {
+pub(super) fn tasks(part: &Part, axis: &Axis, ignored: &[String], cpus: &[Cpu]) -> Tasks {
     let Some(row) = ROWS.iter().find(|row| row.role == Role::Switch) else { return Tasks::new() };
-    let names =
-        row.names.iter().map(|name| (*name).to_owned()).filter(|name| !given.traces.ignore_events.contains(name));
+    let names = row.names.iter().map(|name| (*name).to_owned()).filter(|name| !ignored.contains(name));
     let fields = row.fields.iter().map(|names| names.iter().map(|name| (*name).to_owned()).collect()).collect();
     let request = Request { events: vec![Wanted { names: names.collect(), fields }] };
     let walks = cpus.iter().map(|cpu| (cpu.cpu, Walk { cpu, next: 0, last: None })).collect();

@@ -88,7 +88,7 @@ impl Symbols {
     }
 
     /// True if a module's place is known.
-    pub(crate) fn has_modules(&self) -> bool {
+    pub fn has_modules(&self) -> bool {
         !self.modules.is_empty()
     }
 
