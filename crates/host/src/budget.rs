@@ -65,5 +65,8 @@ pub(crate) const XML_NAMESPACES: usize = 256;
 /// Bytes of a cgroup's path (PATH_MAX).
 pub const PATH_BYTES: usize = 4_096;
 
+/// Values that no question uses and that are shown as they stand: those of some hundred cards or containers.
+pub(crate) const QUOTED_VALUES: usize = 4_096;
+
 /// Sentences about what could not be read; the rest is counted.
 pub const UNREAD_SENTENCES: usize = 200;

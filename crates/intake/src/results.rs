@@ -93,8 +93,10 @@ const SHAPES: &[Shape] = &[
     },
     Shape {
         kind: ResultFile::Hwlatdetect,
-        heads: &["hwlatdetect:"],
+        heads: &["hwlatdetect:", "# tracer: hwlat"],
         lines: &[
+            "#  ",
+            "# entries-in-buffer",
             "detector:",
             "parameters:",
             "CPU list:",
@@ -159,6 +161,12 @@ const SHAPES: &[Shape] = &[
         },
     },
     Shape {
+        kind: ResultFile::JitterdebuggerText,
+        heads: &["affinity: "],
+        lines: &[],
+        is_row: |line| line.starts_with("T:") && line.contains(" A:") && line.contains(" Avg:"),
+    },
+    Shape {
         kind: ResultFile::TscDeadline,
         heads: &["enabling apic"],
         lines: &["paging enabled", "cr0", "cr3", "cr4", "starting host"],
@@ -201,7 +209,10 @@ fn is_head(shape: &Shape, line: &str) -> bool {
 }
 
 fn is_inner(shape: &Shape, line: &str) -> bool {
-    !line.is_empty() && (shape.lines.iter().any(|begin| line.starts_with(begin)) || (shape.is_row)(line))
+    // Between the comments above a trace.
+    let is_empty_comment = line == "#" && shape.heads.iter().any(|head| head.starts_with("# tracer"));
+    is_empty_comment
+        || !line.is_empty() && (shape.lines.iter().any(|begin| line.starts_with(begin)) || (shape.is_row)(line))
 }
 
 fn is_number(text: &str) -> bool {

@@ -502,6 +502,23 @@ export const TABLES = {
     bound_p95: "f64",
     file: "text",
   },
+  /** The periods of one CPU in one result of osnoise: for how much of its runtime the thread had the CPU, and who interfered how often. */
+  "latency.noise": {
+    machine: "text",
+    cpu: "u64",
+    file: "text",
+    periods: "u64",
+    runtime_ns: "u64",
+    noise_ns: "u64",
+    available: "text",
+    max_noise_ns: "u64",
+    max_single_ns: "u64",
+    hardware: "u64",
+    nmi: "u64",
+    irq: "u64",
+    softirq: "u64",
+    thread: "u64",
+  },
   /** How long interrupts took from their edge outside a guest to the guest's handler: one run of `bench irq`, or a published result. kind is measured, emulated or published. Edges were answered (count), merged with an older one, unanswered or lost; what was not published is missing. */
   "latency.interrupts": {
     machine: "text",

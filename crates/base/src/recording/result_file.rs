@@ -21,6 +21,8 @@ pub enum ResultFile {
     JitterdebuggerJson,
     /// Its raw samples, as jittersamples prints them.
     JitterdebuggerSamples,
+    /// What jitterdebugger prints with `-v`.
+    JitterdebuggerText,
     /// `rtla timerlat hist` and `rtla osnoise hist`.
     RtlaHistogram,
     /// `rtla timerlat top` and `rtla osnoise top`.
@@ -83,15 +85,30 @@ const SIGNS: &[(ResultFile, Sign)] = &[
     (ResultFile::Xenomai, Sign::Line(|line| line.starts_with("RTD|") || line.starts_with("RTS|"))),
     (ResultFile::PqosCsv, Sign::Line(|line| line.starts_with("Time,") && line.contains(",IPC,"))),
     (ResultFile::JitterdebuggerSamples, Sign::Line(is_jitterdebugger_sample)),
+    (ResultFile::JitterdebuggerText, Sign::Line(is_jitterdebugger)),
     (ResultFile::TscDeadline, Sign::Line(|line| line.strip_prefix("latency: ").is_some_and(is_number))),
     (ResultFile::CyclictestText, Sign::Line(is_cyclictest)),
 ];
 
 impl ResultFile {
-    /// Whether a line is a row of the tracer timerlat: `<idle>-0 [002] d.h1. 900.000100: #5001 context irq timer_latency 12045 ns`
-    /// (`trace_timerlat_print` in kernel/trace/trace_output.c, Linux 6.12).
+    /// Whether a line is a row of the tracer timerlat: `<idle>-0 [002] d.h1. 900.000100: #5001 context irq timer_latency 12045 ns`;
+    /// or a period of osnoise: `osnoise/2-861 [002] .... 81.638193: 1000000 5675 99.43250 202 6 0 1013 25 21` (`trace_timerlat_print` and
+    /// `trace_osnoise_print` in kernel/trace/trace_output.c, Linux 6.12).
     pub fn is_noise_row(line: &str) -> bool {
-        line.contains(": #") && line.contains(" context ") && line.contains(" timer_latency ")
+        let is_period = || {
+            let Some((head, numbers)) = line.rsplit_once(": ").filter(|(head, _)| head.contains(" [")) else {
+                return false;
+            };
+            let numbers: Vec<&str> = numbers.split_whitespace().collect();
+            let is_number = |(place, number): (usize, &&str)| match place {
+                2 => number.contains('.') && number.parse::<f64>().is_ok(),
+                _ => number.bytes().all(|byte| byte.is_ascii_digit()),
+            };
+            head.ends_with(|last: char| last.is_ascii_digit())
+                && numbers.len() == 9
+                && numbers.iter().enumerate().all(is_number)
+        };
+        line.contains(": #") && line.contains(" context ") && line.contains(" timer_latency ") || is_period()
     }
 
     /// What a file that begins with `first` is; `None` if it is no result. Give at least [`LOOKED_AT`] bytes of a longer file.
@@ -126,6 +143,11 @@ fn is_hwlat_sample(line: &str) -> bool {
 fn is_noise(line: &str) -> bool {
     line.strip_prefix("# tracer:").is_some_and(|tracer| matches!(tracer.trim(), "timerlat" | "osnoise"))
         || ResultFile::is_noise_row(line)
+}
+
+/// `T: 2 (  616) A: 4 C:    599911 Min:         2 Avg:    3.31 Max:       187`; cyclictest has `P:` and `Act:`.
+fn is_jitterdebugger(line: &str) -> bool {
+    line.starts_with("T:") && [" A:", " C:", " Avg:", " Max:"].iter().all(|name| line.contains(name))
 }
 
 /// `0;49717.680885282;26`.
@@ -174,6 +196,8 @@ mod tests {
             ("T: 0 (17159) P: 0 I:1000 C: 1000 Min: 68 Act: 77 Avg: 76 Max: 93", Some(ResultFile::CyclictestText)),
             ("0;49717.680885282;26\n", Some(ResultFile::JitterdebuggerSamples)),
             ("0;49717.68;26\n", None),
+            ("T: 0 (  9) A: 2 C: 59 Min: 2 Avg: 3.08 Max: 10\n", Some(ResultFile::JitterdebuggerText)),
+            ("osnoise/2-8 [002] .... 81.638193: 1000000 56 99.43 202 6 0 1013 25 21\n", Some(ResultFile::NoiseTrace)),
             ("enabling apic\nlatency: 4711\n", Some(ResultFile::TscDeadline)),
             ("Number of VM events = 12\n", Some(ResultFile::VmTrace)),
             ("hwlatdetect:  test duration 2 seconds\n", Some(ResultFile::Hwlatdetect)),

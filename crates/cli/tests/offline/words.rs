@@ -3,7 +3,6 @@
 
 use crate::program::root;
 use assert_cmd::Command;
-use std::path::{Path, PathBuf};
 
 /// Nouns that answers count.
 const COUNTED: &[&str] = &[

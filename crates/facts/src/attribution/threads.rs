@@ -60,7 +60,7 @@ fn threads_of(file: &SampleFile, source: Source, part: &PartFlow) -> Vec<i32> {
         Source::Cyclictest | Source::Oslat | Source::Jitterdebugger => name == source.name(),
         Source::Timerlat => name.starts_with("timerlat"),
         Source::Osnoise => name.starts_with("osnoise/"),
-        Source::Hwlatdetect => name.starts_with("hwlatd"),
+        Source::Hwlatdetect | Source::Hwlat => name.starts_with("hwlatd"),
         Source::Tracemark | Source::Gaps | Source::Irq => is_own(tid),
         // Its thread is called after the process id and the kind of task.
         Source::Xenomai => name.starts_with("display-") || name.starts_with("sampling-"),

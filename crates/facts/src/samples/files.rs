@@ -1,6 +1,6 @@
 //! The results of a recording, read.
 
-use super::{Breach, CacheUse, Edges, Found, Known, Samples, read};
+use super::{Breach, CacheUse, Edges, Found, Known, Noise, Samples, read};
 use base::recording::result_file::LOOKED_AT;
 use base::recording::{PartKind, Recording, ResultFile};
 use base::{Level, Problem};
@@ -32,6 +32,11 @@ pub struct SampleFile {
     pub breach: Option<Breach>,
     /// What the program itself found out about its longest sample, line by line.
     pub analysis: Vec<String>,
+    /// Noise of each CPU, of osnoise.
+    pub noise: Vec<Noise>,
+    /// What else it said of its samples; and of a run that met nothing, where it looked.
+    pub said: Option<String>,
+    pub nothing: Option<String>,
 }
 
 impl ResultFiles {
@@ -45,7 +50,7 @@ impl ResultFiles {
             match read_file(&recording.root.join(&part.path), known, &mut found) {
                 Ok(kind) => {
                     let (machine, level) = (part.machine.clone(), recording.level_of(&part.machine));
-                    let Found { samples, cache_use, edges, breach, analysis, .. } = found;
+                    let Found { samples, cache_use, edges, breach, analysis, noise, said, nothing, .. } = found;
                     results.list.push(SampleFile {
                         path,
                         machine,
@@ -56,6 +61,9 @@ impl ResultFiles {
                         edges,
                         breach,
                         analysis,
+                        noise,
+                        said,
+                        nothing,
                     });
                 }
                 Err(problem) => {

@@ -1,6 +1,7 @@
-//! jitterdebugger: `results.json` (`jitterdebugger.c`, `dump_json`), and its raw samples as `jittersamples` prints them.
+//! jitterdebugger: `results.json` (`jitterdebugger.c`, `dump_json`), its raw samples as `jittersamples` prints them, and what `-v` shows.
 //!
 //! ```text
+//! T: 2 (  616) A: 4 C:    599911 Min:         2 Avg:    3.31 Max:       187      thread, its id, its CPU: the last line counts
 //! 0;49717.680885282;26       thread, when it woke by CLOCK_MONOTONIC, length
 //! ```
 //! `"0"` below `cpu` is the number of the thread, which is the CPU's only where all CPUs are measured. Lengths are whole us, or
@@ -8,7 +9,7 @@
 //! alone.
 
 use super::buckets::Lengths;
-use super::lines::{self, seconds_ns};
+use super::lines::{self, number_after, seconds_ns};
 use super::threads::Threads;
 use super::{Found, SampleClock, Samples, Source};
 use std::collections::BTreeMap;
@@ -64,6 +65,27 @@ pub(super) fn read_samples(input: &mut dyn BufRead, found: &mut Found) {
             format!("{untimed} samples are counted without their times: only the first of each thread keep theirs");
         found.remark("fewer samples", "more", text);
     }
+}
+
+/// The last line of each thread.
+pub(super) fn read_text(input: &mut dyn BufRead, found: &mut Found) {
+    let mut threads: BTreeMap<u32, Samples> = BTreeMap::new();
+    lines::each(input, found, |_, line, _| threads.extend(summary(line)));
+    found.samples.extend(threads.into_values());
+}
+
+fn summary(line: &str) -> Option<(u32, Samples)> {
+    let number = |name: &str| number_after(line, name);
+    let thread = u32::try_from(number("T:")?).ok()?;
+    let mut samples = Samples::new(Source::Jitterdebugger, thread.to_string());
+    samples.tid = number("(").and_then(|tid| i32::try_from(tid).ok());
+    samples.cpu = number("A:").and_then(|cpu| u32::try_from(cpu).ok());
+    let (_, mean) = line.split_once("Avg:")?;
+    let mean = mean.split_whitespace().next()?.parse::<f64>().ok();
+    samples.mean_ns = mean.map(|mean| mean * samples.unit_ns as f64);
+    samples.between(number("Min:"), Some(number("Max:")?));
+    samples.only_extremes(number("C:")?);
+    Some((thread, samples))
 }
 
 fn sample(line: &str) -> Option<(u32, u64, u64)> {

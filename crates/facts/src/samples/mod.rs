@@ -17,6 +17,7 @@ mod hwlatdetect;
 mod interrupts;
 mod jitterdebugger;
 mod lines;
+mod noise;
 mod noise_trace;
 mod osadl;
 mod oslat;
@@ -36,6 +37,7 @@ mod xenomai;
 pub use buckets::{Bucket, Rounding, Samples, Timed};
 pub use files::{ResultFiles, SampleFile};
 pub use interrupts::Edges;
+pub use noise::Noise;
 pub use percentiles::by_percentile;
 pub use pqos::CacheUse;
 pub use traced::Breach;
@@ -61,6 +63,8 @@ base::named! {
         Osnoise = "osnoise",
         /// hwlatdetect of rt-tests, which reads the kernel's tracer hwlat.
         Hwlatdetect = "hwlatdetect",
+        /// That tracer by itself.
+        Hwlat = "hwlat",
         /// `tscdeadline_latency.flat` of kvm-unit-tests.
         TscDeadline = "tscdeadline_latency",
         /// vm-trace of KVM4NFV.
@@ -82,7 +86,7 @@ impl Source {
             | Source::Timerlat
             | Source::Xenomai
             | Source::TscDeadline => Measures::Timer,
-            Source::Oslat | Source::Osnoise | Source::Hwlatdetect | Source::Gaps => Measures::Noise,
+            Source::Oslat | Source::Osnoise | Source::Hwlatdetect | Source::Hwlat | Source::Gaps => Measures::Noise,
             Source::VmTrace => Measures::ExitToEntry,
             Source::Irq => Measures::Interrupt,
         }
@@ -132,6 +136,11 @@ pub struct Found {
     pub breach: Option<Breach>,
     /// What the program itself found out about its longest sample, line by line.
     pub analysis: Vec<String>,
+    /// Noise of each CPU, of osnoise.
+    pub noise: Vec<Noise>,
+    /// What else it said of its samples; and of a run that met nothing, where it looked.
+    pub said: Option<String>,
+    pub nothing: Option<String>,
     pub problems: base::Problems,
 }
 
@@ -161,6 +170,7 @@ pub fn read(kind: ResultFile, input: &mut dyn std::io::BufRead, known: Known, fo
         ResultFile::OslatText => oslat_text::read(input, found),
         ResultFile::JitterdebuggerJson => jitterdebugger::read(input, found),
         ResultFile::JitterdebuggerSamples => jitterdebugger::read_samples(input, found),
+        ResultFile::JitterdebuggerText => jitterdebugger::read_text(input, found),
         ResultFile::RtlaHistogram => rtla::read(input, found),
         ResultFile::RtlaTop => rtla_top::read(input, found),
         ResultFile::Hwlatdetect => hwlatdetect::read(input, found),

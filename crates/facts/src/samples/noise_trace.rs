@@ -3,14 +3,14 @@
 //! ```text
 //!   <idle>-0   [000] d.h1    54.029328: #1     context    irq timer_latency       932 ns
 //!  osnoise/8-961 [008] d.h.  5789.857532: irq_noise: local_timer:236 start 5789.857529929 duration 1845 ns
-//!  osnoise/0-859 [000] ....    81.637220: 1000000   190  99.98100  9  18  0  1007  18  1        a period's sums: not taken
+//!  osnoise/0-859 [000] ....    81.637220: 1000000   190  99.98100  9  18  0  1007  18  1        a period's sums: `noise`
 //! ```
 //! Between `[000]` and a time of 12 digits no blank needs to stand: what follows the bracket is read, not words. A line that is
 //! none of a tracer's is counted.
 
 use super::buckets::Lengths;
 use super::lines::{self, number_after, seconds_ns};
-use super::{Found, SampleClock, Samples, Source};
+use super::{Found, Noise, SampleClock, Samples, Source};
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
@@ -18,6 +18,7 @@ const NOISES: [&str; 4] = ["nmi_noise", "irq_noise", "softirq_noise", "thread_no
 
 pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     let mut threads: BTreeMap<(u32, &str), (Lengths, Samples)> = BTreeMap::new();
+    let mut noise: BTreeMap<u32, Noise> = BTreeMap::new();
     let mut untimed = 0_u64;
     lines::each(input, found, |offset, line, found| match heard(line) {
         Heard::Sample(sample) => {
@@ -30,6 +31,10 @@ pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
             lengths.add(sample.length_ns);
             untimed += u64::from(!samples.add_timed(sample.end_ns, sample.length_ns));
         }
+        Heard::Period(period) => {
+            let cpu = period.cpu;
+            noise.entry(cpu).or_insert_with(|| Noise { cpu, ..Noise::default() }).add(&period);
+        }
         Heard::Lost(count) => {
             let text = format!("the trace lost {count} events here");
             found.damaged(offset, "all events", "a mark of lost ones", text);
@@ -40,7 +45,11 @@ pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
             found.damaged(offset, "a line of timerlat or osnoise", format!("{} other bytes", line.len()), text);
         }
     });
+    // Where each noise stands by itself, the sums of periods count the same ones once more.
+    let is_listed = threads.values().any(|(_, samples)| samples.source == Source::Osnoise);
     found.samples.extend(threads.into_values().map(|(lengths, samples)| lengths.of(samples)));
+    found.samples.extend(noise.values().filter(|_| !is_listed).map(|noise| noise.samples(1_000)));
+    found.noise.extend(noise.into_values());
     if found.samples.is_empty() {
         found.damaged(
             0,
@@ -66,6 +75,7 @@ struct Sample {
 
 enum Heard {
     Sample(Sample),
+    Period(Noise),
     Lost(u64),
     Nothing,
     Strange,
@@ -106,9 +116,10 @@ fn event(line: &str) -> Option<Heard> {
         let end_ns = start_ns.saturating_add(length_ns);
         return Some(Heard::Sample(Sample { source: Source::Osnoise, thread, cpu, end_ns, length_ns }));
     }
-    let is_period =
-        event.split_whitespace().count() >= 8 && event.split_whitespace().all(|word| word.parse::<f64>().is_ok());
-    (is_period || event.starts_with('<')).then_some(Heard::Nothing)
+    if let Some(period) = Noise::of_row(cpu, event) {
+        return Some(Heard::Period(period));
+    }
+    event.starts_with('<').then_some(Heard::Nothing)
 }
 
 /// The CPU in the first brackets that hold a number, and what follows them.
@@ -122,6 +133,22 @@ fn after_cpu(line: &str) -> Option<(u32, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn periods_of_a_cpu_are_added_up() {
+        let row = |time, noise, single| {
+            format!("osnoise/3-9 [003] .... {time}.637220: 1000000 {noise} 99.9 {single} 1 2 3 4 5\n")
+        };
+        let lines = format!("# tracer: osnoise\n{}{}", row(81, 300, 20), row(82, 100, 40));
+        let mut found = Found::default();
+        read(&mut lines.as_bytes(), &mut found);
+        let [noise] = &found.noise[..] else { panic!("{:?}", found.noise) };
+        assert_eq!((noise.cpu, noise.periods, noise.noise_ns), (3, 2, 400_000));
+        assert_eq!((noise.max_noise_ns, noise.max_single_ns), (300_000, 40_000));
+        assert_eq!((noise.interferences, noise.available()), ([2, 4, 6, 8, 10], Some(99.98)));
+        assert_eq!((found.samples[0].count, found.samples[0].extremes_ns().1), (30, Some(40_000)));
+        assert_eq!(found.problems.list().len(), 0);
+    }
 
     #[test]
     fn no_blank_is_needed_behind_the_cpu_and_commands_may_have_brackets() {

@@ -10,12 +10,13 @@
 //! ```
 
 use super::lines::{self, number_after, numbers};
-use super::{Found, Samples, Source};
+use super::{Found, Noise, Samples, Source};
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
 pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     let (mut cpus, mut in_ns, mut latency) = (BTreeMap::new(), false, true);
+    let mut noise = BTreeMap::new();
     let mut analysis = Vec::new();
     lines::each(input, found, |_, line, _| {
         let line = line.trim();
@@ -30,8 +31,9 @@ pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
             latency = false;
         } else if line.as_bytes().first().is_some_and(u8::is_ascii_digit) {
             let cpu = line.split_whitespace().next().and_then(|cpu| cpu.parse::<u32>().ok());
-            let row = if latency { of_timerlat(line) } else { of_osnoise(line) };
-            if let (Some(cpu), Some(row)) = (cpu, row) {
+            if !latency {
+                noise.extend(Noise::of_rtla(line, if in_ns { 1 } else { 1_000 }).map(|noise| (noise.cpu, noise)));
+            } else if let (Some(cpu), Some(row)) = (cpu, of_timerlat(line)) {
                 cpus.insert(cpu, row);
             }
         }
@@ -40,14 +42,16 @@ pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     let unit_ns = if in_ns { 1 } else { 1_000 };
     for (cpu, row) in cpus {
         for Row { name, count, min, mean, max } in row {
-            let source = if latency { Source::Timerlat } else { Source::Osnoise };
-            let mut samples = Samples { cpu: Some(cpu), unit_ns, ..Samples::new(source, format!("{name}-{cpu:03}")) };
+            let thread = format!("{name}-{cpu:03}");
+            let mut samples = Samples { cpu: Some(cpu), unit_ns, ..Samples::new(Source::Timerlat, thread) };
             samples.between(min, Some(max));
             samples.mean_ns = mean.map(|mean| mean as f64 * unit_ns as f64);
             samples.only_extremes(count);
             found.samples.push(samples);
         }
     }
+    found.samples.extend(noise.values().map(|noise| noise.samples(unit_ns)));
+    found.noise.extend(noise.into_values());
     if found.samples.is_empty() {
         found.damaged(0, "a row of a CPU", "none", "the text has no row of a CPU");
     }
@@ -78,14 +82,4 @@ fn of_timerlat(line: &str) -> Option<Vec<Row>> {
         Some(Row { name, count, min: Some(min), mean: Some(mean), max })
     };
     Some(names.zip(groups).filter_map(row).collect())
-}
-
-/// The longest single noise, and how many of them there were of all kinds.
-fn of_osnoise(line: &str) -> Option<Vec<Row>> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    // CPU, periods, runtime, noise, share of the CPU, most noise of a period; HW, NMI, IRQ, softirq and thread come last.
-    let max = words.get(6)?.parse().ok()?;
-    let kinds = words.get(7..)?.iter().map_while(|word| word.parse::<u64>().ok());
-    let count = kinds.fold(0, |sum: u64, kind| sum.saturating_add(kind));
-    Some(vec![Row { name: "CPU", count, min: None, mean: None, max }])
 }

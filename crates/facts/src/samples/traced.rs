@@ -182,6 +182,9 @@ fn files(read: &ResultFiles, part: &PartFlow, traced: &TracedSamples) -> Vec<Sam
     }
     let file = |samples: Vec<Samples>| SampleFile {
         analysis: Vec::new(),
+        noise: Vec::new(),
+        said: None,
+        nothing: None,
         path: part.path.clone(),
         machine: part.machine.clone(),
         level: part.level,

@@ -32,8 +32,7 @@ pub(crate) fn domain_of(command: &str, name: &str, place: &str) -> Domain {
                 if let Some(on) = of("topoext").map(|on| on == "on").or(of("+topoext").map(|_| true)) {
                     domain.features.insert("topoext".to_owned(), Fact::new(on, place));
                 }
-                let mode = if matches!(kind, "host" | "max") { "host-passthrough" } else { "custom" };
-                domain.cpu_mode = Some(Fact::new(mode.to_owned(), place));
+                domain.cpu_mode = cpu_mode(kind, keys).map(|mode| Fact::new(mode.to_owned(), place));
             }
             "readconfig" => domain.read_config = of("type").map(str::to_owned),
             "mem-path" => domain.huge_pages |= kind.contains("hugepages"),
@@ -85,6 +84,22 @@ fn keys(text: &str) -> Keys {
     }
     keys
 }
+
+/// What libvirt was asked for, as far as QEMU's option shows it. Its host-model becomes the nearest model by name with the features that
+/// the host has beside it, as somebody may ask for them by hand: then nobody knows which it was.
+fn cpu_mode(model: &str, keys: &Keys) -> Option<&'static str> {
+    // Models of no processor, of which host-model never makes one.
+    let is_generic = ["kvm", "qemu", "x86-64"].iter().any(|begin| model.starts_with(begin));
+    let is_changed = !is_generic && keys.keys().any(|key| key != "type");
+    match model {
+        "host" | "max" => Some("host-passthrough"),
+        _ if is_changed => Some(NAMED_OR_HOST_MODEL),
+        _ => Some("custom"),
+    }
+}
+
+/// A CPU model of which a command line does not tell whether it was asked for by its name.
+pub const NAMED_OR_HOST_MODEL: &str = "a named model, or host-model";
 
 fn translated(domain: &mut Domain, option: &str, place: &str) {
     domain.translated = Some(Fact::new(option.to_owned(), place));
@@ -186,5 +201,13 @@ mod tests {
         assert_eq!(domain.host_devices[0].value, "0000:04:10.1");
         assert!(domain.whole.is_none(), "nobody but libvirt's own XML says that there is no more");
         assert_eq!(domain_of("qemu\0-smp\0", "x", "p").vcpus, None);
+    }
+
+    #[test]
+    fn a_model_with_features_may_be_host_model() {
+        let mode = |cpu: &str| domain_of(&format!("qemu\0-cpu\0{cpu}\0"), "x", "p").cpu_mode.unwrap().value;
+        assert_eq!(mode("EPYC-Rome,x2apic=on,hypervisor=on"), NAMED_OR_HOST_MODEL);
+        assert_eq!((mode("EPYC-Rome"), mode("kvm64,enforce,+sep")), ("custom".to_owned(), "custom".to_owned()));
+        assert_eq!(mode("max,migratable=on"), "host-passthrough");
     }
 }

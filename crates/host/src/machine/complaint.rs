@@ -31,14 +31,22 @@ const fn kind(
     ComplaintKind { words, meaning, is_grave, next }
 }
 
+/// What RCU's own thread lacked.
+const STARVED: &str =
+    "RCU's own thread did not get a CPU for many seconds; inside a guest most often a vCPU that the host did not run";
+
+/// What to ask of a group without memory.
+const GROUP: &str = "grep . /sys/fs/cgroup/GROUP/memory.max /sys/fs/cgroup/GROUP/memory.events   # GROUP: the line `oom-kill:` names it";
+
 /// Sources: Linux 6.12, kernel/time/clocksource.c and arch/x86/kernel/tsc.c; kernel/watchdog.c; kernel/rcu/tree_stall.h; kernel/hung_task.c;
 /// kernel/sched/rt.c; kernel/time/hrtimer.c; kernel/events/core.c; arch/x86/kernel/nmi.c; mm/oom_kill.c; arch/x86/kvm/x86.c;
-/// arch/x86/kvm/vmx/vmx.c and capabilities; drivers/thermal/intel/therm_throt.c.
+/// arch/x86/kvm/vmx/vmx.c and capabilities; drivers/thermal/intel/therm_throt.c; kernel/workqueue.c; arch/x86/kernel/cpu/mce/core.c and
+/// bus_lock.c.
 pub const COMPLAINTS: &[ComplaintKind] = &[
     kind(
         &["tsc", "unstable"],
         true,
-        "the kernel does not trust the TSC: it reads a slower clock, which inside a guest may cost an exit each time",
+        "the kernel does not trust the TSC and reads another clock: inside a guest hpet and acpi_pm cost an exit each time, kvm-clock none",
         "cat /sys/devices/system/clocksource/clocksource0/{current,available}_clocksource   # here, and on the host below",
     ),
     kind(
@@ -66,6 +74,18 @@ pub const COMPLAINTS: &[ComplaintKind] = &[
         "mpstat -P ALL 1 5   # inside: %steal; on the host: kvmscope record --seconds 10 -o again",
     ),
     kind(
+        &["rcu", "kthread starved"],
+        true,
+        STARVED,
+        "mpstat -P ALL 1 5   # inside: %steal; on the host: kvmscope record --seconds 10 -o again",
+    ),
+    kind(
+        &["rcu", "kthread timer wakeup didn't happen"],
+        true,
+        STARVED,
+        "mpstat -P ALL 1 5   # inside: %steal; on the host: kvmscope record --seconds 10 -o again",
+    ),
+    kind(
         &["rcu", "stall"],
         true,
         "a CPU did not pass through the scheduler for many seconds; inside a guest most often a vCPU that the host did not run",
@@ -78,10 +98,35 @@ pub const COMPLAINTS: &[ComplaintKind] = &[
         "grep . /proc/pressure/*; iostat -x 1 5   # what is waited for",
     ),
     kind(
+        &["memory cgroup out of memory", "(qemu"],
+        true,
+        "a group reached the limit of its memory, and the kernel killed a QEMU: its VM is gone",
+        GROUP,
+    ),
+    kind(
+        &["memory cgroup out of memory", "(kvm)"],
+        true,
+        "a group reached the limit of its memory, and the kernel killed a QEMU: its VM is gone",
+        GROUP,
+    ),
+    kind(
+        &["out of memory: killed process", "(qemu"],
+        true,
+        "the host had no memory left and killed a QEMU: its VM is gone",
+        "free -m; grep . /proc/pressure/memory   # how much is left now",
+    ),
+    // Proxmox calls it so.
+    kind(
+        &["out of memory: killed process", "(kvm)"],
+        true,
+        "the host had no memory left and killed a QEMU: its VM is gone",
+        "free -m; grep . /proc/pressure/memory   # how much is left now",
+    ),
+    kind(
         &["memory cgroup out of memory"],
         true,
         "a group reached the limit of its memory, and the kernel killed a process of it",
-        "grep . /sys/fs/cgroup/GROUP/memory.max /sys/fs/cgroup/GROUP/memory.events   # GROUP: the line `oom-kill:` names it",
+        GROUP,
     ),
     kind(
         &["out of memory: killed process"],
@@ -98,7 +143,7 @@ pub const COMPLAINTS: &[ComplaintKind] = &[
     kind(
         &["hrtimer: interrupt took"],
         false,
-        "a timer's interrupt took long: the CPU was not run meanwhile, by the host below or by firmware",
+        "a timer's interrupt took long: one of its callbacks did, or the CPU was not run meanwhile, by the host below or by firmware",
         "kvmscope bench jitter --seconds 10   # gaps that nothing here explains",
     ),
     kind(
@@ -110,7 +155,7 @@ pub const COMPLAINTS: &[ComplaintKind] = &[
     kind(
         &["nmi handler", "took too long"],
         false,
-        "an NMI took long: the CPU was not run meanwhile, by the host below or by firmware",
+        "an NMI took long: its handler did, or the CPU was not run meanwhile, by the host below or by firmware",
         "kvmscope bench jitter --seconds 10   # gaps that nothing here explains",
     ),
     kind(
@@ -118,6 +163,24 @@ pub const COMPLAINTS: &[ComplaintKind] = &[
         true,
         "CPUs are slowed down because they are hot",
         "turbostat --show Core,CPU,Bzy_MHz,CoreTmp -i 5   # how fast they run",
+    ),
+    kind(
+        &["hardware error"],
+        true,
+        "the processor or the memory reported an error of the hardware",
+        "ras-mc-ctl --errors; journalctl -k | grep -i -A4 'hardware error'   # which CPU or module, and how often",
+    ),
+    kind(
+        &["split lock detection", "trap"],
+        false,
+        "a program locked memory across two cache lines; the kernel may slow it down for that, and a vCPU with it",
+        "sysctl kernel.split_lock_mitigate   # 1: each such access waits; the line names the thread",
+    ),
+    kind(
+        &["workqueue:", "hogged cpu"],
+        false,
+        "a worker of the kernel kept a CPU for long: who is bound to that CPU waited",
+        "cat /sys/devices/virtual/workqueue/cpumask   # CPUs that unbound workers may use; the line names the function",
     ),
     kind(
         &["kvm:", "disabled by bios"],
@@ -171,6 +234,14 @@ mod tests {
             ("watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [qemu-system-x86:4242]", "soft lockup"),
             ("rcu: INFO: rcu_sched detected stalls on CPUs/tasks:", "rcu"),
             ("INFO: task qemu-kvm:4242 blocked for more than 120 seconds.", "blocked for more than"),
+            ("Out of memory: Killed process 77 (qemu-kvm) total-vm:1kB", "out of memory: killed process"),
+            ("mce: [Hardware Error]: Machine check events logged", "hardware error"),
+            (
+                "x86/split lock detection: #AC: CPU 0/KVM/77 took a split_lock trap at address: 0x1",
+                "split lock detection",
+            ),
+            ("workqueue: drain_vmap_area_work hogged CPU for >10000us 4 times", "workqueue:"),
+            ("rcu: rcu_preempt kthread starved for 2101 jiffies! g9 f0x0 RCU_GP_WAIT_FQS(5)", "rcu"),
             ("kvm [4242]: vcpu0, guest rIP: 0xffffffff8106 unhandled rdmsr: 0x140", "unhandled"),
         ] {
             let complaint = Complaint::of(line).unwrap_or_else(|| panic!("{line}"));
@@ -180,6 +251,7 @@ mod tests {
             "clocksource: Switched to clocksource tsc",
             "tsc: Detected 2100.000 MHz processor",
             "kvm: nested virtualization enabled",
+            "x86/split lock detection: #AC: crashing the kernel on kernel split_locks and warning on user-space split_locks",
         ] {
             assert_eq!(Complaint::of(line), None, "{line}");
         }

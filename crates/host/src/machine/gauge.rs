@@ -11,6 +11,16 @@ pub struct Gauge {
     pub place: String,
 }
 
+/// A value that no question uses, as the program that printed it calls and writes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quoted {
+    pub what: String,
+    /// The VM, the container, the device; empty: the host.
+    pub subject: String,
+    pub value: String,
+    pub place: String,
+}
+
 /// What is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GaugeKind {

@@ -25,12 +25,13 @@ mod switch;
 mod topology;
 pub(crate) mod xml_bounds;
 
+pub use command_line::NAMED_OR_HOST_MODEL;
 pub(crate) use command_line::domain_of;
 pub use complaint::{COMPLAINTS, Complaint, ComplaintKind};
 pub use devices::{Cgroup, Channel, Irq, Nic, NicKind, Quota, Steering, Throttled, Throughput};
 pub use domain::{Disk, Domain, GuestTopology, Interface, Nova};
 pub use domain_xml::{Element, domains_of};
-pub use gauge::{Gauge, GaugeKind};
+pub use gauge::{Gauge, GaugeKind, Quoted};
 pub use guest_counters::guest_counters;
 pub use manager::Manager;
 pub use model::{CpuUse, Fact, Machine, Node, ProcessMemory, Role, Screen, Thread, TopRow, TotalUse};

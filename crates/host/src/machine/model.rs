@@ -1,6 +1,8 @@
 //! The words for a machine whose threads have places.
 
-use super::{Cgroup, Channel, Complaint, Domain, Gauge, Interface, Irq, Nic, Quota, Switch, Throughput, Topology};
+use super::{
+    Cgroup, Channel, Complaint, Domain, Gauge, Interface, Irq, Nic, Quota, Quoted, Switch, Throughput, Topology,
+};
 use crate::processor::Vendor;
 use base::CpuSet;
 use base::setting::ThreadId;
@@ -59,6 +61,8 @@ pub struct Machine {
     pub vhost_net: Option<Fact<bool>>,
     /// What the host says of itself as a whole besides its CPUs, in the order of the texts.
     pub gauges: Vec<Gauge>,
+    /// Values that no question uses, in the order of the texts.
+    pub quoted: Vec<Quoted>,
     /// Lines of the kernel's log that say what is wrong.
     pub complaints: Vec<Fact<Complaint>>,
     /// How many of its other lines were given.
@@ -350,6 +354,7 @@ impl Machine {
             && self.throughput.is_empty()
             && self.nics.is_empty()
             && self.gauges.is_empty()
+            && self.quoted.is_empty()
             && self.complaints.is_empty()
             && self.kernel_lines == 0
             && self.process_memory.is_empty()

@@ -2,6 +2,7 @@
 
 use super::{Pasted, Text, json, prompt};
 use crate::machine::Cpu;
+use base::CpuSet;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -134,9 +135,15 @@ fn take<Cell: AsRef<str>>(names: &[String], rows: &[Vec<Cell>], place: &str, pas
     } else if core.is_none() && topology.cpus.is_empty() {
         topology.cores_unknown = true;
     }
+    let mut off = Vec::new();
     let (mut cores, mut last_caches): (BTreeMap<_, u32>, BTreeMap<u32, u32>) = (BTreeMap::new(), BTreeMap::new());
     for row in rows {
         let Some(number_of) = number(row, cpu).filter(|cpu| *cpu < base::cpus::MOST_CPUS) else { continue };
+        // One that is off runs nobody, and shares its core and its node with nobody.
+        if word(row, online).is_some_and(|word| matches!(word.as_str(), "no" | "N")) {
+            off.push(number_of);
+            continue;
+        }
         let (package, node) = (number(row, socket), number(row, node));
         let own = cores.len() as u32;
         let core = match (core, number(row, core)) {
@@ -148,11 +155,16 @@ fn take<Cell: AsRef<str>>(names: &[String], rows: &[Vec<Cell>], place: &str, pas
         let cache = word(row, caches).and_then(|caches| caches.rsplit(':').next()?.parse().ok());
         let last_cache = cache.map(|cache| *last_caches.entry(cache).or_insert(number_of));
         topology.cpus.insert(number_of, Cpu { core, package, node, last_cache });
-        if word(row, online).is_none_or(|word| !matches!(word.as_str(), "no" | "N")) {
-            topology.online.insert(number_of);
-        }
+        topology.online.insert(number_of);
     }
     topology.place = place.to_owned();
+    for cpu in &off {
+        topology.cpus.remove(cpu);
+    }
+    let off: CpuSet = off.into_iter().collect();
+    if !off.is_empty() {
+        pasted.quote("CPUs that are off", "", &off.to_string(), place.to_owned());
+    }
 }
 
 #[cfg(test)]
@@ -190,9 +202,10 @@ mod tests {
     }
 
     #[test]
-    fn columns_stand_in_any_order_and_a_cpu_that_is_off_has_none() {
+    fn columns_stand_in_any_order_and_a_cpu_that_is_off_is_none() {
         let topology = of("NODE ONLINE CORE CPU MODELNAME MAXMHZ\n0 yes 0 0 Intel(R) Xeon(R) 3200.0\n\
-                           0 yes 0 1 Intel(R) Xeon(R) 3200.0\n- no - 2 - -\n1 yes 1 3 Intel(R) Xeon(R) 3200.0\n");
+                           0 yes 0 1 Intel(R) Xeon(R) 3200.0\n- no - 2 - -\n1 yes 1 3 Intel(R) Xeon(R) 3200.0\n\
+                           1 no 1 4 Intel(R) Xeon(R) 3200.0\n");
         assert_eq!((topology.online.to_string(), topology.cpus.len()), ("0-1,3".to_owned(), 3));
         assert_eq!((topology.of_core(0).to_string(), topology.nodes().len()), ("0-1".to_owned(), 2));
     }

@@ -27,7 +27,20 @@ pub(super) fn line(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let stamped = message(line);
     let complaint = Complaint::of(stamped.unwrap_or(line));
     // Without a stamp only a line that begins as one of the kernel's does is one.
-    let begins = ["tsc: ", "clocksource: ", "kvm: ", "kvm [", "watchdog: ", "rcu: ", "INFO: task ", "Out of memory: "];
+    let begins = [
+        "tsc: ",
+        "clocksource: ",
+        "kvm: ",
+        "kvm [",
+        "watchdog: ",
+        "rcu: ",
+        "INFO: task ",
+        "Out of memory: ",
+        "Memory cgroup out of memory: ",
+        "mce: [",
+        "x86/split lock",
+        "workqueue: ",
+    ];
     if stamped.is_none() && !(complaint.is_some() && begins.iter().any(|begin| line.starts_with(begin))) {
         return 0;
     }

@@ -2,7 +2,7 @@
 //!
 //! Sources: virsh(1), schedinfo and domstats, libvirt 9.0; Documentation/admin-guide/cgroup-v2.rst, Linux 6.12 (cpu.max, cpu.stat).
 
-use super::{Pasted, Text, named};
+use super::{Pasted, Text, balloon, named};
 use crate::machine::{Fact, Gauge, GaugeKind, Quota, Throttled};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,7 +88,7 @@ pub(super) fn cpu_max(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
 /// `Domain: 'web'` and `vcpu.0.time=..` below it: how long each vCPU waited for a CPU, by what it ran and waited since it began.
 pub(super) fn domstats(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let Some(name) = text.at(at).strip_prefix("Domain:").map(|rest| rest.trim().trim_matches('\'')) else { return 0 };
-    let mut end = at + 1;
+    let (mut end, mut current) = (at + 1, None);
     // Ran, waited, and where it stands.
     let mut vcpus: BTreeMap<u32, (Option<f64>, Option<f64>, usize)> = BTreeMap::new();
     while let Some((key, value)) = text.at(end).split_once('=') {
@@ -97,7 +97,11 @@ pub(super) fn domstats(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
             break;
         }
         let parts: Vec<&str> = key.split('.').collect();
-        if let ["vcpu", vcpu, what] = parts.as_slice()
+        if let ["balloon", what] = parts.as_slice() {
+            balloon::value(what, name, value, text.place(end), pasted);
+        } else if key == "vcpu.current" {
+            current = value.parse::<u32>().ok().filter(|count| *count <= base::cpus::MOST_CPUS);
+        } else if let ["vcpu", vcpu, what] = parts.as_slice()
             && let (Ok(vcpu), Ok(ns)) = (vcpu.parse::<u32>(), value.parse::<f64>())
             && vcpu < base::cpus::MOST_CPUS
         {
@@ -118,7 +122,7 @@ pub(super) fn domstats(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
     pasted.domain = name.to_owned();
     let count = vcpus.keys().next_back().map(|last| last + 1);
     if let Some(domain) = pasted.named() {
-        domain.vcpus = domain.vcpus.max(count);
+        domain.vcpus = domain.vcpus.max(count).max(current);
     }
     for (vcpu, told) in vcpus {
         if let (Some(ran), Some(waited), line) = told

@@ -10,6 +10,7 @@
 //! ```
 //! A block is known by its header, never by the file's name, and a line that no block takes is counted and shown, not guessed.
 
+mod balloon;
 mod boot;
 mod counters;
 mod cpus;
@@ -39,7 +40,7 @@ mod xml;
 
 use crate::budget;
 use crate::machine::ovsdb::Tables;
-use crate::machine::{Domain, Fact, Gauge, GaugeKind, Machine, Nic, NicKind, Throttled};
+use crate::machine::{Domain, Fact, Gauge, GaugeKind, Machine, Nic, NicKind, Quoted, Throttled};
 use base::number::many;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -176,6 +177,16 @@ impl Pasted {
         }
     }
 
+    /// Keeps a value that no question uses in the words of its program.
+    fn quote(&mut self, what: &str, subject: &str, value: &str, place: String) {
+        if self.machine.quoted.len() < budget::QUOTED_VALUES {
+            let [what, subject, value] = [what, subject, value].map(str::to_owned);
+            self.machine.quoted.push(Quoted { what, subject, value, place });
+        } else {
+            self.leave_out("values that no question uses beyond the first", budget::QUOTED_VALUES);
+        }
+    }
+
     /// Notes what could not be read, as long as people might read that.
     fn unread(&mut self, sentence: String) {
         if self.machine.unread.len() < budget::UNREAD_SENTENCES {
@@ -243,8 +254,10 @@ const BLOCKS: &[Block] = &[
     limits::cpu_stat,
     limits::cpu_max,
     limits::domstats,
+    balloon::stat,
     limits::schedstat,
     proxmox::command,
+    proxmox::container,
     proxmox::config,
     pressure::lines,
     memory::meminfo,

@@ -178,7 +178,7 @@ fn named_mask(name: &str, set: Fact<CpuSet>, pasted: &mut Pasted) -> usize {
 
 /// Commands of virsh whose output is of the domain that they name.
 const NAME_A_DOMAIN: &[&str] =
-    &["vcpupin", "emulatorpin", "iothreadpin", "iothreadinfo", "dumpxml", "vcpuinfo", "schedinfo"];
+    &["vcpupin", "emulatorpin", "iothreadpin", "iothreadinfo", "dommemstat", "dumpxml", "vcpuinfo", "schedinfo"];
 
 /// A `virsh` command: what follows is of the domain that it names. One that pins says where somebody wanted the thread.
 pub(super) fn command(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
@@ -188,6 +188,8 @@ pub(super) fn command(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
     }
     let mut words = text.at(at).split_whitespace().skip_while(|word| !word.ends_with("virsh"));
     words.next();
+    // Its own prompt: `virsh # vcpuinfo web`.
+    let mut words = words.skip_while(|word| *word == "#");
     let Some(asked) = words.next().filter(|word| NAME_A_DOMAIN.contains(word)) else { return 0 };
     // A comment behind the command is none of it.
     let mut words = words.take_while(|word| !word.starts_with('#')).filter(|word| !word.starts_with('-'));

@@ -1,4 +1,4 @@
-//! `qm config ID` of Proxmox VE: a VM's whole definition, a key and its value a line.
+//! `qm config ID` of Proxmox VE: a VM's whole definition, a key and its value a line; and `pct config ID`, that of a container.
 //!
 //! ```text
 //! cores: 8
@@ -6,11 +6,11 @@
 //! ide0: local-zfs:vm-101-disk-1,cache=writeback,size=120G
 //! net0: e1000=BC:24:11:AA:BB:CC,bridge=vmbr0
 //! ```
-//! What is not there has Proxmox's default: a CPU model by name, one socket of one core, no cache, threads of QEMU for disks. Source: qm.conf(5),
-//! Proxmox VE 8.2.
+//! What is not there has Proxmox's default: a CPU model by name, one socket of one core, no cache, threads of QEMU for disks. Sources: qm.conf(5) and
+//! pct.conf(5), Proxmox VE 8.2.
 
 use super::{Pasted, Text};
-use crate::machine::{Disk, Fact, GuestTopology, Interface};
+use crate::machine::{Disk, Fact, GaugeKind, GuestTopology, Interface};
 use base::CpuSet;
 use std::collections::BTreeMap;
 
@@ -18,23 +18,86 @@ use std::collections::BTreeMap;
 const USUAL: &[&str] =
     &["boot", "cores", "memory", "net0", "numa", "ostype", "scsihw", "smbios1", "sockets", "vmgenid"];
 
+/// The same of a container.
+const OF_CONTAINERS: &[&str] = &[
+    "arch",
+    "cores",
+    "cpulimit",
+    "cpuunits",
+    "features",
+    "hostname",
+    "memory",
+    "mp0",
+    "net0",
+    "ostype",
+    "rootfs",
+    "swap",
+    "unprivileged",
+];
+
+/// What only containers have.
+const ONLY_CONTAINERS: [&str; 4] = ["hostname", "rootfs", "swap", "unprivileged"];
+
 /// Keys of disks that a guest works on; those of firmware and of CDs are none.
 const BUSES: &[&str] = &["ide", "sata", "scsi", "virtio"];
 
 /// What Proxmox shows of Hyper-V to a guest whose type is a Windows, from qm.conf's `ostype` on (PVE/QemuServer/CPUConfig.pm).
 const OF_WINDOWS: [&str; 6] = ["relaxed", "vapic", "spinlocks", "vpindex", "synic", "stimer"];
 
-/// `qm config 101`: what follows is of that VM.
+/// `qm config 101`, `pct config 101`, or the file of either: what follows is of that VM or container.
 pub(super) fn command(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let Some(id) = asked(text.at(at)) else { return 0 };
     pasted.domain = id.to_string();
     1
 }
 
-/// The lines behind that, or pasted without it.
-pub(super) fn config(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+/// A key and its value, and the line.
+type Pairs<'a> = BTreeMap<&'a str, (usize, &'a str)>;
+
+fn pairs<'a>(text: &Text<'a>, at: usize) -> Pairs<'a> {
     let lines = (at..text.lines.len()).map_while(|line| Some((line, pair(text.at(line))?)));
-    let pairs: BTreeMap<&str, (usize, &str)> = lines.map(|(line, (key, value))| (key, (line, value))).collect();
+    lines.map(|(line, (key, value))| (key, (line, value))).collect()
+}
+
+/// Whether a definition is a container's: a card is one end of a pair, and there is a file system instead of disks.
+fn is_container(pairs: &Pairs<'_>) -> bool {
+    let is_veth = |(key, (_, value)): (&&str, &(usize, &str))| {
+        key.strip_prefix("net").is_some_and(is_number) && values(value).1.get("type") == Some(&"veth")
+    };
+    let is_own = ONLY_CONTAINERS.iter().any(|key| pairs.contains_key(*key)) || pairs.iter().any(is_veth);
+    is_own && OF_CONTAINERS.iter().filter(|key| pairs.contains_key(**key)).count() >= 4
+}
+
+/// A container: no VM, so that its values stand as they are.
+pub(super) fn container(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let pairs = pairs(text, at);
+    if !is_container(&pairs) {
+        return 0;
+    }
+    let id = Some(pasted.domain.as_str()).filter(|id| is_number(id));
+    let host = pairs.get("hostname").map(|(_, name)| *name);
+    let name = ["container", id.unwrap_or_default(), host.unwrap_or_default()];
+    let name = name.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    pasted.unread(format!(
+        "{name} is no VM: it runs on the host's kernel without KVM ({}); its limits are shown, and nothing else of it is judged",
+        text.place(at)
+    ));
+    for (key, (line, value)) in &pairs {
+        match (*key, value.parse::<f64>()) {
+            // 0 is no limit.
+            ("cpulimit", Ok(cpus)) if cpus > 0.0 => {
+                pasted.gauge(GaugeKind::VcpuQuota, &name, cpus, text.place(*line));
+            }
+            ("memory" | "swap", Ok(_)) => pasted.quote(key, &name, &format!("{value} MiB"), text.place(*line)),
+            _ => pasted.quote(key, &name, value, text.place(*line)),
+        }
+    }
+    pairs.values().map(|(line, _)| line + 1).max().unwrap_or(at) - at
+}
+
+/// The lines of a VM, or pasted without the command.
+pub(super) fn config(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let pairs = pairs(text, at);
     let end = pairs.values().map(|(line, _)| line + 1).max().unwrap_or(at);
     if USUAL.iter().filter(|key| pairs.contains_key(**key)).count() < 4 {
         return 0;
@@ -75,16 +138,24 @@ pub(super) fn config(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     end - at
 }
 
-/// `cores: 8`; keys are words of small letters and digits.
+/// `cores: 8`; keys are words of small letters and digits, and those that LXC itself knows begin with its name.
 fn pair(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.split_once(": ")?;
-    let is_key = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    let is_word = |key: &str| key.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    let is_key = !key.is_empty() && is_word(key) || key.starts_with("lxc.");
     is_key.then_some((key, value.trim()))
 }
 
-/// The number in `qm config 101`.
+/// The number in `qm config 101` or `/etc/pve/lxc/101.conf`.
 fn asked(line: &str) -> Option<u32> {
-    line.split_once("qm config ")?.1.split_whitespace().next()?.parse().ok()
+    const COMMANDS: [&str; 2] = ["qm config ", "pct config "];
+    const FOLDERS: [&str; 2] = ["/qemu-server/", "/lxc/"];
+    let behind = |names: &[&str]| names.iter().find_map(|name| line.split_once(name)).map(|(_, rest)| rest);
+    let number = match behind(&COMMANDS) {
+        Some(rest) => rest.split_whitespace().next()?,
+        None => line.split_once("/etc/pve").and_then(|_| behind(&FOLDERS))?.split_once(".conf")?.0,
+    };
+    number.parse().ok()
 }
 
 /// The first value and the others by their keys.
@@ -141,6 +212,25 @@ fn is_number(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::paste::read;
+
+    #[test]
+    fn a_container_is_no_vm_whatever_says_so() {
+        let usual = "arch: amd64\ncores: 2\nmemory: 512\nostype: debian\n";
+        for own in [
+            "rootfs: local:subvol-7-disk-0,size=8G",
+            "net0: name=eth0,bridge=vmbr0,type=veth",
+            "cpulimit: 0.5\nswap: 0",
+        ] {
+            let text = format!("# cat /etc/pve/lxc/107.conf\n{usual}{own}\nlxc.idmap: u 0 100000 1005\n");
+            let machine = read(&[("t".to_owned(), text)]);
+            assert_eq!(machine.sources[0].2, 0, "{own}: {:?}", machine.strange);
+            assert!(machine.domains.is_empty() && machine.unread[0].starts_with("container 107 is no VM"), "{own}");
+            assert!(machine.quoted.iter().any(|told| told.what == "memory" && told.value == "512 MiB"), "{own}");
+            assert_eq!(machine.gauges.len(), usize::from(own.contains("cpulimit")), "{own}");
+        }
+        let vm = read(&[("t".to_owned(), format!("{usual}net0: virtio=BC:24:11:AA:BB:CC,bridge=vmbr0\n"))]);
+        assert_eq!(vm.domains.len(), 1, "a VM has none of a container's keys");
+    }
 
     #[test]
     fn a_definition_is_read_whole() {

@@ -36,6 +36,10 @@ pub(super) fn table(models: &[Model]) -> Table {
                 row(&what, &subject, &process.bytes.place, Some(value), "B", bytes(value));
             }
         }
+        for quoted in &model.machine.quoted {
+            let value = quoted.value.parse().ok();
+            row(&quoted.what, &quoted.subject, &quoted.place, value, "", quoted.value.clone());
+        }
         if model.pasted {
             for (path, setting) in &model.machine.settings {
                 let value = setting.value.trim().parse().ok();
@@ -44,7 +48,7 @@ pub(super) fn table(models: &[Model]) -> Table {
         }
         if model.machine.kernel_lines > 0 {
             let count = model.machine.kernel_lines as f64;
-            row("lines of the kernel's log", "no complaint in them", "", Some(count), "lines", rate(count));
+            row("lines of the kernel's log", "others, not judged", "", Some(count), "lines", rate(count));
         }
     }
     table

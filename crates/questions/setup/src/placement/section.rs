@@ -5,7 +5,7 @@ use super::model::Model;
 use super::proposal::{Advice, Verdict};
 use super::{figure, host, hypotheses, preemptors, rivals, tables};
 use crate::placements::placements;
-use ::host::machine::{NicKind, Role, Topology};
+use ::host::machine::{Domain, NAMED_OR_HOST_MODEL, NicKind, Role, Topology};
 use base::in_order;
 use base::number::{duration, list, many};
 use base::shell::quoted;
@@ -65,13 +65,18 @@ fn about(model: &Model) -> Vec<String> {
     let (machine, topology) = (&model.machine, &model.machine.topology);
     let count = |wanted: fn(&Role) -> bool| machine.threads.iter().filter(|thread| wanted(&thread.role)).count() as u64;
     let cpus = topology_of(topology);
+    // A VM of which nobody told a vCPU has some nevertheless.
+    let vcpus = match count(|role| matches!(role, Role::Vcpu(_))) {
+        0 if !machine.domains.is_empty() => "an unknown number of vCPUs".to_owned(),
+        vcpus => many(vcpus, "vCPU"),
+    };
     // Who read no process has not counted VMs.
     let is_counted = machine.lists_processes || !machine.domains.is_empty() || !machine.threads.is_empty();
     let vms = match is_counted {
         true => format!(
             "{} with {}, {}",
             many(machine.domains.len() as u64, "VM"),
-            many(count(|role| matches!(role, Role::Vcpu(_))), "vCPU"),
+            vcpus,
             many(count(|role| matches!(role, Role::Vhost)), "vhost thread"),
         ),
         false => "no process was read, so its VMs are not known".to_owned(),
@@ -182,7 +187,8 @@ fn untold(models: &[Model]) -> String {
     let has = |kinds: &[GaugeKind]| machine.gauges.iter().any(|gauge| kinds.contains(&gauge.kind));
     let memory = has(&[GaugeKind::MemoryAvailable, GaugeKind::SwappedIn, GaugeKind::PressureSome])
         || !machine.vm_memory.is_empty()
-        || !machine.process_memory.is_empty();
+        || !machine.process_memory.is_empty()
+        || machine.quoted.iter().any(|quoted| quoted.what.starts_with("balloon."));
     let disks =
         has(&[GaugeKind::DiskBusy, GaugeKind::DiskRead, GaugeKind::PressureSome]) || !machine.total_use.is_empty();
     let interrupts = !machine.irqs.is_empty() || !machine.cpu_use.is_empty();
@@ -255,6 +261,16 @@ fn unknown(model: &Model) -> Vec<Unknown> {
             );
             say("vcpus", Some(f64::from(least)), "vCPUs", text);
         }
+    }
+    let is_told = |domain: &&Domain| domain.cpu_mode.as_ref().is_some_and(|mode| mode.value == NAMED_OR_HOST_MODEL);
+    for domain in machine.domains.iter().filter(is_told).take(8) {
+        let name = &domain.name;
+        let text = format!(
+            "Whether {name} gets the host's CPU model is unknown: QEMU was started with {NAMED_OR_HOST_MODEL}, which look alike \
+             there; also paste `virsh dumpxml {}`.",
+            quoted(name)
+        );
+        say("cpu_mode", None, "", text);
     }
     if !machine.process_memory.is_empty() && machine.domains.iter().any(|domain| domain.pid.is_none()) {
         let pids: Vec<String> = machine.process_memory.iter().take(8).map(|process| process.pid.to_string()).collect();

@@ -86,7 +86,7 @@ fn sentence(counted: &Counted) -> String {
     let total = match counted.by {
         Counter::PerfKvmStat => many(total, what),
         Counter::KvmStat | Counter::PerfStat | Counter::Debugfs => {
-            many(largest.len() as u64, "kind of event").replace("kind of events", "kinds of event")
+            many(counted.rows.len() as u64, "kind of event").replace("kind of events", "kinds of event")
         }
     };
     format!("{} on {machine} counted {total} ({path}): {}.", counted.by.name(), list(&said))

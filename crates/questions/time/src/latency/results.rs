@@ -45,7 +45,12 @@ fn measured(case: &Case, file: &SampleFile) -> String {
         Some((head, parts)) => format!(" {program} says of the sample that stopped it: {head}; {}.", parts.join("; ")),
         None => String::new(),
     };
+    let said = file.said.as_ref().map_or(String::new(), |said| format!(" {said}."));
+    let analysis = format!("{said}{analysis}");
     let machine = &file.machine;
+    if let Some(nothing) = file.nothing.as_ref().filter(|_| count == 0) {
+        return format!("{program} on {machine} {nothing} ({path}).");
+    }
     match (count, longest.is_some()) {
         (0, true) => format!("The longest latency that {program} measured on {machine} is {of} ({path}).{analysis}"),
         (0, false) => format!("{program} on {machine} measured nothing ({path})."),
@@ -76,7 +81,10 @@ fn counted(file: &SampleFile) -> (u64, &'static str) {
         }
         return (cycles.into_values().fold(0, u64::saturating_add), "cycle");
     }
-    (file.samples.iter().fold(0, |sum, samples| sum.saturating_add(samples.count)), "sample")
+    // What osnoise counts interferes with its thread: it takes no sample of the rest of the time.
+    let is_noise = file.samples.iter().all(|samples| samples.source == Source::Osnoise);
+    let what = if is_noise { "interference" } else { "sample" };
+    (file.samples.iter().fold(0, |sum, samples| sum.saturating_add(samples.count)), what)
 }
 
 /// `A guest that spins took 9,950 interrupts of 10,000 from outside on L0, 50 merged (run/irq.json): from edge to handler min 4.1 us, mean

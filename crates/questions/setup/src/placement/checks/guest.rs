@@ -6,7 +6,7 @@ use base::number::{list, many};
 use base::shell::quoted;
 use base::{Evidence, Severity};
 use facts::rule::Hit;
-use host::machine::Domain;
+use host::machine::{Domain, NAMED_OR_HOST_MODEL};
 
 fn whole(model: &Model) -> impl Iterator<Item = (&Domain, &str)> {
     model.machine.domains.iter().filter_map(|domain| Some((domain, domain.whole.as_deref()?)))
@@ -55,7 +55,7 @@ pub(crate) fn cpu_mode(model: &Model) -> Vec<Hit> {
     let hits = model.machine.domains.iter().filter_map(|domain| {
         let told = domain.cpu_mode.as_ref().map(|mode| (mode.value.as_str(), mode.place.as_str()));
         let (mode, place) = told.or_else(|| Some(("none", domain.whole.as_deref()?)))?;
-        let named = !matches!(mode, "host-passthrough" | "host-model" | "maximum");
+        let named = !matches!(mode, "host-passthrough" | "host-model" | "maximum" | NAMED_OR_HOST_MODEL);
         named.then(|| {
             let title = format!("{} does not get the host's CPU model (mode {mode})", domain.name);
             let hit = Hit::new(&domain.name, Severity::Low, title).of_domain(&domain.name);

@@ -8,6 +8,7 @@ mod goals;
 mod helpers;
 pub(super) mod interrupts;
 mod moments;
+mod noise;
 mod samples;
 mod stages;
 mod steal;
@@ -30,6 +31,7 @@ pub const TABLES: &[&TableSpec] = &[
     &steal::STEAL,
     &definitions::DEFINITIONS,
     &samples::SAMPLES,
+    &noise::NOISE,
     &interrupts::INTERRUPTS,
     &attributed::ATTRIBUTED,
     &cache_use::CACHE_USE,
@@ -52,6 +54,7 @@ pub(super) fn tables(measured: &[Measured<'_>], case: &Case) -> Vec<Table> {
         detail(steal::steal(case)),
         definitions::definitions(measured),
         samples::samples(case),
+        noise::noise(case),
         interrupts::interrupts(case),
         attributed::attributed(case),
         cache_use::cache_use(case),
