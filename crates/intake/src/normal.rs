@@ -233,36 +233,62 @@ fn undo_diff(lines: &mut [Line]) -> bool {
     true
 }
 
-/// Takes off the numbers that `grep -n` and `cat -n` put before lines: several in a row that ascend.
+/// Takes off the numbers that `grep -n` and `cat -n` put before lines, and editors with blanks behind: several in a row that ascend.
 fn unnumber(lines: &mut [Line]) -> bool {
-    fn number(line: &str) -> Option<(u64, &str)> {
-        let bare = line.trim_start();
-        let end = bare.find(|letter: char| !letter.is_ascii_digit())?;
-        let rest = &bare[end..];
-        let text = rest
-            .strip_prefix([':', '\t', '|'])
-            .or_else(|| rest.strip_prefix('-').filter(|rest| rest.starts_with(' ')))?;
-        Some((bare[..end].parse().ok()?, text))
-    }
-    let numbers: Vec<Option<u64>> = lines.iter().map(|line| number(&line.text).map(|(number, _)| number)).collect();
+    let changed = take_numbers(lines, &[':', '\t', '|']);
+    changed || take_numbers(lines, &[':', '\t', '|', ' '])
+}
+
+/// The number that a line begins with, and the text behind one of these marks.
+fn numbered<'a>(line: &'a str, marks: &[char]) -> Option<(u64, &'a str)> {
+    let bare = line.trim_start();
+    let end = bare.find(|letter: char| !letter.is_ascii_digit())?;
+    let rest = &bare[end..];
+    let text = rest.strip_prefix(marks).or_else(|| rest.strip_prefix('-').filter(|rest| rest.starts_with(' ')))?;
+    Some((bare[..end].parse().ok()?, text))
+}
+
+fn take_numbers(lines: &mut [Line], marks: &[char]) -> bool {
+    let number = |line: &Line| numbered(&line.text, marks).map(|(number, _)| number);
+    let numbers: Vec<Option<u64>> = lines.iter().map(number).collect();
+    let by_blanks = marks.contains(&' ');
     let (mut at, mut changed) = (0, false);
     while at < lines.len() {
         let ascends =
             |pair: &[Option<u64>]| matches!(pair, [Some(one), Some(next)] if next > one && next - one < 1_000);
         let run = 1 + numbers[at..].windows(2).take_while(|pair| ascends(pair)).count();
+        let begins = |line: &Line, is_one: fn(&str) -> bool| {
+            numbered(&line.text, marks).is_some_and(|(_, text)| is_one(text.trim_start()))
+        };
         // Samples of programs (`0:  12:  77`) and /proc/interrupts have numbers behind the colon.
         let is_mark = |line: &Line| {
-            let word = |text: &str| text.trim_start().starts_with(|letter: char| !letter.is_ascii_digit());
-            number(&line.text).is_some_and(|(_, text)| line.text.contains('\t') || text.is_empty() || word(text))
+            let is_empty = numbered(&line.text, marks).is_some_and(|(_, text)| text.is_empty());
+            line.text.contains('\t')
+                || is_empty
+                || begins(line, |text| text.starts_with(|letter: char| !letter.is_ascii_digit()))
         };
-        // Every line of a text that was numbered has its number, and some of them have words.
-        let counts_lines = run >= NUMBERED
-            && numbers[at..at + run].windows(2).all(|pair| matches!(pair, [Some(one), Some(next)] if next - one == 1))
-            && lines[at..at + run].iter().any(is_mark)
-            && numbers[at] == Some(1);
-        if numbers[at].is_some() && run >= NUMBERED && (counts_lines || lines[at..at + run].iter().all(is_mark)) {
+        let counts =
+            numbers[at..at + run].windows(2).all(|pair| matches!(pair, [Some(one), Some(next)] if next - one == 1));
+        let run_of = &lines[at..at + run];
+        let is_numbered = match by_blanks {
+            // Every line of a text that was numbered has its number, and some of them have words.
+            false => run_of.iter().all(is_mark) || counts && numbers[at] == Some(1) && run_of.iter().any(is_mark),
+            // Rows of programs begin with ids and blanks, too: below their heads, or with more numbers. Markup never does.
+            true => {
+                let is_alone = at == 0 || lines[at - 1].text.trim().is_empty();
+                let is_word = |text: &str| {
+                    text.starts_with(|letter: char| letter.is_ascii_alphabetic() || "$[]{}/\"".contains(letter))
+                        || text.starts_with("# ")
+                };
+                let words = run_of.iter().filter(|line| begins(line, is_word));
+                let markup = run_of.iter().filter(|line| begins(line, |text| text.starts_with('<')));
+                let is_markup = markup.count() * 2 > run;
+                counts && (is_markup || is_alone && numbers[at] == Some(1) && words.count() == run)
+            }
+        };
+        if numbers[at].is_some() && run >= NUMBERED && is_numbered {
             for line in &mut lines[at..at + run] {
-                line.text = number(&line.text).map_or_else(String::new, |(_, text)| text.to_owned());
+                line.text = numbered(&line.text, marks).map_or_else(String::new, |(_, text)| text.to_owned());
             }
             changed = true;
         }
@@ -327,6 +353,14 @@ mod tests {
         let samples = "0: 12: 77\n1: 13: 78\n2: 14: 79\n";
         assert_eq!(texts(samples).len(), 3);
         assert!(texts(samples)[0].starts_with("0:"));
+        let edited = "I wrote\n  9 <domain>\n 10   <name>a</name>\n 11: </domain>\n";
+        assert_eq!(texts(edited), ["I wrote", "<domain>", "  <name>a</name>", " </domain>"]);
+        assert_eq!(texts("1 $ lscpu\n2 CPU(s): 4\n3 Vendor ID: x\n")[1], "CPU(s): 4");
+        for rows in
+            ["PID USER\n 1 root x\n 2 root y\n 3 root z\n", "1 2 a\n2 3 b\n3 4 c\n", "1 #59 a\n2 #59 b\n3 #59 c\n"]
+        {
+            assert_eq!(texts(rows).join("\n") + "\n", rows, "rows of programs begin with ids");
+        }
         assert_eq!(texts(" 24: 1 2 x\n 25: 3 4 x\n 26: 5 6 x\n")[0], " 24: 1 2 x", "of /proc/interrupts");
     }
 }

@@ -35,12 +35,19 @@ const fn kind(
 const STARVED: &str =
     "RCU's own thread did not get a CPU for many seconds; inside a guest most often a vCPU that the host did not run";
 
+/// What to ask of a VM that KVM gave up on.
+const STOPPED: &str = "dmesg | grep -i kvm; uname -r; virsh domstate DOMAIN --reason   # what was where it stopped; the lines below it have the registers";
+
+/// What the kernel did to a VM for want of memory; of the last name, that of Proxmox.
+const KILLED: &str = "memory ran out, of the host or of a group, and the kernel killed a QEMU: its VM is gone";
+
 /// What to ask of a group without memory.
 const GROUP: &str = "grep . /sys/fs/cgroup/GROUP/memory.max /sys/fs/cgroup/GROUP/memory.events   # GROUP: the line `oom-kill:` names it";
 
 /// Sources: Linux 6.12, kernel/time/clocksource.c and arch/x86/kernel/tsc.c; kernel/watchdog.c; kernel/rcu/tree_stall.h; kernel/hung_task.c;
 /// kernel/sched/rt.c; kernel/time/hrtimer.c; kernel/events/core.c; arch/x86/kernel/nmi.c; mm/oom_kill.c; arch/x86/kvm/x86.c;
-/// arch/x86/kvm/vmx/vmx.c and capabilities; drivers/thermal/intel/therm_throt.c; kernel/workqueue.c; arch/x86/kernel/cpu/mce/core.c and
+/// arch/x86/kvm/vmx/vmx.c and capabilities; drivers/thermal/intel/therm_throt.c; kernel/workqueue.c;
+/// Documentation/virt/kvm/api.rst, KVM_EXIT_INTERNAL_ERROR; arch/x86/kernel/cpu/mce/core.c and
 /// bus_lock.c.
 pub const COMPLAINTS: &[ComplaintKind] = &[
     kind(
@@ -98,28 +105,21 @@ pub const COMPLAINTS: &[ComplaintKind] = &[
         "grep . /proc/pressure/*; iostat -x 1 5   # what is waited for",
     ),
     kind(
-        &["memory cgroup out of memory", "(qemu"],
+        &["out of memory: killed process", "(qemu-system"],
         true,
-        "a group reached the limit of its memory, and the kernel killed a QEMU: its VM is gone",
-        GROUP,
-    ),
-    kind(
-        &["memory cgroup out of memory", "(kvm)"],
-        true,
-        "a group reached the limit of its memory, and the kernel killed a QEMU: its VM is gone",
-        GROUP,
-    ),
-    kind(
-        &["out of memory: killed process", "(qemu"],
-        true,
-        "the host had no memory left and killed a QEMU: its VM is gone",
+        KILLED,
         "free -m; grep . /proc/pressure/memory   # how much is left now",
     ),
-    // Proxmox calls it so.
+    kind(
+        &["out of memory: killed process", "(qemu-kvm)"],
+        true,
+        KILLED,
+        "free -m; grep . /proc/pressure/memory   # how much is left now",
+    ),
     kind(
         &["out of memory: killed process", "(kvm)"],
         true,
-        "the host had no memory left and killed a QEMU: its VM is gone",
+        KILLED,
         "free -m; grep . /proc/pressure/memory   # how much is left now",
     ),
     kind(
@@ -165,9 +165,34 @@ pub const COMPLAINTS: &[ComplaintKind] = &[
         "turbostat --show Core,CPU,Bzy_MHz,CoreTmp -i 5   # how fast they run",
     ),
     kind(
-        &["hardware error"],
+        &["kvm internal error. suberror: 1"],
         true,
-        "the processor or the memory reported an error of the hardware",
+        "KVM could not emulate an instruction of the guest, and stopped the VM",
+        STOPPED,
+    ),
+    kind(
+        &["kvm internal error. suberror: 2"],
+        true,
+        "an exception met another one that KVM could not handle, and stopped the VM",
+        STOPPED,
+    ),
+    kind(
+        &["kvm internal error. suberror: 3"],
+        true,
+        "an exit came while an interrupt or exception was being delivered, for a reason that KVM cannot go on from: it stopped the VM",
+        STOPPED,
+    ),
+    kind(&["kvm internal error"], true, "KVM met what it cannot go on from, and stopped the VM", STOPPED),
+    kind(
+        &["tsc frequency mismatch"],
+        false,
+        "the guest expects another rate of the TSC than this host's, and the processor cannot scale it: the guest's time goes at the wrong speed where it reads the TSC",
+        "grep -c -w tsc_scaling /proc/cpuinfo   # 0: start the VM anew here, or move it to hosts whose TSC has one rate",
+    ),
+    kind(
+        &["[hardware error]"],
+        true,
+        "the hardware reported an error: of the processor, the memory or a card",
         "ras-mc-ctl --errors; journalctl -k | grep -i -A4 'hardware error'   # which CPU or module, and how often",
     ),
     kind(
@@ -235,7 +260,7 @@ mod tests {
             ("rcu: INFO: rcu_sched detected stalls on CPUs/tasks:", "rcu"),
             ("INFO: task qemu-kvm:4242 blocked for more than 120 seconds.", "blocked for more than"),
             ("Out of memory: Killed process 77 (qemu-kvm) total-vm:1kB", "out of memory: killed process"),
-            ("mce: [Hardware Error]: Machine check events logged", "hardware error"),
+            ("mce: [Hardware Error]: Machine check events logged", "[hardware error]"),
             (
                 "x86/split lock detection: #AC: CPU 0/KVM/77 took a split_lock trap at address: 0x1",
                 "split lock detection",

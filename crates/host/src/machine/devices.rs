@@ -38,6 +38,10 @@ pub struct Nic {
     pub offloads: BTreeMap<String, Fact<bool>>,
     /// Queues switched on and how many there could be (`ethtool -l`), by `combined`, `rx`, `tx`.
     pub channels: BTreeMap<String, (Fact<u32>, u32)>,
+    /// Packets that its rings hold and could hold (`ethtool -g`), by `rx`, `tx`.
+    pub rings: BTreeMap<String, (Fact<u32>, u32)>,
+    /// What it counted (`ethtool -S`): the first look at it and the last.
+    pub counters: Vec<Fact<BTreeMap<String, u64>>>,
 }
 
 /// What a network device is.

@@ -53,6 +53,8 @@ pub struct Domain {
     pub by_command: bool,
     /// Proxmox's number of it, where its own definition was read; 0: not told.
     pub proxmox: Option<u32>,
+    /// Its namespace and name, where KubeVirt's own definition was read.
+    pub kubevirt: Option<(String, String)>,
     /// Names that OpenStack has for it and its flavour.
     pub nova: Option<Nova>,
     /// The file from which QEMU takes further options, as Incus and LXD start it.
@@ -234,6 +236,7 @@ impl Domain {
         self.shared_memory |= told.shared_memory;
         self.by_command |= told.by_command;
         replace(&mut self.proxmox, told.proxmox);
+        replace(&mut self.kubevirt, told.kubevirt);
         replace(&mut self.nova, told.nova);
         replace(&mut self.read_config, told.read_config);
         replace(&mut self.windows, told.windows);

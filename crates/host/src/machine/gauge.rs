@@ -30,6 +30,8 @@ pub enum GaugeKind {
     SwappedIn,
     SwappedOut,
     TasksBlocked,
+    /// Tasks that run or want to.
+    RunQueue,
     /// Some tasks waited (`some` of PSI).
     PressureSome,
     /// All tasks that were not idle waited at once (`full` of PSI).
@@ -60,6 +62,7 @@ impl GaugeKind {
             GaugeKind::SwappedIn => ("swapped in", "B/s"),
             GaugeKind::SwappedOut => ("swapped out", "B/s"),
             GaugeKind::TasksBlocked => ("tasks blocked", "tasks"),
+            GaugeKind::RunQueue => ("tasks that run or want to", "tasks"),
             GaugeKind::PressureSome => ("some tasks waited", "share"),
             GaugeKind::PressureFull => ("all tasks waited", "share"),
             GaugeKind::DiskBusy => ("disk busy", "share"),

@@ -41,6 +41,9 @@ impl Machine {
         if let Some(id) = groups().find_map(of_proxmox).or(domain.proxmox) {
             return Manager::Proxmox(id);
         }
+        if let Some((namespace, name)) = domain.kubevirt.clone() {
+            return Manager::KubeVirt { namespace, name };
+        }
         let in_pod = groups().any(|group| group.contains("kubepods"));
         if let Some((namespace, name)) = domain.name.split_once('_').filter(|_| in_pod) {
             return Manager::KubeVirt { namespace: namespace.to_owned(), name: name.to_owned() };

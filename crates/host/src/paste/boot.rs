@@ -2,12 +2,20 @@
 
 use super::{Pasted, Text};
 use crate::machine::booted_cpus;
+use std::collections::BTreeMap;
 
 /// Parameters that tell such a line from other lists of `key=value`.
 const PARAMETERS: &[&str] = &["BOOT_IMAGE=", "initrd=", "root=", "isolcpus=", "nohz_full=", "rcu_nocbs="];
 
 /// A line of parameters, most of which have values; sentences about parameters have other words between them.
 pub(super) fn line(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    // `uname -a`.
+    if text.at(at).starts_with("Linux ") && text.at(at).ends_with("GNU/Linux") {
+        let is_day = |word: &&str| ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].contains(word);
+        let told = text.at(at).split_whitespace().skip(2).take_while(|word| !is_day(word));
+        pasted.quote("kernel", "", &told.collect::<Vec<_>>().join(" "), text.place(at));
+        return 1;
+    }
     // `GRUB_CMDLINE_LINUX="..."`, or quoted within prose by Markdown.
     let line = text.at(at).trim_matches(['`', '"']);
     let line = line.split_once("=\"").map_or(line, |(_, parameters)| parameters);
@@ -16,6 +24,14 @@ pub(super) fn line(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let is_known = |word: &&str| PARAMETERS.iter().any(|parameter| word.starts_with(parameter));
     if !words.iter().any(is_known) || with_values * 2 <= words.len() {
         return 0;
+    }
+    let mut parameters: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for word in &words {
+        let (name, value) = word.split_once('=').unwrap_or((word, "set"));
+        parameters.entry(name).or_default().push(value);
+    }
+    for (name, values) in parameters {
+        pasted.quote("kernel parameter", name, &values.join(" and "), text.place(at));
     }
     let topology = &mut pasted.machine.topology;
     for (option, cpus) in [("isolcpus", &mut topology.isolated), ("nohz_full", &mut topology.nohz_full)] {

@@ -1,43 +1,7 @@
-//! `/proc/interrupts`, `/proc/softirqs` and `mpstat -P ALL`.
-//!
-//! One copy of a counter is a sum since boot and no rate; it is kept as counts.
+//! `mpstat -P ALL`, `sar -P ALL` and `sar -u`: how each CPU was used.
 
 use super::{Pasted, Text, totals};
-use crate::budget;
-use crate::machine::{CpuUse, Irq};
-use std::collections::BTreeMap;
-
-/// `CPU0 CPU1 ..` and the rows below it. A CPU that is off has no column.
-pub(super) fn interrupts(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
-    let cpus: Option<Vec<u32>> =
-        text.at(at).split_whitespace().map(|word| word.strip_prefix("CPU")?.parse().ok()).collect();
-    let most = base::cpus::MOST_CPUS as usize;
-    let Some(cpus) = cpus.filter(|cpus| (1..=most).contains(&cpus.len())) else { return 0 };
-    let last = cpus.iter().copied().max().unwrap_or(0);
-    pasted.count_cpus(last + 1, text.place(at));
-    let mut end = at + 1;
-    while let Some((name, rest)) = text.at(end).split_once(':') {
-        if name.is_empty() || name.contains(char::is_whitespace) {
-            break;
-        }
-        let counts: Vec<u64> = rest.split_whitespace().map_while(|word| word.parse().ok()).take(cpus.len()).collect();
-        if counts.is_empty() {
-            break;
-        }
-        let left = pasted.counters_left.checked_sub(counts.len());
-        pasted.counters_left = left.unwrap_or(pasted.counters_left);
-        if left.is_none() {
-            pasted.leave_out("interrupts behind the counters beyond the first", budget::IRQ_COUNTERS);
-        } else if let Ok(number) = name.parse::<u32>() {
-            let words: Vec<&str> = rest.split_whitespace().skip(counts.len()).collect();
-            let counts: BTreeMap<u32, u64> = cpus.iter().copied().zip(counts).collect();
-            let name = words.last().copied().unwrap_or_default().to_owned();
-            pasted.machine.irqs.push(Irq { number, name, counts, ..Irq::default() });
-        }
-        end += 1;
-    }
-    if end == at + 1 { 0 } else { end - at }
-}
+use crate::machine::CpuUse;
 
 /// `Linux 5.14.0 (kvm7)  11/28/2026  _x86_64_  (8 CPU)`, above what programs of sysstat print.
 pub(super) fn system(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
@@ -56,7 +20,11 @@ pub(super) fn mpstat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     };
     let mut end = at + 1;
     loop {
-        let cells: Vec<&str> = text.at(end).split_whitespace().collect();
+        let mut cells: Vec<&str> = text.at(end).split_whitespace().collect();
+        // Below a clock of twelve hours the word of averages stands for two.
+        if cells.first() == Some(&"Average:") && matches!(header.get(1), Some(&"AM" | &"PM")) {
+            cells.insert(1, "");
+        }
         if cells.len() != header.len() {
             break;
         }

@@ -163,7 +163,7 @@ fn take<Cell: AsRef<str>>(names: &[String], rows: &[Vec<Cell>], place: &str, pas
     }
     let off: CpuSet = off.into_iter().collect();
     if !off.is_empty() {
-        pasted.quote("CPUs that are off", "", &off.to_string(), place.to_owned());
+        pasted.quote("offline CPUs", "", &off.to_string(), place.to_owned());
     }
 }
 

@@ -135,27 +135,6 @@ pub(super) fn domstats(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
     end - at
 }
 
-/// `/proc/PID/schedstat`: ran, waited, turns.
-pub(super) fn schedstat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
-    let announced = named::announced(text.at(at));
-    let (file, line, told) = match (named::prefixed(text.at(at)), announced.as_slice()) {
-        (Some((file, told)), _) => (file, at, told),
-        (None, [file]) => (*file, at + 1, text.at(at + 1)),
-        _ => return 0,
-    };
-    let ids: Vec<i32> = file.split('/').filter_map(|part| part.parse().ok()).collect();
-    let numbers: Option<Vec<f64>> = told.split_whitespace().map(|word| word.parse().ok()).collect();
-    match (numbers.as_deref(), ids.last()) {
-        (Some([ran, waited, _]), Some(thread)) if file.ends_with("/schedstat") => {
-            if ran + waited > 0.0 {
-                pasted.gauge(GaugeKind::Waited, &format!("thread {thread}"), waited / (ran + waited), text.place(line));
-            }
-            line + 1 - at
-        }
-        _ => 0,
-    }
-}
-
 /// Quotas by their groups: what a group was told, else what libvirt was asked for, for the group of that domain.
 pub(super) fn finish(pasted: &mut Pasted) {
     let groups = std::mem::take(&mut pasted.group_quotas);

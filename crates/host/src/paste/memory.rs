@@ -209,6 +209,7 @@ const SAR: &[(&str, GaugeKind, f64)] = &[
     ("kbswpused", GaugeKind::SwapUsed, 1_024.0),
     ("pswpin/s", GaugeKind::SwappedIn, 4_096.0),
     ("pswpout/s", GaugeKind::SwappedOut, 4_096.0),
+    ("runq-sz", GaugeKind::RunQueue, 1.0),
     ("blocked", GaugeKind::TasksBlocked, 1.0),
 ];
 

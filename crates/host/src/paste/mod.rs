@@ -4,7 +4,8 @@
 //! lines of each text were understood. Recognized: `lscpu`, `lscpu -p`, `-e` and `-J`, `virsh vcpupin`, `vcpuinfo`, `emulatorpin`,
 //! `iothreadinfo`, domain XML, `top`, `ps`, `pidstat -t`, `taskset -acp`, `Cpus_allowed_list` of status files, `/proc/interrupts` and `softirqs`, `mpstat -P ALL`, `sar -u`, `vmstat`, `iostat -c`, `/proc/stat`, `numactl -H`,
 //! `/proc/cmdline`, `/proc/meminfo`, `/proc/pressure`, `free`, `numastat`, `iostat -x`, `virsh schedinfo` and `domstats`, `cpu.stat`, `cpu.max`,
-//! `schedstat`, settings below `/proc/sys` and `/sys`, the kernel's log, `lsvmbus -vv`, `ovs-appctl dpif-netdev/pmd-rxq-show`, `ovs-vsctl show`, `list`, `get`, `ethtool -c`, `-k`, `-l`, `iperf3`.
+//! `schedstat`, settings below `/proc/sys` and `/sys`, the kernel's log, `lsvmbus -vv`, `ovs-appctl dpif-netdev/pmd-rxq-show`, `ovs-vsctl show`, `list`, `get`, `ethtool -c`, `-k`, `-l`, `-g`, `-S`, `iperf3`;
+//! shown as they stand: fio, `perf report`, turbostat, `cpupower frequency-info`, definitions of KubeVirt, `kubectl describe pod`, `openstack flavor show`, QEMU's log.
 //! ```text
 //! line by line: which block begins here? --> it takes its lines --> Pasted --threads--> Machine
 //! ```
@@ -16,26 +17,34 @@ mod counters;
 mod cpus;
 mod disks;
 mod ethtool;
+mod fio;
+mod frequency;
 mod groups;
+mod interrupts;
 mod iperf;
 mod json;
 mod kernel;
+mod kubernetes;
 mod limits;
 mod lscpu;
 mod marks;
 mod memory;
 mod named;
 mod nodes;
+mod openstack;
 mod pins;
 mod pressure;
 mod processes;
+mod profile;
 mod prompt;
 mod proxmox;
+mod qemu_log;
 mod screen;
 mod switch;
 mod threads;
 mod totals;
 mod vmbus;
+mod waits;
 mod xml;
 
 use crate::budget;
@@ -47,7 +56,8 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Commands whose output is recognized.
 pub const RECOGNIZED: &str = "the output of lscpu, numactl -H, virsh dumpxml, vcpupin, vcpuinfo and emulatorpin, top -H, ps -eLo, pidstat -t, \
-                              taskset -acp, mpstat -P ALL, sar -u, vmstat, iostat -c, /proc/stat, ethtool, ovs-vsctl, iperf3 and cat /proc/interrupts, in any mix";
+                              taskset -acp, mpstat -P ALL, sar -u, vmstat, iostat -c, /proc/stat, ethtool -S, -g, -l, -k and -c, ovs-vsctl, iperf3, fio, \
+                              perf report --stdio, turbostat, kubectl get vmi -o yaml and cat /proc/interrupts, in any mix";
 
 /// How many of the lines that no block took are shown.
 const SHOWN_LINES: usize = 3;
@@ -79,6 +89,10 @@ pub(crate) struct Pasted {
     /// Quotas of groups, in CPUs, and what they took, by the groups' paths.
     group_quotas: BTreeMap<String, Fact<f64>>,
     throttled: BTreeMap<String, Fact<Throttled>>,
+    /// Looks at the counters of interrupts and softirqs, in the order of the texts.
+    looks: Vec<interrupts::Look>,
+    /// How long tasks ran on each CPU and waited for it, by the last copy of `/proc/schedstat`.
+    queues: BTreeMap<u32, (f64, f64)>,
     /// What was left out, by its kind: how often, of what, and the bound.
     left_out: BTreeMap<&'static str, (u64, usize)>,
 }
@@ -107,6 +121,8 @@ impl Pasted {
             vcpu_quotas: BTreeMap::new(),
             group_quotas: BTreeMap::new(),
             throttled: BTreeMap::new(),
+            looks: Vec::new(),
+            queues: BTreeMap::new(),
             left_out: BTreeMap::new(),
         }
     }
@@ -247,7 +263,8 @@ const BLOCKS: &[Block] = &[
     screen::head,
     screen::top,
     screen::bare,
-    counters::interrupts,
+    interrupts::counters,
+    interrupts::stamp,
     counters::mpstat,
     counters::system,
     limits::schedinfo,
@@ -255,7 +272,9 @@ const BLOCKS: &[Block] = &[
     limits::cpu_max,
     limits::domstats,
     balloon::stat,
-    limits::schedstat,
+    waits::of_file,
+    waits::of_cpus,
+    waits::of_names,
     proxmox::command,
     proxmox::container,
     proxmox::config,
@@ -283,9 +302,20 @@ const BLOCKS: &[Block] = &[
     ethtool::coalescing,
     ethtool::offloads,
     ethtool::channels,
+    ethtool::rings,
+    ethtool::statistics,
+    fio::jobs,
+    profile::rows,
+    frequency::turbostat,
+    frequency::cpupower,
+    kubernetes::vm,
+    kubernetes::pod,
+    openstack::fields,
+    qemu_log::lines,
     iperf::text,
     iperf::json,
     iperf::around,
+    processes::command,
     boot::line,
     pins::command,
     named::heading,
@@ -330,6 +360,7 @@ fn of(domains: Vec<Domain>, texts: &[(String, String)]) -> (Machine, Vec<String>
         }
         strange.extend(take(file, &marks::plain(text), &mut pasted));
     }
+    interrupts::finish(&mut pasted);
     for (what, (count, most)) in std::mem::take(&mut pasted.left_out) {
         pasted.machine.unread.push(format!("{what} {most} were not read: {count}"));
     }

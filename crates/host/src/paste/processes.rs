@@ -5,7 +5,7 @@
 //! time that a thread was runnable and did not run.
 
 use super::{Pasted, Text, prompt};
-use crate::machine::{Screen, TopRow};
+use crate::machine::{Screen, TopRow, domain_of, vm_named_in};
 
 /// Columns of ps that top has not; one of them tells the two apart.
 const OF_PS: &[&str] = &["TID", "LWP", "SPID", "PSR", "CMD", "STAT", "PPID", "CLS", "TTY", "WCHAN", "NLWP", "TGID"];
@@ -43,7 +43,11 @@ impl Columns {
         // Without `-t` pidstat has processes alone.
         let is_pidstat = column(&["UID"]).is_some() && column(&["PID"]).is_some() && words.last() == Some(&"Command");
         let is_ps = column(OF_PS).is_some() && column(WITH_BLANKS).is_none() && column(&["TIME+"]).is_none();
-        let known = is_ps || is_pidstat;
+        // `ps -o pid,args`: nothing but columns that it shares with top, and fewer.
+        let shared = ["PID", "PPID", "USER", "UID", "%CPU", "%MEM", "COMMAND", "CMD"];
+        let is_short =
+            words.first() == Some(&"PID") && words.len() > 1 && words.iter().all(|word| shared.contains(word));
+        let known = is_ps || is_pidstat || is_short;
         let command = column(&["COMMAND", "CMD", "Command"]).filter(|_| known)?;
         let (process, thread) = (column(&["PID", "TGID"]), column(&["TID", "LWP", "SPID"]));
         process.or(thread)?;
@@ -186,6 +190,37 @@ pub(super) fn rows(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     end - at
 }
 
+/// A process of QEMU with its whole command, out of `ps` or `pgrep -a` without a head or a prompt; or the command alone, as logs have it.
+pub(super) fn command(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let line = text.at(at);
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_program = |word: &str| {
+        let name = word.rsplit('/').next().unwrap_or_default();
+        name.starts_with("qemu-system-") || matches!(name, "qemu-kvm" | "kvm")
+    };
+    let Some(program) = words.iter().position(|word| is_program(word)) else { return 0 };
+    // Whoever talks about it goes on with other words.
+    if !words.get(program + 1).is_some_and(|word| word.starts_with('-')) {
+        return 0;
+    }
+    let has = |option: &str| words[program..].contains(&option);
+    if !(has("-smp") || has("-m") || has("-machine"))
+        || !(has("-name") || has("-cpu") || has("-accel") || has("-enable-kvm"))
+    {
+        return 0;
+    }
+    let command = words[program..].join(" ");
+    let pid = words[..program].iter().find_map(|word| word.parse::<i32>().ok());
+    let name = vm_named_in(&command).or_else(|| pid.map(|pid| format!("process-{pid}")));
+    let name = name.unwrap_or_else(|| "VM".to_owned());
+    let told = domain_of(&command.replace(' ', "\0"), &name, &text.place(at));
+    if let Some(domain) = pasted.domain(&name) {
+        domain.add(told);
+        domain.pid = pid.or(domain.pid);
+    }
+    1
+}
+
 /// Whether rows of pidstat are of the time since each thread began: all have one time, and a header above them has it too. A
 /// report of an interval has the interval's begin above and its end in each row, and averages say what they are (sysstat
 /// 12.6, pidstat.c). Where a header tells no time, one report may be either, and counts as the weaker.
@@ -226,6 +261,21 @@ mod tests {
         assert_eq!(vcpu.last_cpu.as_ref().unwrap().value, 2);
         let run = vcpu.run_share.as_ref().unwrap();
         assert_eq!((run.value, run.place.as_str()), (0.99, "t:9, an average since it began"));
+    }
+
+    #[test]
+    fn a_command_of_qemu_is_a_vm_with_or_without_what_stands_before_it() {
+        let command = "/usr/libexec/qemu-kvm -name guest=mail,debug-threads=on -m 2048 -smp 3 -device e1000,netdev=n0 -netdev tap,id=n0";
+        for (before, pid) in [("qemu 8123 1 12 Mar03 ? 01:02:03 ", Some(8123)), ("8123 ", Some(8123)), ("", None)] {
+            let machine = read(&[("t".to_owned(), format!("this one:\n{before}{command}\n"))]);
+            let domain = &machine.domains[0];
+            assert_eq!((domain.name.as_str(), domain.vcpus, domain.pid), ("mail", Some(3), pid), "{before}");
+            assert_eq!(domain.interfaces[0].model.as_deref(), Some("e1000"));
+        }
+        let said = read(&[("t".to_owned(), "we start qemu-kvm with -m 4096 -cpu host\n".to_owned())]);
+        assert!(said.domains.is_empty());
+        let listed = read(&[("t".to_owned(), format!("    PID COMMAND\n   8123 {command}\n"))]);
+        assert_eq!(listed.domains[0].vcpus, Some(3), "{:?}", listed.strange);
     }
 
     #[test]

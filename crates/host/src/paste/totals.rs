@@ -60,6 +60,7 @@ pub(super) fn vmstat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
             ("si", GaugeKind::SwappedIn, 1_024.0),
             ("so", GaugeKind::SwappedOut, 1_024.0),
             ("b", GaugeKind::TasksBlocked, 1.0),
+            ("r", GaugeKind::RunQueue, 1.0),
         ];
         for (name, kind, scale) in places {
             if let Some(value) = column(name).and_then(|column| number(cells[column])) {

@@ -50,6 +50,13 @@ fn memory_and_disks() {
     let pressure =
         |some: &str| format!("# cat /proc/pressure/memory\nsome avg10={some} avg60=0.00 avg300=0.00 total=1\n");
     decides("PLC-PRESSURE", &pressure("10.00"), &pressure("9.99"));
+    let sar = |queue: u32| {
+        format!(
+            "Linux 5.14.0 (kvm7)  11/28/2026  _x86_64_  (4 CPU)\n\n10:11:11   runq-sz  plist-sz   ldavg-1   ldavg-5  ldavg-15   blocked\n10:11:12    {queue}   900   8.00   8.00   8.00   0\n"
+        )
+    };
+    decides("PLC-PRESSURE", &sar(8), &sar(7));
+    assert_eq!(rules(&sar(8)[52..]), Vec::<String>::new(), "nobody told how many CPUs there are");
     let numastat = |here: u32, there: u32| {
         format!(
             "Per-node process memory usage (in MBs)\nPID              Node 0 Node 1 Total\n---------------  ------ ------ -----\n10587 (qemu-kvm)   {here} {there} {}\n",
@@ -92,6 +99,12 @@ fn ports_that_drop() {
         )
     };
     decides("PLC-DROPS", &port(1_000), &port(900));
+    let look = |packets: u32, lost: u32| {
+        format!("$ ethtool -S eth3\nNIC statistics:\n     rx_packets: {packets}\n     rx_out_of_buffer: {lost}\n")
+    };
+    let looks = |lost: u32| look(5, 7_000) + &look(999_005, 7_000 + lost);
+    decides("PLC-DROPS", &looks(1_000), &looks(900));
+    assert_eq!(rules(&look(5, 7_000)), Vec::<String>::new(), "one look does not say when it dropped them");
     let title = of(&port(1_000)).findings[0].title.clone();
     assert!(title.starts_with("vhu1 dropped 0.1 % of its packets: the guest's queue was full"), "{title}");
 }

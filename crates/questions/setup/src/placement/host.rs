@@ -1,8 +1,8 @@
 //! What the host says of itself as a whole besides its CPUs, value by value.
 
 use super::model::Model;
-use ::host::machine::Gauge;
-use base::number::{bytes, duration, percent, rate};
+use ::host::machine::{Gauge, Nic};
+use base::number::{bytes, duration, percent, rate, thousands};
 use base::{Cell, Table, TableSpec, shown, table};
 
 pub(super) const HOST: TableSpec = table! {
@@ -36,6 +36,19 @@ pub(super) fn table(models: &[Model]) -> Table {
                 row(&what, &subject, &process.bytes.place, Some(value), "B", bytes(value));
             }
         }
+        for nic in model.machine.nics.iter().filter(|_| model.pasted) {
+            for (what, limits) in [("queues", &nic.channels), ("ring", &nic.rings)] {
+                for (name, (now, most)) in limits {
+                    let told = format!("{} of at most {most}", now.value);
+                    row(&format!("{what} {name}"), &nic.name, &now.place, Some(f64::from(now.value)), "", told);
+                }
+            }
+            for (name, count, more) in counters(nic) {
+                let more = more.map_or(String::new(), |more| format!(", {} more than before", thousands(more)));
+                let place = nic.counters.last().map_or("", |look| look.place.as_str());
+                row(name, &nic.name, place, Some(count as f64), "", format!("{}{more}", thousands(count)));
+            }
+        }
         for quoted in &model.machine.quoted {
             let value = quoted.value.parse().ok();
             row(&quoted.what, &quoted.subject, &quoted.place, value, "", quoted.value.clone());
@@ -52,6 +65,18 @@ pub(super) fn table(models: &[Model]) -> Table {
         }
     }
     table
+}
+
+/// What a card counted: those of lost packets first, and none that never counted; with what it counted since the first look.
+fn counters(nic: &Nic) -> Vec<(&str, u64, Option<u64>)> {
+    let lost = ["drop", "discard", "miss", "err", "out_of_buffer", "no_buffer", "timeout", "fifo"];
+    let (first, last) = (nic.counters.first(), nic.counters.last());
+    let before = first.filter(|_| nic.counters.len() > 1);
+    let all = last.into_iter().flat_map(|look| &look.value).filter(|(_, count)| **count > 0);
+    let more = |name: &String, count: u64| count.checked_sub(*before?.value.get(name)?);
+    let mut all: Vec<_> = all.map(|(name, count)| (name.as_str(), *count, more(name, *count))).collect();
+    all.sort_by_key(|(name, ..)| !lost.iter().any(|word| name.contains(word)));
+    all
 }
 
 fn told(gauge: &Gauge) -> String {

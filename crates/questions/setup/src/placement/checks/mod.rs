@@ -7,6 +7,7 @@ pub(crate) mod conflicts;
 pub(crate) mod cores;
 pub(crate) mod defined;
 pub(crate) mod disks;
+mod dropped;
 pub(crate) mod evidence;
 pub(crate) mod guest;
 pub(crate) mod knobs;

@@ -74,7 +74,26 @@ pub(crate) fn pressure(model: &Model) -> Vec<Hit> {
         );
         hits.push(hit);
     }
+    hits.extend(queued(model));
     hits
+}
+
+/// Tasks for each CPU that run or want to, from which they wait for each other: our own threshold.
+pub(in crate::placement) const QUEUED: f64 = 2.0;
+
+/// More tasks than CPUs, where somebody counted both.
+fn queued(model: &Model) -> Option<Hit> {
+    let (cpus, most) = (model.machine.topology.cpus.len(), largest(model, GaugeKind::RunQueue)?);
+    if cpus == 0 || most.value < QUEUED * cpus as f64 {
+        return None;
+    }
+    let title = format!("{} ran or wanted to on {}", many(most.value as u64, "task"), many(cpus as u64, "CPU"));
+    let hit =
+        Hit::new("run queue", Severity::Medium, title).seen(format!("run queue {}", rate(most.value)), &most.place);
+    let mut hit = hit.seen(format!("the machine has {}", many(cpus as u64, "CPU")), &model.machine.topology.place);
+    hit.fix
+        .push("pidstat -t 1 5; kvmscope check   # on the host: which threads wait, and who has their CPUs".to_owned());
+    Some(hit)
 }
 
 /// A host that moves memory to a disk and back.
@@ -378,6 +397,7 @@ pub(crate) fn drops(model: &Model) -> Vec<Hit> {
             hits.push(hit);
         }
     }
+    hits.extend(super::dropped::by_cards(model));
     hits
 }
 

@@ -23,11 +23,12 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-PRESSURE",
         per: "resource",
-        looks_at: "The kernel's account of what tasks wait for (/proc/pressure), of the host or of a group.",
-        limits: &[limit("of the time", strain::PRESSED, "share")],
+        looks_at: "The kernel's account of what tasks wait for (/proc/pressure), of the host or of a group; the run queue of \
+            all CPUs (vmstat, sar -q), where it is known how many there are.",
+        limits: &[limit("of the time", strain::PRESSED, "share"), limit("tasks for each CPU", strain::QUEUED, "tasks")],
         why: "The kernel counts the time in which some tasks could not go on for want of this resource; a vCPU's thread is a \
             task like others. Caveat: whose tasks they are is not told; the file of each group tells (memory.pressure).",
-        source: "Documentation/accounting/psi.rst, Linux 6.12; the threshold is our own",
+        source: "Documentation/accounting/psi.rst, Linux 6.12; vmstat(8), sar(1); the thresholds are our own",
         ..Rule::checked_by(strain::pressure)
     },
     Rule {
@@ -112,7 +113,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-DROPS",
         per: "port and counter",
-        looks_at: "Counters of dropped packets that Open vSwitch has of an interface.",
+        looks_at: "Counters of dropped packets that Open vSwitch has of an interface, and two copies of those of a card (ethtool -S).",
         limits: &[limit("of the port's packets", strain::DROPPED, "share")],
         why: "Each counter stands for one place where packets are lost, so it tells who cannot keep up. Caveat: counters are \
             sums since the port was made; ask twice to see whether it still drops.",
