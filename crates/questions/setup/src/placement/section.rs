@@ -5,7 +5,7 @@ use super::model::Model;
 use super::proposal::{Advice, Verdict};
 use super::{figure, host, hypotheses, preemptors, rivals, tables};
 use crate::placements::placements;
-use ::host::machine::{Domain, NAMED_OR_HOST_MODEL, NicKind, Role, Topology};
+use ::host::machine::{Domain, NAMED_OR_HOST_MODEL, NicKind, Role, Thread, Topology};
 use base::in_order;
 use base::number::{duration, list, many};
 use base::shell::quoted;
@@ -71,7 +71,8 @@ fn about(model: &Model) -> Vec<String> {
         vcpus => many(vcpus, "vCPU"),
     };
     // Who read no process has not counted VMs.
-    let is_counted = machine.lists_processes || !machine.domains.is_empty() || !machine.threads.is_empty();
+    let is_known = |thread: &Thread| thread.vm.is_some() || thread.role != Role::Other;
+    let is_counted = machine.lists_processes || !machine.domains.is_empty() || machine.threads.iter().any(is_known);
     let vms = match is_counted {
         true => format!(
             "{} with {}, {}",
