@@ -5,6 +5,7 @@ use analysis::fleet::{FAILURES, Fleet, Id, RECORDINGS};
 use base::recording::{draft_beside, make_private};
 use base::{files, parallel};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A manifest is a line of JSON.
@@ -52,8 +53,11 @@ impl Local {
     pub fn open(root: &Path) -> Result<Self, Error> {
         let place = root.join(MANIFEST);
         let refuse = |why: String| Error::NoDataset(format!("{} {why}", root.display()));
-        let text = files::read(&place, MOST_MANIFEST_BYTES).map_err(|_| {
-            refuse(format!("is no data set: it has no {MANIFEST}; kvmscope export RECORDING.. --dataset DIR makes one in a new directory"))
+        let text = files::read(&place, MOST_MANIFEST_BYTES).map_err(|source| match source.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => {
+                refuse(format!("is no data set: it has no {MANIFEST}; kvmscope export RECORDING.. --dataset DIR makes one in a new directory"))
+            }
+            _ => Error::Io { path: place.clone(), source },
         })?;
         let about: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
         match about["schema"].as_str() {

@@ -57,7 +57,8 @@ fn a_fifo_is_named_and_never_waited_for() {
     let at = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
     std::fs::create_dir_all(at("recording/L0")).unwrap();
     let fifo = at("recording/L0/trace.dat");
-    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    std::fs::create_dir(at("set")).unwrap();
+    assert!(Command::new("mkfifo").args([&fifo, &at("set/_kvmscope.json")]).status().unwrap().success());
     let good = fixture("nested-vmx-shadow-on").to_str().unwrap().to_owned();
     for arguments in [
         vec!["report", &fifo],
@@ -67,6 +68,8 @@ fn a_fifo_is_named_and_never_waited_for() {
         vec!["pack", &fifo, "-o", &at("packed.kvmscope")],
         vec!["report", &good, "--budget", &fifo],
         vec!["plan", "chain", &fifo],
+        vec!["fleet", "report", &at("set")],
+        vec!["export", &good, "--dataset", &at("set")],
     ] {
         let (status, out, error) = kvmscope(&arguments);
         assert!(status == 1 || status == 2, "{arguments:?}: {status} {out}");
