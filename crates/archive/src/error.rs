@@ -10,6 +10,9 @@ pub enum Error {
     /// The operating system refused.
     #[error("{}: {source}", .path.display())]
     Io { path: PathBuf, source: io::Error },
+    /// The operating system refused to read it, or to write what is in it.
+    #[error("{} cannot be unpacked: {source}", .path.display())]
+    Refused { path: PathBuf, source: io::Error },
     /// It is compressed or packed, and damaged or no tar.
     #[error("{} is not a complete tar archive: {source}", .path.display())]
     Damaged {

@@ -46,14 +46,11 @@ impl<'a> Taking<'a> {
         most: u64,
         more: &dyn Fn(&Path) -> bool,
     ) -> Result<u64, Error> {
-        let damaged = |source: io::Error| match source.get_ref().and_then(|inner| inner.downcast_ref::<Beyond>()) {
-            Some(Beyond(most)) => self.too_much(format!("it unpacks to more than {most} bytes")),
-            None => Error::Damaged { path: self.archive.to_owned(), source },
-        };
-        let reader = Metered { inner: format.reader(file).map_err(damaged)?, left: most, most };
+        let reader = format.reader(file).map_err(|source| self.damaged(source))?;
+        let reader = Metered { inner: reader, left: most, most };
         let mut tar = tar::Archive::new(reader);
         let (mut count, mut long_name, mut long_link) = (0, None, None);
-        for entry in tar.entries().map_err(damaged)?.raw(true) {
+        for entry in tar.entries().map_err(|source| self.damaged(source))?.raw(true) {
             let mut entry = entry.map_err(|source| self.damaged(source))?;
             count += 1;
             if count > ENTRIES {
@@ -101,15 +98,23 @@ impl<'a> Taking<'a> {
     /// Writes the one file that was compressed, under the name that the archive has without its ending.
     pub(crate) fn only(&mut self, format: Format, file: File, most: u64) -> Result<u64, Error> {
         let reader = format.reader(file).map_err(|source| self.damaged(source))?;
-        let mut reader = Metered { inner: reader, left: most, most };
         let name = self.root.file_name().map_or_else(|| PathBuf::from("file"), PathBuf::from);
-        self.file(&name, &mut reader).map_err(|source| self.damaged(source))?;
+        self.whole(&name, reader, most)
+    }
+
+    /// Writes all that `inner` gives, as far as `most` allows.
+    pub(crate) fn whole(&mut self, name: &Path, inner: impl Read, most: u64) -> Result<u64, Error> {
+        let mut reader = Metered { inner, left: most, most };
+        self.file(name, &mut reader).map_err(|source| self.damaged(source))?;
         Ok(most - reader.left)
     }
 
     /// Writes what is in a ZIP, as [`entries`](Self::entries) does.
     pub(crate) fn zipped(&mut self, file: File, most: u64) -> Result<u64, Error> {
-        let broken = |error: zip::result::ZipError| io::Error::new(io::ErrorKind::InvalidData, error);
+        let broken = |error| match error {
+            zip::result::ZipError::Io(source) => source,
+            error => io::Error::new(io::ErrorKind::InvalidData, error),
+        };
         let mut zip = zip::ZipArchive::new(file).map_err(|error| self.damaged(broken(error)))?;
         if zip.len() as u64 > ENTRIES {
             return Err(self.too_much(format!("it has more than {ENTRIES} entries")));
@@ -187,6 +192,8 @@ impl<'a> Taking<'a> {
     fn damaged(&self, source: io::Error) -> Error {
         match source.get_ref().and_then(|inner| inner.downcast_ref::<Beyond>()) {
             Some(Beyond(most)) => self.too_much(format!("it unpacks to more than {most} bytes")),
+            // A disk that fails, or is full, says nothing about the archive.
+            None if source.raw_os_error().is_some() => Error::Refused { path: self.archive.to_owned(), source },
             None => Error::Damaged { path: self.archive.to_owned(), source },
         }
     }

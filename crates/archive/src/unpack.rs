@@ -264,6 +264,21 @@ mod tests {
     }
 
     #[test]
+    fn a_disk_that_fails_is_no_damage_of_the_archive() {
+        struct Failing;
+        impl io::Read for Failing {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::Error::from_raw_os_error(5)) // EIO
+            }
+        }
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("x.tar.gz");
+        let mut taking = Taking::new(&path, place.path());
+        let error = taking.whole(Path::new("file"), Failing, 100).unwrap_err().to_string();
+        assert!(error.contains("x.tar.gz cannot be unpacked: Input/output error"), "{error}");
+    }
+
+    #[test]
     fn an_archive_whose_name_leads_elsewhere_is_unpacked_in_its_own_directory() {
         let place = tempfile::tempdir().unwrap();
         for (name, root) in

@@ -121,8 +121,9 @@ pub fn replay(trace: &dyn Trace, reading: &Reading<'_>, listener: &mut impl List
 }
 
 fn torn(file: &str) -> Problem {
-    let text = format!("{file} was truncated while it was read: the events behind its new end are missing");
-    Problem::at(file, None, "a file that stays as it is", "a shorter one", 0, text)
+    let text =
+        format!("{file} was truncated while it was read, or its disk failed: the events behind that place are missing");
+    Problem::at(file, None, "a file that can be read to its end", "an end before it", 0, text)
 }
 
 /// Time of the trace's first event; `fitted` as in [`Reading`].

@@ -32,7 +32,8 @@ impl Threads {
     /// Reads `input`, whose threads stand below `key`.
     pub(super) fn read(input: &mut dyn BufRead, key: &str, found: &mut Found) -> Self {
         let (mut threads, mut strange, mut bytes) = (Self::default(), 0_u64, Vec::new());
-        if let Err(error) = Read::take(&mut *input, MOST_BYTES).read_to_end(&mut bytes) {
+        let read = Read::take(&mut *input, MOST_BYTES).read_to_end(&mut bytes);
+        if let Err(error) = &read {
             found.damaged(bytes.len() as u64, "bytes that can be read", error.to_string(), error.to_string());
         }
         let walked = scalars::each(&bytes, &mut |names, value| match names {
@@ -54,7 +55,8 @@ impl Threads {
             }
             [] => {}
         });
-        if let Err(Broken { offset, reason }) = walked {
+        // What cannot be read to its end ends early, and is not damaged for that.
+        if let (Ok(_), Err(Broken { offset, reason })) = (read, walked) {
             let text = format!("the file is damaged or was cut off ({reason}); what stands before that is read");
             found.damaged(offset, "JSON up to its end", reason, text);
         }
@@ -137,6 +139,22 @@ impl CommandLine<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_disk_that_fails_is_no_damage_of_the_file() {
+        struct Failing;
+        impl Read for Failing {
+            fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+                Err(std::io::Error::from_raw_os_error(5)) // EIO
+            }
+        }
+        let mut found = Found::default();
+        let half = br#"{"thread": {"0": {"histogram": {"2": 7"#;
+        let threads = Threads::read(&mut std::io::BufReader::new(half.chain(Failing)), "thread", &mut found);
+        let said: Vec<&str> = found.problems.list().iter().map(|problem| problem.text.as_str()).collect();
+        assert_eq!(said, ["Input/output error (os error 5)"]);
+        assert_eq!(threads.list[0].histogram[&2], 7, "what stands before that is read");
+    }
 
     #[test]
     fn options_are_found_however_they_are_written() {

@@ -39,13 +39,14 @@ pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     let (mut page, mut offset) = (Vec::with_capacity(PAGE), 8_u64);
     loop {
         page.clear();
-        if let Err(error) = Read::take(&mut *input, PAGE as u64).read_to_end(&mut page) {
+        let read = Read::take(&mut *input, PAGE as u64).read_to_end(&mut page);
+        if let Err(error) = &read {
             found.damaged(offset, "a page that can be read", error.to_string(), error.to_string());
         }
         if page.is_empty() {
             break;
         }
-        if page.len() < PAGE {
+        if page.len() < PAGE && read.is_ok() {
             found.damaged(
                 offset,
                 "pages of 4,096 bytes",
