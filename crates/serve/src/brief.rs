@@ -10,7 +10,7 @@ use crate::opened::{Answered, Opened};
 use base::figure::{Drawing, TimePart};
 use base::in_order;
 use base::table::Row;
-use base::{Cell, Figure, Section, Severity};
+use base::{Cell, Figure, Narrow, Section, Severity};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -129,9 +129,9 @@ impl Briefs {
             return Some(brief.clone());
         }
         let answered = match cache.opened_before(id, &stamp) {
-            Some(opened) => opened.answered(None),
+            Some(opened) => opened.answered(&Narrow::default()),
             None if is_large(&place) => return None,
-            None => Opened::new(place, &cache.given).and_then(|opened| opened.answered(None)),
+            None => Opened::new(place, &cache.given).and_then(|opened| opened.answered(&Narrow::default())),
         };
         let brief = Brief::of(answered);
         if known.len() >= KEPT {

@@ -15,7 +15,7 @@ use archive::{Links, Unpacked};
 use base::nearest::instead;
 use base::recording::Recording;
 use base::timeline::Drawn;
-use base::{Narrow, Section, Span};
+use base::{Narrow, Section};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -79,15 +79,14 @@ impl Opened {
         Ok(Self { input, case, reading, _unpacked: unpacked, answered, narrowed, compared, drawn, rows })
     }
 
-    /// The answers, of all of it or of a window.
+    /// The answers, of all of it or of what `narrow` leaves.
     ///
     /// # Errors
     /// If no question has one.
-    pub(crate) fn answered(&self, window: Option<Span>) -> Result<Arc<Answered>, Refused> {
-        if let Some(window) = window {
-            let narrow = Narrow { window: Some(window), ..Narrow::default() };
-            let given = Given { narrow, ..self.case.given().clone() };
-            return self.narrowed.get(window, || answer(&Case::new(Arc::clone(&self.input), given)));
+    pub(crate) fn answered(&self, narrow: &Narrow) -> Result<Arc<Answered>, Refused> {
+        if narrow.is_narrowed() {
+            let given = Given { narrow: narrow.clone(), ..self.case.given().clone() };
+            return self.narrowed.get(narrow, || answer(&Case::new(Arc::clone(&self.input), given)));
         }
         let answered = self.answered.get_or_init(|| {
             let answered = answer(&self.case).map(Arc::new);
@@ -123,7 +122,7 @@ impl Opened {
     /// # Errors
     /// If there is no such section, if it has no such control, or if that has no such value.
     pub(crate) fn set(&self, id: &str, controls: BTreeMap<String, String>) -> Result<Section, Refused> {
-        let answered = self.answered(None)?;
+        let answered = self.answered(&Narrow::default())?;
         let section = find(&answered.sections, id)?;
         for (name, value) in &controls {
             let control = section.controls.iter().find(|control| control.id == *name).ok_or_else(|| {

@@ -27,6 +27,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Uri, header};
 use axum::response::Response;
 use axum::routing::{get, post};
+use base::Narrow;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -110,7 +111,7 @@ async fn measures(State(shared): Served, Asked(measured): Asked<Measured>) -> An
         let opened = match measured.recording {
             Some(id) => {
                 let opened = shared.open(&id)?;
-                opened.answered(None)?;
+                opened.answered(&Narrow::default())?;
                 vec![(id, opened)]
             }
             None => shared.cache.all(),

@@ -91,6 +91,18 @@ fn a_window_has_the_report_that_from_and_to_print() {
     assert_eq!(client.get(&format!("{HOG}/report?t0=9&t1=9")).status, 400);
 }
 
+#[test]
+fn a_level_has_the_report_of_what_it_saw() {
+    let client = Client::of_fixtures();
+    let asked = |query: &str| client.get(&format!("/api/recordings/svm-linux/report{query}"));
+    assert!(asked("?witness=L0").body == asked("").body, "the outermost level counts by default");
+    assert!(asked("?witness=L1").body != asked("").body);
+    for unknown in ["L2", "l0", "me"] {
+        let refused = asked(&format!("?witness={unknown}"));
+        assert_eq!((refused.status, refused.text().contains("L0, L1")), (400, true), "{}", refused.text());
+    }
+}
+
 /// Every address once, cut to what a person can review. Set UPDATE_GOLDEN=1 to write the file anew.
 #[test]
 fn the_api_answers_as_its_golden_file_says() {

@@ -4,11 +4,11 @@ use super::asked::{Asked, Named};
 use super::{Answer, Served, at_work, json};
 use crate::chains::MOST;
 use crate::error::Refused;
-use crate::opened::find;
+use crate::opened::{Opened, find};
 use crate::page::with_type;
 use axum::extract::State;
 use base::recording::Emulator;
-use base::{Level, Span};
+use base::{Level, Narrow, Span};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,16 +67,23 @@ pub(super) async fn progress(State(shared): Served, Named(id): Named<String>) ->
     .await
 }
 
-/// A part of the recording, in ns since its first event; what is not given is where it begins and ends.
+/// A part of the recording, in ns since its first event; what is not given is where it begins and ends. And which level's
+/// record counts.
 #[derive(Deserialize)]
 pub(super) struct Part {
     t0: Option<u64>,
     t1: Option<u64>,
+    witness: Option<String>,
 }
 
 impl Part {
+    fn narrow(&self, opened: &Opened) -> Result<Narrow, Refused> {
+        let witness = self.witness.as_deref().map(|asked| witness(asked, opened)).transpose()?;
+        Ok(Narrow { window: self.window()?, witness, ..Narrow::default() })
+    }
+
     fn window(&self) -> Result<Option<Span>, Refused> {
-        let Self { t0, t1 } = *self;
+        let Self { t0, t1, .. } = *self;
         let window = Span { from_ns: t0.unwrap_or(0), to_ns: t1.unwrap_or(u64::MAX) };
         if window.length_ns() == 0 {
             let Span { from_ns, to_ns } = window;
@@ -86,9 +93,20 @@ impl Part {
     }
 }
 
+/// The level that is asked for, which must have recorded something.
+fn witness(asked: &str, opened: &Opened) -> Result<Level, Refused> {
+    let levels: BTreeSet<Level> = opened.input.parts.iter().map(|part| part.level).collect();
+    levels.iter().find(|level| level.to_string() == asked).copied().ok_or_else(|| {
+        let known: Vec<String> = levels.iter().map(Level::to_string).collect();
+        let known = if known.is_empty() { "no level".to_owned() } else { known.join(", ") };
+        Refused::wrong(format!("`witness={asked}` has no trace here; there are traces of {known}"))
+    })
+}
+
 pub(super) async fn report(State(shared): Served, Named(id): Named<String>, Asked(part): Asked<Part>) -> Answer {
     at_work(move || {
-        let answered = shared.open(&id)?.answered(part.window()?)?;
+        let opened = shared.open(&id)?;
+        let answered = opened.answered(&part.narrow(&opened)?)?;
         Ok(with_type(answered.json.clone(), "application/json"))
     })
     .await
@@ -141,7 +159,7 @@ pub(super) async fn table(
 ) -> Answer {
     at_work(move || {
         let opened = shared.open(&id)?;
-        let answered = opened.answered(Part { t0, t1 }.window()?)?;
+        let answered = opened.answered(&Part { t0, t1, witness: None }.narrow(&opened)?)?;
         let sections = &answered.sections;
         let found = find(sections, &section)?;
         let found = found.table(&table).ok_or_else(|| {

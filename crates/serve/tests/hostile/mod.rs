@@ -23,6 +23,7 @@ fn nonsense_is_refused_with_a_sentence() {
         ("/chains?sort=colour", 400),
         ("/chains?t0=2&t1=1", 400),
         ("/chains/-1", 400),
+        ("/report?witness=L7", 400),
         ("/events?part=9", 404),
         ("/tables/none/chains", 404),
         ("/nothing", 404),
