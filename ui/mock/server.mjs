@@ -57,7 +57,7 @@ function listed(list) {
 }
 
 function api(path, ask) {
-  if (path === "/api/recordings") return { recordings: recordings() };
+  if (path === "/api/recordings") return { recordings: recordings(), left_out: [] };
   const [, id, what, more] = path.match(/^\/api\/recordings\/([^/]+)\/([a-z]+)(?:\/(.+))?$/) ?? [];
   if (!id || !recordings().some((known) => known.id === decodeURIComponent(id))) return null;
   const it = open(decodeURIComponent(id));

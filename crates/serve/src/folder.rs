@@ -11,6 +11,7 @@
 use crate::error::{Error, Refused};
 use axum::http::StatusCode;
 use base::recording::{MANIFEST, Recording};
+use serde::Serialize;
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -64,6 +65,37 @@ pub(crate) struct Found {
     pub bytes: u64,
 }
 
+/// What is no recording, and why.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct LeftOut {
+    /// Below the folder.
+    pub path: String,
+    pub why: String,
+}
+
+/// All that a folder holds, hidden files aside.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    pub found: Vec<Found>,
+    pub left_out: Vec<LeftOut>,
+    /// It holds more than is looked at.
+    is_cut: bool,
+}
+
+impl Listing {
+    /// What lies there, or nothing where links in it lead out: of what they lead to nothing is said.
+    fn take(&mut self, below: &Path, found: Option<Found>) {
+        match found {
+            Some(found) => self.found.push(found),
+            None => self.leave_out(below, "a link in it leads out of it, and is not followed"),
+        }
+    }
+
+    fn leave_out(&mut self, below: &Path, why: impl Into<String>) {
+        self.left_out.push(LeftOut { path: below.display().to_string(), why: why.into() });
+    }
+}
+
 impl Folder {
     pub(crate) fn open(root: &Path) -> Result<Self, Error> {
         let refused = |source| Error::Folder { folder: root.to_owned(), source };
@@ -74,43 +106,59 @@ impl Folder {
         Ok(Self { root: root.to_owned(), canonical })
     }
 
-    /// All recordings, by path. Hidden files and links are passed over.
-    pub(crate) fn list(&self) -> Vec<Found> {
-        let mut found = Vec::new();
-        let mut left = MOST_ENTRIES;
-        self.walk(Path::new(""), DEPTH, &mut left, &mut found);
-        found.sort_by(|a, b| a.id.cmp(&b.id));
-        found
+    /// All recordings, by path, and what is none. Hidden files are passed over.
+    pub(crate) fn list(&self) -> Listing {
+        let (mut listing, mut left) = (Listing::default(), MOST_ENTRIES);
+        self.walk(Path::new(""), DEPTH, &mut left, &mut listing);
+        listing.found.sort_by(|a, b| a.id.cmp(&b.id));
+        listing.left_out.sort_by(|a, b| a.path.cmp(&b.path));
+        if listing.is_cut {
+            listing.leave_out(Path::new(""), format!("it has more than {MOST_ENTRIES} files; no more are looked at"));
+        }
+        listing
     }
 
-    fn walk(&self, below: &Path, depth: u32, left: &mut usize, found: &mut Vec<Found>) {
+    fn walk(&self, below: &Path, depth: u32, left: &mut usize, listing: &mut Listing) {
         let path = self.root.join(below);
-        if path.join(fleet::MANIFEST).is_file() {
-            found.extend(self.found_dataset(below));
-            return;
+        let is_dataset = path.join(fleet::MANIFEST).is_file();
+        if is_dataset || path.join(MANIFEST).is_file() || is_recording_by_names(&path) {
+            let found = if is_dataset { self.found_dataset(below) } else { self.found(below) };
+            return listing.take(below, found);
         }
-        if path.join(MANIFEST).is_file() || is_recording_by_names(&path) {
-            found.extend(self.found(below));
-            return;
-        }
-        let Ok(entries) = std::fs::read_dir(&path) else { return };
-        for entry in entries.flatten() {
-            let Some(fewer) = left.checked_sub(1) else { return };
+        let entries = match std::fs::read_dir(&path) {
+            Ok(entries) => entries,
+            Err(error) => return listing.leave_out(below, error.to_string()),
+        };
+        for entry in entries.flatten().filter(|entry| !entry.file_name().as_bytes().starts_with(b".")) {
+            let Some(fewer) = left.checked_sub(1) else {
+                listing.is_cut = true;
+                return;
+            };
             *left = fewer;
             let Ok(kind) = entry.file_type() else { continue };
             let inner = below.join(entry.file_name());
-            if entry.file_name().as_bytes().starts_with(b".") {
-                continue;
-            }
-            if kind.is_dir() && depth > 0 {
-                self.walk(&inner, depth - 1, left, found);
-            } else if kind.is_file() && (is_packed(&entry.path()) || trace::looks_like_trace(&entry.path())) {
-                found.extend(self.found(&inner));
+            if kind.is_symlink() {
+                listing.leave_out(&inner, "links are not followed");
+            } else if kind.is_dir() && depth == 0 {
+                listing.leave_out(&inner, format!("it lies more than {DEPTH} directories deep"));
+            } else if kind.is_dir() {
+                let (found, before) = (listing.found.len(), listing.left_out.len());
+                self.walk(&inner, depth - 1, left, listing);
+                // A directory of other things is one thing.
+                let files = listing.left_out.len() - before;
+                if listing.found.len() == found && files > 1 {
+                    listing.left_out.truncate(before);
+                    listing.leave_out(&inner, format!("{files} files, and none is a trace or a packed recording"));
+                }
+            } else if is_packed(&entry.path()) || trace::looks_like_trace(&entry.path()) {
+                listing.take(&inner, self.found(&inner));
+            } else {
+                listing.leave_out(&inner, why_not(&entry.path()));
             }
         }
     }
 
-    /// What lies there; `None` for what links lead to, of which nothing is said.
+    /// What lies there; `None` if links in it lead out.
     fn found(&self, below: &Path) -> Option<Found> {
         let recording = match self.recording(below) {
             Ok(recording) => Ok(recording),
@@ -226,6 +274,15 @@ fn is_packed(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == archive::EXTENSION) && archive::format_of(path).is_some()
 }
 
+/// Why a file is no recording.
+fn why_not(path: &Path) -> String {
+    match base::files::open(path).and_then(|file| file.metadata()) {
+        Ok(about) if about.len() == 0 => "it is empty".to_owned(),
+        Ok(_) => "neither a trace nor a packed recording".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
 /// True for a CTF trace's directory, and for one whose parts go by their default names.
 fn is_recording_by_names(path: &Path) -> bool {
     let named = |name: &str| path.join("L0").join(name).exists();
@@ -324,6 +381,9 @@ mod tests {
             let refused = folder.place(id).unwrap_err();
             assert_eq!(refused.status, axum::http::StatusCode::FORBIDDEN, "{id}: {}", refused.sentence);
         }
-        assert!(folder.list().is_empty());
+        let listing = folder.list();
+        assert!(listing.found.is_empty());
+        let left_out: Vec<&str> = listing.left_out.iter().map(|one| one.path.as_str()).collect();
+        assert_eq!(left_out, ["bare.dat", "link", "web"]);
     }
 }

@@ -60,7 +60,7 @@ fn written(root: &Path) -> Option<SystemTime> {
 
 /// The recording of the folder whose `live.json` was written last: its id and its directory.
 pub(crate) fn latest(folder: &Folder) -> Option<(String, PathBuf)> {
-    let found = folder.list().into_iter().filter_map(|found| {
+    let found = folder.list().found.into_iter().filter_map(|found| {
         let root = found.recording.ok()?.root;
         Some((written(&root)?, found.id, root))
     });

@@ -177,7 +177,8 @@ export function inlined(data: Inlined): Source {
     async recordings() {
       const { path, emulated, machines } = data.report.recording;
       const levels = (machines ?? []).map((machine) => machine.id);
-      return [{ id: ID, title: path, created: null, emulated, levels, bytes: 0, problem: null }];
+      const recordings = [{ id: ID, title: path, created: null, emulated, levels, bytes: 0, problem: null }];
+      return { recordings, left_out: [] };
     },
     async open() {
       return recording;

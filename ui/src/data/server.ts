@@ -14,9 +14,9 @@ import type {
   ChainQuery,
   EventPage,
   Found,
+  Listing,
   Progress,
   Reasons,
-  RecordingInfo,
   Report,
   SearchQuery,
   Section,
@@ -165,7 +165,7 @@ class ServedRecording implements Recording {
 export const server: Source = {
   inlined: false,
   async recordings() {
-    return (await json<{ recordings: RecordingInfo[] }>("api/recordings")).recordings;
+    return json<Listing>("api/recordings");
   },
   async open(id) {
     const base = `api/recordings/${encodeURIComponent(id)}`;

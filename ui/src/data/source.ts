@@ -14,9 +14,9 @@ import type {
   ChainQuery,
   EventPage,
   Found,
+  Listing,
   Progress,
   Reasons,
-  RecordingInfo,
   Report,
   SearchQuery,
   Section,
@@ -27,7 +27,7 @@ import type {
 export interface Source {
   /** True where everything lies in the page. */
   readonly inlined: boolean;
-  recordings(): Promise<RecordingInfo[]>;
+  recordings(): Promise<Listing>;
   open(id: string): Promise<Recording>;
   /** Null for a recording that is too large to be read for a list; only a server has briefs. */
   brief?(id: string): Promise<Brief | null>;

@@ -379,6 +379,13 @@ export interface RecordingInfo {
   problem: string | null;
 }
 
+/** What a folder holds. */
+export interface Listing {
+  recordings: RecordingInfo[];
+  /** What is no recording, and why. */
+  left_out: { path: string; why: string }[];
+}
+
 /** How far the reading of a recording is. */
 export interface Progress {
   read_bytes: number;

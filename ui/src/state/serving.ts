@@ -3,7 +3,7 @@ import { computed, effect } from "@preact/signals";
 import { answering, returned } from "../data/silence";
 import type { Source } from "../data/source";
 import type { RecordingInfo } from "../data/types";
-import { briefs, go, hash, notice, recordings } from "./store";
+import { briefs, go, hash, listing, notice, recordings } from "./store";
 
 export function serve(source: Source): void {
   addEventListener("dragover", (event) => event.preventDefault());
@@ -21,7 +21,7 @@ export async function take(source: Source, file: File): Promise<void> {
   notice.value = `Sending ${file.name} …`;
   try {
     const id = await source.upload(file);
-    recordings.value = await source.recordings();
+    listing.value = await source.recordings();
     go({ r: id }, true);
     notice.value = `${file.name} was uploaded.`;
   } catch (error) {

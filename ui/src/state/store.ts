@@ -3,7 +3,7 @@ import { computed, effect, type ReadonlySignal, signal } from "@preact/signals";
 import { listOf } from "../data/lanes";
 import { returned } from "../data/silence";
 import type { Recording, Source } from "../data/source";
-import { type Brief, type RecordingInfo, vcpuLanes } from "../data/types";
+import { type Brief, type Listing, type RecordingInfo, vcpuLanes } from "../data/types";
 import type { Theme } from "../draw/tokens";
 import { clamp, type Window } from "../maths/window";
 import { type Hash, numberOf, parseHash, patched, printHash } from "./hash";
@@ -18,7 +18,8 @@ export function part(key: string): string | undefined {
   return known.value;
 }
 
-export const recordings = signal<RecordingInfo[] | null>(null);
+export const listing = signal<Listing | null>(null);
+export const recordings = computed(() => listing.value?.recordings ?? null);
 /** What the list shows beside the manifests, as far as it has been read; null for what is not read for a list. */
 export const briefs = signal<ReadonlyMap<string, Brief | null>>(new Map());
 /** Why a recording cannot be read, as its manifest says or as who tried to read its trace found out. */
@@ -175,8 +176,8 @@ export function start(source: Source): void {
     source.recordings().then(
       (list) => {
         if (!recordings.peek() && !hash.peek().r) failure.value = null;
-        recordings.value = list;
-        if (source.inlined && list[0]) go({ r: list[0].id });
+        listing.value = list;
+        if (source.inlined && list.recordings[0]) go({ r: list.recordings[0].id });
       },
       (error: Error) => {
         failure.value = error.message;

@@ -3,13 +3,16 @@ import { silent } from "../data/silence";
 import type { Brief, RecordingInfo } from "../data/types";
 import { bytes, counted, duration, minute, percent } from "../maths/format";
 import { arranged, ORDERS } from "../maths/recordings";
-import { briefs, go, hash, problemOf, recordings } from "../state/store";
+import { briefs, go, hash, listing, problemOf, recordings } from "../state/store";
 import { Empty } from "./Figure";
 import { MARKS } from "./severity";
 import { Filter } from "./TableBox";
 
 /** So many are seen at once. */
 const FEW = 6;
+
+/** What a person looks through. */
+const MOST_LEFT_OUT = 200;
 
 export function Recordings() {
   const list = recordings.value;
@@ -21,10 +24,13 @@ export function Recordings() {
     );
   if (list.length === 0) {
     return (
-      <Empty title="No recordings in this folder">
-        Run <code>kvmscope record -o NAME</code> on a host to make one, then start <code>kvmscope serve</code>{" "}
-        on the folder that contains it.
-      </Empty>
+      <>
+        <Empty title="No recordings in this folder">
+          Run <code>kvmscope record -o NAME</code> on a host to make one, then start{" "}
+          <code>kvmscope serve</code> on the folder that contains it.
+        </Empty>
+        <LeftOut />
+      </>
     );
   }
   const all = list.filter((it) => problemOf(it) === null);
@@ -69,6 +75,7 @@ export function Recordings() {
         </p>
       )}
       {unreadable.length > 0 && <Unreadable list={unreadable} />}
+      <LeftOut />
     </section>
   );
 }
@@ -157,6 +164,28 @@ function Unreadable({ list }: { list: RecordingInfo[] }) {
         ))}
       </ul>
     </>
+  );
+}
+
+/** What lies in the folder and is no recording, so that nobody looks for it in the list. */
+function LeftOut() {
+  const list = listing.value?.left_out ?? [];
+  if (list.length === 0) return null;
+  return (
+    <details class="soft">
+      <summary>
+        Left out ({list.length}): no recordings that the server reads; <code>kvmscope report</code> may read
+        them
+      </summary>
+      <ul>
+        {list.slice(0, MOST_LEFT_OUT).map(({ path, why }) => (
+          <li key={path}>
+            {path}: {why}
+          </li>
+        ))}
+      </ul>
+      {list.length > MOST_LEFT_OUT && <p>And {list.length - MOST_LEFT_OUT} more.</p>}
+    </details>
   );
 }
 

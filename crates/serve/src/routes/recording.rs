@@ -4,6 +4,7 @@ use super::asked::{Asked, Named};
 use super::{Answer, Served, at_work, json};
 use crate::chains::MOST;
 use crate::error::Refused;
+use crate::folder::Listing;
 use crate::opened::{Opened, find};
 use crate::page::with_type;
 use axum::extract::State;
@@ -30,7 +31,8 @@ struct Listed {
 
 pub(super) async fn list(State(shared): Served) -> Answer {
     at_work(move || {
-        let listed = shared.folder.list().into_iter().map(|found| {
+        let Listing { found, left_out, .. } = shared.folder.list();
+        let listed = found.into_iter().map(|found| {
             let mut listed = Listed {
                 id: found.id,
                 title: found.title,
@@ -49,7 +51,7 @@ pub(super) async fn list(State(shared): Served) -> Answer {
             }
             listed
         });
-        json(&serde_json::json!({ "recordings": listed.collect::<Vec<_>>() }))
+        json(&serde_json::json!({ "recordings": listed.collect::<Vec<_>>(), "left_out": left_out }))
     })
     .await
 }

@@ -62,6 +62,31 @@ fn a_recording_that_cannot_be_opened_is_listed_with_its_reason() {
 }
 
 #[test]
+fn what_is_no_recording_is_named_with_the_reason() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    std::fs::create_dir_all(at("logs/L0")).unwrap();
+    for (file, text) in
+        [("logs/L0/source.log", "a line"), ("logs/README.md", "# What"), ("empty.dat", ""), (".hidden", "")]
+    {
+        std::fs::write(at(file), text).unwrap();
+    }
+    assert!(std::process::Command::new("mkfifo").arg(at("fifo")).status().unwrap().success());
+    std::os::unix::fs::symlink("/etc", at("link")).unwrap();
+    let listed = Client::of(place.path()).json("/api/recordings");
+    let one = |path: &str, why: &str| json!({ "path": path, "why": why });
+    assert_eq!(
+        listed,
+        json!({ "recordings": [], "left_out": [
+            one("empty.dat", "it is empty"),
+            one("fifo", "it is a FIFO, not a regular file"),
+            one("link", "links are not followed"),
+            one("logs", "2 files, and none is a trace or a packed recording"),
+        ] })
+    );
+}
+
+#[test]
 fn a_data_set_is_listed_and_answers_as_fleet_report_does_also_after_more_was_added() {
     let place = tempfile::tempdir().unwrap();
     let dataset = fleet::Local::create(&place.path().join("nightly")).unwrap();
