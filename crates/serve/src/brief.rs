@@ -9,6 +9,7 @@ use crate::folder::Place;
 use crate::opened::{Answered, Opened};
 use base::figure::{Drawing, TimePart};
 use base::in_order;
+use base::number::many;
 use base::table::Row;
 use base::{Cell, Figure, Narrow, Section, Severity};
 use serde::Serialize;
@@ -39,6 +40,8 @@ pub(crate) struct Brief {
     findings: usize,
     /// The first of the most severe ones.
     worst: Option<Worst>,
+    /// Which hosts of a data set were emulated, `8 of 10 hosts`: of one recording its manifest says so.
+    emulated: Option<String>,
     /// Why no question has an answer.
     problem: Option<String>,
 }
@@ -75,9 +78,16 @@ impl Brief {
             time: sections.iter().flat_map(|section| &section.figures).find_map(time).unwrap_or_default(),
             findings: findings().count(),
             worst: worst.map(|worst| Worst { severity: worst.severity, rule: worst.rule, title: worst.title.clone() }),
+            emulated: sections.iter().find_map(emulated),
             problem: None,
         }
     }
+}
+
+fn emulated(section: &Section) -> Option<String> {
+    let hosts = section.table("hosts").filter(|_| section.id == "fleet")?;
+    let emulated = hosts.rows().filter(|row| matches!(row.cell("emulated"), Some(Cell::Text(_)))).count();
+    (emulated > 0).then(|| format!("{emulated} of {}", many(hosts.rows.len() as u64, "host")))
 }
 
 /// The first sentence of its summary.

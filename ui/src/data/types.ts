@@ -405,6 +405,8 @@ export interface Brief {
   /** Where all vCPU time went; empty where it has no vCPU. */
   time: TimePart[];
   worst: { severity: Finding["severity"]; rule: string; title: string } | null;
+  /** Which hosts of a data set were emulated, `8 of 10 hosts`. */
+  emulated?: string | null;
   /** Why no question has an answer. */
   problem: string | null;
 }

@@ -1,6 +1,7 @@
 /** Pictures and numbers out of the page: saved as SVG, PNG and CSV, or copied. */
 import type { Recording } from "../data/source";
-import { emulatorOf, instant, nameOf } from "../maths/format";
+import { emulation } from "../maths/emulated";
+import { instant, nameOf } from "../maths/format";
 import { other, recording, shown, theme, zoomed } from "../state/store";
 import { aboutOf, type Frame, framed } from "./frame";
 import { token } from "./tokens";
@@ -22,7 +23,6 @@ export function frameOf(title: string, caption: string, body: HTMLElement | null
   const open = recording.value;
   const of = shownIn(body);
   const { t0, t1 } = shown.value;
-  const by = (open?.report.recording.emulated ?? other.value?.report.recording.emulated) || "";
   const swatches = [...(body?.querySelectorAll<HTMLElement>(":is(.legend, .keys) li") ?? [])];
   const legend = swatches.map((entry) => {
     const drawn = entry.querySelector("svg")?.cloneNode(true) as SVGSVGElement | undefined;
@@ -41,7 +41,7 @@ export function frameOf(title: string, caption: string, body: HTMLElement | null
       when,
       of.map(({ report }) => report.recording.tool ?? ""),
     ),
-    warning: by ? `Emulated (${emulatorOf(by)}): times are not real` : "",
+    warning: emulation(open?.report) || emulation(other.value?.report),
     legend,
     caption,
   };

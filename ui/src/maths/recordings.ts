@@ -42,7 +42,15 @@ export function arranged(
   const text = (info: RecordingInfo) => {
     const brief = briefs.get(info.id);
     const { rule = "", title = "", severity = "" } = brief?.worst ?? {};
-    return [info.title, info.emulated ?? "", ...info.levels, brief?.answer ?? "", rule, title, severity]
+    return [
+      info.title,
+      info.emulated ?? brief?.emulated ?? "",
+      ...info.levels,
+      brief?.answer ?? "",
+      rule,
+      title,
+      severity,
+    ]
       .join(" ")
       .toLowerCase();
   };

@@ -4,7 +4,8 @@ import { useEffect, useRef } from "preact/hooks";
 import { answering, returned, silent } from "../data/silence";
 import type { Recording } from "../data/source";
 import type { FigureData } from "../data/types";
-import { emulatorOf, nameOf } from "../maths/format";
+import { emulation } from "../maths/emulated";
+import { nameOf } from "../maths/format";
 import { failure, go, helpOpen, notice, other, otherFailure, part, recording, theme } from "../state/store";
 import { COMPARED, isView, sectionOf, titleOfView, viewsOf } from "../state/views";
 import type { useControls } from "./Controls";
@@ -154,13 +155,17 @@ function useFocusOnOpening(open: Recording | null, heading: { current: HTMLEleme
 
 function Top({ ofServer }: { ofServer?: OfServer }) {
   const open = recording.value;
+  // Times of an emulated machine are never shown without this.
+  const emulated = emulation(open?.report) || emulation(other.value?.report);
   return (
     <header class="top">
       {ofServer ? <ofServer.Home /> : <span class="brand">kvmscope</span>}
       {open && !ofServer && <span class="path">{nameOf(open)}</span>}
       {open && ofServer && <ofServer.Chooser open={open} />}
-      {(open?.report.recording.emulated ?? other.value?.report.recording.emulated) && (
-        <Emulated by={(open?.report.recording.emulated ?? other.value?.report.recording.emulated)!} />
+      {emulated && (
+        <span class="emulated" title="Counts and order are real, times are not.">
+          {emulated}
+        </span>
       )}
       {open && (
         <b class="printed">
@@ -200,15 +205,6 @@ function titleOf(open: Recording | null): string {
   const live = part("live");
   if (live) return `${live}, live - kvmscope`;
   return open ? `${nameOf(open)}: ${openTitle(open)} - kvmscope` : "kvmscope";
-}
-
-/** Times of an emulated machine are never shown without this. */
-function Emulated({ by }: { by: string }) {
-  return (
-    <span class="emulated" title="Counts and order are real, times are not.">
-      Emulated ({emulatorOf(by)}): times are not real
-    </span>
-  );
 }
 
 function Tabs({ recording }: { recording: Recording }) {

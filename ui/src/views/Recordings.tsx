@@ -107,6 +107,7 @@ function Card({ info, brief }: { info: RecordingInfo; brief: Brief | null | unde
         <Worst brief={brief} />
       )}
       {info.emulated && <span class="emulated">emulated: times are not real</span>}
+      {brief?.emulated && <span class="emulated">{brief.emulated} emulated: their times are not real</span>}
     </a>
   );
 }

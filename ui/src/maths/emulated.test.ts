@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import type { Report } from "../data/types";
+import { emulation } from "./emulated";
+
+const report = (emulated: string | null, hosts: (string | null)[]) =>
+  ({
+    recording: { path: "", emulated },
+    sections: [
+      {
+        id: "fleet",
+        tables: { hosts: { version: 1, columns: [{ name: "emulated" }], rows: hosts.map((by) => [by]) } },
+      },
+    ],
+  }) as unknown as Report;
+
+test("a data set says how many of its hosts were emulated, and by what", () => {
+  expect(emulation(report(null, ["bochs", null, "bochs", "tcg"]))).toBe(
+    "Emulated (Bochs, QEMU TCG): 3 of 4 hosts; their times are not real",
+  );
+  expect(emulation(report(null, [null, null]))).toBe("");
+  expect(emulation(report("tcg", []))).toBe("Emulated (QEMU TCG): times are not real");
+  expect(emulation(undefined)).toBe("");
+});
