@@ -45,13 +45,17 @@ export function rangeOf(curves: Curve[]): { from: number; to: number } | null {
   return { from, to: Math.max(to, from * 10) };
 }
 
-/** A curve as an SVG path: a line between exact quantiles; a bin's exits are somewhere in it, so they are a step at its upper end. */
+/**
+ * A curve as an SVG path: a line between exact quantiles, up to the last one below the longest value, which is a dot by itself: what
+ * lies between those two is not known. A bin's exits are somewhere in it, so they are a step at its upper end.
+ */
 export function pathOf(
   { points, whole }: Curve,
   x: (share: number) => number,
   y: (value: number) => number,
 ): string {
   return points
+    .slice(0, whole ? -1 : undefined)
     .map(([share, value], i) => {
       const [to, at] = [x(share).toFixed(1), y(value).toFixed(1)];
       if (i === 0) return whole ? `M${to} ${at}` : `M${x(0)} ${at}H${to}`;

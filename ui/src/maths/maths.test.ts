@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { emptyTile } from "../data/tile";
 import type { Table } from "../data/types";
-import { apart, curveOfBins, curveOfShares, pathOf, rangeOf } from "./curve";
+import { apart, type Curve, curveOfBins, curveOfShares, pathOf, rangeOf } from "./curve";
 import {
   amount,
   bitsPerSecond,
@@ -263,7 +263,8 @@ describe("curves", () => {
     ];
     const scale = (value: number) => value * 10;
     const curve = { title: "", count: 2, points };
-    expect(pathOf({ ...curve, whole: true }, scale, scale)).toBe("M5.0 100.0L10.0 200.0");
+    const exact: Curve = { ...curve, whole: true, points: [...curve.points, [1, 9000]] };
+    expect(pathOf(exact, scale, scale), "no line to the longest one").toBe("M5.0 100.0L10.0 200.0");
     expect(pathOf({ ...curve, whole: false }, scale, scale)).toBe("M0 100.0H5.0V200.0H10.0");
   });
 

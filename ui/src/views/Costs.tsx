@@ -285,7 +285,7 @@ function Curves({
           curves.flatMap((curve) => curve.points.map(([share, value]) => [curve.title, share, value])),
         )
       }
-      caption={`${worst.title}: half within ${duration(worst.points.find(([share]) => share >= 0.5)?.[1] ?? 0)}, the longest ${duration(worst.points.at(-1)![1])}. ${chains ? "The thick line shows all complete, undisturbed chains; the" : "The"} steps show the most expensive exits, from exit to next entry, at the upper ends of their histogram bins.${limitsOf(seen)}`}
+      caption={`${worst.title}: half within ${duration(worst.points.find(([share]) => share >= 0.5)?.[1] ?? 0)}, the longest ${duration(worst.points.at(-1)![1])}. ${chains ? "The thick line shows all complete, undisturbed chains, the dot behind its end the longest one; the" : "The"} steps show the most expensive exits, from exit to next entry, at the upper ends of their histogram bins.${limitsOf(seen)}`}
       tools={<SeenBy {...seen} />}
     >
       <div ref={box}>
