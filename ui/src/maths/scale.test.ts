@@ -10,9 +10,10 @@ test("scales have round ends and hold every value, as those of the program", () 
   expect(scaleOf(axis(false), [9]).marks).toEqual([0, 2, 4, 6, 8, 10]);
   expect(scaleOf(axis(false), [180]).marks).toEqual([0, 50, 100, 150, 200]);
   const decades = scaleOf(axis(true), [0, 14, 120_000]);
-  expect([decades.from, decades.to]).toEqual([10, 1e6]);
+  expect([decades.from, decades.to]).toEqual([10, 2e5]);
+  expect(scaleOf(axis(true), [94e3, 397e3]).marks).toEqual([5e4, 1e5, 2e5, 5e5]);
   expect(scaleOf(axis(true), [1, 9e6]).marks).toEqual([1, 1e2, 1e4, 1e6]);
-  expect([10, 1e6, 0, 1e9].map(decades.place)).toEqual([0, 1, 0, 1]);
+  expect([10, 2e5, 0, 1e9].map(decades.place)).toEqual([0, 1, 0, 1]);
 });
 
 test("an axis from zero ends near its largest value, with marks enough to read it by", () => {
@@ -50,8 +51,8 @@ test("a few whole numbers that were measured are the marks, and a curve has thos
   };
   expect(marks("count", [32, 1, 8, 64, 8])).toEqual([1, 8, 32, 64]);
   expect(marks("count", [32])).toEqual([32]);
-  expect(marks("Mpps", [1, 8, 32])).toEqual([1, 10, 100]);
-  expect(marks("count", [1, 8, 9])).toEqual([1, 10]);
-  expect(marks("count", [0.5, 8])).toEqual([0.1, 1, 10]);
-  expect(marks("count", [])).toEqual([1, 10]);
+  expect(marks("Mpps", [1, 8, 32])).toEqual([1, 2, 5, 10, 20, 50]);
+  expect(marks("count", [1, 8, 9])).toEqual([1, 2, 5, 10]);
+  expect(marks("count", [0.5, 8])).toEqual([0.5, 1, 2, 5, 10]);
+  expect(marks("count", [])).toEqual([1, 2, 5, 10]);
 });

@@ -1,4 +1,4 @@
-/** An axis with the values that it has to hold: whole decades, or from 0 to a round number near the largest. */
+/** An axis with the values that it has to hold: a decade or more between round ends, or from 0 to a round number near the largest. */
 import type { Axis, CurvesData } from "../data/types";
 
 export interface Scale {
@@ -30,15 +30,36 @@ export function marksAlong({ x, curves }: CurvesData, scale: Scale): number[] {
   return isList && own.length > 0 && own.length <= FEW && areApart ? own : scale.marks;
 }
 
+/** Where a logarithmic axis may begin and end, of one decade. */
+function stepsOf(decade: number): number[] {
+  return [1, 2, 5].map((times) => Number((times * 10 ** decade).toPrecision(12)));
+}
+
 function decades(shown: number[], most: number): Scale {
-  const least = shown.reduce((a, b) => Math.min(a, b), most || 1);
-  const from = Math.floor(Math.log10(least));
-  const to = Math.max(from + 1, Math.ceil(Math.log10(most || 1)));
-  const step = Math.floor((to - from) / 6) + 1;
+  if (most === 0) return decades([1, 10], 10);
+  const least = shown.reduce((a, b) => Math.min(a, b), most);
+  const [low, high] = [Math.floor(Math.log10(least)), Math.floor(Math.log10(most))];
+  const from = stepsOf(low).findLast((step) => step <= least * (1 + 1e-12)) ?? least;
+  const end = Math.max(most * (1 - 1e-12), from * 9.9);
+  const to = [...stepsOf(high), ...stepsOf(high + 1)].find((step) => step >= end) ?? most;
+  const place = (value: number) =>
+    value > 0 ? clamped(Math.log10(value / from) / Math.log10(to / from)) : 0;
+  return { from, to, place, marks: marksOf(from, to) };
+}
+
+/** Powers of ten, where fewer than three of them are on the axis twice and five times them too. */
+function marksOf(from: number, to: number): number[] {
+  const first = Math.ceil(Math.log10(from) - 1e-9);
+  const last = Math.floor(Math.log10(to) + 1e-9);
+  const count = last - first + 1;
+  if (count < 3) {
+    const all = Array.from({ length: count + 1 }, (_, i) => stepsOf(first - 1 + i)).flat();
+    return all.filter((mark) => mark >= from && mark <= to);
+  }
+  const step = Math.floor((last - first) / 6) + 1;
   const marks = [];
-  for (let power = from; power <= to; power += step) marks.push(10 ** power);
-  const place = (value: number) => (value > 0 ? clamped((Math.log10(value) - from) / (to - from)) : 0);
-  return { from: 10 ** from, to: 10 ** to, place, marks };
+  for (let power = first; power <= last; power += step) marks.push(10 ** power);
+  return marks;
 }
 
 /** An axis has at least so many steps, and ends at most so far beyond what it holds. */

@@ -144,7 +144,7 @@ impl Curves {
 }
 
 impl Axis {
-    /// The shortest scale with round ends that holds `values`: whole decades, or from 0 to an end near the largest.
+    /// The shortest scale with round ends that holds `values`: a decade or more, or from 0 to an end near the largest.
     pub fn scale(&self, values: impl Iterator<Item = f64>) -> Scale {
         let shown = values.filter(|value| value.is_finite() && *value > 0.0);
         let (least, most) =
@@ -158,9 +158,12 @@ impl Axis {
             let (to, parts) = steps_to(most);
             return Scale { from: 0.0, to, parts, is_logarithmic };
         }
-        let from = least.log10().floor() as i32;
-        let to = (most.log10().ceil() as i32).max(from + 1);
-        Scale { from: 10_f64.powi(from), to: 10_f64.powi(to), parts: 1, is_logarithmic }
+        let [low, high] = [least, most].map(|value| value.log10().floor() as i32);
+        let within = |step: &f64| *step <= least * (1.0 + 1e-12);
+        let from = steps_of(low).into_iter().rfind(within).unwrap_or(least);
+        let beyond = |step: &f64| *step >= (most * (1.0 - 1e-12)).max(from * 9.9);
+        let to = [steps_of(high), steps_of(high + 1)].concat().into_iter().find(beyond).unwrap_or(most);
+        Scale { from, to, parts: 1, is_logarithmic }
     }
 }
 
@@ -187,9 +190,13 @@ impl Scale {
     /// Round values along it, from its beginning on, two to eleven.
     pub fn marks(self) -> Vec<f64> {
         if self.is_logarithmic {
-            let (from, to) = (self.from.log10().round() as i32, self.to.log10().round() as i32);
+            let (from, to) = ((self.from.log10() - 1e-9).ceil() as i32, (self.to.log10() + 1e-9).floor() as i32);
+            if to - from < 2 {
+                let within = |mark: &f64| *mark >= self.from && *mark <= self.to;
+                return (from - 1..=to).flat_map(steps_of).filter(within).collect();
+            }
             let step = ((to - from) / 6 + 1).max(1) as usize;
-            return (from..=to).step_by(step).map(|power| 10_f64.powi(power)).collect();
+            return (from..=to).step_by(step).map(|power| times_decade(1.0, power)).collect();
         }
         let length = self.to - self.from;
         (0..=self.parts).map(|part| self.from + length * f64::from(part) / f64::from(self.parts)).collect()
@@ -216,6 +223,11 @@ fn steps_to(most: f64) -> (f64, u32) {
     (most, 1)
 }
 
+/// Where a logarithmic scale may begin and end, of one decade.
+fn steps_of(decade: i32) -> [f64; 3] {
+    [1.0, 2.0, 5.0].map(|times| times_decade(times, decade))
+}
+
 /// `times` a power of ten, as exact as a decimal number can be: 0.6, not 0.6000000000000001.
 fn times_decade(times: f64, decade: i32) -> f64 {
     if decade < 0 { times / 10_f64.powi(-decade) } else { times * 10_f64.powi(decade) }
@@ -240,10 +252,13 @@ mod tests {
         assert_eq!(linear(180.0).marks(), [0.0, 50.0, 100.0, 150.0, 200.0]);
         assert_eq!(linear(9.0).marks(), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
         let decades = axis(true).scale([0.0, 14.0, 120_000.0].into_iter());
-        assert_eq!((decades.from, decades.to), (10.0, 1e6));
-        assert_eq!(decades.marks(), [1e1, 1e2, 1e3, 1e4, 1e5, 1e6]);
+        assert_eq!((decades.from, decades.to), (10.0, 2e5));
+        assert_eq!(decades.marks(), [1e1, 1e2, 1e3, 1e4, 1e5]);
+        let near = axis(true).scale([94e3, 397e3].into_iter());
+        assert_eq!((near.from, near.to, near.marks()), (5e4, 5e5, vec![5e4, 1e5, 2e5, 5e5]));
+        assert_eq!(axis(true).scale([0.3, 0.6].into_iter()).marks(), [0.2, 0.5, 1.0, 2.0]);
         assert_eq!(axis(true).scale([1.0, 9e6].into_iter()).marks(), [1.0, 1e2, 1e4, 1e6]);
-        assert!([(10.0, 0.0), (1e6, 1.0), (0.0, 0.0), (1e9, 1.0)].iter().all(|(v, p)| decades.place(*v) == *p));
+        assert!([(10.0, 0.0), (2e5, 1.0), (0.0, 0.0), (1e9, 1.0)].iter().all(|(v, p)| decades.place(*v) == *p));
     }
 
     #[test]

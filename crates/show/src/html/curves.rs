@@ -295,8 +295,12 @@ mod tests {
         };
         assert_eq!(marks("count", &[32.0, 1.0, 8.0, 64.0]), [1.0, 8.0, 32.0, 64.0]);
         assert_eq!(marks("count", &[32.0]), [32.0]);
-        assert_eq!(marks("Mpps", &[1.0, 8.0, 32.0]), [1.0, 10.0, 100.0], "what is no list has round numbers");
-        assert_eq!(marks("count", &[1.0, 8.0, 9.0]), [1.0, 10.0], "words would touch each other");
+        assert_eq!(
+            marks("Mpps", &[1.0, 8.0, 32.0]),
+            [1.0, 2.0, 5.0, 10.0, 20.0, 50.0],
+            "what is no list has round numbers"
+        );
+        assert_eq!(marks("count", &[1.0, 8.0, 9.0]), [1.0, 2.0, 5.0, 10.0], "words would touch each other");
     }
 
     #[test]
