@@ -20,6 +20,8 @@ struct Records {
 #[serde(deny_unknown_fields)]
 pub struct Source {
     pub title: String,
+    /// The same in a few words, beside a number.
+    pub short: String,
     /// Where it can be read: an address, a commit, a file or slides.
     pub address: String,
     /// When, where its text has a year.
@@ -361,7 +363,7 @@ mod tests {
         assert_eq!(unique.len(), ids.len(), "an id is given twice");
         for (key, source) in &all.sources {
             assert!(named.contains(key.as_str()), "nothing is from {key}");
-            assert!(!source.title.is_empty() && !source.address.is_empty(), "{key}");
+            assert!([&source.title, &source.short, &source.address].iter().all(|text| !text.is_empty()), "{key}");
             assert!(source.year.is_none_or(|year| year >= 2010), "{key}");
         }
     }

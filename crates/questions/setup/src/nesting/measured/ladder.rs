@@ -185,6 +185,15 @@ fn point(rung: &Rung, unit: &str) -> Option<Point> {
         value,
         interval: rung.interval.map(|(low, high)| (low * times, high * times)),
         mark: rung.mark,
-        source: rung.source.clone(),
+        source: whose(&rung.source),
+    })
+}
+
+/// Who published the cost with that id, and on which processor where they had several; what was measured here says where.
+fn whose(source: &str) -> String {
+    let record = exit_costs().iter().find(|record| record.id == source);
+    record.map_or(source.to_owned(), |record| {
+        let on = if record.processor.is_empty() { String::new() } else { format!(", {}", record.processor) };
+        format!("{}{on}", facts::published::source(&record.source).short)
     })
 }
