@@ -1371,7 +1371,7 @@ export const TABLES = {
     title: "text",
     evidence: "text",
   },
-  /** What one design carries of frames of one size or mix, modelled or measured (kind): chain_pps from end to end (north-south: of each VM), system_pps where VNFs send, all of them together; size_bytes with the frame check sequence. */
+  /** What one design carries of frames of one size or mix, modelled or measured (kind): chain_pps from end to end (north-south: of each VM), system_pps where VNFs send, all of them together; a bound (kind) has high_pps alone; size_bytes with the frame check sequence. */
   "datapath.rates": {
     design: "text",
     pattern: "text",

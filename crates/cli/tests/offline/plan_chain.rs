@@ -78,6 +78,8 @@ fn a_switch_that_nobody_measured_has_a_bound_and_a_finding() {
     for design in ["ovs-dpdk", "ovs-kernel", "macvtap", "bridge", "channel", "vswitch-vm"] {
         let bound = row(&rows, design, 8);
         assert_eq!((&bound["kind"], &bound["low_pps"]), (&"bound, not calibrated".into(), &Value::Null), "{design}");
+        assert_eq!((&bound["chain_pps"], &bound["system_pps"]), (&Value::Null, &Value::Null), "no rate: {design}");
+        assert!(number(bound, "high_pps") > 36e6, "{design}");
     }
     let cores = table(&COMMON, "breakeven");
     let of_8: Vec<f64> = cores

@@ -13,9 +13,9 @@ pub const TABLES: &[&TableSpec] = &[&RATES, &BREAK_EVEN, &STAGES, &SENSITIVITY, 
 const MOST_ROWS: usize = 60;
 
 pub(super) const RATES: TableSpec = table! {
-    datapath.rates version 1:
+    datapath.rates version 2:
     "What one design carries of frames of one size or mix, modelled or measured (kind): chain_pps from end to end (north-south: of each VM), \
-          system_pps where VNFs send, all of them together; size_bytes with the frame check sequence.";
+          system_pps where VNFs send, all of them together; a bound (kind) has high_pps alone; size_bytes with the frame check sequence.";
     key design, key pattern, key_u64("count") vnfs, key_u64("") size_bytes, f64("") chain_pps, f64("") system_pps,
     f64("") gbps, text bound_by, text runner_up, f64("") runner_up_pps, count cores, flag migratable,
     f64("") window_pps, f64("") low_pps, f64("") high_pps, key mix, text kind, text nearest, key nic, text shape,
@@ -25,7 +25,7 @@ pub(super) const RATES: TableSpec = table! {
         ..shown![
             "What each design carries, in packets per second", MOST_ROWS;
             shape: "design", vnfs: "VNFs", frames: "bytes", chain_pps: "chain", bound_by: "limit", cores,
-            low_pps: "least", high_pps: "most", system_pps: "system", gbps: "Gb/s", runner_up: "then", migratable,
+            low_pps: "least", high_pps: "at most", system_pps: "system", gbps: "Gb/s", runner_up: "then", migratable,
         ]
     }
 };
@@ -115,14 +115,16 @@ pub(super) fn rates(rates: &[(Predicted<'_>, &str)]) -> Table {
     let mut table = Table::new(&RATES);
     for (one, nic) in rates {
         let Keys { design, vnfs, size_bytes, mix } = Keys::of(one);
-        let system_pps = one.rate.system_pps();
+        // What line and PCIe let through is no rate of a design that something unknown binds.
+        let [chain_pps, system_pps] =
+            [one.rate.chain_pps(), one.rate.system_pps()].map(|pps| pps.filter(|_| one.band.is_some()));
         let runner_up = one.rate.runner_up();
         table.push(vec![
             design,
             one.chain.pattern.name().into(),
             vnfs,
             size_bytes,
-            one.rate.chain_pps().into(),
+            chain_pps.into(),
             system_pps.into(),
             system_pps.map(|pps| pps * one.frames.bytes() * 8.0 / 1e9).into(),
             one.rate.bound().map(|stage| stage.resource.name()).into(),

@@ -17,14 +17,16 @@ pub(super) fn figure(rates: &[Predicted<'_>], directions: &str) -> Option<Figure
         (!gauges.is_empty()).then(|| GaugeGroup { title: rules::subject(one), gauges })
     };
     let groups: Vec<GaugeGroup> = rules::asked(rates).filter_map(group).collect();
+    let has_diamonds = groups.iter().flat_map(|group| &group.gauges).any(|gauge| !gauge.published_pps.is_empty());
+    let published = if has_diamonds { " Diamonds were published by others, of other hosts." } else { "" };
     (!groups.is_empty()).then(|| Figure {
         id: "gauges".to_owned(),
         title: format!(
             "What do all VMs send, and each of them? (frames with their check sequence, {directions}, counted where VMs send)"
         ),
-        caption: "Modelled. Each bar ends at its own ceiling: what line and card would let through if nothing else bound. Diamonds were \
-                  published by others, of other hosts."
-            .to_owned(),
+        caption: format!(
+            "Modelled. Each bar ends at its own ceiling: what line and card would let through if nothing else bound.{published}"
+        ),
         in_terminals: false,
         drawing: Drawing::Gauges(groups),
     })
