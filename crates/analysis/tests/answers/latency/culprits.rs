@@ -59,6 +59,8 @@ fn a_guest_that_qemu_translates_loses_to_tasks_limits_and_signals() {
     let section = section(&case);
     let missing = |section: &base::Section| section.unknown.iter().any(|unknown| unknown.text.contains("kvm_exit"));
     assert!(!missing(&flow) && !missing(&section), "there is no KVM whose events could be missing");
+    let said = "mostly to throttling (by a CPU quota, or by the limit of real-time threads)";
+    assert!(section.summary.contains(said), "nothing tells which limit it was: {}", section.summary);
     let rows = section.table("culprits").unwrap().rows().map(|row| {
         let named = format!("{} {} {:?}", text(&row, "state"), text(&row, "by"), row.cell("by_tid").cloned().unwrap());
         (named, number(&row, "count"), number(&row, "total_ns") / 1_000)

@@ -3,6 +3,7 @@
 use super::measure::{Measured, Moment, Named};
 use base::number::{duration, list, percent};
 use facts::budget::exact;
+use facts::ledger::model::SpentQuota;
 use facts::losses::LostIn;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -86,12 +87,27 @@ fn in_all(measured: &[Measured<'_>], total_ns: u64) -> String {
     } else {
         String::new()
     };
+    let quotas = measured.iter().filter_map(|one| Some((one.vcpu.vcpu, one.part.quotas.get(&one.vcpu.tid)?)));
     format!(
-        "{whose} lost {} ({} of the time{before}), mostly to {}.",
+        "{whose} lost {} ({} of the time{before}), mostly to {}.{}",
         duration(total_ns as f64),
         percent(total_ns as f64 / wall_ns.max(1) as f64),
-        list(&most)
+        list(&most),
+        quota(quotas, total_ns)
     )
+}
+
+/// The quota that throttled one of these vCPUs longest: while it holds, whoever had the CPU kept the vCPU from nothing.
+fn quota<'q>(known: impl Iterator<Item = (u32, &'q SpentQuota)>, total_ns: u64) -> String {
+    let worst = known.max_by_key(|(_, quota)| quota.throttled.ns).filter(|(_, quota)| quota.throttled.ns > 0);
+    worst.map_or(String::new(), |(vcpu, quota)| {
+        format!(
+            " The CPU quota of {} throttled vCPU {vcpu} in {} of periods, up to {} of that: raise it first.",
+            quota.group,
+            percent(quota.throttled.share()),
+            duration(quota.throttled.ns.min(total_ns) as f64)
+        )
+    })
 }
 
 /// The worst window by the definition of tools that see exits alone.
@@ -128,6 +144,10 @@ impl Named {
     pub(crate) fn phrase(&self) -> String {
         let by = &self.by;
         match self.state {
+            // Which limit it was does not stand in a trace.
+            LostIn::Preempted if self.by_tid.is_none() && by == "throttled" => {
+                "throttling (by a CPU quota, or by the limit of real-time threads)".to_owned()
+            }
             LostIn::Preempted | LostIn::Irq | LostIn::Softirq | LostIn::Nmi => by.clone(),
             LostIn::WakeDelay if by == "idle" || by == "unknown" => "wake-up delay".to_owned(),
             LostIn::WakeDelay => format!("wake-up delay behind {by}"),
@@ -135,5 +155,26 @@ impl Named {
             LostIn::Handling => format!("{by} exits"),
             LostIn::Userspace => format!("{by} in the VMM"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use host::machine::Throttled;
+
+    #[test]
+    fn a_quota_is_named_where_one_was_counted_and_had_an_effect() {
+        let of = |ns| SpentQuota {
+            group: "/labq".into(),
+            throttled: Throttled { periods: 88, throttled: 61, ns, cpus: 0.2 },
+        };
+        let (none, some, more) = (of(0), of(1_000_000), of(9_000_000));
+        assert_eq!(quota([].into_iter(), 5_000_000), "");
+        assert_eq!(quota([(0, &none)].into_iter(), 5_000_000), "");
+        assert_eq!(
+            quota([(0, &some), (1, &more)].into_iter(), 5_000_000),
+            " The CPU quota of /labq throttled vCPU 1 in 69.3 % of periods, up to 5.0 ms of that: raise it first."
+        );
     }
 }
