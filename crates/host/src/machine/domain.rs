@@ -51,6 +51,8 @@ pub struct Domain {
     pub shared_memory: bool,
     /// Whether the command that started it was read.
     pub by_command: bool,
+    /// Lines of its definition by Proxmox, where that was read: `net0`, `scsihw`, `boot`.
+    pub options: BTreeMap<String, String>,
     /// Proxmox's number of it, where its own definition was read; 0: not told.
     pub proxmox: Option<u32>,
     /// Its namespace and name, where KubeVirt's own definition was read.
@@ -214,6 +216,7 @@ impl Domain {
         self.vcpu_threads.extend(told.vcpu_threads);
         replace(&mut self.vcpus, told.vcpus);
         replace(&mut self.cpuset, told.cpuset);
+        self.options.extend(told.options);
         replace(&mut self.memory_nodes, told.memory_nodes);
         replace(&mut self.memory_bytes, told.memory_bytes);
         replace(&mut self.cpu_mode, told.cpu_mode);

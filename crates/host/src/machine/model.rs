@@ -26,6 +26,8 @@ impl<T> Fact<T> {
 #[derive(Debug, Clone, Default)]
 pub struct Machine {
     pub topology: Topology,
+    /// What its kernel says of itself: its release and who built it, where that is told.
+    pub kernel: Option<String>,
     /// Who made the processor.
     pub vendor: Option<Fact<Vendor>>,
     /// NUMA nodes, by number.

@@ -125,8 +125,11 @@ pub(super) fn statistics(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usi
         true => (at.saturating_sub(2)..at).rev().find_map(|line| asked(text.at(line))),
         false => asked(text.at(at)),
     };
+    if !is_head && asked.is_none() {
+        return 0;
+    }
     let counters: BTreeMap<String, u64> = (at + 1..text.lines.len()).map_while(counter).take(MOST_COUNTERS).collect();
-    if !is_head && asked.is_none() || counters.is_empty() {
+    if counters.is_empty() {
         return 0;
     }
     let end = (at + 1..text.lines.len()).find(|line| counter(*line).is_none()).unwrap_or(text.lines.len());

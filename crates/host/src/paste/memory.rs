@@ -64,7 +64,9 @@ pub(super) fn free(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     if !header.starts_with(&["total", "used", "free"]) {
         return 0;
     }
-    let asked = text.at(at.saturating_sub(1));
+    // The command stands just above, in prose or at a prompt.
+    let asked =
+        (at.saturating_sub(2)..at).rev().map(|line| text.at(line)).find(|line| !line.is_empty()).unwrap_or_default();
     let has = |option: char| {
         let is_option = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains(option);
         asked.contains("free") && asked.split_whitespace().any(is_option)

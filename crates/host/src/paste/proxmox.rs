@@ -54,7 +54,11 @@ pub(super) fn command(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
 /// A key and its value, and the line.
 type Pairs<'a> = BTreeMap<&'a str, (usize, &'a str)>;
 
+/// Those from a line on which a run of them begins: within one they were asked before, and were none of Proxmox's.
 fn pairs<'a>(text: &Text<'a>, at: usize) -> Pairs<'a> {
+    if at.checked_sub(1).is_some_and(|before| pair(text.at(before)).is_some()) {
+        return Pairs::new();
+    }
     let lines = (at..text.lines.len()).map_while(|line| Some((line, pair(text.at(line))?)));
     lines.map(|(line, (key, value))| (key, (line, value))).collect()
 }
@@ -129,6 +133,7 @@ pub(super) fn config(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     domain.windows = of("ostype")
         .filter(|kind| kind.starts_with('w'))
         .map(|kind| Fact::new(format!("its type is {kind}"), fact("ostype")));
+    domain.options = pairs.iter().map(|(key, (_, value))| ((*key).to_owned(), (*value).to_owned())).collect();
     for (key, (line, value)) in &pairs {
         let place = text.place(*line);
         domain.disks.extend(disk(key, value, &place));

@@ -264,7 +264,9 @@ fn of_domain(domain: &Domain, rows: &[&TopRow], owner: Option<i32>) -> Vec<Threa
     // Workers that the interfaces ask for and no screen shows.
     threads.extend((workers..domain.workers().0.min(4_096)).map(|_| make(Role::Vhost, "vhost", domain.emulator_pin())));
     for number in 1..=domain.iothreads.min(4_096) {
-        let pin = domain.iothread_pins.get(&number).or(domain.emulator_pin());
+        // Without a pin of its own it has the CPUs of all vCPUs, not the emulator's (qemuProcessSetupPid in
+        // src/qemu/qemu_process.c, libvirt 10.0).
+        let pin = domain.iothread_pins.get(&number).or(domain.cpuset.as_ref());
         threads.push(make(Role::IoThread(number), &format!("IO iothread{number}"), pin));
     }
     threads

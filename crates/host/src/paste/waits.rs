@@ -33,6 +33,10 @@ pub(super) fn of_names(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
         (!name.is_empty()).then_some(())?;
         Some((name.join(" "), three(&numbers.join(" "))?))
     };
+    // Within a run of them they were asked before.
+    if at.checked_sub(1).and_then(row).is_some() {
+        return 0;
+    }
     let rows: Vec<_> = (at..text.lines.len()).map_while(row).collect();
     // Three numbers behind a name may be anybody's: an id and a priority are no times.
     let above = (0..at).rev().map(|line| text.at(line)).find(|line| !line.is_empty()).unwrap_or_default();

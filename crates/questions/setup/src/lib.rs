@@ -2,8 +2,10 @@
 //!
 //! A module for each; they are functions of a [`facts::Case`], and none knows another crate of questions.
 
+mod bootloader;
 pub mod nesting;
 pub mod placement;
 pub mod placements;
+mod proxmox;
 pub mod realtime;
 mod tongue;

@@ -7,6 +7,7 @@
 //! `taskset` works everywhere, until the VM stops: then its manager starts it as it is defined, and the line says what keeps it.
 //! The table with its sources is tongue.tsv.
 
+use crate::{bootloader, proxmox};
 use base::Finding;
 use base::shell::quoted;
 use host::Machine;
@@ -38,6 +39,7 @@ const PINS: &str =
 
 /// A finding's commands as the managers of the VMs that they name have them.
 pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
+    [&mut finding.fix, &mut finding.undo].into_iter().for_each(|lines| bootloader::spoken(machine, lines));
     let domains: Vec<(String, Speaker<'_>)> = machine
         .domains
         .iter()
@@ -66,6 +68,9 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
         domains.iter().find(|(name, _)| line.contains(&format!(" {name} "))).map(|(name, _)| name.clone())
     };
     let own_words: Vec<String> = finding.fix.iter().filter_map(named).collect();
+    if proxmoxs_own(finding, &of) {
+        return;
+    }
     for lines in [&mut finding.fix, &mut finding.undo] {
         let mut said: Vec<String> = Vec::new();
         for line in lines.drain(..) {
@@ -77,7 +82,7 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
         *lines = said;
     }
     // Where both ways are one setting of the manager, the way back is what it had.
-    if !finding.fix.is_empty() && finding.undo == finding.fix {
+    if !finding.undo.is_empty() && finding.undo.iter().all(|line| finding.fix.contains(line)) {
         let manager = own_words.first().and_then(|name| domains.iter().find(|(known, _)| known == name));
         finding.undo = manager.map_or_else(Vec::new, |(name, speaker)| {
             vec![
@@ -97,34 +102,67 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
         };
         finding.fix.iter().any(pins)
     };
+    // Whose threads the commands bind: the subject may be the one that keeps its CPU.
+    let threads_of = |domain: &Domain| {
+        let tids: Vec<String> =
+            machine.threads_of(&domain.name).filter_map(|thread| Some(format!(" {}", thread.tid?))).collect();
+        move |line: &String| {
+            let command = line.split("   #").next().unwrap_or_default();
+            command.starts_with("taskset ") && tids.iter().any(|tid| command.ends_with(tid.as_str()))
+        }
+    };
+    let is_bound = |(name, speaker): &&(String, Speaker<'_>)| {
+        let binds = threads_of(speaker.domain);
+        finding.fix.iter().any(|line| binds(line) || line.contains(&format!("pin {name} ")))
+    };
     let subject = quoted(&finding.subject);
-    let is_pinned = |name: &str| finding.fix.iter().any(|line| line.contains(&format!("pin {name} ")));
-    let own = domains.iter().find(|(name, _)| *name == subject || is_pinned(name));
+    let own = domains.iter().find(is_bound).or_else(|| domains.iter().find(|(name, _)| *name == subject));
     // What a pod's threads share no mask of ours ends: its CPU manager gives helpers a CPU of their own.
     let shares = ["PLC-OVERLAP", "PLC-STARVED", "PLC-WORKERS", "PLC-STACKED"].contains(&finding.rule);
     let of_pod = own.filter(|(_, speaker)| matches!(speaker.manager, Manager::KubeVirt { .. }));
     let is_told = finding.fix.iter().any(|line| line.starts_with("kubectl "));
     let told = of_pod.filter(|_| shares && !is_told && !binds(finding));
-    let keeps = own.and_then(|(name, speaker)| match &speaker.manager {
+    let keeps = |(name, speaker): &(String, Speaker<'_>)| match &speaker.manager {
         Manager::Proxmox(0) => Some("# until the VM stops; to keep it: qm set VMID --affinity LIST".to_owned()),
         Manager::Proxmox(id) => Some(format!("# until the VM stops; to keep it: qm set {id} --affinity LIST")),
         Manager::KubeVirt { .. } => Some(format!("# until the VM stops; to keep it, in its VirtualMachine: {PINS}")),
-        Manager::OpenStack { flavor, .. } => Some(format!(
-            "# until nova starts it anew, and within [compute] cpu_shared_set of nova.conf alone; to keep it: openstack flavor set {} --property hw:cpu_policy=dedicated",
-            flavor.as_deref().map_or("FLAVOR".into(), quoted)
-        )),
+        Manager::OpenStack { flavor, .. } => {
+            let flavor = flavor.as_deref().map_or("FLAVOR".into(), quoted);
+            // What nova pinned is dedicated already: then its emulator threads are what has no CPUs of its own.
+            let mut pins = speaker.domain.vcpu_pins.values();
+            let is_dedicated = pins.len() > 0 && pins.all(|pin| pin.value.len() == 1);
+            let (within, property) = match is_dedicated {
+                true => ("cpu_dedicated_set", "hw:emulator_threads_policy=share"),
+                false => ("cpu_shared_set, which must have these CPUs,", "hw:cpu_policy=dedicated"),
+            };
+            Some(format!(
+                "# until nova starts it anew, and within [compute] {within} of nova.conf alone; to keep it: openstack flavor set {flavor} --property {property}, \
+                 of a flavor of its own, then openstack server resize"
+            ))
+        }
         Manager::Incus { program } => {
             Some(format!("# until the VM stops; to keep it: {program} config set {name} limits.cpu=LIST"))
         }
         Manager::Libvirt | Manager::Qemu => None,
-    });
+    };
+    let kept: Vec<String> = domains.iter().filter(is_bound).filter_map(keeps).collect();
     if let Some((name, speaker)) = told {
         finding.fix.push(speaker.spoken(&format!("virsh emulatorpin {name} LIST")));
         finding.undo.push(speaker.spoken(&format!("virsh edit {name}   # these fields as they were")));
     }
-    if let Some(keeps) = keeps.filter(|_| binds(finding)) {
-        finding.fix.push(keeps);
-    }
+    finding.fix.extend(kept);
+}
+
+/// A finding about one device of a VM whose definition Proxmox showed, in the words of that: true if it is one.
+fn proxmoxs_own<'a>(finding: &mut Finding, of: &dyn Fn(&str) -> Option<&'a Speaker<'a>>) -> bool {
+    let spelled = finding.fix.iter().find_map(|line| {
+        let speaker = of(line)?;
+        let Manager::Proxmox(id) = speaker.manager else { return None };
+        proxmox::spelled(speaker.domain, id, &finding.subject, &speaker.spoken(line)).filter(|_| id > 0)
+    });
+    let Some(spelled) = spelled else { return false };
+    (finding.fix, finding.undo) = (spelled.fix, spelled.undo);
+    true
 }
 
 /// Who says a line: a VM, and whoever manages it.
@@ -202,7 +240,7 @@ mod tests {
             ),
             (
                 "virsh edit db   # <memoryBacking><hugepages/></memoryBacking>",
-                "qm set 102 --hugepages any",
+                "qm set 102 --numa 1 --hugepages 2   # huge pages need --numa; as many must be free first: grep HugePages_Free /proc/meminfo",
                 "kubectl edit vm db -n shop   # spec.template.spec: domain.memory.hugepages.pageSize: 2Mi",
             ),
             (
@@ -228,7 +266,7 @@ mod tests {
         assert_eq!(spoken("virsh vcpupin db 0 3", &openstack), "virsh vcpupin db 0 3");
         assert_eq!(
             spoken("virsh edit db   # <memoryBacking><hugepages/></memoryBacking>", &openstack),
-            "openstack flavor set m1.large --property hw:mem_page_size=large   # then openstack server resize 'shop db'"
+            "openstack flavor set m1.large --property hw:mem_page_size=large   # a flavor of its own; then openstack server resize --flavor THAT 'shop db'"
         );
         assert_eq!(
             spoken("virsh edit db   # <cpu mode='host-model'/>", &Manager::Qemu),

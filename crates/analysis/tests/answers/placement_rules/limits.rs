@@ -41,6 +41,66 @@ fn a_slice_that_is_too_small_is_named_first_with_its_owners_command() {
 }
 
 #[test]
+fn cpus_of_a_partition_are_its_owners_to_give() {
+    let mut machine = squeezed("/machine.slice", "0-1");
+    let group = |cpus: &str, partition: Option<&str>| Cgroup {
+        cpus: None,
+        effective: Some(fact(set(cpus))),
+        memory_nodes: None,
+        partition: partition.map(str::to_owned),
+    };
+    machine.cgroups.insert(String::new(), group("0-1", None));
+    machine.cgroups.insert("/rt.slice".into(), group("2-7", Some("isolated")));
+    let found = findings(machine.clone());
+    assert!(
+        found[0].title.starts_with("CPUs 2-7 belong to the partition of rt.slice and are idle"),
+        "{}",
+        found[0].title
+    );
+    let takes = |line: &String| line.starts_with("systemctl set-property");
+    assert!(!found.iter().any(|finding| finding.fix.iter().any(takes)), "{:?}", found[0].fix);
+    machine.cgroups.remove("/rt.slice");
+    machine.cgroups.insert(String::new(), group("0-5", None));
+    let typed = commands("PLC-SLICE", machine);
+    assert!(typed[1].ends_with("AllowedCPUs=0-5"), "6-7 are a partition's that no thread of a VM is in: {typed:?}");
+}
+
+#[test]
+fn an_invalid_partition_is_told_with_who_has_its_cpus() {
+    let of = |partition: &str| {
+        let mut machine = squeezed("/machine.slice/rt.scope", "0-1");
+        machine.cgroups.get_mut("/machine.slice/rt.scope").unwrap().partition = Some(partition.to_owned());
+        let beside = Cgroup { cpus: None, effective: Some(fact(set("0-7"))), memory_nodes: None, partition: None };
+        machine.cgroups.insert("/system.slice".into(), beside);
+        findings(machine).into_iter().find(|finding| finding.title.contains("partition"))
+    };
+    let found = of("isolated invalid (Cpu list in cpuset.cpus not exclusive)").unwrap();
+    let title = "the partition isolated of rt.scope is invalid: Cpu list in cpuset.cpus not exclusive; others run on CPUs 0-1 as well";
+    assert_eq!((found.rule, found.title.as_str()), ("PLC-SLICE", title));
+    assert_eq!(found.fix[1], "systemctl set-property --runtime system.slice AllowedCPUs=2-7");
+    assert!(of("isolated").is_none() && of("member").is_none());
+}
+
+#[test]
+fn of_two_groups_with_the_same_cpus_one_moves() {
+    let mut machine = squeezed("/batch.slice", "0-1");
+    let beside = squeezed("/rt.slice", "1-2");
+    machine.cgroups.extend(beside.cgroups);
+    let threads = beside.threads.into_iter().map(|mut thread| {
+        thread.tid = thread.tid.map(|tid| tid + 100);
+        super::culprits::of_vm("db", thread)
+    });
+    machine.threads.extend(threads);
+    machine.domains.push(host::machine::Domain { name: "db".into(), vcpus: Some(4), ..Default::default() });
+    machine.cpu_use.extend(beside.cpu_use.into_iter().filter(|(cpu, _)| *cpu == 2));
+    let found: Vec<_> = findings(machine).into_iter().filter(|finding| finding.rule == "PLC-SLICE").collect();
+    assert_eq!(found.len(), 1, "one command settles both");
+    assert!(found[0].title.starts_with("batch.slice and rt.slice both have CPU 1: "), "{}", found[0].title);
+    assert_eq!(found[0].fix[1], "systemctl set-property --runtime rt.slice AllowedCPUs=2-3");
+    assert_eq!(found[0].undo, ["systemctl set-property --runtime rt.slice AllowedCPUs="]);
+}
+
+#[test]
 fn no_command_leads_out_of_a_cgroup() {
     for path in ["/machine.slice", "/kubepods.slice/pod1"] {
         for finding in findings(squeezed(path, "0-1")).iter().filter(|finding| finding.rule != "PLC-SLICE") {

@@ -22,8 +22,9 @@ const TIME_ROOTS: [&str; 4] =
 pub(super) fn groups(samples: &Samples<'_>, machine: &mut Machine) {
     let snapshot = samples.last;
     let known = above(machine, |thread| thread.cgroup.as_deref());
-    let known = known.into_iter().filter_map(|path| Some((path.to_owned(), group(snapshot, path)?)));
-    let known = known.collect();
+    // The root has what partitions leave of the machine.
+    let known = known.into_iter().chain([""]);
+    let known = known.filter_map(|path| Some((path.to_owned(), group(snapshot, path)?))).collect();
     let limited = above(machine, |thread| thread.time_group.as_deref());
     let limited = limited.into_iter().filter_map(|path| Some((path.to_owned(), quota(samples, path)?)));
     (machine.quotas, machine.cgroups) = (limited.collect(), known);

@@ -29,7 +29,7 @@ const SHORTEST_SPAN_NS: u64 = 500_000_000;
 const SETTINGS: &[&str] = &[
     "proc/cmdline",
     "proc/irq/default_smp_affinity",
-    "sys/devices/system/cpu/cpu*/cpufreq/{scaling_governor,scaling_cur_freq,cpuinfo_max_freq}",
+    "sys/devices/system/cpu/cpu*/cpufreq/{scaling_governor,scaling_cur_freq,scaling_max_freq,cpuinfo_max_freq}",
     "sys/devices/virtual/workqueue/cpumask",
     "sys/kernel/mm/ksm/run",
     "sys/kernel/mm/transparent_hugepage/enabled",
@@ -97,6 +97,8 @@ impl Machine {
         let Some(last) = samples.last() else { return machine };
         let samples = Samples { first: samples.first().filter(|_| samples.len() > 1), last };
         machine.topology = Topology::of_snapshot(last);
+        let says = ["proc/version", "sos_commands/kernel/uname_-a", "proc/sys/kernel/osrelease"];
+        machine.kernel = says.into_iter().find_map(|file| last.line(file));
         machine.vendor = Processor::of(last).map(|processor| Fact::new(processor.vendor, "proc/cpuinfo"));
         machine.nodes = cpus::nodes(last);
         machine.cpu_use = cpus::usage(&samples);

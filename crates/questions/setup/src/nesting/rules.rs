@@ -105,7 +105,7 @@ pub const RULES: &[Rule] = &[
         looks_at: "CPUID leaf 0x4000000a of Hyper-V: no enlightened MSR bitmap.",
         why: "Without the enlightened MSR bitmap, every MSR access of a nested guest exits, even those that need no \
             exit.",
-        fix: &["ask for a newer Hyper-V: CPUID 0x4000000a eax bit 19 must be set"],
+        fix: &["# ask for a newer Hyper-V: CPUID 0x4000000a eax bit 19 must be set"],
         needs: Needs::OuterLevel,
         source: "commit ceef7d10dfb6, KVM: x86: VMX: hyper-v: Enlightened MSR-Bitmap support (1,300 to 120 cycles)",
         ..Rule::checked_by(checks::hyperv::msr_bitmap)
@@ -116,7 +116,7 @@ pub const RULES: &[Rule] = &[
         looks_at: "CPUID leaf 0x4000000a of Hyper-V: no direct virtual flush.",
         why: "With the direct flush, a nested guest asks Hyper-V itself to flush TLBs; without it, each request goes \
             through KVM.",
-        fix: &["ask for a newer Hyper-V: CPUID 0x4000000a eax bit 17 must be set"],
+        fix: &["# ask for a newer Hyper-V: CPUID 0x4000000a eax bit 17 must be set"],
         needs: Needs::OuterLevel,
         source: "Hyper-V TLFS, \"Direct Virtual Flush\"; arch/x86/kvm/vmx/vmx.c (hv_enable_l2_tlb_flush), Linux 6.12",
         ..Rule::checked_by(checks::hyperv::direct_flush)
@@ -213,7 +213,7 @@ pub const RULES: &[Rule] = &[
         per: "kernel change",
         looks_at: "The kernel's release, against the releases that made nesting cheaper on such a machine.",
         why: "The running kernel lacks this change; a newer kernel has it.",
-        undo: &["select the previous kernel in the boot loader menu"],
+        undo: &["# select the previous kernel in the boot loader menu"],
         needs: Needs::Reboot,
         source: "messages of the cited commits (docs/check.md lists them)",
         ..Rule::checked_by(checks::kernel::older)
@@ -224,8 +224,8 @@ pub const RULES: &[Rule] = &[
         looks_at: "The kernel's release, against the fixes that hosts of guest hypervisors need.",
         why: "Bugs in nested virtualization of these releases hang guest hypervisors, or let them corrupt memory or \
               escape their VM. The newest release of each maintained series has the fixes.",
-        fix: &["install the newest release of your series from your distribution, and boot it"],
-        undo: &["select the previous kernel in the boot loader menu"],
+        fix: &["# install the newest release of your series from your distribution, and boot it"],
+        undo: &["# select the previous kernel in the boot loader menu"],
         needs: Needs::Reboot,
         source: "records of the kernel's CVE team (cve.org); docs/check.md has the list",
         ..Rule::checked_by(checks::kernel::faults)

@@ -24,8 +24,12 @@ pub(crate) fn topology(model: &Model) -> Option<Figure> {
             contended(best)
         ),
         _ => format!(
-            "CPUs that a vCPU or a polling thread shares with others: {}. No better placement was found.",
-            contended(&panels[0])
+            "CPUs that a vCPU or a polling thread shares with others: {}. {}",
+            contended(&panels[0]),
+            match model.machine.threads.iter().any(|thread| thread.run_share.is_some()) {
+                true => "No better placement was found.",
+                false => "What the threads run is unknown, so no placement is known to be better.",
+            }
         ),
     };
     let title = format!("What runs where on {}", model.id);

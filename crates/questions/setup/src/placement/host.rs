@@ -10,7 +10,7 @@ pub(super) const HOST: TableSpec = table! {
     "One value that the host says of itself besides its CPUs: memory, swap, disks, pressure, limits, settings, as it stands at `place`.";
     key machine, key what, key subject, key place, f64("") value, text unit, text told;
     shown![
-        "What the host says of itself", 24;
+        "What the machine says of itself", 24;
         what, subject: "of", told: "value",
     ]
 };

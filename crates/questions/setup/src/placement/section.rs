@@ -112,7 +112,8 @@ fn about(model: &Model) -> Vec<String> {
         let (read, lost) =
             machine.sources.iter().fold((0, 0), |(read, lost), source| (read + source.1, lost + source.2));
         let texts = many(machine.sources.len() as u64, "pasted text");
-        lines.push(format!("{texts}: {} understood, {lost} not", many(read, "line")));
+        let lost = if lost > 0 { format!(", {lost} not understood") } else { String::new() };
+        lines.push(format!("{texts}: {} used here{lost}", many(read, "line")));
     }
     lines
 }
@@ -157,7 +158,10 @@ fn summary(models: &[Model], section: &Section) -> String {
     let mut sentences = Vec::new();
     match worst {
         Some(finding) => sentences.push(format!("{}.", sentence_case(&finding.title))),
-        None => sentences.push(format!("Nothing here shows threads of VMs competing for a CPU{}.", untold(models))),
+        None if models.iter().any(shows_threads) => {
+            sentences.push(format!("Nothing here shows threads of VMs competing for a CPU{}.", untold(models)));
+        }
+        None => sentences.push(format!("Whether threads of VMs compete for a CPU is unknown{}.", untold(models))),
     }
     if let Some(finding) = worst.filter(|finding| !finding.changes.is_empty()) {
         sentences.push(format!("Run: {}.", finding.fix[0]));
@@ -180,6 +184,13 @@ fn summary(models: &[Model], section: &Section) -> String {
     sentences.join(" ")
 }
 
+/// Whether threads of VMs were seen to run or wait, or where they may run is known.
+fn shows_threads(model: &Model) -> bool {
+    let of_vms = model.machine.threads.iter().filter(|thread| thread.vm.is_some());
+    let mut of_vms = of_vms.chain(model.machine.threads.iter().filter(|thread| thread.role == Role::Pmd));
+    of_vms.any(|thread| thread.run_share.is_some() || thread.wait_share.is_some() || thread.affinity.is_some())
+}
+
 /// What pasted text says nothing of, as the end of a sentence.
 fn untold(models: &[Model]) -> String {
     use ::host::machine::GaugeKind;
@@ -189,9 +200,11 @@ fn untold(models: &[Model]) -> String {
     let memory = has(&[GaugeKind::MemoryAvailable, GaugeKind::SwappedIn, GaugeKind::PressureSome])
         || !machine.vm_memory.is_empty()
         || !machine.process_memory.is_empty()
+        || machine.domains.iter().any(|domain| domain.memory_bytes.is_some())
         || machine.quoted.iter().any(|quoted| quoted.what.starts_with("balloon."));
-    let disks =
-        has(&[GaugeKind::DiskBusy, GaugeKind::DiskRead, GaugeKind::PressureSome]) || !machine.total_use.is_empty();
+    let disks = has(&[GaugeKind::DiskBusy, GaugeKind::DiskRead, GaugeKind::PressureSome])
+        || !machine.total_use.is_empty()
+        || machine.domains.iter().any(|domain| !domain.disks.is_empty());
     let interrupts = !machine.irqs.is_empty() || !machine.cpu_use.is_empty();
     let told = [("memory", memory), ("disks", disks), ("interrupts", interrupts)];
     let missing: Vec<String> = told.iter().filter(|(_, told)| !told).map(|(name, _)| (*name).to_owned()).collect();
@@ -215,7 +228,8 @@ fn sentence_case(title: &str) -> String {
 /// Why there is nothing to say of VMs: only who saw all processes knows that there is none.
 fn no_vm(models: &[Model]) -> &'static str {
     if models.iter().any(|model| model.pasted) {
-        "The pasted text has no thread of a VM; also paste `top -H -b -n 1 -w 200` and `virsh vcpupin` and `emulatorpin` of the VM."
+        "Which threads of VMs run where is unknown. If this is of a host with VMs, also paste `top -H -b -n 1 -w 200` and who may run where: `virsh vcpupin` and \
+         `emulatorpin`, or `taskset -acp PID`."
     } else if models.iter().all(|model| model.machine.lists_processes) {
         "No VM was found, so no VM's threads can compete for CPUs."
     } else {

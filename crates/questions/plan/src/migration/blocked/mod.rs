@@ -28,6 +28,8 @@ pub struct Guest {
     /// Where its command line was read.
     pub place: String,
     pub started: Started,
+    /// libvirt started it: its command line names the guest as libvirt does, and virsh is there.
+    pub is_libvirts: bool,
     /// Drivers of this host's devices that were given to it, by their places on the PCI bus.
     pub drivers: BTreeMap<String, String>,
     /// Why QEMU itself says that it cannot be migrated.
@@ -48,7 +50,8 @@ impl Guest {
         });
         let drivers = addresses.filter_map(|address| Some((address.clone(), driver(&address)?))).collect();
         let name = vm_named_in(&command.replace('\0', " ")).unwrap_or_else(|| "guest".to_owned());
-        Self { name, place: place.to_owned(), started, drivers, ..Self::default() }
+        let is_libvirts = command.contains("guest=");
+        Self { name, place: place.to_owned(), started, is_libvirts, drivers, ..Self::default() }
     }
 
     /// Those that ran when a snapshot was taken.

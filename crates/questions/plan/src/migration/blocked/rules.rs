@@ -214,7 +214,14 @@ fn target(guest: &Guest) -> Option<Hit> {
         match obstacle {
             Obstacle::HostCpu => needs(
                 "the CPU model of this host".to_owned(),
-                "virsh hypervisor-cpu-baseline BOTH-HOSTS.xml   # a named model that both have, in place of the host's",
+                match guest.is_libvirts {
+                    true => {
+                        "virsh hypervisor-cpu-baseline BOTH-HOSTS.xml   # a named model that both have, in place of the host's"
+                    }
+                    false => {
+                        "lscpu   # on both hosts: the other one needs the same flags, or the guest a named model that both have"
+                    }
+                },
             ),
             Obstacle::HugePages(path) => needs(
                 format!("free huge pages of the same size (memory lies in {path})"),

@@ -162,7 +162,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
     why: "Each pass sends what the guest dirtied in the one before. Where it dirties as fast as is sent, passes do not shrink, and QEMU never stops the guest \
           by itself. The ways out stand in the order in which to try them: each costs more than the one before.",
     fix: &[
-        "virsh migrate-getspeed DOMAIN   # is it a limit that somebody set? virsh migrate-setspeed DOMAIN MIB_PER_SECOND raises it; price: the link",
+        "virsh migrate-getspeed DOMAIN   # by libvirt; without it, in QEMU's monitor: info migrate_parameters, migrate_set_parameter, migrate_start_postcopy, migrate_cancel. Is it a limit that somebody set? virsh migrate-setspeed DOMAIN MIB_PER_SECOND raises it; price: the link",
         "virsh qemu-monitor-command DOMAIN --hmp 'migrate_set_parameter cpu-throttle-increment 20'   # only where it was begun with --auto-converge; price: the guest's time; undo: 10",
         "virsh migrate-postcopy DOMAIN   # only where it was begun with --postcopy; price: the guest waits for pages, and a failure of either host loses it; no undo",
         "virsh domjobabort DOMAIN   # and begin again with --auto-converge or --postcopy; price: what was sent",

@@ -139,7 +139,16 @@ pub(crate) fn realtime(model: &Model) -> Vec<Hit> {
             many(all.into(), "vCPU")
         );
         let mut hit = hit(domain, Severity::Info, title, ("<vcpusched>", &told.place));
-        hit.fix.push(edit(domain, "<vcpusched vcpus='1-..' scheduler='fifo' priority='1'/>: vCPU 0 ordinary, priority 1 is above all that is not real-time"));
+        let others = match all {
+            0 | 1 => None,
+            2 => Some("1".to_owned()),
+            _ => Some(format!("1-{}", all - 1)),
+        };
+        let element = others.map_or_else(
+            || "without <vcpusched>: its one vCPU has its ordinary work to do as well".to_owned(),
+            |others| format!("<vcpusched vcpus='{others}' scheduler='fifo' priority='1'/>: vCPU 0 ordinary, priority 1 is above all that is not real-time"),
+        );
+        hit.fix.push(edit(domain, &element));
         hit.undo
             .push(edit(domain, &format!("<vcpusched vcpus='{vcpus}' scheduler='{policy}' priority='{priority}'/>")));
         hits.push(hit);
@@ -151,10 +160,11 @@ pub(crate) fn realtime(model: &Model) -> Vec<Hit> {
 pub(crate) fn memory(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
-        let Some(place) = &domain.whole else { continue };
+        let by_command = domain.by_command.then(|| "its command line".to_owned());
+        let Some(place) = &domain.whole.clone().or(by_command) else { continue };
         let users: Vec<String> =
             domain.interfaces.iter().filter(|one| one.kind == "vhostuser").map(|one| one.name.clone()).collect();
-        if !users.is_empty() && !domain.shared_memory {
+        if domain.whole.is_some() && !users.is_empty() && !domain.shared_memory {
             let title = format!(
                 "{} has {} by vhostuser, and its memory is not shared: the switch cannot reach its packets",
                 domain.name,

@@ -1,6 +1,6 @@
 //! Packets that cards of the machine dropped between two looks at their counters.
 
-use super::strain::DROPPED;
+use super::kernel_work::DROPPED;
 use crate::placement::model::Model;
 use base::Severity;
 use base::number::{percent, thousands};

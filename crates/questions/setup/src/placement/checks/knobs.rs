@@ -73,6 +73,7 @@ pub(crate) fn host(model: &Model) -> Vec<Hit> {
     }
     let mut hits = asked(model, HOST, &[]);
     hits.extend(governors(model));
+    hits.extend(capped(model));
     hits
 }
 
@@ -123,6 +124,26 @@ fn governors(model: &Model) -> Option<Hit> {
     Some(hit)
 }
 
+/// CPUs that are busy and slow because they may not run faster.
+fn capped(model: &Model) -> Option<Hit> {
+    let of = |cpu: u32, file: &str| frequency_khz(model, cpu, file);
+    let is_capped = |cpu: &u32| of(*cpu, CAP).zip(of(*cpu, MOST)).is_some_and(|(cap, most)| cap <= SLOW * most);
+    let online = model.machine.topology.online.iter();
+    let cpus: CpuSet = online.filter(|cpu| is_slow(model, *cpu)).filter(is_capped).collect();
+    let first = cpus.first()?;
+    let [now, most, cap] = [CURRENT, MOST, CAP].map(|file| of(first, file).unwrap_or_default() / 1e6);
+    let title = format!("CPUs {cpus} are busy at {now:.1} of {most:.1} GHz: scaling_max_freq is {cap:.1} GHz");
+    let mut hit = Hit::new("scaling_max_freq", Severity::Medium, title);
+    hit = hit.seen(format!("CPU {first} is busy and slow"), format!("{CPUS}{first}{CURRENT}"));
+    hit.first.push("grep . /sys/devices/system/cpu/intel_pstate/max_perf_pct   # a cap of all CPUs, where intel_pstate drives them".to_owned());
+    for cpu in cpus.iter().take(MOST_LINES) {
+        let path = format!("{}{cpu}{CAP}", CPUS.trim_start_matches("sys/"));
+        let [most, cap] = [MOST, CAP].map(|file| format!("{:.0}", of(cpu, file).unwrap_or_default()));
+        hit.changes.push(Setting::SysfsWrite { path }.change(most, Some(cap)));
+    }
+    Some(hit)
+}
+
 /// Whether a CPU has work all the time and runs far below what it can.
 fn is_slow(model: &Model, cpu: u32) -> bool {
     let busy = model.machine.cpu_use.get(&cpu).is_some_and(|now| now.busy >= BUSY);
@@ -146,6 +167,7 @@ const CPUS: &str = "sys/devices/system/cpu/cpu";
 const GOVERNOR: &str = "/cpufreq/scaling_governor";
 const CURRENT: &str = "/cpufreq/scaling_cur_freq";
 const MOST: &str = "/cpufreq/cpuinfo_max_freq";
+const CAP: &str = "/cpufreq/scaling_max_freq";
 
 /// The same for hosts with isolated CPUs, without what another rule contradicts here.
 pub(crate) fn partition(model: &Model) -> Vec<Hit> {

@@ -1,12 +1,12 @@
 //! CPUs of which more is wanted than they have: one cause, with all that starve by it.
 
-use super::slice::slices;
+use super::slice::{ROOM, slices};
 use super::starved::with_victims;
 use crate::placement::culprits::{Pool, Reporter, Verdict, cpus_named};
 use crate::placement::model::Model;
 use base::number::{counted, list, many, percent};
 use base::shell::quoted;
-use base::{About, Cost, CostKind, Evidence, Severity};
+use base::{About, Cost, CostKind, CpuSet, Evidence, Severity};
 use facts::rule::Hit;
 use facts::starvation::UNIT;
 use host::machine::{Role, Thread};
@@ -49,6 +49,13 @@ fn overcommitted(model: &Model, pool: &Pool, victims: &[&Verdict]) -> Hit {
         true => format!("{place} are overcommitted: {threads} of {whose} {verb} {wanted:.1} CPUs; these are {cpus}"),
         false => format!("{threads} {verb} {wanted:.1} CPUs; {place} has {cpus}"),
     };
+    let isolated = model.machine.topology.isolated.clone().unwrap_or_default();
+    let idle = |cpu: &u32| model.machine.cpu_use.get(cpu).is_some_and(|usage| usage.idle >= ROOM);
+    let unused: CpuSet = isolated.without(&pool.cpus).iter().filter(idle).collect();
+    let title = match unused.is_empty() || pool.host {
+        true => title,
+        false => format!("{title}; {} are isolated and idle: only pins bring threads there", cpus_named(&unused)),
+    };
     let severity = if victims.is_empty() { Severity::Medium } else { Severity::High };
     let what = format!(
         "run and wait of {threads} add up to {wanted:.1} CPUs; they are of {}",
@@ -85,7 +92,9 @@ fn overcommitted(model: &Model, pool: &Pool, victims: &[&Verdict]) -> Hit {
         return hit;
     }
     let own = format!("PLC-OVERCOMMIT@{}", hit.subject);
-    if let Some(slice) = slices(model).into_iter().find(|slice| slice.explains.contains(&own)) {
+    let slice = slices(model).into_iter().find(|slice| slice.explains.contains(&own));
+    // Of a partition's CPUs nobody knows that they will be given back.
+    if let Some(slice) = slice.filter(|slice| !slice.undo.is_empty()) {
         hit.fix.push(format!(
             "kvmscope check   # after PLC-SLICE@{}: with its other CPUs these are enough",
             slice.subject
@@ -96,7 +105,23 @@ fn overcommitted(model: &Model, pool: &Pool, victims: &[&Verdict]) -> Hit {
     let vcpus = model.machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_)));
     let vcpus = vcpus.filter_map(|thread| thread.vm.as_deref()).filter(|vm| pool.vms.contains(*vm));
     vcpus.for_each(|vm| *vms.entry(vm).or_default() += 1);
-    for (vm, count) in vms.into_iter().filter(|(_, count)| *count > 1) {
+    // Who has less weight than others gets what these leave: fewer vCPUs would not help it.
+    let weight = |vm: &str| {
+        let domain = model.machine.domains.iter().find(|domain| domain.name == vm)?;
+        domain.cpu_shares.as_ref().map(|told| told.value)
+    };
+    let most = vms.keys().filter_map(|vm| weight(vm)).max();
+    let yields = |vm: &str| weight(vm).zip(most).is_some_and(|(own, most)| own < most);
+    for vm in vms.keys().filter(|vm| yields(vm)) {
+        let (own, most) = (weight(vm).unwrap_or_default(), most.unwrap_or_default());
+        hit.title.push_str(&format!("; {vm} has a weight of {own} beside {most}"));
+        let vm = quoted(vm);
+        hit.fix.push(format!(
+            "virsh schedinfo {vm} --live --config --set cpu_shares={most}   # it has {own}: it gets what VMs with more weight leave"
+        ));
+        hit.undo.push(format!("virsh schedinfo {vm} --live --config --set cpu_shares={own}"));
+    }
+    for (vm, count) in vms.into_iter().filter(|(vm, count)| *count > 1 && !yields(vm)) {
         let vm = quoted(vm);
         hit.fix.push(format!("virsh setvcpus {vm} N --config   # fewer than {count}, from the next start"));
         hit.undo.push(format!("virsh setvcpus {vm} {count} --config"));

@@ -36,10 +36,13 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
     if (anywhere || !set.is_within(&vcpus)) && waited < HARM {
         return None;
     }
-    let count = model.vcpus(domain).count() + helpers.len();
+    let meets = |thread: &&Thread| thread.affinity.as_ref().is_some_and(|own| own.value.meets(&set));
+    let beside: Vec<&Thread> = model.vcpus(domain).filter(meets).collect();
+    let count = beside.len() + helpers.len();
     let (least, most) = domain.workers();
     let or_more = if most > least { " or more" } else { "" };
-    let all = set.or(&vcpus);
+    let theirs = beside.iter().filter_map(|thread| thread.affinity.as_ref());
+    let all = theirs.fold(set.clone(), |all, own| all.or(&own.value));
     let cores = topology.cores_of(&all).len();
     let on = if cores > 0 {
         format!("{} ({})", many(cores as u64, "core"), many(all.len() as u64, "CPU"))
@@ -67,7 +70,13 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
         format!("its vCPUs on {}", cpus_named(&set.and(&vcpus)))
     };
     hit = hit.seen(
-        format!("emulator and vhost threads may run on {set}, {same}"),
+        format!(
+            "{} may run on {set}, {same}",
+            match helpers.iter().any(|thread| thread.role == Role::Vhost) {
+                true => "emulator and vhost threads",
+                false => "its helpers",
+            }
+        ),
         told.map_or("", |pin| pin.place.as_str()),
     );
     if cores > 0 {
@@ -79,7 +88,7 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
     }
     hit = hit.with(Evidence::in_table(shares(&helpers), "placement.threads").key("vm", domain.name.as_str()));
     hit = with_victims(model, hit, &victims);
-    if severity > Severity::Low {
+    if severity > Severity::Low && helpers.iter().any(|thread| thread.role == Role::Vhost) {
         hit.cost = Cost::of(
             CostKind::Published,
             3.15,

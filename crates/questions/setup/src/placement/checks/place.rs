@@ -155,17 +155,18 @@ pub(crate) fn irqs(model: &Model) -> Vec<Hit> {
 
 /// An interrupt that comes often to a CPU of a vCPU, or of threads that starve by it.
 fn often(model: &Model, irq: &Irq, (cpu, rate): (u32, f64), victims: &[&Verdict]) -> Hit {
-    let usage = model.machine.cpu_use.get(&cpu).copied().unwrap_or_default();
+    let usage = model.machine.cpu_use.get(&cpu).copied();
     let (severity, who) = match victims {
-        [] if usage.idle > ROOM => (Severity::Low, "where a vCPU is pinned".to_owned()),
+        [] if usage.is_none_or(|usage| usage.idle > ROOM) => (Severity::Low, "where a vCPU is pinned".to_owned()),
         [] => (Severity::Medium, "where a vCPU is pinned".to_owned()),
         [one] => (Severity::High, format!("where {} starved", named(&model.machine.threads[one.victim]))),
         several => (Severity::High, format!("where {} starved", many(several.len() as u64, "thread"))),
     };
     let title = format!("interrupt {} ({}) fires {rate:.0} times per second on CPU {cpu}, {who}", irq.number, irq.name);
-    let hit = Hit::new(format!("irq{}", irq.number), severity, title)
-        .seen(format!("{rate:.0} per second on CPU {cpu}"), "proc/interrupts")
-        .seen(
+    let mut hit = Hit::new(format!("irq{}", irq.number), severity, title)
+        .seen(format!("{rate:.0} per second on CPU {cpu}"), "proc/interrupts");
+    if let Some(usage) = usage {
+        hit = hit.seen(
             format!(
                 "softirqs took {} of CPU {cpu}, interrupts {}; it was idle for {}",
                 percent(usage.softirq),
@@ -174,6 +175,7 @@ fn often(model: &Model, irq: &Irq, (cpu, rate): (u32, f64), victims: &[&Verdict]
             ),
             "proc/stat",
         );
+    }
     let mut hit = with_victims(model, hit, victims);
     moved(model, irq, &mut hit);
     hit

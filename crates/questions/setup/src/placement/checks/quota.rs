@@ -73,13 +73,17 @@ fn hit(model: &Model, subject: &str, several: bool, groups: &Groups<'_>) -> Hit 
         (_, false) => Severity::Low,
     };
     let mut hit = Hit::new(subject, severity, title);
-    hit.fix.push(match several {
+    hit.first.push(match several {
         true => format!("systemctl show -p CPUQuotaPerSecUSec {}   # who set it, and for whom?", unit_of(subject)),
-        false => format!(
-            "virsh schedinfo {}   # vcpu_quota, emulator_quota, global_quota: what is set, and by whom was it meant?",
-            quoted(subject)
-        ),
+        false => format!("virsh schedinfo {}   # what is set, and for whom is it meant?", quoted(subject)),
     });
+    for (path, (quota, _)) in groups {
+        let (fix, undo) = lifted(subject, several, path, quota.cpus.value);
+        if !hit.fix.contains(&fix) {
+            hit.fix.push(fix);
+            hit.undo.push(undo);
+        }
+    }
     for (path, (quota, threads)) in groups.iter().take(MOST_TOLD) {
         let cpus = quota.cpus.value;
         let threads = many(threads.len() as u64, "thread");
@@ -112,6 +116,19 @@ fn hit(model: &Model, subject: &str, several: bool, groups: &Groups<'_>) -> Hit 
         hit.cost = Cost::of(CostKind::Measured, lost, "CPUs lost to the quota");
     }
     hit
+}
+
+/// What takes a limit away, and what sets it again: of libvirt by the name of its kind (virsh(1), schedinfo), a group of several VMs by
+/// its unit.
+fn lifted(subject: &str, several: bool, path: &str, cpus: f64) -> (String, String) {
+    if several {
+        let line = |value: &str| format!("systemctl set-property --runtime {} CPUQuota={value}", unit_of(path));
+        return (line(""), line(&format!("{:.0}%", cpus * 100.0)));
+    }
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let kind = ["vcpu", "emulator", "iothread"].into_iter().find(|kind| last.starts_with(kind)).unwrap_or("global");
+    let line = |quota: &str| format!("virsh schedinfo {} --live --config --set {kind}_quota={quota}", quoted(subject));
+    (line("-1"), line(&format!("{:.0}   # with {kind}_period=100000", cpus * 1e5)))
 }
 
 /// The unit of systemd that a group is of: the last part of its path that is one.

@@ -8,79 +8,239 @@ use base::shell::quoted;
 use base::{Cost, CostKind, CpuSet, Severity};
 use facts::rule::Hit;
 use facts::starvation::UNIT;
+use host::Machine;
+use host::machine::{Cgroup, Thread};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// A CPU that is idle for at least so much of the time has room: our own threshold.
 pub(in crate::placement) const ROOM: f64 = 0.5;
 
+/// Where a group's set of CPUs was read, and which of its threads are starved.
+struct Group<'a> {
+    limit: &'a CpuSet,
+    place: &'a str,
+    victims: Vec<&'a Verdict>,
+}
+
 /// Groups of systemd that keep starved threads on full CPUs, while others are idle. Those of Kubernetes have a pool for a reason.
 pub(crate) fn slices(model: &Model) -> Vec<Hit> {
     let machine = &model.machine;
     let online = &machine.topology.online;
-    let idle = |cpu: &u32| machine.cpu_use.get(cpu).is_some_and(|usage| usage.idle >= ROOM);
-    let mut groups: BTreeMap<&str, (&CpuSet, &str, Vec<&Verdict>)> = BTreeMap::new();
+    let mut groups: BTreeMap<&str, Group<'_>> = BTreeMap::new();
     for verdict in model.verdicts.all() {
         let thread = &machine.threads[verdict.victim];
         let Some((path, limit)) = machine.limit_of(thread) else { continue };
-        // The group that sets the limit: the highest with the same CPUs.
-        let mut top = path;
-        while let Some((above, _)) = top.rsplit_once('/')
-            && machine
-                .cgroups
-                .get(above)
-                .and_then(|group| group.effective.as_ref())
-                .is_some_and(|set| set.value == limit.value)
-        {
-            top = above;
-        }
         let takes_all = thread.affinity.as_ref().is_some_and(|set| limit.value.and(online).is_within(&set.value));
-        if online.is_within(&limit.value) || top.contains("kubepods") || !takes_all {
+        let path = top_of(machine, path, &limit.value);
+        if online.is_within(&limit.value) || path.contains("kubepods") || !takes_all {
             continue;
         }
-        let place =
-            machine.cgroups.get(top).and_then(|group| group.effective.as_ref()).map_or("", |set| set.place.as_str());
-        groups.entry(top).or_insert((&limit.value, place, Vec::new())).2.push(verdict);
+        let place = effective(machine, path).map_or(limit.place.as_str(), |(_, place)| place);
+        let group = Group { limit: &limit.value, place, victims: Vec::new() };
+        groups.entry(path).or_insert(group).victims.push(verdict);
     }
-    let mut hits = Vec::new();
-    for (path, (limit, place, victims)) in groups {
-        let free: CpuSet = online.without(limit).iter().filter(idle).collect();
-        let Some(unit) =
-            path.rsplit('/').find(|name| [".slice", ".scope", ".service"].iter().any(|kind| name.ends_with(kind)))
-        else {
-            continue;
-        };
-        // Idle CPUs within it say that something else keeps the threads off them.
-        if free.is_empty() || limit.iter().any(|cpu| idle(&cpu)) {
-            continue;
+    let idle = |cpu: &u32| machine.cpu_use.get(cpu).is_some_and(|usage| usage.idle >= ROOM);
+    // Idle CPUs within it say that something else keeps the threads off them.
+    groups.retain(|_, group| !group.limit.iter().any(|cpu| idle(&cpu)));
+    let others =
+        |path: &str| groups.iter().find(|(other, group)| **other != path && group.limit.meets(groups[path].limit));
+    let hit = |path: &&str| {
+        let of = &groups[path];
+        let idle: CpuSet = online.without(of.limit).iter().filter(idle).collect();
+        let free = idle.without(&taken(machine, path));
+        match others(path) {
+            _ if idle.is_empty() => None,
+            _ if free.is_empty() => Some(partitioned(model, path, of, &idle)),
+            // One of two moves, and the finding about it says so of both.
+            Some((other, _)) if *other > *path => None,
+            Some((other, group)) => Some(collides(model, (path, of), (other, group), &free)),
+            None => Some(widened(model, path, of, &free)),
         }
-        let short: f64 = victims.iter().map(|verdict| verdict.waited).sum();
-        let title = format!(
-            "{unit} allows {} alone: {} there {short:.2} CPUs short, while {} {} idle",
-            cpus_named(limit),
-            counted(victims.len() as u64, "thread is", "threads are"),
-            cpus_named(&free),
-            if free.len() == 1 { "is" } else { "are" }
-        );
-        let mut hit = Hit::new(path, Severity::High, title).seen(format!("{path} has CPUs {limit}"), place);
-        hit = with_victims(model, hit, &victims);
-        let set = |cpus: &CpuSet| format!("systemctl set-property --runtime {} AllowedCPUs={cpus}", quoted(unit));
-        hit.first.push(format!("systemctl show -p AllowedCPUs {}   # who set it, and for whom?", quoted(unit)));
-        hit.fix.push(set(&limit.or(&free)));
-        hit.undo.push(set(limit));
-        hit.cost = Cost::of(CostKind::Measured, short, UNIT);
-        hit.explains.push(format!("PLC-OVERCOMMIT@cpus-{limit}"));
-        let vms: Vec<String> =
-            victims.iter().filter_map(|verdict| machine.threads[verdict.victim].vm.clone()).collect();
-        hit.explains.extend(vms.iter().map(|vm| format!("PLC-STARVED@{vm}")));
-        hit = hit.seen(format!("{} may use no others, whatever their pins are", list(&names(&vms))), place);
-        hits.push(hit);
-    }
+    };
+    let mut hits: Vec<Hit> = groups.keys().filter_map(hit).collect();
+    hits.extend(invalid(model));
     hits
 }
 
-fn names(vms: &[String]) -> Vec<String> {
-    let mut names = vms.to_vec();
-    names.sort_unstable();
-    names.dedup();
-    names
+/// Partitions that the kernel calls invalid, with threads of VMs in them: whoever set them believes their CPUs to be their own.
+/// The reason stands in brackets (Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.partition, Linux 6.12).
+fn invalid(model: &Model) -> Vec<Hit> {
+    let machine = &model.machine;
+    let told = |(path, group): (&'_ String, &'_ Cgroup)| {
+        let (kind, why) = group.partition.as_deref()?.split_once(" invalid")?;
+        let own = group.effective.as_ref()?;
+        let inside = |thread: &Thread| {
+            let group = thread.cgroup.as_deref();
+            thread.vm.is_some() && group.is_some_and(|group| is_below(group, path))
+        };
+        machine.threads.iter().any(inside).then_some(())?;
+        let of_group = |verdict: &&Verdict| inside(&machine.threads[verdict.victim]);
+        let victims: Vec<&Verdict> = model.verdicts.all().iter().filter(of_group).collect();
+        let why = why.trim_matches([' ', '(', ')']);
+        let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+        let title = format!(
+            "the partition {kind} of {} is invalid{why}; others run on {} as well",
+            unit(path),
+            cpus_named(&own.value)
+        );
+        let severity = if victims.is_empty() { Severity::Medium } else { Severity::High };
+        let mut hit = Hit::new(path, severity, title);
+        hit = hit
+            .seen(format!("cpuset.cpus.partition is {}", group.partition.as_deref().unwrap_or_default()), &own.place);
+        hit = with_victims(model, hit, &victims);
+        let vms = victims.iter().filter_map(|verdict| machine.threads[verdict.victim].vm.as_ref());
+        hit.explains.extend(vms.map(|vm| format!("PLC-STARVED@{vm}")));
+        hit.explains.dedup();
+        // Beside it and its parents: who has some of its CPUs.
+        let apart = |other: &str| !is_below(path, other) && !is_below(other, path);
+        for (other, group) in machine.cgroups.iter().filter(|(other, _)| !other.is_empty() && apart(other)) {
+            let Some(theirs) = group.effective.as_ref().filter(|set| set.value.meets(&own.value)) else { continue };
+            let rest = theirs.value.without(&own.value);
+            if !rest.is_empty() && other.matches('/').count() == 1 {
+                set(model, other, &rest, &theirs.value, &mut hit);
+            }
+        }
+        if hit.fix.is_empty() {
+            hit.fix.push("grep . /sys/fs/cgroup/*/cpuset.cpus   # who has some of its CPUs".to_owned());
+        }
+        Some(hit)
+    };
+    machine.cgroups.iter().filter_map(told).collect()
+}
+
+/// Whether a group is another one or lies below it.
+fn is_below(path: &str, above: &str) -> bool {
+    path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The group that sets a limit: the highest with the same CPUs, below the root.
+fn top_of<'a>(machine: &Machine, path: &'a str, limit: &CpuSet) -> &'a str {
+    let mut top = path;
+    while let Some((above, _)) = top.rsplit_once('/').filter(|(above, _)| !above.is_empty())
+        && effective(machine, above).is_some_and(|(set, _)| set == limit)
+    {
+        top = above;
+    }
+    top
+}
+
+fn effective<'a>(machine: &'a Machine, path: &str) -> Option<(&'a CpuSet, &'a str)> {
+    let set = machine.cgroups.get(path)?.effective.as_ref()?;
+    Some((&set.value, &set.place))
+}
+
+/// CPUs that partitions beside a group have: the kernel gives them to nobody else, and a set that claims them makes the partition
+/// invalid (`update_cpumask`, kernel/cgroup/cpuset.c, Linux 6.12).
+fn taken(machine: &Machine, path: &str) -> CpuSet {
+    let online = &machine.topology.online;
+    let of_root = effective(machine, "").map_or_else(CpuSet::default, |(left, _)| online.without(left));
+    let beside = partitions(machine).filter(|(other, _)| !path.starts_with(*other));
+    beside.fold(of_root, |all, (_, cpus)| all.or(cpus))
+}
+
+fn partitions(machine: &Machine) -> impl Iterator<Item = (&str, &CpuSet)> {
+    let is_one = |kind: &String| matches!(kind.as_str(), "root" | "isolated");
+    let groups = machine
+        .cgroups
+        .iter()
+        .filter(move |(path, group)| !path.is_empty() && group.partition.as_ref().is_some_and(is_one));
+    groups.filter_map(|(path, group)| Some((path.as_str(), &group.effective.as_ref()?.value)))
+}
+
+/// The unit of systemd that a group is: the last part of its path that is one.
+fn unit(path: &str) -> Cow<'_, str> {
+    let is_unit = |name: &&str| [".slice", ".scope", ".service"].iter().any(|kind| name.ends_with(kind));
+    quoted(path.rsplit('/').find(is_unit).unwrap_or(path))
+}
+
+/// `machine.slice allows CPUs 0-3 alone: 4 threads there are 1.20 CPUs short`.
+fn said(path: &str, of: &Group<'_>) -> (f64, String) {
+    let short: f64 = of.victims.iter().map(|verdict| verdict.waited).sum();
+    let threads = counted(of.victims.len() as u64, "thread is", "threads are");
+    (short, format!("{} allows {} alone: {threads} there {short:.2} CPUs short", unit(path), cpus_named(of.limit)))
+}
+
+fn hit_of(model: &Model, path: &str, of: &Group<'_>, title: String) -> Hit {
+    let (short, _) = said(path, of);
+    let mut hit = Hit::new(path, Severity::High, title).seen(format!("{path} has CPUs {}", of.limit), of.place);
+    hit = with_victims(model, hit, &of.victims);
+    hit.cost = Cost::of(CostKind::Measured, short, UNIT);
+    hit.explains.push(format!("PLC-OVERCOMMIT@cpus-{}", of.limit));
+    let machine = &model.machine;
+    let mut vms: Vec<String> =
+        of.victims.iter().filter_map(|verdict| machine.threads[verdict.victim].vm.clone()).collect();
+    vms.sort_unstable();
+    vms.dedup();
+    hit.explains.extend(vms.iter().map(|vm| format!("PLC-STARVED@{vm}")));
+    hit.seen(format!("{} may use no others, whatever their pins are", list(&vms)), of.place)
+}
+
+/// A set, and the way back: what is not set there comes from above.
+fn set(model: &Model, path: &str, cpus: &CpuSet, now: &CpuSet, hit: &mut Hit) {
+    let was_set = model.machine.cgroups.get(path).is_none_or(|group| group.cpus.is_some());
+    let line = |cpus: &str| format!("systemctl set-property --runtime {} AllowedCPUs={cpus}", unit(path));
+    hit.first.push(format!("systemctl show -p AllowedCPUs {}   # who set it, and for whom?", unit(path)));
+    hit.fix.push(line(&cpus.to_string()));
+    hit.undo.push(line(&if was_set { now.to_string() } else { String::new() }));
+}
+
+fn are(cpus: &CpuSet) -> &'static str {
+    if cpus.len() == 1 { "is" } else { "are" }
+}
+
+/// The group gets the idle CPUs beside its own.
+fn widened(model: &Model, path: &str, of: &Group<'_>, free: &CpuSet) -> Hit {
+    let title = format!("{}, while {} {} idle", said(path, of).1, cpus_named(free), are(free));
+    let mut hit = hit_of(model, path, of, title);
+    set(model, path, &of.limit.or(free), of.limit, &mut hit);
+    hit
+}
+
+/// Two groups have some of the same CPUs: this one gets idle ones for them.
+fn collides(model: &Model, (path, of): (&str, &Group<'_>), (other, beside): (&str, &Group<'_>), free: &CpuSet) -> Hit {
+    let both = of.limit.and(beside.limit);
+    let title = format!(
+        "{} and {} both have {}: {}, while {} {} idle",
+        unit(other),
+        unit(path),
+        cpus_named(&both),
+        said(path, of).1,
+        cpus_named(free),
+        are(free)
+    );
+    let mut hit = hit_of(model, path, of, title).seen(format!("{other} has CPUs {}", beside.limit), beside.place);
+    hit.explains.push(format!("PLC-OVERCOMMIT@cpus-{}", beside.limit));
+    let machine = &model.machine;
+    let vms = beside.victims.iter().filter_map(|verdict| machine.threads[verdict.victim].vm.as_ref());
+    hit.explains.extend(vms.map(|vm| format!("PLC-STARVED@{vm}")));
+    hit.explains.dedup();
+    let instead: CpuSet = free.iter().take(both.len()).collect();
+    set(model, path, &of.limit.without(&both).or(&instead), of.limit, &mut hit);
+    hit
+}
+
+/// The idle CPUs are a partition's: only its owner gives them back.
+fn partitioned(model: &Model, path: &str, of: &Group<'_>, idle: &CpuSet) -> Hit {
+    let owner = partitions(&model.machine).find(|(_, cpus)| cpus.meets(idle)).map(|(path, _)| unit(path));
+    let whose = owner
+        .as_ref()
+        .map_or_else(|| "a partition of another group".to_owned(), |unit| format!("the partition of {unit}"));
+    let (short, _) = said(path, of);
+    let title = format!(
+        "{} belong to {whose} and {} idle, while {} on {} {short:.2} CPUs short",
+        cpus_named(idle),
+        are(idle),
+        counted(of.victims.len() as u64, "thread is", "threads are"),
+        cpus_named(of.limit)
+    );
+    let mut hit = hit_of(model, path, of, title);
+    hit.first.push("grep . /sys/fs/cgroup/*/cpuset.cpus.partition   # whose it is".to_owned());
+    let owner = owner.as_deref().unwrap_or("UNIT");
+    hit.fix.push(format!(
+        "# if its owner does not need all of {idle}: systemctl set-property --runtime {owner} AllowedCPUs=LIST; a set of {} that \
+         claims them makes the partition invalid",
+        unit(path)
+    ));
+    hit
 }

@@ -3,19 +3,22 @@
 //! A starved thread is reported once: by the rule whose change would end it (`culprits::Reporter`), else here.
 
 use super::place::managed;
+use super::programs;
 use crate::placement::culprits::{Kind, Reporter, Verdict, called, cpus_named, explained, name};
 use crate::placement::model::Model;
 use crate::placement::proposal::{self, Advice, What};
 use base::number::{counted, list, many, percent};
-use base::shell::printable;
 use base::{Cell, Cost, CostKind, CpuSet, Evidence, Severity};
 use facts::rule::Hit;
 use facts::starvation::UNIT;
-use host::machine::{Role, Thread};
+use host::machine::Thread;
 use std::collections::{BTreeMap, BTreeSet};
-use walk::kernel_threads::{handles, is_bound};
+use walk::kernel_threads::handles;
 
 const MOST_TOLD: usize = 8;
+
+/// The part of what threads are short of that a move of theirs must bring to be typed: our own limit.
+const CURES: f64 = 0.1;
 
 /// Causes in a title.
 const MOST_CAUSES: usize = 2;
@@ -70,10 +73,13 @@ fn hit(model: &Model, subject: &str, verdicts: &[&Verdict]) -> Hit {
     if several {
         hit.explains = explained(model, verdicts);
     }
-    hit.changes = model.proposal.part(|_, of| of.vm == subject);
-    // A move that costs more than it gives leaves those who take the CPU.
-    if matches!(Advice::of(&model.machine, &model.proposal).take(&hit.changes), proposal::Verdict::Loses) {
-        hit.changes.clear();
+    let programs = programs::moved(model, verdicts);
+    hit.changes = if programs.is_empty() { model.proposal.part(|_, of| of.vm == subject) } else { programs };
+    // A move that costs more than it gives, or gives next to nothing of what they wait for, leaves those who take the CPU.
+    match Advice::of(&model.machine, &model.proposal).take(&hit.changes) {
+        proposal::Verdict::Loses => hit.changes.clear(),
+        proposal::Verdict::Holds(now, after) if now - after < CURES * short => hit.changes.clear(),
+        proposal::Verdict::Holds(..) | proposal::Verdict::Unknown => {}
     }
     if hit.changes.is_empty() {
         move_rivals(model, verdicts, &mut hit);
@@ -110,7 +116,10 @@ fn move_kernel_work(model: &Model, verdicts: &[&Verdict], hit: &mut Hit) {
     let is_unbound = |thread: &&&Thread| thread.name.starts_with("kworker/u");
     let mask = model.machine.setting(WORKQUEUES).filter(|_| threads.iter().any(|thread| is_unbound(&thread)));
     if let Some((mask, now)) = mask.and_then(|mask| Some((mask, CpuSet::parse_mask(mask)?))) {
-        let rest = now.without(&model.of_vcpus());
+        // Nor where this finding sends threads, nor where nothing else may run.
+        let taken = hit.changes.iter().filter_map(|change| CpuSet::parse(&change.to));
+        let isolated = model.machine.topology.isolated.iter().cloned();
+        let rest = taken.chain(isolated).fold(now.without(&model.of_vcpus()), |rest, cpus| rest.without(&cpus));
         if !rest.is_empty() && rest != now {
             hit.fix.push(format!(
                 "echo {} > /{WORKQUEUES}   # or this: workqueues of the kernel off the CPUs of vCPUs",
@@ -127,21 +136,7 @@ const WORKQUEUES: &str = "sys/devices/virtual/workqueue/cpumask";
 /// What moves those that keep threads waiting, where no placement moves the threads themselves.
 fn move_rivals(model: &Model, verdicts: &[&Verdict], hit: &mut Hit) {
     let winners = || verdicts.iter().filter_map(|verdict| Some((*verdict, verdict.winner()?)));
-    let mut programs: Vec<(&Thread, &Verdict)> = Vec::new();
-    for (verdict, winner) in winners() {
-        let threads = winner.threads.iter().map(|position| &model.machine.threads[*position]);
-        // Ours ends when the measurement does.
-        let of_others = |thread: &&Thread| thread.vm.is_none() && !thread.name.starts_with("kvmscope");
-        let can_move = |thread: &&Thread| thread.role == Role::Other && !is_bound(&thread.name);
-        let program = threads.filter(of_others).filter(can_move).take(1);
-        programs.extend(program.map(|thread| (thread, verdict)));
-    }
-    programs.dedup_by_key(|(thread, _)| thread.tid);
-    let away = |(program, verdict): (&Thread, &Verdict)| {
-        let (tid, name) = (program.tid?, printable(&program.name));
-        Some(format!("taskset -cp CPUS {tid}   # CPUs without a vCPU for {name}, which ran on CPU {}", verdict.cpus))
-    };
-    hit.fix.extend(programs.into_iter().filter_map(away).take(2));
+    programs::held(model, verdicts, hit);
     let handlers = winners().flat_map(|(_, winner)| &winner.threads);
     let handlers: BTreeSet<u32> =
         handlers.filter_map(|position| handles(&model.machine.threads[*position].name)).collect();

@@ -93,6 +93,15 @@ pub(in crate::placement) fn is_real_time(thread: &Thread) -> bool {
     matches!(thread.policy, Some(1 | 2))
 }
 
+/// How the scheduler puts it before others, if it does.
+fn policy(thread: &Thread) -> &'static str {
+    match thread.policy {
+        Some(1) => " with SCHED_FIFO",
+        Some(2) => " with SCHED_RR",
+        _ => "",
+    }
+}
+
 fn steal(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
     let took = scene.used(wait.cpus, |usage| usage.steal)?;
     let did = "the hypervisor took time away (steal)".to_owned();
@@ -119,8 +128,9 @@ fn interrupts(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
 
 /// Interrupts that come often to a CPU that spends much of its time with them, and their rates.
 pub(in crate::placement) fn frequent(machine: &Machine, cpu: u32) -> impl Iterator<Item = (&Irq, f64)> {
-    let used = machine.cpu_use.get(&cpu).map_or(0.0, |usage| usage.irq + usage.softirq);
-    let irqs = machine.irqs.iter().filter(move |_| used > MUCH_INTERRUPTED);
+    // Where nobody told what the CPU does, the rate alone tells.
+    let much = machine.cpu_use.get(&cpu).is_none_or(|usage| usage.irq + usage.softirq > MUCH_INTERRUPTED);
+    let irqs = machine.irqs.iter().filter(move |_| much);
     irqs.filter_map(move |irq| Some((irq, *irq.per_s.get(&cpu)?))).filter(|(_, rate)| *rate > MANY_PER_S)
 }
 
@@ -174,7 +184,7 @@ pub(super) fn by_name(scene: &Scene<'_>, here: &[(usize, f64)]) -> Vec<(String, 
     }
     names.sort_by(|a, b| b.2.total_cmp(&a.2));
     let said = |(thread, count, sum): (&Thread, u64, f64)| match count {
-        1 => (name(thread), sum),
+        1 => (format!("{}{}", name(thread), policy(thread)), sum),
         count => (format!("{} with {count} threads", thread.name), sum),
     };
     names.into_iter().map(said).collect()

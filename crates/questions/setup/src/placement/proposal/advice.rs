@@ -29,6 +29,8 @@ impl Proposal {
             "no part of the best placement is about these threads alone; PLC-PROPOSAL has all of it".to_owned()
         } else if least > SAME_MISSING {
             format!("every placement is {least:.2} CPUs short or more (modelled): fewer vCPUs, or more CPUs")
+        } else if self.subjects.iter().all(|subject| subject.demand.0 <= 0.0) {
+            "what its threads run is unknown, so no placement is known to be better".to_owned()
         } else if self.plans.len() == 1 {
             "no other placement was found (modelled)".to_owned()
         } else {

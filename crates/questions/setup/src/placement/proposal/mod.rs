@@ -9,6 +9,7 @@
 mod advice;
 mod changes;
 mod domain_xml;
+mod guests;
 mod irqs;
 mod units;
 
@@ -23,7 +24,9 @@ use super::model::{AskedPolling, Wishes};
 use super::solver::{Goal, Kind, NOW, Plan, REMOTE_DISTANCE, Room, Task, WORTH, continued, load, plans};
 use base::CpuSet;
 use base::number::counted;
+use guests::Guest;
 use host::Machine;
+use std::collections::BTreeMap;
 
 const MOST_SHOWN: usize = 4;
 
@@ -42,6 +45,8 @@ pub struct Proposal {
     pub plans: Vec<Plan>,
     /// Of each plan, whether threads get less by it, each by itself: what `apply` refuses.
     refused: Vec<bool>,
+    /// What guests are shown and bound to, by the names of their VMs.
+    guests: BTreeMap<String, Guest>,
     /// The position among the plans of the one that findings take their commands from.
     advised: Option<usize>,
 }
@@ -55,7 +60,8 @@ impl Proposal {
         let (task, subjects) = units::units(machine, wishes);
         let plans = plans(&task);
         let asked_polling = wishes.polling.clone();
-        let mut proposal = Self { task, subjects, plans, asked_polling, ..Self::default() };
+        let guests = machine.domains.iter().map(|domain| (domain.name.clone(), Guest::of(domain))).collect();
+        let mut proposal = Self { task, subjects, plans, asked_polling, guests, ..Self::default() };
         let expectations = Expectations::of(machine);
         let refused = |proposal: &Self, plan: &Plan| expectations.refuses(&proposal.all_changes(plan));
         proposal.refused = proposal.plans.iter().map(|plan| refused(&proposal, plan)).collect();
@@ -154,7 +160,12 @@ impl Proposal {
 
     /// Whether it is no choice, however it scores.
     fn is_barred(&self, plan: &Plan) -> bool {
-        plan.score.broken > 0.0 || self.loses(plan) || self.crowds(plan) || self.is_refused(plan)
+        plan.score.broken > 0.0
+            || self.loses(plan)
+            || self.crowds(plan)
+            || self.is_refused(plan)
+            || self.parts_threads(plan)
+            || self.parts_nodes(plan)
     }
 
     /// Whether more CPUs are missing than now.
@@ -175,8 +186,16 @@ impl Proposal {
         let saving = matches!(self.task.goal, Goal::Density | Goal::Power);
         self.now().is_some_and(|now| {
             let wins = saving || self.missing(plan) <= self.missing(now) - 0.01;
-            !wins && self.sharing(plan) > self.sharing(now) || self.stacked(plan) > self.stacked(now)
+            let crowded = self.sharing(plan) > self.sharing(now) || self.nailed(plan) > self.nailed(now);
+            !wins && crowded || self.stacked(plan) > self.stacked(now)
         })
+    }
+
+    /// How many CPUs several vCPUs are bound to alone.
+    fn nailed(&self, plan: &Plan) -> usize {
+        let vcpus = || self.task.units.iter().zip(&plan.places).filter(|(unit, _)| unit.kind == Kind::Vcpu);
+        let bound = |cpu: u32| vcpus().filter(|(_, place)| place.len() == 1 && place.contains(cpu)).count();
+        self.task.cpus.iter().filter(|room| bound(room.cpu) > 1).count()
     }
 
     /// How many isolated CPUs several vCPUs have.
@@ -237,6 +256,16 @@ impl Proposal {
         }
         if self.crowds(plan) {
             return format!("rejected: {gain:.0} points better than now, but more vCPUs would share a CPU");
+        }
+        if self.parts_threads(plan) {
+            return format!(
+                "rejected: {gain:.0} points better than now, but vCPUs shown as threads of one core would part"
+            );
+        }
+        if self.parts_nodes(plan) {
+            return format!(
+                "rejected: {gain:.0} points better than now, but vCPUs of one VM would be apart from its memory"
+            );
         }
         if self.is_refused(plan) {
             return format!("rejected: {gain:.0} points better than now, but threads would get less CPU time");

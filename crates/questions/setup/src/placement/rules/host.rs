@@ -1,7 +1,7 @@
 //! Settings of the host, by tuned's profiles for KVM hosts, and rules that contradict each other on it.
 
 use super::Rule;
-use crate::placement::checks::{conflicts, knobs, strain};
+use crate::placement::checks::{conflicts, kernel_work, knobs, strain};
 use base::Needs;
 use base::rule::limit;
 
@@ -26,8 +26,8 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "The kernel's account of what tasks wait for (/proc/pressure), of the host or of a group; the run queue of \
             all CPUs (vmstat, sar -q), where it is known how many there are.",
         limits: &[limit("of the time", strain::PRESSED, "share"), limit("tasks for each CPU", strain::QUEUED, "tasks")],
-        why: "The kernel counts the time in which some tasks could not go on for want of this resource; a vCPU's thread is a \
-            task like others. Caveat: whose tasks they are is not told; the file of each group tells (memory.pressure).",
+        why: "The kernel counts the time in which some tasks could not go on for want of this resource, and its run queue tasks that \
+            want a CPU; a vCPU's thread is a task like others. Caveat: whose they are only each group's files say (cpu.pressure, memory.pressure).",
         source: "Documentation/accounting/psi.rst, Linux 6.12; vmstat(8), sar(1); the thresholds are our own",
         ..Rule::checked_by(strain::pressure)
     },
@@ -76,9 +76,10 @@ pub(super) const RULES: &[Rule] = &[
         per: "host",
         looks_at: "numastat of processes that run guests: memory by node.",
         limits: &[limit("of a process's memory on one node", strain::AT_HOME, "share")],
-        why: "Memory on another node takes longer to reach. Nothing binds these guests to a node, so their memory lies where it \
-            was first touched. Caveat: a guest larger than a node has no other choice, and needs cells of its own.",
+        why: "Memory on another node takes longer to reach; without a binding it lies where it was first touched. Caveat: a guest \
+            larger than a node, or than what is free there, has no other choice, and needs cells of its own.",
         fix: &[
+            "numactl -H; virsh numatune DOMAIN   # what is free on each node, and what binds it now: a node without room would swap",
             "virsh numatune DOMAIN --config --mode strict --nodeset N   # the node of its vCPUs, from the next start",
         ],
         undo: &["virsh numatune DOMAIN --config --mode strict --nodeset ''   # as it was: no node"],
@@ -90,17 +91,17 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-KTHREAD",
         per: "kind of thread",
         looks_at: "Threads of the kernel that run for much of a CPU: ksmd, khugepaged, kswapd, kcompactd, ksoftirqd.",
-        limits: &[limit("ran", strain::KERNEL_BUSY, "share of a CPU")],
+        limits: &[limit("ran", kernel_work::KERNEL_BUSY, "share of a CPU")],
         why: "It takes this time from whoever else may run there. Caveat: what it does may be worth it; measure with it and \
             without it.",
-        source: "Documentation/admin-guide/mm/ksm.rst and transhuge.rst, Linux 6.12; the threshold is our own",
-        ..Rule::checked_by(strain::kernel_threads)
+        source: "Documentation/admin-guide/mm/ksm.rst, transhuge.rst and kernel/softirq.c, Linux 6.12; the threshold is our own",
+        ..Rule::checked_by(kernel_work::kernel_threads)
     },
     Rule {
         id: "PLC-SOFTIRQ",
         per: "host",
         looks_at: "CPUs that spend their time in interrupts and softirqs, where no card with queues to spare is the cause.",
-        limits: &[limit("of a CPU's time", strain::INTERRUPTED, "share")],
+        limits: &[limit("of a CPU's time", kernel_work::INTERRUPTED, "share")],
         why: "A CPU that handles interrupts runs no guest meanwhile, and a vCPU that is bound to it waits. Caveat: it may be a CPU that \
             was set aside for just that.",
         fix: &[
@@ -108,17 +109,17 @@ pub(super) const RULES: &[Rule] = &[
             "cat /proc/interrupts; sleep 1; cat /proc/interrupts   # whose interrupts come there",
         ],
         source: "Documentation/filesystems/proc.rst, /proc/stat (irq, softirq), Linux 6.12; the threshold is our own",
-        ..Rule::checked_by(strain::softirqs)
+        ..Rule::checked_by(kernel_work::softirqs)
     },
     Rule {
         id: "PLC-DROPS",
         per: "port and counter",
         looks_at: "Counters of dropped packets that Open vSwitch has of an interface, and two copies of those of a card (ethtool -S).",
-        limits: &[limit("of the port's packets", strain::DROPPED, "share")],
+        limits: &[limit("of the port's packets", kernel_work::DROPPED, "share")],
         why: "Each counter stands for one place where packets are lost, so it tells who cannot keep up. Caveat: counters are \
             sums since the port was made; ask twice to see whether it still drops.",
         source: "ovs-vswitchd.conf.db(5), Interface statistics; lib/netdev-dpdk.c, Open vSwitch 3.1; the threshold is our own",
-        ..Rule::checked_by(strain::drops)
+        ..Rule::checked_by(kernel_work::drops)
     },
     Rule {
         id: "PLC-KERNEL",

@@ -1,7 +1,9 @@
 //! Threads in each other's way, and pins that do not fit.
 
 use super::Rule;
-use crate::placement::checks::{caches, cores, overcommit, overlap, pins, place, quota, slice, starved};
+use crate::placement::checks::{
+    caches, cores, hybrid, overcommit, overlap, pins, place, quota, slice, starved, together,
+};
 use crate::placement::model::BUSY;
 use base::Needs;
 use base::rule::limit;
@@ -185,6 +187,26 @@ pub(super) const RULES: &[Rule] = &[
             while there is room.",
         source: "Documentation/admin-guide/mm/numaperf.rst, Linux 6.12; pcie-bench, SIGCOMM 2018 (remote reads)",
         ..Rule::checked_by(place::helpers)
+    },
+    Rule {
+        id: "PLC-ONECPU",
+        per: "CPU",
+        looks_at: "Threads of VMs and polling threads that one list shows on one CPU, which they use whole together.",
+        limits: &[limit("of the CPU, each", together::WORTH, "share"), limit("of it, all", together::WHOLE, "share")],
+        why: "Two threads that add up to a CPU most likely want more than it has. Caveat: a list shows where threads ran last, \
+              not how long they waited; measure that before anything is moved.",
+        source: "psr of ps(1), column P of top(1), procps 4.0",
+        ..Rule::checked_by(together::on_one_cpu)
+    },
+    Rule {
+        id: "PLC-HYBRID",
+        per: "VM",
+        looks_at: "Busy vCPUs that are bound to cores with a lower highest clock than others, which are idle.",
+        limits: &[limit("of the fastest core's clock", hybrid::SLOWER, "share"), limit("busy", hybrid::BUSY, "share")],
+        why: "Hybrid processors have cores of two kinds. The host's scheduler prefers the fast ones for what is busy; a pin \
+              takes that choice away. Caveat: a fast core that a VM has is no longer there for the host.",
+        source: "cpuinfo_max_freq, Documentation/admin-guide/pm/cpufreq.rst; arch/x86/kernel/itmt.c, Linux 6.12",
+        ..Rule::checked_by(hybrid::slow_cores)
     },
     Rule {
         id: "PLC-ESCAPE",

@@ -1,0 +1,113 @@
+//! Programs of the host in the way of vCPUs: they go, not the vCPU, as long as there is a place for them.
+
+use super::culprits::{first, program, refill, used, waits};
+use super::quiet::{findings, rules, set, thread};
+use host::Machine;
+use host::machine::{GuestTopology, Role};
+
+/// vCPU 0 waits for a program on its CPU.
+fn beside(name: &str) -> Machine {
+    let mut machine = used();
+    waits(&mut machine);
+    machine.threads.push(program(name, 70, "0-7", 0.5));
+    machine
+}
+
+#[test]
+fn a_program_goes_to_idle_cpus_that_no_vm_has() {
+    let found = first(beside("pigz"));
+    assert_eq!((found.rule, &found.fix[..1]), ("PLC-STARVED", &["taskset -cp 4-7 70".to_owned()][..]));
+    assert_eq!(found.undo, ["taskset -cp 0-7 70"]);
+    let mut policy = beside("ptp4l");
+    policy.threads[4].policy = Some(1);
+    let title = first(policy).title;
+    assert!(title.ends_with("another program, ptp4l (70) with SCHED_FIFO, ran on CPU 0"), "{title}");
+}
+
+#[test]
+fn what_has_no_other_place_gets_less_and_the_kernels_own_stays() {
+    let mut full = beside("make");
+    full.threads[4].cgroup = Some("/user.slice/session-4.scope".into());
+    full.threads.extend((2..8).map(|cpu| program("make", 70 + cpu, &cpu.to_string(), 0.97)));
+    full.threads[1] = thread(Role::Vcpu(1), 12, "1", 0.97, 0.0);
+    refill(&mut full);
+    let found = first(full.clone());
+    let weight = "systemctl set-property --runtime session-4.scope CPUWeight=10";
+    assert!(found.fix.iter().any(|line| line.starts_with(weight)), "{:?}", found.fix);
+    assert!(found.undo.contains(&"systemctl set-property --runtime session-4.scope CPUWeight=".to_owned()));
+    full.threads[4].cgroup = Some("/kubepods.slice/pod7/cri-1.scope".into());
+    assert!(!first(full).fix.iter().any(|line| line.contains("set-property")), "kubelet owns its groups");
+    let kernel = first(beside("kcompactd1"));
+    assert!(!kernel.fix.iter().any(|line| line.starts_with("taskset -cp 4-7 70")), "{:?}", kernel.fix);
+}
+
+#[test]
+fn vcpus_on_slow_cores_of_a_hybrid_processor_are_told_while_fast_ones_idle() {
+    let hybrid = |slow: &str, run: f64| {
+        let mut machine = used();
+        machine.threads[0] = thread(Role::Vcpu(0), 11, "0", run, 0.0);
+        machine.topology.cpus.values_mut().for_each(|about| about.node = Some(0));
+        for cpu in 0..8 {
+            let khz = if cpu < 2 { slow } else { "5000000" };
+            let path = format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq");
+            machine.settings.insert(path, super::quiet::fact(khz.to_owned()));
+        }
+        refill(&mut machine);
+        machine
+    };
+    let found = first(hybrid("3600000", 0.95));
+    assert_eq!(found.rule, "PLC-HYBRID", "{}", found.title);
+    assert_eq!(found.title, "1 busy vCPU of web is bound to slow cores (CPU 0: 3.6 of 5.0 GHz), while CPU 4 is idle");
+    assert_eq!(found.fix, ["virsh vcpupin web 0 4 --live --config"]);
+    for neighbour in [hybrid("4800000", 0.95), hybrid("3600000", 0.5)] {
+        assert!(!rules(neighbour).contains(&"PLC-HYBRID"));
+    }
+}
+
+#[test]
+fn a_placement_keeps_threads_of_a_core_together_and_a_vm_by_its_memory() {
+    let shown = |threads: u32| {
+        let mut machine = beside("pigz");
+        // The program may run nowhere else, so the vCPU is what could move.
+        machine.threads[4] = program("pigz", 70, "0", 0.5);
+        machine.threads[4].cgroup = Some("/batch.slice".into());
+        machine.cgroups.insert(
+            "/batch.slice".into(),
+            host::machine::Cgroup {
+                cpus: None,
+                effective: Some(super::quiet::fact(set("0"))),
+                memory_nodes: None,
+                partition: None,
+            },
+        );
+        machine.topology.cpus.iter_mut().for_each(|(cpu, about)| about.core = cpu / 2);
+        let topology = GuestTopology { sockets: 1, dies: 1, cores: 2 / threads, threads };
+        machine.domains[0].topology = Some(super::quiet::fact(topology));
+        refill(&mut machine);
+        let all = findings(machine);
+        all.iter().flat_map(|finding| finding.fix.clone()).any(|line| line.starts_with("virsh vcpupin web 0"))
+    };
+    assert!(shown(1) && !shown(2), "a guest that is shown threads of a core keeps both on one");
+}
+
+#[test]
+fn a_list_without_waiting_tells_who_uses_a_cpu_together() {
+    let listed = |runs: [f64; 2], cpus: [u32; 2]| {
+        let mut machine = used();
+        let one = |role, tid, run: f64, cpu: u32| {
+            let mut thread = thread(role, tid, "0-7", run, 0.0);
+            (thread.wait_share, thread.affinity) = (None, None);
+            thread.last_cpu = Some(super::quiet::fact(cpu));
+            thread
+        };
+        let polling =
+            host::machine::Thread { vm: None, name: "pmd-c05".into(), ..one(Role::Pmd, 21, runs[0], cpus[0]) };
+        machine.threads = vec![polling, one(Role::Vcpu(3), 14, runs[1], cpus[1])];
+        findings(machine).into_iter().find(|finding| finding.rule == "PLC-ONECPU").map(|finding| finding.title)
+    };
+    let title = "CPU 5 is used whole by pmd-c05 (21) with 62.0 % and vcpu 3 of web (14) with 37.0 %";
+    assert_eq!(listed([0.62, 0.37], [5, 5]).as_deref(), Some(title));
+    for (runs, cpus) in [([0.62, 0.37], [5, 6]), ([0.62, 0.2], [5, 5]), ([0.99, 0.05], [5, 5])] {
+        assert_eq!(listed(runs, cpus), None);
+    }
+}
