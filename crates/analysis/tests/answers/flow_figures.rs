@@ -122,7 +122,9 @@ fn a_step_names_the_finding_that_would_give_it_back_and_no_more_than_it_has() {
     let rules = |step: &Step| step.removed.iter().map(|removed| removed.rule.clone()).collect::<Vec<_>>();
     assert_eq!(rules(step("preempted")), ["FLW-PREEMPT"]);
     assert_eq!(rules(step("handling_l1")), ["FLW-SHADOW"]);
-    assert!(near(step("preempted").given_back(), step("preempted").share), "all of it is waiting");
+    // Of 294.6 ms of waiting 49.6 ms are of the VMM, before its guest first ran and after it ended: they give nothing back.
+    let (back, share) = (step("preempted").given_back(), step("preempted").share);
+    assert!((share - 0.462).abs() < 0.001 && (back - 0.384).abs() < 0.001, "{back} of {share}");
     let shadow = section.findings.iter().find(|finding| finding.rule == "FLW-SHADOW").unwrap();
     let gives_back = shadow.gives_back.as_ref().unwrap();
     // 13 of 15 exits of a chain are VMREAD and VMWRITE, of which one stays: at most 12 of 15 of what chains take.

@@ -57,7 +57,7 @@ fn vcpus_that_nobody_saw_are_not_counted() {
                 \x20 49452 qemu      20   0 6428280   1.9g  21188 R 99.3  0.5   3:58.55 CPU 4/TCG\n";
     let section = of(rows);
     assert!(
-        section.about[0].contains("1 VM with 2 vCPUs,") && section.about[1].contains(", 0 not"),
+        section.about[0].contains("1 VM with 2 vCPUs,") && section.about[1] == "1 pasted text: 4 lines used here",
         "{:?}",
         section.about
     );
@@ -71,7 +71,13 @@ fn vcpus_that_nobody_saw_are_not_counted() {
 #[test]
 fn that_there_is_no_vm_says_only_who_saw_all_processes() {
     let pasted = of(LSCPU);
-    assert!(pasted.summary.starts_with("The pasted text has no thread of a VM; also paste"), "{}", pasted.summary);
+    assert!(
+        pasted
+            .summary
+            .starts_with("Which threads of VMs run where is unknown. If this is of a host with VMs, also paste"),
+        "{}",
+        pasted.summary
+    );
     let of_files = |lists_processes| {
         let machine = host::Machine { lists_processes, ..host::paste::read(&[("t".to_owned(), LSCPU.to_owned())]) };
         section(&[build::model(base::Level::At(0), "L0", machine, false, &Wishes::default())]).summary

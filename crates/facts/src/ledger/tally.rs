@@ -21,7 +21,7 @@ const MOST_KINDS: usize = 4096;
 pub(super) struct Tally {
     /// Sums by thread number.
     pub sums: Vec<Sums>,
-    lives: Vec<Life>,
+    pub lives: Vec<Life>,
     /// Absolute times outside are left out.
     pub window: Span,
 }

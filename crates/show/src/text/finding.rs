@@ -66,7 +66,10 @@ pub(super) fn render(finding: &Finding, room: usize, out: &mut Lines) {
     }
     said.commands(&format!("{}, run", finding.level.place()), &finding.fix);
     if !finding.fix.is_empty() {
-        said.prose("needs", finding.needs.words());
+        // What only asks again needs nothing to take effect.
+        if !finding.fix.iter().all(|line| line.starts_with("kvmscope ")) {
+            said.prose("needs", finding.needs.words());
+        }
     }
     said.commands("undo", &finding.undo);
     if !finding.source.is_empty() {

@@ -4,7 +4,6 @@ use super::generated::{TARGET, on_tsc, score, story};
 use base::Clock;
 use generate::GuestClock;
 use generate::guest::pair;
-use kvmscope_analysis::Given;
 use kvmscope_analysis::Part;
 use kvmscope_analysis::facts::align::{self, Map};
 use trace::facts::{Guest, TimeShift};

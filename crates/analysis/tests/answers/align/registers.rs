@@ -7,7 +7,7 @@ use generate::scenario::Scenario;
 use generate::{Generation, GuestClock, Pair, Vendor};
 use kvmscope_analysis::facts::align::pairing::By;
 use kvmscope_analysis::facts::align::{self, Alignment, Map};
-use kvmscope_analysis::{Case, Given, TraceHints};
+use kvmscope_analysis::{Case, Given};
 use trace::write::Value;
 
 /// A guest that accesses MSRs, and has no guest and no interrupt.

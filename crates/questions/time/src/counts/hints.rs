@@ -13,8 +13,11 @@ const MEANINGS: &[(&[&str], &str)] = &[
         &["EXTERNAL_INTERRUPT", "interrupt", "INTR", "intr", "irq_exits"],
         "interrupts of the host: devices, timers, other CPUs",
     ),
-    (&["MSR_WRITE", "MSR_READ", "msr", "MSR", "kvm_msr"], "the guest's timers and interrupts of one vCPU to another"),
-    (&["kvm_hv_timer_state", "PREEMPTION_TIMER"], "timers of the guest: its tick, or nohz=off"),
+    (
+        &["MSR_WRITE", "MSR_READ", "msr", "MSR", "kvm_msr"],
+        "most often the guest's timers and interrupts of one vCPU to another",
+    ),
+    (&["kvm_hv_timer_state", "PREEMPTION_TIMER"], "timers of the guest, such as its tick, which nohz=off keeps up"),
     (
         &["EPT_VIOLATION", "NPF", "npf", "kvm_page_fault", "pf_taken", "pf_fixed"],
         "memory that the host has to map: first touches, ballooning, swapping",

@@ -175,7 +175,8 @@ pub(crate) fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
         measure.all_exits(),
         percent(time_share)
     );
-    let cost = Cost::of(CostKind::Measured, time_share, "share of vCPU time");
+    let of_all = user_ns as f64 / measure.wall_ns.max(1) as f64;
+    let cost = Cost::of(CostKind::Measured, of_all, "share of vCPU time");
     let (_, worst) = worst_vm(measure, |vcpu| vcpu.sums.guests_ns(State::Userspace));
     let without_boot = if time_share > 0.0 { worst * others_share / time_share } else { worst };
     let mut hits = hit(measure, by_share(without_boot, Sample { count: others, ns: user_ns }), title, evidence, cost);

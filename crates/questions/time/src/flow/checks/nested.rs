@@ -18,6 +18,9 @@ pub(in crate::flow) const VMCS_PER_CHAIN: f64 = 4.0;
 /// Share of all exits from which on VMREAD and VMWRITE count where no chain is complete.
 pub(in crate::flow) const VMCS_WITHOUT_CHAINS: f64 = 0.3;
 
+/// And so many of them: an excerpt of a few lines may be the beginning of a chain.
+const VMCS_LEAST: u64 = 10;
+
 /// Share of all exits from which on two instructions of SVM are worth a finding.
 pub(in crate::flow) const SVM_SHARE: f64 = 0.01;
 
@@ -56,7 +59,8 @@ fn saving(
 pub(crate) fn shadow(measure: &Measures<'_>) -> Vec<Hit> {
     let per_chain = measure.chains.per_chain(Class::VmcsAccess);
     let (exits, total_ns) = measure.exits_where(|total| total.reason.class() == Class::VmcsAccess);
-    let without_chains = measure.chains.undisturbed == 0 && measure.share(exits) > VMCS_WITHOUT_CHAINS;
+    let is_many = exits >= VMCS_LEAST && measure.share(exits) > VMCS_WITHOUT_CHAINS;
+    let without_chains = measure.chains.undisturbed == 0 && is_many;
     if exits == 0 || (per_chain < VMCS_PER_CHAIN && !without_chains) {
         return Vec::new();
     }

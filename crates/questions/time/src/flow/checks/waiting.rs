@@ -55,6 +55,15 @@ impl<'f> Waiter<'f> {
         self.waited_ns as f64 / self.vcpu.sums.guests_wall_ns().max(1) as f64
     }
 
+    /// What its share is of: less than the trace, where the VMM was there before its guest or after it.
+    fn lived(&self) -> String {
+        let sums = &self.vcpu.sums;
+        match sums.outside_ns() {
+            0 => "its time".to_owned(),
+            _ => format!("its guest's life ({})", duration(sums.guests_wall_ns() as f64)),
+        }
+    }
+
     fn severity(&self) -> Severity {
         by_share(self.share(), Sample { count: self.waits, ns: self.waited_ns })
     }
@@ -105,7 +114,7 @@ fn hit(measure: &Measures<'_>, cause: &Cause, waiters: &[Waiter<'_>]) -> Hit {
     let whom = whom(measure, cause, waiters);
     let (title, mut evidence) = match waiters {
         [only] => {
-            let title = format!("{} waited {} of its time for a CPU, {whom}", only.name(), percent(share));
+            let title = format!("{} waited {} of {} for a CPU, {whom}", only.name(), percent(share), only.lived());
             (title, alone(measure, only))
         }
         [worst, ..] => {
@@ -125,7 +134,9 @@ fn hit(measure: &Measures<'_>, cause: &Cause, waiters: &[Waiter<'_>]) -> Hit {
     };
     let severity = waiters.iter().map(Waiter::severity).max().unwrap_or(Severity::Info);
     let mut hit = Hit::new(subject(measure, cause, waiters), severity, title);
-    (hit.evidence, hit.cost) = (evidence, Cost::of(CostKind::Measured, share, "share of vCPU time"));
+    // As what it gives back: of all the time, as other findings on the page have it.
+    let of_all = sum(&|waiter| waiter.waited_ns) as f64 / sum(&|waiter| waiter.vcpu.sums.wall_ns()).max(1) as f64;
+    (hit.evidence, hit.cost) = (evidence, Cost::of(CostKind::Measured, of_all, "share of vCPU time"));
     let waits = |vcpu: &Vcpu| waiters.iter().find(|waiter| waiter.vcpu.tid == vcpu.tid);
     hit.gives_back = gives_back(measure, levels::name(measure.part.level, State::Preempted), |vcpu| {
         waits(vcpu).map_or(0, |waiter| waiter.waited_ns)
@@ -180,7 +191,7 @@ fn whom(measure: &Measures<'_>, cause: &Cause, waiters: &[Waiter<'_>]) -> String
 /// What was seen of one vCPU: how long it waited, and who ran.
 fn alone(measure: &Measures<'_>, waiter: &Waiter<'_>) -> Vec<Evidence> {
     let waits = many(waiter.waits, "wait");
-    let waited = format!("runnable for {} of its time, in {waits}", percent(waiter.share()));
+    let waited = format!("runnable for {} of {}, in {waits}", percent(waiter.share()), waiter.lived());
     let mut evidence = vec![waiter.seen(measure, waited, "flow.vcpus")];
     for (tid, sums) in waiter.by.iter().take(3) {
         let (ran, longest) = (duration(sums.total_ns as f64), duration(sums.max_ns as f64));
