@@ -14,7 +14,7 @@ use super::rules;
 use base::Figure;
 use base::datapath::Traffic;
 use base::figure::{Axis, Bar, BarGroup, Curve, Curves, Drawing, Form, Mark};
-use base::number::plain;
+use base::number::{list, percent, plain};
 
 /// Sizes along the page, 64 to 1518 bytes: a multiple of what splits payloads, so that steps show.
 fn sizes() -> impl Iterator<Item = u32> {
@@ -51,12 +51,35 @@ fn axis(title: &str) -> Axis {
     Axis { title: title.to_owned(), unit: "", is_logarithmic: false }
 }
 
-const PUBLISHED: &str = " Single points were published by others, of other hosts.";
+/// A point that is closer to its curve than this says nothing of it: our own limit.
+const APART: f64 = 0.1;
+
+/// What the single points are, and how far those of one design lie from its curve, which stands before them.
+fn of_others(curves: &[Curve]) -> String {
+    let mut apart: Vec<String> = Vec::new();
+    for pair in curves.windows(2) {
+        let [curve, points] = pair else { continue };
+        if !matches!(points.form, Form::Points(_)) {
+            continue;
+        }
+        let of_curve = |at: f64| curve.points.iter().find(|(x, _)| *x == at).map(|(_, y)| *y).filter(|y| *y > 0.0);
+        let parts = points.points.iter().filter_map(|(x, y)| Some(y / of_curve(*x)?));
+        let (low, high) =
+            parts.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), part| (low.min(part), high.max(part)));
+        if low <= high && ((low - 1.0).abs() > APART || (high - 1.0).abs() > APART) {
+            let (least, most) = (percent(low), percent(high));
+            let range = if least == most { least } else { format!("{least} to {most}") };
+            apart.push(format!("those of {} are {range} of its curve", curve.label));
+        }
+    }
+    let apart = if apart.is_empty() { String::new() } else { format!(": {}", list(&apart)) };
+    format!(" Single points were published by others, of other hosts{apart}.")
+}
 
 fn figure(id: &str, title: String, caption: &str, (x, y): (&str, &str), curves: Vec<Curve>) -> Figure {
     let curves: Vec<Curve> = curves.into_iter().filter(|curve| !curve.points.is_empty()).collect();
     let has_points = curves.iter().any(|curve| matches!(curve.form, Form::Points(_)));
-    let caption = format!("{caption}{}", if has_points { PUBLISHED } else { "" });
+    let caption = if has_points { format!("{caption}{}", of_others(&curves)) } else { caption.to_owned() };
     let drawing = Drawing::Curves(Curves { x: axis(x), y: axis(y), curves, limits: Vec::new() });
     Figure { id: id.to_owned(), title, caption, in_terminals: false, drawing }
 }

@@ -201,9 +201,9 @@ fn alone(measure: &Measures<'_>, waiter: &Waiter<'_>) -> Vec<Evidence> {
                 format!("{} (tid {tid}) ran {ran} while the vCPU waited, {longest} at most", measure.task_name(*tid))
             }
             Some(tid) => format!(
-                "{} (tid {tid}) took the CPU {}, ran {ran}, longest {longest}",
+                "{} (tid {tid}) began {}, ran {ran}, longest {longest}",
                 measure.task_name(*tid),
-                many(sums.count, "time")
+                many(sums.count, "wait")
             ),
             None => format!("unknown tasks ran {ran}: the trace lacks the switches between them"),
         };
