@@ -134,7 +134,7 @@ export const glance = [
       const drawn = await page.locator(`svg.picture[aria-label="${whole.title}"]`).textContent();
       for (const { label, note } of whole.steps)
         assert.ok(drawn.includes(label) && drawn.includes(note), label);
-      assert.match(drawn, /FLW-PREEMPT gives back up to 46\.2 %/);
+      assert.match(drawn, /FLW-PREEMPT gives back up to 38\.4 %/);
     },
   ],
   [

@@ -39,7 +39,7 @@ const STARVED: &str =
 const STOPPED: &str = "dmesg | grep -i kvm; uname -r; virsh domstate DOMAIN --reason   # what was where it stopped; the lines below it have the registers";
 
 /// What the kernel did to a VM for want of memory; of the last name, that of Proxmox.
-const KILLED: &str = "memory ran out, of the host or of a group, and the kernel killed a QEMU: its VM is gone";
+const KILLED: &str = "the host's memory ran out, and the kernel killed a QEMU: its VM is gone";
 
 /// What to ask of a group without memory.
 const GROUP: &str = "grep . /sys/fs/cgroup/GROUP/memory.max /sys/fs/cgroup/GROUP/memory.events   # GROUP: the line `oom-kill:` names it";
@@ -103,6 +103,18 @@ pub const COMPLAINTS: &[ComplaintKind] = &[
         true,
         "a task waited for minutes without a CPU: for a disk, for memory or for a lock",
         "grep . /proc/pressure/*; iostat -x 1 5   # what is waited for",
+    ),
+    kind(
+        &["memory cgroup out of memory", "(qemu-"],
+        true,
+        "a group reached the limit of its memory, and the kernel killed a QEMU: its VM is gone",
+        GROUP,
+    ),
+    kind(
+        &["memory cgroup out of memory", "(kvm)"],
+        true,
+        "a group reached the limit of its memory, and the kernel killed a QEMU: its VM is gone",
+        GROUP,
     ),
     kind(
         &["out of memory: killed process", "(qemu-system"],

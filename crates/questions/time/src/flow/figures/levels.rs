@@ -2,7 +2,7 @@
 
 use super::spent;
 use base::figure::{Column, Drawing, Ground, Levels, Storey, TimePart};
-use base::number::{many, percent, plain, rate};
+use base::number::{duration, many, percent, plain, rate};
 use base::{Figure, Level};
 use facts::ledger::levels::{level_of, name};
 use facts::ledger::measure::Measures;
@@ -44,8 +44,13 @@ fn exits(measure: &Measures<'_>, vcpus: &[&Vcpu]) -> u64 {
     vcpus.iter().map(|vcpu| measure.exit_count_of(vcpu)).sum()
 }
 
-fn seconds(measure: &Measures<'_>) -> f64 {
-    measure.part.window.length_ns().max(1) as f64 / 1e9
+/// A shorter excerpt has counts, and no rates that anybody would multiply by an hour: our own limit.
+const SHORTEST_FOR_RATES_NS: u64 = 10_000_000;
+
+/// A count a second; `None` of what is too short for that.
+fn per_second(measure: &Measures<'_>, count: u64) -> Option<f64> {
+    let length_ns = measure.part.window.length_ns();
+    (length_ns >= SHORTEST_FOR_RATES_NS).then(|| count as f64 * 1e9 / length_ns as f64)
 }
 
 fn ground(measure: &Measures<'_>) -> Ground {
@@ -55,7 +60,7 @@ fn ground(measure: &Measures<'_>) -> Ground {
         level: measure.part.level.to_string(),
         kvm_share: share(|state| matches!(state, State::Handling(_) | State::HaltPoll)),
         vmm_share: share(|state| state == State::Userspace),
-        to_vmm_per_s: shows_vmm(measure.part).then(|| to_vmm as f64 / seconds(measure)),
+        to_vmm_per_s: per_second(measure, to_vmm).filter(|_| shows_vmm(measure.part)),
     }
 }
 
@@ -99,8 +104,8 @@ fn storey(measure: &Measures<'_>, vcpus: &[&Vcpu], level: Level) -> Storey {
         level: level.to_string(),
         hue,
         share: guest_ns as f64 / wall_ns.max(1) as f64,
-        exits_per_s: measure.part.seen.exit.then(|| exits as f64 / seconds(measure)),
-        reflected_per_s: (is_nested && measure.part.seen.inject).then(|| reflected as f64 / seconds(measure)),
+        exits_per_s: per_second(measure, exits).filter(|_| measure.part.seen.exit),
+        reflected_per_s: per_second(measure, reflected).filter(|_| is_nested && measure.part.seen.inject),
         for_each: (level == measure.level_above(1) && closed > 0).then(|| exits_inside as f64 / closed as f64),
     }
 }
@@ -133,6 +138,11 @@ fn caption(measure: &Measures<'_>, levels: &Levels) -> String {
         true => "how long guest code ran is not known".to_owned(),
         false => format!("guest code ran for {} of the vCPU time", percent(guests)),
     };
+    let length_ns = measure.part.window.length_ns();
+    if measure.part.seen.exit && length_ns < SHORTEST_FOR_RATES_NS {
+        let exits = many(measure.exits, "exit");
+        return format!("{whose}{exits} in {}, too short for a rate; {ran}.", duration(length_ns as f64));
+    }
     let begin = if whose.is_empty() { "Exits" } else { "exits" };
     exits.map_or_else(
         || format!("{whose}{begin} were not recorded; {ran}."),
