@@ -35,6 +35,9 @@ fn what_has_no_other_place_gets_less_and_the_kernels_own_stays() {
     let weight = "systemctl set-property --runtime session-4.scope CPUWeight=10";
     assert!(found.fix.iter().any(|line| line.starts_with(weight)), "{:?}", found.fix);
     assert!(found.undo.contains(&"systemctl set-property --runtime session-4.scope CPUWeight=".to_owned()));
+    let mut fifo = full.clone();
+    fifo.threads[4].policy = Some(1);
+    assert!(!first(fifo).fix.iter().any(|line| line.contains("CPUWeight")), "no weight holds it");
     full.threads[4].cgroup = Some("/kubepods.slice/pod7/cri-1.scope".into());
     assert!(!first(full).fix.iter().any(|line| line.contains("set-property")), "kubelet owns its groups");
     let kernel = first(beside("kcompactd1"));

@@ -2,7 +2,7 @@
 
 use super::kernel_work::work_of;
 use super::slice::ROOM;
-use crate::placement::culprits::{Kind, Verdict};
+use crate::placement::culprits::{Kind, Verdict, is_real_time};
 use crate::placement::model::Model;
 use base::shell::{printable, quoted};
 use base::{Change, CpuSet, Setting};
@@ -80,17 +80,18 @@ pub(super) fn held(model: &Model, verdicts: &[&Verdict], hit: &mut Hit) {
                 ),
                 None,
             ),
-            (Some(unit), _) => {
+            // A weight says nothing of what a real-time policy puts before all others.
+            (Some(unit), _) if !is_real_time(program) => {
                 let set =
                     |weight: &str| format!("systemctl set-property --runtime {} CPUWeight={weight}", quoted(unit));
                 (format!("{}   # {name} yields to VMs; 100 where none is set", set(LITTLE)), Some(set("")))
             }
-            (None, Some(tid)) => {
+            (_, Some(tid)) => {
                 let on = verdicts.iter().find(|verdict| verdict.winner().is_some()).map(|verdict| &verdict.cpus);
                 let on = on.map_or(String::new(), |cpus| format!(", which ran on CPU {cpus}"));
                 (format!("taskset -cp CPUS {tid}   # CPUs without a vCPU for {name}{on}"), None)
             }
-            (None, None) => continue,
+            (_, None) => continue,
         };
         if !hit.fix.contains(&line) && hit.fix.len() < MOST_HELD {
             hit.fix.push(line);
