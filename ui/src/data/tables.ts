@@ -1257,6 +1257,7 @@ export const TABLES = {
     spread: "f64",
     reserved: "f64",
     apart: "f64",
+    crowded: "f64",
   },
   /** One thread of a VM: where it may run, and what share of the time between two samples it ran and waited. */
   "placement.threads": {

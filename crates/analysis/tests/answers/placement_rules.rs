@@ -10,6 +10,7 @@ mod fixed_point;
 mod host_settings;
 mod left_out;
 mod limits;
+mod owners;
 mod programs;
 mod quiet;
 mod rivals;

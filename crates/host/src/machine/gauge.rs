@@ -29,6 +29,10 @@ pub enum GaugeKind {
     SwapUsed,
     SwappedIn,
     SwappedOut,
+    /// Page faults that waited for a disk.
+    MajorFaults,
+    /// Allocations that moved pages together before they went on.
+    CompactionStalls,
     TasksBlocked,
     /// Tasks that run or want to.
     RunQueue,
@@ -61,6 +65,8 @@ impl GaugeKind {
             GaugeKind::SwapUsed => ("swap used", "B"),
             GaugeKind::SwappedIn => ("swapped in", "B/s"),
             GaugeKind::SwappedOut => ("swapped out", "B/s"),
+            GaugeKind::MajorFaults => ("page faults that waited for a disk", "1/s"),
+            GaugeKind::CompactionStalls => ("allocations that waited for compaction", "1/s"),
             GaugeKind::TasksBlocked => ("tasks blocked", "tasks"),
             GaugeKind::RunQueue => ("tasks that run or want to", "tasks"),
             GaugeKind::PressureSome => ("some tasks waited", "share"),

@@ -15,6 +15,7 @@ mod domain;
 mod domain_xml;
 mod files;
 mod gauge;
+mod groups;
 mod guest_counters;
 mod manager;
 mod model;
@@ -32,6 +33,7 @@ pub use devices::{Cgroup, Channel, Irq, Nic, NicKind, Quota, Steering, Throttled
 pub use domain::{Disk, Domain, GuestTopology, Interface, Nova};
 pub use domain_xml::{Element, domains_of};
 pub use gauge::{Gauge, GaugeKind, Quoted};
+pub use groups::{Parting, is_within_group, parted, unit_of};
 pub use guest_counters::guest_counters;
 pub use manager::Manager;
 pub use model::{CpuUse, Fact, Machine, Node, ProcessMemory, Role, Screen, Thread, TopRow, TotalUse};

@@ -47,6 +47,8 @@ pub struct Machine {
     pub cgroups: BTreeMap<String, Cgroup>,
     /// Groups whose CPU time is limited, by their paths below the root of the CPU controller.
     pub quotas: BTreeMap<String, Quota>,
+    /// Weights of groups that threads are in, by the same paths: `cpu.weight`, in version 1 `cpu.shares`.
+    pub weights: BTreeMap<String, Fact<u64>>,
     /// Bytes of each VM's memory by node, where its pages were counted.
     pub vm_memory: BTreeMap<String, Fact<BTreeMap<u32, u64>>>,
     /// The same of processes of which nobody told whose they are.
@@ -268,48 +270,6 @@ impl Machine {
         let named =
             |nic: &&Nic| irq.name.strip_prefix(&nic.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
         self.nics.iter().find(|nic| nic.irqs.contains(&irq.number)).or_else(|| self.nics.iter().find(named))
-    }
-
-    /// The CPUs that a thread's cgroup leaves it, with the groups above; `None` where no group was told.
-    pub fn cgroup_cpus(&self, thread: &Thread) -> Option<&Fact<CpuSet>> {
-        let mut path = thread.cgroup.as_deref()?;
-        loop {
-            if let Some(cpus) = self.cgroups.get(path).and_then(|group| group.effective.as_ref()) {
-                return Some(cpus);
-            }
-            path = &path[..path.rfind('/').filter(|at| *at > 0)?];
-        }
-    }
-
-    /// The group that limits the CPUs of a thread whatever its pin is, and what it leaves: of the groups above those that libvirt makes
-    /// for each thread, which have the pin itself.
-    pub fn limit_of<'a>(&'a self, thread: &'a Thread) -> Option<(&'a str, &'a Fact<CpuSet>)> {
-        let is_own = |name: &str| {
-            name == "emulator"
-                || ["vcpu", "iothread"].iter().any(|kind| {
-                    name.strip_prefix(kind)
-                        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
-                })
-        };
-        let mut path = thread.cgroup.as_deref()?;
-        loop {
-            let (above, name) = path.rsplit_once('/')?;
-            let told = self.cgroups.get(path).and_then(|group| group.effective.as_ref());
-            if let Some(cpus) = told.filter(|_| !is_own(name)) {
-                return Some((path, cpus));
-            }
-            path = above;
-        }
-    }
-
-    /// The quotas that a thread runs under: its group's and those of the groups above.
-    pub fn quotas_of<'a>(&'a self, thread: &'a Thread) -> impl Iterator<Item = (&'a String, &'a Quota)> {
-        let group = thread.time_group.as_deref();
-        let inside = move |path: &str| {
-            let below = group.and_then(|group| group.strip_prefix(path.trim_end_matches('/')));
-            below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        self.quotas.iter().filter(move |(path, _)| inside(path))
     }
 
     /// The cards of hardware behind a VM's interface: a macvtap's, a bridge's, those of a user-space switch.

@@ -11,7 +11,7 @@ use crate::{bootloader, proxmox};
 use base::Finding;
 use base::shell::quoted;
 use host::Machine;
-use host::machine::{Domain, Manager};
+use host::machine::{Domain, Manager, unit_of};
 
 /// What a line of libvirt says, and the same for the others.
 struct Phrase {
@@ -176,6 +176,8 @@ impl Speaker<'_> {
     /// A line of libvirt in the manager's words.
     fn spoken(&self, line: &str) -> String {
         let comment = line.split_once("# ").map_or("", |(_, comment)| comment);
+        let command = line.split("   #").next().unwrap_or_default();
+        let value = command.rsplit_once('=').map_or("N", |(_, value)| value);
         let Some(phrase) = phrases().find(|phrase| phrase.has.iter().all(|word| line.contains(word))) else {
             return line.to_owned();
         };
@@ -201,8 +203,11 @@ impl Speaker<'_> {
                 None => incus.to_owned(),
             },
             Manager::Qemu => {
-                let pid = self.machine.threads_of(&self.domain.name).find_map(|thread| thread.pid);
+                let threads = || self.machine.threads_of(&self.domain.name);
+                let pid = threads().find_map(|thread| thread.pid);
                 let said = pid.map_or_else(|| qemu.to_owned(), |pid| qemu.replace("PID", &pid.to_string()));
+                let unit = threads().find_map(|thread| unit_of(thread.time_group.as_deref()?));
+                let said = unit.map_or_else(|| said.clone(), |unit| said.replace("UNIT", &quoted(unit)));
                 match said.split_once("   # ") {
                     Some((options, comment)) if said.starts_with('-') => {
                         format!("qemu-system-x86_64 {options} ...   # where {own} is started: {comment}")
@@ -215,7 +220,12 @@ impl Speaker<'_> {
             }
             Manager::Libvirt => String::new(),
         };
-        if said.is_empty() { line.to_owned() } else { said.replace("{comment}", comment) }
+        // Nova writes the definition anew, so nothing is to be kept in it.
+        let is_rewritten = matches!(self.manager, Manager::OpenStack { .. });
+        if said.is_empty() && is_rewritten && line.contains("pin ") {
+            return line.replacen(" --config", "", 1);
+        }
+        if said.is_empty() { line.to_owned() } else { said.replace("{comment}", comment).replace("{value}", value) }
     }
 }
 

@@ -204,6 +204,7 @@ fn a_vm_that_floats_over_pinned_vcpus_is_blamed_once_they_wait() {
         let mut machine = used();
         machine.threads[0] = thread(Role::Vcpu(0), 11, "0", 0.5, wait);
         second(&mut machine, "db", vec![thread(Role::Vcpu(0), 21, "0-7", 0.5, wait)]);
+        refill(&mut machine);
         machine
     };
     let found = first(floating(0.45));

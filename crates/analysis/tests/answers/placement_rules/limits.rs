@@ -100,6 +100,53 @@ fn of_two_groups_with_the_same_cpus_one_moves() {
     assert_eq!(found[0].undo, ["systemctl set-property --runtime rt.slice AllowedCPUs="]);
 }
 
+/// vCPU 0 of web and a program share CPU 0 and nothing else, in groups with these weights.
+fn weighed(own: (&str, u64), other: (&str, u64), file: &str) -> Machine {
+    let mut machine = super::culprits::used();
+    super::culprits::waits(&mut machine);
+    machine.threads.push(super::culprits::program("make", 70, "0", 0.5));
+    for thread in &mut machine.threads {
+        let group = if thread.vm.is_some() { own.0 } else { other.0 };
+        thread.time_group = Some(format!("{group}/below"));
+    }
+    for (path, weight) in [own, other] {
+        machine.weights.insert(path.into(), host::machine::Fact::new(weight, format!("sys/fs/cgroup{path}/{file}")));
+    }
+    super::culprits::refill(&mut machine);
+    machine
+}
+
+#[test]
+fn the_lighter_of_two_groups_is_told_with_both_weights() {
+    let told = |machine: Machine| findings(machine).into_iter().find(|finding| finding.rule == "PLC-WEIGHT");
+    let (web, user) = ("/web.scope", "/user.slice");
+    let light = weighed((web, 10), (user, 100), "cpu.weight");
+    let found = told(light.clone()).expect("PLC-WEIGHT");
+    assert_eq!(findings(light)[0].rule, "PLC-WEIGHT", "it comes before the threads that starve by it");
+    assert_eq!(found.title, "web has a CPU weight of 10 beside 100 of user.slice: 1 thread is there 0.45 CPUs short");
+    assert_eq!(found.fix[1..], ["virsh schedinfo web --live --config --set cpu_shares=100"]);
+    assert_eq!(found.undo, ["virsh schedinfo web --live --config --set cpu_shares=10"]);
+    let heavy = told(weighed((web, 100), (user, 1_000), "cpu.weight")).expect("PLC-WEIGHT");
+    assert_eq!(heavy.fix[1..], ["systemctl set-property --runtime user.slice CPUWeight="]);
+    assert_eq!(heavy.undo, ["systemctl set-property --runtime user.slice CPUWeight=1000"]);
+    let old = told(weighed((web, 1_024), (user, 4_096), "cpu.shares")).expect("PLC-WEIGHT");
+    assert_eq!(old.undo, ["systemctl set-property --runtime user.slice CPUWeight=400"]);
+    let slice = told(weighed(("/machine.slice", 10), (user, 100), "cpu.weight")).expect("PLC-WEIGHT");
+    assert_eq!(
+        slice.fix[1..],
+        ["systemctl set-property --runtime machine.slice CPUWeight="],
+        "the slice's, not the VM's in it"
+    );
+    // Equal weights, a heavier VM, and a policy before which no weight counts.
+    let mut fifo = weighed((web, 10), (user, 100), "cpu.weight");
+    fifo.threads.last_mut().unwrap().policy = Some(1);
+    for neighbour in
+        [weighed((web, 100), (user, 100), "cpu.weight"), weighed((web, 400), (user, 100), "cpu.weight"), fifo]
+    {
+        assert!(told(neighbour).is_none());
+    }
+}
+
 #[test]
 fn no_command_leads_out_of_a_cgroup() {
     for path in ["/machine.slice", "/kubepods.slice/pod1"] {

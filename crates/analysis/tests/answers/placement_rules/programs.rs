@@ -27,7 +27,8 @@ fn a_program_goes_to_idle_cpus_that_no_vm_has() {
 #[test]
 fn what_has_no_other_place_gets_less_and_the_kernels_own_stays() {
     let mut full = beside("make");
-    full.threads[4].cgroup = Some("/user.slice/session-4.scope".into());
+    full.threads.iter_mut().for_each(|thread| thread.time_group = Some("/user.slice/qemu.scope".into()));
+    full.threads[4].time_group = Some("/user.slice/session-4.scope".into());
     full.threads.extend((2..8).map(|cpu| program("make", 70 + cpu, &cpu.to_string(), 0.97)));
     full.threads[1] = thread(Role::Vcpu(1), 12, "1", 0.97, 0.0);
     refill(&mut full);
@@ -38,7 +39,7 @@ fn what_has_no_other_place_gets_less_and_the_kernels_own_stays() {
     let mut fifo = full.clone();
     fifo.threads[4].policy = Some(1);
     assert!(!first(fifo).fix.iter().any(|line| line.contains("CPUWeight")), "no weight holds it");
-    full.threads[4].cgroup = Some("/kubepods.slice/pod7/cri-1.scope".into());
+    full.threads[4].time_group = Some("/kubepods.slice/pod7/cri-1.scope".into());
     assert!(!first(full).fix.iter().any(|line| line.contains("set-property")), "kubelet owns its groups");
     let kernel = first(beside("kcompactd1"));
     assert!(!kernel.fix.iter().any(|line| line.starts_with("taskset -cp 4-7 70")), "{:?}", kernel.fix);

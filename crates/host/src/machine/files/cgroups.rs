@@ -1,4 +1,4 @@
-//! CPU sets and quotas of cgroups, version 1 and 2, as far as a thread of the machine is in one.
+//! CPU sets, quotas and weights of cgroups, version 1 and 2, as far as a thread of the machine is in one.
 //!
 //! Files: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/cpusets.rst, Linux 6.12. In version 2 an empty `cpuset.cpus`
 //! means "those of the group above", and `cpuset.cpus.effective` is what is left. In version 1 `cpuset.effective_cpus` is.
@@ -26,8 +26,9 @@ pub(super) fn groups(samples: &Samples<'_>, machine: &mut Machine) {
     let known = known.into_iter().chain([""]);
     let known = known.filter_map(|path| Some((path.to_owned(), group(snapshot, path)?))).collect();
     let limited = above(machine, |thread| thread.time_group.as_deref());
-    let limited = limited.into_iter().filter_map(|path| Some((path.to_owned(), quota(samples, path)?)));
-    (machine.quotas, machine.cgroups) = (limited.collect(), known);
+    let quotas = limited.iter().filter_map(|path| Some(((*path).to_owned(), quota(samples, path)?))).collect();
+    let weights = limited.iter().filter_map(|path| Some(((*path).to_owned(), weight(snapshot, path)?))).collect();
+    (machine.quotas, machine.weights, machine.cgroups) = (quotas, weights, known);
     // Within an isolated partition the scheduler balances nothing, as with `isolcpus`.
     let isolated = machine.cgroups.values().filter(|group| group.partition.as_deref() == Some("isolated"));
     let isolated: Vec<CpuSet> = isolated.filter_map(|group| Some(group.effective.as_ref()?.value.clone())).collect();
@@ -76,6 +77,13 @@ fn quota(samples: &Samples<'_>, path: &str) -> Option<Quota> {
         let since_start = samples.last.read(&stat).and_then(|text| throttled(&text));
         Some(Quota { cpus: Fact::new(cpus, place), since_start, measured })
     })
+}
+
+/// The weight of a group beside those next to it.
+fn weight(snapshot: &Snapshot, path: &str) -> Option<Fact<u64>> {
+    let files =
+        TIME_ROOTS.iter().flat_map(|root| ["cpu.weight", "cpu.shares"].map(|file| format!("{root}{path}/{file}")));
+    files.into_iter().find_map(|file| Some(Fact::new(snapshot.line(&file)?.trim().parse().ok()?, file)))
 }
 
 /// What `cpu.stat` says of throttling; none where the controller is off.

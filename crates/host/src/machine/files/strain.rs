@@ -1,6 +1,7 @@
 //! What a host says of its memory as a whole: how much is left, what is swapped, what tasks wait for.
 //!
-//! Sources: Documentation/filesystems/proc.rst (meminfo), Documentation/accounting/psi.rst, mm/vmstat.c (pswpin, pswpout), Linux 6.12.
+//! Sources: Documentation/filesystems/proc.rst (meminfo), Documentation/accounting/psi.rst, mm/vmstat.c
+//! (pswpin, pswpout, pgmajfault, compact_stall), Linux 6.12.
 
 use super::Samples;
 use crate::machine::{Gauge, GaugeKind};
@@ -10,7 +11,7 @@ const PAGE_BYTES: f64 = 4_096.0;
 
 pub(super) fn gauges(samples: &Samples<'_>) -> Vec<Gauge> {
     let mut gauges = memory(samples);
-    gauges.extend(swapped(samples));
+    gauges.extend(paged(samples));
     for resource in ["memory", "io"] {
         gauges.extend(waited(samples, resource));
     }
@@ -37,18 +38,26 @@ fn memory(samples: &Samples<'_>) -> Vec<Gauge> {
     told.into_iter().filter_map(|(kind, value)| Some(gauge(kind, String::new(), value?, PATH))).collect()
 }
 
-/// Between two samples.
-fn swapped(samples: &Samples<'_>) -> Vec<Gauge> {
+/// What was paged between two samples.
+fn paged(samples: &Samples<'_>) -> Vec<Gauge> {
     const PATH: &str = "proc/vmstat";
     let Some((before, after, span_ns)) = samples.both(PATH) else { return Vec::new() };
     let count =
         |text: &str, name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
     let per_s = |name: &str| {
-        let pages = count(&after, name)?.checked_sub(count(&before, name)?)?;
-        Some(pages as f64 * PAGE_BYTES * 1e9 / span_ns as f64)
+        let times = count(&after, name)?.checked_sub(count(&before, name)?)?;
+        Some(times as f64 * 1e9 / span_ns as f64)
     };
-    let told = [(GaugeKind::SwappedIn, "pswpin "), (GaugeKind::SwappedOut, "pswpout ")];
-    told.into_iter().filter_map(|(kind, name)| Some(gauge(kind, String::new(), per_s(name)?, PATH))).collect()
+    let told = [
+        (GaugeKind::SwappedIn, "pswpin ", PAGE_BYTES),
+        (GaugeKind::SwappedOut, "pswpout ", PAGE_BYTES),
+        (GaugeKind::MajorFaults, "pgmajfault ", 1.0),
+        (GaugeKind::CompactionStalls, "compact_stall ", 1.0),
+    ];
+    let told = told.into_iter().filter_map(|(kind, name, each)| {
+        Some(gauge(kind, String::new(), per_s(name)? * each, PATH)).filter(|gauge| gauge.value > 0.0)
+    });
+    told.collect()
 }
 
 /// Of the time between two samples, where both tell it; else the average of the last ten seconds.

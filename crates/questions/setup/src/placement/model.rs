@@ -19,6 +19,9 @@ pub(crate) const UNSTABLE_STEAL: f64 = 0.05;
 /// CPUs that were waited for beyond what the model finds missing, from which on it is said: our own threshold.
 const UNEXPLAINED: f64 = 0.25;
 
+/// A CPU that is idle for at least so much of the time has room: our own threshold.
+pub(crate) const ROOM: f64 = 0.5;
+
 /// What the user fixes and wishes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wishes {
@@ -153,6 +156,21 @@ impl Model {
         let masks =
             bound.filter_map(|thread| Some(&thread.affinity.as_ref()?.value)).filter(|set| !online.is_within(set));
         masks.fold(online.clone(), |free, set| free.without(set))
+    }
+
+    /// CPUs that could take more work: no thread of a VM is bound to them, nothing is isolated there, and no placement on the same
+    /// page sends a thread to them.
+    pub(crate) fn spare(&self) -> CpuSet {
+        let units = &self.proposal.task.units;
+        let placed = self.proposal.better().into_iter().flat_map(|plan| units.iter().zip(&plan.places));
+        let placed = placed.filter(|(unit, place)| unit.kind.is_pinned() && unit.now.as_ref() != Some(place));
+        let isolated = self.machine.topology.isolated.clone().unwrap_or_default();
+        placed.fold(self.unbound().without(&isolated), |free, (_, place)| free.without(place))
+    }
+
+    /// Whether a CPU was seen to have room.
+    pub(crate) fn has_room(&self, cpu: u32) -> bool {
+        self.machine.cpu_use.get(&cpu).is_some_and(|usage| usage.idle >= ROOM)
     }
 
     /// CPUs that vCPUs of any domain are bound to.

@@ -46,11 +46,11 @@ pub const PROPOSAL: TableSpec = table! {
 
 /// The plans with their scores, what holds now and what was rejected among them.
 pub(crate) const PLANS: TableSpec = table! {
-    placement.plans version 2:
+    placement.plans version 3:
     "The modelled score of one placement and the prices it is the sum of; the placement of today is one of them.";
     key machine, key_u64("") rank, text idea, f64("") score, f64("") shortfall, f64("") remote, f64("") strangers,
     f64("") shared, f64("") moved, count commands, f64("") effect, text verdict, f64("") missing, f64("") starved,
-    f64("") interrupted, f64("") exposed, f64("") disturbed, f64("") spread, f64("") reserved, f64("") apart;
+    f64("") interrupted, f64("") exposed, f64("") disturbed, f64("") spread, f64("") reserved, f64("") apart, f64("") crowded;
     shown![
         "Scores, modelled", 10;
         rank: "#", idea: "placement", commands, effect: "points per command", missing: "CPUs short",
@@ -196,6 +196,7 @@ pub fn plans(models: &[Model]) -> Table {
                 score.spread.into(),
                 score.reserved.into(),
                 score.apart.into(),
+                score.crowded.into(),
             ]);
         }
     }

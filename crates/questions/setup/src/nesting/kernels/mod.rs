@@ -116,7 +116,7 @@ const FROZEN: &[(&str, &str)] = &[
 pub(crate) fn upgrade(release: &Release, first: &str) -> String {
     let own = FROZEN.iter().find(|(mark, _)| release.text.contains(mark));
     own.map_or_else(
-        || format!("install Linux {first} or later from your distribution, and boot it"),
+        || format!("# install Linux {first} or later from your distribution, and boot it"),
         |(_, command)| (*command).to_owned(),
     )
 }

@@ -32,7 +32,10 @@ pub(crate) fn wide(model: &Model) -> Vec<Hit> {
     let Some((cpus, memory)) = largest_node(model) else { return Vec::new() };
     let nodes = model.machine.topology.nodes().len() as u32;
     let mut hits = Vec::new();
-    for domain in model.machine.domains.iter().filter(|domain| domain.whole.is_some() && domain.guest_nodes <= 1) {
+    for domain in model.machine.domains.iter().filter(|domain| domain.guest_nodes <= 1) {
+        // A command line shows nodes by -numa alone, and says all that there is.
+        let told = domain.whole.as_deref().or(domain.by_command.then_some("its command line"));
+        let Some(told) = told else { continue };
         let vcpus = domain.vcpu_count();
         let is_large = domain.memory_bytes.zip(memory).is_some_and(|(own, node)| own > node);
         if vcpus as usize <= cpus && !is_large || vcpus < nodes {
@@ -45,7 +48,7 @@ pub(crate) fn wide(model: &Model) -> Vec<Hit> {
         let title =
             format!("{} has {what}, and is shown one NUMA node: it cannot place its work near its memory", domain.name);
         let mut hit = Hit::new(&domain.name, Severity::Medium, title).of_domain(&domain.name);
-        hit = hit.seen("no <numa> with cells in its <cpu>", domain.whole.as_deref().unwrap_or_default());
+        hit = hit.seen("it is shown no nodes of its own", told);
         if let Some(told) = model.machine.vm_memory.get(&domain.name) {
             let parts: Vec<String> =
                 told.value.iter().map(|(node, there)| format!("{} on node {node}", bytes(*there as f64))).collect();

@@ -153,6 +153,9 @@ pub(crate) fn strangers(model: &Model) -> Vec<Hit> {
     let idle = empty.iter().fold(CpuSet::default(), |all, cpus| all.or(cpus));
     hit = hit.seen(format!("no thread of a VM is bound to {}, and they were idle", cpus_named(&idle)), "proc/stat");
     hit.cost = Cost::of(CostKind::Modelled, short, "CPUs short beside busy siblings");
-    hit.fix.push("kvmscope check --json   # table proposal: placements with a core for each".to_owned());
+    hit.fix.push(match model.proposal.better().into_iter().next() {
+        Some(_) => "kvmscope check --json   # table proposal: placements with a core for each".to_owned(),
+        None => model.proposal.why_none(),
+    });
     vec![hit]
 }

@@ -2,10 +2,10 @@
 
 use crate::placement::model::Model;
 use base::Severity;
-use base::number::list;
+use base::number::{list, percent};
 use base::shell::{printable, quoted};
 use facts::rule::Hit;
-use host::machine::{Disk, Domain};
+use host::machine::{Disk, Domain, Role, Thread};
 
 pub(crate) fn disks(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
@@ -46,8 +46,15 @@ fn disk_element(domain: &Domain, disk: &Disk) -> (Vec<String>, Vec<String>) {
     } else {
         String::new()
     };
-    fix.push(edit(&format!("<driver name='qemu'{format} cache='none' io='native' iothread='{thread}'/>{bus}")));
+    // Disks of a SCSI controller are served by the controller's thread.
+    let is_scsi = disk.bus.as_deref() == Some("scsi");
+    let own = if is_scsi { String::new() } else { format!(" iothread='{thread}'") };
+    fix.push(edit(&format!("<driver name='qemu'{format} cache='none' io='native'{own}/>{bus}")));
     undo.push(edit(&format!("the elements of disk {} as they were", printable(&disk.target))));
+    if is_scsi {
+        fix.push(edit(&format!("<driver iothread='{thread}'/>, within <controller type='scsi' model='virtio-scsi'>")));
+        undo.push(edit("the elements of its SCSI controller as they were"));
+    }
     (fix, undo)
 }
 
@@ -74,6 +81,53 @@ fn slow(disk: &Disk, is_whole: bool) -> Vec<String> {
         wrong.push("no iothread: QEMU's main loop serves it".to_owned());
     }
     wrong
+}
+
+/// Share of a CPU from which QEMU's main loop is full: our own threshold.
+pub(in crate::placement) const FULL: f64 = 0.9;
+
+/// VMs whose main loop has no time left: it serves each disk and device that has no thread of its own.
+pub(crate) fn main_loop(model: &Model) -> Vec<Hit> {
+    let full = model.machine.domains.iter().filter_map(|domain| {
+        let run = emulator(model, domain)?.run_share.as_ref()?;
+        (run.value >= FULL).then_some((domain, run))
+    });
+    full.map(|(domain, run)| {
+        let is_told = domain.whole.is_some() || domain.by_command;
+        let without = |disk: &&Disk| match disk.bus.as_deref() {
+            Some("virtio") => is_told && disk.iothread.is_none(),
+            // Its controller may have one of those that there are.
+            Some("scsi") => is_told && domain.iothreads == 0,
+            _ => false,
+        };
+        let served: Vec<&Disk> = domain.disks.iter().filter(without).collect();
+        let names: Vec<String> = served.iter().map(|disk| disk.target.clone()).collect();
+        let serves = if names.is_empty() { String::new() } else { format!(", and serves {}", list(&names)) };
+        let title = format!("QEMU's main loop of {} ran {} of a CPU{serves}", domain.name, percent(run.value));
+        let mut hit = Hit::new(&domain.name, Severity::Medium, title).of_domain(&domain.name);
+        hit = hit.seen(format!("the emulator ran {}", percent(run.value)), &run.place);
+        for disk in served.iter().take(MOST_SERVED) {
+            let (fix, undo) = disk_element(domain, disk);
+            hit.fix.extend(fix);
+            hit.undo.extend(undo);
+        }
+        if served.is_empty() {
+            let tid = emulator(model, domain).and_then(|thread| thread.tid);
+            hit.fix.push(format!(
+                "perf top -t {}   # what it works at",
+                tid.map_or("TID".to_owned(), |tid| tid.to_string())
+            ));
+        }
+        served.iter().fold(hit, |hit, disk| hit.seen(format!("disk {} has no iothread", disk.target), &disk.place))
+    })
+    .collect()
+}
+
+/// Disks whose elements a finding types.
+const MOST_SERVED: usize = 2;
+
+fn emulator<'a>(model: &'a Model, domain: &'a Domain) -> Option<&'a Thread> {
+    model.machine.threads_of(&domain.name).find(|thread| thread.role == Role::Emulator)
 }
 
 pub(crate) fn unsafe_cache(model: &Model) -> Vec<Hit> {

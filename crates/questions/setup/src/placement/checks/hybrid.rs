@@ -1,6 +1,5 @@
 //! Busy vCPUs on the slow cores of a hybrid processor, while fast ones have nothing to do.
 
-use super::slice::ROOM;
 use crate::placement::culprits::cpus_named;
 use crate::placement::model::Model;
 use base::number::{list, many};
@@ -81,17 +80,11 @@ pub(crate) fn slow_cores(model: &Model) -> Vec<Hit> {
     hits
 }
 
-/// The first CPU of each fast core that is idle whole, that no thread of a VM is bound to, and where no placement on the same page
-/// sends one.
+/// The first CPU of each fast core that has room whole.
 fn idle_cores(model: &Model, slow: &CpuSet) -> Vec<u32> {
-    let machine = &model.machine;
-    let units = &model.proposal.task.units;
-    let placed = model.proposal.better().into_iter().flat_map(|plan| units.iter().zip(&plan.places));
-    let placed = placed.filter(|(unit, place)| unit.kind.is_pinned() && unit.now.as_ref() != Some(place));
-    let isolated = machine.topology.isolated.clone().unwrap_or_default();
-    let free = placed.fold(model.unbound().without(slow).without(&isolated), |free, (_, place)| free.without(place));
-    let idle = |cpu: u32| machine.cpu_use.get(&cpu).is_some_and(|usage| usage.idle >= ROOM);
-    let whole = machine.topology.cores().into_values().filter(|cpus| cpus.is_within(&free) && cpus.iter().all(idle));
+    let free = model.spare().without(slow);
+    let cores = model.machine.topology.cores().into_values();
+    let whole = cores.filter(|cpus| cpus.is_within(&free) && cpus.iter().all(|cpu| model.has_room(cpu)));
     let mut first: Vec<u32> = whole.filter_map(|cpus| cpus.first()).collect();
     first.sort_unstable();
     first

@@ -1,9 +1,10 @@
 //! Work of the host's kernel that takes CPUs or loses packets: its threads, softirqs, queues that overflow.
 
 use crate::placement::model::Model;
-use base::number::{many, percent, thousands};
+use base::number::{bytes, many, percent, thousands};
 use base::{Evidence, Severity};
 use facts::rule::Hit;
+use host::Machine;
 use host::machine::CpuUse;
 
 const MOST_TOLD: usize = 8;
@@ -13,18 +14,8 @@ pub(in crate::placement) const KERNEL_BUSY: f64 = 0.2;
 
 /// Threads of the kernel that work on memory and packets: what they do, and what to ask or to switch off.
 const KERNEL_THREADS: &[(&str, &str, &str, &str)] = &[
-    (
-        "ksmd",
-        "compares pages of guests to share equal ones",
-        "echo 0 > /sys/kernel/mm/ksm/run   # pages_sharing in the same folder says how many pages it saves",
-        "echo 1 > /sys/kernel/mm/ksm/run",
-    ),
-    (
-        "khugepaged",
-        "makes huge pages out of small ones",
-        "echo 0 > /sys/kernel/mm/transparent_hugepage/khugepaged/defrag",
-        "echo 1 > /sys/kernel/mm/transparent_hugepage/khugepaged/defrag",
-    ),
+    ("ksmd", "compares pages of guests to share equal ones", "", ""),
+    ("khugepaged", "makes huge pages out of small ones", "", ""),
     (
         "kswapd",
         "looks for memory to free: the host has too little",
@@ -82,7 +73,11 @@ pub(crate) fn kernel_threads(model: &Model) -> Vec<Hit> {
         for (path, setting) in settings.take(MOST_TOLD) {
             hit = hit.seen(format!("/{path} is {}", setting.value), &setting.place);
         }
-        hit.fix.push((*fix).to_owned());
+        match *name {
+            "ksmd" => share_slower(machine, &mut hit),
+            "khugepaged" => scan_slower(machine, &KHUGEPAGED, &mut hit),
+            _ => hit.fix.push((*fix).to_owned()),
+        }
         if !undo.is_empty() {
             hit.undo.push((*undo).to_owned());
         }
@@ -90,6 +85,74 @@ pub(crate) fn kernel_threads(model: &Model) -> Vec<Hit> {
     }
     hits
 }
+
+/// How fast a thread of the kernel goes through memory: a folder, its pause and how many pages it looks at then, with what the kernel
+/// begins with.
+struct Pace {
+    folder: &'static str,
+    pause: (&'static str, u64),
+    pages: (&'static str, u64),
+}
+
+/// `HPAGE_PMD_NR * 8` pages of 2 MiB's 512, then ten seconds (mm/khugepaged.c, Linux 6.12).
+const KHUGEPAGED: Pace = Pace {
+    folder: "sys/kernel/mm/transparent_hugepage/khugepaged",
+    pause: ("scan_sleep_millisecs", 10_000),
+    pages: ("pages_to_scan", 4_096),
+};
+
+/// A hundred pages, then 20 ms (Documentation/admin-guide/mm/ksm.rst, Linux 6.12).
+const KSM: Pace = Pace { folder: "sys/kernel/mm/ksm", pause: ("sleep_millisecs", 20), pages: ("pages_to_scan", 100) };
+
+/// By how much a pause grows that is the kernel's own already: our own choice.
+const SLOWER: u64 = 10;
+
+/// What slows a scan: what somebody made faster goes back to what the kernel begins with, else it pauses for longer.
+fn scan_slower(machine: &Machine, pace: &Pace, hit: &mut Hit) {
+    let now = |file: &str| machine.setting(&format!("{}/{file}", pace.folder))?.trim().parse::<u64>().ok();
+    let mut set = |file: &str, to: u64, was: u64| {
+        hit.fix.push(format!("echo {to} > /{}/{file}", pace.folder));
+        hit.undo.push(format!("echo {was} > /{}/{file}", pace.folder));
+    };
+    let (pause, pages) = (now(pace.pause.0), now(pace.pages.0));
+    let faster = (pause.filter(|ms| *ms < pace.pause.1), pages.filter(|pages| *pages > pace.pages.1));
+    match faster {
+        (None, None) => match pause {
+            Some(ms) => set(pace.pause.0, ms * SLOWER, ms),
+            None => hit.fix.push(format!(
+                "grep . /{}/{{{},{}}}   # {} and {} are the kernel's own: a longer pause costs less",
+                pace.folder, pace.pause.0, pace.pages.0, pace.pause.1, pace.pages.1
+            )),
+        },
+        (ms, many) => {
+            ms.into_iter().for_each(|ms| set(pace.pause.0, pace.pause.1, ms));
+            many.into_iter().for_each(|many| set(pace.pages.0, pace.pages.1, many));
+        }
+    }
+}
+
+/// What `ksmd` saves from which on it may only go slower, in bytes: our own limit. Without it that memory is wanted again.
+pub(in crate::placement) const SAVES_MUCH: f64 = (1_u64 << 30) as f64;
+
+/// What makes sharing of pages cheaper: slower, where it saves memory; where that is little, none. A service sets it anew.
+fn share_slower(machine: &Machine, hit: &mut Hit) {
+    let pages = machine.setting("sys/kernel/mm/ksm/pages_sharing").and_then(|pages| pages.trim().parse::<f64>().ok());
+    let saved = pages.map(|pages| pages * PAGE);
+    if let Some(saved) = saved {
+        hit.evidence.push(Evidence::new(format!("it saves {}", bytes(saved)), "sys/kernel/mm/ksm/pages_sharing"));
+    }
+    if machine.threads.iter().any(|thread| thread.name == "ksmtuned") {
+        hit.fix.push("grep -v '^#' /etc/ksmtuned.conf   # ksmtuned sets the pace anew: KSM_NPAGES_MAX and KSM_SLEEP_MSEC are its limits".to_owned());
+    } else if saved.is_none_or(|saved| saved >= SAVES_MUCH) {
+        scan_slower(machine, &KSM, hit);
+    } else {
+        hit.fix.push("echo 0 > /sys/kernel/mm/ksm/run".to_owned());
+        hit.undo.push("echo 1 > /sys/kernel/mm/ksm/run".to_owned());
+    }
+}
+
+/// A small page of x86 and of most arm64, in bytes.
+const PAGE: f64 = 4_096.0;
 
 /// Share of a CPU's time in interrupts and softirqs from which it is full of them: our own threshold.
 pub(in crate::placement) const INTERRUPTED: f64 = 0.8;

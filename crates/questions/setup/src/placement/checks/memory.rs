@@ -1,5 +1,7 @@
 //! What libvirt's pins do not tell: where memory really lies, and what cgroups leave of a pin.
 
+use super::slice::taken;
+use crate::placement::culprits::cpus_named;
 use crate::placement::model::Model;
 use base::number::{bytes, list, many, percent};
 use base::shell::quoted;
@@ -138,7 +140,7 @@ pub(crate) fn narrower(model: &Model) -> Vec<Hit> {
                 cut.push((thread, wanted, left));
             }
         }
-        let Some((_, _, first)) = cut.first() else { continue };
+        let Some((thread, _, first)) = cut.first() else { continue };
         let title = format!(
             "the cgroup of {1} allows {0} fewer CPUs than pinned",
             many(cut.len() as u64, "thread"),
@@ -151,17 +153,33 @@ pub(crate) fn narrower(model: &Model) -> Vec<Hit> {
         let file = quoted(&file);
         let missing = cut.iter().fold(CpuSet::default(), |all, (_, wanted, left)| all.or(&wanted.without(&left.value)));
         for (thread, wanted, left) in &cut {
-            let what = format!("{} is pinned to {wanted}; its cgroup allows {}", thread.role, wanted.and(&left.value));
+            let allowed = wanted.and(&left.value);
+            let allowed = if allowed.is_empty() { "none of them".to_owned() } else { allowed.to_string() };
+            let what = format!("{} is pinned to {wanted}; its cgroup allows {allowed}", thread.role);
             hit = hit.seen(
                 what,
                 format!("{}, {}", left.place, thread.affinity.as_ref().map_or("", |set| set.place.as_str())),
             );
         }
-        hit.fix.push(format!(
-            "echo {} > {file}   # and in its parent groups, where {missing} is missing",
-            first.value.or(&missing)
-        ));
-        hit.undo.push(format!("echo {} > {file}", first.value));
+        let group = model.machine.limit_of(thread).map_or("", |(path, _)| path);
+        let taken = taken(&model.machine, group).and(&missing);
+        if taken.is_empty() {
+            hit.fix.push(format!(
+                "echo {} > {file}   # and in its parent groups, where {missing} is missing",
+                first.value.or(&missing)
+            ));
+            // What is not set there comes from above.
+            let was_set = model.machine.cgroups.get(group).is_none_or(|group| group.cpus.is_some());
+            let was = if was_set { first.value.to_string() } else { "''".to_owned() };
+            hit.undo.push(format!("echo {was} > {file}"));
+        } else {
+            hit.fix.push(format!(
+                "# {} belong to a partition of another group, and a set that claims them makes it invalid: pin to {} instead, or ask \
+                 its owner",
+                cpus_named(&taken),
+                first.value
+            ));
+        }
         hits.push(hit);
     }
     hits

@@ -29,3 +29,4 @@ pub(crate) mod starved;
 pub(crate) mod steering;
 pub(crate) mod strain;
 pub(crate) mod together;
+pub(crate) mod weights;

@@ -1,7 +1,8 @@
 //! CPUs of which more is wanted than they have: one cause, with all that starve by it.
 
-use super::slice::{ROOM, slices};
+use super::slice::slices;
 use super::starved::with_victims;
+use super::weights;
 use crate::placement::culprits::{Pool, Reporter, Verdict, cpus_named};
 use crate::placement::model::Model;
 use base::number::{counted, list, many, percent};
@@ -50,8 +51,11 @@ fn overcommitted(model: &Model, pool: &Pool, victims: &[&Verdict]) -> Hit {
         false => format!("{threads} {verb} {wanted:.1} CPUs; {place} has {cpus}"),
     };
     let isolated = model.machine.topology.isolated.clone().unwrap_or_default();
-    let idle = |cpu: &u32| model.machine.cpu_use.get(cpu).is_some_and(|usage| usage.idle >= ROOM);
-    let unused: CpuSet = isolated.without(&pool.cpus).iter().filter(idle).collect();
+    let limits =
+        model.machine.threads.iter().filter(|thread| thread.vm.as_ref().is_some_and(|vm| pool.vms.contains(vm)));
+    let limits = limits.filter_map(|thread| model.machine.limit_of(thread));
+    let reach = limits.fold(isolated.without(&pool.cpus), |reach, (_, limit)| reach.and(&limit.value));
+    let unused: CpuSet = reach.iter().filter(|cpu| model.has_room(*cpu)).collect();
     let title = match unused.is_empty() || pool.host {
         true => title,
         false => format!("{title}; {} are isolated and idle: only pins bring threads there", cpus_named(&unused)),
@@ -106,10 +110,7 @@ fn overcommitted(model: &Model, pool: &Pool, victims: &[&Verdict]) -> Hit {
     let vcpus = vcpus.filter_map(|thread| thread.vm.as_deref()).filter(|vm| pool.vms.contains(*vm));
     vcpus.for_each(|vm| *vms.entry(vm).or_default() += 1);
     // Who has less weight than others gets what these leave: fewer vCPUs would not help it.
-    let weight = |vm: &str| {
-        let domain = model.machine.domains.iter().find(|domain| domain.name == vm)?;
-        domain.cpu_shares.as_ref().map(|told| told.value)
-    };
+    let weight = |vm: &str| weights::of_vm(model, vm);
     let most = vms.keys().filter_map(|vm| weight(vm)).max();
     let yields = |vm: &str| weight(vm).zip(most).is_some_and(|(own, most)| own < most);
     for vm in vms.keys().filter(|vm| yields(vm)) {
@@ -121,7 +122,12 @@ fn overcommitted(model: &Model, pool: &Pool, victims: &[&Verdict]) -> Hit {
         ));
         hit.undo.push(format!("virsh schedinfo {vm} --live --config --set cpu_shares={own}"));
     }
-    for (vm, count) in vms.into_iter().filter(|(vm, count)| *count > 1 && !yields(vm)) {
+    // A VM that gets all it wants is not asked to do with less.
+    let starves = |vm: &str| {
+        let of_it = |verdict: &&Verdict| model.machine.threads[verdict.victim].vm.as_deref() == Some(vm);
+        victims.is_empty() || victims.iter().copied().any(|verdict| of_it(&verdict))
+    };
+    for (vm, count) in vms.into_iter().filter(|(vm, count)| *count > 1 && !yields(vm) && starves(vm)) {
         let vm = quoted(vm);
         hit.fix.push(format!("virsh setvcpus {vm} N --config   # fewer than {count}, from the next start"));
         hit.undo.push(format!("virsh setvcpus {vm} {count} --config"));

@@ -191,7 +191,11 @@ fn crowded(model: &Model, domain: &Domain) -> Option<Hit> {
         let what = match interface.workers() {
             Some(0) => continue,
             Some(workers) => format!("{}: {}", interface.name, many(u64::from(workers), "worker")),
-            None => format!("{}: a worker if /dev/vhost-net can be opened, else none", interface.name),
+            None => format!(
+                "{}: its driver is not named; {} of the VM run",
+                interface.name,
+                many(workers.len() as u64, "vhost thread")
+            ),
         };
         hit = hit.seen(what, &interface.place);
     }

@@ -3,7 +3,7 @@
 use super::evidence::is_of_host;
 use super::starved::with_victims;
 use crate::placement::culprits::{Reporter, Verdict, cpus_named, only_cpu, stack_of, starves};
-use crate::placement::model::Model;
+use crate::placement::model::{Model, ROOM};
 use crate::placement::proposal::Subject;
 use base::number::{list, many, percent};
 use base::shell::quoted;
@@ -39,7 +39,9 @@ fn stacks(model: &Model) -> BTreeMap<u32, Vec<&Thread>> {
 pub(crate) fn stacked(model: &Model) -> Vec<Hit> {
     let mut hits: BTreeMap<String, Hit> = BTreeMap::new();
     let mut victims: BTreeMap<String, Vec<&Verdict>> = BTreeMap::new();
-    for (cpu, threads) in stacks(model) {
+    for (cpu, mut threads) in stacks(model) {
+        // Told of the VM that waits, whichever of them was listed first.
+        threads.sort_by_key(|thread| starves(thread));
         let (first, later) = (threads[0], &threads[1..]);
         let here = |verdict: &&Verdict| only_cpu(&model.machine.threads[verdict.victim]) == Some(cpu);
         let whose = later.iter().find_map(|thread| thread.vm.clone()).unwrap_or_default();
@@ -166,9 +168,16 @@ pub(crate) fn housekeeping(model: &Model) -> Vec<Hit> {
     let Some(isolated) = model.machine.topology.isolated.as_ref().filter(|set| !set.is_empty()) else {
         return Vec::new();
     };
-    let free = isolated.and(&model.unbound());
+    let unused = |cpu: &u32| model.machine.cpu_use.get(cpu).is_none_or(|usage| usage.idle >= ROOM);
+    let unused: CpuSet = isolated.and(&model.unbound()).iter().filter(unused).collect();
     let mut hits: Vec<Hit> = Vec::new();
-    for domain in model.machine.domains.iter().filter(|_| !free.is_empty()) {
+    for domain in model.machine.domains.iter() {
+        // No pin leads out of a group: CPUs of a partition are its owner's.
+        let limits = model.vcpus(domain).filter_map(|thread| model.machine.limit_of(thread));
+        let free = limits.fold(unused.clone(), |free, (_, limit)| free.and(&limit.value));
+        if free.is_empty() {
+            continue;
+        }
         let outside = |thread: &&Thread| {
             let set = thread.affinity.as_ref().map(|set| &set.value);
             set.is_some_and(|set| !set.meets(isolated) && set.len() < model.machine.topology.online.len())

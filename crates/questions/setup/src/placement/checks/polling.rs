@@ -10,6 +10,7 @@ use base::{CpuSet, Evidence, Severity};
 use facts::rule::Hit;
 use facts::shares::room_beside;
 use host::machine::{Pmd, PmdQueue, Role, SwitchPort, Thread};
+use std::collections::BTreeSet;
 
 /// Polling threads with the one CPU that each has.
 fn polling(model: &Model) -> impl Iterator<Item = (&Thread, u32, &str)> {
@@ -79,7 +80,12 @@ pub(crate) fn shared(model: &Model) -> Vec<Hit> {
         }
     }
     for hit in &mut same {
-        let with = |how: &str| hit.evidence.iter().filter(|seen| seen.what.ends_with(how)).count() as u64;
+        // A vCPU that meets several of them is one.
+        let with = |how: &str| {
+            let met = hit.evidence.iter().filter(|seen| seen.what.ends_with(how));
+            let vcpus: BTreeSet<&str> = met.filter_map(|seen| Some(seen.what.split_once(" may run on ")?.0)).collect();
+            vcpus.len() as u64
+        };
         let (here, beside) = (with(SAME), with(SIBLING));
         hit.title = match (here, beside) {
             (0, _) => format!("polling threads share cores with {} of {}", many(beside, "vCPU"), hit.subject),

@@ -1,13 +1,13 @@
 //! Programs of the host that keep threads of VMs waiting: sent to CPUs that no VM has, else given less.
 
 use super::kernel_work::work_of;
-use super::slice::ROOM;
+use super::weights::{of_container, of_owner, of_systemd};
 use crate::placement::culprits::{Kind, Verdict, is_real_time};
 use crate::placement::model::Model;
-use base::shell::{printable, quoted};
+use base::shell::printable;
 use base::{Change, CpuSet, Setting};
 use facts::rule::Hit;
-use host::machine::{Role, Thread};
+use host::machine::{Role, Thread, parted};
 use walk::kernel_threads::is_bound;
 
 /// Programs that are sent elsewhere: of more, what they are started by is the one to change.
@@ -35,18 +35,10 @@ fn rivals<'a>(model: &'a Model, verdicts: &[&Verdict]) -> Vec<&'a Thread> {
     programs
 }
 
-/// CPUs with room that no thread of a VM is bound to, and where a program may go.
+/// CPUs with room, where a program may go.
 fn room(model: &Model, program: &Thread) -> CpuSet {
-    let machine = &model.machine;
-    let idle = |cpu: &u32| machine.cpu_use.get(cpu).is_some_and(|usage| usage.idle >= ROOM);
-    let free: CpuSet = model.unbound().iter().filter(idle).collect();
-    // Nor where a placement on the same page sends a vCPU.
-    let units = &model.proposal.task.units;
-    let placed = model.proposal.better().into_iter().flat_map(|plan| units.iter().zip(&plan.places));
-    let placed = placed.filter(|(unit, place)| unit.kind.is_pinned() && unit.now.as_ref() != Some(place));
-    let free = placed.fold(free, |free, (_, place)| free.without(place));
-    let free = machine.topology.isolated.as_ref().map_or(free.clone(), |isolated| free.without(isolated));
-    machine.limit_of(program).map_or(free.clone(), |(_, limit)| free.and(&limit.value))
+    let free: CpuSet = model.spare().iter().filter(|cpu| model.has_room(*cpu)).collect();
+    model.machine.limit_of(program).map_or(free.clone(), |(_, limit)| free.and(&limit.value))
 }
 
 /// What sends them there, where a few programs are all that the threads wait for; none where one has no other place.
@@ -66,38 +58,50 @@ pub(super) fn moved(model: &Model, verdicts: &[&Verdict]) -> Vec<Change> {
     changes.unwrap_or_default()
 }
 
-/// What keeps them from taking so much, where they have no other place.
+/// What keeps them from taking so much, where they have no other place: less weight for the group that shares the CPU with the VM's.
 pub(super) fn held(model: &Model, verdicts: &[&Verdict], hit: &mut Hit) {
     for program in rivals(model, verdicts) {
-        let group = program.time_group.as_deref().or(program.cgroup.as_deref()).unwrap_or_default();
-        let unit =
-            group.rsplit('/').find(|name| [".slice", ".scope", ".service"].iter().any(|kind| name.ends_with(kind)));
         let name = printable(&program.name);
-        let (line, back) = match (unit, program.tid) {
-            (Some(_), _) if group.contains("kubepods") => (
+        let position = |thread: &usize| std::ptr::eq(&raw const model.machine.threads[*thread], program);
+        let beside =
+            verdicts.iter().find(|verdict| verdict.winner().is_some_and(|rival| rival.threads.iter().any(position)));
+        let group = beside.and_then(|verdict| Some(parted(&model.machine.threads[verdict.victim], program)?[1]));
+        // A weight says nothing of what a real-time policy puts before all others.
+        let owners = group.filter(|_| !is_real_time(program)).and_then(|group| {
+            let now = model.machine.weights.get(group);
+            let was = now.map_or_else(String::new, |now| of_systemd(now, now.value));
+            of_container(program.time_group.as_deref()?).or_else(|| of_owner(group, LITTLE, &was))
+        });
+        if let Some(first) =
+            owners.as_ref().and_then(|owners| owners.first.clone()).filter(|first| !hit.first.contains(first))
+        {
+            hit.first.push(first);
+        }
+        let (line, back) = match (owners, program.tid) {
+            (Some(owners), _) if owners.fix.contains(" # ") => (format!("{}; {name} runs in one", owners.fix), None),
+            (Some(owners), _) => (format!("{}   # {name} yields to VMs", owners.fix), owners.undo),
+            (None, Some(tid)) if !has_room(model) => (
                 format!(
-                    "kubectl get pods -A -o wide   # {name} runs in one: resources.requests.cpu is its weight beside others"
+                    "ps -o pid,ppid,args -p {tid}   # no CPU without a vCPU has room: what started {name} is to do less, or a VM to go"
                 ),
                 None,
             ),
-            // A weight says nothing of what a real-time policy puts before all others.
-            (Some(unit), _) if !is_real_time(program) => {
-                let set =
-                    |weight: &str| format!("systemctl set-property --runtime {} CPUWeight={weight}", quoted(unit));
-                (format!("{}   # {name} yields to VMs; 100 where none is set", set(LITTLE)), Some(set("")))
-            }
-            (_, Some(tid)) => {
-                let on = verdicts.iter().find(|verdict| verdict.winner().is_some()).map(|verdict| &verdict.cpus);
-                let on = on.map_or(String::new(), |cpus| format!(", which ran on CPU {cpus}"));
+            (None, Some(tid)) => {
+                let on = beside.map_or(String::new(), |verdict| format!(", which ran on CPU {}", verdict.cpus));
                 (format!("taskset -cp CPUS {tid}   # CPUs without a vCPU for {name}{on}"), None)
             }
-            (_, None) => continue,
+            (None, None) => continue,
         };
         if !hit.fix.contains(&line) && hit.fix.len() < MOST_HELD {
             hit.fix.push(line);
             hit.undo.extend(back);
         }
     }
+}
+
+/// Whether a CPU is left for programs, or nobody told how the CPUs are used.
+fn has_room(model: &Model) -> bool {
+    model.machine.cpu_use.is_empty() || model.spare().iter().any(|cpu| model.has_room(cpu))
 }
 
 /// Lines about programs in one finding.

@@ -1,5 +1,6 @@
 //! Threads of VMs that a CPU quota throttles.
 
+use super::slice::unit;
 use super::starved::with_victims;
 use crate::placement::culprits::{Reporter, Verdict, name};
 use crate::placement::model::Model;
@@ -9,7 +10,6 @@ use base::{Cost, CostKind, Severity};
 use facts::rule::Hit;
 use facts::starvation::STARVED;
 use host::machine::{Quota, Thread, Throttled};
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A group that is throttled in fewer of its periods has room: our own limit.
@@ -74,7 +74,7 @@ fn hit(model: &Model, subject: &str, several: bool, groups: &Groups<'_>) -> Hit 
     };
     let mut hit = Hit::new(subject, severity, title);
     hit.first.push(match several {
-        true => format!("systemctl show -p CPUQuotaPerSecUSec {}   # who set it, and for whom?", unit_of(subject)),
+        true => format!("systemctl show -p CPUQuotaPerSecUSec {}   # who set it, and for whom?", unit(subject)),
         false => format!("virsh schedinfo {}   # what is set, and for whom is it meant?", quoted(subject)),
     });
     for (path, (quota, _)) in groups {
@@ -122,17 +122,11 @@ fn hit(model: &Model, subject: &str, several: bool, groups: &Groups<'_>) -> Hit 
 /// its unit.
 fn lifted(subject: &str, several: bool, path: &str, cpus: f64) -> (String, String) {
     if several {
-        let line = |value: &str| format!("systemctl set-property --runtime {} CPUQuota={value}", unit_of(path));
+        let line = |value: &str| format!("systemctl set-property --runtime {} CPUQuota={value}", unit(path));
         return (line(""), line(&format!("{:.0}%", cpus * 100.0)));
     }
     let last = path.rsplit('/').next().unwrap_or_default();
     let kind = ["vcpu", "emulator", "iothread"].into_iter().find(|kind| last.starts_with(kind)).unwrap_or("global");
     let line = |quota: &str| format!("virsh schedinfo {} --live --config --set {kind}_quota={quota}", quoted(subject));
     (line("-1"), line(&format!("{:.0}   # with {kind}_period=100000", cpus * 1e5)))
-}
-
-/// The unit of systemd that a group is of: the last part of its path that is one.
-fn unit_of(path: &str) -> Cow<'_, str> {
-    let is_unit = |part: &&str| [".slice", ".scope", ".service"].iter().any(|kind| part.ends_with(kind));
-    quoted(path.rsplit('/').find(is_unit).unwrap_or(path))
 }

@@ -9,12 +9,9 @@ use base::{Cost, CostKind, CpuSet, Severity};
 use facts::rule::Hit;
 use facts::starvation::UNIT;
 use host::Machine;
-use host::machine::{Cgroup, Thread};
+use host::machine::{Cgroup, Thread, is_within_group, unit_of};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-
-/// A CPU that is idle for at least so much of the time has room: our own threshold.
-pub(in crate::placement) const ROOM: f64 = 0.5;
 
 /// Where a group's set of CPUs was read, and which of its threads are starved.
 struct Group<'a> {
@@ -40,14 +37,13 @@ pub(crate) fn slices(model: &Model) -> Vec<Hit> {
         let group = Group { limit: &limit.value, place, victims: Vec::new() };
         groups.entry(path).or_insert(group).victims.push(verdict);
     }
-    let idle = |cpu: &u32| machine.cpu_use.get(cpu).is_some_and(|usage| usage.idle >= ROOM);
     // Idle CPUs within it say that something else keeps the threads off them.
-    groups.retain(|_, group| !group.limit.iter().any(|cpu| idle(&cpu)));
+    groups.retain(|_, group| !group.limit.iter().any(|cpu| model.has_room(cpu)));
     let others =
         |path: &str| groups.iter().find(|(other, group)| **other != path && group.limit.meets(groups[path].limit));
     let hit = |path: &&str| {
         let of = &groups[path];
-        let idle: CpuSet = online.without(of.limit).iter().filter(idle).collect();
+        let idle: CpuSet = online.without(of.limit).iter().filter(|cpu| model.has_room(*cpu)).collect();
         let free = idle.without(&taken(machine, path));
         match others(path) {
             _ if idle.is_empty() => None,
@@ -72,7 +68,7 @@ fn invalid(model: &Model) -> Vec<Hit> {
         let own = group.effective.as_ref()?;
         let inside = |thread: &Thread| {
             let group = thread.cgroup.as_deref();
-            thread.vm.is_some() && group.is_some_and(|group| is_below(group, path))
+            thread.vm.is_some() && group.is_some_and(|group| is_within_group(group, path))
         };
         machine.threads.iter().any(inside).then_some(())?;
         let of_group = |verdict: &&Verdict| inside(&machine.threads[verdict.victim]);
@@ -93,7 +89,7 @@ fn invalid(model: &Model) -> Vec<Hit> {
         hit.explains.extend(vms.map(|vm| format!("PLC-STARVED@{vm}")));
         hit.explains.dedup();
         // Beside it and its parents: who has some of its CPUs.
-        let apart = |other: &str| !is_below(path, other) && !is_below(other, path);
+        let apart = |other: &str| !is_within_group(path, other) && !is_within_group(other, path);
         for (other, group) in machine.cgroups.iter().filter(|(other, _)| !other.is_empty() && apart(other)) {
             let Some(theirs) = group.effective.as_ref().filter(|set| set.value.meets(&own.value)) else { continue };
             let rest = theirs.value.without(&own.value);
@@ -107,11 +103,6 @@ fn invalid(model: &Model) -> Vec<Hit> {
         Some(hit)
     };
     machine.cgroups.iter().filter_map(told).collect()
-}
-
-/// Whether a group is another one or lies below it.
-fn is_below(path: &str, above: &str) -> bool {
-    path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// The group that sets a limit: the highest with the same CPUs, below the root.
@@ -132,10 +123,10 @@ fn effective<'a>(machine: &'a Machine, path: &str) -> Option<(&'a CpuSet, &'a st
 
 /// CPUs that partitions beside a group have: the kernel gives them to nobody else, and a set that claims them makes the partition
 /// invalid (`update_cpumask`, kernel/cgroup/cpuset.c, Linux 6.12).
-fn taken(machine: &Machine, path: &str) -> CpuSet {
+pub(super) fn taken(machine: &Machine, path: &str) -> CpuSet {
     let online = &machine.topology.online;
     let of_root = effective(machine, "").map_or_else(CpuSet::default, |(left, _)| online.without(left));
-    let beside = partitions(machine).filter(|(other, _)| !path.starts_with(*other));
+    let beside = partitions(machine).filter(|(other, _)| !is_within_group(path, other));
     beside.fold(of_root, |all, (_, cpus)| all.or(cpus))
 }
 
@@ -148,10 +139,9 @@ fn partitions(machine: &Machine) -> impl Iterator<Item = (&str, &CpuSet)> {
     groups.filter_map(|(path, group)| Some((path.as_str(), &group.effective.as_ref()?.value)))
 }
 
-/// The unit of systemd that a group is: the last part of its path that is one.
-fn unit(path: &str) -> Cow<'_, str> {
-    let is_unit = |name: &&str| [".slice", ".scope", ".service"].iter().any(|kind| name.ends_with(kind));
-    quoted(path.rsplit('/').find(is_unit).unwrap_or(path))
+/// A group by its unit, as one types it.
+pub(super) fn unit(path: &str) -> Cow<'_, str> {
+    quoted(unit_of(path).unwrap_or(path))
 }
 
 /// `machine.slice allows CPUs 0-3 alone: 4 threads there are 1.20 CPUs short`.
@@ -176,14 +166,31 @@ fn hit_of(model: &Model, path: &str, of: &Group<'_>, title: String) -> Hit {
     hit.seen(format!("{} may use no others, whatever their pins are", list(&vms)), of.place)
 }
 
-/// A set, and the way back: what is not set there comes from above.
+/// A set, and the way back: what is not set there comes from above. Version 1 has the set in each group below as well, and systemd
+/// leaves it alone (systemd.resource-control(5), AllowedCPUs: the unified hierarchy alone).
 fn set(model: &Model, path: &str, cpus: &CpuSet, now: &CpuSet, hit: &mut Hit) {
-    let was_set = model.machine.cgroups.get(path).is_none_or(|group| group.cpus.is_some());
+    let machine = &model.machine;
+    let group = machine.cgroups.get(path);
+    let is_first = effective(machine, path).is_some_and(|(_, place)| place.starts_with(VERSION_ONE));
+    if is_first {
+        let has_it = |path: &str| effective(machine, path).is_some_and(|(set, _)| set == now);
+        let below = machine.cgroups.keys().filter(|below| is_within_group(below, path) && has_it(below));
+        let files: Vec<String> = below.map(|below| format!("/{VERSION_ONE}{below}/cpuset.cpus")).collect();
+        let line = |file: &String, cpus: &CpuSet| format!("echo {cpus} > {}", quoted(file));
+        hit.fix.extend(files.iter().map(|file| line(file, cpus)));
+        // A group has no CPUs that the one above it lacks, so the way back begins below.
+        hit.undo.extend(files.iter().rev().map(|file| line(file, now)));
+        return;
+    }
+    let was_set = group.is_none_or(|group| group.cpus.is_some());
     let line = |cpus: &str| format!("systemctl set-property --runtime {} AllowedCPUs={cpus}", unit(path));
     hit.first.push(format!("systemctl show -p AllowedCPUs {}   # who set it, and for whom?", unit(path)));
     hit.fix.push(line(&cpus.to_string()));
     hit.undo.push(line(&if was_set { now.to_string() } else { String::new() }));
 }
+
+/// Where version 1 has sets of CPUs.
+const VERSION_ONE: &str = "sys/fs/cgroup/cpuset";
 
 fn are(cpus: &CpuSet) -> &'static str {
     if cpus.len() == 1 { "is" } else { "are" }

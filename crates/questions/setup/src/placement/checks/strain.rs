@@ -72,10 +72,42 @@ pub(crate) fn pressure(model: &Model) -> Vec<Hit> {
             }
             .to_owned(),
         );
+        if resource == "memory" {
+            hit = memory_causes(model, hit);
+        }
         hits.push(hit);
     }
     hits.extend(queued(model));
     hits
+}
+
+/// Times a second from which what makes tasks wait for memory is told: our own threshold.
+pub(in crate::placement) const OFTEN: f64 = 100.0;
+
+/// What tasks wait for that wait for memory: pages that are read back, which is waited for as a disk as well, and pages that are moved
+/// together for a huge one.
+fn memory_causes(model: &Model, mut hit: Hit) -> Hit {
+    let often = |kind| largest(model, kind).filter(|gauge| gauge.value >= OFTEN);
+    if let Some(faults) = often(GaugeKind::MajorFaults) {
+        hit = hit.seen(format!("{} a second: {}", faults.kind.words().0, rate(faults.value)), &faults.place);
+        hit.explains.push("PLC-PRESSURE@io".to_owned());
+        hit.explains.push("PLC-KTHREAD@kswapd".to_owned());
+    }
+    if let Some(stalls) = often(GaugeKind::CompactionStalls) {
+        hit.title = format!("{}: {} allocations a second waited for compaction", hit.title, rate(stalls.value));
+        hit = hit.seen(format!("{} a second: {}", stalls.kind.words().0, rate(stalls.value)), &stalls.place);
+        const DEFRAG: &str = "sys/kernel/mm/transparent_hugepage/defrag";
+        let now = model.machine.setting(DEFRAG).and_then(|text| text.split_once('[')?.1.split_once(']'));
+        if let Some((now @ ("always" | "madvise"), _)) = now {
+            hit = hit.seen(format!("/{DEFRAG} is {now}"), DEFRAG);
+            hit.fix.insert(
+                0,
+                format!("echo defer+madvise > /{DEFRAG}   # khugepaged makes them huge later, without anybody waiting"),
+            );
+            hit.undo.push(format!("echo {now} > /{DEFRAG}"));
+        }
+    }
+    hit
 }
 
 /// Tasks for each CPU that run or want to, from which they wait for each other: our own threshold.
@@ -96,6 +128,13 @@ fn queued(model: &Model) -> Option<Hit> {
     Some(hit)
 }
 
+/// A host with so many times the memory available that it has swapped out is not short of it: our own threshold.
+pub(in crate::placement) const LEFT: f64 = 2.0;
+
+/// Which groups have a limit that makes them swap (Documentation/admin-guide/cgroup-v2.rst, memory.high, memory.swap.current, Linux 6.12).
+const LIMITS: &str = "find /sys/fs/cgroup -name memory.high -o -name memory.max -o -name memory.swap.current | xargs grep -Hv -e max -e '^0$'   \
+    # whose limit is it? <memtune> of libvirt, MemoryHigh= and MemoryMax= of systemd set one";
+
 /// A host that moves memory to a disk and back.
 pub(crate) fn swap(model: &Model) -> Vec<Hit> {
     let (into, out) = (largest(model, GaugeKind::SwappedIn), largest(model, GaugeKind::SwappedOut));
@@ -104,8 +143,16 @@ pub(crate) fn swap(model: &Model) -> Vec<Hit> {
     }
     let told = |gauge: Option<&Gauge>, way: &str| gauge.map(|gauge| format!("{}/s {way}", bytes(gauge.value)));
     let rates: Vec<String> = [told(into, "in"), told(out, "out")].into_iter().flatten().collect();
-    let title = format!("the host swaps: {}; guests wait for the disk wherever they touch what is out", list(&rates));
+    let gauge = |kind| largest(model, kind).map(|gauge| gauge.value);
+    let left = gauge(GaugeKind::MemoryAvailable)
+        .filter(|left| gauge(GaugeKind::SwapUsed).is_some_and(|used| *left > LEFT * used));
+    let though = left.map_or(String::new(), |left| format!(" though {} are available", bytes(left)));
+    let title =
+        format!("the host swaps{though}: {}; guests wait for the disk wherever they touch what is out", list(&rates));
     let mut hit = Hit::new("swap", Severity::Medium, title);
+    if left.is_some() {
+        hit.fix.push(LIMITS.to_owned());
+    }
     for (gauge, way) in [(into, "in"), (out, "out")] {
         if let Some(gauge) = gauge {
             hit = hit.seen(format!("swapped {way} at most {}/s", bytes(gauge.value)), &gauge.place);

@@ -80,7 +80,7 @@ fn real_time(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
     if !is_real_time(wait.thread) || limit >= 1.0 {
         return None;
     }
-    let (ran, _) = scene.together(&scene.company(wait.cpus, |_, thread| is_real_time(thread)), wait.cpus);
+    let (ran, _) = scene.together(&scene.company(wait.cpus, |_, thread| is_real_time(thread)), wait.cpus, wait.thread);
     let cpus = wait.cpus.len() as f64;
     let took = if ran + NEARLY * cpus >= limit * cpus { (1.0 - limit) * cpus } else { 0.0 };
     let did =
@@ -155,7 +155,7 @@ fn neighbours(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
 /// Programs of the host: those that are listed, by name, and what is left of the busy time of the CPUs.
 fn programs(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
     let here = scene.company(wait.cpus, |position, thread| position != wait.victim && is_program(thread));
-    let (listed, at_most) = scene.together(&here, wait.cpus);
+    let (listed, at_most) = scene.together(&here, wait.cpus, wait.thread);
     let took = (listed + scene.unlisted(wait.cpus)).min(wait.cpus.len() as f64);
     const SMALL: &str = "too small or short-lived to be listed";
     let names = by_name(scene, &here).into_iter().filter(|(_, ran)| *ran > WORTH_NAMING * took);
@@ -216,7 +216,7 @@ fn threads(scene: &Scene<'_>, wait: &Wait<'_>, kind: Kind, wanted: impl Fn(&Thre
         .map(|position| said(scene.machine, &scene.machine.threads[*position]))
         .collect();
     let did = format!("{} ran", list(&said));
-    let (took, at_most) = scene.together(&here, wait.cpus);
+    let (took, at_most) = scene.together(&here, wait.cpus, wait.thread);
     (!threads.is_empty()).then(|| Rival { took, at_most, on: wait.cpus.clone(), threads, ..Rival::of(kind, did) })
 }
 

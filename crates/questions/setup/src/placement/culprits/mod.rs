@@ -244,9 +244,13 @@ fn judge(scene: &Scene<'_>, pools: &[Pool], victim: usize) -> Option<Verdict> {
             .iter()
             .filter_map(|of_kind| of_kind(scene, &kinds::Wait { victim, thread, waited, cpus: &cpus, pools }))
             .collect();
+        // Steal is certain: threads that may have run elsewhere count for no more, where it explains the wait.
+        let steal = rivals.iter().find(|rival| rival.kind == Kind::Steal).map_or(0.0, |steal| steal.took);
+        let certain = if steal >= EXPLAINS * waited { steal } else { f64::INFINITY };
         let weight = |rival: &Rival| match rival.kind {
             kind if kind.is_whole() => f64::INFINITY,
             Kind::Sibling => -1.0,
+            _ if rival.at_most => rival.took.min(certain),
             _ => rival.took,
         };
         rivals.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then(a.kind.cmp(&b.kind)));

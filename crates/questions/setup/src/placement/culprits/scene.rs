@@ -53,11 +53,17 @@ impl<'a> Scene<'a> {
         here
     }
 
-    /// What such threads ran together, no more than the CPUs can give; and whether it may be less, because one may run elsewhere.
-    pub(super) fn together(&self, here: &[(usize, f64)], cpus: &CpuSet) -> (f64, bool) {
+    /// What such threads ran together, no more than the CPUs can give; and whether it may be less, because one may run elsewhere: then
+    /// no more than the CPUs did beside what `victim` ran there.
+    pub(super) fn together(&self, here: &[(usize, f64)], cpus: &CpuSet, victim: &Thread) -> (f64, bool) {
         let sum: f64 = here.iter().map(|(_, ran)| ran).sum();
         let elsewhere = |thread: &Thread| thread.affinity.as_ref().is_none_or(|set| !set.value.is_within(cpus));
-        (sum.min(cpus.len() as f64), here.iter().any(|(position, _)| elsewhere(&self.machine.threads[*position])))
+        let at_most = here.iter().any(|(position, _)| elsewhere(&self.machine.threads[*position]));
+        let busy = self.used(cpus, |usage| 1.0 - usage.idle - usage.irq - usage.softirq - usage.steal);
+        let own = self.presence(victim, cpus);
+        // Less than the victim itself ran there: the two were not counted over the same time.
+        let beside = busy.filter(|busy| at_most && *busy >= own).map(|busy| busy - own);
+        (sum.min(beside.unwrap_or(cpus.len() as f64)), at_most)
     }
 
     /// What ran on `cpus` beyond interrupts and listed threads.

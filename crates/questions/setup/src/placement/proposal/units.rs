@@ -337,7 +337,7 @@ pub(in crate::placement) fn ran(thread: &Thread) -> Option<(u32, f64)> {
     Some((thread.last_cpu.as_ref()?.value, thread.run_share.as_ref()?.value))
 }
 
-/// The node of a VM's memory: told, else where most of its pages were counted, else where most of its pinned vCPUs are,
+/// The node of a VM's memory: told, else where more than half of its pages were counted, else where most of its pinned vCPUs are,
 /// because memory comes from where it is touched.
 fn home(machine: &Machine, domain: &Domain, threads: &[&Thread]) -> Option<u32> {
     if let Some((nodes, _)) = &domain.memory_nodes
@@ -346,8 +346,10 @@ fn home(machine: &Machine, domain: &Domain, threads: &[&Thread]) -> Option<u32> 
         return nodes.first();
     }
     if let Some(counted) = machine.vm_memory.get(&domain.name) {
-        let most = counted.value.iter().max_by_key(|(node, bytes)| (**bytes, std::cmp::Reverse(**node)));
-        return most.map(|(node, _)| *node);
+        let all: u64 = counted.value.values().sum();
+        if let Some((node, _)) = counted.value.iter().find(|(_, bytes)| **bytes > all / 2) {
+            return Some(*node);
+        }
     }
     let mut count: BTreeMap<u32, u32> = BTreeMap::new();
     for thread in threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_))) {

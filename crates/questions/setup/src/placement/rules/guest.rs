@@ -187,6 +187,17 @@ pub(super) const RULES: &[Rule] = &[
         ..Rule::checked_by(cards::vepa)
     },
     Rule {
+        id: "PLC-MAINLOOP",
+        per: "VM",
+        looks_at: "How much of a CPU the emulator's thread ran, and which disks have no thread of their own.",
+        limits: &[limit("ran, share of a CPU", disks::FULL, "share")],
+        why: "One thread serves all devices without an iothread, the monitor and the timers: once it is full, requests wait for each other \
+            however idle the disks are. Caveat: a migration and a backup work there, too.",
+        needs: Needs::Reload,
+        source: "QEMU 9.0, docs/devel/multiple-iothreads.rst; libvirt.org/formatdomain.html, IOThreads; the threshold is our own",
+        ..Rule::checked_by(disks::main_loop)
+    },
+    Rule {
         id: "PLC-DISK",
         per: "disk",
         looks_at: "Bus, cache, io and iothread of each disk in a domain's XML.",

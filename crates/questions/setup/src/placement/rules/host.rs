@@ -11,9 +11,13 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-SWAP",
         per: "host",
         looks_at: "What vmstat says of memory that is moved to a disk and back.",
-        limits: &[limit("in or out", strain::SWAPPING, "bytes a second")],
-        why: "The host has less memory than its guests touch. A guest that touches a page which is out stands still until \
-            it is read back, and inside it nothing shows that. Caveat: vmstat's first line is an average since boot.",
+        limits: &[
+            limit("in or out", strain::SWAPPING, "bytes a second"),
+            limit("available, beside what is out, from which the host is not short", strain::LEFT, "ratio"),
+        ],
+        why: "A guest that touches a page which is out stands still until it is read back, and inside it nothing shows that. Either the \
+            host has less memory than its guests touch, or a group's limit is less than what is in it. Caveat: vmstat's first line is an \
+            average since boot.",
         fix: &[
             "for d in $(virsh list --name); do echo \"$d\"; virsh dommemstat \"$d\" | grep -E 'actual|rss|swap_in'; done   # who has it",
         ],

@@ -2,9 +2,9 @@
 
 use super::Rule;
 use crate::placement::checks::{
-    caches, cores, hybrid, overcommit, overlap, pins, place, quota, slice, starved, together,
+    caches, cores, hybrid, overcommit, overlap, pins, place, quota, slice, starved, together, weights,
 };
-use crate::placement::model::BUSY;
+use crate::placement::model::{BUSY, ROOM};
 use base::Needs;
 use base::rule::limit;
 use facts::starvation;
@@ -15,11 +15,22 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-SLICE",
         per: "cgroup",
         looks_at: "Starved threads that use all CPUs their slice or scope allows, while CPUs beyond it are idle.",
-        limits: &[limit("idle, from which a CPU has room", slice::ROOM, "share")],
+        limits: &[limit("idle, from which a CPU has room", ROOM, "share")],
         why: "A cgroup's set of CPUs bounds every pin below it: libvirt's commands cannot lead out of it, only the owner of the group can. \
             Caveat: somebody may have set it to keep the other CPUs for something else.",
         source: "Documentation/admin-guide/cgroup-v2.rst, cpuset, Linux 6.12; systemd.resource-control(5), AllowedCPUs; the threshold is our own",
         ..Rule::checked_by(slice::slices)
+    },
+    Rule {
+        id: "PLC-WEIGHT",
+        per: "cgroup",
+        looks_at: "Starved threads beside one that ran, where their groups part: the weights of these two groups, whole and by what \
+            the threads in each want.",
+        limits: &[limit("times the weight, from which a group is heavier", weights::HEAVIER, "ratio")],
+        why: "Two groups that want one CPU share it by their weights, so the lighter one waits however its threads are pinned. Caveat: \
+            somebody may have set them so that this VM yields.",
+        source: "Documentation/admin-guide/cgroup-v2.rst, cpu.weight, Linux 6.12; cpu.shares in version 1; the threshold is our own",
+        ..Rule::checked_by(weights::outweighed)
     },
     Rule {
         id: "PLC-OVERCOMMIT",

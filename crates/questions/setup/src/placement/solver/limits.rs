@@ -5,6 +5,7 @@
 //! pinned to one CPU          stays pinned to one: a vCPU, a worker, an iothread
 //! isolated CPUs              never a set of them for a vCPU, none for helpers and interrupts that come anew
 //! a polling thread's core    no vCPU and no interrupt that comes anew; and none of its CPUs for helpers
+//! a vCPU on several CPUs     not pinned to one with another vCPU: no scheduler parts them there (but for goals density and power)
 //! a pinned vCPU's CPU        no interrupt, no polling thread on its core; and no company, where it had its CPU for itself
 //! ```
 //! What lies so already is no breach of the placement that leaves it there.
@@ -125,13 +126,19 @@ pub(super) fn breaches(ground: &Ground<'_>, places: &[CpuSet]) -> u32 {
             return company;
         }
         let unpinned = matches!(kind, Kind::Vcpu | Kind::Worker) && now.len() == 1 && place.len() > 1;
+        let is_packed = matches!(ground.task.goal, Goal::Density | Goal::Power);
+        let nailed = kind == Kind::Vcpu
+            && now.len() > 1
+            && place.len() == 1
+            && !is_packed
+            && ground.positions(place).any(|cpu| occupied.pinned[cpu] > 1);
         let stuck = kind == Kind::Vcpu && place.len() > 1 && only(|room| room.isolated);
         // All CPUs of an interrupt count: it is sent there, wherever it went before.
         let anew = |cpu: &usize| kind == Kind::Irq || !now.contains(ground.task.cpus[*cpu].cpu);
         let forbidden = ground.positions(place).filter(anew).any(|cpu| occupied.forbids(ground, *unit, cpu));
         let limit = ground.task.units[*unit].limit.as_ref();
         let outside = limit.is_some_and(|limit| !place.is_within(&limit.or(now)));
-        company || unpinned || stuck || forbidden || outside
+        company || unpinned || nailed || stuck || forbidden || outside
     };
     places.iter().enumerate().filter(broken).count() as u32
 }

@@ -24,6 +24,8 @@ pub struct Score {
     pub apart: f64,
     /// CPUs' worth of interrupts on CPUs of vCPUs and polling threads, of those on sets as far as they are there.
     pub interrupted: f64,
+    /// CPUs' worth of interrupts on a CPU, each as often as CPUs' worth of others are there: what comes at once waits for each other.
+    pub crowded: f64,
     /// CPUs' worth of helpers on CPUs of pinned vCPUs and polling threads, if they use their sets evenly, as they may; and a
     /// hundredth for each such CPU.
     pub(crate) exposed: f64,
@@ -60,6 +62,8 @@ struct Users {
     passing: f64,
     helpers: u32,
     irqs: u32,
+    /// CPUs' worth of them.
+    interrupts: f64,
     kernel: bool,
 }
 
@@ -89,7 +93,12 @@ impl Score {
             }
             score.remote += unit.kind.weight() * load.remote[index];
             match unit.kind {
-                Kind::Irq => score.interrupted += unit.demand * passed / place.len() as f64,
+                Kind::Irq => {
+                    let here = unit.demand / place.len() as f64;
+                    score.interrupted += here * passed;
+                    score.crowded +=
+                        ground.positions(place).map(|cpu| here * (users[cpu].interrupts - here)).sum::<f64>();
+                }
                 Kind::Helpers | Kind::Worker => {
                     score.exposed += f64::from(held) * (unit.demand / place.len() as f64 + 0.01);
                 }
@@ -116,13 +125,14 @@ impl Score {
     }
 
     /// What the placement pays for, in points; what cores and packages cost for goals density and power is the rest of the total.
-    pub fn prices(&self) -> [(&'static str, f64); 12] {
+    pub fn prices(&self) -> [(&'static str, f64); 13] {
         [
             ("CPUs wanted and not got", POINTS * self.shortfall),
             ("starved threads", POINTS * self.starved),
             ("remote memory", POINTS * self.remote),
             ("threads that share a CPU", 500.0 * self.shared),
             ("interrupts on CPUs of vCPUs", 500.0 * self.interrupted),
+            ("interrupts on one CPU", 50.0 * self.crowded),
             ("helpers on CPUs of vCPUs", 500.0 * self.exposed),
             ("behind another last-level cache", APART * self.apart),
             ("cores of several VMs", 20.0 * self.strangers),
@@ -173,7 +183,10 @@ fn users(ground: &Ground<'_>, places: &[CpuSet]) -> Vec<Users> {
                     users.passing += 1.0 / place.len() as f64;
                 }
                 Kind::Helpers | Kind::Worker => users.helpers += 1,
-                Kind::Irq => users.irqs += 1,
+                Kind::Irq => {
+                    users.irqs += 1;
+                    users.interrupts += unit.demand / place.len() as f64;
+                }
                 Kind::Housekeeping => users.kernel = true,
             }
         }

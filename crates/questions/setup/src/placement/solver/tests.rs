@@ -318,6 +318,18 @@ fn interrupts_leave_the_cpus_of_vcpus_and_stay_near_their_device() {
 }
 
 #[test]
+fn interrupts_that_move_are_spread_over_the_cpus_that_are_free() {
+    let mut task = Task { cpus: (0..6).map(|cpu| room(cpu, cpu, 0)).collect(), ..Task::default() };
+    task.units = (0..2).map(|cpu| Unit { kept: true, ..unit(Kind::Vcpu, 0.9, &cpu.to_string()) }).collect();
+    task.units.extend((0..8).map(|queue| unit(Kind::Irq, 0.12, if queue < 4 { "0" } else { "1" })));
+    let plan = least(&task);
+    for cpu in 2..6 {
+        let here = plan.places[2..].iter().filter(|place| **place == CpuSet::one(cpu)).count();
+        assert_eq!(here, 2, "CPU {cpu}: {:?}", plan.places);
+    }
+}
+
+#[test]
 fn polling_threads_get_whole_cpus_and_cost_one_command_together() {
     let mut task = Task { cpus: (0..8).map(|cpu| room(cpu, cpu, 0)).collect(), ..Task::default() };
     task.units = (0..2).map(|cpu| Unit { kept: true, ..unit(Kind::Vcpu, 0.9, &cpu.to_string()) }).collect();
