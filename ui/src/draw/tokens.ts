@@ -82,6 +82,14 @@ export function lookOf(name: string): StateLook {
   return LOOKS[name] ?? LOOKS.unknown!;
 }
 
+/** What interrupts of the host took. */
+export const INTERRUPTS = "host interrupts";
+
+/** Who had the time of a state, where shares are told: as figure `levels` has it, `L0` is KVM alone. */
+export function whoseOf(name: string): string {
+  return ["irq", "softirq", "nmi"].includes(name) ? INTERRUPTS : lookOf(name).step;
+}
+
 /** Its fill in an SVG of this page. */
 export function fillOf(name: string): string {
   return `url(#pat-${name in LOOKS ? name : "unknown"})`;

@@ -1,7 +1,7 @@
 /** What the gauge wall shows at an instant, from a tile and the sums of all chains. */
 import type { Tile } from "../data/tile";
 import type { Aggregates, State } from "../data/types";
-import { lookOf } from "../draw/tokens";
+import { INTERRUPTS, whoseOf } from "../draw/tokens";
 
 export interface Series {
   title: string;
@@ -34,6 +34,7 @@ const SHARES: [string, string, string][] = [
   ["L2 guest", "L2", "guest_l2"],
   ["L1 guest", "L1", "guest_l1"],
   ["L0, KVM's work", "L0", "handling_l1"],
+  ["host interrupts", INTERRUPTS, "irq"],
   ["VMM in userspace", "VMM", "userspace"],
   ["off the CPU", "off CPU", "halted"],
   ["unknown", "unknown", "unknown"],
@@ -48,7 +49,7 @@ export function seriesOf(
   back: number,
 ): Series[] {
   const lanes = tile.lanes.filter((lane) => vcpus.includes(lane.lane));
-  const steps = states.map((state) => lookOf(state.name).step as string);
+  const steps = states.map((state) => whoseOf(state.name));
   const shareOf = (wanted: (step: string) => boolean) =>
     Array.from({ length: tile.width }, (_, pixel) => {
       let sum = 0;

@@ -78,6 +78,26 @@ describe("the tree of time", () => {
     ).toEqual(["idle", "vmx_vcpu_run"]);
   });
 
+  it("has under L0 what figure levels has there, KVM's work without interrupts of the host", () => {
+    const columns = [
+      "machine",
+      "vm",
+      "vcpu",
+      "wall_ns",
+      "handling_l1_ns",
+      "halt_poll_ns",
+      "irq_ns",
+      "nmi_ns",
+    ];
+    const vcpus = { columns: columns.map(column), rows: [["L0", "web", 0, 100, 70, 20, 7, 3]] };
+    const report = { sections: [{ id: "flow", tables: { vcpus } }] };
+    const tree = timeTree(report as never, (state) => state);
+    expect(tree.children.map(({ name, size }) => [name, size])).toEqual([
+      ["L0", 90],
+      ["host interrupts", 10],
+    ]);
+  });
+
   it("shows what L1 recorded itself to whoever asks for it, and never adds that to L0's record", () => {
     const tree = timeTree(report as never, (state) => state, { by: "vcpu", seenBy: "L1" });
     expect(tree.children.map(({ name, size }) => [name, size])).toEqual([["L1/inner", 100]]);

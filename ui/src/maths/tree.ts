@@ -5,7 +5,7 @@
  * interrupts and the VMM, so inside the state that handles them they share its width in proportion.
  */
 import type { Report } from "../data/types";
-import { lookOf, STATE_NAMES } from "../draw/tokens";
+import { STATE_NAMES, whoseOf } from "../draw/tokens";
 import { keyOf } from "./bins";
 import { number, type RowOf, rowsOf, tableOf, text } from "./rows";
 import { witnessed, witnesses } from "./witness";
@@ -91,7 +91,7 @@ export function timeTree(
       // What a guest's own KVM does is that guest's work.
       const ofGuest = `${name}_by_l1`;
       const state = !isOutermost && STATE_NAMES.includes(ofGuest) ? ofGuest : name;
-      const level = child(path.at(-1)!, lookOf(state).step, state);
+      const level = child(path.at(-1)!, whoseOf(state), state);
       const leaf = child(level, title(state), state);
       for (const node of [...path, level, leaf]) node.size += ns;
       const of = name.match(/^handling_(l\d|unknown_level)$/)?.[1];
