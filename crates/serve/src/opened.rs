@@ -15,7 +15,7 @@ use archive::{Links, Unpacked};
 use base::nearest::instead;
 use base::recording::Recording;
 use base::timeline::Drawn;
-use base::{Narrow, Section};
+use base::{Level, Narrow, Section};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -100,29 +100,40 @@ impl Opened {
     ///
     /// # Errors
     /// If both are the same recording, or have nothing in common that can be compared.
-    pub(crate) fn compared(&self, after: &Arc<Self>) -> Result<Arc<Answered>, Refused> {
+    pub(crate) fn compared(&self, after: &Arc<Self>, witness: Option<Level>) -> Result<Arc<Answered>, Refused> {
         if std::ptr::eq(self, Arc::as_ptr(after)) {
             return Err(Refused::wrong("a recording cannot be compared with itself; name another one"));
         }
-        self.compared.get(after, || compared::answer(self, after))
+        self.compared.get((after, witness), || compared::answer(self, after, witness))
     }
 
     /// The same recording, to be compared: what is read of its traces is read once.
-    pub(crate) fn to_compare(&self) -> Case {
-        self.case.asked_with(self.case.given().clone())
+    pub(crate) fn to_compare(&self, witness: Option<Level>) -> Case {
+        self.case.asked_with(self.given(witness))
+    }
+
+    /// What the user of the server states, with the level whose record counts.
+    fn given(&self, witness: Option<Level>) -> Given {
+        let given = self.case.given().clone();
+        Given { narrow: Narrow { witness, ..given.narrow.clone() }, ..given }
     }
 
     /// The answers of all of it, where somebody has asked for them already.
-    pub(crate) fn answered_before(&self) -> Option<&Answered> {
-        self.answered.get()?.as_deref().ok()
+    pub(crate) fn answered_before(&self) -> Option<Arc<Answered>> {
+        self.answered.get()?.clone().ok()
     }
 
-    /// The section called `id` with `controls` set so.
+    /// The section called `id` with `controls` set so, as that level saw it.
     ///
     /// # Errors
     /// If there is no such section, if it has no such control, or if that has no such value.
-    pub(crate) fn set(&self, id: &str, controls: BTreeMap<String, String>) -> Result<Section, Refused> {
-        let answered = self.answered(&Narrow::default())?;
+    pub(crate) fn set(
+        &self,
+        id: &str,
+        controls: BTreeMap<String, String>,
+        witness: Option<Level>,
+    ) -> Result<Section, Refused> {
+        let answered = self.answered(&Narrow { witness, ..Narrow::default() })?;
         let section = find(&answered.sections, id)?;
         for (name, value) in &controls {
             let control = section.controls.iter().find(|control| control.id == *name).ok_or_else(|| {
@@ -134,7 +145,7 @@ impl Opened {
                 return Err(Refused::wrong(format!("`{name}`: {}", instead(value, known))));
             }
         }
-        let case = self.case.asked_with(Given { controls, ..self.case.given().clone() });
+        let case = self.case.asked_with(Given { controls, ..self.given(witness) });
         let questions = QUESTIONS.iter().filter(|question| question.id == id);
         let answer = questions.map(|question| (question.answer)(&case)).find_map(Result::transpose);
         match answer {

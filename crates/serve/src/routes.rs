@@ -17,10 +17,10 @@ use crate::folder::{Folder, id_of};
 use crate::guard::{Guard, guard};
 use crate::live::Watched;
 use crate::metrics;
-use crate::opened::Opened;
+use crate::opened::{Answered, Opened};
 use crate::page::{page, with_type};
 use crate::upload;
-use asked::Asked;
+use asked::{Asked, witness};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
@@ -48,14 +48,16 @@ type Answer = Result<Response, Refused>;
 
 /// The whole server, without its socket.
 pub(crate) fn router(shared: Arc<Shared>, rules: Guard) -> Router {
-    Router::new()
-        .route("/api/recordings", get(recording::list))
-        .route("/api/recordings/{id}/brief", get(recording::brief))
-        .route("/api/recordings/{id}/progress", get(recording::progress))
+    let by_witness = Router::new()
         .route("/api/recordings/{id}/report", get(recording::report))
         .route("/api/recordings/{id}/compared/{other}", get(recording::compared))
         .route("/api/recordings/{id}/tables/{section}/{table}", get(recording::table))
         .route("/api/recordings/{id}/sections/{section}", get(recording::section))
+        .route("/metrics", get(measures));
+    Router::new()
+        .route("/api/recordings", get(recording::list))
+        .route("/api/recordings/{id}/brief", get(recording::brief))
+        .route("/api/recordings/{id}/progress", get(recording::progress))
         .route("/api/recordings/{id}/events", get(recording::events))
         .route("/api/recordings/{id}/timeline", get(timeline::timeline))
         .route("/api/recordings/{id}/tile", get(timeline::tile))
@@ -69,8 +71,9 @@ pub(crate) fn router(shared: Arc<Shared>, rules: Guard) -> Router {
         .route("/api/recordings/{id}/perfetto", get(perfetto::perfetto))
         .route("/api/live", get(live::live))
         .route("/api/upload", post(take))
+        .route_layer(axum::middleware::from_fn(asked::by_no_witness))
+        .merge(by_witness)
         .route("/api/{*rest}", get(no_such))
-        .route("/metrics", get(measures))
         .fallback_service(get(page))
         .with_state(shared)
         .layer(axum::middleware::from_fn_with_state(rules, guard))
@@ -104,20 +107,25 @@ async fn no_such(uri: Uri) -> Answer {
 #[derive(Deserialize)]
 struct Measured {
     recording: Option<String>,
+    witness: Option<String>,
 }
 
 async fn measures(State(shared): Served, Asked(measured): Asked<Measured>) -> Answer {
     at_work(move || {
-        let opened = match measured.recording {
-            Some(id) => {
+        let answered: Vec<(String, Arc<Answered>)> = match (measured.recording, measured.witness) {
+            (Some(id), by) => {
                 let opened = shared.open(&id)?;
-                opened.answered(&Narrow::default())?;
-                vec![(id, opened)]
+                let witness = witness(by.as_deref(), &opened)?;
+                let answered = opened.answered(&Narrow { witness, ..Narrow::default() })?;
+                vec![(id, answered)]
             }
-            None => shared.cache.all(),
+            (None, Some(_)) => return Err(Refused::wrong("`witness=` is of one recording: name it by recording=")),
+            (None, None) => {
+                let all = shared.cache.all().into_iter();
+                all.filter_map(|(id, opened)| Some((id, opened.answered_before()?))).collect()
+            }
         };
-        let answered =
-            opened.iter().filter_map(|(id, opened)| Some((id.as_str(), &opened.answered_before()?.sections[..])));
+        let answered = answered.iter().map(|(id, answered)| (id.as_str(), &answered.sections[..]));
         Ok(with_type(metrics::render(answered).into_bytes(), metrics::MEDIA_TYPE))
     })
     .await

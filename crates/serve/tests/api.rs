@@ -103,6 +103,35 @@ fn a_level_has_the_report_of_what_it_saw() {
     }
 }
 
+/// An answer that depends on whose record counts has that of the level asked for; no other passes the question over in silence.
+#[test]
+fn a_witness_counts_in_every_answer_that_depends_on_it_and_is_refused_by_the_others() {
+    let client = Client::of_fixtures();
+    let of = |path: &str| client.get(&format!("/api/recordings/vmx-linux-shadow-off/{path}"));
+    let by = |path: &str, level: &str| of(&format!("{path}?witness={level}"));
+    let compared = "compared/vmx-linux-shadow-on";
+    for path in [compared, "sections/flow", "sections/latency"] {
+        let (plain, outer, inner) = (of(path), by(path, "L0"), by(path, "L1"));
+        assert_eq!((plain.status, outer.status, inner.status), (200, 200, 200), "{path}: {}", inner.text());
+        assert!(plain.body == outer.body && plain.body != inner.body, "{path}");
+    }
+    assert_eq!(by("tables/flow/vcpus", "L1").status, 200);
+    assert_eq!(client.get("/metrics?recording=vmx-linux-shadow-off&witness=L1").status, 200);
+    for path in ["report", compared, "sections/flow", "tables/flow/exits"] {
+        let refused = by(path, "L7");
+        assert_eq!((refused.status, refused.text().contains("L0, L1")), (400, true), "{path}: {}", refused.text());
+    }
+    for path in ["/metrics?recording=vmx-linux-shadow-off&witness=L7", "/metrics?witness=L1"] {
+        assert_eq!(client.get(path).status, 400, "{path}");
+    }
+    for path in ["timeline", "chains", "aggregates", "events", "brief", "progress", "perfetto"] {
+        for level in ["L1", "L7"] {
+            let refused = by(path, level);
+            assert_eq!((refused.status, refused.text().contains("leave it out")), (400, true), "{path}");
+        }
+    }
+}
+
 /// Every address once, cut to what a person can review. Set UPDATE_GOLDEN=1 to write the file anew.
 #[test]
 fn the_api_answers_as_its_golden_file_says() {

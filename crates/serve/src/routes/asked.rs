@@ -1,11 +1,16 @@
 //! What a request asks for, checked; whatever is wrong with it is said in a sentence.
 
 use crate::error::Refused;
-use axum::extract::{FromRequestParts, Path, Query};
+use crate::opened::Opened;
+use axum::extract::{FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
-use base::Span;
+use axum::middleware::Next;
+use axum::response::Response;
 use base::timeline::{LaneId, Timeline};
+use base::{Level, Span};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
 
 /// The query of a request.
 pub(super) struct Asked<T>(pub T);
@@ -29,6 +34,38 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T
         let path = Path::<T>::from_request_parts(parts, state).await;
         path.map(|Path(named)| Self(named)).map_err(|error| Refused::wrong(sentence(&error.body_text())))
     }
+}
+
+/// Whose record counts, where several levels saw the same.
+#[derive(Deserialize)]
+pub(super) struct Seen {
+    pub witness: Option<String>,
+}
+
+/// The level that is asked for, which must have recorded something.
+///
+/// # Errors
+/// If it has not.
+pub(super) fn witness(asked: Option<&str>, opened: &Opened) -> Result<Option<Level>, Refused> {
+    let Some(asked) = asked else { return Ok(None) };
+    let levels: BTreeSet<Level> = opened.input.parts.iter().map(|part| part.level).collect();
+    let known = levels.iter().find(|level| level.to_string() == asked).copied();
+    known.map(Some).ok_or_else(|| {
+        let known: Vec<String> = levels.iter().map(Level::to_string).collect();
+        let known = if known.is_empty() { "no level".to_owned() } else { known.join(", ") };
+        Refused::wrong(format!("`witness={asked}` has no trace here; there are traces of {known}"))
+    })
+}
+
+/// Refuses `witness=` where an answer is the same by whatever record: it is not passed over in silence.
+pub(super) async fn by_no_witness(request: Request, next: Next) -> Result<Response, Refused> {
+    let mut asked = request.uri().query().unwrap_or_default().split('&');
+    if asked.any(|pair| pair.split('=').next() == Some("witness")) {
+        let sentence = "`witness=` says whose record counts in report, tables, sections, compared and metrics; this answer does not \
+                        depend on it: leave it out";
+        return Err(Refused::wrong(sentence));
+    }
+    Ok(next.run(request).await)
 }
 
 /// What the parser of addresses found wrong, as a sentence for people: `..: missing field `w``, `..: t0: invalid digit ..`.

@@ -1,6 +1,6 @@
 //! What lies in the folder, and what one recording answers.
 
-use super::asked::{Asked, Named};
+use super::asked::{Asked, Named, Seen, witness};
 use super::{Answer, Served, at_work, json};
 use crate::chains::MOST;
 use crate::error::Refused;
@@ -80,7 +80,7 @@ pub(super) struct Part {
 
 impl Part {
     fn narrow(&self, opened: &Opened) -> Result<Narrow, Refused> {
-        let witness = self.witness.as_deref().map(|asked| witness(asked, opened)).transpose()?;
+        let witness = witness(self.witness.as_deref(), opened)?;
         Ok(Narrow { window: self.window()?, witness, ..Narrow::default() })
     }
 
@@ -95,16 +95,6 @@ impl Part {
     }
 }
 
-/// The level that is asked for, which must have recorded something.
-fn witness(asked: &str, opened: &Opened) -> Result<Level, Refused> {
-    let levels: BTreeSet<Level> = opened.input.parts.iter().map(|part| part.level).collect();
-    levels.iter().find(|level| level.to_string() == asked).copied().ok_or_else(|| {
-        let known: Vec<String> = levels.iter().map(Level::to_string).collect();
-        let known = if known.is_empty() { "no level".to_owned() } else { known.join(", ") };
-        Refused::wrong(format!("`witness={asked}` has no trace here; there are traces of {known}"))
-    })
-}
-
 pub(super) async fn report(State(shared): Served, Named(id): Named<String>, Asked(part): Asked<Part>) -> Answer {
     at_work(move || {
         let opened = shared.open(&id)?;
@@ -115,9 +105,16 @@ pub(super) async fn report(State(shared): Served, Named(id): Named<String>, Aske
 }
 
 /// What differs between a recording and another one, made after a change.
-pub(super) async fn compared(State(shared): Served, Named((id, other)): Named<(String, String)>) -> Answer {
+pub(super) async fn compared(
+    State(shared): Served,
+    Named((id, other)): Named<(String, String)>,
+    Asked(Seen { witness: by }): Asked<Seen>,
+) -> Answer {
     at_work(move || {
-        let answered = shared.open(&id)?.compared(&shared.open(&other)?)?;
+        let (before, after) = (shared.open(&id)?, shared.open(&other)?);
+        let level = witness(by.as_deref(), &before)?;
+        witness(by.as_deref(), &after)?;
+        let answered = before.compared(&after, level)?;
         Ok(with_type(answered.json.clone(), "application/json"))
     })
     .await
@@ -127,11 +124,13 @@ pub(super) async fn compared(State(shared): Served, Named((id, other)): Named<(S
 pub(super) async fn section(
     State(shared): Served,
     Named((id, section)): Named<(String, String)>,
-    Asked(controls): Asked<BTreeMap<String, String>>,
+    Asked(mut controls): Asked<BTreeMap<String, String>>,
 ) -> Answer {
     at_work(move || {
         let mut bytes = Vec::new();
-        let section = shared.open(&id)?.set(&section, controls)?;
+        let opened = shared.open(&id)?;
+        let level = witness(controls.remove("witness").as_deref(), &opened)?;
+        let section = opened.set(&section, controls, level)?;
         show::json::write_section(&mut bytes, &section).map_err(|error| Refused::unanswered(error.to_string()))?;
         Ok(with_type(bytes, "application/json"))
     })
@@ -144,6 +143,7 @@ pub(super) struct As {
     format: Format,
     t0: Option<u64>,
     t1: Option<u64>,
+    witness: Option<String>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
@@ -157,11 +157,11 @@ enum Format {
 pub(super) async fn table(
     State(shared): Served,
     Named((id, section, table)): Named<(String, String, String)>,
-    Asked(As { format, t0, t1 }): Asked<As>,
+    Asked(As { format, t0, t1, witness }): Asked<As>,
 ) -> Answer {
     at_work(move || {
         let opened = shared.open(&id)?;
-        let answered = opened.answered(&Part { t0, t1, witness: None }.narrow(&opened)?)?;
+        let answered = opened.answered(&Part { t0, t1, witness }.narrow(&opened)?)?;
         let sections = &answered.sections;
         let found = find(sections, &section)?;
         let found = found.table(&table).ok_or_else(|| {
