@@ -125,15 +125,18 @@ fn group(channel: &Channel<'_>, series: &Series<'_>, one: &Measured<'_>) -> Opti
     let bar = |(label, ns, note, hue): (&str, Option<f64>, &str, &str)| {
         Some(Bar { label: label.to_owned(), value: ns?, note: note.to_owned(), hue: hue.to_owned() })
     };
+    let bars: Vec<Bar> = steps.into_iter().filter_map(bar).collect();
+    // Where the fit lies above the measured point, the steps are parts of their sum: more than all of a packet's time they cannot be.
+    let sum_ns = bars.iter().map(|bar| bar.value).sum::<f64>();
     let less = match residual_ns.filter(|ns| *ns < -5e-4) {
-        Some(ns) => format!(", {} less than these steps add up to", duration(((-ns) * 1e3).round() / 1e3)),
+        Some(_) => format!(" measured, where these steps add up to {}", duration((sum_ns * 1e3).round() / 1e3)),
         None => String::new(),
     };
     Some(BarGroup {
         title: format!("{}, batch {}: {}{less}", one.name(), one.setup.batch, duration(whole_ns)),
         unit: "ns",
-        total: whole_ns,
-        bars: steps.into_iter().filter_map(bar).collect(),
+        total: whole_ns.max(sum_ns),
+        bars,
         span: None,
     })
 }
@@ -255,9 +258,10 @@ mod tests {
         assert_eq!(groups.len(), 4);
         for group in groups {
             let sum: f64 = group.bars.iter().map(|bar| bar.value).sum();
-            let is_less = group.title.contains("less than these steps");
-            assert!(if is_less { sum > group.total } else { (sum - group.total).abs() < 1e-6 }, "{group:?}");
+            assert!((sum - group.total).abs() < 1e-6, "{group:?}");
         }
+        let is_above = |group: &BarGroup| group.title.contains("measured, where these steps add up to");
+        assert!(groups.iter().any(is_above) && !is_above(&groups[1]), "{groups:?}");
         assert!(groups[1].bars.iter().any(|bar| bar.label == "residual"), "{:?}", groups[1]);
     }
 

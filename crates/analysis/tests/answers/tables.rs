@@ -1,6 +1,7 @@
 //! Every table of every answer is what its specification says, and every specification keeps the contracts.
 
 use crate::fixtures::{case, fixture};
+use base::figure::{Bar, Drawing};
 use base::{ColumnType, Section, TableSpec};
 use kvmscope_analysis::facts::budget::built_in;
 use kvmscope_analysis::{Answers, Given, Listing, compare, tables};
@@ -71,8 +72,15 @@ fn fixtures() -> Vec<PathBuf> {
     entries.filter(|path| path.join("recording.json").exists()).collect()
 }
 
-/// Checks the tables of an answer; returns their addresses.
+/// Checks the tables of an answer, and that no bar is more than all it is a part of; returns the tables' addresses.
 fn checked(section: &Section) -> Vec<String> {
+    for figure in &section.figures {
+        let Drawing::Bars(groups) = &figure.drawing else { continue };
+        for group in groups.iter().filter(|group| group.total > 0.0 && !group.has_shares()) {
+            let is_part = |bar: &Bar| bar.value <= group.total * (1.0 + 1e-9);
+            assert!(group.bars.iter().all(is_part), "{}: {group:?}", figure.id);
+        }
+    }
     for table in &section.tables {
         let address = table.spec.address();
         assert_eq!(table.spec.section, section.id, "{address}");
