@@ -153,7 +153,7 @@ fn body(page: &Page<'_>, beside: bool) -> Result<String, std::fmt::Error> {
     let emulated = if page.answered.recording.emulated.is_some() { " class=\"emulated-times\"" } else { "" };
     writeln!(out, "<main id=\"report\"{emulated}>")?;
     for section in sections {
-        answer(section, &mut out)?;
+        answer(section, page.answered.recording.emulated, &mut out)?;
     }
     findings(sections, &mut out)?;
     if let Some(drawn) = page.drawn {
@@ -189,12 +189,6 @@ fn head(page: &Page<'_>, out: &mut String) -> std::fmt::Result {
         writeln!(out, "<h1>{}</h1>", Safe(title(page)))?;
     }
     out.push_str(&mark(recording.emulated));
-    for about in page.answered.sections.iter().flat_map(|section| &section.about) {
-        // The mark above says it once for the whole page.
-        if recording.emulated.is_none() || !about.starts_with("EMULATED") {
-            writeln!(out, "<p class=\"quiet\">{}</p>", Safe(about))?;
-        }
-    }
     if let Some(created) = &recording.created {
         writeln!(out, "<p class=\"quiet\">recorded {}</p>", Safe(created))?;
     }
@@ -208,14 +202,19 @@ fn mark(emulated: Option<Emulator>) -> String {
     })
 }
 
-/// The question and its answer: the picture that says it at a glance, a Section's first, then the words.
-fn answer(section: &Section, out: &mut String) -> std::fmt::Result {
+/// The question and its answer: the words, the picture that says it at a glance, a Section's first, and what both rest on.
+fn answer(section: &Section, emulated: Option<Emulator>, out: &mut String) -> std::fmt::Result {
     let (id, question) = (Safe(section.id), Safe(section.question));
     writeln!(out, "<section class=\"answer\" id=\"{id}\">\n<h2>{question}</h2>")?;
+    writeln!(out, "<p class=\"summary\">{}</p>", Safe(&section.summary))?;
     if let Some(figure) = section.figures.first() {
         figure::render(section.id, figure, out)?;
     }
-    writeln!(out, "<p class=\"summary\">{}</p>\n</section>", Safe(&section.summary))
+    // The mark at the top says it once for the whole page.
+    for about in section.about.iter().filter(|about| emulated.is_none() || !about.starts_with("EMULATED")) {
+        writeln!(out, "<p class=\"quiet\">{}</p>", Safe(about))?;
+    }
+    out.write_str("</section>\n")
 }
 
 /// What to change: the findings of all sections in one list, worst first.
