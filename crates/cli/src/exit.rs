@@ -108,9 +108,17 @@ pub(crate) fn as_named(error: anyhow::Error, shown: &[Shown]) -> anyhow::Error {
 
 /// Prints a sentence for people on stderr; if even that is closed, nobody listens.
 ///
-/// Our errors are whole sentences that contain what caused them, so causes are not printed again.
+/// Our errors are whole sentences that contain what caused them, so causes are not printed again. What the operating system said stands
+/// behind an error that is no more than the name of a file.
 pub(crate) fn complain(error: &anyhow::Error) {
-    note(&format!("kvmscope: {}", without_os_numbers(&error.to_string())));
+    let mut said = error.to_string();
+    let refused = error.chain().skip(1).filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::to_string);
+    for refused in refused {
+        if !said.contains(&refused) {
+            said = format!("{said}: {refused}");
+        }
+    }
+    note(&format!("kvmscope: {}", without_os_numbers(&said)));
 }
 
 /// Prints a sentence for people on stderr, whatever names of others are in it.

@@ -5,7 +5,7 @@ use crate::exit::{Exit, WrongUse, complain};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use analysis::{About, Answers, Case};
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use base::recording::{MANIFEST, Recording};
 use clap::{Args, ValueHint};
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ impl History {
             match opened(&path, &stdin, &interrupt) {
                 Ok(recording) => recordings.push(recording),
                 // One that broke does not cost the others.
-                Err(error) => complain(&error.context(path.display().to_string())),
+                Err(error) => complain(&error),
             }
         }
         // Those without a time keep their place by name, at the beginning.
@@ -57,7 +57,7 @@ impl History {
         for recording in &recordings {
             match analysis::open(recording.clone()) {
                 Ok(input) => cases.push(Case::new(input, given.clone()).with_progress(progress.hear())),
-                Err(error) => complain(&anyhow::Error::from(error).context(recording.title())),
+                Err(error) => complain(&anyhow!("{}: {error}", recording.title())),
             }
         }
         let mut cases = cases.into_iter();

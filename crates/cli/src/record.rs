@@ -199,7 +199,7 @@ impl Record {
                 // A recording that cannot be watched is made all the same.
                 if let Some(Err(error)) = watch.as_mut().map(|watch| watch.look(Instant::now())) {
                     status.wipe();
-                    complain(&error.context("the recording goes on, without --live"));
+                    complain(&anyhow!("{error}; the recording goes on, without --live"));
                     watch = None;
                 }
                 let seen = watch.as_ref().map_or_else(String::new, Watch::line);

@@ -17,6 +17,9 @@ use base::recording::{Error, MANIFEST, Part, PartKind, Recording, Shown};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+/// What a data set has (docs/fleet.md); the slim build knows no more of them.
+const DATASET: &str = "_kvmscope.json";
+
 /// What is said of a text in which nothing is known: what is read instead.
 pub(crate) fn nothing_known() -> String {
     format!(
@@ -99,6 +102,10 @@ fn of_path(path: &Path, name: &Path, stdin: &Stdin, interrupt: &Interrupt) -> an
     }
     if path.is_dir() {
         return match Recording::open(path) {
+            Err(Error::Empty { .. }) if path.join(DATASET).is_file() => bail!(
+                "{0} is a data set of recordings: kvmscope fleet report {0}",
+                base::shell::quoted(&path.display().to_string())
+            ),
             Err(Error::Empty { .. }) if places::is_tree(path) => Ok(vec![places::trees(&[Root::at(path)])?]),
             opened => Ok(vec![opened?]),
         };

@@ -106,6 +106,7 @@ fn nothing_to_answer_is_1_with_the_reason() {
     let missing = directory.path().join("missing.dat");
     fails(&["report", utf8(&missing)], 1, &["missing.dat", "No such file"]);
     fails(&["report", utf8(directory.path())], 1, &["has no recording", "recording.json"]);
+    fails(&["man", "/proc/nowhere"], 1, &["/proc/nowhere: No such file or directory"]);
     let not_a_trace = directory.path().join("notes.dat");
     fs::write(&not_a_trace, b"\x7fELF these are no events").unwrap();
     fails(&["report", utf8(&not_a_trace)], 1, &["notes.dat"]);

@@ -72,6 +72,10 @@ fn places_that_are_no_data_set_are_refused_with_what_to_do() {
     refused(&["export", &hog, "--dataset", "s3://lab/fleet"], 2, "kvmscope.fleet.analyse");
     refused(&["fleet", "report", "s3://lab/fleet"], 2, "kvmscope.fleet.report");
     assert!(!Path::new("s3:").exists());
+    let set = place.path().join("set");
+    let set = set.to_str().unwrap();
+    kvmscope(&["export", &hog, "--dataset", set]);
+    refused(&["report", set], 1, &format!("{set} is a data set of recordings: kvmscope fleet report {set}"));
     let empty = place.path().join("empty");
     kvmscope(&["export", "/nonexistent", "--dataset", empty.to_str().unwrap()]);
     refused(&["fleet", "report", empty.to_str().unwrap()], 1, "has no recordings");
