@@ -7,7 +7,7 @@ import type { Cost, Evidence, FigureData, Finding, Report, Section } from "../da
 import { aboutOf, addressOf, hasInstant, rowsAbout } from "../maths/about";
 import { answerOf, bestOf, between, byCause, findingsOf } from "../maths/findings";
 import { amount, counted, percent, shellWord } from "../maths/format";
-import { rowsOf, tableOf } from "../maths/rows";
+import { number, rowsOf, tableOf } from "../maths/rows";
 import { go, hash, notice, openTimeline } from "../state/store";
 import type { Views } from "./App";
 import { Best } from "./Best";
@@ -42,19 +42,9 @@ export function Findings({ recording, Drawing }: { recording: Recording; Drawing
               const count = findings.filter((finding) => finding.severity === severity).length;
               return count > 0 ? [`${count} ${severity}`] : [];
             }).join(", ")}`
-          : examined(recording.report)
-            ? "No findings"
-            : "No rule could be checked"}
+          : nothingFound(recording.report).heading}
       </h2>
-      {findings.length === 0 &&
-        (examined(recording.report) ? (
-          <p>Every rule that there is data for was checked, and none applies.</p>
-        ) : (
-          <p>
-            This recording contains no exits of a vCPU, so no rule about exits could be checked. Run{" "}
-            <code>kvmscope record</code> on the host while a VM runs: it records kvm_entry and kvm_exit.
-          </p>
-        ))}
+      {findings.length === 0 && <p>{nothingFound(recording.report).why}</p>}
       {byCause(findings).map(({ finding, explained }) => (
         <Fragment key={finding.id}>
           <Card finding={finding} recording={recording} />
@@ -89,9 +79,33 @@ function Problems({ title, problems }: { title: string; problems: Report["proble
   );
 }
 
-/** Whether any rule could be checked: no finding in a trace without vCPUs does not mean that all is well. */
-function examined(report: Report): boolean {
-  return report.sections.some(({ id }) => id !== "flow") || rowsOf(tableOf(report, "flow.vcpus")).length > 0;
+/** What it means that there is no finding: in a trace without vCPUs not that all is well, and of a fleet nothing about its hosts. */
+function nothingFound(report: Report) {
+  const ofHosts = rowsOf(tableOf(report, "fleet.ranked")).reduce(
+    (sum, row) => sum + number(row, "findings"),
+    0,
+  );
+  if (ofHosts > 0)
+    return {
+      heading: "No findings about the fleet as a whole",
+      why: `No host stands out from others, as far as they could be judged. Its hosts have ${counted(ofHosts, "finding")} of their own: view All numbers lists them by the hosts they would help.`,
+    };
+  const examined =
+    report.sections.some(({ id }) => id !== "flow") || rowsOf(tableOf(report, "flow.vcpus")).length > 0;
+  if (examined)
+    return {
+      heading: "No findings",
+      why: "Every rule that there is data for was checked, and none applies.",
+    };
+  return {
+    heading: "No rule could be checked",
+    why: (
+      <>
+        This recording contains no exits of a vCPU, so no rule about exits could be checked. Run{" "}
+        <code>kvmscope record</code> on the host while a VM runs: it records kvm_entry and kvm_exit.
+      </>
+    ),
+  };
 }
 
 /** Whether a picture needs the whole width, or there is none: then what gives most back stands above it. */

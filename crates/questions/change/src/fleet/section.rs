@@ -119,9 +119,9 @@ fn summary(
         ));
     }
     if let Some(first) = ranked.first() {
-        let have = if first.hosts.len() == 1 { "has" } else { "have" };
         let hosts = many(first.hosts.len() as u64, "host");
-        said.push(format!("{hosts} {have} the worst finding, {} ({}).", first.rule, first.severity.name()));
+        let (rule, severity) = (first.rule, first.severity.name());
+        said.push(format!("Of what was found on single hosts, {rule} ({severity}) is worst, on {hosts}."));
     }
     if !fleet.failures.is_empty() {
         said.push(format!("{} could not be added.", many(fleet.failures.len() as u64, "recording")));
