@@ -20,7 +20,7 @@ mod unpack;
 
 pub use error::Error;
 pub use format::{Format, format_of};
-pub use pack::{pack, pack_by};
+pub use pack::{pack, pack_into};
 pub use unpack::{Links, Unpacked, is_recording, manifest, private, unpack};
 
 /// How names of packed recordings end.

@@ -6,8 +6,8 @@
 //! ```
 //! A signal waits for the end of what is done in [`Interrupt::whole`] and [`Interrupt::making`].
 
-use anyhow::Context;
-use base::recording::{Destination, Draft};
+use anyhow::{Context, anyhow};
+use base::recording::{Destination, Draft, NewFile};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::Path;
@@ -100,6 +100,20 @@ impl Interrupt {
             move || remove(&path)
         };
         self.making(make, tidy).context("a temporary directory cannot be made")
+    }
+
+    /// Begins the file that will lie there; a signal removes what there is of it.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub(crate) fn new_file(&self, place: &Path, mode: u32) -> anyhow::Result<NewFile> {
+        let tidy = |new: &NewFile| {
+            let name = new.name().map(Path::to_owned);
+            move || name.iter().for_each(|name| remove(name))
+        };
+        // The hidden name means nothing to anybody: what is refused is the place.
+        let made = self.making(|| NewFile::new(place, mode), tidy);
+        made.map_err(|error| anyhow!("{} cannot be written: {error}", place.display()))
     }
 
     /// Begins a recording that will lie there; a signal removes what there is of it.

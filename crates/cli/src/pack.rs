@@ -2,11 +2,10 @@
 
 use crate::arguments::{Stdin, opened};
 use crate::exit::{Exit, print};
-use crate::interrupt::{Interrupt, remove};
+use crate::interrupt::Interrupt;
 use anyhow::bail;
 use archive::EXTENSION;
 use base::number::{exact_bytes, many};
-use base::recording::draft_beside;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -40,15 +39,8 @@ impl Pack {
         if place.symlink_metadata().is_ok() {
             bail!(archive::Error::Taken(place));
         }
-        // What a signal interrupts is not whole; its name is new, so nobody else's is removed.
-        let draft = interrupt.making(
-            || Ok::<_, anyhow::Error>(draft_beside(&place)),
-            |draft| {
-                let draft = draft.clone();
-                move || remove(&draft)
-            },
-        )?;
-        let files = archive::pack_by(&recording, &place, &draft)?;
+        let new = interrupt.new_file(&place, 0o600)?;
+        let files = archive::pack_into(&recording, new, &place)?;
         let bytes = std::fs::metadata(&place)?.len();
         print(&format!("{}: {} in {}", place.display(), many(files, "file"), exact_bytes(bytes)))?;
         Ok(Exit::Answered)

@@ -1,7 +1,7 @@
 //! Files that appear whole or not at all.
 //!
 //! ```text
-//! check --> .NAME.RANDOM.new is filled --> renamed to NAME
+//! check --> a file without a name, or a hidden one beside it, is filled --> it gets its name
 //!              on an error, a full disk, Ctrl-C: removed
 //! ```
 //! What is there already is kept, unless the user said `--force`; directories above it are made.
@@ -9,11 +9,11 @@
 use crate::arguments::is_dash;
 use crate::exit::WrongUse;
 use crate::interrupt::{Interrupt, remove};
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use base::recording::{draft_beside, remove_abandoned_drafts};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Where files are filled; a signal removes what is not whole and ends the program.
 pub(crate) struct Staging<'a> {
@@ -56,16 +56,22 @@ impl<'a> Staging<'a> {
         target: &Path,
         fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
     ) -> anyhow::Result<u64> {
-        // A link that somebody put there is not followed: the file must not be there yet.
-        let (partial, file) = self.begin(target, |path| File::create_new(path))?;
+        let unwritten = |error| anyhow!("{} cannot be written: {error}", target.display());
+        check_named(target)?;
+        fs::create_dir_all(parent(target)).map_err(unwritten)?;
+        // Whoever may read what others write decides it by the umask.
+        let new = self.interrupt.new_file(target, 0o666)?;
         let filled = || -> anyhow::Result<u64> {
-            let mut out = BufWriter::new(file);
+            let mut out = BufWriter::new(new.file());
             fill(&mut out).map_err(Into::into)?;
             out.flush()?;
-            Ok(out.get_ref().metadata()?.len())
+            Ok(new.file().metadata()?.len())
         };
-        let filled = filled().map_err(|error| anyhow!("{}: {error}; the partial output was removed", target.display()));
-        self.end(&partial, target, filled, |partial| fs::rename(partial, target))
+        let bytes =
+            filled().map_err(|error| anyhow!("{}: {error}; the partial output was removed", target.display()))?;
+        // A signal finds what is filled either here or in its place.
+        self.interrupt.whole(|| new.replace()).map_err(unwritten)?;
+        Ok(bytes)
     }
 
     /// Fills a directory and puts it in its place. With `--force` its files replace those of the same name, and others
@@ -75,57 +81,44 @@ impl<'a> Staging<'a> {
         target: &Path,
         fill: impl FnOnce(&Path) -> Result<(), E>,
     ) -> anyhow::Result<u64> {
-        let (partial, ()) = self.begin(target, |path| fs::create_dir(path))?;
+        check_named(target)?;
+        remove_abandoned_drafts(target);
+        let partial = draft_beside(target);
+        let unwritten = |error| anyhow!("{} cannot be written: {error}", target.display());
+        let make = || fs::create_dir_all(parent(target)).and_then(|()| fs::create_dir(&partial));
+        let left = partial.clone();
+        self.interrupt.making(make, |()| move || remove(&left)).map_err(unwritten)?;
         let filled = || -> anyhow::Result<u64> {
             fill(&partial).map_err(Into::into)?;
             Ok(fs::read_dir(&partial)?.count() as u64)
         };
         let filled = filled().map_err(|error| anyhow!("{}: {error}; the partial output was removed", target.display()));
-        self.end(&partial, target, filled, |partial| {
-            if fs::rename(partial, target).is_ok() {
-                return Ok(());
-            }
-            for entry in fs::read_dir(partial)? {
-                let entry = entry?;
-                fs::rename(entry.path(), target.join(entry.file_name()))?;
-            }
-            fs::remove_dir(partial)
-        })
-    }
-
-    /// Makes what is filled meanwhile.
-    fn begin<T>(&self, target: &Path, make: impl FnOnce(&Path) -> std::io::Result<T>) -> anyhow::Result<(PathBuf, T)> {
-        if target.file_name().is_none() {
-            bail!(WrongUse(format!("{} is not a file name", target.display())));
-        }
-        remove_abandoned_drafts(target);
-        let partial = draft_beside(target);
-        let left = partial.clone();
-        // The hidden name means nothing to anybody: what is refused is the target.
-        let make = || fs::create_dir_all(parent(target)).and_then(|()| make(&partial));
-        let made = self.interrupt.making(make, |_| move || remove(&left));
-        let made = made.map_err(|error| anyhow!("{} cannot be written: {error}", target.display()))?;
-        Ok((partial, made))
-    }
-
-    fn end<T>(
-        &self,
-        partial: &Path,
-        target: &Path,
-        filled: anyhow::Result<T>,
-        place: impl FnOnce(&Path) -> std::io::Result<()>,
-    ) -> anyhow::Result<T> {
         // A signal finds what is filled either here or in its place.
-        let placed = self.interrupt.whole(|| {
-            filled.and_then(|filled| {
-                place(partial).map_err(|error| anyhow!("{} cannot be written: {error}", target.display()))?;
-                Ok(filled)
-            })
-        });
+        let placed = self
+            .interrupt
+            .whole(|| filled.and_then(|count| place(&partial, target).map_err(unwritten).map(|()| count)));
         if placed.is_err() {
-            remove(partial);
+            remove(&partial);
         }
         placed
+    }
+}
+
+fn place(partial: &Path, target: &Path) -> std::io::Result<()> {
+    if fs::rename(partial, target).is_ok() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(partial)? {
+        let entry = entry?;
+        fs::rename(entry.path(), target.join(entry.file_name()))?;
+    }
+    fs::remove_dir(partial)
+}
+
+fn check_named(target: &Path) -> Result<(), WrongUse> {
+    match target.file_name() {
+        Some(_) => Ok(()),
+        None => Err(WrongUse(format!("{} is not a file name", target.display()))),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use crate::{Added, Error, MANIFEST, SCHEMA, decoded, failure_path, layout, manifest, recordings_path, stored_paths};
 use analysis::fleet::{FAILURES, Fleet, Id, RECORDINGS};
-use base::recording::{draft_beside, make_private};
+use base::recording::{NewFile, make_private};
 use base::{files, parallel};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// A manifest is a line of JSON.
@@ -207,15 +207,11 @@ fn values(place: &Path, prefix: &str) -> Result<Vec<(String, PathBuf)>, Error> {
 
 /// Writes a file whole or not at all.
 fn put(place: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let partial = draft_beside(place);
-    let written = place
-        .parent()
-        .map_or(Ok(()), fs::create_dir_all)
-        .and_then(|()| fs::write(&partial, bytes))
-        .and_then(|()| fs::rename(&partial, place));
-    if written.is_err() {
-        // Whatever there is of it; the reason is told below.
-        let _ = fs::remove_file(&partial);
-    }
-    written.map_err(|source| Error::Io { path: place.to_owned(), source })
+    let write = || {
+        place.parent().map_or(Ok(()), fs::create_dir_all)?;
+        let new = NewFile::new(place, 0o666)?;
+        new.file().write_all(bytes)?;
+        new.replace()
+    };
+    write().map_err(|source| Error::Io { path: place.to_owned(), source })
 }

@@ -5,7 +5,7 @@
 //! is not listed has an unknown level, and a manifest that a crash left empty is replaced by what lies in the
 //! directory. Whatever is survived is noted as a problem.
 
-use super::{ClockPair, Emulator, Ended, Error, MANIFEST, Machine, Part, PartState, Recording, draft_beside, found};
+use super::{ClockPair, Emulator, Ended, Error, MANIFEST, Machine, NewFile, Part, PartState, Recording, found};
 use crate::Problem;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -239,20 +239,19 @@ pub(super) fn text(recording: &Recording) -> Result<Vec<u8>, Error> {
     Ok(text)
 }
 
-/// Writes the manifest beside its place, makes it durable, and renames it.
+/// Writes the manifest whole, makes it durable, and puts it in its place.
 pub(super) fn write(recording: &Recording) -> Result<(), Error> {
     let text = text(recording)?;
     let path = recording.root.join(MANIFEST);
-    let beside = draft_beside(&path);
-    let io = |path: &PathBuf| {
-        let path = path.clone();
-        move |source| Error::Io { path, source }
+    let write = || {
+        let new = NewFile::new(&path, 0o666)?;
+        new.file().write_all(&text)?;
+        new.file().sync_all()?;
+        new.replace()?;
+        // Its name lasts once the directory is on disk.
+        File::open(&recording.root)?.sync_all()
     };
-    let mut file = File::create_new(&beside).map_err(io(&beside))?;
-    file.write_all(&text).and_then(|()| file.sync_all()).map_err(io(&beside))?;
-    std::fs::rename(&beside, &path).map_err(io(&path))?;
-    // The rename itself lasts once the directory is on disk.
-    File::open(&recording.root).and_then(|directory| directory.sync_all()).map_err(io(&recording.root))
+    write().map_err(|source| Error::Io { path: path.clone(), source })
 }
 
 #[cfg(test)]

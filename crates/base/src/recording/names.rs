@@ -1,7 +1,7 @@
 //! Names of what is not whole yet.
 //!
 //! Root writes recordings below directories that others may write, `/tmp` for one: a name known beforehand could be a link by then. And a
-//! program that is killed leaves what it was filling, which the next one for the same place removes.
+//! program that is killed leaves what it was filling, which the next one that writes into the directory removes.
 //!
 //! ```text
 //! NAME  <--renamed--  .NAME.<processes>-<pid>.<random>.new
@@ -10,7 +10,6 @@
 use std::ffi::OsString;
 use std::fs;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, RandomState};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -24,18 +23,18 @@ const ABANDONED_AFTER: Duration = Duration::from_secs(24 * 3_600);
 pub fn draft_beside(place: &Path) -> PathBuf {
     // The standard library keys its hashers with random numbers of the operating system.
     let random = RandomState::new().hash_one(place);
-    let mut name = start(place);
-    name.push(format!("{:08x}-{}.{random:016x}{END}", processes(), std::process::id()));
+    let mut name = OsString::from(".");
+    name.push(place.file_name().unwrap_or_default());
+    name.push(format!(".{:08x}-{}.{random:016x}{END}", processes(), std::process::id()));
     place.with_file_name(name)
 }
 
-/// Removes drafts of `place` whose programs were killed. What cannot be removed stays.
+/// Removes drafts beside `place` whose programs were killed, whatever they were to be called. What cannot be removed stays.
 pub fn remove_abandoned_drafts(place: &Path) {
     let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (start, now) = (start(place), SystemTime::now());
+    let now = SystemTime::now();
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let Some(maker) = name.as_bytes().strip_prefix(start.as_bytes()).and_then(maker) else { continue };
+        let Some(maker) = maker(&entry.file_name().to_string_lossy()) else { continue };
         let age = entry.metadata().ok().and_then(|about| now.duration_since(about.modified().ok()?).ok());
         if has_ended(maker, Path::new("/proc")).unwrap_or_else(|| age.is_some_and(|age| age > ABANDONED_AFTER)) {
             let path = entry.path();
@@ -45,18 +44,10 @@ pub fn remove_abandoned_drafts(place: &Path) {
     }
 }
 
-/// `.NAME.`
-fn start(place: &Path) -> OsString {
-    let mut name = OsString::from(".");
-    name.push(place.file_name().unwrap_or_default());
-    name.push(".");
-    name
-}
-
-/// Who made the draft whose name goes on like this: its processes and its id among them; `None` for a file of somebody else's.
-fn maker(rest: &[u8]) -> Option<(u32, u32)> {
-    let (of, rest) = std::str::from_utf8(rest).ok()?.strip_suffix(END)?.split_once('-')?;
-    let (pid, random) = rest.split_once('.')?;
+/// Who made the draft of this name: its processes and its id among them; `None` for a file of somebody else's.
+fn maker(name: &str) -> Option<(u32, u32)> {
+    let (rest, random) = name.strip_prefix('.')?.strip_suffix(END)?.rsplit_once('.')?;
+    let (of, pid) = rest.rsplit_once('.')?.1.split_once('-')?;
     let is_hexadecimal = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let fits = of.len() == 8 && random.len() == 16 && is_hexadecimal(of) && is_hexadecimal(random);
     fits.then_some((u32::from_str_radix(of, 16).ok()?, pid.parse().ok()?))
@@ -96,7 +87,8 @@ mod tests {
         let (gone, running, elsewhere) =
             (draft(processes(), 1 << 23), draft(processes(), std::process::id()), draft(processes() ^ 1, 1 << 23));
         let old = draft(processes() ^ 1, 7);
-        for name in [&gone, &running, &elsewhere, &old] {
+        let of_another = gone.replacen("cut", "web 2.kvmscope", 1);
+        for name in [&gone, &running, &elsewhere, &old, &of_another] {
             fs::create_dir_all(directory.path().join(name).join("L0")).unwrap();
         }
         let others = [".cutter.new", ".cut.mine", ".cut.mine.new", ".cut.0-7.new", "cut.new"];
