@@ -12,8 +12,9 @@ use base::recording::Recording;
 use lab::program::tie;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
@@ -65,7 +66,7 @@ impl<'a> Round<'a> {
         // What an agent that was killed recorded last, or the data set could not take in the round before: once, before it is pruned.
         let mut unexported = std::mem::take(&mut self.unexported);
         unexported.retain(|place| place.exists());
-        self.export(&unexported, stop);
+        self.export(&unexported);
         self.keep.prune(self.keep.largest_bytes(now), now, None)?;
         let created_s = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let place = self.keep.place(now);
@@ -75,7 +76,7 @@ impl<'a> Round<'a> {
             // A test guest finds out what fires here; once is enough.
             record.arg("--no-self-check");
         }
-        let recorded = self.end(record, stop);
+        let recorded = self.end(record, Some(stop));
         if let Err(error) = recorded {
             // Half a recording is in the way of the next ones where the disk is full.
             let is_full = is_full(&self.keep.directory);
@@ -86,7 +87,7 @@ impl<'a> Round<'a> {
             return if stop.load(Ordering::Relaxed) { Ok(None) } else { Err(error) };
         }
         let counted = count(&place);
-        let is_exported = self.export(std::slice::from_ref(&place), stop);
+        let is_exported = self.export(std::slice::from_ref(&place));
         if self.dataset.is_some() && !is_exported {
             self.unexported.push(place.clone());
         }
@@ -94,12 +95,13 @@ impl<'a> Round<'a> {
         Ok(Some(Done { place, counted, findings, created_s, is_exported }))
     }
 
-    /// Adds to the data set, if there is one. What cannot be added is complained of.
-    fn export(&self, places: &[PathBuf], stop: &AtomicBool) -> bool {
+    /// Adds to the data set, if there is one. What cannot be added is complained of. An agent that is to end may never run again, so what it
+    /// has recorded is added before; Ctrl-C in a terminal does not reach the child.
+    fn export(&self, places: &[PathBuf]) -> bool {
         let Some(dataset) = self.dataset.filter(|_| !places.is_empty()) else { return false };
         let mut export = self.command("export");
-        export.arg("--no-progress").arg("--dataset").arg(dataset).args(places);
-        self.end(export, stop).inspect_err(crate::exit::complain).is_ok()
+        export.arg("--no-progress").arg("--dataset").arg(dataset).args(places).process_group(0);
+        self.end(export, None).inspect_err(crate::exit::complain).is_ok()
     }
 
     fn command(&self, name: &str) -> Command {
@@ -115,20 +117,23 @@ impl<'a> Round<'a> {
         command
     }
 
-    /// Runs it to its end, which a signal brings sooner.
-    fn end(&self, mut command: Command, stop: &AtomicBool) -> anyhow::Result<()> {
+    /// Runs it to its end, which `stop` brings sooner.
+    fn end(&self, mut command: Command, stop: Option<&AtomicBool>) -> anyhow::Result<()> {
         let child = command.spawn().with_context(|| self.program.display().to_string())?;
         let (status, said) = ended(child, stop)?;
-        match status {
-            0 => Ok(()),
-            _ if said.is_empty() => bail!("kvmscope ended with status {status}"),
-            _ => Err(anyhow!("{}", said.trim_end().trim_start_matches("kvmscope: "))),
+        if status.success() {
+            return Ok(());
         }
+        if said.is_empty() {
+            let name = command.get_args().next().unwrap_or_default();
+            bail!("kvmscope {}: {status}", name.display());
+        }
+        Err(anyhow!("{}", said.trim_end().trim_start_matches("kvmscope: ")))
     }
 }
 
 /// Its status and what it said on stderr.
-fn ended(mut child: Child, stop: &AtomicBool) -> anyhow::Result<(i32, String)> {
+fn ended(mut child: Child, stop: Option<&AtomicBool>) -> anyhow::Result<(ExitStatus, String)> {
     let heard = child.stderr.take().map(|mut stderr| {
         std::thread::spawn(move || {
             let mut said = String::new();
@@ -141,7 +146,7 @@ fn ended(mut child: Child, stop: &AtomicBool) -> anyhow::Result<(i32, String)> {
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        if !is_asked && stop.load(Ordering::Relaxed) {
+        if !is_asked && stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             is_asked = true;
             // It may have ended in this moment.
             let _ = Pid::from_raw(child.id() as i32).map(|pid| kill_process(pid, Signal::INT));
@@ -149,7 +154,7 @@ fn ended(mut child: Child, stop: &AtomicBool) -> anyhow::Result<(i32, String)> {
         std::thread::sleep(LOOK_EVERY);
     };
     let said = heard.and_then(|heard| heard.join().ok()).unwrap_or_default();
-    Ok((status.code().unwrap_or(1), said))
+    Ok((status, said))
 }
 
 fn count(place: &Path) -> anyhow::Result<(Counted, Vec<Found>)> {
@@ -177,6 +182,20 @@ fn is_full(directory: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An agent that is asked to end ends its recorder sooner, and waits for what adds the recording to a data set.
+    #[test]
+    fn whoever_may_be_stopped_is_and_no_other() {
+        let child = || {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "sleep 0.3; echo told >&2"]).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let stop = AtomicBool::new(true);
+        let (status, said) = ended(child(), None).unwrap();
+        assert!(status.success() && said == "told\n", "{status}: {said}");
+        let (status, said) = ended(child(), Some(&stop)).unwrap();
+        assert!(!status.success() && said.is_empty(), "{status}: {said}");
+    }
 
     #[test]
     fn seconds_are_exact() {
