@@ -19,8 +19,6 @@ const NOTES = 234;
 /** A scale that would be shorter has the words above it, and notes are left to whoever points at a row. */
 const SHORTEST = 150;
 const ABOVE = 18;
-/** A letter of a note takes no more. */
-const SMALL = 6.3;
 const SMALL_SIZE = 11;
 /** Lines of a note that is longer than its place. */
 const LINE = 14;
@@ -67,14 +65,16 @@ interface Places {
 }
 
 /** Where the scale begins and how long it is, so that letters stay as large as they are. */
-function placesOf(rows: SpanRow[], width: number): Places {
+export function placesOf(rows: Pick<SpanRow, "label" | "value" | "note">[], width: number): Places {
   const labels = Math.max(0, ...rows.map(({ label, value }) => wideOf(`${label}  ${value}`) + 30));
   const at = Math.min(AT, Math.max(120, labels));
-  const longest = Math.max(0, ...rows.map(({ note }) => note.length * SMALL));
+  const longest = Math.max(0, ...rows.map(({ note }) => wideOf(note, SMALL_SIZE)));
+  // Of the note with most capitals, such as names of rules.
+  const letter = Math.max(1, ...rows.map(({ note }) => wideOf(note, SMALL_SIZE) / Math.max(1, note.length)));
   const notes = Math.min(width >= PICTURE ? NOTES : NOTES * 0.7, longest);
   const long = width - at - (notes > 0 ? notes + PAD : PAD);
   return long >= SHORTEST
-    ? { narrow: false, at, long, letters: Math.floor(notes / SMALL) }
+    ? { narrow: false, at, long, letters: Math.floor(notes / letter) }
     : { narrow: true, at: 4, long: width - 12, letters: 0 };
 }
 
