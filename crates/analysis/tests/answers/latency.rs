@@ -7,8 +7,9 @@ use crate::fixtures::{case, fixture, number};
 use base::recording::{Named, Recording};
 use base::table::Row;
 use base::{Section, Span};
+use kvmscope_analysis::facts::budget::built_in;
 use kvmscope_analysis::facts::losses::{Definition, VcpuLosses};
-use kvmscope_analysis::{Case, Given, latency};
+use kvmscope_analysis::{Case, Given, flow, latency};
 use std::fmt::Write as _;
 
 const V1: &[(u64, u64)] = &[(200, 212), (990, 1_004), (1_500, 1_509), (1_985, 1_993), (2_600, 2_605)];
@@ -138,6 +139,39 @@ fn tables_have_the_exact_answers() {
         assert_eq!(number(&of(1_000_000).unwrap(), "max_loss_ns"), exact_us * 1_000);
         assert!(of(2_000_000).is_some() && of(20_000_000).is_none(), "none is longer than the recording");
     }
+}
+
+/// What a VMM does before its guest runs and after it ended is no time of the guest's, in this answer as in that of question `flow`.
+#[test]
+fn all_shares_of_a_page_are_of_the_same_life_of_the_guest() {
+    let hog = |given| case(&fixture("nested-vmx-shadow-off-hog"), given);
+    let (plain, judged) = (hog(Given::default()), hog(Given { budget: built_in("kvm4nfv-2015"), ..Given::default() }));
+    let flow = flow::answer(&plain).unwrap().unwrap().section;
+    assert!(flow.summary.contains("waited 50.0 % of its guest's life (490.0 ms)"), "{}", flow.summary);
+    let (plain, judged) = (section(&plain), section(&judged));
+    let all = "the vCPU lost 246.5 ms, 50.3 % of its guest's life (490.0 ms), mostly to busybox.";
+    assert!(plain.summary.contains(all) && judged.summary.contains(all), "{}", judged.summary);
+    let unknown = &plain.unknown[0].text;
+    assert!(unknown.contains("148.0 ms of it before a guest ran or after it ended"), "{unknown}");
+    let pauses = plain.figures.iter().find(|figure| figure.id == "pauses").unwrap();
+    assert!(pauses.caption.contains("148.0 ms of it before a guest ran or after it ended"), "{}", pauses.caption);
+    // The table of culprits has 60 of busybox and 12 of EPT_VIOLATION that are longer than 10 us.
+    let period = "72 losses are over it, 50.3 % of the time";
+    assert!(judged.summary.contains(period) && !judged.summary.contains("episode"), "{}", judged.summary);
+}
+
+/// Single losses are counted, and lie in episodes; of those that nothing shows for certain only the episodes are told.
+#[test]
+fn losses_over_a_limit_are_counted_and_rare_ones_have_their_episodes() {
+    let said = |stretches: &[(u64, u64)], end_us| {
+        let given = Given { budget: built_in("kvm4nfv-2015"), ..Given::default() };
+        let section = section(&Ftrace::losing(stretches, end_us).case(given));
+        section.summary.split("\n\n").find(|goal| goal.starts_with("preempt-period")).unwrap().to_owned()
+    };
+    let rare = said(&[(0, 1), (200, 212), (990, 1_004), (500_000, 500_020)], 1_000_000);
+    assert!(rare.contains("3 losses are over it, in 2 episodes"), "{rare}");
+    let often = said(&[(0, 1), (200, 712), (1_990, 2_404), (3_000, 3_002)], 4_000);
+    assert!(often.contains("2 losses are over it, 23.2 % of the time"), "{often}");
 }
 
 #[test]

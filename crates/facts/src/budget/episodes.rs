@@ -19,33 +19,25 @@ pub struct Episodes {
     pub high: u64,
     /// Blocks, the last one perhaps not whole.
     pub blocks: u64,
-    /// Where the limit is one of windows: how many of them exceed it.
-    pub windows: Option<Windows>,
+    /// Where the limit is one on losses: how much exceeds it.
+    pub exceeding: Option<Exceeding>,
 }
 
-/// Of all windows, each told by its end, so many ns of them exceed a limit.
+/// How much exceeds a limit: of all windows, each told by its end, or of all time of a guest, as losses without a break take it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Windows {
-    /// Those that certainly do.
+pub struct Exceeding {
+    /// What certainly does.
     pub low_ns: u64,
-    /// Those that do if all that is unknown was lost.
+    /// What does if all that is unknown was lost.
     pub high_ns: u64,
-    /// All of them.
+    /// All there is.
     pub all_ns: u64,
-}
-
-impl Windows {
-    /// Of the ends of windows that exceed a limit, those that are certain and those that are possible.
-    pub(super) fn of(certain: &[Span], possible: &[Span], all_ns: u64) -> Self {
-        let length_ns = |spans: &[Span]| spans.iter().map(|span| span.length_ns()).sum::<u64>().min(all_ns);
-        Self { low_ns: length_ns(certain), high_ns: length_ns(possible), all_ns }
-    }
 }
 
 impl Episodes {
     /// Of exceedances in order, those that are certain and those that are possible, seen in `length_ns`.
     pub(super) fn of(certain: &[Span], possible: &[Span], length_ns: u64) -> Self {
-        Self { low: count(certain), high: count(possible), blocks: length_ns.div_ceil(BLOCK_NS), windows: None }
+        Self { low: count(certain), high: count(possible), blocks: length_ns.div_ceil(BLOCK_NS), exceeding: None }
     }
 
     /// The upper bound on the share of blocks in which one begins.

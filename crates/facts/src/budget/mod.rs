@@ -22,7 +22,7 @@ mod windows;
 
 pub use crate::fields::Error;
 pub use builtin::{BUILT_IN, built_in, built_in_text};
-pub use episodes::{BLOCK_NS, Episodes, Windows};
+pub use episodes::{BLOCK_NS, Episodes, Exceeding};
 pub use judged::WORKLOAD;
 pub use judged::judged;
 pub use judged::{Counts, Judged, Judgement, Whose};

@@ -6,7 +6,7 @@
 //! possible   ##   ######         lost if all of that was: bounds from above
 //! ```
 
-use super::episodes::{Episodes, Windows};
+use super::episodes::{Episodes, Exceeding};
 use super::verdict::{Bounds, Doubt, verdict};
 use super::{Counts, DEFINITIONS, Goal, Judgement, Op};
 use crate::ledger::model::PartFlow;
@@ -20,6 +20,8 @@ pub(super) struct Lost {
     certain: Stretches,
     possible: Stretches,
     unknown_ns: u64,
+    /// How much of that is no time of its guest.
+    outside_ns: u64,
 }
 
 impl Lost {
@@ -27,7 +29,16 @@ impl Lost {
         let certain = losses.stretches(definition);
         let possible = losses.at_most(&certain);
         let unknown_ns = losses.unknown.iter().map(Span::length_ns).sum();
-        Self { span: losses.span, certain, possible, unknown_ns }
+        Self { span: losses.span, certain, possible, unknown_ns, outside_ns: losses.outside_ns }
+    }
+
+    /// What of `all_ns`, the ends of all windows or all time, exceeds a limit. Time outside of its guest's life is no part of it.
+    fn exceeding(&self, certain: &[Span], possible: &[Span], all_ns: u64) -> Exceeding {
+        let length_ns = |spans: &[Span]| spans.iter().map(Span::length_ns).sum::<u64>();
+        let all_ns = all_ns.saturating_sub(self.outside_ns);
+        let low_ns = length_ns(certain).min(all_ns);
+        let high_ns = length_ns(possible).saturating_sub(self.outside_ns).clamp(low_ns, all_ns);
+        Exceeding { low_ns, high_ns, all_ns }
     }
 }
 
@@ -135,14 +146,14 @@ impl Alone {
     }
 }
 
-/// What breaks `goal` alone, of the stretches that each of several causes took of a vCPU in `span`, in time order; in the order of `taken`.
-pub fn alone(goal: &Goal, span: Span, taken: impl IntoIterator<Item = Vec<Span>>) -> Vec<Alone> {
+/// What breaks `goal` alone, of the stretches that each of several causes took of a vCPU, in time order; in the order of `taken`.
+pub fn alone(goal: &Goal, losses: &VcpuLosses, taken: impl IntoIterator<Item = Vec<Span>>) -> Vec<Alone> {
     let one = |spans: Vec<Span>| {
         let stretches = Stretches::of(spans);
         match goal.window_ns {
             Some(window_ns) => {
-                let over = stretches.over(span, window_ns, limit(goal));
-                Alone::Windows(over.map_or(0.0, |over| over.share()))
+                let over = stretches.over(losses.span, window_ns, limit(goal));
+                Alone::Windows(over.map_or(0.0, |over| over.share_without(losses.outside_ns)))
             }
             None => Alone::Losses(too_long(goal, &stretches).len() as u64),
         }
@@ -182,7 +193,7 @@ fn in_windows(goal: &Goal, lost: &Lost, window_ns: u64) -> Option<Measured> {
         worst: Span { from_ns: worst.at_ns, to_ns: worst.at_ns + window_ns },
         over: certain.len() as u64,
         episodes: Episodes {
-            windows: Some(Windows::of(&certain, &possible, lost.span.length_ns().saturating_sub(window_ns))),
+            exceeding: Some(lost.exceeding(&certain, &possible, lost.span.length_ns().saturating_sub(window_ns))),
             ..Episodes::of(&certain, &possible, lost.span.length_ns())
         },
     })
@@ -198,7 +209,10 @@ fn without_break(goal: &Goal, lost: &Lost) -> Option<Measured> {
         bounds: Bounds { low_ns: worst.length_ns(), value_ns: worst.length_ns(), high_ns: Some(high_ns) },
         worst,
         over: certain.len() as u64,
-        episodes: Episodes::of(&certain, &possible, lost.span.length_ns()),
+        episodes: Episodes {
+            exceeding: Some(lost.exceeding(&certain, &possible, lost.span.length_ns())),
+            ..Episodes::of(&certain, &possible, lost.span.length_ns())
+        },
     })
 }
 

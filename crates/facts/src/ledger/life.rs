@@ -8,6 +8,7 @@
 //! the sums tell both: nothing is added up twice while a guest runs.
 
 use super::model::Sums;
+use base::number::duration;
 use std::collections::BTreeMap;
 use walk::events::host_interrupts::HostInterrupt;
 use walk::state::{STATES, State};
@@ -126,6 +127,14 @@ impl Sums {
     /// What the VMM spent before its guest ran and, if the thread ended, after.
     pub fn outside_ns(&self) -> u64 {
         self.outside.states_ns.iter().sum()
+    }
+
+    /// What shares of that time are of, in a sentence: less than the trace, where the VMM was there before its guest or after it.
+    pub fn lived(&self) -> String {
+        match self.outside_ns() {
+            0 => "its time".to_owned(),
+            _ => format!("its guest's life ({})", duration(self.guests_wall_ns() as f64)),
+        }
     }
 
     /// What one interrupt of the host took between these times.

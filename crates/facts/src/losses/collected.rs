@@ -32,12 +32,12 @@ pub(super) struct Collected {
     unknown: Vec<Span>,
     exits: Packed,
     halts: Packed,
-    /// When the last exit was, if no entry followed.
-    left_ns: Option<u64>,
+    /// When the last exit was, if no entry followed, and until when KVM worked on it then.
+    left_ns: Option<(u64, u64)>,
     /// Where the last interval ends.
     end_ns: u64,
     runs_vcpu: bool,
-    unseen_ns: u64,
+    outside_ns: u64,
     /// What it is blocked for next is that it was stopped.
     stopped: bool,
 }
@@ -72,7 +72,7 @@ impl Collected {
         if !self.runs_vcpu {
             self.runs_vcpu = true;
             let to_ns = from_ns.min(window.to_ns);
-            self.unseen_ns = to_ns.saturating_sub(window.from_ns);
+            self.outside_ns = to_ns.saturating_sub(window.from_ns);
             self.unknown.push(Span { to_ns, ..window });
         }
     }
@@ -148,6 +148,7 @@ impl Collected {
     /// An exit is over. Nearly always the work on it was what the guest asked for, which is no loss.
     #[inline(always)]
     pub(super) fn exit(&mut self, exit: &Exit, window: Span, causes: &mut Causes) {
+        self.left_ns = if exit.cost_ns.is_none() { Some(self.left(exit.at_ns)) } else { None };
         let is_host_initiated = is_host_initiated(exit.reason, exit.detail);
         if is_host_initiated || self.open_is_lost {
             self.settle(Some((exit.reason, is_host_initiated)), causes);
@@ -155,10 +156,8 @@ impl Collected {
             self.pieces.truncate(self.open);
         }
         if exit.cost_ns.is_none() {
-            self.left_ns = Some(exit.at_ns);
             return;
         }
-        self.left_ns = None;
         // All intervals up to the entry have been told.
         let span = Span { from_ns: exit.at_ns.max(window.from_ns), to_ns: self.end_ns.min(window.to_ns) };
         if span.from_ns <= span.to_ns {
@@ -167,14 +166,26 @@ impl Collected {
         }
     }
 
+    /// The last exit was then, and the work on it is the guest's time still.
+    #[cold]
+    fn left(&self, at_ns: u64) -> (u64, u64) {
+        let work = self.pieces[self.open..].iter().filter(|piece| piece.cause == HANDLING);
+        let until_ns =
+            work.fold(at_ns, |until_ns, piece| if piece.from_ns == until_ns { piece.span().to_ns } else { until_ns });
+        (at_ns, until_ns)
+    }
+
     /// The trace is over. A thread that `ended` runs no guest behind its last exit: what it waited for there is no guest's loss.
     pub(super) fn end(&mut self, ended: bool, window: Span, causes: &mut Causes) {
         self.enters(causes);
-        let Some(left_ns) = self.left_ns.filter(|_| ended) else { return };
+        let Some((left_ns, handled_ns)) = self.left_ns.filter(|_| ended) else { return };
         let last = self.pieces.partition_point(|piece| piece.from_ns < left_ns);
         self.pieces.truncate(last);
         (self.open, self.open_is_lost) = (last, false);
-        self.unknown.push(Span { from_ns: left_ns.max(window.from_ns), to_ns: self.end_ns.min(window.to_ns) });
+        let behind = |from_ns: u64| Span { from_ns: from_ns.max(window.from_ns), to_ns: self.end_ns.min(window.to_ns) };
+        self.outside_ns += behind(handled_ns).length_ns();
+        let unknown = behind(left_ns);
+        self.unknown.push(unknown);
     }
 
     /// Forgets what lies before `before_ns`.
@@ -234,7 +245,7 @@ impl Collected {
         VcpuLosses {
             span,
             lost: Pieces { pieces, instants: self.instants.into_iter().collect(), causes: Arc::clone(causes) },
-            unseen_ns: self.unseen_ns,
+            outside_ns: self.outside_ns,
             unknown: super::Stretches::of(self.unknown.iter().map(since)).spans().to_vec(),
             exits: self.exits.since(origin_ns),
             halts: self.halts.since(origin_ns),

@@ -24,8 +24,8 @@ pub struct VcpuLosses {
     pub lost: Pieces,
     /// Where nothing shows whether time was lost, in order.
     pub unknown: Vec<Span>,
-    /// How much of that came before anything showed that the thread runs a guest.
-    pub unseen_ns: u64,
+    /// How much of that came before anything showed that the thread runs a guest, or after the last exit of a thread that ended.
+    pub outside_ns: u64,
     /// From each exit to the next entry, without those of a guest that had halted.
     pub(super) exits: Packed,
     pub(super) halts: Packed,
@@ -244,7 +244,7 @@ impl VcpuLosses {
             span,
             lost,
             unknown: vec![span],
-            unseen_ns: span.length_ns(),
+            outside_ns: span.length_ns(),
             exits: Packed::default(),
             halts: Packed::default(),
         }

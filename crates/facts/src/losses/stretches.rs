@@ -93,9 +93,10 @@ impl Limit {
 }
 
 impl Over {
-    /// The share of all windows that had lost too much.
-    pub fn share(&self) -> f64 {
-        if self.of_ns == 0 { 0.0 } else { self.total_ns as f64 / self.of_ns as f64 }
+    /// The share of all windows that had lost too much, where `outside_ns` of their ends are no time of the guest.
+    pub fn share_without(&self, outside_ns: u64) -> f64 {
+        let of_ns = self.of_ns.saturating_sub(outside_ns);
+        if of_ns == 0 { 0.0 } else { self.total_ns.min(of_ns) as f64 / of_ns as f64 }
     }
 }
 

@@ -41,6 +41,10 @@ fn every_cause_in_every_fixture_sums_to_the_states_of_the_ledger() {
                         vcpu.tid
                     );
                 }
+                // One life of its guest; a thread may show that it runs a vCPU somewhat before it runs one.
+                let (of_losses_ns, of_ledger_ns) = (losses.outside_ns, vcpu.sums.outside_ns());
+                let early_ns = of_ledger_ns.checked_sub(of_losses_ns);
+                assert!(early_ns.is_some_and(|ns| ns < 1_000_000), "{name}: {of_losses_ns}, {of_ledger_ns}");
                 let total_ns: u64 = culprits.iter().map(|(_, sums)| sums.total_ns).sum();
                 let lost = losses.stretches(Definition::Involuntary);
                 assert_eq!(

@@ -14,7 +14,7 @@ fn spans(of: &[(u64, u64)], unit_ns: u64) -> Vec<Span> {
 fn lost(span_ns: u64, certain: &[Span], unknown: &[Span]) -> Lost {
     let (certain, unknown) = (Stretches::of(certain.iter().copied()), Stretches::of(unknown.iter().copied()));
     let possible = certain.or(&unknown);
-    Lost { span: Span { from_ns: 0, to_ns: span_ns }, certain, possible, unknown_ns: unknown.total_ns() }
+    Lost { span: Span { from_ns: 0, to_ns: span_ns }, certain, possible, unknown_ns: unknown.total_ns(), outside_ns: 0 }
 }
 
 /// A goal of the built-in budget that takes no length of trace.

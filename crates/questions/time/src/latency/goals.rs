@@ -6,7 +6,7 @@ use base::number::{counted, list, many, percent, thousands};
 use base::recording::Emulator;
 use facts::Case;
 use facts::attribution::ClockError;
-use facts::budget::{Alone, BLOCK_NS, Doubt, Episodes, Goal, Judged, Metric, Stat, Verdict, Windows, by_goal, exact};
+use facts::budget::{Alone, BLOCK_NS, Doubt, Episodes, Exceeding, Goal, Judged, Metric, Stat, Verdict, by_goal, exact};
 use facts::losses::{Definition, VcpuLosses};
 
 /// Causes of a worst moment that a sentence names.
@@ -70,13 +70,15 @@ fn not_measured(verdicts: &[Verdicts<'_>]) -> Option<String> {
     (!told.is_empty()).then_some(told)
 }
 
-/// A larger share of windows is no matter of single episodes: it is said as it is.
+/// A larger share of windows, or of the time, is no matter of single episodes: it is said as it is.
 const MOST_RARE: f64 = 0.01;
 
-/// The shares of windows that exceed a limit: certainly, and if all that is unknown was lost.
-fn shares(windows: Windows) -> Option<(f64, f64)> {
-    let of = |ns: u64| ns as f64 / windows.all_ns as f64;
-    (windows.all_ns > 0).then(|| (of(windows.low_ns), of(windows.high_ns)))
+/// Which share exceeds a limit, in words, where it is no rare one: certainly, and if all that is unknown was lost.
+fn much(exceeding: Exceeding) -> Option<String> {
+    let of = |ns: u64| ns as f64 / exceeding.all_ns.max(1) as f64;
+    let (low, high) = (percent(of(exceeding.low_ns)), percent(of(exceeding.high_ns)));
+    let is_much = of(exceeding.high_ns) > MOST_RARE;
+    is_much.then(|| if low == high { low } else { format!("{low} to {high}") })
 }
 
 impl<'c> Verdicts<'c> {
@@ -97,7 +99,7 @@ impl<'c> Verdicts<'c> {
         let mut clauses = Vec::new();
         clauses.extend(self.how_many());
         clauses.extend(self.samples());
-        clauses.extend(judgement.episodes.and_then(|episodes| self.share_of_blocks(episodes)));
+        clauses.extend(judgement.episodes.and_then(|episodes| self.how_often(episodes)));
         clauses.extend(judgement.why());
         let is_said = judgement.doubts.iter().any(|doubt| matches!(doubt, Doubt::ClockError { .. }));
         clauses.extend(judgement.clock_error.filter(|error| error.most_ns() > 0 && !is_said).map(ClockError::phrase));
@@ -173,7 +175,7 @@ impl<'c> Verdicts<'c> {
         };
         let (part, losses) = (&self.case.ledger().parts[place.0], self.losses(place));
         let by_name = spans_by_name(losses, part);
-        let alone = facts::budget::alone(self.goal, losses.span, by_name.values().cloned());
+        let alone = facts::budget::alone(self.goal, losses, by_name.values().cloned());
         let mut all: Vec<(Named, Alone)> =
             by_name.into_keys().zip(alone).filter(|(_, alone)| alone.size() > 0.0).collect();
         all.sort_by(|(_, one), (_, other)| other.size().total_cmp(&one.size()));
@@ -223,28 +225,39 @@ impl<'c> Verdicts<'c> {
         Some(format!("{seen}, at most {share} of all there could be ({} confidence)", percents(sure)))
     }
 
-    /// Which share of all windows exceed the limit; where it is small, in how many episodes they lie, and in which share of blocks of time at
-    /// most one begins.
-    fn share_of_blocks(&self, episodes: Episodes) -> Option<String> {
+    /// Which share of all windows, or of the time, exceeds the limit; where it is small, in how many episodes that lies, and in which share of
+    /// blocks of time at most one begins.
+    fn how_often(&self, episodes: Episodes) -> Option<String> {
+        let over_the_limit = || Some(format!("over the limit {}", self.in_episodes(episodes)?));
+        let share = episodes.exceeding.and_then(much);
+        if let Some(window_ns) = self.goal.window_ns {
+            let exceed = share.map(|share| format!("{share} of all windows of {} exceed it", exact(window_ns)));
+            return exceed.or_else(over_the_limit);
+        }
+        // Of samples, their own sentence has the number.
+        let over = episodes.exceeding.and(self.worst().judgement.counts).map_or(0, |counts| counts.over_low);
+        if over == 0 {
+            return over_the_limit();
+        }
+        let seen = counted(over, "loss is", "losses are");
+        match share {
+            Some(share) => Some(format!("{seen} over it, {share} of the time")),
+            None => Some(format!("{seen} over it, {}", self.in_episodes(episodes)?)),
+        }
+    }
+
+    fn in_episodes(&self, episodes: Episodes) -> Option<String> {
         let sure = self.goal.require.confidence;
         // What is unknown joins stretches as well as it adds some.
         let (fewest, most) = (episodes.low.min(episodes.high), episodes.low.max(episodes.high));
-        if let Some((low, high)) = episodes.windows.and_then(shares).filter(|(_, high)| *high > MOST_RARE) {
-            let share = if percent(low) == percent(high) {
-                percent(low)
-            } else {
-                format!("{} to {}", percent(low), percent(high))
-            };
-            return Some(format!("{share} of all windows of {} exceed it", exact(self.goal.window_ns?)));
-        }
         let share = episodes.bound(sure)?;
         let seen = match (fewest, most) {
-            (0, 0) => "in no episode over the limit".to_owned(),
-            (fewest, most) if fewest == most => format!("over the limit in {}", many(most, "episode")),
-            (fewest, most) => format!("over the limit in {fewest} to {most} episodes"),
+            (0, 0) => "no episode".to_owned(),
+            (fewest, most) if fewest == most => many(most, "episode"),
+            (fewest, most) => format!("{fewest} to {most} episodes"),
         };
         Some(format!(
-            "{seen}; one begins in at most {} of blocks of {} ({} confidence)",
+            "in {seen}; one begins in at most {} of blocks of {} ({} confidence)",
             percent(share),
             exact(BLOCK_NS),
             percents(sure)

@@ -174,6 +174,11 @@ impl<'c> Measured<'c> {
     pub(crate) fn unknown_ns(&self) -> u64 {
         self.losses.unknown.iter().map(Span::length_ns).sum()
     }
+
+    /// The time in which it can have lost any: its guest's life, as question `flow` has it.
+    pub(crate) fn lived_ns(&self) -> u64 {
+        self.losses.span.length_ns().saturating_sub(self.losses.outside_ns)
+    }
 }
 
 /// What took the time of a vCPU in `span`, most first.

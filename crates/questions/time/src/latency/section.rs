@@ -81,6 +81,14 @@ fn about(case: &Case, given: &Given, has_vcpus: bool) -> Vec<String> {
     lines
 }
 
+/// `, 148.0 ms of it before a guest ran or after it ended`.
+pub(super) fn outside(measured: &[Measured<'_>]) -> String {
+    match measured.iter().map(|one| one.losses.outside_ns).sum::<u64>() {
+        0 => String::new(),
+        ns => format!(", {} of it before a guest ran or after it ended", duration(ns as f64)),
+    }
+}
+
 /// How much nothing shows to be lost or not, and which losses nothing could show.
 fn unknown(measured: &[Measured<'_>]) -> Vec<Unknown> {
     let unknown_ns: u64 = measured.iter().map(Measured::unknown_ns).sum();
@@ -90,9 +98,10 @@ fn unknown(measured: &[Measured<'_>]) -> Vec<Unknown> {
         amount: Some(unknown_ns as f64),
         unit: "ns".into(),
         text: format!(
-            "Whether {} of vCPU time ({}) was lost is unknown.",
+            "Whether {} of vCPU time ({}) was lost is unknown{}.",
             duration(unknown_ns as f64),
-            percent(unknown_ns as f64 / wall_ns.max(1) as f64)
+            percent(unknown_ns as f64 / wall_ns.max(1) as f64),
+            outside(measured)
         ),
     });
     let missing = [

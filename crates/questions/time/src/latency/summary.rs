@@ -11,9 +11,6 @@ use std::collections::BTreeMap;
 /// Causes that a sentence names one by one.
 const MOST_CAUSES: usize = 4;
 
-/// The share of all time from which on what is left out of a sum is said beside it.
-const MUCH: f64 = 0.01;
-
 /// The worst moment of all vCPUs, how much was lost in all, and the same by the other definition; where goals are judged, they have
 /// said all but how much was lost in all.
 pub(super) fn of(measured: &[Measured<'_>], is_judged: bool) -> String {
@@ -67,7 +64,6 @@ fn worst_moment(one: &Measured<'_>, moment: &Moment) -> String {
 }
 
 fn in_all(measured: &[Measured<'_>], total_ns: u64) -> String {
-    let wall_ns: u64 = measured.iter().map(|one| one.losses.span.length_ns()).sum();
     let whose = if measured.len() == 1 { "In all, the vCPU" } else { "All vCPUs together" };
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
     for (named, taken) in measured.iter().flat_map(|one| &one.culprits) {
@@ -79,22 +75,28 @@ fn in_all(measured: &[Measured<'_>], total_ns: u64) -> String {
     let least_ns = most.first().map_or(0, |(_, ns)| ns / 10);
     let most: Vec<String> =
         most.into_iter().take(3).filter(|(_, ns)| *ns >= least_ns).map(|(phrase, _)| phrase).collect();
-    let before_ns: u64 = measured.iter().map(|one| one.losses.unseen_ns).sum();
-    // What it waited then stands in `flow.vcpus`, so that whoever reads both sees two sums.
-    let before = if before_ns as f64 >= MUCH * wall_ns as f64 {
-        let seen = if measured.len() == 1 { "it was seen to run its guest" } else { "they were seen to run guests" };
-        format!("; {} before {seen} are not counted", duration(before_ns as f64))
-    } else {
-        String::new()
-    };
     let quotas = measured.iter().filter_map(|one| Some((one.vcpu.vcpu, one.part.quotas.get(&one.vcpu.tid)?)));
     format!(
-        "{whose} lost {} ({} of the time{before}), mostly to {}.{}",
+        "{whose} lost {}, {}, mostly to {}.{}",
         duration(total_ns as f64),
-        percent(total_ns as f64 / wall_ns.max(1) as f64),
+        share(measured, total_ns),
         list(&most),
         quota(quotas, total_ns)
     )
+}
+
+/// `50.3 % of its guest's life (490.0 ms)`, `7.5 % of their time`: the share that question `flow` speaks of.
+fn share(measured: &[Measured<'_>], total_ns: u64) -> String {
+    let lived_ns: u64 = measured.iter().map(Measured::lived_ns).sum();
+    let outside_ns: u64 = measured.iter().map(|one| one.losses.outside_ns).sum();
+    let share = percent(total_ns as f64 / lived_ns.max(1) as f64);
+    let lived = duration(lived_ns as f64);
+    match (measured, outside_ns) {
+        ([_], 0) => format!("{share} of its time"),
+        (_, 0) => format!("{share} of their time"),
+        ([_], _) => format!("{share} of its guest's life ({lived})"),
+        _ => format!("{share} of the lives of their guests ({lived})"),
+    }
 }
 
 /// The quota that throttled one of these vCPUs longest: while it holds, whoever had the CPU kept the vCPU from nothing.

@@ -55,15 +55,6 @@ impl<'f> Waiter<'f> {
         self.waited_ns as f64 / self.vcpu.sums.guests_wall_ns().max(1) as f64
     }
 
-    /// What its share is of: less than the trace, where the VMM was there before its guest or after it.
-    fn lived(&self) -> String {
-        let sums = &self.vcpu.sums;
-        match sums.outside_ns() {
-            0 => "its time".to_owned(),
-            _ => format!("its guest's life ({})", duration(sums.guests_wall_ns() as f64)),
-        }
-    }
-
     fn severity(&self) -> Severity {
         by_share(self.share(), Sample { count: self.waits, ns: self.waited_ns })
     }
@@ -114,7 +105,8 @@ fn hit(measure: &Measures<'_>, cause: &Cause, waiters: &[Waiter<'_>]) -> Hit {
     let whom = whom(measure, cause, waiters);
     let (title, mut evidence) = match waiters {
         [only] => {
-            let title = format!("{} waited {} of {} for a CPU, {whom}", only.name(), percent(share), only.lived());
+            let title =
+                format!("{} waited {} of {} for a CPU, {whom}", only.name(), percent(share), only.vcpu.sums.lived());
             (title, alone(measure, only))
         }
         [worst, ..] => {
@@ -191,7 +183,7 @@ fn whom(measure: &Measures<'_>, cause: &Cause, waiters: &[Waiter<'_>]) -> String
 /// What was seen of one vCPU: how long it waited, and who ran.
 fn alone(measure: &Measures<'_>, waiter: &Waiter<'_>) -> Vec<Evidence> {
     let waits = many(waiter.waits, "wait");
-    let waited = format!("runnable for {} of {}, in {waits}", percent(waiter.share()), waiter.lived());
+    let waited = format!("runnable for {} of {}, in {waits}", percent(waiter.share()), waiter.vcpu.sums.lived());
     let mut evidence = vec![waiter.seen(measure, waited, "flow.vcpus")];
     for (tid, sums) in waiter.by.iter().take(3) {
         let (ran, longest) = (duration(sums.total_ns as f64), duration(sums.max_ns as f64));

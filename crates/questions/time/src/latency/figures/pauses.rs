@@ -1,6 +1,7 @@
 //! How often was a vCPU away for how long, without a break, and why?
 
 use super::super::measure::Measured;
+use super::super::section::outside;
 use super::{goals, kind, whom};
 use base::Figure;
 use base::figure::{Axis, Bin, Drawing, Edge, Histogram};
@@ -103,13 +104,8 @@ pub(super) fn figure(measured: &[Measured<'_>], case: &Case) -> Option<Figure> {
     );
     let unknown_ns: u64 = measured.iter().map(Measured::unknown_ns).sum();
     if unknown_ns > 0 {
-        let before_ns: u64 = measured.iter().map(|one| one.losses.unseen_ns).sum();
-        let before = if before_ns > 0 {
-            format!(", {} of it before a guest was seen to run", duration(before_ns as f64))
-        } else {
-            String::new()
-        };
-        caption.push_str(&format!(" Not counted: {} of unknown time{before}.", duration(unknown_ns as f64)));
+        let outside = outside(measured);
+        caption.push_str(&format!(" Not counted: {} of unknown time{outside}.", duration(unknown_ns as f64)));
     }
     let taken = |state: LostIn| {
         let culprits = measured.iter().flat_map(|one| &one.culprits).filter(move |(named, _)| named.state == state);
