@@ -137,7 +137,7 @@ function Leaves({
   if (exits === null)
     return (
       <text class="faint" x={x + WORDS} y={y + 27}>
-        exits not recorded
+        exits/s not known
       </text>
     );
   const down = outer === null ? exits : reflected;

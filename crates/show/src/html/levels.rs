@@ -102,7 +102,7 @@ fn leaves(
     out: &mut String,
 ) -> Result {
     let Some(exits) = storey.exits_per_s else {
-        return write!(out, "<text class=\"q\" x=\"{}\" y=\"{}\">exits not recorded</text>", x + WORDS, y + 27.0);
+        return write!(out, "<text class=\"q\" x=\"{}\" y=\"{}\">exits/s not known</text>", x + WORDS, y + 27.0);
     };
     let down = if is_last { Some(exits) } else { storey.reflected_per_s };
     if let Some(down) = down {

@@ -63,8 +63,7 @@ fn row(column: &Column, storey: &Storey, at: usize, ground: &str) -> [String; 4]
     if let (Some(each), Some(nested)) = (storey.for_each, nested) {
         notes.push(format!("{} for each exit of {nested} that it handles", base::number::plain(each)));
     }
-    let rate =
-        storey.exits_per_s.map_or_else(|| "exits not recorded".to_owned(), |per_s| format!("{}/s", exits(per_s)));
+    let rate = storey.exits_per_s.map_or_else(|| "exits/s not known".to_owned(), |per_s| format!("{}/s", exits(per_s)));
     [format!("{} guest", storey.level), percent(storey.share), rate, notes.join(", ")]
 }
 
