@@ -130,3 +130,40 @@ fn append<W: Write>(tar: &mut tar::Builder<W>, path: &Path, length: u64, bytes: 
     header.set_mtime(0);
     tar.append_data(&mut header, path, bytes.take(length).chain(io::repeat(0)).take(length))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Links, private, unpack};
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    /// A link in a recording is the file of it that it leads to; what it leads to elsewhere is nobody's to send away, and not left out in
+    /// silence.
+    #[test]
+    fn a_linked_trace_is_packed_and_one_from_elsewhere_is_refused_by_its_name() {
+        let place = tempfile::tempdir().unwrap();
+        let (web, packed) = (place.path().join("web"), place.path().join("web.kvmscope"));
+        fs::create_dir_all(web.join("L0")).unwrap();
+        fs::write(web.join("L0/kept.dat"), b"events").unwrap();
+        let trace = web.join("L0/trace.dat");
+        symlink("kept.dat", &trace).unwrap();
+        let recording = Recording::open(&web).unwrap();
+        assert_eq!(pack(&recording, &packed).unwrap(), 2);
+        let unpacked = unpack(&packed, Links::Never, private().unwrap()).unwrap();
+        assert_eq!(fs::read(unpacked.root().join("L0/trace.dat")).unwrap(), b"events");
+        // Whoever names a link means what it leads to.
+        let (bare, packed) = (place.path().join("bare.dat"), place.path().join("bare.kvmscope"));
+        symlink("web/L0/kept.dat", &bare).unwrap();
+        assert_eq!(pack(&Recording::open(&bare).unwrap(), &packed).unwrap(), 2);
+        fs::write(place.path().join("other.dat"), b"mine").unwrap();
+        for elsewhere in ["../../other.dat", "/proc/version", "."] {
+            fs::remove_file(&trace).unwrap();
+            symlink(elsewhere, &trace).unwrap();
+            let packed = place.path().join("elsewhere.kvmscope");
+            let refused = pack(&recording, &packed).unwrap_err();
+            assert!(matches!(&refused, Error::Link(path) if path.ends_with("L0/trace.dat")), "{refused}");
+            assert!(!packed.exists());
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! `kvmscope export` from end to end: files are whole or not there, and what is there is kept.
 
-use crate::program::fixture;
+use crate::program::{fills_a_file, fixture, names};
 use assert_cmd::Command;
 use std::path::Path;
 use std::process::Output;
@@ -14,15 +14,6 @@ fn export(directory: &Path, arguments: &[&str]) -> Output {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Names of everything in `directory`, hidden files too.
-fn names(directory: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(directory).unwrap();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
 }
 
 #[test]
@@ -148,13 +139,6 @@ fn a_full_disk_leaves_nothing() {
     assert!(!left.iter().any(|name| name.starts_with(".") || name == "x"), "{left:?}");
 }
 
-/// Whether a process has a file without a name open in a directory.
-fn fills_a_file(process: u32, directory: &Path) -> bool {
-    let files = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
-    let mut files = files.filter_map(|file| std::fs::read_link(file.path()).ok());
-    files.any(|file| file.starts_with(directory) && file.to_string_lossy().ends_with("(deleted)"))
-}
-
 #[test]
 fn ctrl_c_in_the_midst_of_a_file_leaves_nothing() {
     let place = tempfile::tempdir().unwrap();
@@ -165,16 +149,14 @@ fn ctrl_c_in_the_midst_of_a_file_leaves_nothing() {
             .stdout(std::process::Stdio::null())
             .spawn()
             .unwrap();
-        let (process, is_draft) = (child.id(), |name: &String| name.starts_with(".x."));
-        let begun = || names(place.path()).iter().any(is_draft) || fills_a_file(process, place.path());
-        while !begun() && child.try_wait().unwrap().is_none() {
+        while !fills_a_file(child.id(), place.path()) && child.try_wait().unwrap().is_none() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         let told = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).output();
         assert!(told.is_ok());
         // One that was done before the signal came proves nothing.
         let status = child.wait().unwrap();
-        assert!(!names(place.path()).iter().any(is_draft), "{:?}", names(place.path()));
+        assert!(!names(place.path()).iter().any(|name| name.starts_with('.')), "{:?}", names(place.path()));
         status.code() == Some(130) && !place.path().join("x").exists()
     });
     assert!(interrupted);

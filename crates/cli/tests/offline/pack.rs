@@ -1,6 +1,6 @@
 //! `kvmscope pack`, and evidence that comes as one file, as their users meet them.
 
-use crate::program::{ended, fixture};
+use crate::program::{ended, fills_a_file, fixture, names};
 use assert_cmd::Command;
 use std::fs::{self, File};
 use std::io::Write;
@@ -302,64 +302,25 @@ fn a_must_gathers_nodes_are_unpacked_along_with_it() {
     assert!(lines.contains(&how), "{how}: {directory}");
 }
 
-/// What lies in a directory, but for the program's temporary files.
-fn names(place: &Path) -> Vec<String> {
-    let entries = fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<String> = entries.filter(|name| name != "tmp").collect();
-    names.sort();
-    names
-}
-
-/// A link in a recording is the file of it that it leads to; what it leads to elsewhere is nobody's to send away, and not left out in silence.
-#[test]
-fn a_linked_trace_is_packed_and_one_from_elsewhere_is_refused_by_its_name() {
-    let place = tempfile::tempdir().unwrap();
-    let (web, bare) = (place.path().join("web"), place.path().join("bare.dat"));
-    fs::create_dir_all(web.join("L0")).unwrap();
-    fs::copy(fixture("nested-svm-toy/L0/trace.dat"), web.join("L0/kept.dat")).unwrap();
-    let link = |to: &str| {
-        let _ = fs::remove_file(web.join("L0/trace.dat"));
-        std::os::unix::fs::symlink(to, web.join("L0/trace.dat")).unwrap();
-    };
-    link("kept.dat");
-    answer(place.path(), &["pack", "web"]);
-    assert!(answer(place.path(), &["report", "web.kvmscope"]).contains("L0/trace.dat: recorded at L0"));
-    // Whoever names a link means what it leads to.
-    std::os::unix::fs::symlink("web/L0/kept.dat", &bare).unwrap();
-    answer(place.path(), &["pack", "bare.dat", "-o", "bare.kvmscope"]);
-    assert!(answer(place.path(), &["report", "bare.kvmscope"]).contains("recorded at L0"));
-    link(fixture("nested-svm-toy/L0/trace.dat").to_str().unwrap());
-    let (status, _, error) = kvmscope(place.path(), &["pack", "web", "-o", "elsewhere.kvmscope"]);
-    assert!(
-        status == 1 && error.contains("web/L0/trace.dat is a link that leads to no file of the recording"),
-        "{error}"
-    );
-    assert_eq!(names(place.path()), ["bare.dat", "bare.kvmscope", "web", "web.kvmscope"]);
-}
-
 /// Nothing lies under the final name, and what a killed program began does not outlive the next one that writes there.
 #[test]
 fn a_killed_pack_leaves_nothing_behind() {
     let place = tempfile::tempdir().unwrap();
-    fs::create_dir_all(place.path().join("web/L0")).unwrap();
-    // Takes longer to pack than to be killed, and no room on disk.
-    File::create(place.path().join("web/L0/trace.dat")).unwrap().set_len(64 << 30).unwrap();
-    fs::create_dir_all(place.path().join("small/L0")).unwrap();
-    fs::copy(fixture("nested-svm-toy/L0/trace.dat"), place.path().join("small/L0/trace.dat")).unwrap();
-    let program = assert_cmd::cargo::cargo_bin("kvmscope");
-    let mut pack = std::process::Command::new(program);
-    let mut pack = pack.args(["pack", "web", "-o", "ticket.kvmscope"]).current_dir(place.path()).spawn().unwrap();
-    let open = format!("/proc/{}/fd", pack.id());
-    let writes = |link: &Path| {
-        let name = link.to_string_lossy();
-        link.starts_with(place.path()) && (name.contains("(deleted)") || name.contains(".ticket.kvmscope."))
+    let trace = |name: &str| {
+        fs::create_dir_all(place.path().join(name).join("L0")).unwrap();
+        File::create(place.path().join(name).join("L0/trace.dat")).unwrap()
     };
-    while !fs::read_dir(&open).unwrap().flatten().any(|file| fs::read_link(file.path()).is_ok_and(|to| writes(&to))) {
+    // Takes longer to pack than to be killed, and no room on disk.
+    trace("web").set_len(64 << 30).unwrap();
+    trace("small").write_all(b"few").unwrap();
+    let mut pack = std::process::Command::new(env!("CARGO_BIN_EXE_kvmscope"));
+    let mut pack = pack.args(["pack", "web", "-o", "ticket.kvmscope"]).current_dir(place.path()).spawn().unwrap();
+    while !fills_a_file(pack.id(), place.path()) {
         assert!(pack.try_wait().unwrap().is_none(), "it ended before it was killed");
     }
     pack.kill().unwrap();
     pack.wait().unwrap();
     assert!(!place.path().join("ticket.kvmscope").exists());
     answer(place.path(), &["pack", "small"]);
-    assert_eq!(names(place.path()), ["small", "small.kvmscope", "web"]);
+    assert_eq!(names(place.path()), ["small", "small.kvmscope", "tmp", "web"]);
 }

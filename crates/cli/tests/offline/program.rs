@@ -28,3 +28,21 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
 pub(crate) fn fixture_named(name: &str) -> String {
     fixture(name).to_str().unwrap().to_owned()
 }
+
+/// Names of everything in `directory`, hidden files too.
+pub(crate) fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Whether a process has a file without a name open in a directory, or a hidden one.
+pub(crate) fn fills_a_file(process: u32, directory: &Path) -> bool {
+    let files = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    files.filter_map(|file| std::fs::read_link(file.path()).ok()).any(|file| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        file.starts_with(directory) && (name.starts_with('.') || name.ends_with("(deleted)"))
+    })
+}
