@@ -11,6 +11,7 @@ use base::number::{bytes, duration};
 use base::{Cell, Cost, CostKind, Severity, Table, TableSpec, shown, table};
 use facts::migrations::Migration;
 use facts::rule::Hit;
+use host::migrated::account::By;
 
 /// Migrations that had not ended when they were looked at.
 pub(super) const PACE: TableSpec = table! {
@@ -161,16 +162,27 @@ pub(super) const RULES: &[Rule] = &[Rule {
     looks_at: "Whether a migration that is under way dirties as much memory as it sends.",
     why: "Each pass sends what the guest dirtied in the one before. Where it dirties as fast as is sent, passes do not shrink, and QEMU never stops the guest \
           by itself. The ways out stand in the order in which to try them: each costs more than the one before.",
-    fix: &[
-        "virsh migrate-getspeed DOMAIN   # by libvirt; without it, in QEMU's monitor: info migrate_parameters, migrate_set_parameter, migrate_start_postcopy, migrate_cancel. Is it a limit that somebody set? virsh migrate-setspeed DOMAIN MIB_PER_SECOND raises it; price: the link",
-        "virsh qemu-monitor-command DOMAIN --hmp 'migrate_set_parameter cpu-throttle-increment 20'   # only where it was begun with --auto-converge; price: the guest's time; undo: 10",
-        "virsh migrate-postcopy DOMAIN   # only where it was begun with --postcopy; price: the guest waits for pages, and a failure of either host loses it; no undo",
-        "virsh domjobabort DOMAIN   # and begin again with --auto-converge or --postcopy; price: what was sent",
-        "virsh migrate-setmaxdowntime DOMAIN MILLISECONDS   # last: price: the guest is dark for so long; undo: 300",
-    ],
     source: "docs/migration.md, \"When it never ends\"; virsh(1), libvirt 9.0; migration_iteration_run in migration/migration.c, QEMU 7.2",
     ..Rule::checked_by(never_ends)
 }];
+
+/// The ways out in the order in which to try them, with price and undo, by libvirt.
+const BY_LIBVIRT: [&str; 5] = [
+    "virsh migrate-getspeed DOMAIN   # is it a limit that somebody set? virsh migrate-setspeed DOMAIN MIB_PER_SECOND raises it; price: the link",
+    "virsh qemu-monitor-command DOMAIN --hmp 'migrate_set_parameter cpu-throttle-increment 20'   # only where it was begun with --auto-converge; price: the guest's time; undo: 10",
+    "virsh migrate-postcopy DOMAIN   # only where it was begun with --postcopy; price: the guest waits for pages, and a failure of either host loses it; no undo",
+    "virsh domjobabort DOMAIN   # and begin again with --auto-converge or --postcopy; price: what was sent",
+    "virsh migrate-setmaxdowntime DOMAIN MILLISECONDS   # last: price: the guest is dark for so long; undo: 300",
+];
+
+/// The same in QEMU's monitor (hmp-commands.hx, QEMU 7.2), which each manager has its own way to.
+const IN_MONITOR: [&str; 5] = [
+    "info migrate_parameters   # in QEMU's monitor, as all below (Proxmox: qm monitor VMID): is max-bandwidth a limit that somebody set? migrate_set_parameter max-bandwidth BYTES raises it; price: the link",
+    "migrate_set_capability auto-converge on   # price: the guest's time; undo: off; where it is on already: migrate_set_parameter cpu-throttle-increment 20, undo: 10",
+    "migrate_start_postcopy   # only where it was begun with the capability postcopy-ram on; price: the guest waits for pages, and a failure of either host loses it; no undo",
+    "migrate_cancel   # and begin again with migrate_set_capability auto-converge on, or postcopy-ram on; price: what was sent",
+    "migrate_set_parameter downtime-limit MILLISECONDS   # last: price: the guest is dark for so long; undo: 300",
+];
 
 fn never_ends((run, migration, _): Run<'_>) -> Option<Hit> {
     let pace = Pace::of(migration).filter(|pace| pace.ends() == Ends::No)?;
@@ -183,10 +195,17 @@ fn never_ends((run, migration, _): Run<'_>) -> Option<Hit> {
     let seen = format!("{} left", pace.left.map_or_else(|| "an unknown amount".to_owned(), |left| bytes(left as f64)));
     let mut hit = Hit::new(format!("run {run}"), Severity::High, title)
         .with(base::Evidence::in_table(seen, "migration.pace").key("run", run.to_string()));
+    // Rounded up: a little less would not do.
+    let dark_ms =
+        pace.dark_now_ns().map_or_else(|| "MILLISECONDS".to_owned(), |ns| format!("{:.0}", (ns / 1e6).floor() + 1.0));
+    // Whoever asks QEMU's monitor itself answers there, too.
+    let ways_out = match migration.by {
+        Some(By::Monitor | By::Proxmox) => IN_MONITOR,
+        _ => BY_LIBVIRT,
+    };
+    hit.fix.extend(ways_out.iter().map(|line| line.replace("MILLISECONDS", &dark_ms)));
     if let Some(dark_ns) = pace.dark_now_ns() {
         hit.cost = Cost::of(CostKind::Measured, dark_ns, "ns of dark time, to send what is left");
-        // Rounded up: a little less would not do.
-        hit = hit.filling("MILLISECONDS", format!("{:.0}", (dark_ns / 1e6).floor() + 1.0));
     }
     Some(hit)
 }
@@ -195,7 +214,6 @@ fn never_ends((run, migration, _): Run<'_>) -> Option<Hit> {
 mod tests {
     use super::*;
     use facts::migrations::Poll;
-    use host::migrated::account::By;
 
     fn active(dirty_pages_per_s: Option<u64>, sent: Option<f64>) -> Migration {
         let poll = Poll {
@@ -207,6 +225,23 @@ mod tests {
             ..Poll::default()
         };
         Migration { polls: vec![(0, poll)], by: Some(By::Monitor), ..Migration::default() }
+    }
+
+    #[test]
+    fn commands_are_of_whoever_was_asked() {
+        let of = |by: By| {
+            let migration = Migration { by: Some(by), ..active(Some(67_551), None) };
+            never_ends((0, &migration, &Default::default())).unwrap().fix
+        };
+        let (libvirt, monitor) = (of(By::Libvirt), of(By::Monitor));
+        assert!(libvirt.iter().all(|line| line.starts_with("virsh ")), "{libvirt:?}");
+        assert!(!monitor.iter().any(|line| line.contains("virsh")), "{monitor:?}");
+        for (lines, last) in [
+            (libvirt, "virsh migrate-setmaxdowntime DOMAIN 10673 "),
+            (monitor, "migrate_set_parameter downtime-limit 10673 "),
+        ] {
+            assert!(lines[4].starts_with(last), "{lines:?}");
+        }
     }
 
     #[test]
