@@ -37,6 +37,11 @@ impl Level {
     pub fn place(self) -> String {
         if self == Level::Below { self.to_string() } else { format!("at {self}") }
     }
+
+    /// What stands before commands that are to be run there: `at L0, run`; `run` where nobody knows the level.
+    pub fn run(self) -> String {
+        if self == Level::Unknown { "run".to_owned() } else { format!("{}, run", self.place()) }
+    }
 }
 
 impl fmt::Display for Level {

@@ -164,6 +164,14 @@ pub struct Identity {
 }
 
 impl Recording {
+    /// ` on L1`, behind who did something there; nothing where one machine alone was looked at and nobody gave its level.
+    pub fn on(&self, machine: &str) -> String {
+        match self.machines.as_slice() {
+            [only] if only.level == 0 && only.id == Machine::RECORDED => String::new(),
+            _ => format!(" on {machine}"),
+        }
+    }
+
     /// Opens what the user named: a recording's directory, with or without its manifest, a CTF trace's directory, or
     /// a bare file, which is taken as recorded at L0.
     ///

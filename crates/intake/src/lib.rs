@@ -12,12 +12,14 @@
 
 mod commands;
 mod excerpt;
+mod guest;
 mod normal;
 mod recordings;
 mod results;
 mod signs;
 mod split;
 
+pub use guest::Guest;
 pub use normal::{Line, Normal};
 pub use recordings::{Brought, open, told};
 pub use split::{Kind, Piece, Split, split};

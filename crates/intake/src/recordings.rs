@@ -1,11 +1,12 @@
 //! Pieces of a text become recordings: one for each run, with the pieces as parts.
 
+use crate::guest::Guest;
 use crate::normal::{Line, Normal, letters};
 use crate::split::{Kind, Piece, Split, split};
 use base::number::counted;
 use base::recording::result_file::LOOKED_AT;
 use base::recording::{Machine, Part, PartKind, PartState, Recording, Shown};
-use base::{Problem, files};
+use base::{Level, Problem, files};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -48,7 +49,7 @@ pub fn told(path: &Path) -> io::Result<Option<Split>> {
 pub fn open(path: &Path, name: &Path, scratch: &Path) -> io::Result<Option<Brought>> {
     let Some(split) = told(path)? else { return Ok(None) };
     let is_whole = !split.changed && split.pieces.len() == 1 && split.rest.is_empty() && split.commands.is_empty();
-    if split.pieces.is_empty() || is_whole && opens_as(path, part_kind(split.pieces[0].kind)) {
+    if split.pieces.is_empty() || is_whole && split.guest.is_none() && opens_as(path, part_kind(split.pieces[0].kind)) {
         return Ok(None);
     }
     let recordings = made(&split, path, name, scratch)?;
@@ -93,11 +94,16 @@ fn is_of_one_run(piece: &Piece) -> bool {
 fn made(split: &Split, path: &Path, name: &Path, scratch: &Path) -> io::Result<Vec<Recording>> {
     let runs = runs(&split.pieces);
     let is_only = runs.len() == 1;
+    // A guest is one level above the machine that runs it, however many there are below, unless somebody says which it is.
+    let machine = match split.guest {
+        Some(Guest { level, .. }) => Machine { id: Level::At(level).to_string(), level, ..Machine::default() },
+        None => Machine::default(),
+    };
     let mut recordings = Vec::new();
     for (run, number) in runs.iter().zip(1..) {
         let mut recording = Recording::of_nothing(concat!("kvmscope ", env!("CARGO_PKG_VERSION")));
         recording.tool = None;
-        recording.machines.push(Machine::default());
+        recording.machines.push(machine.clone());
         for (piece, place) in run.iter().zip(1..) {
             let lines = piece.range();
             let called = match is_only || piece.kind == Kind::Machine {
@@ -115,7 +121,7 @@ fn made(split: &Split, path: &Path, name: &Path, scratch: &Path) -> io::Result<V
             }));
             recording.parts.push(Part {
                 path: place.clone(),
-                machine: Machine::RECORDED.to_owned(),
+                machine: machine.id.clone(),
                 kind: part_kind(piece.kind),
                 clock: None,
                 state: PartState::Complete,
@@ -124,13 +130,22 @@ fn made(split: &Split, path: &Path, name: &Path, scratch: &Path) -> io::Result<V
         }
         recordings.push(recording);
     }
+    let of_guest = split.guest.map(|Guest { line, .. }| {
+        let (file, id) = (name.display().to_string(), &machine.id);
+        Problem::remark(
+            file.clone(),
+            "",
+            "",
+            format!("{file}: line {line} says that it is of a guest, which is called {id}"),
+        )
+    });
     let crowded = split.is_crowded.then(|| {
         let (file, most) = (name.display().to_string(), crate::split::MOST_PIECES);
         let text = format!("{file}: it has more than {most} pieces, and the rest was not read; split the file");
         Problem::remark(file, "fewer pieces", "more", text)
     });
     if let Some(last) = recordings.last_mut() {
-        last.problems.extend(left(&split.rest, name).into_iter().chain(crowded));
+        last.problems.extend(left(&split.rest, name).into_iter().chain(of_guest).chain(crowded));
     }
     Ok(recordings)
 }

@@ -88,7 +88,7 @@ const OF_DEBUGFS: &str = "/sys/kernel/debug/kvm/";
 /// The head of such a text, or a row of `perf kvm stat` without one.
 fn is_counts(text: &str) -> bool {
     const HEADS: [&str; 4] =
-        ["kvm statistics - summary", "Performance counter stats for", "Analyze events for", "Total Samples:"];
+        ["kvm statistics - ", "Performance counter stats for", "Analyze events for", "Total Samples:"];
     let text = text.trim();
     HEADS.iter().any(|head| text.starts_with(head))
         || text.contains("VM-EXIT") && text.contains("Samples")

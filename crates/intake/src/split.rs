@@ -7,6 +7,7 @@
 //! own words stand.
 
 use crate::commands::{is_key, typed};
+use crate::guest::{self, Guest};
 use crate::normal::{Line, Normal, joined};
 use crate::{excerpt, results, signs};
 use base::recording::ResultFile;
@@ -60,12 +61,14 @@ pub struct Piece {
 pub struct Split {
     /// In the order of the text.
     pub pieces: Vec<Piece>,
-    /// What somebody typed, and marks that lines were left out.
+    /// What somebody typed, marks that lines were left out, and who says that it is of a guest.
     pub commands: Vec<Line>,
     /// Lines that nobody reads.
     pub rest: Vec<Line>,
     /// Whether any line is read otherwise than it stands in the file.
     pub changed: bool,
+    /// The guest that all of it is of, where a line says so.
+    pub guest: Option<Guest>,
     /// There are more pieces than are told apart.
     pub is_crowded: bool,
 }
@@ -106,7 +109,9 @@ pub(crate) const MOST_PIECES: usize = 64;
 /// Splits a text.
 pub fn split(normal: Normal) -> Split {
     let Normal { lines, changed } = normal;
-    let mut cut = Cutting { taken: vec![false; lines.len()], lines, split: Split { changed, ..Split::default() } };
+    let guest = guest::told(&lines);
+    let mut cut =
+        Cutting { taken: vec![false; lines.len()], lines, split: Split { changed, guest, ..Split::default() } };
     let mut refused = Refused::default();
     cut.each(|lines, at| {
         let (kind, end) = result(lines, at, &mut refused)?;
@@ -202,7 +207,8 @@ impl Cutting {
             }
             // What was typed, and marks that something was left out, are no output that is lost.
             let is_cut = trace::text::told(&line.text) == trace::text::Told::Cut;
-            match typed(&line.text).is_some() || is_key(&line.text) || is_cut {
+            let is_used = split.guest.is_some_and(|guest| guest.line == line.number);
+            match typed(&line.text).is_some() || is_key(&line.text) || is_cut || is_used {
                 true => split.commands.push(line),
                 false => split.rest.push(line),
             }

@@ -40,6 +40,8 @@ pub struct Machine {
     pub domains: Vec<Domain>,
     pub nics: Vec<Nic>,
     pub irqs: Vec<Irq>,
+    /// Interrupts of each CPU's own timer, a second.
+    pub timer_interrupts: Option<Fact<BTreeMap<u32, f64>>>,
     /// Channels of Hyper-V's VMBus, which interrupt a CPU each.
     pub channels: Vec<Channel>,
     pub switch: Switch,
@@ -301,6 +303,12 @@ impl Machine {
     /// Threads of a VM.
     pub fn threads_of<'a>(&'a self, vm: &'a str) -> impl Iterator<Item = &'a Thread> {
         self.threads.iter().filter(move |thread| thread.vm.as_deref() == Some(vm))
+    }
+
+    /// Whether anything here is only where VMs run: then it is their host.
+    pub fn runs_vms(&self) -> bool {
+        let is_of_vms = |thread: &Thread| thread.vm.is_some() || thread.role != Role::Other;
+        !self.domains.is_empty() || self.threads.iter().any(is_of_vms) || self.switch != Switch::default()
     }
 
     /// Whether anything was told at all.

@@ -73,7 +73,7 @@ fn card(finding: &Finding, out: &mut String) -> std::fmt::Result {
         writeln!(out, "<dt>why</dt><dd>{}</dd>", Safe(&finding.why))?;
     }
     if !finding.fix.is_empty() {
-        commands(&format!("{}, run", finding.level.place()), &finding.fix, out)?;
+        commands(&finding.level.run(), &finding.fix, out)?;
         writeln!(out, "<dt>needs</dt><dd>{}</dd>", Safe(finding.needs.words()))?;
     }
     if !finding.undo.is_empty() {

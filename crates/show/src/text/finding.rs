@@ -64,7 +64,7 @@ pub(super) fn render(finding: &Finding, room: usize, out: &mut Lines) {
     if !finding.why.is_empty() {
         said.prose("why", &finding.why);
     }
-    said.commands(&format!("{}, run", finding.level.place()), &finding.fix);
+    said.commands(&finding.level.run(), &finding.fix);
     if !finding.fix.is_empty() {
         // What only asks again needs nothing to take effect.
         if !finding.fix.iter().all(|line| line.starts_with("kvmscope ")) {

@@ -22,7 +22,7 @@ pub(crate) fn check(models: &[Model], wishes: &Wishes) -> Result<(), Error> {
         let instead = instead(name, named.chain(KINDS.iter().copied()));
         return Err(Error::NoSuch(format!("--keep {name}: no domain, NIC or interrupt has this name; {instead}")));
     }
-    let of_host = models.iter().find(|model| model.level == base::Level::L0);
+    let of_host = models.iter().find(|model| matches!(model.level, base::Level::L0 | base::Level::Unknown));
     let online = of_host.map_or(0, |model| model.machine.topology.online.len());
     if let Some(asked) = wishes.polling.as_ref().filter(|asked| online > 0 && asked.threads as usize > online) {
         let (threads, from) = (asked.threads, &asked.from);

@@ -39,7 +39,10 @@ pub fn build(input: &Input, wishes: &Wishes) -> (Vec<Model>, Vec<Problem>) {
             ([], false) => paste::read(&notes),
             (samples, _) => Machine::of_snapshots(samples),
         };
-        models.push(model(Level::At(machine.level), &machine.id, facts, pasted, wishes));
+        let has_trace = recording.parts.iter().any(|part| part.kind.is_trace());
+        let is_told = !pasted || has_trace || machine.level > 0 || recording.machines.len() > 1 || facts.runs_vms();
+        let level = if is_told { Level::At(machine.level) } else { Level::Unknown };
+        models.push(model(level, &machine.id, facts, pasted, wishes));
     }
     models.retain(|model| !model.machine.is_empty());
     (models, problems)
@@ -47,7 +50,7 @@ pub fn build(input: &Input, wishes: &Wishes) -> (Vec<Model>, Vec<Problem>) {
 
 pub fn model(level: Level, id: &str, machine: Machine, pasted: bool, wishes: &Wishes) -> Model {
     // Who asks for polling threads means the host itself.
-    let of_host = (level == Level::L0).then(|| wishes.polling.clone()).flatten();
+    let of_host = matches!(level, Level::L0 | Level::Unknown).then(|| wishes.polling.clone()).flatten();
     let proposal = Proposal::of(&machine, &Wishes { polling: of_host, ..wishes.clone() });
     let verdicts = Verdicts::of(&machine);
     Model { id: id.to_owned(), level, machine, proposal, verdicts, pasted }

@@ -9,7 +9,7 @@ use ::host::machine::{Domain, NAMED_OR_HOST_MODEL, NicKind, Role, Thread, Topolo
 use base::in_order;
 use base::number::{duration, list, many};
 use base::shell::quoted;
-use base::{CpuSet, Section, Severity, Unknown};
+use base::{CpuSet, Level, Section, Severity, Unknown};
 use facts::{Answer, Case, Error};
 
 /// The question this folder answers.
@@ -82,7 +82,9 @@ fn about(model: &Model) -> Vec<String> {
         ),
         false => "no process was read, so its VMs are not known".to_owned(),
     };
-    let mut lines = vec![format!("{}: {cpus}; {vms}", model.id)];
+    // Of which level a text is that shows neither VMs nor a hypervisor below, nobody told.
+    let whose = if model.level == Level::Unknown { String::new() } else { format!("{}: ", model.id) };
+    let mut lines = vec![format!("{whose}{cpus}; {vms}")];
     if let Some(span) = machine.span_ns {
         let (appeared, vanished) = machine.passing;
         lines.push(format!(
@@ -101,8 +103,7 @@ fn about(model: &Model) -> Vec<String> {
         let again =
             run.retransmits.map_or(String::new(), |count| format!(", {} retransmitted", many(count, "segment")));
         lines.push(format!(
-            "{}: iperf3 measured {:.3} Gbit/s{way}{streams} over {:.0} s{again} ({})",
-            model.id,
+            "{whose}iperf3 measured {:.3} Gbit/s{way}{streams} over {:.0} s{again} ({})",
             run.bits_per_s.value / 1e9,
             run.seconds,
             run.bits_per_s.place
@@ -153,7 +154,16 @@ fn summary(models: &[Model], section: &Section) -> String {
         });
         let carried: Vec<String> = carried.collect();
         let carried = (!carried.is_empty()).then(|| format!("iperf3 measured {}. ", list(&carried)));
-        return format!("{}{}{}", of_host.unwrap_or_default(), carried.unwrap_or_default(), no_vm(models));
+        let told = format!("{}{}", of_host.unwrap_or_default(), carried.unwrap_or_default());
+        return match (
+            models.iter().any(|model| model.pasted) && !models.iter().any(shows_work),
+            section.findings.first(),
+        ) {
+            (false, _) => format!("{told}{}", no_vm(models)),
+            (true, _) if !told.is_empty() => told.trim_end().to_owned(),
+            (true, Some(first)) => format!("{}.", sentence_case(&first.title)),
+            (true, None) => "What the text tells stands below; no rule finds anything wrong in it.".to_owned(),
+        };
     }
     let mut sentences = Vec::new();
     match worst {
@@ -218,11 +228,34 @@ fn untold(models: &[Model]) -> String {
 fn sentence_case(title: &str) -> String {
     let first = title.split_whitespace().next().unwrap_or_default();
     let is_word = first.bytes().all(|byte| byte.is_ascii_lowercase());
-    let articles = ["a", "the", "tasks", "pages", "steal", "time", "threads", "memory", "interrupts", "kernel", "disk"];
+    let articles = [
+        "a",
+        "the",
+        "tasks",
+        "pages",
+        "steal",
+        "time",
+        "threads",
+        "memory",
+        "interrupts",
+        "kernel",
+        "disk",
+        "isolated",
+    ];
     match is_word && articles.contains(&first) {
         true => format!("{}{}", first[..1].to_uppercase(), &title[1..]),
         false => title.to_owned(),
     }
+}
+
+/// Whether it shows cores or what runs on all CPUs, which asks who takes them; a card or interrupts ask nothing of VMs, nor does a guest.
+fn shows_work(model: &Model) -> bool {
+    let machine = &model.machine;
+    let is_guest = model.level > Level::L0 && model.level != Level::Unknown;
+    let shows_cores = !machine.topology.cpus.is_empty() && !machine.topology.cores_unknown;
+    let is_silent =
+        !shows_cores && machine.screens.is_empty() && machine.cpu_use.is_empty() && machine.total_use.is_empty();
+    !is_guest && !is_silent
 }
 
 /// Why there is nothing to say of VMs: only who saw all processes knows that there is none.
@@ -244,14 +277,15 @@ fn unknown(model: &Model) -> Vec<Unknown> {
     let mut say = |what: &str, amount: Option<f64>, unit: &str, text: String| {
         unknown.push(Unknown { what: what.to_owned(), amount, unit: unit.to_owned(), text });
     };
-    // Without topology nothing can be placed, so this comes first.
-    if machine.topology.cores_unknown {
+    // Without topology nothing can be placed, so this comes first; without VMs nobody asks for a place.
+    let is_asked = !model.pasted || !machine.domains.is_empty() || shows_work(model);
+    if is_asked && machine.topology.cores_unknown {
         let text = "Which CPUs share a core is unknown, so no placement was computed; also paste `lscpu -e`.";
         say("cores", None, "", text.to_owned());
-    } else if model.pasted && machine.topology.cpus.is_empty() {
+    } else if is_asked && model.pasted && machine.topology.cpus.is_empty() {
         let text = "The CPUs, cores and nodes are unknown, so no placement was computed; also paste `lscpu -e`.";
         say("topology", None, "", text.to_owned());
-    } else if model.pasted && machine.topology.nodes().is_empty() {
+    } else if is_asked && model.pasted && machine.topology.nodes().is_empty() {
         let text = "Which NUMA node each CPU is on is unknown; also paste `lscpu -e=CPU,CORE,SOCKET,NODE`.";
         say("nodes", None, "", text.to_owned());
     }

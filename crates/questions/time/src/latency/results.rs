@@ -47,17 +47,17 @@ fn measured(case: &Case, file: &SampleFile) -> String {
     };
     let said = file.said.as_ref().map_or(String::new(), |said| format!(" {said}."));
     let analysis = format!("{said}{analysis}");
-    let machine = &file.machine;
+    let on = case.input().recording.on(&file.machine);
     if let Some(nothing) = file.nothing.as_ref().filter(|_| count == 0) {
-        return format!("{program} on {machine} {nothing} ({path}).");
+        return format!("{program}{on} {nothing} ({path}).");
     }
     match (count, longest.is_some()) {
-        (0, true) => format!("The longest latency that {program} measured on {machine} is {of} ({path}).{analysis}"),
-        (0, false) => format!("{program} on {machine} measured nothing ({path})."),
+        (0, true) => format!("The longest latency that {program} measured{on} is {of} ({path}).{analysis}"),
+        (0, false) => format!("{program}{on} measured nothing ({path})."),
         (_, true) => {
-            format!("{program} on {machine} measured {}, the longest of {of} ({path}).{analysis}", many(count, what))
+            format!("{program}{on} measured {}, the longest of {of} ({path}).{analysis}", many(count, what))
         }
-        (_, false) => format!("{program} on {machine} measured {} ({path}).{analysis}", many(count, what)),
+        (_, false) => format!("{program}{on} measured {} ({path}).{analysis}", many(count, what)),
     }
 }
 
