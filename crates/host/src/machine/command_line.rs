@@ -4,6 +4,7 @@
 //! ```text
 //! -smp 4,sockets=1,cores=2,threads=2    -m 4G    -cpu host    -object iothread,id=io0
 //! -netdev tap,id=n0,vhost=on,queues=2   -device virtio-net-pci,netdev=n0     or JSON: -netdev {"type":"tap",..}
+//! -blockdev {"node-name":"s",..,"cache":{"direct":true}}   -blockdev {"node-name":"f","file":"s",..}   -device virtio-blk-pci,drive=f
 //! ```
 //! Options: qemu(1) 7.2; a comma in a value is doubled (docs/system/invocation, "QemuOpts"). Libvirt writes JSON since 8.0.
 
@@ -19,7 +20,7 @@ pub(crate) type Keys = BTreeMap<String, String>;
 pub(crate) fn domain_of(command: &str, name: &str, place: &str) -> Domain {
     let mut domain = Domain { name: name.to_owned(), by_command: !command.is_empty(), ..Domain::default() };
     let options = options_of(command);
-    let devices: Vec<&Keys> = options.iter().filter(|(option, _)| *option == "device").map(|(_, keys)| keys).collect();
+    let drives = Drives::of(&options);
     for (option, keys) in &options {
         let of = |key: &str| keys.get(key).map(String::as_str);
         let kind = of("type").or(of("driver")).or(of("qom-type")).unwrap_or_default();
@@ -43,8 +44,10 @@ pub(crate) fn domain_of(command: &str, name: &str, place: &str) -> Domain {
                 let policy = of("policy").unwrap_or("default").to_owned();
                 domain.memory_nodes = nodes.map(|nodes| (nodes, policy)).or_else(|| domain.memory_nodes.take());
             }
-            "netdev" => domain.interfaces.extend(interface(keys, kind, &devices, place)),
-            "drive" if of("if") != Some("none") || of("file").is_some() => domain.disks.extend(disk(keys, place)),
+            "netdev" => domain.interfaces.extend(interface(keys, kind, &drives.devices, place)),
+            "drive" if of("if") != Some("none") || of("file").is_some() => {
+                domain.disks.extend(disk(keys, place).map(|disk| drives.seen_by_guest(disk, of("id"))));
+            }
             "device" if kind == "vfio-pci" => {
                 let address = of("host").unwrap_or_default();
                 let address =
@@ -52,6 +55,7 @@ pub(crate) fn domain_of(command: &str, name: &str, place: &str) -> Domain {
                 domain.host_devices.push(Fact::new(address, place));
             }
             "device" if kind == "usb-tablet" => domain.unused.push(Fact::new("USB tablet".to_owned(), place)),
+            "device" => domain.disks.extend(drives.disk(keys, kind, place)),
             _ => {}
         }
     }
@@ -64,18 +68,26 @@ pub(crate) fn options_of(command: &str) -> Vec<(&str, Keys)> {
     arguments.windows(2).filter_map(|pair| Some((pair[0].strip_prefix('-')?, keys(pair[1])))).collect()
 }
 
-/// `key=value,..` or a JSON object; values within values are left alone.
+/// `key=value,..` or a JSON object; of objects within it as `outer.key`, the way both forms call it. Lists are left alone.
 fn keys(text: &str) -> Keys {
-    if let Ok(Value::Object(object)) = serde_json::from_str::<Value>(text) {
-        let plain = |value: &Value| match value {
-            Value::String(text) => Some(text.clone()),
-            Value::Bool(on) => Some(if *on { "on" } else { "off" }.to_owned()),
-            Value::Number(number) => Some(number.to_string()),
-            _ => None,
-        };
-        return object.iter().filter_map(|(key, value)| Some((key.clone(), plain(value)?))).collect();
-    }
     let mut keys = Keys::new();
+    if let Ok(Value::Object(object)) = serde_json::from_str::<Value>(text) {
+        let mut inner: Vec<(String, Value)> = object.into_iter().collect();
+        while let Some((key, value)) = inner.pop() {
+            let plain = match value {
+                Value::Object(object) => {
+                    inner.extend(object.into_iter().map(|(name, value)| (format!("{key}.{name}"), value)));
+                    continue;
+                }
+                Value::String(text) => text,
+                Value::Bool(on) => if on { "on" } else { "off" }.to_owned(),
+                Value::Number(number) => number.to_string(),
+                Value::Null | Value::Array(_) => continue,
+            };
+            keys.insert(key, plain);
+        }
+        return keys;
+    }
     for part in text.replace(",,", "\u{1}").split(',') {
         let (key, value) = part.split_once('=').unwrap_or(("type", part));
         // Only what stands first may leave out its key; `on` later is a switch.
@@ -157,6 +169,107 @@ fn interface(keys: &Keys, kind: &str, devices: &[&Keys], place: &str) -> Option<
     })
 }
 
+/// The devices that a guest sees of block devices, the nodes they are made of, and the iothreads.
+struct Drives<'a> {
+    /// By `node-name`.
+    nodes: BTreeMap<&'a str, &'a Keys>,
+    devices: Vec<&'a Keys>,
+    /// Ids of iothreads, in their order.
+    threads: Vec<&'a str>,
+    is_q35: bool,
+}
+
+/// Nodes below one another; QEMU has two or three.
+const MOST_NODES: usize = 8;
+
+impl<'a> Drives<'a> {
+    fn of(options: &'a [(&'a str, Keys)]) -> Self {
+        let named = |wanted: &'static [&str]| {
+            options.iter().filter(|(option, _)| wanted.contains(option)).map(|(_, keys)| keys)
+        };
+        let kind = |keys: &Keys| keys.get("type").or(keys.get("qom-type")).cloned().unwrap_or_default();
+        let threads = named(&["object"]).filter(|keys| kind(keys) == "iothread");
+        Self {
+            nodes: named(&["blockdev"]).filter_map(|keys| Some((keys.get("node-name")?.as_str(), keys))).collect(),
+            devices: named(&["device"]).collect(),
+            threads: threads.filter_map(|keys| Some(keys.get("id")?.as_str())).collect(),
+            is_q35: named(&["machine", "M"]).any(|keys| kind(keys).contains("q35")),
+        }
+    }
+
+    /// The bus and the iothread of a device of that kind: its own, else its controller's, which its bus is named after.
+    fn bus(&self, device: &Keys, kind: &str) -> Option<(&'static str, Option<u32>)> {
+        let bus = match kind {
+            _ if kind.starts_with("virtio-blk") || kind.starts_with("vhost-user-blk") => "virtio",
+            "scsi-hd" | "scsi-block" => "scsi",
+            // AHCI and IDE have the same disks, and q35 calls the buses of its AHCI `ide.0`.
+            "ide-hd" if self.is_q35 || device.get("bus").is_some_and(|bus| !bus.starts_with("ide.")) => "sata",
+            "ide-hd" => "ide",
+            "usb-storage" => "usb",
+            "nvme" => "nvme",
+            _ => return None,
+        };
+        let controller = || {
+            let id = device.get("bus")?.rsplit_once('.')?.0;
+            self.devices.iter().find(|one| one.get("id").is_some_and(|known| known == id))?.get("iothread")
+        };
+        let thread = device.get("iothread").or_else(controller);
+        Some((bus, thread.and_then(|thread| self.number(thread))))
+    }
+
+    /// The number of an iothread: libvirt has it in the name, else it counts from 1.
+    fn number(&self, thread: &str) -> Option<u32> {
+        let told = thread.strip_prefix("iothread").and_then(|number| number.parse().ok());
+        told.or_else(|| Some(self.threads.iter().position(|known| *known == thread)? as u32 + 1))
+    }
+
+    /// The disk of a device whose `drive` is a node.
+    fn disk(&self, device: &Keys, kind: &str, place: &str) -> Option<Disk> {
+        let (bus, iothread) = self.bus(device, kind)?;
+        let top = self.nodes.get(device.get("drive")?.as_str())?;
+        let mut below = vec![*top];
+        while let Some(next) = below.last().and_then(|node| self.nodes.get(node.get("file")?.as_str()))
+            && below.len() < MOST_NODES
+        {
+            below.push(next);
+        }
+        // What is not a node of its own stands within the one above: `file.filename`.
+        let inner = |key: &str| below.iter().rev().find_map(|node| node.get(&format!("file.{key}")).or(node.get(key)));
+        let ignores_flushes = below.iter().any(|node| node.get("cache.no-flush").is_some_and(|on| on == "on"));
+        let is_direct = inner("cache.direct").map(|on| on == "on");
+        let writes_back = device.get("write-cache").is_none_or(|on| on != "off");
+        let cache = match (ignores_flushes, is_direct, writes_back) {
+            (true, ..) => Some("unsafe"),
+            (_, Some(true), true) => Some("none"),
+            (_, Some(true), false) => Some("directsync"),
+            (_, _, false) => Some("writethrough"),
+            (_, Some(false), true) => Some("writeback"),
+            (_, None, true) => None,
+        };
+        Some(Disk {
+            place: place.to_owned(),
+            target: device.get("id").or(device.get("drive"))?.clone(),
+            bus: Some(bus.to_owned()),
+            cache: cache.map(str::to_owned),
+            io: inner("aio").cloned(),
+            iothread,
+            format: top.get("driver").cloned(),
+            throttle: None,
+        })
+    }
+
+    /// A disk of `-drive` with the bus and the iothread of the device that has it.
+    fn seen_by_guest(&self, mut disk: Disk, id: Option<&str>) -> Disk {
+        let own = |device: &&&Keys| id.is_some() && device.get("drive").map(String::as_str) == id;
+        let device = self.devices.iter().find(own);
+        let kind = device.and_then(|device| device.get("type").or(device.get("driver")));
+        if let Some((bus, iothread)) = device.zip(kind).and_then(|(device, kind)| self.bus(device, kind)) {
+            (disk.bus, disk.iothread) = (Some(bus.to_owned()), iothread);
+        }
+        disk
+    }
+}
+
 fn disk(keys: &Keys, place: &str) -> Option<Disk> {
     let of = |key: &str| keys.get(key).cloned();
     Some(Disk {
@@ -201,6 +314,40 @@ mod tests {
         assert_eq!(domain.host_devices[0].value, "0000:04:10.1");
         assert!(domain.whole.is_none(), "nobody but libvirt's own XML says that there is no more");
         assert_eq!(domain_of("qemu\0-smp\0", "x", "p").vcpus, None);
+    }
+
+    #[test]
+    fn a_disk_is_a_device_and_the_nodes_below_it() {
+        let nodes = |direct: bool| {
+            format!(
+                "-blockdev\0{{\"driver\":\"host_device\",\"filename\":\"/dev/dm-1\",\"aio\":\"native\",\"node-name\":\"s\",\"cache\":{{\"direct\":{direct},\"no-flush\":false}}}}\0\
+                 -blockdev\0{{\"node-name\":\"f\",\"driver\":\"raw\",\"file\":\"s\"}}\0"
+            )
+        };
+        let of = |rest: &str| domain_of(&format!("qemu\0-object\0iothread,id=io-a\0{rest}"), "x", "p").disks;
+        let virtio = "-device\0virtio-blk-pci,drive=f,id=virtio-disk0,iothread=io-a\0";
+        let [disk] = &of(&(nodes(true) + virtio))[..] else { panic!("one disk") };
+        assert_eq!((disk.target.as_str(), disk.bus.as_deref()), ("virtio-disk0", Some("virtio")));
+        assert_eq!((disk.cache.as_deref(), disk.io.as_deref()), (Some("none"), Some("native")));
+        assert_eq!((disk.format.as_deref(), disk.iothread), (Some("raw"), Some(1)));
+        let cached = of(&(nodes(false) + &virtio.replace("virtio-blk-pci", "ide-hd,bus=ide.0")));
+        assert_eq!((cached[0].bus.as_deref(), cached[0].cache.as_deref()), (Some("ide"), Some("writeback")));
+        let plain = of(
+            "-blockdev\0driver=qcow2,node-name=f,file.driver=file,file.filename=/a,cache.direct=on,file.aio=io_uring\0\
+            -device\0virtio-scsi-pci,id=scsi0,iothread=io-a\0-device\0scsi-hd,drive=f,bus=scsi0.0,id=d,write-cache=off\0",
+        );
+        assert_eq!((plain[0].bus.as_deref(), plain[0].iothread), (Some("scsi"), Some(1)));
+        assert_eq!((plain[0].cache.as_deref(), plain[0].io.as_deref()), (Some("directsync"), Some("io_uring")));
+        assert_eq!(plain[0].format.as_deref(), Some("qcow2"));
+        let drive = of("-drive\0file=/a,if=none,id=d0,cache=none\0-device\0virtio-blk-pci,drive=d0\0");
+        assert_eq!(
+            (drive.len(), drive[0].bus.as_deref(), drive[0].cache.as_deref()),
+            (1, Some("virtio"), Some("none"))
+        );
+        assert!(
+            of("-blockdev\0{\"node-name\":\"a\",\"file\":\"a\"}\0-device\0scsi-hd,drive=a\0").len() == 1,
+            "a node below itself"
+        );
     }
 
     #[test]

@@ -232,6 +232,12 @@ pub const COMPLAINTS: &[ComplaintKind] = &[
         "grep -c -w -E 'vmx|svm' /proc/cpuinfo   # 0: switch it on in the firmware's setup, or in the VMM below",
     ),
     kind(
+        &["reason: oomkilled"],
+        true,
+        "a container reached its limit of memory and the kernel killed it: in a pod of virt-launcher that ends the VM",
+        "kubectl get vmi NAME -o yaml | grep -A8 resources   # the guest's memory and QEMU's own must fit into limits.memory; without that KubeVirt reckons it itself",
+    ),
+    kind(
         &["unhandled", "msr"],
         false,
         "a guest asks for a register that KVM does not have; each time costs an exit",

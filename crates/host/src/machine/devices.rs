@@ -42,6 +42,8 @@ pub struct Nic {
     pub rings: BTreeMap<String, (Fact<u32>, u32)>,
     /// What it counted (`ethtool -S`): the first look at it and the last.
     pub counters: Vec<Fact<BTreeMap<String, u64>>>,
+    /// Seconds between these two, where that was told.
+    pub counters_apart_s: Option<f64>,
 }
 
 /// What a network device is.

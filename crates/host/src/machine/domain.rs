@@ -57,6 +57,14 @@ pub struct Domain {
     pub proxmox: Option<u32>,
     /// Its namespace and name, where KubeVirt's own definition was read.
     pub kubevirt: Option<(String, String)>,
+    /// Fields of that definition by their paths below `spec.domain`: `cpu.dedicatedCpuPlacement`.
+    pub fields: BTreeMap<String, Fact<String>>,
+    /// Whether another object adds to that definition, or it is of one kind of machine (`spec.preference`).
+    pub is_completed: bool,
+    /// What its balloon says of its memory.
+    pub balloon: Option<Fact<Balloon>>,
+    /// What says that its memory is to be of small pages.
+    pub small_pages: Option<Fact<String>>,
     /// Names that OpenStack has for it and its flavour.
     pub nova: Option<Nova>,
     /// The file from which QEMU takes further options, as Incus and LXD start it.
@@ -75,6 +83,13 @@ pub struct Domain {
     pub unused: Vec<Fact<String>>,
     /// Devices of the host that were given to it: their places on the PCI bus, and where that stands.
     pub host_devices: Vec<Fact<String>>,
+}
+
+/// What a guest says of its own memory, in bytes (`virsh dommemstat`); swapped since it started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Balloon {
+    pub usable: Option<u64>,
+    pub swapped_out: Option<u64>,
 }
 
 /// What nova writes into a definition (`nova:instance` in `<metadata>`).
@@ -240,6 +255,10 @@ impl Domain {
         self.by_command |= told.by_command;
         replace(&mut self.proxmox, told.proxmox);
         replace(&mut self.kubevirt, told.kubevirt);
+        self.fields.extend(told.fields);
+        self.is_completed |= told.is_completed;
+        replace(&mut self.balloon, told.balloon);
+        replace(&mut self.small_pages, told.small_pages);
         replace(&mut self.nova, told.nova);
         replace(&mut self.read_config, told.read_config);
         replace(&mut self.windows, told.windows);

@@ -54,6 +54,8 @@ pub enum GaugeKind {
     Throttled,
     /// Waiting for a CPU, by all that a thread ran and waited since it began.
     Waited,
+    /// The same between two copies of these sums.
+    WaitedBetween,
 }
 
 impl GaugeKind {
@@ -80,7 +82,8 @@ impl GaugeKind {
             GaugeKind::HugeAnonymous => ("memory on transparent huge pages", "B"),
             GaugeKind::VcpuQuota => ("CPU time allowed", "CPUs"),
             GaugeKind::Throttled => ("throttled, of its periods", "share"),
-            GaugeKind::Waited => ("waiting for a CPU, of running and waiting", "share"),
+            GaugeKind::Waited => ("waiting for a CPU since it began, of running and waiting", "share"),
+            GaugeKind::WaitedBetween => ("waiting for a CPU between two copies, of running and waiting", "share"),
         }
     }
 }

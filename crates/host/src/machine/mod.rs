@@ -30,7 +30,7 @@ pub use command_line::NAMED_OR_HOST_MODEL;
 pub(crate) use command_line::domain_of;
 pub use complaint::{COMPLAINTS, Complaint, ComplaintKind};
 pub use devices::{Cgroup, Channel, Irq, Nic, NicKind, Quota, Steering, Throttled, Throughput};
-pub use domain::{Disk, Domain, GuestTopology, Interface, Nova};
+pub use domain::{Balloon, Disk, Domain, GuestTopology, Interface, Nova};
 pub use domain_xml::{Element, domains_of};
 pub use gauge::{Gauge, GaugeKind, Quoted};
 pub use groups::{Parting, is_within_group, parted, unit_of};

@@ -4,6 +4,7 @@
 //! libvirt 10.0.
 
 use super::{Pasted, Text};
+use crate::machine::{Balloon, Domain, Fact};
 use base::number::bytes;
 
 /// Values that are sizes, by the names that both commands have for them.
@@ -17,12 +18,35 @@ const OTHERS: &[&str] =
 /// Keeps one value of a guest.
 pub(super) fn value(name: &str, domain: &str, value: &str, place: String, pasted: &mut Pasted) {
     let what = format!("balloon.{name}");
+    // Without the command nobody knows whose it is.
+    if let Ok(kib) = value.parse::<u64>()
+        && !domain.is_empty()
+        && let Some(domain) = pasted.domain(domain)
+    {
+        note(domain, name, kib.saturating_mul(1_024), &place);
+    }
     match value.parse::<u64>() {
         Ok(kib) if SIZES.contains(&name) => pasted.quote(&what, domain, &bytes(kib as f64 * 1_024.0), place),
         Ok(seconds) if name.starts_with("last") => {
             pasted.quote(&what, domain, &format!("{seconds} s after 1970"), place);
         }
         _ => pasted.quote(&what, domain, value, place),
+    }
+}
+
+/// What the balloon leaves a guest, and how that gets by with it.
+fn note(domain: &mut Domain, name: &str, bytes: u64, place: &str) {
+    match name {
+        "maximum" => domain.memory_bytes = domain.memory_bytes.or(Some(bytes)),
+        "current" | "actual" => domain.current_memory_bytes = Some(bytes),
+        "usable" | "swap_out" => {
+            let told = domain.balloon.get_or_insert_with(|| Fact::new(Balloon::default(), place));
+            match name {
+                "usable" => told.value.usable = Some(bytes),
+                _ => told.value.swapped_out = Some(bytes),
+            }
+        }
+        _ => {}
     }
 }
 

@@ -22,9 +22,14 @@ pub(super) fn line(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let words: Vec<&str> = line.split_whitespace().collect();
     let with_values = words.iter().filter(|word| word.contains('=')).count();
     let is_known = |word: &&str| PARAMETERS.iter().any(|parameter| word.starts_with(parameter));
-    if !words.iter().any(is_known) || with_values * 2 <= words.len() {
+    if !words.iter().any(is_known) {
         return 0;
     }
+    let words = if with_values * 2 > words.len() { words } else { stated(line) };
+    if words.is_empty() {
+        return 0;
+    }
+    let line = &words.join(" ");
     let mut parameters: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for word in &words {
         let (name, value) = word.split_once('=').unwrap_or((word, "set"));
@@ -40,6 +45,20 @@ pub(super) fn line(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     1
 }
 
+/// Parameters in brackets behind words that say that they are in force: `CPU 2 and 3 are isolated (nohz_full=2,3 isolcpus=2,3)`.
+fn stated(line: &str) -> Vec<&str> {
+    let Some((before, inside)) = line.split_once('(') else { return Vec::new() };
+    let Some((inside, _)) = inside.split_once(')') else { return Vec::new() };
+    let says = |word: &str| ["is", "are", "booted", "runs"].contains(&word);
+    let doubts = |word: &str| {
+        ["not", "if", "should", "would", "tried", "without", "no"].contains(&word) || word.ends_with("n't")
+    };
+    let is_stated = before.split_whitespace().any(says) && !line.to_lowercase().split_whitespace().any(doubts);
+    let words: Vec<&str> = inside.split_whitespace().collect();
+    let is_parameter = |word: &&str| word.contains('=') && !word.ends_with('=');
+    if is_stated && words.iter().all(is_parameter) { words } else { Vec::new() }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::paste::read;
@@ -49,6 +68,7 @@ mod tests {
         for line in [
             "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro quiet isolcpus=managed_irq,domain,2-7 nohz_full=2-7 nosoftlockup",
             "`intel_iommu=on isolcpus=2-7 nohz_full=2-7 rcu_nocbs=2-7`",
+            "CPU 2 to 7 are isolated (nohz_full=2-7 isolcpus=2-7), the guest is pinned to them.",
             "GRUB_CMDLINE_LINUX=\"intel_iommu=on isolcpus=2-7 nohz_full=2-7\"",
         ] {
             let topology = read(&[("t".to_owned(), format!("# cat /proc/cmdline\n{line}\n"))]).topology;
@@ -59,7 +79,13 @@ mod tests {
 
     #[test]
     fn a_sentence_about_parameters_is_none() {
-        for line in ["I tried isolcpus=2-7 but it did not help", "isolcpus=2-7 is not set here", "", "a=1 b=2"] {
+        for line in [
+            "I tried isolcpus=2-7 but it did not help",
+            "isolcpus=2-7 is not set here",
+            "",
+            "it is better (isolcpus=2-7 nohz_full=2-7) if you ask me",
+            "a=1 b=2",
+        ] {
             let machine = read(&[("t".to_owned(), line.to_owned())]);
             assert!(machine.topology.isolated.is_none(), "{line}");
         }

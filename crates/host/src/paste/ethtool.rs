@@ -2,6 +2,7 @@
 //!
 //! Formats: ethtool 6.1, netlink/coalesce.c, netlink/features.c, netlink/channels.c, netlink/rings.c, ethtool.c (`do_gstats`); older versions print the same words.
 
+use super::clock::{ABOVE, When, is_moment};
 use super::{Pasted, Text};
 use crate::machine::Fact;
 use std::collections::BTreeMap;
@@ -113,38 +114,76 @@ fn limited(text: &Text<'_>, at: usize) -> (BTreeMap<String, Limited>, usize) {
 /// Counters of one device: those of mlx5 with 64 queues are some 4,000.
 const MOST_COUNTERS: usize = 16_384;
 
-/// `NIC statistics:` and the counters below it, or counters below the command, where `grep` took the head away.
+/// The cards whose counters the last command asked for, and where its last output ended.
+#[derive(Default)]
+pub(super) struct Asked {
+    cards: Vec<String>,
+    /// Looks at them since: a loop asks for each in turn.
+    looks: usize,
+    end: usize,
+    /// Of each card when the first look at it was, and the last.
+    when: BTreeMap<String, (When, Option<f64>)>,
+}
+
+impl Asked {
+    /// Takes what a command asks for; nothing, where it asks for no counters.
+    pub(super) fn note(&mut self, line: &str, at: usize) {
+        (self.cards, self.looks, self.end) = (asked(line), 0, at + 1);
+    }
+}
+
+/// `NIC statistics:` and the counters below it, or counters below the command, where `grep` took the head away; a loop prints both again,
+/// maybe behind a date.
 pub(super) fn statistics(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
-    let is_head = text.at(at) == "NIC statistics:";
     let counter = |line: usize| {
         let (name, value) = text.at(line).rsplit_once(": ")?;
         let is_name = !name.is_empty() && name.len() <= 64;
-        Some((name.trim().to_owned(), value.trim().parse::<u64>().ok().filter(|_| is_name)?))
+        Some((name.trim(), value.trim().parse::<u64>().ok().filter(|_| is_name)?))
     };
-    let asked = match is_head {
-        true => (at.saturating_sub(2)..at).rev().find_map(|line| asked(text.at(line))),
-        false => asked(text.at(at)),
-    };
-    if !is_head && asked.is_none() {
+    let is_head = |line: usize| text.at(line) == "NIC statistics:";
+    let is_command = !asked(text.at(at)).is_empty();
+    if is_command {
+        pasted.asked.note(text.at(at), at);
+    }
+    let mut first = at + usize::from(is_command);
+    while first < at + ABOVE && (is_moment(text.at(first)) || is_head(first)) {
+        first += 1;
+    }
+    let asked = &mut pasted.asked;
+    let goes_on = (asked.end..at).rev().take(ABOVE).all(|line| text.at(line).is_empty()) && asked.end + ABOVE >= at;
+    let is_known = is_command || (at..first).any(is_head) || goes_on && !asked.cards.is_empty();
+    if !is_known || counter(first).is_none() {
         return 0;
     }
-    let counters: BTreeMap<String, u64> = (at + 1..text.lines.len()).map_while(counter).take(MOST_COUNTERS).collect();
-    if counters.is_empty() {
-        return 0;
+    let (mut end, mut counters) = (first, BTreeMap::new());
+    // A name that stands there again is of the next look.
+    while let Some((name, value)) = counter(end).filter(|(name, _)| !counters.contains_key(*name)) {
+        if counters.len() < MOST_COUNTERS {
+            counters.insert(name.to_owned(), value);
+        }
+        end += 1;
     }
-    let end = (at + 1..text.lines.len()).find(|line| counter(*line).is_none()).unwrap_or(text.lines.len());
-    let looks = &mut pasted.nic(asked.unwrap_or("a card without a name")).counters;
+    let card = match asked.cards.len() {
+        0 => "a card without a name".to_owned(),
+        count => asked.cards[asked.looks % count].clone(),
+    };
+    (asked.looks, asked.end) = (asked.looks + 1, end);
+    let mut when = When::of(text, first, end);
+    let elapsed = match asked.when.get(&card) {
+        Some((before, elapsed)) => when.since(text, before).zip(*elapsed).map(|(since, elapsed)| since + elapsed),
+        None => Some(0.0),
+    };
+    asked.when.insert(card.clone(), (when, elapsed));
+    let nic = pasted.nic(&card);
     // The first and the last one tell how much it grew.
-    looks.truncate(2);
-    if looks.len() == 2 {
-        looks.pop();
-    }
-    looks.push(text.fact(counters, at + 1));
+    nic.counters.truncate(1);
+    nic.counters_apart_s = elapsed.filter(|_| !nic.counters.is_empty());
+    nic.counters.push(text.fact(counters, first));
     end - at
 }
 
-/// The device in `ethtool -S eth0`, wherever the command stands.
-fn asked(line: &str) -> Option<&str> {
+/// The devices in `ethtool -S eth0`, wherever the command stands.
+fn asked(line: &str) -> Vec<String> {
     let words: Vec<&str> =
         line.split(|letter: char| letter.is_whitespace() || letter == ';' || letter == '|').collect();
     let is_one = |three: &&[&str]| {
@@ -152,7 +191,12 @@ fn asked(line: &str) -> Option<&str> {
             && matches!(three[1], "-S" | "--statistics")
             && !three[2].is_empty()
     };
-    words.windows(3).find(is_one).map(|three| three[2])
+    let mut cards: Vec<String> = words.windows(3).filter(is_one).map(|three| three[2].to_owned()).collect();
+    // `ethtool -S eth0; sleep 1; ethtool -S eth0` goes round once.
+    if cards.iter().all(|card| *card == cards[0]) {
+        cards.truncate(1);
+    }
+    cards
 }
 
 #[cfg(test)]
@@ -187,10 +231,35 @@ mod tests {
             counters.replace("100", "300")
         );
         let machine = read(&[("t".to_owned(), text)]);
-        assert_eq!(machine.sources[0].2, 1, "the command before a head: {:?}", machine.strange);
+        assert_eq!((machine.sources[0].2, machine.nics[0].counters_apart_s), (0, Some(9.0)), "{:?}", machine.strange);
         let [nic] = &machine.nics[..] else { panic!("{:?}", machine.nics) };
         assert_eq!((nic.rings["rx"].0.value, nic.rings["rx"].1, nic.rings["tx"].0.value), (256, 4096, 512));
         let packets: Vec<_> = nic.counters.iter().map(|look| look.value["rx_packets"]).collect();
         assert_eq!((packets, nic.counters[0].value["rx_out_of_buffer"]), (vec![100, 300], 7));
+    }
+
+    #[test]
+    fn a_loop_prints_dates_and_counters_again_and_again() {
+        let loops = "$ while true; do date; ethtool -S eth1 | grep rx_; sleep 1; done\n";
+        let look = |second: u32, lost: u64| {
+            format!("Tue Mar 11 10:02:{second} CET 2025\n     rx_packets: 9\n     rx_missed: {lost}\n")
+        };
+        let text = format!("{loops}{}{}{}bye now\n", look(11, 5), look(12, 10), look(13, 25));
+        let machine = read(&[("t".to_owned(), text.clone())]);
+        assert_eq!(machine.sources[0].2, 1, "{:?}", machine.strange);
+        let [nic] = &machine.nics[..] else { panic!("{:?}", machine.nics) };
+        let lost: Vec<_> = nic.counters.iter().map(|look| look.value["rx_missed"]).collect();
+        assert_eq!((lost, nic.counters_apart_s), (vec![5, 25], Some(2.0)));
+        let without_dates: String =
+            text.lines().filter(|line| !line.starts_with("Tue")).map(|line| format!("{line}\n")).collect();
+        assert_eq!(read(&[("t".to_owned(), without_dates)]).nics[0].counters_apart_s, Some(2.0), "by the loop's sleep");
+        let both =
+            "# ethtool -S eth0; ethtool -S eth1\nNIC statistics:\n  rx_missed: 1\nNIC statistics:\n  rx_missed: 2\n";
+        let machine = read(&[("t".to_owned(), both.to_owned())]);
+        let told: Vec<_> =
+            machine.nics.iter().map(|nic| (nic.name.as_str(), nic.counters[0].value["rx_missed"])).collect();
+        assert_eq!(told, [("eth0", 1), ("eth1", 2)]);
+        let later = read(&[("t".to_owned(), format!("{both}and then\n\nerrors: 5\n"))]);
+        assert_eq!(later.sources[0].2, 2, "what somebody writes is no counter");
     }
 }

@@ -61,7 +61,7 @@ pub(super) fn jobs(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
             pasted.quote(&format!("fio, {of}{head}"), name, told.trim(), text.place(end));
         } else if line.contains("th=[") {
             let told = line.trim_start_matches('|').trim().trim_end_matches(',');
-            let told = told.replace("[ ", "[").split_whitespace().collect::<Vec<_>>().join(" ");
+            let told = told.split_whitespace().collect::<Vec<_>>().join(" ").replace("[ ", "[");
             pasted.quote(&format!("fio, {way}: percentiles {}", unit(text, end)), name, &told, text.place(end));
         } else if line.starts_with("Disk stats") {
             in_disks = true;
@@ -82,4 +82,39 @@ pub(super) fn jobs(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
 fn unit(text: &Text<'_>, row: usize) -> String {
     let head = (0..row).rev().map(|line| text.at(line)).find(|line| !line.contains("th=[")).unwrap_or_default();
     head.split_once('(').map_or(String::new(), |(_, unit)| format!("({}", unit.trim_end_matches(':')))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::paste::read;
+
+    #[test]
+    fn a_job_says_how_fast_it_was_and_how_long_requests_took() {
+        let text = "seqr: (g=0): rw=read, bs=(R) 64.0KiB-64.0KiB, ioengine=io_uring, iodepth=4\nfio-3.33\nStarting 1 process\n\n\
+            seqr: (groupid=0, jobs=1): err= 0: pid=7: Tue Mar 11 09:41:22 2025\n  read: IOPS=1500, BW=93.8MiB/s (98.3MB/s)(2813MiB/30001msec)\n\
+            \x20   clat (usec): min=80, max=900, avg=120.50, stdev=9.00\n    clat percentiles (usec):\n     | 50.00th=[  118], 99.00th=[  240],\n\
+            \x20    | 99.99th=[  880]\n  cpu          : usr=1.00%, sys=2.00%\nDisk stats (read/write):\n  sdb: ios=45000/0, util=97.00%\n\nthat is all\n";
+        let machine = read(&[("t".to_owned(), text.to_owned())]);
+        assert_eq!(machine.sources[0].2, 1, "{:?}", machine.strange);
+        let told: Vec<_> = machine
+            .quoted
+            .iter()
+            .map(|told| (told.what.as_str(), told.subject.as_str(), told.value.as_str()))
+            .collect();
+        assert_eq!(
+            told[0],
+            ("fio was asked for", "seqr", "rw=read, bs=(R) 64.0KiB-64.0KiB, ioengine=io_uring, iodepth=4")
+        );
+        assert_eq!(told[1], ("fio, read", "seqr", "IOPS=1500, BW=93.8MiB/s (98.3MB/s)(2813MiB/30001msec)"));
+        assert_eq!(told[2], ("fio, read: clat (usec)", "seqr", "min=80, max=900, avg=120.50, stdev=9.00"));
+        assert_eq!(told[3], ("fio, read: percentiles (usec)", "seqr", "50.00th=[118], 99.00th=[240]"));
+        assert_eq!(told[4].2, "99.99th=[880]");
+        assert_eq!(told[6], ("fio, the disk", "sdb", "ios=45000/0, util=97.00%"));
+    }
+
+    #[test]
+    fn a_sentence_about_a_job_is_none() {
+        let machine = read(&[("t".to_owned(), "the job: (of fio) ran with rw=read\nread: IOPS=5\n".to_owned())]);
+        assert!(machine.quoted.is_empty(), "{:?}", machine.quoted);
+    }
 }

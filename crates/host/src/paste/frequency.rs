@@ -66,3 +66,36 @@ pub(super) fn cpupower(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
     }
     if told.is_empty() { 0 } else { end - at }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::paste::read;
+
+    #[test]
+    fn turbostat_tells_of_all_cpus_and_of_each() {
+        let text = "Core\tCPU\tBusy%\tBzy_MHz\tSMI\tPkgWatt\n-\t-\t50.00\t1800\t4\t61.2\n0\t0\t99.00\t1200\t2\t61.2\n0\t4\t1.00\t2400\t2\nBusy is 50\n";
+        let machine = read(&[("t".to_owned(), text.to_owned())]);
+        assert_eq!(machine.sources[0].2, 1, "{:?}", machine.strange);
+        let told = |what: &str, of: &str| {
+            machine.quoted.iter().find(|told| told.what == what && told.subject == of).map(|told| told.value.as_str())
+        };
+        assert_eq!((told("Bzy_MHz", "all CPUs"), told("Bzy_MHz", "CPU 0")), (Some("1800"), Some("1200")));
+        assert_eq!((told("PkgWatt", "CPU 0"), told("PkgWatt", "CPU 4")), (Some("61.2"), None), "of the package");
+        assert_eq!(told("Core", "CPU 0"), None, "where a CPU is says nothing of its speed");
+    }
+
+    #[test]
+    fn cpupower_tells_names_and_values_or_the_rest_of_a_sentence() {
+        let text = "analyzing CPU 1:\n  driver: intel_cpufreq\n  current policy: frequency should be within 1000 MHz and 2.20 GHz.\n\
+            \x20                 The governor \"powersave\" may decide which speed to use\n\nbye\n";
+        let machine = read(&[("t".to_owned(), text.to_owned())]);
+        assert_eq!(machine.sources[0].2, 1, "{:?}", machine.strange);
+        let told: Vec<_> = machine
+            .quoted
+            .iter()
+            .map(|told| (told.subject.as_str(), told.what.as_str(), told.value.as_str()))
+            .collect();
+        let policy = "frequency should be within 1000 MHz and 2.20 GHz. The governor \"powersave\" may decide which speed to use";
+        assert_eq!(told, [("CPU 1", "driver", "intel_cpufreq"), ("CPU 1", "current policy", policy)]);
+    }
+}

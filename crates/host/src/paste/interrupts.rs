@@ -1,17 +1,17 @@
 //! `/proc/interrupts` and `/proc/softirqs`, once or several times.
 //!
 //! One copy of a counter is a sum since boot and no rate. Of two copies the difference counts; it is a rate where the text tells how
-//! long lies between them: a `date` above each, or `sleep 10` in between.
+//! long lies between them (`clock`).
 //! ```text
-//! sleep 10  or  Tue Mar 12 10:00:00 UTC 2024
 //!            CPU0       CPU1
 //! 128:          0    9912331  IR-PCI-MSI 3145728-edge  eno1-TxRx-0        LOC: 44012231 43012311 Local timer interrupts
 //! ```
-//! Sources: proc_interrupts(5); kernel/softirq.c, `softirq_to_name`, Linux 6.12; date(1).
+//! Sources: proc_interrupts(5); kernel/softirq.c, `softirq_to_name`, Linux 6.12.
 
+use super::clock::{ABOVE, When, is_moment, seconds_slept};
 use super::{Pasted, Text};
 use crate::budget;
-use crate::machine::Irq;
+use crate::machine::{Fact, Irq};
 use base::number::{rate, thousands};
 use std::collections::BTreeMap;
 
@@ -22,21 +22,13 @@ const SOFTIRQS: &[&str] =
 /// CPUs of which a row says how often each was interrupted.
 const MOST_CPUS: usize = 4;
 
-/// Lines above a header in which its date may stand.
-const ABOVE: usize = 3;
-
 /// One look at the counters.
 pub(super) struct Look {
-    file: String,
     is_soft: bool,
-    /// The line of its header, counted from 0, and its last one.
-    at: usize,
-    end: usize,
+    when: When,
     place: String,
-    /// Seconds of the day, and the other words of the date.
-    time: Option<(f64, String)>,
-    /// How long after the look before, as the text tells it.
-    slept: Option<f64>,
+    /// Seconds since the look before, as the text tells it.
+    since: Option<f64>,
     /// By their names: what they are of, and how often by CPU.
     rows: Vec<(String, String, BTreeMap<u32, u64>)>,
 }
@@ -77,18 +69,10 @@ pub(super) fn counters(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
         return 0;
     }
     let is_soft = rows.first().is_some_and(|(name, ..)| SOFTIRQS.contains(&name.as_str()));
-    let before = pasted.looks.iter().rev().find(|look| look.is_soft == is_soft && look.file == text.file);
-    let look = Look {
-        file: text.file.to_owned(),
-        is_soft,
-        at,
-        end,
-        place: text.place(at),
-        time: (at.saturating_sub(ABOVE)..at).rev().find_map(|line| date(text.at(line))),
-        slept: before.and_then(|before| slept(text, before, at)),
-        rows,
-    };
-    pasted.looks.push(look);
+    let before = pasted.looks.iter().rev().find(|look| look.is_soft == is_soft);
+    let mut when = When::of(text, at, end);
+    let since = before.and_then(|before| when.since(text, &before.when));
+    pasted.looks.push(Look { is_soft, when, place: text.place(at), since, rows });
     end - at
 }
 
@@ -96,50 +80,7 @@ pub(super) fn counters(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
 pub(super) fn stamp(text: &Text<'_>, at: usize, _: &mut Pasted) -> usize {
     let is_header = |line: usize| text.at(line).starts_with("CPU") && text.at(line).contains("CPU1");
     let is_above = (at + 1..=at + ABOVE).any(is_header);
-    usize::from(is_above && (date(text.at(at)).is_some() || seconds_slept(text.at(at)).is_some()))
-}
-
-/// What `sleep` was told between two looks; in a command that asks for both it stands above the first.
-fn slept(text: &Text<'_>, before: &Look, at: usize) -> Option<f64> {
-    let told = |line: usize| seconds_slept(text.at(line));
-    (before.end..at).find_map(told).or_else(|| (before.at.saturating_sub(ABOVE)..before.at).rev().find_map(told))
-}
-
-/// `sleep 10`, `sleep 1m`, in a command of whatever else.
-fn seconds_slept(line: &str) -> Option<f64> {
-    let mut words = line.split(|letter: char| letter.is_whitespace() || letter == ';');
-    words.find(|word| word.trim_start_matches(['`', '(']) == "sleep")?;
-    let told = words.find(|word| !word.is_empty())?.trim_end_matches(['`', ')']);
-    let (number, scale) = match told.strip_suffix('m') {
-        Some(minutes) => (minutes, 60.0),
-        None => (told.trim_end_matches('s'), 1.0),
-    };
-    number.parse::<f64>().ok().map(|number| number * scale).filter(|seconds| *seconds > 0.0)
-}
-
-/// `Tue Mar 12 10:00:00 UTC 2024`, or `2024-03-12 10:00:00`.
-fn date(line: &str) -> Option<(f64, String)> {
-    let words: Vec<&str> = line.split(['T', ' ']).filter(|word| !word.is_empty()).collect();
-    let line: Vec<&str> = line.split_whitespace().collect();
-    let is_day = |word: &str| ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].iter().any(|day| word.starts_with(day));
-    let is_iso = |word: &str| word.len() == 10 && word.matches('-').count() == 2 && word.starts_with("20");
-    let words = match (line.first(), words.first()) {
-        (Some(day), _) if is_day(day) && (5..=7).contains(&line.len()) => line,
-        (_, Some(date)) if is_iso(date) && words.len() <= 3 => words,
-        _ => return None,
-    };
-    let clock = words.iter().position(|word| word.matches(':').count() >= 2)?;
-    let parts: Option<Vec<f64>> =
-        words[clock].split(['+', 'Z']).next()?.split(':').map(|part| part.replace(',', ".").parse().ok()).collect();
-    let [hours, minutes, seconds] = parts?.try_into().ok()?;
-    let day: Vec<&str> = words.iter().enumerate().filter(|(at, _)| *at != clock).map(|(_, word)| *word).collect();
-    Some((hours * 3_600.0 + minutes * 60.0 + seconds, day.join(" ")))
-}
-
-/// How long lies between two looks, where their text tells it.
-fn span(first: &Look, last: &Look) -> Option<f64> {
-    let dated = first.time.as_ref().zip(last.time.as_ref()).filter(|(one, two)| one.1 == two.1);
-    dated.map(|(one, two)| two.0 - one.0).filter(|span| *span > 0.0).or(last.slept)
+    usize::from(is_above && (is_moment(text.at(at)) || seconds_slept(text.at(at)).is_some()))
 }
 
 /// The interrupts of the last look, with their rates where two looks tell them; and what each of them and each CPU had.
@@ -148,8 +89,8 @@ pub(super) fn finish(pasted: &mut Pasted) {
     for is_soft in [false, true] {
         let mut of_kind = looks.iter().filter(|look| look.is_soft == is_soft).rev();
         let Some(last) = of_kind.next() else { continue };
-        let first = of_kind.next().filter(|first| first.file == last.file);
-        let seconds = first.and_then(|first| span(first, last));
+        let first = of_kind.next().filter(|first| last.when.is_of_the_text_of(&first.when));
+        let seconds = first.and(last.since);
         let mut moved: Vec<(&str, &str, BTreeMap<u32, u64>)> = Vec::new();
         for (name, device, counts) in &last.rows {
             let before = first.and_then(|first| first.rows.iter().find(|row| row.0 == *name)).map(|row| &row.2);
@@ -162,6 +103,13 @@ pub(super) fn finish(pasted: &mut Pasted) {
                 let rate = |(cpu, count): (&u32, &u64)| Some((*cpu, *count as f64 / seconds?));
                 let per_s = more.iter().filter_map(rate).collect();
                 pasted.machine.irqs.push(Irq { number, name, counts, per_s, ..Irq::default() });
+            }
+            if name == "LOC"
+                && !is_soft
+                && let Some(seconds) = seconds
+            {
+                let rates = more.iter().map(|(cpu, count)| (*cpu, *count as f64 / seconds)).collect();
+                pasted.machine.timer_interrupts = Some(Fact::new(rates, last.place.clone()));
             }
             moved.push((name, device, more));
         }
@@ -232,6 +180,7 @@ mod tests {
             format!("$ cat /proc/interrupts; sleep 4; cat /proc/interrupts\n{FIRST}{LAST}"),
             format!("Tue Mar 12 10:00:58 UTC 2024\n{FIRST}Tue Mar 12 10:01:02 UTC 2024\n{LAST}"),
             format!("2024-03-12 10:00:58\n{FIRST}2024-03-12 10:01:02\n{LAST}"),
+            format!("1710237658\n{FIRST}1710237662\n{LAST}"),
         ] {
             let machine = of(&text);
             assert_eq!(machine.irqs[0].per_s, [(2, 1_000.0)].into(), "{text}");

@@ -1,7 +1,6 @@
 //! Lines of the kernel's log, as `dmesg` and `journalctl -k` print them.
 
 use super::{Pasted, Text};
-use crate::budget;
 use crate::machine::Complaint;
 
 /// `[    2.345678] clocksource: ..`, `[Sat Nov 28 10:00:01 2026] ..`, `<6>[ 2.3] ..`, or behind `kernel:` as the journal and syslog have it.
@@ -45,10 +44,7 @@ pub(super) fn line(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         return 0;
     }
     match complaint {
-        Some(complaint) if pasted.machine.complaints.len() < budget::SCREEN_ROWS => {
-            pasted.machine.complaints.push(text.fact(complaint, at));
-        }
-        Some(_) => pasted.leave_out("complaints of the kernel beyond the first", budget::SCREEN_ROWS),
+        Some(complaint) => pasted.complain(complaint, text.place(at)),
         None => pasted.machine.kernel_lines += 1,
     }
     1

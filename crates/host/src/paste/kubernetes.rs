@@ -8,8 +8,8 @@
 //! "Disks and volumes", "Interfaces and networks"; kubectl 1.29.
 
 use super::{Pasted, Text};
-use crate::machine::{Disk, Domain, Fact, GuestTopology, Interface};
-use std::collections::BTreeMap;
+use crate::machine::{Complaint, Disk, Domain, Fact, GuestTopology, Interface};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Kinds of object that define a VM.
 const VMS: [&str; 2] = ["VirtualMachineInstance", "VirtualMachine"];
@@ -56,9 +56,16 @@ pub(super) fn vm(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     {
         define(domain, &definition, text.place(at));
         domain.kubevirt = Some((namespace, name));
+        domain.is_completed |= values.iter().any(|value| COMPLETED.iter().any(|part| value.path.starts_with(part)));
+        let system = of("status.guestOSInfo.id").filter(|value| value.told == "mswindows");
+        domain.windows =
+            system.map(|value| text.fact("its agent names mswindows".to_owned(), value.line)).or(domain.windows.take());
     }
     end - at
 }
+
+/// Other objects that add to what a definition says.
+const COMPLETED: [&str; 2] = ["spec.preference", "spec.instancetype"];
 
 fn define(domain: &mut Domain, told: &BTreeMap<&str, (&str, String)>, place: String) {
     let of = |path: &str| told.get(path).map(|(value, place)| (*value, place));
@@ -75,6 +82,25 @@ fn define(domain: &mut Domain, told: &BTreeMap<&str, (&str, String)>, place: Str
         let mode = if matches!(model, "host-passthrough" | "host-model") { model } else { "custom" };
         Fact::new(mode.to_owned(), place)
     });
+    for (timer, called) in [("hpet", "hpet"), ("kvm", "kvmclock"), ("hyperv", "hypervclock")] {
+        // A timer that is named is there, unless it says otherwise.
+        if let Some((present, place)) = told.iter().find_map(|(path, (value, place))| {
+            let key = path.strip_prefix("clock.timer.")?.strip_prefix(timer)?;
+            (key.is_empty() || key.starts_with('.')).then_some((key != ".present" || *value == "true", place))
+        }) {
+            domain.timers.insert(called.to_owned(), Fact::new(present, place));
+        }
+    }
+    let shown = told.iter().filter_map(|(path, (value, place))| {
+        let name = path.strip_prefix("features.hyperv.")?.split('.').next()?;
+        (!(path.ends_with(".enabled") && *value == "false")).then(|| (name.to_lowercase(), place))
+    });
+    for (name, place) in shown {
+        let known = domain.hyperv.get_or_insert_with(|| Fact::new(BTreeSet::new(), place));
+        known.value.insert(if name == "synictimer" { "stimer".to_owned() } else { name });
+    }
+    domain.fields =
+        told.iter().map(|(path, (value, place))| ((*path).to_owned(), Fact::new((*value).to_owned(), place))).collect();
     domain.huge_pages = of("memory.hugepages.pageSize").is_some();
     domain.memory_bytes = of("memory.guest").and_then(|(size, _)| bytes(size));
     for place in 0.. {
@@ -133,6 +159,16 @@ pub(super) fn pod(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let name = values.first().map_or(String::new(), |value| value.told.clone());
     for value in &values[1.min(values.len())..] {
         pasted.quote(&value.path, &name, &value.told, text.place(value.line));
+        if let Some(container) = value.path.strip_suffix("State.Reason").filter(|_| value.told == "OOMKilled") {
+            let container = container.trim_end_matches("Last ").trim_end_matches('.');
+            let path = format!("{container}.Limits.memory");
+            let limit = values.iter().find(|value| value.path == path).map_or("", |value| &value.told);
+            let limit = if limit.is_empty() { String::new() } else { format!(", its limit of memory: {limit}") };
+            let line = format!("{container}: Reason: OOMKilled{limit}");
+            if let Some(complaint) = Complaint::of(&line) {
+                pasted.complain(complaint, text.place(value.line));
+            }
+        }
     }
     end - at
 }
@@ -233,5 +269,29 @@ mod tests {
                 ("QoS Class", "Burstable")
             ]
         );
+    }
+
+    #[test]
+    fn clocks_and_what_of_hyper_v_is_shown_are_those_of_the_definition() {
+        let text = "kind: VirtualMachineInstance\nmetadata:\n  name: win\nspec:\n  domain:\n    clock:\n      utc: {}\n      timer:\n        hpet:\n          present: true\n\
+            \x20       hyperv:\n          present: true\n        kvm:\n          present: false\n    features:\n      acpi: {}\n      hyperv:\n        relaxed: {}\n        synic: {}\n\
+            \x20       synictimer:\n          direct: {}\n        vapic:\n          enabled: false\nstatus:\n  guestOSInfo:\n    id: mswindows\n";
+        let machine = read(&[("t".to_owned(), text.to_owned())]);
+        let domain = &machine.domains[0];
+        let timers: Vec<_> = domain.timers.iter().map(|(name, told)| (name.as_str(), told.value)).collect();
+        assert_eq!(timers, [("hpet", true), ("hypervclock", true), ("kvmclock", false)]);
+        let shown: Vec<_> = domain.hyperv.as_ref().unwrap().value.iter().map(String::as_str).collect();
+        assert_eq!(shown, ["relaxed", "stimer", "synic"]);
+        assert_eq!(domain.windows.as_ref().unwrap().place, "t:26");
+    }
+
+    #[test]
+    fn a_container_that_was_killed_is_a_complaint_with_its_limit() {
+        let text = "Name:   virt-launcher-x\nNamespace:  a\nContainers:\n  compute:\n    Last State:  Terminated\n      Reason:  OOMKilled\n    Limits:\n      memory:  4500Mi\n";
+        let machine = read(&[("t".to_owned(), text.to_owned())]);
+        let [told] = &machine.complaints[..] else { panic!("{:?}", machine.complaints) };
+        assert_eq!(told.value.line, "Containers.compute: Reason: OOMKilled, its limit of memory: 4500Mi");
+        let ended = text.replace("OOMKilled", "Completed");
+        assert!(read(&[("t".to_owned(), ended)]).complaints.is_empty());
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! Sources: virsh(1), schedinfo and domstats, libvirt 9.0; Documentation/admin-guide/cgroup-v2.rst, Linux 6.12 (cpu.max, cpu.stat).
 
-use super::{Pasted, Text, balloon, named};
+use super::clock::When;
+use super::{Pasted, Text, balloon, named, waits};
 use crate::machine::{Fact, Gauge, GaugeKind, Quota, Throttled};
+use base::number::{duration, many};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// `Scheduler      : posix` and the values below it.
@@ -38,23 +40,90 @@ fn group<'a>(file: &'a str, name: &str) -> Option<&'a str> {
     Some(["/cpu,cpuacct", "/cpu"].iter().find_map(|controller| inside.strip_prefix(controller)).unwrap_or(inside))
 }
 
-/// The file of that name that a line announces, without what a shell needs before its backslashes.
-fn file_of(line: &str, name: &str) -> Option<String> {
-    let files = named::announced(line);
-    let file = files.iter().find(|file| file.ends_with(name))?;
-    Some(group(file, name)?.to_owned())
+/// Groups whose files the last command asked for, and the directory that a shell went to.
+#[derive(Default)]
+pub(super) struct AskedGroups {
+    directory: Option<String>,
+    /// By the name of the file: the groups in turn, and how many were printed since.
+    files: BTreeMap<&'static str, (Vec<String>, usize)>,
 }
 
-/// `cpu.stat`: in how many of its periods a group was stopped, since it was made.
+/// The files of a group that are read here.
+const FILES: [&str; 2] = ["cpu.stat", "cpu.max"];
+
+/// A group that no text names.
+const UNTOLD: &str = "a group that is not named";
+
+impl AskedGroups {
+    /// Takes what a command asks for: `cat /sys/fs/cgroup/x/cpu.stat; sleep 9; cat /sys/fs/cgroup/x/cpu.stat`, or `cpu.stat` of the directory.
+    pub(super) fn note(&mut self, line: &str) {
+        self.files.clear();
+        let words = || line.split(|letter: char| letter.is_whitespace() || letter == ';' || letter == '|');
+        for name in FILES {
+            let is_it =
+                |word: &&str| word.strip_suffix(name).is_some_and(|path| path.is_empty() || path.ends_with('/'));
+            let groups: Vec<String> = words().filter(is_it).filter_map(|file| self.group_of(file, name)).collect();
+            if !groups.is_empty() {
+                self.files.insert(name, (groups, 0));
+            }
+        }
+    }
+
+    fn group_of(&self, file: &str, name: &str) -> Option<String> {
+        let directory = || Some(self.directory.clone().unwrap_or_else(|| UNTOLD.to_owned()));
+        group(file, name).map(str::to_owned).or_else(|| directory().filter(|_| file == name))
+    }
+
+    /// The group of the next file of that name.
+    fn next(&mut self, name: &str) -> Option<String> {
+        let (groups, printed) = self.files.get_mut(name)?;
+        *printed += 1;
+        groups.get((*printed - 1) % groups.len()).cloned()
+    }
+}
+
+/// `cd /sys/fs/cgroup/..` at a prompt: which group the files are of that are named without one.
+pub(super) fn directory(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let mut words = text.at(at).split_whitespace().rev();
+    let (Some(path), Some("cd"), Some(prompt)) = (words.next(), words.next(), words.next()) else { return 0 };
+    match group(path, "").filter(|_| prompt.ends_with(['#', '$', '%', '>'])) {
+        Some(path) => pasted.groups.directory = Some(path.to_owned()),
+        None => return 0,
+    }
+    1
+}
+
+/// The group whose file begins at a line: announced on that line, or asked for above.
+fn asked(text: &Text<'_>, at: usize, name: &'static str, pasted: &mut Pasted) -> Option<(Option<String>, usize)> {
+    let announced = named::announced(text.at(at));
+    if let Some(file) = announced.iter().find(|file| file.ends_with(name)) {
+        pasted.groups.note(text.at(at));
+        pasted.groups.next(name);
+        return Some((Some(group(file, name)?.to_owned()), at + 1));
+    }
+    Some((pasted.groups.next(name), at))
+}
+
+/// `cpu.stat`: in how many of its periods a group was stopped, since it was made; of a second copy what came between.
 pub(super) fn cpu_stat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
-    let Some(path) = file_of(text.at(at), "cpu.stat") else { return 0 };
-    let (mut end, mut told, mut has_periods) = (at + 1, Throttled::default(), false);
-    loop {
-        let mut words = text.at(end).split_whitespace();
-        let (Some(name), Some(Ok(value)), None) = (words.next(), words.next().map(str::parse::<u64>), words.next())
-        else {
-            break;
-        };
+    let value = |line: usize| {
+        let mut words = text.at(line).split_whitespace();
+        match (words.next(), words.next().map(str::parse::<u64>), words.next()) {
+            (Some(name), Some(Ok(value)), None) => Some((name, value)),
+            _ => None,
+        }
+    };
+    let is_announced = named::announced(text.at(at)).iter().any(|file| file.ends_with("cpu.stat"));
+    // Every group's begins with one of these, of version 2 and 1.
+    let begins = || value(at).is_some_and(|(name, _)| matches!(name, "usage_usec" | "nr_periods"));
+    let is_name = || value(at + 1).is_some_and(|(name, _)| name.starts_with(|first: char| first.is_ascii_lowercase()));
+    if !(if is_announced { is_name() } else { begins() }) {
+        return 0;
+    }
+    let Some((path, first)) = asked(text, at, "cpu.stat", pasted) else { return 0 };
+    let (mut end, mut told, mut has_periods) = (first, Throttled::default(), false);
+    // The next copy begins with the same name.
+    while let Some((name, value)) = value(end).filter(|_| end == first || !again(text, first, end)) {
         match name {
             "nr_periods" => (told.periods, has_periods) = (value, true),
             "nr_throttled" => told.throttled = value,
@@ -65,24 +134,56 @@ pub(super) fn cpu_stat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
         end += 1;
     }
     if has_periods {
-        let place = text.place(at + 1);
-        pasted.throttled.insert(path, Fact::new(told, place));
+        let path = path.unwrap_or_else(|| UNTOLD.to_owned());
+        let mut when = When::of(text, first, end);
+        let before = pasted.throttled.remove(&path);
+        let more = before.and_then(|before| {
+            let (seconds, old) = (when.since(text, &before.when), before.told.value);
+            let ns = told.ns.checked_sub(old.ns)?;
+            let (periods, throttled) =
+                (told.periods.checked_sub(old.periods)?, told.throttled.checked_sub(old.throttled)?);
+            let cpus = seconds.map_or(0.0, |seconds| ns as f64 / 1e9 / seconds);
+            (periods > 0).then(|| text.fact(Throttled { periods, throttled, ns, cpus }, first))
+        });
+        pasted.throttled.insert(path, Counted { told: text.fact(told, first), more, when });
     }
-    if end == at + 1 { 0 } else { end - at }
+    end - at
 }
 
-/// `cpu.max`: `25000 100000`, or `max 100000`.
+/// Whether a line has the name that a block begins with.
+fn again(text: &Text<'_>, first: usize, line: usize) -> bool {
+    let name = |line: usize| text.at(line).split_whitespace().next();
+    name(line) == name(first)
+}
+
+/// What `cpu.stat` counted, and what since the copy before.
+pub(super) struct Counted {
+    told: Fact<Throttled>,
+    more: Option<Fact<Throttled>>,
+    when: When,
+}
+
+/// `cpu.max`: `25000 100000`, or `max 100000`, below the command that asks for it.
 pub(super) fn cpu_max(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
-    let Some(path) = file_of(text.at(at), "cpu.max") else { return 0 };
-    let mut words = text.at(at + 1).split_whitespace();
+    let is_announced = named::announced(text.at(at)).iter().any(|file| file.ends_with("cpu.max"));
+    if !is_announced && !pasted.groups.files.contains_key("cpu.max") {
+        return 0;
+    }
+    let line = at + usize::from(is_announced);
+    let mut words = text.at(line).split_whitespace();
     let (Some(quota), Some(Ok(period)), None) = (words.next(), words.next().map(str::parse::<f64>), words.next())
     else {
         return 0;
     };
-    if let Ok(quota) = quota.parse::<f64>() {
-        pasted.group_quotas.insert(path, text.fact(quota / period.max(1.0), at + 1));
+    let number = quota.parse::<f64>();
+    if number.is_err() && quota != "max" {
+        return 0;
     }
-    2
+    let Some((Some(path), line)) = asked(text, at, "cpu.max", pasted) else { return 0 };
+    if let Ok(quota) = number {
+        pasted.group_quotas.insert(path, text.fact(quota / period.max(1.0), line));
+    }
+    line + 1 - at
 }
 
 /// `Domain: 'web'` and `vcpu.0.time=..` below it: how long each vCPU waited for a CPU, by what it ran and waited since it began.
@@ -125,11 +226,8 @@ pub(super) fn domstats(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
         domain.vcpus = domain.vcpus.max(count).max(current);
     }
     for (vcpu, told) in vcpus {
-        if let (Some(ran), Some(waited), line) = told
-            && ran + waited > 0.0
-        {
-            let subject = format!("vCPU {vcpu} of {name}");
-            pasted.gauge(GaugeKind::Waited, &subject, waited / (ran + waited), text.place(line));
+        if let (Some(ran), Some(waited), line) = told {
+            waits::note(pasted, (format!("vCPU {vcpu} of {name}"), 0), (ran, waited), text.place(line));
         }
     }
     end - at
@@ -143,21 +241,37 @@ pub(super) fn finish(pasted: &mut Pasted) {
     for path in paths {
         let asked = || pasted.vcpu_quotas.iter().find(|(name, _)| is_of(path, name)).map(|(_, told)| told);
         let Some(cpus) = groups.get(path).or_else(asked).cloned() else { continue };
-        let since_start = throttled.get(path).map(|told| told.value);
-        pasted.machine.quotas.insert(path.clone(), Quota { cpus, since_start, measured: None });
+        let counted = throttled.get(path);
+        let (since_start, measured) =
+            (counted.map(|counted| counted.told.value), counted.and_then(|counted| counted.more.clone()));
+        pasted.machine.quotas.insert(path.clone(), Quota { cpus, since_start, measured });
     }
     // Groups of nobody that is known here, as one sees them from within a pod.
     let is_known = |path: &str| pasted.machine.domains.iter().any(|domain| is_of(path, &domain.name));
     let strange = pasted.machine.quotas.iter().filter(|(path, _)| !is_known(path));
-    let strange: Vec<Gauge> = strange
-        .filter_map(|(path, quota)| {
-            let told = quota.since_start.filter(|told| told.periods > 0)?;
-            let subject = format!("{} with {:.2} CPUs", if path.is_empty() { "/" } else { path }, quota.cpus.value);
-            let value = told.throttled as f64 / told.periods as f64;
-            Some(Gauge { kind: GaugeKind::Throttled, subject, value, place: quota.cpus.place.clone() })
-        })
-        .collect();
-    pasted.machine.gauges.extend(strange);
+    let mut told: Vec<(Gauge, Option<String>)> = Vec::new();
+    for (path, quota) in strange {
+        let measured = quota.measured.as_ref();
+        let Some(counted) = measured.map(|told| told.value).or(quota.since_start).filter(|told| told.periods > 0)
+        else {
+            continue;
+        };
+        let subject = format!("{} with {:.2} CPUs", if path.is_empty() { "/" } else { path }, quota.cpus.value);
+        let between = measured.map(|_| {
+            let Throttled { periods, throttled, ns, cpus } = counted;
+            let lost = if cpus > 0.0 { format!(", {cpus:.2} CPUs lost") } else { String::new() };
+            format!("in {throttled} of {}, for {} of its CPUs{lost}", many(periods, "period"), duration(ns as f64))
+        });
+        let place = measured.map_or_else(|| quota.cpus.place.clone(), |told| told.place.clone());
+        let value = counted.share();
+        told.push((Gauge { kind: GaugeKind::Throttled, subject, value, place }, between));
+    }
+    for (gauge, between) in told {
+        if let Some(between) = between {
+            pasted.quote("throttled between two copies", &gauge.subject, &between, gauge.place.clone());
+        }
+        pasted.machine.gauges.push(gauge);
+    }
     let of_vcpu = |path: &str| path.rsplit_once("/vcpu")?.1.parse::<u32>().ok();
     for domain in &mut pasted.machine.domains {
         let seen =
@@ -206,5 +320,28 @@ mod tests {
             (quota.cpus.value, quota.since_start.map(|told| (told.periods, told.throttled))),
             (0.25, Some((41_234, 40_912)))
         );
+    }
+
+    #[test]
+    fn two_copies_of_cpu_stat_are_a_difference_of_the_group_that_the_shell_is_in() {
+        let stat = |periods: u64, throttled: u64, us: u64| {
+            format!(
+                "usage_usec 9\nuser_usec 7\nsystem_usec 2\nnr_periods {periods}\nnr_throttled {throttled}\nthrottled_usec {us}\nnr_bursts 0\n"
+            )
+        };
+        let commands = "$ cd /sys/fs/cgroup/kubepods.slice/pod7.slice\n$ cat cpu.max cpu.stat; sleep 20; cat cpu.stat\n400000 100000\n";
+        let copies = format!("{}{}", stat(1_000, 100, 5_000), stat(1_200, 280, 30_005_000));
+        let machine = read(&[("t".to_owned(), format!("{commands}{copies}"))]);
+        assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
+        let (path, quota) = machine.quotas.first_key_value().expect("a quota");
+        assert_eq!((path.as_str(), quota.cpus.value), ("/kubepods.slice/pod7.slice", 4.0));
+        let more = quota.measured.as_ref().expect("two copies").value;
+        assert_eq!((more.periods, more.throttled, more.cpus), (200, 180, 1.5));
+        assert_eq!(machine.gauges[0].value, 0.9, "of the time between, not of its whole life");
+        // Nobody said whose it is.
+        let machine = read(&[("t".to_owned(), format!("it says\n{}", stat(10, 9, 1)))]);
+        assert_eq!((machine.sources[0].2, machine.quotas.len()), (1, 0), "without its limit it is none");
+        let machine = read(&[("t".to_owned(), format!("# cat cpu.max cpu.stat\n50000 100000\n{}", stat(10, 9, 1)))]);
+        assert_eq!(machine.gauges[0].subject, "a group that is not named with 0.50 CPUs");
     }
 }

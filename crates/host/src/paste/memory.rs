@@ -60,13 +60,19 @@ pub(super) fn meminfo(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
 
 /// `total used free ..` and the rows `Mem:` and `Swap:`; the unit stands in the command or behind each number.
 pub(super) fn free(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
-    let header: Vec<&str> = text.at(at).split_whitespace().collect();
-    if !header.starts_with(&["total", "used", "free"]) {
-        return 0;
-    }
+    let header = |line: usize| -> Option<Vec<&str>> {
+        let words: Vec<&str> = text.at(line).split_whitespace().collect();
+        words.starts_with(&["total", "used", "free"]).then_some(words)
+    };
     // The command stands just above, in prose or at a prompt.
-    let asked =
-        (at.saturating_sub(2)..at).rev().map(|line| text.at(line)).find(|line| !line.is_empty()).unwrap_or_default();
+    let begin = at;
+    let is_command = text.at(at).split_whitespace().any(|word| word == "free") && text.at(at).contains(" -");
+    let Some(at) = (at..=at + if is_command { ABOVE } else { 0 }).find(|line| header(*line).is_some()) else {
+        return 0;
+    };
+    let header = header(at).unwrap_or_default();
+    let above = (begin.min(at.saturating_sub(ABOVE))..at).rev().map(|line| text.at(line));
+    let asked = { above }.find(|line| !line.is_empty()).unwrap_or_default();
     let has = |option: char| {
         let is_option = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains(option);
         asked.contains("free") && asked.split_whitespace().any(is_option)
@@ -94,8 +100,11 @@ pub(super) fn free(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         }
         end += 1;
     }
-    if end == at + 1 { 0 } else { end - at }
+    if end == at + 1 { 0 } else { end - begin }
 }
+
+/// Lines between a command and its table, and the command's own.
+const ABOVE: usize = 2;
 
 /// `7.8Gi` of `free -h`, or a number in the unit that was asked for.
 fn size(cell: &str, scale: f64) -> Option<f64> {

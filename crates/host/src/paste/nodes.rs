@@ -71,11 +71,17 @@ pub(super) fn lstopo(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
 
 /// `available: 2 nodes (0-1)` and what follows.
 pub(super) fn numactl(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
-    if !(text.at(at).starts_with("available: ") && text.at(at).contains("node")) {
+    let is_head = text.at(at).starts_with("available: ") && text.at(at).contains("node");
+    // grep takes the head away.
+    let is_row = || {
+        let words: Vec<&str> = text.at(at).split_whitespace().take(3).collect();
+        matches!(words[..], ["node", node, "cpus:" | "size:" | "free:"] if node.parse::<u32>().is_ok())
+    };
+    if !(is_head || is_row()) {
         return 0;
     }
     let machine = &mut pasted.machine;
-    let mut end = at + 1;
+    let mut end = at + usize::from(is_head);
     while let Some((about, rest)) = text.at(end).strip_prefix("node ").and_then(|line| line.split_once(':')) {
         let mut words = about.split_whitespace();
         let node = words.next().and_then(|node| node.parse::<u32>().ok());

@@ -193,7 +193,8 @@ pub(super) fn rows(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
 /// A process of QEMU with its whole command, out of `ps` or `pgrep -a` without a head or a prompt; or the command alone, as logs have it.
 pub(super) fn command(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let line = text.at(at);
-    let words: Vec<&str> = line.split_whitespace().collect();
+    // A log quotes what a shell would take apart.
+    let words: Vec<&str> = line.split_whitespace().map(|word| word.trim_matches('\'')).collect();
     let is_program = |word: &str| {
         let name = word.rsplit('/').next().unwrap_or_default();
         name.starts_with("qemu-system-") || matches!(name, "qemu-kvm" | "kvm")

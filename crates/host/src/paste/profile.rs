@@ -70,3 +70,31 @@ fn row(line: &str) -> Option<(&str, String, &str)> {
     let command = words[..words.len().saturating_sub(1)].join(" ");
     Some((share, command, symbol.trim()))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::paste::read;
+
+    #[test]
+    fn rows_tell_the_share_the_thread_and_the_function() {
+        let text = "# Samples: 40K of event 'cycles:P'\n#\n# Overhead  Command   Shared Object      Symbol\n# ........  ........  .................  ......\n#\n\
+            \x20   28.12%  CPU 1/KVM  [kernel.kallsyms]  [k] vmx_vcpu_run\n     3.00%  qemu-kvm  qemu-kvm  [.] main_loop_wait\n\
+            \x20   9.00%     4.00%  CPU 0/KVM  [kernel.kallsyms]  [k] kvm_mmu_page_fault\nit is 5 % of [k] all\n";
+        let machine = read(&[("t".to_owned(), text.to_owned())]);
+        assert_eq!(machine.sources[0].2, 1, "{:?}", machine.strange);
+        let told: Vec<_> = machine
+            .quoted
+            .iter()
+            .map(|told| (told.what.as_str(), told.subject.as_str(), told.value.as_str()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("samples of perf", "'cycles:P'", "40K"),
+                ("samples of perf in it, of CPU 1/KVM", "vmx_vcpu_run", "28.12%"),
+                ("samples of perf in it, of qemu-kvm", "main_loop_wait", "3.00%"),
+                ("samples of perf in it, of CPU 0/KVM", "kvm_mmu_page_fault", "9.00%"),
+            ]
+        );
+    }
+}

@@ -55,6 +55,8 @@ pub(super) fn command(line: &str) -> Option<Vec<&str>> {
 /// A prompt says what comes, and nothing else.
 pub(super) fn line(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let Some(words) = command(text.at(at)) else { return 0 };
+    pasted.asked.note(text.at(at), at);
+    pasted.groups.note(text.at(at));
     pasted.asks_for_workers = words.iter().any(|word| word.contains("vhost"));
     1
 }

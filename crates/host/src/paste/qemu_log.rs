@@ -10,7 +10,6 @@
 //! KVM_EXIT_INTERNAL_ERROR, Linux 6.12.
 
 use super::{Pasted, Text};
-use crate::budget;
 use crate::machine::Complaint;
 
 /// Lines that QEMU prints of an error: up to four of data, and the registers with what the guest had at its address.
@@ -20,7 +19,7 @@ const MOST_LINES: usize = 64;
 pub(super) fn lines(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let line = text.at(at);
     if line.starts_with("KVM internal error. Suberror: ") {
-        complain(text, at, pasted);
+        note(text, at, line, pasted);
         let mut end = at + 1;
         while end - at < MOST_LINES && is_below(text.at(end)) {
             let (what, value) = match text.at(end).split_once(": ").filter(|(name, _)| name.starts_with("extra data["))
@@ -33,31 +32,26 @@ pub(super) fn lines(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         }
         return end - at;
     }
-    let Some(said) = said(line) else { return 0 };
-    match Complaint::of(said).is_some() {
-        true => complain(text, at, pasted),
-        false => pasted.quote("QEMU says", "", said, text.place(at)),
-    }
+    let Some(message) = message(line) else { return 0 };
+    note(text, at, message, pasted);
     1
 }
 
-/// What QEMU says on a line, behind its name and the time.
-fn said(line: &str) -> Option<&str> {
-    let (head, said) = line.split_once(": ")?;
+/// The message of a line, behind the time and the program's name.
+fn message(line: &str) -> Option<&str> {
+    let (head, message) = line.split_once(": ")?;
     let program = head.split_whitespace().last()?;
     let is_stamp = |word: &str| word.len() >= 20 && word.ends_with('Z') && word.contains('T');
     let stamps = head.split_whitespace().rev().skip(1).all(is_stamp);
     let name = program.rsplit('/').next()?;
-    (stamps && (name == "qemu-kvm" || name.starts_with("qemu-system-"))).then_some(said)
+    (stamps && (name == "qemu-kvm" || name.starts_with("qemu-system-"))).then_some(message)
 }
 
-fn complain(text: &Text<'_>, at: usize, pasted: &mut Pasted) {
+/// Keeps a message as a complaint, where it is one that is known.
+fn note(text: &Text<'_>, at: usize, message: &str, pasted: &mut Pasted) {
     match Complaint::of(text.at(at)) {
-        Some(complaint) if pasted.machine.complaints.len() < budget::SCREEN_ROWS => {
-            pasted.machine.complaints.push(text.fact(complaint, at));
-        }
-        Some(_) => pasted.leave_out("complaints of the kernel beyond the first", budget::SCREEN_ROWS),
-        None => pasted.quote("QEMU says", "", text.at(at), text.place(at)),
+        Some(complaint) => pasted.complain(complaint, text.place(at)),
+        None => pasted.quote("QEMU says", "", message, text.place(at)),
     }
 }
 

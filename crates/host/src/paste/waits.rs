@@ -4,8 +4,10 @@
 //! ninth number.
 
 use super::{Pasted, Text, named};
+use crate::budget;
 use crate::machine::{GaugeKind, role_of};
 use base::number::duration;
+use std::collections::BTreeMap;
 
 /// `/proc/PID/schedstat`: ran, waited, turns.
 pub(super) fn of_file(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
@@ -18,7 +20,7 @@ pub(super) fn of_file(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
     let ids: Vec<i32> = file.split('/').filter_map(|part| part.parse().ok()).collect();
     match (three(told), ids.last()) {
         (Some([ran, waited, _]), Some(thread)) if file.ends_with("/schedstat") => {
-            note(pasted, &format!("thread {thread}"), (ran, waited), text.place(line));
+            note(pasted, (format!("thread {thread}"), 0), (ran, waited), text.place(line));
             line + 1 - at
         }
         _ => 0,
@@ -44,8 +46,12 @@ pub(super) fn of_names(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
     if !above.contains("schedstat") && !rows.iter().any(is_known) {
         return 0;
     }
+    // Several threads may have one name: each is the one that had its turn before.
+    let mut turns: BTreeMap<&str, usize> = BTreeMap::new();
     for ((name, [ran, waited, _]), line) in rows.iter().zip(at..) {
-        note(pasted, name, (*ran, *waited), text.place(line));
+        let turn = turns.entry(name).or_default();
+        note(pasted, (name.clone(), *turn), (*ran, *waited), text.place(line));
+        *turn += 1;
     }
     rows.len()
 }
@@ -60,9 +66,44 @@ fn three(told: &str) -> Option<[f64; 3]> {
     numbers?.try_into().ok()
 }
 
-fn note(pasted: &mut Pasted, who: &str, (ran, waited): (f64, f64), place: String) {
-    if ran + waited > 0.0 {
-        pasted.gauge(GaugeKind::Waited, who, waited / (ran + waited), place);
+/// What a thread ran and waited, by its last copy, and since the one before.
+pub(super) struct Sums {
+    who: String,
+    sums: (f64, f64),
+    since: Option<(f64, f64)>,
+    place: String,
+}
+
+/// Takes what a thread ran and waited since it began; of a second copy the difference counts.
+pub(super) fn note(pasted: &mut Pasted, who: (String, usize), sums: (f64, f64), place: String) {
+    if let Some(index) = pasted.waiting.0.get(&who) {
+        let known = &mut pasted.waiting.1[*index];
+        let since = (sums.0 - known.sums.0, sums.1 - known.sums.1);
+        // A sum that is smaller now is of another thread.
+        (known.since, known.sums) = ((since.0 >= 0.0 && since.1 >= 0.0).then_some(since), sums);
+        known.place = place;
+    } else if pasted.waiting.1.len() < budget::SCREEN_ROWS {
+        pasted.waiting.1.push(Sums { who: who.0.clone(), sums, since: None, place });
+        pasted.waiting.0.insert(who, pasted.waiting.1.len() - 1);
+    } else {
+        pasted.leave_out("values of the host beyond the first", budget::SCREEN_ROWS);
+    }
+}
+
+/// The waiting of all threads, in the order of the texts.
+pub(super) fn finish(pasted: &mut Pasted) {
+    for Sums { who, sums, since, place } in std::mem::take(&mut pasted.waiting.1) {
+        if let Some((ran, waited)) = since {
+            let told = format!("ran {}, waited {}", duration(ran), duration(waited));
+            pasted.quote("threads, between two copies", &who, &told, place.clone());
+        }
+        let (kind, (ran, waited)) = match since {
+            Some(since) => (GaugeKind::WaitedBetween, since),
+            None => (GaugeKind::Waited, sums),
+        };
+        if ran + waited > 0.0 {
+            pasted.gauge(kind, &who, waited / (ran + waited), place);
+        }
     }
 }
 
@@ -115,5 +156,18 @@ mod tests {
         assert_eq!(told, [(GaugeKind::Waited, "CPU 0/KVM", 0.1), (GaugeKind::Waited, "IO iothread1", 0.5)]);
         let told: Vec<_> = machine.quoted.iter().map(|told| (told.subject.as_str(), told.value.as_str())).collect();
         assert_eq!(told, [("CPU 3", "ran 5.0 s, waited 1.0 s"), ("CPU 3", "ran 2.0 s, waited 3.0 s")]);
+    }
+
+    #[test]
+    fn two_copies_are_what_came_between_them() {
+        let copy = |ran: u64, waited: u64| {
+            format!("# threads, schedstat\nCPU 0/KVM {ran} {waited} 7\nvhost-9 50 50 2\nvhost-9 90 10 2\n\n")
+        };
+        let text = format!("{}{}", copy(88_000_000_000, 9_000_000_000), copy(94_000_000_000, 13_000_000_000));
+        let machine = read(&[("t".to_owned(), text)]);
+        let told: Vec<_> =
+            machine.gauges.iter().map(|gauge| (gauge.kind, gauge.subject.as_str(), gauge.value)).collect();
+        assert_eq!(told, [(GaugeKind::WaitedBetween, "CPU 0/KVM", 0.4)], "who neither ran nor waited says nothing");
+        assert_eq!(machine.quoted[0].value, "ran 6.0 s, waited 4.0 s");
     }
 }

@@ -52,6 +52,14 @@ fn headers_without_rows_and_rows_without_end() {
         "$ lscpu -p=cpu,node\n",
         "%Cpu0 : 1.0 us, 99.0 id\n",
         "09:00:03 107 - 12 0.00 1.00 0.00 4.00 1.00 2 |__vhost-10\n",
+        "usage_usec 1\n",
+        "# cat cpu.max cpu.stat; cat /sys/fs/cgroup/a/cpu.stat\n",
+        "# ethtool -S eth0; ethtool -S eth1\nrx_missed: 1\n",
+        "1741687331\n",
+        "node 0 free: 1 MB\n",
+        "free -m of the host\n",
+        "CPU 0/KVM 90000000000 1 2\n",
+        "| Field | Value |\n| | a |\n",
     ] {
         of(header.repeat(LINES));
     }

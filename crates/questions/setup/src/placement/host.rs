@@ -44,7 +44,12 @@ pub(super) fn table(models: &[Model]) -> Table {
                 }
             }
             for (name, count, more) in counters(nic) {
-                let more = more.map_or(String::new(), |more| format!(", {} more than before", thousands(more)));
+                let each = |more: u64| match nic.counters_apart_s {
+                    Some(seconds) => format!(", {} a second", rate(more as f64 / seconds)),
+                    None => String::new(),
+                };
+                let more =
+                    more.map_or(String::new(), |more| format!(", {} more than before{}", thousands(more), each(more)));
                 let place = nic.counters.last().map_or("", |look| look.place.as_str());
                 row(name, &nic.name, place, Some(count as f64), "", format!("{}{more}", thousands(count)));
             }

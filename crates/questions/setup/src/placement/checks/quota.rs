@@ -91,7 +91,9 @@ fn hit(model: &Model, subject: &str, several: bool, groups: &Groups<'_>) -> Hit 
         hit = hit.seen(format!("{path} may use {cpus:.2} CPUs, with {threads} of {of} in it"), &quota.cpus.place);
         if let Some(counted) = &quota.measured {
             let Throttled { periods, throttled, cpus, .. } = counted.value;
-            let what = format!("throttled in {throttled} of {}, {cpus:.2} CPUs lost", many(periods, "period"));
+            // Of pasted copies nobody may have told how long lies between them.
+            let lost = if cpus > 0.0 { format!(", {cpus:.2} CPUs lost") } else { String::new() };
+            let what = format!("throttled in {throttled} of {}{lost}", many(periods, "period"));
             hit = hit.seen(what, &counted.place);
         } else if let Some(Throttled { periods, throttled, .. }) = quota.since_start {
             let what = format!(
@@ -111,7 +113,7 @@ fn hit(model: &Model, subject: &str, several: bool, groups: &Groups<'_>) -> Hit 
     };
     let victims: Vec<&Verdict> = model.verdicts.of_reporter(Reporter::Quota).filter(own).collect();
     hit = with_victims(model, hit, &victims);
-    if !measured.is_empty() {
+    if measured.iter().any(|throttled| throttled.cpus > 0.0) {
         let lost = measured.iter().map(|throttled| throttled.cpus).sum();
         hit.cost = Cost::of(CostKind::Measured, lost, "CPUs lost to the quota");
     }

@@ -211,30 +211,35 @@ fn saturated(model: &Model, busy: &Gauge) -> Option<Hit> {
     Some(hit.seen(format!("{words} {}", duration(slowest.value)), &slowest.place))
 }
 
-/// Threads that waited for a CPU, by the sums that the kernel keeps of them since they began.
+/// Threads that waited for a CPU, by the sums that the kernel keeps of them: between two copies, else since they began.
 pub(crate) fn waited(model: &Model) -> Vec<Hit> {
-    let mut long: Vec<&Gauge> = of(model, GaugeKind::Waited).filter(|gauge| gauge.value >= WAITED).collect();
-    long.sort_by(|a, b| b.value.total_cmp(&a.value));
-    let Some(worst) = long.first() else { return Vec::new() };
-    let others = long.len() as u64 - 1;
-    let and = if others == 0 { String::new() } else { format!(", and {} as well", many(others, "other thread")) };
-    let title = format!(
-        "{} waited for a CPU in {} of the time in which it wanted one{and}",
-        worst.subject,
-        percent(worst.value)
-    );
-    let hit = Hit::new("waited", Severity::Medium, title);
-    let hit = long.iter().take(MOST_TOLD).fold(hit, |hit, gauge| {
-        hit.seen(format!("{}: {} of running and waiting", gauge.subject, percent(gauge.value)), &gauge.place)
+    let kinds = [(GaugeKind::WaitedBetween, " between two copies of its sums"), (GaugeKind::Waited, "")];
+    let hits = kinds.into_iter().filter_map(|(kind, when)| {
+        let mut long: Vec<&Gauge> = of(model, kind).filter(|gauge| gauge.value >= WAITED).collect();
+        long.sort_by(|a, b| b.value.total_cmp(&a.value));
+        let worst = long.first()?;
+        let others = long.len() as u64 - 1;
+        let and = if others == 0 { String::new() } else { format!(", and {} as well", many(others, "other thread")) };
+        let title = format!(
+            "{} waited for a CPU in {} of the time in which it wanted one{when}{and}",
+            worst.subject,
+            percent(worst.value)
+        );
+        let subject = if when.is_empty() { "waited" } else { "waited between" };
+        let hit = Hit::new(subject, Severity::Medium, title);
+        Some(long.iter().take(MOST_TOLD).fold(hit, |hit, gauge| {
+            hit.seen(format!("{}: {} of running and waiting", gauge.subject, percent(gauge.value)), &gauge.place)
+        }))
     });
-    vec![hit]
+    hits.collect()
 }
 
 /// Groups that use up their CPU time, of which nobody told whose they are.
 pub(crate) fn throttled(model: &Model) -> Vec<Hit> {
     let often = of(model, GaugeKind::Throttled).filter(|gauge| gauge.value >= THROTTLED);
     let hits = often.map(|gauge| {
-        let title = format!("the group {} was throttled in {} of its periods", gauge.subject, percent(gauge.value));
+        let group = if gauge.subject.starts_with('/') { "the group " } else { "" };
+        let title = format!("{group}{} was throttled in {} of its periods", gauge.subject, percent(gauge.value));
         Hit::new(&gauge.subject, Severity::Medium, title)
             .seen(format!("throttled in {} of its periods", percent(gauge.value)), &gauge.place)
     });
@@ -270,8 +275,7 @@ pub(crate) fn spread(model: &Model) -> Vec<Hit> {
         return Vec::new();
     }
     let guests = many(spread.len() as u64, "guest");
-    let verb = if spread.len() == 1 { "lies" } else { "lie" };
-    let title = format!("pages of {guests} {verb} on several nodes");
+    let title = format!("pages of {guests} lie on several nodes");
     let mut hit = Hit::new("memory", Severity::Medium, title);
     for (process, (node, share, all)) in spread.iter().take(MOST_TOLD) {
         let what = format!(
@@ -282,6 +286,24 @@ pub(crate) fn spread(model: &Model) -> Vec<Hit> {
             bytes(*all as f64)
         );
         hit = hit.seen(what, &process.bytes.place);
+        let elsewhere = (*all as f64) * (1.0 - share);
+        let nodes = &model.machine.nodes;
+        let free = |node: &u32| Some(nodes.get(node)?.free_bytes? as f64);
+        if let Some(there) = free(node).filter(|there| *there < elsewhere) {
+            // A binding does not make room: strict would swap there, or not start.
+            let what = format!("node {node} has {} free: the other {} do not fit", bytes(there), bytes(elsewhere));
+            hit = hit.seen(what, "numactl -H");
+            hit.nothing_to_change = true;
+            let roomy = nodes.keys().filter(|node| free(node).is_some_and(|there| there >= *all as f64));
+            let roomy: Vec<String> = roomy.map(|node| node.to_string()).collect();
+            hit.fix.push(format!("numastat -m; numastat -p qemu   # who has the memory of node {node}: until some of it is free, no binding helps"));
+            if !roomy.is_empty() {
+                hit.fix.push(format!(
+                    "virsh vcpupin DOMAIN; virsh numatune DOMAIN   # it would fit as a whole, vCPUs and memory, on node {}",
+                    roomy.join(" or ")
+                ));
+            }
+        }
     }
     vec![hit]
 }

@@ -56,7 +56,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "cpu.max and cpu.stat of a group of which no thread of a VM is known, as one sees them from within a pod.",
         limits: &[limit("throttled, of its periods", strain::THROTTLED, "share")],
         why: "Once a group has used up its time, all of its threads stop until the next period: a guest in it stands still, and it looks like stolen \
-            time from inside. Caveat: the sums count from the start of the group on.",
+            time from inside. Caveat: one copy of cpu.stat counts from the start of the group on.",
         fix: &[
             "echo max > /sys/fs/cgroup/GROUP/cpu.max   # by its manager: resources.limits.cpu of a pod, CPUQuota= of a unit",
         ],
@@ -68,7 +68,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "host",
         looks_at: "Sums of what threads of guests ran and waited, as virsh domstats (vcpu.N.delay) and /proc/PID/schedstat have them.",
         limits: &[limit("of running and waiting", strain::WAITED, "share")],
-        why: "A vCPU that is ready and has no CPU is stopped, whatever the guest does. Caveat: the sums count from the start of the VM on, so they say nothing of today; and not who had the CPU.",
+        why: "A vCPU that is ready and has no CPU is stopped, whatever the guest does. Caveat: one copy of the sums counts from the start of the VM on and says nothing of today; none says who had the CPU.",
         fix: &[
             "kvmscope snapshot --span 10 -o now && kvmscope check now   # on the host: who waits now, and who has its CPU",
         ],
@@ -128,8 +128,9 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-KERNEL",
         per: "kind of line",
-        looks_at: "Lines of the kernel's log that say that something is wrong: clocks, lockups, stalls, memory, heat, KVM.",
-        why: "The kernel itself says so. Caveat: a line tells when it happened, not that it still does.",
+        looks_at: "Lines of the kernel's log that say that something is wrong: clocks, lockups, stalls, memory, heat, KVM; those of QEMU's; containers \
+            that the kernel killed for want of memory (kubectl describe pod).",
+        why: "The kernel itself says so, or whoever it told. Caveat: a line tells when it happened, not that it still does.",
         source: "Linux 6.12; each kind of line with its file in the documentation",
         ..Rule::checked_by(strain::complaints)
     },
