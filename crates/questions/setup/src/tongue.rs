@@ -187,11 +187,13 @@ impl Speaker<'_> {
             Manager::Proxmox(0) => proxmox.replace("{id}", "VMID"),
             Manager::Proxmox(id) => proxmox.replace("{id}", &id.to_string()),
             Manager::KubeVirt { namespace, name } => {
-                let (namespace, name) = (quoted(namespace), quoted(name));
-                let said = kubevirt.replace("{pins}", PINS).replace("{name}", &name).replace("{namespace}", &namespace);
+                // Where the definition has none, it is that of whoever types.
+                let (place, name) = (format!(" -n {}", quoted(namespace)), quoted(name));
+                let place = if namespace.is_empty() { "" } else { &place };
+                let said = kubevirt.replace("{pins}", PINS).replace("{name}", &name).replace(" -n {namespace}", place);
                 match said.starts_with("kubectl") || said.starts_with('#') {
                     true => said,
-                    false => format!("kubectl edit vm {name} -n {namespace}   # spec.template.spec: {said}"),
+                    false => format!("kubectl edit vm {name}{place}   # spec.template.spec: {said}"),
                 }
             }
             Manager::OpenStack { server, flavor } => {
@@ -236,6 +238,14 @@ mod tests {
     fn spoken(line: &str, manager: &Manager) -> String {
         let (machine, domain) = (Machine::default(), Domain { name: "db".into(), ..Domain::default() });
         Speaker { machine: &machine, domain: &domain, manager: manager.clone() }.spoken(line)
+    }
+
+    #[test]
+    fn a_definition_without_a_namespace_is_of_whoever_types() {
+        let here = Manager::KubeVirt { namespace: String::new(), name: "db".into() };
+        assert_eq!(spoken("virsh domblklist db", &here), "kubectl get vmi db -o yaml   # what it is set to");
+        let edit = "kubectl edit vm db   # spec.template.spec: domain.memory.hugepages.pageSize: 2Mi";
+        assert_eq!(spoken("virsh edit db   # <memoryBacking><hugepages/></memoryBacking>", &here), edit);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use base::number::{bytes, list, many};
 use base::shell::quoted;
 use base::{Evidence, Severity};
 use facts::rule::Hit;
-use host::machine::{Domain, Fact};
+use host::machine::{Domain, Fact, GaugeKind};
 
 /// Memory from which on pages of 4 KiB cost: the tables of a guest's pages no longer fit into the caches. Our own threshold.
 pub(in crate::placement) const LARGE: u64 = 32 << 30;
@@ -156,10 +156,55 @@ pub(crate) fn realtime(model: &Model) -> Vec<Hit> {
     hits
 }
 
+/// A guest has little memory left below this part of what the balloon leaves it: our own threshold.
+pub(in crate::placement) const LITTLE: f64 = 0.05;
+
+/// A balloon beside which its guest has no memory left and swaps.
+fn squeezed(model: &Model, domain: &Domain) -> Option<Hit> {
+    let (all, now) = (domain.memory_bytes?, domain.current_memory_bytes?);
+    let told = domain.balloon.as_ref()?;
+    let (usable, out) = (told.value.usable?, told.value.swapped_out.filter(|out| *out > 0)?);
+    if now >= all || usable as f64 >= LITTLE * now as f64 {
+        return None;
+    }
+    let title = format!(
+        "the balloon leaves {} {} of {}; it has {} of that left and swapped {} out since it started",
+        domain.name,
+        bytes(now as f64),
+        bytes(all as f64),
+        bytes(usable as f64),
+        bytes(out as f64)
+    );
+    let mut hit = hit(domain, Severity::Medium, title, ("what its balloon says of its memory", &told.place));
+    hit.subject = format!("{} balloon", domain.name);
+    let free = model.machine.gauges.iter().rev().find(|gauge| gauge.kind == GaugeKind::MemoryAvailable);
+    if let Some(free) = free {
+        hit.evidence.push(Evidence::new(format!("the host has {} available", bytes(free.value)), &free.place));
+    }
+    let name = quoted(&domain.name);
+    hit.fix.push(format!("virsh setmem {name} {} --live   # KiB: all that it may have", all >> 10));
+    hit.undo.push(format!("virsh setmem {name} {} --live", now >> 10));
+    Some(hit)
+}
+
 /// Memory that is small, small-paged or not shared.
 pub(crate) fn memory(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
+        let squeezed = squeezed(model, domain);
+        let is_squeezed = squeezed.is_some();
+        hits.extend(squeezed);
+        if let Some(told) = &domain.small_pages {
+            let title = format!(
+                "{} has pages of 4 KiB by its flavour: where it is behind a switch in user space (vhost-user), that needs huge pages to reach its packets",
+                domain.name
+            );
+            let mut hit = hit(domain, Severity::Info, title, (&told.value, &told.place));
+            hit.subject = format!("{} small pages", domain.name);
+            hit.fix.push(edit(domain, "<memoryBacking><hugepages/></memoryBacking>; the host needs as many free first: grep HugePages_Free /proc/meminfo"));
+            hit.undo.push(edit(domain, "without <hugepages/>"));
+            hits.push(hit);
+        }
         let by_command = domain.by_command.then(|| "its command line".to_owned());
         let Some(place) = &domain.whole.clone().or(by_command) else { continue };
         let users: Vec<String> =
@@ -180,7 +225,7 @@ pub(crate) fn memory(model: &Model) -> Vec<Hit> {
             hit.undo.push(edit(domain, "<memoryBacking> as it was"));
             hits.push(hit);
         }
-        if let (Some(all), Some(now)) = (domain.memory_bytes, domain.current_memory_bytes)
+        if let (Some(all), Some(now), false) = (domain.memory_bytes, domain.current_memory_bytes, is_squeezed)
             && (now as f64) < BALLOON * all as f64
         {
             let title = format!("the balloon leaves {} {} of {}", domain.name, bytes(now as f64), bytes(all as f64));

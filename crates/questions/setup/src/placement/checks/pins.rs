@@ -7,9 +7,9 @@ use crate::placement::model::{Model, ROOM};
 use crate::placement::proposal::Subject;
 use base::number::{list, many, percent};
 use base::shell::quoted;
-use base::{CpuSet, Severity};
+use base::{CpuSet, Evidence, Severity};
 use facts::rule::Hit;
-use host::machine::{Role, Thread};
+use host::machine::{Fact, Role, Thread};
 use std::collections::BTreeMap;
 
 /// A thread with what it ran, and its VM where that is not `of`.
@@ -35,6 +35,13 @@ fn stacks(model: &Model) -> BTreeMap<u32, Vec<&Thread>> {
     on
 }
 
+/// What gave a vCPU the policy fifo, under which it runs until it sleeps.
+fn fifo<'a>(model: &'a Model, thread: &Thread) -> Option<&'a Fact<(CpuSet, String, u32)>> {
+    let (vm, Role::Vcpu(number)) = (thread.vm.as_deref()?, thread.role) else { return None };
+    let domain = model.machine.domains.iter().find(|domain| domain.name == vm)?;
+    domain.realtime.iter().find(|told| told.value.1 == "fifo" && told.value.0.contains(number))
+}
+
 /// Two vCPUs bound to one CPU, unless one of them is known to be idle.
 pub(crate) fn stacked(model: &Model) -> Vec<Hit> {
     let mut hits: BTreeMap<String, Hit> = BTreeMap::new();
@@ -50,6 +57,10 @@ pub(crate) fn stacked(model: &Model) -> Vec<Hit> {
             let (Some(vm), Some(pin)) = (&thread.vm, &thread.affinity) else { continue };
             let hit = hits.remove(vm).unwrap_or_else(|| Hit::new(vm, Severity::Medium, ""));
             let mut hit = hit.seen(format!("CPU {cpu}: {} and {}", who(first, vm), who(thread, vm)), &pin.place);
+            if let Some(told) = fifo(model, first).and(fifo(model, thread)) {
+                let what = format!("both of CPU {cpu} run with fifo: while one runs, the other waits until it sleeps");
+                hit.evidence.push(Evidence::new(what, &told.place));
+            }
             let both = [first, *thread].map(|thread| (thread.vm.as_deref(), thread.role));
             let parted = model.proposal.part(|_, of| both.contains(&(Some(of.vm.as_str()), of.role)));
             hit.changes.extend(parted.into_iter().filter(|change| !hit.changes.contains(change)).collect::<Vec<_>>());
@@ -60,12 +71,18 @@ pub(crate) fn stacked(model: &Model) -> Vec<Hit> {
     for hit in &mut hits {
         let mut cpus: Vec<String> =
             hit.evidence.iter().filter_map(|seen| Some(seen.what.split_once(':')?.0.to_owned())).collect();
+        // Of real-time policies the evidence has lines of its own.
+        cpus.retain(|cpu| !cpu.contains(" run with fifo"));
         let stacked = cpus.len();
         cpus.dedup();
         let carry = if cpus.len() == 1 { "carries" } else { "carry" };
         let vcpus = if stacked == cpus.len() { "two vCPUs" } else { "more than one vCPU" };
         let subject = &hit.subject;
-        hit.title = format!("{} of {subject} {carry} {vcpus}: {}", many(cpus.len() as u64, "CPU"), list(&cpus));
+        let stops = match hit.evidence.iter().any(|seen| seen.what.contains(" run with fifo")) {
+            true => ", and of two with fifo one stands still until the other sleeps",
+            false => "",
+        };
+        hit.title = format!("{} of {subject} {carry} {vcpus}: {}{stops}", many(cpus.len() as u64, "CPU"), list(&cpus));
         if let Some(victims) = victims.remove(&hit.subject).filter(|victims| !victims.is_empty()) {
             let told = std::mem::replace(hit, Hit::new("", Severity::Info, ""));
             *hit = Hit { severity: Severity::High, ..with_victims(model, told, &victims) };

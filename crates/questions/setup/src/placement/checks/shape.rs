@@ -153,7 +153,8 @@ pub(crate) fn enlightenments(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
     for domain in &model.machine.domains {
         // Only a whole definition says what is not there.
-        let (Some(windows), Some(place)) = (&domain.windows, &domain.whole) else { continue };
+        let of_pod = domain.fields.values().next().map(|told| &told.place).filter(|_| !domain.is_completed);
+        let (Some(windows), Some(place)) = (&domain.windows, domain.whole.as_ref().or(of_pod)) else { continue };
         let shown = domain.hyperv.as_ref().map(|told| &told.value);
         let mut missing: Vec<&str> =
             ENLIGHTENMENTS.into_iter().filter(|name| !shown.is_some_and(|shown| shown.contains(*name))).collect();
@@ -170,7 +171,8 @@ pub(crate) fn enlightenments(model: &Model) -> Vec<Hit> {
         );
         let mut hit = Hit::new(&domain.name, Severity::Medium, title).of_domain(&domain.name);
         hit.evidence.push(Evidence::new(windows.value.clone(), &windows.place));
-        let told = domain.hyperv.as_ref().map_or(("no <hyperv>", place), |told| ("what <hyperv> has", &told.place));
+        let none = if domain.whole.is_some() { "no <hyperv>" } else { "no features.hyperv" };
+        let told = domain.hyperv.as_ref().map_or((none, place), |told| ("what of Hyper-V it is shown", &told.place));
         hit.evidence.push(Evidence::new(told.0, told.1));
         let elements: Vec<String> = missing
             .iter()

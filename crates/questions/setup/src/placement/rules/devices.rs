@@ -1,7 +1,7 @@
 //! Where memory, cards, interrupts and polling threads are.
 
 use super::Rule;
-use crate::placement::checks::{cells, memory, place, polling, queues, steering};
+use crate::placement::checks::{cells, dropped, isolated, memory, place, polling, queues, steering};
 use crate::placement::culprits;
 use base::rule::limit;
 
@@ -39,6 +39,17 @@ pub(super) const RULES: &[Rule] = &[
         ..Rule::checked_by(place::nic)
     },
     Rule {
+        id: "PLC-CARD",
+        per: "NIC",
+        looks_at: "How many packets a card's receive ring holds and how many queues are switched on (ethtool -g, -l), beside what it counted as lost \
+            (ethtool -S).",
+        limits: &[limit("of what there could be", dropped::FEW, "share")],
+        why: "What arrives while the CPU of a queue is busy waits in the ring, and what finds it full is lost; each queue interrupts one CPU, which takes \
+            all of its packets. Caveat: a long ring lets packets wait longer and leaves the caches, and a host whose CPUs belong to guests may want few queues.",
+        source: "ethtool(8), -g and -l; Documentation/networking/scaling.rst, Linux 6.12; the threshold is our own",
+        ..Rule::checked_by(dropped::small)
+    },
+    Rule {
         id: "PLC-IRQ",
         per: "NIC or interrupt",
         looks_at: "Interrupts of NICs on CPUs of vCPUs, with their rate and the softirq time of the CPU; without rates, \
@@ -51,6 +62,19 @@ pub(super) const RULES: &[Rule] = &[
             interrupts on another CPU than the one that uses their data cost cache misses instead.",
         source: "Documentation/core-api/irq/irq-affinity.rst, Linux 6.12; irqbalance(1)",
         ..Rule::checked_by(place::irqs)
+    },
+    Rule {
+        id: "PLC-ISOLIRQ",
+        per: "interrupt or CPU",
+        looks_at: "Interrupts of devices on isolated CPUs, and of the timer on those in nohz_full, between two looks at /proc/interrupts.",
+        limits: &[
+            limit("interrupts of a device per second", culprits::MANY_PER_S, ""),
+            limit("timer interrupts per second", isolated::TICKING, ""),
+        ],
+        why: "isolcpus and nohz_full keep tasks and ticks away, and no interrupts of devices: those go where their masks send them. A tick goes on while more than \
+            one task is ready there, or a timer asks for it. Caveat: a device that is passed to a guest or polled there may belong to just that CPU.",
+        source: "Documentation/admin-guide/kernel-parameters.txt, isolcpus (managed_irq) and nohz_full, and timers/no_hz.rst, Linux 6.12; the thresholds are our own",
+        ..Rule::checked_by(isolated::interrupts)
     },
     Rule {
         id: "PLC-RPS",

@@ -1,7 +1,7 @@
 //! How guests are defined.
 
 use super::Rule;
-use crate::placement::checks::{cards, cells, defined, disks, guest, shape};
+use crate::placement::checks::{cards, cells, defined, disks, guest, pod, shape};
 use base::Needs;
 use base::rule::limit;
 
@@ -17,6 +17,17 @@ pub(super) const RULES: &[Rule] = &[
         needs: Needs::Reload,
         source: "QEMU 7.2, accel/tcg/tcg-accel-ops-mttcg.c (the thread's name is CPU n/TCG); libvirt.org/formatdomain.html, domain type",
         ..Rule::checked_by(guest::translated)
+    },
+    Rule {
+        id: "PLC-REFUSED",
+        per: "VM and field",
+        looks_at: "Definitions of KubeVirt: dedicatedCpuPlacement with a request for CPUs that is not the limit; realtime without it or without the nodes \
+            of the guest's memory.",
+        why: "Its admission takes these fields only together, so the VM does not start or is not changed. Caveat: an instance type or a policy of the \
+            cluster may add fields that are not in the definition; another version may ask for less.",
+        needs: Needs::Reload,
+        source: "KubeVirt 1.3, pkg/virt-api/webhooks/validating-webhook/admitters/vmi-create-admitter.go; user guide, dedicated CPU resources and realtime",
+        ..Rule::checked_by(pod::refused)
     },
     Rule {
         id: "PLC-CELLS",
