@@ -27,6 +27,7 @@ pub mod rules;
 pub mod section;
 pub mod solver;
 pub mod tables;
+mod unknowns;
 
 pub use model::{AskedPolling, Wishes};
 pub use section::{QUESTION, answer, definitions};
