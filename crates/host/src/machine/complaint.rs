@@ -38,18 +38,113 @@ const STARVED: &str =
 /// What to ask of a VM that KVM gave up on.
 const STOPPED: &str = "dmesg | grep -i kvm; uname -r; virsh domstate DOMAIN --reason   # what was where it stopped; the lines below it have the registers";
 
-/// What the kernel did to a VM for want of memory; of the last name, that of Proxmox.
-const KILLED: &str = "the host's memory ran out, and the kernel killed a QEMU: its VM is gone";
+/// What the kernel did to a VM for want of memory; of the last name, that of Proxmox. Which memory it was is in another line.
+const KILLED: &str = "memory ran out, and the kernel killed a QEMU: its VM is gone";
+
+/// Where the kernel says which memory ran out.
+const WHOSE: &str = "dmesg | grep -E 'oom-kill:|Node [0-9]+ .* free:'; free -m   # constraint= says whose memory ran out, the lines `Node` what each node had";
 
 /// What to ask of a group without memory.
 const GROUP: &str = "grep . /sys/fs/cgroup/GROUP/memory.max /sys/fs/cgroup/GROUP/memory.events   # GROUP: the line `oom-kill:` names it";
 
 /// Sources: Linux 6.12, kernel/time/clocksource.c and arch/x86/kernel/tsc.c; kernel/watchdog.c; kernel/rcu/tree_stall.h; kernel/hung_task.c;
-/// kernel/sched/rt.c; kernel/time/hrtimer.c; kernel/events/core.c; arch/x86/kernel/nmi.c; mm/oom_kill.c; arch/x86/kvm/x86.c;
+/// kernel/sched/rt.c; drivers/edac/edac_mc.c; kernel/time/hrtimer.c; kernel/events/core.c; arch/x86/kernel/nmi.c; mm/oom_kill.c; arch/x86/kvm/x86.c;
 /// arch/x86/kvm/vmx/vmx.c and capabilities; drivers/thermal/intel/therm_throt.c; kernel/workqueue.c;
 /// Documentation/virt/kvm/api.rst, KVM_EXIT_INTERNAL_ERROR; arch/x86/kernel/cpu/mce/core.c and
 /// bus_lock.c.
+/// What ended a VM comes before what slowed it down, since findings keep this order; of two kinds that fit a line the first counts.
 pub const COMPLAINTS: &[ComplaintKind] = &[
+    kind(
+        &["kvm internal error. suberror: 1"],
+        true,
+        "KVM could not emulate an instruction of the guest, and stopped the VM",
+        STOPPED,
+    ),
+    kind(
+        &["kvm internal error. suberror: 2"],
+        true,
+        "an exception met another one that KVM could not handle, and stopped the VM",
+        STOPPED,
+    ),
+    kind(
+        &["kvm internal error. suberror: 3"],
+        true,
+        "an exit came while an interrupt or exception was being delivered, for a reason that KVM cannot go on from: it stopped the VM",
+        STOPPED,
+    ),
+    kind(&["kvm internal error"], true, "KVM met what it cannot go on from, and stopped the VM", STOPPED),
+    kind(
+        &["memory cgroup out of memory", "(qemu-"],
+        true,
+        "a group reached the limit of its memory, and the kernel killed a QEMU: its VM is gone",
+        GROUP,
+    ),
+    kind(
+        &["memory cgroup out of memory", "(kvm)"],
+        true,
+        "a group reached the limit of its memory, and the kernel killed a QEMU: its VM is gone",
+        GROUP,
+    ),
+    kind(
+        &["out of memory: killed process", "(qemu-system"],
+        true,
+        KILLED,
+        WHOSE,
+    ),
+    kind(
+        &["out of memory: killed process", "(qemu-kvm)"],
+        true,
+        KILLED,
+        WHOSE,
+    ),
+    kind(
+        &["out of memory: killed process", "(kvm)"],
+        true,
+        KILLED,
+        WHOSE,
+    ),
+    kind(
+        &["memory cgroup out of memory"],
+        true,
+        "a group reached the limit of its memory, and the kernel killed a process of it",
+        GROUP,
+    ),
+    kind(
+        &["out of memory: killed process"],
+        true,
+        "memory ran out, and the kernel killed a process",
+        WHOSE,
+    ),
+    kind(
+        &["oom-kill:constraint=constraint_memory_policy"],
+        true,
+        "memory ran out on the nodes that a memory policy allows (`nodemask=`): other nodes may have had memory left",
+        "numastat -m; numastat -p PID   # what each node has left, and where a VM's memory lies; numatune says which nodes its policy allows",
+    ),
+    kind(
+        &["oom-kill:constraint=constraint_cpuset"],
+        true,
+        "memory ran out on the nodes that a cpuset allows (`mems_allowed=`): other nodes may have had memory left",
+        "numastat -m; cat /sys/fs/cgroup/GROUP/cpuset.mems.effective   # what each node has left, and which ones the group may use",
+    ),
+    kind(
+        &["oom-kill:constraint=constraint_memcg"],
+        true,
+        "a group reached the limit of its memory (`oom_memcg=`), whatever the host had left",
+        GROUP,
+    ),
+    kind(
+        &["oom-kill:constraint=constraint_none"],
+        true,
+        "the memory of the whole host ran out: no policy, cpuset or group had limited it",
+        "free -m; grep . /proc/pressure/memory   # how much is left now",
+    ),
+    kind(
+        &["smp vm created on host with unstable tsc"],
+        false,
+        "this host's TSC is not stable, so that of a guest with several vCPUs is not reliable: KVM offers it no stable clock, and programs in the guest read the time by system calls",
+        "dmesg | grep -i -E 'tsc|clocksource'   # on the host: who marked it unstable, and why",
+    ),
     kind(
         &["tsc", "unstable"],
         true,
@@ -67,12 +162,6 @@ pub const COMPLAINTS: &[ComplaintKind] = &[
         true,
         "time is read from the ACPI timer: each reading costs about a microsecond, inside a guest an exit to its VMM",
         "cat /sys/devices/system/clocksource/clocksource0/available_clocksource   # is tsc or kvm-clock there?",
-    ),
-    kind(
-        &["smp vm created on host with unstable tsc"],
-        false,
-        "the host's TSC is not stable, so its guests cannot read the time without an exit",
-        "dmesg | grep -i -E 'tsc|clocksource'   # on the host: who marked it unstable, and why",
     ),
     kind(
         &["soft lockup"],
@@ -105,48 +194,6 @@ pub const COMPLAINTS: &[ComplaintKind] = &[
         "grep . /proc/pressure/*; iostat -x 1 5   # what is waited for",
     ),
     kind(
-        &["memory cgroup out of memory", "(qemu-"],
-        true,
-        "a group reached the limit of its memory, and the kernel killed a QEMU: its VM is gone",
-        GROUP,
-    ),
-    kind(
-        &["memory cgroup out of memory", "(kvm)"],
-        true,
-        "a group reached the limit of its memory, and the kernel killed a QEMU: its VM is gone",
-        GROUP,
-    ),
-    kind(
-        &["out of memory: killed process", "(qemu-system"],
-        true,
-        KILLED,
-        "free -m; grep . /proc/pressure/memory   # how much is left now",
-    ),
-    kind(
-        &["out of memory: killed process", "(qemu-kvm)"],
-        true,
-        KILLED,
-        "free -m; grep . /proc/pressure/memory   # how much is left now",
-    ),
-    kind(
-        &["out of memory: killed process", "(kvm)"],
-        true,
-        KILLED,
-        "free -m; grep . /proc/pressure/memory   # how much is left now",
-    ),
-    kind(
-        &["memory cgroup out of memory"],
-        true,
-        "a group reached the limit of its memory, and the kernel killed a process of it",
-        GROUP,
-    ),
-    kind(
-        &["out of memory: killed process"],
-        true,
-        "the host had no memory left and killed a process",
-        "free -m; grep . /proc/pressure/memory   # how much is left now",
-    ),
-    kind(
         &["rt throttling activated"],
         true,
         "threads with a real-time policy used up their share and were stopped for the rest of the period",
@@ -177,24 +224,11 @@ pub const COMPLAINTS: &[ComplaintKind] = &[
         "turbostat --show Core,CPU,Bzy_MHz,CoreTmp -i 5   # how fast they run",
     ),
     kind(
-        &["kvm internal error. suberror: 1"],
+        &["temperature is above threshold"],
         true,
-        "KVM could not emulate an instruction of the guest, and stopped the VM",
-        STOPPED,
+        "CPUs are slowed down because they are hot",
+        "turbostat --show Core,CPU,Bzy_MHz,CoreTmp -i 5   # how fast they run",
     ),
-    kind(
-        &["kvm internal error. suberror: 2"],
-        true,
-        "an exception met another one that KVM could not handle, and stopped the VM",
-        STOPPED,
-    ),
-    kind(
-        &["kvm internal error. suberror: 3"],
-        true,
-        "an exit came while an interrupt or exception was being delivered, for a reason that KVM cannot go on from: it stopped the VM",
-        STOPPED,
-    ),
-    kind(&["kvm internal error"], true, "KVM met what it cannot go on from, and stopped the VM", STOPPED),
     kind(
         &["tsc frequency mismatch"],
         false,
@@ -206,6 +240,18 @@ pub const COMPLAINTS: &[ComplaintKind] = &[
         true,
         "the hardware reported an error: of the processor, the memory or a card",
         "ras-mc-ctl --errors; journalctl -k | grep -i -A4 'hardware error'   # which CPU or module, and how often",
+    ),
+    kind(
+        &["edac mc", " ce "],
+        false,
+        "the memory corrected errors of its own: the line names the module; many of them announce one that cannot be corrected",
+        "grep . /sys/devices/system/edac/mc/mc*/ce_count   # how many, and whether they grow",
+    ),
+    kind(
+        &["edac mc", " ue "],
+        true,
+        "the memory had an error that could not be corrected: the line names the module",
+        "grep . /sys/devices/system/edac/mc/mc*/ue_count   # how many",
     ),
     kind(
         &["split lock detection", "trap"],
@@ -241,13 +287,13 @@ pub const COMPLAINTS: &[ComplaintKind] = &[
         &["unhandled", "msr"],
         false,
         "a guest asks for a register that KVM does not have; each time costs an exit",
-        "dmesg | grep -c -E 'unhandled (rd|wr)msr'   # how often",
+        "dmesg | grep -c -i -E 'unhandled (rd|wr)msr'   # how often",
     ),
     kind(
         &["ignored", "msr"],
         false,
         "a guest asks for a register that KVM does not have; each time costs an exit",
-        "dmesg | grep -c -E 'ignored (rd|wr)msr'   # how often",
+        "dmesg | grep -c -i -E 'ignored (rd|wr)msr'   # how often",
     ),
 ];
 
@@ -286,6 +332,14 @@ mod tests {
             ("workqueue: drain_vmap_area_work hogged CPU for >10000us 4 times", "workqueue:"),
             ("rcu: rcu_preempt kthread starved for 2101 jiffies! g9 f0x0 RCU_GP_WAIT_FQS(5)", "rcu"),
             ("kvm [4242]: vcpu0, guest rIP: 0xffffffff8106 unhandled rdmsr: 0x140", "unhandled"),
+            ("kvm: SMP vm created on host with unstable TSC; guest TSC will not be reliable", "smp vm created on host with unstable tsc"),
+            (
+                "oom-kill:constraint=CONSTRAINT_MEMORY_POLICY,nodemask=1,cpuset=emulator,mems_allowed=0-1,task=qemu-system-x86",
+                "oom-kill:constraint=constraint_memory_policy",
+            ),
+            ("oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),task=kvm", "oom-kill:constraint=constraint_none"),
+            ("mce: CPU14: Core temperature is above threshold, cpu clock is throttled", "temperature is above threshold"),
+            ("EDAC MC2: 1 CE memory read error on CPU_SrcID#1_MC#0_Chan#1_DIMM#0 (channel:1)", "edac mc"),
         ] {
             let complaint = Complaint::of(line).unwrap_or_else(|| panic!("{line}"));
             assert_eq!(COMPLAINTS[complaint.kind].words[0], words, "{line}");

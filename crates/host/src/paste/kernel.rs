@@ -36,6 +36,8 @@ pub(super) fn line(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         "INFO: task ",
         "Out of memory: ",
         "Memory cgroup out of memory: ",
+        "oom-kill:constraint=",
+        "EDAC MC",
         "mce: [",
         "x86/split lock",
         "workqueue: ",

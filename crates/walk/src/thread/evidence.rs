@@ -11,6 +11,8 @@ pub struct Seen {
     pub nested_entry: bool,
     /// A `kvm_vcpu_wakeup`, or that the trace describes it: polling can be told from handling.
     pub wakeup: bool,
+    /// A `sched_switch`, or that the trace describes it: who leaves a CPU is told.
+    pub switches: bool,
     /// A `kvm_exit`, or that one fires later in the trace: what a thread does in KVM_RUN can be told.
     pub exit: bool,
     /// A `sched_waking`: a sleep that ends without one is not all sleep.

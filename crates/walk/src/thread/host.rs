@@ -235,13 +235,34 @@ impl Thread {
         }
     }
 
-    /// `kvm_vcpu_wakeup` (T18): of the last `length_ns`, what came before the first switch-out was polling.
-    pub(crate) fn vcpu_wakeup(&mut self, now_ns: u64, length_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
+    /// `kvm_vcpu_wakeup` (T18): of the last `length_ns`, what came before the first switch-out was polling. Where no switch-out was seen and
+    /// KVM says that it `waited`, it slept: how much of that it had polled before is not told.
+    pub(crate) fn vcpu_wakeup(
+        &mut self,
+        now_ns: u64,
+        (length_ns, waited): (u64, bool),
+        cx: &mut Surroundings<'_, impl Sink>,
+    ) {
         if self.off.is_some() || self.mode != Mode::Kvm || self.exit_pending || !self.guest_halted() {
             return;
         }
         let now_ns = self.close(now_ns, cx);
-        self.ledger.polled_since(now_ns.saturating_sub(length_ns));
+        self.ledger.halted_since(now_ns.saturating_sub(length_ns), waited);
+    }
+
+    /// T24: the guest of L0 itself is entered after it halted, and the recording has neither switches nor wake-ups, so that nothing else tells
+    /// what KVM did: it waited for something to do.
+    #[inline]
+    pub(super) fn halted_until(&mut self, now_ns: u64, cx: &mut Surroundings<'_, impl Sink>) {
+        if cx.seen.switches || cx.seen.wakeup || self.off.is_some() || self.mode != Mode::Kvm || self.exit_pending {
+            return;
+        }
+        if let Some(open) = self.open_exit.filter(|open| open.class == Class::Halt)
+            && matches!(open.exit.level, TracedLevel::Early | TracedLevel::L1)
+        {
+            self.close(now_ns, cx);
+            self.ledger.halted_since(open.exit.at_ns, true);
+        }
     }
 
     #[inline]

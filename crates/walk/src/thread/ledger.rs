@@ -18,6 +18,12 @@ pub(super) enum Label {
     Plain(State),
 }
 
+impl Label {
+    fn is_off(self) -> bool {
+        matches!(self, Label::Plain(state) if state.is_off())
+    }
+}
+
 /// What a thread has spent so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Sums {
@@ -121,21 +127,32 @@ impl Ledger {
         self.open.iter_mut().filter(|piece| piece.0 == Label::Guest).for_each(|piece| piece.0 = Label::Handling);
     }
 
-    /// Handling from `from_ns` to the first time off the CPU was polling.
-    pub(super) fn polled_since(&mut self, from_ns: u64) {
-        let polling = Label::Plain(State::HaltPoll);
+    /// Handling from `from_ns` to the first time off the CPU was polling; or sleep, if the thread slept and nothing told when it left its CPU.
+    pub(super) fn halted_since(&mut self, from_ns: u64, slept: bool) {
+        let left = self.open.iter().any(|(label, _, to)| *to > from_ns && label.is_off());
+        let state = if slept && !left { State::Halted } else { State::HaltPoll };
         let mut began_inside = None;
+        let mut off_ns = 0;
         for (place, (label, from, to)) in self.open.iter_mut().enumerate().filter(|(_, piece)| piece.2 > from_ns) {
             match label {
-                Label::Plain(state) if state.is_off() => break,
-                Label::Handling if *from >= from_ns => *label = polling,
+                _ if label.is_off() => break,
+                Label::Handling if *from >= from_ns => {
+                    *label = Label::Plain(state);
+                    off_ns += *to - *from;
+                }
                 // Pieces touch, so this is the first of them, and the only one.
-                Label::Handling => began_inside = Some((place, std::mem::replace(to, from_ns))),
+                Label::Handling => {
+                    off_ns += *to - from_ns;
+                    began_inside = Some((place, std::mem::replace(to, from_ns)));
+                }
                 _ => {}
             }
         }
         if let Some((place, to_ns)) = began_inside {
-            self.open.insert(place + 1, (polling, from_ns, to_ns));
+            self.open.insert(place + 1, (Label::Plain(state), from_ns, to_ns));
+        }
+        if state.is_off() {
+            self.sums.off_ns += off_ns;
         }
     }
 

@@ -71,6 +71,12 @@ impl Script {
         Self { thread: Thread::new(7, 0, 0), told: Told::default(), seen, doubts: Doubts::default() }
     }
 
+    /// One in which `kvm_vcpu_wakeup` was recorded, which ends a halt that took that long.
+    fn wakeup(&mut self, now_ns: u64, length_ns: u64, waited: bool) -> &mut Self {
+        self.seen.wakeup = true;
+        self.tell(|thread, cx| thread.vcpu_wakeup(now_ns, (length_ns, waited), cx))
+    }
+
     /// A recording in which every nested event has been seen before.
     fn nested() -> Self {
         let seen = Seen { nested_vmexit: true, inject: true, nested_entry: true, ..Seen::default() };
@@ -115,6 +121,7 @@ impl Script {
     }
 
     fn out(&mut self, now_ns: u64, ready: bool) -> &mut Self {
+        self.seen.switches = true;
         self.tell(|thread, cx| thread.switch_out(now_ns, ready, cx))
     }
 
@@ -359,11 +366,37 @@ fn t19_who_is_woken_where_it_was_seen_slept_through_what_other_cpus_did_unseen()
 fn t18_what_came_before_the_sleep_was_polling_as_far_as_the_wakeup_reaches() {
     let mut t = Script::nested();
     t.entry(0, L1_RIP).exit(100, HLT).out(300, false).waking(500).back(600);
-    t.tell(|thread, cx| thread.vcpu_wakeup(650, 500, cx)).entry(700, L1_RIP);
+    t.wakeup(650, 500, true).entry(700, L1_RIP);
     assert_eq!(
         t.sums(700),
         [(GUEST, 100), (HANDLING, 150), (State::HaltPoll, 150), (State::Halted, 200), (State::WakeDelay, 100)]
     );
+}
+
+#[test]
+fn t18_who_waited_and_was_not_seen_to_leave_its_cpu_slept_and_who_polled_did_not() {
+    for (waited, state, cost_ns) in [(true, State::Halted, 200), (false, State::HaltPoll, 700)] {
+        let mut t = Script::nested();
+        t.entry(0, L1_RIP).exit(100, HLT).wakeup(650, 500, waited).entry(800, L1_RIP);
+        assert_eq!(t.sums(800), [(GUEST, 100), (HANDLING, 200), (state, 500)]);
+        assert_eq!(t.told.exits, [(HLT, TracedLevel::L1, Some(cost_ns))]);
+    }
+}
+
+#[test]
+fn t24_from_a_halt_to_the_entry_the_guest_was_idle_where_nothing_tells_more() {
+    let mut t = Script::nested();
+    t.entry(0, L1_RIP).exit(100, HLT).entry(800, L1_RIP).exit(900, CPUID).entry(1_000, L1_RIP);
+    assert_eq!(t.sums(1_000), [(GUEST, 200), (State::Halted, 700), (HANDLING, 100)]);
+    // A recording that has switches would have told one.
+    let mut t = Script::nested();
+    t.seen.switches = true;
+    t.entry(0, L1_RIP).exit(100, HLT).entry(800, L1_RIP);
+    assert_eq!(t.sums(800), [(GUEST, 100), (HANDLING, 700)]);
+    // The halt of a nested guest is handed to its hypervisor.
+    let mut t = Script::nested();
+    t.vmenter(0, 0xa000).entry(0, L2_RIP).exit(100, HLT).nested_vmexit(110).inject(120, HLT).entry(200, L1_RIP);
+    assert!(!t.sums(200).iter().any(|(state, _)| *state == State::Halted));
 }
 
 #[test]

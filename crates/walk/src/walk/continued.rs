@@ -74,7 +74,9 @@ impl<S: Sink> Continued<S> {
 fn begun<S: Sink>(sink: S, trace: &dyn Trace, from_ns: u64) -> Walk<S> {
     let mut walk = Walk::new(sink);
     walk.isa = vendor::of(trace);
-    walk.seen.wakeup = trace.facts().event_types.iter().any(|event| event.name == "kvm_vcpu_wakeup");
+    let has = |name: &str| trace.facts().event_types.iter().any(|event| event.name == name);
+    walk.seen.wakeup = has("kvm_vcpu_wakeup");
+    walk.seen.switches = has("sched_switch");
     walk.start(from_ns);
     walk
 }

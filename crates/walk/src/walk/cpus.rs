@@ -46,6 +46,7 @@ impl<S: Sink> Walk<S> {
             return;
         };
         self.switches = true;
+        self.seen.switches = true;
         let now_ns = self.plausible(event.time_ns);
         let (prev, next) = (prev as i32, next as i32);
         let ready = roles::stays_ready(&event);

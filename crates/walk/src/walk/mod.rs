@@ -242,7 +242,7 @@ impl<S: Sink> Walk<S> {
                 self.hrtimer_expire(event, now_ns);
             }
             Role::VcpuWakeup => {
-                thread.vcpu_wakeup(now_ns, event.or_zero(0), cx);
+                thread.vcpu_wakeup(now_ns, (event.or_zero(0), event.get(1) == Some(1)), cx);
                 self.seen.wakeup = true;
             }
             Role::Smm => thread.smm(cx),

@@ -64,7 +64,9 @@ pub fn walked<S: Sink>(
     walk.isa = vendor::of(trace);
     walk.seen.exit = exits_fire;
     walk.by_name = is_silent;
-    walk.seen.wakeup = trace.facts().event_types.iter().any(|event| event.name == "kvm_vcpu_wakeup");
+    let has = |name: &str| trace.facts().event_types.iter().any(|event| event.name == name);
+    walk.seen.wakeup = has("kvm_vcpu_wakeup");
+    walk.seen.switches = has("sched_switch");
     walk.know(&part.cut_from);
     walk.timers.reference = reference(trace.facts(), besides.fitted.as_ref());
     let mut feed = Feed {
