@@ -84,6 +84,8 @@ pub struct Migration {
     pub polls: Vec<(u64, Poll)>,
     /// Passes, where sums alone are known, the final one counted.
     pub counted_passes: Option<u64>,
+    /// What else its text says of it.
+    pub notes: Vec<String>,
     /// Who printed these sums; `None` for one whose session was recorded.
     pub by: Option<account::By>,
     /// When the guest itself stopped and went on, seen from outside.
@@ -215,6 +217,7 @@ impl Migration {
             polls: vec![(0, poll)],
             ended: has_ended.then_some((0, account.status)),
             counted_passes: account.passes,
+            notes: account.notes,
             by: Some(account.by),
             ..Self::default()
         }

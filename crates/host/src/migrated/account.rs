@@ -6,7 +6,7 @@
 //! Constant pages:   1875309              duplicate: 32778 pages
 //! ```
 //! Sources: `cmdDomjobinfo` of tools/virsh-domain.c, libvirt 9.0; `hmp_info_migrate` of monitor/hmp-cmds.c, QEMU 7.2, and of
-//! migration/migration-hmp-cmds.c, QEMU 10.0. Both count sizes in powers of 1024, the monitor's `kbytes` too.
+//! migration/migration-hmp-cmds.c, QEMU 10.0 and, with groups, 10.1. Both count sizes in powers of 1024, the monitor's `kbytes` too.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
@@ -58,6 +58,8 @@ pub struct Account {
     pub dirty_bytes_per_s: Option<f64>,
     /// Bytes that are sent in a second.
     pub sent_bytes_per_s: Option<f64>,
+    /// What else its text says of it: limits, what was switched on, why it was stopped.
+    pub notes: Vec<String>,
 }
 
 /// What a line may tell.
@@ -98,6 +100,21 @@ const LABELS: &[(&str, &str, Field)] = &[
 /// Lines that an account begins with.
 const BEGINS: [(&str, By); 2] = [("Job type", By::Libvirt), ("Migration status", By::Monitor)];
 
+/// What `info migrate_parameters` and `info migrate_capabilities` say that decides whether a migration ends.
+const SET: &[&str] = &[
+    "downtime-limit",
+    "max-bandwidth",
+    "auto-converge",
+    "cpu-throttle-initial",
+    "cpu-throttle-increment",
+    "max-cpu-throttle",
+    "postcopy-ram",
+    "multifd",
+    "multifd-channels",
+    "xbzrle",
+    "dirty-limit",
+];
+
 /// How libvirt calls what became of a job, and QEMU (`virshDomainJobToString`).
 const STATUS: &[(&str, &str)] = &[
     ("Bounded", "active"),
@@ -110,12 +127,20 @@ const STATUS: &[(&str, &str)] = &[
 /// All accounts in a text, in order.
 pub fn read(text: &str) -> Vec<Account> {
     let mut accounts: Vec<Account> = Vec::new();
-    let mut is_open = false;
+    let (mut is_open, mut status) = (false, None);
     for line in text.lines() {
         let Some((label, value)) = line.trim().split_once(':') else { continue };
         let (label, value) = (label.trim(), value.trim());
         if let Some((_, by)) = BEGINS.iter().find(|(begin, _)| *begin == label) {
             let account = Account::new(*by, value);
+            is_open = account.is_some();
+            accounts.extend(account);
+        } else if label == "Status" {
+            status = Some(value);
+        } else if label == "Time (ms)" {
+            // QEMU 10.1 and later.
+            let mut account = Account::new(By::Monitor, status.take().unwrap_or("active"));
+            account.iter_mut().for_each(|account| account.take_group(label, value));
             is_open = account.is_some();
             accounts.extend(account);
         } else if label == "Operation" && is_open {
@@ -164,10 +189,42 @@ impl Account {
             dirty_pages_per_s: None,
             dirty_bytes_per_s: None,
             sent_bytes_per_s: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// `Sizes: pagesize=4 KiB, total=64 GiB`, as QEMU 10.1 groups them.
+    fn take_group(&mut self, label: &str, value: &str) {
+        let of = |key: &str| value.split(", ").find_map(|pair| pair.trim().strip_prefix(key)?.strip_prefix('='));
+        let count = |key: &str| of(key).and_then(|value| value.parse::<u64>().ok());
+        match label {
+            "Time (ms)" => {
+                (self.total_ms, self.downtime_ms) = (count("total"), count("down"));
+                self.expected_downtime_ms = count("exp_down");
+            }
+            "Throughput (Mbps)" => self.sent_bytes_per_s = speed(&format!("{value} mbps")),
+            "Sizes" => {
+                (self.page_bytes, self.total_bytes) = (of("pagesize").and_then(size), of("total").and_then(size))
+            }
+            "Transfers" => {
+                self.transferred_bytes = of("transferred").and_then(size);
+                self.remaining_bytes = of("remain").and_then(size);
+            }
+            "Page Types" => (self.normal_pages, self.zero_pages) = (count("normal"), count("zero")),
+            "Page Rates (pps)" => self.dirty_pages_per_s = count("dirty"),
+            "Others" => self.passes = count("dirty_syncs"),
+            "CPU Throttle (%)" => self.throttle_percent = value.parse().ok(),
+            _ => {}
         }
     }
 
     fn take(&mut self, label: &str, value: &str) {
+        if self.by == By::Monitor {
+            self.take_group(label, value);
+            if SET.contains(&label) && !value.is_empty() && self.notes.len() < SET.len() {
+                self.notes.push(format!("{label} {value}"));
+            }
+        }
         let called = |(libvirt, monitor, _): &&(&str, &str, Field)| match self.by {
             By::Libvirt => *libvirt == label,
             By::Monitor | By::Qmp | By::KubeVirt | By::CloudHypervisor | By::Proxmox => *monitor == label,
@@ -239,6 +296,23 @@ mod tests {
         assert_eq!((one.transferred_bytes, one.page_bytes), (Some(874 << 20), Some(4096)));
         assert_eq!((one.zero_pages, one.throttle_percent, one.error.as_ref()), (Some(1_875_309), Some(20), None));
         assert_eq!(read(&[libvirt, monitor].concat()).len(), 2);
+    }
+
+    #[test]
+    fn the_monitors_groups_of_qemu_10_1_are_read_with_what_was_set() {
+        let text = "Status: \t\tactive\nTime (ms): \t\ttotal=184233, setup=11, exp_down=8326\nRAM info:\n  Throughput (Mbps): \t9388.12\n  \
+            Sizes: \t\tpagesize=4 KiB, total=64 GiB\n  Transfers: \t\ttransferred=201 GiB, remain=9.1 GiB\n    Channels: \t\tprecopy=1.21 GiB, multifd=200 GiB, postcopy=0 B\n    \
+            Page Types: \tnormal=52311004, zero=3120441\n  Page Rates (pps): \ttransfer=286500, dirty=311204\n  Others: \t\tdirty_syncs=14\n\
+            (qemu) info migrate_parameters\ndowntime-limit: 300 ms\ntls-creds: ''\n(qemu) info migrate_capabilities\nauto-converge: off\n";
+        let [account] = &read(text)[..] else { panic!("one") };
+        assert_eq!((account.status.as_str(), account.total_ms, account.downtime_ms), ("active", Some(184_233), None));
+        assert_eq!((account.expected_downtime_ms, account.passes), (Some(8_326), Some(14)));
+        assert_eq!((account.page_bytes, account.dirty_pages_per_s), (Some(4_096), Some(311_204)));
+        assert_eq!((account.transferred_bytes, account.total_bytes), (Some(201 << 30), Some(64 << 30)));
+        assert_eq!((account.sent_bytes_per_s, account.remaining_bytes), (Some(1_173_515_000.0), size("9.1 GiB")));
+        assert_eq!(account.notes, ["downtime-limit 300 ms", "auto-converge off"]);
+        let over = &read("Status: completed\nTime (ms): total=2271, setup=9, down=26\n")[0];
+        assert_eq!((over.status.as_str(), over.downtime_ms), ("completed", Some(26)));
     }
 
     #[test]

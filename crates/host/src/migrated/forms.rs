@@ -5,11 +5,12 @@
 //! {"return": {"status": "active", "ram": {"remaining": 4513075200, ..}}}         query-migrate, bare, pretty, with -nan
 //! {'status': 'active', 'ram': {'remaining': 285523968, ..}}                      the same, printed by Python
 //! .. Migration info for UID: TimeElapsed:120003ms DataRemaining:2841MiB ..       KubeVirt's virt-launcher
+//! migrationUid: .. failed: true .. completionTimeoutPerGiB: 150                  status.migrationState of its VMI
 //! .. Precopy: iter=1 total=11562MiB curr=5418MiB bw=1824.44MiB/s ..              Cloud Hypervisor
 //! .. migration active, transferred 40.6 GiB of 32.0 GiB VM-state, 34.5 MiB/s     Proxmox
 //! ```
 //! Sources: qapi/migration.json, QEMU 9.0; pkg/virt-launcher/virtwrap/live-migration-source.go, KubeVirt 1.0; vmm/src/lib.rs, Cloud
-//! Hypervisor 48; PVE/QemuMigrate.pm, qemu-server 7.1.
+//! Hypervisor 48 and 51; PVE/QemuMigrate.pm, qemu-server 7.1 and 8.2; staging/src/kubevirt.io/api/core/v1/types.go, KubeVirt 1.3.
 
 use super::account::{Account, By, size};
 use serde_json::Value;
@@ -22,6 +23,7 @@ const MOST_BYTES: usize = 1 << 20;
 pub fn read(text: &str) -> Vec<Account> {
     let mut accounts: Vec<Account> = objects(text).iter().filter_map(of_answer).collect();
     accounts.extend(last(text, "Migration info for ").as_deref().and_then(of_kubevirt));
+    accounts.extend(of_kubevirt_state(text));
     accounts.extend(of_cloud_hypervisor(text));
     accounts.extend(of_proxmox(text));
     accounts
@@ -146,17 +148,44 @@ fn of_kubevirt(line: &str) -> Option<Account> {
     })
 }
 
-/// The passes of `Precopy:` lines: what the last of them had to send is what was dirtied while the one before was sent.
+/// The passes of `Precopy:` lines: what the last of them had to send is what was dirtied while the one before was sent; and how it ended.
 fn of_cloud_hypervisor(text: &str) -> Option<Account> {
-    let mut passes = text.lines().rev().filter_map(|line| Some(line.split_once("Precopy: ")?.1));
-    let (line, before) = (passes.next()?, passes.next());
+    let signs = ["Precopy: iter=", "Precopy complete: iter="];
+    let mut passes =
+        text.lines().rev().filter_map(|line| Some(&line[signs.iter().find_map(|sign| line.find(sign))?..]));
+    let (line, before) = (passes.next(), passes.next());
     fn value<'l>(line: &'l str, name: &str) -> Option<&'l str> {
         line.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
     }
     let seconds = |line: &str, name: &str| -> Option<f64> { value(line, name)?.strip_suffix('s')?.parse().ok() };
     let mebibytes = |name: &str| -> Option<f64> {
-        Some(value(line, name)?.split("MiB").next()?.parse::<f64>().ok()? * f64::from(1 << 20))
+        Some(value(line?, name)?.split("MiB").next()?.parse::<f64>().ok()? * f64::from(1 << 20))
     };
+    let milliseconds = |word: &str| word.trim_end_matches(')').strip_suffix("ms")?.parse::<u64>().ok();
+    let mut notes: Vec<String> = Vec::new();
+    notes.extend(last(text, "Precopy: Pausing VM, ").map(|why| format!("the guest was paused {}", why.trim())));
+    notes.extend(last(text, "Downtime breakdown: ").map(|parts| format!("of the downtime: {}", parts.trim())));
+    // `Migration completed after 62.2s with a downtime of 2171ms (goal was 50ms)`.
+    if let Some(end) = last(text, "Migration completed after ") {
+        let words: Vec<&str> = end.split_whitespace().collect();
+        let behind = |name: &str| words.iter().position(|word| *word == name).and_then(|at| words.get(at + 1).copied());
+        let passes = line.and_then(|line| value(line, "iter")?.parse::<u64>().ok());
+        notes.extend(
+            passes.map(|before| format!("{} before the last one", base::number::counted(before, "pass", "passes"))),
+        );
+        notes.extend(behind("was").and_then(milliseconds).map(|ms| format!("the goal was a downtime of {ms} ms")));
+        return Some(Account {
+            total_ms: words
+                .first()
+                .and_then(|word| Some(word.strip_suffix('s')?.parse::<f64>().ok()? * 1e3))
+                .map(|ms| ms as u64),
+            downtime_ms: behind("of").and_then(milliseconds),
+            transferred_bytes: mebibytes("total").map(|bytes| bytes as u64),
+            notes,
+            ..Account::of(By::CloudHypervisor, "completed")
+        });
+    }
+    let line = line?;
     let (left, sent) = (mebibytes("curr")?, mebibytes("bw")?);
     // What it sends was dirtied while the pass before it was sent.
     let pass_s = before.and_then(|before| seconds(before, "transfer")).filter(|seconds| *seconds > 0.0);
@@ -165,38 +194,130 @@ fn of_cloud_hypervisor(text: &str) -> Option<Account> {
         transferred_bytes: mebibytes("total").map(|bytes| bytes as u64),
         // One more pass of that size is left, as long as nothing else changes.
         remaining_bytes: Some(left as u64),
-        expected_downtime_ms: value(line, "est_downtime").and_then(|ms| ms.strip_suffix("ms")?.parse().ok()),
+        expected_downtime_ms: value(line, "est_downtime").and_then(milliseconds),
         passes: value(line, "iter").and_then(|pass| pass.parse().ok()),
         dirty_bytes_per_s: pass_s.map(|pass_s| left / pass_s),
         sent_bytes_per_s: Some(sent),
+        notes,
         ..Account::of(By::CloudHypervisor, "active")
+    })
+}
+
+/// `status.migrationState` of a VMI, by itself: how it ended, and the limits that it ended by.
+fn of_kubevirt_state(text: &str) -> Option<Account> {
+    let value = |name: &str| {
+        let line = text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
+        Some(line.trim().trim_matches(['"', '\''])).filter(|value| !value.is_empty())
+    };
+    if !text.lines().any(|line| line.starts_with("migrationUid:")) {
+        return None;
+    }
+    let is = |name: &str| value(name) == Some("true");
+    let status = match (is("failed"), is("completed")) {
+        (true, _) => "failed",
+        (_, true) => "completed",
+        _ => "active",
+    };
+    let at = |name: &str| seconds(&value(name)?.trim_end_matches('Z').replace('T', " "));
+    let took_s = at("endTimestamp").zip(at("startTimestamp")).and_then(|(end, begin)| end.checked_sub(begin));
+    let mut notes: Vec<String> = Vec::new();
+    notes.extend(took_s.map(|seconds| format!("it took {seconds} s, from startTimestamp to endTimestamp")));
+    let per_gib =
+        value("completionTimeoutPerGiB").and_then(|value| value.parse::<u64>().ok()).filter(|limit| *limit > 0);
+    notes.extend(per_gib.map(|limit| {
+        let reached = took_s
+            .map_or(String::new(), |took| format!(": {took} s are the limit of {:.1} GiB", took as f64 / limit as f64));
+        format!("KubeVirt aborts it after {limit} s for each GiB of memory (completionTimeoutPerGiB){reached}")
+    }));
+    notes.extend(value("bandwidthPerMigration").map(|limit| match limit {
+        "0" => "no limit of bandwidth (bandwidthPerMigration 0)".to_owned(),
+        limit => format!("at most {limit} may be sent in a second (bandwidthPerMigration)"),
+    }));
+    for (name, what) in [("allowAutoConverge", "auto-converge"), ("allowPostCopy", "post-copy")] {
+        notes.extend(
+            value(name)
+                .map(|allowed| format!("{what} {}allowed ({name})", if allowed == "true" { "" } else { "not " })),
+        );
+    }
+    Some(Account {
+        error: value("failureReason").map(str::to_owned),
+        total_ms: took_s.map(|seconds| seconds * 1_000),
+        notes,
+        ..Account::of(By::KubeVirt, status)
     })
 }
 
 /// The task log of a migration: how much was sent at which speed, and how it ended.
 fn of_proxmox(text: &str) -> Option<Account> {
-    let line = last(text, "migration active, transferred ")?;
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let [sent, unit, "of", total, total_unit, ..] = words.as_slice() else { return None };
-    let speed = line.rsplit_once(", ").and_then(|(_, speed)| size(speed.strip_suffix("/s")?));
-    let status =
-        last(text, "migration status: ").map_or_else(|| "active".to_owned(), |status| status.trim().to_owned());
-    let total_ms =
-        text.lines().find(|line| line.contains(" start migrate command to ")).and_then(seconds).and_then(|began| {
-            let ended = text.lines().rev().find_map(|line| line.contains("migration ").then(|| seconds(line))?)?;
-            ended.checked_sub(began).map(|seconds| seconds * 1_000)
-        });
+    const ACTIVE: &str = "migration active, transferred ";
+    let active = text.lines().rev().find(|line| line.contains(ACTIVE));
+    let told = active.and_then(|line| line.split_once(ACTIVE)).map_or("", |(_, told)| told);
+    let status = last(text, "migration status: ");
+    let began = text.lines().find(|line| line.contains(" start migrate command to "));
+    if active.is_none() && (status.is_none() || began.is_none()) {
+        return None;
+    }
+    let status = status.map_or_else(|| "active".to_owned(), |status| status.trim().to_owned());
+    let words: Vec<&str> = told.split_whitespace().collect();
+    let (sent, total) = match words.as_slice() {
+        [sent, unit, "of", total, total_unit, ..] => {
+            (size(&format!("{sent} {unit}")), size(&format!("{total} {total_unit}")))
+        }
+        _ => (None, None),
+    };
+    let rate = |text: &str| size(text.trim().strip_suffix("/s")?).map(|rate| rate as f64);
+    let speed = told.split(", ").find_map(rate);
+    let dirtied = text.lines().rev().find_map(|line| rate(line.split_once("VM dirties lots of memory: ")?.1));
+    let ended = text.lines().rev().find_map(|line| line.contains("migration ").then(|| seconds(line))?);
+    let total_ms = began
+        .and_then(seconds)
+        .zip(ended)
+        .and_then(|(began, ended)| ended.checked_sub(began))
+        .map(|seconds| seconds * 1_000);
     let downtime = last(text, "average migration speed: ")
         .and_then(|line| line.split_once("downtime ")?.1.split_whitespace().next()?.parse().ok());
+    // Where lines before the end were cut off, nobody knows what was sent in all.
+    let is_whole = status == "active"
+        || active.and_then(seconds).zip(ended).is_some_and(|(last, ended)| ended.saturating_sub(last) <= LAST_LINES_S);
+    let mut notes: Vec<String> = Vec::new();
+    let per_second = |rate: f64| format!("{}/s", base::number::bytes(rate));
+    if let Some((sent, before)) = sent.zip(active.and_then(seconds).zip(ended)).filter(|_| !is_whole) {
+        let before = before.1.saturating_sub(before.0);
+        notes.push(format!("{} had been sent {before} s before it ended", base::number::bytes(sent as f64)));
+    }
+    if status != "active" {
+        notes.extend(dirtied.zip(speed).map(|(dirtied, sent)| {
+            format!("the guest dirtied {} while {} were sent", per_second(dirtied), per_second(sent))
+        }));
+    }
+    let first = last(text, "migration downtime limit: ");
+    let raised: Vec<&str> = text
+        .lines()
+        .filter_map(|line| Some(line.split_once("auto-increased downtime to continue migration: ")?.1.trim()))
+        .collect();
+    notes.extend(match (first, raised.last()) {
+        (first, Some(last)) => {
+            let from = first.map_or(String::new(), |first| format!(" from {}", first.trim()));
+            let times = base::number::counted(raised.len() as u64, "time", "times");
+            Some(format!("the downtime limit was raised {times},{from} to {last}"))
+        }
+        (Some(first), None) => Some(format!("the downtime limit is {}", first.trim())),
+        (None, None) => None,
+    });
     Some(Account {
         total_ms,
         downtime_ms: downtime,
-        transferred_bytes: size(&format!("{sent} {unit}")),
-        total_bytes: size(&format!("{total} {total_unit}")),
-        sent_bytes_per_s: speed.map(|speed| speed as f64),
+        transferred_bytes: sent.filter(|_| is_whole),
+        total_bytes: total,
+        dirty_bytes_per_s: dirtied,
+        sent_bytes_per_s: speed,
+        notes,
         ..Account::of(By::Proxmox, &status)
     })
 }
+
+/// Proxmox prints a line a second; the target takes over what is left in a few.
+const LAST_LINES_S: u64 = 10;
 
 /// `2022-03-03 17:48:58 ..` in seconds since some day: months count as 31 days, and a log goes on over the end of one rarely.
 fn seconds(line: &str) -> Option<u64> {
@@ -245,6 +366,60 @@ mod tests {
             (account.status.as_str(), account.downtime_ms, account.total_ms),
             ("completed", Some(230), Some(1_383_000))
         );
-        assert_eq!(account.transferred_bytes.map(|bytes| bytes >> 20), Some(41_574));
+        assert_eq!(account.transferred_bytes, None, "what was sent in the last minutes is not told");
+        assert_eq!(account.notes, ["43.6 GB had been sent 207 s before it ended"]);
+    }
+
+    #[test]
+    fn a_log_that_ends_tells_its_end_and_why() {
+        let text = "x: Precopy: iter=2 curr=2911MiB total=24185MiB bw=1168.90MiB/s transfer=2.49s est_downtime=2487ms elapsed=20.70s\n\
+            x: Precopy: Pausing VM, ignoring target downtime (50ms) due to timeout (60s): Estimated downtime: 2041ms\n\
+            x: Precopy complete: iter=22 curr=2402MiB total=71910MiB bw=1169.81MiB/s transfer=2.05s est_downtime=2054ms elapsed=62.07s\n";
+        let over = format!(
+            "{text}x: Migration completed after 62.2s with a downtime of 2171ms (goal was 50ms)\nx: Downtime breakdown: 2171ms (final_iter:2068ms complete:58ms)\n"
+        );
+        let [account] = &read(&over)[..] else { panic!("one") };
+        assert_eq!(
+            (account.status.as_str(), account.total_ms, account.downtime_ms),
+            ("completed", Some(62_200), Some(2_171))
+        );
+        assert_eq!((account.passes, account.transferred_bytes.map(|bytes| bytes >> 20)), (None, Some(71_910)));
+        assert!(
+            account.notes[0].contains("due to timeout (60s)")
+                && account.notes.contains(&"22 passes before the last one".to_owned()),
+            "{:?}",
+            account.notes
+        );
+        // A line that is none of a pass hides no pass.
+        let paused = &read(text.lines().take(2).collect::<Vec<_>>().join("\n").as_str())[0];
+        assert_eq!((paused.status.as_str(), paused.passes), ("active", Some(2)));
+        let proxmox = "2026-10-20 21:02:15 migration downtime limit: 100 ms\n2026-10-20 21:02:15 start migrate command to unix:/run/x\n2026-10-20 21:07:21 migration active, transferred 33.3 GiB of 32.0 GiB VM-state, 110.0 MiB/s, VM dirties lots of memory: 131.5 MiB/s\n[...]\n\
+            2026-10-20 21:08:31 auto-increased downtime to continue migration: 200 ms\n2026-10-20 21:11:12 average migration speed: 61.1 MiB/s - downtime 1388 ms\n2026-10-20 21:11:12 migration status: completed\n";
+        let account = &read(proxmox)[0];
+        assert_eq!(
+            (account.total_ms, account.downtime_ms, account.transferred_bytes),
+            (Some(537_000), Some(1_388), None)
+        );
+        assert_eq!(account.sent_bytes_per_s, Some(110.0 * f64::from(1 << 20)));
+        assert_eq!(
+            account.notes,
+            [
+                "the guest dirtied 137.9 MB/s while 115.3 MB/s were sent",
+                "the downtime limit was raised 1 time, from 100 ms to 200 ms"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_migration_state_alone_tells_how_it_ended_and_its_limits() {
+        let text = "completed: true\nendTimestamp: \"2026-10-21T14:22:13Z\"\nfailed: true\nfailureReason: 'aborted: by client'\nmigrationConfiguration:\n  allowAutoConverge: false\n  \
+            bandwidthPerMigration: 64Mi\n  completionTimeoutPerGiB: 150\nmigrationUid: 3f0c\nstartTimestamp: \"2026-10-21T13:02:11Z\"\n";
+        let [account] = &read(text)[..] else { panic!("one") };
+        assert_eq!(
+            (account.status.as_str(), account.total_ms, account.error.as_deref()),
+            ("failed", Some(4_802_000), Some("aborted: by client"))
+        );
+        assert!(account.notes[1].ends_with("4802 s are the limit of 32.0 GiB"), "{:?}", account.notes);
+        assert_eq!(read(&text.replace("migrationUid", "  migrationUid")), [], "within an object it is read with it");
     }
 }

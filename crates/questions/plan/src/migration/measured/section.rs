@@ -89,7 +89,7 @@ fn summary(migrations: &Migrations) -> String {
             .into_iter()
             .flatten()
             .collect::<String>();
-        format!("{whose} {course}.{}{more}", of_devices(migration))
+        format!("{whose} {course}.{}{more}{}", of_devices(migration), noted(migration))
     });
     let mut sentences: Vec<String> = sentences.collect();
     sentences.extend(migrations.jobs.iter().map(jobs::sentence));
@@ -163,7 +163,17 @@ fn by_sums(migration: &Migration) -> String {
             passes.unwrap_or_default(),
             sent.unwrap_or_default()
         ),
-        (None, _) => format!("was traced{dark}"),
+        (None, _) if migration.source.is_some() || migration.target.is_some() => format!("was traced{dark}"),
+        (None, Some((_, how))) => format!("ended as {how} by its own account{dark}"),
+        (None, None) => format!("goes on by its own account{dark}"),
+    }
+}
+
+/// What else its text says: `Its text says: auto-converge off, downtime-limit 300 ms.`
+fn noted(migration: &Migration) -> String {
+    match migration.notes.is_empty() {
+        true => String::new(),
+        false => format!(" Its text says: {}.", migration.notes.join("; ")),
     }
 }
 
