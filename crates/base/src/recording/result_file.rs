@@ -76,6 +76,7 @@ const SIGNS: &[(ResultFile, Sign)] = &[
     (ResultFile::RtlaHistogram, Sign::Text(&["# RTLA ", " histogram"])),
     (ResultFile::RtlaTop, Sign::Text(&["Timer Latency", "IRQ Timer Latency ("])),
     (ResultFile::RtlaTop, Sign::Text(&["Operating System Noise", "% CPU Aval"])),
+    (ResultFile::RtlaTop, Sign::Text(&["Hardware-related Noise", "% CPU Aval"])),
     (ResultFile::OslatText, Sign::Text(&["Counter Freq:", "(us):"])),
     // Until rt-tests 1.10.
     (ResultFile::OslatText, Sign::Text(&["CPU Freq:", "(us):"])),

@@ -115,10 +115,15 @@ fn counted(text: &str) -> Option<(Counter, Vec<Row>, Option<f64>)> {
     })
 }
 
-/// A count as programs print it: `331506`, `331,506`.
+/// A count as programs print it: `331506`, `331,506`, or with what a locale puts between thousands: `331.506`, `331'506`, `331 506`.
 fn count(word: &str) -> Option<u64> {
-    let plain: String = word.chars().filter(|letter| *letter != ',').collect();
-    if plain.is_empty() || !word.starts_with(|first: char| first.is_ascii_digit()) { None } else { plain.parse().ok() }
+    let is_between = |letter: char| ",.'\u{2019} \u{202f}\u{a0}".contains(letter);
+    let mut groups = word.split(is_between);
+    let is_number = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
+    let first = groups.next().filter(|first| !first.is_empty() && is_number(first))?;
+    let fits =
+        groups.all(|group| group.len() == 3 && is_number(group)) && (first.len() <= 3 || first.len() == word.len());
+    fits.then(|| word.chars().filter(|letter| !is_between(*letter)).collect::<String>().parse().ok())?
 }
 
 /// A number with a unit behind it: `95.85%`, `29.41us`.

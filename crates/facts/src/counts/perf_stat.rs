@@ -16,8 +16,10 @@ pub(super) fn read(text: &str) -> (Vec<Row>, Option<f64>) {
     });
     let rate = |count: u64| seconds.filter(|seconds| *seconds > 0.0).map(|seconds| count as f64 / seconds);
     let row = |words: Vec<&str>| {
-        let name = words.get(1)?.strip_prefix("kvm:")?;
-        let count = count(words.first()?)?;
+        // Some locales put a blank between thousands.
+        let event = words.iter().position(|word| word.starts_with("kvm:"))?;
+        let name = words[event].strip_prefix("kvm:")?;
+        let count = count(&words[..event].join(" "))?;
         Some(Row { name: name.to_owned(), count, per_second: rate(count), ..Row::default() })
     };
     (lines().filter_map(row).collect(), seconds)

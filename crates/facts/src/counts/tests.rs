@@ -38,4 +38,29 @@ fn perf_stat_tells_counts_and_for_how_long() {
     assert_eq!((by, seconds), (Counter::PerfStat, Some(10.0)));
     assert_eq!((rows[0].count, rows[0].per_second, rows[1].count), (331_503, Some(33_150.3), 0));
     assert!(counted("12 of 40 kvm hosts\n").is_none());
+    for thousands in [".", "'", " ", "\u{202f}"] {
+        let other = text.replace(',', thousands).replace("10.000000000", "10,000000000");
+        assert_eq!(counted(&other).unwrap().1, rows, "{other}");
+    }
+    assert_eq!([count("1.84"), count("1842.309"), count("1.842.309")], [None, None, Some(1_842_309)]);
+}
+
+#[test]
+fn two_copies_of_debugfs_tell_what_was_added() {
+    let one = "exits:100\nhalt_exits:90\nhalt_poll_fail_ns:1000000000\npages_4k:7\n";
+    let other = "exits:1100\nhalt_exits:90\nhalt_poll_fail_ns:21000000000\npages_4k:9\n";
+    let text = format!("23:59:58.500000000\n{one}# sleep 10\n00:00:08.500000000\n{other}");
+    let (by, rows, seconds) = counted(&text).unwrap();
+    assert_eq!((by, seconds), (Counter::Debugfs, Some(10.0)));
+    let told: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.count, row.per_second)).collect();
+    assert_eq!(
+        told,
+        [
+            ("exits", 1_000, Some(100.0)),
+            ("halt_exits", 0, Some(0.0)),
+            ("halt_poll_fail_ns", 20_000_000_000, Some(2e9)),
+            ("pages_4k", 9, None)
+        ]
+    );
+    assert_eq!(counted(one).unwrap().1[0].count, 100, "one copy has sums since the VM began");
 }

@@ -57,6 +57,8 @@ base::named! {
         Jitterdebugger = "jitterdebugger",
         /// `latency` of Xenomai.
         Xenomai = "xenomai latency",
+        /// `latmus` of EVL, which prints the same.
+        Latmus = "latmus",
         /// The kernel's tracer timerlat, by itself or below rtla.
         Timerlat = "timerlat",
         /// The kernel's tracer osnoise, by itself or below rtla.
@@ -85,6 +87,7 @@ impl Source {
             | Source::Jitterdebugger
             | Source::Timerlat
             | Source::Xenomai
+            | Source::Latmus
             | Source::TscDeadline => Measures::Timer,
             Source::Oslat | Source::Osnoise | Source::Hwlatdetect | Source::Hwlat | Source::Gaps => Measures::Noise,
             Source::VmTrace => Measures::ExitToEntry,

@@ -42,8 +42,9 @@ impl Noise {
         })
     }
 
-    /// A row of `rtla osnoise top`: CPU, periods, runtime, noise, share of the CPU, the most of a period and the longest.
-    pub(super) fn of_rtla(row: &str, unit_ns: u64) -> Option<Self> {
+    /// A row of `rtla osnoise top`: CPU, periods, runtime, noise, share of the CPU, the most of a period and the longest. `rtla hwnoise` keeps
+    /// interrupts off, and with them softirqs and threads, for which it has no columns.
+    pub(super) fn of_rtla(row: &str, unit_ns: u64, is_hwnoise: bool) -> Option<Self> {
         let words: Vec<&str> = row.split_whitespace().collect();
         let [cpu, periods, runtime, noise, _, most, single, counts @ ..] = words.as_slice() else { return None };
         let length = |word: &str| word.parse::<u64>().ok()?.checked_mul(unit_ns);
@@ -54,7 +55,10 @@ impl Noise {
             noise_ns: length(noise)?,
             max_noise_ns: length(most)?,
             max_single_ns: length(single)?,
-            interferences: counts_of(counts)?,
+            interferences: match counts {
+                [hardware, nmi] if is_hwnoise => [hardware.parse().ok()?, nmi.parse().ok()?, 0, 0, 0],
+                counts => counts_of(counts)?,
+            },
         })
     }
 

@@ -6,6 +6,7 @@
 
 use super::threads::Threads;
 use super::{Found, Rounding, Samples, Source};
+use base::Span;
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
@@ -34,6 +35,10 @@ impl Said<'_> {
         let Some((first, last)) = met().next().zip(met().next_back()) else { return samples };
         // A file that was cut off may lack the extremes: then those of the buckets are all that is known.
         samples.between(self.min.or(Some(first.0)), self.max.or(Some(last.0)));
+        // Nothing is rounded up to 0: with a bias it is what is left.
+        if self.min == Some(0) {
+            samples.min = Some(Span { from_ns: 0, to_ns: 0 });
+        }
         samples.mean_ns = self.mean.map(|mean| mean * samples.unit_ns as f64);
         for (length, count) in met() {
             let own = samples.interval(length);

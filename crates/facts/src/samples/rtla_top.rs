@@ -1,4 +1,4 @@
-//! `rtla timerlat top` and `rtla osnoise top` (tools/tracing/rtla/src/timerlat_top.c and osnoise_top.c, Linux 6.1): the last of
+//! `rtla timerlat top`, `rtla osnoise top` and `rtla hwnoise` (tools/tracing/rtla/src/timerlat_top.c and osnoise_top.c, Linux 6.1): the last of
 //! the tables that they print over and over. Counts and extremes are all that it has.
 //!
 //! ```text
@@ -15,24 +15,33 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 
 pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
-    let (mut cpus, mut in_ns, mut latency) = (BTreeMap::new(), false, true);
+    let (mut cpus, mut in_ns, mut latency, mut is_hwnoise) = (BTreeMap::new(), false, true, false);
     let mut noise = BTreeMap::new();
     let mut analysis = Vec::new();
     lines::each(input, found, |_, line, _| {
         let line = line.trim();
         if line.starts_with(ANALYSIS) {
             analysis = vec![line.trim_matches(['#', ' ']).to_owned()];
+        } else if let Some(function) = line.strip_prefix("-> ").filter(|_| !analysis.is_empty()) {
+            // The stack of the thread that blocked, behind its name.
+            if let Some(last) = analysis.last_mut().filter(|last| last.len() < MOST_LETTERS) {
+                last.push_str(&format!(" < {function}"));
+            }
+        } else if line.starts_with("Max timerlat IRQ latency") && !analysis.is_empty() {
+            analysis.push(line.to_owned());
         } else if !analysis.is_empty() && analysis.len() < MOST_ANALYSIS && line.ends_with(')') | line.ends_with(" us")
         {
             analysis.push(line.split_whitespace().collect::<Vec<_>>().join(" "));
         }
         in_ns |= line.contains("time is in ns") || line.contains("Latency (ns)");
-        if line.contains("Operating System Noise") {
-            latency = false;
+        if line.contains("Operating System Noise") || line.contains("Hardware-related Noise") {
+            (latency, is_hwnoise) = (false, line.contains("Hardware-related Noise"));
         } else if line.as_bytes().first().is_some_and(u8::is_ascii_digit) {
             let cpu = line.split_whitespace().next().and_then(|cpu| cpu.parse::<u32>().ok());
             if !latency {
-                noise.extend(Noise::of_rtla(line, if in_ns { 1 } else { 1_000 }).map(|noise| (noise.cpu, noise)));
+                noise.extend(
+                    Noise::of_rtla(line, if in_ns { 1 } else { 1_000 }, is_hwnoise).map(|noise| (noise.cpu, noise)),
+                );
             } else if let (Some(cpu), Some(row)) = (cpu, of_timerlat(line)) {
                 cpus.insert(cpu, row);
             }
@@ -63,6 +72,9 @@ const ANALYSIS: &str = "## CPU ";
 
 /// Its lines: some ten parts, and each interrupt and thread that came between.
 const MOST_ANALYSIS: usize = 64;
+
+/// Letters of one of them, with a stack.
+const MOST_LETTERS: usize = 2_048;
 
 struct Row {
     name: &'static str,

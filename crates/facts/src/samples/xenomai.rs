@@ -1,4 +1,4 @@
-//! `latency` of Xenomai: the extremes and the mean of each second, and of the whole.
+//! `latency` of Xenomai, and `latmus` of EVL, which prints alike and names its CPU: the extremes and the mean of each second, and of the whole.
 //!
 //! ```text
 //! == Sampling period: 100 us
@@ -8,7 +8,7 @@
 //! RTS|      1.256|      1.523|     11.312|       0|     0|    00:00:10/00:00:10
 //! ```
 //! Lengths are us with three digits, below 0 where the timer was programmed too early; a thread wakes once a period, and how often that
-//! was follows from the time that it ran. Source: testsuite/latency/latency.c, Xenomai 3.2.
+//! was follows from the time that it ran. Source: testsuite/latency/latency.c, Xenomai 3.2; tests/latmus.c of libevl.
 
 use super::{Found, Samples, Source, lines};
 use std::io::BufRead;
@@ -21,6 +21,8 @@ struct Told {
     rows: Option<(f64, f64, f64, u64)>,
     whole: Option<(f64, f64, f64)>,
     overruns: u64,
+    cpu: Option<u32>,
+    is_latmus: bool,
 }
 
 pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
@@ -36,7 +38,8 @@ pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
     };
     let cycles = told.period_us.zip(told.seconds).map(|(period, seconds)| (seconds as f64 * 1e6 / period) as u64);
     let ns = |us: f64| (us.max(0.0) * 1e3).round() as u64;
-    let mut samples = Samples { unit_ns: 1, ..Samples::new(Source::Xenomai, "0") };
+    let source = if told.is_latmus { Source::Latmus } else { Source::Xenomai };
+    let mut samples = Samples { unit_ns: 1, cpu: told.cpu, ..Samples::new(source, "0") };
     samples.between(Some(ns(min)), Some(ns(max)));
     samples.mean_ns = Some(mean * 1e3);
     samples.only_extremes(cycles.unwrap_or(0));
@@ -70,6 +73,10 @@ impl Told {
                 }
                 let period = about.split_once(", ").and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok());
                 self.period_us = period.filter(|period: &f64| *period > 0.0).or(self.period_us);
+                // `(user, 1000 us period, priority 98, CPU3)`; latency has no CPU there.
+                let cpu = about.rsplit_once(", CPU").and_then(|(_, cpu)| cpu.trim_end_matches(')').parse().ok());
+                self.is_latmus |= cpu.is_some();
+                self.cpu = cpu.or(self.cpu);
             }
             "RTD" => {
                 if let Some((min, mean, max)) = numbers() {
@@ -118,6 +125,10 @@ mod tests {
             assert_eq!((samples.count, samples.extremes_ns()), (count, (Some(1_256), Some(11_312))));
             assert!((samples.mean_ns.unwrap_or_default() - mean).abs() < 1e-6);
             assert_eq!(found.problems.list().len(), 1, "2 periods were missed");
+            assert_eq!((samples.source, samples.cpu), (Source::Xenomai, None));
+            let mut found = Found::default();
+            read(&mut text.replace("priority 99", "priority 98, CPU3").as_bytes(), &mut found);
+            assert_eq!((found.samples[0].source, found.samples[0].cpu), (Source::Latmus, Some(3)));
         }
     }
 }

@@ -46,6 +46,11 @@ const MEANINGS: &[(&[&str], &str)] = &[
         ],
         "the guest is a hypervisor: each exit of its guests costs several",
     ),
+    (
+        &["halt_poll_fail_ns"],
+        "KVM polled for halted vCPUs that did not wake meanwhile: CPU time for nothing, which halt_poll_ns bounds",
+    ),
+    (&["halt_poll_success_ns"], "KVM polled for halted vCPUs that woke meanwhile: CPU time for shorter wake-ups"),
     (&["kvm_fpu"], "KVM_RUN begins or ends: twice for each return to the VMM"),
 ];
 

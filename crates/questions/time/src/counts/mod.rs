@@ -78,9 +78,12 @@ fn counted(counts: &[Counted]) -> Table {
 
 /// `perf kvm stat counted 41,800 exits: HLT is 97.7 % of them and 99.7 % of the time, 29.4 us each (..).`
 fn sentence(counted: &Counted, on: &str) -> String {
-    // Each exit has an entry, which says nothing of its own; nor does the sum of all beside those by reason.
+    // Each exit has an entry, which says nothing of its own; nor does the sum of all beside those by reason. Pages that are mapped
+    // now did not happen so many times.
     let has_reasons = counted.rows.iter().any(|row| row.name.starts_with("kvm_exit("));
-    let tells = |row: &Row| row.name != "kvm_entry" && !(has_reasons && row.name == "kvm_exit");
+    let tells = |row: &Row| {
+        row.name != "kvm_entry" && !(has_reasons && row.name == "kvm_exit") && !row.name.contains("pages_")
+    };
     let mut largest: Vec<&Row> = counted.rows.iter().filter(|row| row.count > 0 && tells(row)).collect();
     let size = |row: &Row| (row.time_share.unwrap_or(0.0), row.count);
     largest.sort_by(|a, b| size(b).partial_cmp(&size(a)).unwrap_or(std::cmp::Ordering::Equal));
@@ -121,14 +124,21 @@ fn ports(counted: &Counted) -> Option<String> {
 
 /// `HLT 40,833 times, 95.9 % of all and 99.7 % of the time, 29.4 us each: the guest has nothing to do`.
 fn told(row: &Row) -> String {
-    let mut words = vec![format!("{} {} times", row.name, thousands(row.count))];
+    let is_time = row.name.ends_with("_ns");
+    let mut words = vec![match is_time {
+        true => format!("{} {}", row.name, duration(row.count as f64)),
+        false => format!("{} {} times", row.name, thousands(row.count)),
+    }];
     match (row.count_share, row.time_share) {
         (Some(count), Some(time)) => words.push(format!("{} of all and {} of the time", percent(count), percent(time))),
         (Some(count), None) => words.push(format!("{} of all", percent(count))),
         _ => {}
     }
     words.extend(row.mean_ns.map(|ns| format!("{} each", duration(ns))));
-    words.extend(row.per_second.map(|per_second| format!("{} per second", rate(per_second))));
+    words.extend(row.per_second.map(|per_second| match is_time {
+        true => format!("{:.2} CPUs all the time", per_second / 1e9),
+        false => format!("{} per second", rate(per_second)),
+    }));
     let meaning = hints::meaning(&row.name).map_or(String::new(), |meaning| format!(" ({meaning})"));
     format!("{}{meaning}", words.join(", "))
 }
