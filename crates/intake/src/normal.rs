@@ -51,7 +51,7 @@ impl Normal {
         if normal.lines.last().is_some_and(|line| line.text.is_empty()) {
             normal.lines.pop();
         }
-        for step in [unquote, open_fences, undo_diff, unnumber] {
+        for step in [unquote, unname, open_fences, undo_diff, unnumber] {
             normal.changed |= step(&mut normal.lines);
         }
         normal
@@ -188,6 +188,46 @@ fn unquote(lines: &mut [Line]) -> bool {
             lines[at].text = inside.to_owned();
             changed = true;
         }
+    }
+    changed
+}
+
+/// Lines of one person in a chat: `<mk> text`, or `<mk>` where it is blank.
+const SAID_BY_ONE: usize = 3;
+
+/// Takes off who said it, where several lines in a row have the same nickname before them. Tags of markup have no blank behind them.
+fn unname(lines: &mut [Line]) -> bool {
+    let nick = |line: &Line| -> Option<(usize, usize)> {
+        let bare = line.text.trim_start();
+        let end = bare.strip_prefix('<')?.find('>')? + 2;
+        let name = bare[1..end - 1].trim_start_matches(['@', '+', ' ']);
+        let fits = !name.is_empty()
+            && name.len() <= 30
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-[]\\^{}|`".contains(&byte));
+        let rest = &bare[end..];
+        let before = line.text.len() - bare.len();
+        (fits && (rest.is_empty() || rest.starts_with(' '))).then_some((before, before + end))
+    };
+    let nicks: Vec<Option<(usize, usize)>> = lines.iter().map(nick).collect();
+    let (mut at, mut changed) = (0, false);
+    while at < lines.len() {
+        let Some((from, to)) = nicks[at] else {
+            at += 1;
+            continue;
+        };
+        let name = lines[at].text[from..to].to_owned();
+        let is_same = |place: usize| nicks[place].is_some_and(|(from, to)| lines[place].text[from..to] == name);
+        let end = (at..lines.len()).find(|place| !is_same(*place)).unwrap_or(lines.len());
+        let speaks = |place: &usize| nicks[*place].is_some_and(|(_, to)| lines[*place].text.len() > to + 1);
+        if end - at >= SAID_BY_ONE && (at..end).filter(speaks).count() * 2 > end - at {
+            for place in at..end {
+                let to = nicks[place].map_or(0, |(_, to)| to);
+                let text = &lines[place].text[to..];
+                lines[place].text = text.strip_prefix(' ').unwrap_or(text).to_owned();
+            }
+            changed = true;
+        }
+        at = end;
     }
     changed
 }
@@ -344,6 +384,17 @@ mod tests {
         assert_eq!(read(diff).iter().map(|(number, _)| *number).collect::<Vec<_>>(), [2, 4, 5]);
         assert_eq!(texts(diff)[1], "   <cputune>");
         assert_eq!(texts("| a b\n| c |\n| d | e |\n"), ["a b", "| c |", "| d | e |"]);
+    }
+
+    #[test]
+    fn nicknames_of_a_chat_are_marks() {
+        let text = "<mk> # perf kvm stat live\n<mk>\n<mk>   hlt  8112\n<mk>   msr  12\n<you> well\n<a> x\n<a> y\n";
+        assert_eq!(
+            texts(text),
+            ["# perf kvm stat live", "", "  hlt  8112", "  msr  12", "<you> well", "<a> x", "<a> y"]
+        );
+        let xml = "<cpu>\n<cpu>\n<cpu>\n<cpu> 1\n";
+        assert_eq!(texts(xml), xml.lines().collect::<Vec<_>>());
     }
 
     #[test]

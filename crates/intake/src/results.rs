@@ -33,7 +33,14 @@ const SHAPES: &[Shape] = &[
     },
     Shape {
         kind: ResultFile::RtlaTop,
-        heads: &["# timerlat ", "# osnoise ", "# rtla ", "Timer Latency", "Operating System Noise"],
+        heads: &[
+            "# timerlat ",
+            "# osnoise ",
+            "# rtla ",
+            "Timer Latency",
+            "Operating System Noise",
+            "Hardware-related Noise",
+        ],
         lines: &[
             "CPU COUNT",
             "CPU Period",

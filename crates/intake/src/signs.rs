@@ -43,23 +43,66 @@ pub(crate) fn is_migration_object(text: &str) -> bool {
 /// Lines of settings before the status, in QEMU 10.0.
 const MOST_HEAD: usize = 12;
 
-/// Where what QEMU or libvirt print of a migration ends, if it begins at a line: lines of a name and a value.
+/// Keys of a VMI's migrationState, one of which it begins with, as they are sorted.
+const OF_STATE: &[&str] = &[
+    "abortRequested:",
+    "abortStatus:",
+    "completed:",
+    "endTimestamp:",
+    "failed:",
+    "migrationConfiguration:",
+    "migrationUid:",
+];
+
+/// Lines of such a state.
+const MOST_STATE: usize = 48;
+
+/// Where what QEMU or libvirt print of a migration ends, if it begins at a line: lines of a name and a value. It goes on behind a mark that lines
+/// were left out, and behind the commands that ask how it was set.
 pub(crate) fn migration(lines: &[Line], at: usize) -> Option<usize> {
+    let is_sign = |line: &Line| is_of_migration(line.text.as_bytes());
     // The monitor says first what is switched on.
     let is_head = ["capabilities:", "globals:"].iter().any(|head| lines[at].text.trim_start().starts_with(head));
     let leads =
         || lines[at..].iter().take(MOST_HEAD).any(|line| line.text.trim_start().starts_with("Migration status:"));
-    if !(is_of_migration(lines[at].text.as_bytes()) || is_head && leads()) {
+    let is_status = lines[at].text.trim_start().starts_with("Status:") && lines.get(at + 1).is_some_and(is_sign);
+    let is_state = || {
+        OF_STATE.iter().any(|key| lines[at].text.starts_with(key))
+            && lines[at..]
+                .iter()
+                .take(MOST_STATE)
+                .take_while(|line| line.text.contains(':'))
+                .any(|line| line.text.starts_with("migrationUid:"))
+    };
+    if !(is_sign(&lines[at]) || is_status || is_head && leads() || is_state()) {
         return None;
     }
     let is_pair = |line: &Line| {
         let text = line.text.trim();
         let name = text.split_once(':').map(|(name, _)| name);
         text.is_empty()
+            || text == "TASK OK"
             || name.is_some_and(|name| name.len() < 40 && name.split_whitespace().count() <= 4)
             || text.starts_with('{')
     };
-    Some(end(lines, at, |line| is_pair(line) || is_of_migration(line.text.as_bytes())))
+    let mut last = end(lines, at, |line| is_pair(line) || is_sign(line));
+    loop {
+        let written = |from: usize| (from..lines.len()).find(|place| !lines[*place].text.trim().is_empty());
+        let Some(next) = written(last) else { return Some(last) };
+        let asks = ["info migrate_parameters", "info migrate_capabilities"];
+        let asks = asks.iter().any(|command| lines[next].text.trim_end().ends_with(command));
+        let behind =
+            written(next + 1).filter(|behind| asks || is_left_out(&lines[next].text) && is_sign(&lines[*behind]));
+        let Some(behind) = behind else { return Some(last) };
+        last = end(lines, behind, |line| is_pair(line) || is_sign(line));
+    }
+}
+
+/// A mark that lines were left out, whatever somebody says of them: `[...]`, `[... goes on like that ...]`.
+fn is_left_out(text: &str) -> bool {
+    let bare = text.trim();
+    ["[..", "[\u{2026}", "(..", "<..", "..."].iter().any(|mark| bare.starts_with(mark))
+        || trace::text::told(text) == trace::text::Told::Cut
 }
 
 /// Where what a switch printed ends, if it begins at a line.
@@ -69,6 +112,9 @@ pub(crate) fn switch(lines: &[Line], at: usize) -> Option<usize> {
 
 /// Where what a program counted ends, if it begins at a line: `perf kvm stat`, `kvm_stat`, `perf stat` of KVM's events.
 pub(crate) fn counts(lines: &[Line], at: usize) -> Option<usize> {
+    if let Some(end) = files_of_kvm(lines, at) {
+        return Some(end);
+    }
     if !is_counts(&lines[at].text) {
         return None;
     }
@@ -80,6 +126,54 @@ pub(crate) fn counts(lines: &[Line], at: usize) -> Option<usize> {
             || ["kvm:", "%Total", OF_DEBUGFS].iter().any(|sign| line.text.contains(sign))
     };
     lines[at..end].iter().any(has_rows).then_some(end)
+}
+
+/// Counters that every KVM on x86 has, one of which tells its files from other names with numbers (arch/x86/kvm/x86.c, `kvm_vcpu_stats_desc`).
+const OF_KVM: [&str; 4] = ["exits:", "halt_exits:", "irq_exits:", "mmio_exits:"];
+
+/// Lines between two copies of them: a prompt, the time.
+const MOST_BETWEEN: usize = 4;
+
+/// Where KVM's counters end that somebody printed in their own folder (`grep . *`), with the time above them and a second copy below, if
+/// they begin at a line.
+fn files_of_kvm(lines: &[Line], at: usize) -> Option<usize> {
+    let is_row = |line: &Line| {
+        let Some((name, value)) = line.text.trim().split_once(':') else { return false };
+        let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+        let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        is_number && name.starts_with(|first: char| first.is_ascii_lowercase()) && name.bytes().all(is_word)
+    };
+    let run = |from: usize| from + lines[from..].iter().take_while(|line| is_row(line)).count();
+    // Rows are looked at from their first one, or from the time above it.
+    let first = match is_row(&lines[at]) {
+        true if at > 0 && is_row(&lines[at - 1]) => return None,
+        true => at,
+        false if is_time_of_day(&lines[at].text) && lines.get(at + 1).is_some_and(is_row) => at + 1,
+        false => return None,
+    };
+    let has = |rows: &[Line]| OF_KVM.iter().all(|name| rows.iter().any(|row| row.text.trim().starts_with(name)));
+    let mut end = run(first);
+    if !has(&lines[first..end]) {
+        return None;
+    }
+    while let Some(next) = (end..lines.len().min(end + MOST_BETWEEN)).find(|place| is_row(&lines[*place])) {
+        let is_between = |line: &Line| {
+            let text = line.text.trim();
+            text.is_empty() || typed(text).is_some() || text.starts_with(['#', '$']) || is_time_of_day(text)
+        };
+        if !lines[end..next].iter().all(is_between) {
+            break;
+        }
+        end = run(next);
+    }
+    Some(end)
+}
+
+/// `10:22:01.004118221`, as `date +%T.%N` prints it.
+fn is_time_of_day(text: &str) -> bool {
+    let text = text.trim();
+    text.split(':').count() == 3
+        && text.split(':').all(|part| part.len() >= 2 && part.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
 }
 
 /// Where KVM's own counters lie.

@@ -263,6 +263,10 @@ fn result_end(kind: ResultFile, lines: &[Line], at: usize) -> usize {
         }
         let is_event =
             || kind == ResultFile::NoiseTrace && matches!(trace::text::told(text), trace::text::Told::Event(_));
+        // Whoever ended it pressed a key, which the terminal shows.
+        if is_key(text) {
+            continue;
+        }
         if !results::is_of(kind, text) && !is_event() {
             break;
         }

@@ -57,3 +57,29 @@ fn objects_end_where_their_braces_close() {
         "before\n{ \"return\": { \"status\": \"active\",\n \"ram\": { \"x\": \"}\" } } }\nafter that we waited\n";
     assert_eq!(kinds(text), [(Kind::Migration, 2, 3)]);
 }
+
+#[test]
+fn a_log_of_a_migration_goes_on_behind_a_cut_and_with_what_was_set() {
+    let log = "2026-10-20 21:02:15 start migrate command to unix:/run/x\n[... and so on ...]\n2026-10-20 21:11:12 migration status: completed\nTASK OK\n\nand then?\n";
+    assert_eq!(kinds(log), [(Kind::Migration, 1, 4)]);
+    let set = "(qemu) info migrate\nStatus: active\nTime (ms): total=18, setup=1\nRAM info:\n(qemu) info migrate_parameters\ndowntime-limit: 300 ms\n";
+    assert_eq!(kinds(set), [(Kind::Migration, 2, 6)]);
+    let state = "completed: true\nmigrationUid: 3f0c\nstartTimestamp: x\n";
+    assert_eq!(kinds(state), [(Kind::Migration, 1, 3)]);
+    assert_eq!(kinds("completed: true\nand so on\n"), []);
+}
+
+#[test]
+fn counters_of_kvm_in_their_own_folder_are_one_piece_with_their_second_copy() {
+    let copy = "exits:1\nhalt_exits:2\nirq_exits:3\nmmio_exits:4\n";
+    let text = format!("so:\n10:22:01.5\n{copy}# sleep 10; grep . *\n10:22:11.5\n{copy}thanks\n");
+    assert_eq!(kinds(&text), [(Kind::Counts, 2, 12)]);
+    assert_eq!(kinds("exits:1\nothers:2\n"), []);
+}
+
+#[test]
+fn a_key_ends_no_result() {
+    let text = "RTT|  00:00:01  (user, 1000 us period, priority 98, CPU3)\nRTD|      3.112|      5.220|     21.830|       0|     0|      3.112|     21.830\n^C\n\
+                RTS|      2.988|      5.250|   4120.093|       5|     0|    00:00:07/00:00:30\n";
+    assert_eq!(kinds(text), [(Kind::Result(ResultFile::Xenomai), 1, 4)]);
+}
