@@ -177,6 +177,8 @@ impl Model {
     pub fn of_vcpus(&self) -> CpuSet {
         let vcpus = self.machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_)));
         let masks = vcpus.filter_map(|thread| Some(&thread.affinity.as_ref()?.value));
-        masks.filter(|set| !self.machine.topology.online.is_within(set)).fold(CpuSet::default(), |all, set| all.or(set))
+        // A mask of all CPUs binds to none; which are all is not always known.
+        let online = &self.machine.topology.online;
+        masks.filter(|set| online.is_empty() || !online.is_within(set)).fold(CpuSet::default(), |all, set| all.or(set))
     }
 }

@@ -113,8 +113,19 @@ fn of_printed(printed: &[Printed]) -> String {
         let lost: u64 = pmds.iter().filter_map(|pmd| pmd.lost_upcalls).sum();
         let lost = if lost > 0 { format!(" {} were lost.", many(lost, "upcall")) } else { String::new() };
         let rate = pmd.packets_per_s.map(|rate| format!("; it received {} packets per second", thousands(rate as u64)));
+        // A thread beside it that has nothing to do could take a part.
+        let idle: Vec<String> = pmds
+            .iter()
+            .filter(|pmd| pmd.packets == Some(0))
+            .filter_map(|pmd| pmd.cpu.map(|cpu| cpu.to_string()))
+            .collect();
+        let idle = match idle.is_empty() {
+            true => String::new(),
+            false => format!(" {} received no packet: on CPU {}.", many(idle.len() as u64, "thread"), idle.join(", ")),
+        };
+        let queue = busiest_queue(printed).map_or(String::new(), |told| format!(" {told}"));
         return format!(
-            "{}; the busiest, on CPU {}, had packets in {} of its cycles{}{}.{lost}",
+            "{}; the busiest, on CPU {}, had packets in {} of its cycles{}{}.{lost}{idle}{queue}",
             many(pmds.len() as u64, "polling thread"),
             pmd.cpu.unwrap_or_default(),
             percent(share),
@@ -159,18 +170,52 @@ fn of_printed(printed: &[Printed]) -> String {
             missed.unwrap_or_default()
         );
     }
+    of_forwarded(printed)
+        .or_else(|| busiest_queue(printed))
+        .unwrap_or_else(|| "Packets of flows or ports were printed, and no rate.".to_owned())
+}
+
+/// The receive queue that takes most of a polling thread.
+fn busiest_queue(printed: &[Printed]) -> Option<String> {
     let queues = printed
         .iter()
         .flat_map(|text| &text.queues)
         .flat_map(|pmd| pmd.queues.iter().map(move |queue| (pmd.cpu, queue)));
     let busiest = queues.filter_map(|(cpu, queue)| Some((queue.usage?, cpu, queue)));
-    match busiest.max_by(|one, other| one.0.total_cmp(&other.0)) {
-        Some((usage, cpu, queue)) => {
-            let (port, number) = (&queue.port, queue.queue);
-            format!("Of the receive queues, queue {number} of {port} takes most: {} of CPU {cpu}.", percent(usage))
-        }
-        None => "Packets of flows or ports were printed, and no rate.".to_owned(),
+    let (usage, cpu, queue) = busiest.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let (port, number) = (&queue.port, queue.queue);
+    Some(format!("Of the receive queues, queue {number} of {port} takes most: {} of CPU {cpu}.", percent(usage)))
+}
+
+/// What testpmd forwarded, and where it dropped: what it could not send found no room in the ring of that port, which somebody else empties.
+fn of_forwarded(printed: &[Printed]) -> Option<String> {
+    let last = printed.iter().rev().map(|text| &text.testpmd).find(|testpmd| !testpmd.forwarded.is_empty())?;
+    let sent = last.forwarded.values().filter_map(|port| port.tx_packets).fold(0, u64::saturating_add);
+    let mut said =
+        format!("testpmd sent {} packets through {}", thousands(sent), many(last.forwarded.len() as u64, "port"));
+    let share = |dropped: u64, passed: Option<u64>| {
+        let all = dropped.saturating_add(passed.unwrap_or(0)).max(1);
+        format!("{} ({})", thousands(dropped), percent(dropped as f64 / all as f64))
+    };
+    let mut drops = Vec::new();
+    for (port, told) in &last.forwarded {
+        drops.extend(told.tx_dropped.filter(|dropped| *dropped > 0).map(|dropped| {
+            format!(
+                "port {port} dropped {} of what it was to send: its ring was full (TX-dropped)",
+                share(dropped, told.tx_packets)
+            )
+        }));
+        drops.extend(
+            told.rx_dropped.filter(|dropped| *dropped > 0).map(|dropped| {
+                format!("port {port} lost {} on the way in (RX-dropped)", share(dropped, told.rx_packets))
+            }),
+        );
     }
+    match drops.is_empty() {
+        true => said.push_str(" and dropped none."),
+        false => said.push_str(&format!("; {}.", drops.join("; "))),
+    }
+    Some(said)
 }
 
 /// What the answer cannot vouch for.

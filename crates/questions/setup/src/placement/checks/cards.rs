@@ -34,7 +34,7 @@ pub(crate) fn network(model: &Model) -> Vec<Hit> {
                 )
             } else if interface.kind == "user" {
                 format!("{} is a network within QEMU (slirp): every packet goes through its main loop", interface.name)
-            } else if interface.driver.as_deref() == Some("qemu") {
+            } else if interface.driver.as_deref() == Some("qemu") && !interface.kind.starts_with("vhost") {
                 format!("{} is served by QEMU's main loop (driver qemu)", interface.name)
             } else {
                 continue;

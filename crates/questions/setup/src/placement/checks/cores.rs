@@ -82,15 +82,14 @@ pub(crate) fn siblings(model: &Model) -> Vec<Hit> {
         for (core, threads) in &cores {
             let names: Vec<String> = threads.iter().map(|thread| thread.role.to_string()).collect();
             let used: f64 = threads.iter().map(|thread| Demand::of(thread).low).sum();
-            let least = if threads.iter().all(|thread| thread.run_share.is_some()) { "" } else { "at least " };
-            hit = hit.seen(
-                format!(
-                    "{} on CPUs {}, one core; they used {least}{used:.2} CPUs",
-                    list(&names),
-                    topology.of_core(*core)
-                ),
-                &topology.place,
-            );
+            let known = threads.iter().filter(|thread| thread.run_share.is_some()).count();
+            let used = match known {
+                0 => "what they used is unknown".to_owned(),
+                all if all == threads.len() => format!("they used {used:.2} CPUs"),
+                _ => format!("they used at least {used:.2} CPUs"),
+            };
+            let what = format!("{} on CPUs {}, one core; {used}", list(&names), topology.of_core(*core));
+            hit = hit.seen(what, &topology.place);
         }
         let shown = match &domain.topology {
             Some(shown) => ("the guest sees one thread per core".to_owned(), shown.place.clone()),

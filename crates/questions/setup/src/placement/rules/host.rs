@@ -86,7 +86,9 @@ pub(super) const RULES: &[Rule] = &[
             "numactl -H; virsh numatune DOMAIN   # what is free on each node, and what binds it now: a node without room would swap",
             "virsh numatune DOMAIN --config --mode strict --nodeset N   # the node of its vCPUs, from the next start",
         ],
-        undo: &["virsh numatune DOMAIN --config --mode strict --nodeset ''   # as it was: no node"],
+        undo: &[
+            "virsh edit DOMAIN   # <numatune> as `virsh numatune DOMAIN` showed it before; none if it showed no node",
+        ],
         needs: Needs::Reload,
         source: "numastat(8); libvirt, domain XML, numatune; the threshold is our own",
         ..Rule::checked_by(strain::spread)
