@@ -164,7 +164,9 @@ fn interface(keys: &Keys, kind: &str, devices: &[&Keys], place: &str) -> Option<
         source: keys.get("br").or(keys.get("ifname")).cloned(),
         mode: None,
         model,
-        driver: Some(if vhost { "vhost" } else { "qemu" }.to_owned()),
+        // Other back ends have no worker, and move no packet in QEMU: vhost-user, vhost-vdpa.
+        driver: matches!(kind, "tap" | "bridge" | "user" | "socket" | "stream" | "dgram" | "l2tpv3" | "passt")
+            .then(|| if vhost { "vhost" } else { "qemu" }.to_owned()),
         queues: keys.get("queues").and_then(|count| count.parse().ok()).or(fds("vhostfds")).or(fds("fds")),
     })
 }
@@ -312,6 +314,10 @@ mod tests {
         let disk = &domain.disks[0];
         assert_eq!((disk.target.as_str(), disk.io.as_deref()), ("/a,b.raw", Some("native")));
         assert_eq!(domain.host_devices[0].value, "0000:04:10.1");
+        let served =
+            domain_of("kvm\0-netdev\0vhost-user,chardev=c,id=n2\0-device\0virtio-net-pci,netdev=n2\0", "v", "p");
+        let served = &served.interfaces[0];
+        assert_eq!((served.kind.as_str(), served.driver.as_deref(), served.workers()), ("vhostuser", None, Some(0)));
         assert!(domain.whole.is_none(), "nobody but libvirt's own XML says that there is no more");
         assert_eq!(domain_of("qemu\0-smp\0", "x", "p").vcpus, None);
     }

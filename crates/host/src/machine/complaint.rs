@@ -85,36 +85,16 @@ pub const COMPLAINTS: &[ComplaintKind] = &[
         "a group reached the limit of its memory, and the kernel killed a QEMU: its VM is gone",
         GROUP,
     ),
-    kind(
-        &["out of memory: killed process", "(qemu-system"],
-        true,
-        KILLED,
-        WHOSE,
-    ),
-    kind(
-        &["out of memory: killed process", "(qemu-kvm)"],
-        true,
-        KILLED,
-        WHOSE,
-    ),
-    kind(
-        &["out of memory: killed process", "(kvm)"],
-        true,
-        KILLED,
-        WHOSE,
-    ),
+    kind(&["out of memory: killed process", "(qemu-system"], true, KILLED, WHOSE),
+    kind(&["out of memory: killed process", "(qemu-kvm)"], true, KILLED, WHOSE),
+    kind(&["out of memory: killed process", "(kvm)"], true, KILLED, WHOSE),
     kind(
         &["memory cgroup out of memory"],
         true,
         "a group reached the limit of its memory, and the kernel killed a process of it",
         GROUP,
     ),
-    kind(
-        &["out of memory: killed process"],
-        true,
-        "memory ran out, and the kernel killed a process",
-        WHOSE,
-    ),
+    kind(&["out of memory: killed process"], true, "memory ran out, and the kernel killed a process", WHOSE),
     kind(
         &["oom-kill:constraint=constraint_memory_policy"],
         true,
@@ -332,13 +312,19 @@ mod tests {
             ("workqueue: drain_vmap_area_work hogged CPU for >10000us 4 times", "workqueue:"),
             ("rcu: rcu_preempt kthread starved for 2101 jiffies! g9 f0x0 RCU_GP_WAIT_FQS(5)", "rcu"),
             ("kvm [4242]: vcpu0, guest rIP: 0xffffffff8106 unhandled rdmsr: 0x140", "unhandled"),
-            ("kvm: SMP vm created on host with unstable TSC; guest TSC will not be reliable", "smp vm created on host with unstable tsc"),
+            (
+                "kvm: SMP vm created on host with unstable TSC; guest TSC will not be reliable",
+                "smp vm created on host with unstable tsc",
+            ),
             (
                 "oom-kill:constraint=CONSTRAINT_MEMORY_POLICY,nodemask=1,cpuset=emulator,mems_allowed=0-1,task=qemu-system-x86",
                 "oom-kill:constraint=constraint_memory_policy",
             ),
             ("oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),task=kvm", "oom-kill:constraint=constraint_none"),
-            ("mce: CPU14: Core temperature is above threshold, cpu clock is throttled", "temperature is above threshold"),
+            (
+                "mce: CPU14: Core temperature is above threshold, cpu clock is throttled",
+                "temperature is above threshold",
+            ),
             ("EDAC MC2: 1 CE memory read error on CPU_SrcID#1_MC#0_Chan#1_DIMM#0 (channel:1)", "edac mc"),
         ] {
             let complaint = Complaint::of(line).unwrap_or_else(|| panic!("{line}"));

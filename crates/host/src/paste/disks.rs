@@ -40,28 +40,85 @@ pub(super) fn iostat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     if end == at + 1 { 0 } else { end - at }
 }
 
-/// `vda rd_req 12345` and so on, what `virsh domblkstat DOMAIN DISK` prints: how long a request took on average since the VM began.
+/// What a VM's disk was asked for since the VM began, and how long that took.
+pub(super) struct Requests {
+    place: String,
+    name: Option<String>,
+    counts: BTreeMap<&'static str, f64>,
+}
+
+/// How `virsh domblkstat` calls it, with `--human`, and `virsh domstats` (virsh(1), libvirt 10.0).
+const REQUESTS: &[(&str, &str, &str)] = &[
+    ("rd_req", "number of read operations", "rd.reqs"),
+    ("rd_total_times", "total duration of reads (ns)", "rd.times"),
+    ("wr_req", "number of write operations", "wr.reqs"),
+    ("wr_total_times", "total duration of writes (ns)", "wr.times"),
+    ("flush_operations", "number of flush operations", "fl.reqs"),
+    ("flush_total_times", "total duration of flushes (ns)", "fl.times"),
+];
+
+impl Requests {
+    pub(super) fn new(place: String) -> Self {
+        Self { place, name: None, counts: BTreeMap::new() }
+    }
+
+    /// A line of it.
+    pub(super) fn take(&mut self, what: &str, value: &str) {
+        let value = value.trim();
+        if what == "name" {
+            self.name = Some(value.to_owned());
+        }
+        let known = REQUESTS.iter().find(|(short, human, key)| [*short, *human, *key].contains(&what));
+        if let (Some((known, ..)), Ok(value)) = (known, value.parse::<f64>()) {
+            self.counts.insert(known, value);
+        }
+    }
+
+    /// How long a request took on average.
+    pub(super) fn tell(&self, number: &str, whose: &str, pasted: &mut Pasted) {
+        let name = self.name.as_deref().unwrap_or(number);
+        for (count, times, kind) in [
+            ("rd_req", "rd_total_times", GaugeKind::DiskRead),
+            ("wr_req", "wr_total_times", GaugeKind::DiskWrite),
+            ("flush_operations", "flush_total_times", GaugeKind::DiskFlush),
+        ] {
+            let count = self.counts.get(count).filter(|count| **count > 0.0);
+            if let (Some(count), Some(ns)) = (count, self.counts.get(times)) {
+                pasted.gauge(kind, &format!("{name}{whose}, since the VM began"), ns / count, self.place.clone());
+            }
+        }
+    }
+}
+
+/// `vda rd_req 12345` and so on, what `virsh domblkstat DOMAIN DISK` prints; with `--human` `Device: vda` and ` number of read operations: 12345`.
 pub(super) fn domblkstat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
-    let told = |line: usize| -> Option<(&str, &str, f64)> {
+    let told = |line: usize| -> Option<(&str, &str, &str)> {
         let words: Vec<&str> = text.at(line).split_whitespace().collect();
         let [disk, name, value] = words[..] else { return None };
         let is_known = ["rd_", "wr_", "flush_", "errs"].iter().any(|begin| name.starts_with(begin));
-        Some((disk, name, value.parse().ok().filter(|_| is_known)?))
+        Some((disk, name, value)).filter(|_| is_known && value.parse::<f64>().is_ok())
     };
-    let Some((disk, _, _)) = told(at) else { return 0 };
-    let mut values: BTreeMap<&str, f64> = BTreeMap::new();
+    let human = |line: usize| {
+        let (name, value) = text.at(line).split_once(':')?;
+        (name.starts_with("number of ") || name.starts_with("total duration of ")).then_some((name, value))
+    };
+    let mut requests = Requests::new(text.place(at));
     let mut end = at;
-    while let Some((_, name, value)) = told(end).filter(|(of, _, _)| *of == disk) {
-        values.insert(name, value);
+    if let Some((disk, _, _)) = told(at) {
+        requests.name = Some(disk.to_owned());
+        while let Some((_, name, value)) = told(end).filter(|(of, _, _)| *of == disk) {
+            requests.take(name, value);
+            end += 1;
+        }
+    } else if let Some(disk) = text.at(at).strip_prefix("Device:").filter(|_| human(at + 1).is_some()) {
+        requests.take("name", disk);
         end += 1;
-    }
-    for (count, times, kind) in
-        [("rd_req", "rd_total_times", GaugeKind::DiskRead), ("wr_req", "wr_total_times", GaugeKind::DiskWrite)]
-    {
-        if let (Some(count), Some(ns)) = (values.get(count).filter(|count| **count > 0.0), values.get(times)) {
-            pasted.gauge(kind, &format!("{disk}, since the VM began"), ns / count, text.place(at));
+        while let Some((name, value)) = human(end) {
+            requests.take(name, value);
+            end += 1;
         }
     }
+    requests.tell("disk", "", pasted);
     end - at
 }
 
@@ -77,6 +134,21 @@ mod tests {
         assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
         let told: Vec<_> = machine.gauges.iter().map(|gauge| (gauge.kind, gauge.value)).collect();
         assert_eq!(told, [(GaugeKind::DiskRead, 5e6)], "no write was asked for");
+    }
+
+    #[test]
+    fn flushes_are_told_in_every_form_of_libvirts() {
+        let human = "$ virsh domblkstat web vda --human\nDevice: vda\n number of read operations:      10\n number of bytes read:           4096\n \
+                     number of flush operations:     4\n total duration of reads (ns):   50\n total duration of flushes (ns): 24000000\n";
+        let bare = "$ virsh domblkstat web vda\nvda rd_req 10\nvda rd_total_times 50\nvda flush_operations 4\nvda flush_total_times 24000000\n";
+        let all = "Domain: 'web'\n  block.count=1\n  block.0.name=vda\n  block.0.rd.reqs=10\n  block.0.rd.times=50\n  block.0.fl.reqs=4\n  block.0.fl.times=24000000\n";
+        for text in [human, bare, all] {
+            let machine = read(&[("t".to_owned(), text.to_owned())]);
+            assert_eq!(machine.sources[0].2, 0, "{:?}", machine.strange);
+            let told: Vec<_> = machine.gauges.iter().map(|gauge| (gauge.kind, gauge.value)).collect();
+            assert_eq!(told, [(GaugeKind::DiskRead, 5.0), (GaugeKind::DiskFlush, 6e6)], "{text}");
+            assert!(machine.gauges[1].subject.starts_with("vda"));
+        }
     }
 
     #[test]

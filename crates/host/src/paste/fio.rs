@@ -14,11 +14,13 @@ use super::{Pasted, Text};
 
 /// How lines below the head of a job begin: those that are shown, and those that only belong to it.
 const SHOWN: &[&str] =
-    &["read:", "write:", "trim:", "slat (", "clat (", "lat (", "cpu ", "IO depths ", "bw (", "iops "];
+    &["read:", "write:", "trim:", "slat (", "clat (", "lat (", "sync (", "cpu ", "IO depths ", "bw (", "iops "];
 const OTHERS: &[&str] = &[
     "clat percentiles",
     "lat percentiles",
     "slat percentiles",
+    "sync percentiles",
+    "fsync/fdatasync/sync_file_range:",
     "submit ",
     "complete ",
     "issued rwts:",
@@ -54,6 +56,9 @@ pub(super) fn jobs(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
             }
         } else if let Some((head, told)) = line.split_once(':').filter(|_| SHOWN.iter().any(&begins)) {
             let head = head.trim();
+            if head.starts_with("sync (") {
+                way = "fsync and fdatasync".to_owned();
+            }
             if matches!(head, "read" | "write" | "trim") {
                 way = head.to_owned();
             }

@@ -1,6 +1,6 @@
 //! What the texts told so far, as the readers of `BLOCKS` add to it.
 
-use super::{ethtool, interrupts, limits, waits};
+use super::{ethtool, interrupts, limits, totals, waits};
 use crate::budget;
 use crate::machine::ovsdb::Tables;
 use crate::machine::{Complaint, Domain, Fact, Gauge, GaugeKind, Machine, Nic, NicKind, Quoted};
@@ -40,6 +40,8 @@ pub(crate) struct Pasted {
     pub(super) asked: ethtool::Asked,
     /// How long tasks ran on each CPU and waited for it, by the last copy of `/proc/schedstat`.
     pub(super) queues: BTreeMap<u32, (f64, f64)>,
+    /// The last copy of `/proc/stat`.
+    pub(super) stat: Option<totals::Stat>,
     /// What was left out, by its kind: how often, of what, and the bound.
     pub(super) left_out: BTreeMap<&'static str, (u64, usize)>,
 }
@@ -66,6 +68,7 @@ impl Pasted {
             looks: Vec::new(),
             asked: ethtool::Asked::default(),
             queues: BTreeMap::new(),
+            stat: None,
             left_out: BTreeMap::new(),
         }
     }

@@ -3,7 +3,8 @@
 //! Sources: virsh(1), schedinfo and domstats, libvirt 9.0; Documentation/admin-guide/cgroup-v2.rst, Linux 6.12 (cpu.max, cpu.stat).
 
 use super::clock::When;
-use super::{Pasted, Text, balloon, named, waits};
+use super::{Pasted, Text, balloon, disks, named, waits};
+use crate::budget;
 use crate::machine::{Fact, Gauge, GaugeKind, Quota, Throttled};
 use base::number::{duration, many};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,9 +27,43 @@ pub(super) fn schedinfo(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usiz
     let cpus = quota.zip(period).filter(|((quota, _), period)| *quota > 0.0 && *period > 0.0);
     if let Some(((quota, line), period)) = cpus {
         let name = pasted.domain.clone();
-        pasted.gauge(GaugeKind::VcpuQuota, &name, quota / period, text.place(line));
+        // It limits each vCPU by itself (domain XML, `cputune`).
+        let whose = if name.is_empty() { "each vCPU".to_owned() } else { format!("each vCPU of {name}") };
+        pasted.gauge(GaugeKind::VcpuQuota, &whose, quota / period, text.place(line));
         if !name.is_empty() {
             pasted.vcpu_quotas.insert(name, text.fact(quota / period, line));
+        }
+    }
+    end - at
+}
+
+/// `virsh dominfo`, or what grep took out of it: the vCPUs and the memory of a guest, which look as `lscpu` has those of a host.
+pub(super) fn dominfo(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    const OWN: &[&str] = &["OS Type", "CPU time", "Max memory", "Used memory", "Persistent", "Managed save"];
+    const OTHERS: &[&str] =
+        &["Id", "Name", "UUID", "State", "CPU(s)", "Autostart", "Security model", "Security DOI", "Security label"];
+    let pair = |line: usize| text.at(line).split_once(':').map(|(name, value)| (name.trim(), value.trim()));
+    let known = |line: usize| pair(line).filter(|(name, _)| OWN.contains(name) || OTHERS.contains(name));
+    let end = (at..text.lines.len().min(at + 24)).find(|line| known(*line).is_none());
+    let end = end.unwrap_or(text.lines.len().min(at + 24));
+    let is_own = |line: usize| pair(line).is_some_and(|(name, _)| OWN.contains(&name));
+    let asked = at > 0 && text.at(at - 1).contains("virsh dominfo");
+    if end == at || !(asked || (at..end).any(is_own)) {
+        return 0;
+    }
+    for (line, (name, value)) in (at..end).filter_map(|line| Some((line, pair(line)?))) {
+        match name {
+            "Name" => pasted.domain = value.to_owned(),
+            "CPU(s)" => {
+                let count = value.parse::<u32>().ok().filter(|count| *count <= base::cpus::MOST_CPUS);
+                if let Some(domain) = pasted.named() {
+                    domain.vcpus = domain.vcpus.max(count);
+                }
+            }
+            _ => {
+                let subject = pasted.domain.clone();
+                pasted.quote(name, &subject, value, text.place(line));
+            }
         }
     }
     end - at
@@ -192,6 +227,7 @@ pub(super) fn domstats(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
     let (mut end, mut current) = (at + 1, None);
     // Ran, waited, and where it stands.
     let mut vcpus: BTreeMap<u32, (Option<f64>, Option<f64>, usize)> = BTreeMap::new();
+    let mut disks: BTreeMap<u32, disks::Requests> = BTreeMap::new();
     while let Some((key, value)) = text.at(end).split_once('=') {
         let is_key = key.contains('.') && !key.contains(char::is_whitespace);
         if !is_key {
@@ -200,6 +236,11 @@ pub(super) fn domstats(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
         let parts: Vec<&str> = key.split('.').collect();
         if let ["balloon", what] = parts.as_slice() {
             balloon::value(what, name, value, text.place(end), pasted);
+        } else if let ["block", disk, what @ ..] = parts.as_slice()
+            && let Ok(disk) = disk.parse::<u32>()
+            && disks.len() < budget::SCREEN_ROWS
+        {
+            disks.entry(disk).or_insert_with(|| disks::Requests::new(text.place(end))).take(&what.join("."), value);
         } else if key == "vcpu.current" {
             current = value.parse::<u32>().ok().filter(|count| *count <= base::cpus::MOST_CPUS);
         } else if let ["vcpu", vcpu, what] = parts.as_slice()
@@ -224,6 +265,9 @@ pub(super) fn domstats(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
     let count = vcpus.keys().next_back().map(|last| last + 1);
     if let Some(domain) = pasted.named() {
         domain.vcpus = domain.vcpus.max(count).max(current);
+    }
+    for (number, disk) in disks {
+        disk.tell(&format!("disk {number}"), &format!(" of {name}"), pasted);
     }
     for (vcpu, told) in vcpus {
         if let (Some(ran), Some(waited), line) = told {

@@ -43,6 +43,14 @@ pub(super) fn meminfo(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
         match name {
             "SwapTotal" => swap.0 = Some(value),
             "SwapFree" => swap.1 = Some(value),
+            // How large they are, and how many of the free ones are promised already.
+            "Hugepagesize" => {
+                let value = text.at(end).split_once(':').map_or("", |(_, value)| value.trim());
+                pasted.quote("size of a huge page", "", value, text.place(end));
+            }
+            "HugePages_Rsvd" => {
+                pasted.quote("huge pages promised, of the free ones", "", &format!("{value:.0}"), text.place(end));
+            }
             _ => {
                 if let Some((_, kind)) = KEPT.iter().find(|(known, _)| *known == name) {
                     pasted.gauge(*kind, "", value, text.place(end));
@@ -52,6 +60,26 @@ pub(super) fn meminfo(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
         if let (Some(total), Some(free)) = swap {
             pasted.gauge(GaugeKind::SwapUsed, "", (total - free).max(0.0), text.place(end));
             swap = (None, None);
+        }
+        end += 1;
+    }
+    end - at
+}
+
+/// `Node 0 HugePages_Free: 96`, of /sys/devices/system/node/node0/meminfo: what lies on one node.
+pub(super) fn of_node(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let told = |line: usize| -> Option<(u32, &str, &str)> {
+        let (node, rest) = text.at(line).strip_prefix("Node ")?.split_once(' ')?;
+        let (name, value) = rest.trim().split_once(':')?;
+        let value = value.split_whitespace().next().filter(|_| !name.contains(' '))?;
+        Some((node.parse().ok().filter(|node| *node < budget::NODES)?, name, value))
+    };
+    let mut end = at;
+    while let Some((node, name, value)) = told(end) {
+        let subject = format!("node {node}");
+        match (KEPT.iter().find(|(known, _)| *known == name && name.starts_with("HugePages_")), value.parse()) {
+            (Some((_, kind)), Ok(value)) => pasted.gauge(*kind, &subject, value, text.place(end)),
+            _ => pasted.quote(name, &subject, value, text.place(end)),
         }
         end += 1;
     }

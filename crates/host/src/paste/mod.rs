@@ -5,7 +5,7 @@
 //! `iothreadinfo`, domain XML, `top`, `ps`, `pidstat -t`, `taskset -acp`, `Cpus_allowed_list` of status files, `/proc/interrupts` and `softirqs`, `mpstat -P ALL`, `sar -u`, `vmstat`, `iostat -c`, `/proc/stat`, `numactl -H`,
 //! `/proc/cmdline`, `/proc/meminfo`, `/proc/pressure`, `free`, `numastat`, `iostat -x`, `virsh schedinfo` and `domstats`, `cpu.stat`, `cpu.max`,
 //! `schedstat`, settings below `/proc/sys` and `/sys`, the kernel's log, `lsvmbus -vv`, `ovs-appctl dpif-netdev/pmd-rxq-show`, `ovs-vsctl show`, `list`, `get`, `ethtool -c`, `-k`, `-l`, `-g`, `-S`, `iperf3`;
-//! shown as they stand: fio, `perf report`, turbostat, `cpupower frequency-info`, definitions of KubeVirt, `kubectl describe pod`, `openstack flavor show`, QEMU's log.
+//! shown as they stand: fio, netperf, the summary of NFVbench, the console of TRex, `perf report`, turbostat, `cpupower frequency-info`, definitions of KubeVirt, `kubectl describe pod`, `openstack flavor show`, QEMU's log.
 //! ```text
 //! line by line: which block begins here? --> it takes its lines --> Pasted --threads--> Machine
 //! ```
@@ -21,6 +21,7 @@ mod ethtool;
 mod fio;
 mod frequency;
 mod gathered;
+mod generators;
 mod groups;
 mod interrupts;
 mod iperf;
@@ -68,6 +69,7 @@ const BLOCKS: &[Block] = &[
     cpus::parsable,
     cpus::extended,
     cpus::json,
+    limits::dominfo,
     lscpu::summary,
     lscpu::json,
     lscpu::cpuinfo,
@@ -75,6 +77,7 @@ const BLOCKS: &[Block] = &[
     pins::vcpuinfo,
     pins::emulator,
     pins::iothreads,
+    pins::numatune,
     pins::taskset,
     pins::allowed,
     xml::elements,
@@ -100,6 +103,7 @@ const BLOCKS: &[Block] = &[
     proxmox::config,
     pressure::lines,
     memory::meminfo,
+    memory::of_node,
     memory::free,
     memory::numastat,
     memory::sar,
@@ -134,6 +138,9 @@ const BLOCKS: &[Block] = &[
     qemu_log::lines,
     iperf::text,
     iperf::json,
+    generators::netperf,
+    generators::nfvbench,
+    generators::trex,
     iperf::around,
     processes::command,
     boot::line,

@@ -41,8 +41,9 @@ pub(super) fn heading(text: &Text<'_>, at: usize, _: &mut Pasted) -> usize {
 
 /// Whether a file holds a setting.
 fn is_setting(file: &str) -> bool {
-    file.starts_with("/sys/") && !file.contains(".stat") && !file.contains(".pressure")
-        || file.starts_with("/proc/sys/")
+    // What a node has stands there with the node before each line.
+    let is_other = file.contains(".stat") || file.contains(".pressure") || file.ends_with("/meminfo");
+    file.starts_with("/sys/") && !is_other || file.starts_with("/proc/sys/")
 }
 
 /// Settings, each by the name of its file.

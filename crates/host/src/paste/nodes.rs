@@ -19,6 +19,7 @@ pub(super) fn lstopo(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let mut end = at + 1;
     // The lowest CPU of each cache.
     let mut firsts: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut drawn = base::CpuSet::default();
     while end < text.lines.len() {
         let line = text.at(end);
         let known = [
@@ -57,6 +58,7 @@ pub(super) fn lstopo(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
                     let last_cache = cache.map(|cache| *firsts.entry(cache).or_insert(cpu));
                     machine.topology.cpus.insert(cpu, Cpu { core, package, node, last_cache });
                     machine.topology.online.insert(cpu);
+                    drawn.insert(cpu);
                 }
                 _ => {}
             }
@@ -64,7 +66,9 @@ pub(super) fn lstopo(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         end += 1;
     }
     if !machine.topology.cpus.is_empty() {
-        (machine.topology.cores_unknown, machine.topology.place) = (false, text.place(at));
+        // What somebody cut off, and another text names, has cores that nobody knows.
+        let is_part = machine.topology.cpus.keys().any(|cpu| !drawn.contains(*cpu));
+        (machine.topology.cores_unknown, machine.topology.place) = (is_part, text.place(at));
     }
     end - at
 }
@@ -82,6 +86,7 @@ pub(super) fn numactl(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
     }
     let machine = &mut pasted.machine;
     let mut end = at + usize::from(is_head);
+    let before = machine.topology.cpus.len();
     while let Some((about, rest)) = text.at(end).strip_prefix("node ").and_then(|line| line.split_once(':')) {
         let mut words = about.split_whitespace();
         let node = words.next().and_then(|node| node.parse::<u32>().ok());
@@ -119,6 +124,8 @@ pub(super) fn numactl(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
     if machine.topology.place.is_empty() {
         machine.topology.cores_unknown = !machine.topology.cpus.is_empty();
         machine.topology.place = text.place(at);
+    } else if machine.topology.cpus.len() > before {
+        machine.topology.cores_unknown = true;
     }
     end - at
 }
@@ -142,5 +149,20 @@ mod tests {
         );
         assert_eq!(topology.of_core(0).to_string(), "0,4");
         assert_eq!((topology.cpus[&2].node, topology.cpus[&2].last_cache), (Some(1), Some(2)));
+    }
+
+    #[test]
+    fn a_drawing_that_somebody_cut_tells_no_cores_of_the_rest() {
+        let drawn = "Machine (62GB total)\n  Package L#0\n    Core L#0\n      PU L#0 (P#0)\n      PU L#1 (P#2)\n    [... more cores ...]\n";
+        let listed = "available: 1 nodes (0)\nnode 0 cpus: 0 1 2 3\nnode 0 size: 10 MB\n";
+        for text in [format!("{drawn}{listed}"), format!("{listed}{drawn}")] {
+            let topology = read(&[("t".to_owned(), text)]).topology;
+            assert!(topology.cores_unknown && topology.cpus.len() == 4, "{topology:?}");
+        }
+        assert!(
+            !read(&[("t".to_owned(), format!("{drawn}available: 1 nodes (0)\nnode 0 cpus: 0 2\n"))])
+                .topology
+                .cores_unknown
+        );
     }
 }

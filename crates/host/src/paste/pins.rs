@@ -33,6 +33,21 @@ fn table<'a>(text: &Text<'a>, at: usize, named: &str) -> (Vec<(usize, &'a str, C
     (rows, end - at)
 }
 
+/// `virsh numatune DOMAIN`: `numa_mode : strict` and `numa_nodeset : 0`.
+pub(super) fn numatune(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let value = |line: usize, label: &str| {
+        let (name, value) = text.at(line).split_once(':')?;
+        (name.trim() == label).then(|| value.trim())
+    };
+    let Some(mode) = value(at, "numa_mode") else { return 0 };
+    let Some(nodes) = value(at + 1, "numa_nodeset") else { return 0 };
+    let nodes = CpuSet::parse(nodes).filter(|nodes| !nodes.is_empty());
+    if let (Some(nodes), Some(domain)) = (nodes, pasted.named()) {
+        domain.memory_nodes = Some((nodes, mode.to_owned()));
+    }
+    2
+}
+
 /// `virsh vcpupin DOMAIN`.
 pub(super) fn vcpus(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let (rows, taken) = table(text, at, "vcpu");

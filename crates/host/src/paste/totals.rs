@@ -5,6 +5,7 @@
 
 use super::{Pasted, Text};
 use crate::machine::{CpuUse, Fact, GaugeKind, TotalUse};
+use std::collections::BTreeMap;
 
 /// Lines of `vmstat` and `sar` that are kept: a day in steps of a minute.
 const MOST_TOTALS: usize = 1_440;
@@ -92,15 +93,70 @@ pub(super) fn average(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
     }
 }
 
-/// `cpu  100000 0 20000 800000 100 0 50 79850 0 0` of /proc/stat, and the lines of each CPU below: sums since boot.
+/// `cpu  100000 0 20000 800000 100 0 50 79850 0 0` of /proc/stat, and the lines of each CPU below: sums since boot; of a second copy what was
+/// added since the first.
 pub(super) fn stat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let of = |line: &str| -> Option<Vec<f64>> {
         let ticks: Vec<f64> = line.split_whitespace().skip(1).map_while(|cell| cell.parse().ok()).collect();
         (ticks.len() >= 8).then_some(ticks)
     };
     let Some(ticks) = of(text.at(at)).filter(|_| text.at(at).starts_with("cpu ")) else { return 0 };
-    // Guests' time is part of user and nice.
-    let all: f64 = ticks[..8].iter().sum();
+    let cpu = |line: usize| -> Option<u32> {
+        let name = text.at(line).strip_prefix("cpu")?.split_whitespace().next()?;
+        name.parse().ok().filter(|cpu| *cpu < base::cpus::MOST_CPUS)
+    };
+    let others = (at + 1..text.lines.len()).take_while(|line| cpu(*line).is_some()).count();
+    let own = (at + 1..=at + others).filter_map(|line| Some((cpu(line)?, of(text.at(line))?))).collect();
+    let stat = Stat { all: ticks, own, place: text.place(at) };
+    match pasted.stat.take().and_then(|before| stat.since(&before)) {
+        Some(since) => {
+            // What came since is told instead of what was since boot.
+            let boot = format!("{}{SINCE_BOOT}", since.place);
+            pasted.machine.total_use.retain(|told| told.place != boot);
+            let told = used(&since.all).map(|told| Fact::new(told, format!("{}, since {}", stat.place, since.place)));
+            told.into_iter().for_each(|told| pasted.total(told));
+            for (cpu, ticks) in &since.own {
+                if let Some(used) = used(ticks) {
+                    pasted.machine.cpu_use.insert(*cpu, used.shares);
+                }
+            }
+        }
+        None => {
+            let told = used(&stat.all).map(|told| Fact::new(told, format!("{}{SINCE_BOOT}", stat.place)));
+            told.into_iter().for_each(|told| pasted.total(told));
+        }
+    }
+    pasted.stat = Some(stat);
+    1 + others
+}
+
+/// Behind the place of sums.
+const SINCE_BOOT: &str = ", since boot";
+
+/// Ticks of all CPUs and of each one, since boot.
+pub(super) struct Stat {
+    all: Vec<f64>,
+    own: BTreeMap<u32, Vec<f64>>,
+    place: String,
+}
+
+impl Stat {
+    /// What was added since another copy, at its place; `None` where something fell: then the two are of two machines, or it was booted.
+    fn since(&self, before: &Self) -> Option<Self> {
+        let added =
+            |now: &[f64], then: &[f64]| -> Vec<f64> { now.iter().zip(then).map(|(now, then)| now - then).collect() };
+        let all = added(&self.all, &before.all);
+        let own: BTreeMap<u32, Vec<f64>> =
+            self.own.iter().filter_map(|(cpu, ticks)| Some((*cpu, added(ticks, before.own.get(cpu)?)))).collect();
+        let grew =
+            all.iter().chain(own.values().flatten()).all(|ticks| *ticks >= 0.0) && all.iter().any(|ticks| *ticks > 0.0);
+        (grew && self.own.len() == before.own.len()).then(|| Self { all, own, place: before.place.clone() })
+    }
+}
+
+/// Shares of ticks. Guests' time is part of user and nice.
+fn used(ticks: &[f64]) -> Option<TotalUse> {
+    let all: f64 = ticks.iter().take(8).sum();
     let place = |names: &[&str]| match names[0] {
         "id" => Some(3),
         "wa" => Some(4),
@@ -109,13 +165,7 @@ pub(super) fn stat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         "st" => Some(7),
         _ => None,
     };
-    if let Some(told) = of_percents(|names| Some(ticks[place(names)?] * 100.0 / all.max(1.0))) {
-        pasted.total(Fact::new(told, format!("{}, since boot", text.place(at))));
-    }
-    let is_of_cpu =
-        |line: &str| line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    let others = (at + 1..text.lines.len()).take_while(|line| is_of_cpu(text.at(*line))).count();
-    1 + others
+    of_percents(|names| Some(ticks.get(place(names)?)? * 100.0 / all.max(1.0)))
 }
 
 #[cfg(test)]
@@ -144,5 +194,19 @@ mod tests {
         assert_eq!(steals(stat), [(80, 0, "t:1, since boot".to_owned())]);
         let top = "%Cpu(s):  4.0 us,  1.8 sy,  0.0 ni, 54.6 id,  0.0 wa,  0.0 hi,  0.6 si, 39.0 st\n";
         assert_eq!(steals(top), [(390, 0, "t:1".to_owned())]);
+    }
+
+    #[test]
+    fn of_two_copies_what_was_added_between_them_counts() {
+        let first = "cpu  1000 0 0 9000 0 0 0 0 0 0\ncpu0 500 0 0 4500 0 0 0 0 0 0\ncpu1 500 0 0 4500 0 0 0 0 0 0\n";
+        let second = "cpu  1060 0 0 9100 0 0 0 40 0 0\ncpu0 530 0 0 4530 0 0 0 40 0 0\ncpu1 530 0 0 4570 0 0 0 0 0 0\n";
+        assert_eq!(steals(&format!("{first}\n{second}")), [(200, 0, "t:5, since t:1".to_owned())]);
+        let machine = read(&[("t".to_owned(), format!("{first}\n{second}"))]);
+        assert_eq!(
+            machine.cpu_use.iter().map(|(cpu, used)| (*cpu, used.steal)).collect::<Vec<_>>(),
+            [(0, 0.4), (1, 0.0)]
+        );
+        // Of two machines, or with a boot between them, each is by itself.
+        assert_eq!(steals(&format!("{second}\n{first}")).len(), 2);
     }
 }
