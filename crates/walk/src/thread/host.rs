@@ -262,6 +262,8 @@ impl Thread {
         {
             self.close(now_ns, cx);
             self.ledger.halted_since(open.exit.at_ns, true);
+            // What KVM itself took of that is not told.
+            self.finish_exit(None, cx);
         }
     }
 

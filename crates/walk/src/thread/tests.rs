@@ -388,6 +388,7 @@ fn t24_from_a_halt_to_the_entry_the_guest_was_idle_where_nothing_tells_more() {
     let mut t = Script::nested();
     t.entry(0, L1_RIP).exit(100, HLT).entry(800, L1_RIP).exit(900, CPUID).entry(1_000, L1_RIP);
     assert_eq!(t.sums(1_000), [(GUEST, 200), (State::Halted, 700), (HANDLING, 100)]);
+    assert_eq!(t.told.exits, [(HLT, TracedLevel::L1, None), (CPUID, TracedLevel::L1, Some(100))]);
     // A recording that has switches would have told one.
     let mut t = Script::nested();
     t.seen.switches = true;
