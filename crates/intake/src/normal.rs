@@ -389,10 +389,7 @@ mod tests {
     #[test]
     fn nicknames_of_a_chat_are_marks() {
         let text = "<mk> # perf kvm stat live\n<mk>\n<mk>   hlt  8112\n<mk>   msr  12\n<you> well\n<a> x\n<a> y\n";
-        assert_eq!(
-            texts(text),
-            ["# perf kvm stat live", "", "  hlt  8112", "  msr  12", "<you> well", "<a> x", "<a> y"]
-        );
+        assert_eq!(texts(text), ["# perf kvm stat live", "  hlt  8112", "  msr  12", "<you> well", "<a> x", "<a> y"]);
         let xml = "<cpu>\n<cpu>\n<cpu>\n<cpu> 1\n";
         assert_eq!(texts(xml), xml.lines().collect::<Vec<_>>());
     }

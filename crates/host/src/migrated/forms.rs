@@ -404,6 +404,7 @@ mod tests {
         assert_eq!(
             account.notes,
             [
+                "35.8 GB had been sent 231 s before it ended",
                 "the guest dirtied 137.9 MB/s while 115.3 MB/s were sent",
                 "the downtime limit was raised 1 time, from 100 ms to 200 ms"
             ]
