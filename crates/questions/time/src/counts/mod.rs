@@ -81,9 +81,8 @@ fn sentence(counted: &Counted, on: &str) -> String {
     // Each exit has an entry, which says nothing of its own; nor does the sum of all beside those by reason. Pages that are mapped
     // now did not happen so many times.
     let has_reasons = counted.rows.iter().any(|row| row.name.starts_with("kvm_exit("));
-    let tells = |row: &Row| {
-        row.name != "kvm_entry" && !(has_reasons && row.name == "kvm_exit") && !row.name.contains("pages_")
-    };
+    let tells =
+        |row: &Row| row.name != "kvm_entry" && !(has_reasons && row.name == "kvm_exit") && !row.name.contains("pages_");
     let mut largest: Vec<&Row> = counted.rows.iter().filter(|row| row.count > 0 && tells(row)).collect();
     let size = |row: &Row| (row.time_share.unwrap_or(0.0), row.count);
     largest.sort_by(|a, b| size(b).partial_cmp(&size(a)).unwrap_or(std::cmp::Ordering::Equal));
