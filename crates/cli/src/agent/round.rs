@@ -186,14 +186,17 @@ mod tests {
     /// An agent that is asked to end ends its recorder sooner, and waits for what adds the recording to a data set.
     #[test]
     fn whoever_may_be_stopped_is_and_no_other() {
-        let child = || {
-            let mut shell = Command::new("sh");
-            shell.args(["-c", "sleep 0.3; echo told >&2"]).stderr(Stdio::piped()).spawn().unwrap()
+        let child = |input: Stdio| {
+            // Whoever started the tests in the background had them ignore this signal, and a shell leaves it so.
+            let mut shell = Command::new("env");
+            shell.args(["--default-signal=INT", "sh", "-c", "read line; echo told >&2"]);
+            shell.stdin(input).stderr(Stdio::piped()).spawn().unwrap()
         };
         let stop = AtomicBool::new(true);
-        let (status, said) = ended(child(), None).unwrap();
+        let (status, said) = ended(child(Stdio::null()), None).unwrap();
         assert!(status.success() && said == "told\n", "{status}: {said}");
-        let (status, said) = ended(child(), Some(&stop)).unwrap();
+        // It reads what nobody writes, so that nothing else ends it.
+        let (status, said) = ended(child(Stdio::piped()), Some(&stop)).unwrap();
         assert!(!status.success() && said.is_empty(), "{status}: {said}");
     }
 
