@@ -128,10 +128,11 @@ fn sort_top_and_by_change_what_people_see_and_nothing_that_programs_get() {
     let number = |row: &Vec<&str>, column: usize| row[column].replace(',', "").parse::<f64>().unwrap();
     let p99: Vec<f64> = rows(&report(&trace, &["--by", "reason", "--sort", "p99"]), heading)
         .iter()
-        .filter(|row| row[0] != "+")
+        // How long a halt took nothing tells here: its cells are empty.
+        .filter(|row| row[0] != "+" && row[0] != "HLT")
         .map(|row| number(row, 8))
         .collect();
-    assert!(p99.len() == 6 && p99.windows(2).all(|pair| pair[0] >= pair[1]), "{p99:?}");
+    assert!(p99.len() == 5 && p99.windows(2).all(|pair| pair[0] >= pair[1]), "{p99:?}");
     let by_vcpu = report(&trace, &["--by", "vcpu"]);
     assert!(by_vcpu.contains(" WORST VCPUS") && !by_vcpu.contains(heading) && !by_vcpu.contains(" VMS:"));
     let ranked = report(&trace, &["--json", "--sort", "p99", "--top", "1", "--by", "vm"]);
