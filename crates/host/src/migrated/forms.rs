@@ -118,6 +118,10 @@ fn of_answer(answer: &Value) -> Option<Account> {
     })
 }
 
+/// Bytes a second of one of KubeVirt's `Mbps`: a megabit since it multiplies by 8, 8 megabytes as long as it divided by it
+/// (`LogMigrationInfo`, pkg/virt-launcher/virtwrap/live-migration-source.go).
+const MBPS: [f64; 2] = [125_000.0, 8_000_000.0];
+
 /// `UID: TimeElapsed:120003ms DataProcessed:7390MiB .. Iteration:4 ..`.
 fn of_kubevirt(line: &str) -> Option<Account> {
     let value = |name: &str| {
@@ -130,9 +134,16 @@ fn of_kubevirt(line: &str) -> Option<Account> {
     };
     let number = |name: &str| value(name).and_then(digits);
     let mebibytes = |name: &str| number(name).map(|mebibytes| (mebibytes * f64::from(1 << 20)) as u64);
-    // `Mbps` there is libvirt's bytes per second, shifted by 20: mebibytes.
-    let per_second = |name: &str| number(name).map(|mebibytes| mebibytes * f64::from(1 << 20));
     let count = |name: &str| number(name).map(|count| count as u64);
+    // What was sent in all says which of the two units its rates are in: with neither, they are not known.
+    let average = number("MemoryProcessed").zip(number("TimeElapsed")).filter(|(_, ms)| *ms > 0.0);
+    let average = average.map(|(mebibytes, ms)| mebibytes * f64::from(1 << 20) / (ms / 1e3)).filter(|rate| *rate > 0.0);
+    let sent = number("MemoryBandwidth").filter(|rate| *rate > 0.0);
+    let unit = average.zip(sent).and_then(|(average, sent)| {
+        let off = |unit: &f64| (sent * unit / average).ln().abs();
+        MBPS.into_iter().min_by(|a, b| off(a).total_cmp(&off(b)))
+    });
+    let per_second = |name: &str| Some(number(name)? * unit?);
     Some(Account {
         total_ms: count("TimeElapsed"),
         transferred_bytes: mebibytes("MemoryProcessed"),
@@ -356,6 +367,13 @@ mod tests {
             (account.by, account.remaining_bytes, account.expected_downtime_ms),
             (By::KubeVirt, Some(2841 << 20), Some(44_391))
         );
+        assert_eq!((account.sent_bytes_per_s, account.dirty_bytes_per_s), (Some(64e6), Some(72e6)), "of an old one");
+        let new =
+            kubevirt.replace("MemoryBandwidth:8Mbps DirtyRate:9Mbps", "MemoryBandwidth:516Mbps DirtyRate:600Mbps");
+        let account = &read(&new)[0];
+        assert_eq!((account.sent_bytes_per_s, account.dirty_bytes_per_s), (Some(64.5e6), Some(75e6)));
+        let account = &read(&new.replace("TimeElapsed:120003ms", "TimeElapsed:0ms"))[0];
+        assert_eq!((account.sent_bytes_per_s, account.dirty_bytes_per_s), (None, None), "either is possible");
         let hypervisor = "x: Precopy: iter=1 total=11562MiB curr=5418MiB bw=1824.44MiB/s transfer=2.97s\nx: Precopy: iter=2 total=16980MiB curr=5418MiB bw=1854.25MiB/s transfer=2.92s overhead=59ms est_downtime=2969ms elapsed=9.12s avg_bw=1862.17MiB/s\n";
         let account = &read(hypervisor)[0];
         let dirty = account.dirty_bytes_per_s.unwrap() / f64::from(1 << 20);
