@@ -49,7 +49,7 @@ pub struct Guest {
 }
 
 /// Which guest all of these lines are of, where one says so.
-pub(crate) fn told(lines: &[Line]) -> Option<Guest> {
+pub(crate) fn guest_of(lines: &[Line]) -> Option<Guest> {
     let is_of_host = |line: &Line| {
         let small = line.text.to_ascii_lowercase();
         HOSTS.iter().any(|sign| small.contains(sign))
@@ -157,12 +157,12 @@ mod tests {
     use crate::Normal;
 
     fn of(text: &str) -> Option<u32> {
-        told(&Normal::of(text.as_bytes()).lines).map(|guest| guest.line)
+        guest_of(&Normal::of(text.as_bytes()).lines).map(|guest| guest.line)
     }
 
     #[test]
     fn a_line_may_name_the_level() {
-        let level = |text: &str| told(&Normal::of(text.as_bytes()).lines).map(|guest| guest.level);
+        let level = |text: &str| guest_of(&Normal::of(text.as_bytes()).lines).map(|guest| guest.level);
         assert_eq!(level("inside the L2 guest:\n"), Some(2));
         assert_eq!(level("Within the nested VM:\n"), Some(2));
         assert_eq!(level("Within the VM:\n"), Some(1));

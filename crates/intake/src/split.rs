@@ -109,7 +109,7 @@ pub(crate) const MOST_PIECES: usize = 64;
 /// Splits a text.
 pub fn split(normal: Normal) -> Split {
     let Normal { lines, changed } = normal;
-    let guest = guest::told(&lines);
+    let guest = guest::guest_of(&lines);
     let mut cut =
         Cutting { taken: vec![false; lines.len()], lines, split: Split { changed, guest, ..Split::default() } };
     let mut refused = Refused::default();
@@ -192,7 +192,7 @@ impl Cutting {
                 _ => line.clone(),
             })
             .collect();
-        let told = host::paste::told(&joined(&notes));
+        let told = host::paste::lines_read(&joined(&notes));
         let (mut of_machine, mut read) = (Vec::new(), false);
         for ((line, taken), understood) in notes.into_iter().zip(taken).zip(told) {
             let is_blank = line.text.trim().is_empty();

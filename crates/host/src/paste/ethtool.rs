@@ -116,7 +116,7 @@ const MOST_COUNTERS: usize = 16_384;
 
 /// The cards whose counters the last command asked for, and where its last output ended.
 #[derive(Default)]
-pub(super) struct Asked {
+pub(super) struct AskedCards {
     cards: Vec<String>,
     /// Looks at them since: a loop asks for each in turn.
     looks: usize,
@@ -125,7 +125,7 @@ pub(super) struct Asked {
     when: BTreeMap<String, (When, Option<f64>)>,
 }
 
-impl Asked {
+impl AskedCards {
     /// Takes what a command asks for; nothing, where it asks for no counters.
     pub(super) fn note(&mut self, line: &str, at: usize) {
         (self.cards, self.looks, self.end) = (asked(line), 0, at + 1);

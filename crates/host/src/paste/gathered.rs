@@ -37,7 +37,7 @@ pub(crate) struct Pasted {
     /// Looks at the counters of interrupts and softirqs, in the order of the texts.
     pub(super) looks: Vec<interrupts::Look>,
     /// The cards whose counters the last command asked for.
-    pub(super) asked: ethtool::Asked,
+    pub(super) asked: ethtool::AskedCards,
     /// How long tasks ran on each CPU and waited for it, by the last copy of `/proc/schedstat`.
     pub(super) queues: BTreeMap<u32, (f64, f64)>,
     /// The last copy of `/proc/stat`.
@@ -66,7 +66,7 @@ impl Pasted {
             groups: limits::AskedGroups::default(),
             waiting: (HashMap::new(), Vec::new()),
             looks: Vec::new(),
-            asked: ethtool::Asked::default(),
+            asked: ethtool::AskedCards::default(),
             queues: BTreeMap::new(),
             stat: None,
             left_out: BTreeMap::new(),

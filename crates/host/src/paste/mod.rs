@@ -54,7 +54,7 @@ mod xml;
 use crate::machine::{Domain, Machine};
 pub(crate) use gathered::Pasted;
 pub(crate) use walk::Text;
-pub use walk::told;
+pub use walk::lines_read;
 
 /// Commands whose output is recognized.
 pub const RECOGNIZED: &str = "the output of lscpu, numactl -H, virsh dumpxml, vcpupin, vcpuinfo and emulatorpin, top -H, ps -eLo, pidstat -t, \

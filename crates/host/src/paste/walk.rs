@@ -53,7 +53,7 @@ impl<'a> Text<'a> {
 }
 
 /// Which lines of a text without marks are read. What a bound leaves out is not.
-pub fn told(text: &str) -> Vec<bool> {
+pub fn lines_read(text: &str) -> Vec<bool> {
     let read = base::plain::beginning(text, budget::TEXT_BYTES);
     let lines = read.lines().take(budget::LINES);
     let lines = lines.map(|line| if line.len() > budget::LINE_BYTES { "" } else { line }).collect();

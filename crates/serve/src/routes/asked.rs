@@ -38,7 +38,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T
 
 /// Whose record counts, where several levels saw the same.
 #[derive(Deserialize)]
-pub(super) struct Seen {
+pub(super) struct WitnessQuery {
     pub witness: Option<String>,
 }
 

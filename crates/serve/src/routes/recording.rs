@@ -1,6 +1,6 @@
 //! What lies in the folder, and what one recording answers.
 
-use super::asked::{Asked, Named, Seen, witness};
+use super::asked::{Asked, Named, WitnessQuery, witness};
 use super::{Answer, Served, at_work, json};
 use crate::chains::MOST;
 use crate::error::Refused;
@@ -108,7 +108,7 @@ pub(super) async fn report(State(shared): Served, Named(id): Named<String>, Aske
 pub(super) async fn compared(
     State(shared): Served,
     Named((id, other)): Named<(String, String)>,
-    Asked(Seen { witness: by }): Asked<Seen>,
+    Asked(WitnessQuery { witness: by }): Asked<WitnessQuery>,
 ) -> Answer {
     at_work(move || {
         let (before, after) = (shared.open(&id)?, shared.open(&other)?);

@@ -66,13 +66,29 @@ fn cpus_of_a_partition_are_its_owners_to_give() {
 }
 
 #[test]
+fn a_partition_gets_what_is_short_and_never_all_that_is_idle() {
+    let of = |partition: &str| {
+        let mut machine = squeezed("/rt.slice", "0-1");
+        machine.cgroups.get_mut("/rt.slice").unwrap().partition = Some(partition.to_owned());
+        findings(machine).into_iter().find(|finding| finding.rule == "PLC-SLICE").expect("PLC-SLICE")
+    };
+    // Four threads are 1.92 CPUs short.
+    for kind in ["root", "isolated"] {
+        let found = of(kind);
+        assert!(found.title.starts_with("the partition of rt.slice allows CPUs 0-1 alone: "), "{}", found.title);
+        assert_eq!(found.fix[1], "systemctl set-property --runtime rt.slice AllowedCPUs=0-3");
+    }
+    assert_eq!(of("member").fix[1], "systemctl set-property --runtime rt.slice AllowedCPUs=0-7");
+}
+
+#[test]
 fn an_invalid_partition_is_told_with_who_has_its_cpus() {
     let of = |partition: &str| {
         let mut machine = squeezed("/machine.slice/rt.scope", "0-1");
         machine.cgroups.get_mut("/machine.slice/rt.scope").unwrap().partition = Some(partition.to_owned());
         let beside = Cgroup { cpus: None, effective: Some(fact(set("0-7"))), memory_nodes: None, partition: None };
         machine.cgroups.insert("/system.slice".into(), beside);
-        findings(machine).into_iter().find(|finding| finding.title.contains("partition"))
+        findings(machine).into_iter().find(|finding| finding.title.contains("is invalid"))
     };
     let found = of("isolated invalid (Cpu list in cpuset.cpus not exclusive)").unwrap();
     let title = "the partition isolated of rt.scope is invalid: Cpu list in cpuset.cpus not exclusive; others run on CPUs 0-1 as well";

@@ -196,11 +196,34 @@ fn are(cpus: &CpuSet) -> &'static str {
     if cpus.len() == 1 { "is" } else { "are" }
 }
 
-/// The group gets the idle CPUs beside its own.
+/// The group gets the idle CPUs beside its own. What a partition gets nobody else has, and one that takes the last CPU of the groups above
+/// is invalid (Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.partition, Linux 6.12), so it gets what is short, and never all.
 fn widened(model: &Model, path: &str, of: &Group<'_>, free: &CpuSet) -> Hit {
-    let title = format!("{}, while {} {} idle", said(path, of).1, cpus_named(free), are(free));
+    let (short, what) = said(path, of);
+    let kind = model.machine.cgroups.get(path).and_then(|group| group.partition.as_deref());
+    let kind = kind.filter(|_| partitions(&model.machine).any(|(partition, _)| partition == path));
+    let title = format!(
+        "{}{what}, while {} {} idle",
+        if kind.is_some() { "the partition of " } else { "" },
+        cpus_named(free),
+        are(free)
+    );
     let mut hit = hit_of(model, path, of, title);
-    set(model, path, &of.limit.or(free), of.limit, &mut hit);
+    let Some(kind) = kind else {
+        set(model, path, &of.limit.or(free), of.limit, &mut hit);
+        return hit;
+    };
+    hit = hit.seen(format!("cpuset.cpus.partition is {kind}: CPUs that it gets are taken from all others"), of.place);
+    let given: CpuSet = free.iter().take((short.ceil() as usize).min(free.len() - 1)).collect();
+    if given.is_empty() {
+        hit.fix.push(format!(
+            "# {} {} the only idle one: its owner decides whether others can do without it",
+            cpus_named(free),
+            are(free)
+        ));
+    } else {
+        set(model, path, &of.limit.or(&given), of.limit, &mut hit);
+    }
     hit
 }
 
