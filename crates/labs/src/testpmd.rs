@@ -17,6 +17,8 @@ pub const PROGRAM: &str = "dpdk-testpmd";
 /// How long it may take to be ready, and to answer.
 const LIMIT: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// `rte_bus_probe` of lib/eal/common/eal_common_bus.c, DPDK 22.11.
+const PROBE_FAILED: &str = "Bus (vdev) probe failed";
 
 #[derive(Debug)]
 pub struct Console(ChildProcess);
@@ -58,6 +60,14 @@ impl Console {
     pub fn command(&mut self, line: &str) -> Result<(), Error> {
         let input = self.0.input().ok_or_else(|| Error::Died("testpmd reads no commands".to_owned()))?;
         writeln!(input, "{line}").map_err(|error| Error::refused(format_args!("testpmd, {line}"), error))
+    }
+
+    /// Fails once one of its ports could not be set up: it goes on without, and waits for nothing.
+    pub fn check_ports(&self) -> Result<(), Error> {
+        if self.complaints().contains(PROBE_FAILED) {
+            return Err(Error::Died(format!("a port of testpmd was not set up {}", self.complaint())));
+        }
+        Ok(())
     }
 
     /// What it complained about that tells most: what DPDK says last, while it ends, tells nothing.

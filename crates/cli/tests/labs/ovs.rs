@@ -10,6 +10,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use testing::{Workspace, send, wait_for_output};
 
 const PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
@@ -180,6 +181,29 @@ fn every_packet_is_somewhere_and_all_is_put_back() {
     let flows = section["tables"]["flows"]["rows"].as_array().unwrap();
     let arrived = flows.iter().filter(|row| row[3] == "drop").map(|row| row[4].as_u64().unwrap()).sum::<u64>();
     assert!(arrived >= books.received, "{arrived} in the flows, {} in the books", books.received);
+}
+
+/// Connects to the first VNF's port before the switch does, and hangs up: what a peer does that gives up.
+fn hang_up_on_the_first_port_of(lab: u32) {
+    let socket = format!("/run/kvmscope-ovs-{lab}-0/v0");
+    while std::os::unix::net::UnixStream::connect(&socket).is_err() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn vnfs_whose_port_is_hung_up_on_are_started_again() {
+    let Some(bed) = Bed::new() else { return };
+    let lab = bed.lab("1").spawn().unwrap();
+    hang_up_on_the_first_port_of(lab.id());
+    let output = lab.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", complaints(&output));
+    let said = complaints(&output);
+    if !said.contains("; starting it again") {
+        println!("skipped: a port that is hung up on: the switch connected first");
+    }
+    let runs = DatapathRuns::read(&bed.output().join("L0/datapath/ovs.json")).unwrap();
+    assert!(runs.runs[0].books.received > 0 && runs.runs[0].books.faults().is_empty(), "{:?}", runs.runs[0].books);
 }
 
 #[test]

@@ -19,6 +19,7 @@ use lab::journal::{Entry, Owner, Step};
 use lab::program::{Program, tie};
 use rustix::process::Signal;
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -201,6 +202,28 @@ impl Switch {
     /// How many ports of VNFs are connected, by what the daemon has logged.
     pub(super) fn connections(&self) -> usize {
         self.daemon.complaints().matches("has been added on numa node").count()
+    }
+
+    /// Takes away the sockets of VNFs that ended: testpmd does not listen at one that is there already.
+    pub(super) fn forget_sockets(&self, wiring: Wiring) -> Result<(), Error> {
+        for (port, _) in wiring.of_vnfs() {
+            let socket = self.socket(&port);
+            match std::fs::remove_file(&socket) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(Error::io(socket, error)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// An end of the VNFs, with what the daemon warned of last, but for sockets that nobody listens at yet: who closed a
+    /// connection says why.
+    pub(super) fn with_its_warning(&self, error: Error) -> Error {
+        let Error::Died(why) = error else { return error };
+        let logged = self.daemon.complaints();
+        let warns = |line: &&str| ["|WARN|", "|ERR|"].iter().any(|mark| line.contains(mark));
+        let warning = logged.lines().rev().filter(warns).find(|line| !line.contains("failed to connect"));
+        Error::Died(warning.map_or(why.clone(), |warning| format!("{why}; Open vSwitch last warned: {warning}")))
     }
 
     /// Fails once the daemon has ended.

@@ -19,6 +19,8 @@ pub(super) const RING: u32 = 1024;
 /// Buffers: for the program itself, and for the rings of each VNF.
 const BUFFERS: u32 = 8192;
 const BUFFERS_OF_VNF: u32 = 4096;
+/// How often it is started until its ports are connected.
+const STARTS: u32 = 3;
 
 /// testpmd, stopped; dropping this has it go on.
 #[derive(Debug)]
@@ -38,9 +40,35 @@ pub(super) struct Vnfs {
 }
 
 impl Vnfs {
-    /// Starts it, adds its ports to the switch, and waits until all of them are connected: what happens before measures
-    /// how ports are set up.
+    /// Adds its ports to the switch, starts it, and waits until all of them are connected: what happens before measures
+    /// how ports are set up. Started again where it ends on the way: a connection that the switch closes while a port is
+    /// being set up ends testpmd by SIGPIPE (`vhost_user_write` of drivers/net/virtio/virtio_user/vhost_user.c, DPDK 22.11),
+    /// or leaves it without that port.
     pub(super) fn start(
+        switch: &mut Switch,
+        wiring: Wiring,
+        memory: Memory,
+        seats: &Seats,
+        entry: &mut Entry,
+        proc: &Path,
+        watch: &mut Watch<'_>,
+    ) -> Result<Self, Error> {
+        switch.wire(wiring)?;
+        let mut left = STARTS;
+        loop {
+            left -= 1;
+            match Self::connect(switch, wiring, memory, seats, entry, proc, watch) {
+                Err(Error::Died(why)) if left > 0 => {
+                    switch.check()?;
+                    (watch.say)(&format!("{why}; starting it again"));
+                    switch.forget_sockets(wiring)?;
+                }
+                other => return other.map_err(|error| switch.with_its_warning(error)),
+            }
+        }
+    }
+
+    fn connect(
         switch: &mut Switch,
         wiring: Wiring,
         memory: Memory,
@@ -50,7 +78,6 @@ impl Vnfs {
         watch: &Watch<'_>,
     ) -> Result<Self, Error> {
         let connected = switch.connections();
-        switch.wire(wiring)?;
         let mut command = Command::new("stdbuf");
         command.args(["-oL", PROGRAM]).args(memory.of_vnfs()).args(["--no-pci", "--file-prefix=vnfs", "--lcores"]);
         command.arg(format!("0@{},1@{}", seats.others, seats.vnfs));
@@ -71,6 +98,7 @@ impl Vnfs {
         let ports = 2 * wiring.vnfs as usize;
         console.until("the ports of testpmd are connected", watch.stop, |console| {
             switch.check()?;
+            console.check_ports()?;
             Ok(switch.connections() >= connected + ports && console.forwards())
         })?;
         Ok(Self { console, wiring })
@@ -97,11 +125,6 @@ impl Vnfs {
     pub(super) fn end(self, switch: &Switch) -> Result<(), Error> {
         drop(self.console);
         switch.unwire(self.wiring)?;
-        // testpmd does not listen at a socket that is there already.
-        for (port, _) in self.wiring.of_vnfs() {
-            let socket = switch.socket(&port);
-            std::fs::remove_file(&socket).map_err(|error| Error::io(socket, error))?;
-        }
-        Ok(())
+        switch.forget_sockets(self.wiring)
     }
 }
