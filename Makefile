@@ -9,12 +9,12 @@ FUZZ_SECONDS ?= 30
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
-run: ## Build the slim program and answer for the bundled recordings (three to five minutes)
+run: ## Build the slim program, quickly, and answer for the bundled recordings (three minutes)
 	@tools/need-build.sh
-	cargo build --release --locked --package kvmscope
+	cargo build --profile quick --locked --package kvmscope
 	@tools/first-answer.sh
 
-full: ## Build the dashboard, then the program with all features (five minutes)
+full: ## Build the dashboard, then the program with all features, optimized (five minutes)
 	@tools/need-build.sh
 	@tools/dashboard.sh
 	KVMSCOPE_UI_STAMP=$$(tools/dashboard.sh --stamp) \

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-program=${1:-target/release/kvmscope}
+program=${1:-target/quick/kvmscope}
 "$program" report fixtures/nested-vmx-shadow-off-hog
 echo
 echo "---- the same guest with VMCS shadowing on, in short ----"

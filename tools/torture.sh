@@ -15,7 +15,7 @@ make run
 # The slim program says where the rest is.
 for command in 'serve fixtures' 'export fixtures/nested-svm-toy --parquet target/columns'; do
     # shellcheck disable=SC2086
-    answer=$(target/release/kvmscope $command 2>&1 || true)
+    answer=$(target/quick/kvmscope $command 2>&1 || true)
     grep -q 'make full' <<<"$answer"
 done
 make dist
