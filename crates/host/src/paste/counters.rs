@@ -2,6 +2,7 @@
 
 use super::{Pasted, Text, totals};
 use crate::machine::CpuUse;
+use base::number::percent;
 
 /// `Linux 5.14.0 (kvm7)  11/28/2026  _x86_64_  (8 CPU)`, above what programs of sysstat print.
 pub(super) fn system(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
@@ -45,5 +46,27 @@ pub(super) fn mpstat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         }
         end += 1;
     }
-    if end == at + 1 { 0 } else { end - at }
+    if end == at + 1 {
+        return 0;
+    }
+    pasted.uses = text.place(at);
+    end - at
+}
+
+/// CPUs that are named where nothing else tells of them.
+const MOST_CPUS: usize = 16;
+
+/// How idle CPUs were that no list of CPUs has.
+pub(super) fn finish(pasted: &mut Pasted) {
+    if pasted.uses.is_empty() || pasted.cpu_count.is_some() || !pasted.machine.topology.cpus.is_empty() {
+        return;
+    }
+    let told: Vec<(u32, f64)> = pasted.machine.cpu_use.iter().map(|(cpu, told)| (*cpu, told.idle)).collect();
+    let place = pasted.uses.clone();
+    for (cpu, idle) in told.iter().take(MOST_CPUS) {
+        pasted.quote("idle, of the time", &format!("CPU {cpu}"), &percent(*idle), place.clone());
+    }
+    if told.len() > MOST_CPUS {
+        pasted.leave_out("CPUs of mpstat beyond the first", MOST_CPUS);
+    }
 }

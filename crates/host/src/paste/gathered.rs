@@ -42,6 +42,8 @@ pub(crate) struct Pasted {
     pub(super) queues: BTreeMap<u32, (f64, f64)>,
     /// The last copy of `/proc/stat`.
     pub(super) stat: Option<totals::Stat>,
+    /// Where `mpstat` or `sar` told last how CPUs were used.
+    pub(super) uses: String,
     /// What was left out, by its kind: how often, of what, and the bound.
     pub(super) left_out: BTreeMap<&'static str, (u64, usize)>,
 }
@@ -58,6 +60,7 @@ impl Pasted {
             met_header: false,
             rows_left: budget::SCREEN_ROWS,
             counters_left: budget::IRQ_COUNTERS,
+            uses: String::new(),
             asks_for_workers: false,
             cpu_count: None,
             vcpu_quotas: BTreeMap::new(),

@@ -3,7 +3,7 @@
 //! Sources: virsh(1), schedinfo and domstats, libvirt 9.0; Documentation/admin-guide/cgroup-v2.rst, Linux 6.12 (cpu.max, cpu.stat).
 
 use super::clock::When;
-use super::{Pasted, Text, balloon, disks, named, waits};
+use super::{Pasted, Text, balloon, disks, named, prompt, waits};
 use crate::budget;
 use crate::machine::{Fact, Gauge, GaugeKind, Quota, Throttled};
 use base::number::{duration, many};
@@ -93,7 +93,7 @@ impl AskedGroups {
     /// Takes what a command asks for: `cat /sys/fs/cgroup/x/cpu.stat; sleep 9; cat /sys/fs/cgroup/x/cpu.stat`, or `cpu.stat` of the directory.
     pub(super) fn note(&mut self, line: &str) {
         self.files.clear();
-        let words = || line.split(|letter: char| letter.is_whitespace() || letter == ';' || letter == '|');
+        let words = || line.split(|letter: char| letter.is_whitespace() || ";|'\"".contains(letter));
         for name in FILES {
             let is_it =
                 |word: &&str| word.strip_suffix(name).is_some_and(|path| path.is_empty() || path.ends_with('/'));
@@ -223,8 +223,19 @@ pub(super) fn cpu_max(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize 
 
 /// `Domain: 'web'` and `vcpu.0.time=..` below it: how long each vCPU waited for a CPU, by what it ran and waited since it began.
 pub(super) fn domstats(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
-    let Some(name) = text.at(at).strip_prefix("Domain:").map(|rest| rest.trim().trim_matches('\'')) else { return 0 };
-    let (mut end, mut current) = (at + 1, None);
+    let headed = text.at(at).strip_prefix("Domain:").map(|rest| rest.trim().trim_matches('\''));
+    // `grep` leaves the name out: the command says it, or whoever was told of last.
+    let bare = || {
+        text.at(at)
+            .starts_with("vcpu.")
+            .then(|| prompt::first_behind(text, at, "domstats").unwrap_or(pasted.domain.as_str()))
+    };
+    let Some(name) = headed.or_else(bare).filter(|name| headed.is_some() || !name.is_empty()).map(str::to_owned) else {
+        return 0;
+    };
+    let name = name.as_str();
+    let first = at + usize::from(headed.is_some());
+    let (mut end, mut current) = (first, None);
     // Ran, waited, and where it stands.
     let mut vcpus: BTreeMap<u32, (Option<f64>, Option<f64>, usize)> = BTreeMap::new();
     let mut disks: BTreeMap<u32, disks::Requests> = BTreeMap::new();
@@ -258,7 +269,7 @@ pub(super) fn domstats(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
         }
         end += 1;
     }
-    if end == at + 1 {
+    if end == first {
         return 0;
     }
     pasted.domain = name.to_owned();

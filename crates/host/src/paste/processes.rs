@@ -138,7 +138,8 @@ impl Columns {
         Some(TopRow {
             place: text.place(line),
             pid: id(self.thread).or(id(self.process))?,
-            process: process.filter(|_| self.thread.is_some()),
+            // The row of a whole process, which pidstat puts above those of its threads, is of no thread.
+            process: process.filter(|_| cell(self.thread).is_some_and(|thread| thread != "-")),
             state: cell(self.state).and_then(|state| state.chars().next()).unwrap_or('?'),
             share: share(self.share),
             average: !self.is_pidstat,

@@ -28,6 +28,7 @@ const PROGRAMS: &[&str] = &[
     "tail",
     "taskset",
     "top",
+    "turbostat",
     "virsh",
     "vmstat",
     "watch",
@@ -50,6 +51,13 @@ pub(super) fn command(line: &str) -> Option<Vec<&str>> {
         _ => comes_before(words[at - 1]),
     };
     is_asked.then(|| words[at..].to_vec())
+}
+
+/// What the command on the line above names first behind that word: `virsh domstats web --vcpu | grep delay` has `web` behind `domstats`.
+pub(super) fn first_behind<'t>(text: &Text<'t>, at: usize, word: &str) -> Option<&'t str> {
+    let words = command(text.at(at.checked_sub(1)?))?;
+    let behind = words.iter().position(|known| *known == word)? + 1;
+    words[behind..].iter().take_while(|word| **word != "|").find(|word| !word.starts_with('-')).copied()
 }
 
 /// A prompt says what comes, and nothing else.

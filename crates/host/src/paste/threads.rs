@@ -6,8 +6,9 @@
 
 use super::{Pasted, groups, limits};
 use crate::budget;
-use crate::machine::{Cpu, Domain, Fact, Machine, Role, Thread, TopRow, domain_of, role_of, vm_named_in};
+use crate::machine::{Cpu, Domain, Fact, Machine, Quoted, Role, Thread, TopRow, domain_of, role_of, vm_named_in};
 use crate::sched::Shares;
+use base::number::percent;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A share above this is a process with its threads added up: a thread has one CPU, and `top` rounds.
@@ -104,7 +105,30 @@ pub(super) fn finish(mut pasted: Pasted) -> Machine {
             }
         }
     }
+    tell_of_others(&mut machine, &rows);
     machine
+}
+
+/// Processes of QEMU of which nothing tells the VM: what the screen says of them.
+fn tell_of_others(machine: &mut Machine, rows: &[TopRow]) {
+    let known: BTreeSet<i32> = machine.threads.iter().flat_map(|thread| [thread.tid, thread.pid]).flatten().collect();
+    let is_vm = |row: &&TopRow| matches!(role_of(program(&row.command)), Some((Role::Emulator, _)));
+    let others = rows.iter().filter(|row| row.process.is_none() && !known.contains(&row.pid)).filter(is_vm);
+    let left = budget::QUOTED_VALUES.saturating_sub(machine.quoted.len());
+    for row in others.take(left) {
+        let state = match row.state {
+            'D' => ", in state D: it waits for a disk or for memory, and cannot be interrupted".to_owned(),
+            '?' => String::new(),
+            state => format!(", in state {state}"),
+        };
+        let Some(share) = row.share else { continue };
+        machine.quoted.push(Quoted {
+            what: "a process of QEMU".to_owned(),
+            subject: format!("{} ({})", program(&row.command), row.pid),
+            value: format!("{} of a CPU{state}", percent(share)),
+            place: row.place.clone(),
+        });
+    }
 }
 
 /// Which VM a process or a thread is of.
@@ -320,19 +344,22 @@ fn vcpu_ids(domain: &Domain, by_id: &BTreeMap<i32, Vec<&TopRow>>, owner: Option<
 /// What the screens say of a thread: the largest share that any of them shows, because it wanted at least that. An average
 /// since it began counts where nothing else was told.
 fn seen(thread: &mut Thread, rows: &[&TopRow]) {
+    // A process's row has its threads added up: of the first thread alone it says nothing. pidstat has a row of that one, too.
+    let own: Vec<&TopRow> = rows.iter().filter(|row| row.process == Some(row.pid) && !row.average).copied().collect();
+    let is_main = thread.role == Role::Emulator;
+    let rows_of_its_own = if is_main { &own[..] } else { rows };
     let of_thread = |average: bool| {
-        let rows = rows.iter().filter(move |row| row.average == average);
+        let rows = rows_of_its_own.iter().filter(move |row| row.average == average);
         let shares = rows.filter_map(|row| Some((row.share.filter(|share| *share <= MOST_OF_A_THREAD)?, *row)));
         shares.max_by(|a, b| a.0.total_cmp(&b.0))
     };
-    // A process's row has its threads added up: of the first thread alone it says nothing.
-    let largest = of_thread(false).or_else(|| of_thread(true)).filter(|_| thread.role != Role::Emulator);
+    let largest = of_thread(false).or_else(|| of_thread(true));
     thread.run_share = largest.map(|(share, row)| {
         let since = if row.average { ", an average since it began" } else { "" };
         Fact::new(share.min(1.0), format!("{}{since}", row.place))
     });
-    let waits = rows.iter().filter(|row| !row.average).filter_map(|row| Some((row.wait?, *row)));
-    let longest = waits.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|_| thread.role != Role::Emulator);
+    let waits = rows_of_its_own.iter().filter(|row| !row.average).filter_map(|row| Some((row.wait?, *row)));
+    let longest = waits.max_by(|a, b| a.0.total_cmp(&b.0));
     let shares = |(wait, row): (f64, &TopRow)| Shares::new(row.share.unwrap_or(0.0), wait);
     thread.wait_share = longest.map(|longest| Fact::new(shares(longest).wait, longest.1.place.clone()));
     thread.last_cpu = rows.iter().rev().find_map(|row| Some(Fact::new(row.last_cpu?, row.place.clone())));

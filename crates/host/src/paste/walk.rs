@@ -1,6 +1,6 @@
 //! The walk over pasted texts: which block begins at a line, how many lines it takes, and which lines none takes.
 
-use super::{BLOCKS, Pasted, interrupts, marks, threads, waits};
+use super::{BLOCKS, Pasted, counters, interrupts, marks, threads, waits};
 use crate::budget;
 use crate::machine::{Domain, Fact, Machine};
 use base::number::many;
@@ -80,6 +80,7 @@ pub(super) fn of(domains: Vec<Domain>, texts: &[(String, String)]) -> (Machine, 
     }
     interrupts::finish(&mut pasted);
     waits::finish(&mut pasted);
+    counters::finish(&mut pasted);
     for (what, (count, most)) in std::mem::take(&mut pasted.left_out) {
         pasted.machine.unread.push(format!("{what} {most} were not read: {count}"));
     }

@@ -1,8 +1,9 @@
 //! What the evidence of a machine cannot tell, each with what would.
 
+use super::culprits::sums;
 use super::model::Model;
 use super::section::shows_work;
-use ::host::machine::{Domain, NAMED_OR_HOST_MODEL, NicKind, Role};
+use ::host::machine::{Domain, NAMED_OR_HOST_MODEL, NicKind, Role, Thread};
 use base::number::{list, many};
 use base::shell::quoted;
 use base::{CpuSet, Unknown};
@@ -66,8 +67,9 @@ pub(super) fn of(model: &Model) -> Vec<Unknown> {
         );
         say("processes", Some(machine.process_memory.len() as f64), "processes", text);
     }
-    let silent =
-        machine.threads.iter().filter(|thread| thread.role != Role::Other && thread.wait_share.is_none()).count();
+    let is_silent =
+        |thread: &&Thread| thread.role != Role::Other && thread.wait_share.is_none() && sums(machine, thread).is_none();
+    let silent = machine.threads.iter().filter(is_silent).count();
     if silent > 0 {
         let text = format!(
             "How long {} waited for a CPU is unknown; `kvmscope check` on the host measures it.",

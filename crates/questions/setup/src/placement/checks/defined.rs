@@ -1,11 +1,13 @@
 //! Elements of definitions that cost time whatever the host is: clocks, limits, policies, memory, pins of nobody.
 
+use super::strain::WAITED;
+use crate::placement::culprits::{only_cpu, sums};
 use crate::placement::model::Model;
-use base::number::{bytes, list, many};
+use base::number::{bytes, list, many, percent};
 use base::shell::quoted;
 use base::{Evidence, Severity};
 use facts::rule::Hit;
-use host::machine::{Domain, Fact, GaugeKind};
+use host::machine::{Domain, Fact, GaugeKind, Role};
 
 /// Memory from which on pages of 4 KiB cost: the tables of a guest's pages no longer fit into the caches. Our own threshold.
 pub(in crate::placement) const LARGE: u64 = 32 << 30;
@@ -86,6 +88,7 @@ pub(crate) fn limits(model: &Model) -> Vec<Hit> {
             let title =
                 format!("each vCPU of {} may use {:.2} CPUs, however idle the host is", domain.name, quota.value);
             let mut hit = hit(domain, Severity::Info, title, ("<quota> by <period>", &quota.place));
+            kept_waiting(model, domain, &mut hit);
             hit.fix.push(format!("virsh schedinfo {name} --live --config --set vcpu_quota=-1"));
             hit.undo.push(format!(
                 "virsh schedinfo {name} --live --config --set vcpu_quota={:.0}   # by a period of 100000",
@@ -120,6 +123,38 @@ pub(crate) fn limits(model: &Model) -> Vec<Hit> {
     }
     hits
 }
+
+/// A quota that is reached: vCPUs wait by the sums that are kept of them, and those that are bound to a CPU do while it is idle.
+fn kept_waiting(model: &Model, domain: &Domain, hit: &mut Hit) {
+    let threads = model.machine.threads.iter().filter(|thread| thread.vm.as_deref() == Some(&domain.name));
+    let waits = threads.filter(|thread| matches!(thread.role, Role::Vcpu(_)));
+    let waits =
+        waits.filter_map(|thread| Some((thread, sums(&model.machine, thread).filter(|sum| sum.value >= WAITED)?)));
+    let waits: Vec<_> = waits.take(MOST_TOLD).collect();
+    let mut idle: Vec<String> = Vec::new();
+    for (thread, sum) in &waits {
+        let (words, _) = sum.kind.words();
+        hit.evidence.push(Evidence::new(format!("{}: {words}, {}", sum.subject, percent(sum.value)), &sum.place));
+        let cpu = only_cpu(thread).and_then(|cpu| Some((cpu, model.machine.cpu_use.get(&cpu)?.idle)));
+        idle.extend(
+            cpu.filter(|(_, idle)| *idle >= WAITED)
+                .map(|(cpu, idle)| format!("CPU {cpu} was idle {} of the time", percent(idle))),
+        );
+    }
+    if !waits.is_empty() {
+        hit.severity = Severity::Medium;
+        hit.title += ", and waits";
+    }
+    // How idle it is now says nothing of what a vCPU waited since its VM began.
+    let is_recent = waits.iter().all(|(_, sum)| sum.kind == GaugeKind::WaitedBetween);
+    if !idle.is_empty() && idle.len() == waits.len() && is_recent {
+        hit.severity = Severity::High;
+        hit.title += &format!(" although there is room where it is bound: {}", list(&idle));
+    }
+}
+
+/// vCPUs that are named.
+const MOST_TOLD: usize = 8;
 
 /// Real-time policies that reach every vCPU, or the priority of the kernel's own threads.
 pub(crate) fn realtime(model: &Model) -> Vec<Hit> {

@@ -7,8 +7,9 @@ use crate::placement::model::{Model, ROOM};
 use crate::placement::proposal::Subject;
 use base::number::{list, many, percent};
 use base::shell::quoted;
-use base::{CpuSet, Evidence, Severity};
+use base::{Cost, CostKind, CpuSet, Evidence, Severity};
 use facts::rule::Hit;
+use facts::starvation::UNIT;
 use host::machine::{Fact, Role, Thread};
 use std::collections::BTreeMap;
 
@@ -85,7 +86,13 @@ pub(crate) fn stacked(model: &Model) -> Vec<Hit> {
         hit.title = format!("{} of {subject} {carry} {vcpus}: {}{stops}", many(cpus.len() as u64, "CPU"), list(&cpus));
         if let Some(victims) = victims.remove(&hit.subject).filter(|victims| !victims.is_empty()) {
             let told = std::mem::replace(hit, Hit::new("", Severity::Info, ""));
-            *hit = Hit { severity: Severity::High, ..with_victims(model, told, &victims) };
+            let short: f64 = victims.iter().map(|verdict| verdict.waited).sum();
+            *hit = Hit {
+                severity: Severity::High,
+                cost: Cost::of(CostKind::Measured, short, UNIT),
+                ..with_victims(model, told, &victims)
+            };
+            hit.title += &format!("; {} starve there, {short:.2} CPUs short", many(victims.len() as u64, "thread"));
         }
         if hit.changes.is_empty() {
             hit.fix.push(model.proposal.why_none());

@@ -4,7 +4,7 @@
 
 use super::place::managed;
 use super::programs;
-use crate::placement::culprits::{Kind, Reporter, Verdict, called, cpus_named, explained, name};
+use crate::placement::culprits::{Kind, Reporter, Verdict, called, cpus_named, explained, name, only_cpu};
 use crate::placement::model::Model;
 use crate::placement::proposal::{self, Advice, What};
 use base::number::{counted, list, many, percent};
@@ -231,6 +231,7 @@ pub(super) fn with_victims(model: &Model, mut hit: Hit, verdicts: &[&Verdict]) -
         let more = counted(more.len() as u64, "more thread is starved", "more threads are starved");
         hit = hit.seen(format!("{more}: {}", list(&of)), "table threads");
     }
+    hit = idle(model).into_iter().fold(hit, Hit::with);
     match worst.first().and_then(|verdict| Some((victim(model, verdict), verdict.others()?))) {
         Some((thread, others)) => {
             let what = format!("other candidates for {}: {others}", name(thread));
@@ -241,6 +242,28 @@ pub(super) fn with_victims(model: &Model, mut hit: Hit, verdicts: &[&Verdict]) -
         None => hit,
     }
 }
+
+/// CPUs to which no thread is bound and that were idle for most of the time, the idlest first: where a starved thread could have run.
+fn idle(model: &Model) -> Option<Evidence> {
+    let is_bound = |cpu: u32| model.machine.threads.iter().any(|thread| only_cpu(thread) == Some(cpu));
+    let uses = model.machine.cpu_use.iter().filter(|(cpu, told)| told.idle >= MOSTLY_IDLE && !is_bound(**cpu));
+    let mut idle: Vec<(u32, f64)> = uses.map(|(cpu, told)| (*cpu, told.idle)).collect();
+    idle.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let told = idle.iter().take(MOST_IDLE).map(|(cpu, share)| format!("CPU {cpu} ({} of the time)", percent(*share)));
+    let mut told: Vec<String> = told.collect();
+    told.extend(
+        idle.len()
+            .checked_sub(MOST_IDLE)
+            .filter(|more| *more > 0)
+            .map(|more| format!("{} as well", many(more as u64, "other CPU"))),
+    );
+    let what = format!("idle, and no known thread is bound there: {}", list(&told));
+    (!told.is_empty()).then(|| Evidence::in_table(what, "placement.cpus").key("machine", model.id.as_str()))
+}
+
+/// A CPU with so much idle time has room for a thread; how many of them are named. Both our own.
+const MOSTLY_IDLE: f64 = 0.5;
+const MOST_IDLE: usize = 3;
 
 /// What a thread ran and waited, and where.
 fn sentence(thread: &Thread) -> String {

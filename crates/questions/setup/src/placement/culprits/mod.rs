@@ -20,7 +20,7 @@ pub(crate) use pools::Pool;
 pub(crate) use report::Reporter;
 pub(super) use report::{only_cpu, stack_of};
 pub(super) use scene::Scene;
-pub(super) use weigh::{explained, weighed};
+pub(super) use weigh::{explained, sums, weighed};
 
 use base::CpuSet;
 use base::number::percent;

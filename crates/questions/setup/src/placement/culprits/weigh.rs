@@ -3,7 +3,7 @@
 //! ```text
 //! measured, a thread of the VM is starved   as the rule says; at most low where that has a cause of another kind
 //! measured, none is                         info, and no command: nothing is to be gained
-//! not measured                              at most medium, and the finding says so
+//! of some it is unknown, none is            at most medium, and the finding says so, or what the kernel's sums say
 //! ```
 //! A cause of another kind explains the finding where all that starve do so by this one alone.
 
@@ -12,7 +12,8 @@ use crate::placement::model::Model;
 use base::number::{many, percent};
 use base::{Evidence, Severity};
 use facts::rule::Hit;
-use host::machine::{Role, Thread};
+use host::Machine;
+use host::machine::{Gauge, GaugeKind, Role, Thread};
 use std::collections::BTreeSet;
 
 /// Rules about pins that cost something where a thread waits, and nothing where none does.
@@ -34,8 +35,10 @@ pub(in crate::placement) fn weighed(model: &Model, rule: &str, mut hit: Hit) -> 
     }
     let threads: Vec<&Thread> =
         model.machine.threads.iter().filter(|thread| is_about(rule, &hit.subject, thread)).collect();
-    let measured = !threads.is_empty() && threads.iter().all(|thread| thread.wait_share.is_some());
-    if measured && !threads.iter().any(|thread| starves(thread)) {
+    // One that starves is enough; that none does takes all of them.
+    let starve = threads.iter().any(|thread| starves(thread));
+    let measured = starve || !threads.is_empty() && threads.iter().all(|thread| thread.wait_share.is_some());
+    if measured && !starve {
         hit.severity = Severity::Info;
         hit.cost = base::Cost::none();
         hit.changes.clear();
@@ -61,9 +64,45 @@ pub(in crate::placement) fn weighed(model: &Model, rule: &str, mut hit: Hit) -> 
     }
     if !measured {
         hit.severity = hit.severity.min(Severity::Medium);
-        return hit.seen("whether a thread is starved is unknown: the evidence has no waiting times", "unknown");
+        let known = threads.iter().filter(|thread| thread.wait_share.is_some()).count();
+        let sums = threads.iter().filter_map(|thread| sums(&model.machine, thread));
+        return match sums.max_by(|a, b| a.value.total_cmp(&b.value)) {
+            Some(sum) => {
+                let (words, _) = sum.kind.words();
+                hit.seen(format!("{}: {words}, {}", sum.subject, percent(sum.value)), &sum.place)
+            }
+            None if known == 0 => {
+                hit.seen("whether a thread is starved is unknown: the evidence has no waiting times", "unknown")
+            }
+            None => {
+                let what = format!(
+                    "none of the {} whose waiting was measured is starved; of {} more it is unknown",
+                    many(known as u64, "thread"),
+                    threads.len() - known
+                );
+                hit.with(Evidence::in_table(what, "placement.threads"))
+            }
+        };
     }
     hit
+}
+
+/// What a thread waited by sums that the kernel or libvirt keeps of it: since it began, or between two copies.
+pub(in crate::placement) fn sums<'m>(machine: &'m Machine, thread: &Thread) -> Option<&'m Gauge> {
+    let names = [
+        match (thread.role, &thread.vm) {
+            (Role::Vcpu(vcpu), Some(vm)) => format!("vCPU {vcpu} of {vm}"),
+            _ => String::new(),
+        },
+        thread.tid.map_or(String::new(), |tid| format!("thread {tid}")),
+        // A name is that of one thread only where no other has it.
+        match machine.threads.iter().filter(|other| other.name == thread.name).count() {
+            1 => thread.name.clone(),
+            _ => String::new(),
+        },
+    ];
+    let is_sum = |gauge: &&Gauge| matches!(gauge.kind, GaugeKind::Waited | GaugeKind::WaitedBetween);
+    machine.gauges.iter().filter(is_sum).find(|gauge| !gauge.subject.is_empty() && names.contains(&gauge.subject))
 }
 
 /// Whether a thread's waiting decides what such a finding costs: one of that VM's, and of any VM's where somebody floats, who is
