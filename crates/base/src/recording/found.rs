@@ -299,6 +299,8 @@ pub fn is_of_migration(bytes: &[u8]) -> bool {
             || line.starts_with(b"Job type:")
             || has(b":vmstate_downtime")
             || has(b"Migration info for ")
+            || has(b"Live migration abort detected with reason: ")
+            || has(b"\"Initiating live migration")
             || has(b" Precopy: iter=")
             || has(b" Precopy: Pausing VM")
             || has(b" Precopy complete: iter=")

@@ -9,10 +9,11 @@
 //! .. Precopy: iter=1 total=11562MiB curr=5418MiB bw=1824.44MiB/s ..              Cloud Hypervisor
 //! .. migration active, transferred 40.6 GiB of 32.0 GiB VM-state, 34.5 MiB/s     Proxmox
 //! ```
-//! Sources: qapi/migration.json, QEMU 9.0; pkg/virt-launcher/virtwrap/live-migration-source.go, KubeVirt 1.0; vmm/src/lib.rs, Cloud
-//! Hypervisor 48 and 51; PVE/QemuMigrate.pm, qemu-server 7.1 and 8.2; staging/src/kubevirt.io/api/core/v1/types.go, KubeVirt 1.3.
+//! Sources: qapi/migration.json, QEMU 9.0; vmm/src/lib.rs, Cloud
+//! Hypervisor 48 and 51; PVE/QemuMigrate.pm, qemu-server 7.1 and 8.2.
 
 use super::account::{Account, By, size};
+use super::kubevirt;
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -22,8 +23,8 @@ const MOST_BYTES: usize = 1 << 20;
 /// All accounts in a text, in order of their forms; of a log the last line counts.
 pub fn read(text: &str) -> Vec<Account> {
     let mut accounts: Vec<Account> = objects(text).iter().filter_map(of_answer).collect();
-    accounts.extend(last(text, "Migration info for ").as_deref().and_then(of_kubevirt));
-    accounts.extend(of_kubevirt_state(text));
+    accounts.extend(kubevirt::of_log(text));
+    accounts.extend(kubevirt::of_state(text));
     accounts.extend(of_cloud_hypervisor(text));
     accounts.extend(of_proxmox(text));
     accounts
@@ -118,47 +119,6 @@ fn of_answer(answer: &Value) -> Option<Account> {
     })
 }
 
-/// Bytes a second of one of KubeVirt's `Mbps`: a megabit since it multiplies by 8, 8 megabytes as long as it divided by it
-/// (`LogMigrationInfo`, pkg/virt-launcher/virtwrap/live-migration-source.go).
-const MBPS: [f64; 2] = [125_000.0, 8_000_000.0];
-
-/// `UID: TimeElapsed:120003ms DataProcessed:7390MiB .. Iteration:4 ..`.
-fn of_kubevirt(line: &str) -> Option<Account> {
-    let value = |name: &str| {
-        let word = line.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix(':'))?;
-        Some(word.trim_matches(['"', ',']))
-    };
-    let digits = |text: &str| -> Option<f64> {
-        let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
-        text[..end].parse().ok()
-    };
-    let number = |name: &str| value(name).and_then(digits);
-    let mebibytes = |name: &str| number(name).map(|mebibytes| (mebibytes * f64::from(1 << 20)) as u64);
-    let count = |name: &str| number(name).map(|count| count as u64);
-    // What was sent in all says which of the two units its rates are in: with neither, they are not known.
-    let average = number("MemoryProcessed").zip(number("TimeElapsed")).filter(|(_, ms)| *ms > 0.0);
-    let average = average.map(|(mebibytes, ms)| mebibytes * f64::from(1 << 20) / (ms / 1e3)).filter(|rate| *rate > 0.0);
-    let sent = number("MemoryBandwidth").filter(|rate| *rate > 0.0);
-    let unit = average.zip(sent).and_then(|(average, sent)| {
-        let off = |unit: &f64| (sent * unit / average).ln().abs();
-        MBPS.into_iter().min_by(|a, b| off(a).total_cmp(&off(b)))
-    });
-    let per_second = |name: &str| Some(number(name)? * unit?);
-    Some(Account {
-        total_ms: count("TimeElapsed"),
-        transferred_bytes: mebibytes("MemoryProcessed"),
-        remaining_bytes: mebibytes("MemoryRemaining"),
-        total_bytes: mebibytes("MemoryTotal"),
-        expected_downtime_ms: count("ExpectedDowntime"),
-        zero_pages: count("ConstantPages"),
-        normal_pages: count("NormalPages"),
-        passes: count("Iteration"),
-        dirty_bytes_per_s: per_second("DirtyRate"),
-        sent_bytes_per_s: per_second("MemoryBandwidth").filter(|rate| *rate > 0.0),
-        ..Account::of(By::KubeVirt, "active")
-    })
-}
-
 /// The passes of `Precopy:` lines: what the last of them had to send is what was dirtied while the one before was sent; and how it ended.
 fn of_cloud_hypervisor(text: &str) -> Option<Account> {
     let signs = ["Precopy: iter=", "Precopy complete: iter="];
@@ -211,50 +171,6 @@ fn of_cloud_hypervisor(text: &str) -> Option<Account> {
         sent_bytes_per_s: Some(sent),
         notes,
         ..Account::of(By::CloudHypervisor, "active")
-    })
-}
-
-/// `status.migrationState` of a VMI, by itself: how it ended, and the limits that it ended by.
-fn of_kubevirt_state(text: &str) -> Option<Account> {
-    let value = |name: &str| {
-        let line = text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
-        Some(line.trim().trim_matches(['"', '\''])).filter(|value| !value.is_empty())
-    };
-    if !text.lines().any(|line| line.starts_with("migrationUid:")) {
-        return None;
-    }
-    let is = |name: &str| value(name) == Some("true");
-    let status = match (is("failed"), is("completed")) {
-        (true, _) => "failed",
-        (_, true) => "completed",
-        _ => "active",
-    };
-    let at = |name: &str| seconds(&value(name)?.trim_end_matches('Z').replace('T', " "));
-    let took_s = at("endTimestamp").zip(at("startTimestamp")).and_then(|(end, begin)| end.checked_sub(begin));
-    let mut notes: Vec<String> = Vec::new();
-    notes.extend(took_s.map(|seconds| format!("it took {seconds} s, from startTimestamp to endTimestamp")));
-    let per_gib =
-        value("completionTimeoutPerGiB").and_then(|value| value.parse::<u64>().ok()).filter(|limit| *limit > 0);
-    notes.extend(per_gib.map(|limit| {
-        let reached = took_s
-            .map_or(String::new(), |took| format!(": {took} s are the limit of {:.1} GiB", took as f64 / limit as f64));
-        format!("KubeVirt aborts it after {limit} s for each GiB of memory (completionTimeoutPerGiB){reached}")
-    }));
-    notes.extend(value("bandwidthPerMigration").map(|limit| match limit {
-        "0" => "no limit of bandwidth (bandwidthPerMigration 0)".to_owned(),
-        limit => format!("at most {limit} may be sent in a second (bandwidthPerMigration)"),
-    }));
-    for (name, what) in [("allowAutoConverge", "auto-converge"), ("allowPostCopy", "post-copy")] {
-        notes.extend(
-            value(name)
-                .map(|allowed| format!("{what} {}allowed ({name})", if allowed == "true" { "" } else { "not " })),
-        );
-    }
-    Some(Account {
-        error: value("failureReason").map(str::to_owned),
-        total_ms: took_s.map(|seconds| seconds * 1_000),
-        notes,
-        ..Account::of(By::KubeVirt, status)
     })
 }
 
@@ -315,6 +231,7 @@ fn of_proxmox(text: &str) -> Option<Account> {
         (Some(first), None) => Some(format!("the downtime limit is {}", first.trim())),
         (None, None) => None,
     });
+    notes.extend(last(text, "xbzrle: ").map(|told| format!("XBZRLE, {}", told.trim())));
     Some(Account {
         total_ms,
         downtime_ms: downtime,
@@ -331,7 +248,7 @@ fn of_proxmox(text: &str) -> Option<Account> {
 const LAST_LINES_S: u64 = 10;
 
 /// `2022-03-03 17:48:58 ..` in seconds since some day: months count as 31 days, and a log goes on over the end of one rarely.
-fn seconds(line: &str) -> Option<u64> {
+pub(super) fn seconds(line: &str) -> Option<u64> {
     let (date, rest) = line.trim().split_once(' ')?;
     let time = rest.split(' ').next()?;
     let numbers = |text: &str, by: char| -> Option<Vec<u64>> { text.split(by).map(|word| word.parse().ok()).collect() };

@@ -12,6 +12,7 @@
 pub mod account;
 pub mod downtime_log;
 pub mod forms;
+mod kubevirt;
 pub mod obstacles;
 
 pub use account::Account;

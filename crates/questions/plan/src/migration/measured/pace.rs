@@ -172,16 +172,16 @@ const BY_LIBVIRT: [&str; 5] = [
     "virsh qemu-monitor-command DOMAIN --hmp 'migrate_set_parameter cpu-throttle-increment 20'   # only where it was begun with --auto-converge; price: the guest's time; undo: 10",
     "virsh migrate-postcopy DOMAIN   # only where it was begun with --postcopy; price: the guest waits for pages, and a failure of either host loses it; no undo",
     "virsh domjobabort DOMAIN   # and begin again with --auto-converge or --postcopy; price: what was sent",
-    "virsh migrate-setmaxdowntime DOMAIN MILLISECONDS   # last: price: the guest is dark for so long; undo: 300",
+    "virsh migrate-setmaxdowntime DOMAIN MILLISECONDS   # last: price: the guest is dark for so long; undo: BEFORE",
 ];
 
 /// The same in QEMU's monitor (hmp-commands.hx, QEMU 7.2), which each manager has its own way to.
 const IN_MONITOR: [&str; 5] = [
     "info migrate_parameters   # in QEMU's monitor, as all below (Proxmox: qm monitor VMID): is max-bandwidth a limit that somebody set? migrate_set_parameter max-bandwidth BYTES raises it; price: the link",
-    "migrate_set_capability auto-converge on   # price: the guest's time; undo: off; where it is on already: migrate_set_parameter cpu-throttle-increment 20, undo: 10",
+    "migrate_set_parameter cpu-throttle-increment 20   # only where it was begun with the capability auto-converge on, as Proxmox does: QEMU refuses capabilities while it runs; price: the guest's time; undo: 10",
     "migrate_start_postcopy   # only where it was begun with the capability postcopy-ram on; price: the guest waits for pages, and a failure of either host loses it; no undo",
     "migrate_cancel   # and begin again with migrate_set_capability auto-converge on, or postcopy-ram on; price: what was sent",
-    "migrate_set_parameter downtime-limit MILLISECONDS   # last: price: the guest is dark for so long; undo: 300",
+    "migrate_set_parameter downtime-limit MILLISECONDS   # last: price: the guest is dark for so long; undo: BEFORE",
 ];
 
 fn never_ends((run, migration, _): Run<'_>) -> Option<Hit> {
@@ -203,11 +203,26 @@ fn never_ends((run, migration, _): Run<'_>) -> Option<Hit> {
         Some(By::Monitor | By::Proxmox) => IN_MONITOR,
         _ => BY_LIBVIRT,
     };
-    hit.fix.extend(ways_out.iter().map(|line| line.replace("MILLISECONDS", &dark_ms)));
+    let before = downtime_limit(&migration.notes);
+    let before = before.unwrap_or_else(|| {
+        let asks =
+            if ways_out == IN_MONITOR { "info migrate_parameters" } else { "virsh migrate-getmaxdowntime DOMAIN" };
+        format!("what {asks} said before")
+    });
+    hit.fix.extend(ways_out.iter().map(|line| line.replace("MILLISECONDS", &dark_ms).replace("BEFORE", &before)));
     if let Some(dark_ns) = pace.dark_now_ns() {
         hit.cost = Cost::of(CostKind::Measured, dark_ns, "ns of dark time, to send what is left");
     }
     Some(hit)
+}
+
+/// The limit in force by what the migration's text said of it: `downtime-limit 300 ms`, or how it was raised, `.. from 100 ms to 800 ms`.
+fn downtime_limit(notes: &[String]) -> Option<String> {
+    let told =
+        notes.iter().rev().find(|note| note.starts_with("downtime-limit") || note.starts_with("the downtime limit"))?;
+    let words: Vec<&str> = told.split_whitespace().collect();
+    let [.., number, "ms"] = words[..] else { return None };
+    number.parse::<u64>().ok().map(|ms| ms.to_string())
 }
 
 #[cfg(test)]
