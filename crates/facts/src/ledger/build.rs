@@ -231,6 +231,7 @@ fn build_part(
         window,
         tally: tally(facts, &totals),
         events: totals.events(),
+        halts: std::mem::take(&mut walk.halts),
         silent_vcpus: silent(&vcpus, part),
         vcpus,
         vhost: vhost.collect(),

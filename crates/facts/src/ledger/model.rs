@@ -61,6 +61,8 @@ pub struct PartFlow {
     /// Events in the whole trace, by name; only those that occur.
     pub tally: Vec<(String, u64)>,
     pub events: u64,
+    /// How halts ended, by thread: how often and for how long while KVM polled, and the same after it slept.
+    pub halts: BTreeMap<i32, [(u64, u64); 2]>,
     pub vcpus: Vec<Vcpu>,
     /// vhost workers: name and thread id.
     pub vhost: Vec<(String, i32)>,

@@ -36,6 +36,7 @@ pub fn quiet(isa: Isa) -> PartFlow {
         begin: Begin::default(),
         window: Span { from_ns: 0, to_ns: 1_000_000_000 },
         tally: Vec::new(),
+        halts: BTreeMap::new(),
         events: 100_000,
         vcpus: vec![vcpu],
         vhost: Vec::new(),

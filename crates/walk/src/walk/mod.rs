@@ -54,6 +54,8 @@ pub struct Walk<S: Sink> {
     pub stale_entries: u64,
     /// KVM and scheduler events that no thread could be found for.
     pub unattributed: u64,
+    /// How halts of threads ended that nothing but `kvm_vcpu_wakeup` tells of: how often and how long by polling, and by sleeping.
+    pub halts: BTreeMap<i32, [(u64, u64); 2]>,
     /// Virtual interrupts under way.
     pub flights: Flights,
     pub timers: Timers,
@@ -129,6 +131,7 @@ impl<S: Sink> Walk<S> {
             doubts: Doubts::default(),
             stale_entries: 0,
             unattributed: 0,
+            halts: BTreeMap::new(),
             flights: Flights::default(),
             timers: Timers::default(),
             handlers: Handlers::default(),

@@ -32,6 +32,15 @@ impl<S: Sink> Walk<S> {
         Some(me)
     }
 
+    /// KVM says how a halt ended, and nothing else was told of that thread.
+    fn halted(&mut self, event: &Event<'_>, tid: Option<i32>) {
+        let Some(tid) = tid.filter(|tid| self.halts.len() < MOST_THREADS || self.halts.contains_key(tid)) else {
+            return;
+        };
+        let (times, ns) = &mut self.halts.entry(tid).or_default()[usize::from(event.get(1) == Some(1))];
+        (*times, *ns) = (*times + 1, ns.saturating_add(event.or_zero(0)));
+    }
+
     /// An event in the time of a task that is no thread of ours: what it does to others still counts.
     fn without_thread(&mut self, event: Event<'_>, role: Role, tid: Option<i32>, before_ns: u64) {
         let now_ns = self.plausible(event.time_ns);
@@ -42,6 +51,7 @@ impl<S: Sink> Walk<S> {
             Role::PostIrq => self.post_irq(&event, now_ns),
             Role::SetIrq => self.set_irq(&event, now_ns),
             Role::HrtimerExpire => self.hrtimer_expire(&event, now_ns),
+            Role::VcpuWakeup => self.halted(&event, tid),
             // Where switches are not recorded, another one has the CPU for all that is known.
             Role::IrqEntry | Role::VectorEntry | Role::SoftirqEntry | Role::IrqExit | Role::SoftirqExit
                 if self.cpus[event.cpu as usize].current == tid =>

@@ -6,6 +6,7 @@
 pub(crate) mod advise;
 pub(crate) mod checks;
 pub(crate) mod figures;
+mod halts;
 mod head;
 mod held;
 mod reasons;

@@ -1,5 +1,6 @@
 //! The answer in sentences, as a person would say it.
 
+use super::halts::halts_sentence;
 use super::reasons::most_frequent;
 use super::section::said_of;
 use base::number::{duration, list, many, percent, rate, thousands};
@@ -119,8 +120,9 @@ fn nothing_to_answer(part: &PartFlow) -> String {
         }
     };
     let needed = if has_switches { "group kvm" } else { "groups kvm and sched" };
+    let halts = halts_sentence(part);
     format!(
-        "{holds}, but {lacks}, so vCPU times are unknown. If a guest ran, record the events of {needed} on its host."
+        "{holds}, but {lacks}, so vCPU times are unknown.{halts} If a guest ran, record the events of {needed} on its host."
     )
 }
 
