@@ -218,6 +218,9 @@ pub(super) fn numastat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
     end - at
 }
 
+/// What a row of kind `Huge` is called.
+const OF_HUGETLB: &str = "memory on huge pages";
+
 /// `numastat -p PID`: rows for kinds of memory, of which the last is the sum; `whose` is `8812 (qemu-kvm)`.
 fn numastat_of_one(text: &Text<'_>, at: usize, whose: &str, pasted: &mut Pasted) -> usize {
     let words: Vec<&str> = text.at(at + 1).split_whitespace().collect();
@@ -230,6 +233,13 @@ fn numastat_of_one(text: &Text<'_>, at: usize, whose: &str, pasted: &mut Pasted)
     };
     // Rows of kinds and rules of dashes.
     for end in at + 2..text.lines.len().min(at + 12) {
+        let told = text.at(end).strip_prefix("Huge ").map(|rest| rest.split_whitespace().collect::<Vec<_>>());
+        for (node, cell) in nodes.iter().zip(told.iter().flatten()) {
+            if let Some(mebibytes) = cell.parse::<f64>().ok().filter(|size| *size > 0.0) {
+                let size = base::number::bytes(mebibytes * 1_048_576.0);
+                pasted.quote(OF_HUGETLB, &format!("{pid} ({name}), node {node}"), &size, text.place(end));
+            }
+        }
         let Some(rest) = text.at(end).strip_prefix("Total") else { continue };
         let cells: Vec<f64> = rest.split_whitespace().map_while(|cell| cell.parse().ok()).collect();
         if cells.len() > nodes.len() && pasted.may_take_row() {

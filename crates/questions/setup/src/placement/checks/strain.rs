@@ -305,6 +305,22 @@ pub(crate) fn spread(model: &Model) -> Vec<Hit> {
             }
         }
     }
+    for (process, _) in spread.iter().take(MOST_TOLD) {
+        let whose = format!("{} ({}), ", process.pid, process.name);
+        let mut quoted = model.machine.quoted.iter();
+        if let Some(told) = quoted.find(|told| told.what == "memory on huge pages" && told.subject.starts_with(&whose))
+        {
+            let what = "it lies on huge pages, which never swap: bound to a node with too few free ones, the VM does not start";
+            hit = hit.seen(what, &told.place);
+        }
+    }
+    for domain in &model.machine.domains {
+        if let Some((nodes, _)) = domain.memory_nodes.as_ref().filter(|(_, mode)| mode == "preferred") {
+            let what =
+                format!("{} prefers memory of node {nodes}, and takes that of others where it is full", domain.name);
+            hit = hit.seen(what, "virsh numatune");
+        }
+    }
     vec![hit]
 }
 

@@ -83,7 +83,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Memory on another node takes longer to reach; without a binding it lies where it was first touched. Caveat: a guest \
             larger than a node, or than what is free there, has no other choice, and needs cells of its own.",
         fix: &[
-            "numactl -H; virsh numatune DOMAIN   # what is free on each node, and what binds it now: a node without room would swap",
+            "numactl -H; virsh numatune DOMAIN   # what is free on each node, and what binds it now: a node without room swaps, and on huge pages the VM does not start",
             "virsh numatune DOMAIN --config --mode strict --nodeset N   # the node of its vCPUs, from the next start",
         ],
         undo: &[
