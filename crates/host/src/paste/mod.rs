@@ -96,6 +96,7 @@ const BLOCKS: &[Block] = &[
     limits::domstats,
     balloon::stat,
     waits::of_file,
+    waits::comms,
     waits::of_cpus,
     waits::of_names,
     proxmox::command,

@@ -26,10 +26,17 @@ pub(super) fn announced<'a>(line: &'a str) -> Vec<&'a str> {
     }
     let Some(words) = prompt::command(line) else { return Vec::new() };
     let program = words[0].rsplit('/').next().unwrap_or(words[0]);
-    let is_file = |word: &&&'a str| word.starts_with("/proc/") || word.starts_with("/sys/");
-    let is_plain = !words.iter().any(|word| word.contains(['|', '*', '{', '$', '>', ';']));
-    match PRINT.contains(&program) && is_plain {
-        true => words[1..].iter().filter(is_file).copied().collect(),
+    let bare = |word: &&'a str| word.trim_end_matches(';').trim_matches(['\'', '"']);
+    let is_file = |word: &&'a str| word.starts_with("/proc/") || word.starts_with("/sys/");
+    let is_plain = !words.iter().any(|word| word.contains(['|', '*', '{', '$', '>']));
+    // `cat FILE; sleep 10; cat FILE`: several commands that print nothing else.
+    let is_quiet = |word: &&'a str| {
+        let word = bare(word);
+        is_file(&word) || matches!(word, "cat" | "sleep" | "") || word.parse::<f64>().is_ok()
+    };
+    let is_one = !words.iter().any(|word| word.contains(';')) || words[1..].iter().all(is_quiet);
+    match PRINT.contains(&program) && is_plain && is_one {
+        true => words[1..].iter().map(bare).filter(is_file).collect(),
         false => Vec::new(),
     }
 }

@@ -5,26 +5,61 @@
 
 use super::{Pasted, Text, named};
 use crate::budget;
-use crate::machine::{GaugeKind, role_of};
+use crate::machine::{GaugeKind, Screen, TopRow, role_of};
 use base::number::duration;
 use std::collections::BTreeMap;
 
 /// `/proc/PID/schedstat`: ran, waited, turns.
 pub(super) fn of_file(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let announced = named::announced(text.at(at));
-    let (file, line, told) = match (named::prefixed(text.at(at)), announced.as_slice()) {
-        (Some((file, told)), _) => (file, at, told),
-        (None, [file]) => (*file, at + 1, text.at(at + 1)),
-        _ => return 0,
-    };
-    let ids: Vec<i32> = file.split('/').filter_map(|part| part.parse().ok()).collect();
-    match (three(told), ids.last()) {
-        (Some([ran, waited, _]), Some(thread)) if file.ends_with("/schedstat") => {
-            note(pasted, (format!("thread {thread}"), 0), (ran, waited), text.place(line));
-            line + 1 - at
-        }
-        _ => 0,
+    if let Some((file, told)) = named::prefixed(text.at(at)) {
+        return usize::from(of_thread(file, told, text.place(at), pasted));
     }
+    // `cat FILE; sleep 10; cat FILE` prints a line for each.
+    let rows = (at + 1..).zip(&announced);
+    let taken = rows.take_while(|(line, file)| of_thread(file, text.at(*line), text.place(*line), pasted)).count();
+    if taken == 0 { 0 } else { taken + 1 }
+}
+
+/// Takes what a thread's file holds, if it is one.
+fn of_thread(file: &str, told: &str, place: String, pasted: &mut Pasted) -> bool {
+    let mut ids = file.split('/').filter_map(|part| part.parse::<i32>().ok());
+    match (three(told), ids.next_back()) {
+        (Some([ran, waited, _]), Some(thread)) if file.ends_with("/schedstat") => {
+            note(pasted, (format!("thread {thread}"), 0), (ran, waited), place);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// `/proc/71200/task/71210/comm:CPU 0/KVM`, as `grep -H` prints files: what threads are called, and whose they are.
+pub(super) fn comms(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let of = |line: usize| {
+        let (file, command) = named::prefixed(text.at(line))?;
+        let ["", "proc", process, "task", thread, "comm"] = file.split('/').collect::<Vec<_>>()[..] else {
+            return None;
+        };
+        Some(TopRow {
+            place: text.place(line),
+            pid: thread.parse().ok()?,
+            process: Some(process.parse().ok()?),
+            state: '?',
+            share: None,
+            average: true,
+            wait: None,
+            time_cs: None,
+            command: command.to_owned(),
+            last_cpu: None,
+        })
+    };
+    let rows: Vec<TopRow> = (at..text.lines.len()).map_while(of).collect();
+    let taken = rows.len();
+    let rows: Vec<TopRow> = rows.into_iter().filter(|_| pasted.may_take_row()).collect();
+    if taken > 0 {
+        pasted.machine.screens.push(Screen { place: text.place(at), rows });
+    }
+    taken
 }
 
 /// `CPU 0/KVM 91201122331122 40112233112211 88112233`: a loop over threads printed their names before the same numbers.
