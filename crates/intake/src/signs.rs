@@ -112,13 +112,13 @@ pub(crate) fn switch(lines: &[Line], at: usize) -> Option<usize> {
 
 /// Where what a program counted ends, if it begins at a line: `perf kvm stat`, `kvm_stat`, `perf stat` of KVM's events.
 pub(crate) fn counts(lines: &[Line], at: usize) -> Option<usize> {
-    if let Some(end) = files_of_kvm(lines, at) {
+    if let Some(end) = files_of_kvm(lines, at).or_else(|| batch_of_debugfs(lines, at)) {
         return Some(end);
     }
     if !is_counts(&lines[at].text) {
         return None;
     }
-    let end = end(lines, at, |line| !is_prose(&line.text));
+    let end = end(lines, at, |line| !is_prose(&line.text) && !is_sentence(&line.text));
     // Counters of others than KVM are nobody's.
     let has_rows = |line: &Line| {
         is_row_of_exits(&line.text)
@@ -167,6 +167,25 @@ fn files_of_kvm(lines: &[Line], at: usize) -> Option<usize> {
         end = run(next);
     }
     Some(end)
+}
+
+/// Where `kvm_stat -1` of debugfs's counters ends (`halt_exits   1480113   2122`), if it begins at a line: several of its names tell it.
+fn batch_of_debugfs(lines: &[Line], at: usize) -> Option<usize> {
+    let row = |line: &Line| {
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        let [name, total, more] = words[..] else { return None };
+        let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+        let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        let is_row = name.starts_with(|first: char| first.is_ascii_lowercase()) && name.bytes().all(is_word);
+        (is_row && is_number(total) && is_number(more)).then(|| name.to_owned())
+    };
+    // Within a run of them they were looked at before.
+    if at.checked_sub(1).is_some_and(|above| row(&lines[above]).is_some()) {
+        return None;
+    }
+    let names: Vec<String> = lines[at..].iter().map_while(row).collect();
+    let known = OF_KVM.iter().filter(|known| names.iter().any(|name| known.trim_end_matches(':') == name)).count();
+    (known >= 2).then_some(at + names.len())
 }
 
 /// `10:22:01.004118221`, as `date +%T.%N` prints it.
@@ -221,4 +240,15 @@ fn is_prose(text: &str) -> bool {
     let text = text.trim().trim_end_matches([':', '.', ',']);
     let is_word = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphabetic() || b"',.-?!".contains(&byte));
     text.split_whitespace().count() >= 4 && text.split_whitespace().all(is_word)
+}
+
+/// A sentence with numbers in it: five words at least, and hardly anything else. Tables of counters have no such line.
+fn is_sentence(text: &str) -> bool {
+    let marks = |letter: char| "'\",.-?!():;*/`".contains(letter);
+    let is_word = |word: &&str| {
+        let bare = word.trim_matches(marks);
+        !bare.is_empty() && bare.chars().all(|letter| letter.is_alphabetic() || marks(letter))
+    };
+    let words = text.split_whitespace().filter(is_word).count();
+    words >= 5 && words * 3 >= text.split_whitespace().count() * 2
 }

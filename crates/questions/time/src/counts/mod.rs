@@ -79,10 +79,14 @@ fn counted(counts: &[Counted]) -> Table {
 /// `perf kvm stat counted 41,800 exits: HLT is 97.7 % of them and 99.7 % of the time, 29.4 us each (..).`
 fn sentence(counted: &Counted, on: &str) -> String {
     // Each exit has an entry, which says nothing of its own; nor does the sum of all beside those by reason. Pages that are mapped
-    // now did not happen so many times.
+    // now did not happen so many times, and who sleeps (`halt_wait_ns`) takes nothing.
     let has_reasons = counted.rows.iter().any(|row| row.name.starts_with("kvm_exit("));
-    let tells =
-        |row: &Row| row.name != "kvm_entry" && !(has_reasons && row.name == "kvm_exit") && !row.name.contains("pages_");
+    let tells = |row: &Row| {
+        row.name != "kvm_entry"
+            && !(has_reasons && row.name == "kvm_exit")
+            && !row.name.contains("pages_")
+            && row.name != "halt_wait_ns"
+    };
     let mut largest: Vec<&Row> = counted.rows.iter().filter(|row| row.count > 0 && tells(row)).collect();
     let size = |row: &Row| (row.time_share.unwrap_or(0.0), row.count);
     largest.sort_by(|a, b| size(b).partial_cmp(&size(a)).unwrap_or(std::cmp::Ordering::Equal));
@@ -110,6 +114,12 @@ fn ports(counted: &Counted) -> Option<String> {
         let row = counted.rows.iter().find(|row| row.name == name)?;
         Some(row.per_second.filter(|rate| *rate > 0.0).unwrap_or(row.count as f64))
     };
+    if let Some((ports, exits)) = size("io_exits").zip(size("exits")).filter(|(ports, exits)| *ports > MUCH * exits) {
+        let share = percent(ports / exits);
+        return Some(format!(
+            " {share} of all exits access ports of emulated devices; perf record -e kvm:kvm_pio names the port."
+        ));
+    }
     let (ports, exits, to_vmm) = (size("kvm_pio")?, size("kvm_exit")?, size("kvm_userspace_exit")?);
     let is_it = ports > MUCH * exits && (to_vmm - ports).abs() < ALIKE * ports;
     is_it.then(|| {
