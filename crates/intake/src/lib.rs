@@ -18,6 +18,7 @@ mod recordings;
 mod results;
 mod signs;
 mod split;
+mod wrapped;
 
 pub use guest::Guest;
 pub use normal::{Line, Normal};

@@ -8,6 +8,7 @@
 //! Every line keeps its number in the file, so that what is said of it can be found. Sources: The Unicode Standard 16.0, 23.8
 //! (byte order mark); RFC 3676, 4.5 (quotations of mails); GNU diffutils manual, 2.2.2 (unified format).
 
+use crate::wrapped;
 use std::borrow::Cow;
 
 /// A line as it is read.
@@ -54,6 +55,7 @@ impl Normal {
         for step in [unquote, unname, open_fences, undo_diff, unnumber] {
             normal.changed |= step(&mut normal.lines);
         }
+        normal.changed |= wrapped::join(&mut normal.lines);
         normal
     }
 

@@ -12,14 +12,21 @@ use super::{Pasted, Text};
 /// Rows of CPUs that are shown: the columns of the others are in the row of all.
 const MOST_ROWS: usize = 64;
 
+/// Columns that turbostat may be asked for by themselves, and that say what they are.
+const SHOWN: [&str; 6] = ["SMI", "IRQ", "NMI", "IPC", "POLL", "TSC_MHz"];
+
 /// The head of turbostat and its rows.
 pub(super) fn turbostat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let header: Vec<&str> = text.at(at).split_whitespace().collect();
     let column = |name: &str| header.iter().position(|known| *known == name);
-    if column("Bzy_MHz").or(column("Busy%")).or(column("Avg_MHz")).is_none() {
+    let place = ["Package", "Die", "Node", "Core", "CPU"];
+    // `--show CPU,SMI`: nothing but columns of its own.
+    let is_shown =
+        |name: &&str| place.contains(name) || SHOWN.contains(name) || name.ends_with("Watt") || name.ends_with("Tmp");
+    let is_short = column("CPU").is_some() && header.len() > 1 && header.iter().all(is_shown);
+    if column("Bzy_MHz").or(column("Busy%")).or(column("Avg_MHz")).is_none() && !is_short {
         return 0;
     }
-    let place = ["Package", "Die", "Node", "Core", "CPU"];
     let mut end = at + 1;
     loop {
         let cells: Vec<&str> = text.at(end).split_whitespace().collect();
