@@ -15,6 +15,7 @@ use super::buckets::Lengths;
 use super::lines::{self, number_after, numbers};
 use super::{Breach, Found, Samples, Source};
 use base::MOST_CPUS;
+use base::number::thousands;
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
@@ -30,6 +31,8 @@ struct Told {
     overflows: Option<Vec<u64>>,
     /// Lines that list overflows of a thread.
     listed: usize,
+    /// In which cycles those were, in words.
+    cycles: Vec<String>,
     /// Samples of `-v`, by thread, and the cycle that was printed last.
     each: BTreeMap<u32, (Lengths, u64)>,
     /// Cycles of `-v` whose sample is not in the text.
@@ -94,8 +97,10 @@ impl Told {
             self.break_thread = thread.first().copied();
         } else if let Some(value) = head("# Break value:") {
             self.break_value = value.first().copied();
-        } else if line.starts_with("# Thread ") {
+        } else if let Some(thread) = line.strip_prefix("# Thread ") {
             self.listed += 1;
+            self.cycles
+                .extend(thread.split_once(':').and_then(|(thread, cycles)| overflowed(thread, &numbers(cycles))));
         } else if line.starts_with("T:") {
             return self.summary(line).is_some();
         } else if line.contains(':') && line.as_bytes().first().is_some_and(u8::is_ascii_digit) {
@@ -245,10 +250,28 @@ impl Told {
             }
             found.samples.push(samples);
         }
+        found.said = (!self.cycles.is_empty()).then(|| self.cycles.join("; "));
         if self.overflows.is_none() {
             let text = "the lines behind the histogram are missing: samples behind its end are not counted, and the maximum is that \
                         of the histogram";
             found.damaged(0, "a line `# Histogram Overflows`", "none", text);
         }
     }
+}
+
+/// In which cycles a thread had samples behind the histogram's end, and how regularly.
+fn overflowed(thread: &str, cycles: &[u64]) -> Option<String> {
+    let (first, last) = (cycles.first()?, cycles.last()?);
+    let gaps = || cycles.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
+    let every = match (gaps().min(), gaps().max()) {
+        (Some(least), Some(most)) if least == most => format!(", {} apart", thousands(least)),
+        (Some(least), Some(most)) => format!(", {} to {} apart", thousands(least), thousands(most)),
+        _ => return Some(format!("thread {thread} was behind the histogram's end in cycle {}", thousands(*first))),
+    };
+    Some(format!(
+        "thread {thread} was behind the histogram's end in {} cycles, from {} to {}{every}",
+        cycles.len(),
+        thousands(*first),
+        thousands(*last)
+    ))
 }

@@ -7,6 +7,7 @@
 //! Sources: netperf 2.7, src/nettest_bsd.c; NFVbench 5.1, summarizer.py; TRex 3.04, trex_stl_lib/utils/text_tables.py.
 
 use super::{Pasted, Text};
+use base::number::{percent, thousands};
 
 /// A test's head, the heads of its columns, and its rows of numbers.
 pub(super) fn netperf(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
@@ -67,8 +68,19 @@ pub(super) fn nfvbench(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
 }
 
 /// Rows of TRex's tables that tell of packets.
-const OF_PORTS: &[&str] =
-    &["Tx pps", "Rx pps", "Line Util.", "opackets", "ipackets", "oerrors", "ierrors", "CPU util."];
+const OF_PORTS: &[&str] = &[
+    "Tx bps L2",
+    "Rx bps L2",
+    "Tx pps",
+    "Rx pps",
+    "Line Util.",
+    "opackets",
+    "ipackets",
+    "oerrors",
+    "ierrors",
+    "CPU util.",
+    "queue_full",
+];
 
 /// `opackets   |  558120044 |  558121310 |  1116241354`, and beside them the rows of the same table that say the same in other units.
 pub(super) fn trex(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
@@ -77,9 +89,22 @@ pub(super) fn trex(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     if head[0] != "port" || head.len() < 3 || head.last() != Some(&"total") {
         return 0;
     }
-    let mut end = at + 1;
+    let (mut end, mut sent) = (at + 1, None);
     while text.at(end).starts_with("--") || cells(end).len() == head.len() {
         let row = cells(end);
+        let sum = || row.last()?.parse::<u64>().ok();
+        match row[0] {
+            "opackets" => sent = sum(),
+            // What was still on its way when the console was asked is in it, too.
+            "ipackets" => {
+                if let Some((sent, back)) = sent.zip(sum()).filter(|(sent, back)| back < sent) {
+                    let share = percent((sent - back) as f64 / sent as f64);
+                    let told = format!("{} of {} sent ({share})", thousands(sent - back), thousands(sent));
+                    pasted.quote("TRex", "not received when asked", &told, text.place(end));
+                }
+            }
+            _ => {}
+        }
         if OF_PORTS.contains(&row[0]) && row.len() == head.len() {
             let named = head.iter().zip(&row).skip(1).filter(|(_, value)| !value.is_empty());
             let told: Vec<String> = named

@@ -124,8 +124,9 @@ fn of_printed(printed: &[Printed]) -> String {
             false => format!(" {} received no packet: on CPU {}.", many(idle.len() as u64, "thread"), idle.join(", ")),
         };
         let queue = busiest_queue(printed).map_or(String::new(), |told| format!(" {told}"));
+        let forwarded = of_forwarded(printed).map_or(String::new(), |told| format!(" Beside them {told}"));
         return format!(
-            "{}; the busiest, on CPU {}, had packets in {} of its cycles{}{}.{lost}{idle}{queue}",
+            "{}; the busiest, on CPU {}, had packets in {} of its cycles{}{}.{lost}{idle}{queue}{forwarded}",
             many(pmds.len() as u64, "polling thread"),
             pmd.cpu.unwrap_or_default(),
             percent(share),
