@@ -17,7 +17,8 @@ pub(crate) fn disks(model: &Model) -> Vec<Hit> {
                 let hit = Hit::new(format!("{}-{}", domain.name, disk.target), Severity::Low, title);
                 let mut hit = hit.of_domain(&domain.name);
                 (hit.fix, hit.undo) = disk_element(domain, disk);
-                hits.push(wrong.iter().fold(hit, |hit, what| hit.seen(what, &disk.place)));
+                let hit = wrong.iter().fold(hit, |hit, what| hit.seen(what, &disk.place));
+                hits.push(set(disk, &wrong).into_iter().fold(hit, |hit, what| hit.seen(what, &disk.place)));
             }
         }
     }
@@ -56,6 +57,18 @@ fn disk_element(domain: &Domain, disk: &Disk) -> (Vec<String>, Vec<String>) {
         undo.push(edit("the elements of its SCSI controller as they were"));
     }
     (fix, undo)
+}
+
+/// How the disk is served besides what is wrong with it: what of its speed is the host's memory.
+fn set(disk: &Disk, wrong: &[String]) -> Option<String> {
+    let told = [("cache", &disk.cache), ("io", &disk.io)];
+    let told = told.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
+    let told: Vec<String> = told.filter(|told| !wrong.iter().any(|wrong| wrong.contains(told))).collect();
+    let cached = match disk.cache.as_deref() {
+        Some("writeback" | "writethrough" | "unsafe") => ": what the guest reads may come from the host's page cache",
+        _ => "",
+    };
+    (!told.is_empty()).then(|| format!("it has {}{cached}", list(&told)))
 }
 
 /// What costs time; that something is not there counts only where the definition is whole.
