@@ -34,6 +34,8 @@ pub(crate) struct Stat {
     pub start_ticks: u64,
     /// The CPU it ran on last.
     pub last_cpu: u32,
+    /// Its nice value: what it counts for beside others of its group.
+    pub nice: Option<i32>,
     /// Its scheduling policy by number (`sched.h`); kernels before 2.5.19 have none.
     pub policy: Option<u32>,
 }
@@ -46,6 +48,7 @@ impl Stat {
         Some(Self {
             start_ticks: field(22)?,
             last_cpu: u32::try_from(field(39)?).ok()?,
+            nice: fields.get(19 - 3).and_then(|nice| nice.parse().ok()),
             policy: field(41).and_then(|policy| u32::try_from(policy).ok()),
         })
     }

@@ -21,6 +21,9 @@ pub(crate) fn domain_of(command: &str, name: &str, place: &str) -> Domain {
     let mut domain = Domain { name: name.to_owned(), by_command: !command.is_empty(), ..Domain::default() };
     let options = options_of(command);
     let drives = Drives::of(&options);
+    // Where a part of Hyper-V is shown, nobody forgot it.
+    let is_hyperv = |key: &String| ["hv-", "hv_", "+hv-", "+hv_"].iter().any(|begin| key.starts_with(begin));
+    let shows_hyperv = options.iter().any(|(option, keys)| *option == "cpu" && keys.keys().any(is_hyperv));
     for (option, keys) in &options {
         let of = |key: &str| keys.get(key).map(String::as_str);
         let kind = of("type").or(of("driver")).or(of("qom-type")).unwrap_or_default();
@@ -34,6 +37,10 @@ pub(crate) fn domain_of(command: &str, name: &str, place: &str) -> Domain {
                     domain.features.insert("topoext".to_owned(), Fact::new(on, place));
                 }
                 domain.cpu_mode = cpu_mode(kind, keys).map(|mode| Fact::new(mode.to_owned(), place));
+            }
+            "rtc" if of("base") == Some("localtime") && !shows_hyperv => {
+                domain.windows =
+                    Some(Fact::new("its clock is in local time, and -cpu has no hv- word".to_owned(), place));
             }
             "readconfig" => domain.read_config = of("type").map(str::to_owned),
             "mem-path" => domain.huge_pages |= kind.contains("hugepages"),
@@ -320,6 +327,16 @@ mod tests {
         assert_eq!((served.kind.as_str(), served.driver.as_deref(), served.workers()), ("vhostuser", None, Some(0)));
         assert!(domain.whole.is_none(), "nobody but libvirt's own XML says that there is no more");
         assert_eq!(domain_of("qemu\0-smp\0", "x", "p").vcpus, None);
+        let is_windows = |cpu: &str, base: &str| {
+            let command = format!("qemu\0-rtc\0base={base},driftfix=slew\0-cpu\0{cpu}\0");
+            domain_of(&command, "w", "p").windows.is_some()
+        };
+        assert!(is_windows("host", "localtime") && is_windows("host,+x2apic", "localtime"));
+        assert!(
+            !is_windows("host", "utc")
+                && !is_windows("host,hv_time", "localtime")
+                && !is_windows("host,hv-passthrough=on", "localtime")
+        );
     }
 
     #[test]

@@ -47,6 +47,9 @@ pub enum GaugeKind {
     DiskQueue,
     HugePages,
     HugePagesFree,
+    /// How often a group was at its limit of memory, and that limit.
+    LimitReached,
+    MemoryLimit,
     /// Memory on transparent huge pages.
     HugeAnonymous,
     /// CPU time that a vCPU may use.
@@ -81,6 +84,8 @@ impl GaugeKind {
             GaugeKind::DiskQueue => ("requests in the disk's queue", "requests"),
             GaugeKind::HugePages => ("huge pages set aside", "pages"),
             GaugeKind::HugePagesFree => ("huge pages free", "pages"),
+            GaugeKind::LimitReached => ("at its limit of memory", "1/s"),
+            GaugeKind::MemoryLimit => ("limit of memory", "B"),
             GaugeKind::HugeAnonymous => ("memory on transparent huge pages", "B"),
             GaugeKind::VcpuQuota => ("CPU time allowed", "CPUs"),
             GaugeKind::Throttled => ("throttled, of its periods", "share"),

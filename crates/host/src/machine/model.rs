@@ -155,6 +155,8 @@ pub struct Thread {
     pub pushed_off_per_s: Option<f64>,
     /// Scheduling policy by its number (`sched.h`): 0 normal, 1 FIFO, 2 RR.
     pub policy: Option<u32>,
+    /// Its nice value, from -20, which counts most, to 19.
+    pub nice: Option<i32>,
     /// The cgroup that its CPU set comes from.
     pub cgroup: Option<String>,
     /// The cgroup that its CPU time comes from: another one only in version 1.
@@ -179,6 +181,7 @@ impl Thread {
             wait_share: None,
             pushed_off_per_s: None,
             policy: None,
+            nice: None,
             cgroup: None,
             time_group: None,
             memory_nodes: None,

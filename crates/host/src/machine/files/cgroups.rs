@@ -38,7 +38,8 @@ pub(super) fn groups(samples: &Samples<'_>, machine: &mut Machine) {
     }
 }
 
-fn above(machine: &Machine, group: impl Fn(&Thread) -> Option<&str>) -> BTreeSet<&str> {
+/// The groups of threads, and all groups above them.
+pub(super) fn above(machine: &Machine, group: impl Fn(&Thread) -> Option<&str>) -> BTreeSet<&str> {
     let mut paths: BTreeSet<&str> = BTreeSet::new();
     for mut path in machine.threads.iter().filter_map(group) {
         while !path.is_empty() && paths.insert(path) {

@@ -30,6 +30,8 @@ const SETTINGS: &[&str] = &[
     "proc/cmdline",
     "proc/irq/default_smp_affinity",
     "sys/devices/system/cpu/cpu*/cpufreq/{scaling_governor,scaling_cur_freq,scaling_max_freq,cpuinfo_max_freq}",
+    "sys/devices/system/cpu/cpu*/cpu_capacity",
+    "sys/devices/cpu_atom/cpus",
     "sys/devices/virtual/workqueue/cpumask",
     "sys/kernel/mm/ksm/{run,pages_to_scan,sleep_millisecs,pages_sharing}",
     "sys/kernel/mm/transparent_hugepage/{enabled,defrag}",
@@ -43,6 +45,7 @@ const SETTINGS: &[&str] = &[
 const SYSCTLS: &[&str] = &[
     "vm.swappiness",
     "vm.stat_interval",
+    "vm.zone_reclaim_mode",
     "net.core.somaxconn",
     "net.core.busy_poll",
     "net.core.busy_read",
@@ -143,6 +146,7 @@ impl Machine {
         machine.vhost_net = vhost_net(last);
         if !machine.domains.is_empty() {
             machine.gauges.extend(strain::gauges(&samples));
+            machine.gauges.extend(strain::limited(&samples, &machine));
         }
         sysctls(last, &mut machine);
         machine.unread.extend(last.unreadable().iter().map(|(path, reason)| format!("{path}: {reason}")));

@@ -4,7 +4,8 @@
 //! (pswpin, pswpout, pgmajfault, compact_stall), Linux 6.12.
 
 use super::Samples;
-use crate::machine::{Gauge, GaugeKind};
+use super::cgroups::above;
+use crate::machine::{Gauge, GaugeKind, Machine};
 
 /// A page, in which the kernel counts what is swapped, on x86.
 const PAGE_BYTES: f64 = 4_096.0;
@@ -58,6 +59,38 @@ fn paged(samples: &Samples<'_>) -> Vec<Gauge> {
         Some(gauge(kind, String::new(), per_s(name)? * each, PATH)).filter(|gauge| gauge.value > 0.0)
     });
     told.collect()
+}
+
+/// Groups of VMs that reach a limit of memory between two samples, and that limit: `max` stops those who want more until some was given
+/// back, `high` slows them down (Documentation/admin-guide/cgroup-v2.rst, memory.events, Linux 6.12).
+pub(super) fn limited(samples: &Samples<'_>, machine: &Machine) -> Vec<Gauge> {
+    let mut gauges = Vec::new();
+    for path in above(machine, |thread| thread.time_group.as_deref().filter(|_| thread.vm.is_some())) {
+        let of = |file: &str| format!("sys/fs/cgroup{path}/{file}");
+        let Some((before, after, span_ns)) = samples.both(&of("memory.events")) else { continue };
+        let count = |text: &str, name: &str| {
+            text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse::<u64>().ok())
+        };
+        for name in ["max", "high"] {
+            // `max` in place of a number is no limit: what counts then are groups below.
+            let limit =
+                samples.last.line(&of(&format!("memory.{name}"))).and_then(|text| text.trim().parse::<u64>().ok());
+            let times =
+                count(&after, name).zip(count(&before, name)).and_then(|(after, before)| after.checked_sub(before));
+            if let (Some(limit), Some(times @ 1..)) = (limit, times) {
+                let per_s = times as f64 * 1e9 / span_ns as f64;
+                gauges.push(gauge(GaugeKind::LimitReached, path.to_owned(), per_s, &of("memory.events")));
+                gauges.push(gauge(
+                    GaugeKind::MemoryLimit,
+                    path.to_owned(),
+                    limit as f64,
+                    &of(&format!("memory.{name}")),
+                ));
+                break;
+            }
+        }
+    }
+    gauges
 }
 
 /// Of the time between two samples, where both tell it; else the average of the last ten seconds.

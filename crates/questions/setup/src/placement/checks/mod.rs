@@ -32,3 +32,4 @@ pub(crate) mod steering;
 pub(crate) mod strain;
 pub(crate) mod together;
 pub(crate) mod weights;
+pub(crate) mod withheld;

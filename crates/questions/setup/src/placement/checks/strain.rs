@@ -1,10 +1,11 @@
 //! What the host waits for besides CPUs: memory, swap, disks; whose memory lies on which node; and what its kernel complains of.
 
+use super::withheld;
 use crate::placement::model::Model;
 use base::number::{bytes, duration, list, many, percent, rate};
 use base::{Evidence, Severity};
 use facts::rule::Hit;
-use host::machine::{COMPLAINTS, Complaint, Fact, Gauge, GaugeKind, ProcessMemory};
+use host::machine::{COMPLAINTS, Complaint, Domain, Fact, Gauge, GaugeKind, Manager, ProcessMemory};
 use std::collections::BTreeMap;
 
 /// Share of the time that tasks waited for a resource from which it counts: our own threshold.
@@ -73,7 +74,7 @@ pub(crate) fn pressure(model: &Model) -> Vec<Hit> {
             .to_owned(),
         );
         if resource == "memory" {
-            hit = memory_causes(model, hit);
+            hit = withheld::causes(model, memory_causes(model, hit));
         }
         hits.push(hit);
     }
@@ -165,7 +166,20 @@ pub(crate) fn swap(model: &Model) -> Vec<Hit> {
             hit = hit.seen(format!("{words}: {value}"), &gauge.place);
         }
     }
+    hit = withheld::causes(model, hit);
+    hit.fix.push(whose_swap(model).to_owned());
     vec![hit]
+}
+
+/// Whose memory is out: by libvirt's own account where all VMs are its, else by that of their processes (proc(5), VmSwap).
+fn whose_swap(model: &Model) -> &'static str {
+    let is_libvirts = |domain: &Domain| matches!(model.machine.manager_of(domain), Manager::Libvirt);
+    match model.machine.domains.iter().all(is_libvirts) {
+        true => {
+            "for d in $(virsh list --name); do echo \"$d\"; virsh dommemstat \"$d\" | grep -E 'actual|rss|swap_in'; done   # who has it"
+        }
+        false => "grep VmSwap /proc/[0-9]*/status | sort -rn -k 2 | head   # who has it: ps -o args -p PID",
+    }
 }
 
 /// CPUs that are idle because tasks wait for disks.

@@ -1,7 +1,7 @@
 //! Settings of the host, by tuned's profiles for KVM hosts, and rules that contradict each other on it.
 
 use super::Rule;
-use crate::placement::checks::{conflicts, kernel_work, knobs, strain};
+use crate::placement::checks::{conflicts, kernel_work, knobs, strain, withheld};
 use base::Needs;
 use base::rule::limit;
 
@@ -16,11 +16,8 @@ pub(super) const RULES: &[Rule] = &[
             limit("available, beside what is out, from which the host is not short", strain::LEFT, "ratio"),
         ],
         why: "A guest that touches a page which is out stands still until it is read back, and inside it nothing shows that. Either the \
-            host has less memory than its guests touch, or a group's limit is less than what is in it. Caveat: vmstat's first line is an \
-            average since boot.",
-        fix: &[
-            "for d in $(virsh list --name); do echo \"$d\"; virsh dommemstat \"$d\" | grep -E 'actual|rss|swap_in'; done   # who has it",
-        ],
+            host has less memory than its guests touch, or something withholds it: a group's limit, huge pages that nobody uses. Caveat: \
+            vmstat's first line is an average since boot.",
         source: "vmstat(8), si and so; the threshold is our own",
         ..Rule::checked_by(strain::swap)
     },
@@ -29,7 +26,14 @@ pub(super) const RULES: &[Rule] = &[
         per: "resource",
         looks_at: "The kernel's account of what tasks wait for (/proc/pressure), of the host or of a group; the run queue of \
             all CPUs (vmstat, sar -q), where it is known how many there are.",
-        limits: &[limit("of the time", strain::PRESSED, "share"), limit("tasks for each CPU", strain::QUEUED, "tasks")],
+        limits: &[
+            limit("of the time", strain::PRESSED, "share"),
+            limit("tasks for each CPU", strain::QUEUED, "tasks"),
+            limit("a group reaches its limit of memory", withheld::REACHED, "times a second"),
+            limit("huge pages free, of what is available", withheld::UNUSED, "ratio"),
+            limit("free of a node that is full", withheld::FULL, "share"),
+            limit("free of a node that has room", withheld::ROOMY, "share"),
+        ],
         why: "The kernel counts the time in which some tasks could not go on for want of this resource, and its run queue tasks that \
             want a CPU; a vCPU's thread is a task like others. Caveat: whose they are only each group's files say (cpu.pressure, memory.pressure).",
         source: "Documentation/accounting/psi.rst, Linux 6.12; vmstat(8), sar(1); the thresholds are our own",

@@ -1,0 +1,137 @@
+//! Memory that tasks wait for though the host has it: a group's limit, a node that is kept to itself, huge pages that nobody uses.
+
+use crate::placement::model::Model;
+use base::Evidence;
+use base::number::{bytes, rate};
+use base::shell::quoted;
+use facts::rule::Hit;
+use host::Machine;
+use host::machine::{Gauge, GaugeKind, Manager, is_within_group, unit_of};
+use std::collections::BTreeSet;
+
+/// Times a second that a group reaches its limit of memory from which it waits for it: our own limit.
+pub(in crate::placement) const REACHED: f64 = 10.0;
+
+/// Unused huge pages of so many times the memory that is available are what the host lacks: our own limit.
+pub(in crate::placement) const UNUSED: f64 = 2.0;
+
+/// Parts of a node's memory that are free where it is full, and where it has room: our own limits.
+pub(in crate::placement) const FULL: f64 = 0.02;
+pub(in crate::placement) const ROOMY: f64 = 0.25;
+
+/// The hit with what withholds memory, each with what gives it back before what is only to be looked at.
+pub(super) fn causes(model: &Model, mut hit: Hit) -> Hit {
+    let looked_at = std::mem::take(&mut hit.fix);
+    let before = hit.title.len();
+    of_group(&model.machine, &mut hit);
+    of_node(&model.machine, &mut hit);
+    of_huge_pages(&model.machine, &mut hit);
+    if hit.title.len() > before && hit.subject != "swap" {
+        hit.explains.extend(["PLC-SWAP@swap", "PLC-KTHREAD@kswapd"].map(str::to_owned));
+    }
+    hit.fix.extend(looked_at);
+    hit
+}
+
+/// The group that reaches its limit most often; of equals the lowest, which has the fewest others in it.
+fn of_group(machine: &Machine, hit: &mut Hit) {
+    let reached = machine.gauges.iter().filter(|gauge| gauge.kind == GaugeKind::LimitReached && gauge.value >= REACHED);
+    let depth = |gauge: &Gauge| gauge.subject.matches('/').count();
+    let Some(most) = reached.max_by(|a, b| a.value.total_cmp(&b.value).then(depth(a).cmp(&depth(b)))) else { return };
+    let path = most.subject.as_str();
+    let limit = machine.gauges.iter().find(|gauge| gauge.kind == GaugeKind::MemoryLimit && gauge.subject == path);
+    let Some(limit) = limit else { return };
+    let inside = |group: Option<&str>| group.is_some_and(|group| is_within_group(group, path));
+    let threads =
+        machine.threads.iter().filter(|thread| inside(thread.cgroup.as_deref().or(thread.time_group.as_deref())));
+    let vms: BTreeSet<&str> = threads.filter_map(|thread| thread.vm.as_deref()).collect();
+    let (file, times) = (limit.place.rsplit('/').next().unwrap_or_default(), rate(most.value));
+    hit.title = format!(
+        "{}: {} reaches its memory limit of {} {times} times a second",
+        hit.title,
+        unit_of(path).unwrap_or(path),
+        bytes(limit.value)
+    );
+    hit.evidence.push(Evidence::new(format!("{path} was at its limit {times} times a second"), &most.place));
+    hit.evidence.push(Evidence::new(format!("{file} is {}", bytes(limit.value)), &limit.place));
+    let unit = unit_of(path).filter(|unit| path.ends_with(unit)).map(quoted);
+    let of =
+        |vm: &str| machine.domains.iter().find(|domain| domain.name == vm).map(|domain| machine.manager_of(domain));
+    let only = vms
+        .first()
+        .filter(|_| vms.len() == 1 && (!path.ends_with(".slice") || path.contains("kubepods")))
+        .map(|vm| (quoted(vm), of(vm)));
+    let kib = (limit.value / 1_024.0) as u64;
+    // libvirt's soft limit is memory.high (virCgroupV2SetMemorySoftLimit, libvirt 10.0).
+    let (option, property) =
+        if file == "memory.high" { ("--soft-limit", "MemoryHigh") } else { ("--hard-limit", "MemoryMax") };
+    match (only, unit) {
+        // A pod's limit is its definition's, whichever of its groups reaches it.
+        (Some((vm, Some(Manager::KubeVirt { .. }))), _) => {
+            hit.fix.push(format!("virsh memtune {vm} {option} N --live --config"));
+            hit.undo.push(format!("virsh memtune {vm} {option} {kib} --live --config"));
+        }
+        _ if path.contains("kubepods") => {
+            hit.fix.push("kubectl get pods -A -o wide   # of a pod, resources.limits.memory is this limit".to_owned());
+        }
+        (Some((vm, Some(Manager::Libvirt | Manager::OpenStack { .. }))), _) => {
+            hit.first.push(format!("virsh memtune {vm}   # what is set: the guest's memory and QEMU's own must fit"));
+            hit.fix.push(format!("virsh memtune {vm} {option} -1 --live --config"));
+            hit.undo.push(format!("virsh memtune {vm} {option} {kib} --live --config"));
+        }
+        (_, Some(unit)) => {
+            hit.first.push(format!("systemctl show -p {property} {unit}   # who set it, and for whom?"));
+            hit.fix.push(format!("systemctl set-property --runtime {unit} {property}=infinity   # or what is needed"));
+            hit.undo.push(format!("systemctl set-property --runtime {unit} {property}={}", limit.value));
+        }
+        _ => hit.fix.push(format!("grep . {}   # who set it?", quoted(&format!("/{}", limit.place)))),
+    }
+}
+
+/// A node that is emptied before another one gives, though that one has room (Documentation/admin-guide/sysctl/vm.rst,
+/// zone_reclaim_mode, Linux 6.12).
+fn of_node(machine: &Machine, hit: &mut Hit) {
+    const MODE: &str = "proc/sys/vm/zone_reclaim_mode";
+    let is_on = |mode: &&str| mode.parse::<u64>().is_ok_and(|mode| mode & 1 == 1);
+    let Some(mode) = machine.setting(MODE).map(str::trim).filter(is_on) else { return };
+    let nodes = machine.nodes.iter().filter_map(|(number, node)| Some((*number, node.free_bytes?, node.total_bytes?)));
+    let all: Vec<(u32, f64, f64)> =
+        nodes.map(|(node, free, all)| (node, free as f64, free as f64 / all.max(1) as f64)).collect();
+    let full = all.iter().find(|(.., part)| *part <= FULL);
+    let roomy = all.iter().filter(|(.., part)| *part >= ROOMY).max_by(|a, b| a.1.total_cmp(&b.1));
+    let (Some((full, left, _)), Some((roomy, room, _))) = (full, roomy) else { return };
+    hit.title = format!(
+        "{}: with vm.zone_reclaim_mode {mode}, node {full} is full while node {roomy} has {} free",
+        hit.title,
+        bytes(*room)
+    );
+    hit.evidence.push(Evidence::new(format!("vm.zone_reclaim_mode is {mode}"), MODE));
+    for (node, free) in [(full, left), (roomy, room)] {
+        let place = format!("sys/devices/system/node/node{node}/meminfo");
+        hit.evidence.push(Evidence::new(format!("node {node} has {} free", bytes(*free)), place));
+    }
+    hit.fix.push(format!("echo 0 > /{MODE}"));
+    hit.undo.push(format!("echo {mode} > /{MODE}"));
+}
+
+/// Huge pages that nobody has, of which there are more than there is other memory. The kernel keeps those that are promised to
+/// somebody whatever number is written (`set_max_huge_pages`, mm/hugetlb.c, Linux 6.12).
+fn of_huge_pages(machine: &Machine, hit: &mut Hit) {
+    let available = machine.gauges.iter().find(|gauge| gauge.kind == GaugeKind::MemoryAvailable);
+    let sizes: BTreeSet<u64> =
+        machine.nodes.values().flat_map(|node| node.huge_pages.iter().map(|(kib, ..)| *kib)).collect();
+    for kib in sizes {
+        let own = machine.nodes.values().flat_map(|node| node.huge_pages.iter().filter(|(size, ..)| *size == kib));
+        let (count, free) = own.fold((0, 0), |(count, free), (_, own, unused)| (count + own, free + unused));
+        let unused = free as f64 * kib as f64 * 1_024.0;
+        let Some(_) = available.filter(|left| free > 0 && unused >= UNUSED * left.value) else { continue };
+        let path = format!("sys/kernel/mm/hugepages/hugepages-{kib}kB/nr_hugepages");
+        hit.title = format!("{}: {} are set aside as huge pages and free", hit.title, bytes(unused));
+        let place = format!("sys/devices/system/node/node*/hugepages/hugepages-{kib}kB");
+        hit.evidence.push(Evidence::new(format!("{free} of {count} huge pages of {kib} kB are free"), place));
+        hit.first
+            .push("grep -r hugepages /etc/sysctl.d /proc/cmdline   # who set them aside, for which VMs?".to_owned());
+        hit.fix.push(format!("echo {} > /{path}", count - free));
+        hit.undo.push(format!("echo {count} > /{path}   # as many as are found together then"));
+    }
+}
