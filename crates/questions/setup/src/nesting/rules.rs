@@ -266,7 +266,6 @@ pub const RULES: &[Rule] = &[
         why: "Windows, and Hyper-V inside a VM, exit less often with each Hyper-V enlightenment that KVM offers: \
               clocks, timers, interrupts, TLB flushes. hv-evmcs (Intel) makes exits of its guests cheaper but \
               disables posted interrupts: measure with and without it.",
-        fix: &["virsh edit GUEST   # the same in <features><hyperv>"],
         needs: Needs::Reload,
         source: "docs/system/i386/hyperv.rst, QEMU 9.0",
         ..Rule::checked_by(checks::guests::hyperv)

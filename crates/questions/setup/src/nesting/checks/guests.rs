@@ -50,7 +50,11 @@ pub(crate) fn hyperv(model: &Model) -> Vec<Hit> {
             hit.fix =
                 vec![format!("qemu-system-x86_64 -cpu {} ...   # QEMU reports what else a flag needs", quoted(&all))];
             hit.undo = vec![format!("qemu-system-x86_64 -cpu {} ...", quoted(cpu))];
-            hits.push(name(&words).into_iter().fold(hit, |hit, name| hit.filling("GUEST", quoted(name))));
+            // Only libvirt calls it so on a command line; others have no such definition.
+            if let Some(name) = name(&words).filter(|_| words.iter().any(|word| word.starts_with("guest="))) {
+                hit.fix.push(format!("virsh edit {}   # the same in <features><hyperv>", quoted(name)));
+            }
+            hits.push(hit);
         }
     }
     hits

@@ -181,7 +181,7 @@ pub(crate) fn realtime(model: &Model) -> Vec<Hit> {
         };
         let element = others.map_or_else(
             || "without <vcpusched>: its one vCPU has its ordinary work to do as well".to_owned(),
-            |others| format!("<vcpusched vcpus='{others}' scheduler='fifo' priority='1'/>: vCPU 0 ordinary, priority 1 is above all that is not real-time"),
+            |others| format!("<vcpusched vcpus='{others}' scheduler='{policy}' priority='1'/>: vCPU 0 ordinary, priority 1 is above all that is not real-time"),
         );
         hit.fix.push(edit(domain, &element));
         hit.undo

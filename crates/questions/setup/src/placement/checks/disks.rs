@@ -170,7 +170,7 @@ pub(crate) fn throttled(model: &Model) -> Vec<Hit> {
                 Hit::new(format!("{}-{}", domain.name, disk.target), Severity::Info, title)
                     .of_domain(&domain.name)
                     .filling("TARGET", quoted(&disk.target))
-                    .seen("it has <iotune>", &disk.place),
+                    .seen(limits, &disk.place),
             );
         }
     }

@@ -154,7 +154,11 @@ pub(crate) fn enlightenments(model: &Model) -> Vec<Hit> {
     for domain in &model.machine.domains {
         // Only a whole definition says what is not there.
         let of_pod = domain.fields.values().next().map(|told| &told.place).filter(|_| !domain.is_completed);
-        let (Some(windows), Some(place)) = (&domain.windows, domain.whole.as_ref().or(of_pod)) else { continue };
+        let whole = domain.whole.as_ref().or(of_pod);
+        // A command line is whole, but for a file that it names.
+        let by_command = domain.windows.as_ref().filter(|_| domain.by_command && domain.read_config.is_none());
+        let place = whole.or(by_command.map(|told| &told.place));
+        let (Some(windows), Some(place)) = (&domain.windows, place) else { continue };
         let shown = domain.hyperv.as_ref().map(|told| &told.value);
         let mut missing: Vec<&str> =
             ENLIGHTENMENTS.into_iter().filter(|name| !shown.is_some_and(|shown| shown.contains(*name))).collect();
@@ -171,7 +175,11 @@ pub(crate) fn enlightenments(model: &Model) -> Vec<Hit> {
         );
         let mut hit = Hit::new(&domain.name, Severity::Medium, title).of_domain(&domain.name);
         hit.evidence.push(Evidence::new(windows.value.clone(), &windows.place));
-        let none = if domain.whole.is_some() { "no <hyperv>" } else { "no features.hyperv" };
+        let none = match (&domain.whole, of_pod) {
+            (Some(_), _) => "no <hyperv>",
+            (None, Some(_)) => "no features.hyperv",
+            (None, None) => "no hv- word behind -cpu",
+        };
         let told = domain.hyperv.as_ref().map_or((none, place), |told| ("what of Hyper-V it is shown", &told.place));
         hit.evidence.push(Evidence::new(told.0, told.1));
         let elements: Vec<String> = missing

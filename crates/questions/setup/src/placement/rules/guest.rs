@@ -63,7 +63,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-HYPERV",
         per: "VM",
-        looks_at: "Whole definitions of guests that run Windows: what they are shown of Hyper-V, and their clock.",
+        looks_at: "Whole definitions and command lines of guests that run Windows: what they are shown of Hyper-V, and their clock.",
         why: "Without a synthetic timer Windows programs an emulated one for every tick, each an exit to KVM or QEMU, however idle it is. The \
             parts depend on each other, so they are switched on as a set. Caveat: a guest that was installed without them takes them from \
             the next start on.",
@@ -109,7 +109,7 @@ pub(super) const RULES: &[Rule] = &[
             limit("memory on small pages", defined::LARGE as f64, "bytes"),
             limit("left by the balloon, of the VM's memory", defined::BALLOON, "share"),
         ],
-        why: "What a guest may not use it swaps or drops from its caches; with pages of 4 KiB each miss of the TLB walks two page tables. Caveat: huge \
+        why: "A switch in user space reaches what the guest shares with it alone; what a guest may not use it swaps or drops from its caches; with pages of 4 KiB each miss of the TLB walks two page tables. Caveat: huge \
             pages of the host are not available to others, and transparent ones may be there already.",
         needs: Needs::Reload,
         source: "libvirt.org/formatdomain.html, memory allocation and backing; the thresholds are our own",
@@ -233,7 +233,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-IOTUNE",
         per: "disk",
-        looks_at: "Disks with <iotune>.",
+        looks_at: "Disks with <iotune>, or throttling. options of QEMU.",
         why: "The disk's rate is limited on purpose; a guest that waits at the limit is not a storage problem. \
             Caveat: without the limit, one guest can take the disk from all others.",
         fix: &["virsh blkdeviotune DOMAIN TARGET   # the current limit"],
