@@ -135,6 +135,26 @@ fn memory_on_all_nodes_has_no_home_and_goes_to_the_vcpus() {
     assert!(most[0].starts_with("virsh vcpupin web "), "most of it is on node 1: {most:?}");
 }
 
+#[test]
+fn vcpus_go_to_huge_pages_and_no_binding_of_the_same_page_takes_these_away() {
+    let typed = |there: &str| {
+        let mut machine = used();
+        machine.domains[0].huge_pages = true;
+        machine.vm_memory.insert("web".into(), fact([(1, 6 << 30)].into()));
+        // A program that keeps all of the memory's node leaves them where they are.
+        for cpu in set(there).iter() {
+            machine.threads.push(program("dd", 900 + cpu as i32, &cpu.to_string(), 0.99));
+        }
+        refill(&mut machine);
+        found("PLC-MEMORY", machine).expect("PLC-MEMORY").fix
+    };
+    let moved = typed("");
+    assert!(moved.iter().any(|line| line.starts_with("virsh vcpupin web 0 ")), "{moved:?}");
+    assert!(!moved.iter().any(|line| line.contains("numatune")), "{moved:?}");
+    let stays = typed("4-7");
+    assert!(stays.iter().any(|line| line.contains("nodeset='0'")), "{stays:?}");
+}
+
 /// A host with these settings and a thread of the kernel that runs for most of a CPU.
 fn scanning(name: &str, settings: &[(&str, &str)]) -> Finding {
     let mut machine = used();
@@ -199,6 +219,67 @@ fn pressure_of_memory_says_what_it_comes_from() {
 }
 
 #[test]
+fn what_withholds_memory_is_named_with_what_gives_it_back() {
+    let gauge =
+        |kind, subject: &str, value| Gauge { kind, subject: subject.into(), value, place: "t/memory.max".into() };
+    let of = |change: &dyn Fn(&mut Machine)| {
+        let mut machine = used();
+        machine.gauges.push(gauge(GaugeKind::PressureSome, "memory, 10 s", 0.5));
+        machine.gauges.push(gauge(GaugeKind::MemoryAvailable, "", 2e9));
+        change(&mut machine);
+        found("PLC-PRESSURE", machine).expect("PLC-PRESSURE")
+    };
+    let limited = |group: &str, per_s: f64| {
+        of(&|machine: &mut Machine| {
+            machine.threads.iter_mut().for_each(|thread| thread.time_group = Some(format!("{group}/libvirt/emulator")));
+            machine.gauges.push(gauge(GaugeKind::LimitReached, group, per_s));
+            machine.gauges.push(gauge(GaugeKind::MemoryLimit, group, (8_u64 << 30) as f64));
+        })
+    };
+    let scope = limited("/machine.slice/machine-qemu-web.scope", 800.0);
+    assert!(
+        scope.title.ends_with(": machine-qemu-web.scope reaches its memory limit of 8.6 GB 800 times a second"),
+        "{}",
+        scope.title
+    );
+    assert_eq!(scope.fix[1], "virsh memtune web --hard-limit -1 --live --config");
+    assert_eq!(scope.undo, ["virsh memtune web --hard-limit 8388608 --live --config"]);
+    let slice = limited("/machine.slice", 800.0);
+    assert!(
+        slice.fix[1].starts_with("systemctl set-property --runtime machine.slice MemoryMax=infinity"),
+        "{:?}",
+        slice.fix
+    );
+    assert_eq!(slice.undo, ["systemctl set-property --runtime machine.slice MemoryMax=8589934592"]);
+    assert!(!limited("/machine.slice", 1.0).title.contains("limit"), "now and then");
+    let nodes = |mode: &str, free: u64| {
+        of(&|machine: &mut Machine| {
+            machine.settings.insert("proc/sys/vm/zone_reclaim_mode".into(), fact(mode.to_owned()));
+            machine.nodes.get_mut(&0).unwrap().free_bytes = Some(1 << 27);
+            machine.nodes.get_mut(&1).unwrap().free_bytes = Some(free);
+        })
+    };
+    let kept = nodes("1", 1 << 33);
+    assert!(
+        kept.title.contains("vm.zone_reclaim_mode 1") && kept.title.ends_with("node 1 has 8.6 GB free"),
+        "{}",
+        kept.title
+    );
+    assert_eq!(
+        (kept.fix[0].as_str(), kept.undo[0].as_str()),
+        ("echo 0 > /proc/sys/vm/zone_reclaim_mode", "echo 1 > /proc/sys/vm/zone_reclaim_mode")
+    );
+    assert!(nodes("0", 1 << 33).undo.is_empty() && nodes("1", 1 << 28).undo.is_empty());
+    let pages = |free: u64| {
+        of(&|machine: &mut Machine| machine.nodes.get_mut(&0).unwrap().huge_pages = vec![(2_048, 24_576, free)])
+    };
+    let unused = pages(24_000);
+    assert!(unused.title.ends_with("50.3 GB are set aside as huge pages and free"), "{}", unused.title);
+    assert_eq!(unused.fix[1], "echo 576 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages");
+    assert!(pages(1_000).undo.is_empty(), "there is as much other memory");
+}
+
+#[test]
 fn a_command_line_without_nodes_shows_a_wide_guest_none() {
     let of = |by_command: bool| {
         let mut machine = quiet();
@@ -207,6 +288,19 @@ fn a_command_line_without_nodes_shows_a_wide_guest_none() {
         commands("PLC-CELLS", machine)
     };
     assert_eq!((of(true).is_empty(), of(false).is_empty()), (false, true));
+}
+
+#[test]
+fn a_command_line_with_windows_clock_and_nothing_of_hyper_v_is_told() {
+    let of = |by_command: bool, windows: bool| {
+        let mut machine = quiet();
+        let domain = &mut machine.domains[0];
+        (domain.by_command, domain.windows) = (by_command, windows.then(|| fact("local time".to_owned())));
+        found("PLC-HYPERV", machine)
+    };
+    let told = of(true, true).expect("PLC-HYPERV");
+    assert!(told.title.contains("synic") && told.evidence[1].what == "no hv- word behind -cpu", "{told:?}");
+    assert!(of(true, false).is_none() && of(false, true).is_none());
 }
 
 #[test]

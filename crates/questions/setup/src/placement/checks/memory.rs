@@ -22,7 +22,9 @@ pub(crate) fn remote(model: &Model) -> Vec<Hit> {
         let cpus = masks.fold(CpuSet::default(), |all, set| all.or(set));
         let nodes = topology.nodes_of(&cpus);
         let all: u64 = memory.value.values().sum();
-        let away: u64 = memory.value.iter().filter(|(node, _)| !nodes.contains(node)).map(|(_, bytes)| *bytes).sum();
+        let outside =
+            |nodes: &[u32]| memory.value.iter().filter(|(node, _)| !nodes.contains(node)).map(|(_, b)| b).sum();
+        let away: u64 = outside(&nodes);
         if nodes.is_empty() || all == 0 || away as f64 <= MUCH_REMOTE * all as f64 {
             continue;
         }
@@ -60,11 +62,17 @@ pub(crate) fn remote(model: &Model) -> Vec<Hit> {
         let vcpus = model.proposal.part(|_, of| of.vm == domain.name && matches!(of.role, Role::Vcpu(_)));
         // Some of them alone would only be apart from the others.
         let all_move = vcpus.len() == model.vcpus(domain).count();
-        if all_move && !vcpus.is_empty() && !domain.huge_pages {
+        // Where they go, as two commands of one page that part vCPUs and memory again are no plan.
+        let planned = planned(model, domain).filter(|_| all_move).map(|cpus| topology.nodes_of(&cpus));
+        let planned = planned.unwrap_or_else(|| nodes.clone());
+        let at_memory = outside(&planned) as f64 <= MUCH_REMOTE * all as f64;
+        let enough =
+            domain.huge_pages && free_pages(model, domain, if at_memory { &nodes } else { &planned }, &mut hit);
+        if all_move && !vcpus.is_empty() && (at_memory || !domain.huge_pages) {
             // The threads go to the memory: moving both would change nothing.
             hit.changes = vcpus;
         } else if domain.huge_pages {
-            huge(model, domain, &nodes, &mut hit);
+            huge(domain, &planned, enough, &mut hit);
         } else {
             let pid = pid.map_or("PID".to_owned(), |pid| pid.to_string());
             let (from, home) = (from.join(","), home.join(","));
@@ -85,9 +93,16 @@ pub(crate) fn remote(model: &Model) -> Vec<Hit> {
     hits
 }
 
-/// What can be done for memory of huge pages: a start with `numatune`, as far as its nodes have free pages.
-fn huge(model: &Model, domain: &Domain, nodes: &[u32], hit: &mut Hit) {
-    let name = quoted(&domain.name);
+/// CPUs that the placement which findings take their commands from gives a VM's vCPUs.
+fn planned(model: &Model, domain: &Domain) -> Option<CpuSet> {
+    let (proposal, plan) = (&model.proposal, model.proposal.advised()?);
+    let own = proposal.subjects.iter().zip(&plan.places);
+    let own = own.filter(|(of, _)| of.vm == domain.name && matches!(of.role, Role::Vcpu(_)));
+    Some(own.fold(CpuSet::default(), |all, (_, place)| all.or(place)))
+}
+
+/// Whether one of these nodes has free huge pages for all of a VM, with what each has as evidence.
+fn free_pages(model: &Model, domain: &Domain, nodes: &[u32], hit: &mut Hit) -> bool {
     let mut enough = false;
     for node in nodes {
         let Some(about) = model.machine.nodes.get(node) else { continue };
@@ -104,6 +119,12 @@ fn huge(model: &Model, domain: &Domain, nodes: &[u32], hit: &mut Hit) {
             hit.evidence.push(Evidence::new(format!("node {node} has no huge pages at all"), place));
         }
     }
+    enough
+}
+
+/// What can be done for memory of huge pages: a start with `numatune`, as far as its nodes have free pages.
+fn huge(domain: &Domain, nodes: &[u32], enough: bool, hit: &mut Hit) {
+    let name = quoted(&domain.name);
     let home: Vec<String> = nodes.iter().map(u32::to_string).collect();
     let home = home.join(",");
     if !enough {
