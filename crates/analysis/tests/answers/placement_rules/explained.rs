@@ -37,6 +37,44 @@ fn an_overcommitted_host_is_one_finding_before_its_victims() {
     clean(crowd(3, "0-7", 0.2, 0.0), "twelve vCPUs that want little");
 }
 
+#[test]
+fn of_an_overcommitted_host_nobody_shrinks_the_victims_of_a_weight_and_novas_go_elsewhere() {
+    let full = || {
+        let mut full = crowd(3, "0-7", 0.64, 0.3);
+        full.cpu_use.values_mut().for_each(|usage| *usage = CpuUse { busy: 0.96, idle: 0.04, ..CpuUse::default() });
+        full
+    };
+    let typed = |machine: Machine| {
+        let found = findings(machine).into_iter().find(|finding| finding.rule == "PLC-OVERCOMMIT").unwrap();
+        (found.fix.join("\n"), found.undo.join("\n"))
+    };
+    let weighed = |light: u64| {
+        let mut machine = full();
+        for (group, weight) in [("/machine.slice/free.slice", light), ("/machine.slice/gold.slice", 10_000)] {
+            machine.weights.insert(group.into(), fact(weight));
+        }
+        for thread in &mut machine.threads {
+            let is_gold = thread.vm.as_deref() == Some("vm2");
+            let (slice, wait) = if is_gold { ("gold", 0.01) } else { ("free", 0.6) };
+            thread.time_group = Some(format!("/machine.slice/{slice}.slice/{}.scope", thread.vm.as_deref().unwrap()));
+            thread.wait_share = Some(fact(wait));
+            thread.run_share = Some(fact(if is_gold { 0.98 } else { 0.38 }));
+        }
+        typed(machine).0
+    };
+    assert!(weighed(1).contains("after PLC-WEIGHT@/machine.slice/free.slice"), "{}", weighed(1));
+    assert!(!weighed(1).contains("setvcpus"), "{}", weighed(1));
+    assert!(weighed(10_000).contains("virsh setvcpus vm0 N"), "{}", weighed(10_000));
+    let mut novas = full();
+    for domain in &mut novas.domains {
+        domain.nova = Some(host::machine::Nova { server: format!("job-{}", domain.name), flavor: None });
+    }
+    let (fix, undo) = typed(novas);
+    assert!(fix.starts_with("openstack server migrate --live-migration job-vm0   # this or others of these"), "{fix}");
+    assert!(fix.contains("cpu_allocation_ratio") && !fix.contains("resize"), "{fix}");
+    assert!(undo.starts_with("openstack server migrate --live-migration --host HOST job-vm0"), "{undo}");
+}
+
 /// What the findings of a rule are the cause of.
 fn explained_by(rule: &str, mut machine: Machine) -> Vec<String> {
     refill(&mut machine);

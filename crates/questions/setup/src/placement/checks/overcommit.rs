@@ -7,11 +7,11 @@ use crate::placement::culprits::{Pool, Reporter, Verdict, cpus_named};
 use crate::placement::model::Model;
 use base::number::{counted, list, many, percent};
 use base::shell::quoted;
-use base::{About, Cost, CostKind, CpuSet, Evidence, Severity};
+use base::{About, Cost, CostKind, CpuSet, Evidence, Needs, Severity};
 use facts::rule::Hit;
 use facts::starvation::UNIT;
-use host::machine::{Role, Thread};
-use std::collections::BTreeMap;
+use host::machine::{Manager, Role, Thread};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// VMs that a title names.
 const MOST_NAMED: usize = 3;
@@ -122,12 +122,19 @@ fn overcommitted(model: &Model, pool: &Pool, victims: &[&Verdict]) -> Hit {
         ));
         hit.undo.push(format!("virsh schedinfo {vm} --live --config --set cpu_shares={own}"));
     }
-    // A VM that gets all it wants is not asked to do with less.
+    // A VM that gets all it wants is not asked to do with less; nor one that has little because a slice above it weighs little.
+    let lighter: BTreeSet<&str> = victims.iter().filter_map(|verdict| weights::lighter(model, verdict)).collect();
+    hit.fix.extend(lighter.iter().map(|group| format!("kvmscope check   # after PLC-WEIGHT@{group}: who waits then")));
     let starves = |vm: &str| {
         let of_it = |verdict: &&Verdict| model.machine.threads[verdict.victim].vm.as_deref() == Some(vm);
-        victims.is_empty() || victims.iter().copied().any(|verdict| of_it(&verdict))
+        victims.is_empty()
+            || victims.iter().copied().filter(of_it).any(|verdict| weights::lighter(model, verdict).is_none())
     };
-    for (vm, count) in vms.into_iter().filter(|(vm, count)| *count > 1 && !yields(vm) && starves(vm)) {
+    vms.retain(|vm, count| *count > 1 && !yields(vm) && starves(vm));
+    if moved_by_nova(model, &vms, wanted - cpus as f64, &mut hit) {
+        return hit;
+    }
+    for (vm, count) in vms {
         let vm = quoted(vm);
         hit.fix.push(format!("virsh setvcpus {vm} N --config   # fewer than {count}, from the next start"));
         hit.undo.push(format!("virsh setvcpus {vm} {count} --config"));
@@ -136,4 +143,30 @@ fn overcommitted(model: &Model, pool: &Pool, victims: &[&Verdict]) -> Hit {
         hit.fix.push("kvmscope check --goal density   # which VMs could go to another host".to_owned());
     }
     hit
+}
+
+/// Instances of Nova go to another host while they run, where fewer vCPUs would be another flavor and a restart for each of them.
+/// True if all are Nova's.
+fn moved_by_nova(model: &Model, vms: &BTreeMap<&str, usize>, over: f64, hit: &mut Hit) -> bool {
+    let domain = |vm: &str| model.machine.domains.iter().find(|domain| domain.name == vm);
+    let server = |vm: &str| match model.machine.manager_of(domain(vm)?) {
+        Manager::OpenStack { server, .. } => Some(server),
+        _ => None,
+    };
+    let servers: Option<Vec<String>> = vms.keys().map(|vm| server(vm)).collect();
+    let Some(first) = servers.as_ref().and_then(|servers| servers.first()).map(|first| quoted(first)) else {
+        return false;
+    };
+    hit.fix.push(format!(
+        "openstack server migrate --live-migration {first}   # this or others of these, until {over:.0} CPUs less are wanted here"
+    ));
+    hit.fix.push(
+        "grep cpu_allocation_ratio /etc/nova/nova.conf   # how many vCPUs nova puts on one CPU here: lower, so that no others come instead"
+            .to_owned(),
+    );
+    hit.undo.push(format!(
+        "openstack server migrate --live-migration --host HOST {first}   # HOST: this one, as openstack compute service list has it"
+    ));
+    hit.needs = Some(Needs::Nothing);
+    true
 }

@@ -50,6 +50,11 @@ fn parting<'a>(model: &'a Model, verdict: &Verdict) -> Option<Parting<'a>> {
     (other > own && other >= HEAVIER * own && other_each >= HEAVIER * own_each).then_some(parting)
 }
 
+/// The group of a victim by whose weight it gets little, as PLC-WEIGHT says.
+pub(super) fn lighter<'a>(model: &'a Model, verdict: &Verdict) -> Option<&'a str> {
+    parting(model, verdict).map(|[(own, _), _]| own)
+}
+
 /// The vCPU of another VM that ran most.
 fn busiest<'a>(model: &'a Model, victim: &Thread) -> Option<&'a Thread> {
     let others = model.machine.threads.iter().filter(|thread| thread.vm.is_some() && thread.vm != victim.vm);
