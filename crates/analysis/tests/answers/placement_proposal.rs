@@ -462,7 +462,7 @@ fn no_thread_of_the_kernel_is_moved_that_stays_on_its_cpu() {
     assert!(title.ends_with(": interrupts and softirqs ran on CPU 0"), "{title}");
     assert!(fix.contains("cat /proc/softirqs") && fix.contains("rps_cpus") && !fix.contains("taskset"), "{fix}");
     let (title, fix) = by("kworker/0:1", 0.0);
-    assert!(title.ends_with("another program, kworker/0:1 (30), ran on CPU 0"), "{title}");
+    assert!(title.ends_with("a worker of the kernel, kworker/0:1 (30), ran on CPU 0"), "{title}");
     assert!(!fix.contains("softirqs") && !fix.contains("taskset"), "{fix}");
     let (_, fix) = by("backup", 0.0);
     assert!(!fix.contains("softirqs") && fix.contains("args -p 30"), "{fix}");

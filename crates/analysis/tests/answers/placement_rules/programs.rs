@@ -46,6 +46,79 @@ fn what_has_no_other_place_gets_less_and_the_kernels_own_stays() {
 }
 
 #[test]
+fn within_a_group_nice_decides_and_is_set() {
+    let of = |group: &str, nice: i32| {
+        let mut full = beside("make");
+        full.threads.extend((1..8).map(|cpu| program("make", 70 + cpu, &cpu.to_string(), 0.97)));
+        full.threads.iter_mut().for_each(|thread| thread.time_group = Some("/user.slice/session-3.scope".into()));
+        for thread in &mut full.threads {
+            thread.nice = Some(if thread.vm.is_some() { nice } else { 0 });
+            if thread.vm.is_none() {
+                thread.time_group = Some(group.into());
+            }
+        }
+        first(full)
+    };
+    let found = of("/user.slice/session-3.scope", 10);
+    assert!(found.title.ends_with("; web has nice 10 beside 0 of make"), "{}", found.title);
+    assert_eq!(found.fix[0], "renice -n 0 -p 11 12 10 13");
+    assert_eq!(found.undo[0], "renice -n 10 -p 11 12 10 13");
+    for neighbour in [of("/user.slice/session-3.scope", 0), of("/user.slice/session-4.scope", 10)] {
+        assert!(!neighbour.fix.iter().any(|line| line.contains("renice")), "{:?}", neighbour.fix);
+    }
+}
+
+#[test]
+fn a_worker_that_any_cpu_may_get_leaves_by_its_mask() {
+    let of = |name: &str, mask: &str| {
+        let mut machine = beside(name);
+        machine.settings.insert("sys/devices/virtual/workqueue/cpumask".into(), super::quiet::fact(mask.to_owned()));
+        first(machine)
+    };
+    let found = of("kworker/u16:4+kcryptd", "ff");
+    assert!(found.title.contains("a worker of the kernel, kworker/u16:4+kcryptd (70), ran"), "{}", found.title);
+    assert!(found.fix[0].starts_with("echo fc > /sys/devices/virtual/workqueue/cpumask"), "{:?}", found.fix);
+    assert_eq!(
+        (found.fix.len(), &found.undo[..]),
+        (1, &["echo ff > /sys/devices/virtual/workqueue/cpumask".to_owned()][..])
+    );
+    for neighbour in [of("kworker/0:4", "ff"), of("pigz", "ff"), of("kworker/u16:4", "03")] {
+        assert!(!neighbour.fix[0].starts_with("echo fc"), "{:?}", neighbour.fix);
+    }
+}
+
+#[test]
+fn slow_cores_are_known_by_their_kind_and_a_group_that_has_no_others_is_its_owners_to_change() {
+    let of = |file: &str, slow: &str, fast: &str| {
+        let mut machine = used();
+        machine.topology.cpus.values_mut().for_each(|about| about.node = Some(0));
+        for thread in &mut machine.threads {
+            thread.affinity = Some(super::quiet::fact(set("0-3")));
+            thread.cgroup = Some("/system.slice/vm-cad.service".into());
+        }
+        machine.threads[0].run_share = Some(super::quiet::fact(0.95));
+        machine.domains[0].vcpu_pins.clear();
+        machine.domains[0].emulator_pins.clear();
+        let effective = Some(super::quiet::fact(set("0-3")));
+        let group = host::machine::Cgroup { effective: effective.clone(), cpus: effective, ..Default::default() };
+        machine.cgroups.insert("/system.slice/vm-cad.service".into(), group);
+        for cpu in 0..8 {
+            let path = format!("sys/devices/system/cpu/cpu{cpu}/{file}");
+            machine.settings.insert(path, super::quiet::fact(if cpu < 4 { slow } else { fast }.to_owned()));
+        }
+        refill(&mut machine);
+        findings(machine).into_iter().find(|finding| finding.rule == "PLC-HYBRID")
+    };
+    let found = of("cpu_capacity", "742", "1024").expect("PLC-HYBRID");
+    assert_eq!(found.title, "1 busy vCPU of web is bound to slow cores (CPUs 0-3), while CPUs 4-7 are idle");
+    assert_eq!(found.fix[1], "systemctl set-property --runtime vm-cad.service AllowedCPUs=4-7");
+    assert_eq!(found.undo, ["systemctl set-property --runtime vm-cad.service AllowedCPUs=0-3"]);
+    assert!(
+        of("cpu_capacity", "980", "1024").is_none() && of("cpufreq/cpuinfo_max_freq", "4600000", "5400000").is_none()
+    );
+}
+
+#[test]
 fn vcpus_on_slow_cores_of_a_hybrid_processor_are_told_while_fast_ones_idle() {
     let hybrid = |slow: &str, run: f64| {
         let mut machine = used();

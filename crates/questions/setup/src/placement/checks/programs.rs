@@ -5,7 +5,7 @@ use super::weights::{of_container, of_owner, of_systemd};
 use crate::placement::culprits::{Kind, Verdict, is_real_time};
 use crate::placement::model::Model;
 use base::shell::printable;
-use base::{Change, CpuSet, Setting};
+use base::{Change, CpuSet, Evidence, Setting};
 use facts::rule::Hit;
 use host::machine::{Role, Thread, parted};
 use walk::kernel_threads::is_bound;
@@ -65,6 +65,10 @@ pub(super) fn held(model: &Model, verdicts: &[&Verdict], hit: &mut Hit) {
         let position = |thread: &usize| std::ptr::eq(&raw const model.machine.threads[*thread], program);
         let beside =
             verdicts.iter().find(|verdict| verdict.winner().is_some_and(|rival| rival.threads.iter().any(position)));
+        let rival = beside.map(|verdict| &model.machine.threads[verdict.victim]);
+        if rival.is_some_and(|victim| nicer(model, victim, program, hit)) {
+            continue;
+        }
         let group = beside.and_then(|verdict| Some(parted(&model.machine.threads[verdict.victim], program)?[1]));
         // A weight says nothing of what a real-time policy puts before all others.
         let owners = group.filter(|_| !is_real_time(program)).and_then(|group| {
@@ -97,6 +101,39 @@ pub(super) fn held(model: &Model, verdicts: &[&Verdict], hit: &mut Hit) {
             hit.undo.extend(back);
         }
     }
+}
+
+/// Nice values so far apart give one twice the other's time or more: 1.25 a step (`sched_prio_to_weight`, Linux 6.12).
+const STEPS: i32 = 4;
+
+/// What makes a VM count for as much as a program of its own group that is less nice: within a group that decides, and no weight of
+/// groups does. Groups of the root may be those that the kernel makes for each session.
+fn nicer(model: &Model, victim: &Thread, program: &Thread, hit: &mut Hit) -> bool {
+    let group =
+        victim.time_group.as_deref().filter(|group| group.len() > 1 && program.time_group.as_deref() == Some(group));
+    let (Some(group), Some(own), Some(other), Some(vm)) = (group, victim.nice, program.nice, &victim.vm) else {
+        return false;
+    };
+    if is_real_time(victim) || is_real_time(program) || own < other + STEPS {
+        return false;
+    }
+    let name = printable(&program.name);
+    let said = format!("; {vm} has nice {own} beside {other} of {name}");
+    if !hit.title.contains(&said) {
+        hit.title.push_str(&said);
+        hit.evidence.push(Evidence::new(format!("both are in {group}, where nice decides"), "proc/PID/task/TID/stat"));
+    }
+    let (threads, to, was) = match own > 0 {
+        true => (model.machine.threads_of(vm).filter(|thread| thread.nice == Some(own)).collect(), other.max(0), own),
+        false => (vec![program], own, other),
+    };
+    let threads: Vec<String> = threads.iter().filter_map(|thread| Some(thread.tid?.to_string())).collect();
+    let line = |nice: i32| format!("renice -n {nice} -p {}", threads.join(" "));
+    if !hit.fix.contains(&line(to)) {
+        hit.fix.push(line(to));
+        hit.undo.push(line(was));
+    }
+    true
 }
 
 /// Whether a CPU is left for programs, or nobody told how the CPUs are used.

@@ -106,7 +106,7 @@ fn invalid(model: &Model) -> Vec<Hit> {
 }
 
 /// The group that sets a limit: the highest with the same CPUs, below the root.
-fn top_of<'a>(machine: &Machine, path: &'a str, limit: &CpuSet) -> &'a str {
+pub(super) fn top_of<'a>(machine: &Machine, path: &'a str, limit: &CpuSet) -> &'a str {
     let mut top = path;
     while let Some((above, _)) = top.rsplit_once('/').filter(|(above, _)| !above.is_empty())
         && effective(machine, above).is_some_and(|(set, _)| set == limit)
@@ -168,7 +168,7 @@ fn hit_of(model: &Model, path: &str, of: &Group<'_>, title: String) -> Hit {
 
 /// A set, and the way back: what is not set there comes from above. Version 1 has the set in each group below as well, and systemd
 /// leaves it alone (systemd.resource-control(5), AllowedCPUs: the unified hierarchy alone).
-fn set(model: &Model, path: &str, cpus: &CpuSet, now: &CpuSet, hit: &mut Hit) {
+pub(super) fn set(model: &Model, path: &str, cpus: &CpuSet, now: &CpuSet, hit: &mut Hit) {
     let machine = &model.machine;
     let group = machine.cgroups.get(path);
     let is_first = effective(machine, path).is_some_and(|(_, place)| place.starts_with(VERSION_ONE));

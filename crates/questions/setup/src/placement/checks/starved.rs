@@ -11,7 +11,7 @@ use base::number::{counted, list, many, percent};
 use base::{Cell, Cost, CostKind, CpuSet, Evidence, Severity};
 use facts::rule::Hit;
 use facts::starvation::UNIT;
-use host::machine::Thread;
+use host::machine::{Role, Thread};
 use std::collections::{BTreeMap, BTreeSet};
 use walk::kernel_threads::handles;
 
@@ -73,6 +73,9 @@ fn hit(model: &Model, subject: &str, verdicts: &[&Verdict]) -> Hit {
     if several {
         hit.explains = explained(model, verdicts);
     }
+    if masked(model, verdicts, &mut hit) {
+        return hit;
+    }
     let programs = programs::moved(model, verdicts);
     hit.changes = if programs.is_empty() { model.proposal.part(|_, of| of.vm == subject) } else { programs };
     // A move that costs more than it gives, or gives next to nothing of what they wait for, leaves those who take the CPU.
@@ -88,6 +91,36 @@ fn hit(model: &Model, subject: &str, verdicts: &[&Verdict]) -> Hit {
         move_kernel_work(model, verdicts, &mut hit);
     }
     hit
+}
+
+/// A worker that is tied to no CPU comes to any of its mask: a thread that makes room for it meets it again. Where such workers are all
+/// that the threads wait for, the mask loses the CPUs of vCPUs and polling threads, as long as others with room are left to it.
+fn masked(model: &Model, verdicts: &[&Verdict], hit: &mut Hit) -> bool {
+    let machine = &model.machine;
+    let Some((mask, now)) = machine.setting(WORKQUEUES).and_then(|mask| Some((mask, CpuSet::parse_mask(mask)?))) else {
+        return false;
+    };
+    let is_workers = |verdict: &&Verdict| {
+        let threads = verdict.winner().map_or(&[][..], |winner| &winner.threads[..]);
+        !threads.is_empty() && threads.iter().all(|position| is_unbound(&machine.threads[*position]))
+    };
+    let polling = machine.threads.iter().filter(|thread| thread.role == Role::Pmd);
+    let polling = polling.filter_map(|thread| Some(thread.affinity.as_ref()?.value.clone()));
+    let kept = polling.chain(machine.topology.isolated.clone());
+    let rest = kept.fold(now.without(&model.of_vcpus()), |rest, cpus| rest.without(&cpus));
+    let has_room = machine.cpu_use.is_empty() || rest.iter().any(|cpu| model.has_room(cpu));
+    if !verdicts.iter().all(is_workers) || rest.is_empty() || rest == now || !has_room {
+        return false;
+    }
+    hit.evidence.push(Evidence::new(format!("the kernel's workers may run on {}", cpus_named(&now)), WORKQUEUES));
+    hit.fix.push(format!("echo {} > /{WORKQUEUES}   # the kernel's workers off CPUs of vCPUs", rest.mask_like(mask)));
+    hit.undo.push(format!("echo {mask} > /{WORKQUEUES}"));
+    true
+}
+
+/// `kworker/u16:2`: u stands for unbound.
+fn is_unbound(thread: &Thread) -> bool {
+    thread.name.starts_with("kworker/u")
 }
 
 /// What keeps the kernel's own work off the victims' CPUs: workers that are tied to none, threads that handle interrupts.
@@ -112,9 +145,7 @@ fn move_kernel_work(model: &Model, verdicts: &[&Verdict], hit: &mut Hit) {
             }
         }
     }
-    // `kworker/u16:2`: u stands for unbound.
-    let is_unbound = |thread: &&&Thread| thread.name.starts_with("kworker/u");
-    let mask = model.machine.setting(WORKQUEUES).filter(|_| threads.iter().any(|thread| is_unbound(&thread)));
+    let mask = model.machine.setting(WORKQUEUES).filter(|_| threads.iter().any(|thread| is_unbound(thread)));
     if let Some((mask, now)) = mask.and_then(|mask| Some((mask, CpuSet::parse_mask(mask)?))) {
         // Nor where this finding sends threads, nor where nothing else may run.
         let taken = hit.changes.iter().filter_map(|change| CpuSet::parse(&change.to));

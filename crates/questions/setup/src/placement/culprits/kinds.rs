@@ -165,6 +165,7 @@ fn programs(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
     }
     let did = match &said[..] {
         [] => format!("other programs, each {SMALL}, ran"),
+        [one] if one.starts_with("kworker/") => format!("a worker of the kernel, {one}, ran"),
         [one] => format!("another program, {one}, ran"),
         [_, ..] => format!("other programs, {}, ran", list(&said)),
     };

@@ -30,6 +30,9 @@ use std::collections::BTreeMap;
 
 const MOST_SHOWN: usize = 4;
 
+/// Of a CPU so much that others take it is full of them: our own limit.
+const FULL: f64 = 0.9;
+
 /// CPUs missing that are closer than this are the same: what two digits show.
 const SAME_MISSING: f64 = 0.005;
 
@@ -166,6 +169,19 @@ impl Proposal {
             || self.is_refused(plan)
             || self.parts_threads(plan)
             || self.parts_nodes(plan)
+            || self.fills(plan)
+    }
+
+    /// Whether helpers that may run elsewhere would be bound to CPUs that others fill.
+    fn fills(&self, plan: &Plan) -> bool {
+        let full = |cpus: &CpuSet| {
+            let mut rooms = self.task.cpus.iter().filter(|room| cpus.contains(room.cpu));
+            !cpus.is_empty() && rooms.all(|room| room.taken >= FULL)
+        };
+        let mut helpers = self.task.units.iter().zip(&plan.places).filter(|(unit, _)| unit.kind == Kind::Helpers);
+        helpers.any(|(unit, place)| {
+            unit.now.as_ref().is_some_and(|now| place != now && place.is_within(now)) && full(place)
+        })
     }
 
     /// Whether more CPUs are missing than now.
@@ -266,6 +282,9 @@ impl Proposal {
             return format!(
                 "rejected: {gain:.0} points better than now, but vCPUs of one VM would be apart from its memory"
             );
+        }
+        if self.fills(plan) {
+            return format!("rejected: {gain:.0} points better than now, but helpers would go to a full CPU");
         }
         if self.is_refused(plan) {
             return format!("rejected: {gain:.0} points better than now, but threads would get less CPU time");
