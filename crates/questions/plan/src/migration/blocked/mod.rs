@@ -30,6 +30,8 @@ pub struct Guest {
     pub started: Started,
     /// libvirt started it: its command line names the guest as libvirt does, and virsh is there.
     pub is_libvirts: bool,
+    /// Its number, where Proxmox started it.
+    pub proxmox: Option<u32>,
     /// Drivers of this host's devices that were given to it, by their places on the PCI bus.
     pub drivers: BTreeMap<String, String>,
     /// Why QEMU itself says that it cannot be migrated.
@@ -51,7 +53,11 @@ impl Guest {
         let drivers = addresses.filter_map(|address| Some((address.clone(), driver(&address)?))).collect();
         let name = vm_named_in(&command.replace('\0', " ")).unwrap_or_else(|| "guest".to_owned());
         let is_libvirts = command.contains("guest=");
-        Self { name, place: place.to_owned(), started, is_libvirts, drivers, ..Self::default() }
+        let words: Vec<&str> = command.split('\0').collect();
+        let behind = |option: &str| words.iter().position(|word| *word == option).and_then(|at| words.get(at + 1));
+        // `qm start` has the sockets of all VMs in one folder (qemu-server, Proxmox VE 8.2).
+        let proxmox = behind("-id").filter(|_| command.contains("/qemu-server/")).and_then(|id| id.parse().ok());
+        Self { name, place: place.to_owned(), started, is_libvirts, proxmox, drivers, ..Self::default() }
     }
 
     /// Those that ran when a snapshot was taken.

@@ -83,6 +83,7 @@ fn unplug(guest: &Guest, id: &str) -> String {
 
 /// The same of this VM.
 fn named(command: String, guest: &Guest) -> String {
+    let command = guest.proxmox.map_or_else(|| command.clone(), |id| command.replace("VMID", &id.to_string()));
     command.replace("DOMAIN", &quoted(&guest.name))
 }
 
@@ -233,7 +234,17 @@ fn target(guest: &Guest) -> Option<Hit> {
             ),
             Obstacle::Disk(path) => needs(
                 path.clone(),
-                "stat -f -c %T PATH   # nfs, ceph, gfs2: shared; else virsh migrate --copy-storage-all DOMAIN DESTINATION",
+                match (guest.proxmox, guest.is_libvirts) {
+                    (Some(_), _) => {
+                        "stat -f -c %T PATH   # nfs, ceph, gfs2: shared; else qm migrate VMID TARGET --online --with-local-disks"
+                    }
+                    (None, true) => {
+                        "stat -f -c %T PATH   # nfs, ceph, gfs2: shared; else virsh migrate --copy-storage-all DOMAIN DESTINATION"
+                    }
+                    (None, false) => {
+                        "stat -f -c %T PATH   # nfs, ceph, gfs2: shared; else it is copied there first: drive-mirror to an NBD server"
+                    }
+                },
             ),
             _ => {}
         }

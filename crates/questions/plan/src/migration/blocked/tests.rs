@@ -51,6 +51,16 @@ fn what_the_target_must_have_is_one_list() {
     assert_eq!(rules(&found), ["MIG-POSTCOPY", "MIG-TARGET"]);
     assert_eq!((found[1].evidence.len(), found[1].fix.len()), (3, 3));
     assert!(found[0].fix[0].contains("vhost-postcopy-support=true") && !found[0].undo.is_empty());
+    let disk = |command: &str| {
+        let guest = Guest::of(&command.replace(' ', "\0"), "p", |_| None);
+        findings(&guest, Level::L0)[0].fix.concat()
+    };
+    let proxmox = "kvm -id 108 -name dms,debug-threads=on -chardev socket,id=qmp,path=/var/run/qemu-server/108.qmp -drive file=/a.img";
+    assert!(disk(proxmox).contains("else qm migrate 108 TARGET --online --with-local-disks"), "{}", disk(proxmox));
+    assert!(
+        disk("qemu-system-x86_64 -name guest=web -drive file=/a.img").contains("virsh migrate --copy-storage-all web")
+    );
+    assert!(!disk("qemu-system-x86_64 -name web -id 8 -drive file=/a.img").contains("virsh"));
 }
 
 #[test]
