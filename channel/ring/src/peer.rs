@@ -1,6 +1,7 @@
 //! Whether the peer lives: asked of the kernel, never guessed from the ring.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -21,9 +22,10 @@ impl Peer {
         Ok(Peer(file.map_err(|error| kernel("opening the peer's process")(error.into()))?))
     }
 
-    /// A socket over which nothing more is sent: it is read when it hangs up.
-    pub fn socket(file: OwnedFd) -> Peer {
-        Peer(file)
+    /// A socket over which nothing more is sent: it is read when it hangs up. A socket and nothing else, and never one that came as a
+    /// descriptor from the peer: a poll of what another program serves waits as long as that likes.
+    pub fn socket(socket: UnixStream) -> Peer {
+        Peer(socket.into())
     }
 
     /// Whether it has ended.

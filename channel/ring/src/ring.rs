@@ -86,7 +86,8 @@ impl Ring {
     }
 
     /// Ends the connection for both sides: they find another generation than theirs. Of a ring in one region only; who grants halves
-    /// makes new ones.
+    /// makes new ones. A peer that breaks the rules can write the old generation back, as it can every byte of that region: who must be
+    /// rid of one lets go of the ring and never connects it again.
     pub fn revoke(&self) {
         let word = self.producers.word(GENERATION_AT);
         let generation = self.header.generation.wrapping_add(1);
@@ -95,7 +96,11 @@ impl Ring {
     }
 
     /// Connects two new sides over the memory of a revoked ring, whose slots keep what was in them: it is of an older generation, and
-    /// ignored.
+    /// ignored. Whoever had the ring before can still read and write that memory as long as it is mapped there: for sides that are
+    /// trusted alike, others get a new ring.
+    ///
+    /// # Panics
+    /// If the ring is in halves, of which one can only be read here.
     pub fn renewed(&self) -> Result<Ring, Error> {
         let memory = self.producers.memory();
         for at in [HEAD_AT, TAIL_AT, CONSUMER_WANTS_AT, PRODUCER_WANTS_AT] {
