@@ -24,7 +24,7 @@ if (data) {
   readInlined(data).then(
     (read) => {
       at.replaceChildren();
-      mount(inlined(read), at, VIEWS);
+      mount(inlined(read, document.title.replace(/ - kvmscope$/, "")), at, VIEWS);
       document.documentElement.dataset.kvmscope = "mounted";
     },
     (error: Error) => {

@@ -54,8 +54,9 @@ impl Join {
         for (part, from) in joined.recording.parts.iter().zip(&joined.from) {
             // What a recorder may still be writing is copied: a link would change with it.
             let carry = if part.state == PartState::Complete { tree::link_or_copy } else { tree::copy };
-            carry(from, &draft.part(&part.path)?)
-                .map_err(|error| anyhow!("{} could not be copied: {error}", from.display()))?;
+            carry(from, &draft.part(&part.path)?).map_err(|error| {
+                anyhow!("{} could not be copied to {}: {error}", from.display(), destination.path.display())
+            })?;
         }
         let titles: Vec<String> = recordings.iter().map(Recording::title).collect();
         let tool = format!("kvmscope join {}: {}", env!("CARGO_PKG_VERSION"), titles.join(", "));

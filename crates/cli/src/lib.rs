@@ -41,6 +41,7 @@ mod staging;
 mod tree;
 mod undo;
 
+use base::shell::printable;
 #[cfg(all(feature = "labs", target_arch = "x86_64", target_os = "linux"))]
 use bench::Bench;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -99,7 +100,7 @@ enum Command {
 
 /// The program: its arguments are those of the process.
 pub fn main() -> ExitCode {
-    let outcome = match Program::parse_from(with_command(std::env::args_os().collect())).command {
+    let outcome = match parsed(with_command(std::env::args_os().collect())).command {
         Command::Report(report) => report.run(),
         Command::Cut(cut) => cut.run(),
         Command::Record(record) => record.run(),
@@ -128,6 +129,18 @@ pub fn main() -> ExitCode {
         Command::Man(manual) => manual.run(),
     };
     outcome.unwrap_or_else(Exit::from_error).into()
+}
+
+/// The command that is asked for, or the end with what is wrong. What clap repeats has no escapes any more, but C1 controls still.
+fn parsed(arguments: Vec<OsString>) -> Program {
+    Program::try_parse_from(arguments).unwrap_or_else(|error| {
+        let said = error.render().to_string();
+        if !said.contains(|character| matches!(character, '\u{80}'..='\u{9f}')) {
+            error.exit()
+        }
+        said.lines().for_each(|line| eprintln!("{}", printable(line)));
+        std::process::exit(error.exit_code())
+    })
 }
 
 /// The same arguments, behind `report` where the user named no command and something that is there: `kvmscope paste.txt`.

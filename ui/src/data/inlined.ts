@@ -73,11 +73,16 @@ export function selectChains(all: ChainInFull[], asked: ChainQuery): ChainPage {
 class InlinedRecording implements Recording {
   readonly id = ID;
   readonly inlined = true;
+  readonly title?: string;
   readonly report: Report;
   readonly timeline: Timeline | null;
   private readonly pyramid: Tile[];
 
-  constructor(private readonly data: Inlined) {
+  constructor(
+    private readonly data: Inlined,
+    title?: string,
+  ) {
+    if (title) this.title = title;
     this.report = data.report;
     this.timeline = data.timeline && data.timeline.lanes.length > 0 ? data.timeline : null;
     this.pyramid = (data.pyramid ?? []).map((level) => decodeTile(bytesOfBase64(level.tile).buffer));
@@ -170,8 +175,9 @@ class InlinedRecording implements Recording {
   }
 }
 
-export function inlined(data: Inlined): Source {
-  const recording = new InlinedRecording(data);
+/** `title`: that of the page, without the program's name. */
+export function inlined(data: Inlined, title?: string): Source {
+  const recording = new InlinedRecording(data, title);
   return {
     inlined: true,
     async recordings() {

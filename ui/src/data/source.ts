@@ -41,6 +41,8 @@ export interface Recording {
   readonly id: string;
   /** True where everything lies in the page. */
   readonly inlined: boolean;
+  /** What a saved page calls itself: a plan or a fleet has no path, and a comparison two. */
+  readonly title?: string;
   readonly report: Report;
   /** Null where the recording holds no vCPU to draw. */
   readonly timeline: Timeline | null;

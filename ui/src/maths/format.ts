@@ -178,7 +178,7 @@ export function runs(sequence: string[]): { name: string; count: number }[] {
 
 /** The last part of the recording's path: whoever made a report file does not send the names of their directories. */
 export function nameOf(open: Recording): string {
-  return open.report.recording.path.split("/").filter(Boolean).at(-1) ?? "recording";
+  return open.title ?? open.report.recording.path.split("/").filter(Boolean).at(-1) ?? "recording";
 }
 
 /** An emulator as people call it. */

@@ -204,7 +204,8 @@ function openTitle(open: Recording): string {
 function titleOf(open: Recording | null): string {
   const live = part("live");
   if (live) return `${live}, live - kvmscope`;
-  return open ? `${nameOf(open)}: ${openTitle(open)} - kvmscope` : "kvmscope";
+  const second = isCompared() && other.value ? ` and ${nameOf(other.value)}` : "";
+  return open ? `${nameOf(open)}${second}: ${openTitle(open)} - kvmscope` : "kvmscope";
 }
 
 function Tabs({ recording }: { recording: Recording }) {

@@ -23,6 +23,8 @@ const SMALL_SIZE = 11;
 /** Lines of a note that is longer than its place. */
 const LINE = 14;
 const PAD = 16;
+/** How much wider a note may be than was reckoned: words with an m are. */
+const SLACK = 6;
 
 /** Groups below each other; those of one quantity have one scale, of one length. */
 export function Spans({ groups }: { groups: SpanGroup[] }) {
@@ -72,7 +74,7 @@ export function placesOf(rows: Pick<SpanRow, "label" | "value" | "note">[], widt
   // Of the note with most capitals, such as names of rules.
   const letter = Math.max(1, ...rows.map(({ note }) => wideOf(note, SMALL_SIZE) / Math.max(1, note.length)));
   const notes = Math.min(width >= PICTURE ? NOTES : NOTES * 0.7, longest);
-  const long = width - at - (notes > 0 ? notes + PAD : PAD);
+  const long = width - at - (notes > 0 ? notes + SLACK + PAD : PAD);
   return long >= SHORTEST
     ? { narrow: false, at, long, letters: Math.floor(notes / letter) }
     : { narrow: true, at: 4, long: width - 12, letters: 0 };

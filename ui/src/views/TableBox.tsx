@@ -119,7 +119,7 @@ export function Filter({ example }: { example?: string }) {
     <input
       type="search"
       value={part("q") ?? ""}
-      placeholder={example ? `Filter: ${example}` : "Filter rows"}
+      placeholder={example ? `Filter rows, such as ${example}` : "Filter rows"}
       aria-label="Filter rows"
       onInput={(event) => go({ q: event.currentTarget.value })}
     />

@@ -73,6 +73,8 @@ fn another_level_is_a_witness_if_it_is_asked_for() {
         let (asked, alone) = (case(&path, None, Some(Level::At(1))), case(&path, Some(Level::At(1)), None));
         let (of_asked, of_guest) = (Counted::of(&asked), Counted::of(&alone));
         assert_eq!(of_asked.exits, of_guest.exits, "{name}");
+        let vcpus = |case: &Case| case.stacks().iter().map(|sums| (sums.vm.clone(), sums.vcpu)).collect::<Vec<_>>();
+        assert!(!vcpus(&asked).is_empty() && vcpus(&asked) == vcpus(&alone), "{name}: {:?}", vcpus(&asked));
         let (flow, _) = sections(&asked);
         let levels = flow.figures.iter().find(|figure| figure.id.starts_with("levels-")).unwrap();
         assert!(levels.caption.contains("as L1 saw it"), "{name}: {}", levels.caption);

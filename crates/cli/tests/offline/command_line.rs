@@ -31,6 +31,11 @@ fn utf8(path: &Path) -> &str {
 }
 
 #[test]
+fn what_a_terminal_would_obey_is_not_repeated() {
+    fails(&["plan", "migration", "\u{9b}2J"], 2, &["\\u{9b}2J"]);
+}
+
+#[test]
 fn every_command_explains_itself_with_an_example() {
     for command in ["report", "cut", "snapshot", "join", "completions"] {
         let (code, stdout, stderr) = run(&[command, "--help"]);

@@ -25,16 +25,20 @@ use walk::thread::{Exit, Thread};
 const MOST_WAITING: usize = 1 << 16;
 
 /// The ledger, and the sums of every vCPU of the machines that it was recorded on, in its order. What guests' own traces tell is
-/// that time once more, so they are left out.
+/// that time once more, so they are left out; where a level is asked for as the witness, all others are.
 pub(crate) fn build(input: &Input, given: &Given, progress: &mut dyn FnMut(u64, u64)) -> (Ledger, Vec<VcpuStacks>) {
     let extra = || Extra { stacks: Some(Stacks::default()), ..Extra::default() };
     let (ledger, extras) = build_with(input, given, extra, progress);
-    let stacks = of_parts(&ledger, extras.into_iter().filter_map(|extra| extra.stacks));
+    let stacks = of_parts(&ledger, given, extras.into_iter().filter_map(|extra| extra.stacks));
     (ledger, stacks)
 }
 
-pub(crate) fn of_parts(ledger: &Ledger, all: impl Iterator<Item = Stacks>) -> Vec<VcpuStacks> {
-    let parts = ledger.flow.parts.iter().zip(all).filter(|(part, _)| part.twin_of.is_none() && part.aligned.is_none());
+pub(crate) fn of_parts(ledger: &Ledger, given: &Given, all: impl Iterator<Item = Stacks>) -> Vec<VcpuStacks> {
+    let counts = |part: &PartFlow| match given.narrow.witness {
+        Some(level) => part.level == level,
+        None => part.aligned.is_none(),
+    };
+    let parts = ledger.flow.parts.iter().zip(all).filter(|(part, _)| part.twin_of.is_none() && counts(part));
     parts.flat_map(|(part, stacks)| stacks.of_part(part)).collect()
 }
 

@@ -167,7 +167,7 @@ pub fn build(
 ) -> (Ledger, Vec<Vec<Window>>, Vec<VcpuStacks>) {
     let extra = || Extra { sliced: Some(Sliced::default()), stacks: Some(Stacks::default()), ranking: None };
     let (ledger, mut extras) = build_with(input, given, extra, progress);
-    let stacks = stacks::of_parts(&ledger, extras.iter_mut().filter_map(|extra| extra.stacks.take()));
+    let stacks = stacks::of_parts(&ledger, given, extras.iter_mut().filter_map(|extra| extra.stacks.take()));
     let sliced = extras.into_iter().filter_map(|extra| extra.sliced);
     let windows = sliced.zip(&ledger.flow.parts).map(|(sliced, part)| sliced.windows(count, part)).collect();
     (ledger, windows, stacks)

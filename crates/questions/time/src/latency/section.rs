@@ -82,7 +82,7 @@ fn about(case: &Case, given: &Given, has_vcpus: bool) -> Vec<String> {
 }
 
 /// `, 148.0 ms of it before a guest ran or after it ended`.
-pub(super) fn outside(measured: &[Measured<'_>]) -> String {
+fn outside(measured: &[Measured<'_>]) -> String {
     match measured.iter().map(|one| one.losses.outside_ns).sum::<u64>() {
         0 => String::new(),
         ns => format!(", {} of it before a guest ran or after it ended", duration(ns as f64)),

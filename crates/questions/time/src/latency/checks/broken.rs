@@ -8,10 +8,11 @@ use base::{About, Change, Cost, CostKind, Evidence, Severity, Span};
 use facts::Case;
 use facts::apart::{affinity, apart, ends_by_itself, interrupt_leaves};
 use facts::budget::{Alone, Verdict, exact};
-use facts::ledger::model::PartFlow;
+use facts::ledger::model::{PartFlow, Vcpu};
 use facts::losses::LostIn;
 use facts::rule::Hit;
 use host::machine::Machine;
+use walk::state::State;
 
 /// Causes, and other vCPUs, that a finding lists; tables have the others.
 const MOST_LISTED: usize = 5;
@@ -33,7 +34,7 @@ fn hit(verdicts: &Verdicts<'_>) -> Hit {
     let of_trace = worst.whose.place.map(|(part, vcpu)| (&verdicts.case.ledger().parts[part], vcpu));
     if let Some((part, vcpu)) = of_trace {
         hit.level = Some(part.level);
-        culprits(verdicts, part, part.vcpus[vcpu].tid, &mut hit);
+        culprits(verdicts, part, &part.vcpus[vcpu], &mut hit);
     }
     let others = verdicts.all.iter().skip(1).filter(|judged| judged.judgement.verdict == Verdict::Fail);
     hit.evidence.extend(others.take(MOST_LISTED).filter_map(|judged| {
@@ -67,13 +68,14 @@ fn moment(verdicts: &Verdicts<'_>) -> Evidence {
 }
 
 /// Who took the time in the worst moment, and what keeps them from doing so again.
-fn culprits(verdicts: &Verdicts<'_>, part: &PartFlow, own: i32, hit: &mut Hit) {
+fn culprits(verdicts: &Verdicts<'_>, part: &PartFlow, vcpu: &Vcpu, hit: &mut Hit) {
+    let own = vcpu.tid;
     if let Some(quota) = part.quotas.get(&own) {
         let throttled = percent(quota.throttled.share());
         let what = format!(
-            "the CPU quota of {} throttled the vCPU in {throttled} of periods, up to {} of what it lost: raise it first",
+            "the CPU quota of {} throttled the vCPU in {throttled} of periods, up to {} of what it waited: raise it first",
             quota.group,
-            duration(quota.throttled.ns as f64)
+            duration(quota.throttled.ns.min(vcpu.sums.guests_ns(State::Preempted)) as f64)
         );
         hit.evidence.push(Evidence::new(what, "cpu.stat, two snapshots"));
     }

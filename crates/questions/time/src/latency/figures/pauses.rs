@@ -1,7 +1,6 @@
 //! How often was a vCPU away for how long, without a break, and why?
 
 use super::super::measure::Measured;
-use super::super::section::outside;
 use super::{goals, kind, whom};
 use base::Figure;
 use base::figure::{Axis, Bin, Drawing, Edge, Histogram};
@@ -102,10 +101,13 @@ pub(super) fn figure(measured: &[Measured<'_>], case: &Case) -> Option<Figure> {
         duration(longest_ns as f64),
         over.collect::<String>()
     );
-    let unknown_ns: u64 = measured.iter().map(Measured::unknown_ns).sum();
-    if unknown_ns > 0 {
-        let outside = outside(measured);
-        caption.push_str(&format!(" Not counted: {} of unknown time{outside}.", duration(unknown_ns as f64)));
+    let outside_ns: u64 = measured.iter().map(|one| one.losses.outside_ns).sum();
+    let unknown_ns = measured.iter().map(Measured::unknown_ns).sum::<u64>().saturating_sub(outside_ns);
+    let not_counted = [(outside_ns, "before a guest ran or after it ended"), (unknown_ns, "of unknown time")];
+    let not_counted = not_counted.into_iter().filter(|(ns, _)| *ns > 0);
+    let not_counted: Vec<String> = not_counted.map(|(ns, which)| format!("{} {which}", duration(ns as f64))).collect();
+    if !not_counted.is_empty() {
+        caption.push_str(&format!(" Not counted: {}.", base::number::list(&not_counted)));
     }
     let taken = |state: LostIn| {
         let culprits = measured.iter().flat_map(|one| &one.culprits).filter(move |(named, _)| named.state == state);

@@ -67,7 +67,11 @@ fn caption(migrations: &[Migration], splits: &Splits) -> String {
         format!("{dark} by {}", measured_by(name))
     });
     let missing = 5 - by.len();
-    let missing = if missing > 0 { format!(" ({missing} more ways to tell have no data)") } else { String::new() };
+    let missing = match missing {
+        0 => String::new(),
+        1 => " (one other definition has no data)".to_owned(),
+        _ => format!(" ({missing} other definitions have no data)"),
+    };
     let mut caption = format!("Downtime {}{missing}.", list(&told.collect::<Vec<_>>()));
     let parted = (0..migrations.len()).any(|run| (0..2).any(|side| splits.whole(run, side).is_some()));
     if parted {
@@ -131,7 +135,7 @@ fn definition(Defined { name, said, began_ns }: Defined, migration: &Migration, 
         hue: String::new(),
     });
     SpanRow {
-        label: name.into(),
+        label: measured_by(name).into(),
         value: value_ns.map_or("-".into(), |ns| duration(ns as f64)),
         note,
         stretches: stretch.into_iter().collect(),
