@@ -25,7 +25,7 @@ export const migration = [
         await figure.locator(".keys li").allTextContents(),
         keys.map(({ what }) => what),
       );
-      assert.deepEqual(spans[0].rows.find(({ label }) => label === "net").stretches, []);
+      assert.deepEqual(spans[0].rows.find(({ label }) => label === "the network").stretches, []);
       await figure.getByText("no packets were sent", { exact: true }).waitFor();
       await clean(page, base, `r=${TRACED}&view=sections`);
     },
