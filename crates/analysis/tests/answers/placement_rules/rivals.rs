@@ -18,6 +18,17 @@ fn of_rule(machine: Machine, rule: &str) -> Vec<Finding> {
 }
 
 #[test]
+fn who_took_less_than_was_waited_is_not_enough() {
+    let mut machine = used();
+    waits(&mut machine);
+    machine.threads.push(program("pigz", 70, "0", 0.3));
+    let answer = answer(machine);
+    let rows = answer.table("rivals").unwrap().rows();
+    let said: Vec<&str> = rows.filter_map(|row| row.text("speaks_for")).collect();
+    assert!(said.iter().any(|said| said.ends_with("which explains most of a wait of 45.0 %")), "{said:?}");
+}
+
+#[test]
 fn every_rival_has_a_row_with_what_speaks_for_and_against_it() {
     let mut machine = used();
     waits(&mut machine);

@@ -122,7 +122,8 @@ impl Verdict {
     /// What speaks for a rival of this thread, as far as anything does.
     pub(crate) fn speaks_for(&self, rival: &Rival) -> Option<String> {
         let explains = if self.explains(rival) && !rival.kind.is_whole() {
-            format!(": enough to explain a wait of {}", percent(self.waited))
+            let how = if rival.took < self.waited { "which explains most of" } else { "enough to explain" };
+            format!(": {how} a wait of {}", percent(self.waited))
         } else {
             String::new()
         };
