@@ -9,8 +9,8 @@ const reasons = (table) => {
     .map((row) => `${row[at("reason")]} ${row[at("count")].toLocaleString("en-US")}`);
 };
 
-async function drag(page, from, to) {
-  const box = await page.locator(".strip canvas").boundingBox();
+async function drag(page, from, to, over = ".strip canvas") {
+  const box = await page.locator(over).boundingBox();
   const y = box.y + box.height / 2;
   await page.mouse.move(box.x + from * box.width, y);
   await page.mouse.down();
@@ -45,6 +45,21 @@ export const span = [
       await page.getByRole("button", { name: "clear" }).click();
       assert.equal(await param(page, "t0"), null);
       assert.deepEqual(await page.locator("td b").allTextContents(), before);
+    },
+  ],
+  [
+    "a time dragged over the heat map of chains narrows to it, and a click opens a chain",
+    async ({ page, base }) => {
+      await open(page, base, `r=${LINUX}&view=costs`);
+      await page.locator(".heat canvas").scrollIntoViewIfNeeded();
+      const { t0_ns, t1_ns } = await ask(base, LINUX, "aggregates");
+      await drag(page, 0.25, 0.5, ".heat canvas");
+      const [t0, t1] = [Number(await param(page, "t0")), Number(await param(page, "t1"))];
+      const near = (ns, share) => Math.abs((ns - t0_ns) / (t1_ns - t0_ns) - share) < 0.01;
+      assert.ok(near(t0, 0.25) && near(t1, 0.5), `${t0} to ${t1} of ${t0_ns} to ${t1_ns}`);
+      await page.getByText(`between`).first().waitFor();
+      await page.locator(".heat canvas").click();
+      await page.waitForFunction(() => location.hash.includes("view=chains"));
     },
   ],
   [

@@ -14,7 +14,8 @@ pub fn brought(room: &Room, bytes: &[u8]) {
     assert!(told.rest.len() + told.commands.len() <= lines, "no line is told twice");
     assert!(in_pieces <= 2 * lines, "what a switch prints tells of the machine too");
     let scratch = tempfile::tempdir_in(room.path()).expect("a directory to write to");
-    if let Ok(Some(brought)) = intake::open(&path, &path, scratch.path()) {
+    let parted = intake::parted(&path).ok().flatten();
+    if let Some(Ok(brought)) = parted.map(|split| intake::open(split, &path, &path, scratch.path())) {
         brought.recordings.into_iter().for_each(room::answer);
     }
 }

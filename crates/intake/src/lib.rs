@@ -22,5 +22,5 @@ mod wrapped;
 
 pub use guest::Guest;
 pub use normal::{Line, Normal};
-pub use recordings::{Brought, open, told};
+pub use recordings::{Brought, open, parted, told};
 pub use split::{Kind, Piece, Split, split};

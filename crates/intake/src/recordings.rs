@@ -41,19 +41,27 @@ pub fn told(path: &Path) -> io::Result<Option<Split>> {
     Ok((bytes.len() as u64 <= MOST_BYTES).then(|| split(Normal::of(&bytes))))
 }
 
-/// Reads a file as what people paste, and writes its pieces below `scratch`, which is private and empty; `name` is what the user calls
-/// it. `None` where the file is to be opened where it lies: it is no text, or one piece as it stands, or nothing in it is known.
+/// The pieces of a file that people paste. `None` where it is to be opened where it lies: it is no text, or one piece as it stands, or
+/// nothing in it is known.
 ///
 /// # Errors
-/// If the operating system refuses to read the file or to write a piece.
-pub fn open(path: &Path, name: &Path, scratch: &Path) -> io::Result<Option<Brought>> {
+/// If the operating system refuses to read the file.
+pub fn parted(path: &Path) -> io::Result<Option<Split>> {
     let Some(split) = told(path)? else { return Ok(None) };
     let is_whole = !split.changed && split.pieces.len() == 1 && split.rest.is_empty() && split.commands.is_empty();
     if split.pieces.is_empty() || is_whole && split.guest.is_none() && opens_as(path, part_kind(split.pieces[0].kind)) {
         return Ok(None);
     }
+    Ok(Some(split))
+}
+
+/// Writes the pieces of `path` below `scratch`, which is private and empty, and opens them; `name` is what the user calls the file.
+///
+/// # Errors
+/// If the operating system refuses to write a piece.
+pub fn open(split: Split, path: &Path, name: &Path, scratch: &Path) -> io::Result<Brought> {
     let recordings = made(&split, path, name, scratch)?;
-    Ok(Some(Brought { recordings, split }))
+    Ok(Brought { recordings, split })
 }
 
 /// Whether a bare file is taken for a part of that kind.

@@ -16,6 +16,7 @@ import { go, notice, show, theme } from "../state/store";
 import { Empty, Figure } from "./Figure";
 import { limitsOf, SeenBy, seenBy } from "./SeenBy";
 import { useAnswer } from "./useAnswer";
+import { shareAlong, useBrush } from "./useBrush";
 import { usePrinted } from "./usePrinted";
 import { useReport, useWindow } from "./useReport";
 import { useWidth } from "./useSize";
@@ -124,19 +125,23 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
   };
   useEffect(draw);
   usePrinted(draw);
-  const pick = async (event: MouseEvent) => {
+  const pick = async (event: PointerEvent) => {
     const rect = canvas.current!.getBoundingClientRect();
-    const at = timeAt(sums, ((event.clientX - rect.left) / rect.width) * columns);
+    const at = timeAt(sums, shareAlong(event) * columns);
     const size = costAt(heat, (1 - (event.clientY - rect.top) / rect.height) * rows);
     const found = nearest(sums, await around(recording, sums, at), at, size);
     if (found === null) notice.value = "There is no chain at this place.";
     else go({ view: "chains", chain: found.id }, true);
   };
+  const { drag, handlers } = useBrush({
+    span: ({ from, to }) => show({ t0: timeAt(sums, from * columns), t1: timeAt(sums, to * columns) }),
+    click: (event) => void pick(event),
+  });
   const held = recording.chainsHeld;
   const click =
     held === null
-      ? "Click to open the nearest chain."
-      : `Click to open the nearest of the ${counted(held, "chain")} that this file contains in full.`;
+      ? "Click to open the nearest chain, drag to narrow all views to a time."
+      : `Click to open the nearest of the ${counted(held, "chain")} that this file contains in full, drag to narrow all views to a time.`;
   const aside = [
     sums.disturbed > 0
       ? `Not drawn: ${counted(sums.disturbed, "disturbed chain")}, in which L1 halted or L2 moved to another vCPU; such a cost is not that of one exit.`
@@ -213,10 +218,20 @@ function Heat({ sums, recording, note }: { sums: Aggregates; recording: Recordin
         <canvas
           ref={canvas}
           style={{ height: `${height}px` }}
-          onClick={(event) => void pick(event)}
+          {...handlers}
           role="img"
           aria-label="Heat map of chain costs over time"
         />
+        {drag && (
+          <i
+            class="brush"
+            style={{
+              left: `${LEFT + drag.from * width}px`,
+              width: `${(drag.to - drag.from) * width}px`,
+              height: `${height}px`,
+            }}
+          />
+        )}
         <p class="heat-axis" style={{ height: `${AXIS}px` }}>
           {times.at.map((ns) => (
             <span key={ns} class={anchorOf(alongOf(ns), width)} style={{ left: `${alongOf(ns)}px` }}>

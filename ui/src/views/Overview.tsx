@@ -1,5 +1,5 @@
 /** The whole recording as a strip above every view: what is chosen on it, all views that know time show. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { meanOf } from "../data/lanes";
 import type { Recording } from "../data/source";
 
@@ -11,10 +11,10 @@ import { duration, instant } from "../maths/format";
 import type { Window } from "../maths/window";
 import { show, shown, theme, whole, zoomed } from "../state/store";
 import { useAnswer } from "./useAnswer";
+import { shareAlong, useBrush } from "./useBrush";
 
 const PIXELS = 1024;
 const HEIGHT = 26;
-const CLICK_PIXELS = 4;
 
 export function Overview({ recording, fixed }: { recording: Recording; fixed: boolean }) {
   return (
@@ -60,7 +60,6 @@ function spanOf({ t0, t1 }: Window): string {
 
 function Strip({ recording }: { recording: Recording }) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [drag, setDrag] = useState<{ from: number; to: number } | null>(null);
   const { t0, t1 } = whole.value;
   const lanes = mainLanes(recording.timeline);
   const of = vcpuLanes(recording.timeline).length > 0 ? "vCPUs" : "CPUs";
@@ -84,24 +83,18 @@ function Strip({ recording }: { recording: Recording }) {
     );
     context.putImageData(image, 0, 0);
   }, [tile, theme.value, t0, t1]);
-  const share = (event: PointerEvent) => {
-    const box = canvas.current!.getBoundingClientRect();
-    return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
-  };
   const at = (part: number) => t0 + part * (t1 - t0);
-  const drop = (event: PointerEvent) => {
-    if (!drag) return;
-    const to = share(event);
-    const wide = Math.abs(to - drag.from) * canvas.current!.clientWidth;
-    if (wide >= CLICK_PIXELS) show({ t0: at(Math.min(drag.from, to)), t1: at(Math.max(drag.from, to)) });
-    else if (zoomed.value) {
+  const { drag, handlers } = useBrush({
+    span: ({ from, to }) => show({ t0: at(from), t1: at(to) }),
+    click: (event) => {
+      if (!zoomed.value) return;
       const half = (shown.value.t1 - shown.value.t0) / 2;
-      show({ t0: at(to) - half, t1: at(to) + half });
-    }
-    setDrag(null);
-  };
-  const left = drag ? Math.min(drag.from, drag.to) : (shown.value.t0 - t0) / (t1 - t0);
-  const right = drag ? Math.max(drag.from, drag.to) : (shown.value.t1 - t0) / (t1 - t0);
+      const to = at(shareAlong(event));
+      show({ t0: to - half, t1: to + half });
+    },
+  });
+  const left = drag?.from ?? (shown.value.t0 - t0) / (t1 - t0);
+  const right = drag?.to ?? (shown.value.t1 - t0) / (t1 - t0);
   return (
     <div class="strip">
       <canvas
@@ -110,13 +103,7 @@ function Strip({ recording }: { recording: Recording }) {
         height={HEIGHT}
         role="img"
         aria-label={`The whole recording, ${duration(t1 - t0)}, all ${of} together. W and S zoom, A and D move, 0 shows all.`}
-        onPointerDown={(event) => {
-          canvas.current!.setPointerCapture(event.pointerId);
-          setDrag({ from: share(event), to: share(event) });
-        }}
-        onPointerMove={(event) => drag && setDrag({ from: drag.from, to: share(event) })}
-        onPointerUp={drop}
-        onPointerCancel={() => setDrag(null)}
+        {...handlers}
       />
       <i class="shade" style={{ left: 0, width: `${100 * left}%` }} />
       <i class="shade" style={{ right: 0, width: `${100 * (1 - right)}%` }} />

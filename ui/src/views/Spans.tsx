@@ -1,6 +1,6 @@
 /** Stretches along an axis, a row each, and what they mean. */
 import { useRef } from "preact/hooks";
-import type { Key, SpanGroup, SpanRow } from "../data/types";
+import type { Key, Shape, SpanGroup, SpanRow } from "../data/types";
 import { wrapped } from "../draw/frame";
 import { hueOf } from "../draw/tokens";
 import { squeezed, wideOf } from "../draw/words";
@@ -147,7 +147,7 @@ function Group({
             </rect>
           ))}
           {it.signs.map(({ at, what, shape }) => (
-            <Sign key={what} shape={shape} x={x(at)} y={above + 10} ink="var(--ink)" />
+            <Sign key={what} shape={shape} x={x(at)} y={above + 10} ink={inkOf(shape)} />
           ))}
           {notes[i]!.map((line, n) => (
             <text class="faint" key={n} x={AT + LONG + PAD} y={14 + n * LINE} font-size={SMALL_SIZE}>
@@ -174,7 +174,7 @@ export function Keys({ keys }: { keys: Key[] }) {
       {keys.map(({ what, hue, shape }) => (
         <LegendEntry key={what} text={what}>
           {shape ? (
-            <Sign shape={shape} x={12} y={6} ink="var(--ink)" />
+            <Sign shape={shape} x={12} y={6} ink={inkOf(shape)} />
           ) : (
             <rect width="24" height="12" {...look(hue!)} />
           )}
@@ -193,3 +193,6 @@ function fitting(label: string, value: string, wide: number): string {
 function look(hue: string) {
   return { fill: hue ? hueOf(hue) : "var(--line)", stroke: "var(--soft)", "stroke-width": 0.5 };
 }
+
+/** What others published stands behind what is ours. */
+const inkOf = (shape: Shape) => (shape === "published" ? "var(--soft)" : "var(--ink)");

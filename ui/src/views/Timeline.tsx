@@ -235,18 +235,6 @@ function Lanes({
             {/* Before the names, so that no pin stands between the keyboard and the lanes. */}
             <div class="lane-canvas" ref={column}>
               <canvas ref={canvas} style={{ height: `${height}px` }} />
-              {seen.lanes.map((lane) =>
-                lane.steps?.map((step, i) => {
-                  const y = lane.top - top + (i * lane.height) / lane.steps!.length;
-                  return (
-                    y > AXIS_HEIGHT - 6 && (
-                      <span class="step" key={`${lane.id}${step}`} style={{ top: `${y}px` }}>
-                        {step}
-                      </span>
-                    )
-                  );
-                }),
-              )}
               <Over
                 recording={recording}
                 scene={scene}

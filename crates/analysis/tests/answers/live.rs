@@ -131,6 +131,34 @@ fn breaches(input: &Input, (part, length_ns): (&PartFlow, u64), pieces: u64, goa
     (0..pieces).filter_map(|piece| judge.look(trace, span(piece), 0, &input.parts[0].processes)).collect()
 }
 
+/// KVM tells nothing of a guest that neither enters nor leaves: its thread's name is all that says that a vCPU waits.
+#[test]
+fn a_vcpu_of_which_kvm_told_nothing_breaks_a_goal_by_its_name() {
+    let switch = |from: &str, tid: u32, state: &str, at: &str, to: &str, next: u32| {
+        format!(
+            "{from}-{tid} [000] d..2. {at}: sched_switch: prev_comm={from} prev_pid={tid} prev_prio=120 prev_state={state} ==> next_comm={to} next_pid={next} next_prio=120\n"
+        )
+    };
+    let told = |vcpu: &str| {
+        let text = [
+            switch("<idle>", 0, "R", "10.000000", vcpu, 98),
+            switch(vcpu, 98, "R", "10.010000", "hog", 7),
+            switch("hog", 7, "R", "10.040000", vcpu, 98),
+            switch(vcpu, 98, "S", "10.050000", "<idle>", 0),
+        ];
+        let file = tempfile::Builder::new().suffix(".txt").tempfile().unwrap();
+        std::fs::write(file.path(), text.concat()).unwrap();
+        let input = kvmscope_analysis::open(Recording::open(file.path()).unwrap()).unwrap();
+        let part = whole(&input);
+        let goal = "metric = \"preempt_period\"\nstat = \"max\"\nop = \"<=\"\nlimit = \"1ms\"\n";
+        breaches(&input, (&part, part.span.length_ns()), 1, goal)
+    };
+    let broken = told("CPU 3/KVM");
+    assert_eq!((broken[0].vcpu, broken[0].loss_ns, broken[0].causes[0].1), (3, 30_000_000, 30_000_000), "{broken:?}");
+    assert!(broken[0].causes[0].0.contains("hog"), "{broken:?}");
+    assert_eq!(told("worker"), []);
+}
+
 #[test]
 fn a_goal_is_broken_live_where_the_whole_recording_breaks_it() {
     for (name, culprit) in [("nested-vmx-shadow-off-hog", Some("busybox")), ("nested-svm-toy", None)] {

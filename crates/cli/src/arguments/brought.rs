@@ -46,7 +46,6 @@ pub(crate) fn brought(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyh
 /// Which lines of what `path` names go to which reader, a sentence each: for whoever wonders why an answer lacks something.
 pub(crate) fn reading(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Vec<String>> {
     let place = stdin.path(path)?;
-    let scratch = interrupt.temporary("kvmscope-pieces-")?;
     let is_file = place.is_file() && archive::format_of(&place).is_none();
     let name = path.display();
     let split = match is_file {
@@ -54,7 +53,6 @@ pub(crate) fn reading(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyh
         false => None,
     };
     let Some(split) = split else {
-        drop(scratch);
         let recordings = brought(&place, stdin, interrupt)?;
         let parts = recordings.iter().flat_map(|recording| recording.parts.iter().map(move |part| (recording, part)));
         return Ok(parts
@@ -117,9 +115,10 @@ fn of_path(path: &Path, name: &Path, stdin: &Stdin, interrupt: &Interrupt) -> an
 fn of_file(path: &Path, name: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyhow::Result<Vec<Recording>> {
     // What is not there, or is none, has its own words.
     let whole = Recording::open(path)?;
-    let scratch = interrupt.temporary("kvmscope-pieces-")?;
-    let brought = intake::open(path, name, scratch.path()).map_err(|error| anyhow!("{}: {error}", name.display()))?;
-    if let Some(brought) = brought {
+    let of_name = |error| anyhow!("{}: {error}", name.display());
+    if let Some(split) = intake::parted(path).map_err(of_name)? {
+        let scratch = interrupt.temporary("kvmscope-pieces-")?;
+        let brought = intake::open(split, path, name, scratch.path()).map_err(of_name)?;
         stdin.keep(scratch);
         return Ok(brought.recordings);
     }

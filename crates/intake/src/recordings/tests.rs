@@ -8,7 +8,7 @@ fn brought(bytes: &[u8]) -> Option<Vec<(Vec<String>, usize)>> {
     fs::write(&path, bytes).unwrap();
     let scratch = directory.path().join("scratch");
     fs::create_dir(&scratch).unwrap();
-    let brought = open(&path, Path::new("in/paste.txt"), &scratch).unwrap()?;
+    let brought = open(parted(&path).unwrap()?, &path, Path::new("in/paste.txt"), &scratch).unwrap();
     let of = |recording: &Recording| {
         let names = recording.shown.iter().map(|shown| shown.name.display().to_string());
         (names.collect(), recording.problems.len())

@@ -4,7 +4,7 @@
 //! does is unknown until its next event.
 
 use super::replay::gaps;
-use super::{Sink, Walk};
+use super::{Sink, Walk, witnesses};
 use crate::events::roles::ROLES;
 use crate::events::vendor;
 use crate::thread::MOST_THREADS;
@@ -74,6 +74,8 @@ impl<S: Sink> Continued<S> {
 fn begun<S: Sink>(sink: S, trace: &dyn Trace, from_ns: u64) -> Walk<S> {
     let mut walk = Walk::new(sink);
     walk.isa = vendor::of(trace);
+    // Names alone say who runs vCPUs until KVM does, which it may never do.
+    walk.by_name = true;
     let has = |name: &str| trace.facts().event_types.iter().any(|event| event.name == name);
     walk.seen.wakeup = has("kvm_vcpu_wakeup");
     walk.seen.switches = has("sched_switch");
@@ -98,7 +100,11 @@ impl<S: Sink> Listener for Feed<'_, S> {
         if !event.is_loss() {
             (self.hear)(event);
         }
-        if event.is_loss() || usize::from(event.kind) < ROLES.len() {
+        let role = ROLES.get(usize::from(event.kind)).filter(|_| !event.is_loss());
+        if role.is_some_and(|role| witnesses::is_of_vcpu(*role)) {
+            self.walk.by_name = false;
+        }
+        if event.is_loss() || role.is_some() {
             self.walk.event(event);
         }
     }

@@ -31,6 +31,11 @@ pub(super) fn of(trace: &dyn Trace, ignore: &[String]) -> Witnesses {
     Witnesses { request, exits_fire, is_silent }
 }
 
+/// True for an event that only a thread with a vCPU has.
+pub(super) fn is_of_vcpu(role: Role) -> bool {
+    matches!(role, Role::Entry | Role::Exit) || SERVING.contains(&role)
+}
+
 /// What KVM does for the guest of the running thread.
 const SERVING: [Role; 5] = [Role::Served, Role::Emulate, Role::InjectException, Role::PageFault, Role::UserspaceExit];
 

@@ -73,7 +73,11 @@ export function Names({ timeline, place, top }: { timeline: Timeline; place: Lay
         const beside = lane.alone ? it.group : "";
         const on = pins.includes(lane.id);
         return (
-          <li key={lane.id} style={{ top: `${lane.top - top}px`, height: `${lane.height}px` }}>
+          <li
+            key={lane.id}
+            class={lane.steps ? "stepped" : undefined}
+            style={{ top: `${lane.top - top}px`, height: `${lane.height}px` }}
+          >
             <strong title={`${it.group} ${it.title}`}>{it.title}</strong>
             {beside && <span title={beside}>{beside}</span>}
             {it.chains > 0 && lane.height >= 60 && <span>{counted(it.chains, "chain")}</span>}
@@ -87,6 +91,15 @@ export function Names({ timeline, place, top }: { timeline: Timeline; place: Lay
             >
               {on ? "★" : "☆"}
             </button>
+            {lane.steps && (
+              <span class="rows" aria-hidden="true">
+                {lane.steps.map((step) => (
+                  <span class="step" key={step}>
+                    {step}
+                  </span>
+                ))}
+              </span>
+            )}
           </li>
         );
       })}

@@ -170,6 +170,14 @@ export function layout(
     return { ...group, open, mean: !open || !group.open };
   });
   const main = all.filter((group) => group.open).flatMap((group) => group.lanes);
+  const many = main.length > FEW;
+  // Lanes of one kind are drawn alike: as most of them can be.
+  const kinds = [...new Set(main.map(kindOf))];
+  const isDeep = (kind: LaneKind) => {
+    const alike = main.filter((lane) => kindOf(lane) === kind);
+    return 2 * alike.filter(room.fewInMean).length > alike.length;
+  };
+  const shares = new Set(many ? kinds.filter((kind) => !isDeep(kind)) : []);
   const wide = Math.max(1, hasVcpus ? main.filter(isVcpu).length : main.length);
   // Few lanes share the height of the screen, many are as low as still reads.
   const fair = (room.height - (headed ? all.length * GROUP_HEIGHT : 0)) / wide - LANE_GAP;
@@ -187,8 +195,7 @@ export function layout(
       // Without a vCPU nobody looks for the rows of guests.
       const kept = own.filter((step) => used.has(step) || (hasVcpus && !["L3", "unknown"].includes(step)));
       const steps = kept.length > 0 ? kept : own;
-      const many = main.length > FEW;
-      const deep = !many || room.fewInMean(lane);
+      const deep = !shares.has(kindOf(lane));
       const few = stairs.has(lane.id) && deep;
       const height =
         few || (deep && many)

@@ -11,7 +11,7 @@ use facts::published::{self, InterruptLatency};
 use facts::samples::{Edges, SampleFile, Samples, Source};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Of each file the longest sample, and who took the time of its samples.
+/// Who took the time of samples, where the trace names anybody, and of each file the longest sample.
 pub(super) fn sentences(case: &Case) -> Vec<String> {
     let files = case.results().list.iter().filter(|file| !file.samples.is_empty());
     let measured = files.map(|file| match file.edges {
@@ -26,7 +26,9 @@ pub(super) fn sentences(case: &Case) -> Vec<String> {
         (&one.machine, &one.path, of(one)) == (&next.machine, &next.path, of(next))
     };
     let said = (0..all.len()).filter(|place| !all.get(place + 1).is_some_and(|next| is_again(*place, next)));
-    measured.chain(said.map(|place| took(&all[place]))).collect()
+    let (named, others): (Vec<&Attributed>, _) =
+        said.map(|place| &all[place]).partition(|one| one.sums.most_first().iter().any(|(name, _)| *name != "unknown"));
+    named.into_iter().map(took).chain(measured).chain(others.into_iter().map(took)).collect()
 }
 
 /// `cyclictest on L1 measured 3,000 samples, the longest of 2.84 ms on CPU 3 (run.json).`

@@ -29,6 +29,10 @@ pub(super) fn of(measured: &[Measured<'_>], is_judged: bool) -> String {
                     .to_owned(),
             ]
         }
+        None if measured.iter().any(|one| !one.part.has_switches) => vec![
+            "No host interrupt and no exit took time from a vCPU; whether anything else did is unknown, because no sched_switch was recorded."
+                .to_owned(),
+        ],
         None => vec!["No vCPU lost any time, as far as the recorded events show.".to_owned()],
     };
     sentences.extend(exit_to_entry(measured));

@@ -255,15 +255,16 @@ pub fn summary(rows: &[Row]) -> Vec<String> {
         });
         Some(format!("{} cycles{between}", whole(p50)))
     };
-    if let Some(cost) = find("cpuid", "here").and_then(cost) {
-        sentences.push(format!("A CPUID takes {cost} where the bench ran."));
-    }
-    if let Some((row, cost)) = find("cpuid", "guest").and_then(|row| Some((row, cost(row)?))) {
-        let who = match row.handled_by {
+    let guest = find("cpuid", "guest").and_then(|row| Some((row, cost(row)?)));
+    let here = find("cpuid", "here").and_then(cost).map(|cost| format!("{cost} where the bench ran"));
+    let takes: Vec<String> =
+        guest.iter().map(|(_, cost)| format!("{cost} in a guest of this machine")).chain(here).collect();
+    if !takes.is_empty() {
+        let who = match guest.as_ref().and_then(|(row, _)| row.handled_by) {
             Some("outer level") => "; a hypervisor below handles it, this KVM does not see it",
             _ => "",
         };
-        sentences.push(format!("In a guest of this machine it takes {cost}{who}."));
+        sentences.push(format!("A CPUID takes {}{who}.", list(&takes)));
     }
     let pair = |name: &str| find(name, "guest").and_then(Row::p50);
     if let Some((kernel, user)) = pair("inl_from_kernel").zip(pair("inl_from_qemu")) {

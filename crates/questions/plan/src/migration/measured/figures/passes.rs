@@ -86,7 +86,7 @@ fn points(passes: &[Pass]) -> Vec<(f64, f64)> {
 fn limit(migration: &Migration) -> Option<Limit> {
     let (limit_ns, bytes_per_s) = (migration.downtime_limit_ns? as f64, migration.max_bytes_per_s? as f64);
     Some(Limit {
-        label: format!("limit for {} at {}/s", duration(limit_ns), bytes(bytes_per_s)),
+        label: format!("pages sent in {} at {}/s", duration(limit_ns), bytes(bytes_per_s)),
         on: On::Y,
         value: (limit_ns / 1e9 * bytes_per_s / PAGE_BYTES).round(),
         until: None,
