@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! VMREAD of L1    1,868.5     0   gone     ●━━━━━━━━━━━━━━━│     it changed
-//! preempted        46.2 %  1.8 %  -96.1 %    ┄●┄┄━━━━━━━━━│      the rim is where it may lie as well
-//! host interrupts   0.3 %  1.1 %  x4.2      ┄┄│━━○┄┄┄┄           noise could explain it: hollow
+//! preempted        46.2 %  1.8 %  -44.4 points  ┄●┄┄━━━━━━━━━│      the rim is where it may lie as well
+//! host interrupts   0.3 %  1.1 %   +0.8 points ┄┄│━━○┄┄┄┄           noise could explain it: hollow
 //!                                           0           2,000
 //! ```
 //! Fill says how sure the difference is, shape where the numbers come from: neither needs a hue.
@@ -35,7 +35,7 @@ pub struct Dumbbell {
     /// Where the number after may lie as well: the interval of the ratio, times the number before.
     #[serde(flatten, serialize_with = "low_and_high")]
     pub interval: Option<(f64, f64)>,
-    /// The change in words: `-96.1 %`, `x4.2`, `gone`.
+    /// The change in words: `-96.1 %`, `x4.2`, `+8.3 points`, `gone`.
     pub change: String,
     /// The verdict in words, as tables have it.
     pub verdict: String,

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!    Share of the vCPUs' time
-//!      preempted        46.2 %   1.8 %  -96.1 %  ·●┄━━━━━━━━━━━━━━│·····
-//!      host interrupts   0.3 %   1.1 %    x4.22  │━○┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄
+//!      preempted        46.2 %   1.8 %  -44.4 points  ·●┄━━━━━━━━━━━━━━│·····
+//!      host interrupts   0.3 %   1.1 %   +0.8 points  │━○┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄
 //!                                               0 %                   50 %
 //!    │ before   ● after, measured: changed by more than noise   ┄ 95 % interval
 //! ```

@@ -107,6 +107,8 @@ impl Kind {
             }
         };
         let x = Axis { title: axis.into(), unit, is_logarithmic };
+        let in_points = |row: Dumbbell| Dumbbell { change: points(row.before, row.after), ..row };
+        let rows = if unit == "share" { rows.into_iter().map(in_points).collect() } else { rows };
         DumbbellGroup { title: title.into(), x, rows }
     }
 }
@@ -150,11 +152,31 @@ pub(super) fn change(before: f64, after: f64) -> String {
     }
 }
 
+/// `+8.3 points`, `new`, `gone`: of a share a part would read as points.
+fn points(before: f64, after: f64) -> String {
+    match (before, after) {
+        (before, after) if before == after => "0 points".to_owned(),
+        (0.0, _) => "new".to_owned(),
+        (_, 0.0) => "gone".to_owned(),
+        (before, after) if (after - before).abs() < 0.000_5 => "<0.1 points".to_owned(),
+        (before, after) => {
+            format!("{}{} points", if after > before { "+" } else { "" }, decimals((after - before) * 100.0, 1))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::compare::Ratio;
     use base::Level;
+
+    #[test]
+    fn shares_change_by_points() {
+        let pairs = [(0.579, 0.662), (0.223, 0.17), (0.5, 0.5), (0.0, 0.1), (0.1, 0.0), (0.000_1, 0.000_2)];
+        let said = pairs.map(|(before, after)| points(before, after));
+        assert_eq!(said, ["+8.3 points", "-5.3 points", "0 points", "new", "gone", "<0.1 points"]);
+    }
 
     fn of(metric: Metric, before: &[f64], after: &[f64]) -> Changed {
         Changed::of(metric, Ratio::of(before, after).or_else(|| Ratio::with_none(before, after)).unwrap())
