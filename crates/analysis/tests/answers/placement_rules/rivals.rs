@@ -110,6 +110,28 @@ fn the_thread_of_an_interrupt_goes_where_its_interrupt_goes() {
     assert!(by("irqbalance").fix.join("\n").contains("ps -o pid,ppid,args -p 70"), "a program of a similar name");
 }
 
+/// What a neighbour takes within a period is no loss to a group that has used up its quota by the end of each.
+#[test]
+fn a_quota_that_binds_comes_before_neighbours() {
+    let ranked = |throttled: u64| {
+        let mut machine = used();
+        waits(&mut machine);
+        machine.threads[0].time_group = Some("/labq".into());
+        machine.threads.push(program("bash", 70, "0", 0.5));
+        let counted = Throttled { periods: 100, throttled, ns: 0, cpus: 0.36 };
+        let quota = Quota { cpus: fact(0.3), since_start: Some(counted), measured: Some(fact(counted)) };
+        machine.quotas.insert("/labq".into(), quota);
+        let answer = answer(machine);
+        let rows = answer.table("rivals").unwrap().rows();
+        let first = rows.into_iter().find(|row| row.number("rank") == Some(1.0)).unwrap();
+        (first.text("rival").unwrap().to_owned(), first.text("speaks_for").unwrap().to_owned())
+    };
+    let (rival, speaks) = ranked(95);
+    assert_eq!(rival, "a CPU quota", "{speaks}");
+    assert!(speaks.starts_with("the CPU quota of /labq, 0.30 CPUs, throttled it in 95.0 % of its periods"), "{speaks}");
+    assert_eq!(ranked(40).0, "other programs");
+}
+
 #[test]
 fn a_group_that_several_vms_are_in_is_one_finding() {
     let shared = |group: &str| {

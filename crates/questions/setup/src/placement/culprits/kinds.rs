@@ -5,7 +5,7 @@
 
 use super::{Kind, Pool, Rival, Scene, cpus_named, name};
 use base::CpuSet;
-use base::number::list;
+use base::number::{list, percent};
 use host::Machine;
 use host::machine::{Irq, Role, Thread};
 
@@ -57,12 +57,22 @@ fn isolation(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
     (idle >= wait.waited).then(|| Rival { took: wait.waited, ..Rival::of(Kind::Isolation, did) })
 }
 
+/// A group that is stopped in so many of its periods gets no more than its quota, whoever else wants its CPUs: our own limit.
+const BINDING: f64 = 0.9;
+
 fn quota(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
     let quotas = scene.machine.quotas_of(wait.thread);
-    let took = quotas.filter_map(|(path, quota)| Some((path, quota, quota.measured.as_ref()?.value.cpus.min(1.0))));
-    let (path, quota, took) = took.max_by(|a, b| a.2.total_cmp(&b.2))?;
-    let did = format!("the CPU quota of {path}, {:.2} CPUs, throttled it", quota.cpus.value);
-    Some(Rival { took, ..Rival::of(Kind::Quota, did) })
+    let took = quotas.filter_map(|(path, quota)| Some((path, quota, quota.measured.as_ref()?.value)));
+    let (path, quota, measured) = took.max_by(|a, b| a.2.cpus.total_cmp(&b.2.cpus))?;
+    let (share, took) = (measured.share(), measured.cpus.min(1.0));
+    let did = format!(
+        "the CPU quota of {path}, {:.2} CPUs, throttled it in {} of its periods",
+        quota.cpus.value,
+        percent(share)
+    );
+    let is_whole = took > 0.0 && share >= BINDING;
+    let took = if is_whole { wait.waited } else { took };
+    Some(Rival { took, is_whole, ..Rival::of(Kind::Quota, did) })
 }
 
 /// Part of the time by which real-time threads may miss their limit and still have reached it: our own limit.

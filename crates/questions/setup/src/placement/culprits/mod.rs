@@ -69,6 +69,8 @@ pub(crate) struct Rival {
     pub took: f64,
     /// Whether it may have taken less: threads that may run elsewhere as well.
     pub at_most: bool,
+    /// Whether it explains the wait whole, whoever ran meanwhile.
+    pub is_whole: bool,
     /// Who it is and what it did, as half a sentence.
     pub did: String,
     /// Where; empty: the sentence says it.
@@ -79,9 +81,9 @@ pub(crate) struct Rival {
 
 impl fmt::Display for Rival {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.kind {
-            kind if kind.is_whole() => out.write_str(&self.did),
-            _ => {
+        match self.is_whole {
+            true => out.write_str(&self.did),
+            false => {
                 let on = if self.on.is_empty() { String::new() } else { format!(" on {}", cpus_named(&self.on)) };
                 write!(out, "{}{on} ({}{} of the time)", self.did, self.up_to(), percent(self.took))
             }
@@ -92,7 +94,8 @@ impl fmt::Display for Rival {
 impl Rival {
     /// One that took nothing yet.
     fn of(kind: Kind, did: String) -> Self {
-        Self { kind, took: 0.0, at_most: false, did, on: CpuSet::default(), threads: Vec::new() }
+        let is_whole = matches!(kind, Kind::Overcommit | Kind::Isolation);
+        Self { kind, took: 0.0, at_most: false, is_whole, did, on: CpuSet::default(), threads: Vec::new() }
     }
 
     fn up_to(&self) -> &'static str {
@@ -121,7 +124,7 @@ impl Verdict {
 
     /// What speaks for a rival of this thread, as far as anything does.
     pub(crate) fn speaks_for(&self, rival: &Rival) -> Option<String> {
-        let explains = if self.explains(rival) && !rival.kind.is_whole() {
+        let explains = if self.explains(rival) && !rival.is_whole {
             let how = if rival.took < self.waited { "which explains most of" } else { "enough to explain" };
             format!(": {how} a wait of {}", percent(self.waited))
         } else {
@@ -160,16 +163,9 @@ impl Verdict {
             let sibling = if rival.kind == Kind::Sibling { " (slows a thread, makes none wait)" } else { "" };
             format!("{}{sibling} {}{}", rival.kind.name(), rival.up_to(), percent(rival.took))
         };
-        let losers: Vec<String> = losers.filter(|rival| !rival.kind.is_whole()).map(took).collect();
+        let losers: Vec<String> = losers.filter(|rival| !rival.is_whole).map(took).collect();
         let half = if self.winner().is_some() { "" } else { ", none of which explains half of the wait" };
         (!losers.is_empty()).then(|| format!("{}{half}, as shares of {}", losers.join(", "), cpus_named(&self.cpus)))
-    }
-}
-
-impl Kind {
-    /// Whether it explains a wait whole, whoever ran meanwhile.
-    fn is_whole(self) -> bool {
-        matches!(self, Kind::Overcommit | Kind::Isolation)
     }
 }
 
@@ -249,7 +245,7 @@ fn judge(scene: &Scene<'_>, pools: &[Pool], victim: usize) -> Option<Verdict> {
         let steal = rivals.iter().find(|rival| rival.kind == Kind::Steal).map_or(0.0, |steal| steal.took);
         let certain = if steal >= EXPLAINS * waited { steal } else { f64::INFINITY };
         let weight = |rival: &Rival| match rival.kind {
-            kind if kind.is_whole() => f64::INFINITY,
+            _ if rival.is_whole => f64::INFINITY,
             Kind::Sibling => -1.0,
             _ if rival.at_most => rival.took.min(certain),
             _ => rival.took,
