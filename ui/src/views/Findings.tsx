@@ -44,7 +44,7 @@ export function Findings({ recording, Drawing }: { recording: Recording; Drawing
             }).join(", ")}`
           : nothingFound(recording.report).heading}
       </h2>
-      {findings.length === 0 && <div>{nothingFound(recording.report).why}</div>}
+      {findings.length === 0 && <p>{nothingFound(recording.report).why}</p>}
       {byCause(findings).map(({ finding, explained }) => (
         <Fragment key={finding.id}>
           <Card finding={finding} recording={recording} />
@@ -95,7 +95,7 @@ function nothingFound(report: Report) {
   if (examined)
     return {
       heading: "No findings",
-      why: <NoRule unknown={report.sections.flatMap(({ unknown }) => unknown)} />,
+      why: `No rule applies to what was recorded.${report.sections.some(({ unknown }) => unknown.length > 0) ? " What is listed above as unknown could not be judged." : ""}`,
     };
   return {
     heading: "No rule could be checked",
@@ -106,21 +106,6 @@ function nothingFound(report: Report) {
       </>
     ),
   };
-}
-
-/** That no rule applies is no proof that all is well: what they could not see is listed. */
-function NoRule({ unknown }: { unknown: Section["unknown"] }) {
-  if (unknown.length === 0) return <p>No rule applies to what was recorded.</p>;
-  return (
-    <>
-      <p>No rule applies to what was recorded. {counted(unknown.length, "thing")} could not be judged:</p>
-      <ul>
-        {unknown.map(({ text }) => (
-          <li key={text}>{text}</li>
-        ))}
-      </ul>
-    </>
-  );
 }
 
 /** Whether a picture needs the whole width, or there is none: then what gives most back stands above it. */

@@ -62,11 +62,22 @@ fn section(datapaths: &Datapaths, gaps: Gaps) -> Section {
     section
 }
 
-/// The rates in a sentence.
+/// The rates in sentences: of many the first and the last, which of packets of one size are the highest and the lowest.
 fn of_kinds(kinds: &[Kind<'_>]) -> String {
-    let said: Vec<String> = kinds.iter().filter_map(of_kind).collect();
+    let mut told: Vec<&Kind<'_>> =
+        kinds.iter().filter(|kind| kind.first().is_some() && kind.chain_pps().is_some()).collect();
+    let sizes = told.iter().filter_map(|kind| kind.first()).map(|run| (run.pattern, run.size_bytes));
+    let is_alike = sizes.clone().zip(sizes.skip(1)).all(|(one, next)| one == next);
+    if is_alike {
+        let rate = |kind: &Kind<'_>| kind.chain_pps().map_or(0.0, |pps| pps.median);
+        told.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+    }
+    let said: Vec<String> = told.into_iter().filter_map(of_kind).collect();
     match said.as_slice() {
         [] => "No trial was made at the most that can be sent.".to_owned(),
+        [first, others @ .., last] if others.len() > 1 && is_alike => {
+            format!("{first} {last} {} others lie between (table rates).", others.len())
+        }
         [first, others @ .., last] if others.len() > 1 => {
             format!("{first} {last} The table of rates has the {} others.", others.len())
         }
