@@ -29,7 +29,9 @@ pub fn open(path: &Path) -> io::Result<File> {
     } else {
         return Ok(file);
     };
-    Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {kind}, not a regular file")))
+    // What a shell makes of <(..).
+    let instead = if path.starts_with("/dev/fd") { "; pipe it in: .. | kvmscope report -" } else { "" };
+    Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {kind}, not a regular file{instead}")))
 }
 
 /// The content of a file, which must have `most_bytes` at most.

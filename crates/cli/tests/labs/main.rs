@@ -4,6 +4,7 @@
 //! are ignored by `cargo test`; `make torture` runs them.
 #![cfg(feature = "labs")]
 
+mod bed;
 mod bench;
 mod guests;
 mod migrate;

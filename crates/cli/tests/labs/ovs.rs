@@ -1,45 +1,28 @@
 //! `kvmscope lab ovs`, small: the books close, the counters of all programs agree, and nothing is left behind, however the lab
 //! ends. No rate is asserted.
 
+use crate::bed::{Bed, complaints};
 use base::datapath::{DatapathRuns, RateSample};
 use base::gauges::{Gauges, RateLook};
 use serde_json::Value;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use testing::{Workspace, send, wait_for_output};
+use testing::{send, wait_for_output};
 
-const PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+const PROGRAMS: [&str; 2] = ["/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk", "/usr/bin/dpdk-testpmd"];
 
-/// A lab, and what the machine was before it.
-struct Bed {
-    directory: Workspace,
-    huge_pages: Option<String>,
+fn bed() -> Option<Bed> {
+    Bed::new("lab ovs", &PROGRAMS)
 }
 
 impl Bed {
-    /// Nothing, and a reason on stdout, where the lab cannot run.
-    fn new() -> Option<Self> {
-        if let Some(why) = lacking() {
-            println!("skipped: lab ovs: {why}");
-            return None;
-        }
-        let directory = Workspace::alone();
-        Some(Self { directory, huge_pages: std::fs::read_to_string(PAGES).ok() })
-    }
-
     fn output(&self) -> PathBuf {
         self.directory.path().join("chain")
-    }
-
-    fn kvmscope(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
-        command.env("KVMSCOPE_JOURNAL", self.directory.path().join("journal"));
-        command
     }
 
     /// A chain of two at one size; ordinary memory where the machine has no huge pages to give.
@@ -56,9 +39,7 @@ impl Bed {
     /// What is left of a lab of that process, and of the huge pages of any.
     fn left(&self, lab: u32) -> Vec<String> {
         let mut left = self.left_by(lab);
-        if std::fs::read_to_string(PAGES).ok() != self.huge_pages {
-            left.push("huge pages".to_owned());
-        }
+        left.extend(self.left_pages());
         left
     }
 
@@ -120,28 +101,9 @@ impl AtWork {
     }
 }
 
-fn lacking() -> Option<String> {
-    if !rustix::process::geteuid().is_root() {
-        return Some("it needs root".to_owned());
-    }
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        return Some("it needs two CPUs".to_owned());
-    }
-    let there = |name: &str| Path::new(name).exists();
-    let needs = ["/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk", "/usr/bin/dpdk-testpmd"];
-    let missing: Vec<&str> = needs.into_iter().filter(|name| !there(name)).collect();
-    (!missing.is_empty()).then(|| {
-        format!("{} missing; the Debian packages openvswitch-switch-dpdk and dpdk-dev bring it", missing.join(", "))
-    })
-}
-
-fn complaints(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 #[test]
 fn every_packet_is_somewhere_and_all_is_put_back() {
-    let Some(bed) = Bed::new() else { return };
+    let Some(bed) = bed() else { return };
     let lab = bed.lab("2").arg("--json").spawn().unwrap();
     let pid = lab.id();
     let output = lab.wait_with_output().unwrap();
@@ -193,7 +155,7 @@ fn hang_up_on_the_first_port_of(lab: u32) {
 
 #[test]
 fn vnfs_whose_port_is_hung_up_on_are_started_again() {
-    let Some(bed) = Bed::new() else { return };
+    let Some(bed) = bed() else { return };
     let lab = bed.lab("1").spawn().unwrap();
     hang_up_on_the_first_port_of(lab.id());
     let output = lab.wait_with_output().unwrap();
@@ -208,7 +170,7 @@ fn vnfs_whose_port_is_hung_up_on_are_started_again() {
 
 #[test]
 fn ordinary_memory_carries_packets_too() {
-    let Some(mut bed) = Bed::new() else { return };
+    let Some(mut bed) = bed() else { return };
     bed.huge_pages = None;
     let output = bed.lab("1").spawn().unwrap().wait_with_output().unwrap();
     assert!(output.status.success(), "{}", complaints(&output));
@@ -221,7 +183,7 @@ fn ordinary_memory_carries_packets_too() {
 #[test]
 #[ignore = "torture"]
 fn bounds_are_those_of_rates_that_were_held() {
-    let Some(bed) = Bed::new() else { return };
+    let Some(bed) = bed() else { return };
     let lab = bed.lab("1").args(["--search", "pdr", "--method", "rfc2544", "--json"]).spawn().unwrap();
     let pid = lab.id();
     let output = lab.wait_with_output().unwrap();
@@ -247,7 +209,7 @@ fn bounds_are_those_of_rates_that_were_held() {
 
 #[test]
 fn bounds_are_of_chains_alone() {
-    let Some(bed) = Bed::new() else { return };
+    let Some(bed) = bed() else { return };
     let output = bed.lab("1").args(["--pattern", "north-south", "--search", "ndr"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", complaints(&output));
     assert!(complaints(&output).contains("bounds are those of a chain"), "{}", complaints(&output));
@@ -288,7 +250,7 @@ impl Drop for Intruder {
 
 #[test]
 fn who_takes_a_pollers_cpu_is_named_by_the_trace() {
-    let Some(bed) = Bed::new() else { return };
+    let Some(bed) = bed() else { return };
     // The polling thread of the switch has the first CPU.
     let allowed = rustix::thread::sched_getaffinity(None).unwrap();
     let cpu = (0..1_024).find(|cpu| allowed.is_set(*cpu)).unwrap();
@@ -329,7 +291,7 @@ fn who_takes_a_pollers_cpu_is_named_by_the_trace() {
 #[test]
 #[ignore = "torture"]
 fn nothing_is_left_after_any_signal() {
-    let Some(bed) = Bed::new() else { return };
+    let Some(bed) = bed() else { return };
     for signal in ["-TERM", "-HUP"] {
         let lab = bed.at_work();
         let pid = lab.pid();
@@ -341,7 +303,7 @@ fn nothing_is_left_after_any_signal() {
 
 #[test]
 fn nothing_is_left_however_the_lab_is_ended() {
-    let Some(bed) = Bed::new() else { return };
+    let Some(bed) = bed() else { return };
     let lab = bed.at_work();
     let pid = lab.pid();
     lab.dies();
@@ -392,7 +354,7 @@ fn the_bundled_trace_tells_of_every_window_to_the_nanosecond() {
 
 #[test]
 fn a_missing_program_names_its_package() {
-    let Some(bed) = Bed::new() else { return };
+    let Some(bed) = bed() else { return };
     let output = bed.lab("1").env("PATH", bed.directory.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = complaints(&output);

@@ -76,6 +76,9 @@ fn a_fifo_is_named_and_never_waited_for() {
         assert!(error.contains("it is a FIFO, not a regular file"), "{arguments:?}: {error}");
     }
     assert!(!Path::new(&at("packed.kvmscope")).exists() && !Path::new(&at("cut")).exists());
+    let substituted = Command::new("bash").args(["-c", "$0 report <(true)", env!("CARGO_BIN_EXE_kvmscope")]).output();
+    let said = String::from_utf8(substituted.unwrap().stderr).unwrap();
+    assert!(said.contains("pipe it in: .. | kvmscope report -"), "{said}");
 }
 
 #[test]

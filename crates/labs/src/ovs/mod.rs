@@ -48,7 +48,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use switch::Switch;
 use trial::{Trial, Trialled};
-use vnfs::Vnfs;
+use vnfs::{Ground, Vnfs};
 
 /// Most VNFs of a chain: each takes two ports and memory for its rings.
 pub const MOST_VNFS: u32 = 8;
@@ -178,10 +178,11 @@ fn measure(
     }
     runs.notes.push(noted);
     let mut texts = Vec::new();
+    let ground = Ground { memory: settings.memory, seats, proc: journal.proc() };
     for repeat in 0..settings.repeats {
         for vnfs in &settings.vnfs {
             let wiring = Wiring { pattern: settings.pattern, vnfs: *vnfs, source: Source::Generators };
-            let mut testpmd = Vnfs::start(&mut switch, wiring, settings.memory, seats, entry, journal.proc(), watch)?;
+            let mut testpmd = Vnfs::start(&mut switch, wiring, ground, entry, watch)?;
             (watch.say)(&format!("{} connected", counted(u64::from(*vnfs), "VNF is", "VNFs are")));
             for size_bytes in &settings.sizes_bytes {
                 let trial = Trial { wiring, size_bytes: *size_bytes, repeat, settings, seats };

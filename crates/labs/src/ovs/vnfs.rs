@@ -39,6 +39,15 @@ pub(super) struct Vnfs {
     wiring: Wiring,
 }
 
+/// What testpmd runs on, whichever ports it has.
+#[derive(Clone, Copy)]
+pub(super) struct Ground<'a> {
+    pub memory: Memory,
+    pub seats: &'a Seats,
+    /// Where processes are told.
+    pub proc: &'a Path,
+}
+
 impl Vnfs {
     /// Adds its ports to the switch, starts it, and waits until all of them are connected: what happens before measures
     /// how ports are set up. Started again where it ends on the way: a connection that the switch closes while a port is
@@ -47,17 +56,15 @@ impl Vnfs {
     pub(super) fn start(
         switch: &mut Switch,
         wiring: Wiring,
-        memory: Memory,
-        seats: &Seats,
+        ground: Ground<'_>,
         entry: &mut Entry,
-        proc: &Path,
         watch: &mut Watch<'_>,
     ) -> Result<Self, Error> {
         switch.wire(wiring)?;
         let mut left = STARTS;
         loop {
             left -= 1;
-            match Self::connect(switch, wiring, memory, seats, entry, proc, watch) {
+            match Self::connect(switch, wiring, ground, entry, watch) {
                 Err(Error::Died(why)) if left > 0 => {
                     switch.check()?;
                     (watch.say)(&format!("{why}; starting it again"));
@@ -71,10 +78,8 @@ impl Vnfs {
     fn connect(
         switch: &mut Switch,
         wiring: Wiring,
-        memory: Memory,
-        seats: &Seats,
+        Ground { memory, seats, proc }: Ground<'_>,
         entry: &mut Entry,
-        proc: &Path,
         watch: &Watch<'_>,
     ) -> Result<Self, Error> {
         let connected = switch.connections();

@@ -2,40 +2,22 @@
 //! asserted.
 
 use super::rows_of;
+use crate::bed::{Bed, complaints};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use testing::{Workspace, send, wait_for};
 
-const PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+const PROGRAMS: [&str; 2] = ["/usr/bin/dpdk-testpmd", "/usr/bin/dpdk-test"];
 
-/// A bench, and what the machine was before it.
-struct Bed {
-    directory: Workspace,
-    huge_pages: Option<String>,
+fn bed() -> Option<Bed> {
+    Bed::new("bench channel", &PROGRAMS)
 }
 
 impl Bed {
-    /// Nothing, and a reason on stdout, where DPDK's paths cannot run.
-    fn new() -> Option<Self> {
-        if let Some(why) = lacking() {
-            println!("skipped: {why}");
-            return None;
-        }
-        let directory = Workspace::alone();
-        Some(Self { directory, huge_pages: std::fs::read_to_string(PAGES).ok() })
-    }
-
-    fn kvmscope(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kvmscope"));
-        command.env("KVMSCOPE_JOURNAL", self.directory.path().join("journal"));
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
-    }
-
     fn bench(&self, options: &str) -> Command {
         let mut command = self.kvmscope();
-        command.args([
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).args([
             "bench",
             "channel",
             "--only",
@@ -47,18 +29,18 @@ impl Bed {
             "--no-progress",
             "-o",
         ]);
-        command.arg(self.output()).args(options.split_whitespace());
+        command.arg(self.measured()).args(options.split_whitespace());
         command
     }
 
-    fn output(&self) -> PathBuf {
+    fn measured(&self) -> PathBuf {
         self.directory.path().join("channel")
     }
 
     /// What is left of a bench of that process, and of the huge pages of any.
-    fn left(&self, bench: u32) -> Vec<String> {
+    fn left_by_bench(&self, bench: u32) -> Vec<String> {
         let mut left: Vec<String> = working(bench).into_values().collect();
-        left.extend(std::fs::read_to_string(PAGES).ok().ne(&self.huge_pages).then(|| "huge pages".to_owned()));
+        left.extend(self.left_pages());
         let directory = place(bench);
         left.extend(Path::new(&directory).exists().then_some(directory));
         let noted = std::fs::read_dir(self.directory.path().join("journal")).into_iter().flatten().flatten();
@@ -84,33 +66,18 @@ fn working(bench: u32) -> BTreeMap<String, String> {
     own.map(|process| (process.display().to_string(), read(&process, "cmdline").replace('\0', " "))).collect()
 }
 
-fn lacking() -> Option<String> {
-    if !rustix::process::geteuid().is_root() {
-        return Some("bench channel: programs of DPDK need root".to_owned());
-    }
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        return Some("bench channel: two threads that poll need two CPUs".to_owned());
-    }
-    let missing = ["dpdk-testpmd", "dpdk-test"].into_iter().find(|name| !Path::new("/usr/bin").join(name).exists());
-    missing.map(|name| format!("{name}: not installed; it is in the Debian package dpdk-dev"))
-}
-
-fn complaints(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 #[test]
 #[ignore = "make channel"]
 fn frames_arrive_over_each_path_and_all_is_put_back() {
-    let Some(bed) = Bed::new() else { return };
+    let Some(bed) = bed() else { return };
     let options = "--same-core --path ring,memif,vhost-user,rte-ring --batch 32,1024 --seconds 0.2";
     let bench = bed.bench(options).spawn().unwrap();
     let pid = bench.id();
     let output = bench.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", complaints(&output));
-    assert_eq!(bed.left(pid), Vec::<String>::new());
+    assert_eq!(bed.left_by_bench(pid), Vec::<String>::new());
 
-    let report = bed.kvmscope().args(["report", "--json"]).arg(bed.output()).output().unwrap();
+    let report = bed.kvmscope().args(["report", "--json"]).arg(bed.measured()).output().unwrap();
     let json = String::from_utf8(report.stdout).unwrap();
     let mut rows = rows_of(&json, "channel", "rates");
     rows.retain(|row| row["window_kind"] == "measured");
@@ -143,7 +110,7 @@ fn frames_arrive_over_each_path_and_all_is_put_back() {
 #[test]
 #[ignore = "make channel"]
 fn a_bench_that_is_killed_or_stopped_leaves_no_program_behind() {
-    let Some(bed) = Bed::new() else { return };
+    let Some(bed) = bed() else { return };
     for signal in ["-KILL", "-TERM"] {
         let options = "--same-core --path memif --batch 32 --seconds 600 --force";
         let mut bench = bed.bench(options).spawn().unwrap();
@@ -160,7 +127,7 @@ fn a_bench_that_is_killed_or_stopped_leaves_no_program_behind() {
         } else {
             assert_eq!(status.code(), Some(130));
         }
-        assert_eq!(bed.left(pid), Vec::<String>::new(), "{signal}");
+        assert_eq!(bed.left_by_bench(pid), Vec::<String>::new(), "{signal}");
     }
 }
 
