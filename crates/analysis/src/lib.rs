@@ -14,7 +14,7 @@ pub use facts::{
     rule, statistics,
 };
 pub use plan::{datapath, migration};
-pub use setup::{nesting, placement, realtime};
+pub use setup::{nesting, placement, realtime, signs};
 pub use time::{counts, flow, latency};
 pub use walk::Part;
 
@@ -107,6 +107,14 @@ pub const QUESTIONS: &[Question] = &[
         tables: nesting::tables::TABLES,
         rules: nesting::rules::words,
         answer: nesting::answer,
+    },
+    Question {
+        id: "signs",
+        question: signs::QUESTION,
+        about: About::Setup,
+        tables: &[],
+        rules: signs::words,
+        answer: signs::answer,
     },
     Question {
         id: "placement",

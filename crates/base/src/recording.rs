@@ -142,6 +142,9 @@ impl Machine {
     /// The id of a machine that the user did not name. Levels count from it (see [`Level`]), also where it is a guest
     /// itself: what a command records, checks and benches is `L0` in all of them.
     pub const RECORDED: &str = "L0";
+
+    /// The id of a machine of which nobody told whether it is a host or a guest: its level is unknown.
+    pub const UNTOLD: &str = "L?";
 }
 
 impl Default for Machine {
@@ -168,6 +171,7 @@ impl Recording {
     pub fn on(&self, machine: &str) -> String {
         match self.machines.as_slice() {
             [only] if only.level == 0 && only.id == Machine::RECORDED => String::new(),
+            _ if machine == Machine::UNTOLD => String::new(),
             _ => format!(" on {machine}"),
         }
     }
@@ -265,7 +269,8 @@ impl Recording {
 
     /// Level of the machine called `id`; unknown if the manifest does not name it.
     pub fn level_of(&self, id: &str) -> Level {
-        self.machines.iter().find(|machine| machine.id == id).map_or(Level::Unknown, |machine| Level::At(machine.level))
+        let mut told = self.machines.iter().filter(|machine| machine.id != Machine::UNTOLD);
+        told.find(|machine| machine.id == id).map_or(Level::Unknown, |machine| Level::At(machine.level))
     }
 }
 

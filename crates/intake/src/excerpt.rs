@@ -110,7 +110,7 @@ impl Excerpt {
             self.lines.iter_mut().zip(numbers).for_each(|(line, number)| line.number = number);
             mended.push("its lines are in reverse order, and were read from the last to the first".to_owned());
         }
-        Piece { kind: Kind::Trace, lines: self.lines, mended }
+        Piece { mended, ..Piece::of(Kind::Trace, &self.lines) }
     }
 }
 
@@ -154,36 +154,8 @@ const MOST_JOINED: usize = 6;
 
 /// Names before values in what KVM's and the scheduler's events print (arch/x86/kvm/trace.h, include/trace/events/sched.h, Linux 6.12): a
 /// line that ends with one lacks its value, and one that begins with one belongs to the line before.
-const NAMES: &[&str] = &[
-    "vcpu",
-    "rip",
-    "reason",
-    "info",
-    "info1",
-    "info2",
-    "intr_info",
-    "error_code",
-    "address",
-    "addr",
-    "gpa",
-    "val",
-    "vector",
-    "dest",
-    "size",
-    "count",
-    "at",
-    "len",
-    "nested_rip",
-    "event_inj",
-    "nested_ctl",
-    "ext_inf1",
-    "ext_inf2",
-    "ext_int",
-    "ext_int_err",
-    "gsi",
-    "level",
-    "==>",
-];
+const NAMES: &str = "vcpu rip reason info info1 info2 intr_info error_code address addr gpa val vector dest size count at len nested_rip event_inj \
+    nested_ctl ext_inf1 ext_inf2 ext_int ext_int_err gsi level ==>";
 
 /// Whether `next` is the rest of a line that ends with `text`.
 fn goes_on(text: &str, next: &str) -> bool {
@@ -198,7 +170,7 @@ fn goes_on(text: &str, next: &str) -> bool {
     }
     let last = text.split_whitespace().next_back().unwrap_or("");
     let first = next.split_whitespace().next().unwrap_or("");
-    let name = |word: &str| NAMES.contains(&word.trim_end_matches([':', ',']));
+    let name = |word: &str| NAMES.split(' ').any(|known| known == word.trim_end_matches([':', ',']));
     let is_field = |word: &str| {
         word.split_once('=').is_some_and(|(name, _)| {
             name.ends_with("_pid") || name.ends_with("_comm") || name.ends_with("_prio") || name.ends_with("_state")

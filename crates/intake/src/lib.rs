@@ -14,13 +14,14 @@ mod commands;
 mod excerpt;
 mod guest;
 mod normal;
+mod place;
 mod recordings;
 mod results;
 mod signs;
 mod split;
 mod wrapped;
 
-pub use guest::Guest;
 pub use normal::{Line, Normal};
+pub use place::Place;
 pub use recordings::{Brought, open, parted, told};
 pub use split::{Kind, Piece, Split, split};

@@ -1,12 +1,13 @@
 //! Pieces of a text become recordings: one for each run, with the pieces as parts.
 
-use crate::guest::Guest;
 use crate::normal::{Line, Normal, letters};
+use crate::place::Place;
 use crate::split::{Kind, Piece, Split, split};
 use base::number::counted;
 use base::recording::result_file::LOOKED_AT;
 use base::recording::{Machine, Part, PartKind, PartState, Recording, Shown};
 use base::{Level, Problem, files};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -49,7 +50,9 @@ pub fn told(path: &Path) -> io::Result<Option<Split>> {
 pub fn parted(path: &Path) -> io::Result<Option<Split>> {
     let Some(split) = told(path)? else { return Ok(None) };
     let is_whole = !split.changed && split.pieces.len() == 1 && split.rest.is_empty() && split.commands.is_empty();
-    if split.pieces.is_empty() || is_whole && split.guest.is_none() && opens_as(path, part_kind(split.pieces[0].kind)) {
+    if split.pieces.is_empty()
+        || is_whole && split.pieces[0].place == Place::Untold && opens_as(path, part_kind(split.pieces[0].kind))
+    {
         return Ok(None);
     }
     Ok(Some(split))
@@ -81,7 +84,13 @@ fn runs(pieces: &[Piece]) -> Vec<Vec<&Piece>> {
     let mut runs: Vec<Vec<&Piece>> = vec![Vec::new()];
     let (machine, happened): (Vec<&Piece>, Vec<&Piece>) = pieces.iter().partition(|piece| piece.kind == Kind::Machine);
     for piece in happened {
-        let is_again = |known: &&Piece| known.kind == piece.kind && is_of_one_run(known) && is_of_one_run(piece);
+        let is_again = |known: &&Piece| {
+            known.kind == piece.kind
+                && is_of_one_run(known)
+                && is_of_one_run(piece)
+                && !counts_others(known, piece)
+                && !looks_again(known, piece)
+        };
         let is_there = runs.last().is_some_and(|run| run.iter().any(is_again));
         if is_there {
             runs.push(Vec::new());
@@ -99,21 +108,49 @@ fn is_of_one_run(piece: &Piece) -> bool {
     piece.kind != Kind::Switch || piece.lines.iter().any(shows_ports)
 }
 
+/// Whether a piece looks again at the migration that another was under way: it has the same memory and took as long to begin.
+fn looks_again(one: &Piece, other: &Piece) -> bool {
+    const ACTIVE: [&str; 4] =
+        ["Migration status: active", "Status: active", "Job type: Unbounded", "Job type: Bounded"];
+    const SAME: [&str; 4] = ["total ram:", "setup:", "Memory total:", "Setup time:"];
+    let words = |line: &Line| line.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let same = |piece: &Piece| {
+        piece
+            .lines
+            .iter()
+            .map(words)
+            .filter(|line| SAME.iter().any(|name| line.starts_with(name)))
+            .collect::<BTreeSet<_>>()
+    };
+    let is_active = one.lines.iter().map(words).any(|line| ACTIVE.contains(&line.as_str()));
+    one.kind == Kind::Migration && is_active && !same(one).is_empty() && same(one) == same(other)
+}
+
+/// Whether two pieces count different things: exits by reason, and accesses by port, of one run.
+fn counts_others(one: &Piece, other: &Piece) -> bool {
+    let names = |piece: &Piece| {
+        let named = |line: &Line| {
+            let (mut words, is_count) = (line.text.split_whitespace().map(str::to_owned), |word: &str| {
+                word.bytes().all(|byte| byte.is_ascii_digit())
+            });
+            words.next().filter(|_| words.next().is_some_and(|word| is_count(&word)))
+        };
+        piece.lines.iter().filter_map(named).collect::<BTreeSet<String>>()
+    };
+    one.kind == Kind::Counts && names(one).is_disjoint(&names(other))
+}
+
 fn made(split: &Split, path: &Path, name: &Path, scratch: &Path) -> io::Result<Vec<Recording>> {
     let runs = runs(&split.pieces);
     let is_only = runs.len() == 1;
-    // A guest is one level above the machine that runs it, however many there are below, unless somebody says which it is.
-    let machine = match split.guest {
-        Some(Guest { level, .. }) => Machine { id: Level::At(level).to_string(), level, ..Machine::default() },
-        None => Machine::default(),
-    };
     let mut recordings = Vec::new();
     for (run, number) in runs.iter().zip(1..) {
         let mut recording = Recording::of_nothing(concat!("kvmscope ", env!("CARGO_PKG_VERSION")));
         recording.tool = None;
-        recording.machines.push(machine.clone());
+        let told = Told::of(run);
         for (piece, place) in run.iter().zip(1..) {
             let lines = piece.range();
+            let machine = told.machine_of(piece);
             let called = match is_only || piece.kind == Kind::Machine {
                 true => name.to_owned(),
                 false => suffixed(name, lines),
@@ -135,27 +172,57 @@ fn made(split: &Split, path: &Path, name: &Path, scratch: &Path) -> io::Result<V
                 state: PartState::Complete,
             });
             recording.shown.push(Shown { place, name: called });
+            if !recording.machines.contains(&machine) {
+                recording.machines.push(machine);
+            }
         }
+        recording.machines.sort_by_key(|machine| machine.id.clone());
         recordings.push(recording);
     }
-    let of_guest = split.guest.map(|Guest { line, .. }| {
-        let (file, id) = (name.display().to_string(), &machine.id);
-        Problem::remark(
-            file.clone(),
-            "",
-            "",
-            format!("{file}: line {line} says that it is of a guest, which is called {id}"),
-        )
+    let (pieces, names) = (split.pieces.iter().filter(|piece| piece.place != Place::Untold), name.display());
+    let says: BTreeSet<(u32, Place)> = pieces.filter_map(|piece| Some((piece.says?, piece.place))).collect();
+    let says = says.iter().map(|(line, place)| match place {
+        Place::Guest(level) => format!("line {line} says that it is of a guest, which is called {}", Level::At(*level)),
+        Place::Host | Place::Untold => {
+            format!("line {line} says that it is of the host, which is called {}", Level::L0)
+        }
     });
+    let says = says.collect::<Vec<_>>().join("; ");
+    let whose = (!says.is_empty()).then(|| Problem::remark(names.to_string(), "", "", format!("{names}: {says}")));
     let crowded = split.is_crowded.then(|| {
         let (file, most) = (name.display().to_string(), crate::split::MOST_PIECES);
         let text = format!("{file}: it has more than {most} pieces, and the rest was not read; split the file");
         Problem::remark(file, "fewer pieces", "more", text)
     });
     if let Some(last) = recordings.last_mut() {
-        last.problems.extend(left(&split.rest, name).into_iter().chain(of_guest).chain(crowded));
+        last.problems.extend(left(&split.rest, name).into_iter().chain(whose).chain(crowded));
     }
     Ok(recordings)
+}
+
+/// What is told of a run's pieces together.
+struct Told {
+    /// Whether a piece without a place is of a machine that nobody names: it stands beside others that have one, or a program measured
+    /// there, which runs in guests and on hosts alike. What happens beside a trace is of its machine.
+    is_apart: bool,
+}
+
+impl Told {
+    fn of(run: &[&Piece]) -> Self {
+        let is_trace = |piece: &&Piece| piece.kind == Kind::Trace && piece.place == Place::Untold;
+        let is_measured = |piece: &&Piece| matches!(piece.kind, Kind::Result(_)) || piece.place != Place::Untold;
+        Self { is_apart: run.iter().any(is_measured) && !run.iter().any(is_trace) }
+    }
+
+    /// A guest is one level above the machine that runs it, however many there are below, unless somebody says which it is.
+    fn machine_of(&self, piece: &Piece) -> Machine {
+        let of_nobody = matches!(piece.kind, Kind::Result(_) | Kind::Machine) && self.is_apart;
+        match piece.place {
+            Place::Guest(level) => Machine { id: Level::At(level).to_string(), level, ..Machine::default() },
+            Place::Untold if of_nobody => Machine { id: Machine::UNTOLD.to_owned(), ..Machine::default() },
+            Place::Host | Place::Untold => Machine::default(),
+        }
+    }
 }
 
 fn part_kind(kind: Kind) -> PartKind {
@@ -182,7 +249,7 @@ fn left(rest: &[Line], name: &Path) -> Option<Problem> {
         return None;
     }
     let quoted = rest.iter().take(QUOTED).map(|line| {
-        let text = base::plain::beginning(line.text.trim(), 60);
+        let text = base::plain::beginning(line.text.trim(), 60).replace('\t', " ");
         format!("line {} `{text}`", line.number)
     });
     let file = name.display().to_string();

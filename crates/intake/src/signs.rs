@@ -98,6 +98,21 @@ pub(crate) fn migration(lines: &[Line], at: usize) -> Option<usize> {
     }
 }
 
+/// Where what KubeVirt is set to do with migrations ends, if it begins at a line: `liveMigrationConfig:` of a HyperConverged, `migrations:` of a
+/// KubeVirt, and the keys below.
+pub(crate) fn migration_settings(lines: &[Line], at: usize) -> Option<usize> {
+    const KEYS: [&str; 3] = ["allowAutoConverge:", "allowPostCopy:", "progressTimeout:"];
+    if !["liveMigrationConfig:", "migrations:"].contains(&lines[at].text.trim()) {
+        return None;
+    }
+    let is_pair = |line: &&Line| {
+        line.text.trim().split_once(": ").is_some_and(|(key, value)| !key.contains(' ') && !value.contains(' '))
+    };
+    let below = lines[at + 1..].iter().take_while(is_pair).count();
+    let has = lines[at + 1..=at + below].iter().any(|line| KEYS.iter().any(|key| line.text.trim().starts_with(key)));
+    has.then_some(at + 1 + below)
+}
+
 /// A mark that lines were left out, whatever somebody says of them: `[...]`, `[... goes on like that ...]`.
 fn is_left_out(text: &str) -> bool {
     let bare = text.trim();

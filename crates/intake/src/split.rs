@@ -7,11 +7,11 @@
 //! own words stand.
 
 use crate::commands::{is_key, typed};
-use crate::guest::{self, Guest};
 use crate::normal::{Line, Normal, joined};
-use crate::{excerpt, results, signs};
+use crate::place::{self, Place, Sign};
+use crate::{excerpt, guest, results, signs};
 use base::recording::ResultFile;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Who reads a piece.
@@ -54,6 +54,9 @@ pub struct Piece {
     pub lines: Vec<Line>,
     /// What was done to its lines beside taking off marks.
     pub mended: Vec<String>,
+    /// Where it was printed, and the line that says so.
+    pub place: Place,
+    pub says: Option<u32>,
 }
 
 /// A text, line by line.
@@ -61,14 +64,12 @@ pub struct Piece {
 pub struct Split {
     /// In the order of the text.
     pub pieces: Vec<Piece>,
-    /// What somebody typed, marks that lines were left out, and who says that it is of a guest.
+    /// What somebody typed, marks that lines were left out, and who says where something was printed.
     pub commands: Vec<Line>,
     /// Lines that nobody reads.
     pub rest: Vec<Line>,
     /// Whether any line is read otherwise than it stands in the file.
     pub changed: bool,
-    /// The guest that all of it is of, where a line says so.
-    pub guest: Option<Guest>,
     /// There are more pieces than are told apart.
     pub is_crowded: bool,
 }
@@ -109,9 +110,7 @@ pub(crate) const MOST_PIECES: usize = 64;
 /// Splits a text.
 pub fn split(normal: Normal) -> Split {
     let Normal { lines, changed } = normal;
-    let guest = guest::guest_of(&lines);
-    let mut cut =
-        Cutting { taken: vec![false; lines.len()], lines, split: Split { changed, guest, ..Split::default() } };
+    let mut cut = Cutting { taken: vec![false; lines.len()], lines, split: Split { changed, ..Split::default() } };
     let mut refused = Refused::default();
     cut.each(|lines, at| {
         let (kind, end) = result(lines, at, &mut refused)?;
@@ -125,14 +124,21 @@ pub fn split(normal: Normal) -> Split {
         Some((Piece::of(kind, &lines[at..end]), at..end))
     });
     cut.each(|lines, at| signs::migration(lines, at).map(|end| (Piece::of(Kind::Migration, &lines[at..end]), at..end)));
+    // What it is set to belongs to the log of a migration, and to nobody where there is none.
+    if cut.split.pieces.iter().any(|piece| piece.kind == Kind::Migration && piece.text().contains("virt-launcher")) {
+        cut.each(|lines, at| {
+            signs::migration_settings(lines, at).map(|end| (Piece::of(Kind::Migration, &lines[at..end]), at..end))
+        });
+        cut.settle();
+    }
     cut.each(|lines, at| signs::counts(lines, at).map(|end| (Piece::of(Kind::Counts, &lines[at..end]), at..end)));
     cut.each(|lines, at| signs::switch(lines, at).map(|end| (Piece::of(Kind::Switch, &lines[at..end]), at..end)));
     cut.finish()
 }
 
 impl Piece {
-    fn of(kind: Kind, lines: &[Line]) -> Self {
-        Self { kind, lines: lines.to_vec(), mended: Vec::new() }
+    pub(crate) fn of(kind: Kind, lines: &[Line]) -> Self {
+        Self { kind, lines: lines.to_vec(), mended: Vec::new(), place: Place::Untold, says: None }
     }
 }
 
@@ -174,6 +180,20 @@ impl Cutting {
         }
     }
 
+    /// Settings of migrations go to the log that they are beside.
+    fn settle(&mut self) {
+        let is_log = |piece: &Piece| piece.kind == Kind::Migration && piece.text().contains("virt-launcher");
+        let is_set =
+            |piece: &Piece| piece.kind == Kind::Migration && signs::migration_settings(&piece.lines, 0).is_some();
+        let (set, mut others): (Vec<Piece>, Vec<Piece>) =
+            std::mem::take(&mut self.split.pieces).into_iter().partition(is_set);
+        if let Some(log) = others.iter_mut().find(|piece| is_log(piece)) {
+            log.lines.extend(set.into_iter().flat_map(|piece| piece.lines));
+            log.lines.sort_by_key(|line| line.number);
+        }
+        self.split.pieces = others;
+    }
+
     /// What is left is of a machine, typed, or of nobody.
     fn finish(self) -> Split {
         let Self { lines, taken, mut split } = self;
@@ -193,32 +213,95 @@ impl Cutting {
             })
             .collect();
         let told = host::paste::lines_read(&joined(&notes));
-        let (mut of_machine, mut read) = (Vec::new(), false);
-        for ((line, taken), understood) in notes.into_iter().zip(taken).zip(told) {
+        let signs = place::signs(&lines, |at| !taken[at] && !told.get(at).is_some_and(|told| *told));
+        // What is of a guest as a whole, where no heading tells.
+        let of_guest = guest::guest_of(&lines);
+        let placed = |line: u32| match place::at(&signs, line).filter(|sign| sign.place != Place::Untold) {
+            Some(Sign { line, place }) => (place, Some(line)),
+            None => (of_guest.map_or(Place::Untold, |_| Place::Guest(1)), of_guest),
+        };
+        let is_nested = signs.iter().any(|sign| matches!(sign.place, Place::Guest(2..)));
+        for piece in &mut split.pieces {
+            (piece.place, piece.says) = placed(piece.range().0);
+            // What KVM counts and traces, and who migrates, is where the guests are run.
+            if matches!(piece.place, Place::Guest(_)) && !is_nested && is_of_kvm(piece) {
+                (piece.place, piece.says) = (Place::Host, None);
+            }
+        }
+        let says: BTreeSet<u32> = signs.iter().map(|sign| sign.line).chain(of_guest).collect();
+        // Understood lines with nothing but blank ones between them.
+        let (mut groups, mut is_open): (Vec<Vec<Line>>, bool) = (Vec::new(), false);
+        for ((line, taken), understood) in notes.iter().zip(taken).zip(told) {
             let is_blank = line.text.trim().is_empty();
+            is_open &= !says.contains(&line.number);
             if understood && !is_blank {
-                read = true;
-                of_machine.push(line);
+                if !is_open {
+                    groups.push(Vec::new());
+                }
+                groups.last_mut().into_iter().for_each(|group| group.push(line.clone()));
+                is_open = true;
                 continue;
             }
-            of_machine.push(Line { text: String::new(), ..line.clone() });
             if is_blank || taken {
                 continue;
             }
+            is_open = false;
             // What was typed, and marks that something was left out, are no output that is lost.
             let is_cut = trace::text::told(&line.text) == trace::text::Told::Cut;
-            let is_used = split.guest.is_some_and(|guest| guest.line == line.number);
-            match typed(&line.text).is_some() || is_key(&line.text) || is_cut || is_used {
-                true => split.commands.push(line),
-                false => split.rest.push(line),
+            match typed(&line.text).is_some() || is_key(&line.text) || is_cut || says.contains(&line.number) {
+                true => split.commands.push(line.clone()),
+                false => split.rest.push(line.clone()),
             }
         }
-        if read {
-            split.pieces.push(Piece::of(Kind::Machine, &of_machine));
-        }
+        split.pieces.extend(machines(&notes, groups, placed, is_nested));
         split.pieces.sort_by_key(|piece| (piece.kind == Kind::Machine, piece.range()));
         split
     }
+}
+
+/// Whether only who runs guests prints such a piece.
+fn is_of_kvm(piece: &Piece) -> bool {
+    match piece.kind {
+        Kind::Counts | Kind::Migration => true,
+        Kind::Trace => {
+            piece.lines.iter().any(|line| line.text.contains(" kvm_exit: ") || line.text.contains(" kvm_entry: "))
+        }
+        Kind::Result(_) | Kind::Switch | Kind::Machine => false,
+    }
+}
+
+/// What is of a machine, as one piece for each place: with blank lines for all others, so that numbers stay. Where somebody tells places,
+/// definitions and threads of VMs are of the host, unless guests are nested.
+fn machines(
+    notes: &[Line],
+    groups: Vec<Vec<Line>>,
+    placed: impl Fn(u32) -> (Place, Option<u32>),
+    is_nested: bool,
+) -> Vec<Piece> {
+    let runs_vms = |lines: &[Line]| host::paste::read(&[(String::new(), joined(lines))]).runs_vms();
+    let of_group = |group: &Vec<Line>| placed(group.first().map_or(0, |line| line.number));
+    let places: Vec<(Place, Option<u32>)> = groups.iter().map(of_group).collect();
+    let is_told = places.iter().any(|(place, _)| *place != Place::Untold);
+    let mut by_place: BTreeMap<Place, (Option<u32>, Vec<Line>)> = BTreeMap::new();
+    for (group, (mut place, mut says)) in groups.into_iter().zip(places) {
+        if place != Place::Host && is_told && !is_nested && runs_vms(&group) {
+            (place, says) = (Place::Host, None);
+        }
+        let known = by_place.entry(place).or_insert((says, Vec::new()));
+        known.1.extend(group);
+    }
+    let whole = |lines: Vec<Line>| {
+        let own: BTreeMap<u32, Line> = lines.into_iter().map(|line| (line.number, line)).collect();
+        let blank = |line: &Line| Line { text: String::new(), ..line.clone() };
+        notes.iter().map(|line| own.get(&line.number).cloned().unwrap_or_else(|| blank(line))).collect::<Vec<_>>()
+    };
+    let of_place = |(place, (says, lines)): (Place, (Option<u32>, Vec<Line>))| {
+        let lines = whole(lines);
+        // Who runs VMs is their host, whoever tells nothing.
+        let place = if place == Place::Untold && runs_vms(&lines) { Place::Host } else { place };
+        Piece { place, says, ..Piece::of(Kind::Machine, &lines) }
+    };
+    by_place.into_iter().map(of_place).collect()
 }
 
 /// Until which line no result of a kind begins, so that none is looked for twice: runs of lines that fit and say too little.

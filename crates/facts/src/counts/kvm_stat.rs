@@ -7,6 +7,9 @@
 //!    HLT                                         10000    0.8      500
 //!  Total                                       1114522           55725
 //! ```
+//! A row inside of another (`HLT`, or `kvm_exit(HLT)`) has its share of that one, never of all (`_refresh_body` in
+//! tools/kvm/kvm_stat/kvm_stat, Linux 6.12).
+//!
 //! `-1` prints no head: `kvm_exit(HLT)   912300   9215`. The rows of `-d` are debugfs's counters, of which each counts something of its own: their shares mean nothing, and are left out.
 
 use super::{Row, count};
@@ -19,7 +22,16 @@ pub(super) fn read(text: &str) -> (Vec<Row>, Option<f64>) {
         let seconds = (!rows.is_empty()).then_some(1.0);
         return (rows, seconds);
     }
-    (lines().filter_map(|words| row(&words)).collect(), None)
+    let (mut rows, mut outer): (Vec<Row>, Vec<(String, u64)>) = (Vec::new(), Vec::new());
+    for line in text.lines() {
+        let words = line.split_whitespace().collect::<Vec<_>>();
+        let Some(row) = row(&words, &outer) else { continue };
+        if row.share_of.is_none() {
+            outer.push((row.name.clone(), row.count));
+        }
+        rows.push(row);
+    }
+    (rows, None)
 }
 
 /// A row of `kvm_stat -1`: the name, all since the start, and what came in one second (`batch` in tools/kvm/kvm_stat/kvm_stat, Linux 6.12).
@@ -30,20 +42,38 @@ fn batch(words: &[&str]) -> Option<Row> {
     Some(Row { name: name.to_owned(), count: total, per_second: Some(more as f64), ..Row::default() })
 }
 
-fn row(words: &[&str]) -> Option<Row> {
-    let [name, total, share, rest @ ..] = words else { return None };
+/// A row of the screen; `outer` has those before it that are no part of another.
+fn row(words: &[&str], outer: &[(String, u64)]) -> Option<Row> {
+    let [name, total, rest @ ..] = words else { return None };
     // The sum has no share, and its average stands in that column.
-    if *name == "Total" || rest.len() > 1 {
+    if *name == "Total" || rest.len() > 2 {
         return None;
     }
-    let share: f64 = share.replace(',', ".").parse().ok()?;
-    let per_second = rest.first().and_then(|word| count(word)).map(|average| average as f64);
+    let total = count(total)?;
+    // Shares have a point, averages none; either may be missing.
+    let is_share = |word: &&&str| word.contains(['.', ',']);
+    let share = rest.first().filter(is_share).and_then(|share| share.replace(',', ".").parse::<f64>().ok());
+    let average = rest.last().filter(|word| !is_share(word));
+    if rest.is_empty() || share.is_none() && average.is_none() {
+        return None;
+    }
     let is_tracepoint = name.starts_with("kvm_");
+    let within = match name.split_once('(') {
+        Some((within, _)) => Some(within),
+        None if !is_tracepoint => outer.last().map(|(name, _)| name.as_str()).filter(|name| name.starts_with("kvm_")),
+        None => None,
+    };
+    let of_outer = outer.iter().find(|(name, all)| within == Some(name.as_str()) && *all >= total);
+    let share = match within {
+        Some(_) => of_outer.map(|(_, all)| total as f64 / *all as f64),
+        None => share.map(|share| share / 100.0).filter(|share| is_tracepoint && *share <= 1.0),
+    };
     Some(Row {
         name: (*name).to_owned(),
-        count: count(total)?,
-        count_share: is_tracepoint.then_some(share / 100.0),
-        per_second,
+        count: total,
+        count_share: share,
+        share_of: within.map(str::to_owned),
+        per_second: average.and_then(|word| count(word)).map(|average| average as f64),
         ..Row::default()
     })
 }

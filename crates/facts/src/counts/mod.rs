@@ -7,9 +7,12 @@
 //! builtin-stat.c, tools/kvm/kvm_stat/kvm_stat, Linux 6.12.
 
 mod debugfs;
+mod devices;
 mod kvm_stat;
 mod perf_kvm;
 mod perf_stat;
+
+pub use devices::{Device, device};
 
 use base::Problem;
 use base::recording::{PartKind, Recording};
@@ -48,8 +51,10 @@ pub struct Counted {
 pub struct Row {
     pub name: String,
     pub count: u64,
-    /// Of all that the text has.
+    /// Of all that the text has, or of the row that it is a part of.
     pub count_share: Option<f64>,
+    /// The row that it is a part of: `kvm_exit` of its reasons.
+    pub share_of: Option<String>,
     /// Of the time in which exits were handled.
     pub time_share: Option<f64>,
     pub min_ns: Option<f64>,

@@ -25,7 +25,7 @@ pub(super) fn read(text: &str) -> (Vec<Row>, Option<f64>) {
 
 fn row(words: &[&str]) -> Option<Row> {
     let [name, samples, count_share, time_share, min, max, mean] = words else { return None };
-    let share = |word: &str| with_unit(word, "%").map(|percent| percent / 100.0);
+    let share = |word: &str| with_unit(word, "%").map(|percent| (percent / 100.0).min(1.0));
     let ns = |word: &str| with_unit(word, "us").map(|us| us * 1_000.0);
     Some(Row {
         name: (*name).to_owned(),
@@ -35,6 +35,6 @@ fn row(words: &[&str]) -> Option<Row> {
         min_ns: Some(ns(min)?),
         max_ns: Some(ns(max)?),
         mean_ns: Some(ns(mean)?),
-        per_second: None,
+        ..Row::default()
     })
 }

@@ -64,3 +64,25 @@ fn two_copies_of_debugfs_tell_what_was_added() {
     );
     assert_eq!(counted(one).unwrap().1[0].count, 100, "one copy has sums since the VM began");
 }
+
+#[test]
+fn a_part_of_another_row_has_its_share_of_that_one() {
+    let head = "kvm statistics - summary\n\n Event                    Total %Total CurAvg/s\n kvm_exit                 2000   50.0      200\n";
+    let between = " kvm_entry     1999   49.9      199\n kvm_exit(HLT)   1500      150\n";
+    let (_, rows, _) = counted(&format!("{head}{between}")).unwrap();
+    assert_eq!(rows[2].count_share, Some(0.75), "whatever stands between");
+    for part in [
+        "   kvm_exit(HLT)          1500   75.0      150\n",
+        " kvm_exit(HLT)            1500             150\n",
+        "   HLT   1500   75.0   150\n",
+    ] {
+        let (_, rows, _) = counted(&format!("{head}{part} kvm_msr  400   10.0   40\n")).unwrap();
+        let told: Vec<_> = rows.iter().map(|row| (row.count_share, row.share_of.as_deref(), row.per_second)).collect();
+        let expected = [
+            (Some(0.5), None, Some(200.0)),
+            (Some(0.75), Some("kvm_exit"), Some(150.0)),
+            (Some(0.1), None, Some(40.0)),
+        ];
+        assert_eq!(told, expected, "{part}");
+    }
+}

@@ -103,7 +103,7 @@ impl Migrations {
         for read in memories {
             begun_in(&mut sources, read.from_ns..=read.to_ns, |migration| migration.memory = Some(read));
         }
-        sources.extend(accounts);
+        sources.extend(latest(accounts));
         migrations.list = sources;
         sides.sort_by_key(|(_, side): &(String, Side)| side.steps.first().map_or(0, |step| step.at_ns));
         sides.into_iter().for_each(|(machine, side)| migrations.take(machine, side));
@@ -133,6 +133,39 @@ impl Migrations {
         *place = Some(side);
         migration.machines[number] = Some(machine);
     }
+}
+
+/// Looks at one migration become one: of the same memory, with more time and more sent than before. The last one counts.
+fn latest(accounts: Vec<Migration>) -> Vec<Migration> {
+    let of = |one: &Migration| {
+        one.polls
+            .last()
+            .map(|(_, poll)| (poll.total_bytes, poll.total_ms, poll.transferred_bytes, poll.remaining_bytes))
+    };
+    let mut kept: Vec<Migration> = Vec::new();
+    for mut migration in accounts {
+        let before =
+            kept.last().filter(|before| before.ended.is_none() && before.by == migration.by && before.by.is_some());
+        let looks = before.and_then(of).zip(of(&migration));
+        let Some(((Some(size), Some(was_ms), Some(was_sent), left), (Some(same), Some(now_ms), Some(now_sent), _))) =
+            looks
+        else {
+            kept.push(migration);
+            continue;
+        };
+        if size != same || now_ms <= was_ms || now_sent < was_sent {
+            kept.push(migration);
+            continue;
+        }
+        let mut notes = kept.pop().map(|before| before.notes).unwrap_or_default();
+        notes.extend(left.map(|left| {
+            format!("{} s before, {} were left", (now_ms - was_ms) / 1_000, base::number::bytes(left as f64))
+        }));
+        notes.retain(|note| !migration.notes.contains(note));
+        migration.notes.extend(notes);
+        kept.push(migration);
+    }
+    kept
 }
 
 /// What a text holds that QEMU or libvirt printed.

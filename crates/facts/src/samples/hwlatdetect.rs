@@ -60,6 +60,9 @@ pub(super) fn read(input: &mut dyn BufRead, found: &mut Found) {
             "the text was cut off before hwlatdetect counted its samples",
         );
     }
+    if let Some(smis) = said.smis.filter(|smis| *smis > 0) {
+        found.said = Some(format!("It counted {smis} SMIs meanwhile"));
+    }
     if times > listed {
         found.said = Some(format!("These windows had {times} times above the threshold"));
     }
@@ -74,6 +77,8 @@ struct Said {
     threshold: Option<u64>,
     max: Option<u64>,
     recorded: Option<u64>,
+    /// System management interrupts by the processors' own count.
+    smis: Option<u64>,
 }
 
 impl Said {
@@ -83,6 +88,7 @@ impl Said {
         self.cpus = self.cpus.take().or_else(|| Some(line.split_once("CPU list:")?.1.trim().to_owned()));
         self.threshold = self.threshold.or(number_after(line, "Latency threshold:"));
         self.max = self.max.or(number_after(line, "Max Latency:"));
+        self.smis = self.smis.or(number_after(line, "SMIs during run:"));
         self.recorded = self.recorded.or(number_after(line, "Samples recorded:"));
     }
 

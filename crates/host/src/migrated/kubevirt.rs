@@ -13,6 +13,16 @@ const MBPS: [f64; 2] = [125_000.0, 8_000_000.0];
 /// How virt-launcher says that it gave a migration up (the same file): the reason stands behind the words, or is the line's `reason`.
 const GAVE_UP: [&str; 2] = ["Live migration abort detected with reason: ", "Live migration failed"];
 
+/// How virt-launcher says that it cancels a migration itself, and the limit that it goes by (`processInflightMigration`, the same file).
+const OWN: [(&str, &str, &str); 2] = [
+    ("Live migration stuck for ", "it saw no progress for", "progressTimeout"),
+    ("Live migration is not completed after ", "it had not ended after", "completionTimeoutPerGiB"),
+];
+
+/// What a configuration of KubeVirt sets that decides whether a migration ends.
+const SET: [&str; 5] =
+    ["allowAutoConverge", "allowPostCopy", "progressTimeout", "completionTimeoutPerGiB", "bandwidthPerMigration"];
+
 /// The last look that a log has, and where it was given up after that, why and when.
 pub(super) fn of_log(text: &str) -> Option<Account> {
     let of = |line: &str| of_look(line.split_once("Migration info for ")?.1);
@@ -43,12 +53,26 @@ pub(super) fn of_log(text: &str) -> Option<Account> {
             base::number::list(&told.into_iter().flatten().collect::<Vec<_>>())
         ));
     }
+    let own = OWN.iter().find_map(|(words, what, limit)| {
+        let line = lines[..=end].iter().rev().find(|line| line.contains(words))?;
+        let seconds = line.split_once(words)?.1.split(' ').next()?.parse::<u64>().ok()?;
+        Some(format!("virt-launcher cancelled it by itself, since {what} {seconds} s ({limit})"))
+    });
+    notes.extend(own);
+    let set = SET.iter().filter_map(|name| {
+        let line = lines.iter().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
+        Some(format!("{name} {}", line.trim().trim_matches(['"', '\''])))
+    });
+    notes.extend(set);
     let look = look.map_or_else(|| Account::of(By::KubeVirt, "failed"), |(_, look)| look);
     // What was looked at before the end says nothing of what was sent by then.
     Some(Account {
         error: reason,
         total_ms: took_s.map(|seconds| seconds * 1_000),
         total_bytes: look.total_bytes,
+        remaining_bytes: look.remaining_bytes,
+        dirty_bytes_per_s: look.dirty_bytes_per_s,
+        sent_bytes_per_s: look.sent_bytes_per_s,
         notes,
         ..Account::of(By::KubeVirt, "failed")
     })

@@ -8,26 +8,8 @@ use std::collections::BTreeMap;
 
 /// Columns that lscpu may print beside caches: util-linux 2.38, sys-utils/lscpu.c. Between nodes and caches it prints an empty
 /// one.
-const COLUMNS: &[&str] = &[
-    "",
-    "address",
-    "bogomips",
-    "book",
-    "cluster",
-    "configured",
-    "core",
-    "cpu",
-    "drawer",
-    "maxmhz",
-    "mhz",
-    "minmhz",
-    "modelname",
-    "node",
-    "online",
-    "polarization",
-    "scalmhz%",
-    "socket",
-];
+const COLUMNS: &str = " address bogomips book cluster configured core cpu drawer maxmhz mhz minmhz modelname node online polarization \
+    scalmhz% socket";
 
 /// What `lscpu -p` prints without being told.
 const OF_ITSELF: &str = "cpu,core,socket,node,,l1d,l1i,l2,l3";
@@ -41,7 +23,7 @@ fn is_cache(name: &str) -> bool {
 fn columns<'a>(names: impl Iterator<Item = &'a str>) -> Option<Vec<String>> {
     let known = |name: &str| {
         let name = name.trim().to_lowercase();
-        (COLUMNS.contains(&name.as_str()) || is_cache(&name)).then_some(name)
+        (COLUMNS.split(' ').any(|known| known == name) || is_cache(&name)).then_some(name)
     };
     let names = names.map(known).collect::<Option<Vec<String>>>()?;
     let tells = |wanted: &[&str]| names.iter().any(|name| wanted.contains(&name.as_str()));

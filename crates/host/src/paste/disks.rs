@@ -12,6 +12,7 @@ const COLUMNS: &[(&str, GaugeKind, f64)] = &[
     ("%util", GaugeKind::DiskBusy, 0.01),
     ("r_await", GaugeKind::DiskRead, 1e6),
     ("w_await", GaugeKind::DiskWrite, 1e6),
+    ("f_await", GaugeKind::DiskFlush, 1e6),
     ("aqu-sz", GaugeKind::DiskQueue, 1.0),
     ("avgqu-sz", GaugeKind::DiskQueue, 1.0),
 ];

@@ -15,25 +15,8 @@ use super::{Pasted, Text};
 /// How lines below the head of a job begin: those that are shown, and those that only belong to it.
 const SHOWN: &[&str] =
     &["read:", "write:", "trim:", "slat (", "clat (", "lat (", "sync (", "cpu ", "IO depths ", "bw (", "iops "];
-const OTHERS: &[&str] = &[
-    "clat percentiles",
-    "lat percentiles",
-    "slat percentiles",
-    "sync percentiles",
-    "fsync/fdatasync/sync_file_range:",
-    "submit ",
-    "complete ",
-    "issued rwts:",
-    "latency ",
-    "Run status",
-    "READ:",
-    "WRITE:",
-    "TRIM:",
-    "Disk stats",
-    "Starting ",
-    "fio-",
-    "...",
-];
+const OTHERS: &str = "clat percentiles|lat percentiles|slat percentiles|sync percentiles|fsync/fdatasync/sync_file_range:|submit |complete |\
+    issued rwts:|latency |Run status|READ:|WRITE:|TRIM:|Disk stats|Starting |fio-|...";
 
 /// The name in the head of a job.
 fn job(line: &str) -> Option<&str> {
@@ -62,6 +45,10 @@ pub(super) fn jobs(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
             if matches!(head, "read" | "write" | "trim") {
                 way = head.to_owned();
             }
+            // These are of the job as a whole.
+            if matches!(head, "cpu" | "IO depths") {
+                way.clear();
+            }
             let of = if way == head || way.is_empty() { String::new() } else { format!("{way}: ") };
             pasted.quote(&format!("fio, {of}{head}"), name, told.trim(), text.place(end));
         } else if line.contains("th=[") {
@@ -72,7 +59,10 @@ pub(super) fn jobs(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
             in_disks = true;
         } else if let Some((disk, told)) = line.split_once(": ").filter(|_| in_disks && line.contains("ios=")) {
             pasted.quote("fio, the disk", disk, told, text.place(end));
-        } else if !line.is_empty() && !line.starts_with("Jobs: ") && !OTHERS.iter().any(begins) {
+        } else if !line.is_empty()
+            && !line.starts_with("Jobs: ")
+            && !OTHERS.split('|').any(|known| line.starts_with(known))
+        {
             break;
         }
         end += 1;

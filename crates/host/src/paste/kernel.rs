@@ -41,13 +41,19 @@ pub(super) fn line(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
         "mce: [",
         "x86/split lock",
         "workqueue: ",
+        "nfs: server ",
     ];
+    // Proxmox's own daemon tells of storages, in the journal beside the kernel.
+    let stamped = stamped.or_else(|| line.split_once(" pvestatd[")?.1.split_once("]: ").map(|(_, rest)| rest));
+    let complaint = complaint.or_else(|| Complaint::of(stamped?));
+    let is_kernels = message(line).is_some();
     if stamped.is_none() && !(complaint.is_some() && begins.iter().any(|begin| line.starts_with(begin))) {
         return 0;
     }
     match complaint {
         Some(complaint) => pasted.complain(complaint, text.place(at)),
-        None => pasted.machine.kernel_lines += 1,
+        None if is_kernels => pasted.machine.kernel_lines += 1,
+        None => return 0,
     }
     1
 }

@@ -177,6 +177,23 @@ pub(super) fn of_screen(text: &Text<'_>, at: usize, pasted: &mut Pasted) {
     }
 }
 
+/// `VmSwap:   12911300 kB` of `/proc/PID/status`, by itself or among others of its lines.
+pub(super) fn of_process(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    const SHOWN: [(&str, &str); 2] = [("VmRSS", "memory in RAM (VmRSS)"), ("VmSwap", "memory swapped out (VmSwap)")];
+    let told = text.at(at).split_once(':').and_then(|(name, value)| {
+        let kib = value.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?;
+        Some((SHOWN.iter().find(|(known, _)| *known == name)?.1, kib))
+    });
+    let Some((what, kib)) = told else { return 0 };
+    let asked = (at.saturating_sub(SHOWN.len())..at).rev().find_map(|above| {
+        let pid = text.at(above).split_once("/proc/")?.1.split_once("/status")?.0;
+        pid.parse::<u32>().ok()
+    });
+    let whose = asked.map_or("a process".to_owned(), |pid| format!("process {pid}"));
+    pasted.quote(what, &whose, &base::number::bytes(kib.saturating_mul(1 << 10) as f64), text.place(at));
+    1
+}
+
 /// `numastat -c qemu-kvm`: a row for each process, a column for each node, in MB.
 pub(super) fn numastat(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let titled = usize::from(text.at(at).starts_with("Per-node process memory usage"));

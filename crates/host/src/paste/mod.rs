@@ -105,6 +105,7 @@ const BLOCKS: &[Block] = &[
     pressure::lines,
     memory::meminfo,
     memory::of_node,
+    memory::of_process,
     memory::free,
     memory::numastat,
     memory::sar,

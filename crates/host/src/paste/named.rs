@@ -50,7 +50,8 @@ pub(super) fn heading(text: &Text<'_>, at: usize, _: &mut Pasted) -> usize {
 fn is_setting(file: &str) -> bool {
     // What a node has stands there with the node before each line.
     let is_other = file.contains(".stat") || file.contains(".pressure") || file.ends_with("/meminfo");
-    file.starts_with("/sys/") && !is_other || file.starts_with("/proc/sys/")
+    let is_of_irq = file.starts_with("/proc/irq/") && file.ends_with("_affinity_list");
+    file.starts_with("/sys/") && !is_other || file.starts_with("/proc/sys/") || is_of_irq
 }
 
 /// Settings, each by the name of its file.

@@ -3,41 +3,14 @@
 use super::{Pasted, Text};
 
 /// Programs whose output is read here, and those that people pass it through.
-const PROGRAMS: &[&str] = &[
-    "cat",
-    "dmesg",
-    "ethtool",
-    "free",
-    "grep",
-    "head",
-    "iostat",
-    "iperf3",
-    "lscpu",
-    "lstopo",
-    "lsvmbus",
-    "mpstat",
-    "numactl",
-    "numastat",
-    "ovs-appctl",
-    "ovs-vsctl",
-    "pgrep",
-    "pidstat",
-    "ps",
-    "sar",
-    "sysctl",
-    "tail",
-    "taskset",
-    "top",
-    "turbostat",
-    "virsh",
-    "vmstat",
-    "watch",
-];
+const PROGRAMS: &str = "cat dmesg ethtool free grep head iostat iperf3 lscpu lstopo lsvmbus mpstat numactl numastat ovs-appctl ovs-vsctl pgrep \
+    pidstat ps sar sysctl tail taskset top turbostat virsh vmstat watch";
 
 /// The words of the command on a line, from its program on: `[root@host ~]# LC_ALL=C lscpu -e` has `lscpu` and `-e`.
 /// A line without a prompt has one if it is nothing but a program and its options, with numbers as their values.
 pub(super) fn command(line: &str) -> Option<Vec<&str>> {
-    let is_program = |word: &str| PROGRAMS.contains(&word.rsplit('/').next().unwrap_or(word));
+    let last = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
+    let is_program = |word: &str| PROGRAMS.split(' ').any(|known| known == last(word));
     let at = line.split_whitespace().position(is_program)?;
     let words: Vec<&str> = line.split_whitespace().collect();
     let comes_before =

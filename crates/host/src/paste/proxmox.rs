@@ -19,21 +19,8 @@ const USUAL: &[&str] =
     &["boot", "cores", "memory", "net0", "numa", "ostype", "scsihw", "smbios1", "sockets", "vmgenid"];
 
 /// The same of a container.
-const OF_CONTAINERS: &[&str] = &[
-    "arch",
-    "cores",
-    "cpulimit",
-    "cpuunits",
-    "features",
-    "hostname",
-    "memory",
-    "mp0",
-    "net0",
-    "ostype",
-    "rootfs",
-    "swap",
-    "unprivileged",
-];
+const OF_CONTAINERS: &str =
+    "arch cores cpulimit cpuunits features hostname memory mp0 net0 ostype rootfs swap unprivileged";
 
 /// What only containers have.
 const ONLY_CONTAINERS: [&str; 4] = ["hostname", "rootfs", "swap", "unprivileged"];
@@ -69,7 +56,7 @@ fn is_container(pairs: &Pairs<'_>) -> bool {
         key.strip_prefix("net").is_some_and(is_number) && values(value).1.get("type") == Some(&"veth")
     };
     let is_own = ONLY_CONTAINERS.iter().any(|key| pairs.contains_key(*key)) || pairs.iter().any(is_veth);
-    is_own && OF_CONTAINERS.iter().filter(|key| pairs.contains_key(**key)).count() >= 4
+    is_own && OF_CONTAINERS.split(' ').filter(|key| pairs.contains_key(*key)).count() >= 4
 }
 
 /// A container: no VM, so that its values stand as they are.
@@ -104,7 +91,12 @@ pub(super) fn config(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let pairs = pairs(text, at);
     let end = pairs.values().map(|(line, _)| line + 1).max().unwrap_or(at);
     if USUAL.iter().filter(|key| pairs.contains_key(**key)).count() < 4 {
-        return 0;
+        // `grep` left some lines of it: they are no definition, and stand as they are.
+        let Some(id) = at.checked_sub(1).and_then(|above| asked(text.at(above))) else { return 0 };
+        for (key, (line, value)) in &pairs {
+            pasted.quote(key, &format!("VM {id}"), value, text.place(*line));
+        }
+        return end - at;
     }
     let id = pasted.domain.parse::<u32>().ok();
     let of = |key: &str| pairs.get(key).map(|(_, value)| *value);

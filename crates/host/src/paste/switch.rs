@@ -102,23 +102,35 @@ pub(super) fn other_config(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> u
 /// `{ovs_tx_failure_drops=7, rx_packets=5, ..}`, what `ovs-vsctl get interface NAME statistics` prints; the name is in the command.
 pub(super) fn statistics(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let line = text.at(at);
-    if !(line.starts_with('{') && line.ends_with('}') && line.contains("_packets=")) {
+    // `| tr ',' '\n'` puts each on a line of its own.
+    let is_one = |line: &str| {
+        let pair = line.trim_matches(['{', '}', ',', ' ']).split_once('=');
+        pair.is_some_and(|(name, count)| {
+            name.len() > 3 && name.contains('_') && !name.contains(' ') && count.parse::<u64>().is_ok()
+        })
+    };
+    let rows = (at..text.lines.len()).take_while(|row| is_one(text.at(*row))).count();
+    let is_whole = line.starts_with('{') && line.ends_with('}') && line.contains("_packets=");
+    let is_asked = || (1..=2).any(|above| at >= above && text.at(at - above).contains(" statistics"));
+    if !(is_whole || rows > 0 && is_asked()) {
         return 0;
     }
+    let lines = if is_whole { 1 } else { rows };
+    let counters = (at..at + lines).map(|row| text.at(row).trim_matches([' ', ','])).collect::<Vec<_>>().join(", ");
     let asked = (at.saturating_sub(2)..at).rev().find_map(|above| {
         let words: Vec<&str> = text.at(above).split_whitespace().collect();
         let place = words.iter().position(|word| word.eq_ignore_ascii_case("interface"))?;
         Some((*words.get(place + 1)?).to_owned())
     });
     let port = asked.unwrap_or_else(|| "an interface".to_owned());
-    let counters = crate::polled::ports::of_interface(line);
+    let counters = crate::polled::ports::of_interface(&counters);
     let statistics = &mut pasted.machine.switch.statistics;
     if statistics.len() < budget::PORTS {
         statistics.push(text.fact(PortCounters { port, counters }, at));
     } else {
         pasted.leave_out("counters of interfaces beyond the first", budget::PORTS);
     }
-    1
+    lines
 }
 
 /// `ovs-vsctl show`: bridges, ports and interfaces, one inside of the other.

@@ -25,7 +25,7 @@ pub struct PortStatistics {
     /// Their bytes, without FCS.
     pub(crate) rx_bytes: Option<u64>,
     /// Packets for which there was no buffer.
-    pub(crate) rx_nombuf: Option<u64>,
+    pub rx_nombuf: Option<u64>,
     pub tx_packets: Option<u64>,
     /// Their bytes, without FCS.
     pub(crate) tx_bytes: Option<u64>,

@@ -8,4 +8,5 @@ pub mod placement;
 pub mod placements;
 mod proxmox;
 pub mod realtime;
+pub mod signs;
 mod tongue;

@@ -1,7 +1,8 @@
 //! Which threads of each machine run where, with the placements that are better: what placement, real time and comparisons share.
 
 use crate::placement::build::build;
-use crate::placement::model::{AskedPolling, Model, Wishes};
+pub(crate) use crate::placement::model::Model;
+use crate::placement::model::{AskedPolling, Wishes};
 use base::Problem;
 use facts::Case;
 use std::sync::Arc;

@@ -63,7 +63,7 @@ type Apart = (&'static str, &'static [&'static str], &'static [(&'static str, &'
 /// Modules of one crate that are kept apart.
 const APART: &[Apart] = &[
     ("crates/questions/time", &["counts", "flow", "latency"], &[]),
-    ("crates/questions/setup", &["nesting", "placement", "realtime"], &[]),
+    ("crates/questions/setup", &["nesting", "placement", "realtime", "signs"], &[]),
     ("crates/questions/plan", &["datapath", "migration"], &[]),
     // A trial is held against its own beginning by what compares two recordings.
     ("crates/questions/change", &["ablation", "compare", "contention", "fleet"], &[("contention", "compare")]),

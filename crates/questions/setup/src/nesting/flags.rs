@@ -15,24 +15,8 @@ use host::processor::{Processor, Vendor};
 use std::collections::BTreeSet;
 
 /// Flags of SVM among the `flags` of an AMD processor (arch/x86/include/asm/cpufeatures.h, word 15, Linux 6.12).
-const SVM: &[&str] = &[
-    "npt",
-    "lbrv",
-    "svm_lock",
-    "nrip_save",
-    "tsc_scale",
-    "vmcb_clean",
-    "flushbyasid",
-    "decodeassists",
-    "pausefilter",
-    "pfthreshold",
-    "avic",
-    "v_vmsave_vmload",
-    "vgif",
-    "x2avic",
-    "v_spec_ctrl",
-    "vnmi",
-];
+const SVM: &str = "npt lbrv svm_lock nrip_save tsc_scale vmcb_clean flushbyasid decodeassists pausefilter pfthreshold avic \
+    v_vmsave_vmload vgif x2avic v_spec_ctrl vnmi";
 
 /// Flags that KVM offers to no guest.
 const NEVER: &[&str] = &[
@@ -106,7 +90,7 @@ pub(crate) fn compared(host: &Machine, guest: &Machine) -> Vec<Flag> {
 fn own(machine: &Machine) -> Option<BTreeSet<String>> {
     let cpu: &Processor = machine.facts.processor.as_ref()?;
     match (cpu.vendor, &cpu.vmx_flags) {
-        (Vendor::Amd, _) => Some(SVM.iter().filter(|name| cpu.has(name)).map(|name| (*name).to_owned()).collect()),
+        (Vendor::Amd, _) => Some(SVM.split(' ').filter(|name| cpu.has(name)).map(str::to_owned).collect()),
         (_, Some(vmx)) => Some(vmx.clone()),
         (_, None) if !cpu.has("vmx") => Some(BTreeSet::new()),
         (_, None) => None,

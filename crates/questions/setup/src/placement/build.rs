@@ -41,7 +41,7 @@ pub fn build(input: &Input, wishes: &Wishes) -> (Vec<Model>, Vec<Problem>) {
         };
         let has_trace = recording.parts.iter().any(|part| part.kind.is_trace());
         let is_told = !pasted || has_trace || machine.level > 0 || recording.machines.len() > 1 || facts.runs_vms();
-        let level = if is_told { Level::At(machine.level) } else { Level::Unknown };
+        let level = if is_told { recording.level_of(&machine.id) } else { Level::Unknown };
         models.push(model(level, &machine.id, facts, pasted, wishes));
     }
     models.retain(|model| !model.machine.is_empty());

@@ -39,7 +39,7 @@ pub fn definitions(case: &Case, rank: u64) -> Vec<String> {
 
 pub fn section(models: &[Model]) -> Section {
     let mut section = Section::new("placement", QUESTION);
-    section.about = models.iter().flat_map(about).collect();
+    section.about = models.iter().flat_map(|model| about(model, models.len() > 1)).collect();
     section.findings = in_order(models.iter().flat_map(|model| advise(model, models.len() > 1)).collect());
     section.summary = summary(models, &section);
     section.tables = [tables::proposal, tables::plans, tables::threads, tables::cpus, tables::domain_xml]
@@ -60,7 +60,7 @@ pub fn section(models: &[Model]) -> Section {
     section
 }
 
-fn about(model: &Model) -> Vec<String> {
+fn about(model: &Model, several: bool) -> Vec<String> {
     let (machine, topology) = (&model.machine, &model.machine.topology);
     let count = |wanted: fn(&Role) -> bool| machine.threads.iter().filter(|thread| wanted(&thread.role)).count() as u64;
     let cpus = topology_of(topology);
@@ -84,6 +84,8 @@ fn about(model: &Model) -> Vec<String> {
     // Of which level a text is that shows neither VMs nor a hypervisor below, nobody told.
     let whose = if model.level == Level::Unknown { String::new() } else { format!("{}: ", model.id) };
     let mut lines = vec![format!("{whose}{cpus}; {vms}")];
+    // What a text shows besides VMs, without a heading, may have been measured in one.
+    let whose = if model.pasted && model.level == Level::L0 && !several { String::new() } else { whose };
     if let Some(span) = machine.span_ns {
         let (appeared, vanished) = machine.passing;
         lines.push(format!(
@@ -229,6 +231,7 @@ fn sentence_case(title: &str) -> String {
     let is_word = first.bytes().all(|byte| byte.is_ascii_lowercase());
     let articles = [
         "a",
+        "an",
         "the",
         "tasks",
         "pages",

@@ -67,9 +67,9 @@ fn counted(counts: &[Counted]) -> Table {
         let names = [counted.machine.as_str(), counted.by.name(), counted.path.as_str(), row.name.as_str()];
         let mut cells: Vec<Cell> = names.into_iter().map(Into::into).collect();
         cells.push(row.count.into());
-        cells.extend(
-            [row.count_share, row.time_share, row.per_second, row.min_ns, row.mean_ns, row.max_ns].map(Cell::from),
-        );
+        // The column is of all: a part of another row has its share in the sentence.
+        let of_all = row.count_share.filter(|_| row.share_of.is_none());
+        cells.extend([of_all, row.time_share, row.per_second, row.min_ns, row.mean_ns, row.max_ns].map(Cell::from));
         cells.push(hints::meaning(&row.name).map_or(Cell::Missing, Cell::from));
         table.push(cells);
     }
@@ -80,7 +80,8 @@ fn counted(counts: &[Counted]) -> Table {
 fn sentence(counted: &Counted, on: &str) -> String {
     // Each exit has an entry, which says nothing of its own; nor does the sum of all beside those by reason. Pages that are mapped
     // now did not happen so many times, and who sleeps (`halt_wait_ns`) takes nothing.
-    let has_reasons = counted.rows.iter().any(|row| row.name.starts_with("kvm_exit("));
+    let has_reasons =
+        counted.rows.iter().any(|row| row.share_of.as_deref() == Some("kvm_exit") || row.name.starts_with("kvm_exit("));
     let tells = |row: &Row| {
         row.name != "kvm_entry"
             && !(has_reasons && row.name == "kvm_exit")
@@ -140,7 +141,9 @@ fn told(row: &Row) -> String {
     }];
     match (row.count_share, row.time_share) {
         (Some(count), Some(time)) => words.push(format!("{} of all and {} of the time", percent(count), percent(time))),
-        (Some(count), None) => words.push(format!("{} of all", percent(count))),
+        (Some(count), None) => {
+            words.push(format!("{} of {}", percent(count), row.share_of.as_deref().unwrap_or("all")));
+        }
         _ => {}
     }
     words.extend(row.mean_ns.map(|ns| format!("{} each", duration(ns))));

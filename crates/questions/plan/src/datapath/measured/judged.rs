@@ -1,6 +1,6 @@
 //! What switches and traffic generators print, judged: who is full, what the caches do, where packets are lost and when.
 
-use base::number::{counted, many, percent, plain, thousands};
+use base::number::{counted, list, many, percent, plain, thousands};
 use base::rule::{Words, limit};
 use base::{Evidence, Finding, Level, Needs, Severity};
 use facts::datapaths::Printed;
@@ -15,10 +15,15 @@ const UPCALLS: f64 = 0.01;
 const CACHED: f64 = 0.5;
 /// Packets of a batch below which a full thread loses by small batches: our own threshold; a batch has 32 at most.
 const SMALL_BATCH: f64 = 4.0;
-/// Share of the packets of an interval that were lost from which it counts: our own threshold.
+/// Share of the packets of an interval, or of a port, that were lost from which it counts: our own threshold.
 const LOST: f64 = 0.001;
+/// Share of its cycles below which a polling thread has room for another queue: our own threshold.
+const ROOM: f64 = 0.5;
+/// Part of what a thread's queues take from which one of them is nearly all: our own threshold.
+const ONE: f64 = 0.8;
 
-type Check = fn(&Printed) -> Vec<Hit>;
+/// Looks at one text; what another one beside it says of queues counts as well.
+type Check = fn(&Printed, &[Printed]) -> Vec<Hit>;
 
 const RULES: &[Rule<Check>] = &[
     Rule {
@@ -41,14 +46,26 @@ const RULES: &[Rule<Check>] = &[
         looks_at: "Share of its cycles in which a polling thread of Open vSwitch had packets.",
         limits: &[limit("of its cycles", FULL, "share")],
         why: "A polling thread that always has packets is the limit of the ports that it serves: what more arrives is dropped in front of it. \
-              Caveat: the numbers are of the time since they were cleared.",
-        fix: &[
-            "ovs-appctl dpif-netdev/pmd-rxq-show   # which queues it serves",
-            "ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask=MASK   # one more CPU of the card's node",
-        ],
-        undo: &["ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask=MASK   # the mask as it was"],
+              One queue is served by one thread: where others have room, queues are to move there or to become more; another CPU helps where \
+              none has. Caveat: the numbers are of the time since they were cleared.",
+        fix: &["ovs-appctl dpif-netdev/pmd-rxq-show   # which queues each serves"],
         source: "Open vSwitch 3.1, Documentation/topics/dpdk/pmd.rst; the threshold is our own",
         ..Rule::checked_by(full as Check)
+    },
+    Rule {
+        id: "DTP-NOMBUF",
+        per: "port",
+        looks_at: "Packets for which a port of testpmd had no buffer (RX-nombuf).",
+        limits: &[limit("of the packets that came", LOST, "share")],
+        why: "The pool of buffers was empty: packets are lost inside the program that shows this, not in the switch or host below it. Rings of all \
+              ports hold buffers while they wait, those for sending as well: a pool has to be larger than all of their descriptors. Caveat: a \
+              program that keeps packets, or leaks them, empties any pool.",
+        fix: &[
+            "dpdk-testpmd .. -- --total-num-mbufs=N   # at least ports x queues x (rxd + txd), and 512 for each core",
+            "dpdk-testpmd .. -- --rxd=1024 --txd=1024   # or shorter rings",
+        ],
+        source: "testpmd's guide, run_app (--total-num-mbufs, --rxd); rte_eth_stats.rx_nombuf, DPDK 22.11; the threshold is our own",
+        ..Rule::checked_by(buffers as Check)
     },
     Rule {
         id: "DTP-UPCALLS",
@@ -101,7 +118,7 @@ pub(in crate::datapath) fn words() -> impl Iterator<Item = Words> {
 /// Findings about what programs printed.
 pub(super) fn findings(printed: &[Printed]) -> Vec<Finding> {
     let of = |rule: &'static Rule<Check>| {
-        let hits = printed.iter().flat_map(|text| (rule.check)(text).into_iter().map(move |hit| (text, hit)));
+        let hits = printed.iter().flat_map(|text| (rule.check)(text, printed).into_iter().map(move |hit| (text, hit)));
         hits.map(|(text, hit)| {
             let subject =
                 if printed.len() > 1 { format!("{} {}", text.path, hit.subject) } else { hit.subject.clone() };
@@ -122,14 +139,67 @@ fn hit(text: &Printed, cpu: u32, severity: Severity, title: String) -> Hit {
     Hit::new(format!("CPU {cpu}"), severity, title).with(seen)
 }
 
-fn full(text: &Printed) -> Vec<Hit> {
+fn full(text: &Printed, all: &[Printed]) -> Vec<Hit> {
     let full = threads(text).filter_map(|(cpu, pmd)| Some((cpu, pmd.busy_share().filter(|share| *share >= FULL)?)));
+    // Threads without a packet print no cycles.
+    let has_room = |pmd: &PmdStatistics| pmd.busy_share().map_or(pmd.packets == Some(0), |share| share < ROOM);
+    let roomy: Vec<String> = threads(text).filter(|(_, pmd)| has_room(pmd)).map(|(cpu, _)| cpu.to_string()).collect();
     full.map(|(cpu, share)| {
+        let room = match roomy.as_slice() {
+            [] => String::new(),
+            [only] => format!(", and that on CPU {only} has room"),
+            several => format!(", and those on CPUs {} have room", list(several)),
+        };
         let title =
-            format!("the polling thread on CPU {cpu} is full: it had packets in {} of its cycles", percent(share));
-        hit(text, cpu, Severity::Medium, title)
+            format!("the polling thread on CPU {cpu} is full: it had packets in {} of its cycles{room}", percent(share));
+        let mut hit = hit(text, cpu, Severity::Medium, title);
+        if roomy.is_empty() {
+            hit.fix.push("ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask=MASK   # one more CPU of the card's node".into());
+            hit.undo.push("ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask=MASK   # the mask as it was".into());
+            return hit;
+        }
+        // One queue cannot be shared by two threads: where it takes nearly all, moving the others helps nobody.
+        let queues = all.iter().flat_map(|text| &text.queues).find(|pmd| pmd.cpu == cpu && !pmd.queues.is_empty());
+        let usages = || queues.iter().flat_map(|pmd| &pmd.queues).filter_map(|queue| queue.usage);
+        let is_one = usages().count() > 0 && usages().fold(0.0, f64::max) > ONE * usages().sum::<f64>();
+        if !is_one {
+            let how = "its queues, by their load, to those with room; pmd-auto-lb=true in other_config does it by itself";
+            hit.fix.push(format!("ovs-appctl dpif-netdev/pmd-rxq-rebalance   # {how}"));
+        }
+        hit.fix.push("ovs-vsctl set Interface PORT options:n_rxq=2   # of its busiest card: more queues, which others can take (of vhost ports the guest asks, by its queues)".into());
+        hit.fix.push(format!("ovs-vsctl set Interface PORT other_config:pmd-rxq-affinity=0:{}   # or by hand: that queue to that CPU, which then serves no other", roomy[0]));
+        hit.undo.push("ovs-vsctl remove Interface PORT other_config pmd-rxq-affinity; ovs-vsctl set Interface PORT options:n_rxq=1   # as it was".into());
+        hit
     })
     .collect()
+}
+
+/// Ports of testpmd that had no buffer for packets.
+fn buffers(text: &Printed, _: &[Printed]) -> Vec<Hit> {
+    let short = text.testpmd.ports.iter().filter_map(|(port, told)| {
+        let lost = told.rx_nombuf.filter(|lost| *lost > 0)?;
+        let share = lost as f64 / told.rx_packets.unwrap_or(0).saturating_add(lost) as f64;
+        (share >= LOST).then_some((port, told, lost, share))
+    });
+    short
+        .map(|(port, told, lost, share)| {
+            let title = format!(
+                "port {port} of testpmd had no buffer for {} packets, {} of those that came (RX-nombuf)",
+                thousands(lost),
+                percent(share)
+            );
+            let seen = Evidence::in_table(format!("RX-nombuf {}", thousands(lost)), "datapath.ports")
+                .key("port", u64::from(*port))
+                .key("file", text.path.as_str());
+            let mut hit = Hit::new(format!("port {port}"), Severity::High, title).with(seen);
+            // testpmd runs in guests and on hosts alike.
+            hit.level = Some(Level::Unknown);
+            match told.rx_missed {
+                Some(0) => hit.seen("RX-missed 0: no ring in front of it was full", text.path.as_str()),
+                _ => hit,
+            }
+        })
+        .collect()
 }
 
 /// All passes of a thread whose kinds were told.
@@ -139,7 +209,7 @@ fn passes(pmd: &PmdStatistics) -> Option<u64> {
     (sum > 0).then_some(sum)
 }
 
-fn upcalls(text: &Printed) -> Vec<Hit> {
+fn upcalls(text: &Printed, _: &[Printed]) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (cpu, pmd) in threads(text) {
         let (Some(all), Some(upcalls)) = (passes(pmd), pmd.upcalls) else { continue };
@@ -156,7 +226,7 @@ fn upcalls(text: &Printed) -> Vec<Hit> {
     hits
 }
 
-fn caches(text: &Printed) -> Vec<Hit> {
+fn caches(text: &Printed, _: &[Printed]) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (cpu, pmd) in threads(text) {
         // A cache that is not told, or that never finds anything because it is off, is not judged.
@@ -176,7 +246,7 @@ fn caches(text: &Printed) -> Vec<Hit> {
     hits
 }
 
-fn batches(text: &Printed) -> Vec<Hit> {
+fn batches(text: &Printed, _: &[Printed]) -> Vec<Hit> {
     let small = threads(text).filter_map(|(cpu, pmd)| {
         let batch = pmd.packets_per_batch.filter(|batch| *batch > 0.0 && *batch < SMALL_BATCH)?;
         let share = pmd.busy_share().filter(|share| *share >= FULL)?;
@@ -194,7 +264,7 @@ fn batches(text: &Printed) -> Vec<Hit> {
         .collect()
 }
 
-fn bursts(text: &Printed) -> Vec<Hit> {
+fn bursts(text: &Printed, _: &[Printed]) -> Vec<Hit> {
     let is_lossy = |share: Option<f64>| share.is_some_and(|share| share >= LOST);
     let lossy: Vec<(usize, _)> =
         text.traffic.iter().enumerate().filter(|(_, interval)| is_lossy(interval.drop_share)).collect();
@@ -259,6 +329,9 @@ mod tests {
             titles(&stats(900, 100, 0, 0, 99, 1, "16.00")),
             ["DTP-FULL the polling thread on CPU 4 is full: it had packets in 99.0 % of its cycles"]
         );
+        let idle = stats(900, 100, 0, 0, 1, 99, "16.00").replace("core_id 4", "core_id 6");
+        let beside = titles(&format!("{}{idle}", stats(900, 100, 0, 0, 99, 1, "16.00")));
+        assert!(beside[0].ends_with("of its cycles, and that on CPU 6 has room"), "{beside:?}");
         let upcalls = titles(&stats(800, 100, 90, 10, 50, 50, "16.00"));
         assert_eq!(
             upcalls,

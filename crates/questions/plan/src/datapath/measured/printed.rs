@@ -3,6 +3,7 @@
 use super::tables::MOST_ROWS;
 use base::{Cell, Shown, Table, TableSpec, shown, table};
 use facts::datapaths::Printed;
+use host::polled::testpmd::PortStatistics;
 
 pub(super) const PMDS: TableSpec = table! {
     datapath.pmds version 1: "What one polling thread of Open vSwitch says of itself since its counters were cleared.";
@@ -60,6 +61,12 @@ pub(super) const TRAFFIC: TableSpec = table! {
         tx_bits_per_s: "bit/s",
     ]
 };
+
+/// What a port lost on the way in: what it missed, and what found no buffer.
+fn lost(port: PortStatistics) -> Option<u64> {
+    let all = [port.rx_missed, port.rx_nombuf];
+    all.iter().any(Option::is_some).then(|| all.into_iter().flatten().fold(0, u64::saturating_add))
+}
 
 /// Tables [`PMDS`], [`QUEUES`], [`FLOWS`], [`PORTS`] and [`TRAFFIC`], those that have rows.
 pub(super) fn tables(all: &[Printed]) -> Vec<Table> {
@@ -120,7 +127,7 @@ pub(super) fn tables(all: &[Printed]) -> Vec<Table> {
             let rest: [Cell; 7] = [
                 u64::from(number).into(),
                 port.rx_packets.or(forwarded.rx_packets).into(),
-                port.rx_missed.or(forwarded.rx_dropped).into(),
+                lost(port).or(forwarded.rx_dropped).into(),
                 port.tx_packets.or(forwarded.tx_packets).into(),
                 forwarded.tx_dropped.or(port.tx_errors).into(),
                 port.rx_pps.into(),

@@ -175,11 +175,13 @@ fn of_printed(printed: &[Printed]) -> String {
         };
         let errors = lost(&|port| port.tx_errors, "could not be sent (TX-errors)");
         let missed = lost(&|port| port.rx_missed, "were missed on the way in (RX-missed)");
+        let unbuffered = lost(&|port| port.rx_nombuf, "found no buffer (RX-nombuf)");
         return format!(
-            "testpmd sent {} packets per second when it was asked last{}{}.",
+            "testpmd sent {} packets per second when it was asked last{}{}{}.",
             thousands(pps.iter().fold(0, |sum, pps| sum.saturating_add(*pps))),
             errors.unwrap_or_default(),
-            missed.unwrap_or_default()
+            missed.unwrap_or_default(),
+            unbuffered.unwrap_or_default()
         );
     }
     of_forwarded(printed)

@@ -47,9 +47,17 @@ enum Ends {
 impl Pace {
     /// `None` for one that has ended.
     fn of(migration: &Migration) -> Option<Self> {
-        if migration.ended.is_some() || migration.by.is_none() {
-            return None;
-        }
+        (migration.ended.is_none() && migration.by.is_some()).then(|| Self::at_last_look(migration))
+    }
+
+    /// How one went that KubeVirt gave up, by the last look of its log.
+    fn before_the_end(migration: &Migration) -> Option<Self> {
+        let is_given_up =
+            migration.by == Some(By::KubeVirt) && migration.ended.as_ref().is_some_and(|(_, how)| how != "completed");
+        is_given_up.then(|| Self::at_last_look(migration))
+    }
+
+    fn at_last_look(migration: &Migration) -> Self {
         let page_bytes = migration.last(|poll| poll.page_bytes).unwrap_or(PAGE_BYTES);
         let pages = migration.last(|poll| poll.dirty_pages_per_s).map(|pages| pages as f64 * page_bytes as f64);
         // 0 is what QEMU says before the first pass is over.
@@ -59,13 +67,13 @@ impl Pace {
             let (sent, ms) = (migration.last(|poll| poll.transferred_bytes)?, migration.last(|poll| poll.total_ms)?);
             (ms > 0).then(|| sent as f64 * 1e3 / ms as f64)
         };
-        Some(Self {
+        Self {
             left: migration.last(|poll| poll.remaining_bytes),
             disk_left: migration.last(|poll| poll.disk_remaining_bytes).filter(|bytes| *bytes > 0),
             dirtied,
             sent: now.or_else(mean),
             is_mean: now.is_none(),
-        })
+        }
     }
 
     fn ends(&self) -> Ends {
@@ -184,17 +192,38 @@ const IN_MONITOR: [&str; 5] = [
     "migrate_set_parameter downtime-limit MILLISECONDS   # last: price: the guest is dark for so long; undo: BEFORE",
 ];
 
+/// What KubeVirt itself has to let a migration end, in its own configuration (KubeVirtConfiguration.MigrationConfiguration, KubeVirt 1.3).
+const BY_KUBEVIRT: [&str; 3] = [
+    "kubectl edit kubevirt -n kubevirt   # spec.configuration.migrations: allowAutoConverge: true (OpenShift: oc edit hyperconverged -n openshift-cnv, spec.liveMigrationConfig); price: the guest's time",
+    "kubectl edit kubevirt -n kubevirt   # the same place: allowPostCopy: true; price: the guest waits for pages, and a failure of either host loses it",
+    "kubectl get kubevirt -A -o jsonpath='{..migrations}'   # is bandwidthPerMigration a limit? A longer progressTimeout or completionTimeoutPerGiB ends nothing while more is dirtied than sent",
+];
+
 fn never_ends((run, migration, _): Run<'_>) -> Option<Hit> {
-    let pace = Pace::of(migration).filter(|pace| pace.ends() == Ends::No)?;
+    let pace =
+        Pace::of(migration).or_else(|| Pace::before_the_end(migration)).filter(|pace| pace.ends() == Ends::No)?;
     let (dirtied, sent) = (pace.dirtied?, pace.sent?);
-    let title = format!(
-        "The migration does not end by itself: the guest dirties {}/s, and {}/s are sent",
-        bytes(dirtied),
-        bytes(sent)
-    );
+    let (dirties, sends) = (bytes(dirtied), bytes(sent));
+    if migration.ended.is_some() {
+        let title = format!(
+            "The migration could not end by itself: the guest dirtied {dirties}/s, and {sends}/s were sent; KubeVirt gave it up"
+        );
+        let mut hit = Hit::new(format!("run {run}"), Severity::High, title);
+        let own =
+            migration.notes.iter().filter(|note| note.contains("virt-launcher cancelled") || note.starts_with("allow"));
+        hit = own.fold(hit, |hit, note| hit.seen(note.as_str(), "its log"));
+        hit.fix.extend(BY_KUBEVIRT.map(str::to_owned));
+        return Some(hit);
+    }
+    let title = format!("The migration does not end by itself: the guest dirties {dirties}/s, and {sends}/s are sent");
     let seen = format!("{} left", pace.left.map_or_else(|| "an unknown amount".to_owned(), |left| bytes(left as f64)));
     let mut hit = Hit::new(format!("run {run}"), Severity::High, title)
         .with(base::Evidence::in_table(seen, "migration.pace").key("run", run.to_string()));
+    if let Some(cap) = bandwidth_limit(&migration.notes) {
+        let enough =
+            if cap <= dirtied { ": less than is dirtied, so that no faster link helps while it stands" } else { "" };
+        hit = hit.seen(format!("max-bandwidth is {}/s{enough}", bytes(cap)), "its parameters");
+    }
     // Rounded up: a little less would not do.
     let dark_ms =
         pace.dark_now_ns().map_or_else(|| "MILLISECONDS".to_owned(), |ns| format!("{:.0}", (ns / 1e6).floor() + 1.0));
@@ -214,6 +243,12 @@ fn never_ends((run, migration, _): Run<'_>) -> Option<Hit> {
         hit.cost = Cost::of(CostKind::Measured, dark_ns, "ns of dark time, to send what is left");
     }
     Some(hit)
+}
+
+/// `max-bandwidth 134217728 bytes/second`, where one is set: 0 is none.
+fn bandwidth_limit(notes: &[String]) -> Option<f64> {
+    let told = notes.iter().rev().find_map(|note| note.strip_prefix("max-bandwidth "))?;
+    told.split_whitespace().next()?.parse::<f64>().ok().filter(|cap| *cap > 0.0)
 }
 
 /// The limit in force by what the migration's text said of it: `downtime-limit 300 ms`, or how it was raised, `.. from 100 ms to 800 ms`.

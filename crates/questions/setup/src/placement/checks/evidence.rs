@@ -203,6 +203,9 @@ pub(crate) fn pins(model: &Model) -> Vec<Hit> {
     hits
 }
 
+/// Share of all CPUs' time from which steal is what the machine suffers from: our own threshold.
+const TAKEN: f64 = 0.2;
+
 /// CPUs of which the machine below took too much, each by itself or all together.
 pub(crate) fn steal(model: &Model) -> Vec<Hit> {
     let stolen: Vec<(u32, f64)> = model
@@ -215,7 +218,13 @@ pub(crate) fn steal(model: &Model) -> Vec<Hit> {
     let worst = stolen.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1));
     let of_all = model.machine.total_use.iter().filter(|told| told.value.shares.steal > UNSTABLE_STEAL);
     let of_all = of_all.max_by(|a, b| a.value.shares.steal.total_cmp(&b.value.shares.steal));
+    let taken = of_all.map_or(0.0, |all| all.value.shares.steal);
     let title = match (worst, of_all) {
+        (Some((_, most)), Some(_)) if taken >= TAKEN => format!(
+            "steal time: the hypervisor below took {} of the time of all CPUs, up to {} of one; the cause is one level below",
+            percent(taken),
+            percent(most)
+        ),
         (Some((_, most)), _) => {
             format!("steal time: the hypervisor took up to {} of a CPU, so measurements are unstable", percent(most))
         }
@@ -226,7 +235,7 @@ pub(crate) fn steal(model: &Model) -> Vec<Hit> {
         (None, None) => return Vec::new(),
     };
     let victims: Vec<&Verdict> = model.verdicts.of_reporter(Reporter::Bed).collect();
-    let severity = if victims.is_empty() { Severity::Medium } else { Severity::High };
+    let severity = if victims.is_empty() && taken < TAKEN { Severity::Medium } else { Severity::High };
     let mut hit = Hit::new("steal", severity, title);
     if let Some((worst, most)) = worst {
         let seen = format!("{} above 5 %, CPU {worst} with {}", many(stolen.len() as u64, "CPU"), percent(most));
@@ -237,7 +246,7 @@ pub(crate) fn steal(model: &Model) -> Vec<Hit> {
         let seen = format!(
             "of the time of all CPUs {} was stolen, {} was used, {} idle",
             percent(shares.steal),
-            percent(1.0 - shares.idle - shares.steal),
+            percent((1.0 - shares.idle - shares.steal).max(0.0)),
             percent(shares.idle)
         );
         hit = hit.seen(seen, &all.place);

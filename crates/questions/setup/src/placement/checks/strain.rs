@@ -166,6 +166,9 @@ pub(crate) fn swap(model: &Model) -> Vec<Hit> {
             hit = hit.seen(format!("{words}: {value}"), &gauge.place);
         }
     }
+    for told in model.machine.quoted.iter().filter(|told| told.what.contains("VmSwap")) {
+        hit = hit.seen(format!("{} of {}: {}", told.what, told.subject, told.value), &told.place);
+    }
     hit = withheld::causes(model, hit);
     hit.fix.push(whose_swap(model).to_owned());
     vec![hit]
@@ -352,7 +355,20 @@ pub(crate) fn complaints(model: &Model) -> Vec<Hit> {
         let more = lines.len() as u64 - 1;
         let more = if more > 0 { format!(", and {} more of its kind", many(more, "line")) } else { String::new() };
         hit.evidence.push(Evidence::new(format!("`{}`{more}", lines[0].value.line), &lines[0].place));
-        hit.fix.push(known.next.to_owned());
+        hit.explains.extend(known.explains.map(|words| format!("PLC-KERNEL@{words}")));
+        // Somebody asked already which clocks there are.
+        const CLOCKS: &str = "sys/devices/system/clocksource/clocksource0/available_clocksource";
+        match model.machine.settings.get(CLOCKS).filter(|_| known.next.contains("available_clocksource")) {
+            Some(clocks) => {
+                let lacks = ["tsc", "kvm-clock"]
+                    .iter()
+                    .all(|clock| !clocks.value.split_whitespace().any(|there| there == *clock));
+                let lacks = if lacks { ": no tsc, and no kvm-clock" } else { "" };
+                hit = hit.seen(format!("clocks that it has: {}{lacks}", clocks.value), &clocks.place);
+                hit.fix.push("dmesg | grep -i -E 'tsc|clocksource'   # why it is not used".to_owned());
+            }
+            None => hit.fix.push(known.next.to_owned()),
+        }
         hits.push(hit);
     }
     hits

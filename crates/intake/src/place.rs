@@ -1,0 +1,323 @@
+//! Where was a piece printed: on the host, in a guest, or does nobody tell?
+//!
+//! ```text
+//! Guest:                          -> what follows is of the guest           Host, with no guest running:  -> of the host
+//! top -H on the VM host meanwhile:-> of the host                            VM to the other host:         -> of the guest
+//! [root@pve3 ~]# lscpu            -> of the host, by the prompt's name      ## Steps to reproduce         -> nobody tells any more
+//! ```
+//! The nearest heading before a piece counts. A definition of a VM, or threads of VMs, are of the host wherever they stand, unless
+//! somebody nests guests.
+
+use crate::commands::{PROGRAMS, typed};
+use crate::normal::Line;
+use std::collections::BTreeMap;
+
+/// Where something was printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Place {
+    /// On the machine that runs the VMs.
+    Host,
+    /// In a guest of that level, 1 for a guest of the host.
+    Guest(u8),
+    /// Nobody tells.
+    #[default]
+    Untold,
+}
+
+impl Place {
+    /// What stands behind the words for a piece.
+    pub fn words(self) -> String {
+        match self {
+            Place::Host => ", of the host".to_owned(),
+            Place::Guest(level) => format!(", of a guest, L{level}"),
+            Place::Untold => String::new(),
+        }
+    }
+}
+
+/// A line from which on a place holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sign {
+    /// The number of the line.
+    pub(crate) line: u32,
+    pub(crate) place: Place,
+}
+
+/// What whoever writes calls a guest.
+const GUESTS: &str = "guest guests vm vms vps l1 l2 l3 instance droplet domu gast invité";
+
+/// What is called so is rented: what runs VMs on it nests them.
+const RENTED: &[&str] = &["vps", "instance", "droplet"];
+
+/// Words of whoever runs VMs on a rented machine.
+const NESTS: &str = "nested qemu libvirt virsh minikube kvm2 virt-manager vagrant";
+
+/// What whoever writes calls the machine below.
+const HOSTS: &str = "host hosts hypervisor hypervisors dom0 l0 node pve hôte wirt baremetal proxmox";
+
+/// What stands before a place; `of the host`, yet `of the VM` may be printed anywhere.
+const BEFORE: &[&str] =
+    &["in", "on", "from", "inside", "within", "at", "between", "of", "im", "auf", "in", "dans", "sur", "vom"];
+
+/// Behind these stands what else happened meanwhile.
+const MEANWHILE: &[&str] = &["while", "when", "with", "during", "whilst", "without", "until", "as", "während"];
+
+/// What a guest is made of, and what becomes of it, which is printed on its host.
+const MADE_OF: &str = "config configuration definition xml conf settings yaml domain process processes threads vcpu vcpus disk image migration live";
+
+/// What may stand behind a place that leads a heading: `VM to the other host:`, `Guest side:`; else the line is about it, and printed anywhere.
+const BEHIND: &str = "to from side itself output outputs result results dmesg log kernel environment os system cpu";
+
+/// What a sentence ends with that leads to what a program printed, besides a colon.
+const LEADS: &[&str] = &["shows", "show", "says", "gives", "prints", "reports", "returns", "meanwhile", "here"];
+
+/// What tells where, line by line; `is_free` says of each whether it may be somebody's own words.
+pub(crate) fn signs(lines: &[Line], is_free: impl Fn(usize) -> bool) -> Vec<Sign> {
+    let mut signs = Vec::new();
+    // Whose prompts they are, and whether a heading came since the last one.
+    let (mut owners, mut now, mut is_fresh) = (BTreeMap::<String, Place>::new(), Place::Untold, false);
+    let mut is_rented = false;
+    let tells =
+        |text: &str| of_name(&prompt(text).unwrap_or_default()).or(heading(text).flatten().map(|(place, _)| place));
+    let has_host = lines.iter().any(|line| tells(line.text.trim()) == Some(Place::Host));
+    let says_nested = lines.iter().any(|line| NESTS.split(' ').any(|word| line.text.to_lowercase().contains(word)));
+    // Where the block ends that an aside leads to, and what held before.
+    let mut aside: Option<(usize, Place)> = None;
+    for (at, line) in lines.iter().enumerate() {
+        let text = line.text.trim();
+        if let Some((_, before)) = aside.filter(|(end, _)| *end == at) {
+            (aside, now) = (None, before);
+            signs.push(Sign { line: line.number, place: now });
+        }
+        let told = match prompt(text) {
+            Some(name) => {
+                let named = of_name(&name);
+                let other = owners.keys().any(|owner| *owner != name);
+                let place = match (named, owners.get(&name)) {
+                    (Some(place), _) => place,
+                    (None, _) if is_fresh => now,
+                    (None, Some(known)) => *known,
+                    (None, None) => {
+                        if other {
+                            Place::Untold
+                        } else {
+                            now
+                        }
+                    }
+                };
+                owners.insert(name, place);
+                is_fresh = false;
+                Some(place)
+            }
+            None if is_free(at) => heading(text).map(|told| {
+                is_fresh = true;
+                let (place, noun) = told.unwrap_or((Place::Untold, ""));
+                // What runs on a rented machine is nested if its owner says so, the same by another name beside a host, else nobody knows.
+                let place = match is_rented && place == Place::Guest(1) && !RENTED.contains(&noun) && !has_host {
+                    true if says_nested => Place::Guest(2),
+                    true => Place::Untold,
+                    false => place,
+                };
+                is_rented |= RENTED.contains(&noun);
+                // A sentence within a text is of what it leads to, and of nothing behind it.
+                aside = (!text.ends_with(':') && text.contains(' ') && !text.starts_with(['#', '*']))
+                    .then(|| (block_end(lines, at, &is_free), now));
+                place
+            }),
+            None => None,
+        };
+        if let Some(place) = told.filter(|place| *place != now) {
+            now = place;
+            signs.push(Sign { line: line.number, place });
+        }
+    }
+    signs
+}
+
+/// Where what a program printed behind a line ends: at somebody's own words, or at what is typed next.
+fn block_end(lines: &[Line], at: usize, is_free: &impl Fn(usize) -> bool) -> usize {
+    let is_blank = |place: &usize| lines[*place].text.trim().is_empty();
+    let first = (at + 1..lines.len()).find(|place| !is_blank(place)).unwrap_or(lines.len());
+    let ends = |place: &usize| typed(&lines[*place].text).is_some() || !is_blank(place) && is_free(*place);
+    (first + 1..lines.len()).find(ends).unwrap_or(lines.len())
+}
+
+/// The place that holds at a line, and the line that says so.
+pub(crate) fn at(signs: &[Sign], line: u32) -> Option<Sign> {
+    signs.iter().rev().find(|sign| sign.line <= line).copied()
+}
+
+/// The name of the machine in a prompt: `pve3` of `root@pve3:~# lscpu`.
+fn prompt(text: &str) -> Option<String> {
+    typed(text)?;
+    let before = &text[..text.find(['$', '#', '%'])?];
+    let behind = before.trim_start_matches('[').split_once('@')?.1;
+    let name = behind.split([':', ' ', ']', '~']).next()?.to_ascii_lowercase();
+    (!name.is_empty()).then_some(name)
+}
+
+/// What a machine's name says: `guest`, `pve3`, `kvm-host2`, `hv-sql`.
+fn of_name(name: &str) -> Option<Place> {
+    const RUNS: &[&str] = &["pve", "hv", "host", "kvmhost", "vmhost", "hypervisor", "proxmox"];
+    let words = || name.split(|letter: char| !letter.is_ascii_alphabetic());
+    let is_guest = |word: &str| matches!(word, "guest" | "vps" | "vm");
+    let host = words().any(|word| RUNS.contains(&word)).then_some(Place::Host);
+    host.or_else(|| words().any(is_guest).then_some(Place::Guest(1)))
+}
+
+/// What a heading says of what follows: a place and its noun, or that another part begins. `None`: it is no heading.
+fn heading(text: &str) -> Option<Option<(Place, &'static str)>> {
+    let is_part = text.starts_with("## ") || text.starts_with("### ") || text.starts_with("**") && text.len() > 4;
+    let bare = text.trim_matches(|letter: char| "#*_=-` ".contains(letter));
+    let small = bare.to_lowercase();
+    let last = small.trim_end_matches([':', '.', '*']).rsplit(' ').next().unwrap_or_default();
+    let leads = small.ends_with(':') || LEADS.contains(&last) || is_part;
+    // A name alone is a heading where nothing else is in the line.
+    let is_alone = !small.contains(' ') && [GUESTS, HOSTS].iter().any(|list| is_word_of(list, &small));
+    if !(leads || is_alone) || small.len() > MOST_LETTERS || is_alone && small.len() < 3 {
+        return None;
+    }
+    match told(&small) {
+        Some(place) => Some(Some(place)),
+        None if is_part => Some(None),
+        None => None,
+    }
+}
+
+/// Letters of a line that may be a heading: a paragraph may end with one.
+const MOST_LETTERS: usize = 240;
+
+/// Which place the words of a heading are about.
+fn told(small: &str) -> Option<(Place, &'static str)> {
+    let clauses = small.split([',', ';', '.', '(']).flat_map(|clause| clause.split(" but ")).collect::<Vec<_>>();
+    // The clause that leads to what follows comes last; one that tells nothing leaves it to those before.
+    clauses.iter().rev().find_map(|clause| of_clause(clause))
+}
+
+fn of_clause(clause: &str) -> Option<(Place, &'static str)> {
+    let words: Vec<&str> =
+        clause.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let until = words.iter().position(|word| MEANWHILE.contains(word)).unwrap_or(words.len());
+    let words = &words[..until];
+    let is_nested = words.contains(&"nested");
+    let behind = |(at, word): (usize, &&str)| {
+        let noun = noun(&words[at + 1..], MOST_BETWEEN).filter(|_| BEFORE.contains(word))?;
+        (*word != "of" || noun.0 == Place::Host).then_some(noun)
+    };
+    let first = words.iter().enumerate().find_map(behind);
+    // `iperf3 inside:`.
+    let inside = || (words.last() == Some(&"inside")).then_some((Place::Guest(1), "guest"));
+    // `Guest (4 vCPUs):`, `the host:`, `VM to the other host:`, `Host lscpu:`; nothing else is behind it.
+    let article = usize::from(words.first().is_some_and(|word| ["the", "my", "our"].contains(word)));
+    let lead = || {
+        let rest = words.get(article..)?;
+        let nouns = rest.iter().take_while(|word| noun(&[**word], 1).is_some()).count();
+        let leads = |next: &&str| [BEHIND, PROGRAMS, MADE_OF].iter().any(|list| is_word_of(list, next));
+        noun(rest, 1).filter(|_| rest.get(nouns).is_none_or(leads))
+    };
+    first
+        .or_else(lead)
+        .or_else(inside)
+        .map(|(place, noun)| (if is_nested && place == Place::Guest(1) { Place::Guest(2) } else { place }, noun))
+}
+
+/// Words between `in` and what it is in: `in the minikube VM`.
+const MOST_BETWEEN: usize = 3;
+
+/// Whether a word is one of a list.
+fn is_word_of(list: &str, word: &str) -> bool {
+    list.split(' ').any(|known| known == word)
+}
+
+/// The first of these words that is a place; the last of several names in a row counts (`VM host`), and what a guest is made of is its
+/// host's.
+fn noun(words: &[&str], most: usize) -> Option<(Place, &'static str)> {
+    let of = |word: &str| {
+        let known = |list: &'static str| list.split(' ').find(|known| *known == word);
+        let guest = known(GUESTS).map(|noun| {
+            let level = match noun {
+                "l2" => 2,
+                "l3" => 3,
+                _ => 1,
+            };
+            (Place::Guest(level), noun)
+        });
+        guest.or_else(|| known(HOSTS).map(|noun| (Place::Host, noun)))
+    };
+    let at = words.iter().take(most).position(|word| of(word).is_some())?;
+    let row = words[at..].iter().map_while(|word| of(word)).collect::<Vec<_>>();
+    let next = words.get(at + row.len());
+    let last = row.last().copied()?;
+    // `from the VM's migration`: about it, and printed anywhere.
+    if next == Some(&"s") && last.0 != Place::Host {
+        return None;
+    }
+    Some(if next.is_some_and(|next| is_word_of(MADE_OF, next)) { (Place::Host, "host") } else { last })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Normal;
+
+    fn of(text: &str) -> Option<Place> {
+        heading(text).map(|told| told.map_or(Place::Untold, |(place, _)| place))
+    }
+
+    #[test]
+    fn headings_tell_where() {
+        use Place::{Guest, Host, Untold};
+        for (text, place) in [
+            ("Guest:", Guest(1)),
+            ("Guest (4 vCPUs):", Guest(1)),
+            ("Host, with no guest running at all:", Host),
+            ("VM to the other host:", Guest(1)),
+            ("Host to host is fine:", Host),
+            ("top -H on the VM host meanwhile:", Host),
+            ("and in the minikube VM:", Guest(1)),
+            ("In the guests dmesg shows", Guest(1)),
+            ("on the hypervisor while cyclictest runs in the guest:", Host),
+            ("iperf3 from the VM to the host:", Guest(1)),
+            ("In the guest all is well, but on the host:", Host),
+            ("Between two VMs on the same host:", Guest(1)),
+            ("VM config:", Host),
+            ("Host lscpu:", Host),
+            ("VM side:", Guest(1)),
+            ("**Guest environment**", Guest(1)),
+            ("## Steps to reproduce", Untold),
+            ("Inside the nested guest:", Guest(2)),
+            ("L2:", Guest(2)),
+            ("Im Gast:", Guest(1)),
+        ] {
+            assert_eq!(of(text), Some(place), "{text}");
+        }
+        for text in [
+            "VM 132 dead, no way to stop it:",
+            "Log from the VM's migration:",
+            "VM performance dropped by half:",
+            "The guest is slow.",
+            "Without isolation:",
+            "host: 10.0.0.1",
+            "fio:",
+            "# cyclictest -m",
+            "",
+        ] {
+            assert_eq!(of(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn prompts_and_rented_machines_tell_as_well() {
+        let places = |text: &str| {
+            let signs = signs(&Normal::of(text.as_bytes()).lines, |_| true);
+            signs.iter().map(|sign| (sign.line, sign.place)).collect::<Vec<_>>()
+        };
+        let rented = "On the instance:\nx\nand in the VM:\ny\n";
+        assert_eq!(places(rented), [(1, Place::Guest(1)), (3, Place::Untold)]);
+        assert_eq!(places(&format!("{rented}it is nested\n"))[1], (3, Place::Guest(2)));
+        assert_eq!(places(&format!("{rented}on the compute host:\n")), [(1, Place::Guest(1)), (5, Place::Host)]);
+        let prompts = "guest:\nroot@web1:~# top\nroot@pve3:~# top\nroot@web1:~# top\nroot@db:~# top\n";
+        let expected = [(1, Place::Guest(1)), (3, Place::Host), (4, Place::Guest(1)), (5, Place::Untold)];
+        assert_eq!(places(prompts), expected);
+    }
+}

@@ -1,0 +1,71 @@
+//! Which clock a guest reads, by the ports and addresses that it accesses.
+
+use crate::signs::Scene;
+use base::Severity;
+use base::number::{percent, thousands};
+use facts::counts::{Counted, Row, device};
+use facts::rule::Hit;
+
+/// Share of all accesses of a kind from which a clock is what the guest accesses: our own threshold.
+pub(in crate::signs) const MUCH: f64 = 0.5;
+
+/// What a guest with Linux says of its clock.
+pub(in crate::signs) const LINUX: &str = "cat /sys/devices/system/clocksource/clocksource0/current_clocksource   # inside a Linux guest: kvm-clock or tsc, and never acpi_pm or hpet";
+
+pub(in crate::signs) fn read(scene: &Scene<'_>) -> Vec<Hit> {
+    scene.counts.iter().filter_map(|counted| of_counts(scene, counted)).collect()
+}
+
+fn of_counts(scene: &Scene<'_>, counted: &Counted) -> Option<Hit> {
+    let is_access = |row: &&Row| row.name.starts_with("0x");
+    let all: u64 = counted.rows.iter().filter(is_access).map(|row| row.count).fold(0, u64::saturating_add);
+    let clock = |row: &Row| device(&row.name).filter(|device| device.is_clock);
+    let row = counted.rows.iter().filter(|row| clock(row).is_some()).max_by_key(|row| row.count)?;
+    let (share, device) = (row.count as f64 / all.max(1) as f64, clock(row)?);
+    if share < MUCH {
+        return None;
+    }
+    let name = device.what.split(':').next().unwrap_or_default();
+    let title = format!(
+        "a guest reads the time from {name}: {} of its accesses ({}), each an exit to QEMU",
+        percent(share),
+        row.name
+    );
+    let mut hit = Hit::new(counted.machine.as_str(), Severity::High, title);
+    hit.level = Some(scene.recording.level_of(&counted.machine));
+    hit = hit.seen(
+        format!("{} {} times, {} of such accesses", row.name, thousands(row.count), percent(share)),
+        scene.named(&counted.path),
+    );
+    // Of exits by reason, how many these are.
+    let exits = scene
+        .counts
+        .iter()
+        .flat_map(|counted| &counted.rows)
+        .find(|row| matches!(row.name.as_str(), "IO_INSTRUCTION" | "io" | "IOIO"));
+    if let Some(exits) = exits.filter(|_| row.name.contains(":P")) {
+        let of = exits.count_share.map_or(String::new(), |share| format!(", {} of all exits", percent(share)));
+        hit = hit.seen(format!("{} {} times{of}", exits.name, thousands(exits.count)), "table counted");
+    }
+    let domains = || scene.models.iter().flat_map(|model| &model.machine.domains);
+    // Proxmox shows Hyper-V's clock to a guest by its type alone.
+    let kinds = domains()
+        .filter_map(|domain| Some((domain, domain.options.get("ostype").filter(|kind| !kind.starts_with("win"))?)));
+    for (domain, kind) in kinds {
+        hit = hit.seen(
+            format!("ostype of {} is {kind}: Proxmox shows no Hyper-V to it", domain.name),
+            domain.whole.clone().unwrap_or_default(),
+        );
+        let id = domain.proxmox.filter(|id| *id > 0).map_or("VMID".to_owned(), |id| id.to_string());
+        hit.fix.push(format!("qm set {id} --ostype win10   # if it runs a Windows, of 2016 or 2019 (win11 for 2022): it then reads Hyper-V's clock; stop and start it"));
+        hit.undo.push(format!("qm set {id} --ostype {kind}"));
+    }
+    if !hit.fix.is_empty() {
+        hit.nothing_to_change = true;
+        hit.fix.push(LINUX.to_owned());
+    }
+    if let Some(only) = domains().next().filter(|_| domains().count() == 1) {
+        hit = hit.of_domain(&only.name);
+    }
+    Some(hit)
+}
