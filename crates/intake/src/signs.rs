@@ -134,6 +134,9 @@ pub(crate) fn counts(lines: &[Line], at: usize) -> Option<usize> {
         return None;
     }
     let end = end(lines, at, |line| !is_prose(&line.text) && !is_sentence(&line.text));
+    // `perf kvm stat` ends with its sum, whatever stands behind.
+    let is_sum = |line: &Line| line.text.trim().starts_with("Total Samples:") && line.text.contains("time:");
+    let end = (at..end).find(|place| is_sum(&lines[*place])).map_or(end, |sum| sum + 1);
     // Counters of others than KVM are nobody's.
     let has_rows = |line: &Line| {
         is_row_of_exits(&line.text)

@@ -220,7 +220,11 @@ impl Cutting {
             Some(Sign { line, place }) => (place, Some(line)),
             None => (of_guest.map_or(Place::Untold, |_| Place::Guest(1)), of_guest),
         };
-        let is_nested = signs.iter().any(|sign| matches!(sign.place, Place::Guest(2..)));
+        // Whoever counts levels nests guests.
+        let counts_levels =
+            |line: &Line| line.text.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == "L1");
+        let is_of_levels = |sign: &Sign| lines.iter().any(|line| line.number == sign.line && counts_levels(line));
+        let is_nested = signs.iter().any(|sign| matches!(sign.place, Place::Guest(2..)) || is_of_levels(sign));
         for piece in &mut split.pieces {
             (piece.place, piece.says) = placed(piece.range().0);
             // What KVM counts and traces, and who migrates, is where the guests are run.

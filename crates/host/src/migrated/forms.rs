@@ -184,7 +184,11 @@ fn of_proxmox(text: &str) -> Option<Account> {
     if active.is_none() && (status.is_none() || began.is_none()) {
         return None;
     }
-    let status = status.map_or_else(|| "active".to_owned(), |status| status.trim().to_owned());
+    let failed = ["ERROR: online migrate failure - ", "ERROR: migration finished with problems"];
+    let why =
+        failed.iter().find_map(|words| last(text, words).map(|why| why.trim().trim_start_matches('-').to_owned()));
+    let status = status.map(|status| status.trim().to_owned()).or_else(|| why.as_ref().map(|_| "failed".to_owned()));
+    let status = status.unwrap_or_else(|| "active".to_owned());
     let words: Vec<&str> = told.split_whitespace().collect();
     let (sent, total) = match words.as_slice() {
         [sent, unit, "of", total, total_unit, ..] => {
@@ -240,6 +244,7 @@ fn of_proxmox(text: &str) -> Option<Account> {
         dirty_bytes_per_s: dirtied,
         sent_bytes_per_s: speed,
         notes,
+        error: why.filter(|why| !why.is_empty() && !why.starts_with('(')),
         ..Account::of(By::Proxmox, &status)
     })
 }

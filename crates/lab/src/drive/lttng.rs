@@ -29,24 +29,8 @@ const NOTE: &str = ".lttngrc";
 
 /// Events that are taken where they are offered; what ends in `*` is the beginning of names. Names as LTTng's modules
 /// 2.13 have them.
-const WANTED: &[&str] = &[
-    "kvm_*",
-    "sched_switch",
-    "sched_waking",
-    "sched_wakeup",
-    "sched_wakeup_new",
-    "sched_migrate_task",
-    "sched_process_fork",
-    "sched_process_exec",
-    "sched_process_exit",
-    "irq_handler_entry",
-    "irq_handler_exit",
-    "irq_softirq_entry",
-    "irq_softirq_exit",
-    "timer_hrtimer_expire_entry",
-    "timer_hrtimer_expire_exit",
-    "x86_irq_vectors_*",
-];
+const WANTED: &str = "kvm_* sched_switch sched_waking sched_wakeup sched_wakeup_new sched_migrate_task sched_process_fork sched_process_exec \
+    sched_process_exit irq_handler_entry irq_handler_exit irq_softirq_entry irq_softirq_exit timer_hrtimer_expire_entry timer_hrtimer_expire_exit x86_irq_vectors_*";
 
 /// Never taken: the probe of LTTng 2.13 reads through a pointer that Linux 6.1 leaves empty, and the kernel crashes.
 const NEVER: &[&str] = &["kvm_mmio"];
@@ -210,7 +194,7 @@ fn chosen(list: &str, more: &[String]) -> Result<Vec<String>, Error> {
         )));
     }
     let wanted = |name: &&str| {
-        let mut patterns = WANTED.iter().copied().chain(more.iter().map(String::as_str));
+        let mut patterns = WANTED.split(' ').chain(more.iter().map(String::as_str));
         !NEVER.contains(name) && patterns.any(|pattern| fits(name, pattern))
     };
     Ok(offered.into_iter().filter(wanted).map(str::to_owned).collect())

@@ -42,19 +42,8 @@ const SETTINGS: &[&str] = &[
 ];
 
 /// The same below `proc/sys`, which sosreports have as `sysctl -a` prints it.
-const SYSCTLS: &[&str] = &[
-    "vm.swappiness",
-    "vm.stat_interval",
-    "vm.zone_reclaim_mode",
-    "net.core.somaxconn",
-    "net.core.busy_poll",
-    "net.core.busy_read",
-    "kernel.numa_balancing",
-    "kernel.nmi_watchdog",
-    "kernel.timer_migration",
-    "kernel.sched_rt_runtime_us",
-    "kernel.sched_rt_period_us",
-];
+const SYSCTLS: &str = "vm.swappiness vm.stat_interval vm.zone_reclaim_mode net.core.somaxconn net.core.busy_poll net.core.busy_read \
+    kernel.numa_balancing kernel.nmi_watchdog kernel.timer_migration kernel.sched_rt_runtime_us kernel.sched_rt_period_us";
 
 /// Where Open vSwitch keeps its database.
 const DATABASES: &[&str] =
@@ -165,7 +154,7 @@ fn vhost_net(snapshot: &Snapshot) -> Option<Fact<bool>> {
 fn sysctls(snapshot: &Snapshot, machine: &mut Machine) {
     const PRINTED: &str = "sos_commands/kernel/sysctl_-a";
     let printed = snapshot.read(PRINTED).unwrap_or_default();
-    for name in SYSCTLS {
+    for name in SYSCTLS.split(' ') {
         let path = format!("proc/sys/{}", name.replace('.', "/"));
         let line = |(index, line): (usize, &str)| {
             let value = line.strip_prefix(name)?.trim_start().strip_prefix('=')?;

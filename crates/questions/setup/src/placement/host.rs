@@ -3,7 +3,7 @@
 use super::model::Model;
 use ::host::machine::{Gauge, Nic};
 use base::number::{bytes, duration, percent, rate, thousands};
-use base::{Cell, Table, TableSpec, shown, table};
+use base::{Cell, Shown, Table, TableSpec, shown, table};
 
 pub(super) const HOST: TableSpec = table! {
     placement.host version 1:
@@ -15,9 +15,15 @@ pub(super) const HOST: TableSpec = table! {
     ]
 };
 
+/// The same of several machines.
+const OF_SEVERAL: &[(&str, &str)] = &[("machine", "machine"), ("what", "what"), ("subject", "of"), ("told", "value")];
+
 /// Of all machines, in the order of the texts.
 pub(super) fn table(models: &[Model]) -> Table {
     let mut table = Table::new(&HOST);
+    if models.len() > 1 {
+        table.shown = table.shown.map(|shown| Shown { columns: OF_SEVERAL, ..shown });
+    }
     for model in models {
         let mut row = |what: &str, subject: &str, place: &str, value: Option<f64>, unit: &str, told: String| {
             let names = [model.id.as_str(), what, subject, place];

@@ -75,7 +75,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "machine",
         looks_at: "Accesses to ports and addresses of clocks that QEMU emulates, among all accesses of their kind.",
         limits: &[limit("of all such accesses", clock::MUCH, "share")],
-        why: "Each such reading is an exit to QEMU, some microseconds long, and a busy CPU on the host beside an idle guest. A guest reads these where it is \
+        why: "Each such reading is an exit of some microseconds, most of them to QEMU, and a busy CPU on the host beside an idle guest. A guest reads these where it is \
               shown no paravirtual clock: Windows without Hyper-V's, Linux with another clocksource than kvm-clock or tsc. Caveat: Windows decides when it boots.",
         fix: &[
             clock::LINUX,

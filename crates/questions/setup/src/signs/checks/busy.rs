@@ -137,12 +137,10 @@ fn of_affinities(model: &Model) -> Vec<Hit> {
         let called =
             |vm: &str, of: &Told<'_>| of.get("name").map_or(vm.to_owned(), |name| format!("{vm} ({})", name.value));
         let names: Vec<String> = members.iter().map(|(vm, of)| called(vm, of)).collect();
-        let title = format!(
-            "{} are bound to the same CPUs {name}: {} on {}",
-            list(&names),
-            many(all, "vCPU"),
-            many(cpus.len() as u64, "CPU")
-        );
+        // A definition that was grepped may have lost its sockets.
+        let least = if members.iter().all(|(_, of)| of.contains_key("sockets")) { "" } else { "at least " };
+        let (vcpus_in_all, there_are) = (many(all, "vCPU"), many(cpus.len() as u64, "CPU"));
+        let title = format!("{} are bound to the same CPUs {name}: {least}{vcpus_in_all} on {there_are}", list(&names));
         let waits = model.machine.threads.iter().any(|thread| thread.starvation().is_some_and(|share| share > 0.2));
         let mut hit = Hit::new(name.as_str(), if waits { Severity::High } else { Severity::Medium }, title);
         hit.level = Some(model.level);

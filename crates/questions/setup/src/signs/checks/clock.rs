@@ -26,11 +26,8 @@ fn of_counts(scene: &Scene<'_>, counted: &Counted) -> Option<Hit> {
         return None;
     }
     let name = device.what.split(':').next().unwrap_or_default();
-    let title = format!(
-        "a guest reads the time from {name}: {} of its accesses ({}), each an exit to QEMU",
-        percent(share),
-        row.name
-    );
+    let title =
+        format!("a guest reads the time from {name}: {} of its accesses ({}), each an exit", percent(share), row.name);
     let mut hit = Hit::new(counted.machine.as_str(), Severity::High, title);
     hit.level = Some(scene.recording.level_of(&counted.machine));
     hit = hit.seen(

@@ -33,14 +33,11 @@ fn of_machine(scene: &Scene<'_>, file: &SampleFile, ns: u64) -> Option<Hit> {
     });
     // In a guest the host takes such time as well.
     let is_guest = matches!(file.level, Level::At(1..));
-    let who = match (
-        is_guest,
-        file.level,
-        smis.is_some() || file.said.as_deref().is_some_and(|said| said.contains("SMIs")),
-    ) {
-        (true, ..) => "the host below, or its firmware,",
-        (_, Level::L0, _) | (.., true) => "firmware",
-        _ => "firmware, or a host below,",
+    let counted = file.said.as_deref().filter(|said| said.contains("SMIs"));
+    let who = match (is_guest, smis.is_some() || counted.is_some()) {
+        (true, _) => "the host below, or its firmware,",
+        (false, true) => "firmware",
+        (false, false) => "firmware, or a host below,",
     };
     let like = scene.results.iter().filter(|other| !is_hwlat(other)).filter_map(|other| {
         let longest = longest_ns(other)?;
@@ -52,7 +49,6 @@ fn of_machine(scene: &Scene<'_>, file: &SampleFile, ns: u64) -> Option<Hit> {
         (format!("the longest of {program}{on} is {}", duration(longest as f64)), scene.named(&other.path))
     });
     let like: Vec<(String, String)> = like.collect();
-    let counted = file.said.as_deref().filter(|said| said.contains("SMIs"));
     // Without a longest time elsewhere that it explains, and without SMIs, it is what hwlatdetect says by itself.
     if like.is_empty() && smis.is_none() && counted.is_none() {
         return None;

@@ -75,7 +75,7 @@ fn of_file(scene: &Scene<'_>, file: &SampleFile) -> Option<Hit> {
         .filter(|late| *late < 0.1 * all);
     if let Some(late) = late {
         hit = hit.seen(
-            format!("the timer's interrupt came {late:.1} us late: no idle state and no firmware"),
+            format!("the timer's interrupt came {late:.1} us late: no idle state is why"),
             scene.named(&file.path),
         );
     }
