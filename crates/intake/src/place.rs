@@ -126,8 +126,8 @@ pub(crate) fn signs(lines: &[Line], is_free: impl Fn(usize) -> bool) -> Vec<Sign
                 };
                 is_rented |= RENTED.contains(&noun);
                 // A sentence within a text is of what it leads to, and of nothing behind it.
-                aside = (!text.ends_with(':') && text.contains(' ') && !text.starts_with(['#', '*']))
-                    .then(|| (block_end(lines, at, &is_free), now));
+                let is_aside = !text.ends_with(':') && text.contains(' ') && !text.starts_with(['#', '*']);
+                aside = is_aside.then(|| block_end(lines, at, &is_free)).flatten().map(|end| (end, now));
                 place
             }),
             None => None,
@@ -140,12 +140,13 @@ pub(crate) fn signs(lines: &[Line], is_free: impl Fn(usize) -> bool) -> Vec<Sign
     signs
 }
 
-/// Where what a program printed behind a line ends: at somebody's own words, or at what is typed next.
-fn block_end(lines: &[Line], at: usize, is_free: &impl Fn(usize) -> bool) -> usize {
+/// Where what a program printed behind a line ends: at somebody's own words, or at what is typed next. Who types goes on where he is.
+fn block_end(lines: &[Line], at: usize, is_free: &impl Fn(usize) -> bool) -> Option<usize> {
     let is_blank = |place: &usize| lines[*place].text.trim().is_empty();
-    let first = (at + 1..lines.len()).find(|place| !is_blank(place)).unwrap_or(lines.len());
-    let ends = |place: &usize| typed(&lines[*place].text).is_some() || !is_blank(place) && is_free(*place);
-    (first + 1..lines.len()).find(ends).unwrap_or(lines.len())
+    let is_typed = |place: &usize| typed(&lines[*place].text).is_some();
+    let first = (at + 1..lines.len()).find(|place| !is_blank(place)).filter(|first| !is_typed(first))?;
+    let ends = |place: &usize| is_typed(place) || !is_blank(place) && is_free(*place);
+    Some((first + 1..lines.len()).find(ends).unwrap_or(lines.len()))
 }
 
 /// Whether a line has a command that is typed where VMs are run.
