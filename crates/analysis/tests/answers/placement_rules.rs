@@ -10,6 +10,7 @@ mod fixed_point;
 mod host_settings;
 mod left_out;
 mod limits;
+mod one_plan;
 mod owners;
 mod programs;
 mod quiet;
@@ -17,6 +18,7 @@ mod rivals;
 mod steering;
 mod strain;
 mod typed;
+mod whole_host;
 
 use host::machine::{CpuUse, Domain, Irq, Nic, NicKind, Role, Steering, domains_of};
 use kvmscope_analysis::placement::rules as table;

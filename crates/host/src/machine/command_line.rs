@@ -11,7 +11,7 @@
 use super::{Disk, Domain, Fact, GuestTopology, Interface};
 use base::CpuSet;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An option's keys and values; what has no key is `type`.
 pub(crate) type Keys = BTreeMap<String, String>;
@@ -36,6 +36,9 @@ pub(crate) fn domain_of(command: &str, name: &str, place: &str) -> Domain {
                 if let Some(on) = of("topoext").map(|on| on == "on").or(of("+topoext").map(|_| true)) {
                     domain.features.insert("topoext".to_owned(), Fact::new(on, place));
                 }
+                let shown = keys.keys().filter(|key| is_hyperv(key));
+                let shown: BTreeSet<String> = shown.map(|key| key.trim_start_matches('+')[3..].to_owned()).collect();
+                domain.hyperv = (!shown.is_empty()).then(|| Fact::new(shown, place));
                 domain.cpu_mode = cpu_mode(kind, keys).map(|mode| Fact::new(mode.to_owned(), place));
             }
             "rtc" if of("base") == Some("localtime") && !shows_hyperv => {

@@ -53,6 +53,8 @@ pub struct Machine {
     pub weights: BTreeMap<String, Fact<u64>>,
     /// Bytes of each VM's memory by node, where its pages were counted.
     pub vm_memory: BTreeMap<String, Fact<BTreeMap<u32, u64>>>,
+    /// Bytes of it on pages of 4 KiB, those of transparent huge pages among them.
+    pub vm_small_pages: BTreeMap<String, Fact<u64>>,
     /// The same of processes of which nobody told whose they are.
     pub process_memory: Vec<ProcessMemory>,
     /// Nodes of devices on the PCI bus that a VM or a switch has, by their places there.

@@ -4,6 +4,7 @@
 
 mod bootloader;
 pub mod nesting;
+mod page;
 pub mod placement;
 pub mod placements;
 mod proxmox;

@@ -7,11 +7,12 @@
 //! `taskset` works everywhere, until the VM stops: then its manager starts it as it is defined, and the line says what keeps it.
 //! The table with its sources is tongue.tsv.
 
+use crate::placement::rules::PROPOSAL;
 use crate::{bootloader, proxmox};
-use base::Finding;
 use base::shell::quoted;
+use base::{CpuSet, Finding};
 use host::Machine;
-use host::machine::{Domain, Manager, unit_of};
+use host::machine::{Domain, Manager, Role, unit_of};
 
 /// What a line of libvirt says, and the same for the others.
 struct Phrase {
@@ -36,6 +37,26 @@ fn phrases() -> impl Iterator<Item = Phrase> {
 /// Of KubeVirt, whose CPU manager chooses the CPUs of a pod.
 const PINS: &str =
     "domain.cpu: dedicatedCpuPlacement: true, isolateEmulatorThread: true; the CPU manager then chooses the CPUs";
+
+/// What a pod has not of that, as its threads show; none where all of it is in force.
+fn pins_of(machine: &Machine, domain: &Domain) -> Option<&'static str> {
+    let own = |wanted: fn(Role) -> bool| -> Vec<&CpuSet> {
+        let threads = machine.threads_of(&domain.name).filter(move |thread| wanted(thread.role));
+        threads.filter_map(|thread| Some(&thread.affinity.as_ref()?.value)).collect()
+    };
+    let vcpus = own(|role| matches!(role, Role::Vcpu(_)));
+    let all = vcpus.iter().fold(CpuSet::default(), |all, set| all.or(set));
+    let is_dedicated = !vcpus.is_empty() && vcpus.iter().all(|set| set.len() == 1) && all.len() == vcpus.len();
+    let emulators = own(|role| role == Role::Emulator);
+    let is_apart = !emulators.is_empty() && emulators.iter().all(|set| !set.meets(&all));
+    match (is_dedicated, is_apart) {
+        (true, true) => None,
+        (true, false) => {
+            Some("domain.cpu.isolateEmulatorThread: true; the CPU manager then gives the emulator a CPU of its own")
+        }
+        (false, _) => Some(PINS),
+    }
+}
 
 /// A finding's commands as the managers of the VMs that they name have them.
 pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
@@ -68,6 +89,13 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
         domains.iter().find(|(name, _)| line.contains(&format!(" {name} "))).map(|(name, _)| name.clone())
     };
     let own_words: Vec<String> = finding.fix.iter().filter_map(named).collect();
+    let pid = finding.subject.rsplit('.').next().and_then(|pid| pid.parse().ok());
+    let by_pid = |speaker: &Speaker<'_>| {
+        machine.threads_of(&speaker.domain.name).any(|thread| pid.is_some() && thread.pid == pid)
+    };
+    if let Some((_, speaker)) = domains.iter().find(|(_, speaker)| by_pid(speaker)) {
+        [&mut finding.fix, &mut finding.undo].into_iter().flatten().for_each(|line| *line = speaker.of_qemu(line));
+    }
     if proxmoxs_own(finding, &of) {
         return;
     }
@@ -75,7 +103,8 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
         let mut said: Vec<String> = Vec::new();
         for line in lines.drain(..) {
             let line = of(&line).map_or_else(|| line.clone(), |speaker| speaker.spoken(&line));
-            if !said.contains(&line) {
+            // Nothing is to be typed for what is in force.
+            if !line.is_empty() && !said.contains(&line) {
                 said.push(line);
             }
         }
@@ -125,19 +154,23 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
     let keeps = |(name, speaker): &(String, Speaker<'_>)| match &speaker.manager {
         Manager::Proxmox(0) => Some("# until the VM stops; to keep it: qm set VMID --affinity LIST".to_owned()),
         Manager::Proxmox(id) => Some(format!("# until the VM stops; to keep it: qm set {id} --affinity LIST")),
-        Manager::KubeVirt { .. } => Some(format!("# until the VM stops; to keep it, in its VirtualMachine: {PINS}")),
+        Manager::KubeVirt { .. } => {
+            let pins = pins_of(machine, speaker.domain)?;
+            Some(format!("# until the VM stops; to keep it, in its VirtualMachine: {pins}"))
+        }
         Manager::OpenStack { flavor, .. } => {
             let flavor = flavor.as_deref().map_or("FLAVOR".into(), quoted);
             // What nova pinned is dedicated already: then its emulator threads are what has no CPUs of its own.
             let mut pins = speaker.domain.vcpu_pins.values();
             let is_dedicated = pins.len() > 0 && pins.all(|pin| pin.value.len() == 1);
-            let (within, property) = match is_dedicated {
-                true => ("cpu_dedicated_set", "hw:emulator_threads_policy=share"),
-                false => ("cpu_shared_set, which must have these CPUs,", "hw:cpu_policy=dedicated"),
-            };
+            let moves_vcpus = finding.fix.iter().any(|line| line.contains(&format!("vcpupin {name} ")));
+            if is_dedicated && moves_vcpus {
+                return Some("# until nova starts it anew, and within [compute] cpu_dedicated_set of nova.conf alone: it chooses the CPUs".to_owned());
+            }
+            let property = if is_dedicated { "hw:emulator_threads_policy=share" } else { "hw:cpu_policy=dedicated" };
             Some(format!(
-                "# until nova starts it anew, and within [compute] {within} of nova.conf alone; to keep it: openstack flavor set {flavor} --property {property}, \
-                 of a flavor of its own, then openstack server resize"
+                "# until nova starts it anew, and within [compute] cpu_shared_set, which must have these CPUs, of nova.conf alone; to keep it: openstack \
+                 flavor set {flavor} --property {property}, of a flavor of its own, then openstack server resize"
             ))
         }
         Manager::Incus { program } => {
@@ -147,10 +180,19 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
     };
     let kept: Vec<String> = domains.iter().filter(is_bound).filter_map(keeps).collect();
     if let Some((name, speaker)) = told {
-        finding.fix.push(speaker.spoken(&format!("virsh emulatorpin {name} LIST")));
-        finding.undo.push(speaker.spoken(&format!("virsh edit {name}   # these fields as they were")));
+        let line = speaker.spoken(&format!("virsh emulatorpin {name} LIST"));
+        if !line.is_empty() {
+            finding.fix.push(line);
+            finding.undo.push(speaker.spoken(&format!("virsh edit {name}   # these fields as they were")));
+        }
     }
     finding.fix.extend(kept);
+    if finding.fix.is_empty() && finding.rule != PROPOSAL {
+        finding.fix.push(
+            "# these CPUs are its pod's own, as the CPU manager chose them: it chooses anew when the VM starts"
+                .to_owned(),
+        );
+    }
 }
 
 /// A finding about one device of a VM whose definition Proxmox showed, in the words of that: true if it is one.
@@ -173,6 +215,24 @@ struct Speaker<'a> {
 }
 
 impl Speaker<'_> {
+    /// A command line of QEMU, which its manager writes, in the manager's words.
+    fn of_qemu(&self, line: &str) -> String {
+        let Some(options) = line.strip_prefix("qemu-system-x86_64 ").and_then(|rest| rest.split_once(" ...")) else {
+            return line.to_owned();
+        };
+        let (options, own) = (options.0.replace('\'', ""), quoted(&self.domain.name));
+        match &self.manager {
+            Manager::Proxmox(id) if *id > 0 => {
+                format!("qm set {id} --args {}   # with the args that qm config {id} has", quoted(&options))
+            }
+            Manager::Incus { program } => {
+                format!("{program} config set {own} raw.qemu={}   # with what it has there", quoted(&options))
+            }
+            Manager::Qemu | Manager::Libvirt => line.to_owned(),
+            _ => self.spoken(&format!("virsh edit {own}   # hyperv")),
+        }
+    }
+
     /// A line of libvirt in the manager's words.
     fn spoken(&self, line: &str) -> String {
         let comment = line.split_once("# ").map_or("", |(_, comment)| comment);
@@ -190,7 +250,14 @@ impl Speaker<'_> {
                 // Where the definition has none, it is that of whoever types.
                 let (place, name) = (format!(" -n {}", quoted(namespace)), quoted(name));
                 let place = if namespace.is_empty() { "" } else { &place };
-                let said = kubevirt.replace("{pins}", PINS).replace("{name}", &name).replace(" -n {namespace}", place);
+                let Some(pins) = pins_of(self.machine, self.domain).or((!kubevirt.contains("{pins}")).then_some(""))
+                else {
+                    return String::new();
+                };
+                let said = kubevirt.replace("{pins}", pins).replace("{name}", &name).replace(" -n {namespace}", place);
+                if kubevirt == "{comment}" && comment.contains('<') {
+                    return format!("# a VirtualMachine has no field that is known here for {}", elements(comment));
+                }
                 match said.starts_with("kubectl") || said.starts_with('#') {
                     true => said,
                     false => format!("kubectl edit vm {name}{place}   # spec.template.spec: {said}"),
@@ -227,86 +294,31 @@ impl Speaker<'_> {
         if said.is_empty() && is_rewritten && line.contains("pin ") {
             return line.replacen(" --config", "", 1);
         }
-        if said.is_empty() { line.to_owned() } else { said.replace("{comment}", comment).replace("{value}", value) }
+        if said.is_empty() {
+            return line.to_owned();
+        }
+        let comment = if comment.contains('<') && !is_rewritten { elements(comment) } else { comment.to_owned() };
+        let of_element = ["sockets", "cores", "threads", "nodeset"];
+        let said = of_element.iter().fold(said, |said, name| {
+            let told = line.split_once(&format!(" {name}='")).and_then(|(_, rest)| Some(rest.split_once('\'')?.0));
+            said.replace(&format!("{{{name}}}"), told.unwrap_or("N"))
+        });
+        said.replace("{comment}", &comment).replace("{value}", value)
     }
+}
+
+/// The elements of a comment by their names, for those to whom libvirt's are no words: `what libvirt calls <memtune>`.
+fn elements(comment: &str) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for (at, _) in comment.match_indices('<') {
+        let name = comment[at + 1..].split(|letter: char| !letter.is_ascii_alphanumeric()).next().unwrap_or_default();
+        if !name.is_empty() && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let names: Vec<String> = names.into_iter().map(|name| format!("<{name}>")).collect();
+    format!("what libvirt calls {}", base::number::list(&names))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn spoken(line: &str, manager: &Manager) -> String {
-        let (machine, domain) = (Machine::default(), Domain { name: "db".into(), ..Domain::default() });
-        Speaker { machine: &machine, domain: &domain, manager: manager.clone() }.spoken(line)
-    }
-
-    #[test]
-    fn a_definition_without_a_namespace_is_of_whoever_types() {
-        let here = Manager::KubeVirt { namespace: String::new(), name: "db".into() };
-        assert_eq!(spoken("virsh domblklist db", &here), "kubectl get vmi db -o yaml   # what it is set to");
-        let edit = "kubectl edit vm db   # spec.template.spec: domain.memory.hugepages.pageSize: 2Mi";
-        assert_eq!(spoken("virsh edit db   # <memoryBacking><hugepages/></memoryBacking>", &here), edit);
-    }
-
-    #[test]
-    fn every_manager_has_words_for_what_rules_type() {
-        let proxmox = Manager::Proxmox(102);
-        let kubevirt = Manager::KubeVirt { namespace: "shop".into(), name: "db".into() };
-        for (line, of_proxmox, of_kubevirt) in [
-            (
-                "virsh schedinfo db --live --config --set vcpu_quota=-1",
-                "qm set 102 --cpulimit 0   # now: qm config 102 | grep cpulimit",
-                "kubectl edit vm db -n shop   # spec.template.spec: domain.resources.limits.cpu",
-            ),
-            (
-                "virsh edit db   # <memoryBacking><hugepages/></memoryBacking>",
-                "qm set 102 --numa 1 --hugepages 2   # huge pages need --numa; as many must be free first: grep HugePages_Free /proc/meminfo",
-                "kubectl edit vm db -n shop   # spec.template.spec: domain.memory.hugepages.pageSize: 2Mi",
-            ),
-            (
-                "virsh edit db   # remove the elements",
-                "qm config 102   # remove the elements: qm set has an option for it, or --args",
-                "kubectl edit vm db -n shop   # spec.template.spec: remove the elements",
-            ),
-            (
-                "virsh domblklist db",
-                "qm config 102   # what it is set to",
-                "kubectl get vmi db -n shop -o yaml   # what it is set to",
-            ),
-        ] {
-            assert_eq!((spoken(line, &proxmox).as_str(), spoken(line, &kubevirt).as_str()), (of_proxmox, of_kubevirt));
-            for manager in [Manager::Incus { program: "incus" }, Manager::Qemu] {
-                assert!(!spoken(line, &manager).contains("virsh"), "{line} by {manager:?}");
-            }
-        }
-        let pins = spoken("virsh emulatorpin db 3 --live --config", &kubevirt);
-        assert!(pins.contains("isolateEmulatorThread: true"), "{pins}");
-        assert_eq!(spoken("virsh vcpupin db 0 3", &Manager::Libvirt), "virsh vcpupin db 0 3");
-        let openstack = Manager::OpenStack { server: "shop db".into(), flavor: Some("m1.large".into()) };
-        assert_eq!(spoken("virsh vcpupin db 0 3", &openstack), "virsh vcpupin db 0 3");
-        assert_eq!(
-            spoken("virsh edit db   # <memoryBacking><hugepages/></memoryBacking>", &openstack),
-            "openstack flavor set m1.large --property hw:mem_page_size=large   # a flavor of its own; then openstack server resize --flavor THAT 'shop db'"
-        );
-        assert_eq!(
-            spoken("virsh edit db   # <cpu mode='host-model'/>", &Manager::Qemu),
-            "qemu-system-x86_64 -cpu host ...   # where db is started"
-        );
-    }
-
-    #[test]
-    fn no_phrase_hides_a_narrower_one_behind_it() {
-        let all: Vec<Phrase> = phrases().collect();
-        for (at, phrase) in all.iter().enumerate() {
-            let hides = |other: &Phrase| phrase.has.iter().all(|word| other.has.iter().any(|own| own.contains(word)));
-            assert!(!all[at + 1..].iter().any(hides), "{:?}", phrase.has);
-        }
-    }
-
-    #[test]
-    fn rows_have_a_cell_for_each_manager() {
-        for row in include_str!("tongue.tsv").lines().filter(|line| !line.starts_with('#')) {
-            assert_eq!(row.split('\t').count(), 6, "{row}");
-        }
-    }
-}
+mod tests;

@@ -1,17 +1,16 @@
 //! Advice is a fixed point: no two findings send one thread to two places, and what was typed is never asked to be taken back.
 
-use super::quiet::{fact, set, thread};
+use super::quiet::{fact, findings, set, thread};
 use base::Finding;
 use host::Machine;
 use host::machine::{Cpu, CpuUse, Domain, GuestTopology, Node, Role, Thread};
-use kvmscope_analysis::placement::{Wishes, build, section::section};
 use std::collections::BTreeMap;
 
 /// A sequence of numbers that is the same in every run (Numerical Recipes, 7.1).
-struct Numbers(u64);
+pub(super) struct Numbers(pub(super) u64);
 
 impl Numbers {
-    fn below(&mut self, most: u32) -> u32 {
+    pub(super) fn below(&mut self, most: u32) -> u32 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) % u64::from(most)) as u32
     }
@@ -86,10 +85,6 @@ fn run(machine: &mut Machine, wants: &Wants) {
     }
 }
 
-fn findings(machine: &Machine) -> Vec<Finding> {
-    section(&[build::model(base::Level::At(0), "L0", machine.clone(), false, &Wishes::default())]).findings
-}
-
 /// Who is sent where: the VM with `0` of a vCPU or `emulator`, and the list of CPUs.
 type Pins = BTreeMap<(String, String), String>;
 
@@ -141,7 +136,7 @@ fn what_was_typed_is_never_asked_to_be_taken_back() {
     let mut advised = 0;
     for seed in 0..60 {
         let (mut machine, wants) = host(seed);
-        let found = findings(&machine);
+        let found = findings(machine.clone());
         let asked = pins(first(&found).flat_map(|finding| finding.fix.iter().map(|line| (finding.rule, line))));
         let before: Pins = asked
             .keys()
@@ -157,7 +152,7 @@ fn what_was_typed_is_never_asked_to_be_taken_back() {
         advised += usize::from(!asked.is_empty());
         typed(&mut machine, &asked);
         run(&mut machine, &wants);
-        let again = findings(&machine);
+        let again = findings(machine.clone());
         let next = pins(first(&again).flat_map(|finding| finding.fix.iter().map(|line| (finding.rule, line))));
         for (who, cpus) in &next {
             assert!(before.get(who) != Some(cpus), "host {seed}: {who:?} is sent back to {cpus}");

@@ -1,14 +1,10 @@
 //! Whose a CPU, a page or a container is: commands are those of its owner, and none claims what is another's.
 
 use super::culprits::{first, program, refill, second, used, waits};
-use super::quiet::{commands, fact, findings, quiet, set, thread};
+use super::quiet::{commands, fact, findings, found, quiet, set, thread};
 use base::Finding;
 use host::Machine;
 use host::machine::{Cgroup, Fact, Gauge, GaugeKind, Role};
-
-fn found(rule: &str, machine: Machine) -> Option<Finding> {
-    findings(machine).into_iter().find(|finding| finding.rule == rule)
-}
 
 #[test]
 fn two_vms_on_one_cpu_are_told_of_the_one_that_waits() {
@@ -45,7 +41,7 @@ fn a_cgroup_of_version_one_is_set_by_its_files_from_above() {
     let hit = found("PLC-SLICE", machine).expect("PLC-SLICE");
     let file = |group: &str| format!("/sys/fs/cgroup/cpuset{group}/cpuset.cpus");
     let lines = |cpus: &str, groups: [&str; 2]| groups.map(|group| format!("echo {cpus} > {}", file(group)));
-    assert_eq!(hit.fix, lines("0-7", [path, "/machine.slice/web.scope"]));
+    assert_eq!(hit.fix, lines("0-3", [path, "/machine.slice/web.scope"]));
     assert_eq!(hit.undo, lines("0-1", ["/machine.slice/web.scope", path]));
 }
 

@@ -73,6 +73,16 @@ pub(super) fn findings(machine: Machine) -> Vec<Finding> {
     section.findings
 }
 
+/// What a rule finds on a machine.
+pub(super) fn found(rule: &str, machine: Machine) -> Option<Finding> {
+    findings(machine).into_iter().find(|finding| finding.rule == rule)
+}
+
+/// The same of a rule that has to find something.
+pub(super) fn told(rule: &str, machine: Machine) -> Finding {
+    found(rule, machine).unwrap_or_else(|| panic!("no {rule}"))
+}
+
 /// What a rule's finding on a machine names to run.
 pub(super) fn commands(rule: &str, machine: Machine) -> Vec<String> {
     let model = build::model(base::Level::At(0), "L0", machine, false, &Wishes::default());

@@ -1,13 +1,8 @@
 //! What cards hand to CPUs, and queues to polling threads: a command that is judged and typed, and ones that must not be.
 
-use super::quiet::{fact, findings, quiet, set, thread};
+use super::quiet::{fact, quiet, set, thread, told as found};
 use base::Finding;
-use host::Machine;
 use host::machine::{Bridge, CpuUse, Irq, Nic, NicKind, Pmd, PmdQueue, Role, Steering, SwitchPort, domains_of};
-
-fn found(rule: &str, machine: Machine) -> Finding {
-    findings(machine).into_iter().find(|finding| finding.rule == rule).unwrap_or_else(|| panic!("no {rule}"))
-}
 
 /// What a finding types: no remarks, and no commands that only look.
 fn typed(finding: &Finding) -> Vec<&str> {

@@ -156,7 +156,7 @@ fn siblings_in_another_order_are_put_in_order_while_the_vm_runs() {
     // Two siblings and two cores: no topology fits, and none is typed.
     for threads in [1, 2] {
         let hybrid = defined("GenuineIntel", &[0, 4, 1, 2], &cpu(threads));
-        assert_eq!(commands(&hybrid, "PLC-SMT"), Vec::<String>::new());
+        assert!(commands(&hybrid, "PLC-SMT").iter().all(|command| command.starts_with("kvmscope check")));
         assert!(commands(&hybrid, "PLC-FALSESMT").iter().all(|command| command.contains("threads='1'")));
     }
 }

@@ -1,15 +1,10 @@
 //! What findings type, and how it is undone: one case for each way in which a command could harm.
 
-use super::quiet::{fact, findings, quiet, set, thread};
-use base::Finding;
+use super::quiet::{fact, findings, quiet, set, thread, told as found};
 use host::Machine;
 use host::machine::{Cgroup, CpuUse, Irq, Nic, Pmd, Quota, Role, Switch};
 use kvmscope_analysis::placement::solver::Kind;
 use kvmscope_analysis::placement::{Wishes, build};
-
-fn found(rule: &str, machine: Machine) -> Finding {
-    findings(machine).into_iter().find(|finding| finding.rule == rule).unwrap_or_else(|| panic!("no {rule}"))
-}
 
 #[test]
 fn memory_is_moved_back_only_as_a_whole_and_huge_pages_not_at_all() {

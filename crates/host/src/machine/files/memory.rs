@@ -27,19 +27,26 @@ pub(super) fn of_vms(snapshot: &Snapshot, machine: &mut Machine) {
         owned.filter_map(|thread| Some((thread.pid?, thread.vm.clone()?))).collect();
     for (pid, vm) in processes {
         let path = format!("proc/{pid}/numa_maps");
-        if let Some(nodes) = snapshot.read(&path).map(|text| nodes(&text)).filter(|nodes| !nodes.is_empty()) {
+        let Some(text) = snapshot.read(&path) else { continue };
+        let small: u64 = nodes(&text, |kib| kib == SMALL_KIB).values().sum();
+        machine.vm_small_pages.insert(vm.clone(), Fact::new(small, path.clone()));
+        let nodes = nodes(&text, |_| true);
+        if !nodes.is_empty() {
             machine.vm_memory.insert(vm, Fact::new(nodes, path));
         }
     }
 }
 
-/// Bytes on each node, of what is written to: mappings of program files are shared with others and small.
-fn nodes(text: &str) -> BTreeMap<u32, u64> {
+/// The small page of x86 and of most arm64.
+const SMALL_KIB: u64 = 4;
+
+/// Bytes on each node in pages of such sizes, of what is written to: mappings of program files are shared with others and small.
+fn nodes(text: &str, wanted: impl Fn(u64) -> bool) -> BTreeMap<u32, u64> {
     let mut nodes = BTreeMap::new();
     for line in text.lines() {
         let field = |key: &str| line.split_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
-        let page_kib: u64 = field("kernelpagesize_kB").and_then(|size| size.parse().ok()).unwrap_or(4);
-        for word in line.split_whitespace().filter(|word| word.starts_with('N')) {
+        let page_kib: u64 = field("kernelpagesize_kB").and_then(|size| size.parse().ok()).unwrap_or(SMALL_KIB);
+        for word in line.split_whitespace().filter(|word| word.starts_with('N') && wanted(page_kib)) {
             let pair =
                 word[1..].split_once('=').and_then(|(node, pages)| Some((node.parse().ok()?, pages.parse().ok()?)));
             let Some((node, pages)) = pair else { continue };
@@ -59,6 +66,7 @@ mod tests {
     fn pages_have_sizes() {
         let text = "7f00 bind:0 file=/dev/hugepages/x huge dirty=3 N0=2 N1=1 kernelpagesize_kB=2048\n\
                     7e00 default anon=5 dirty=5 N1=5 kernelpagesize_kB=4\n7d00 default file=/lib/x mapped=1 N=x\n";
-        assert_eq!(nodes(text), [(0, 4 << 20), (1, (2 << 20) + (20 << 10))].into());
+        assert_eq!(nodes(text, |_| true), [(0, 4 << 20), (1, (2 << 20) + (20 << 10))].into());
+        assert_eq!(nodes(text, |kib| kib == SMALL_KIB), [(1, 20 << 10)].into());
     }
 }

@@ -29,7 +29,8 @@ const SHORTEST_SPAN_NS: u64 = 500_000_000;
 const SETTINGS: &[&str] = &[
     "proc/cmdline",
     "proc/irq/default_smp_affinity",
-    "sys/devices/system/cpu/cpu*/cpufreq/{scaling_governor,scaling_cur_freq,scaling_max_freq,cpuinfo_max_freq}",
+    "sys/devices/system/cpu/cpu*/cpufreq/{scaling_governor,scaling_cur_freq,scaling_max_freq,cpuinfo_max_freq,base_frequency}",
+    "sys/devices/system/cpu/intel_pstate/{max_perf_pct,no_turbo}",
     "sys/devices/system/cpu/cpu*/cpu_capacity",
     "sys/devices/cpu_atom/cpus",
     "sys/devices/virtual/workqueue/cpumask",

@@ -4,10 +4,11 @@ use super::culprits::weighed;
 use super::model::Model;
 use super::proposal::{Advice, Verdict};
 use super::rules::{PROPOSAL, Rule, rules};
+use crate::page::Page;
 use crate::tongue;
-use base::{Evidence, Finding};
+use base::{Evidence, Finding, Severity};
 use facts::rule::Hit;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// All findings about one machine; the worse has the first say in what is typed. Ids of several machines differ by the
 /// machine's name.
@@ -15,15 +16,30 @@ pub(crate) fn advise(model: &Model, several: bool) -> Vec<Finding> {
     let weigh = |rule: &'static Rule, hit| (rule, weighed(model, rule.id, hit));
     let mut hits: Vec<(&Rule, Hit)> =
         rules().flat_map(|rule| (rule.check)(model).into_iter().map(move |hit| weigh(rule, hit))).collect();
-    let ids: BTreeSet<String> = hits.iter().map(|(rule, hit)| id(rule, hit)).collect();
+    let severities: BTreeMap<String, Severity> = hits.iter().map(|(rule, hit)| (id(rule, hit), hit.severity)).collect();
     for (rule, hit) in &mut hits {
         let own = id(rule, hit);
-        hit.explains.retain(|other| *other != own && ids.contains(other));
+        hit.explains.retain(|other| *other != own && severities.contains_key(other));
     }
-    hits.sort_by_key(|(_, hit)| std::cmp::Reverse(hit.severity));
+    // A cause is as bad as the worst that it explains, and comes before it.
+    let worst = |hit: &Hit| hit.explains.iter().map(|other| severities[other]).fold(hit.severity, Ord::max);
+    hits.sort_by_key(|(_, hit)| (std::cmp::Reverse(worst(hit)), hit.explains.is_empty()));
     let mut advice = Advice::of(&model.machine, &model.proposal);
+    let mut page = Page::of(&model.machine);
     hits.into_iter()
-        .map(|(rule, hit)| rule.finding(tenable(model, rule, hit, &mut advice), model.level))
+        .filter_map(|(rule, hit)| {
+            // Placements are there to choose from, and without its commands one is none.
+            let is_choice = rule.id == PROPOSAL;
+            let hit = match page.holder(&id(rule, &hit), &lines(rule, &hit), is_choice) {
+                Some(_) if is_choice => return None,
+                Some(above) => yielding(hit, above),
+                None => tenable(model, rule, hit, &mut advice),
+            };
+            if !is_choice {
+                page.add(&id(rule, &hit), &hit.explains, &lines(rule, &hit));
+            }
+            Some(rule.finding(hit, model.level))
+        })
         .map(|mut finding| {
             tongue::translated(&model.machine, &mut finding);
             if several {
@@ -31,6 +47,8 @@ pub(crate) fn advise(model: &Model, several: bool) -> Vec<Finding> {
             }
             finding
         })
+        // Of a pod whose CPU manager has chosen all of it, nothing is left to choose.
+        .filter(|finding| finding.rule != PROPOSAL || !finding.fix.is_empty())
         .collect()
 }
 
@@ -46,6 +64,25 @@ fn named(finding: &mut Finding, machine: &str) {
             *id = format!("{rule}@{machine}:{subject}");
         }
     }
+}
+
+/// What a finding types.
+fn lines(rule: &Rule, hit: &Hit) -> Vec<String> {
+    let filled =
+        |line: &&str| hit.blanks.iter().fold((*line).to_owned(), |line, (blank, known)| line.replace(blank, known));
+    let of_rule = rule.fix.iter().filter(|_| !hit.nothing_to_change).map(filled);
+    hit.changes.iter().map(base::Change::command).chain(hit.fix.iter().cloned()).chain(of_rule).collect()
+}
+
+/// The hit without its commands, which do not go together with those of a finding above.
+fn yielding(mut hit: Hit, above: &str) -> Hit {
+    [&mut hit.first, &mut hit.undo].into_iter().for_each(Vec::clear);
+    hit.changes.clear();
+    hit.fix = vec![format!(
+        "kvmscope check   # after {above}: its commands set this, or what these threads get; what is left then?"
+    )];
+    hit.nothing_to_change = true;
+    hit
 }
 
 /// The hit with what the model expects of its changes; without them, where they would make things worse: a part of a placement

@@ -6,7 +6,7 @@ use super::host::Host;
 use super::knobs::{self, Rule};
 use super::ranking::{self, Lost};
 use super::{needs, tables};
-use crate::placements::placements;
+use crate::placements::{beside_real_time, placements};
 use crate::tongue::translated;
 use base::in_order;
 use base::number::{counted, duration, list, many};
@@ -182,6 +182,12 @@ fn finding(audit: &Audit<'_>, judged: &Judged) -> Option<Finding> {
         hit.needs = told.needs;
         (hit.changes, hit.fix, hit.undo) = (told.changes.clone(), told.fix.clone(), told.undo.clone());
         hit.explains = told.same_as.iter().flat_map(|subject| same(audit.host.id, subject)).collect();
+    }
+    if rule.id == "LAT-RTRUNTIME" && beside_real_time(audit.host.machine) {
+        hit.changes.clear();
+        hit.fix.push(
+            "# not lifted: vCPUs without such a policy run on these CPUs, and get what the limit leaves".to_owned(),
+        );
     }
     hit.changes.extend(bad.iter().flat_map(|seen| seen.changes.clone()));
     if let (Some(effect), true) = (&rule.check.effect, bad.is_some()) {

@@ -59,6 +59,10 @@ pub(crate) fn siblings(model: &Model) -> Vec<Hit> {
                     domain.name,
                     many(cores.len() as u64, "core")
                 );
+                hit.fix.push(
+                    "kvmscope check --json   # table proposal: placements by which all of them share cores, or none"
+                        .to_owned(),
+                );
             }
             Formed::Threads(threads) => {
                 let element = shape::element(model, domain, threads);

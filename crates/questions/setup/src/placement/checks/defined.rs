@@ -222,6 +222,40 @@ fn squeezed(model: &Model, domain: &Domain) -> Option<Hit> {
     Some(hit)
 }
 
+/// A large guest on pages of 4 KiB: as its process has them, else as it is defined. QEMU asks for transparent huge pages itself, so only a
+/// host that gives none leaves small ones.
+fn small_pages(model: &Model, domain: &Domain) -> Option<Hit> {
+    const THP: &str = "sys/kernel/mm/transparent_hugepage/enabled";
+    let measured = model.machine.vm_small_pages.get(&domain.name).filter(|small| small.value >= LARGE);
+    let shares = domain.interfaces.iter().any(|one| one.kind == "vhostuser");
+    let defined = domain.memory_bytes.filter(|all| *all >= LARGE && !domain.huge_pages && !shares);
+    let by_command = domain.by_command.then(|| "its command line".to_owned());
+    let place = domain.whole.clone().or(by_command);
+    let (all, seen, place) = match measured {
+        Some(small) => (small.value, format!("{} on pages of 4 KiB", bytes(small.value as f64)), small.place.clone()),
+        None => (defined?, "no <hugepages/>".to_owned(), place?),
+    };
+    let is_never = model.machine.setting(THP).map(|setting| setting.contains("[never]"));
+    let (severity, unless) = match (is_never, measured) {
+        (Some(true), Some(_)) => (Severity::Medium, ""),
+        (Some(true), None) => (Severity::Low, ""),
+        (None, _) if model.pasted => (Severity::Info, ", unless the host gives it transparent huge pages"),
+        _ => return None,
+    };
+    let title = format!("{} has {} on pages of 4 KiB{unless}", domain.name, bytes(all as f64));
+    let mut hit = hit(domain, severity, title, (&seen, &place));
+    hit.subject = format!("{} pages", domain.name);
+    if is_never == Some(true) {
+        hit = hit.seen(format!("/{THP} is never"), THP);
+        hit.fix.push(format!("echo madvise > /{THP}   # QEMU asks for them: all of it from the VM's next start, parts of it while it runs"));
+        hit.undo.push(format!("echo never > /{THP}"));
+    }
+    let or = if hit.fix.is_empty() { "" } else { ", or this instead" };
+    hit.fix.push(edit(domain, &format!("<memoryBacking><hugepages/></memoryBacking>{or}; the host needs as many free first: grep HugePages_Free /proc/meminfo")));
+    hit.undo.push(edit(domain, "without <hugepages/>"));
+    Some(hit)
+}
+
 /// Memory that is small, small-paged or not shared.
 pub(crate) fn memory(model: &Model) -> Vec<Hit> {
     let mut hits = Vec::new();
@@ -270,23 +304,8 @@ pub(crate) fn memory(model: &Model) -> Vec<Hit> {
             hit.undo.push(format!("virsh setmem {} {} --live --config", quoted(&domain.name), now >> 10));
             hits.push(hit);
         }
-        // QEMU asks for transparent huge pages itself: only a host that gives none leaves small ones.
-        let transparent = model.machine.settings.get("sys/kernel/mm/transparent_hugepage/enabled");
-        let is_large = domain.memory_bytes.filter(|all| *all >= LARGE && !domain.huge_pages && users.is_empty());
-        let told = match transparent {
-            Some(setting) if setting.value.contains("[never]") => Some((Severity::Low, "")),
-            None if model.pasted => Some((Severity::Info, ", unless the host gives it transparent huge pages")),
-            _ => None,
-        };
-        if let Some((all, (severity, unless))) = is_large.zip(told) {
-            let title = format!("{} has {} on pages of 4 KiB{unless}", domain.name, bytes(all as f64));
-            let mut hit = hit(domain, severity, title, ("no <hugepages/>", place));
-            hit.subject = format!("{} pages", domain.name);
-            hit.fix.push(edit(domain, "<memoryBacking><hugepages/></memoryBacking>; the host needs as many free first: grep HugePages_Free /proc/meminfo"));
-            hit.undo.push(edit(domain, "without <hugepages/>"));
-            hits.push(hit);
-        }
     }
+    hits.extend(model.machine.domains.iter().filter_map(|domain| small_pages(model, domain)));
     hits
 }
 

@@ -1,5 +1,6 @@
 //! Work of the host's kernel that takes CPUs or loses packets: its threads, softirqs, queues that overflow.
 
+use crate::placement::culprits::Verdict;
 use crate::placement::model::Model;
 use base::number::{bytes, many, percent, thousands};
 use base::{Evidence, Severity};
@@ -12,30 +13,18 @@ const MOST_TOLD: usize = 8;
 /// Share of a CPU that a thread of the kernel runs from which it counts: our own threshold.
 pub(in crate::placement) const KERNEL_BUSY: f64 = 0.2;
 
-/// Threads of the kernel that work on memory and packets: what they do, and what to ask or to switch off.
-const KERNEL_THREADS: &[(&str, &str, &str, &str)] = &[
-    ("ksmd", "compares pages of guests to share equal ones", "", ""),
-    ("khugepaged", "makes huge pages out of small ones", "", ""),
-    (
-        "kswapd",
-        "looks for memory to free: the host has too little",
-        "vmstat 1 5; free -m   # does it swap, and what is left?",
-        "",
-    ),
-    (
-        "kcompactd",
-        "moves pages together to make huge ones",
-        "sysctl vm.compaction_proactiveness; grep -E 'compact_(stall|fail|success)' /proc/vmstat   # above 0 it works unasked, which \
-         sysctl -w vm.compaction_proactiveness=0 ends",
-        "",
-    ),
-    (
-        "ksoftirqd",
-        "handles packets and timers that interrupts left: the CPU cannot keep up with them",
-        "mpstat -P ALL 1 5; cat /proc/interrupts   # which CPU is full, and whose interrupts come to it",
-        "",
-    ),
-];
+/// Rows of three cells.
+fn rows(table: &'static str) -> impl Iterator<Item = [&'static str; 3]> {
+    table.lines().filter(|line| !line.starts_with('#')).map(|line| {
+        let mut cells = line.split('\t');
+        [(); 3].map(|()| cells.next().unwrap_or_default())
+    })
+}
+
+/// Threads of the kernel: their names, what they do, and what to ask.
+fn kernels() -> impl Iterator<Item = [&'static str; 3]> {
+    rows(include_str!("kernel_threads.tsv"))
+}
 
 /// Whether a thread is one of this name: `kswapd0`, `ksoftirqd/3`, one for each node or CPU.
 fn is_one(thread: &str, name: &str) -> bool {
@@ -45,7 +34,7 @@ fn is_one(thread: &str, name: &str) -> bool {
 
 /// What such a thread of the kernel does.
 pub(super) fn work_of(thread: &str) -> Option<&'static str> {
-    KERNEL_THREADS.iter().find(|(name, ..)| is_one(thread, name)).map(|(_, does, ..)| *does)
+    kernels().find(|[name, ..]| is_one(thread, name)).map(|[_, does, _]| does)
 }
 
 /// Threads of the kernel that run for much of a CPU.
@@ -60,26 +49,32 @@ pub(crate) fn kernel_threads(model: &Model) -> Vec<Hit> {
     });
     let all: Vec<(&str, f64, &str)> = rows.chain(threads).filter(|(_, share, _)| *share >= KERNEL_BUSY).collect();
     let mut hits = Vec::new();
-    for (name, does, fix, undo) in KERNEL_THREADS {
+    for [name, does, fix] in kernels() {
         let own: Vec<_> = all.iter().filter(|(thread, _, _)| is_one(thread, name)).collect();
         let Some((thread, share, _)) = own.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
         let title = format!("{thread} runs {} of a CPU: it {does}", percent(*share));
-        let mut hit = Hit::new(*name, Severity::Medium, title);
+        let mut hit = Hit::new(name, Severity::Medium, title);
         for (thread, share, place) in own.iter().take(MOST_TOLD) {
             hit = hit.seen(format!("{thread} ran {} of a CPU", percent(*share)), *place);
         }
         let settings =
-            machine.settings.iter().filter(|(path, _)| *name == "ksmd" && path.starts_with("sys/kernel/mm/ksm/"));
+            machine.settings.iter().filter(|(path, _)| name == "ksmd" && path.starts_with("sys/kernel/mm/ksm/"));
         for (path, setting) in settings.take(MOST_TOLD) {
             hit = hit.seen(format!("/{path} is {}", setting.value), &setting.place);
         }
-        match *name {
+        // Those that wait for nobody else wait no longer once it does less.
+        let by_it = |verdict: &&Verdict| {
+            let winners = verdict.winner().map_or(&[][..], |winner| &winner.threads[..]);
+            !winners.is_empty() && winners.iter().all(|winner| is_one(&machine.threads[*winner].name, name))
+        };
+        let victims: Vec<&Verdict> = model.verdicts.all().iter().filter(by_it).collect();
+        let vms = victims.iter().filter_map(|verdict| machine.threads[verdict.victim].vm.as_ref());
+        hit.explains.extend(vms.map(|vm| format!("{}@{vm}", facts::starvation::RULE)));
+        hit.explains.dedup();
+        match name {
             "ksmd" => share_slower(machine, &mut hit),
             "khugepaged" => scan_slower(machine, &KHUGEPAGED, &mut hit),
-            _ => hit.fix.push((*fix).to_owned()),
-        }
-        if !undo.is_empty() {
-            hit.undo.push((*undo).to_owned());
+            _ => hit.fix.push(fix.to_owned()),
         }
         hits.push(hit);
     }
@@ -189,32 +184,6 @@ pub(crate) fn softirqs(model: &Model) -> Vec<Hit> {
     vec![hit]
 }
 
-/// Counters of packets that were dropped: who drops, and why.
-const DROPS: &[(&str, &str, &str)] = &[
-    (
-        "ovs_tx_failure_drops",
-        "the guest's queue was full: the guest does not take its packets in time, or its vCPU does not run",
-        "kvmscope check   # on the host: do the vCPUs behind this port wait?",
-    ),
-    (
-        "rx_missed_errors",
-        "the card's ring was full: the thread that polls it does not keep up",
-        "ovs-appctl dpif-netdev/pmd-rxq-show   # which polling thread serves it, and how full it is",
-    ),
-    (
-        "rx_no_buffer_count",
-        "no buffer was free for what arrived",
-        "ovs-appctl netdev-dpdk/get-mempool-info   # how many are free",
-    ),
-    (
-        "ovs_tx_mtu_exceeded_drops",
-        "packets were longer than the port's MTU",
-        "ovs-vsctl get interface NAME mtu mtu_request",
-    ),
-    ("ovs_rx_qos_drops", "a policer of the port dropped them", "ovs-appctl -t ovs-vswitchd qos/show NAME"),
-    ("ovs_tx_qos_drops", "a shaper of the port dropped them", "ovs-appctl -t ovs-vswitchd qos/show NAME"),
-];
-
 /// Share of a port's packets that was dropped from which it counts: our own threshold.
 pub(in crate::placement) const DROPPED: f64 = 0.001;
 
@@ -224,7 +193,7 @@ pub(crate) fn drops(model: &Model) -> Vec<Hit> {
     for told in &model.machine.switch.statistics {
         let counters = &told.value.counters;
         let count = |name: &str| counters.get(name).copied().unwrap_or(0);
-        for (name, why, fix) in DROPS {
+        for [name, why, fix] in rows(include_str!("drops.tsv")) {
             let dropped = count(name);
             let way = if name.starts_with("rx") || name.contains("_rx_") { "rx_packets" } else { "tx_packets" };
             let all = dropped.saturating_add(count(way));

@@ -4,9 +4,10 @@
 //! A profile is asked where its purpose is seen: `cpu-partitioning` where CPUs are isolated, `realtime-virtual-host` where a
 //! VM's thread has a real-time policy. A setting that was not read stays unjudged.
 
-use super::conflicts;
+use super::{conflicts, frequency};
 use crate::placement::culprits::is_real_time;
 use crate::placement::model::Model;
+use crate::placements::beside_real_time;
 use base::{CpuSet, Setting, Severity};
 use facts::rule::Hit;
 use host::machine::Role;
@@ -72,102 +73,10 @@ pub(crate) fn host(model: &Model) -> Vec<Hit> {
         return Vec::new();
     }
     let mut hits = asked(model, HOST, &[]);
-    hits.extend(governors(model));
-    hits.extend(capped(model));
+    hits.extend(frequency::governors(model));
+    hits.extend(frequency::capped(model));
     hits
 }
-
-/// CPUs whose frequency does not follow the profile: each may have a policy of its own, so each is set.
-fn governors(model: &Model) -> Option<Hit> {
-    const WANTED: &str = "performance";
-    let of_cpu = |path: &str| path.strip_prefix(CPUS)?.strip_suffix(GOVERNOR)?.parse::<u32>().ok();
-    let told = model.machine.settings.iter().filter_map(|(path, fact)| Some((of_cpu(path)?, path, fact)));
-    let told: Vec<_> = told.collect();
-    let others: Vec<_> = told.iter().filter(|(.., fact)| fact.value.trim() != WANTED).collect();
-    let (_, _, first) = others.first()?;
-    let cpus: CpuSet = others.iter().map(|(cpu, ..)| *cpu).collect();
-    let of = if others.len() == told.len() { "all CPUs".to_owned() } else { format!("CPUs {cpus}") };
-    let title =
-        format!("scaling_governor of {of} is {}; profile throughput-performance sets {WANTED}", first.value.trim());
-    let slow: CpuSet = others.iter().map(|(cpu, ..)| *cpu).filter(|cpu| is_slow(model, *cpu)).collect();
-    let (severity, title) = match slow.first() {
-        Some(one) => {
-            let [now, most] = [CURRENT, MOST].map(|file| frequency_khz(model, one, file).unwrap_or_default() / 1e6);
-            let why = format!(
-                "CPUs {slow} are busy at {now:.1} of {most:.1} GHz: scaling_governor is {}",
-                first.value.trim()
-            );
-            (Severity::Medium, why)
-        }
-        None => (Severity::Info, title),
-    };
-    let mut hit = Hit::new("scaling_governor", severity, title);
-    if let Some(one) = slow.first() {
-        hit = hit.seen(format!("CPU {one} is busy and slow"), format!("{CPUS}{one}{CURRENT}"));
-    }
-    let is_many = others.len() > MOST_LINES;
-    let was = first.value.trim();
-    if is_many {
-        let each = |to: &str| format!("for file in /{CPUS}*{GOVERNOR}; do echo {to} > $file; done");
-        hit.fix.push(each(WANTED));
-        hit.undo.push(each(was));
-    }
-    for (_, path, fact) in others {
-        hit.changes.extend(path.strip_prefix("sys/").filter(|_| !is_many).map(|below| {
-            let setting = Setting::SysfsWrite { path: below.to_owned() };
-            setting.change(WANTED.to_owned(), Some(fact.value.trim().to_owned()))
-        }));
-        if hit.evidence.len() < 2 {
-            hit = hit.seen(format!("{path} is {}", fact.value.trim()), &fact.place);
-        }
-    }
-    Some(hit)
-}
-
-/// CPUs that are busy and slow because they may not run faster.
-fn capped(model: &Model) -> Option<Hit> {
-    let of = |cpu: u32, file: &str| frequency_khz(model, cpu, file);
-    let is_capped = |cpu: &u32| of(*cpu, CAP).zip(of(*cpu, MOST)).is_some_and(|(cap, most)| cap <= SLOW * most);
-    let online = model.machine.topology.online.iter();
-    let cpus: CpuSet = online.filter(|cpu| is_slow(model, *cpu)).filter(is_capped).collect();
-    let first = cpus.first()?;
-    let [now, most, cap] = [CURRENT, MOST, CAP].map(|file| of(first, file).unwrap_or_default() / 1e6);
-    let title = format!("CPUs {cpus} are busy at {now:.1} of {most:.1} GHz: scaling_max_freq is {cap:.1} GHz");
-    let mut hit = Hit::new("scaling_max_freq", Severity::Medium, title);
-    hit = hit.seen(format!("CPU {first} is busy and slow"), format!("{CPUS}{first}{CURRENT}"));
-    hit.first.push("grep . /sys/devices/system/cpu/intel_pstate/max_perf_pct   # a cap of all CPUs, where intel_pstate drives them".to_owned());
-    for cpu in cpus.iter().take(MOST_LINES) {
-        let path = format!("{}{cpu}{CAP}", CPUS.trim_start_matches("sys/"));
-        let [most, cap] = [MOST, CAP].map(|file| format!("{:.0}", of(cpu, file).unwrap_or_default()));
-        hit.changes.push(Setting::SysfsWrite { path }.change(most, Some(cap)));
-    }
-    Some(hit)
-}
-
-/// Whether a CPU has work all the time and runs far below what it can.
-fn is_slow(model: &Model, cpu: u32) -> bool {
-    let busy = model.machine.cpu_use.get(&cpu).is_some_and(|now| now.busy >= BUSY);
-    let part = || Some(frequency_khz(model, cpu, CURRENT)? / frequency_khz(model, cpu, MOST)?);
-    busy && part().is_some_and(|part| part <= SLOW)
-}
-
-fn frequency_khz(model: &Model, cpu: u32, file: &str) -> Option<f64> {
-    model.machine.settings.get(&format!("{CPUS}{cpu}{file}"))?.value.trim().parse().ok()
-}
-
-/// A CPU with so much work should be as fast as it can: our own thresholds.
-pub(in crate::placement) const BUSY: f64 = 0.9;
-pub(in crate::placement) const SLOW: f64 = 0.7;
-
-/// CPUs that are set line by line; of more a loop is typed.
-const MOST_LINES: usize = 16;
-
-/// Where the governor of a CPU stands.
-const CPUS: &str = "sys/devices/system/cpu/cpu";
-const GOVERNOR: &str = "/cpufreq/scaling_governor";
-const CURRENT: &str = "/cpufreq/scaling_cur_freq";
-const MOST: &str = "/cpufreq/cpuinfo_max_freq";
-const CAP: &str = "/cpufreq/scaling_max_freq";
 
 /// The same for hosts with isolated CPUs, without what another rule contradicts here.
 pub(crate) fn partition(model: &Model) -> Vec<Hit> {
@@ -189,7 +98,11 @@ pub(crate) fn partition(model: &Model) -> Vec<Hit> {
 
 /// The same for hosts with real-time guests.
 pub(crate) fn real_time(model: &Model) -> Vec<Hit> {
-    if has_real_time(model) { asked(model, REALTIME, &[]) } else { Vec::new() }
+    const LIMIT: &str = "proc/sys/kernel/sched_rt_runtime_us";
+    if !has_real_time(model) {
+        return Vec::new();
+    }
+    asked(model, REALTIME, if beside_real_time(&model.machine) { &[LIMIT] } else { &[] })
 }
 
 fn asked(model: &Model, knobs: &[Knob], disputed: &[&str]) -> Vec<Hit> {

@@ -1,9 +1,9 @@
 //! Where things are: nodes of vCPUs and NICs, interrupts on the CPUs of vCPUs.
 
 use super::starved::with_victims;
-use crate::placement::culprits::{Reporter, Verdict, cpus_named, frequent, name as named};
+use crate::placement::culprits::{Reporter, Verdict, cpus_named, frequent, name as named, starves};
 use crate::placement::model::{BUSY, Demand, Model};
-use crate::placement::proposal::What;
+use crate::placement::proposal::{Subject, What};
 use base::number::{list, many, percent};
 use base::{CpuSet, Evidence, Severity};
 use facts::rule::Hit;
@@ -38,7 +38,12 @@ pub(crate) fn spans(model: &Model) -> Vec<Hit> {
                 format!("the vCPUs of {} are spread over nodes {}; they fit on one node", domain.name, list(&names));
             let emulator = model.machine.threads_of(&domain.name).find(|thread| thread.role == Role::Emulator);
             let pid = domain.pid.or(emulator.and_then(|thread| thread.pid));
-            let hit = Hit::new(&domain.name, Severity::Medium, title);
+            // Within a set that they share the scheduler chooses: only what lies far away, or a thread that waits, says that it chose badly.
+            let is_shared = masks.iter().all(|set| topology.nodes_of(&set.value).len() > 1);
+            let is_known = model.machine.vm_memory.contains_key(&domain.name);
+            let is_calm = model.vcpus(domain).all(|thread| thread.wait_share.is_some() && !starves(thread));
+            let severity = if is_shared && is_calm && !is_known { Severity::Info } else { Severity::Medium };
+            let hit = Hit::new(&domain.name, severity, title);
             let hit = pid.into_iter().fold(hit, |hit, pid| hit.filling("PID", pid));
             hits.push(hit.seen(format!("bound to {all} in all"), masks.first().map_or("", |set| set.place.as_str())));
         }
@@ -178,6 +183,14 @@ fn often(model: &Model, irq: &Irq, (cpu, rate): (u32, f64), victims: &[&Verdict]
     }
     let mut hit = with_victims(model, hit, victims);
     moved(model, irq, &mut hit);
+    if irq.is_managed() {
+        // Where it may not move, who waits for it does.
+        let waits = |of: &Subject| {
+            let mut threads = victims.iter().map(|verdict| &model.machine.threads[verdict.victim]);
+            threads.any(|thread| thread.vm.as_deref() == Some(&of.vm) && thread.role == of.role)
+        };
+        hit.changes = model.proposal.part(|_, of| waits(of));
+    }
     hit
 }
 

@@ -36,7 +36,7 @@ fn rivals<'a>(model: &'a Model, verdicts: &[&Verdict]) -> Vec<&'a Thread> {
 }
 
 /// CPUs with room, where a program may go.
-fn room(model: &Model, program: &Thread) -> CpuSet {
+pub(super) fn room(model: &Model, program: &Thread) -> CpuSet {
     let free: CpuSet = model.spare().iter().filter(|cpu| model.has_room(*cpu)).collect();
     model.machine.limit_of(program).map_or(free.clone(), |(_, limit)| free.and(&limit.value))
 }

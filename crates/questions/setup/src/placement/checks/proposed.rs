@@ -5,6 +5,7 @@ use crate::placement::solver::{Goal, Kind, Plan, Unit};
 use base::number::{counted, list, many};
 use base::{About, Change, Cost, CostKind, CpuSet, Evidence, Setting, Severity};
 use facts::rule::Hit;
+use host::machine::{Domain, Manager};
 
 /// So many CPUs that siblings take from each other are told: our own limit, below which the model's ripple lies.
 const WORTH_A_WORD: f64 = 0.05;
@@ -68,7 +69,13 @@ fn finding(model: &Model, now: &Plan, rank: usize, plan: &Plan) -> Hit {
         super::place::keep_irqbalance_away(model, &mut hit);
     }
     hit.fix.extend(hints(model, plan));
-    if !model.machine.domains.is_empty() {
+    // Those of other managers are written by these.
+    let is_libvirts = |domain: &Domain| match model.machine.manager_of(domain) {
+        Manager::Libvirt => true,
+        Manager::Qemu => !domain.by_command,
+        _ => false,
+    };
+    if model.machine.domains.iter().any(is_libvirts) {
         hit.fix.push(format!("kvmscope check --xml {rank}   # the same as elements of each domain's definition"));
     }
     hit.changes = changes;

@@ -41,20 +41,26 @@ pub(crate) fn slices(model: &Model) -> Vec<Hit> {
     groups.retain(|_, group| !group.limit.iter().any(|cpu| model.has_room(cpu)));
     let others =
         |path: &str| groups.iter().find(|(other, group)| **other != path && group.limit.meets(groups[path].limit));
-    let hit = |path: &&str| {
+    // What one group is given no other one gets.
+    let mut given = CpuSet::default();
+    let mut hit = |path: &&str| {
         let of = &groups[path];
-        let idle: CpuSet = online.without(of.limit).iter().filter(|cpu| model.has_room(*cpu)).collect();
-        let free = idle.without(&taken(machine, path));
+        let idle =
+            online.without(of.limit).without(&given).iter().filter(|cpu| model.has_room(*cpu)).collect::<CpuSet>();
+        let free = idle.without(&taken(machine, path)).without(&owned(machine, path));
         match others(path) {
             _ if idle.is_empty() => None,
-            _ if free.is_empty() => Some(partitioned(model, path, of, &idle)),
+            _ if free.is_empty() => Some(kept(model, path, of, &idle)),
             // One of two moves, and the finding about it says so of both.
             Some((other, _)) if *other > *path => None,
             Some((other, group)) => Some(collides(model, (path, of), (other, group), &free)),
-            None => Some(widened(model, path, of, &free)),
+            None => {
+                given = given.or(&enough(model, &free, said(path, of).0));
+                Some(widened(model, path, of, &free))
+            }
         }
     };
-    let mut hits: Vec<Hit> = groups.keys().filter_map(hit).collect();
+    let mut hits: Vec<Hit> = groups.keys().filter_map(&mut hit).collect();
     hits.extend(invalid(model));
     hits
 }
@@ -89,8 +95,7 @@ fn invalid(model: &Model) -> Vec<Hit> {
         hit.explains.extend(vms.map(|vm| format!("PLC-STARVED@{vm}")));
         hit.explains.dedup();
         // Beside it and its parents: who has some of its CPUs.
-        let apart = |other: &str| !is_within_group(path, other) && !is_within_group(other, path);
-        for (other, group) in machine.cgroups.iter().filter(|(other, _)| !other.is_empty() && apart(other)) {
+        for (other, group) in machine.cgroups.iter().filter(|(other, _)| !other.is_empty() && is_apart(path, other)) {
             let Some(theirs) = group.effective.as_ref().filter(|set| set.value.meets(&own.value)) else { continue };
             let rest = theirs.value.without(&own.value);
             if !rest.is_empty() && other.matches('/').count() == 1 {
@@ -139,6 +144,41 @@ fn partitions(machine: &Machine) -> impl Iterator<Item = (&str, &CpuSet)> {
     groups.filter_map(|(path, group)| Some((path.as_str(), &group.effective.as_ref()?.value)))
 }
 
+/// CPUs that somebody beside a group has for himself: units that were given CPUs, and VMs whose threads are bound.
+fn owned(machine: &Machine, path: &str) -> CpuSet {
+    let online = &machine.topology.online;
+    let units = given(machine).filter(|(other, _)| is_apart(path, other)).map(|(_, cpus)| cpus);
+    let is_beside = |thread: &&Thread| {
+        let group = thread.cgroup.as_deref();
+        thread.vm.is_some() && group.is_none_or(|group| !is_within_group(group, path))
+    };
+    let bound = machine.threads.iter().filter(is_beside).filter_map(|thread| Some(&thread.affinity.as_ref()?.value));
+    units.chain(bound.filter(|set| !online.is_within(set))).fold(CpuSet::default(), |all, set| all.or(set))
+}
+
+/// Groups that have fewer CPUs than what they are in.
+fn given(machine: &Machine) -> impl Iterator<Item = (&str, &CpuSet)> {
+    let online = &machine.topology.online;
+    let above = |path: &str| {
+        let mut above = path;
+        while let Some((next, _)) = above.rsplit_once('/') {
+            above = next;
+            if let Some((set, _)) = effective(machine, above).filter(|_| !above.is_empty()) {
+                return set;
+            }
+        }
+        online
+    };
+    machine.cgroups.keys().filter_map(move |path| {
+        let (set, _) = effective(machine, path).filter(|_| !path.is_empty())?;
+        (!set.is_empty() && !above(path).is_within(set)).then_some((path.as_str(), set))
+    })
+}
+
+fn is_apart(path: &str, other: &str) -> bool {
+    !is_within_group(path, other) && !is_within_group(other, path)
+}
+
 /// A group by its unit, as one types it.
 pub(super) fn unit(path: &str) -> Cow<'_, str> {
     quoted(unit_of(path).unwrap_or(path))
@@ -162,7 +202,8 @@ fn hit_of(model: &Model, path: &str, of: &Group<'_>, title: String) -> Hit {
         of.victims.iter().filter_map(|verdict| machine.threads[verdict.victim].vm.clone()).collect();
     vms.sort_unstable();
     vms.dedup();
-    hit.explains.extend(vms.iter().map(|vm| format!("PLC-STARVED@{vm}")));
+    let about = ["PLC-STARVED", "PLC-OVERLAP", "PLC-WORKERS"];
+    hit.explains.extend(vms.iter().flat_map(|vm| about.map(|rule| format!("{rule}@{vm}"))));
     hit.seen(format!("{} may use no others, whatever their pins are", list(&vms)), of.place)
 }
 
@@ -196,25 +237,55 @@ fn are(cpus: &CpuSet) -> &'static str {
     if cpus.len() == 1 { "is" } else { "are" }
 }
 
-/// The group gets the idle CPUs beside its own. What a partition gets nobody else has, and one that takes the last CPU of the groups above
-/// is invalid (Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.partition, Linux 6.12), so it gets what is short, and never all.
+/// `are idle`, of CPUs of which hardly anything is used.
+fn idle_or_roomy(model: &Model, cpus: &CpuSet) -> String {
+    match (cpus.iter().all(|cpu| idle(model, cpu) >= IDLE), cpus.len()) {
+        (true, _) => format!("{} idle", are(cpus)),
+        (false, 1) => "has room".to_owned(),
+        (false, _) => "have room".to_owned(),
+    }
+}
+
+fn idle(model: &Model, cpu: u32) -> f64 {
+    model.machine.cpu_use.get(&cpu).map_or(0.0, |usage| usage.idle)
+}
+
+/// A CPU that does nothing for so much of the time is idle: our own limit.
+pub(in crate::placement) const IDLE: f64 = 0.8;
+
+/// The idlest of these CPUs, as many as give what is short.
+fn enough(model: &Model, free: &CpuSet, short: f64) -> CpuSet {
+    let mut idlest: Vec<u32> = free.iter().collect();
+    idlest.sort_by(|a, b| idle(model, *b).total_cmp(&idle(model, *a)).then(a.cmp(b)));
+    let mut given = 0.0;
+    let needed = idlest.into_iter().take_while(|cpu| {
+        let is_short = given < short;
+        given += idle(model, *cpu);
+        is_short
+    });
+    needed.collect()
+}
+
+/// The group gets of the idle CPUs beside its own what is short, as others may want the rest. What a partition gets nobody else has, and one
+/// that takes the last CPU of the groups above is invalid (Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.partition, Linux 6.12).
 fn widened(model: &Model, path: &str, of: &Group<'_>, free: &CpuSet) -> Hit {
     let (short, what) = said(path, of);
     let kind = model.machine.cgroups.get(path).and_then(|group| group.partition.as_deref());
     let kind = kind.filter(|_| partitions(&model.machine).any(|(partition, _)| partition == path));
+    let most = if kind.is_some() { free.len() - 1 } else { free.len() };
+    let given: CpuSet = enough(model, free, short).iter().take(most).collect();
+    let named = if given.is_empty() { free } else { &given };
     let title = format!(
-        "{}{what}, while {} {} idle",
+        "{}{what}, while {} {}",
         if kind.is_some() { "the partition of " } else { "" },
-        cpus_named(free),
-        are(free)
+        cpus_named(named),
+        idle_or_roomy(model, named)
     );
     let mut hit = hit_of(model, path, of, title);
-    let Some(kind) = kind else {
-        set(model, path, &of.limit.or(free), of.limit, &mut hit);
-        return hit;
-    };
-    hit = hit.seen(format!("cpuset.cpus.partition is {kind}: CPUs that it gets are taken from all others"), of.place);
-    let given: CpuSet = free.iter().take((short.ceil() as usize).min(free.len() - 1)).collect();
+    if let Some(kind) = kind {
+        hit =
+            hit.seen(format!("cpuset.cpus.partition is {kind}: CPUs that it gets are taken from all others"), of.place);
+    }
     if given.is_empty() {
         hit.fix.push(format!(
             "# {} {} the only idle one: its owner decides whether others can do without it",
@@ -230,14 +301,15 @@ fn widened(model: &Model, path: &str, of: &Group<'_>, free: &CpuSet) -> Hit {
 /// Two groups have some of the same CPUs: this one gets idle ones for them.
 fn collides(model: &Model, (path, of): (&str, &Group<'_>), (other, beside): (&str, &Group<'_>), free: &CpuSet) -> Hit {
     let both = of.limit.and(beside.limit);
+    let instead: CpuSet = free.iter().take(both.len()).collect();
     let title = format!(
-        "{} and {} both have {}: {}, while {} {} idle",
+        "{} and {} both have {}: {}, while {} {}",
         unit(other),
         unit(path),
         cpus_named(&both),
         said(path, of).1,
-        cpus_named(free),
-        are(free)
+        cpus_named(&instead),
+        idle_or_roomy(model, &instead)
     );
     let mut hit = hit_of(model, path, of, title).seen(format!("{other} has CPUs {}", beside.limit), beside.place);
     hit.explains.push(format!("PLC-OVERCOMMIT@cpus-{}", beside.limit));
@@ -245,28 +317,42 @@ fn collides(model: &Model, (path, of): (&str, &Group<'_>), (other, beside): (&st
     let vms = beside.victims.iter().filter_map(|verdict| machine.threads[verdict.victim].vm.as_ref());
     hit.explains.extend(vms.map(|vm| format!("PLC-STARVED@{vm}")));
     hit.explains.dedup();
-    let instead: CpuSet = free.iter().take(both.len()).collect();
     set(model, path, &of.limit.without(&both).or(&instead), of.limit, &mut hit);
     hit
 }
 
-/// The idle CPUs are a partition's: only its owner gives them back.
-fn partitioned(model: &Model, path: &str, of: &Group<'_>, idle: &CpuSet) -> Hit {
-    let owner = partitions(&model.machine).find(|(_, cpus)| cpus.meets(idle)).map(|(path, _)| unit(path));
-    let whose = owner
-        .as_ref()
-        .map_or_else(|| "a partition of another group".to_owned(), |unit| format!("the partition of {unit}"));
+/// The idle CPUs are somebody else's: a partition's, a unit's, a VM's that is bound to them. Only the owner gives them back.
+fn kept(model: &Model, path: &str, of: &Group<'_>, idle: &CpuSet) -> Hit {
+    let machine = &model.machine;
+    let is_owner = |(other, cpus): &(&str, &CpuSet)| is_apart(path, other) && cpus.meets(idle);
+    let partition = partitions(machine).find(is_owner).map(|(path, _)| unit(path));
+    let unit_beside = given(machine).find(is_owner).map(|(path, _)| unit(path));
+    let is_partition = partition.is_some() || taken(machine, path).meets(idle);
+    let whose = match (&partition, &unit_beside) {
+        (Some(unit), _) => format!("the partition of {unit}"),
+        (None, _) if is_partition => "a partition of another group".to_owned(),
+        (None, Some(unit)) => unit.to_string(),
+        (None, None) => "VMs that are bound to them".to_owned(),
+    };
     let (short, _) = said(path, of);
     let title = format!(
-        "{} belong to {whose} and {} idle, while {} on {} {short:.2} CPUs short",
+        "{} belong to {whose} and {}, while {} on {} {short:.2} CPUs short",
         cpus_named(idle),
-        are(idle),
+        idle_or_roomy(model, idle),
         counted(of.victims.len() as u64, "thread is", "threads are"),
         cpus_named(of.limit)
     );
     let mut hit = hit_of(model, path, of, title);
+    if !is_partition {
+        hit.fix.push(format!(
+            "# if its owner can do without some of {idle}: systemctl set-property --runtime {} AllowedCPUs={},CPUS",
+            unit(path),
+            of.limit
+        ));
+        return hit;
+    }
     hit.first.push("grep . /sys/fs/cgroup/*/cpuset.cpus.partition   # whose it is".to_owned());
-    let owner = owner.as_deref().unwrap_or("UNIT");
+    let owner = partition.as_deref().unwrap_or("UNIT");
     hit.fix.push(format!(
         "# if its owner does not need all of {idle}: systemctl set-property --runtime {owner} AllowedCPUs=LIST; a set of {} that \
          claims them makes the partition invalid",

@@ -3,6 +3,7 @@
 use super::withheld;
 use crate::placement::model::Model;
 use base::number::{bytes, duration, list, many, percent, rate};
+use base::shell::quoted;
 use base::{Evidence, Severity};
 use facts::rule::Hit;
 use host::machine::{COMPLAINTS, Complaint, Domain, Fact, Gauge, GaugeKind, Manager, ProcessMemory};
@@ -169,9 +170,57 @@ pub(crate) fn swap(model: &Model) -> Vec<Hit> {
     for told in model.machine.quoted.iter().filter(|told| told.what.contains("VmSwap")) {
         hit = hit.seen(format!("{} of {}: {}", told.what, told.subject, told.value), &told.place);
     }
+    let before = hit.title.len();
     hit = withheld::causes(model, hit);
+    if hit.title.len() == before {
+        // Nothing withholds what is there: then tasks wait for memory and disks because it swaps.
+        let symptoms = ["PLC-PRESSURE@memory", "PLC-PRESSURE@io", "PLC-IOWAIT@disks", "PLC-KTHREAD@kswapd"];
+        hit.explains.extend(symptoms.map(str::to_owned));
+        overcommitted(model, &mut hit);
+    }
     hit.fix.push(whose_swap(model).to_owned());
     vec![hit]
+}
+
+/// Guests that were promised more memory than the host has.
+fn overcommitted(model: &Model, hit: &mut Hit) {
+    let domains = &model.machine.domains;
+    let promised: Option<u64> = domains.iter().map(|domain| domain.memory_bytes).sum();
+    let of_nodes: Option<u64> = model.machine.nodes.values().map(|node| node.total_bytes).sum();
+    let total = largest(model, GaugeKind::MemoryTotal).map(|gauge| gauge.value);
+    let total = total.or(of_nodes.map(|all| all as f64)).filter(|total| *total > 0.0);
+    let Some((promised, total)) = promised.zip(total).filter(|(promised, total)| *promised as f64 > *total) else {
+        return;
+    };
+    let (guests, sum) = (many(domains.len() as u64, "guest"), bytes(promised as f64));
+    hit.title = format!("{}; {guests} may have {sum}, the host has {}", hit.title, bytes(total));
+    hit.evidence.push(Evidence::new(format!("{guests} with {sum} in all"), "their definitions"));
+    let server = domains.iter().find_map(|domain| match model.machine.manager_of(domain) {
+        Manager::OpenStack { server, .. } => Some(server),
+        _ => None,
+    });
+    let over = bytes(promised as f64 - total);
+    match server {
+        Some(server) => {
+            let server = quoted(&server);
+            hit.fix.push(format!(
+                "openstack server migrate --live-migration {server}   # this or others, until guests have {over} less here"
+            ));
+            hit.fix.push(
+                "crudini --set /etc/nova/nova.conf DEFAULT ram_allocation_ratio 1.0   # and reserved_host_memory_mb for the host itself; then restart nova-compute: no others come instead"
+                    .to_owned(),
+            );
+            hit.undo.push(format!(
+                "openstack server migrate --live-migration --host HOST {server}   # HOST: this one, as openstack compute service list has it"
+            ));
+            hit.undo.push(
+                "grep ram_allocation_ratio /etc/nova/nova.conf   # before the change: it has what was set".to_owned(),
+            );
+        }
+        None => hit.fix.push(format!(
+            "# a guest of {over} or more to another host, or less memory for some: no setting makes up for it"
+        )),
+    }
 }
 
 /// Whose memory is out: by libvirt's own account where all VMs are its, else by that of their processes (proc(5), VmSwap).

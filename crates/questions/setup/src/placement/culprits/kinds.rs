@@ -99,7 +99,7 @@ fn real_time(scene: &Scene<'_>, wait: &Wait<'_>) -> Option<Rival> {
 }
 
 /// Whether a thread runs under SCHED_FIFO or SCHED_RR (1 and 2 of include/uapi/linux/sched.h, Linux 6.12).
-pub(in crate::placement) fn is_real_time(thread: &Thread) -> bool {
+pub(crate) fn is_real_time(thread: &Thread) -> bool {
     matches!(thread.policy, Some(1 | 2))
 }
 
@@ -202,7 +202,7 @@ pub(super) fn by_name(scene: &Scene<'_>, here: &[(usize, f64)]) -> Vec<(String, 
 }
 
 /// Whether a thread is of the host alone: of no VM, no switch, and no part of the kernel's interrupts.
-pub(super) fn is_program(thread: &Thread) -> bool {
+pub(in crate::placement) fn is_program(thread: &Thread) -> bool {
     let interrupts = thread.name.starts_with("ksoftirqd/") || thread.name.starts_with("irq/");
     thread.vm.is_none() && thread.role != Role::Pmd && !interrupts
 }

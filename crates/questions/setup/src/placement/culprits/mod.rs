@@ -15,7 +15,8 @@ mod report;
 mod scene;
 mod weigh;
 
-pub(super) use kinds::{MANY_PER_S, MUCH_INTERRUPTED, frequent, is_real_time};
+pub(crate) use kinds::is_real_time;
+pub(super) use kinds::{MANY_PER_S, MUCH_INTERRUPTED, frequent, is_program};
 pub(crate) use pools::Pool;
 pub(crate) use report::Reporter;
 pub(super) use report::{only_cpu, stack_of};
@@ -30,7 +31,7 @@ use host::machine::{Role, Thread};
 use std::fmt;
 
 /// Part of a wait that a rival must have run for to explain it: our own limit.
-const EXPLAINS: f64 = 0.5;
+pub(super) const EXPLAINS: f64 = 0.5;
 
 base::named! {
     /// What can keep a thread from running, in the order in which equal ones are named: what holds for many threads first.

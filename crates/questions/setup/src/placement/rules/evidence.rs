@@ -83,7 +83,10 @@ pub(super) const RULES: &[Rule] = &[
         limits: &[limit("share of a CPU", UNSTABLE_STEAL, "share")],
         why: "The hypervisor below this machine took CPU time from it. Waiting that this causes looks like \
             contention here. Caveat: until it is gone, none of the other findings can be trusted.",
-        fix: &["mpstat -P ALL 2 5   # is it still there?"],
+        fix: &[
+            "mpstat -P ALL 2 5   # is it still there?",
+            "# whoever runs the machine below can end it: CPUs of its own for this VM (no shared or burstable kind), fewer VMs beside it, or another host",
+        ],
         needs: Needs::OuterLevel,
         source: "Documentation/filesystems/proc.rst, /proc/stat (steal), Linux 6.12; the threshold of 5 % is our own",
         ..Rule::checked_by(evidence::steal)

@@ -1,7 +1,7 @@
 //! How guests are defined.
 
 use super::Rule;
-use crate::placement::checks::{cards, cells, defined, disks, guest, pod, shape};
+use crate::placement::checks::{cards, cells, defined, disks, guest, pod, shape, sockets};
 use base::Needs;
 use base::rule::limit;
 
@@ -59,6 +59,20 @@ pub(super) const RULES: &[Rule] = &[
         needs: Needs::Reload,
         source: "QEMU 10.0, target/i386/cpu.c (no_autoenable_flags of CPUID 8000_0001 ECX)",
         ..Rule::checked_by(shape::topoext)
+    },
+    Rule {
+        id: "PLC-SOCKETS",
+        per: "VM",
+        looks_at: "Guests that run Windows and are shown more than two sockets: what the vCPUs of the others ran.",
+        limits: &[
+            limit("sockets that a client's Windows uses", sockets::USED as f64, ""),
+            limit("ran by a vCPU that is not used, share of a CPU at most", sockets::UNUSED, "share"),
+        ],
+        why: "Windows for clients (10, 11) uses two sockets at most, some editions one or four, and leaves the vCPUs of the others idle; cores it \
+            takes all. Caveat: Windows Server uses them, so only vCPUs that were seen to do nothing, or a definition that names a client, tell.",
+        needs: Needs::Reload,
+        source: "Microsoft, Windows 11 editions compared (sockets); libvirt.org/formatdomain.html, CPU model and topology; the thresholds are our own",
+        ..Rule::checked_by(sockets::unused)
     },
     Rule {
         id: "PLC-HYPERV",
@@ -207,6 +221,17 @@ pub(super) const RULES: &[Rule] = &[
         needs: Needs::Reload,
         source: "QEMU 9.0, docs/devel/multiple-iothreads.rst; libvirt.org/formatdomain.html, IOThreads; the threshold is our own",
         ..Rule::checked_by(disks::main_loop)
+    },
+    Rule {
+        id: "PLC-IOTHREAD",
+        per: "iothread",
+        looks_at: "How much of a CPU each iothread ran, and which disks it serves.",
+        limits: &[limit("ran, share of a CPU", disks::FULL, "share")],
+        why: "An iothread serves the requests of all its disks one after the other: once it is full, they wait for it however idle disks and CPUs \
+            are. Caveat: while it polls for requests (poll-max-ns) it runs without work as well.",
+        needs: Needs::Reload,
+        source: "QEMU 9.0, docs/devel/multiple-iothreads.rst; libvirt.org/formatdomain.html, IOThreads and iothreads of a disk's driver; the threshold is our own",
+        ..Rule::checked_by(disks::iothreads)
     },
     Rule {
         id: "PLC-DISK",

@@ -1,7 +1,7 @@
 //! Settings of the host, by tuned's profiles for KVM hosts, and rules that contradict each other on it.
 
 use super::Rule;
-use crate::placement::checks::{conflicts, kernel_work, knobs, strain, withheld};
+use crate::placement::checks::{conflicts, frequency, kernel_work, knobs, strain, withheld};
 use base::Needs;
 use base::rule::limit;
 
@@ -143,8 +143,11 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-TUNED",
         per: "setting",
-        looks_at: "Settings of a host with VMs that tuned's profiles throughput-performance and virtual-host change, and the frequency of its busy CPUs.",
-        limits: &[limit("busy", knobs::BUSY, "share"), limit("frequency, of the highest", knobs::SLOW, "share")],
+        looks_at: "Settings of a host with VMs that tuned's profiles throughput-performance and virtual-host change, the frequency of its busy CPUs and what caps it.",
+        limits: &[
+            limit("busy", frequency::BUSY, "share"),
+            limit("frequency, of the highest", frequency::SLOW, "share"),
+        ],
         why: "tuned's profiles for KVM hosts use another value. This is a profile's recommendation, not a \
             measurement on this host. Caveat: each setting has a price: power, memory, fairness. Measure with the \
             real load.",

@@ -10,7 +10,7 @@ mod host;
 mod proposal;
 mod threads;
 
-pub(super) use proposal::PROPOSAL;
+pub(crate) use proposal::PROPOSAL;
 
 use super::model::Model;
 use base::rule::Words;

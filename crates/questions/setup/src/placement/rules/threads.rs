@@ -2,8 +2,9 @@
 
 use super::Rule;
 use crate::placement::checks::{
-    caches, cores, hybrid, overcommit, overlap, pins, place, quota, slice, starved, together, weights,
+    caches, cores, hybrid, overcommit, overlap, pins, place, quota, real_time, slice, starved, together, weights,
 };
+use crate::placement::culprits;
 use crate::placement::model::{BUSY, ROOM};
 use base::Needs;
 use base::rule::limit;
@@ -71,6 +72,20 @@ pub(super) const RULES: &[Rule] = &[
         source: "KVM vhost performance tuning to enhance ADC VE throughput, 2017 (x3.15 once); CentOS Stream 9 kernel merge \
                  requests 2813 and 2842 (50-60 % of network throughput)",
         ..Rule::checked_by(overlap::overlap)
+    },
+    Rule {
+        id: "PLC-RTPROGRAM",
+        per: "program",
+        looks_at: "Programs of the host with SCHED_FIFO or SCHED_RR that ran on CPUs where threads of VMs may run, and what these waited.",
+        limits: &[
+            limit("ran with such a policy, share of a CPU", real_time::TAKES, "share"),
+            limit("of what was waited, that it ran, and of what it ran, that was waited", culprits::EXPLAINS, "share"),
+        ],
+        why: "A real-time thread runs before all that have none, and the scheduler spreads what it takes over all CPUs of the threads that it pushed \
+            aside: each waits a little, and none for long. Weights, quotas and nice values do nothing to it. Caveat: cluster managers have such a policy so that they answer in time; to take it from \
+            them, or to stop them, can cost the node its membership.",
+        source: "sched(7), SCHED_FIFO and SCHED_RR; Documentation/scheduler/sched-design-CFS.rst, scheduling classes, Linux 6.12; the limits are our own",
+        ..Rule::checked_by(real_time::programs)
     },
     Rule {
         id: starvation::RULE,
