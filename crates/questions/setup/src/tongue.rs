@@ -187,6 +187,15 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
         }
     }
     finding.fix.extend(kept);
+    let is_pod =
+        |vm: &str| domains.iter().any(|(name, of)| name == vm && matches!(of.manager, Manager::KubeVirt { .. }));
+    if finding.rule == "PLC-CORE" && finding.subject.split('+').any(is_pod) {
+        finding.fix.push(
+            "# in this node's KubeletConfiguration: cpuManagerPolicyOptions: full-pcpus-only: \"true\", so that a pod gets whole cores; drained, \
+             restart the kubelet without /var/lib/kubelet/cpu_manager_state"
+                .to_owned(),
+        );
+    }
     if finding.fix.is_empty() && finding.rule != PROPOSAL {
         finding.fix.push(
             "# these CPUs are its pod's own, as the CPU manager chose them: it chooses anew when the VM starts"

@@ -107,18 +107,21 @@ fn a_full_iothread_gets_others_beside_it() {
 
 #[test]
 fn small_pages_that_were_counted_tell_where_no_definition_does() {
-    let of = |enabled: &str, gib: u64| {
+    let of = |enabled: &str, gib: u64, free: u64| {
         let mut machine = quiet();
         machine.settings.insert("sys/kernel/mm/transparent_hugepage/enabled".into(), fact(enabled.to_owned()));
         machine.vm_small_pages.insert("web".into(), fact(gib << 30));
+        machine.nodes.get_mut(&0).unwrap().huge_pages = vec![(2_048, free, free)];
         found("PLC-RAM", machine)
     };
-    let told = of("always madvise [never]", 95).expect("PLC-RAM");
+    let told = of("always madvise [never]", 95, 0).expect("PLC-RAM");
     assert_eq!((told.severity, told.title.as_str()), (Severity::Medium, "web has 102.0 GB on pages of 4 KiB"));
     assert!(told.fix[0].starts_with("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"), "{:?}", told.fix);
     assert_eq!(told.undo[0], "echo never > /sys/kernel/mm/transparent_hugepage/enabled");
-    assert!(of("always [madvise] never", 95).is_none(), "these count as pages of 4 KiB, too");
-    assert!(of("always madvise [never]", 4).is_none());
+    let reserved = of("always madvise [never]", 95, 50_000).expect("PLC-RAM").title;
+    assert!(reserved.ends_with("; 104.9 GB on huge pages are reserved and free"), "{reserved}");
+    assert!(of("always [madvise] never", 95, 0).is_none(), "these count as pages of 4 KiB, too");
+    assert!(of("always madvise [never]", 4, 0).is_none());
 }
 
 #[test]
@@ -230,7 +233,8 @@ fn a_scan_that_starves_a_vcpu_stands_before_it() {
     };
     assert_eq!(of("ksmd")[0].fix[0], "echo 0 > /sys/kernel/mm/ksm/run");
     assert!(of("ksmd")[1].fix[0].contains("after PLC-KTHREAD@ksmd"), "the vCPU stays where it is");
-    assert_eq!(of("make")[0].rule, "PLC-STARVED");
+    assert_eq!((of("z_wr_iss")[0].rule, of("make")[0].rule), ("PLC-KTHREAD", "PLC-STARVED"));
+    assert!(of("z_wr_iss")[0].fix[0].starts_with("zfs get compression"), "{:?}", of("z_wr_iss")[0].fix);
 }
 
 #[test]

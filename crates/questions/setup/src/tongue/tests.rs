@@ -144,3 +144,18 @@ fn a_command_line_of_qemu_is_its_managers_to_write() {
     assert!(of(Manager::Incus { program: "lxc" }).starts_with("lxc config set db raw.qemu='-cpu host,hv-time'"));
     assert!(of(Manager::Qemu).starts_with("qemu-system-x86_64 -cpu"));
 }
+
+#[test]
+fn pods_on_siblings_of_each_other_are_the_kubelets_to_part() {
+    let asked = |subject: &str| {
+        let named = |name: &str| Domain { name: name.into(), ..Domain::default() };
+        let pod = Domain { kubevirt: Some(("telco".into(), "a".into())), ..named("telco_a") };
+        let machine = Machine { domains: vec![pod, named("telco_b"), named("web")], ..Machine::default() };
+        let rule = crate::placement::rules::rules().find(|rule| rule.id == "PLC-CORE").unwrap();
+        let hit = facts::rule::Hit::new(subject, base::Severity::Medium, "").seen("siblings", "lscpu");
+        let mut finding = rule.finding(hit, base::Level::L0);
+        translated(&machine, &mut finding);
+        finding.fix.iter().any(|line| line.contains("full-pcpus-only"))
+    };
+    assert!(asked("telco_a+telco_b") && !asked("web+db"));
+}

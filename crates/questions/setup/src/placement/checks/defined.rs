@@ -245,6 +245,11 @@ fn small_pages(model: &Model, domain: &Domain) -> Option<Hit> {
     let title = format!("{} has {} on pages of 4 KiB{unless}", domain.name, bytes(all as f64));
     let mut hit = hit(domain, severity, title, (&seen, &place));
     hit.subject = format!("{} pages", domain.name);
+    let pages = model.machine.nodes.values().flat_map(|node| &node.huge_pages);
+    let free: u64 = pages.map(|(kib, _, free)| free * (kib << 10)).sum();
+    if free >= all {
+        hit.title += &format!("; {} on huge pages are reserved and free", bytes(free as f64));
+    }
     if is_never == Some(true) {
         hit = hit.seen(format!("/{THP} is never"), THP);
         hit.fix.push(format!("echo madvise > /{THP}   # QEMU asks for them: all of it from the VM's next start, parts of it while it runs"));

@@ -69,7 +69,9 @@ pub(crate) fn kernel_threads(model: &Model) -> Vec<Hit> {
         };
         let victims: Vec<&Verdict> = model.verdicts.all().iter().filter(by_it).collect();
         let vms = victims.iter().filter_map(|verdict| machine.threads[verdict.victim].vm.as_ref());
-        hit.explains.extend(vms.map(|vm| format!("{}@{vm}", facts::starvation::RULE)));
+        // Where several VMs starve by it, that is one finding about the host.
+        let subjects = vms.map(String::as_str).chain((!victims.is_empty()).then_some("host"));
+        hit.explains.extend(subjects.map(|subject| format!("{}@{subject}", facts::starvation::RULE)));
         hit.explains.dedup();
         match name {
             "ksmd" => share_slower(machine, &mut hit),

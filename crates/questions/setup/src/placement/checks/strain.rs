@@ -68,7 +68,7 @@ pub(crate) fn pressure(model: &Model) -> Vec<Hit> {
         hit.fix.push(
             match resource {
                 "memory" => "vmstat 1 5; free -m   # does it swap, and what is left?",
-                "io" => "iostat -x 1 5   # which disk is busy, and how long does a request take?",
+                "io" => "iostat -x 1 5; grep -r . /sys/fs/cgroup --include=io.max   # which disk is busy, and how long does a request take; or who limits a group (<blkiotune>, IOWriteBandwidthMax=)?",
                 "cpu" => "kvmscope check   # on the host: which thread waits, and who has its CPU",
                 _ => "mpstat -P ALL 1 5   # %irq and %soft: which CPUs",
             }
