@@ -88,7 +88,7 @@ function nothingFound(report: Report) {
   if (ofHosts > 0)
     return {
       heading: "No findings about the fleet as a whole",
-      why: `No host stands out from others, as far as they could be judged. View All numbers lists what was found on single hosts: ${counted(ofHosts, "finding")}.`,
+      why: `View All numbers lists what was found on single hosts: ${counted(ofHosts, "finding")}.`,
     };
   const examined =
     report.sections.some(({ id }) => id !== "flow") || rowsOf(tableOf(report, "flow.vcpus")).length > 0;

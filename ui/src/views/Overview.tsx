@@ -19,7 +19,7 @@ const HEIGHT = 26;
 export function Overview({ recording, fixed }: { recording: Recording; fixed: boolean }) {
   return (
     <section class="overview" aria-label="Window of time">
-      <Strip recording={recording} />
+      {whole.value.t1 - whole.value.t0 > 1 && <Strip recording={recording} />}
       <p class="span-line">
         {zoomed.value ? (
           <>

@@ -190,3 +190,24 @@ fn exits_and_shares_are_those_that_others_counted() {
         assert!((share - percent).abs() <= 0.05, "{name} {column}: {share}");
     }
 }
+
+#[test]
+fn the_caption_of_a_short_trace_counts_the_exits_of_the_vm_that_it_names() {
+    let mut text = String::new();
+    for (cpu, tid, exits) in [(0, 98, 3), (1, 99, 2)] {
+        for exit in 0..exits {
+            let at_us = 20 * exit + cpu;
+            text += &format!(" CPU 0/KVM-{tid} [00{cpu}] d..1. 1.{at_us:06}: kvm_entry: vcpu 0, rip 0x1000\n");
+            let fields = "rip 0x1000 info1 0x0 info2 0x0 intr_info 0x0 error_code 0x0";
+            let exit = format!("kvm_exit: vcpu 0 reason HLT {fields}");
+            text += &format!(" CPU 0/KVM-{tid} [00{cpu}] d..1. 1.{:06}: {exit}\n", at_us + 8);
+        }
+    }
+    let file = tempfile::Builder::new().suffix(".txt").tempfile().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    let input = kvmscope_analysis::open(Recording::open(file.path()).unwrap()).unwrap();
+    let section = flow::answer(&Case::new(input, Given::default())).unwrap().unwrap().section;
+    let caption = &section.figures[0].caption;
+    assert_eq!(levels(&section).columns.len(), 2);
+    assert!(caption.contains(": 3 exits in ") && !caption.contains("5 exits"), "{caption}");
+}

@@ -130,6 +130,18 @@ fn the_golden_vector_is_lost_as_both_definitions_say() {
     assert!(losses.unknown.is_empty());
 }
 
+/// What was not recorded was not seen to take nothing.
+#[test]
+fn where_switches_were_not_recorded_no_time_lost_says_little() {
+    let mut trace = Ftrace::default();
+    trace.entry(0).exit(100, "CPUID").entry(110).exit(200, "CPUID");
+    let summary = section(&trace.case(Given::default())).summary;
+    assert!(summary.starts_with("No vCPU is seen to lose time, but without sched_switch most"), "{summary}");
+    trace.entry(220).switch(300, ("CPU 0/KVM", 98, "S"), ("swapper/0", 0));
+    let summary = section(&trace.case(Given::default())).summary;
+    assert!(summary.starts_with("No vCPU lost any time, as far as the recorded events show."), "{summary}");
+}
+
 #[test]
 fn tables_have_the_exact_answers() {
     for (stretches, end_us, exact_us) in [(V1, 4_000, 28), (V2, 10_000, 1_000), (V3, 4_000, 30)] {

@@ -16,7 +16,7 @@ import type { Sides } from "./Names";
 type Points = [number, number][];
 
 const CHAINS = "chains, L2 back to L2";
-const X: Axis = { title: "one of so many costs this much or more", unit: "count", logarithmic: true };
+const X: Axis = { title: "1 in N costs this much or more", unit: "count", logarithmic: true };
 const Y: Axis = { title: "cost", unit: "ns", logarithmic: true };
 
 /** Quantiles as rarity: half of them are p50, one in a hundred is p99. */

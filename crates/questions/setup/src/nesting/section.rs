@@ -9,7 +9,7 @@ use crate::placements::placements;
 use crate::tongue::translated;
 use base::figure::Standing;
 use base::number::{counted, list};
-use base::{Level, Section, Unknown};
+use base::{Finding, Level, Section, Severity, Unknown};
 use facts::benches;
 use facts::traced_exits::TracedExits;
 use facts::{Answer, Case, Error, Given};
@@ -69,7 +69,7 @@ pub fn section(model: &Model, given: &Given) -> Section {
     let mut section = Section::new("nesting", QUESTION);
     section.about = model.machines.iter().map(about).collect();
     section.findings = advise(model);
-    section.summary = summary(model, section.findings.len());
+    section.summary = summary(model, &section.findings);
     section.figures.extend(super::matrix::figure(model, &section.findings));
     section.tables = vec![
         tables::features(model, given.listing.all_features),
@@ -101,12 +101,15 @@ fn about(machine: &Machine) -> String {
 }
 
 /// The answer as a person would say it.
-fn summary(model: &Model, findings: usize) -> String {
-    let mut sentences: Vec<String> = model.machines.iter().map(standing).collect();
+fn summary(model: &Model, findings: &[Finding]) -> String {
+    // What can be cheaper is asked first; what each machine is for nesting is its background.
+    let first = findings.iter().find(|finding| finding.severity >= Severity::Medium);
+    let mut sentences: Vec<String> = first.map(|finding| format!("{}.", finding.title)).into_iter().collect();
+    sentences.extend(model.machines.iter().map(standing));
     let mut features = model.machines.iter().flat_map(|machine| &machine.features);
     if features.all(|row| row.state == Standing::Unknown) {
         sentences.push("The snapshot has no data about its features.".to_owned());
-    } else if findings == 0 {
+    } else if findings.is_empty() {
         sentences.push("Nothing to change for nested virtualization.".to_owned());
     }
     sentences.join(" ")

@@ -151,7 +151,9 @@ fn took(one: &Attributed) -> String {
         let longest_ns = sums.max_without_ns(name);
         let keeps = one.over.limit_ns.is_some_and(|limit_ns| longest_ns <= limit_ns);
         let keeps = if keeps { ", which keeps to the limit" } else { "" };
-        let most = if sums.is_bound() { "at most " } else { "" };
+        // Samples that were not looked at may be as long as the limit.
+        let most = if sums.is_bound() || longest_ns <= one.over.above_ns { "at most " } else { "" };
+        let longest_ns = longest_ns.max(one.over.above_ns);
         format!(" Without {name} the longest would be {most}{}{keeps}.", duration(longest_ns as f64))
     });
     let clocks = one.by.clock_error().filter(|error| error.most_ns() > 0).map(ClockError::phrase);

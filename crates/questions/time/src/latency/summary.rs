@@ -20,6 +20,10 @@ pub(super) fn of(measured: &[Measured<'_>], is_judged: bool) -> String {
     if is_judged && total_ns > 0 {
         return in_all(measured, total_ns);
     }
+    let lacks = |is: fn(&Measured<'_>) -> bool| measured.iter().any(is);
+    let lacked =
+        [(lacks(|one| !one.part.has_switches), "sched_switch"), (lacks(|one| one.part.lacks_exits()), "kvm_exit")];
+    let lacked: Vec<&str> = lacked.into_iter().filter(|(is, _)| *is).map(|(_, event)| event).collect();
     let mut sentences: Vec<String> = match worst {
         Some((one, moment)) => vec![worst_moment(one, moment), in_all(measured, total_ns)],
         None if total_ns > 0 => vec![in_all(measured, total_ns)],
@@ -29,10 +33,12 @@ pub(super) fn of(measured: &[Measured<'_>], is_judged: bool) -> String {
                     .to_owned(),
             ]
         }
-        None if measured.iter().any(|one| !one.part.has_switches) => vec![
-            "No host interrupt and no exit took time from a vCPU; whether anything else did is unknown, because no sched_switch was recorded."
-                .to_owned(),
-        ],
+        None if !lacked.is_empty() => {
+            vec![format!(
+                "No vCPU is seen to lose time, but without {} most of what takes it cannot be seen.",
+                lacked.join(" and ")
+            )]
+        }
         None => vec!["No vCPU lost any time, as far as the recorded events show.".to_owned()],
     };
     sentences.extend(exit_to_entry(measured));

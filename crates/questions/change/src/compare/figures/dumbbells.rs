@@ -158,9 +158,13 @@ fn points(before: f64, after: f64) -> String {
         (before, after) if before == after => "0 points".to_owned(),
         (0.0, _) => "new".to_owned(),
         (_, 0.0) => "gone".to_owned(),
-        (before, after) if (after - before).abs() < 0.000_5 => "<0.1 points".to_owned(),
         (before, after) => {
-            format!("{}{} points", if after > before { "+" } else { "" }, decimals((after - before) * 100.0, 1))
+            // Of both as they are printed: the difference that a reader sees.
+            let printed = |share: f64| (share * 1_000.0).round();
+            match printed(after) - printed(before) {
+                0.0 => "<0.1 points".to_owned(),
+                tenths => format!("{}{} points", if tenths > 0.0 { "+" } else { "" }, decimals(tenths / 10.0, 1)),
+            }
         }
     }
 }

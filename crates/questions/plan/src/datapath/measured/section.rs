@@ -101,7 +101,7 @@ fn of_kind(kind: &Kind<'_>) -> Option<String> {
         None => String::new(),
     };
     let (design, size, rate) = (&run.design, run.size_bytes, plain(pps.median / 1e6));
-    Some(format!("{what} on {design} carried {rate} Mpps of {size} bytes, measured ({spread}){bound}."))
+    Some(format!("{what} on {design} carried {rate} Mpps of {size} bytes at full load, measured ({spread}){bound}."))
 }
 
 /// What a binding resource is, for people.
@@ -331,7 +331,7 @@ mod tests {
         let section = section(&measured(vec![run(0, 3_000_000), run(1, 1_000_000)]), Gaps::default());
         assert_eq!(
             section.summary,
-            "A chain of 2 VNFs on ovs-dpdk carried 2 Mpps of 64 bytes, measured (1 to 3 over 2 trials); \
+            "A chain of 2 VNFs on ovs-dpdk carried 2 Mpps of 64 bytes at full load, measured (1 to 3 over 2 trials); \
              the VNFs bound it: their rings were full."
         );
         let rates: Vec<_> = section.table("rates").unwrap().rows().collect();

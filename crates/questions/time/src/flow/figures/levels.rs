@@ -17,6 +17,7 @@ const MOST_COLUMNS: usize = 4;
 pub(super) fn at_a_glance(measure: &Measures<'_>) -> Figure {
     let mut vms: Vec<(&str, Vec<&Vcpu>)> = measure.by_vm().into_iter().collect();
     vms.sort_by_key(|(vm, vcpus)| (std::cmp::Reverse(exits(measure, vcpus)), *vm));
+    let first = vms.first().map_or(0, |(_, vcpus)| exits(measure, vcpus));
     let own = if vms.len() > MOST_COLUMNS { MOST_COLUMNS - 1 } else { vms.len() };
     let others = vms.split_off(own);
     let mut columns: Vec<Column> = vms.iter().map(|(vm, vcpus)| column(measure, (*vm).to_owned(), vcpus)).collect();
@@ -34,7 +35,7 @@ pub(super) fn at_a_glance(measure: &Measures<'_>) -> Figure {
     Figure {
         id: format!("levels-{}", measure.part.machine),
         title: "The levels at a glance".into(),
-        caption: format!("{}{}", caption(measure, &levels), super::seen_from_above(measure)),
+        caption: format!("{}{}", caption(measure, &levels, first), super::seen_from_above(measure)),
         in_terminals: true,
         drawing: Drawing::Levels(levels),
     }
@@ -110,8 +111,8 @@ fn storey(measure: &Measures<'_>, vcpus: &[&Vcpu], level: Level) -> Storey {
     }
 }
 
-/// The picture in a sentence: what the busiest VM does.
-fn caption(measure: &Measures<'_>, levels: &Levels) -> String {
+/// The picture in a sentence: what the busiest VM does, which has so many exits.
+fn caption(measure: &Measures<'_>, levels: &Levels, first_exits: u64) -> String {
     let Some(column) = levels.columns.first() else { return String::new() };
     let host = &levels.ground.level;
     let whose = if levels.columns.len() > 1 { format!("{}: ", column.title) } else { String::new() };
@@ -140,7 +141,7 @@ fn caption(measure: &Measures<'_>, levels: &Levels) -> String {
     };
     let length_ns = measure.part.window.length_ns();
     if measure.part.seen.exit && length_ns < SHORTEST_FOR_RATES_NS {
-        let exits = many(measure.exits, "exit");
+        let exits = many(first_exits, "exit");
         return format!("{whose}{exits} in {}, too short for a rate; {ran}.", duration(length_ns as f64));
     }
     let begin = if whose.is_empty() { "Exits" } else { "exits" };
