@@ -170,13 +170,26 @@ fn body(page: &Page<'_>, beside: bool) -> Result<String, std::fmt::Error> {
     Ok(out)
 }
 
-/// What the page is about: both sides of a comparison, the recording, or what was asked where none is.
+/// What a title has room for.
+const LONGEST_TITLE: usize = 90;
+
+/// What the page is about: both sides of a comparison, the recording, or what was answered where none is: two plans have one question.
 fn title(page: &Page<'_>) -> String {
     let own = page.answered.recording.title();
     match (page.answered.compared, page.answered.sections.first()) {
         ([before, .., after], _) => format!("{} and {}", before.title(), after.title()),
-        (_, Some(section)) if own.is_empty() => section.question.to_owned(),
+        (_, Some(section)) if own.is_empty() => answered(section),
         _ => own,
+    }
+}
+
+/// The first sentence of an answer, as far as a title has room.
+fn answered(section: &Section) -> String {
+    let first = section.summary.split(". ").next().unwrap_or_default().trim().trim_end_matches('.');
+    match first.char_indices().nth(LONGEST_TITLE) {
+        None if first.is_empty() => section.question.to_owned(),
+        None => first.to_owned(),
+        Some((end, _)) => format!("{}…", first[..end].rsplit_once(' ').map_or(&first[..end], |(words, _)| words)),
     }
 }
 

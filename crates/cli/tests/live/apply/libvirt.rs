@@ -9,12 +9,16 @@ use testing::{Workspace, wait_for};
 struct Bed {
     daemons: Vec<Child>,
     domain: String,
-    /// What lies over /dev/kvm for the daemons.
-    no_kvm: tempfile::NamedTempFile,
+    /// What lies over libvirt's own settings for the daemons.
+    settings: tempfile::NamedTempFile,
 }
 
-/// Starts `$2` where `$1` lies over /dev/kvm.
-const WITHOUT_KVM: &str = r#"{ [ ! -e /dev/kvm ] || mount --bind "$1" /dev/kvm; } && exec "$2""#;
+/// Starts `$2` where `$1` lies over the settings of libvirt's driver of QEMU.
+const WITH_SETTINGS: &str = r#"mount --bind "$1" /etc/libvirt/qemu.conf && exec "$2""#;
+
+/// Where libvirt's user may not open /dev/kvm, and QEMU under libvirt's capabilities may, libvirt 9 takes what it knows of QEMU
+/// for outdated and asks QEMU again at each look, 11 times in a definition.
+const SETTINGS: &str = "user = \"root\"\ngroup = \"root\"\n";
 
 impl Drop for Bed {
     fn drop(&mut self) {
@@ -49,18 +53,15 @@ fn bed() -> Result<Bed, String> {
         return Err("it needs root".to_owned());
     }
     virsh(&["--version"]).map_err(|error| format!("virsh: {error}; the Debian package libvirt-clients brings it"))?;
-    let no_kvm = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
-    let mut bed = Bed { daemons: Vec::new(), domain: format!("kvmscope-test-{}", std::process::id()), no_kvm };
+    let settings = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
+    let mut bed = Bed { daemons: Vec::new(), domain: format!("kvmscope-test-{}", std::process::id()), settings };
     if !answers() {
-        // Nobody may open it: where libvirt's user may not open /dev/kvm, and QEMU under libvirt's capabilities may, libvirt 9
-        // takes what it knows of QEMU for outdated and asks QEMU again at each look, 11 times in a definition.
-        let nobody = std::os::unix::fs::PermissionsExt::from_mode(0o000);
-        std::fs::set_permissions(bed.no_kvm.path(), nobody).map_err(|error| error.to_string())?;
+        std::fs::write(bed.settings.path(), SETTINGS).map_err(|error| error.to_string())?;
         for daemon in ["virtlogd", "libvirtd"] {
             let quiet = || Stdio::null();
             let child = Command::new("unshare")
-                .args(["--mount", "sh", "-c", WITHOUT_KVM, "sh"])
-                .args([bed.no_kvm.path().as_os_str(), daemon.as_ref()])
+                .args(["--mount", "sh", "-c", WITH_SETTINGS, "sh"])
+                .args([bed.settings.path().as_os_str(), daemon.as_ref()])
                 .stdin(quiet())
                 .stdout(quiet())
                 .stderr(quiet())

@@ -91,7 +91,14 @@ fn summary(migrations: &Migrations) -> String {
             .collect::<String>();
         format!("{whose} {course}.{}{more}{}", of_devices(migration), noted(migration))
     });
-    let mut sentences: Vec<String> = sentences.collect();
+    // One run of several is the answer to none of them.
+    let dark: Vec<u64> = migrations.list.iter().filter_map(Migration::by_events).collect();
+    let range = dark.iter().min().zip(dark.iter().max()).filter(|_| dark.len() > 1);
+    let range = range.map(|(least, most)| {
+        let [least, most] = [*least, *most].map(|ns| duration(ns as f64));
+        format!("In {} the guest was dark for {least} to {most}.", many(dark.len() as u64, "run"))
+    });
+    let mut sentences: Vec<String> = range.into_iter().chain(sentences).collect();
     sentences.extend(migrations.jobs.iter().map(jobs::sentence));
     if sentences.is_empty() {
         sentences.push(format!("No migration was recorded, and none can be made: {}.", migrations.blocked.join(", ")));

@@ -17,6 +17,9 @@ use walk::state::State;
 /// Causes, and other vCPUs, that a finding lists; tables have the others.
 const MOST_LISTED: usize = 5;
 
+/// Who took less of the worst moment, and breaks the goal never alone, is not moved: our own limit.
+const WORTH_MOVING: f64 = 0.1;
+
 /// A finding for each goal that fails.
 pub(crate) fn broken(goals: &[Verdicts<'_>]) -> Vec<Hit> {
     goals.iter().filter(|verdicts| verdicts.verdict() == Verdict::Fail).map(hit).collect()
@@ -83,10 +86,13 @@ fn culprits(verdicts: &Verdicts<'_>, part: &PartFlow, vcpu: &Vcpu, hit: &mut Hit
         (Some(vm), Some(vcpu)) => evidence.key("vm", vm.as_str()).key("vcpu", u64::from(vcpu)),
         _ => evidence,
     };
-    for (named, what) in ranked(verdicts) {
+    for (named, what, is_worth) in ranked(verdicts) {
         let seen = of_vcpu(Evidence::in_table(what, "latency.culprits")).key("by", named.by.as_str());
         let thread = named.by_tid.filter(|tid| *tid != 0);
         hit.evidence.push(seen.about(thread.map(|tid| About::Thread { tid })));
+        if !is_worth {
+            continue;
+        }
         let moved = named.irq.and_then(|irq| interrupt_moved(verdicts.case, part, own, irq));
         hit.changes.extend(moved.filter(|change| !hit.changes.contains(change)));
         let waited = matches!(named.state, LostIn::Preempted | LostIn::WakeDelay);
@@ -101,11 +107,13 @@ fn culprits(verdicts: &Verdicts<'_>, part: &PartFlow, vcpu: &Vcpu, hit: &mut Hit
     }
 }
 
-/// Who breaks the goal most often over the recording, and who took most of the worst moment, with what is said of each.
-fn ranked(verdicts: &Verdicts<'_>) -> Vec<(Named, String)> {
+/// Who breaks the goal most often over the recording, and who took most of the worst moment, with what is said of each, and whether
+/// its going would help.
+fn ranked(verdicts: &Verdicts<'_>) -> Vec<(Named, String, bool)> {
     let worst = verdicts.causes();
+    let all_ns: u64 = worst.iter().map(|(_, ns)| *ns).sum();
     let in_worst = |named: &Named| worst.iter().find(|(known, _)| known == named).map(|(_, ns)| exact(*ns));
-    let mut all: Vec<(Named, String)> = Vec::new();
+    let mut all: Vec<(Named, String, bool)> = Vec::new();
     for (named, alone) in verdicts.alone().into_iter().take(MOST_LISTED) {
         let over = match (alone, verdicts.goal.window_ns) {
             (Alone::Windows(share), Some(window_ns)) => {
@@ -116,11 +124,12 @@ fn ranked(verdicts: &Verdicts<'_>) -> Vec<(Named, String)> {
         };
         let took = in_worst(&named).map_or(String::new(), |ns| format!(", and took {ns} in the worst moment"));
         let what = format!("{} {over}{took}", named.phrase());
-        all.push((named, what));
+        all.push((named, what, true));
     }
     for (named, ns) in worst.iter().take(MOST_LISTED) {
-        if !all.iter().any(|(known, _)| known == named) {
-            all.push((named.clone(), format!("{} {}", exact(*ns), named.phrase())));
+        if !all.iter().any(|(known, ..)| known == named) {
+            let is_worth = *ns as f64 >= WORTH_MOVING * all_ns as f64;
+            all.push((named.clone(), format!("{} {}", exact(*ns), named.phrase()), is_worth));
         }
     }
     all.truncate(MOST_LISTED);
