@@ -312,6 +312,9 @@ fn take_numbers(lines: &mut [Line], marks: &[char]) -> bool {
         let counts =
             numbers[at..at + run].windows(2).all(|pair| matches!(pair, [Some(one), Some(next)] if next - one == 1));
         let run_of = &lines[at..at + run];
+        // A table of tabs has as many in its head, and its first column may count as well: turbostat's cores.
+        let tabs = |line: &Line| line.text.matches('\t').count();
+        let is_table = at > 0 && tabs(&lines[at]) > 1 && tabs(&lines[at - 1]) == tabs(&lines[at]);
         let is_numbered = match by_blanks {
             // Every line of a text that was numbered has its number, and some of them have words.
             false => run_of.iter().all(is_mark) || counts && numbers[at] == Some(1) && run_of.iter().any(is_mark),
@@ -328,7 +331,7 @@ fn take_numbers(lines: &mut [Line], marks: &[char]) -> bool {
                 counts && (is_markup || is_alone && numbers[at] == Some(1) && words.count() == run)
             }
         };
-        if numbers[at].is_some() && run >= NUMBERED && is_numbered {
+        if numbers[at].is_some() && run >= NUMBERED && is_numbered && !is_table {
             for line in &mut lines[at..at + run] {
                 line.text = numbered(&line.text, marks).map_or_else(String::new, |(_, text)| text.to_owned());
             }
@@ -400,6 +403,8 @@ mod tests {
     fn numbers_in_front_of_lines_are_marks_where_they_ascend() {
         assert_eq!(texts("12: a-1 [0] x\n13: b\n20: c\n"), [" a-1 [0] x", " b", " c"]);
         assert_eq!(texts("     1\ta\n     2\tb\n     3\tc\n"), ["a", "b", "c"]);
+        let table = "Core\tCPU\tMHz\n0\t0\t803\n1\t1\t801\n2\t2\t804\n";
+        assert_eq!(texts(table).join("\n") + "\n", table, "of turbostat");
         let samples = "0: 12: 77\n1: 13: 78\n2: 14: 79\n";
         assert_eq!(texts(samples).len(), 3);
         assert!(texts(samples)[0].starts_with("0:"));

@@ -1,9 +1,19 @@
 //! Which threads of the kernel stay where they are?
 
 /// The kernel refuses another CPU for threads whose names begin so (`PF_NO_SETAFFINITY`: kernel/smpboot.c, kernel/softirq.c, kernel/workqueue.c,
-/// Linux 6.12).
-const BOUND: &[&str] =
-    &["ksoftirqd/", "migration/", "kworker/", "rcuc/", "cpuhp/", "irq_work/", "idle_inject/", "ktimers/"];
+/// Linux 6.12; kidle_inj: drivers/thermal/intel/intel_powerclamp.c, Linux 6.1; watchdog: kernel/watchdog.c, Linux 4.14).
+const BOUND: &[&str] = &[
+    "ksoftirqd/",
+    "migration/",
+    "kworker/",
+    "rcuc/",
+    "cpuhp/",
+    "irq_work/",
+    "idle_inject/",
+    "kidle_inj/",
+    "ktimers/",
+    "watchdog/",
+];
 
 /// Whether a thread of this name cannot be moved by itself.
 pub fn is_bound(name: &str) -> bool {
@@ -23,6 +33,8 @@ mod tests {
     #[test]
     fn a_handler_belongs_to_its_interrupt() {
         assert_eq!((handles("irq/34-eth0"), handles("irq/x-y"), handles("irq_work/0")), (Some(34), None, None));
-        assert!(is_bound("irq/34-eth0") && is_bound("ksoftirqd/0") && !is_bound("irqbalance"));
+        assert!(
+            is_bound("irq/34-eth0") && is_bound("ksoftirqd/0") && is_bound("kidle_inj/3") && !is_bound("irqbalance")
+        );
     }
 }

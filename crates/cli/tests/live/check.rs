@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use testing::machine;
+use testing::{machine, wait_for};
 
 /// A process that runs all the time under names of the test's choice, and ends with it.
 struct Busy(Child);
@@ -21,6 +21,9 @@ impl Busy {
         let pid = busy.0.id().to_string();
         let pinned = Command::new("taskset").args(["-cp", &cpu.to_string(), &pid]).output().expect("taskset starts");
         assert!(pinned.status.success(), "{pinned:?}");
+        // Before it has its name it is nobody's vCPU, and a first sample that falls into that time knows nothing of it.
+        let named = || std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == comm);
+        wait_for("the thread has its name", named);
         busy
     }
 

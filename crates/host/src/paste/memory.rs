@@ -150,6 +150,9 @@ fn size(cell: &str, scale: f64) -> Option<f64> {
     Some(number * scale)
 }
 
+/// What top calls its line of swap: in English and German, French, Spanish (po/ of procps-ng 4).
+const SWAP: [&str; 4] = ["Swap", "Éch", "Ech", "Interc"];
+
 /// `MiB Mem : 128712.0 total, ..` and `MiB Swap: 32767.0 total, 24744.0 free, 8023.0 used. 310.0 avail Mem` of top.
 pub(super) fn of_screen(text: &Text<'_>, at: usize, pasted: &mut Pasted) {
     let Some((head, rest)) = text.at(at).split_once(':') else { return };
@@ -165,13 +168,17 @@ pub(super) fn of_screen(text: &Text<'_>, at: usize, pasted: &mut Pasted) {
         let at = words.iter().position(|word| word.starts_with(name))?;
         size(words.get(at.checked_sub(1)?)?.trim_end_matches(['k', '+']), scale)
     };
-    let is_swap = head.contains("Swap");
-    let kinds: &[(&str, GaugeKind)] = match is_swap {
-        true => &[("used", GaugeKind::SwapUsed), ("avail", GaugeKind::MemoryAvailable)],
-        false => &[("total", GaugeKind::MemoryTotal)],
+    let is_swap = SWAP.iter().any(|word| head.contains(word));
+    // In other languages the names are others, and the order is that of procps-ng: total, free, used, available.
+    let nth = |place: usize| words.iter().filter_map(|word| size(word.trim_end_matches(['k', '+']), scale)).nth(place);
+    let is_english = told("used").is_some();
+    let by_place = |place: usize| if is_english { None } else { nth(place) };
+    let kinds: &[(&str, usize, GaugeKind)] = match is_swap {
+        true => &[("used", 2, GaugeKind::SwapUsed), ("avail", 3, GaugeKind::MemoryAvailable)],
+        false => &[("total", 0, GaugeKind::MemoryTotal)],
     };
-    for (name, kind) in kinds {
-        if let Some(value) = told(name) {
+    for (name, place, kind) in kinds {
+        if let Some(value) = told(name).or_else(|| by_place(*place)) {
             pasted.gauge(*kind, "", value, text.place(at));
         }
     }

@@ -152,8 +152,13 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
     let is_told = finding.fix.iter().any(|line| line.starts_with("kubectl "));
     let told = of_pod.filter(|_| shares && !is_told && !binds(finding));
     let keeps = |(name, speaker): &(String, Speaker<'_>)| match &speaker.manager {
-        Manager::Proxmox(0) => Some("# until the VM stops; to keep it: qm set VMID --affinity LIST".to_owned()),
-        Manager::Proxmox(id) => Some(format!("# until the VM stops; to keep it: qm set {id} --affinity LIST")),
+        Manager::Proxmox(id) => {
+            let id = if *id == 0 { "VMID".to_owned() } else { id.to_string() };
+            Some(format!(
+                "# until the VM stops; qm set {id} --affinity LIST keeps a set for all its threads from its next start, a hookscript with taskset one \
+                 for each"
+            ))
+        }
         Manager::KubeVirt { .. } => {
             let pins = pins_of(machine, speaker.domain)?;
             Some(format!("# until the VM stops; to keep it, in its VirtualMachine: {pins}"))
@@ -174,7 +179,10 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
             ))
         }
         Manager::Incus { program } => {
-            Some(format!("# until the VM stops; to keep it: {program} config set {name} limits.cpu=LIST"))
+            // Refused while it runs and pins (internal/server/instance/drivers/driver_qemu.go, Incus 6).
+            Some(format!(
+                "# until the VM stops; to keep it, once it is stopped: {program} config set {name} limits.cpu=LIST"
+            ))
         }
         Manager::Libvirt | Manager::Qemu => None,
     };
