@@ -2,7 +2,7 @@
 //!
 //! A guest shows itself by what only guests have: a hypervisor that the kernel or `lscpu` names, stolen time, a disk of virtio, a clock that
 //! the hypervisor keeps. A text that shows somebody running VMs is of a host, whatever else it says: then nobody knows which lines are whose,
-//! unless headings tell (`place`).
+//! unless headings tell (`origin`).
 //! ```text
 //! Hypervisor vendor:  KVM          %Cpu(s):  .. 53.0 st          vda: ios=0/25044
 //! ```

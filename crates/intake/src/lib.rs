@@ -14,7 +14,7 @@ mod commands;
 mod excerpt;
 mod guest;
 mod normal;
-mod place;
+mod origin;
 mod recordings;
 mod results;
 mod signs;
@@ -22,6 +22,6 @@ mod split;
 mod wrapped;
 
 pub use normal::{Line, Normal};
-pub use place::Place;
+pub use origin::Origin;
 pub use recordings::{Brought, open, parted, told};
 pub use split::{Kind, Piece, Split, split};

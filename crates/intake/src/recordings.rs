@@ -1,7 +1,7 @@
 //! Pieces of a text become recordings: one for each run, with the pieces as parts.
 
 use crate::normal::{Line, Normal, letters};
-use crate::place::Place;
+use crate::origin::Origin;
 use crate::split::{Kind, Piece, Split, split};
 use base::number::counted;
 use base::recording::result_file::LOOKED_AT;
@@ -51,7 +51,7 @@ pub fn parted(path: &Path) -> io::Result<Option<Split>> {
     let Some(split) = told(path)? else { return Ok(None) };
     let is_whole = !split.changed && split.pieces.len() == 1 && split.rest.is_empty() && split.commands.is_empty();
     if split.pieces.is_empty()
-        || is_whole && split.pieces[0].place == Place::Untold && opens_as(path, part_kind(split.pieces[0].kind))
+        || is_whole && split.pieces[0].origin == Origin::Unknown && opens_as(path, part_kind(split.pieces[0].kind))
     {
         return Ok(None);
     }
@@ -147,7 +147,7 @@ fn made(split: &Split, path: &Path, name: &Path, scratch: &Path) -> io::Result<V
     for (run, number) in runs.iter().zip(1..) {
         let mut recording = Recording::of_nothing(concat!("kvmscope ", env!("CARGO_PKG_VERSION")));
         recording.tool = None;
-        let told = Told::of(run);
+        let told = RunContext::of(run);
         for (piece, place) in run.iter().zip(1..) {
             let lines = piece.range();
             let machine = told.machine_of(piece);
@@ -179,11 +179,13 @@ fn made(split: &Split, path: &Path, name: &Path, scratch: &Path) -> io::Result<V
         recording.machines.sort_by_key(|machine| machine.id.clone());
         recordings.push(recording);
     }
-    let (pieces, names) = (split.pieces.iter().filter(|piece| piece.place != Place::Untold), name.display());
-    let says: BTreeSet<(u32, Place)> = pieces.filter_map(|piece| Some((piece.says?, piece.place))).collect();
+    let (pieces, names) = (split.pieces.iter().filter(|piece| piece.origin != Origin::Unknown), name.display());
+    let says: BTreeSet<(u32, Origin)> = pieces.filter_map(|piece| Some((piece.says?, piece.origin))).collect();
     let says = says.iter().map(|(line, place)| match place {
-        Place::Guest(level) => format!("line {line} says that it is of a guest, which is called {}", Level::At(*level)),
-        Place::Host | Place::Untold => {
+        Origin::Guest(level) => {
+            format!("line {line} says that it is of a guest, which is called {}", Level::At(*level))
+        }
+        Origin::Host | Origin::Unknown => {
             format!("line {line} says that it is of the host, which is called {}", Level::L0)
         }
     });
@@ -201,26 +203,26 @@ fn made(split: &Split, path: &Path, name: &Path, scratch: &Path) -> io::Result<V
 }
 
 /// What is told of a run's pieces together.
-struct Told {
+struct RunContext {
     /// Whether a piece without a place is of a machine that nobody names: it stands beside others that have one, or a program measured
     /// there, which runs in guests and on hosts alike. What happens beside a trace is of its machine.
     is_apart: bool,
 }
 
-impl Told {
+impl RunContext {
     fn of(run: &[&Piece]) -> Self {
-        let is_trace = |piece: &&Piece| piece.kind == Kind::Trace && piece.place == Place::Untold;
-        let is_measured = |piece: &&Piece| matches!(piece.kind, Kind::Result(_)) || piece.place != Place::Untold;
+        let is_trace = |piece: &&Piece| piece.kind == Kind::Trace && piece.origin == Origin::Unknown;
+        let is_measured = |piece: &&Piece| matches!(piece.kind, Kind::Result(_)) || piece.origin != Origin::Unknown;
         Self { is_apart: run.iter().any(is_measured) && !run.iter().any(is_trace) }
     }
 
     /// A guest is one level above the machine that runs it, however many there are below, unless somebody says which it is.
     fn machine_of(&self, piece: &Piece) -> Machine {
         let of_nobody = matches!(piece.kind, Kind::Result(_) | Kind::Machine) && self.is_apart;
-        match piece.place {
-            Place::Guest(level) => Machine { id: Level::At(level).to_string(), level, ..Machine::default() },
-            Place::Untold if of_nobody => Machine { id: Machine::UNTOLD.to_owned(), ..Machine::default() },
-            Place::Host | Place::Untold => Machine::default(),
+        match piece.origin {
+            Origin::Guest(level) => Machine { id: Level::At(level).to_string(), level, ..Machine::default() },
+            Origin::Unknown if of_nobody => Machine { id: Machine::UNTOLD.to_owned(), ..Machine::default() },
+            Origin::Host | Origin::Unknown => Machine::default(),
         }
     }
 }

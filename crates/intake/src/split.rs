@@ -8,7 +8,7 @@
 
 use crate::commands::{is_key, typed};
 use crate::normal::{Line, Normal, joined};
-use crate::place::{self, Place, Sign};
+use crate::origin::{self, Origin, Sign};
 use crate::{excerpt, guest, results, signs};
 use base::recording::ResultFile;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,7 +55,7 @@ pub struct Piece {
     /// What was done to its lines beside taking off marks.
     pub mended: Vec<String>,
     /// Where it was printed, and the line that says so.
-    pub place: Place,
+    pub origin: Origin,
     pub says: Option<u32>,
 }
 
@@ -138,7 +138,7 @@ pub fn split(normal: Normal) -> Split {
 
 impl Piece {
     pub(crate) fn of(kind: Kind, lines: &[Line]) -> Self {
-        Self { kind, lines: lines.to_vec(), mended: Vec::new(), place: Place::Untold, says: None }
+        Self { kind, lines: lines.to_vec(), mended: Vec::new(), origin: Origin::Unknown, says: None }
     }
 }
 
@@ -213,23 +213,23 @@ impl Cutting {
             })
             .collect();
         let told = host::paste::lines_read(&joined(&notes));
-        let signs = place::signs(&lines, |at| !taken[at] && !told.get(at).is_some_and(|told| *told));
+        let signs = origin::signs(&lines, |at| !taken[at] && !told.get(at).is_some_and(|told| *told));
         // What is of a guest as a whole, where no heading tells.
         let of_guest = guest::guest_of(&lines);
-        let placed = |line: u32| match place::at(&signs, line).filter(|sign| sign.place != Place::Untold) {
-            Some(Sign { line, place }) => (place, Some(line)),
-            None => (of_guest.map_or(Place::Untold, |_| Place::Guest(1)), of_guest),
+        let placed = |line: u32| match origin::at(&signs, line).filter(|sign| sign.origin != Origin::Unknown) {
+            Some(Sign { line, origin }) => (origin, Some(line)),
+            None => (of_guest.map_or(Origin::Unknown, |_| Origin::Guest(1)), of_guest),
         };
         // Whoever counts levels nests guests.
         let counts_levels =
             |line: &Line| line.text.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == "L1");
         let is_of_levels = |sign: &Sign| lines.iter().any(|line| line.number == sign.line && counts_levels(line));
-        let is_nested = signs.iter().any(|sign| matches!(sign.place, Place::Guest(2..)) || is_of_levels(sign));
+        let is_nested = signs.iter().any(|sign| matches!(sign.origin, Origin::Guest(2..)) || is_of_levels(sign));
         for piece in &mut split.pieces {
-            (piece.place, piece.says) = placed(piece.range().0);
+            (piece.origin, piece.says) = placed(piece.range().0);
             // What KVM counts and traces, and who migrates, is where the guests are run.
-            if matches!(piece.place, Place::Guest(_)) && !is_nested && is_of_kvm(piece) {
-                (piece.place, piece.says) = (Place::Host, None);
+            if matches!(piece.origin, Origin::Guest(_)) && !is_nested && is_of_kvm(piece) {
+                (piece.origin, piece.says) = (Origin::Host, None);
             }
         }
         let says: BTreeSet<u32> = signs.iter().map(|sign| sign.line).chain(of_guest).collect();
@@ -279,17 +279,17 @@ fn is_of_kvm(piece: &Piece) -> bool {
 fn machines(
     notes: &[Line],
     groups: Vec<Vec<Line>>,
-    placed: impl Fn(u32) -> (Place, Option<u32>),
+    placed: impl Fn(u32) -> (Origin, Option<u32>),
     is_nested: bool,
 ) -> Vec<Piece> {
     let runs_vms = |lines: &[Line]| host::paste::read(&[(String::new(), joined(lines))]).runs_vms();
     let of_group = |group: &Vec<Line>| placed(group.first().map_or(0, |line| line.number));
-    let places: Vec<(Place, Option<u32>)> = groups.iter().map(of_group).collect();
-    let is_told = places.iter().any(|(place, _)| *place != Place::Untold);
-    let mut by_place: BTreeMap<Place, (Option<u32>, Vec<Line>)> = BTreeMap::new();
+    let places: Vec<(Origin, Option<u32>)> = groups.iter().map(of_group).collect();
+    let is_told = places.iter().any(|(place, _)| *place != Origin::Unknown);
+    let mut by_place: BTreeMap<Origin, (Option<u32>, Vec<Line>)> = BTreeMap::new();
     for (group, (mut place, mut says)) in groups.into_iter().zip(places) {
-        if place != Place::Host && is_told && !is_nested && runs_vms(&group) {
-            (place, says) = (Place::Host, None);
+        if place != Origin::Host && is_told && !is_nested && runs_vms(&group) {
+            (place, says) = (Origin::Host, None);
         }
         let known = by_place.entry(place).or_insert((says, Vec::new()));
         known.1.extend(group);
@@ -299,11 +299,11 @@ fn machines(
         let blank = |line: &Line| Line { text: String::new(), ..line.clone() };
         notes.iter().map(|line| own.get(&line.number).cloned().unwrap_or_else(|| blank(line))).collect::<Vec<_>>()
     };
-    let of_place = |(place, (says, lines)): (Place, (Option<u32>, Vec<Line>))| {
+    let of_place = |(place, (says, lines)): (Origin, (Option<u32>, Vec<Line>))| {
         let lines = whole(lines);
         // Who runs VMs is their host, whoever tells nothing.
-        let place = if place == Place::Untold && runs_vms(&lines) { Place::Host } else { place };
-        Piece { place, says, ..Piece::of(Kind::Machine, &lines) }
+        let place = if place == Origin::Unknown && runs_vms(&lines) { Origin::Host } else { place };
+        Piece { origin: place, says, ..Piece::of(Kind::Machine, &lines) }
     };
     by_place.into_iter().map(of_place).collect()
 }

@@ -64,7 +64,7 @@ pub(crate) fn reading(path: &Path, stdin: &Stdin, interrupt: &Interrupt) -> anyh
     };
     let of_piece = |piece: &intake::Piece| {
         let mended = piece.mended.iter().map(|sentence| format!("; {sentence}")).collect::<String>();
-        format!("{name}:{}: {}{}{mended}", piece.stretches(), piece.kind.words(), piece.place.words())
+        format!("{name}:{}: {}{}{mended}", piece.stretches(), piece.kind.words(), piece.origin.words())
     };
     let of_lines = |lines: &[intake::Line], what: &str| {
         let shown = |line: &intake::Line| format!("{name}:{}: {what}: {}", line.number, line.text.trim());

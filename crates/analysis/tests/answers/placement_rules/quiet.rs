@@ -79,7 +79,7 @@ pub(super) fn found(rule: &str, machine: Machine) -> Option<Finding> {
 }
 
 /// The same of a rule that has to find something.
-pub(super) fn told(rule: &str, machine: Machine) -> Finding {
+pub(super) fn finding(rule: &str, machine: Machine) -> Finding {
     found(rule, machine).unwrap_or_else(|| panic!("no {rule}"))
 }
 

@@ -37,7 +37,7 @@ pub(super) const RULES: &[Rule] = &[
               streams, never one.",
         fix: &[
             "ethtool -k DEV | grep -E 'segmentation|checksum'   # inside the guest, and of the host's card: are they on?",
-            "ethtool -K DEV tx on rx on sg on tso on gso on gro on   # inside the guest, unless it forwards and must not",
+            "ethtool -K DEV tso on gso on   # inside the guest, unless it forwards and must not; those that -k shows off, tx and sg first",
             "virsh edit DOMAIN   # several streams: <driver name='vhost' queues='4'/> in <interface>, then ethtool -L DEV combined 4 inside",
         ],
         undo: &["ethtool -K DEV tso off gso off   # as ethtool -k had it"],

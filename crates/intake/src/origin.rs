@@ -14,23 +14,23 @@ use std::collections::BTreeMap;
 
 /// Where something was printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Place {
+pub enum Origin {
     /// On the machine that runs the VMs.
     Host,
     /// In a guest of that level, 1 for a guest of the host.
     Guest(u8),
     /// Nobody tells.
     #[default]
-    Untold,
+    Unknown,
 }
 
-impl Place {
+impl Origin {
     /// What stands behind the words for a piece.
     pub fn words(self) -> String {
         match self {
-            Place::Host => ", of the host".to_owned(),
-            Place::Guest(level) => format!(", of a guest, L{level}"),
-            Place::Untold => String::new(),
+            Origin::Host => ", of the host".to_owned(),
+            Origin::Guest(level) => format!(", of a guest, L{level}"),
+            Origin::Unknown => String::new(),
         }
     }
 }
@@ -40,7 +40,7 @@ impl Place {
 pub(crate) struct Sign {
     /// The number of the line.
     pub(crate) line: u32,
-    pub(crate) place: Place,
+    pub(crate) origin: Origin,
 }
 
 /// What whoever writes calls a guest.
@@ -75,23 +75,23 @@ const LEADS: &[&str] = &["shows", "show", "says", "gives", "prints", "reports", 
 pub(crate) fn signs(lines: &[Line], is_free: impl Fn(usize) -> bool) -> Vec<Sign> {
     let mut signs = Vec::new();
     // Whose prompts they are, and whether a heading came since the last one.
-    let (mut owners, mut now, mut is_fresh) = (BTreeMap::<String, Place>::new(), Place::Untold, false);
+    let (mut owners, mut now, mut is_fresh) = (BTreeMap::<String, Origin>::new(), Origin::Unknown, false);
     let mut is_rented = false;
     let tells =
         |text: &str| of_name(&prompt(text).unwrap_or_default()).or(heading(text).flatten().map(|(place, _)| place));
-    let has_host = lines.iter().any(|line| tells(line.text.trim()) == Some(Place::Host));
+    let has_host = lines.iter().any(|line| tells(line.text.trim()) == Some(Origin::Host));
     let says_nested = lines.iter().any(|line| NESTS.split(' ').any(|word| line.text.to_lowercase().contains(word)));
     let words =
         |text: &str| text.split(|letter: char| !letter.is_alphanumeric()).map(str::to_lowercase).collect::<Vec<_>>();
     let is_layered = (0..lines.len())
         .any(|at| is_free(at) && words(&lines[at].text).iter().any(|word| is_word_of("nested l1 l2", word)));
     // Where the block ends that an aside leads to, and what held before.
-    let mut aside: Option<(usize, Place)> = None;
+    let mut aside: Option<(usize, Origin)> = None;
     for (at, line) in lines.iter().enumerate() {
         let text = line.text.trim();
         if let Some((_, before)) = aside.filter(|(end, _)| *end == at) {
             (aside, now) = (None, before);
-            signs.push(Sign { line: line.number, place: now });
+            signs.push(Sign { line: line.number, origin: now });
         }
         let told = match prompt(text) {
             Some(name) => {
@@ -103,7 +103,7 @@ pub(crate) fn signs(lines: &[Line], is_free: impl Fn(usize) -> bool) -> Vec<Sign
                     (None, Some(known)) => *known,
                     (None, None) => {
                         if other {
-                            Place::Untold
+                            Origin::Unknown
                         } else {
                             now
                         }
@@ -114,14 +114,14 @@ pub(crate) fn signs(lines: &[Line], is_free: impl Fn(usize) -> bool) -> Vec<Sign
                 Some(place)
             }
             // Guests have none of these, unless guests are nested.
-            None if types_on_host(text) && !is_layered && matches!(now, Place::Guest(_)) => Some(Place::Host),
+            None if types_on_host(text) && !is_layered && matches!(now, Origin::Guest(_)) => Some(Origin::Host),
             None if is_free(at) => heading(text).map(|told| {
                 is_fresh = true;
-                let (place, noun) = told.unwrap_or((Place::Untold, ""));
+                let (place, noun) = told.unwrap_or((Origin::Unknown, ""));
                 // What runs on a rented machine is nested if its owner says so, the same by another name beside a host, else nobody knows.
-                let place = match is_rented && place == Place::Guest(1) && !RENTED.contains(&noun) && !has_host {
-                    true if says_nested => Place::Guest(2),
-                    true => Place::Untold,
+                let place = match is_rented && place == Origin::Guest(1) && !RENTED.contains(&noun) && !has_host {
+                    true if says_nested => Origin::Guest(2),
+                    true => Origin::Unknown,
                     false => place,
                 };
                 is_rented |= RENTED.contains(&noun);
@@ -134,7 +134,7 @@ pub(crate) fn signs(lines: &[Line], is_free: impl Fn(usize) -> bool) -> Vec<Sign
         };
         if let Some(place) = told.filter(|place| *place != now) {
             now = place;
-            signs.push(Sign { line: line.number, place });
+            signs.push(Sign { line: line.number, origin: place });
         }
     }
     signs
@@ -172,16 +172,16 @@ fn prompt(text: &str) -> Option<String> {
 }
 
 /// What a machine's name says: `guest`, `pve3`, `kvm-host2`, `hv-sql`.
-fn of_name(name: &str) -> Option<Place> {
+fn of_name(name: &str) -> Option<Origin> {
     const RUNS: &[&str] = &["pve", "hv", "host", "kvmhost", "vmhost", "hypervisor", "proxmox"];
     let words = || name.split(|letter: char| !letter.is_ascii_alphabetic());
     let is_guest = |word: &str| matches!(word, "guest" | "vps" | "vm");
-    let host = words().any(|word| RUNS.contains(&word)).then_some(Place::Host);
-    host.or_else(|| words().any(is_guest).then_some(Place::Guest(1)))
+    let host = words().any(|word| RUNS.contains(&word)).then_some(Origin::Host);
+    host.or_else(|| words().any(is_guest).then_some(Origin::Guest(1)))
 }
 
 /// What a heading says of what follows: a place and its noun, or that another part begins. `None`: it is no heading.
-fn heading(text: &str) -> Option<Option<(Place, &'static str)>> {
+fn heading(text: &str) -> Option<Option<(Origin, &'static str)>> {
     let is_part = text.starts_with("## ") || text.starts_with("### ") || text.starts_with("**") && text.len() > 4;
     let bare = text.trim_matches(|letter: char| "#*_=-` ".contains(letter));
     let small = bare.to_lowercase();
@@ -192,7 +192,7 @@ fn heading(text: &str) -> Option<Option<(Place, &'static str)>> {
     if !(leads || is_alone) || small.len() > MOST_LETTERS || is_alone && small.len() < 3 {
         return None;
     }
-    match told(&small) {
+    match origin_of(&small) {
         Some(place) => Some(Some(place)),
         None if is_part => Some(None),
         None => None,
@@ -203,7 +203,7 @@ fn heading(text: &str) -> Option<Option<(Place, &'static str)>> {
 const MOST_LETTERS: usize = 240;
 
 /// Which place the words of a heading are about.
-fn told(small: &str) -> Option<(Place, &'static str)> {
+fn origin_of(small: &str) -> Option<(Origin, &'static str)> {
     let outside = |(number, part): (usize, &'_ str)| match number {
         0 => part.to_owned(),
         _ => part.split_once(')').map_or(String::new(), |(_, rest)| rest.to_owned()),
@@ -224,30 +224,30 @@ fn words_of(clause: &str) -> Vec<&str> {
     words.take_while(|word| !MEANWHILE.contains(word)).collect()
 }
 
-fn of_clause(clause: &str) -> Option<(Place, &'static str)> {
+fn of_clause(clause: &str) -> Option<(Origin, &'static str)> {
     let words = words_of(clause);
     let is_nested = words.contains(&"nested");
     let behind = |(at, word): (usize, &&str)| {
         let noun = noun(&words[at + 1..], MOST_BETWEEN).filter(|_| BEFORE.contains(word))?;
-        (*word != "of" || noun.0 == Place::Host).then_some(noun)
+        (*word != "of" || noun.0 == Origin::Host).then_some(noun)
     };
     let first = words.iter().enumerate().find_map(behind);
     // `iperf3 inside:`.
-    let inside = || (words.last() == Some(&"inside")).then_some((Place::Guest(1), "guest"));
+    let inside = || (words.last() == Some(&"inside")).then_some((Origin::Guest(1), "guest"));
     // `Guest (4 vCPUs):`, `the host:`, `VM to the other host:`, `Host lscpu:`; nothing else is behind it.
     let article = usize::from(words.first().is_some_and(|word| ["the", "my", "our"].contains(word)));
     let lead = || {
         let rest = words.get(article..)?;
         let nouns = rest.iter().take_while(|word| noun(&[**word], 1).is_some()).count();
         // Who begins with a guest may be saying anything of it; `Host is idle, virsh says:`.
-        let is_host = noun(rest, 1).is_some_and(|(place, _)| place == Place::Host);
+        let is_host = noun(rest, 1).is_some_and(|(place, _)| place == Origin::Host);
         let leads = |next: &&str| [BEHIND, PROGRAMS, MADE_OF].iter().any(|list| is_word_of(list, next));
         noun(rest, 1).filter(|_| nouns > 0 && (is_host || rest.get(nouns).is_none_or(leads)))
     };
     first
         .or_else(lead)
         .or_else(inside)
-        .map(|(place, noun)| (if is_nested && place == Place::Guest(1) { Place::Guest(2) } else { place }, noun))
+        .map(|(place, noun)| (if is_nested && place == Origin::Guest(1) { Origin::Guest(2) } else { place }, noun))
 }
 
 /// Words between `in` and what it is in, but for those that say nothing: `in one of our minikube VMs`.
@@ -261,7 +261,7 @@ fn is_word_of(list: &str, word: &str) -> bool {
 
 /// The first of these words that is a place; the last of several names in a row counts (`VM host`), and what a guest is made of is its
 /// host's.
-fn noun(words: &[&str], most: usize) -> Option<(Place, &'static str)> {
+fn noun(words: &[&str], most: usize) -> Option<(Origin, &'static str)> {
     let of = |word: &str| {
         let known = |list: &'static str| list.split(' ').find(|known| *known == word);
         let guest = known(GUESTS).map(|noun| {
@@ -270,9 +270,9 @@ fn noun(words: &[&str], most: usize) -> Option<(Place, &'static str)> {
                 "l3" => 3,
                 _ => 1,
             };
-            (Place::Guest(level), noun)
+            (Origin::Guest(level), noun)
         });
-        guest.or_else(|| known(HOSTS).map(|noun| (Place::Host, noun)))
+        guest.or_else(|| known(HOSTS).map(|noun| (Origin::Host, noun)))
     };
     let at = words.iter().position(|word| of(word).is_some())?;
     if words[..at].iter().filter(|word| !is_word_of(FILLERS, word)).count() >= most {
@@ -282,10 +282,10 @@ fn noun(words: &[&str], most: usize) -> Option<(Place, &'static str)> {
     let next = words.get(at + row.len());
     let last = row.last().copied()?;
     // `from the VM's migration`: about it, and printed anywhere.
-    if next == Some(&"s") && last.0 != Place::Host {
+    if next == Some(&"s") && last.0 != Origin::Host {
         return None;
     }
-    Some(if next.is_some_and(|next| is_word_of(MADE_OF, next)) { (Place::Host, "host") } else { last })
+    Some(if next.is_some_and(|next| is_word_of(MADE_OF, next)) { (Origin::Host, "host") } else { last })
 }
 
 #[cfg(test)]
@@ -293,13 +293,13 @@ mod tests {
     use super::*;
     use crate::Normal;
 
-    fn of(text: &str) -> Option<Place> {
-        heading(text).map(|told| told.map_or(Place::Untold, |(place, _)| place))
+    fn of(text: &str) -> Option<Origin> {
+        heading(text).map(|told| told.map_or(Origin::Unknown, |(place, _)| place))
     }
 
     #[test]
     fn headings_tell_where() {
-        use Place::{Guest, Host, Untold};
+        use Origin::{Guest, Host, Unknown};
         for (place, texts) in [
             (
                 Guest(1),
@@ -313,7 +313,7 @@ mod tests {
                 on the hypervisor while cyclictest runs in the guest:|In the guest all is well, but on the host:|\
                 VM config:|Host lscpu:|Host has 2x 16 cores, and virsh says",
             ),
-            (Untold, "## Steps to reproduce"),
+            (Unknown, "## Steps to reproduce"),
             (Guest(2), "Inside the nested guest:|L2:"),
         ] {
             texts.split('|').for_each(|text| assert_eq!(of(text), Some(place), "{text}"));
@@ -329,14 +329,14 @@ mod tests {
     fn prompts_and_rented_machines_tell_as_well() {
         let places = |text: &str| {
             let signs = signs(&Normal::of(text.as_bytes()).lines, |_| true);
-            signs.iter().map(|sign| (sign.line, sign.place)).collect::<Vec<_>>()
+            signs.iter().map(|sign| (sign.line, sign.origin)).collect::<Vec<_>>()
         };
         let rented = "On the instance:\nx\nand in the VM:\ny\n";
-        assert_eq!(places(rented), [(1, Place::Guest(1)), (3, Place::Untold)]);
-        assert_eq!(places(&format!("{rented}it is nested\n"))[1], (3, Place::Guest(2)));
-        assert_eq!(places(&format!("{rented}on the compute host:\n")), [(1, Place::Guest(1)), (5, Place::Host)]);
+        assert_eq!(places(rented), [(1, Origin::Guest(1)), (3, Origin::Unknown)]);
+        assert_eq!(places(&format!("{rented}it is nested\n"))[1], (3, Origin::Guest(2)));
+        assert_eq!(places(&format!("{rented}on the compute host:\n")), [(1, Origin::Guest(1)), (5, Origin::Host)]);
         let prompts = "guest:\nroot@web1:~# top\nroot@pve3:~# top\nroot@web1:~# top\nroot@db:~# top\n";
-        let expected = [(1, Place::Guest(1)), (3, Place::Host), (4, Place::Guest(1)), (5, Place::Untold)];
+        let expected = [(1, Origin::Guest(1)), (3, Origin::Host), (4, Origin::Guest(1)), (5, Origin::Unknown)];
         assert_eq!(places(prompts), expected);
     }
 }
