@@ -1,6 +1,6 @@
 //! What cards hand to CPUs, and queues to polling threads: a command that is judged and typed, and ones that must not be.
 
-use super::quiet::{fact, quiet, set, thread, finding as found};
+use super::quiet::{fact, finding as found, quiet, set, thread};
 use base::Finding;
 use host::machine::{Bridge, CpuUse, Irq, Nic, NicKind, Pmd, PmdQueue, Role, Steering, SwitchPort, domains_of};
 

@@ -1,6 +1,6 @@
 //! What findings type, and how it is undone: one case for each way in which a command could harm.
 
-use super::quiet::{fact, findings, quiet, set, thread, finding as found};
+use super::quiet::{fact, finding as found, findings, quiet, set, thread};
 use host::Machine;
 use host::machine::{Cgroup, CpuUse, Irq, Nic, Pmd, Quota, Role, Switch};
 use kvmscope_analysis::placement::solver::Kind;
