@@ -14,6 +14,7 @@ mod commands;
 mod excerpt;
 mod guest;
 mod normal;
+mod numbered;
 mod origin;
 mod recordings;
 mod results;

@@ -33,6 +33,7 @@ pub(crate) mod sockets;
 pub(crate) mod starved;
 pub(crate) mod steering;
 pub(crate) mod strain;
+pub(crate) mod swap;
 pub(crate) mod together;
 pub(crate) mod weights;
 pub(crate) mod withheld;

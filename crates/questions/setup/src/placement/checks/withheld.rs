@@ -19,18 +19,19 @@ pub(in crate::placement) const UNUSED: f64 = 2.0;
 pub(in crate::placement) const FULL: f64 = 0.02;
 pub(in crate::placement) const ROOMY: f64 = 0.25;
 
-/// The hit with what withholds memory, each with what gives it back before what is only to be looked at.
-pub(super) fn causes(model: &Model, mut hit: Hit) -> Hit {
+/// The hit with what withholds memory, each with what gives it back before what is only to be looked at; and whether anything does.
+pub(super) fn causes(model: &Model, mut hit: Hit) -> (Hit, bool) {
     let looked_at = std::mem::take(&mut hit.fix);
-    let before = hit.title.len();
+    let before = hit.evidence.len();
     of_group(&model.machine, &mut hit);
     of_node(&model.machine, &mut hit);
     of_huge_pages(&model.machine, &mut hit);
-    if hit.title.len() > before && hit.subject != "swap" {
+    let is_withheld = hit.evidence.len() > before;
+    if is_withheld && hit.subject != "swap" {
         hit.explains.extend(["PLC-SWAP@swap", "PLC-KTHREAD@kswapd"].map(str::to_owned));
     }
     hit.fix.extend(looked_at);
-    hit
+    (hit, is_withheld)
 }
 
 /// The group that reaches its limit most often; of equals the lowest, which has the fewest others in it.

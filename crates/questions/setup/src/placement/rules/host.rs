@@ -1,7 +1,7 @@
 //! Settings of the host, by tuned's profiles for KVM hosts, and rules that contradict each other on it.
 
 use super::Rule;
-use crate::placement::checks::{conflicts, frequency, kernel_work, knobs, strain, withheld};
+use crate::placement::checks::{conflicts, frequency, kernel_work, knobs, strain, swap, withheld};
 use base::Needs;
 use base::rule::limit;
 
@@ -12,14 +12,14 @@ pub(super) const RULES: &[Rule] = &[
         per: "host",
         looks_at: "What vmstat says of memory that is moved to a disk and back.",
         limits: &[
-            limit("in or out", strain::SWAPPING, "bytes a second"),
-            limit("available, beside what is out, from which the host is not short", strain::LEFT, "ratio"),
+            limit("in or out", swap::SWAPPING, "bytes a second"),
+            limit("available, beside what is out, from which the host is not short", swap::LEFT, "ratio"),
         ],
         why: "A guest that touches a page which is out stands still until it is read back, and inside it nothing shows that. Either the \
             host has less memory than its guests touch, or something withholds it: a group's limit, huge pages that nobody uses. Caveat: \
             vmstat's first line is an average since boot.",
         source: "vmstat(8), si and so; the threshold is our own",
-        ..Rule::checked_by(strain::swap)
+        ..Rule::checked_by(swap::swap)
     },
     Rule {
         id: "PLC-PRESSURE",
