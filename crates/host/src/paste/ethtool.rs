@@ -44,9 +44,11 @@ pub(super) fn coalescing(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usi
     end - at
 }
 
-/// `Features for eth0:`, then `generic-receive-offload: on`, `rx-lro: off [fixed]`.
+/// `Features for eth0:`, then `generic-receive-offload: on`, `rx-lro: off [fixed]`; or these below the command, where `grep` took the
+/// head away.
 pub(super) fn offloads(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
-    let Some(name) = device(text, at, "Features for ") else { return 0 };
+    let typed = asked(text.at(at), &["-k", "--show-features", "--show-offload"]);
+    let Some(name) = device(text, at, "Features for ").or(typed.first().map(String::as_str)) else { return 0 };
     let mut end = at + 1;
     while let Some((key, value)) = text.at(end).split_once(':') {
         let on = match value.split_whitespace().next() {
@@ -57,7 +59,8 @@ pub(super) fn offloads(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize
         pasted.nic(name).offloads.insert(key.trim().to_owned(), text.fact(on, end));
         end += 1;
     }
-    end - at
+    // Of a command alone its output is still to come.
+    if end == at + 1 && !typed.is_empty() { 0 } else { end - at }
 }
 
 /// `Channel parameters for eth0:`, what there could be, and what there is.
@@ -128,7 +131,7 @@ pub(super) struct AskedCards {
 impl AskedCards {
     /// Takes what a command asks for; nothing, where it asks for no counters.
     pub(super) fn note(&mut self, line: &str, at: usize) {
-        (self.cards, self.looks, self.end) = (asked(line), 0, at + 1);
+        (self.cards, self.looks, self.end) = (asked(line, &COUNTERS), 0, at + 1);
     }
 }
 
@@ -141,7 +144,7 @@ pub(super) fn statistics(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usi
         Some((name.trim(), value.trim().parse::<u64>().ok().filter(|_| is_name)?))
     };
     let is_head = |line: usize| text.at(line) == "NIC statistics:";
-    let is_command = !asked(text.at(at)).is_empty();
+    let is_command = !asked(text.at(at), &COUNTERS).is_empty();
     if is_command {
         pasted.asked.note(text.at(at), at);
     }
@@ -182,14 +185,15 @@ pub(super) fn statistics(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usi
     end - at
 }
 
-/// The devices in `ethtool -S eth0`, wherever the command stands.
-fn asked(line: &str) -> Vec<String> {
+/// Options that ask for counters.
+const COUNTERS: [&str; 2] = ["-S", "--statistics"];
+
+/// The devices in `ethtool -S eth0`, with one of these options, wherever the command stands.
+fn asked(line: &str, options: &[&str]) -> Vec<String> {
     let words: Vec<&str> =
         line.split(|letter: char| letter.is_whitespace() || letter == ';' || letter == '|').collect();
     let is_one = |three: &&[&str]| {
-        three[0].rsplit('/').next() == Some("ethtool")
-            && matches!(three[1], "-S" | "--statistics")
-            && !three[2].is_empty()
+        three[0].rsplit('/').next() == Some("ethtool") && options.contains(&three[1]) && !three[2].is_empty()
     };
     let mut cards: Vec<String> = words.windows(3).filter(is_one).map(|three| three[2].to_owned()).collect();
     // `ethtool -S eth0; sleep 1; ethtool -S eth0` goes round once.
@@ -220,6 +224,17 @@ mod tests {
         assert!(!nic.offloads["generic-receive-offload"].value && nic.offloads["rx-checksumming"].value);
         assert_eq!((nic.channels["combined"].0.value, nic.channels["combined"].1), (4, 63));
         assert_eq!(machine.sources[0].2, 2, "the command and the last word");
+    }
+
+    #[test]
+    fn offloads_that_somebody_grepped_are_of_the_card_that_was_asked_for() {
+        let text = "$ ethtool -k ens3 | grep tcp-seg\ntcp-segmentation-offload: off\n\n$ ethtool -k eth0\nFeatures for eth0:\ntx-checksumming: on\n";
+        let machine = read(&[("t".to_owned(), text.to_owned())]);
+        let told = |name: &str| machine.nics.iter().find(|nic| nic.name == name).unwrap();
+        assert!(
+            !told("ens3").offloads["tcp-segmentation-offload"].value && told("eth0").offloads["tx-checksumming"].value
+        );
+        assert_eq!(machine.nics.len(), 2);
     }
 
     #[test]
