@@ -112,8 +112,8 @@ def test_all_errors_are_one_kind() -> None:
 def test_a_packed_recording_opens_and_leaves_nothing_behind(program: Program, fixtures: Path, tmp_path: Path) -> None:
     packed = tmp_path / "toy.kvmscope"
     program("pack", fixtures / "nested-svm-toy", "-o", packed)
-    before = set(Path("/tmp").glob("kvmscope-unpacked-*"))
+    before = set(Path("/tmp").glob(".kvmscope-unpacked.*"))
     recording = kvmscope.open(packed)
     assert recording.path == str(packed) and len(recording.report().findings) == 2
     del recording
-    assert set(Path("/tmp").glob("kvmscope-unpacked-*")) <= before
+    assert set(Path("/tmp").glob(".kvmscope-unpacked.*")) <= before

@@ -169,21 +169,10 @@ fn told(title: &str, problems: &Problems) -> Vec<Problem> {
 mod tests {
     use super::*;
     use crate::rule::{Hit, Rule};
-    use base::{About, Evidence, Needs, Severity};
+    use base::{About, Evidence, Severity};
 
     fn section(id: &'static str, rule: &'static str, level: Level, tids: &[i32]) -> Section {
-        let rule = Rule {
-            id: rule,
-            per: "VM",
-            looks_at: "",
-            limits: &[],
-            check: (),
-            why: "",
-            fix: &[],
-            undo: &[],
-            needs: Needs::Nothing,
-            source: "",
-        };
+        let rule = Rule { id: rule, per: "VM", ..Rule::checked_by(()) };
         let about = tids.iter().map(|tid| About::Thread { tid: *tid });
         let hit = Hit::new("x", Severity::Low, "").with(Evidence::new("seen", "here").about(about));
         Section { findings: vec![rule.finding(hit, level)], ..Section::new(id, "?") }

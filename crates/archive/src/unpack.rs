@@ -114,7 +114,7 @@ pub fn is_recording(path: &Path) -> bool {
 /// # Errors
 /// If the operating system refuses.
 pub fn private() -> io::Result<TempDir> {
-    temporary("kvmscope-unpacked-")
+    temporary("kvmscope-unpacked")
 }
 
 /// `most` says how much an archive of a size may unpack to, `more` whether to go on behind an entry.

@@ -82,7 +82,7 @@ impl Check {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let interrupt = Interrupt::watch()?;
         // Kept until all is printed: facts are read from it as they are asked for.
-        let live = interrupt.temporary("kvmscope-check-")?;
+        let live = interrupt.temporary("kvmscope-check")?;
         self.output.check(1, self.replace.force)?;
         self.machines.check()?;
         let mut recordings = self.machines.recordings(live.path(), &interrupt)?;

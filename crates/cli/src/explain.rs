@@ -92,7 +92,7 @@ impl Explain {
     fn findings(&self) -> anyhow::Result<Exit> {
         let interrupt = Interrupt::watch()?;
         // Kept until all is printed: facts are read from it as they are asked for.
-        let live = interrupt.temporary("kvmscope-explain-")?;
+        let live = interrupt.temporary("kvmscope-explain")?;
         self.output.check(1, self.replace.force)?;
         self.machines.check()?;
         let given = self.machines.given(&interrupt)?;

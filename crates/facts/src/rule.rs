@@ -7,7 +7,7 @@
 
 use base::rule::{Limit, Words};
 use base::shell::quoted;
-use base::{Change, Cost, Evidence, Finding, GivesBack, Level, Needs, Setting, Severity};
+use base::{Change, Cost, Evidence, Finding, GivesBack, Known, Level, Needs, Setting, Severity};
 
 /// One rule; `Check` is the function that looks at what this question knows.
 pub struct Rule<Check> {
@@ -16,6 +16,8 @@ pub struct Rule<Check> {
     /// What has at most one such finding: `VM`, `interrupt`.
     pub per: &'static str,
     pub looks_at: &'static str,
+    /// What has to be known before it can be judged: without one of them it says nothing, and is counted.
+    pub knows: &'static [Known],
     /// From where on it is worth a finding.
     pub limits: &'static [Limit],
     /// Returns what it saw, once for each subject.
@@ -116,14 +118,26 @@ impl<Check: Copy> Rule<Check> {
     /// ```
     pub const fn checked_by(check: Check) -> Self {
         let (id, per, looks_at, why, source) = ("", "", "", "", "");
-        Self { id, per, looks_at, limits: &[], check, why, fix: &[], undo: &[], needs: Needs::Nothing, source }
+        Self {
+            id,
+            per,
+            looks_at,
+            knows: &[],
+            limits: &[],
+            check,
+            why,
+            fix: &[],
+            undo: &[],
+            needs: Needs::Nothing,
+            source,
+        }
     }
 }
 
 impl<Check> Rule<Check> {
     pub fn words(&self) -> Words {
-        let Self { id, per, looks_at, limits, why, fix, undo, needs, source, .. } = *self;
-        Words { id, per, looks_at, limits, why, fix, undo, needs, source }
+        let Self { id, per, looks_at, knows, limits, why, fix, undo, needs, source, .. } = *self;
+        Words { id, per, looks_at, knows, limits, why, fix, undo, needs, source }
     }
 
     /// The finding about what was seen on a machine of `level`. Typed changes print themselves, and the file that keeps

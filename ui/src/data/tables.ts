@@ -945,7 +945,7 @@ export const TABLES = {
     run: "u64",
     is_final: "bool",
   },
-  /** The dark time of one run by one definition: `vmm_reported` by QEMU's own account, `vmm_events` from its event STOP on the source to RESUME on the target, `vmm_checkpoints` from src-downtime-start to vm-started in its trace of both, `guest` by its heartbeat, seen in the memory of both sides, `net` from the last packet that it answered from the source to the first one from the target. `difference_ns` is to the row before that has a value; where there is no value, `cause` says why. */
+  /** The dark time of one run by one definition: `vmm_reported` by QEMU's own account, `vmm_events` from its event STOP on the source to RESUME on the target, `vmm_checkpoints` from src-downtime-start to vm-started in its trace of both, `guest` by its heartbeat, seen in the memory of both sides, `net` from the last packet that it answered from the source to the first one from the target. `difference_ns` is to the row before that has a value; where there is no value, `cause` says why. `measured_by` names the definition for people. */
   "migration.downtimes": {
     definition: "text",
     value_ns: "u64",
@@ -953,6 +953,7 @@ export const TABLES = {
     difference_ns: "i64",
     cause: "text",
     run: "u64",
+    measured_by: "text",
   },
   /** The packets of one run that went to the guest and were to come back. `lost_in` never reached it and `lost_out` were answered, by the guest's own count, which cannot tell of the last ones; `late` were sent before the target had answered anything and answered by it after more than an interval. `announced_ns` is when reverse ARP told the switch where the guest is, since it ran there: below 0 before. `link_bytes` is what the kernel counted of the stream that carried the guest, without headers, and `transferred_bytes` QEMU's account of it. */
   "migration.network": {
@@ -1832,7 +1833,7 @@ export const TABLES = {
     worst_host: "text",
     failed: "text",
   },
-  /** One change of the level of one number, on one host or (host missing) on all: when it began, the medians before and after up to the next change, of how many recordings (of all hosts: groups of recordings, each relative to hosts alike), and how likely a split like this is by chance. */
+  /** One change of the level of one number, on one host or (host missing) on all: when it began, the medians before and after up to the next change, of how many recordings (of all hosts: groups of recordings, each relative to similar hosts), and how likely a split like this is by chance. */
   "fleet.drift": {
     host: "text",
     what: "text",

@@ -180,6 +180,7 @@ describe("distributions", () => {
   it("have places on an axis of nines, and round marks", () => {
     expect(ninesPlace(0.99, 3)).toBeCloseTo(2 / 3, 9);
     expect(marks(900, 3000)).toEqual([1000, 2000]);
+    expect(marks(2_100, 4_900)).toEqual([2_100, 4_900]);
     expect(
       shareAt(
         [

@@ -24,10 +24,11 @@ export function decades(from: number, to: number): number[] {
   return out;
 }
 
-/** Powers of ten, with 2 and 5 times them where there are few. */
+/** Powers of ten, with 2 and 5 times them where there are few; both ends where fewer than two of these lie between. */
 export function marks(from: number, to: number): number[] {
   const tens = decades(from, to);
   if (tens.length > 3) return tens;
   const all = decades(from / 10, to).flatMap((ten) => [ten, 2 * ten, 5 * ten]);
-  return all.filter((mark) => mark >= from && mark <= to);
+  const within = all.filter((mark) => mark >= from && mark <= to);
+  return within.length > 1 ? within : [from, to];
 }

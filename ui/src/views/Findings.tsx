@@ -7,7 +7,7 @@ import type { Cost, Evidence, FigureData, Finding, Report, Section } from "../da
 import { aboutOf, addressOf, hasInstant, rowsAbout } from "../maths/about";
 import { answerOf, bestOf, between, byCause, findingsOf } from "../maths/findings";
 import { amount, counted, percent, shellWord } from "../maths/format";
-import { number, rowsOf, tableOf } from "../maths/rows";
+import { number, rowsOf, tableOf, text } from "../maths/rows";
 import { go, hash, notice, openTimeline } from "../state/store";
 import type { Views } from "./App";
 import { Best } from "./Best";
@@ -81,21 +81,27 @@ function Problems({ title, problems }: { title: string; problems: Report["proble
 
 /** What it means that there is no finding: in a trace without vCPUs not that all is well, and of a fleet nothing about its hosts. */
 function nothingFound(report: Report) {
-  const ofHosts = rowsOf(tableOf(report, "fleet.ranked")).reduce(
-    (sum, row) => sum + number(row, "findings"),
-    0,
-  );
+  const ranked = rowsOf(tableOf(report, "fleet.ranked"));
+  const ofHosts = ranked.reduce((sum, row) => sum + number(row, "findings"), 0);
   if (ofHosts > 0)
     return {
       heading: "No findings about the fleet as a whole",
-      why: `View All numbers lists what was found on single hosts: ${counted(ofHosts, "finding")}.`,
+      why: (
+        <>
+          View All numbers lists what was found on single hosts: {counted(ofHosts, "finding")}.{" "}
+          <code>kvmscope explain {text(ranked[0]!, "rule")}</code> says what to run there.
+        </>
+      ),
     };
+  const unknown = report.sections.flatMap((section) => section.unknown);
+  const notJudged = unknown.filter(({ what }) => what === "rules_not_judged").map(({ text }) => ` ${text}`);
+  const open = unknown.length > 0 ? " What is listed above as unknown could not be judged." : "";
   const examined =
     report.sections.some(({ id }) => id !== "flow") || rowsOf(tableOf(report, "flow.vcpus")).length > 0;
   if (examined)
     return {
       heading: "No findings",
-      why: `No rule applies to what was recorded.${report.sections.some(({ unknown }) => unknown.length > 0) ? " What is listed above as unknown could not be judged." : ""}`,
+      why: `No rule applies to what was recorded.${notJudged.join("") || open}`,
     };
   return {
     heading: "No rule could be checked",

@@ -2,7 +2,7 @@
 //!
 //! A recording holds the kernel's addresses and its log, which the kernel itself keeps from other users.
 
-use super::{Error, draft_beside};
+use super::{Error, draft_beside, remove_abandoned_drafts};
 use std::fs::{DirBuilder, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -12,12 +12,17 @@ use tempfile::TempDir;
 /// What others may do in the directory of a recording: nothing.
 const OWN: u32 = 0o700;
 
-/// Makes a temporary directory, which nobody else can look into: what a host's root alone may read is laid there.
+/// Makes a temporary directory of that name and more, which nobody else can look into: what a host's root alone may read is laid there.
+/// Those that killed programs left are removed.
 ///
 /// # Errors
 /// If the operating system refuses.
-pub fn temporary(prefix: &str) -> io::Result<TempDir> {
-    tempfile::Builder::new().prefix(prefix).permissions(Permissions::from_mode(OWN)).tempdir()
+pub fn temporary(name: &str) -> io::Result<TempDir> {
+    let place = std::env::temp_dir().join(name);
+    remove_abandoned_drafts(&place);
+    let draft = draft_beside(&place);
+    let name = draft.file_name().unwrap_or_default();
+    tempfile::Builder::new().prefix(name).rand_bytes(0).permissions(Permissions::from_mode(OWN)).tempdir()
 }
 
 /// Makes the directory for its owner alone, and those above it; it must not be there.
@@ -63,8 +68,21 @@ mod tests {
     }
 
     #[test]
+    fn what_a_killed_program_left_is_removed_by_the_next() {
+        let of_nobody = |path: &Path| {
+            // Above the largest process id there is (PID_MAX_LIMIT, include/linux/threads.h).
+            let name = path.file_name().unwrap().to_str().unwrap();
+            path.with_file_name(name.replace(&format!("-{}.", std::process::id()), &format!("-{}.", 1 << 23)))
+        };
+        let left = of_nobody(temporary("kvmscope-left").unwrap().path());
+        make(&left.join("L0")).unwrap();
+        let kept = temporary("kvmscope-left").unwrap();
+        assert!(!left.exists() && temporary("kvmscope-left").is_ok() && kept.path().exists());
+    }
+
+    #[test]
     fn a_temporary_directory_is_its_owner_s_alone() {
-        assert_eq!(mode(temporary("kvmscope-test-").unwrap().path()), OWN);
+        assert_eq!(mode(temporary("kvmscope-test").unwrap().path()), OWN);
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl Proposal {
             }
             None => {
                 // Kept until the answer is there: facts are read from it as they are asked for.
-                let scratch = interrupt.temporary("kvmscope-apply-")?;
+                let scratch = interrupt.temporary("kvmscope-apply")?;
                 Self::in_answers(ids, this_host(scratch.path(), None, SPAN)?, budget, "this host")
             }
         }

@@ -117,7 +117,7 @@ fn of_file(path: &Path, name: &Path, stdin: &Stdin, interrupt: &Interrupt) -> an
     let whole = Recording::open(path)?;
     let of_name = |error| anyhow!("{}: {error}", name.display());
     if let Some(split) = intake::parted(path).map_err(of_name)? {
-        let scratch = interrupt.temporary("kvmscope-pieces-")?;
+        let scratch = interrupt.temporary("kvmscope-pieces")?;
         let brought = intake::open(split, path, name, scratch.path()).map_err(of_name)?;
         stdin.keep(scratch);
         return Ok(brought.recordings);

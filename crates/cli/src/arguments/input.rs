@@ -26,7 +26,7 @@ impl Stdin {
         interrupt: &Interrupt,
         read: impl FnOnce(&Unpacked) -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
-        let mut unpacked = archive::unpack(path, links, interrupt.temporary("kvmscope-unpacked-")?)?;
+        let mut unpacked = archive::unpack(path, links, interrupt.temporary("kvmscope-unpacked")?)?;
         if links == Links::Inside {
             unpack_within(&mut unpacked);
         }
@@ -45,7 +45,7 @@ impl Stdin {
         if !super::is_dash(path) {
             return Ok(path.to_owned());
         }
-        let made = base::recording::temporary("kvmscope-stdin-").context("a temporary directory")?;
+        let made = base::recording::temporary("kvmscope-stdin").context("a temporary directory")?;
         let copy = made.path().join("stdin");
         std::io::copy(&mut std::io::stdin().lock(), &mut File::create(&copy)?).context("stdin cannot be read")?;
         if self.copy.set(made).is_err() {

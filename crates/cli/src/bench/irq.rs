@@ -70,7 +70,7 @@ impl Irq {
         environment.insert(NS_PER_TICK.to_owned(), ns_per_tick.to_string());
         let mut bench = Bench::new("irq", environment);
         let interrupt = Interrupt::watch()?;
-        let scratch = interrupt.temporary("kvmscope-irq-")?;
+        let scratch = interrupt.temporary("kvmscope-irq")?;
         let mut probe = self.guest(&plan, scratch.path(), &mut bench.notes)?;
         let place = self.place.begin("irq", probe.is_emulated().then_some(Emulator::Tcg), interrupt)?;
         let stop = place.interrupt.hold();

@@ -50,7 +50,7 @@ impl PlaceOptions {
         self.output.check(1, self.destination.replaces())?;
         let utc = Utc::of(SystemTime::now());
         let temporary = match (self.destination.is_named(), self.output.json()) {
-            (false, true) => Some(interrupt.temporary("kvmscope-bench-")?),
+            (false, true) => Some(interrupt.temporary("kvmscope-bench")?),
             _ => None,
         };
         let destination = match &temporary {

@@ -67,7 +67,7 @@ impl Timer {
         environment.insert(NS_PER_TICK.to_owned(), plan.ns_per_tick.to_string());
         let mut bench = Bench::new("timer", environment);
         let interrupt = Interrupt::watch()?;
-        let scratch = self.emulate.then(|| interrupt.temporary("kvmscope-timer-")).transpose()?;
+        let scratch = self.emulate.then(|| interrupt.temporary("kvmscope-timer")).transpose()?;
         let probe = scratch.as_ref().map(|scratch| self.emulated(&plan, scratch.path())).transpose()?;
         let place = self.place.begin("timer", probe.as_ref().map(|_| Emulator::Tcg), interrupt)?;
         let stop = place.interrupt.hold();

@@ -14,7 +14,7 @@ const ROUNDS: u32 = 20;
 /// Runs the guest under a tracing instance of its own, and writes the counts into `snapshot`. Where it cannot be run the
 /// rest of the answer stands, with the reason among its problems.
 pub(super) fn fire(journal: &Journal, snapshot: &Path, interrupt: &Interrupt) -> Option<Problem> {
-    let scratch = interrupt.temporary("kvmscope-probe-").map_err(|error| lab::Error::Denied(error.to_string()));
+    let scratch = interrupt.temporary("kvmscope-probe").map_err(|error| lab::Error::Denied(error.to_string()));
     let tried = scratch.and_then(|scratch| {
         interrupt.whole(|| what_fires(Mounted::at(Path::new("/"), journal)?.tracefs(), journal, scratch.path(), run))
     });

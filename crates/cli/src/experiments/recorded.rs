@@ -57,7 +57,7 @@ impl<'a> RunRecorder<'a> {
     /// If this host cannot be recorded, or if no vCPU ran for as long as the goals take.
     pub(crate) fn run(&self) -> anyhow::Result<Option<Run>> {
         for _ in 0..TRIES {
-            let scratch = base::recording::temporary("kvmscope-run-").context("no directory for a run")?;
+            let scratch = base::recording::temporary("kvmscope-run").context("no directory for a run")?;
             let Some(recording) = self.record(scratch.path())? else { return Ok(None) };
             let given = Given { budget: Some(self.budget.clone()), ..Given::default() };
             if let Some(run) = Run::of(&Case::new(analysis::open(recording)?, given)) {

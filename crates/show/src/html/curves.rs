@@ -14,6 +14,9 @@ pub(super) const DASHES: usize = 6;
 /// A limit that ends before so many per cent of the page has its words behind its end.
 const SHORT: f64 = 60.0;
 
+/// How many per cent of a wide page a letter of a mark takes.
+const LETTER: f64 = 0.9;
+
 /// Marks with more characters crowd a narrow screen, which then shows every other one.
 const LONG: usize = 8;
 
@@ -113,6 +116,7 @@ fn marked(axis: &Axis, scale: Scale, marks: &[f64], out: &mut String) -> Result 
     out.push_str("<svg class=\"axis\" aria-hidden=\"true\">");
     let marks: Vec<(f64, String)> = marks.iter().map(|mark| (across(scale, *mark), words(axis, *mark))).collect();
     let crowds = marks.iter().any(|(_, words)| words.len() > LONG);
+    let mut ends_at = f64::NEG_INFINITY;
     for (place, (at, words)) in marks.iter().enumerate() {
         let end = if *at < 2.0 {
             "first"
@@ -122,6 +126,12 @@ fn marked(axis: &Axis, scale: Scale, marks: &[f64], out: &mut String) -> Result 
             ""
         };
         let between = if crowds && place % 2 == 1 { " between" } else { "" };
+        // A mark too near to the one before has its line alone.
+        let half = words.len() as f64 * LETTER / 2.0;
+        let words = if at - half < ends_at { "" } else { words.as_str() };
+        if !words.is_empty() {
+            ends_at = at + half;
+        }
         write!(
             out,
             "<line x1=\"{at:.2}%\" x2=\"{at:.2}%\" y1=\"0\" y2=\"5\"/>\

@@ -1,9 +1,10 @@
 //! A machine on which nothing is wrong, and what rules say after one change.
 
-use base::{CpuSet, Finding};
+use base::{CpuSet, Finding, Known};
 use host::Machine;
-use host::machine::{Cpu, CpuUse, Domain, Fact, Node, Role, Thread, domains_of};
-use kvmscope_analysis::placement::{Wishes, build, section::section};
+use host::machine::{Cpu, CpuUse, Domain, Fact, Node, Role, Switch, Thread, domains_of};
+use kvmscope_analysis::placement::{Wishes, build, rules as table, section::section};
+use std::collections::BTreeSet;
 
 pub(super) fn set(list: &str) -> CpuSet {
     CpuSet::parse(list).unwrap()
@@ -95,9 +96,72 @@ pub(super) fn fires(rule: &str, change: impl FnOnce(&mut Machine)) {
     assert_eq!(rules(quiet()), Vec::<&str>::new());
     let mut machine = quiet();
     change(&mut machine);
-    let found = rules(machine);
+    let found = rules(machine.clone());
     assert!(found.contains(&rule), "{rule} is not among {found:?}");
+    knows(rule, &machine);
 }
+
+/// The rule says what it has to know: without any of that it is silent on a machine on which it fires, without all else it is not.
+fn knows(rule: &str, machine: &Machine) {
+    let needs: BTreeSet<Known> =
+        table::rules().filter(|one| one.id == rule).flat_map(|one| one.knows).copied().collect();
+    let alone = |taken: &[Known]| ENOUGH.iter().any(|(of, known)| *of == rule && taken.contains(known));
+    let differs = FORGET.iter().filter(|(taken, _)| !alone(taken)).filter(|(taken, forget)| {
+        let mut machine = machine.clone();
+        forget(&mut machine);
+        rules(machine).contains(&rule) == taken.iter().any(|known| needs.contains(known))
+    });
+    let differs: Vec<_> = differs.map(|(taken, _)| taken).collect();
+    assert!(differs.is_empty(), "{rule} says that it needs {needs:?}; it is otherwise without {differs:?}");
+}
+
+/// Of rules that look at several things, those of which each is enough.
+const ENOUGH: &[(&str, Known)] = &[("PLC-PARTITION", Known::Settings)];
+
+type Forget = (&'static [Known], fn(&mut Machine));
+
+/// What nobody may have told, and where it stands.
+const FORGET: &[Forget] = &[
+    (&[Known::Cpus, Known::Cores, Known::Caches, Known::Nodes], |machine| {
+        (machine.topology.cpus, machine.topology.online) = Default::default();
+    }),
+    (&[Known::Cores], |machine| {
+        machine.topology.cores_unknown = true;
+        machine.topology.cpus.iter_mut().for_each(|(cpu, about)| about.core = *cpu);
+    }),
+    (&[Known::Caches], |machine| machine.topology.cpus.values_mut().for_each(|cpu| cpu.last_cache = None)),
+    (&[Known::Nodes], |machine| machine.topology.cpus.values_mut().for_each(|cpu| cpu.node = None)),
+    (&[Known::Isolated], |machine| machine.topology.isolated = None),
+    (&[Known::Definitions], |machine| {
+        let bare = |domain: &Domain| Domain { name: domain.name.clone(), ..Domain::default() };
+        machine.domains = machine.domains.iter().map(bare).collect();
+    }),
+    (&[Known::Masks], |machine| machine.threads.iter_mut().for_each(|thread| thread.affinity = None)),
+    (&[Known::Seen], |machine| machine.threads.iter_mut().for_each(|thread| thread.last_cpu = None)),
+    (&[Known::Ran], |machine| machine.threads.iter_mut().for_each(|thread| thread.run_share = None)),
+    (&[Known::Waited], |machine| machine.threads.iter_mut().for_each(|thread| thread.wait_share = None)),
+    (&[Known::Usage], |machine| machine.cpu_use.clear()),
+    (&[Known::Groups], |machine| {
+        machine.threads.iter_mut().for_each(|thread| (thread.cgroup, thread.time_group) = (None, None));
+    }),
+    (&[Known::Quotas], |machine| machine.quotas.clear()),
+    (&[Known::GuestMemory], |machine| {
+        machine.vm_memory.clear();
+        machine.process_memory.clear();
+    }),
+    (&[Known::Interrupts], |machine| machine.irqs.clear()),
+    (&[Known::Cards, Known::CardCounters], |machine| machine.nics.clear()),
+    (&[Known::CardCounters], |machine| {
+        machine.nics.iter_mut().for_each(|nic| nic.counters.clear());
+        machine.switch.statistics.clear();
+    }),
+    (&[Known::Switch], |machine| machine.switch = Switch::default()),
+    (&[Known::Paging, Known::Pressure, Known::Disks], |machine| machine.gauges.clear()),
+    (&[Known::PagesMoved], |machine| machine.pages_moved_per_s = None),
+    (&[Known::Log], |machine| machine.complaints.clear()),
+    (&[Known::Settings, Known::TopClocks], |machine| machine.settings.clear()),
+    (&[Known::Processor], |machine| machine.vendor = None),
+];
 
 /// The same for a definition: `good` is silent about the rule, `bad` is not.
 pub(super) fn defined(rule: &str, good: &str, bad: &str) {
@@ -106,8 +170,9 @@ pub(super) fn defined(rule: &str, good: &str, bad: &str) {
         let xml = format!("<domain><name>web</name><cpu mode='host-model'/>{devices}</domain>");
         let [told] = &domains_of(&xml, "web.xml", 1, "").unwrap()[..] else { panic!("one domain") };
         machine.domains[0].add(told.clone());
-        rules(machine)
+        machine
     };
-    assert!(!of(good).contains(&rule), "{rule} fires on {good}");
-    assert!(of(bad).contains(&rule), "{rule} does not fire on {bad}");
+    assert!(!rules(of(good)).contains(&rule), "{rule} fires on {good}");
+    assert!(rules(of(bad)).contains(&rule), "{rule} does not fire on {bad}");
+    knows(rule, &of(bad));
 }

@@ -2,8 +2,9 @@
 
 use super::kernels::Kernel;
 use super::outliers::Outlier;
+use super::ranked::Ranked;
 use base::Figure;
-use base::figure::{Axis, Drawing, Mark, Point, PointGroup, Shape, Sign, SpanGroup, SpanRow, Stretch};
+use base::figure::{Axis, Bar, BarGroup, Drawing, Mark, Point, PointGroup, Shape, Sign, SpanGroup, SpanRow, Stretch};
 use base::number::{amount, many, plain};
 
 /// Rows of a number; the table has all.
@@ -33,6 +34,26 @@ pub(super) fn outliers(outliers: &[Outlier]) -> Option<Figure> {
         ),
         in_terminals: false,
         drawing: Drawing::Spans(groups),
+    })
+}
+
+/// On how many hosts each rule found something, in the order of the table; `None` where none did.
+pub(super) fn ranked(ranked: &[Ranked<'_>], hosts: usize) -> Option<Figure> {
+    let bar = |one: &Ranked<'_>| Bar {
+        label: one.rule.to_owned(),
+        value: one.hosts.len() as f64,
+        note: one.severity.name().to_owned(),
+        hue: String::new(),
+    };
+    let bars: Vec<Bar> = ranked.iter().take(MOST_ROWS).map(bar).collect();
+    let title = format!("of {}", many(hosts as u64, "host"));
+    let group = BarGroup { title, unit: "hosts", total: hosts as f64, bars, span: None };
+    (!ranked.is_empty()).then(|| Figure {
+        id: "ranked".into(),
+        title: "What was found on how many hosts".into(),
+        caption: "The worst first; table ranked has a host for each.".to_owned(),
+        in_terminals: false,
+        drawing: Drawing::Bars(vec![group]),
     })
 }
 

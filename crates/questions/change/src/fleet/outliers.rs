@@ -34,7 +34,7 @@ const NORMAL: f64 = 1.4826;
 const RARE: f64 = 0.1;
 
 /// The number that is made of costs.
-pub(super) const RELATIVE_COST: &str = "cost of an exit, relative to hosts alike";
+pub(super) const RELATIVE_COST: &str = "cost of an exit, relative to similar hosts";
 
 /// A host that stands out by one number.
 #[derive(Debug, Clone, PartialEq)]

@@ -31,13 +31,14 @@ const OUTLIER_LIMITS: &[Limit] = &[
     limit("the value in relation to the median", outliers::LEAST_RATIO, "x"),
     limit("the difference of two shares", outliers::LEAST_SHARE, "share"),
     limit("the chance of one false claim or more among all hosts and numbers, at most", CHANCE, "share"),
-    limit("hosts alike", outliers::LEAST_HOSTS as f64, "hosts"),
+    limit("similar hosts", outliers::LEAST_HOSTS as f64, "hosts"),
 ];
 
 const KERNEL: Rule<()> = Rule {
     id: "FLT-KERNEL",
     per: "kernel",
     looks_at: "Whether the same exits cost more under one kernel than under the others on hosts with the same CPU model.",
+    knows: &[],
     limits: KERNEL_LIMITS,
     check: (),
     why: "Kernels take different ways through an exit, and mitigations differ; the same exits on the same CPU cost the same otherwise.",
@@ -143,7 +144,7 @@ fn of_host(host: &str, own: Vec<&Outlier>) -> Finding {
         hit.evidence.push(Evidence::in_table(seen, "fleet.outliers").key("host", host).key("what", one.what.as_str()));
     }
     if !worst.why.is_empty() {
-        let seen = format!("few hosts alike have {}", list(&worst.why));
+        let seen = format!("few similar hosts have {}", list(&worst.why));
         hit.evidence.push(Evidence::in_table(seen, "fleet.outliers").key("host", host));
     }
     OUTLIER.finding(hit, Level::L0)

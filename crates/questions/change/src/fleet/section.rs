@@ -6,7 +6,7 @@ use super::model::Fleet;
 use super::outliers::Outlier;
 use super::ranked::Ranked;
 use super::{ID, breaches, costs, drift, figure, kernels, outliers, ranked, rules, tables};
-use base::number::{many, plain};
+use base::number::{amount, many, plain};
 use base::{Section, Table, Unknown};
 use facts::{Answer, Case, Error};
 use std::collections::BTreeSet;
@@ -49,7 +49,11 @@ fn section(fleet: &Fleet) -> Section {
         tables::failures(fleet),
     ];
     section.tables = all.into_iter().filter(|table: &Table| !table.rows.is_empty()).collect();
-    section.figures.extend(figure::outliers(&outliers).into_iter().chain(figure::kernels(&kernels)));
+    let figures = [figure::outliers(&outliers), figure::ranked(&ranked, hosts.len()), figure::kernels(&kernels)];
+    section.figures.extend(figures.into_iter().flatten());
+    section
+        .next
+        .extend(ranked.first().map(|first| format!("kvmscope explain {}   # why, and what to run there", first.rule)));
     section.unknown = unknown(fleet, alone, series, &hosts);
     section
 }
@@ -109,7 +113,18 @@ fn summary(
     found: (&[Outlier], &[Kernel], &[Ranked<'_>]),
 ) -> String {
     let (outliers, kernels, ranked) = found;
-    let mut said = vec![outstanding(hosts.len(), alone, outliers)];
+    let mut said = Vec::new();
+    if let Some(first) = ranked.first() {
+        let (rule, severity, of_all) = (first.rule, first.severity.name(), many(hosts.len() as u64, "host"));
+        let cost = first.cost.map(|(value, unit, _)| format!(", and costs one of them {}", amount(value, unit)));
+        let on = first.hosts.len();
+        said.push(format!("{rule} ({severity}) is worst: it is on {on} of {of_all}{}.", cost.unwrap_or_default()));
+    }
+    said.push(outstanding(hosts.len(), alone, outliers));
+    if !outliers.is_empty() {
+        // Who stands out is news; what all have is what they have.
+        said.rotate_right(1);
+    }
     for one in kernels.iter().filter(|one| one.costs_more) {
         said.push(format!(
             "Under kernel {} exits cost {} times what they cost under the others on {}.",
@@ -117,11 +132,6 @@ fn summary(
             plain(one.ratio),
             one.cpu_model
         ));
-    }
-    if let Some(first) = ranked.first() {
-        let hosts = many(first.hosts.len() as u64, "host");
-        let (rule, severity) = (first.rule, first.severity.name());
-        said.push(format!("Of what was found on single hosts, {rule} ({severity}) is worst, on {hosts}."));
     }
     if !fleet.failures.is_empty() {
         said.push(format!("{} could not be added.", many(fleet.failures.len() as u64, "recording")));

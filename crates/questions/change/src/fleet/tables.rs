@@ -37,7 +37,7 @@ pub(super) const OUTLIERS: TableSpec = table! {
         leads: true,
         ..shown![
             "Hosts that stand out", 40;
-            host, what: "by", value, median: "median of hosts alike", score: "spreads from it",
+            host, what: "by", value, median: "median of similar hosts", score: "spreads from it",
             why: "findings that few others have",
         ]
     }
@@ -82,7 +82,7 @@ pub(super) const BREACHES: TableSpec = table! {
 
 pub(super) const DRIFT: TableSpec = table! {
     fleet.drift version 1:
-    "One change of the level of one number, on one host or (host missing) on all: when it began, the medians before and after up to the next change, of how many recordings (of all hosts: groups of recordings, each relative to hosts alike), and how likely a split like this is by chance.";
+    "One change of the level of one number, on one host or (host missing) on all: when it began, the medians before and after up to the next change, of how many recordings (of all hosts: groups of recordings, each relative to similar hosts), and how likely a split like this is by chance.";
     key host, key what, key since, f64("") before, f64("") after, f64("x") ratio, count points_before,
     count points_after, f64("") chance;
     shown!["Drift over time", 25; host, what, since, before, after, ratio]

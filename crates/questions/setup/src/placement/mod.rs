@@ -19,6 +19,7 @@ mod expected;
 pub(crate) mod figure;
 mod host;
 pub mod hypotheses;
+mod known;
 pub mod model;
 mod preemptors;
 pub mod proposal;

@@ -3,7 +3,7 @@
 use super::advise::advise;
 use super::model::Model;
 use super::proposal::{Advice, Verdict};
-use super::{figure, host, hypotheses, preemptors, rivals, tables, unknowns};
+use super::{figure, host, hypotheses, known, preemptors, rivals, tables, unknowns};
 use crate::placements::placements;
 use ::host::machine::{Role, Thread, Topology};
 use base::in_order;
@@ -48,7 +48,7 @@ pub fn section(models: &[Model]) -> Section {
     let first = [rivals::table(models), hypotheses::table(models), host::table(models)];
     section.tables.splice(0..0, first.into_iter().filter(|table| !table.rows.is_empty()));
     section.figures = models.iter().filter_map(figure::topology).collect();
-    section.unknown = models.iter().flat_map(unknowns::of).collect();
+    section.unknown = models.iter().flat_map(unknowns::of).chain(known::not_judged(models)).collect();
     if vms(models) == 0 {
         // Nobody has a place to choose: the tables stay for programs, and are no news for people.
         section

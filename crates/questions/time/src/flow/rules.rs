@@ -9,8 +9,8 @@ use super::checks::{
     stale, timer, userspace, vgif, vls,
 };
 use super::checks::{clocks, exits, faults, nested, storms, waiting};
-use base::Needs;
 use base::rule::{Words, limit};
+use base::{Known, Needs};
 use facts::ledger::measure::Measures;
 use facts::rule::Hit;
 
@@ -23,6 +23,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-ENDED",
         per: "VM",
         looks_at: "Reasons for which KVM_RUN returned to the VMM that no VMM goes on from: INTERNAL_ERROR, SHUTDOWN, FAIL_ENTRY.",
+        knows: &[Known::Exits],
         why: "KVM gave up: an instruction that it cannot emulate (INTERNAL_ERROR), a triple fault of the guest (SHUTDOWN), or a \
               state that the CPU refuses to enter (FAIL_ENTRY). QEMU pauses the VM or resets it, and writes the registers to \
               its log; the last exits before it say what the guest was doing.",
@@ -43,6 +44,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-STUCK",
         per: "VM",
         looks_at: "Exits for memory in a row from one instruction about one address.",
+        knows: &[Known::Exits],
         limits: &[limit("exits in a row", walk::faults::REPEATS as f64, "exits")],
         why: "Where the host maps a page, the instruction is executed and the next exit comes from another one. Here the same one \
               stops again and again: the guest makes no progress. Causes: an instruction that is emulated over and over without \
@@ -64,6 +66,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-SHADOW",
         per: "VM",
         looks_at: "VMREAD and VMWRITE exits of L1 in most chains; without chains, their share of all exits.",
+        knows: &[Known::Exits],
         limits: &[
             limit("per chain", nested::VMCS_PER_CHAIN, "exits per chain"),
             limit("or, where no chain is complete, share of all exits", nested::VMCS_WITHOUT_CHAINS, "share"),
@@ -79,6 +82,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-VLS",
         per: "VM",
         looks_at: "VMLOAD and VMSAVE exits of L1, where chains are recorded.",
+        knows: &[Known::Exits],
         limits: &[limit("share of all exits", nested::SVM_SHARE, "share")],
         why: "Without virtual VMLOAD and VMSAVE, each of these instructions of L1 exits, and L0 copies the segment \
               state. CPUs with VLS execute them in the guest.",
@@ -90,6 +94,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-VGIF",
         per: "VM",
         looks_at: "STGI and CLGI exits of L1, where chains are recorded.",
+        knows: &[Known::Exits],
         limits: &[limit("share of all exits", nested::SVM_SHARE, "share")],
         why: "Without virtual GIF, each STGI and CLGI of L1 exits. CPUs with vGIF execute them in the guest.",
         needs: Needs::Reload,
@@ -101,6 +106,7 @@ pub const RULES: &[Rule] = &[
         per: "VM",
         looks_at: "PAUSE exits of each VM: their share of its vCPU time, their rate on its busiest vCPU, and short \
             bursts of one vCPU.",
+        knows: &[Known::Exits],
         limits: &[
             limit("share of the VM's vCPU time", storms::PAUSE.share, "share"),
             limit("or exits per second of one vCPU", storms::PAUSE.per_second, ""),
@@ -121,6 +127,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-IPI",
         per: "VM",
         looks_at: "Writes of the interrupt command register that exit: as MMIO, by x2APIC MSR, or reported by AVIC.",
+        knows: &[Known::Exits],
         limits: &[
             limit("share of the VM's vCPU time", storms::IPI.share, "share"),
             limit("or exits per second of one vCPU", storms::IPI.per_second, ""),
@@ -142,6 +149,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-APIC",
         per: "VM",
         looks_at: "Exits for registers of the local APIC, other than its timer.",
+        knows: &[Known::Exits],
         limits: &[
             limit("share of all exits", exits::APIC_SHARE, "share"),
             limit("and exits per second", exits::APIC_PER_SECOND, ""),
@@ -156,6 +164,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-TIMER",
         per: "VM",
         looks_at: "Writes of TMICT and TSC_DEADLINE, and expiries of VMX's preemption timer.",
+        knows: &[Known::Exits],
         limits: &[
             limit("share of the VM's vCPU time", storms::TIMER.share, "share"),
             limit("and exits per second of one vCPU", storms::TIMER_LEAST_PER_SECOND, ""),
@@ -173,6 +182,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-USERSPACE",
         per: "VM",
         looks_at: "Exits that return to the VMM: the time there, and their rate.",
+        knows: &[Known::Exits],
         limits: &[
             limit("share of vCPU time", exits::USERSPACE_SHARE, "share"),
             limit("and exits per second and vCPU", exits::USERSPACE_LEAST_PER_SECOND, ""),
@@ -188,6 +198,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-CLOCK",
         per: "VM",
         looks_at: "Exits for the ACPI PM timer, the PIT, the RTC and the HPET, by port and address: the time that they take.",
+        knows: &[Known::Exits],
         limits: &[
             limit("share of vCPU time", clocks::CLOCK_SHARE, "share"),
             limit("of all exits, in an excerpt of few", clocks::OF_EXCERPT, "share"),
@@ -202,6 +213,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-EPT",
         per: "VM",
         looks_at: "EPT violations and nested page faults, by share of all exits and by rate.",
+        knows: &[Known::Exits],
         limits: &[
             limit("share of all exits", exits::EPT_SHARE, "share"),
             limit("and page faults per second and vCPU", exits::EPT_PER_SECOND, ""),
@@ -216,6 +228,7 @@ pub const RULES: &[Rule] = &[
         id: "FLW-PREEMPT",
         per: "cause",
         looks_at: "vCPUs that were runnable while something else had their CPU, grouped by what ran there longest.",
+        knows: &[Known::Switches],
         limits: &[limit("share of a vCPU's time", waiting::PREEMPT_SHARE, "share")],
         why: "The vCPU was runnable, but the host's scheduler ran something else on its CPU. The guest loses this \
               time; it shows there as steal time.",

@@ -40,6 +40,11 @@ pub(super) fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String>
         .filter(|finding| WENT_WRONG.contains(&finding.rule))
         .map(|finding| format!("{}.", finding.title))
         .collect();
+    // What is worst on the page is what it begins with.
+    let waited = findings.iter().position(|finding| finding.rule == "FLW-PREEMPT");
+    let waited = waited.map(|place| (place == 0, format!("{}.", findings[place].title)));
+    let (leading, waited): (Vec<_>, Vec<_>) = waited.into_iter().partition(|(is_worst, _)| *is_worst);
+    sentences.extend(leading.into_iter().map(|(_, sentence)| sentence));
     if measure.vcpus.iter().all(|vcpu| vcpu.is_translated()) {
         sentences.push(
             "The VMM translates the guest's code (TCG): there are no exits, and time of the guest is also the VMM's for it."
@@ -62,10 +67,7 @@ pub(super) fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String>
         sentences.push(plain_sentence(measure));
     }
     sentences.extend(worst_vm_sentence(measure));
-    let worst = findings.iter().find(|finding| finding.rule == "FLW-PREEMPT");
-    if let Some(finding) = worst {
-        sentences.push(format!("{}.", finding.title));
-    }
+    sentences.extend(waited.into_iter().map(|(_, sentence)| sentence));
     sentences.extend(interrupts_sentence(measure));
     sentences.extend(aligned);
     let text = sentences.join(" ");

@@ -10,11 +10,11 @@ pub(super) const DOWNTIMES: TableSpec = table! {
           RESUME on the target, `vmm_checkpoints` from src-downtime-start to vm-started in its trace of both, \
           `guest` by its heartbeat, seen in the memory of both sides, `net` from the last packet that it answered from the source to the first \
           one from the target. `difference_ns` is to the row before that has a value; where there \
-          is no value, `cause` says why.";
-    key definition, ns value_ns, ns error_ns, i64("ns") difference_ns, text cause, key_u64("") run;
+          is no value, `cause` says why. `measured_by` names the definition for people.";
+    key definition, ns value_ns, ns error_ns, i64("ns") difference_ns, text cause, key_u64("") run, text measured_by;
     shown![
         "How long the guest was dark", 40;
-        run, definition: "by", value_ns: "dark", error_ns: "give or take", difference_ns: "difference",
+        run, measured_by: "by", value_ns: "dark", error_ns: "give or take", difference_ns: "difference",
         cause: "because of",
     ]
 };
@@ -133,6 +133,7 @@ pub(super) fn table(migrations: &[Migration]) -> Table {
                     Cell::Missing,
                     why,
                     (run as u64).into(),
+                    measured_by(definition).into(),
                 ]);
                 continue;
             };
@@ -148,6 +149,7 @@ pub(super) fn table(migrations: &[Migration]) -> Table {
                 difference.map_or(Cell::Missing, Cell::I64),
                 difference.map_or(Cell::Missing, |ns| cause(migration, definition, ns, error_of_both).into()),
                 (run as u64).into(),
+                measured_by(definition).into(),
             ]);
             before = Some((value_ns, error_ns));
         }

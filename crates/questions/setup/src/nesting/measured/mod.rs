@@ -46,6 +46,9 @@ pub fn add(benches: &Benches, section: &mut Section) {
         section.tables.push(programs::table(&programs));
         section.tables.push(programs::runs(&programs));
     }
+    if benches.emulated.is_some() && !sentences.is_empty() {
+        sentences.push("These cycles are the emulator's, not those of hardware.".to_owned());
+    }
     if !section.summary.is_empty() && !sentences.is_empty() {
         section.summary.push_str("\n\n");
     }

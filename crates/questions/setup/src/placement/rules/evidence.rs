@@ -3,8 +3,8 @@
 use super::Rule;
 use crate::placement::checks::{evidence, polling};
 use crate::placement::model::UNSTABLE_STEAL;
-use base::Needs;
 use base::rule::limit;
+use base::{Known, Needs};
 
 /// In the order in which equal findings are shown.
 pub(super) const RULES: &[Rule] = &[
@@ -12,6 +12,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "EVD-ORDER",
         per: "sample",
         looks_at: "CPU times of the same threads in two samples of top: an earlier sample has less.",
+        knows: &[Known::Ran],
         why: "The CPU time of a thread never decreases. A sample with more of it was taken later, whatever its \
             position says. Caveat: if the samples are of two boots or two VMs, their times cannot be compared at all.",
         fix: &["date; top -H -b -n 2 -d 5   # with timestamps, twice, before and after each change"],
@@ -22,6 +23,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "EVD-MASK",
         per: "VM",
         looks_at: "The CPU on which a thread was last seen, against its affinity mask.",
+        knows: &[Known::Masks, Known::Seen],
         why: "A thread runs only within its mask. If it was seen outside, either it had another mask then, or the \
             samples were taken at different times. Caveat: column P shows only the last CPU, so it can contradict a \
             mask but never prove one.",
@@ -33,6 +35,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "EVD-PINS",
         per: "VM",
         looks_at: "Emulator pins that were reported several times and differ.",
+        knows: &[Known::Definitions],
         why: "A pin was reported more than once, with different values; only one of them applied at a time. The last \
             one is used. Caveat: findings about the other placement are missing here.",
         fix: &["virsh emulatorpin DOMAIN   # the current setting"],
@@ -43,6 +46,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "EVD-CPU",
         per: "CPU",
         looks_at: "Threads that were seen on one CPU, and the CPU time that they used together: more than a CPU can give.",
+        knows: &[Known::Cpus, Known::Masks, Known::Ran, Known::Waited],
         limits: &[limit(
             "ran, as a share of a CPU, from which a thread has one nearly for itself",
             evidence::WHOLE,
@@ -59,6 +63,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "EVD-HOSTS",
         per: "VM",
         looks_at: "CPUs in pins that the pasted list of CPUs does not have: it may be of another host.",
+        knows: &[Known::Cpus, Known::Definitions],
         why: "Pins to CPUs that a host does not have cannot be of that host: the texts may be of two hosts, or the list \
             of CPUs is not whole. Caveat: lscpu without --all leaves out offline CPUs.",
         fix: &["hostname; lscpu --all -e; virsh vcpupin DOMAIN   # all on one host"],
@@ -69,6 +74,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "EVD-PMD",
         per: "machine",
         looks_at: "pmd-cpu-mask of Open vSwitch, against the list of its polling threads.",
+        knows: &[Known::Switch],
         why: "Open vSwitch starts a polling thread on each online CPU of its mask. A list that does not match the \
             mask was taken at another time. Caveat: a switch that is just starting has no polling thread yet.",
         fix: &["ovs-vsctl get Open_vSwitch . other_config; ovs-appctl dpif-netdev/pmd-rxq-show   # both at the same \
@@ -80,6 +86,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-BED",
         per: "host",
         looks_at: "Steal time of each CPU between two samples.",
+        knows: &[Known::Usage],
         limits: &[limit("share of a CPU", UNSTABLE_STEAL, "share")],
         why: "The hypervisor below this machine took CPU time from it. Waiting that this causes looks like \
             contention here. Caveat: until it is gone, none of the other findings can be trusted.",

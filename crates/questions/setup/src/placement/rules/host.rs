@@ -2,8 +2,8 @@
 
 use super::Rule;
 use crate::placement::checks::{conflicts, frequency, kernel_work, knobs, strain, swap, withheld};
-use base::Needs;
 use base::rule::limit;
+use base::{Known, Needs};
 
 /// In the order in which equal findings are shown.
 pub(super) const RULES: &[Rule] = &[
@@ -11,6 +11,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-SWAP",
         per: "host",
         looks_at: "What vmstat says of memory that is moved to a disk and back.",
+        knows: &[Known::Paging],
         limits: &[
             limit("in or out", swap::SWAPPING, "bytes a second"),
             limit("available, beside what is out, from which the host is not short", swap::LEFT, "ratio"),
@@ -26,6 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "resource",
         looks_at: "The kernel's account of what tasks wait for (/proc/pressure), of the host or of a group; the run queue of \
             all CPUs (vmstat, sar -q), where it is known how many there are.",
+        knows: &[Known::Pressure],
         limits: &[
             limit("of the time", strain::PRESSED, "share"),
             limit("tasks for each CPU", strain::QUEUED, "tasks"),
@@ -43,6 +45,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-IOWAIT",
         per: "host",
         looks_at: "The part of all CPUs' time that was idle while tasks waited for disks, and the disks' own numbers.",
+        knows: &[Known::Disks],
         limits: &[
             limit("of the time", strain::WAITING, "share"),
             limit("busy, of a disk", strain::FULL, "share"),
@@ -58,6 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-THROTTLED",
         per: "group",
         looks_at: "cpu.max and cpu.stat of a group of which no thread of a VM is known, as one sees them from within a pod.",
+        knows: &[Known::Quotas],
         limits: &[limit("throttled, of its periods", strain::THROTTLED, "share")],
         why: "Once a group has used up its time, all of its threads stop until the next period: a guest in it stands still, and it looks like stolen \
             time from inside. Caveat: one copy of cpu.stat counts from the start of the group on.",
@@ -71,6 +75,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-WAITED",
         per: "host",
         looks_at: "Sums of what threads of guests ran and waited, as virsh domstats (vcpu.N.delay) and /proc/PID/schedstat have them.",
+        knows: &[Known::Waited],
         limits: &[limit("of running and waiting", strain::WAITED, "share")],
         why: "A vCPU that is ready and has no CPU is stopped, whatever the guest does. Caveat: one copy of the sums counts from the start of the VM on and says nothing of today; none says who had the CPU.",
         fix: &[
@@ -83,6 +88,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-SPREAD",
         per: "host",
         looks_at: "numastat of processes that run guests: memory by node.",
+        knows: &[Known::GuestMemory],
         limits: &[limit("of a process's memory on one node", strain::AT_HOME, "share")],
         why: "Memory on another node takes longer to reach; without a binding it lies where it was first touched. Caveat: a guest \
             larger than a node, or than what is free there, has no other choice, and needs cells of its own.",
@@ -101,6 +107,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-KTHREAD",
         per: "kind of thread",
         looks_at: "Threads of the kernel that run for much of a CPU: ksmd, khugepaged, kswapd, kcompactd, ksoftirqd.",
+        knows: &[Known::Ran],
         limits: &[limit("ran", kernel_work::KERNEL_BUSY, "share of a CPU")],
         why: "It takes this time from whoever else may run there. Caveat: what it does may be worth it; measure with it and \
             without it.",
@@ -111,6 +118,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-SOFTIRQ",
         per: "host",
         looks_at: "CPUs that spend their time in interrupts and softirqs, where no card with queues to spare is the cause.",
+        knows: &[Known::Usage],
         limits: &[limit("of a CPU's time", kernel_work::INTERRUPTED, "share")],
         why: "A CPU that handles interrupts runs no guest meanwhile, and a vCPU that is bound to it waits. Caveat: it may be a CPU that \
             was set aside for just that.",
@@ -125,6 +133,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-DROPS",
         per: "port and counter",
         looks_at: "Counters of dropped packets that Open vSwitch has of an interface, and two copies of those of a card (ethtool -S).",
+        knows: &[Known::CardCounters],
         limits: &[limit("of the port's packets", kernel_work::DROPPED, "share")],
         why: "Each counter stands for one place where packets are lost, so it tells who cannot keep up. Caveat: counters are \
             sums since the port was made; ask twice to see whether it still drops.",
@@ -136,6 +145,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "kind of line",
         looks_at: "Lines of the kernel's log that say that something is wrong: clocks, lockups, stalls, memory, heat, KVM; those of QEMU's; containers \
             that the kernel killed for want of memory (kubectl describe pod).",
+        knows: &[Known::Log],
         why: "The kernel itself says so, or whoever it told. Caveat: a line tells when it happened, not that it still does.",
         source: "Linux 6.12; each kind of line with its file in the documentation",
         ..Rule::checked_by(strain::complaints)
@@ -144,6 +154,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-TUNED",
         per: "setting",
         looks_at: "Settings of a host with VMs that tuned's profiles throughput-performance and virtual-host change, the frequency of its busy CPUs and what caps it.",
+        knows: &[Known::Settings],
         limits: &[
             limit("busy", frequency::BUSY, "share"),
             limit("frequency, of the highest", frequency::SLOW, "share"),
@@ -159,6 +170,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "setting",
         looks_at: "On a host with isolated CPUs: settings that tuned's profiles cpu-partitioning and network-latency \
             change, kernel work and timer ticks on the isolated CPUs.",
+        knows: &[Known::Isolated],
         why: "CPUs are isolated on this host, and this setting still lets the kernel run work on them. This is a \
             profile's recommendation, not a measurement on this host. Caveat: each setting has a price: statistics, \
             watchdogs, fairness of the other CPUs. Measure with the real load.",
@@ -170,6 +182,7 @@ pub(super) const RULES: &[Rule] = &[
         per: "setting",
         looks_at: "On a host whose vCPUs have a real-time policy: settings that tuned's profiles realtime and \
             realtime-virtual-host change.",
+        knows: &[Known::Settings],
         why: "vCPUs have a real-time policy on this host, and this setting takes time from them or throttles them. \
             This is a profile's recommendation, not a measurement on this host. Caveat: with sched_rt_runtime_us -1 \
             a vCPU that never sleeps starves everything else on its CPU, including kernel threads.",
@@ -180,6 +193,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-SPINNING",
         per: "disk",
         looks_at: "Disks of the host that are rotational.",
+        knows: &[Known::Settings],
         why: "Requests of several guests add up to random access, which is slowest on a rotational disk. Caveat: for \
             sequential access by one guest a rotational disk is fast enough.",
         fix: &["lsblk -o NAME,ROTA,SIZE,MOUNTPOINTS   # which disk holds the guests' images?"],
@@ -190,6 +204,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-THP",
         per: "host",
         looks_at: "Transparent huge pages, where CPUs are isolated and VMs have no <hugepages/>.",
+        knows: &[Known::Settings, Known::Isolated],
         why: "Two rules disagree here: khugepaged disturbs isolated CPUs, and guests without huge pages of their own \
             depend on those that it makes. Caveat: with never, guests on small pages have more TLB misses.",
         source: "tuned 2.28, profile network-latency (never); Documentation/admin-guide/mm/transhuge.rst, Linux 6.12",
@@ -199,6 +214,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-BALANCE",
         per: "host",
         looks_at: "Automatic NUMA balancing, where CPUs are isolated and some VMs are pinned and others are not.",
+        knows: &[Known::Settings, Known::Isolated, Known::Masks],
         why: "Two rules disagree here: NUMA balancing faults take time from pinned vCPUs, and unpinned guests need \
             balancing to bring memory close. Caveat: without balancing, memory of unpinned guests stays on the node \
             where it was first touched.",
@@ -209,6 +225,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "PLC-QUEUES",
         per: "interface",
         looks_at: "Interfaces for which PLC-MQ asks for more queues and PLC-WORKERS for fewer.",
+        knows: &[Known::Definitions, Known::Masks],
         why: "Two rules disagree here: one queue is too few for these vCPUs, and each further queue adds a worker \
             without a CPU. Caveat: more queues without more CPUs only move the waiting from the queue to the worker.",
         fix: &["kvmscope compare A B   # measure the same load with more queues; no rule can decide it"],

@@ -183,7 +183,13 @@ fn whom(measure: &Measures<'_>, cause: &Cause, waiters: &[Waiter<'_>]) -> String
 /// What was seen of one vCPU: how long it waited, and who ran.
 fn alone(measure: &Measures<'_>, waiter: &Waiter<'_>) -> Vec<Evidence> {
     let waits = many(waiter.waits, "wait");
-    let waited = format!("runnable for {} of {}, in {waits}", percent(waiter.share()), waiter.vcpu.sums.lived());
+    let (time, share) = (duration(waiter.waited_ns as f64), percent(waiter.share()));
+    let mut waited = format!("runnable for {time}, {share} of {}, in {waits}", waiter.vcpu.sums.lived());
+    if measure.wall_ns > waiter.vcpu.sums.guests_wall_ns() {
+        // What it costs is of all that was recorded.
+        let (of_all, all) = (waiter.waited_ns as f64 / measure.wall_ns as f64, duration(measure.wall_ns as f64));
+        waited += &format!("; that is {} of all vCPU time ({all})", percent(of_all));
+    }
     let mut evidence = vec![waiter.seen(measure, waited, "flow.vcpus")];
     for (tid, sums) in waiter.by.iter().take(3) {
         let (ran, longest) = (duration(sums.total_ns as f64), duration(sums.max_ns as f64));
