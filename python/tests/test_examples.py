@@ -91,9 +91,9 @@ def test_notebooks_are_kept_without_what_they_printed_and_are_named() -> None:
         assert path.name in page
 
 
-def test_the_example_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_of_the_cookbook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    block = (ROOT / "README.md").read_text().split("```python\n")[1].split("```")[0]
+    block = (ROOT / "docs/cookbook.md").read_text().split("```python\n")[1].split("```")[0]
     names: dict[str, object] = {}
     exec(block, names)  # noqa: S102 - it is ours
     exits = names["exits"]

@@ -1,4 +1,4 @@
-//! Every command that the README shows in a block marked `sh` runs as it stands, and its sample is what the program prints.
+//! Every command that the cookbook shows in a block marked `sh` runs as it stands, and the README's sample is what the program prints.
 //!
 //! The blocks run in an empty directory with a link to the bundled recordings, so that what they write is gone after.
 //! Commands that need root or another machine stand in blocks without the mark.
@@ -26,8 +26,8 @@ fn blocks(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_command_of_the_readme_runs() {
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+fn every_command_of_the_cookbook_runs() {
+    let cookbook = std::fs::read_to_string(root().join("docs/cookbook.md")).unwrap();
     let directory = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(root().join("fixtures"), directory.path().join("fixtures")).unwrap();
     let programs = Path::new(env!("CARGO_BIN_EXE_kvmscope")).parent().unwrap().to_owned();
@@ -35,9 +35,9 @@ fn every_command_of_the_readme_runs() {
         std::iter::once(programs).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
     );
     let path = path.unwrap();
-    let blocks = blocks(&readme);
+    let blocks = blocks(&cookbook);
     let commands: usize = blocks.iter().map(|block| block.matches("kvmscope report").count()).sum();
-    assert!(commands >= 6, "the README shows {commands} commands that run");
+    assert!(commands >= 6, "the cookbook shows {commands} commands that run");
     // A reader who tries a command again stands in the same folder.
     for block in blocks.iter().chain(&blocks) {
         let script = format!("set -e\n{block}");
