@@ -4,4 +4,5 @@ mod api;
 mod floor;
 mod layers;
 mod patience;
+mod schemas;
 mod workspace;

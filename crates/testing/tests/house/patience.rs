@@ -17,7 +17,7 @@ const BROWSER: [&str; 2] = ["waitForTimeout", "setTimeout("];
 const COUNTS_TIMERS: &str = "settled.mjs";
 
 /// All files below a directory whose names end so.
-fn files(directory: &Path, end: &str, found: &mut Vec<PathBuf>) {
+pub(super) fn files(directory: &Path, end: &str, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
@@ -29,7 +29,7 @@ fn files(directory: &Path, end: &str, found: &mut Vec<PathBuf>) {
 }
 
 /// Tests of a source: the whole file below `tests`, else what comes behind `#[cfg(test)]`, with the number of lines before it.
-fn tests_in<'a>(path: &Path, text: &'a str) -> (usize, &'a str) {
+pub(super) fn tests_in<'a>(path: &Path, text: &'a str) -> (usize, &'a str) {
     let is_test = |part: &std::ffi::OsStr| part == "tests" || part == "tests.rs";
     if path.iter().any(is_test) || path.starts_with("testing") {
         return (0, text);

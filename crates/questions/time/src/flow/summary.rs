@@ -21,6 +21,9 @@ const FEWEST_FOR_P99: u64 = 100;
 /// A chain or two without accesses may be of a reason for which L1 makes none.
 const FEWEST_FOR_SHADOWING: u64 = 10;
 
+/// The rule about waiting for a CPU.
+const PREEMPTED: &str = "FLW-PREEMPT";
+
 /// What makes a chain say nothing of the cost of one exit.
 const DISTURBED: &str = "it halted or another guest ran meanwhile";
 
@@ -41,10 +44,9 @@ pub(super) fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String>
         .map(|finding| format!("{}.", finding.title))
         .collect();
     // What is worst on the page is what it begins with.
-    let waited = findings.iter().position(|finding| finding.rule == "FLW-PREEMPT");
-    let waited = waited.map(|place| (place == 0, format!("{}.", findings[place].title)));
-    let (leading, waited): (Vec<_>, Vec<_>) = waited.into_iter().partition(|(is_worst, _)| *is_worst);
-    sentences.extend(leading.into_iter().map(|(_, sentence)| sentence));
+    let leads = findings.first().is_some_and(|finding| finding.rule == PREEMPTED);
+    let waited = findings.iter().find(|finding| finding.rule == PREEMPTED).map(|finding| format!("{}.", finding.title));
+    sentences.extend(waited.clone().filter(|_| leads));
     if measure.vcpus.iter().all(|vcpu| vcpu.is_translated()) {
         sentences.push(
             "The VMM translates the guest's code (TCG): there are no exits, and time of the guest is also the VMM's for it."
@@ -67,7 +69,7 @@ pub(super) fn of(measure: &Measures<'_>, findings: &[Finding]) -> Option<String>
         sentences.push(plain_sentence(measure));
     }
     sentences.extend(worst_vm_sentence(measure));
-    sentences.extend(waited.into_iter().map(|(_, sentence)| sentence));
+    sentences.extend(waited.filter(|_| !leads));
     sentences.extend(interrupts_sentence(measure));
     sentences.extend(aligned);
     let text = sentences.join(" ");
