@@ -4,7 +4,7 @@ use super::{
     FEWEST_EXITS, Sample, by_share, exits_give_back, exits_ns, gives_back, hit, reasons, reasons_with, seen, state,
     switched_on, worst_vm,
 };
-use base::number::{counted, many, percent, thousands};
+use base::number::{counted, duration, many, percent, thousands};
 use base::shell::quoted;
 use base::{About, Cost, CostKind, Evidence, Setting};
 use facts::ledger::levels;
@@ -169,13 +169,21 @@ pub(crate) fn userspace(measure: &Measures<'_>) -> Vec<Hit> {
         };
         fix.push(format!("virsh edit {vm}   # {element}; then stop and start the guest"));
     }
-    let title = format!(
-        "{} of {} and {} of the vCPU time go to the VMM",
-        percent(share),
-        measure.all_exits(),
-        percent(time_share)
-    );
     let of_all = user_ns as f64 / measure.wall_ns.max(1) as f64;
+    let mut of = "the vCPU time".to_owned();
+    if wall_ns < measure.wall_ns {
+        of = format!("the guests' life ({})", duration(wall_ns as f64));
+        let elsewhere = sum(&|vcpu| vcpu.sums.ns(State::Userspace)) - user_ns;
+        let what = format!(
+            "that is {} of all vCPU time ({}); {} more were the VMM's before a guest ran or after it ended",
+            percent(of_all),
+            duration(measure.wall_ns as f64),
+            percent(elsewhere as f64 / measure.wall_ns as f64)
+        );
+        evidence.push(seen(measure, what, "flow.vcpus").about([state(measure, State::Userspace)]));
+    }
+    let title =
+        format!("{} of {} and {} of {of} go to the VMM", percent(share), measure.all_exits(), percent(time_share));
     let cost = Cost::of(CostKind::Measured, of_all, "share of vCPU time");
     let (_, worst) = worst_vm(measure, |vcpu| vcpu.sums.guests_ns(State::Userspace));
     let without_boot = if time_share > 0.0 { worst * others_share / time_share } else { worst };

@@ -126,8 +126,8 @@ fn hit(measure: &Measures<'_>, cause: &Cause, waiters: &[Waiter<'_>]) -> Hit {
     };
     let severity = waiters.iter().map(Waiter::severity).max().unwrap_or(Severity::Info);
     let mut hit = Hit::new(subject(measure, cause, waiters), severity, title);
-    // As what it gives back: of all the time, as other findings on the page have it.
-    let of_all = sum(&|waiter| waiter.waited_ns) as f64 / sum(&|waiter| waiter.vcpu.sums.wall_ns()).max(1) as f64;
+    // As what it gives back: of the time of all vCPUs, as other findings on the page have it.
+    let of_all = sum(&|waiter| waiter.waited_ns) as f64 / measure.wall_ns.max(1) as f64;
     (hit.evidence, hit.cost) = (evidence, Cost::of(CostKind::Measured, of_all, "share of vCPU time"));
     let waits = |vcpu: &Vcpu| waiters.iter().find(|waiter| waiter.vcpu.tid == vcpu.tid);
     hit.gives_back = gives_back(measure, levels::name(measure.part.level, State::Preempted), |vcpu| {
@@ -184,11 +184,15 @@ fn whom(measure: &Measures<'_>, cause: &Cause, waiters: &[Waiter<'_>]) -> String
 fn alone(measure: &Measures<'_>, waiter: &Waiter<'_>) -> Vec<Evidence> {
     let waits = many(waiter.waits, "wait");
     let (time, share) = (duration(waiter.waited_ns as f64), percent(waiter.share()));
-    let mut waited = format!("runnable for {time}, {share} of {}, in {waits}", waiter.vcpu.sums.lived());
-    if measure.wall_ns > waiter.vcpu.sums.guests_wall_ns() {
-        // What it costs is of all that was recorded.
-        let (of_all, all) = (waiter.waited_ns as f64 / measure.wall_ns as f64, duration(measure.wall_ns as f64));
-        waited += &format!("; that is {} of all vCPU time ({all})", percent(of_all));
+    let mut waited = format!("runnable for {time}, {share} of {}", waiter.vcpu.sums.lived());
+    // Waits, and who ran in them, are counted over all of the recording.
+    let mut over = "";
+    if waiter.vcpu.sums.outside_ns() == 0 {
+        waited += &format!(", in {waits}");
+    } else {
+        let (of_all, all) = (waiter.waited_ns as f64 / measure.wall_ns.max(1) as f64, duration(measure.wall_ns as f64));
+        waited += &format!("; that is {} of all vCPU time ({all}), with {waits}", percent(of_all));
+        over = " in all";
     }
     let mut evidence = vec![waiter.seen(measure, waited, "flow.vcpus")];
     for (tid, sums) in waiter.by.iter().take(3) {
@@ -196,10 +200,13 @@ fn alone(measure: &Measures<'_>, waiter: &Waiter<'_>) -> Vec<Evidence> {
         let text = match tid {
             // It had come before the vCPU began to wait, or after somebody else.
             Some(tid) if sums.count == 0 => {
-                format!("{} (tid {tid}) ran {ran} while the vCPU waited, {longest} at most", measure.task_name(*tid))
+                format!(
+                    "{over}{} (tid {tid}) ran {ran} while the vCPU waited, {longest} at most",
+                    measure.task_name(*tid)
+                )
             }
             Some(tid) => format!(
-                "{} (tid {tid}) began {}, ran {ran}, longest {longest}",
+                "{} (tid {tid}) began {}, ran {ran}{over}, longest {longest}",
                 measure.task_name(*tid),
                 many(sums.count, "wait")
             ),
@@ -222,7 +229,7 @@ fn by(tid: Option<i32>, evidence: Evidence) -> Evidence {
 fn together(measure: &Measures<'_>, waiters: &[Waiter<'_>]) -> Vec<Evidence> {
     let line = |waiter: &Waiter<'_>| {
         let (most, sums) = waiter.most();
-        let part = percent(sums.total_ns as f64 / waiter.waited_ns.max(1) as f64);
+        let part = percent(sums.total_ns as f64 / waiter.vcpu.sums.ns(State::Preempted).max(1) as f64);
         let who = most.map_or_else(
             || "tasks that the trace does not show".to_owned(),
             |tid| format!("{} (tid {tid})", measure.task_name(tid)),
