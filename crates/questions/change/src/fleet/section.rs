@@ -118,11 +118,13 @@ fn summary(
         let (rule, severity, of_all) = (first.rule, first.severity.name(), many(hosts.len() as u64, "host"));
         let cost = first.cost.map(|(value, unit, _)| format!(", and costs one of them {}", amount(value, unit)));
         let on = first.hosts.len();
-        said.push(format!("{rule} ({severity}) is worst: it is on {on} of {of_all}{}.", cost.unwrap_or_default()));
+        let cost = cost.unwrap_or_default();
+        said.push(format!("{rule} ({severity}) is worst: it is on {on} of {of_all}{cost}."));
+        said.extend(first.example.map(|one| format!("On {}: {}.", one.of.host, one.title)));
     }
     said.push(outstanding(hosts.len(), alone, outliers));
     if !outliers.is_empty() {
-        // Who stands out is news; what all have is what they have.
+        // Who stands out is news; what many have comes after.
         said.rotate_right(1);
     }
     for one in kernels.iter().filter(|one| one.costs_more) {
