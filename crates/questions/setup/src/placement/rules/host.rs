@@ -1,7 +1,7 @@
 //! Settings of the host, by tuned's profiles for KVM hosts, and rules that contradict each other on it.
 
 use super::Rule;
-use crate::placement::checks::{conflicts, frequency, kernel_work, knobs, strain, swap, withheld};
+use crate::placement::checks::{conflicts, frequency, full_node, holders, kernel_work, knobs, strain, swap, withheld};
 use base::Needs;
 use base::rule::limit;
 
@@ -14,9 +14,11 @@ pub(super) const RULES: &[Rule] = &[
         limits: &[
             limit("in or out", swap::SWAPPING, "bytes a second"),
             limit("available, beside what is out, from which the host is not short", swap::LEFT, "ratio"),
+            limit("of all memory, that a process of no VM has", holders::MUCH, "share"),
         ],
         why: "A guest that touches a page which is out stands still until it is read back, and inside it nothing shows that. Either the \
-            host has less memory than its guests touch, or something withholds it: a group's limit, huge pages that nobody uses. Caveat: \
+            host has less memory than its guests touch, or somebody else has it, or something withholds it: a group's limit, a node that VMs are \
+            bound to, huge pages that nobody uses. Caveat: \
             vmstat's first line is an average since boot.",
         source: "vmstat(8), si and so; the threshold is our own",
         ..Rule::checked_by(swap::swap)
@@ -31,8 +33,8 @@ pub(super) const RULES: &[Rule] = &[
             limit("tasks for each CPU", strain::QUEUED, "tasks"),
             limit("a group reaches its limit of memory", withheld::REACHED, "times a second"),
             limit("huge pages free, of what is available", withheld::UNUSED, "ratio"),
-            limit("free of a node that is full", withheld::FULL, "share"),
-            limit("free of a node that has room", withheld::ROOMY, "share"),
+            limit("free of a node that is full", full_node::FULL, "share"),
+            limit("free of a node that has room", full_node::ROOMY, "share"),
         ],
         why: "The kernel counts the time in which some tasks could not go on for want of this resource, and its run queue tasks that \
             want a CPU; a vCPU's thread is a task like others. Caveat: whose they are only each group's files say (cpu.pressure, memory.pressure).",
@@ -100,7 +102,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-KTHREAD",
         per: "kind of thread",
-        looks_at: "Threads of the kernel that run for much of a CPU: ksmd, khugepaged, kswapd, kcompactd, ksoftirqd.",
+        looks_at: "Threads of the kernel that run for much of a CPU: ksmd, khugepaged, kswapd, kcompactd, ksoftirqd, those that inject idle time.",
         limits: &[limit("ran", kernel_work::KERNEL_BUSY, "share of a CPU")],
         why: "It takes this time from whoever else may run there. Caveat: what it does may be worth it; measure with it and \
             without it.",
