@@ -188,6 +188,37 @@ fn injected_idle_time_is_its_cooling_devices() {
 }
 
 #[test]
+fn pins_are_kept_by_the_list_of_them_as_their_manager_takes_it() {
+    let mut incus = used();
+    incus.domains[0].vcpu_pins.clear();
+    incus.domains[0].emulator_pins.clear();
+    waits(&mut incus);
+    second(&mut incus, "db", vec![thread(Role::Vcpu(0), 21, "0", 0.5, 0.45)]);
+    for domain in &mut incus.domains {
+        domain.read_config = Some(format!("/run/incus/{}/qemu.conf", domain.name));
+    }
+    refill(&mut incus);
+    let told = found("PLC-STACKED", incus).expect("PLC-STACKED").fix;
+    let kept = |line: &String| line.contains("incus stop ") && line.contains(" limits.cpu=") && !line.contains("LIST");
+    assert!(told.iter().any(kept), "{told:?}");
+    let isolated = |cpus: Option<&str>| {
+        let mut machine = used();
+        machine.domains[0] = Domain { name: "web".into(), vcpus: Some(2), ..Domain::default() };
+        machine.topology.isolated = cpus.map(set);
+        for thread in &mut machine.threads {
+            (thread.affinity, thread.last_cpu) = (Some(fact(set("4-7"))), Some(fact(4)));
+            (thread.run_share, thread.wait_share) = (Some(fact(0.3)), Some(fact(0.6)));
+            thread.cgroup = Some("/qemu.slice/105.scope".into());
+        }
+        refill(&mut machine);
+        findings(machine).iter().flat_map(|finding| finding.fix.clone()).collect::<Vec<_>>()
+    };
+    let told = isolated(Some("4-7"));
+    assert!(told.iter().any(|line| line.contains("qm set 105 --hookscript")), "{told:?}");
+    assert!(told.iter().all(|line| !line.contains("qm set 105 --affinity")), "nothing moves threads there: {told:?}");
+}
+
+#[test]
 fn helpers_that_hardly_run_are_bound_to_nothing() {
     let of = |run: f64, wait: f64| {
         let mut machine = used();

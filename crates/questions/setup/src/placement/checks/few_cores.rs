@@ -5,7 +5,7 @@ use crate::placement::culprits::cpus_named;
 use crate::placement::model::{Demand, Model};
 use crate::placement::solver::Kind;
 use base::number::{counted, many};
-use base::{Cost, CostKind, CpuSet, Evidence, Severity};
+use base::{Cost, CostKind, CpuSet, Evidence, Needs, Severity};
 use facts::rule::Hit;
 use facts::shares::SMT_YIELD;
 use host::machine::{Domain, Thread};
@@ -60,6 +60,7 @@ fn crowded(model: &Model, domain: &Domain) -> Option<Hit> {
         counted(empty.len() as u64, "whole core is", "whole cores are")
     );
     let mut hit = Hit::new(&domain.name, Severity::Medium, title);
+    hit.needs = Some(Needs::Nothing);
     let place = limit.map_or(told.place.as_str(), |(_, limit)| limit.place.as_str());
     hit = hit.seen(format!("its vCPUs may run on {set}"), place).seen(
         format!(
