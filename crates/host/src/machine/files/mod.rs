@@ -39,7 +39,7 @@ const SETTINGS: &[&str] = &[
     "sys/kernel/mm/transparent_hugepage/{enabled,defrag}",
     "sys/kernel/mm/transparent_hugepage/khugepaged/{scan_sleep_millisecs,pages_to_scan}",
     "sys/module/kvm_intel/parameters/ple_gap",
-    "sys/module/kvm/parameters/kvmclock_periodic_sync",
+    "sys/module/kvm/parameters/{halt_poll_ns,kvmclock_periodic_sync}",
     "sys/block/*/queue/{rotational,read_ahead_kb}",
     "sys/class/thermal/cooling_device*/{type,cur_state}",
 ];

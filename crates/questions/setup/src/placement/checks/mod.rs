@@ -15,6 +15,7 @@ pub(crate) mod few_cores;
 pub(crate) mod frequency;
 pub(crate) mod full_node;
 pub(crate) mod guest;
+pub(crate) mod halt_polling;
 pub(crate) mod holders;
 pub(crate) mod hybrid;
 pub(crate) mod isolated;

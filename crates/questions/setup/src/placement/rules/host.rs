@@ -1,7 +1,9 @@
 //! Settings of the host, by tuned's profiles for KVM hosts, and rules that contradict each other on it.
 
 use super::Rule;
-use crate::placement::checks::{conflicts, frequency, full_node, holders, kernel_work, knobs, strain, swap, withheld};
+use crate::placement::checks::{
+    conflicts, frequency, full_node, halt_polling, holders, kernel_work, knobs, strain, swap, withheld,
+};
 use base::Needs;
 use base::rule::limit;
 
@@ -108,6 +110,20 @@ pub(super) const RULES: &[Rule] = &[
             without it.",
         source: "Documentation/admin-guide/mm/ksm.rst, transhuge.rst and kernel/softirq.c, Linux 6.12; the threshold is our own",
         ..Rule::checked_by(kernel_work::kernel_threads)
+    },
+    Rule {
+        id: "PLC-HALTPOLL",
+        per: "host",
+        looks_at: "What KVM polled between two samples for vCPUs that halted (debugfs), and its limit halt_poll_ns.",
+        limits: &[
+            limit("polled, of all CPUs", halt_polling::POLLED, "share"),
+            limit("halt_poll_ns, above", halt_polling::USUAL_NS as f64, "ns"),
+        ],
+        why: "A vCPU that halts keeps its CPU for so long in case it wakes again. Nobody waits for that, as polling ends once another thread wants the \
+            CPU; but a sibling slows down, idle guests look busy, and power is used. Caveat: with less of it a vCPU that wakes often is woken later; \
+            Linux 5.10 to 6.0 take the limit over when a VM is made.",
+        source: "Documentation/virt/kvm/halt-polling.rst, Linux 6.12; the threshold is our own",
+        ..Rule::checked_by(halt_polling::polling)
     },
     Rule {
         id: "PLC-SOFTIRQ",
