@@ -11,7 +11,7 @@
 //! `Stat` and `Times` and divides with `Shares`, so that one sample has one answer.
 //!
 //! Threads are told apart by id and start time: one whose id was used again is another thread, and is counted as such.
-//! Sources: Documentation/scheduler/sched-stats.rst; proc_pid_stat(5), fields 22, 39 and 41. A kernel without SCHED_INFO
+//! Sources: Documentation/scheduler/sched-stats.rst; proc_pid_stat(5), fields 9, 22, 39 and 41. A kernel without SCHED_INFO
 //! writes zeros, which is no measurement: `known` says whether any thread had time.
 
 use base::CpuSet;
@@ -38,7 +38,12 @@ pub(crate) struct Stat {
     pub nice: Option<i32>,
     /// Its scheduling policy by number (`sched.h`); kernels before 2.5.19 have none.
     pub policy: Option<u32>,
+    /// Whether the kernel refuses another CPU mask for it.
+    pub is_fixed: bool,
 }
+
+/// `PF_NO_SETAFFINITY` of a thread's flags (include/linux/sched.h, Linux 6.12).
+const NO_SETAFFINITY: u64 = 0x0400_0000;
 
 impl Stat {
     /// Fields are counted behind the last bracket: the name may hold blanks and brackets. What follows it is field 3.
@@ -50,6 +55,7 @@ impl Stat {
             last_cpu: u32::try_from(field(39)?).ok()?,
             nice: fields.get(19 - 3).and_then(|nice| nice.parse().ok()),
             policy: field(41).and_then(|policy| u32::try_from(policy).ok()),
+            is_fixed: field(9).is_some_and(|flags| flags & NO_SETAFFINITY != 0),
         })
     }
 }

@@ -11,6 +11,7 @@ mod host_settings;
 mod left_out;
 mod limits;
 mod one_plan;
+mod own_cpus;
 mod owners;
 mod programs;
 mod quiet;
@@ -18,6 +19,7 @@ mod rivals;
 mod steering;
 mod strain;
 mod typed;
+mod where_memory_lies;
 mod whole_host;
 
 use host::machine::{CpuUse, Domain, Irq, Nic, NicKind, Role, Steering, domains_of};

@@ -52,9 +52,16 @@ pub(crate) fn domain_of(command: &str, name: &str, place: &str) -> Domain {
                 domain.huge_pages |= of("mem-path").is_some_and(|path| path.contains("hugepages"));
                 let nodes = of("host-nodes").and_then(CpuSet::parse).filter(|nodes| !nodes.is_empty());
                 let policy = of("policy").unwrap_or("default").to_owned();
-                domain.memory_nodes = nodes.map(|nodes| (nodes, policy)).or_else(|| domain.memory_nodes.take());
+                // Each cell of a guest has a backend of its own.
+                let others = domain.memory_nodes.take();
+                domain.memory_nodes = match (nodes, others) {
+                    (Some(nodes), Some((others, _))) => Some((nodes.or(&others), policy)),
+                    (nodes, others) => nodes.map(|nodes| (nodes, policy)).or(others),
+                };
             }
-            "netdev" => domain.interfaces.extend(interface(keys, kind, &drives.devices, place)),
+            "numa" if kind == "node" => cell(&mut domain, keys, &options, place),
+            "nic" if kind != "none" => domain.interfaces.push(interface(keys, kind, &[], place)),
+            "netdev" => domain.interfaces.push(interface(keys, kind, &drives.devices, place)),
             "drive" if of("if") != Some("none") || of("file").is_some() => {
                 domain.disks.extend(disk(keys, place).map(|disk| drives.seen_by_guest(disk, of("id"))));
             }
@@ -123,6 +130,21 @@ fn cpu_mode(model: &str, keys: &Keys) -> Option<&'static str> {
 /// A CPU model of which a command line does not tell whether it was asked for by its name.
 pub const NAMED_OR_HOST_MODEL: &str = "a named model, or host-model";
 
+/// A node that the guest is shown, with the host's nodes of its memory: those of the backend that it names.
+fn cell(domain: &mut Domain, keys: &Keys, options: &[(&str, Keys)], place: &str) {
+    let number = keys.get("nodeid").and_then(|number| number.parse().ok()).unwrap_or(domain.guest_nodes);
+    domain.guest_nodes = domain.guest_nodes.saturating_add(1);
+    let memory = keys.get("memdev");
+    let is_its = |(option, of): &&(&str, Keys)| *option == "object" && memory.is_some() && of.get("id") == memory;
+    let backend = options.iter().find(is_its).map(|(_, keys)| keys);
+    let is_bound = |keys: &&Keys| keys.get("policy").is_some_and(|policy| policy == "bind");
+    let nodes = backend.filter(is_bound).and_then(|keys| CpuSet::parse(keys.get("host-nodes")?));
+    let known = domain.cells.entry(number).or_default();
+    known.vcpus = keys.get("cpus").and_then(|cpus| CpuSet::parse(cpus)).unwrap_or_default();
+    known.memory_bytes = backend.and_then(|keys| bytes(keys.get("size")?, 1));
+    known.nodes = nodes.filter(|nodes| !nodes.is_empty()).map(|nodes| Fact::new(nodes, place));
+}
+
 fn translated(domain: &mut Domain, option: &str, place: &str) {
     domain.translated = Some(Fact::new(option.to_owned(), place));
 }
@@ -153,17 +175,18 @@ fn bytes(text: &str, plain: u64) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// A back end with the card that the guest sees of it.
-fn interface(keys: &Keys, kind: &str, devices: &[&Keys], place: &str) -> Option<Interface> {
-    let id = keys.get("id")?;
-    let device = devices.iter().find(|device| device.get("netdev") == Some(id));
-    let model = device.and_then(|device| device.get("type").or(device.get("driver"))).map(String::as_str);
+/// A back end with the card that the guest sees of it, which `-nic` names beside it.
+fn interface(keys: &Keys, kind: &str, devices: &[&Keys], place: &str) -> Interface {
+    let id = keys.get("id");
+    let device = devices.iter().find(|device| id.is_some() && device.get("netdev") == id);
+    let model = device.and_then(|device| device.get("type").or(device.get("driver"))).or(keys.get("model"));
+    let model = model.map(String::as_str);
     let model = model.map(|model| if model.starts_with("virtio-net") { "virtio" } else { model }.to_owned());
     let fds = |key: &str| keys.get(key).map(|fds| fds.split(':').count() as u32);
     let vhost = keys.get("vhost").is_some_and(|on| on == "on") || keys.contains_key("vhostfds");
-    Some(Interface {
+    Interface {
         place: place.to_owned(),
-        name: id.clone(),
+        name: id.or(keys.get("ifname")).map_or(kind, String::as_str).to_owned(),
         kind: match kind {
             "vhost-user" => "vhostuser",
             "bridge" => "bridge",
@@ -178,7 +201,7 @@ fn interface(keys: &Keys, kind: &str, devices: &[&Keys], place: &str) -> Option<
         driver: matches!(kind, "tap" | "bridge" | "user" | "socket" | "stream" | "dgram" | "l2tpv3" | "passt")
             .then(|| if vhost { "vhost" } else { "qemu" }.to_owned()),
         queues: keys.get("queues").and_then(|count| count.parse().ok()).or(fds("vhostfds")).or(fds("fds")),
-    })
+    }
 }
 
 /// The devices that a guest sees of block devices, the nodes they are made of, and the iothreads.
@@ -374,6 +397,21 @@ mod tests {
             of("-blockdev\0{\"node-name\":\"a\",\"file\":\"a\"}\0-device\0scsi-hd,drive=a\0").len() == 1,
             "a node below itself"
         );
+    }
+
+    #[test]
+    fn a_card_in_one_option_and_cells_with_their_memory_are_read() {
+        let command = "qemu\0-nic\0tap,model=e1000,ifname=tap0,script=no\0-nic\0none\0\
+            -object\0memory-backend-ram,id=m0,size=4G,host-nodes=1,policy=bind\0-numa\0node,nodeid=0,cpus=0-1,memdev=m0\0\
+            -object\0memory-backend-ram,id=m1,size=4G,host-nodes=0\0-numa\0node,nodeid=1,cpus=2-3,memdev=m1\0";
+        let domain = domain_of(command, "x", "p");
+        let [card] = &domain.interfaces[..] else { panic!("{:?}", domain.interfaces) };
+        assert_eq!((card.name.as_str(), card.model.as_deref(), card.workers()), ("tap0", Some("e1000"), Some(0)));
+        let [first, second] = [&domain.cells[&0], &domain.cells[&1]];
+        assert_eq!((domain.guest_nodes, first.vcpus.to_string().as_str()), (2, "0-1"));
+        assert_eq!((first.memory_bytes, first.nodes.as_ref().unwrap().value.to_string()), (Some(4 << 30), "1".into()));
+        assert!(second.nodes.is_none(), "without a policy nothing is bound");
+        assert_eq!(domain.memory_nodes.unwrap().0.to_string(), "0-1");
     }
 
     #[test]

@@ -77,6 +77,8 @@ pub struct Domain {
     pub topology: Option<Fact<GuestTopology>>,
     /// NUMA nodes that the guest is shown; 0: it is shown none.
     pub guest_nodes: u32,
+    /// What each of them has, by number, as far as that is told.
+    pub cells: BTreeMap<u32, GuestCell>,
     pub interfaces: Vec<Interface>,
     pub disks: Vec<Disk>,
     /// Devices that a server has no use for, and where each stands.
@@ -105,6 +107,15 @@ pub struct GuestTopology {
     pub dies: u32,
     pub cores: u32,
     pub threads: u32,
+}
+
+/// A NUMA node that a guest is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GuestCell {
+    pub vcpus: CpuSet,
+    pub memory_bytes: Option<u64>,
+    /// The host's nodes that its memory is bound to.
+    pub nodes: Option<Fact<CpuSet>>,
 }
 
 /// A network device of a domain.
@@ -210,6 +221,9 @@ impl Domain {
         self.cpu_mode = self.cpu_mode.take().or(started.cpu_mode);
         self.translated = self.translated.take().or(started.translated);
         self.read_config = self.read_config.take().or(started.read_config);
+        if self.whole.is_none() && self.cells.is_empty() {
+            (self.cells, self.guest_nodes) = (started.cells, self.guest_nodes.max(started.guest_nodes));
+        }
         if self.interfaces.is_empty() {
             self.interfaces = started.interfaces;
         }
@@ -263,6 +277,12 @@ impl Domain {
         replace(&mut self.read_config, told.read_config);
         replace(&mut self.windows, told.windows);
         self.guest_nodes = self.guest_nodes.max(told.guest_nodes);
+        for (number, cell) in told.cells {
+            let known = self.cells.entry(number).or_default();
+            known.vcpus = known.vcpus.or(&cell.vcpus);
+            replace(&mut known.memory_bytes, cell.memory_bytes);
+            replace(&mut known.nodes, cell.nodes);
+        }
         self.interfaces.extend(told.interfaces);
         self.disks.extend(told.disks);
         self.unused.extend(told.unused);

@@ -133,6 +133,14 @@ fn take(domain: &mut Domain, node: Node<'_, '_>, at: &dyn Fn(Node<'_, '_>) -> St
                 let nodes = CpuSet::parse(memory.attribute("nodeset")?)?;
                 Some((nodes, memory.attribute("mode").unwrap_or("strict").to_owned()))
             });
+            for bound in node.children().filter(|child| child.has_tag_name("memnode")) {
+                // `preferred` is no binding: such a cell may have memory of other nodes as well.
+                let is_bound = bound.attribute("mode").is_none_or(|mode| matches!(mode, "strict" | "restrictive"));
+                let nodes = bound.attribute("nodeset").and_then(CpuSet::parse).filter(|_| is_bound);
+                if let (Some(cell), Some(nodes)) = (number(bound, "cellid"), nodes) {
+                    domain.cells.entry(cell).or_default().nodes = Some(Fact::new(nodes, at(bound)));
+                }
+            }
         }
         "cpu" => {
             domain.cpu_mode = attribute(node, "mode").map(|mode| Fact::new(mode, at(node)));
@@ -144,6 +152,13 @@ fn take(domain: &mut Domain, node: Node<'_, '_>, at: &dyn Fn(Node<'_, '_>) -> St
             domain.shared_memory |= node.descendants().any(|cell| cell.attribute("memAccess") == Some("shared"));
             let cells = |numa: Node<'_, '_>| numa.children().filter(|child| child.has_tag_name("cell")).count() as u32;
             domain.guest_nodes = child(node, "numa").map_or(0, cells);
+            let told = child(node, "numa").into_iter().flat_map(|numa| numa.children());
+            // libvirt numbers those without a number in their order.
+            for (cell, position) in told.filter(|child| child.has_tag_name("cell")).zip(0..) {
+                let known = domain.cells.entry(number(cell, "id").unwrap_or(position)).or_default();
+                known.vcpus = cell.attribute("cpus").and_then(CpuSet::parse).unwrap_or_default();
+                known.memory_bytes = cell.attribute("memory").and_then(|told| amount(cell, told));
+            }
             domain.topology = child(node, "topology").map(|node| {
                 let count = |name| number(node, name).unwrap_or(1);
                 let (sockets, dies) = (count("sockets"), count("dies"));
@@ -227,9 +242,14 @@ fn unused(node: Node<'_, '_>) -> Option<String> {
     }
 }
 
-/// Bytes of `<memory unit='KiB'>`; libvirt's own unit is KiB.
+/// Bytes of `<memory unit='KiB'>`.
 fn memory(node: Node<'_, '_>) -> Option<u64> {
-    let amount: u64 = node.text()?.trim().parse().ok()?;
+    amount(node, node.text()?)
+}
+
+/// A number of bytes in the unit of its element; libvirt's own unit is KiB.
+fn amount(node: Node<'_, '_>, told: &str) -> Option<u64> {
+    let amount: u64 = told.trim().parse().ok()?;
     let unit: u64 = match node.attribute("unit").unwrap_or("KiB") {
         "b" | "bytes" => 1,
         "KB" => 1_000,

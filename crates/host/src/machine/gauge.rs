@@ -33,6 +33,8 @@ pub enum GaugeKind {
     MajorFaults,
     /// Allocations that moved pages together before they went on.
     CompactionStalls,
+    /// CPU time for which KVM polled on behalf of halted vCPUs.
+    HaltPolling,
     TasksBlocked,
     /// Tasks that run or want to.
     RunQueue,
@@ -73,6 +75,7 @@ impl GaugeKind {
             GaugeKind::SwappedOut => ("swapped out", "B/s"),
             GaugeKind::MajorFaults => ("page faults that waited for a disk", "1/s"),
             GaugeKind::CompactionStalls => ("allocations that waited for compaction", "1/s"),
+            GaugeKind::HaltPolling => ("polling for halted vCPUs", "CPUs"),
             GaugeKind::TasksBlocked => ("tasks blocked", "tasks"),
             GaugeKind::RunQueue => ("tasks that run or want to", "tasks"),
             GaugeKind::PressureSome => ("some tasks waited", "share"),

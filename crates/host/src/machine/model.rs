@@ -55,6 +55,10 @@ pub struct Machine {
     pub vm_memory: BTreeMap<String, Fact<BTreeMap<u32, u64>>>,
     /// Bytes of it on pages of 4 KiB, those of transparent huge pages among them.
     pub vm_small_pages: BTreeMap<String, Fact<u64>>,
+    /// The nodes to which most of its memory is bound, where its mappings tell a policy.
+    pub vm_bound: BTreeMap<String, Fact<CpuSet>>,
+    /// Processes of no VM that have most memory, the largest first, where the host swaps.
+    pub holders: Vec<Holder>,
     /// The same of processes of which nobody told whose they are.
     pub process_memory: Vec<ProcessMemory>,
     /// Nodes of devices on the PCI bus that a VM or a switch has, by their places there.
@@ -159,6 +163,8 @@ pub struct Thread {
     pub policy: Option<u32>,
     /// Its nice value, from -20, which counts most, to 19.
     pub nice: Option<i32>,
+    /// True if the kernel refuses another CPU mask for it, as for threads that it has for each CPU.
+    pub is_fixed: bool,
     /// The cgroup that its CPU set comes from.
     pub cgroup: Option<String>,
     /// The cgroup that its CPU time comes from: another one only in version 1.
@@ -184,6 +190,7 @@ impl Thread {
             pushed_off_per_s: None,
             policy: None,
             nice: None,
+            is_fixed: false,
             cgroup: None,
             time_group: None,
             memory_nodes: None,
@@ -202,6 +209,17 @@ impl Thread {
         let (run, wait) = (self.run_share.as_ref()?.value, self.wait_share.as_ref()?.value);
         (run + wait > 0.0).then(|| wait / (run + wait))
     }
+}
+
+/// A process of no VM with much memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    pub pid: i32,
+    pub name: String,
+    /// What of its memory is in RAM, in bytes.
+    pub resident: Fact<u64>,
+    /// The cgroup that its memory counts in.
+    pub group: Option<String>,
 }
 
 /// Memory of a process by node.

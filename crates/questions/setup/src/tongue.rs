@@ -154,10 +154,16 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
     let keeps = |(name, speaker): &(String, Speaker<'_>)| match &speaker.manager {
         Manager::Proxmox(id) => {
             let id = if *id == 0 { "VMID".to_owned() } else { id.to_string() };
-            Some(format!(
-                "# until the VM stops; qm set {id} --affinity LIST keeps a set for all its threads from its next start, a hookscript with taskset one \
-                 for each"
-            ))
+            Some(match kept_set(machine, speaker.domain, &finding.fix) {
+                Some(set) => format!(
+                    "# until the VM stops; qm set {id} --affinity {set} keeps this set for all its threads from its next start, a hookscript with \
+                     taskset one for each"
+                ),
+                None => format!(
+                    "# until the VM stops; --affinity has one set for all its threads and pins none alone: to keep it, qm set {id} --hookscript \
+                     local:snippets/FILE, which has these lines at post-start with the new thread ids"
+                ),
+            })
         }
         Manager::KubeVirt { .. } => {
             let pins = pins_of(machine, speaker.domain)?;
@@ -167,6 +173,10 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
             let flavor = flavor.as_deref().map_or("FLAVOR".into(), quoted);
             // What nova pinned is dedicated already: then its emulator threads are what has no CPUs of its own.
             let mut pins = speaker.domain.vcpu_pins.values();
+            // Where the finding types nova's own set, that keeps it.
+            if finding.fix.iter().any(|line| line.contains("cpu_shared_set")) {
+                return None;
+            }
             let is_dedicated = pins.len() > 0 && pins.all(|pin| pin.value.len() == 1);
             let moves_vcpus = finding.fix.iter().any(|line| line.contains(&format!("vcpupin {name} ")));
             if is_dedicated && moves_vcpus {
@@ -178,12 +188,15 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
                  flavor set {flavor} --property {property}, of a flavor of its own, then openstack server resize"
             ))
         }
-        Manager::Incus { program } => {
-            // Refused while it runs and pins (internal/server/instance/drivers/driver_qemu.go, Incus 6).
-            Some(format!(
-                "# until the VM stops; to keep it, once it is stopped: {program} config set {name} limits.cpu=LIST"
-            ))
-        }
+        // Refused while it runs and pins; a list gives each vCPU one CPU (internal/server/instance/drivers/driver_qemu.go, Incus 6).
+        Manager::Incus { program } => Some(match kept_pins(machine, speaker.domain, &finding.fix) {
+            Some(cpus) => format!(
+                "# until the VM stops; to keep it: {program} stop {name}; {program} config set {name} limits.cpu={cpus}; {program} start {name}"
+            ),
+            None => {
+                format!("# until the VM stops: limits.cpu of {program} pins vCPUs alone, one to each CPU of its list")
+            }
+        }),
         Manager::Libvirt | Manager::Qemu => None,
     };
     let kept: Vec<String> = domains.iter().filter(is_bound).filter_map(keeps).collect();
@@ -210,6 +223,40 @@ pub(crate) fn translated(machine: &Machine, finding: &mut Finding) {
                 .to_owned(),
         );
     }
+}
+
+/// Where these lines send each vCPU of a VM; where they send none of them, where it is.
+fn vcpus_after(machine: &Machine, domain: &Domain, lines: &[String]) -> Option<Vec<CpuSet>> {
+    let typed = |tid: i32| {
+        let mut own = lines.iter().filter_map(|line| {
+            let mut words = line.split("   #").next()?.strip_prefix("taskset -cp ")?.split_whitespace();
+            let set = CpuSet::parse(words.next()?)?;
+            (words.next()?.parse() == Ok(tid)).then_some(set)
+        });
+        own.next()
+    };
+    let vcpus = machine.threads_of(&domain.name).filter(|thread| matches!(thread.role, Role::Vcpu(_)));
+    let after: Option<Vec<(bool, CpuSet)>> = vcpus
+        .map(|thread| {
+            let moved = thread.tid.and_then(typed);
+            Some((moved.is_some(), moved.or_else(|| Some(thread.affinity.as_ref()?.value.clone()))?))
+        })
+        .collect();
+    let after = after.filter(|after| after.iter().any(|(moved, _)| *moved))?;
+    Some(after.into_iter().map(|(_, set)| set).collect())
+}
+
+/// All CPUs that the vCPUs of a VM have after these lines, where the scheduler moves threads between them: between isolated ones it does not.
+fn kept_set(machine: &Machine, domain: &Domain, lines: &[String]) -> Option<CpuSet> {
+    let all = vcpus_after(machine, domain, lines)?.iter().fold(CpuSet::default(), |all, set| all.or(set));
+    machine.topology.isolated.as_ref().is_none_or(|isolated| !isolated.meets(&all)).then_some(all)
+}
+
+/// As many CPUs as a VM has vCPUs, where each has one of its own after these lines.
+fn kept_pins(machine: &Machine, domain: &Domain, lines: &[String]) -> Option<CpuSet> {
+    let after = vcpus_after(machine, domain, lines)?;
+    let all = after.iter().fold(CpuSet::default(), |all, set| all.or(set));
+    (after.iter().all(|set| set.len() == 1) && all.len() == after.len()).then_some(all)
 }
 
 /// A finding about one device of a VM whose definition Proxmox showed, in the words of that: true if it is one.

@@ -98,6 +98,23 @@ fn clocks() {
     // On bare metal such a clock is slow and no exit.
     assert!(intel().with(CLOCK, "acpi_pm\n").finding("NST-CLOCK").is_none());
     decides("NST-CLOCKGUESTS", &guest(), &guest().with(CLOCK, "tsc\n"));
+    // The same on bare metal, with the parameter that would bring it back.
+    const AVAILABLE: &str = "sys/devices/system/clocksource/clocksource0/available_clocksource";
+    let of = |line: &str, available: &str| {
+        let host = intel().with(CLOCK, "hpet\n").with(AVAILABLE, available).with("proc/cmdline", line);
+        host.finding("NST-CLOCKGUESTS").unwrap()
+    };
+    let booted = of("quiet clocksource=hpet\n", "tsc hpet acpi_pm\n");
+    assert_eq!(booted.fix[0], format!("echo tsc > /{CLOCK}"));
+    assert!(
+        booted.fix[1].starts_with("grubby --update-kernel=ALL --remove-args=\"clocksource=hpet\""),
+        "{:?}",
+        booted.fix
+    );
+    assert_eq!(booted.undo[1], "grubby --update-kernel=ALL --args=\"clocksource=hpet\"");
+    assert_eq!(of("quiet\n", "tsc hpet acpi_pm\n").fix.len(), 1);
+    let rejected = of("quiet\n", "hpet acpi_pm\n");
+    assert!(rejected.changes.is_empty() && rejected.fix[0].starts_with("dmesg | grep -iE 'tsc"), "{:?}", rejected.fix);
     let unstable = guest().replacing("cpuid.json", "0x01007efb", "0x00007efb");
     decides("NST-KVMCLOCK", &unstable, &guest());
 }

@@ -267,3 +267,23 @@ fn no_limit_is_lifted_that_leaves_others_their_time() {
     };
     assert!(asked("1") && !asked("0-1"), "the ordinary vCPU gets what the limit leaves");
 }
+
+#[test]
+fn polling_for_halted_vcpus_counts_where_somebody_raised_its_limit() {
+    let of = |cpus: f64, limit: &str| {
+        let mut machine = used();
+        let place = "sys/kernel/debug/kvm/halt_poll_success_ns".to_owned();
+        machine.gauges.push(Gauge { kind: GaugeKind::HaltPolling, subject: String::new(), value: cpus, place });
+        machine.settings.insert("sys/module/kvm/parameters/halt_poll_ns".into(), fact(limit.to_owned()));
+        found("PLC-HALTPOLL", machine)
+    };
+    let told = of(2.7, "2000000").expect("PLC-HALTPOLL");
+    assert!(
+        told.title.starts_with("KVM polls for halted vCPUs with 2.70 of 8 CPUs: halt_poll_ns is 2000000"),
+        "{}",
+        told.title
+    );
+    let echo = |ns: &str| format!("echo {ns} > /sys/module/kvm/parameters/halt_poll_ns");
+    assert_eq!((told.fix, told.undo), (vec![echo("200000")], vec![echo("2000000")]));
+    assert!(of(2.7, "200000").is_none() && of(0.5, "2000000").is_none());
+}

@@ -6,6 +6,7 @@
 use super::Samples;
 use crate::Snapshot;
 use crate::machine::{Fact, Machine};
+use base::CpuSet;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Pages that automatic NUMA balancing moved a second, between two samples (`numa_pages_migrated`).
@@ -30,11 +31,31 @@ pub(super) fn of_vms(snapshot: &Snapshot, machine: &mut Machine) {
         let Some(text) = snapshot.read(&path) else { continue };
         let small: u64 = nodes(&text, |kib| kib == SMALL_KIB).values().sum();
         machine.vm_small_pages.insert(vm.clone(), Fact::new(small, path.clone()));
+        if let Some(nodes) = bound(&text) {
+            machine.vm_bound.insert(vm.clone(), Fact::new(nodes, path.clone()));
+        }
         let nodes = nodes(&text, |_| true);
         if !nodes.is_empty() {
             machine.vm_memory.insert(vm, Fact::new(nodes, path));
         }
     }
+}
+
+/// The nodes that a policy binds most of the memory to, if it does: `bind:0`, `bind=static:0-1` (mpol_to_str, mm/mempolicy.c, Linux 6.12).
+fn bound(text: &str) -> Option<CpuSet> {
+    let all: u64 = nodes(text, |_| true).values().fold(0, |sum, bytes| sum.saturating_add(*bytes));
+    let (mut there, mut held) = (CpuSet::default(), 0_u64);
+    for line in text.lines() {
+        let policy = line.split_whitespace().nth(1).and_then(|policy| policy.strip_prefix("bind"));
+        let to = policy.and_then(|policy| CpuSet::parse(policy.split_once(':')?.1));
+        if let Some(to) = to.filter(|to| !to.is_empty()) {
+            let own: u64 = nodes(line, |_| true).values().fold(0, |sum, bytes| sum.saturating_add(*bytes));
+            held = held.saturating_add(own);
+            // What is bound and has no page yet is no memory.
+            there = if own > 0 { there.or(&to) } else { there };
+        }
+    }
+    (held > all / 2).then_some(there)
 }
 
 /// The small page of x86 and of most arm64.
@@ -68,5 +89,7 @@ mod tests {
                     7e00 default anon=5 dirty=5 N1=5 kernelpagesize_kB=4\n7d00 default file=/lib/x mapped=1 N=x\n";
         assert_eq!(nodes(text, |_| true), [(0, 4 << 20), (1, (2 << 20) + (20 << 10))].into());
         assert_eq!(nodes(text, |kib| kib == SMALL_KIB), [(1, 20 << 10)].into());
+        assert_eq!(bound(text).unwrap().to_string(), "0");
+        assert!(bound(&text.replace("bind:0", "prefer:0")).is_none());
     }
 }

@@ -8,6 +8,7 @@ mod commands;
 mod cpus;
 mod devices;
 mod gathered;
+mod holders;
 mod memory;
 mod polling;
 mod statuses;
@@ -38,8 +39,9 @@ const SETTINGS: &[&str] = &[
     "sys/kernel/mm/transparent_hugepage/{enabled,defrag}",
     "sys/kernel/mm/transparent_hugepage/khugepaged/{scan_sleep_millisecs,pages_to_scan}",
     "sys/module/kvm_intel/parameters/ple_gap",
-    "sys/module/kvm/parameters/kvmclock_periodic_sync",
+    "sys/module/kvm/parameters/{halt_poll_ns,kvmclock_periodic_sync}",
     "sys/block/*/queue/{rotational,read_ahead_kb}",
+    "sys/class/thermal/cooling_device*/{type,cur_state}",
 ];
 
 /// The same below `proc/sys`, which sosreports have as `sysctl -a` prints it.
@@ -137,6 +139,7 @@ impl Machine {
         if !machine.domains.is_empty() {
             machine.gauges.extend(strain::gauges(&samples));
             machine.gauges.extend(strain::limited(&samples, &machine));
+            holders::add(last, &mut machine);
         }
         sysctls(last, &mut machine);
         machine.unread.extend(last.unreadable().iter().map(|(path, reason)| format!("{path}: {reason}")));

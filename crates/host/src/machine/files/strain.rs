@@ -13,6 +13,7 @@ const PAGE_BYTES: f64 = 4_096.0;
 pub(super) fn gauges(samples: &Samples<'_>) -> Vec<Gauge> {
     let mut gauges = memory(samples);
     gauges.extend(paged(samples));
+    gauges.extend(polled(samples));
     for resource in ["memory", "io"] {
         gauges.extend(waited(samples, resource));
     }
@@ -37,6 +38,13 @@ fn memory(samples: &Samples<'_>) -> Vec<Gauge> {
         (GaugeKind::SwapUsed, used()),
     ];
     told.into_iter().filter_map(|(kind, value)| Some(gauge(kind, String::new(), value?, PATH))).collect()
+}
+
+/// What KVM polled for all VMs together, whether a vCPU woke meanwhile or not (Documentation/virt/kvm/halt-polling.rst, Linux 6.12).
+fn polled(samples: &Samples<'_>) -> Option<Gauge> {
+    const SUCCESS: &str = "sys/kernel/debug/kvm/halt_poll_success_ns";
+    let ns_per_s = samples.rate(SUCCESS)? + samples.rate("sys/kernel/debug/kvm/halt_poll_fail_ns")?;
+    (ns_per_s > 0.0).then(|| gauge(GaugeKind::HaltPolling, String::new(), ns_per_s / 1e9, SUCCESS))
 }
 
 /// What was paged between two samples.

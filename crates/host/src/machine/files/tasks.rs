@@ -91,6 +91,7 @@ fn thread(samples: &Samples<'_>, pid: i32, tid: i32, passing: &mut (u64, u64)) -
     let now = Stat::parse(&snapshot.read(&of("stat"))?)?;
     let mut thread = Thread::new(Role::Other, snapshot.line(&of("comm"))?);
     (thread.pid, thread.tid, thread.policy, thread.nice) = (Some(pid), Some(tid), now.policy, now.nice);
+    thread.is_fixed = now.is_fixed;
     thread.start_ticks = Some(now.start_ticks);
     thread.last_cpu = Some(Fact::new(now.last_cpu, of("stat")));
     let status = snapshot.read(&of("status")).unwrap_or_default();

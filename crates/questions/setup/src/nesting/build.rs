@@ -19,5 +19,5 @@ pub fn build(known: &Machines) -> Model {
 pub fn machine(level: Level, id: &str, snapshot: Snapshot) -> Machine {
     let facts = Virtualization::of(snapshot);
     let features = features::of(&facts);
-    Machine { level, id: id.to_owned(), facts, features, asks_for_nesting: Vec::new() }
+    Machine { level, id: id.to_owned(), facts, features, asks_for_nesting: Vec::new(), runs_guests: false }
 }

@@ -31,6 +31,8 @@ pub struct Machine {
     pub features: Vec<Row>,
     /// VMs whose definitions ask for VMX or SVM, and where each does.
     pub asks_for_nesting: Vec<(String, String)>,
+    /// Whether threads of KVM's vCPUs were seen there.
+    pub runs_guests: bool,
 }
 
 /// What one machine says of one feature.

@@ -39,7 +39,9 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     let placements = placements(case);
     for machine in &mut model.machines {
         let of_it = placements.0.iter().filter(|placed| placed.id == machine.id);
-        machine.asks_for_nesting = of_it.flat_map(|placed| asking(&placed.machine)).collect();
+        let of_it: Vec<_> = of_it.collect();
+        machine.asks_for_nesting = of_it.iter().flat_map(|placed| asking(&placed.machine)).collect();
+        machine.runs_guests = of_it.iter().any(|placed| runs_vcpus(&placed.machine));
     }
     let only_measured = model.machines.is_empty() && !benches.is_empty();
     let mut section = if only_measured { Section::new("nesting", QUESTION) } else { section(&model, case.given()) };
@@ -56,6 +58,11 @@ pub fn answer(case: &Case) -> Result<Option<Answer>, Error> {
     measured::add(benches, &mut section);
     ratio::add(benches, &mut section);
     Ok(Some(Answer { section, problems: Vec::new() }))
+}
+
+/// Whether a thread is one of KVM's vCPUs, by the name that QEMU gives it.
+fn runs_vcpus(machine: &host::Machine) -> bool {
+    machine.threads.iter().any(|thread| thread.name.starts_with("CPU ") && thread.name.ends_with("/KVM"))
 }
 
 /// VMs that are to have VMX or SVM, and where their definitions say so.

@@ -17,6 +17,7 @@ pub(crate) mod checks;
 pub(crate) mod culprits;
 mod expected;
 pub(crate) mod figure;
+mod held;
 mod host;
 pub mod hypotheses;
 mod known;

@@ -1,6 +1,7 @@
 //! Checks of what reading the clock costs, here and in guests.
 
 use super::{hit, shown_by};
+use crate::bootloader::{booted_with, parameter};
 use crate::nesting::features::unstable as log_of_unstable;
 use crate::nesting::model::{Machine, Model};
 use base::figure::Standing;
@@ -43,6 +44,7 @@ pub(crate) fn exits(model: &Model) -> Vec<Hit> {
             Some(to) => {
                 hit.changes = vec![Setting::SysfsWrite { path: FILE.into() }.change(to, Some(now))];
                 hit.needs = Some(Needs::Nothing);
+                booted(machine, &mut hit);
             }
             None => {
                 hit.level = Some(machine.level_below());
@@ -73,10 +75,30 @@ pub(crate) fn unstable(model: &Model) -> Vec<Hit> {
         .collect()
 }
 
+/// Where the kernel is booted with a clock, or without the TSC, a change of the running one is gone after the next boot.
+fn booted(machine: &Machine, hit: &mut Hit) {
+    let line = machine.facts.snapshot.line("proc/cmdline").unwrap_or_default();
+    if let Some(clock) = parameter(&line, "clocksource").filter(|clock| *clock != "tsc") {
+        hit.evidence.push(Evidence::new(format!("the kernel was booted with clocksource={clock}"), "proc/cmdline"));
+        let [fix, undo] = booted_with("clocksource", clock, None);
+        hit.fix.push(fix);
+        hit.undo.push(undo);
+    }
+    if let Some(word) = line.split_whitespace().find(|word| matches!(*word, "notsc" | "tsc=unstable")) {
+        hit.evidence.push(Evidence::new(format!("the kernel was booted with {word}"), "proc/cmdline"));
+        hit.fix.push(format!(
+            "# {word} on the kernel's command line is why: somebody may have set it after it had been found to drift"
+        ));
+    }
+}
+
 /// KVM here cannot give its guests a stable clock.
 pub(crate) fn for_guests(model: &Model) -> Vec<Hit> {
     let poor = model.machines.iter().filter(|machine| {
-        machine.state("stable_clock_for_guests") == Standing::Off && machine.state("kvm") == Standing::On
+        // Where its own readings are exits, that is the finding, with the same cure.
+        let is_exit = machine.state("clock_without_exit") == Standing::Off;
+        let runs = machine.state("kvm") == Standing::On || machine.runs_guests && !is_exit;
+        machine.state("stable_clock_for_guests") == Standing::Off && runs
     });
     poor.map(|machine| {
         let now = machine.facts.clocksource().unwrap_or_default();
@@ -94,6 +116,11 @@ pub(crate) fn for_guests(model: &Model) -> Vec<Hit> {
         } else if has(&available(machine), "tsc") {
             let change = Setting::SysfsWrite { path: FILE.into() }.change("tsc", Some(now));
             hit.changes = vec![change];
+            booted(machine, &mut hit);
+        } else {
+            hit.evidence.extend(available(machine).map(|names| Evidence::new(format!("available: {names}; no tsc"), "clocksource0")));
+            hit.fix.push("dmesg | grep -iE 'tsc|clocksource'   # why the kernel has rejected the time-stamp counter: firmware, sockets that differ, a watchdog that was late".to_owned());
+            booted(machine, &mut hit);
         }
         hit
     })

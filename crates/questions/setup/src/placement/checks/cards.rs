@@ -16,7 +16,9 @@ const MOST_QUEUES: u32 = 8;
 
 /// Share of a CPU above which a worker carries a load: our own threshold.
 pub(in crate::placement) const LOADED: f64 = 0.5;
-fn emulated(interface: &Interface) -> bool {
+
+/// Whether QEMU emulates the card: each access to it is an exit to QEMU.
+pub(super) fn emulated(interface: &Interface) -> bool {
     interface.model.as_deref().is_some_and(|model| !model.starts_with("virtio")) && interface.kind != "hostdev"
 }
 

@@ -1,5 +1,6 @@
 //! vCPUs on the threads of one core: they take from each other what no run queue shows.
 
+use super::few_cores;
 use super::pins::who;
 use super::shape::{self, Formed};
 use crate::placement::culprits::{cpus_named, only_cpu};
@@ -11,6 +12,11 @@ use facts::rule::Hit;
 use facts::shares::room_beside;
 use host::machine::{Role, Thread};
 use std::collections::BTreeMap;
+
+/// vCPUs of one domain that share cores which others do not need: by their pins, or by their set.
+pub(crate) fn shared(model: &Model) -> Vec<Hit> {
+    siblings(model).into_iter().chain(few_cores::sets(model)).collect()
+}
 
 /// vCPUs of one domain on threads of one core, while the guest is shown no threads.
 pub(crate) fn siblings(model: &Model) -> Vec<Hit> {

@@ -1,5 +1,6 @@
 //! Disks of guests: slow ones, unsafe ones, those with a limit.
 
+use super::cards::emulated;
 use crate::placement::model::Model;
 use base::Severity;
 use base::number::{list, percent};
@@ -119,6 +120,7 @@ pub(crate) fn main_loop(model: &Model) -> Vec<Hit> {
         let title = format!("QEMU's main loop of {} ran {} of a CPU{serves}", domain.name, percent(run.value));
         let mut hit = Hit::new(&domain.name, Severity::Medium, title).of_domain(&domain.name);
         hit = hit.seen(format!("the emulator ran {}", percent(run.value)), &run.place);
+        hit = emulates(domain, hit);
         for disk in served.iter().take(MOST_SERVED) {
             let (fix, undo) = disk_element(domain, disk);
             hit.fix.extend(fix);
@@ -134,6 +136,27 @@ pub(crate) fn main_loop(model: &Model) -> Vec<Hit> {
         served.iter().fold(hit, |hit, disk| hit.seen(format!("disk {} has no iothread", disk.target), &disk.place))
     })
     .collect()
+}
+
+/// The devices that QEMU emulates: each access of the guest to one is work of the main loop, and of a vCPU that waits for it. Findings
+/// of their own have what replaces them.
+fn emulates(domain: &Domain, mut hit: Hit) -> Hit {
+    let disks = domain.disks.iter().filter(|disk| matches!(disk.bus.as_deref(), Some("ide" | "sata")));
+    let cards = domain.interfaces.iter().filter(|interface| emulated(interface));
+    let disks = disks.map(|disk| (disk.bus.as_deref(), &disk.target, &disk.place, "PLC-DISK", "disk"));
+    let cards = cards.map(|card| (card.model.as_deref(), &card.name, &card.place, "PLC-NET", "card"));
+    let mut said: Vec<String> = Vec::new();
+    for (kind, name, place, rule, what) in cards.chain(disks) {
+        let (name, kind) = (printable(name), printable(kind.unwrap_or_default()).into_owned());
+        said.push(format!("{what} {name} ({kind})"));
+        hit.explains.push(format!("{rule}@{}-{name}", domain.name));
+        hit = hit.seen(format!("{what} {name} is emulated: {kind}"), place);
+    }
+    if !said.is_empty() {
+        hit.title = format!("{}: it emulates {}", hit.title, list(&said));
+        hit.fix.push("kvmscope check   # PLC-NET and PLC-DISK below have virtio for these devices: the kernel then serves the card, and a thread of its own the disk".to_owned());
+    }
+    hit
 }
 
 /// Iothreads that have no time left: all their disks wait for the one thread.

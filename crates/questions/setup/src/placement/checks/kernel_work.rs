@@ -76,11 +76,32 @@ pub(crate) fn kernel_threads(model: &Model) -> Vec<Hit> {
         match name {
             "ksmd" => share_slower(machine, &mut hit),
             "khugepaged" => scan_slower(machine, &KHUGEPAGED, &mut hit),
+            "kidle_inj" | "idle_inject" => inject_less(machine, &mut hit),
             _ => hit.fix.push(fix.to_owned()),
         }
         hits.push(hit);
     }
     hits
+}
+
+/// What asks for idle time, where it is a cooling device, and what ends that: its state is a share of the time in per cent
+/// (drivers/thermal/intel/intel_powerclamp.c, Linux 6.12). A processor that is too hot slows down by itself all the same.
+fn inject_less(machine: &Machine, hit: &mut Hit) {
+    hit.first.push("grep -H . /sys/class/thermal/thermal_zone*/temp   # in thousandths of a degree: if it is hot, cooling is what it lacks".to_owned());
+    let clamps = machine.settings.iter().filter(|(path, told)| {
+        path.starts_with("sys/class/thermal/") && path.ends_with("/type") && told.value.contains("powerclamp")
+    });
+    for (path, kind) in clamps.take(MOST_TOLD) {
+        let state = path.replace("/type", "/cur_state");
+        let now = machine.settings.get(&state).and_then(|told| told.value.trim().parse::<u64>().ok());
+        let Some(now) = now.filter(|now| *now > 0) else { continue };
+        hit.evidence.push(Evidence::new(format!("{} asks for {now} % of the time", kind.value), &state));
+        hit.fix.push(format!("echo 0 > /{state}   # thermald sets it anew where it runs: systemctl status thermald"));
+        hit.undo.push(format!("echo {now} > /{state}"));
+    }
+    if hit.fix.is_empty() {
+        hit.fix.push("grep -H . /sys/class/thermal/cooling_device*/{type,cur_state} /sys/class/powercap/*/name; systemctl status thermald   # which cooling device asks for it, and on whose behalf".to_owned());
+    }
 }
 
 /// How fast a thread of the kernel goes through memory: a folder, its pause and how many pages it looks at then, with what the kernel

@@ -2,15 +2,21 @@
 
 pub(crate) mod caches;
 pub(crate) mod cards;
+pub(crate) mod cell_memory;
 pub(crate) mod cells;
 pub(crate) mod conflicts;
 pub(crate) mod cores;
+pub(crate) mod covers;
 pub(crate) mod defined;
 pub(crate) mod disks;
 pub(crate) mod dropped;
 pub(crate) mod evidence;
+pub(crate) mod few_cores;
 pub(crate) mod frequency;
+pub(crate) mod full_node;
 pub(crate) mod guest;
+pub(crate) mod halt_polling;
+pub(crate) mod holders;
 pub(crate) mod hybrid;
 pub(crate) mod isolated;
 pub(crate) mod kernel_work;

@@ -4,6 +4,7 @@ use super::slice::slices;
 use super::starved::with_victims;
 use super::weights;
 use crate::placement::culprits::{Pool, Reporter, Verdict, cpus_named};
+use crate::placement::held::held;
 use crate::placement::model::Model;
 use base::number::{counted, list, many, percent};
 use base::shell::quoted;
@@ -55,7 +56,8 @@ fn overcommitted(model: &Model, pool: &Pool, victims: &[&Verdict]) -> Hit {
         model.machine.threads.iter().filter(|thread| thread.vm.as_ref().is_some_and(|vm| pool.vms.contains(vm)));
     let limits = limits.filter_map(|thread| model.machine.limit_of(thread));
     let reach = limits.fold(isolated.without(&pool.cpus), |reach, (_, limit)| reach.and(&limit.value));
-    let unused: CpuSet = reach.iter().filter(|cpu| model.has_room(*cpu)).collect();
+    // What a VM is bound to is taken, however idle it was.
+    let unused: CpuSet = reach.and(&model.unbound()).iter().filter(|cpu| model.has_room(*cpu)).collect();
     let title = match unused.is_empty() || pool.host {
         true => title,
         false => format!("{title}; {} are isolated and idle: only pins bring threads there", cpus_named(&unused)),
@@ -131,6 +133,11 @@ fn overcommitted(model: &Model, pool: &Pool, victims: &[&Verdict]) -> Hit {
             || victims.iter().copied().filter(of_it).any(|verdict| weights::lighter(model, verdict).is_none())
     };
     vms.retain(|vm, count| *count > 1 && !yields(vm) && starves(vm));
+    // Who has CPUs for itself by its pins is not the one that is too many, as long as others float.
+    let own: BTreeSet<&str> = held(&model.machine).into_values().collect();
+    if vms.keys().any(|vm| !own.contains(vm)) {
+        vms.retain(|vm, _| !own.contains(vm));
+    }
     if moved_by_nova(model, &vms, wanted - cpus as f64, &mut hit) {
         return hit;
     }

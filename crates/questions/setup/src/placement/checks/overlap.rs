@@ -2,7 +2,7 @@
 
 use super::starved::with_victims;
 use crate::placement::culprits::{Reporter, Verdict, cpus_named};
-use crate::placement::model::{BUSY, Model};
+use crate::placement::model::{BUSY, Demand, Model};
 use crate::placement::proposal::Subject;
 use base::CpuSet;
 use base::number::{list, many};
@@ -12,6 +12,9 @@ use host::machine::{Domain, Role, Thread};
 
 /// CPUs that all victims together must wait for before a finding is `high`: our own floor.
 pub(in crate::placement) const HARM: f64 = 0.05;
+
+/// CPUs that are no gain: what two digits do not show.
+const NOTHING: f64 = 0.005;
 
 /// Helpers whose CPUs are all CPUs of vCPUs; or that meet them and starve.
 pub(crate) fn overlap(model: &Model) -> Vec<Hit> {
@@ -97,6 +100,14 @@ fn overlapping(model: &Model, domain: &Domain) -> Option<Hit> {
     }
     let is_helper = |of: &Subject| of.vm == domain.name && !matches!(of.role, Role::Vcpu(_));
     hit.changes = model.proposal.part(|_, of| is_helper(of));
+    // Who hardly runs is in nobody's way, and another place for it only narrows it.
+    let wanted: f64 = helpers.iter().map(|thread| Demand::of(thread).high).sum();
+    if wanted <= BUSY && model.proposal.gain(&hit.changes).is_some_and(|gain| gain < NOTHING) {
+        hit.changes.clear();
+        hit.fix
+            .push("kvmscope check   # its helpers hardly run, and moving them gives nobody more (modelled)".to_owned());
+        return Some(hit);
+    }
     if hit.changes.is_empty() {
         hit.fix.push(model.proposal.why_none());
         return Some(hit);

@@ -2,6 +2,7 @@
 
 use super::evidence::is_of_host;
 use super::starved::with_victims;
+use crate::bootloader::parameter;
 use crate::placement::culprits::{Reporter, Verdict, cpus_named, only_cpu, stack_of, starves};
 use crate::placement::model::{Model, ROOM};
 use crate::placement::proposal::Subject;
@@ -173,6 +174,9 @@ pub(crate) fn isolated(model: &Model) -> Vec<Hit> {
         hit.changes = model.proposal.part(|unit, of| of.vm == *subject && unit.stuck.is_some());
         if hit.changes.is_empty() {
             hit.fix.push(format!("virsh vcpupin {} VCPU CPU --live   # one isolated CPU each", quoted(subject)));
+        }
+        if let Some(now) = parameter(model.machine.setting("proc/cmdline").unwrap_or_default(), "isolcpus") {
+            hit.fix.push(format!("# or boot without isolcpus={now}: then the scheduler moves threads between these CPUs, and the host's programs come there"));
         }
         let own = |verdict: &&Verdict| {
             let thread = &model.machine.threads[verdict.victim];

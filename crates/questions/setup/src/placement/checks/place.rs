@@ -1,6 +1,7 @@
 //! Where things are: nodes of vCPUs and NICs, interrupts on the CPUs of vCPUs.
 
 use super::starved::with_victims;
+use crate::bootloader::{booted_with, parameter};
 use crate::placement::culprits::{Reporter, Verdict, cpus_named, frequent, name as named, starves};
 use crate::placement::model::{BUSY, Demand, Model};
 use crate::placement::proposal::{Subject, What};
@@ -242,7 +243,25 @@ fn moved(model: &Model, irq: &Irq, hit: &mut Hit) {
         hit.fix.push(model.proposal.why_none());
     } else {
         keep_irqbalance_away(model, hit);
+        booted(model, hit);
     }
+}
+
+/// Where the kernel is booted with a list for interrupts that has CPUs of vCPUs, each new interrupt goes there again.
+fn booted(model: &Model, hit: &mut Hit) {
+    const NAME: &str = "irqaffinity";
+    let line = model.machine.setting("proc/cmdline").unwrap_or_default();
+    let Some(now) = parameter(line, NAME) else { return };
+    let topology = &model.machine.topology;
+    let rest =
+        topology.online.without(&model.of_vcpus()).without(topology.isolated.as_ref().unwrap_or(&CpuSet::default()));
+    if CpuSet::parse(now).is_none_or(|now| now.is_within(&rest)) || rest.is_empty() {
+        return;
+    }
+    hit.evidence.push(Evidence::new(format!("the kernel was booted with {NAME}={now}"), "proc/cmdline"));
+    let [fix, undo] = booted_with(NAME, now, Some(&rest.to_string()));
+    hit.fix.push(fix);
+    hit.undo.push(undo);
 }
 
 /// What is said of an interrupt that refuses another mask.

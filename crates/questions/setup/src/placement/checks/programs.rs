@@ -7,14 +7,19 @@ use crate::placement::model::Model;
 use base::shell::printable;
 use base::{Change, CpuSet, Evidence, Setting};
 use facts::rule::Hit;
-use host::machine::{Role, Thread, parted};
-use walk::kernel_threads::is_bound;
+use host::machine::{Role, Thread, parted, unit_of};
+use walk::kernel_threads;
 
 /// Programs that are sent elsewhere: of more, what they are started by is the one to change.
 const MOST_MOVED: usize = 4;
 
 /// A group's share of CPU time beside others that want all, of systemd.resource-control(5): 100 where none is set.
 const LITTLE: &str = "10";
+
+/// Whether the kernel refuses another mask for a thread: by its flag, else by its name.
+pub(super) fn is_fixed(thread: &Thread) -> bool {
+    thread.is_fixed || kernel_threads::is_bound(&thread.name)
+}
 
 /// The programs that win of these, each once.
 fn rivals<'a>(model: &'a Model, verdicts: &[&Verdict]) -> Vec<&'a Thread> {
@@ -24,7 +29,7 @@ fn rivals<'a>(model: &'a Model, verdicts: &[&Verdict]) -> Vec<&'a Thread> {
     let of_others = |thread: &&Thread| thread.vm.is_none() && !thread.name.starts_with("kvmscope");
     // What the kernel does for memory goes away with its cause, which PLC-KTHREAD has.
     let can_move = |thread: &&Thread| {
-        thread.role == Role::Other && thread.tid.is_some() && !is_bound(&thread.name) && work_of(&thread.name).is_none()
+        thread.role == Role::Other && thread.tid.is_some() && !is_fixed(thread) && work_of(&thread.name).is_none()
     };
     let mut programs: Vec<&Thread> = Vec::new();
     for thread in threads.filter(of_others).filter(can_move) {
@@ -83,7 +88,12 @@ pub(super) fn held(model: &Model, verdicts: &[&Verdict], hit: &mut Hit) {
         }
         let (line, back) = match (owners, program.tid) {
             (Some(owners), _) if owners.fix.contains(" # ") => (format!("{}; {name} runs in one", owners.fix), None),
-            (Some(owners), _) => (format!("{}   # {name} yields to VMs", owners.fix), owners.undo),
+            (Some(owners), _) => {
+                // Of a slice all programs yield: which of them it is.
+                let unit = program.time_group.as_deref().and_then(unit_of).filter(|unit| !owners.fix.contains(*unit));
+                let of = unit.map_or(String::new(), |unit| format!("; it is of {}", printable(unit)));
+                (format!("{}   # {name} yields to VMs{of}", owners.fix), owners.undo)
+            }
             (None, Some(tid)) if !has_room(model) => (
                 format!(
                     "ps -o pid,ppid,args -p {tid}   # no CPU without a vCPU has room: what started {name} is to do less, or a VM to go"

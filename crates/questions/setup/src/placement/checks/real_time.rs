@@ -1,6 +1,6 @@
 //! Programs with a real-time policy where threads of VMs run: they take their CPU whenever they want it, whatever anything weighs.
 
-use super::programs::room;
+use super::programs::{is_fixed, room};
 use crate::placement::culprits::{EXPLAINS, is_program, is_real_time, starves};
 use crate::placement::model::Model;
 use base::number::{many, percent};
@@ -10,7 +10,6 @@ use facts::rule::Hit;
 use facts::starvation::UNIT;
 use host::machine::{Role, Thread, unit_of};
 use std::collections::{BTreeMap, BTreeSet};
-use walk::kernel_threads::is_bound;
 
 /// A program that runs for less of a CPU is not what keeps threads of VMs waiting: our own limit.
 pub(in crate::placement) const TAKES: f64 = 0.2;
@@ -18,11 +17,8 @@ pub(in crate::placement) const TAKES: f64 = 0.2;
 /// Programs that took as much of CPUs of VMs as threads there waited, by the names of the programs.
 pub(crate) fn programs(model: &Model) -> Vec<Hit> {
     let runs = |thread: &&Thread| thread.run_share.as_ref().is_some_and(|run| run.value >= TAKES);
-    let all = model
-        .machine
-        .threads
-        .iter()
-        .filter(|thread| is_program(thread) && is_real_time(thread) && !is_bound(&thread.name));
+    let all =
+        model.machine.threads.iter().filter(|thread| is_program(thread) && is_real_time(thread) && !is_fixed(thread));
     let mut by_name: BTreeMap<&str, Vec<&Thread>> = BTreeMap::new();
     all.filter(runs).for_each(|thread| by_name.entry(&thread.name).or_default().push(thread));
     by_name.into_iter().filter_map(|(name, threads)| hit(model, name, &threads)).collect()

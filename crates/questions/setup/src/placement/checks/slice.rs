@@ -145,7 +145,7 @@ fn partitions(machine: &Machine) -> impl Iterator<Item = (&str, &CpuSet)> {
 }
 
 /// CPUs that somebody beside a group has for himself: units that were given CPUs, and VMs whose threads are bound.
-fn owned(machine: &Machine, path: &str) -> CpuSet {
+pub(super) fn owned(machine: &Machine, path: &str) -> CpuSet {
     let online = &machine.topology.online;
     let units = given(machine).filter(|(other, _)| is_apart(path, other)).map(|(_, cpus)| cpus);
     let is_beside = |thread: &&Thread| {
@@ -254,7 +254,7 @@ fn idle(model: &Model, cpu: u32) -> f64 {
 pub(in crate::placement) const IDLE: f64 = 0.8;
 
 /// The idlest of these CPUs, as many as give what is short.
-fn enough(model: &Model, free: &CpuSet, short: f64) -> CpuSet {
+pub(super) fn enough(model: &Model, free: &CpuSet, short: f64) -> CpuSet {
     let mut idlest: Vec<u32> = free.iter().collect();
     idlest.sort_by(|a, b| idle(model, *b).total_cmp(&idle(model, *a)).then(a.cmp(b)));
     let mut given = 0.0;

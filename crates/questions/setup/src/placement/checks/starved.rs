@@ -76,6 +76,12 @@ fn hit(model: &Model, subject: &str, verdicts: &[&Verdict]) -> Hit {
     if masked(model, verdicts, &mut hit) {
         return hit;
     }
+    let winners = verdicts.iter().filter_map(|verdict| verdict.winner()).flat_map(|winner| &winner.threads);
+    let fixed = winners.map(|position| &model.machine.threads[*position]).find(|thread| thread.is_fixed);
+    if let Some(fixed) = fixed {
+        let what = format!("{}: the kernel has it for one CPU, and refuses another mask", name(fixed));
+        hit = hit.seen(what, "proc/PID/task/TID/stat, flags: PF_NO_SETAFFINITY");
+    }
     let programs = programs::moved(model, verdicts);
     hit.changes = if programs.is_empty() { model.proposal.part(|_, of| of.vm == subject) } else { programs };
     // A move that costs more than it gives, or gives next to nothing of what they wait for, leaves those who take the CPU.

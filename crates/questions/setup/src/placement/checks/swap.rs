@@ -1,5 +1,6 @@
 //! A host that moves memory to a disk and back: why, and whose memory it is.
 
+use super::holders;
 use super::strain::largest;
 use super::withheld;
 use crate::placement::model::Model;
@@ -57,7 +58,9 @@ pub(crate) fn swap(model: &Model) -> Vec<Hit> {
         // Nothing withholds what is there: then tasks wait for memory and disks because it swaps.
         let symptoms = ["PLC-PRESSURE@memory", "PLC-PRESSURE@io", "PLC-IOWAIT@disks", "PLC-KTHREAD@kswapd"];
         hit.explains.extend(symptoms.map(str::to_owned));
-        overcommitted(model, &mut hit);
+        if !holders::holder(model, &mut hit) {
+            overcommitted(model, &mut hit);
+        }
     }
     hit.fix.push(whose_swap(model).to_owned());
     vec![hit]

@@ -1,5 +1,6 @@
 //! Memory that tasks wait for though the host has it: a group's limit, a node that is kept to itself, huge pages that nobody uses.
 
+use super::full_node;
 use crate::placement::model::Model;
 use base::Evidence;
 use base::number::{bytes, rate};
@@ -15,21 +16,21 @@ pub(in crate::placement) const REACHED: f64 = 10.0;
 /// Unused huge pages of so many times the memory that is available are what the host lacks: our own limit.
 pub(in crate::placement) const UNUSED: f64 = 2.0;
 
-/// Parts of a node's memory that are free where it is full, and where it has room: our own limits.
-pub(in crate::placement) const FULL: f64 = 0.02;
-pub(in crate::placement) const ROOMY: f64 = 0.25;
-
 /// The hit with what withholds memory, each with what gives it back before what is only to be looked at; and whether anything does.
 pub(super) fn causes(model: &Model, mut hit: Hit) -> (Hit, bool) {
     let looked_at = std::mem::take(&mut hit.fix);
     let before = hit.evidence.len();
     of_group(&model.machine, &mut hit);
-    of_node(&model.machine, &mut hit);
+    let is_bound = full_node::of_node(model, &mut hit);
     of_huge_pages(&model.machine, &mut hit);
     let is_withheld = hit.evidence.len() > before;
-    if is_withheld && hit.subject != "swap" {
-        hit.explains.extend(["PLC-SWAP@swap", "PLC-KTHREAD@kswapd"].map(str::to_owned));
-    }
+    // What swaps for want of a node's memory is what waits; a limit makes its own group wait, whether or not anything swaps.
+    let symptoms: &[&str] = match (is_bound, hit.subject == "swap") {
+        (true, true) => &["PLC-PRESSURE@memory", "PLC-PRESSURE@io", "PLC-IOWAIT@disks", "PLC-KTHREAD@kswapd"],
+        (false, false) if is_withheld => &["PLC-SWAP@swap", "PLC-KTHREAD@kswapd"],
+        _ => &[],
+    };
+    hit.explains.extend(symptoms.iter().map(|id| (*id).to_owned()));
     hit.fix.extend(looked_at);
     (hit, is_withheld)
 }
@@ -87,32 +88,6 @@ fn of_group(machine: &Machine, hit: &mut Hit) {
         }
         _ => hit.fix.push(format!("grep . {}   # who set it?", quoted(&format!("/{}", limit.place)))),
     }
-}
-
-/// A node that is emptied before another one gives, though that one has room (Documentation/admin-guide/sysctl/vm.rst,
-/// zone_reclaim_mode, Linux 6.12).
-fn of_node(machine: &Machine, hit: &mut Hit) {
-    const MODE: &str = "proc/sys/vm/zone_reclaim_mode";
-    let is_on = |mode: &&str| mode.parse::<u64>().is_ok_and(|mode| mode & 1 == 1);
-    let Some(mode) = machine.setting(MODE).map(str::trim).filter(is_on) else { return };
-    let nodes = machine.nodes.iter().filter_map(|(number, node)| Some((*number, node.free_bytes?, node.total_bytes?)));
-    let all: Vec<(u32, f64, f64)> =
-        nodes.map(|(node, free, all)| (node, free as f64, free as f64 / all.max(1) as f64)).collect();
-    let full = all.iter().find(|(.., part)| *part <= FULL);
-    let roomy = all.iter().filter(|(.., part)| *part >= ROOMY).max_by(|a, b| a.1.total_cmp(&b.1));
-    let (Some((full, left, _)), Some((roomy, room, _))) = (full, roomy) else { return };
-    hit.title = format!(
-        "{}: with vm.zone_reclaim_mode {mode}, node {full} is full while node {roomy} has {} free",
-        hit.title,
-        bytes(*room)
-    );
-    hit.evidence.push(Evidence::new(format!("vm.zone_reclaim_mode is {mode}"), MODE));
-    for (node, free) in [(full, left), (roomy, room)] {
-        let place = format!("sys/devices/system/node/node{node}/meminfo");
-        hit.evidence.push(Evidence::new(format!("node {node} has {} free", bytes(*free)), place));
-    }
-    hit.fix.push(format!("echo 0 > /{MODE}"));
-    hit.undo.push(format!("echo {mode} > /{MODE}"));
 }
 
 /// Huge pages that nobody has, of which there are more than there is other memory. The kernel keeps those that are promised to

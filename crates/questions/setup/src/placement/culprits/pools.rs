@@ -6,6 +6,8 @@
 //! ```
 //! The set is full if nothing of it stays idle: then no placement within it helps, and each starved thread in it has this one cause.
 
+use super::only_cpu;
+use crate::placement::held::held;
 use crate::placement::model::Demand;
 use base::CpuSet;
 use host::Machine;
@@ -57,6 +59,15 @@ pub(super) fn pools(machine: &Machine, starved: &[usize]) -> Vec<Pool> {
             sets.push(set);
         }
     }
+    // Where a VM starves on CPUs that are its own, and others may run there as well, their mask is the cause.
+    let own = held(machine);
+    let starves_at_home = |cpu: u32| {
+        let mut threads = starved.iter().map(|position| &machine.threads[*position]);
+        threads.any(|thread| thread.vm.as_deref() == own.get(&cpu).copied() && only_cpu(thread) == Some(cpu))
+    };
+    sets.retain(|set| {
+        !set.iter().any(|cpu| own.contains_key(&cpu) && starves_at_home(cpu)) || is_one_vms(machine, set)
+    });
     sets.sort_by_key(|set| std::cmp::Reverse(set.len()));
     let mut found: Vec<Pool> = host.into_iter().collect();
     for pool in sets.iter().filter_map(|set| pool(machine, set)).filter(Pool::is_full) {
@@ -65,6 +76,13 @@ pub(super) fn pools(machine: &Machine, starved: &[usize]) -> Vec<Pool> {
         }
     }
     found
+}
+
+/// Whether all vCPUs that may run in a set are of one VM.
+fn is_one_vms(machine: &Machine, set: &CpuSet) -> bool {
+    let there = machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_)));
+    let there = there.filter(|thread| thread.affinity.as_ref().is_some_and(|own| own.value.meets(set)));
+    there.map(|thread| thread.vm.as_deref()).collect::<BTreeSet<_>>().len() <= 1
 }
 
 fn pool(machine: &Machine, cpus: &CpuSet) -> Option<Pool> {

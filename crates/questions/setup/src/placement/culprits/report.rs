@@ -2,6 +2,7 @@
 
 use super::kinds::{frequent, roams};
 use super::{Kind, Verdict};
+use crate::placement::held::{covered, held};
 use crate::placement::model::{BUSY, UNSTABLE_STEAL, is_helper};
 use base::CpuSet;
 use host::Machine;
@@ -28,6 +29,8 @@ pub(crate) enum Reporter {
     Stacked,
     /// PLC-FLOAT, about the VM that may run anywhere, whichever of the two starves.
     Float,
+    /// PLC-COVERS, about the VMs whose mask takes in what another one has for itself, whichever of them starves.
+    Covers,
     /// PLC-STARVED: what no other rule is about.
     Starved,
 }
@@ -35,9 +38,9 @@ pub(crate) enum Reporter {
 impl Reporter {
     /// Whether the cause is of another kind than where threads of VMs are pinned.
     pub(crate) fn is_beyond_pins(self) -> bool {
-        use Reporter::{Bed, Float, Irq, Isolation, Overcommit, Overlap, Pmd, Quota, Stacked, Starved};
+        use Reporter::{Bed, Covers, Float, Irq, Isolation, Overcommit, Overlap, Pmd, Quota, Stacked, Starved};
         match self {
-            Overcommit | Isolation | Quota | Bed | Irq | Pmd => true,
+            Overcommit | Isolation | Quota | Bed | Irq | Pmd | Covers => true,
             Overlap | Stacked | Float | Starved => false,
         }
     }
@@ -83,6 +86,12 @@ pub(super) fn reporter(machine: &Machine, verdict: &Verdict) -> Reporter {
     let floats = |pinned: &Thread, other: &Thread| {
         is_vcpu(pinned) && !roams(machine, pinned) && roams(machine, other) && other.role != Role::Vhost && known(other)
     };
+    // A vCPU that has its CPU for its VM, and a vCPU of another one that may run there and elsewhere.
+    let covers = |pinned: &Thread, other: &Thread| {
+        let may_both = only_cpu(pinned).filter(|_| is_vcpu(pinned) && is_vcpu(other) && !roams(machine, other));
+        let all = || held(machine);
+        may_both.is_some_and(|cpu| known(other) && covered(machine, &all(), other).contains(cpu))
+    };
     match winner.kind {
         Kind::Overcommit => Reporter::Overcommit,
         Kind::Isolation => Reporter::Isolation,
@@ -96,6 +105,9 @@ pub(super) fn reporter(machine: &Machine, verdict: &Verdict) -> Reporter {
         Kind::Helpers if is_vcpu(victim) && overlaps(victim) => Reporter::Overlap,
         Kind::Neighbours if busiest.is_some_and(|rival| floats(victim, rival) || floats(rival, victim)) => {
             Reporter::Float
+        }
+        Kind::Neighbours if busiest.is_some_and(|rival| covers(victim, rival) || covers(rival, victim)) => {
+            Reporter::Covers
         }
         Kind::RealTime
         | Kind::Steal

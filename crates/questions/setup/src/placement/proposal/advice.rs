@@ -9,8 +9,8 @@
 use super::{Plan, Proposal, SAME_MISSING, Subject};
 use crate::placement::expected::Expectations;
 use crate::placement::solver::{Kind, Unit, part};
-use base::Change;
 use base::number::counted;
+use base::{Change, CpuSet};
 
 impl Proposal {
     /// What the advised placement changes of the units that are wanted.
@@ -38,6 +38,26 @@ impl Proposal {
             format!("none of the {tried} computed is better (modelled)")
         };
         format!("kvmscope check   # {why}")
+    }
+
+    /// How many CPUs fewer are missing with these changes of the advised placement; `None`: they are none of it.
+    pub(crate) fn gain(&self, changes: &[Change]) -> Option<f64> {
+        let (now, plan) = (self.now()?, self.advised()?);
+        let units = self.moved_by(plan, changes);
+        let gain = || self.missing(now) - self.missing(&part(&self.task, plan, &units));
+        (!units.is_empty()).then(gain)
+    }
+
+    /// The changes that send these units elsewhere, whatever placement was found, with the CPUs that are missing then; `None` where that
+    /// breaks a limit. What is kept stays.
+    pub(crate) fn moving(&self, to: &[(usize, CpuSet)]) -> Option<(Vec<Change>, f64)> {
+        let mut there = self.now()?.clone();
+        let to: Vec<&(usize, CpuSet)> = to.iter().filter(|(unit, _)| !self.task.units[*unit].kept).collect();
+        to.iter().for_each(|(unit, cpus)| there.places[*unit].clone_from(cpus));
+        let changes: Vec<Change> = to.iter().flat_map(|(unit, _)| self.changes(&there, *unit)).collect();
+        let moved: Vec<usize> = to.iter().map(|(unit, _)| *unit).collect();
+        let then = part(&self.task, &there, &moved);
+        (!changes.is_empty() && then.score.broken == 0.0).then(|| (changes, self.missing(&then)))
     }
 
     /// The units of a plan that these changes move.

@@ -15,6 +15,8 @@ pub(super) struct Guest {
     threads: u32,
     /// NUMA nodes.
     nodes: usize,
+    /// The vCPUs of each, as far as that is told.
+    cells: Vec<CpuSet>,
     /// Its memory may lie on some nodes alone.
     is_bound: bool,
 }
@@ -25,6 +27,7 @@ impl Guest {
         Self {
             threads: domain.topology.as_ref().map_or(1, |shown| shown.value.threads),
             nodes: domain.guest_nodes as usize,
+            cells: domain.cells.values().map(|cell| cell.vcpus.clone()).collect(),
             is_bound: domain.memory_nodes.as_ref().is_some_and(bound),
         }
     }
@@ -71,10 +74,15 @@ impl Proposal {
             nodes.all(|node| node == first).then_some(first)
         };
         let wins = self.now().is_some_and(|now| self.missing(plan) <= self.missing(now) - 0.01);
-        self.guests
-            .iter()
-            .filter(|(_, guest)| guest.nodes <= 1 && (guest.is_bound || !wins))
-            .any(|(vm, _)| self.vcpus(plan, vm, |_| 0, node).any(|(now, then)| is_one(&now) && !is_one(&then)))
+        // What a guest is shown as one node stays one, whatever it wins.
+        let stays = |guest: &&Guest| {
+            guest.nodes > 1 && !guest.cells.is_empty() || guest.nodes <= 1 && (guest.is_bound || !wins)
+        };
+        let cell =
+            |guest: &Guest, vcpu: u32| guest.cells.iter().position(|cell| cell.contains(vcpu)).unwrap_or(0) as u32;
+        self.guests.iter().filter(|(_, guest)| stays(guest)).any(|(vm, guest)| {
+            self.vcpus(plan, vm, |vcpu| cell(guest, vcpu), node).any(|(now, then)| is_one(&now) && !is_one(&then))
+        })
     }
 }
 

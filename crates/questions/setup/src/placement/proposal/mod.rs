@@ -20,8 +20,8 @@ pub(in crate::placement) use units::ran;
 pub use units::{Subject, What};
 
 use super::expected::Expectations;
-use super::model::{AskedPolling, Wishes};
-use super::solver::{Goal, Kind, NOW, Plan, REMOTE_DISTANCE, Room, Task, WORTH, continued, load, plans};
+use super::model::{AskedPolling, BUSY, Wishes};
+use super::solver::{Goal, Kind, NOW, Plan, REMOTE_DISTANCE, Room, Task, Unit, WORTH, continued, load, plans};
 use base::CpuSet;
 use base::number::counted;
 use guests::Guest;
@@ -95,7 +95,7 @@ impl Proposal {
     fn position_to_advise(&self, first: &Plan) -> Option<usize> {
         let units = || self.task.units.iter().enumerate();
         let begins = |plan: &Plan| {
-            let stays = |unit: usize, about: &super::solver::Unit| about.now.as_ref() == Some(&first.places[unit]);
+            let stays = |unit: usize, about: &Unit| about.now.as_ref() == Some(&first.places[unit]);
             units().all(|(unit, about)| stays(unit, about) || plan.places[unit] == first.places[unit])
         };
         let improving: Vec<&Plan> = self.improving().filter(|plan| begins(plan)).collect();
@@ -170,6 +170,16 @@ impl Proposal {
             || self.parts_threads(plan)
             || self.parts_nodes(plan)
             || self.fills(plan)
+            || self.idles(plan)
+    }
+
+    /// Whether all that it moves are helpers that hardly run, and nobody gets more by it.
+    fn idles(&self, plan: &Plan) -> bool {
+        let units = self.task.units.iter().zip(&self.subjects).zip(&plan.places);
+        let mut moved = units.filter(|((unit, _), place)| unit.now.as_ref() != Some(*place)).peekable();
+        let is_idle = |unit: &Unit, subject: &Subject| unit.kind == Kind::Helpers && subject.demand.1 <= BUSY;
+        let wins = self.now().is_some_and(|now| self.missing(plan) < self.missing(now) - BUSY);
+        moved.peek().is_some() && !wins && moved.all(|((unit, subject), _)| is_idle(unit, subject))
     }
 
     /// Whether helpers that may run elsewhere would be bound to CPUs that others fill.
@@ -285,6 +295,11 @@ impl Proposal {
         }
         if self.fills(plan) {
             return format!("rejected: {gain:.0} points better than now, but helpers would go to a full CPU");
+        }
+        if self.idles(plan) {
+            return format!(
+                "rejected: {gain:.0} points better than now, but all that move are helpers that hardly run"
+            );
         }
         if self.is_refused(plan) {
             return format!("rejected: {gain:.0} points better than now, but threads would get less CPU time");

@@ -5,8 +5,9 @@
 //! each interrupt that comes often or is a NIC's; the kernel's own work that is tied to no CPU is one.
 
 use super::irqs::{self, Attributed};
-use crate::placement::model::{Demand, Quotas, Wishes};
-use crate::placement::solver::{Kind, Room, Task, Unit};
+use crate::placement::held::{covered, held};
+use crate::placement::model::{BUSY, Demand, Quotas, Wishes};
+use crate::placement::solver::{Goal, Kind, Room, Task, Unit};
 use base::CpuSet;
 use base::setting::ThreadId;
 use facts::shares::taken;
@@ -56,6 +57,7 @@ pub enum What {
 const ASKED: &str = "kept, as you asked";
 const NAMELESS: &str = "not moved: its thread id is unknown";
 const BY_HAND: &str = "not moved: workers of this VM are pinned by hand, and emulatorpin would move them";
+const OWN: &str = "not moved: its pin is right, and the wider masks of other VMs that take its CPU in are not";
 const UNREAD: &str = "not moved: pmd-cpu-mask was not read, so nothing would undo it";
 
 /// The task of the solver, and whose its units are.
@@ -78,7 +80,33 @@ pub(super) fn units(machine: &Machine, wishes: &Wishes) -> (Task, Vec<Subject>) 
     irqs::units(machine, wishes, &attributed).into_iter().for_each(&mut add);
     kernel(machine, wishes.keeps("kernel")).into_iter().for_each(&mut add);
     task.cpus = rooms(machine, wishes, &attributed);
+    let known = task.units.iter().zip(&subjects).enumerate();
+    let idle = known.filter(|(_, (unit, of))| unit.kind == Kind::Helpers && of.demand.1 <= BUSY);
+    task.idle = idle.map(|(unit, _)| unit).collect();
+    if wishes.reserve.is_empty() && !matches!(wishes.goal, Goal::Density | Goal::Power) {
+        hold(machine, &mut task, &mut subjects);
+    }
     (task, subjects)
+}
+
+/// What VMs hold by their pins. Such a VM stays where the mask of another one takes its CPUs in: that one may go elsewhere.
+fn hold(machine: &Machine, task: &mut Task, subjects: &mut [Subject]) {
+    let held = held(machine);
+    let number = |vm: &str| machine.domains.iter().position(|domain| domain.name == vm);
+    task.held = held.iter().filter_map(|(cpu, vm)| Some((*cpu, number(vm)?))).collect();
+    let vcpus = machine.threads.iter().filter(|thread| matches!(thread.role, Role::Vcpu(_)));
+    let taken_in = vcpus.fold(CpuSet::default(), |all, thread| all.or(&covered(machine, &held, thread)));
+    let is_right = |unit: &Unit, subject: &Subject| {
+        let own = |cpu: u32| held.get(&cpu) == Some(&subject.vm.as_str());
+        let is_own = unit.now.as_ref().is_some_and(|now| now.meets(&taken_in) && now.iter().all(own));
+        // Helpers that hardly run are in nobody's way there.
+        is_own && (unit.kind == Kind::Vcpu || unit.kind == Kind::Helpers && unit.demand <= BUSY)
+    };
+    for (unit, subject) in task.units.iter_mut().zip(subjects) {
+        if !unit.kept && is_right(unit, subject) {
+            (unit.kept, subject.kept) = (true, OWN);
+        }
+    }
 }
 
 fn rooms(machine: &Machine, wishes: &Wishes, attributed: &Attributed) -> Vec<Room> {
@@ -158,9 +186,9 @@ fn of_domain(machine: &Machine, quotas: &Quotas<'_>, vm: usize, domain: &Domain,
             threads: group.len() as u32,
             commands: if libvirts { 1 } else { threads.len().max(1) as u32 },
             demand: sum(|demand| demand.likely),
-            limit: limit(machine, &group),
+            limit: limit(machine, &group).or_else(|| near_memory(machine, domain, role, now.as_ref())),
             stuck: now.as_ref().and_then(|now| stuck(machine, now, &group)),
-            home: if domain.guest_nodes > 1 { cell(machine, role, now.as_ref()) } else { home },
+            home: if domain.guest_nodes > 1 { cell(machine, domain, role, now.as_ref()) } else { home },
             now,
             kept: kept || nameless || by_hand,
         };
@@ -361,9 +389,23 @@ fn home(machine: &Machine, domain: &Domain, threads: &[&Thread]) -> Option<u32> 
     count.into_iter().max_by_key(|(node, count)| (*count, std::cmp::Reverse(*node))).map(|(node, _)| node)
 }
 
-/// The node of a vCPU of a guest that is shown nodes of its own: where it is pinned, with the memory of its cell. Helpers serve
-/// all cells.
-fn cell(machine: &Machine, role: Role, now: Option<&CpuSet>) -> Option<u32> {
+/// CPUs of the node that a VM's memory may not leave, for helpers that are there: from another one each access crosses the link.
+fn near_memory(machine: &Machine, domain: &Domain, role: Role, now: Option<&CpuSet>) -> Option<CpuSet> {
+    let is_bound = |(_, mode): &&(CpuSet, String)| matches!(mode.as_str(), "strict" | "bind" | "restrictive");
+    let (nodes, _) = domain.memory_nodes.as_ref().filter(is_bound).filter(|(nodes, _)| nodes.len() == 1)?;
+    let near = machine.topology.nodes().remove(&nodes.first()?)?;
+    (!matches!(role, Role::Vcpu(_)) && now?.is_within(&near)).then_some(near)
+}
+
+/// The node of a vCPU of a guest that is shown nodes of its own: that of its cell's memory, else where it is pinned. Helpers serve all
+/// cells.
+fn cell(machine: &Machine, domain: &Domain, role: Role, now: Option<&CpuSet>) -> Option<u32> {
+    if let Role::Vcpu(vcpu) = role
+        && let Some(cell) = domain.cells.values().find(|cell| cell.vcpus.contains(vcpu))
+        && let Some(nodes) = cell.nodes.as_ref().filter(|nodes| nodes.value.len() == 1)
+    {
+        return nodes.value.first();
+    }
     let nodes = now.filter(|_| matches!(role, Role::Vcpu(_))).map(|now| machine.topology.nodes_of(now))?;
     if let [node] = nodes[..] { Some(node) } else { None }
 }

@@ -1,7 +1,7 @@
 //! How guests are defined.
 
 use super::Rule;
-use crate::placement::checks::{cards, cells, defined, disks, guest, pod, shape, sockets};
+use crate::placement::checks::{cards, cell_memory, cells, defined, disks, guest, memory, pod, shape, sockets};
 use base::rule::limit;
 use base::{Known, Needs};
 
@@ -41,6 +41,18 @@ pub(super) const RULES: &[Rule] = &[
         needs: Needs::Reload,
         source: "libvirt.org/formatdomain.html, guest NUMA topology and numatune",
         ..Rule::checked_by(cells::wide)
+    },
+    Rule {
+        id: "PLC-CELLMEMORY",
+        per: "VM",
+        looks_at: "Guests that are shown several nodes: the nodes that each cell's memory is bound to, and what of it lies on which (numa_maps), against \
+            the nodes of the CPUs of its vCPUs.",
+        knows: &[Known::Nodes, Known::Masks, Known::Definitions],
+        limits: &[limit("of its memory, beyond what its cells have there", memory::MUCH_REMOTE, "share")],
+        why: "The guest's kernel keeps a task near the memory of its cell. Where that lies on another node than the cell's vCPUs, each access that it \
+            takes for near is a far one. Caveat: memory follows a changed definition at the next start only, and needs as much free there.",
+        source: "libvirt.org/formatdomain.html, guest NUMA topology and numatune (memnode); the threshold is our own",
+        ..Rule::checked_by(cell_memory::cells)
     },
     Rule {
         id: "PLC-MIGRATING",

@@ -1,7 +1,9 @@
 //! Settings of the host, by tuned's profiles for KVM hosts, and rules that contradict each other on it.
 
 use super::Rule;
-use crate::placement::checks::{conflicts, frequency, kernel_work, knobs, strain, swap, withheld};
+use crate::placement::checks::{
+    conflicts, frequency, full_node, halt_polling, holders, kernel_work, knobs, strain, swap, withheld,
+};
 use base::rule::limit;
 use base::{Known, Needs};
 
@@ -15,9 +17,11 @@ pub(super) const RULES: &[Rule] = &[
         limits: &[
             limit("in or out", swap::SWAPPING, "bytes a second"),
             limit("available, beside what is out, from which the host is not short", swap::LEFT, "ratio"),
+            limit("of all memory, that a process of no VM has", holders::MUCH, "share"),
         ],
         why: "A guest that touches a page which is out stands still until it is read back, and inside it nothing shows that. Either the \
-            host has less memory than its guests touch, or something withholds it: a group's limit, huge pages that nobody uses. Caveat: \
+            host has less memory than its guests touch, or somebody else has it, or something withholds it: a group's limit, a node that VMs are \
+            bound to, huge pages that nobody uses. Caveat: \
             vmstat's first line is an average since boot.",
         source: "vmstat(8), si and so; the threshold is our own",
         ..Rule::checked_by(swap::swap)
@@ -33,8 +37,8 @@ pub(super) const RULES: &[Rule] = &[
             limit("tasks for each CPU", strain::QUEUED, "tasks"),
             limit("a group reaches its limit of memory", withheld::REACHED, "times a second"),
             limit("huge pages free, of what is available", withheld::UNUSED, "ratio"),
-            limit("free of a node that is full", withheld::FULL, "share"),
-            limit("free of a node that has room", withheld::ROOMY, "share"),
+            limit("free of a node that is full", full_node::FULL, "share"),
+            limit("free of a node that has room", full_node::ROOMY, "share"),
         ],
         why: "The kernel counts the time in which some tasks could not go on for want of this resource, and its run queue tasks that \
             want a CPU; a vCPU's thread is a task like others. Caveat: whose they are only each group's files say (cpu.pressure, memory.pressure).",
@@ -106,13 +110,28 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-KTHREAD",
         per: "kind of thread",
-        looks_at: "Threads of the kernel that run for much of a CPU: ksmd, khugepaged, kswapd, kcompactd, ksoftirqd.",
+        looks_at: "Threads of the kernel that run for much of a CPU: ksmd, khugepaged, kswapd, kcompactd, ksoftirqd, those that inject idle time.",
         knows: &[Known::Ran],
         limits: &[limit("ran", kernel_work::KERNEL_BUSY, "share of a CPU")],
         why: "It takes this time from whoever else may run there. Caveat: what it does may be worth it; measure with it and \
             without it.",
         source: "Documentation/admin-guide/mm/ksm.rst, transhuge.rst and kernel/softirq.c, Linux 6.12; the threshold is our own",
         ..Rule::checked_by(kernel_work::kernel_threads)
+    },
+    Rule {
+        id: "PLC-HALTPOLL",
+        per: "host",
+        looks_at: "What KVM polled between two samples for vCPUs that halted (debugfs), and its limit halt_poll_ns.",
+        knows: &[Known::Cpus, Known::Settings],
+        limits: &[
+            limit("polled, of all CPUs", halt_polling::POLLED, "share"),
+            limit("halt_poll_ns, above", halt_polling::USUAL_NS as f64, "ns"),
+        ],
+        why: "A vCPU that halts keeps its CPU for so long in case it wakes again. Nobody waits for that, as polling ends once another thread wants the \
+            CPU; but a sibling slows down, idle guests look busy, and power is used. Caveat: with less of it a vCPU that wakes often is woken later; \
+            Linux 5.10 to 6.0 take the limit over when a VM is made.",
+        source: "Documentation/virt/kvm/halt-polling.rst, Linux 6.12; the threshold is our own",
+        ..Rule::checked_by(halt_polling::polling)
     },
     Rule {
         id: "PLC-SOFTIRQ",

@@ -2,7 +2,8 @@
 
 use super::Rule;
 use crate::placement::checks::{
-    caches, cores, hybrid, overcommit, overlap, pins, place, quota, real_time, slice, starved, together, weights,
+    caches, cores, covers, few_cores, hybrid, overcommit, overlap, pins, place, quota, real_time, slice, starved,
+    together, weights,
 };
 use crate::placement::culprits;
 use crate::placement::model::{BUSY, ROOM};
@@ -34,6 +35,19 @@ pub(super) const RULES: &[Rule] = &[
             somebody may have set them so that this VM yields.",
         source: "Documentation/admin-guide/cgroup-v2.rst, cpu.weight, Linux 6.12; cpu.shares in version 1; the threshold is our own",
         ..Rule::checked_by(weights::outweighed)
+    },
+    Rule {
+        id: "PLC-COVERS",
+        per: "set of CPUs",
+        looks_at: "Masks of several CPUs, as the vCPUs of some VMs have them, that take in CPUs to which another VM alone is pinned, where threads of \
+            either starve by the other.",
+        knows: &[Known::Cpus, Known::Masks, Known::Ran, Known::Waited],
+        limits: &[limit("waiting, as a share of the time that a thread wanted", starvation::STARVED, "share")],
+        why: "A pinned vCPU has no other CPU, so whoever may run elsewhere and comes there takes half of all it has. The pin is right, and the \
+            wider mask is not: narrowed, its VM loses nothing that was meant for it. Caveat: who is narrowed needs room on what is left.",
+        source: "OpenStack Nova, cpu-topologies.rst (cpu_shared_set and cpu_dedicated_set); Red Hat Enterprise Linux 7 Virtualization Tuning and \
+                 Optimization Guide, 9.3",
+        ..Rule::checked_by(covers::covering)
     },
     Rule {
         id: "PLC-OVERCOMMIT",
@@ -121,14 +135,19 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "PLC-SMT",
         per: "VM",
-        looks_at: "vCPUs of one VM that are pinned to sibling threads, while the guest sees one thread per core.",
+        looks_at: "vCPUs of one VM that are pinned to sibling threads, or have a set of fewer cores than vCPUs that want one while whole cores are \
+            idle; the guest sees one thread per core.",
         knows: &[Known::Cores, Known::Masks],
+        limits: &[
+            limit("wanted by a vCPU that wants a core, share of a CPU", few_cores::WANTS_A_CORE, "share"),
+            limit("short on the cores of a set", few_cores::SHORT, "CPUs"),
+        ],
         why: "Two threads of one core share its execution units. A guest that does not see siblings schedules on \
             them as if they were cores. Caveat: licences may count a guest with threads differently, and there may \
             be no free cores.",
         needs: Needs::Reload,
         source: "libvirt.org/formatdomain.html, CPU model and topology; Documentation/admin-guide/hw-vuln/core-scheduling.rst",
-        ..Rule::checked_by(cores::siblings)
+        ..Rule::checked_by(cores::shared)
     },
     Rule {
         id: "PLC-CORE",

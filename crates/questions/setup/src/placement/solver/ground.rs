@@ -32,6 +32,8 @@ pub(super) struct Ground<'a> {
     isolated: CpuSet,
     /// Whether each is a vCPU that shares its CPUs with nobody.
     alone: Vec<bool>,
+    /// The VM that has each CPU for itself.
+    held: Vec<Option<usize>>,
 }
 
 impl<'a> Ground<'a> {
@@ -62,6 +64,7 @@ impl<'a> Ground<'a> {
             stuck,
             isolated: task.cpus.iter().filter(|room| room.isolated).map(|room| room.cpu).collect(),
             alone: Vec::new(),
+            held: task.cpus.iter().map(|room| task.held.get(&room.cpu).copied()).collect(),
         };
         ground.was = ground.now();
         ground.caches = Caches::of(task, &ground.allowed, &ground.was);
@@ -77,6 +80,13 @@ impl<'a> Ground<'a> {
     /// Whether a unit is a vCPU that shares its CPUs with nobody now.
     pub(super) fn was_alone(&self, unit: usize) -> bool {
         self.alone[unit]
+    }
+
+    /// Whether a CPU is another VM's by its pins: no thread that is sent anywhere comes there.
+    pub(super) fn is_anothers(&self, unit: usize, cpu: usize) -> bool {
+        let about = &self.task.units[unit];
+        let is_thread = !matches!(about.kind, Kind::Irq | Kind::Housekeeping);
+        is_thread && self.held[cpu].is_some() && self.held[cpu] != about.vm
     }
 
     /// The CPUs that a unit uses of a place: nothing brings it to isolated ones beside others, nor from one to another.

@@ -7,6 +7,7 @@
 //! a polling thread's core    no vCPU and no interrupt that comes anew; and none of its CPUs for helpers
 //! a vCPU on several CPUs     not pinned to one with another vCPU: no scheduler parts them there (but for goals density and power)
 //! a pinned vCPU's CPU        no interrupt, no polling thread on its core; and no company, where it had its CPU for itself
+//! what a VM holds by pins    nobody of another VM who is sent anywhere, however idle it was
 //! ```
 //! What lies so already is no breach of the placement that leaves it there.
 
@@ -136,9 +137,10 @@ pub(super) fn breaches(ground: &Ground<'_>, places: &[CpuSet]) -> u32 {
         // All CPUs of an interrupt count: it is sent there, wherever it went before.
         let anew = |cpu: &usize| kind == Kind::Irq || !now.contains(ground.task.cpus[*cpu].cpu);
         let forbidden = ground.positions(place).filter(anew).any(|cpu| occupied.forbids(ground, *unit, cpu));
+        let intrudes = ground.positions(place).any(|cpu| ground.is_anothers(*unit, cpu));
         let limit = ground.task.units[*unit].limit.as_ref();
         let outside = limit.is_some_and(|limit| !place.is_within(&limit.or(now)));
-        company || unpinned || nailed || stuck || forbidden || outside
+        company || unpinned || nailed || stuck || forbidden || intrudes || outside
     };
     places.iter().enumerate().filter(broken).count() as u32
 }

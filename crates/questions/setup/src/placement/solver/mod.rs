@@ -65,6 +65,10 @@ pub struct Task {
     pub distances: std::collections::BTreeMap<(u32, u32), u32>,
     /// VMs whose vCPUs may be behind several caches: their guests know of groups.
     pub scattered: std::collections::BTreeSet<usize>,
+    /// Units that are known to hardly run.
+    pub idle: std::collections::BTreeSet<usize>,
+    /// The VM that has a CPU for itself by its pins, however idle it is.
+    pub held: std::collections::BTreeMap<u32, usize>,
 }
 
 /// A CPU and what of it is gone before any unit runs.

@@ -100,7 +100,9 @@ impl Score {
                         ground.positions(place).map(|cpu| here * (users[cpu].interrupts - here)).sum::<f64>();
                 }
                 Kind::Helpers | Kind::Worker => {
-                    score.exposed += f64::from(held) * (unit.demand / place.len() as f64 + 0.01);
+                    // Who hardly runs is in nobody's way by the CPUs that he may use.
+                    let each = if task.goal != Goal::Latency && task.idle.contains(&index) { 0.0 } else { 0.01 };
+                    score.exposed += f64::from(held) * (unit.demand / place.len() as f64 + each);
                 }
                 _ => {}
             }

@@ -99,6 +99,9 @@ impl Floor {
             price += BREACH;
         }
         let stays = about.now.is_some() && ground.was(unit).len() == 1 && has;
+        if !stays && ground.is_anothers(unit, cpu) {
+            price += BREACH;
+        }
         price - 0.001 * f64::from(u8::from(stays))
     }
 }
@@ -180,7 +183,9 @@ pub(super) fn helpers_on(ground: &Ground<'_>, mut places: Vec<CpuSet>, saving: b
         }
         let of = |cpus: &[usize], node: Option<usize>| -> CpuSet {
             let limit = task.units[unit].limit.as_ref();
-            let within = |cpu: &&usize| limit.is_none_or(|limit| limit.contains(task.cpus[**cpu].cpu));
+            let within = |cpu: &&usize| {
+                limit.is_none_or(|limit| limit.contains(task.cpus[**cpu].cpu)) && !ground.is_anothers(unit, **cpu)
+            };
             let of_node = cpus.iter().filter(|cpu| node.is_none_or(|node| ground.node[**cpu] == node)).filter(within);
             of_node.map(|cpu| task.cpus[*cpu].cpu).collect()
         };
@@ -216,7 +221,10 @@ fn just_enough(ground: &Ground<'_>, floor: &Floor, unit: usize, allowed: &CpuSet
         Goal::Power => !floor.package_used[ground.package[cpu]],
         Goal::Throughput | Goal::Latency => false,
     };
-    let barred = |cpu: usize| floor.occupied.forbids(ground, unit, cpu) || floor.occupied.disturbs(ground, unit, cpu);
+    let barred = |cpu: usize| {
+        let occupied = &floor.occupied;
+        occupied.forbids(ground, unit, cpu) || occupied.disturbs(ground, unit, cpu) || ground.is_anothers(unit, cpu)
+    };
     let mut order: Vec<usize> = ground.positions(allowed).collect();
     order.sort_by(|a, b| {
         let price = |cpu: usize| (barred(cpu), floor.pinned[cpu] > 0 && room(cpu) < demand.min(0.25), opened(cpu));
