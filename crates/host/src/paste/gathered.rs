@@ -3,7 +3,7 @@
 use super::{ethtool, interrupts, limits, totals, waits};
 use crate::budget;
 use crate::machine::ovsdb::Tables;
-use crate::machine::{Complaint, Domain, Fact, Gauge, GaugeKind, Machine, Nic, NicKind, Quoted};
+use crate::machine::{Complaint, Domain, Fact, Gauge, GaugeKind, Machine, Nic, NicKind, ProcessMemory, Quoted};
 use std::collections::{BTreeMap, HashMap};
 
 /// What was gathered so far.
@@ -114,6 +114,20 @@ impl Pasted {
             nics.len() - 1
         });
         &mut nics[index]
+    }
+
+    /// Notes where a process's memory lies; of one that was looked at twice the last look counts, and the one before is quoted.
+    pub(super) fn process_memory(&mut self, told: ProcessMemory) {
+        let Some(known) = self.machine.process_memory.iter_mut().find(|known| known.pid == told.pid) else {
+            self.machine.process_memory.push(told);
+            return;
+        };
+        let before = std::mem::replace(known, told);
+        for (node, there) in &before.bytes.value {
+            let (what, subject) =
+                (format!("memory on node {node}, before"), format!("{} ({})", before.pid, before.name));
+            self.quote(&what, &subject, &base::number::bytes(*there as f64), before.bytes.place.clone());
+        }
     }
 
     /// Counts what a bound left out.

@@ -24,6 +24,7 @@ mod gathered;
 mod generators;
 mod groups;
 mod interrupts;
+mod iotune;
 mod iperf;
 mod json;
 mod kernel;
@@ -32,6 +33,7 @@ mod limits;
 mod lscpu;
 mod marks;
 mod memory;
+mod moves;
 mod named;
 mod nodes;
 mod openstack;
@@ -41,8 +43,10 @@ mod processes;
 mod profile;
 mod prompt;
 mod proxmox;
+mod qemu_command;
 mod qemu_log;
 mod screen;
+mod short;
 mod switch;
 mod threads;
 mod totals;
@@ -100,6 +104,8 @@ const BLOCKS: &[Block] = &[
     waits::of_cpus,
     waits::of_names,
     proxmox::command,
+    proxmox::datacenter,
+    moves::line,
     proxmox::container,
     proxmox::config,
     pressure::lines,
@@ -111,6 +117,7 @@ const BLOCKS: &[Block] = &[
     memory::sar,
     nodes::lstopo,
     disks::domblkstat,
+    iotune::limits,
     disks::iostat,
     kernel::line,
     named::settings,
@@ -143,8 +150,12 @@ const BLOCKS: &[Block] = &[
     generators::netperf,
     generators::nfvbench,
     generators::trex,
+    generators::trex_global,
     iperf::around,
-    processes::command,
+    short::line,
+    short::forwarding,
+    short::head,
+    qemu_command::command,
     boot::line,
     pins::command,
     named::heading,

@@ -162,3 +162,83 @@ fn of_affinities(model: &Model) -> Vec<Hit> {
     }
     hits
 }
+
+/// A forwarder with more streams than cores, which were told of it.
+pub(in crate::signs) fn forwarder(scene: &Scene<'_>) -> Vec<Hit> {
+    let told = scene.models.iter().flat_map(|model| model.machine.quoted.iter().map(move |told| (model, told)));
+    let number = |told: &Quoted, name: &str| -> Option<u64> {
+        let (_, rest) = told.value.split_once(&format!(" - {name}="))?;
+        rest.split(' ').next()?.parse().ok()
+    };
+    let hits = told.filter(|(_, told)| told.what == "testpmd, forwarding").filter_map(|(model, told)| {
+        let (cores, streams) = (number(told, "cores")?, number(told, "streams")?);
+        if streams <= cores || cores == 0 {
+            return None;
+        }
+        let title = format!("testpmd forwards {} on {}: more cores would share them", many(streams, "stream"), many(cores, "core"));
+        let mut hit = Hit::new("testpmd", Severity::Medium, title);
+        hit.level = Some(model.level);
+        let of_cores = model.machine.quoted.iter().filter(|told| told.what == "testpmd, forwards packets on");
+        hit = hit.seen(&told.value, &told.place);
+        hit = of_cores.fold(hit, |hit, told| hit.seen(format!("{} has {}", told.subject, told.value), &told.place));
+        hit.fix.push(format!("dpdk-testpmd -l LIST .. -- --nb-cores={streams}   # one core of LIST is its own, so as many more; while it runs: stop, set nbcore {streams}, start"));
+        hit.undo.push(format!("set nbcore {cores}   # in testpmd"));
+        Some(hit)
+    });
+    hits.collect()
+}
+
+/// Share of its CPU from which a job of fio has no more: our own threshold.
+pub(in crate::signs) const JOB: f64 = 0.95;
+
+/// Jobs of fio whose own thread uses its CPU whole.
+pub(in crate::signs) fn jobs(scene: &Scene<'_>) -> Vec<Hit> {
+    let told = scene.models.iter().flat_map(|model| model.machine.quoted.iter().map(move |told| (model, told)));
+    let percent_of = |told: &Quoted, name: &str| -> Option<f64> {
+        let part = told.value.split(", ").find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='))?;
+        Some(part.trim_end_matches('%').parse::<f64>().ok()? / 100.0)
+    };
+    let hits = told.filter(|(_, told)| told.what == "fio, cpu").filter_map(|(model, told)| {
+        let (user, system) = (percent_of(told, "usr")?, percent_of(told, "sys")?);
+        if user + system < JOB {
+            return None;
+        }
+        let title = format!(
+            "fio's job {} uses its CPU whole ({} in the kernel): the CPU that it runs on is its limit, and not the disk",
+            told.subject,
+            percent(system)
+        );
+        let mut hit = Hit::new(format!("fio {}", told.subject), Severity::Medium, title);
+        hit.level = Some(model.level);
+        hit = hit.seen(format!("usr {}, sys {}", percent(user), percent(system)), &told.place);
+        hit.fix.push("fio .. --numjobs=4 --group_reporting   # more jobs: does the sum grow?".to_owned());
+        Some(hit)
+    });
+    hits.collect()
+}
+
+/// Share of its CPUs' time from which a traffic generator has no more: our own threshold.
+pub(in crate::signs) const GENERATOR: f64 = 0.95;
+
+/// A traffic generator whose own cores are full.
+pub(in crate::signs) fn generator(scene: &Scene<'_>) -> Vec<Hit> {
+    let of_machine = |model: &Model| {
+        let told = |name: &str| model.machine.quoted.iter().find(|told| told.what == "TRex" && told.subject == name);
+        let cpu = told("cpu_util.")?;
+        let share = cpu.value.split('%').next()?.trim().parse::<f64>().ok()? / 100.0;
+        if share < GENERATOR {
+            return None;
+        }
+        let title =
+            format!("TRex uses {} of its own cores: it sends no more than that, whatever is behind it", percent(share));
+        let mut hit = Hit::new("TRex", Severity::Medium, title);
+        hit.level = Some(model.level);
+        hit = hit.seen(format!("cpu_util. {}", cpu.value), &cpu.place);
+        for (name, what) in [("total_pps", "it sends"), ("queue_full", "the card's queue was full for")] {
+            hit = told(name).into_iter().fold(hit, |hit, told| hit.seen(format!("{what} {}", told.value), &told.place));
+        }
+        hit.fix.push("t-rex-64 -i -c N   # more cores for each pair of ports; and a profile that asks little of them (cached packets, no field engine)".to_owned());
+        Some(hit)
+    };
+    scene.models.iter().filter_map(of_machine).collect()
+}
