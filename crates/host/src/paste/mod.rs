@@ -65,6 +65,9 @@ pub const RECOGNIZED: &str = "the output of lscpu, numactl -H, virsh dumpxml, vc
                               taskset -acp, mpstat -P ALL, sar -u, vmstat, iostat -c, /proc/stat, ethtool -S, -g, -l, -k and -c, ovs-vsctl, iperf3, fio, \
                               perf report --stdio, turbostat, kubectl get vmi -o yaml and cat /proc/interrupts, in any mix";
 
+/// What the main thread of ovs-vswitchd says that it uses of a CPU, where it is quoted.
+pub const OVS_MAIN: &str = "ovs-vswitchd's main thread, of a CPU";
+
 /// Takes the block that begins at a line, and returns how many lines that were; 0: none of its kind begins there.
 type Block = fn(&Text<'_>, usize, &mut Pasted) -> usize;
 

@@ -1,16 +1,17 @@
 //! Programs that answer in a line or a small table: `uptime`, `nproc`, `chrt -p`, `systemctl is-active`, `kubectl get pvc`, `perf stat` of
-//! cycles, `show config fwd` of testpmd.
+//! cycles, `show config fwd` of testpmd, stress-ng's cyclic, and what ovs-vswitchd's main thread says of itself.
 //!
 //! Sources: uptime(1) of procps-ng 4.0, nproc(1), chrt(1) of util-linux 2.38, systemctl(1), kubectl 1.29, perf-stat(1) and perf-list(1),
-//! Linux 6.12; app/test-pmd/config.c (`rxtx_config_display`, `pkt_fwd_config_display`), DPDK 23.11.
+//! Linux 6.12; app/test-pmd/config.c (`rxtx_config_display`, `pkt_fwd_config_display`), DPDK 23.11;
+//! core-cyclic of stress-ng 0.15 (stress-cyclic.c); lib/poll-loop.c (`log_wakeup`) and lib/vlog.c, Open vSwitch 3.1.
 
 use super::{Pasted, Text, prompt};
 use base::number::thousands;
 
 /// A line of one of them.
 pub(super) fn line(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
-    const READERS: [fn(&Text<'_>, usize, &mut Pasted) -> usize; 7] =
-        [uptime, nproc, chrt, active, claims, cycles, columns];
+    const READERS: [fn(&Text<'_>, usize, &mut Pasted) -> usize; 9] =
+        [uptime, nproc, chrt, active, claims, cycles, columns, cyclic, poll_loop];
     READERS.iter().map(|read| read(text, at, pasted)).find(|taken| *taken > 0).unwrap_or(0)
 }
 
@@ -127,6 +128,27 @@ fn cycles(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     1
 }
 
+/// `stress-ng: info:  [2436] cyclic:   min: 2603 ns, max: 2073993 ns, std.dev. 29163.42`: what its stressor cyclic measured.
+fn cyclic(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let told = text.at(at).strip_prefix("stress-ng: ").and_then(|line| line.split_once("] cyclic:"));
+    let Some((_, told)) = told else { return 0 };
+    pasted.quote("stress-ng, cyclic", "", told.trim(), text.place(at));
+    1
+}
+
+/// `..|poll_loop|INFO|wakeup due to [POLLIN] on fd 2459 (AF_PACKET(tap1)(protocol=0x3)<->) at .. (96% CPU usage)` of ovs-vswitchd's log. Threads
+/// but the main one stand behind the module: `poll_loop(handler1)`.
+fn poll_loop(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let Some((_, told)) = text.at(at).split_once("|poll_loop|") else { return 0 };
+    let Some((_, told)) = told.split_once('|') else { return 0 };
+    let usage = told.rsplit_once(" (").and_then(|(why, usage)| Some((why, usage.strip_suffix(" CPU usage)")?)));
+    match usage {
+        Some((why, usage)) => pasted.quote(super::OVS_MAIN, why, usage, text.place(at)),
+        None => pasted.quote("ovs-vswitchd says", "", told, text.place(at)),
+    }
+    1
+}
+
 /// `mac packet forwarding - ports=2 - cores=1 - streams=4 - ..`, and which core has which streams.
 pub(super) fn forwarding(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     let line = text.at(at);
@@ -169,6 +191,8 @@ mod tests {
             # ovs-vsctl get Interface dpdk0 statistics:rx_dropped statistics:tx_dropped\n0\n7\n\
             NAME         STATUS   VOLUME   CAPACITY   ACCESS MODES   STORAGECLASS      AGE\nora01-root   Bound    pvc-5d   120Gi      RWO            rook-ceph-block   41d\n\
             #           time             counts unit events\n     1.001910380         3,003,681,104      cycles:H\n\
+            stress-ng: info:  [2436] cyclic:   min: 2603 ns, max: 2073993 ns\n\
+            2023-03-09T08:53:27.312Z|00876|poll_loop|INFO|wakeup due to [POLLIN] on fd 24 (AF_PACKET(tap1)(protocol=0x3)<->) at lib/netdev-linux.c:1542 (96% CPU usage)\n\
             mac packet forwarding - ports=2 - cores=1 - streams=4 - NUMA support enabled, MP allocation mode: native\n\
             Logical Core 3 (socket 0) forwards packets on 4 streams:\n  RX P=0/Q=0 (socket 0) -> TX P=1/Q=0 (socket 0) peer=02:00:00:00:00:01\nwe have 16\n";
         let machine = read(&[("t".to_owned(), text.to_owned())]);
@@ -188,6 +212,7 @@ mod tests {
         assert_eq!(told[4..6], [("dpdk0", "0"), ("dpdk0", "7")]);
         assert!(told[6].1.contains("access modes RWO"), "{told:?}");
         assert_eq!(told[7], ("cycles:H, until 1.001910380 s", "3,003,681,104"));
-        assert_eq!(told[9], ("Logical Core 3 (socket 0)", "4 streams"));
+        assert_eq!((told[8].1, told[9].1), ("min: 2603 ns, max: 2073993 ns", "96%"));
+        assert_eq!(told[11], ("Logical Core 3 (socket 0)", "4 streams"));
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! machines (placements) ---\
-//! what programs measured ---> Scene --rules--> findings: who is full, what the firmware took, which clock a guest reads, what a commit waits for
-//! what programs counted ---/
+//! what programs measured ---> Scene --rules--> findings: who is full, what the firmware took, which clock a guest reads, what a commit waits for,
+//! what programs counted ---/                             which limit binds, whose work a guest's exits are
+//! who took CPUs (a trace) -/
 //! ```
 //! A rule looks at what was told, and says nothing where it was not.
 

@@ -262,6 +262,17 @@ pub(super) const RULES: &[Rule] = &[
         source: "TRex manual 3.04, cpu_util and queue_full, stateless console; the threshold is our own",
         ..Rule::checked_by(busy::generator as Check)
     },
+    Rule {
+        id: "SGN-OVSMAIN",
+        per: "machine",
+        looks_at: "What ovs-vswitchd's log says that its main thread uses of a CPU, and what wakes it.",
+        limits: &[limit("of a CPU", busy::MAIN, "share")],
+        why: "In Open vSwitch with DPDK polling threads serve DPDK's ports; packets of the kernel's (tap, system) go through sockets of the main thread, \
+              which is slow and manages the switch as well. Moving queues between polling threads changes nothing there. Caveat: many flows or \
+              statistics keep that thread busy, too.",
+        source: "lib/poll-loop.c and lib/netdev-linux.c, Open vSwitch 3.1; docs.openvswitch.org, Using Open vSwitch with DPDK; the threshold is our own",
+        ..Rule::checked_by(busy::switch as Check)
+    },
 ];
 
 /// What the rules say of themselves.

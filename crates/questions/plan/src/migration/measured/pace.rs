@@ -249,7 +249,7 @@ fn never_ends((run, migration, _): Run<'_>) -> Option<Hit> {
         ways_out.iter().skip(asked).map(|line| line.replace("MILLISECONDS", &dark_ms).replace("BEFORE", &before)),
     );
     if let Some(dark_ns) = pace.dark_now_ns() {
-        hit.cost = Cost::of(CostKind::Measured, dark_ns, "ns of dark time, to send what is left");
+        hit.cost = Cost::of(CostKind::Modelled, dark_ns, "ns of dark time, to send what is left");
     }
     Some(hit)
 }

@@ -284,7 +284,7 @@ pub(crate) fn steal(model: &Model) -> Vec<Hit> {
     vec![with_victims(model, hit, &victims)]
 }
 
-/// The limit below that explains what was stolen; none where several VMs have one that does.
+/// The limit below that explains what was stolen; none where several machines below have one that does.
 fn capped<'a>(model: &'a Model, told: &TotalUse) -> Option<&'a Cap> {
     let mut fitting = model.caps_below.iter().filter(|cap| cap.explains(told));
     fitting.next().filter(|_| fitting.next().is_none())

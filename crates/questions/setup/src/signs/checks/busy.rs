@@ -7,6 +7,7 @@ use base::{CpuSet, Level, Severity};
 use facts::counts::{Counted, Row};
 use facts::rule::Hit;
 use host::machine::{Fact, Quoted, Role, TotalUse};
+use host::paste::OVS_MAIN;
 use std::collections::BTreeMap;
 
 /// Share of a CPU from which a worker is full: our own threshold.
@@ -241,4 +242,27 @@ pub(in crate::signs) fn generator(scene: &Scene<'_>) -> Vec<Hit> {
         Some(hit)
     };
     scene.models.iter().filter_map(of_machine).collect()
+}
+
+/// Share of a CPU from which the main thread of ovs-vswitchd does more than manage: our own threshold.
+pub(in crate::signs) const MAIN: f64 = 0.5;
+
+/// A main thread of ovs-vswitchd that carries packets: of ports of the kernel, which no polling thread serves.
+pub(in crate::signs) fn switch(scene: &Scene<'_>) -> Vec<Hit> {
+    let told = scene.models.iter().flat_map(|model| model.machine.quoted.iter().map(move |told| (model, told)));
+    let share = |told: &Quoted| told.value.trim_end_matches('%').parse::<f64>().ok().map(|percent| percent / 100.0);
+    let own = told.filter(|(_, told)| told.what == OVS_MAIN);
+    let most = own.filter_map(|(model, told)| Some((model, told, share(told).filter(|share| *share >= MAIN)?)));
+    let most = most.max_by(|one, other| one.2.total_cmp(&other.2));
+    let hit = most.map(|(model, told, share)| {
+        let port = told.subject.split_once("AF_PACKET(").and_then(|(_, rest)| rest.split(')').next());
+        let of = port.map_or(String::new(), |port| format!(", woken by port {port} of the kernel, which no polling thread serves"));
+        let title = format!("the main thread of ovs-vswitchd uses {} of a CPU{of}", percent(share));
+        let mut hit = Hit::new("ovs-vswitchd", Severity::Medium, title);
+        hit.level = Some(if model.level == Level::Unknown { Level::L0 } else { model.level });
+        hit = hit.seen(format!("{} ({} CPU usage)", told.subject, told.value), &told.place);
+        hit.fix.push("ovs-vsctl --columns=name,type list Interface   # tap and system are the kernel's: VMs on dpdkvhostuserclient, cards on dpdk".to_owned());
+        hit
+    });
+    hit.into_iter().collect()
 }
