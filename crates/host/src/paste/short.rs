@@ -36,7 +36,7 @@ fn uptime(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
 
 /// `16` below `nproc`.
 fn nproc(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
-    let count = asked(text, at, "nproc").and_then(|_| text.at(at).parse::<u32>().ok());
+    let count = text.at(at).parse::<u32>().ok().filter(|_| asked(text, at, "nproc").is_some());
     let Some(count) = count else { return 0 };
     pasted.count_cpus(count, text.place(at));
     1
@@ -69,10 +69,11 @@ fn chrt(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
 /// `inactive` below `systemctl is-active irqbalance`.
 fn active(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
     const STATES: [&str; 5] = ["active", "inactive", "failed", "activating", "unknown"];
-    let unit = asked(text, at, "systemctl").filter(|words| words.get(1) == Some(&"is-active"));
-    let Some(unit) = unit.and_then(|words| words.get(2).copied()).filter(|_| STATES.contains(&text.at(at))) else {
+    if !STATES.contains(&text.at(at)) {
         return 0;
-    };
+    }
+    let unit = asked(text, at, "systemctl").filter(|words| words.get(1) == Some(&"is-active"));
+    let Some(unit) = unit.and_then(|words| words.get(2).copied()) else { return 0 };
     pasted.quote("service", unit, text.at(at), text.place(at));
     1
 }
@@ -100,12 +101,15 @@ fn claims(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
 
 /// `ovs-vsctl get Interface dpdk0 statistics:rx_dropped statistics:tx_dropped`: a line for each, in their order.
 fn columns(text: &Text<'_>, at: usize, pasted: &mut Pasted) -> usize {
+    let is_count = |line: usize| text.at(line).parse::<u64>().is_ok();
+    if !is_count(at) {
+        return 0;
+    }
     let Some(words) = asked(text, at, "ovs-vsctl") else { return 0 };
     let Some(get) = words.iter().position(|word| *word == "get") else { return 0 };
     let ["Interface", port, names @ ..] = &words[get + 1..] else { return 0 };
     let names: Option<Vec<&str>> = names.iter().map(|name| name.strip_prefix("statistics:")).collect();
     let Some(names) = names.filter(|names| !names.is_empty()) else { return 0 };
-    let is_count = |line: usize| text.at(line).parse::<u64>().is_ok();
     if !(at..at + names.len()).all(is_count) {
         return 0;
     }
